@@ -1,0 +1,81 @@
+// Writes src/contract/ from contract/*.json: types for the compiler, schemas for the validators.
+// With --check it writes nothing and fails when a file differs, so the two can never drift apart.
+import { readFile, writeFile } from 'node:fs/promises';
+import { compile } from 'json-schema-to-typescript';
+
+const root = new URL('../', import.meta.url);
+const readJson = async (name) => JSON.parse(await readFile(new URL(`contract/${name}`, root), 'utf8'));
+const banner = (source) => `// Generated from contract/${source} by \`npm run generate\`. Do not edit.\n`;
+
+// The compiler gets one interface whose members are the event types, so `RaspData['agent.usage']` is a type.
+async function dataTypes(name, file, schema) {
+  const types = schema.allOf.map((rule) => rule.then.properties.data.$ref.slice('#/$defs/'.length));
+  const source = {
+    title: name,
+    type: 'object',
+    additionalProperties: false,
+    required: types,
+    properties: Object.fromEntries(types.map((type) => [type, { $ref: `#/$defs/${type}` }])),
+    $defs: schema.$defs,
+  };
+  const text = await compile(titled(source, name), name, { bannerComment: '', additionalProperties: false, format: false });
+  return `${banner(file)}${text.trim()}\n\nexport const ${name.toUpperCase().replace('DATA', '_TYPES')} = ${JSON.stringify(types, null, 2)} as const satisfies readonly (keyof ${name})[];\n`;
+}
+
+// Definitions get a title of their own, else the generated names depend on their order.
+function titled(source, name) {
+  const prefix = name.replace('Data', '');
+  const pascal = (key) => prefix + key.split(/[._]/).map((word) => word[0].toUpperCase() + word.slice(1)).join('');
+  const $defs = Object.fromEntries(Object.entries(source.$defs).map(([key, schema]) => [key, { ...schema, title: pascal(key) }]));
+  $defs.json = { ...$defs.json, tsType: 'Json' };
+  return { ...source, $defs: openObjects($defs) };
+}
+
+// An object without declared members holds any JSON.
+function openObjects(node) {
+  if (Array.isArray(node)) return node.map(openObjects);
+  if (node === null || typeof node !== 'object') return node;
+  if (node.type === 'object' && !node.properties && !node.additionalProperties) return { ...node, tsType: 'JsonObject' };
+  return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, openObjects(value)]));
+}
+
+const rasp = await readJson('rasp.schema.json');
+const fcmp = await readJson('fcmp.schema.json');
+const errors = await readJson('errors.json');
+const sticky = await readJson('sticky.json');
+const chart = await readJson('run.statechart.json');
+
+const codes = (kind) => Object.entries(errors).filter(([, entry]) => entry.kind === kind).map(([code]) => JSON.stringify(code));
+const union = (name, members) => `export type ${name} =\n  | ${members.join('\n  | ')};\n`;
+const json = (text) => text.replace('Do not edit.\n', `Do not edit.\nimport type { ${text.includes('JsonObject') ? 'Json, JsonObject' : 'Json'} } from '../kernel/json.js';\n\n`);
+
+const files = {
+  'rasp-data.ts': json(await dataTypes('RaspData', 'rasp.schema.json', rasp)),
+  'fcmp-data.ts': json(await dataTypes('FcmpData', 'fcmp.schema.json', fcmp)),
+  'error-codes.ts': [
+    banner('errors.json and contract/sticky.json'),
+    union('RunErrorCode', codes('run')),
+    union('StickyErrorCode', Object.keys(sticky.errors).map((code) => JSON.stringify(code))),
+    union('RequestErrorCode', codes('request')),
+    union('DiagnosticCode', codes('diagnostic')),
+  ].join('\n'),
+  'chart-names.ts': [
+    banner('run.statechart.json and contract/sticky.json'),
+    union('RunState', chart.states.map((state) => JSON.stringify(state))),
+    union('RunEvent', chart.events.map((event) => JSON.stringify(event))),
+    union('GuardName', [...Object.keys(chart.guards), ...Object.keys(sticky.guards)].map((guard) => JSON.stringify(guard))),
+  ].join('\n'),
+  'schemas.ts': `${banner('*.schema.json')}export const raspSchema = ${JSON.stringify(rasp)};\n\nexport const fcmpSchema = ${JSON.stringify(fcmp)};\n`,
+};
+
+const check = process.argv.includes('--check');
+let stale = 0;
+for (const [name, text] of Object.entries(files)) {
+  const url = new URL(`src/contract/${name}`, root);
+  if (!check) await writeFile(url, text);
+  else if ((await readFile(url, 'utf8').catch(() => '')) !== text) {
+    stale += 1;
+    console.error(`src/contract/${name} is not what contract/ says: run npm run generate`);
+  }
+}
+process.exitCode = stale ? 1 : 0;

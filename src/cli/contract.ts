@@ -1,0 +1,14 @@
+// parley contract: the chart that the code runs by, as JSON.
+import { CHART, EVENTS, INITIAL_STATE, STATES, STICKY_CHART, TERMINAL_STATES } from '../run/statechart.js';
+import type { Io } from './io.js';
+
+export function printContract(options: { sticky?: boolean }, io: Io): void {
+  const chart = {
+    initial: INITIAL_STATE,
+    states: STATES,
+    terminal: TERMINAL_STATES,
+    events: EVENTS,
+    edges: options.sticky ? STICKY_CHART : CHART,
+  };
+  io.stdout.write(`${JSON.stringify(chart, null, 2)}\n`);
+}

@@ -1,0 +1,75 @@
+// parley parse: a recorded stream becomes RASP, FCMP or counts.
+import { createReadStream } from 'node:fs';
+import { open } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
+import { findEngine } from '../engines/registry.js';
+import { createCountingIds, createIds } from '../kernel/ids.js';
+import { ParserTotals } from '../orchestrator/parser-summary.js';
+import { RecordingReader } from '../orchestrator/read-recording.js';
+import type { RaspData, StreamName } from '../rasp/event.js';
+import type { ExecutionMode } from '../run/attempt.js';
+import type { Exit } from '../run/judge-completion.js';
+import { LineWriter, UsageError, type Io } from './io.js';
+
+export interface ParseOptions {
+  readonly engine: string;
+  readonly stderr?: string;
+  readonly exit: Exit;
+  readonly mode: ExecutionMode;
+  readonly resumedFrom?: string;
+  readonly prompt: string;
+  readonly fcmp?: boolean;
+  readonly stats?: boolean;
+  readonly reproducible?: boolean;
+}
+
+const FIXED_CLOCK = { now: () => 0 };
+const ignore = (): void => {};
+
+export async function parseRecording(options: ParseOptions, io: Io): Promise<void> {
+  const engine = findEngine(options.engine);
+  const stderr = options.stderr === undefined ? null : await openFile(options.stderr);
+  const clock = options.reproducible ? FIXED_CLOCK : io.clock;
+  const writer = new LineWriter(io.stdout);
+  const totals = new ParserTotals();
+  const print = (line: string) => writer.add(line);
+  const reader = new RecordingReader(
+    {
+      engine,
+      mode: options.mode,
+      prompt: options.prompt,
+      resumedFrom: options.resumedFrom ?? null,
+      clock,
+      ids: options.reproducible ? createCountingIds() : createIds(clock),
+    },
+    { rasp: options.stats || options.fcmp ? ignore : print, fcmp: options.fcmp && !options.stats ? print : ignore },
+  );
+  await feed(reader, 'stdout', io.stdin, writer);
+  if (stderr) await feed(reader, 'stderr', stderr, writer);
+  const { verdict, drafts } = reader.finish(options.exit);
+  if (options.stats) {
+    const ended = drafts.find((each) => each.type === 'lifecycle.turn.ended');
+    if (ended) totals.add(engine.name, ended.data as RaspData['lifecycle.turn.ended']);
+    const [counts] = totals.list();
+    writer.add(JSON.stringify({ ...counts, completion: verdict.completion, reason_code: verdict.reasonCode, event: verdict.event }));
+  }
+  await writer.flush();
+}
+
+async function feed(reader: RecordingReader, stream: StreamName, source: Readable, writer: LineWriter): Promise<void> {
+  for await (const chunk of source) {
+    reader.push(stream, chunk as Buffer);
+    await writer.flush();
+  }
+}
+
+async function openFile(path: string): Promise<Readable> {
+  try {
+    const file = await open(path);
+    if ((await file.stat()).isDirectory()) throw Object.assign(new Error('it is a directory'), { code: 'EISDIR' });
+    await file.close();
+    return createReadStream(path);
+  } catch (error) {
+    throw new UsageError(`cannot read the stderr file ${path}: ${(error as Error).message}`);
+  }
+}

@@ -1,0 +1,78 @@
+// The command line: which commands there are. Each lives in a file of its own, loaded only when it is called.
+import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { RequestError } from '../run/request-error.js';
+import { EXIT, UsageError, type Io } from './io.js';
+import { readVersion } from './version.js';
+
+export async function runCli(args: readonly string[], io: Io): Promise<number> {
+  const program = buildProgram(io);
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return EXIT.ok;
+  } catch (error) {
+    // Help and version are answers, not mistakes; commander has printed everything by now.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+    if (error instanceof UsageError || error instanceof RequestError) {
+      io.stderr.write(`parley: ${error.message}\n`);
+      return EXIT.usage;
+    }
+    throw error;
+  }
+}
+
+function buildProgram(io: Io): Command {
+  const program = new Command('parley')
+    .description('Coding agents as durable conversations: no question is lost, no answer is applied twice, no byte disappears.')
+    .version(readVersion(), '-V, --version')
+    .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) })
+    .showHelpAfterError('(parley --help tells more)')
+    .exitOverride();
+
+  program
+    .command('parse')
+    .description("Turn an engine's recorded output into events: stdout comes by stdin, one JSON event a line goes out.")
+    .requiredOption('-e, --engine <name>', 'codex, gemini, iflow or opencode')
+    .option('--stderr <file>', "the engine's stderr, if it was recorded")
+    .option('--exit <code>', 'how the process ended: an exit code or a signal name', parseExit, { code: 0, signal: null })
+    .option('--mode <mode>', 'judge as an interactive or an auto run', parseMode, 'interactive')
+    .option('--resumed-from <session>', 'the session id that the turn was to continue')
+    .option('--prompt <text>', 'the prompt of the turn, shown as the first message', '')
+    .option('--fcmp', 'print the conversation (FCMP) instead of what was observed (RASP)')
+    .option('--stats', "print the parser's counts and the judgement instead of events")
+    .option('--reproducible', 'fixed times and ids: the same input gives the same bytes')
+    .addHelpText('after', [
+      '',
+      'Examples:',
+      '  codex exec --json "hello" </dev/null | parley parse --engine codex',
+      '  parley parse --engine gemini --fcmp --stderr err.log --exit 1 < out.log',
+      '  parley parse --engine opencode --stats < out.log',
+    ].join('\n'))
+    .action(async (options) => (await import('./parse.js')).parseRecording(options, io));
+
+  program
+    .command('contract')
+    .description('Print the chart of a run as JSON: states, events, guards and edges.')
+    .option('--sticky', 'with the opt-in edge for engines that stay resident')
+    .action(async (options) => (await import('./contract.js')).printContract(options, io));
+
+  program
+    .command('demo')
+    .description('Show on a recorded turn how bytes become events, a conversation and a judgement.')
+    .action(async () => (await import('./demo.js')).runDemo(io));
+
+  // Subcommands write and end the way the program does.
+  for (const command of program.commands) command.copyInheritedSettings(program);
+  return program;
+}
+
+function parseExit(value: string): { code: number | null; signal: string | null } {
+  if (/^SIG[A-Z0-9]+$/.test(value)) return { code: null, signal: value };
+  const code = Number(value);
+  if (!/^\d+$/.test(value) || code > 255) throw new InvalidArgumentError('Give an exit code from 0 to 255, or a signal name such as SIGTERM.');
+  return { code, signal: null };
+}
+
+function parseMode(value: string): 'auto' | 'interactive' {
+  if (value === 'auto' || value === 'interactive') return value;
+  throw new InvalidArgumentError('Give auto or interactive.');
+}

@@ -1,0 +1,274 @@
+// Generated from contract/fcmp.schema.json by `npm run generate`. Do not edit.
+import type { Json, JsonObject } from '../kernel/json.js';
+
+export type FcmpState = ("queued" | "running" | "waiting_user" | "succeeded" | "failed" | "canceled")
+export type FcmpTrigger = ("turn.started" | "turn.needs_input" | "interaction.reply.accepted" | "interaction.auto_decide.timeout" | "turn.succeeded" | "turn.failed" | "run.canceled" | "restart.preserve_waiting" | "restart.reconcile_failed")
+/**
+ * ISO 8601, UTC, milliseconds
+ */
+export type FcmpTimestamp = string
+/**
+ * Any JSON value.
+ */
+export type FcmpJson = Json
+export type FcmpInteractionKind = ("open_text" | "choose_one" | "confirm" | "fill_fields" | "approval")
+/**
+ * What the figures cover: one model call, this turn, or the whole conversation so far.
+ */
+export type FcmpUsageScope = ("step" | "turn" | "thread")
+
+export interface FcmpData {
+"conversation.started": FcmpConversationStarted
+"conversation.state.changed": FcmpConversationStateChanged
+"conversation.completed": FcmpConversationCompleted
+"conversation.failed": FcmpConversationFailed
+"conversation.canceled": FcmpConversationCanceled
+"user.message": FcmpUserMessage
+"user.input.required": FcmpUserInputRequired
+"assistant.message.delta": FcmpAssistantMessageDelta
+"assistant.message.final": FcmpAssistantMessageFinal
+"assistant.reasoning": FcmpAssistantReasoning
+"assistant.plan": FcmpAssistantPlan
+"assistant.tool.started": FcmpAssistantToolStarted
+"assistant.tool.completed": FcmpAssistantToolCompleted
+"artifact.file.changed": FcmpArtifactFileChanged
+usage: FcmpUsage
+"interaction.reply.accepted": FcmpInteractionReplyAccepted
+"interaction.auto_decide.timeout": FcmpInteractionAutoDecideTimeout
+"diagnostic.warning": FcmpDiagnosticWarning
+"raw.stdout": FcmpRawStdout
+"raw.stderr": FcmpRawStderr
+}
+/**
+ * The conversation begins.
+ */
+export interface FcmpConversationStarted {
+engine: string
+execution_mode: ("auto" | "interactive")
+fold_version: number
+}
+/**
+ * The run took an edge of the chart.
+ */
+export interface FcmpConversationStateChanged {
+from: FcmpState
+to: FcmpState
+trigger: FcmpTrigger
+updated_at: FcmpTimestamp
+}
+/**
+ * The run succeeded.
+ */
+export interface FcmpConversationCompleted {
+result?: FcmpJson
+}
+/**
+ * The run failed.
+ */
+export interface FcmpConversationFailed {
+error: FcmpError
+}
+/**
+ * Why a run failed.
+ */
+export interface FcmpError {
+/**
+ * A code of contract/errors.json.
+ */
+code: string
+message: string
+details?: JsonObject
+}
+/**
+ * The run was canceled.
+ */
+export interface FcmpConversationCanceled {
+actor?: FcmpActor
+}
+/**
+ * Who did it.
+ */
+export interface FcmpActor {
+kind: ("user" | "token" | "system")
+name: string
+}
+/**
+ * What the person said first.
+ */
+export interface FcmpUserMessage {
+text: string
+}
+/**
+ * The agent needs a person.
+ */
+export interface FcmpUserInputRequired {
+interaction_id: string
+kind: FcmpInteractionKind
+prompt: string
+options: FcmpOption[]
+fields?: FcmpField[]
+default?: FcmpJson
+/**
+ * How the agent asked; conversation: it asked nothing, its turn just ended.
+ */
+channel?: ("native" | "tool" | "envelope" | "conversation")
+}
+/**
+ * One offered answer.
+ */
+export interface FcmpOption {
+label: string
+value: FcmpJson
+description?: string
+}
+/**
+ * One of several questions asked in one turn.
+ */
+export interface FcmpField {
+id: string
+kind: FcmpInteractionKind
+prompt: string
+options: FcmpOption[]
+default?: FcmpJson
+}
+/**
+ * A piece of a message.
+ */
+export interface FcmpAssistantMessageDelta {
+message_id: (string | null)
+text: string
+}
+/**
+ * A whole message; it replaces the pieces with the same message_id.
+ */
+export interface FcmpAssistantMessageFinal {
+message_id: (string | null)
+text: string
+truncated?: boolean
+}
+/**
+ * What the agent thought.
+ */
+export interface FcmpAssistantReasoning {
+text: string
+}
+/**
+ * The agent's list of steps, whole each time.
+ */
+export interface FcmpAssistantPlan {
+/**
+ * Items: A step.
+ */
+items: {
+text: string
+done: boolean
+}[]
+}
+/**
+ * A tool call begins.
+ */
+export interface FcmpAssistantToolStarted {
+call_id: (string | null)
+name: string
+kind: ("command" | "file_change" | "mcp" | "search" | "agent" | "other")
+input: FcmpJson
+}
+/**
+ * A tool call is over.
+ */
+export interface FcmpAssistantToolCompleted {
+call_id: (string | null)
+name: string
+kind: ("command" | "file_change" | "mcp" | "search" | "agent" | "other")
+status: ("completed" | "failed" | "declined")
+output?: FcmpJson
+error?: string
+exit_code?: (number | null)
+duration_ms?: number
+}
+/**
+ * The agent changed a file.
+ */
+export interface FcmpArtifactFileChanged {
+path: string
+kind: ("add" | "update" | "delete" | "unknown")
+}
+/**
+ * Tokens and cost.
+ */
+export interface FcmpUsage {
+scope: FcmpUsageScope
+input_tokens?: number
+cached_input_tokens?: number
+output_tokens?: number
+reasoning_tokens?: number
+total_tokens?: number
+cost_usd?: number
+duration_ms?: number
+model?: string
+}
+/**
+ * A person's answer was accepted.
+ */
+export interface FcmpInteractionReplyAccepted {
+interaction_id: string
+resolution_mode: "user_reply"
+accepted_at: FcmpTimestamp
+response?: FcmpJson
+finish?: boolean
+actor?: FcmpActor
+}
+/**
+ * Nobody answered in time; the policy decided.
+ */
+export interface FcmpInteractionAutoDecideTimeout {
+interaction_id: string
+resolution_mode: "auto_decide_timeout"
+policy: ("engine_judgement" | "use_default" | "finish" | "decline")
+response?: FcmpJson
+}
+/**
+ * Something a careful reader should know.
+ */
+export interface FcmpDiagnosticWarning {
+code: string
+message: string
+suppressed_count?: number
+stream?: ("stdout" | "stderr")
+terminal?: boolean
+}
+/**
+ * Output that could not be understood.
+ */
+export interface FcmpRawStdout {
+text: string
+}
+/**
+ * Text from stderr.
+ */
+export interface FcmpRawStderr {
+text: string
+}
+
+export const FCMP_TYPES = [
+  "conversation.started",
+  "conversation.state.changed",
+  "conversation.completed",
+  "conversation.failed",
+  "conversation.canceled",
+  "user.message",
+  "user.input.required",
+  "assistant.message.delta",
+  "assistant.message.final",
+  "assistant.reasoning",
+  "assistant.plan",
+  "assistant.tool.started",
+  "assistant.tool.completed",
+  "artifact.file.changed",
+  "usage",
+  "interaction.reply.accepted",
+  "interaction.auto_decide.timeout",
+  "diagnostic.warning",
+  "raw.stdout",
+  "raw.stderr"
+] as const satisfies readonly (keyof FcmpData)[];

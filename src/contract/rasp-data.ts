@@ -1,0 +1,435 @@
+// Generated from contract/rasp.schema.json by `npm run generate`. Do not edit.
+import type { Json, JsonObject } from '../kernel/json.js';
+
+export type RaspState = ("queued" | "running" | "waiting_user" | "succeeded" | "failed" | "canceled")
+export type RaspTrigger = ("turn.started" | "turn.needs_input" | "interaction.reply.accepted" | "interaction.auto_decide.timeout" | "turn.succeeded" | "turn.failed" | "run.canceled" | "restart.preserve_waiting" | "restart.reconcile_failed")
+/**
+ * ISO 8601, UTC, milliseconds
+ */
+export type RaspTimestamp = string
+/**
+ * Any JSON value.
+ */
+export type RaspJson = Json
+/**
+ * What the figures cover: one model call, this turn, or the whole conversation so far.
+ */
+export type RaspUsageScope = ("step" | "turn" | "thread")
+export type RaspInteractionKind = ("open_text" | "choose_one" | "confirm" | "fill_fields" | "approval")
+
+export interface RaspData {
+"lifecycle.run.created": RaspLifecycleRunCreated
+"lifecycle.state.changed": RaspLifecycleStateChanged
+"lifecycle.turn.started": RaspLifecycleTurnStarted
+"lifecycle.process.spawned": RaspLifecycleProcessSpawned
+"lifecycle.session.bound": RaspLifecycleSessionBound
+"lifecycle.engine.progress": RaspLifecycleEngineProgress
+"lifecycle.turn.ended": RaspLifecycleTurnEnded
+"agent.message.delta": RaspAgentMessageDelta
+"agent.message.final": RaspAgentMessageFinal
+"agent.reasoning": RaspAgentReasoning
+"agent.plan": RaspAgentPlan
+"agent.usage": RaspAgentUsage
+"tool.call.started": RaspToolCallStarted
+"tool.call.updated": RaspToolCallUpdated
+"tool.call.completed": RaspToolCallCompleted
+"artifact.file.changed": RaspArtifactFileChanged
+"artifact.result.written": RaspArtifactResultWritten
+"interaction.requested": RaspInteractionRequested
+"interaction.reply.accepted": RaspInteractionReplyAccepted
+"interaction.auto_decide.timeout": RaspInteractionAutoDecideTimeout
+"interaction.approval.applied": RaspInteractionApprovalApplied
+"diagnostic.parser.warning": RaspDiagnosticParserWarning
+"diagnostic.engine.warning": RaspDiagnosticEngineWarning
+"diagnostic.engine.error": RaspDiagnosticEngineError
+"diagnostic.completion.unknown": RaspDiagnosticCompletionUnknown
+"raw.stdout": RaspRawStdout
+"raw.stderr": RaspRawStderr
+}
+/**
+ * The run was accepted.
+ */
+export interface RaspLifecycleRunCreated {
+engine: string
+execution_mode: ("auto" | "interactive")
+prompt: string
+request_id?: string
+cwd?: string
+model?: string
+permission?: ("read-only" | "workspace-write" | "full")
+labels?: {
+[k: string]: string
+}
+runtime_options?: JsonObject
+output_schema?: JsonObject
+continue_from?: string
+}
+/**
+ * The run took an edge of the chart.
+ */
+export interface RaspLifecycleStateChanged {
+from: RaspState
+to: RaspState
+trigger: RaspTrigger
+updated_at: RaspTimestamp
+error?: RaspError
+result?: RaspJson
+actor?: RaspActor
+}
+/**
+ * Why a run failed.
+ */
+export interface RaspError {
+/**
+ * A code of contract/errors.json.
+ */
+code: string
+message: string
+details?: JsonObject
+}
+/**
+ * Who did it.
+ */
+export interface RaspActor {
+kind: ("user" | "token" | "system")
+name: string
+}
+/**
+ * A turn begins; secrets in argv are replaced.
+ */
+export interface RaspLifecycleTurnStarted {
+argv: string[]
+resumed: boolean
+engine_version?: (string | null)
+cwd?: string
+}
+/**
+ * The engine process runs.
+ */
+export interface RaspLifecycleProcessSpawned {
+pid: number
+start_time: string
+}
+/**
+ * The engine named its session.
+ */
+export interface RaspLifecycleSessionBound {
+session_id: string
+handle_type: "session_id"
+model?: string
+}
+/**
+ * The engine reached a step of its own that carries no content.
+ */
+export interface RaspLifecycleEngineProgress {
+phase: string
+reason?: string
+}
+/**
+ * The turn is over: how, why, and what was read.
+ */
+export interface RaspLifecycleTurnEnded {
+/**
+ * How the process ended.
+ */
+exit: {
+code: (number | null)
+signal: (string | null)
+}
+/**
+ * The judgement.
+ */
+completion: {
+result: ("completed" | "awaiting_user_input" | "interrupted" | "unknown")
+reason_code: string
+}
+/**
+ * Bytes and hashes.
+ */
+streams: {
+/**
+ * What was read from one stream.
+ */
+stdout: {
+bytes: number
+sha256: string
+}
+/**
+ * What was read from one stream.
+ */
+stderr: {
+bytes: number
+sha256: string
+}
+}
+/**
+ * What the parser made of stdout.
+ */
+parser: {
+profile: string
+/**
+ * stdout units (non-blank lines, or one document)
+ */
+units: number
+parsed: number
+/**
+ * units kept as raw
+ */
+fallbacks: number
+hit_rate: (number | null)
+warnings: {
+[k: string]: number
+}
+}
+digest?: (string | null)
+}
+/**
+ * A piece of the reply, in order; correlation.item_id groups the pieces.
+ */
+export interface RaspAgentMessageDelta {
+text: string
+}
+/**
+ * One whole message of the agent.
+ */
+export interface RaspAgentMessageFinal {
+text: string
+truncated?: boolean
+}
+/**
+ * What the agent thought, as far as the engine tells.
+ */
+export interface RaspAgentReasoning {
+text: string
+}
+/**
+ * The agent's list of steps, whole each time.
+ */
+export interface RaspAgentPlan {
+/**
+ * Items: A step.
+ */
+items: {
+text: string
+done: boolean
+}[]
+}
+/**
+ * Tokens and cost.
+ */
+export interface RaspAgentUsage {
+scope: RaspUsageScope
+input_tokens?: number
+cached_input_tokens?: number
+output_tokens?: number
+reasoning_tokens?: number
+total_tokens?: number
+cost_usd?: number
+duration_ms?: number
+model?: string
+}
+/**
+ * The agent calls a tool.
+ */
+export interface RaspToolCallStarted {
+name: string
+kind: ("command" | "file_change" | "mcp" | "search" | "agent" | "other")
+input: RaspJson
+}
+/**
+ * A tool call goes on.
+ */
+export interface RaspToolCallUpdated {
+name: string
+kind: ("command" | "file_change" | "mcp" | "search" | "agent" | "other")
+output?: string
+}
+/**
+ * A tool call is over.
+ */
+export interface RaspToolCallCompleted {
+name: string
+kind: ("command" | "file_change" | "mcp" | "search" | "agent" | "other")
+status: ("completed" | "failed" | "declined")
+output?: RaspJson
+error?: string
+exit_code?: (number | null)
+duration_ms?: number
+}
+/**
+ * The agent changed a file.
+ */
+export interface RaspArtifactFileChanged {
+path: string
+kind: ("add" | "update" | "delete" | "unknown")
+}
+/**
+ * The result of the run was written to a file.
+ */
+export interface RaspArtifactResultWritten {
+path: string
+bytes: number
+sha256?: string
+}
+/**
+ * The agent needs a person.
+ */
+export interface RaspInteractionRequested {
+interaction_id: string
+kind: RaspInteractionKind
+prompt: string
+options: RaspOption[]
+asked_at: RaspTimestamp
+fields?: RaspField[]
+default?: RaspJson
+/**
+ * How the agent asked; conversation: it asked nothing, its turn just ended.
+ */
+channel?: ("native" | "tool" | "envelope" | "conversation")
+}
+/**
+ * One offered answer.
+ */
+export interface RaspOption {
+label: string
+value: RaspJson
+description?: string
+}
+/**
+ * One of several questions asked in one turn.
+ */
+export interface RaspField {
+id: string
+kind: RaspInteractionKind
+prompt: string
+options: RaspOption[]
+default?: RaspJson
+}
+/**
+ * A person's answer was accepted.
+ */
+export interface RaspInteractionReplyAccepted {
+interaction_id: string
+resolution_mode: "user_reply"
+accepted_at: RaspTimestamp
+response?: RaspJson
+finish?: boolean
+actor?: RaspActor
+idempotency_key?: string
+}
+/**
+ * Nobody answered in time; the policy decided.
+ */
+export interface RaspInteractionAutoDecideTimeout {
+interaction_id: string
+resolution_mode: "auto_decide_timeout"
+policy: ("engine_judgement" | "use_default" | "finish" | "decline")
+decided_at?: RaspTimestamp
+response?: RaspJson
+}
+/**
+ * A stored decision was handed to the engine.
+ */
+export interface RaspInteractionApprovalApplied {
+interaction_id: string
+decision: ("approve" | "approve_for_session" | "decline" | "cancel")
+digest: string
+applied_at: RaspTimestamp
+actor?: RaspActor
+}
+/**
+ * The parser met something it did not expect.
+ */
+export interface RaspDiagnosticParserWarning {
+code: string
+message: string
+event_type?: string
+path?: string
+/**
+ * How many lines, where one warning speaks for several.
+ */
+lines?: number
+bytes?: number
+/**
+ * Where the first of them begins.
+ */
+first_byte?: number
+/**
+ * Codes of oddities seen in these lines.
+ */
+flags?: string[]
+}
+/**
+ * The engine reported something that does not end the turn.
+ */
+export interface RaspDiagnosticEngineWarning {
+message: string
+code?: string
+}
+/**
+ * The engine reported an error.
+ */
+export interface RaspDiagnosticEngineError {
+message: string
+/**
+ * true: the engine says that the turn is over
+ */
+terminal: boolean
+code?: string
+http_status?: number
+retryable?: boolean
+}
+/**
+ * The process ended well, but nothing shows success.
+ */
+export interface RaspDiagnosticCompletionUnknown {
+reason_code: string
+message: string
+}
+/**
+ * A piece of stdout as text, without its end of line.
+ */
+export interface RaspRawStdout {
+text: string
+/**
+ * number of the piece, where a line was too long for one event
+ */
+part?: number
+}
+/**
+ * A piece of stderr as text, without its end of line.
+ */
+export interface RaspRawStderr {
+text: string
+part?: number
+}
+
+export const RASP_TYPES = [
+  "lifecycle.run.created",
+  "lifecycle.state.changed",
+  "lifecycle.turn.started",
+  "lifecycle.process.spawned",
+  "lifecycle.session.bound",
+  "lifecycle.engine.progress",
+  "lifecycle.turn.ended",
+  "agent.message.delta",
+  "agent.message.final",
+  "agent.reasoning",
+  "agent.plan",
+  "agent.usage",
+  "tool.call.started",
+  "tool.call.updated",
+  "tool.call.completed",
+  "artifact.file.changed",
+  "artifact.result.written",
+  "interaction.requested",
+  "interaction.reply.accepted",
+  "interaction.auto_decide.timeout",
+  "interaction.approval.applied",
+  "diagnostic.parser.warning",
+  "diagnostic.engine.warning",
+  "diagnostic.engine.error",
+  "diagnostic.completion.unknown",
+  "raw.stdout",
+  "raw.stderr"
+] as const satisfies readonly (keyof RaspData)[];

@@ -1,0 +1,147 @@
+// Where a profile puts what it found: drafts with the byte range of the line at hand, and the parser's counts.
+import type { DiagnosticCode } from '../contract/error-codes.js';
+import { CONFIDENCE } from '../rasp/confidence.js';
+import type { ByteRange, RaspDraft } from '../rasp/draft.js';
+import type { RaspData, RaspType, StreamName } from '../rasp/event.js';
+
+export interface ParserCounts {
+  readonly profile: string;
+  // Units are stdout's non-blank lines, or the one document of a document profile.
+  readonly units: number;
+  readonly parsed: number;
+  readonly fallbacks: number;
+  readonly warnings: Readonly<Record<string, number>>;
+}
+
+export interface Oddity {
+  readonly code: DiagnosticCode;
+  readonly lines: number;
+  readonly firstByte: number;
+}
+
+export type WarningDetail = Omit<RaspData['diagnostic.parser.warning'], 'code' | 'message'>;
+
+export class Emitter {
+  readonly profile: string;
+  readonly #acceptsSession: (sessionId: string) => boolean;
+  #drafts: RaspDraft[] = [];
+  #range: ByteRange | null = null;
+  #sessionId: string | null = null;
+  #parsed = 0;
+  #fallbacks = 0;
+  readonly #warnings = new Map<DiagnosticCode, number>();
+  readonly #oddities: Record<StreamName, Map<DiagnosticCode, Oddity>> = { stdout: new Map(), stderr: new Map() };
+
+  constructor(profile: string, acceptsSession: (sessionId: string) => boolean) {
+    this.profile = profile;
+    this.#acceptsSession = acceptsSession;
+  }
+
+  // Everything emitted from now on comes from these bytes.
+  at(stream: StreamName, from: number, to: number): void {
+    this.#range = { stream, from, to };
+  }
+
+  atRange(range: ByteRange | null): void {
+    this.#range = range;
+  }
+
+  get range(): ByteRange | null {
+    return this.#range;
+  }
+
+  get sessionId(): string | null {
+    return this.#sessionId;
+  }
+
+  // The session id, if it has a form that may be handed back to the engine.
+  get resumableSessionId(): string | null {
+    return this.#sessionId !== null && this.#acceptsSession(this.#sessionId) ? this.#sessionId : null;
+  }
+
+  // From here on every event carries the session id.
+  bindSession(sessionId: string, model?: string): void {
+    this.#sessionId = sessionId;
+    this.emit('lifecycle.session.bound', { session_id: sessionId, handle_type: 'session_id', model });
+    if (this.resumableSessionId === null) this.warn('SESSION_ID_INVALID', 'the session id has a form that cannot be resumed safely');
+  }
+
+  emit<T extends RaspType>(type: T, data: RaspData[T], itemId: string | null = null, confidence: number = CONFIDENCE.structured): void {
+    this.#drafts.push({
+      type,
+      data,
+      json: JSON.stringify(data),
+      parser: this.profile,
+      confidence,
+      sessionId: this.#sessionId,
+      itemId,
+      interactionId: null,
+      range: this.#range,
+    });
+  }
+
+  raw(stream: StreamName, text: string, part?: number): void {
+    this.emit(stream === 'stdout' ? 'raw.stdout' : 'raw.stderr', { text, part }, null, CONFIDENCE.raw);
+  }
+
+  warn(code: DiagnosticCode, message: string, detail: WarningDetail = {}): void {
+    this.#warnings.set(code, (this.#warnings.get(code) ?? 0) + 1);
+    this.emit('diagnostic.parser.warning', { code, message, ...detail }, null, CONFIDENCE.diagnostic);
+  }
+
+  // The line at hand is odd in a way that does not stop it from being read; reported once per turn.
+  note(code: DiagnosticCode): void {
+    if (this.#range === null) return;
+    const seen = this.#oddities[this.#range.stream].get(code);
+    this.#oddities[this.#range.stream].set(code, { code, lines: (seen?.lines ?? 0) + 1, firstByte: seen?.firstByte ?? this.#range.from });
+  }
+
+  oddities(stream: StreamName): Oddity[] {
+    return [...this.#oddities[stream].values()];
+  }
+
+  // A stdout unit that gave structured events.
+  hit(): void {
+    this.#parsed += 1;
+  }
+
+  // A stdout unit that could not be understood: its text, and why.
+  fallback(text: string, code: DiagnosticCode, message: string, detail?: WarningDetail): void {
+    this.raw('stdout', text);
+    this.warn(code, message, detail);
+    this.#fallbacks += 1;
+  }
+
+  // The first piece of a line that is too long; the others are raw only.
+  fallbackPiece(text: string, part: number): void {
+    this.raw('stdout', text, part);
+    if (part > 0) return;
+    this.warn('LINE_TOO_LONG', 'a line is longer than the limit and is kept in pieces');
+    this.#fallbacks += 1;
+  }
+
+  // Undoes everything a line emitted, when one of its events could not be put into text.
+  mark(): number {
+    return this.#drafts.length;
+  }
+
+  rewind(mark: number): void {
+    this.#drafts.length = mark;
+  }
+
+  take(): RaspDraft[] {
+    const drafts = this.#drafts;
+    this.#drafts = [];
+    return drafts;
+  }
+
+  counts(): ParserCounts {
+    return {
+      profile: this.profile,
+      units: this.#parsed + this.#fallbacks,
+      parsed: this.#parsed,
+      fallbacks: this.#fallbacks,
+      warnings: Object.fromEntries([...this.#warnings].toSorted(([a], [b]) => (a < b ? -1 : 1))),
+    };
+  }
+}

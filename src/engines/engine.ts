@@ -1,0 +1,60 @@
+// The port: what Parley needs to know of an engine. One folder implements it with four files.
+import type { EngineSessionHandle } from '../run/session-handle.js';
+import type { ParserReader } from './turn-parser.js';
+import type { Emitter } from './emitter.js';
+
+export type Permission = 'read-only' | 'workspace-write' | 'full';
+
+export interface TurnSpec {
+  // The program to start, already found.
+  readonly bin: string;
+  readonly cwd: string;
+  readonly prompt: string;
+  readonly permission: Permission;
+  readonly model?: string;
+  // A file with a JSON Schema for the result, where the engine can be told of it.
+  readonly outputSchemaFile?: string;
+  // An id for a new session, used only by engines that let the caller choose one.
+  readonly newSessionId: string;
+}
+
+export interface EngineCommand {
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  // Written to stdin, which is then closed; null: stdin is closed at once.
+  readonly stdin: string | null;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export interface CommandBuilder {
+  buildStart(spec: TurnSpec): EngineCommand;
+  buildResume(spec: TurnSpec, handle: EngineSessionHandle): EngineCommand;
+}
+
+export interface HandleRules {
+  // Where in the output the id stands, for people.
+  readonly source: string;
+  // Only an id of this form is safe to hand back to the engine.
+  readonly accepts: (sessionId: string) => boolean;
+}
+
+export interface ProbeRules {
+  readonly binary: string;
+  readonly versionArgs: readonly string[];
+  readonly parseVersion: (output: string) => string | null;
+  // The version whose output the parser was proved on.
+  readonly provedVersion: string;
+  readonly install: string;
+}
+
+export interface Engine {
+  readonly name: string;
+  readonly profile: string;
+  readonly command: CommandBuilder;
+  readonly handle: HandleRules;
+  readonly probe: ProbeRules;
+  readonly createReader: (out: Emitter) => ParserReader;
+}
+
+// One argv string may have at most 128 KiB on Linux; a longer prompt must go by stdin.
+export const MAX_ARGV_PROMPT_BYTES = 100_000;

@@ -1,0 +1,27 @@
+// What an agent says about its turn in the last message: {"ask_user":{…}} or {"done":true,"result":…}.
+// The fallback for engines without our ask tool. Only an object that ends the message counts; one quoted on the way does not.
+import { isObject, type Json, type JsonObject } from '../kernel/json.js';
+import { parseQuestion, type Question } from '../run/interaction.js';
+import { findFencedJson, findTrailingObject } from './find-json.js';
+
+export interface Envelope {
+  readonly question: Question | null;
+  readonly done: { readonly result: Json } | null;
+}
+
+const NONE: Envelope = { question: null, done: null };
+
+export function readEnvelope(message: string | null): Envelope {
+  if (message === null || !(message.includes('"ask_user"') || message.includes('"done"'))) return NONE;
+  const body = lastObject(message);
+  if (!body) return NONE;
+  if (body.ask_user !== undefined) return { question: parseQuestion(body.ask_user, 'envelope'), done: null };
+  if (body.done === true) return { question: null, done: { result: body.result ?? null } };
+  return NONE;
+}
+
+function lastObject(message: string): JsonObject | undefined {
+  if (!message.trimEnd().endsWith('```')) return findTrailingObject(message);
+  const last = findFencedJson(message).at(-1);
+  return isObject(last) ? last : undefined;
+}

@@ -1,0 +1,27 @@
+// gemini -o stream-json: the session id then comes on the first line. The prompt goes by stdin: as an argument a
+// leading dash breaks it. One process, so that signals reach it.
+import type { CommandBuilder, EngineCommand, TurnSpec } from '../engine.js';
+
+const APPROVAL = { 'read-only': 'default', 'workspace-write': 'auto_edit', full: 'yolo' } as const;
+
+export const geminiCommand: CommandBuilder = {
+  // The chosen id is only a cross-check; the handle is what the output names.
+  buildStart: (spec) => build(spec, ['--session-id', spec.newSessionId]),
+  buildResume: (spec, handle) => build(spec, ['--resume', handle.handle_value]),
+};
+
+function build(spec: TurnSpec, session: readonly string[]): EngineCommand {
+  return {
+    argv: [
+      spec.bin,
+      ...(spec.model === undefined ? [] : ['-m', spec.model]),
+      '-o', 'stream-json',
+      '--approval-mode', APPROVAL[spec.permission],
+      ...session,
+    ],
+    // Sessions are bound to the exact directory.
+    cwd: spec.cwd,
+    stdin: spec.prompt,
+    env: { GEMINI_CLI_NO_RELAUNCH: '1', GEMINI_CLI_TRUST_WORKSPACE: 'true' },
+  };
+}

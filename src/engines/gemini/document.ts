@@ -1,0 +1,96 @@
+// The one object of `gemini -o json`, found even where text stands around it or where it is damaged.
+// The order is fixed: the whole text; the object with other text around it; then, in the `response` member if that can
+// be had, else in the whole text: a fenced block, then any fragment that decodes.
+import { isObject, parseJson, type Json, type JsonObject } from '../../kernel/json.js';
+import type { ByteRange } from '../../rasp/draft.js';
+import { findFencedJson, findJsonFragment } from '../find-json.js';
+
+export interface FoundDocument {
+  readonly how: 'main' | 'surrounded' | 'drifted' | 'fence' | 'fragment';
+  readonly body: Json;
+  // The text of a damaged object's `response` member.
+  readonly response?: string;
+  readonly firstLine: number;
+  readonly lastLine: number;
+}
+
+const MEMBERS = ['session_id', 'response', 'error'] as const;
+const MAX_TRIES = 50;
+
+export function decodeDocument(lines: readonly string[]): FoundDocument | undefined {
+  const text = lines.join('\n');
+  const whole = { firstLine: 0, lastLine: lines.length - 1 };
+  const body = parseJson(text);
+  if (isObject(body)) return { how: isMain(body) ? 'main' : 'drifted', body, ...whole };
+  return findSurrounded(lines) ?? salvage(text, whole);
+}
+
+function isMain(body: JsonObject): boolean {
+  return MEMBERS.some((member) => member in body);
+}
+
+function findSurrounded(lines: readonly string[]): FoundDocument | undefined {
+  const starts = indexes(lines, (line) => line.trimStart().startsWith('{')).slice(0, MAX_TRIES);
+  const ends = indexes(lines, (line) => line.trimEnd().endsWith('}')).slice(-MAX_TRIES).toReversed();
+  for (const firstLine of starts) {
+    // The object ends where its braces say; trying the last lines first finds the largest.
+    const lastLine = ends.find((end) => end >= firstLine && isObject(parseJson(lines.slice(firstLine, end + 1).join('\n'))));
+    if (lastLine === undefined) continue;
+    const body = parseJson(lines.slice(firstLine, lastLine + 1).join('\n'));
+    if (isObject(body) && isMain(body)) return { how: 'surrounded', body, firstLine, lastLine };
+  }
+  return undefined;
+}
+
+function salvage(text: string, whole: { firstLine: number; lastLine: number }): FoundDocument | undefined {
+  const response = readResponseMember(text);
+  const where = response ?? text;
+  const had = response === undefined ? {} : { response };
+  const [fenced] = findFencedJson(where);
+  if (fenced !== undefined) return { how: 'fence', body: fenced, ...had, ...whole };
+  const fragment = findJsonFragment(where);
+  if (fragment !== undefined) return { how: 'fragment', body: fragment, ...had, ...whole };
+  return undefined;
+}
+
+// The string value of the first "response" member, read by hand because the object around it is damaged.
+function readResponseMember(text: string): string | undefined {
+  const key = /"response"\s*:\s*"/.exec(text);
+  if (!key) return undefined;
+  const start = key.index + key[0].length;
+  for (let at = start; at < text.length; at += 1) {
+    if (text[at] === '\\') at += 1;
+    else if (text[at] === '"') {
+      const value = parseJson(text.slice(start - 1, at + 1));
+      return typeof value === 'string' ? value : undefined;
+    }
+  }
+  return undefined;
+}
+
+function indexes(lines: readonly string[], test: (line: string) => boolean): number[] {
+  return lines.flatMap((line, index) => (test(line) ? [index] : []));
+}
+
+// The last lines of stderr: a failed `-o json` puts its object there, after warnings and stack traces.
+export class StderrTail {
+  static readonly #maxLines = 200;
+  static readonly #maxLineChars = 64 * 1024;
+  readonly #lines: { text: string; range: ByteRange | null }[] = [];
+
+  add(text: string, range: ByteRange | null): void {
+    this.#lines.push({ text: text.slice(0, StderrTail.#maxLineChars), range });
+    if (this.#lines.length > StderrTail.#maxLines) this.#lines.shift();
+  }
+
+  // The object that ends the text, with the range of the line that completes it.
+  findObject(): { body: JsonObject; range: ByteRange | null } | undefined {
+    const last = this.#lines.findLastIndex((line) => line.text === '}');
+    for (let first = last - 1; first >= 0; first -= 1) {
+      if (this.#lines[first]?.text !== '{') continue;
+      const body = parseJson(this.#lines.slice(first, last + 1).map((line) => line.text).join('\n'));
+      if (isObject(body)) return { body, range: this.#lines[last]?.range ?? null };
+    }
+    return undefined;
+  }
+}

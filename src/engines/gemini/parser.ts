@@ -1,0 +1,297 @@
+// Profile gemini_json: reads both formats of the Gemini CLI. `-o stream-json` prints one event a line; `-o json` prints one
+// object at the end, so until a stream event comes the lines are held, and finish() takes them as a document.
+// Success is a result with status "success" and no error event at all.
+import { asCount, asObject, asString, isObject, type Json, type JsonObject } from '../../kernel/json.js';
+import { CONFIDENCE } from '../../rasp/confidence.js';
+import type { RaspData } from '../../rasp/event.js';
+import type { EngineFailure } from '../../run/evidence.js';
+import { parseQuestion, type Question } from '../../run/interaction.js';
+import { classifyFailure } from '../auth-failure.js';
+import type { Emitter } from '../emitter.js';
+import { HeldLines } from '../held-lines.js';
+import { MessageText } from '../message-text.js';
+import { decodeLine, drifted, isBlank, readNdjsonLine, undecodable, type Drift, type Rule } from '../ndjson.js';
+import type { ParserReader } from '../turn-parser.js';
+import { decodeDocument, StderrTail, type FoundDocument } from './document.js';
+
+export const GEMINI_PROFILE = 'gemini_json';
+
+type ToolKind = RaspData['tool.call.started']['kind'];
+
+interface OpenCall {
+  readonly name: string;
+  readonly kind: ToolKind;
+  readonly input: Json;
+}
+
+const TOOL_KINDS: Readonly<Record<string, ToolKind>> = {
+  run_shell_command: 'command',
+  write_file: 'file_change',
+  replace: 'file_change',
+  google_web_search: 'search',
+  grep_search: 'search',
+  glob: 'search',
+  invoke_agent: 'agent',
+};
+
+export function createGeminiReader(out: Emitter): ParserReader {
+  let streaming = false;
+  let result: 'success' | 'error' | null = null;
+  let sawError: string | null = null;
+  let failure: EngineFailure | null = null;
+  let lastMessage: string | null = null;
+  let messages = 0;
+  const held = new HeldLines(out);
+  const stderrTail = new StderrTail();
+  const message = new MessageText();
+  const calls = new Map<string, OpenCall>();
+  const questions: Question[] = [];
+
+  const rules = new Map<string, Rule>([
+    ['init', init],
+    ['message', messageEvent],
+    ['tool_use', toolUse],
+    ['tool_result', toolResult],
+    ['error', errorEvent],
+    ['result', resultEvent],
+  ]);
+
+  function stdoutLine(text: string, terminated: boolean): void {
+    if (!streaming) {
+      const event = decodeLine(out, text);
+      streaming = event !== undefined && typeof event.type === 'string' && rules.has(event.type);
+      if (!streaming) {
+        // A document this large is none: it goes out as lines, and what follows is read line by line.
+        if (!held.add(text, terminated)) {
+          held.release(releaseLine);
+          streaming = true;
+        }
+        return;
+      }
+      held.release(releaseLine);
+    }
+    readNdjsonLine(out, rules, text, terminated);
+  }
+
+  function releaseLine(text: string, terminated: boolean): void {
+    if (isBlank(text)) out.raw('stdout', text);
+    else if (decodeLine(out, text)) out.fallback(text, 'UNKNOWN_EVENT_TYPE', 'an object that is no event', {});
+    else undecodable(out, text, terminated);
+  }
+
+  function init(event: JsonObject): Drift | undefined {
+    const id = asString(event.session_id);
+    if (!id) return drifted('session_id');
+    bind(id, asString(event.model));
+    return undefined;
+  }
+
+  function bind(id: string, model?: string): void {
+    if (out.sessionId === null) out.bindSession(id, model);
+    else if (out.sessionId !== id) out.warn('SESSION_ID_CHANGED', `the output names ${id} too`);
+    else out.emit('lifecycle.engine.progress', { phase: 'init' });
+  }
+
+  function messageEvent(event: JsonObject): Drift | undefined {
+    const content = asString(event.content);
+    if (content === undefined) return drifted('content');
+    if (event.role === 'user') out.emit('lifecycle.engine.progress', { phase: 'prompt.echo' });
+    else if (event.role !== 'assistant') return drifted('role');
+    else if (event.delta === true) {
+      if (message.isEmpty) messages += 1;
+      out.emit('agent.message.delta', { text: content }, `message_${messages}`);
+      message.add(content);
+    } else {
+      closeMessage();
+      messages += 1;
+      out.emit('agent.message.final', { text: content }, `message_${messages}`);
+      lastMessage = content;
+    }
+    return undefined;
+  }
+
+  // The pieces of a message end where something else begins: only then is it whole.
+  function closeMessage(): void {
+    if (message.isEmpty) return;
+    const { text, truncated } = message.take();
+    out.emit('agent.message.final', { text, truncated: truncated || undefined }, `message_${messages}`, CONFIDENCE.derived);
+    if (truncated) out.warn('MESSAGE_TRUNCATED', 'the message is longer than the limit; the rest is in the deltas only');
+    lastMessage = text;
+  }
+
+  function toolUse(event: JsonObject): Drift | undefined {
+    const name = asString(event.tool_name);
+    const id = asString(event.tool_id);
+    if (name === undefined || id === undefined) return drifted(name === undefined ? 'tool_name' : 'tool_id');
+    closeMessage();
+    const kind = TOOL_KINDS[name] ?? (name.startsWith('mcp_') ? 'mcp' : 'other');
+    const input = event.parameters ?? null;
+    out.emit('tool.call.started', { name, kind, input }, id);
+    calls.set(id, { name, kind, input });
+    return undefined;
+  }
+
+  function toolResult(event: JsonObject): Drift | undefined {
+    const id = asString(event.tool_id);
+    if (id === undefined) return drifted('tool_id');
+    const status = event.status === 'success' ? 'completed' : event.status === 'error' ? 'failed' : undefined;
+    if (!status) return drifted('status');
+    const { name, kind, input } = calls.get(id) ?? { name: 'unknown', kind: 'other' as const, input: null };
+    out.emit('tool.call.completed', { name, kind, status, output: event.output, error: asString(asObject(event.error)?.message) }, id);
+    const path = asString(asObject(input)?.file_path);
+    if (status === 'completed' && kind === 'file_change' && path !== undefined) {
+      // write_file does not tell whether the file was there before.
+      out.emit('artifact.file.changed', { path, kind: name === 'replace' ? 'update' : 'unknown' }, id);
+    }
+    // tool_use is printed for tools that do not exist, too: only a result that succeeded has asked anybody.
+    if (status === 'completed' && /^mcp_.*ask_human$/.test(name)) questions.push(parseQuestion(input, 'tool'));
+    calls.delete(id);
+    return undefined;
+  }
+
+  function errorEvent(event: JsonObject): Drift | undefined {
+    const text = asString(event.message);
+    // Even a warning counts against success: the loop detector prints one and ends with "success" and no answer.
+    sawError = text ?? 'the engine reported an error';
+    if (text === undefined) return drifted('message');
+    if (event.severity === 'warning') out.emit('diagnostic.engine.warning', { message: text });
+    else out.emit('diagnostic.engine.error', { message: text, terminal: false });
+    return undefined;
+  }
+
+  function resultEvent(event: JsonObject): Drift | undefined {
+    if (event.status !== 'success' && event.status !== 'error') return drifted('status');
+    closeMessage();
+    result = event.status;
+    if (event.status === 'error') {
+      const text = asString(asObject(event.error)?.message) ?? sawError ?? 'the engine reported an error';
+      out.emit('diagnostic.engine.error', { message: text, terminal: true });
+      failure = classifyFailure(text);
+    }
+    const stats = asObject(event.stats);
+    if (stats) out.emit('agent.usage', streamUsage(stats));
+    else if (event.status === 'success') out.emit('lifecycle.engine.progress', { phase: 'result' });
+    return undefined;
+  }
+
+  // --- -o json ---
+
+  function finish(): void {
+    if (!streaming && !held.isBlank) readDocument();
+    else held.release(releaseLine);
+    // A failed `-o json` leaves stdout empty and puts its object at the end of stderr.
+    if (!streaming && result === null) readStderrObject();
+  }
+
+  function readDocument(): void {
+    const found = decodeDocument(held.texts);
+    if (!found) {
+      held.release(releaseLine);
+      return;
+    }
+    // Text before and after the object is not part of it.
+    held.release((text) => outsideLine(text), found.firstLine);
+    const document = held.takeAsOne(found.lastLine - found.firstLine + 1);
+    out.atRange(document.range);
+    const mark = out.mark();
+    try {
+      if (found.how === 'drifted') out.fallback(document.text, 'FIELD_DRIFT', 'the object has neither session_id nor response nor error', { path: 'response' });
+      else {
+        documentEvents(found);
+        out.hit();
+      }
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      out.rewind(mark);
+      out.fallback(document.text, 'NESTING_TOO_DEEP', 'the JSON is nested too deeply for an event');
+    }
+    held.release((text) => outsideLine(text));
+  }
+
+  function outsideLine(text: string): void {
+    if (isBlank(text)) out.raw('stdout', text);
+    else out.fallback(text, 'TEXT_OUTSIDE_JSON', 'text around the JSON object');
+  }
+
+  function documentEvents({ body, how, response }: FoundDocument): void {
+    const salvaged = how === 'fence' || how === 'fragment';
+    const confidence = salvaged ? CONFIDENCE.salvaged : how === 'surrounded' ? CONFIDENCE.surrounded : CONFIDENCE.structured;
+    const main = isObject(body) ? body : {};
+    const id = asString(main.session_id);
+    if (id) bind(id);
+    const text = asString(main.response) ?? response ?? (salvaged ? JSON.stringify(body) : undefined);
+    if (text !== undefined) {
+      messages += 1;
+      out.emit('agent.message.final', { text }, `message_${messages}`, confidence);
+      lastMessage = text;
+    }
+    if (main.error !== undefined && main.error !== null) documentError(main.error);
+    else if (asString(main.response) !== undefined) result = 'success';
+    const stats = asObject(main.stats);
+    if (stats) out.emit('agent.usage', documentUsage(stats), null, confidence);
+    else if (text === undefined && main.error === undefined) out.emit('lifecycle.engine.progress', { phase: 'result' });
+    if (how === 'fence') out.warn('JSON_FROM_FENCE', 'the main object could not be decoded; a fenced block was taken');
+    if (how === 'fragment') out.warn('JSON_FROM_FRAGMENT', 'the main object could not be decoded; a fragment was taken');
+  }
+
+  function documentError(error: Json): void {
+    const body = asObject(error);
+    const text = asString(body?.message) ?? asString(error) ?? 'the engine reported an error';
+    const status = asCount(body?.code);
+    out.emit('diagnostic.engine.error', { message: text, terminal: true, http_status: status });
+    result = 'error';
+    // 41 is the CLI's own exit code for a missing login.
+    failure = classifyFailure(text, status === 41 ? 401 : status);
+  }
+
+  function readStderrObject(): void {
+    const found = stderrTail.findObject();
+    if (!found) return;
+    // The lines are out as raw already; what they say together carries the range of the one that completed it.
+    out.atRange(found.range);
+    const id = asString(found.body.session_id);
+    if (id) bind(id);
+    if (found.body.error !== undefined) documentError(found.body.error);
+  }
+
+  return {
+    stdoutLine,
+    stderrLine: (text) => {
+      stderrTail.add(text, out.range);
+      return false;
+    },
+    finish,
+    evidence: () => ({
+      success: result === 'success' && sawError === null,
+      failure,
+      unfinished: result === null ? 'NO_RESULT' : result === 'success' && sawError !== null ? 'ERROR_EVENT_SEEN' : null,
+      questions,
+      lastMessage,
+    }),
+  };
+}
+
+function streamUsage(stats: JsonObject): RaspData['agent.usage'] {
+  return {
+    scope: 'turn',
+    input_tokens: asCount(stats.input_tokens),
+    cached_input_tokens: asCount(stats.cached),
+    output_tokens: asCount(stats.output_tokens),
+    total_tokens: asCount(stats.total_tokens),
+    duration_ms: asCount(stats.duration_ms),
+  };
+}
+
+// The object counts per model.
+function documentUsage(stats: JsonObject): RaspData['agent.usage'] {
+  const models = Object.values(asObject(stats.models) ?? {}).map((model) => asObject(asObject(model)?.tokens) ?? {});
+  const sum = (member: string) => models.reduce((total, tokens) => total + (asCount(tokens[member]) ?? 0), 0);
+  return {
+    scope: 'turn',
+    input_tokens: sum('prompt'),
+    cached_input_tokens: sum('cached'),
+    output_tokens: sum('candidates'),
+    reasoning_tokens: sum('thoughts'),
+    total_tokens: sum('total'),
+  };
+}

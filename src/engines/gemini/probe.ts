@@ -1,0 +1,10 @@
+// Is Gemini CLI there, and is it the version whose output the parser knows?
+import type { ProbeRules } from '../engine.js';
+
+export const geminiProbe: ProbeRules = {
+  binary: 'gemini',
+  versionArgs: ['--version'],
+  parseVersion: (output) => /^(\d+\.\d+\.\d+\S*)/m.exec(output)?.[1] ?? null,
+  provedVersion: '0.61.0',
+  install: 'npm install -g @google/gemini-cli',
+};

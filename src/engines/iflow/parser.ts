@@ -1,0 +1,161 @@
+// Profile iflow_text: stdout is the model's text, and one <Execution Info> block tells the rest. The block comes on stderr;
+// one on stdout is believed only if stderr has none, because the model could have printed it.
+// Success is a block without a terminationReason; only the last block counts.
+import { asCount, asObject, asString, isObject, parseJson, type JsonObject } from '../../kernel/json.js';
+import { CONFIDENCE } from '../../rasp/confidence.js';
+import type { EngineFailure } from '../../run/evidence.js';
+import { classifyFailure } from '../auth-failure.js';
+import type { Emitter } from '../emitter.js';
+import { HeldLines } from '../held-lines.js';
+import { MessageText } from '../message-text.js';
+import { isBlank } from '../ndjson.js';
+import type { ByteRange } from '../../rasp/draft.js';
+import type { ParserReader } from '../turn-parser.js';
+
+export const IFLOW_PROFILE = 'iflow_text';
+
+const OPEN = '<Execution Info>';
+const CLOSE = '</Execution Info>';
+// The CLI's own remarks among the model's text.
+const NOISE = /^Model \S+ does not support thinking mode\s*$/;
+// A login that ran out is told on stdout.
+const COMPLAINT = /SERVER_OAUTH2_REQUIRED|令牌已过期/;
+const MESSAGE_ID = 'message_1';
+
+export function createIflowReader(out: Emitter): ParserReader {
+  let block: JsonObject | null = null;
+  let lastMessage: string | null = null;
+  let failure: EngineFailure | null = null;
+  let lastText: ByteRange | null = null;
+  let complaint: string | undefined;
+  const message = new MessageText();
+  // From the first opening tag on stdout to the end: block or text, only the end tells.
+  const stdoutHeld = new HeldLines(out);
+  // The lines of a block that is being read on stderr.
+  const stderrHeld = new HeldLines(out);
+
+  function stdoutLine(text: string, terminated: boolean): void {
+    if (stdoutHeld.isEmpty && !text.includes(OPEN)) textLine(text, terminated);
+    else if (!stdoutHeld.add(text, terminated)) stdoutHeld.release(textLine);
+  }
+
+  function textLine(text: string, terminated: boolean): void {
+    if (text.includes('\u001b')) out.note('ANSI_SEQUENCES');
+    if (text.includes('\0')) out.note('NUL_BYTES');
+    if (COMPLAINT.test(text)) complaint ??= text.trim();
+    if (NOISE.test(text)) {
+      out.fallback(text, 'ENGINE_NOISE', 'a remark of the engine, not the model');
+      return;
+    }
+    const piece = terminated ? `${text}\n` : text;
+    out.emit('agent.message.delta', { text: piece }, MESSAGE_ID, CONFIDENCE.unconfirmed);
+    // A blank line belongs to the text, but it is no unit.
+    if (!isBlank(text)) out.hit();
+    message.add(piece);
+    lastText = out.range;
+  }
+
+  function stderrLine(text: string): boolean {
+    if (stderrHeld.isEmpty && !text.includes(OPEN)) return false;
+    if (!stderrHeld.add(text, true)) {
+      stderrHeld.release((line) => out.raw('stderr', line));
+      return true;
+    }
+    if (text.includes(CLOSE)) {
+      const { text: held, range } = stderrHeld.takeAsOne();
+      const before = out.range;
+      out.atRange(range);
+      if (readBlock(held)) for (const rest of aroundBlock(held)) out.raw('stderr', rest);
+      else out.raw('stderr', held);
+      out.atRange(before);
+    }
+    return true;
+  }
+
+  // Emits what a block says; false if it says nothing that can be read.
+  function readBlock(text: string): boolean {
+    const body = parseJson(text.slice(text.indexOf(OPEN) + OPEN.length, text.lastIndexOf(CLOSE)));
+    if (!isObject(body)) {
+      out.warn('BLOCK_UNDECODABLE', 'the content of the <Execution Info> block is not a JSON object');
+      return false;
+    }
+    block = body;
+    const id = asString(body['session-id']);
+    if (id) out.bindSession(id);
+    const tokens = asObject(body.tokenUsage);
+    out.emit('agent.usage', {
+      scope: 'turn',
+      input_tokens: asCount(tokens?.input),
+      output_tokens: asCount(tokens?.output),
+      total_tokens: asCount(tokens?.total),
+      duration_ms: asCount(body.executionTimeMs),
+    });
+    const reason = asString(body.terminationReason);
+    failure = reason === undefined ? null : classifyFailure(`the engine stopped: ${reason}`);
+    if (reason !== undefined) out.emit('diagnostic.engine.error', { message: reason, terminal: true });
+    return true;
+  }
+
+  function finish(): void {
+    if (!stderrHeld.isEmpty) {
+      stderrHeld.release((line) => out.raw('stderr', line));
+      out.warn('BLOCK_UNDECODABLE', 'an <Execution Info> block has no end');
+    }
+    readStdoutBlock();
+    out.atRange(lastText);
+    closeMessage();
+  }
+
+  function readStdoutBlock(): void {
+    if (stdoutHeld.isEmpty) return;
+    const lines = stdoutHeld.texts;
+    const last = lines.findLastIndex((line) => line.includes(CLOSE));
+    const first = last < 0 ? -1 : lines.slice(0, last + 1).findLastIndex((line) => line.includes(OPEN));
+    if (block !== null || first < 0) {
+      stdoutHeld.release(textLine);
+      return;
+    }
+    stdoutHeld.release(textLine, first);
+    const { text, range } = stdoutHeld.takeAsOne(last - first + 1);
+    out.atRange(range);
+    if (readBlock(text)) {
+      out.hit();
+      for (const rest of aroundBlock(text)) textLine(rest, true);
+    } else textLine(text, true);
+    stdoutHeld.release(textLine);
+  }
+
+  function closeMessage(): void {
+    const confidence = block === null ? CONFIDENCE.guessed : CONFIDENCE.convention;
+    if (!message.isEmpty) {
+      const { text, truncated } = message.take();
+      const whole = text.replace(/\s+$/, '');
+      if (whole !== '') {
+        out.emit('agent.message.final', { text: whole, truncated: truncated || undefined }, MESSAGE_ID, confidence);
+        lastMessage = whole;
+      }
+      if (truncated) out.warn('MESSAGE_TRUNCATED', 'the message is longer than the limit; the rest is in the deltas only');
+    }
+    out.atRange(null);
+    if (block === null) out.warn('BLOCK_MISSING', 'no <Execution Info> block was found; the text is kept with low confidence');
+  }
+
+  return {
+    stdoutLine,
+    stderrLine,
+    finish,
+    evidence: () => ({
+      success: block !== null && failure === null,
+      failure,
+      unfinished: block === null ? 'NO_EXECUTION_INFO' : null,
+      questions: [],
+      lastMessage,
+      complaint,
+    }),
+  };
+}
+
+// Text that shares a line with one of the tags.
+function aroundBlock(text: string): string[] {
+  return [text.slice(0, text.indexOf(OPEN)), text.slice(text.lastIndexOf(CLOSE) + CLOSE.length)].filter((rest) => !isBlank(rest));
+}

@@ -1,0 +1,10 @@
+// Is iFlow there? Its CLI was shut down in April 2026; the parser was proved on recordings of the last version.
+import type { ProbeRules } from '../engine.js';
+
+export const iflowProbe: ProbeRules = {
+  binary: 'iflow',
+  versionArgs: ['--version'],
+  parseVersion: (output) => /(\d+\.\d+\.\d+\S*)/.exec(output)?.[1] ?? null,
+  provedVersion: '0.5.19',
+  install: 'iFlow CLI is no longer distributed; only an existing installation can be used',
+};

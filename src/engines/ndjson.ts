@@ -1,0 +1,74 @@
+// The common part of the profiles that print one JSON object a line: decode, find the rule, fall back.
+import { stripVTControlCharacters } from 'node:util';
+import type { DiagnosticCode } from '../contract/error-codes.js';
+import { isObject, parseJson, type JsonObject } from '../kernel/json.js';
+import type { Emitter } from './emitter.js';
+
+// Why a rule could not use an event after all.
+export interface Drift {
+  readonly code: Extract<DiagnosticCode, 'FIELD_DRIFT' | 'UNKNOWN_EVENT_TYPE'>;
+  readonly name: string;
+}
+
+export type Rule = (event: JsonObject) => Drift | undefined;
+
+export const drifted = (path: string): Drift => ({ code: 'FIELD_DRIFT', name: path });
+export const unknownType = (type: string): Drift => ({ code: 'UNKNOWN_EVENT_TYPE', name: type.slice(0, 200) });
+
+export function isBlank(text: string): boolean {
+  return text.trim() === '';
+}
+
+// Reads one line of stdout by the rules of a profile. `before` sees every decoded event, also one that drifted.
+export function readNdjsonLine(out: Emitter, rules: ReadonlyMap<string, Rule>, text: string, terminated: boolean, before?: (event: JsonObject) => void): void {
+  const event = decodeLine(out, text);
+  if (!event) {
+    // An empty line is no output: covered, but neither a hit nor a fallback.
+    if (isBlank(text)) out.raw('stdout', text);
+    else undecodable(out, text, terminated);
+    return;
+  }
+  before?.(event);
+  applyRule(out, rules.get(event.type as string), event, text);
+  if (!terminated) out.warn('UNTERMINATED_LAST_LINE', 'the last line has no end of line');
+}
+
+// The object on a line, or undefined. Colour codes around it are looked through.
+export function decodeLine(out: Emitter, text: string): JsonObject | undefined {
+  let value = parseJson(text);
+  if (value === undefined && text.includes('\u001b')) {
+    out.note('ANSI_SEQUENCES');
+    value = parseJson(stripVTControlCharacters(text));
+  }
+  return isObject(value) ? value : undefined;
+}
+
+// Applies a rule to a decoded line; a line that turns out to be unusable leaves nothing behind but its raw text.
+export function applyRule(out: Emitter, rule: Rule | undefined, event: JsonObject, text: string): void {
+  const mark = out.mark();
+  let drift: Drift | undefined;
+  try {
+    drift = rule ? rule(event) : unknownType(String(event.type));
+  } catch (error) {
+    // JSON.parse reads any depth, JSON.stringify does not.
+    if (!(error instanceof RangeError)) throw error;
+    out.rewind(mark);
+    out.fallback(text, 'NESTING_TOO_DEEP', 'the JSON is nested too deeply for an event');
+    return;
+  }
+  if (drift) {
+    out.rewind(mark);
+    fallBack(out, drift, event, text);
+  } else out.hit();
+}
+
+function fallBack(out: Emitter, drift: Drift, event: JsonObject, text: string): void {
+  if (drift.code === 'UNKNOWN_EVENT_TYPE') out.fallback(text, drift.code, `no rule for event type ${drift.name}`, { event_type: drift.name });
+  else out.fallback(text, drift.code, `field ${drift.name} is missing or has another shape`, { event_type: String(event.type).slice(0, 200), path: drift.name });
+}
+
+export function undecodable(out: Emitter, text: string, terminated: boolean): void {
+  if (text.includes('\0')) out.fallback(text, 'NUL_BYTES', 'a line with NUL bytes is not JSON');
+  else if (!terminated) out.fallback(text, 'LINE_TRUNCATED', 'the stream ends in the middle of a line');
+  else out.fallback(text, 'LINE_UNDECODABLE', 'the line is not a JSON object');
+}

@@ -1,0 +1,33 @@
+// opencode run --format json: the prompt goes by stdin (as an argument it would be wrapped in quotes).
+// --dir on every call: a resume from another directory hangs without a word.
+import type { CommandBuilder, EngineCommand, TurnSpec } from '../engine.js';
+
+// What may be done without asking; the CLI has no flag for less, so it is given as configuration.
+const RULES = {
+  'read-only': { permission: { edit: 'deny', bash: 'deny', webfetch: 'deny', external_directory: 'deny' } },
+  'workspace-write': { permission: { external_directory: 'deny' } },
+  full: {},
+} as const;
+
+export const opencodeCommand: CommandBuilder = {
+  buildStart: (spec) => build(spec, ['--title', 'parley']),
+  buildResume: (spec, handle) => build(spec, ['--session', handle.handle_value]),
+};
+
+function build(spec: TurnSpec, session: readonly string[]): EngineCommand {
+  return {
+    argv: [
+      spec.bin, 'run', '--format', 'json',
+      '--dir', spec.cwd,
+      ...(spec.model === undefined ? [] : ['--model', spec.model]),
+      ...(spec.permission === 'full' ? ['--auto'] : []),
+      ...session,
+    ],
+    cwd: spec.cwd,
+    stdin: spec.prompt,
+    env: {
+      OPENCODE_CONFIG_CONTENT: JSON.stringify({ autoupdate: false, share: 'disabled', ...RULES[spec.permission] }),
+      OPENCODE_DISABLE_AUTOUPDATE: '1',
+    },
+  };
+}

@@ -1,0 +1,9 @@
+// An OpenCode session id begins with ses_. A malformed one is refused by the CLI, but only after it has started.
+import type { HandleRules } from '../engine.js';
+
+const SESSION = /^ses_[A-Za-z0-9]+$/;
+
+export const opencodeHandle: HandleRules = {
+  source: 'sessionID on any line',
+  accepts: (sessionId) => SESSION.test(sessionId),
+};

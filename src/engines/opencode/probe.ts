@@ -1,0 +1,10 @@
+// Is OpenCode there, and is it the version whose output the parser knows?
+import type { ProbeRules } from '../engine.js';
+
+export const opencodeProbe: ProbeRules = {
+  binary: 'opencode',
+  versionArgs: ['--version'],
+  parseVersion: (output) => /(\d+\.\d+\.\d+\S*)/.exec(output)?.[1] ?? null,
+  provedVersion: '1.18.33',
+  install: 'npm install -g opencode-ai',
+};

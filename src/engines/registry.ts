@@ -1,0 +1,51 @@
+// The engines there are, and the few things done with any of them.
+import { RequestError } from '../run/request-error.js';
+import type { EngineSessionHandle } from '../run/session-handle.js';
+import { codexCommand } from './codex/command.js';
+import { codexHandle } from './codex/handle.js';
+import { CODEX_PROFILE, createCodexReader } from './codex/parser.js';
+import { codexProbe } from './codex/probe.js';
+import type { Engine, EngineCommand, TurnSpec } from './engine.js';
+import { geminiCommand } from './gemini/command.js';
+import { geminiHandle } from './gemini/handle.js';
+import { createGeminiReader, GEMINI_PROFILE } from './gemini/parser.js';
+import { geminiProbe } from './gemini/probe.js';
+import { iflowCommand } from './iflow/command.js';
+import { iflowHandle } from './iflow/handle.js';
+import { createIflowReader, IFLOW_PROFILE } from './iflow/parser.js';
+import { iflowProbe } from './iflow/probe.js';
+import { opencodeCommand } from './opencode/command.js';
+import { opencodeHandle } from './opencode/handle.js';
+import { createOpencodeReader, OPENCODE_PROFILE } from './opencode/parser.js';
+import { opencodeProbe } from './opencode/probe.js';
+import { TurnParser } from './turn-parser.js';
+
+export const ENGINES: readonly Engine[] = [
+  { name: 'codex', profile: CODEX_PROFILE, command: codexCommand, handle: codexHandle, probe: codexProbe, createReader: createCodexReader },
+  { name: 'gemini', profile: GEMINI_PROFILE, command: geminiCommand, handle: geminiHandle, probe: geminiProbe, createReader: createGeminiReader },
+  { name: 'iflow', profile: IFLOW_PROFILE, command: iflowCommand, handle: iflowHandle, probe: iflowProbe, createReader: createIflowReader },
+  { name: 'opencode', profile: OPENCODE_PROFILE, command: opencodeCommand, handle: opencodeHandle, probe: opencodeProbe, createReader: createOpencodeReader },
+];
+
+export function findEngine(name: string): Engine {
+  const engine = ENGINES.find((candidate) => candidate.name === name);
+  if (!engine) throw new RequestError('UNKNOWN_ENGINE', `there is no engine "${name}"; the engines are ${ENGINES.map((known) => known.name).join(', ')}`);
+  return engine;
+}
+
+export function createTurnParser(engine: Engine): TurnParser {
+  return new TurnParser(engine.profile, engine.createReader, engine.handle.accepts);
+}
+
+export function buildHandle(engine: Engine, sessionId: string, where: { cwd: string; home: string | null; attempt: number }): EngineSessionHandle {
+  return { engine: engine.name, handle_type: 'session_id', handle_value: sessionId, cwd: where.cwd, home: where.home, created_at_attempt: where.attempt };
+}
+
+// A resume that cannot be right is refused before anything is started.
+export function buildCommand(engine: Engine, spec: TurnSpec, handle: EngineSessionHandle | null): EngineCommand {
+  if (handle === null) return engine.command.buildStart(spec);
+  if (handle.engine !== engine.name) throw new RequestError('HANDLE_MISMATCH', `the session belongs to ${handle.engine}, not to ${engine.name}`);
+  if (!engine.handle.accepts(handle.handle_value)) throw new RequestError('HANDLE_MISMATCH', `"${handle.handle_value}" is no ${engine.name} session id`);
+  if (handle.cwd !== spec.cwd) throw new RequestError('HANDLE_MISMATCH', `the session belongs to the directory ${handle.cwd}, not to ${spec.cwd}`);
+  return engine.command.buildResume(spec, handle);
+}

@@ -1,0 +1,136 @@
+// Reads one turn's stdout and stderr: bytes in, drafts out. Total: it never throws over what an engine prints, and
+// every byte it is given is covered by the range of at least one draft.
+// The engine's own part is a ParserReader; this file owns what all have in common: lines, decoding, oddities, stderr.
+import { isUtf8 } from 'node:buffer';
+import { stripVTControlCharacters } from 'node:util';
+import type { RaspDraft } from '../rasp/draft.js';
+import type { StreamName } from '../rasp/event.js';
+import type { TurnEvidence } from '../run/evidence.js';
+import { classifyFailure } from './auth-failure.js';
+import { Emitter, type ParserCounts } from './emitter.js';
+import { readEnvelope } from './envelope.js';
+import { LineFramer, type LineSink } from './framing.js';
+
+// What an engine's output shows; the envelope in its last message is read for all of them alike.
+export interface ReaderEvidence extends Omit<TurnEvidence, 'sessionId' | 'done' | 'complaint'> {
+  // A line that sounds like the reason, where the engine prints it elsewhere than on stderr.
+  readonly complaint?: string | undefined;
+}
+
+export interface ParserReader {
+  // One line of stdout, without its end. emitter.range is its range.
+  stdoutLine(text: string, terminated: boolean): void;
+  // One line of stderr; true if the reader took it, else it becomes raw.
+  stderrLine?(text: string): boolean;
+  finish(): void;
+  evidence(): ReaderEvidence;
+}
+
+// Lines of stderr that are worth repeating in an error message, when the process failed.
+const COMPLAINT = /\b(error|fatal|invalid|failed|denied|unauthorized|not found|not logged in|please set|not running in a trusted)\b/i;
+const MAX_COMPLAINT = 500;
+
+export class TurnParser {
+  readonly #out: Emitter;
+  readonly #reader: ParserReader;
+  readonly #framers: Record<StreamName, LineFramer>;
+  #stderrLines = 0;
+  #complaint: string | null = null;
+  #finished = false;
+
+  constructor(profile: string, createReader: (out: Emitter) => ParserReader, acceptsSession: (sessionId: string) => boolean) {
+    this.#out = new Emitter(profile, acceptsSession);
+    this.#reader = createReader(this.#out);
+    this.#framers = { stdout: new LineFramer(this.#sink('stdout')), stderr: new LineFramer(this.#sink('stderr')) };
+  }
+
+  push(stream: StreamName, chunk: Buffer): RaspDraft[] {
+    this.#framers[stream].push(chunk);
+    return this.#out.take();
+  }
+
+  finish(): RaspDraft[] {
+    if (this.#finished) return [];
+    this.#finished = true;
+    this.#framers.stdout.end();
+    this.#framers.stderr.end();
+    this.#out.atRange(null);
+    this.#reader.finish();
+    this.#out.atRange(null);
+    this.#reportOddities();
+    return this.#out.take();
+  }
+
+  counts(): ParserCounts {
+    return this.#out.counts();
+  }
+
+  evidence(): TurnEvidence {
+    const { complaint = this.#complaint, ...seen } = this.#reader.evidence();
+    const envelope = readEnvelope(seen.lastMessage);
+    return {
+      ...seen,
+      sessionId: this.#out.resumableSessionId,
+      questions: envelope.question ? [...seen.questions, envelope.question] : seen.questions,
+      done: envelope.done,
+      complaint: complaint === null ? null : classifyFailure(complaint),
+    };
+  }
+
+  #sink(stream: StreamName): LineSink {
+    return {
+      line: (bytes, start, end, from, to, terminated) => {
+        this.#out.at(stream, from, to);
+        if (terminated && end > start && bytes[end - 1] === 0x0d) {
+          end -= 1;
+          this.#out.note('CRLF_LINES');
+        }
+        const text = this.#decode(bytes, start, end, from);
+        if (stream === 'stdout') this.#reader.stdoutLine(text, terminated);
+        else this.#stderrLine(text);
+      },
+      piece: (bytes, start, end, from, to, part) => {
+        this.#out.at(stream, from, to);
+        const text = this.#decode(bytes, start, end, from);
+        if (stream === 'stdout') this.#out.fallbackPiece(text, part);
+        else {
+          if (part === 0) this.#stderrLines += 1;
+          this.#out.raw('stderr', text, part);
+        }
+      },
+    };
+  }
+
+  #decode(bytes: Buffer, start: number, end: number, from: number): string {
+    const text = bytes.toString('utf8', start, end);
+    // U+FFFD may be the engine's own; only then is a second look worth its time.
+    if (text.includes('\ufffd') && !isUtf8(bytes.subarray(start, end))) this.#out.note('INVALID_UTF8');
+    if (from > 0 || text.charCodeAt(0) !== 0xfeff) return text;
+    this.#out.note('BYTE_ORDER_MARK');
+    return text.slice(1);
+  }
+
+  #stderrLine(text: string): void {
+    this.#stderrLines += 1;
+    if (text.includes('\u001b')) this.#out.note('ANSI_SEQUENCES');
+    if (text.includes('\0')) this.#out.note('NUL_BYTES');
+    if (this.#reader.stderrLine?.(text)) return;
+    if (this.#complaint === null && COMPLAINT.test(text)) this.#complaint = stripVTControlCharacters(text).trim().slice(0, MAX_COMPLAINT);
+    this.#out.raw('stderr', text);
+  }
+
+  // Said once at the end, with counts: the lines themselves were handled when they came.
+  #reportOddities(): void {
+    for (const { code, lines, firstByte } of this.#out.oddities('stdout')) {
+      this.#out.warn(code, `stdout: ${plural(lines)}`, { lines, first_byte: firstByte });
+    }
+    const bytes = this.#framers.stderr.received;
+    if (bytes === 0) return;
+    const flags = this.#out.oddities('stderr').map(({ code }) => code);
+    this.#out.warn('STDERR_TEXT', `${plural(this.#stderrLines)} of stderr kept as text`, { lines: this.#stderrLines, bytes, ...(flags.length > 0 ? { flags } : {}) });
+  }
+}
+
+function plural(lines: number): string {
+  return `${lines} line${lines === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,237 @@
+// The conversation as a fold over RASP: give it the journal in order, and it gives what a person sees.
+// It reads nothing else and keeps no time of its own, so the same journal always gives the same bytes.
+import { invariant } from '../kernel/invariant.js';
+import type { ByteRange, RaspDraft } from '../rasp/draft.js';
+import type { RaspData, RaspEvent, StreamName } from '../rasp/event.js';
+import { FCMP_VERSION, FOLD_VERSION, type FcmpData, type FcmpType } from './event.js';
+import { SaidLines } from './said-lines.js';
+import { checkFcmpData } from './validate.js';
+
+// What the fold needs of a RASP event: taken from a stored one, or from a draft that was just stamped.
+export interface FoldInput {
+  readonly seq: number;
+  readonly ts: string;
+  readonly attempt: number;
+  readonly type: string;
+  readonly data: unknown;
+  readonly itemId: string | null;
+  readonly range: ByteRange | null;
+}
+
+export function foldInputOf(event: RaspEvent): FoldInput {
+  const ref = event.raw_ref;
+  return {
+    seq: event.seq,
+    ts: event.ts,
+    attempt: event.attempt_number,
+    type: event.event.type,
+    data: event.data,
+    itemId: event.correlation.item_id ?? null,
+    range: ref && { stream: ref.stream, from: ref.byte_from, to: ref.byte_to },
+  };
+}
+
+export function foldInputOfDraft(draft: RaspDraft, seq: number, ts: string, attempt: number): FoldInput {
+  return { seq, ts, attempt, type: draft.type, data: draft.data, itemId: draft.itemId, range: draft.range };
+}
+
+// Between turns nothing but the count is needed to go on.
+export interface FoldState {
+  readonly version: number;
+  readonly seq: number;
+}
+
+// This many raw lines in a row that repeat the assistant are an echo; fewer may be chance.
+const MIN_ECHO_LINES = 3;
+const ANSI = /\u001b\[[0-9;?]*[ -/]*[@-~]/g;
+
+interface Held {
+  readonly input: FoldInput;
+  readonly type: FcmpType;
+  readonly data: FcmpData[FcmpType];
+}
+
+export class ConversationFold {
+  readonly #head: string;
+  #seq: number;
+  #output: string[] = [];
+  readonly #said = new SaidLines();
+  // Raw lines that may turn out to be an echo, with the warnings that belong to them.
+  #held: Held[] = [];
+  #heldLines = 0;
+
+  constructor(runId: string, state: FoldState = { version: FOLD_VERSION, seq: 0 }) {
+    invariant(state.version === FOLD_VERSION, `a fold of version ${state.version} cannot be continued by version ${FOLD_VERSION}`);
+    this.#head = `{"protocol_version":"${FCMP_VERSION}","run_id":${JSON.stringify(runId)},"seq":`;
+    this.#seq = state.seq;
+  }
+
+  // Only between turns: what is held or remembered of a turn is not part of it.
+  save(): FoldState {
+    invariant(this.#held.length === 0, 'a fold is saved between turns');
+    return { version: FOLD_VERSION, seq: this.#seq };
+  }
+
+  // The FCMP events, as text, that this RASP event gives.
+  push(input: FoldInput): string[] {
+    if (!this.#holds(input)) {
+      this.#release();
+      this.#project(input);
+    }
+    const output = this.#output;
+    this.#output = [];
+    return output;
+  }
+
+  #project(input: FoldInput): void {
+    const kind = input.type as keyof RaspData;
+    switch (kind) {
+      case 'lifecycle.run.created': {
+        const data = input.data as RaspData[typeof kind];
+        this.#emit(input, 'conversation.started', { engine: data.engine, execution_mode: data.execution_mode, fold_version: FOLD_VERSION });
+        return this.#emit(input, 'user.message', { text: data.prompt });
+      }
+      case 'lifecycle.state.changed':
+        return this.#stateChanged(input, input.data as RaspData[typeof kind]);
+      case 'lifecycle.turn.ended':
+        return this.#said.clear();
+      case 'agent.message.delta': {
+        const { text } = input.data as RaspData[typeof kind];
+        this.#said.addPiece(text);
+        return this.#emit(input, 'assistant.message.delta', { message_id: input.itemId, text });
+      }
+      case 'agent.message.final': {
+        const { text, truncated } = input.data as RaspData[typeof kind];
+        this.#said.addMessage(text);
+        return this.#emit(input, 'assistant.message.final', { message_id: input.itemId, text, truncated });
+      }
+      case 'agent.reasoning':
+        return this.#emit(input, 'assistant.reasoning', { text: (input.data as RaspData[typeof kind]).text });
+      case 'agent.plan':
+        return this.#emit(input, 'assistant.plan', input.data as RaspData[typeof kind]);
+      case 'agent.usage':
+        return this.#emit(input, 'usage', input.data as RaspData[typeof kind]);
+      case 'tool.call.started':
+        return this.#emit(input, 'assistant.tool.started', { call_id: input.itemId, ...(input.data as RaspData[typeof kind]) });
+      case 'tool.call.completed':
+        return this.#emit(input, 'assistant.tool.completed', { call_id: input.itemId, ...(input.data as RaspData[typeof kind]) });
+      case 'artifact.file.changed':
+        return this.#emit(input, 'artifact.file.changed', input.data as RaspData[typeof kind]);
+      case 'interaction.requested': {
+        const { asked_at: _askedAt, ...question } = input.data as RaspData[typeof kind];
+        return this.#emit(input, 'user.input.required', question);
+      }
+      case 'interaction.reply.accepted': {
+        const { idempotency_key: _key, ...reply } = input.data as RaspData[typeof kind];
+        return this.#emit(input, 'interaction.reply.accepted', reply);
+      }
+      case 'interaction.auto_decide.timeout': {
+        const { decided_at: _decidedAt, ...decision } = input.data as RaspData[typeof kind];
+        return this.#emit(input, 'interaction.auto_decide.timeout', decision);
+      }
+      case 'diagnostic.parser.warning':
+        return this.#parserWarning(input);
+      case 'diagnostic.engine.warning':
+        return this.#emit(input, 'diagnostic.warning', { code: 'ENGINE_WARNING', message: (input.data as RaspData[typeof kind]).message });
+      case 'diagnostic.engine.error': {
+        const { message, terminal } = input.data as RaspData[typeof kind];
+        return this.#emit(input, 'diagnostic.warning', { code: 'ENGINE_ERROR', message, terminal });
+      }
+      case 'diagnostic.completion.unknown':
+        return this.#emit(input, 'diagnostic.warning', { code: 'COMPLETION_UNKNOWN', message: (input.data as RaspData[typeof kind]).message });
+      case 'raw.stdout':
+      case 'raw.stderr': {
+        const { text } = input.data as RaspData[typeof kind];
+        return text.trim() === '' ? undefined : this.#emit(input, kind, { text });
+      }
+      // For operators, not for a reader of the conversation.
+      case 'lifecycle.turn.started':
+      case 'lifecycle.process.spawned':
+      case 'lifecycle.session.bound':
+      case 'lifecycle.engine.progress':
+      case 'tool.call.updated':
+      case 'artifact.result.written':
+      case 'interaction.approval.applied':
+        return undefined;
+      default:
+        // A type of a later version: not shown, not an error.
+        kind satisfies never;
+    }
+  }
+
+  #stateChanged(input: FoldInput, data: RaspData['lifecycle.state.changed']): void {
+    // The run stays where it is: an operator's fact, not a change.
+    if (data.trigger === 'restart.preserve_waiting') return;
+    if (data.to === 'succeeded') this.#emit(input, 'conversation.completed', { result: data.result });
+    if (data.to === 'failed') this.#emit(input, 'conversation.failed', { error: data.error ?? { code: 'INTERNAL', message: 'the run failed without a reason' } });
+    if (data.to === 'canceled') this.#emit(input, 'conversation.canceled', { actor: data.actor });
+    this.#emit(input, 'conversation.state.changed', { from: data.from, to: data.to, trigger: data.trigger, updated_at: data.updated_at });
+  }
+
+  #parserWarning(input: FoldInput): void {
+    const { code, message } = input.data as RaspData['diagnostic.parser.warning'];
+    // The lines of stderr are shown themselves.
+    if (code !== 'STDERR_TEXT') this.#emit(input, 'diagnostic.warning', { code, message });
+  }
+
+  // --- echo: raw lines that only repeat the assistant are held back until it is clear how many they are ---
+
+  #holds(input: FoldInput): boolean {
+    if (input.type === 'raw.stdout' || input.type === 'raw.stderr') {
+      const { text, part } = input.data as RaspData['raw.stdout'];
+      const line = text.replace(ANSI, '').trim();
+      if (line === '') return this.#held.length > 0;
+      if (part !== undefined || !this.#said.has(line)) return false;
+      const stream = this.#held[0]?.input.type;
+      if (stream !== undefined && stream !== input.type) this.#release();
+      this.#held.push({ input, type: input.type, data: { text } });
+      this.#heldLines += 1;
+      return true;
+    }
+    const last = this.#held.at(-1);
+    if (input.type !== 'diagnostic.parser.warning' || !last || !sameRange(last.input.range, input.range)) return false;
+    const { code, message } = input.data as RaspData['diagnostic.parser.warning'];
+    this.#held.push({ input, type: 'diagnostic.warning', data: { code, message } });
+    return true;
+  }
+
+  #release(): void {
+    if (this.#held.length === 0) return;
+    const held = this.#held;
+    const lines = this.#heldLines;
+    this.#held = [];
+    this.#heldLines = 0;
+    if (lines < MIN_ECHO_LINES) {
+      for (const { input, type, data } of held) this.#emit(input, type, data as never);
+      return;
+    }
+    const last = held.at(-1)?.input;
+    invariant(last, 'something was held');
+    const stream: StreamName = held[0]?.type === 'raw.stderr' ? 'stderr' : 'stdout';
+    this.#emit(last, 'diagnostic.warning', {
+      code: 'RAW_DUPLICATE_SUPPRESSED',
+      message: `${lines} lines of ${stream} repeat what the assistant said`,
+      suppressed_count: lines,
+      stream,
+    });
+  }
+
+  #emit<T extends FcmpType>(input: FoldInput, type: T, data: FcmpData[T]): void {
+    checkFcmpData(type, data);
+    this.#seq += 1;
+    this.#output.push(`${this.#head}${this.#seq},"ts":"${input.ts}","attempt_number":${input.attempt},"rasp_seq":${input.seq},"type":"${type}","data":${JSON.stringify(data)}}`);
+  }
+}
+
+function sameRange(a: ByteRange | null, b: ByteRange | null): boolean {
+  return a !== null && b !== null && a.stream === b.stream && a.from === b.from && a.to === b.to;
+}
+
+// The whole conversation of a stored journal.
+export function projectConversation(runId: string, journal: Iterable<RaspEvent>): string[] {
+  const fold = new ConversationFold(runId);
+  const lines: string[] = [];
+  for (const event of journal) lines.push(...fold.push(foldInputOf(event)));
+  return lines;
+}
+

@@ -1,0 +1,25 @@
+// Ids are an argument too: a random source for the product, a counting one for reproducible output.
+import { monotonicFactory } from 'ulid';
+import type { Clock } from './clock.js';
+
+export type RunId = `run_${string}`;
+export type InteractionId = `int_${string}`;
+
+export interface Ids {
+  run(): RunId;
+  interaction(): InteractionId;
+}
+
+export function createIds(clock: Clock): Ids {
+  const ulid = monotonicFactory();
+  return {
+    run: () => `run_${ulid(clock.now())}`,
+    interaction: () => `int_${ulid(clock.now())}`,
+  };
+}
+
+export function createCountingIds(): Ids {
+  let count = 0;
+  const next = () => String((count += 1)).padStart(26, '0');
+  return { run: () => `run_${next()}`, interaction: () => `int_${next()}` };
+}

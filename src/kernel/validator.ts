@@ -1,0 +1,26 @@
+// A JSON Schema as two questions: does a value fit the whole, or one of its definitions?
+// Schemas are compiled when first needed, so that a command that checks nothing does not pay for it.
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+
+export interface Validator {
+  // What is wrong, in words; null if nothing is.
+  whole(value: unknown): string | null;
+  definition(name: string, value: unknown): string | null;
+}
+
+export function createValidator(schema: { readonly $defs: object }): Validator {
+  let ajv: Ajv2020 | undefined;
+  const compiled = new Map<string, ValidateFunction>();
+  const check = (name: string, part: object, value: unknown): string | null => {
+    // strictTypes asks for a "type" beside every keyword, also inside if/then, where it says nothing.
+    ajv ??= new Ajv2020({ allowUnionTypes: true, strictTypes: false, strictRequired: false });
+    let validate = compiled.get(name);
+    if (!validate) compiled.set(name, (validate = ajv.compile(part)));
+    return validate(value) ? null : ajv.errorsText(validate.errors);
+  };
+  return {
+    whole: (value) => check('', schema, value),
+    // Without the rest of the schema, which need not be compiled for one definition.
+    definition: (name, value) => check(name, { $defs: schema.$defs, $ref: `#/$defs/${name}` }, value),
+  };
+}

@@ -1,0 +1,74 @@
+// What the end of a turn means for its run, as data: the judgement, the events to store, and where the chart leads.
+// Pure; the caller stores it all in one transaction.
+import { toTimestamp } from '../kernel/clock.js';
+import type { InteractionId } from '../kernel/ids.js';
+import { invariant } from '../kernel/invariant.js';
+import { redact } from '../kernel/redact.js';
+import { draft, type RaspDraft } from '../rasp/draft.js';
+import type { RaspData } from '../rasp/event.js';
+import { judgeCompletion, type RunError, type TurnFacts, type Verdict } from '../run/judge-completion.js';
+import type { Question } from '../run/interaction.js';
+import { step, type Edge } from '../run/statechart.js';
+
+export interface TurnEnd {
+  readonly facts: TurnFacts;
+  readonly now: number;
+  // The id for an interaction, should the run have to wait.
+  readonly interactionId: InteractionId;
+  readonly streams: RaspData['lifecycle.turn.ended']['streams'];
+  readonly parser: RaspData['lifecycle.turn.ended']['parser'];
+}
+
+export interface TurnConclusion {
+  readonly verdict: Verdict;
+  readonly edge: Edge;
+  readonly question: Question | null;
+  readonly error: RunError | null;
+  readonly drafts: readonly RaspDraft[];
+}
+
+export function concludeTurn(end: TurnEnd): TurnConclusion {
+  const { facts } = end;
+  const verdict = judgeCompletion(facts);
+  const { sessionId } = facts.evidence;
+  const question = verdict.event === 'turn.needs_input' ? verdict.question : null;
+  const error = verdict.event === 'turn.failed' ? { ...verdict.error, message: redact(verdict.error.message) } : null;
+  const taken = step('running', verdict.event, { pending: question !== null, handle: sessionId !== null, requireUserReply: true, sticky: false });
+  invariant(taken.legal, `a turn cannot end with ${verdict.event}`);
+
+  const now = toTimestamp(end.now);
+  const drafts: RaspDraft[] = [];
+  if (verdict.completion === 'unknown') {
+    drafts.push(draft('diagnostic.completion.unknown', { reason_code: verdict.reasonCode, message: error?.message ?? '' }, { sessionId }));
+  }
+  if (verdict.event === 'turn.succeeded' && sessionId === null) {
+    drafts.push(draft('diagnostic.parser.warning', { code: 'SESSION_ID_MISSING', message: 'the turn is done, but its output names no session that could be continued' }));
+  }
+  drafts.push(draft('lifecycle.turn.ended', {
+    exit: facts.exit,
+    completion: { result: verdict.completion, reason_code: verdict.reasonCode },
+    streams: end.streams,
+    parser: end.parser,
+  }, { sessionId }));
+  if (question) {
+    drafts.push(draft('interaction.requested', {
+      interaction_id: end.interactionId,
+      kind: question.kind,
+      prompt: question.prompt,
+      options: [...question.options],
+      fields: question.fields && [...question.fields],
+      default: question.default,
+      channel: question.channel,
+      asked_at: now,
+    }, { sessionId, interactionId: end.interactionId }));
+  }
+  drafts.push(draft('lifecycle.state.changed', {
+    from: taken.edge.from,
+    to: taken.edge.to,
+    trigger: taken.edge.on,
+    updated_at: now,
+    error: error ?? undefined,
+    result: verdict.event === 'turn.succeeded' ? verdict.result : undefined,
+  }, { sessionId }));
+  return { verdict, edge: taken.edge, question, error, drafts };
+}

@@ -1,0 +1,145 @@
+// How a turn ended: one table, read from the top; the first line that fits decides.
+// Exit code 0 is never success by itself: every one of the CLIs exits 0 after some failures.
+import type { RunErrorCode } from '../contract/error-codes.js';
+import type { RunEvent } from '../contract/chart-names.js';
+import { invariant } from '../kernel/invariant.js';
+import type { Json, JsonObject } from '../kernel/json.js';
+import type { ExecutionMode } from './attempt.js';
+import type { TurnEvidence } from './evidence.js';
+import { mergeQuestions, type Question } from './interaction.js';
+
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: string | null;
+}
+
+export type OutputCheck =
+  | { readonly kind: 'not_asked' }
+  | { readonly kind: 'valid'; readonly value: Json }
+  | { readonly kind: 'invalid'; readonly problems: string };
+
+export interface TurnFacts {
+  readonly mode: ExecutionMode;
+  readonly attempt: number;
+  readonly maxAttempt: number;
+  readonly evidence: TurnEvidence;
+  readonly exit: Exit;
+  // Set when Parley itself ended the process.
+  readonly endedByUs: 'canceled' | 'turn_timeout' | 'idle_timeout' | null;
+  // The session id this turn was to continue; null for a first turn.
+  readonly resumedFrom: string | null;
+  // The session was looked for and is there; only then may a run wait for an answer.
+  readonly handleChecked: boolean;
+  readonly output: OutputCheck;
+}
+
+export interface RunError {
+  readonly code: RunErrorCode;
+  readonly message: string;
+  readonly details?: JsonObject;
+}
+
+export type Verdict = {
+  readonly rule: string;
+  readonly completion: 'completed' | 'awaiting_user_input' | 'interrupted' | 'unknown';
+  readonly reasonCode: string;
+} & (
+  | { readonly event: Extract<RunEvent, 'turn.succeeded'>; readonly result: Json | undefined }
+  | { readonly event: Extract<RunEvent, 'turn.failed'>; readonly error: RunError }
+  | { readonly event: Extract<RunEvent, 'turn.needs_input'>; readonly question: Question }
+  | { readonly event: Extract<RunEvent, 'run.canceled'> }
+);
+
+interface Rule {
+  readonly id: string;
+  readonly when: (facts: TurnFacts) => boolean;
+  readonly verdict: (facts: TurnFacts) => Omit<Verdict, 'rule'> & object;
+}
+
+const interactive = (facts: TurnFacts) => facts.mode === 'interactive';
+const asked = (facts: TurnFacts) => facts.evidence.questions.length > 0;
+const succeeded = (facts: TurnFacts) => facts.evidence.success || facts.evidence.done !== null;
+// A conversation whose turn ended well without a word about being done goes on: reply or finish.
+const talks = (facts: TurnFacts) => interactive(facts) && facts.evidence.success && facts.output.kind === 'not_asked' && !facts.evidence.done;
+const wantsPerson = (facts: TurnFacts) => asked(facts) || talks(facts);
+const died = (facts: TurnFacts) => facts.exit.signal !== null || facts.exit.code !== 0;
+
+export const RULES: readonly Rule[] = [
+  { id: 'canceled', when: (f) => f.endedByUs === 'canceled', verdict: () => ({ event: 'run.canceled', completion: 'interrupted', reasonCode: 'CANCELED_BY_USER' }) },
+  { id: 'turn timeout', when: (f) => f.endedByUs === 'turn_timeout', verdict: (f) => fail(f, 'TURN_TIMEOUT', 'The turn took too long and was ended.') },
+  { id: 'idle timeout', when: (f) => f.endedByUs === 'idle_timeout', verdict: (f) => fail(f, 'ENGINE_IDLE_TIMEOUT', 'The engine printed nothing for too long and was ended.') },
+  { id: 'resume not confirmed', when: (f) => f.resumedFrom !== null && f.evidence.sessionId !== f.resumedFrom, verdict: resumeFailed },
+  { id: 'engine failed', when: (f) => f.evidence.failure !== null, verdict: engineFailed },
+  { id: 'process died', when: died, verdict: processDied },
+  { id: 'question in auto mode', when: (f) => asked(f) && !interactive(f), verdict: (f) => fail(f, 'AUTO_MODE_CANNOT_ASK', 'The agent asked a question, but the run is in auto mode.', 'awaiting_user_input') },
+  { id: 'would wait, no session', when: (f) => wantsPerson(f) && !canResume(f), verdict: (f) => fail(f, 'SESSION_RESUME_FAILED', 'The agent needs a person, but its session could not be found, so an answer could never reach it.', 'awaiting_user_input', 'HANDLE_MISSING') },
+  { id: 'would wait, attempts used up', when: (f) => wantsPerson(f) && f.attempt >= f.maxAttempt, verdict: (f) => fail(f, 'INTERACTIVE_MAX_ATTEMPT_EXCEEDED', `The agent needs a person again after ${f.attempt} turns; max_attempt is ${f.maxAttempt}.`, 'awaiting_user_input') },
+  { id: 'question', when: asked, verdict: needsInput },
+  { id: 'output invalid', when: (f) => succeeded(f) && f.output.kind === 'invalid', verdict: outputInvalid },
+  { id: 'done marker', when: (f) => f.evidence.done !== null, verdict: (f) => ({ event: 'turn.succeeded', completion: 'completed', reasonCode: 'DONE_MARKER', result: f.output.kind === 'valid' ? f.output.value : f.evidence.done?.result }) },
+  { id: 'output valid', when: (f) => f.evidence.success && f.output.kind === 'valid', verdict: (f) => ({ event: 'turn.succeeded', completion: 'completed', reasonCode: 'OUTPUT_VALID', result: f.output.kind === 'valid' ? f.output.value : undefined }) },
+  { id: 'conversation goes on', when: talks, verdict: needsInput },
+  { id: 'engine succeeded', when: (f) => f.evidence.success, verdict: (f) => ({ event: 'turn.succeeded', completion: 'completed', reasonCode: 'ENGINE_SUCCESS', result: f.evidence.lastMessage ?? undefined }) },
+  { id: 'unknown', when: () => true, verdict: unknown },
+];
+
+export function judgeCompletion(facts: TurnFacts): Verdict {
+  const rule = RULES.find((candidate) => candidate.when(facts));
+  invariant(rule, 'the last rule fits everything');
+  return { rule: rule.id, ...rule.verdict(facts) } as Verdict;
+}
+
+function canResume(facts: TurnFacts): boolean {
+  return facts.evidence.sessionId !== null && facts.handleChecked;
+}
+
+function fail(facts: TurnFacts, code: RunErrorCode, message: string, completion: Verdict['completion'] = 'interrupted', reasonCode: string = code) {
+  const question = mergeQuestions(facts.evidence.questions);
+  const error: RunError = { code, message, ...(question ? { details: { unanswered: describe(question) } } : {}) };
+  return { event: 'turn.failed' as const, completion, reasonCode, error };
+}
+
+function describe(question: Question): JsonObject {
+  return JSON.parse(JSON.stringify({ kind: question.kind, prompt: question.prompt, options: question.options, fields: question.fields })) as JsonObject;
+}
+
+function resumeFailed(facts: TurnFacts) {
+  const got = facts.evidence.sessionId;
+  return got === null
+    ? fail(facts, 'SESSION_RESUME_FAILED', `The engine never confirmed that it continues session ${facts.resumedFrom}.`, 'interrupted', 'SESSION_NOT_CONFIRMED')
+    : fail(facts, 'SESSION_RESUME_FAILED', `The engine was to continue session ${facts.resumedFrom} but answered with ${got}.`, 'interrupted', 'SESSION_CHANGED');
+}
+
+function engineFailed(facts: TurnFacts) {
+  const failure = facts.evidence.failure;
+  invariant(failure, 'a failure was seen');
+  return fail(facts, failure.kind === 'auth' ? 'ENGINE_AUTH_REQUIRED' : 'ENGINE_TURN_FAILED', failure.message);
+}
+
+function processDied(facts: TurnFacts) {
+  const { exit } = facts;
+  const { complaint } = facts.evidence;
+  const how = exit.signal === null ? `with code ${exit.code}` : `by signal ${exit.signal}`;
+  const message = `The engine's process ended ${how}${complaint ? `: ${complaint.message}` : '.'}`;
+  return fail(facts, complaint?.kind === 'auth' ? 'ENGINE_AUTH_REQUIRED' : 'ENGINE_EXITED', message, 'interrupted', exit.signal === null ? 'EXIT_NONZERO' : 'EXIT_SIGNAL');
+}
+
+function needsInput(facts: TurnFacts) {
+  const question = mergeQuestions(facts.evidence.questions) ?? {
+    kind: 'open_text' as const,
+    prompt: facts.evidence.lastMessage?.trim() ? facts.evidence.lastMessage : '(the agent ended its turn without a message)',
+    options: [],
+    channel: 'conversation' as const,
+  };
+  return { event: 'turn.needs_input' as const, completion: 'awaiting_user_input' as const, reasonCode: asked(facts) ? 'QUESTION_ASKED' : 'TURN_OVER_NOT_DONE', question };
+}
+
+function outputInvalid(facts: TurnFacts) {
+  const problems = facts.output.kind === 'invalid' ? facts.output.problems : '';
+  return fail(facts, 'OUTPUT_INVALID', `The result does not fit the output schema: ${problems}`, 'completed');
+}
+
+function unknown(facts: TurnFacts) {
+  const reasonCode = facts.evidence.unfinished ?? 'NO_SUCCESS_EVIDENCE';
+  return fail(facts, 'COMPLETION_UNKNOWN', `The process exited with code 0, but nothing in its output shows success (${reasonCode}).`, 'unknown', reasonCode);
+}

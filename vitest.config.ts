@@ -1,0 +1,10 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    projects: [
+      { test: { name: 'unit', include: ['tests/**/*.test.ts'], exclude: ['tests/slow/**'] } },
+      { test: { name: 'slow', include: ['tests/slow/**/*.test.ts'], testTimeout: 120_000 } },
+    ],
+  },
+});
