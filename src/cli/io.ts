@@ -20,20 +20,25 @@ export class UsageError extends Error {
 // Gathers lines and writes them in large pieces; waits while the reader is slow, so nothing piles up.
 export class LineWriter {
   readonly #stream: Writable;
-  #lines: string[] = [];
+  #pending: Buffer[] = [];
 
   constructor(stream: Writable) {
     this.#stream = stream;
   }
 
-  add(line: string): void {
-    this.#lines.push(line);
+  addLine(line: string): void {
+    this.#pending.push(Buffer.from(`${line}\n`));
+  }
+
+  // Bytes that are whole lines already; copied, because they are valid only now.
+  addBytes(lines: Buffer): void {
+    this.#pending.push(Buffer.from(lines));
   }
 
   async flush(): Promise<void> {
-    if (this.#lines.length === 0) return;
-    const text = `${this.#lines.join('\n')}\n`;
-    this.#lines = [];
-    if (!this.#stream.write(text)) await once(this.#stream, 'drain');
+    if (this.#pending.length === 0) return;
+    const bytes = Buffer.concat(this.#pending);
+    this.#pending = [];
+    if (!this.#stream.write(bytes)) await once(this.#stream, 'drain');
   }
 }

@@ -32,7 +32,6 @@ export async function parseRecording(options: ParseOptions, io: Io): Promise<voi
   const clock = options.reproducible ? FIXED_CLOCK : io.clock;
   const writer = new LineWriter(io.stdout);
   const totals = new ParserTotals();
-  const print = (line: string) => writer.add(line);
   const reader = new RecordingReader(
     {
       engine,
@@ -42,7 +41,10 @@ export async function parseRecording(options: ParseOptions, io: Io): Promise<voi
       clock,
       ids: options.reproducible ? createCountingIds() : createIds(clock),
     },
-    { rasp: options.stats || options.fcmp ? ignore : print, fcmp: options.fcmp && !options.stats ? print : ignore },
+    {
+      rasp: options.stats || options.fcmp ? ignore : (lines) => writer.addBytes(lines),
+      fcmp: options.fcmp && !options.stats ? (line) => writer.addLine(line) : ignore,
+    },
   );
   await feed(reader, 'stdout', io.stdin, writer);
   if (stderr) await feed(reader, 'stderr', stderr, writer);
@@ -51,7 +53,7 @@ export async function parseRecording(options: ParseOptions, io: Io): Promise<voi
     const ended = drafts.find((each) => each.type === 'lifecycle.turn.ended');
     if (ended) totals.add(engine.name, ended.data as RaspData['lifecycle.turn.ended']);
     const [counts] = totals.list();
-    writer.add(JSON.stringify({ ...counts, completion: verdict.completion, reason_code: verdict.reasonCode, event: verdict.event }));
+    writer.addLine(JSON.stringify({ ...counts, completion: verdict.completion, reason_code: verdict.reasonCode, event: verdict.event }));
   }
   await writer.flush();
 }

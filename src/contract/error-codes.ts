@@ -52,5 +52,4 @@ export type DiagnosticCode =
   | "BLOCK_UNDECODABLE"
   | "ENGINE_WARNING"
   | "ENGINE_ERROR"
-  | "ENGINE_NOISE"
   | "RAW_DUPLICATE_SUPPRESSED";

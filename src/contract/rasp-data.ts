@@ -349,7 +349,6 @@ path?: string
  * How many lines, where one warning speaks for several.
  */
 lines?: number
-bytes?: number
 /**
  * Where the first of them begins.
  */

@@ -1,8 +1,11 @@
 // Where a profile puts what it found: drafts with the byte range of the line at hand, and the parser's counts.
 import type { DiagnosticCode } from '../contract/error-codes.js';
+import type { Json } from '../kernel/json.js';
 import { CONFIDENCE } from '../rasp/confidence.js';
-import type { ByteRange, RaspDraft } from '../rasp/draft.js';
+import type { ByteRange, JsonText, RaspDraft } from '../rasp/draft.js';
 import type { RaspData, RaspType, StreamName } from '../rasp/event.js';
+import type { WholeMessage } from './message-text.js';
+import { sourceLiteral } from './source-literal.js';
 
 export interface ParserCounts {
   readonly profile: string;
@@ -26,7 +29,9 @@ export class Emitter {
   readonly #acceptsSession: (sessionId: string) => boolean;
   #drafts: RaspDraft[] = [];
   #range: ByteRange | null = null;
+  #line = '';
   #sessionId: string | null = null;
+  #stderrLines = 0;
   #parsed = 0;
   #fallbacks = 0;
   readonly #warnings = new Map<DiagnosticCode, number>();
@@ -66,11 +71,41 @@ export class Emitter {
     if (this.resumableSessionId === null) this.warn('SESSION_ID_INVALID', 'the session id has a form that cannot be resumed safely');
   }
 
+  // The decoded line that events are being made from.
+  set line(text: string) {
+    this.#line = text;
+  }
+
   emit<T extends RaspType>(type: T, data: RaspData[T], itemId: string | null = null, confidence: number = CONFIDENCE.structured): void {
+    this.#push(type, data, JSON.stringify(data), itemId, confidence);
+  }
+
+  // Text of the agent that stands in the line as `opening` begins it; answers its JSON text.
+  emitText(type: 'agent.message.delta' | 'agent.message.final' | 'agent.reasoning', text: string, opening: string, itemId: string | null): string {
+    const literal = sourceLiteral(this.#line, opening, text);
+    this.#push(type, { text }, ['{"text":', literal, '}'], itemId, CONFIDENCE.structured);
+    return literal;
+  }
+
+  // A message put together from pieces that were emitted before.
+  emitMessage({ text, literal, truncated }: WholeMessage, itemId: string | null, confidence: number): void {
+    this.#push('agent.message.final', { text, truncated }, ['{"text":', literal, truncated ? ',"truncated":true}' : '}'], itemId, confidence);
+    if (truncated) this.warn('MESSAGE_TRUNCATED', 'the message is longer than the limit; the rest is in the pieces only');
+  }
+
+  // The end of a tool call, whose output may be long and stands in the line as `opening` begins it.
+  emitToolCompleted(call: Omit<RaspData['tool.call.completed'], 'output'>, output: Json | undefined, opening: string, itemId: string | null): void {
+    // The output comes last in the data too: the conversation is folded from either, and the order must be the same.
+    const data = { ...call, output };
+    const json: JsonText = typeof output === 'string' ? [`${JSON.stringify(call).slice(0, -1)},"output":`, sourceLiteral(this.#line, opening, output), '}'] : JSON.stringify(data);
+    this.#push('tool.call.completed', data, json, itemId, CONFIDENCE.structured);
+  }
+
+  #push<T extends RaspType>(type: T, data: RaspData[T], json: JsonText, itemId: string | null, confidence: number): void {
     this.#drafts.push({
       type,
       data,
-      json: JSON.stringify(data),
+      json,
       parser: this.profile,
       confidence,
       sessionId: this.#sessionId,
@@ -81,6 +116,7 @@ export class Emitter {
   }
 
   raw(stream: StreamName, text: string, part?: number): void {
+    if (stream === 'stderr' && !(part && part > 0) && text.trim() !== '') this.#stderrLines += 1;
     this.emit(stream === 'stdout' ? 'raw.stdout' : 'raw.stderr', { text, part }, null, CONFIDENCE.raw);
   }
 
@@ -94,6 +130,11 @@ export class Emitter {
     if (this.#range === null) return;
     const seen = this.#oddities[this.#range.stream].get(code);
     this.#oddities[this.#range.stream].set(code, { code, lines: (seen?.lines ?? 0) + 1, firstByte: seen?.firstByte ?? this.#range.from });
+  }
+
+  // Lines of stderr kept as raw, blank ones not counted.
+  get stderrLines(): number {
+    return this.#stderrLines;
   }
 
   oddities(stream: StreamName): Oddity[] {

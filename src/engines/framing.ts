@@ -29,11 +29,6 @@ export class LineFramer {
     this.#sink = sink;
   }
 
-  // All bytes up to here were received; those of an unfinished line may still be held.
-  get received(): number {
-    return this.#offset + this.#held;
-  }
-
   push(chunk: Buffer): void {
     let start = 0;
     while (start < chunk.length) {

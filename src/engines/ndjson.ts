@@ -46,6 +46,7 @@ export function decodeLine(out: Emitter, text: string): JsonObject | undefined {
 // Applies a rule to a decoded line; a line that turns out to be unusable leaves nothing behind but its raw text.
 export function applyRule(out: Emitter, rule: Rule | undefined, event: JsonObject, text: string): void {
   const mark = out.mark();
+  out.line = text;
   let drift: Drift | undefined;
   try {
     drift = rule ? rule(event) : unknownType(String(event.type));

@@ -26,6 +26,9 @@ export interface ParserReader {
   evidence(): ReaderEvidence;
 }
 
+// What Buffer.toString calls in the end, without its checks: it is called for every line.
+type DirectBuffer = Buffer & { utf8Slice(start: number, end: number): string };
+
 // Lines of stderr that are worth repeating in an error message, when the process failed.
 const COMPLAINT = /\b(error|fatal|invalid|failed|denied|unauthorized|not found|not logged in|please set|not running in a trusted)\b/i;
 const MAX_COMPLAINT = 500;
@@ -34,7 +37,6 @@ export class TurnParser {
   readonly #out: Emitter;
   readonly #reader: ParserReader;
   readonly #framers: Record<StreamName, LineFramer>;
-  #stderrLines = 0;
   #complaint: string | null = null;
   #finished = false;
 
@@ -93,16 +95,13 @@ export class TurnParser {
         this.#out.at(stream, from, to);
         const text = this.#decode(bytes, start, end, from);
         if (stream === 'stdout') this.#out.fallbackPiece(text, part);
-        else {
-          if (part === 0) this.#stderrLines += 1;
-          this.#out.raw('stderr', text, part);
-        }
+        else this.#out.raw('stderr', text, part);
       },
     };
   }
 
   #decode(bytes: Buffer, start: number, end: number, from: number): string {
-    const text = bytes.toString('utf8', start, end);
+    const text = (bytes as DirectBuffer).utf8Slice(start, end);
     // U+FFFD may be the engine's own; only then is a second look worth its time.
     if (text.includes('\ufffd') && !isUtf8(bytes.subarray(start, end))) this.#out.note('INVALID_UTF8');
     if (from > 0 || text.charCodeAt(0) !== 0xfeff) return text;
@@ -111,7 +110,6 @@ export class TurnParser {
   }
 
   #stderrLine(text: string): void {
-    this.#stderrLines += 1;
     if (text.includes('\u001b')) this.#out.note('ANSI_SEQUENCES');
     if (text.includes('\0')) this.#out.note('NUL_BYTES');
     if (this.#reader.stderrLine?.(text)) return;
@@ -124,10 +122,9 @@ export class TurnParser {
     for (const { code, lines, firstByte } of this.#out.oddities('stdout')) {
       this.#out.warn(code, `stdout: ${plural(lines)}`, { lines, first_byte: firstByte });
     }
-    const bytes = this.#framers.stderr.received;
-    if (bytes === 0) return;
+    const lines = this.#out.stderrLines;
     const flags = this.#out.oddities('stderr').map(({ code }) => code);
-    this.#out.warn('STDERR_TEXT', `${plural(this.#stderrLines)} of stderr kept as text`, { lines: this.#stderrLines, bytes, ...(flags.length > 0 ? { flags } : {}) });
+    if (lines > 0) this.#out.warn('STDERR_TEXT', `${plural(lines)} of stderr kept as text`, { lines, flags: flags.length > 0 ? flags : undefined });
   }
 }
 

@@ -74,13 +74,22 @@ export class ConversationFold {
 
   // The FCMP events, as text, that this RASP event gives.
   push(input: FoldInput): string[] {
-    if (!this.#holds(input)) {
-      this.#release();
-      this.#project(input);
+    const before = { seq: this.#seq, held: this.#held, heldLines: this.#heldLines };
+    try {
+      if (!this.#holds(input)) {
+        this.#release();
+        this.#project(input);
+      }
+      return this.#output;
+    } catch (error) {
+      // A refused event leaves nothing behind.
+      this.#seq = before.seq;
+      this.#held = before.held;
+      this.#heldLines = before.heldLines;
+      throw error;
+    } finally {
+      this.#output = [];
     }
-    const output = this.#output;
-    this.#output = [];
-    return output;
   }
 
   #project(input: FoldInput): void {

@@ -15,6 +15,8 @@ export interface TurnEnd {
   readonly now: number;
   // The id for an interaction, should the run have to wait.
   readonly interactionId: InteractionId;
+  // Who canceled the run, if somebody did.
+  readonly canceledBy?: RaspData['lifecycle.state.changed']['actor'];
   readonly streams: RaspData['lifecycle.turn.ended']['streams'];
   readonly parser: RaspData['lifecycle.turn.ended']['parser'];
 }
@@ -68,6 +70,7 @@ export function concludeTurn(end: TurnEnd): TurnConclusion {
     trigger: taken.edge.on,
     updated_at: now,
     error: error ?? undefined,
+    actor: verdict.event === 'run.canceled' ? end.canceledBy : undefined,
     result: verdict.event === 'turn.succeeded' ? verdict.result : undefined,
   }, { sessionId }));
   return { verdict, edge: taken.edge, question, error, drafts };

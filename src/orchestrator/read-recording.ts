@@ -15,6 +15,7 @@ import { DEFAULT_MAX_ATTEMPT, FIRST_ATTEMPT, type ExecutionMode } from '../run/a
 import type { Exit } from '../run/judge-completion.js';
 import { INITIAL_STATE, step } from '../run/statechart.js';
 import { concludeTurn, type TurnConclusion } from './conclude-turn.js';
+import { EventBuffer } from './event-buffer.js';
 import { summariseParser } from './parser-summary.js';
 
 export interface RecordingOptions {
@@ -28,7 +29,8 @@ export interface RecordingOptions {
 }
 
 export interface RecordingOutput {
-  readonly rasp: (line: string) => void;
+  // Whole lines of RASP, as bytes that are valid only during the call.
+  readonly rasp: (lines: Buffer) => void;
   readonly fcmp: (line: string) => void;
 }
 
@@ -37,6 +39,7 @@ export class RecordingReader {
   readonly #output: RecordingOutput;
   readonly #parser: TurnParser;
   readonly #stamp: Stamp;
+  readonly #buffer = new EventBuffer();
   readonly #fold: ConversationFold;
   readonly #hashes: Record<StreamName, Hash> = { stdout: createHash('sha256'), stderr: createHash('sha256') };
   readonly #bytes: Record<StreamName, number> = { stdout: 0, stderr: 0 };
@@ -101,9 +104,10 @@ export class RecordingReader {
     const ts = toTimestamp(this.#tick());
     for (const each of drafts) {
       this.#seq += 1;
-      this.#output.rasp(this.#stamp(each, this.#seq, ts));
+      this.#stamp(each, this.#seq, ts, this.#buffer);
       for (const line of this.#fold.push(foldInputOfDraft(each, this.#seq, ts, FIRST_ATTEMPT))) this.#output.fcmp(line);
     }
+    if (drafts.length > 0) this.#output.rasp(this.#buffer.take());
   }
 
   // The clock may jump back; the times of a run never do.

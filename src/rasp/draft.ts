@@ -9,10 +9,13 @@ export interface ByteRange {
   readonly to: number;
 }
 
+// JSON as text; or, where a member is long, that member between what stands before and after it.
+export type JsonText = string | readonly [before: string, long: string, after: string];
+
 export interface RaspDraft<T extends RaspType = RaspType> {
   readonly type: T;
   readonly data: RaspData[T];
-  readonly json: string;
+  readonly json: JsonText;
   readonly parser: string;
   readonly confidence: number;
   readonly sessionId: string | null;

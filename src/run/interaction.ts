@@ -27,24 +27,22 @@ export function parseQuestion(input: Json | undefined, channel: Channel): Questi
   return { kind: kindOf(body.kind, options, fields), prompt, options, default: body.default, fields: fields.length > 0 ? fields : undefined, channel };
 }
 
-// Several questions of one turn become one interaction with a field for each.
+// Several questions of one turn become one interaction with a field for each; the fields of a question stay fields.
 export function mergeQuestions(questions: readonly Question[]): Question | undefined {
   const [first] = questions;
   if (!first || questions.length === 1) return first;
-  const fields = questions.map((question, index) => ({
-    id: `q${index + 1}`,
-    kind: question.kind,
-    prompt: question.prompt,
-    options: [...question.options],
-    default: question.default,
-  }));
+  const fields = questions.flatMap((question, index): RaspField[] => {
+    const id = `q${index + 1}`;
+    if (question.fields) return question.fields.map((field) => ({ ...field, id: `${id}.${field.id}` }));
+    return [{ id, kind: question.kind, prompt: question.prompt, options: [...question.options], default: question.default }];
+  });
   const prompt = questions.map((question, index) => `${index + 1}. ${question.prompt}`).join('\n');
   return { kind: 'fill_fields', prompt, options: [], fields, channel: first.channel };
 }
 
 function promptOf(body: JsonObject): string {
-  const text = asString(body.prompt) ?? asString(body.question) ?? asString(body.message) ?? (body.prompt === undefined ? '' : JSON.stringify(body.prompt));
-  return text.trim() === '' ? EMPTY_PROMPT : text;
+  const given = [body.prompt, body.question, body.message].filter((text) => text !== undefined && text !== null).map(textOf);
+  return given.find((text) => text.trim() !== '') ?? EMPTY_PROMPT;
 }
 
 function kindOf(given: Json | undefined, options: readonly RaspOption[], fields: readonly RaspField[]): InteractionKind {
@@ -59,22 +57,33 @@ function parseOptions(given: Json | undefined): RaspOption[] {
   return given.map((option) => {
     if (!isObject(option)) return { label: textOf(option), value: option };
     const label = asString(option.label) ?? textOf(option.value ?? option);
-    return { label, value: option.value ?? label, description: asString(option.description) };
+    return { label, value: option.value === undefined ? label : option.value, description: asString(option.description) };
   });
 }
 
 function parseFields(given: Json | undefined): RaspField[] {
   if (!Array.isArray(given)) return [];
-  return given.map((field, index) => {
-    const body: JsonObject = asObject(field) ?? { prompt: field };
+  const bodies = given.map((field): JsonObject => asObject(field) ?? { prompt: field });
+  const ids = uniqueIds(bodies.map((body) => asString(body.id) ?? asString(body.name)));
+  return bodies.map((body, index) => {
     const options = parseOptions(body.options);
-    return {
-      id: asString(body.id) ?? asString(body.name) ?? `q${index + 1}`,
-      kind: kindOf(body.kind, options, []),
-      prompt: promptOf(body),
-      options,
-      default: body.default,
-    };
+    return { id: ids[index] ?? '', kind: kindOf(body.kind, options, []), prompt: promptOf(body), options, default: body.default };
+  });
+}
+
+// The answer is looked up by id: a second field of the same id, or one without, gets a free one.
+function uniqueIds(given: readonly (string | undefined)[]): string[] {
+  const taken = new Set(given.filter((id) => id !== undefined));
+  const used = new Set<string>();
+  return given.map((id, index) => {
+    if (id !== undefined && !used.has(id)) {
+      used.add(id);
+      return id;
+    }
+    let free = `q${index + 1}`;
+    while (taken.has(free) || used.has(free)) free += '_';
+    used.add(free);
+    return free;
   });
 }
 

@@ -100,7 +100,7 @@ function fail(facts: TurnFacts, code: RunErrorCode, message: string, completion:
 }
 
 function describe(question: Question): JsonObject {
-  return JSON.parse(JSON.stringify({ kind: question.kind, prompt: question.prompt, options: question.options, fields: question.fields })) as JsonObject;
+  return JSON.parse(JSON.stringify({ kind: question.kind, prompt: question.prompt, options: question.options, fields: question.fields, default: question.default })) as JsonObject;
 }
 
 function resumeFailed(facts: TurnFacts) {

@@ -105,7 +105,7 @@ export function createCodexReader(out: Emitter): ParserReader {
     const text = asString(body.text);
     if (text === undefined) return drifted('item.text');
     if (phase !== 'completed') return progress(`message.${phase}`);
-    out.emit('agent.message.final', { text }, id);
+    out.emitText('agent.message.final', text, '"text":"', id);
     lastMessage = text;
     return undefined;
   }
@@ -114,7 +114,7 @@ export function createCodexReader(out: Emitter): ParserReader {
     const text = asString(body.text);
     if (text === undefined) return drifted('item.text');
     if (phase !== 'completed') return progress(`reasoning.${phase}`);
-    out.emit('agent.reasoning', { text }, id);
+    out.emitText('agent.reasoning', text, '"text":"', id);
     return undefined;
   }
 
@@ -127,7 +127,7 @@ export function createCodexReader(out: Emitter): ParserReader {
     else {
       const status = toolStatus(body.status);
       if (!status) return drifted('item.status');
-      out.emit('tool.call.completed', { name: 'shell', kind: 'command', status, output, exit_code: asInteger(body.exit_code) }, id);
+      out.emitToolCompleted({ name: 'shell', kind: 'command', status, exit_code: asInteger(body.exit_code) }, output, '"aggregated_output":"', id);
     }
     return undefined;
   }
@@ -160,7 +160,7 @@ export function createCodexReader(out: Emitter): ParserReader {
       // Searches have no status of their own: they are reported when they are over.
       const status = body.status === undefined ? 'completed' : toolStatus(body.status);
       if (!status) return drifted('item.status');
-      out.emit('tool.call.completed', { name, kind, status, output: body.result ?? undefined, error: asString(asObject(body.error)?.message) }, id);
+      out.emit('tool.call.completed', { name, kind, status, error: asString(asObject(body.error)?.message), output: body.result ?? undefined }, id);
     }
     return undefined;
   }

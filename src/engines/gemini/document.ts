@@ -30,7 +30,9 @@ function isMain(body: JsonObject): boolean {
 }
 
 function findSurrounded(lines: readonly string[]): FoundDocument | undefined {
-  const starts = indexes(lines, (line) => line.trimStart().startsWith('{')).slice(0, MAX_TRIES);
+  // What stands behind a fence is looked for as a fenced block, later.
+  const fence = lines.findIndex((line) => line.trimStart().startsWith('```'));
+  const starts = indexes(fence < 0 ? lines : lines.slice(0, fence), (line) => line.trimStart().startsWith('{')).slice(0, MAX_TRIES);
   const ends = indexes(lines, (line) => line.trimEnd().endsWith('}')).slice(-MAX_TRIES).toReversed();
   for (const firstLine of starts) {
     // The object ends where its braces say; trying the last lines first finds the largest.
@@ -54,9 +56,11 @@ function salvage(text: string, whole: { firstLine: number; lastLine: number }): 
 }
 
 // The string value of the first "response" member, read by hand because the object around it is damaged.
+// One behind a fence belongs to the fenced block.
 function readResponseMember(text: string): string | undefined {
   const key = /"response"\s*:\s*"/.exec(text);
-  if (!key) return undefined;
+  const fence = /^[ \t]*```/m.exec(text);
+  if (!key || (fence && fence.index < key.index)) return undefined;
   const start = key.index + key[0].length;
   for (let at = start; at < text.length; at += 1) {
     if (text[at] === '\\') at += 1;

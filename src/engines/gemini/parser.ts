@@ -99,8 +99,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
     else if (event.role !== 'assistant') return drifted('role');
     else if (event.delta === true) {
       if (message.isEmpty) messages += 1;
-      out.emit('agent.message.delta', { text: content }, `message_${messages}`);
-      message.add(content);
+      message.add(content, out.emitText('agent.message.delta', content, '"content":"', `message_${messages}`));
     } else {
       closeMessage();
       messages += 1;
@@ -113,10 +112,9 @@ export function createGeminiReader(out: Emitter): ParserReader {
   // The pieces of a message end where something else begins: only then is it whole.
   function closeMessage(): void {
     if (message.isEmpty) return;
-    const { text, truncated } = message.take();
-    out.emit('agent.message.final', { text, truncated: truncated || undefined }, `message_${messages}`, CONFIDENCE.derived);
-    if (truncated) out.warn('MESSAGE_TRUNCATED', 'the message is longer than the limit; the rest is in the deltas only');
-    lastMessage = text;
+    const whole = message.take();
+    out.emitMessage(whole, `message_${messages}`, CONFIDENCE.derived);
+    lastMessage = whole.text;
   }
 
   function toolUse(event: JsonObject): Drift | undefined {
@@ -137,7 +135,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
     const status = event.status === 'success' ? 'completed' : event.status === 'error' ? 'failed' : undefined;
     if (!status) return drifted('status');
     const { name, kind, input } = calls.get(id) ?? { name: 'unknown', kind: 'other' as const, input: null };
-    out.emit('tool.call.completed', { name, kind, status, output: event.output, error: asString(asObject(event.error)?.message) }, id);
+    out.emitToolCompleted({ name, kind, status, error: asString(asObject(event.error)?.message) }, event.output, '"output":"', id);
     const path = asString(asObject(input)?.file_path);
     if (status === 'completed' && kind === 'file_change' && path !== undefined) {
       // write_file does not tell whether the file was there before.
@@ -198,6 +196,8 @@ export function createGeminiReader(out: Emitter): ParserReader {
       if (found.how === 'drifted') out.fallback(document.text, 'FIELD_DRIFT', 'the object has neither session_id nor response nor error', { path: 'response' });
       else {
         documentEvents(found);
+        // Every byte belongs to an event, also where the object says nothing.
+        if (out.mark() === mark) out.emit('lifecycle.engine.progress', { phase: 'result' });
         out.hit();
       }
     } catch (error) {
@@ -229,7 +229,6 @@ export function createGeminiReader(out: Emitter): ParserReader {
     else if (asString(main.response) !== undefined) result = 'success';
     const stats = asObject(main.stats);
     if (stats) out.emit('agent.usage', documentUsage(stats), null, confidence);
-    else if (text === undefined && main.error === undefined) out.emit('lifecycle.engine.progress', { phase: 'result' });
     if (how === 'fence') out.warn('JSON_FROM_FENCE', 'the main object could not be decoded; a fenced block was taken');
     if (how === 'fragment') out.warn('JSON_FROM_FRAGMENT', 'the main object could not be decoded; a fragment was taken');
   }

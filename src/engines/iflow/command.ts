@@ -1,5 +1,5 @@
 // iflow -p: --resume always with an id, because without one it opens a picker.
-import type { CommandBuilder, EngineCommand, TurnSpec } from '../engine.js';
+import { MAX_ARGV_PROMPT_BYTES, type CommandBuilder, type EngineCommand, type TurnSpec } from '../engine.js';
 
 const APPROVAL = { 'read-only': '--plan', 'workspace-write': '--autoEdit', full: '--yolo' } as const;
 
@@ -9,17 +9,22 @@ export const iflowCommand: CommandBuilder = {
 };
 
 function build(spec: TurnSpec, resume: readonly string[]): EngineCommand {
+  const byStdin = Buffer.byteLength(spec.prompt) > MAX_ARGV_PROMPT_BYTES;
   return {
     argv: [
       spec.bin,
       APPROVAL[spec.permission],
       ...(spec.model === undefined ? [] : ['-m', spec.model]),
       ...resume,
-      // One word with the option, so that a prompt with a leading dash stays a prompt.
-      `--prompt=${spec.prompt}`,
+      ...(byStdin ? [] : promptArgs(spec.prompt)),
     ],
     cwd: spec.cwd,
-    stdin: null,
+    stdin: byStdin ? spec.prompt : null,
     env: {},
   };
+}
+
+// In one word with the option where a leading dash would make the prompt an option itself.
+function promptArgs(prompt: string): string[] {
+  return prompt.startsWith('-') ? [`--prompt=${prompt}`] : ['-p', prompt];
 }

@@ -44,14 +44,15 @@ export function createIflowReader(out: Emitter): ParserReader {
     if (text.includes('\0')) out.note('NUL_BYTES');
     if (COMPLAINT.test(text)) complaint ??= text.trim();
     if (NOISE.test(text)) {
-      out.fallback(text, 'ENGINE_NOISE', 'a remark of the engine, not the model');
+      out.emit('diagnostic.engine.warning', { message: text });
+      out.hit();
       return;
     }
     const piece = terminated ? `${text}\n` : text;
     out.emit('agent.message.delta', { text: piece }, MESSAGE_ID, CONFIDENCE.unconfirmed);
     // A blank line belongs to the text, but it is no unit.
     if (!isBlank(text)) out.hit();
-    message.add(piece);
+    message.add(piece, JSON.stringify(piece));
     lastText = out.range;
   }
 
@@ -129,12 +130,11 @@ export function createIflowReader(out: Emitter): ParserReader {
     const confidence = block === null ? CONFIDENCE.guessed : CONFIDENCE.convention;
     if (!message.isEmpty) {
       const { text, truncated } = message.take();
-      const whole = text.replace(/\s+$/, '');
+      const whole = text.trimEnd();
       if (whole !== '') {
-        out.emit('agent.message.final', { text: whole, truncated: truncated || undefined }, MESSAGE_ID, confidence);
+        out.emitMessage({ text: whole, literal: JSON.stringify(whole), truncated }, MESSAGE_ID, confidence);
         lastMessage = whole;
       }
-      if (truncated) out.warn('MESSAGE_TRUNCATED', 'the message is longer than the limit; the rest is in the deltas only');
     }
     out.atRange(null);
     if (block === null) out.warn('BLOCK_MISSING', 'no <Execution Info> block was found; the text is kept with low confidence');

@@ -59,7 +59,7 @@ export function createOpencodeReader(out: Emitter): ParserReader {
     const part = asObject(event.part);
     const body = asString(part?.text);
     if (body === undefined) return drifted('part.text');
-    out.emit('agent.message.final', { text: body }, asString(part?.id) ?? null);
+    out.emitText('agent.message.final', body, '"text":"', asString(part?.id) ?? null);
     lastMessage = body;
     return undefined;
   }
@@ -68,7 +68,7 @@ export function createOpencodeReader(out: Emitter): ParserReader {
     const part = asObject(event.part);
     const body = asString(part?.text);
     if (body === undefined) return drifted('part.text');
-    out.emit('agent.reasoning', { text: body }, asString(part?.id) ?? null);
+    out.emitText('agent.reasoning', body, '"text":"', asString(part?.id) ?? null);
     return undefined;
   }
 
@@ -85,16 +85,15 @@ export function createOpencodeReader(out: Emitter): ParserReader {
     const kind = TOOL_KINDS[name] ?? (ask ? 'mcp' : 'other');
     const error = asString(state.error);
     out.emit('tool.call.started', { name, kind, input: state.input ?? null }, id);
-    out.emit('tool.call.completed', {
+    out.emitToolCompleted({
       name,
       kind,
       // What a rule of the user refused is not a fault of the tool.
       status: error?.includes('rejected permission') ? 'declined' : status,
-      output: state.output,
       error,
       exit_code: asInteger(asObject(state.metadata)?.exit),
       duration_ms: durationOf(state.time),
-    }, id);
+    }, state.output, '"output":"', id);
     if (status === 'completed' && kind === 'file_change') fileChanged(state, id);
     if (status === 'completed' && ask) questions.push(parseQuestion(state.input, 'tool'));
     return undefined;

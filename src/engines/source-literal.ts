@@ -1,0 +1,36 @@
+// The JSON text of a string, cut out of the line it was read from instead of being written again: for long answers and
+// tool output, writing them again is what takes the time.
+// The line has been decoded, so it is valid JSON; what is cut out is checked against the value, so it is never wrong.
+
+import { parseJson } from '../kernel/json.js';
+
+const BACKSLASH = 0x5c;
+
+// `opening` is `"member":"` as it stands in the line. Any doubt ends in JSON.stringify.
+export function sourceLiteral(line: string, opening: string, value: string): string {
+  const at = line.indexOf(opening);
+  if (at < 0) return JSON.stringify(value);
+  const start = at + opening.length - 1;
+  const quote = line.indexOf('"', start + 1);
+  // No quote and no escape inside: the literal and the value are the same characters.
+  if (quote === start + 1 + value.length) {
+    const escape = line.indexOf('\\', start);
+    if ((escape < 0 || escape > quote) && line.slice(start + 1, quote) === value) return line.slice(start, quote + 1);
+  }
+  const end = literalEnd(line, quote);
+  if (end < 0) return JSON.stringify(value);
+  const literal = line.slice(start, end + 1);
+  return parseJson(literal) === value ? literal : JSON.stringify(value);
+}
+
+// The closing quote of a string literal, looking from its first inner quote on; -1 if there is none.
+function literalEnd(line: string, quote: number): number {
+  while (quote >= 0 && isEscaped(line, quote)) quote = line.indexOf('"', quote + 1);
+  return quote;
+}
+
+function isEscaped(line: string, at: number): boolean {
+  let backslashes = 0;
+  while (line.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes += 1;
+  return backslashes % 2 === 1;
+}

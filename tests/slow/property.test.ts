@@ -1,0 +1,119 @@
+// Whatever an engine prints: no throw, every byte covered exactly, the same events for any chunking.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { ENGINES, findEngine } from '../../src/engines/registry.js';
+import { projectConversation } from '../../src/fcmp/fold.js';
+import { createCountingIds } from '../../src/kernel/ids.js';
+import { RecordingReader } from '../../src/orchestrator/read-recording.js';
+import { measureCover } from '../../src/rasp/cover.js';
+import type { RaspEvent, StreamName } from '../../src/rasp/event.js';
+import { explainRasp } from '../../src/rasp/validate.js';
+
+const RUNS = Number(process.env.PARLEY_PROPERTY_RUNS ?? 400);
+const SEED = Number(process.env.PARLEY_PROPERTY_SEED ?? 20261115);
+
+const golden = new URL('../golden/', import.meta.url).pathname;
+
+function recordings(engine: string): { stdout: Buffer; stderr: Buffer }[] {
+  return readdirSync(join(golden, engine)).map((name) => ({
+    stdout: readFileSync(join(golden, engine, name, 'stdout.bin')),
+    stderr: readFileSync(join(golden, engine, name, 'stderr.bin')),
+  }));
+}
+
+// One change to a stream: cut, doubled, overwritten, swapped lines, bytes thrown in.
+type Mutation = (bytes: Buffer) => Buffer;
+
+const at = (bytes: Buffer, part: number) => Math.floor(part * bytes.length);
+
+const mutation: fc.Arbitrary<Mutation> = fc.oneof(
+  fc.double({ min: 0, max: 1, noNaN: true }).map((part): Mutation => (bytes) => bytes.subarray(0, at(bytes, part))),
+  fc.double({ min: 0, max: 1, noNaN: true }).map((part): Mutation => (bytes) => bytes.subarray(at(bytes, part))),
+  fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.uint8Array({ minLength: 1, maxLength: 12 })).map(
+    ([part, noise]): Mutation => (bytes) => Buffer.concat([bytes.subarray(0, at(bytes, part)), noise, bytes.subarray(at(bytes, part))]),
+  ),
+  fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.integer({ min: 0, max: 255 })).map(([part, byte]): Mutation => (bytes) => {
+    const copy = Buffer.from(bytes);
+    if (copy.length > 0) copy[Math.min(copy.length - 1, at(copy, part))] = byte;
+    return copy;
+  }),
+  fc.infiniteStream(fc.nat()).map((order): Mutation => (bytes) => shuffleLines(bytes, order)),
+  fc.constantFrom('\r\n', '\n\n', '\u001b[31m', '\ufeff', '\0', '<Execution Info>', '</Execution Info>', '```json\n', '{"type":"error"}\n', '{', '}', '"').map(
+    (insert): Mutation => (bytes) => Buffer.concat([bytes, Buffer.from(insert), bytes]),
+  ),
+);
+
+function shuffleLines(bytes: Buffer, order: Iterator<number>): Buffer {
+  const lines = bytes.toString('latin1').split('\n');
+  for (let index = lines.length - 1; index > 0; index -= 1) {
+    const other = (order.next().value as number) % (index + 1);
+    [lines[index], lines[other]] = [lines[other] ?? '', lines[index] ?? ''];
+  }
+  return Buffer.from(lines.join('\n'), 'latin1');
+}
+
+function stream(engine: string): fc.Arbitrary<{ stdout: Buffer; stderr: Buffer }> {
+  const mutated = fc.tuple(fc.constantFrom(...recordings(engine)), fc.array(mutation, { maxLength: 4 }), fc.array(mutation, { maxLength: 2 })).map(([recorded, changes, errors]) => ({
+    stdout: changes.reduce((bytes, change) => change(bytes), recorded.stdout),
+    stderr: errors.reduce((bytes, change) => change(bytes), recorded.stderr),
+  }));
+  const random = fc.tuple(fc.uint8Array({ maxLength: 400 }), fc.uint8Array({ maxLength: 200 })).map(([stdout, stderr]) => ({ stdout: Buffer.from(stdout), stderr: Buffer.from(stderr) }));
+  const text = fc.tuple(fc.string({ unit: 'binary', maxLength: 300 }), fc.string({ maxLength: 100 })).map(([stdout, stderr]) => ({ stdout: Buffer.from(stdout), stderr: Buffer.from(stderr) }));
+  const objects = fc.array(fc.dictionary(fc.constantFrom('type', 'item', 'part', 'content', 'role', 'status', 'session_id', 'sessionID', 'thread_id', 'text', 'id', 'error', 'message', 'x'), fc.jsonValue()), { maxLength: 8 }).map((lines) => ({
+    stdout: Buffer.from(lines.map((line) => JSON.stringify(line)).join('\n')),
+    stderr: Buffer.alloc(0),
+  }));
+  return fc.oneof({ arbitrary: mutated, weight: 6 }, { arbitrary: random, weight: 1 }, { arbitrary: text, weight: 1 }, { arbitrary: objects, weight: 2 });
+}
+
+function read(engine: string, chunks: Iterable<[StreamName, Buffer]>): { events: RaspEvent[]; fcmp: string[] } {
+  let rasp = '';
+  const fcmp: string[] = [];
+  const reader = new RecordingReader(
+    { engine: findEngine(engine), mode: 'interactive', prompt: '', resumedFrom: null, clock: { now: () => 0 }, ids: createCountingIds() },
+    { rasp: (bytes) => (rasp += bytes.toString('utf8')), fcmp: (line) => fcmp.push(line) },
+  );
+  for (const [name, chunk] of chunks) reader.push(name, chunk);
+  reader.finish({ code: 0, signal: null });
+  return { events: rasp.trimEnd().split('\n').map((line) => JSON.parse(line) as RaspEvent), fcmp };
+}
+
+function* cut(name: StreamName, bytes: Buffer, sizes: Iterator<number>): Generator<[StreamName, Buffer]> {
+  for (let from = 0; from < bytes.length; ) {
+    const to = Math.min(bytes.length, from + (sizes.next().value as number));
+    yield [name, bytes.subarray(from, to)];
+    from = to;
+  }
+}
+
+describe.each(ENGINES.map((engine) => engine.name))('%s', (engine) => {
+  test('mutated, truncated, shuffled and random streams are read without a throw, and every byte of both streams is covered exactly', () => {
+    fc.assert(
+      fc.property(stream(engine), fc.infiniteStream(fc.integer({ min: 1, max: 90 })), ({ stdout, stderr }, sizes) => {
+        const whole = read(engine, [['stdout', stdout], ['stderr', stderr]]);
+        expect(measureCover(whole.events, 'stdout')).toEqual({ covered: stdout.length, holes: 0, overlaps: 0 });
+        expect(measureCover(whole.events, 'stderr')).toEqual({ covered: stderr.length, holes: 0, overlaps: 0 });
+        for (const event of whole.events) expect(explainRasp(event)).toBeNull();
+        const chunked = read(engine, (function* () {
+          yield* cut('stdout', stdout, sizes);
+          yield* cut('stderr', stderr, sizes);
+        })());
+        expect(chunked).toEqual(whole);
+        expect(projectConversation(whole.events[0]?.run_id ?? '', whole.events)).toEqual(whole.fcmp);
+      }),
+      { numRuns: RUNS, seed: SEED },
+    );
+  });
+});
+
+test('an event nested deeper than can be written is kept as raw and the next line is parsed', () => {
+  const deep = `{"type":"item.started","item":{"id":"i","type":"mcp_tool_call","server":"s","tool":"t","arguments":${'['.repeat(200_000)}${']'.repeat(200_000)}}}\n`;
+  const stdout = Buffer.from(`${deep}{"type":"turn.started"}\n`);
+  const { events } = read('codex', [['stdout', stdout]]);
+  expect(events.map((event) => event.event.type)).toContain('raw.stdout');
+  expect(events.find((event) => event.event.type === 'diagnostic.parser.warning')?.data.code).toBe('NESTING_TOO_DEEP');
+  expect(events.some((event) => event.event.type === 'lifecycle.engine.progress')).toBe(true);
+  expect(measureCover(events, 'stdout').covered).toBe(stdout.length);
+});
