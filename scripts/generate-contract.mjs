@@ -1,4 +1,5 @@
-// Writes src/contract/ from contract/*.json: types for the compiler, schemas for the validators.
+// Writes src/contract/ from contract/*.json: types for the compiler, schemas for the validators. Also the tables of event
+// types and codes in docs/protocol/.
 // With --check it writes nothing and fails when a file differs, so the two can never drift apart.
 import { readFile, writeFile } from 'node:fs/promises';
 import { compile } from 'json-schema-to-typescript';
@@ -68,14 +69,46 @@ const files = {
   'schemas.ts': `${banner('*.schema.json')}export const raspSchema = ${JSON.stringify(rasp)};\n\nexport const fcmpSchema = ${JSON.stringify(fcmp)};\n`,
 };
 
+// A table of event types: the required members, then the optional ones with a question mark.
+function eventTable(schema) {
+  const rows = schema.allOf.map((rule) => {
+    const type = rule.then.properties.data.$ref.slice('#/$defs/'.length);
+    const { description, properties, required } = schema.$defs[type];
+    const members = Object.keys(properties).map((name) => (required.includes(name) ? name : `${name}?`));
+    return `| \`${type}\` | ${members.map((name) => `\`${name}\``).join(' ')} | ${description} |`;
+  });
+  return ['| type | data | meaning |', '|---|---|---|', ...rows].join('\n');
+}
+
+function codeTable(kind) {
+  const rows = Object.entries(errors).filter(([, entry]) => entry.kind === kind).map(([code, { meaning }]) => `| \`${code}\` | ${meaning} |`);
+  return ['| code | meaning |', '|---|---|', ...rows].join('\n');
+}
+
+async function withTable(page, name, table) {
+  const text = pages.get(page) ?? (await readFile(new URL(page, root), 'utf8'));
+  const start = `<!-- generated: ${name} -->`;
+  const from = text.indexOf(start);
+  const to = text.indexOf('<!-- end -->', from);
+  if (from < 0 || to < 0) throw new Error(`${page} has no place for ${name}`);
+  pages.set(page, `${text.slice(0, from)}${start}\n${table}\n${text.slice(to)}`);
+}
+
+const pages = new Map();
+await withTable('docs/protocol/rasp.md', 'types', eventTable(rasp));
+await withTable('docs/protocol/rasp.md', 'diagnostics', codeTable('diagnostic'));
+await withTable('docs/protocol/rasp.md', 'run errors', codeTable('run'));
+await withTable('docs/protocol/fcmp.md', 'types', eventTable(fcmp));
+
+const outputs = new Map([...Object.entries(files).map(([name, text]) => [`src/contract/${name}`, text]), ...pages]);
 const check = process.argv.includes('--check');
 let stale = 0;
-for (const [name, text] of Object.entries(files)) {
-  const url = new URL(`src/contract/${name}`, root);
+for (const [path, text] of outputs) {
+  const url = new URL(path, root);
   if (!check) await writeFile(url, text);
   else if ((await readFile(url, 'utf8').catch(() => '')) !== text) {
     stale += 1;
-    console.error(`src/contract/${name} is not what contract/ says: run npm run generate`);
+    console.error(`${path} is not what contract/ says: run npm run generate`);
   }
 }
 process.exitCode = stale ? 1 : 0;

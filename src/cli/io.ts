@@ -12,11 +12,6 @@ export interface Io {
 
 export const EXIT = { ok: 0, failed: 1, usage: 2 } as const;
 
-// A mistake in how the command was called: said in one line, exit code 2.
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
-}
-
 // Gathers lines and writes them in large pieces; waits while the reader is slow, so nothing piles up.
 export class LineWriter {
   readonly #stream: Writable;

@@ -9,7 +9,8 @@ import { RecordingReader } from '../orchestrator/read-recording.js';
 import type { RaspData, StreamName } from '../rasp/event.js';
 import type { ExecutionMode } from '../run/attempt.js';
 import type { Exit } from '../run/judge-completion.js';
-import { LineWriter, UsageError, type Io } from './io.js';
+import { RequestError } from '../run/request-error.js';
+import { LineWriter, type Io } from './io.js';
 
 export interface ParseOptions {
   readonly engine: string;
@@ -72,6 +73,6 @@ async function openFile(path: string): Promise<Readable> {
     await file.close();
     return createReadStream(path);
   } catch (error) {
-    throw new UsageError(`cannot read the stderr file ${path}: ${(error as Error).message}`);
+    throw new RequestError('INVALID_ARGUMENT', `cannot read the stderr file ${path}: ${(error as Error).message}`);
   }
 }

@@ -1,7 +1,7 @@
 // The command line: which commands there are. Each lives in a file of its own, loaded only when it is called.
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { RequestError } from '../run/request-error.js';
-import { EXIT, UsageError, type Io } from './io.js';
+import { EXIT, type Io } from './io.js';
 import { readVersion } from './version.js';
 
 export async function runCli(args: readonly string[], io: Io): Promise<number> {
@@ -12,7 +12,7 @@ export async function runCli(args: readonly string[], io: Io): Promise<number> {
   } catch (error) {
     // Help and version are answers, not mistakes; commander has printed everything by now.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
-    if (error instanceof UsageError || error instanceof RequestError) {
+    if (error instanceof RequestError) {
       io.stderr.write(`parley: ${error.message}\n`);
       return EXIT.usage;
     }

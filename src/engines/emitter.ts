@@ -2,7 +2,7 @@
 import type { DiagnosticCode } from '../contract/error-codes.js';
 import type { Json } from '../kernel/json.js';
 import { CONFIDENCE } from '../rasp/confidence.js';
-import type { ByteRange, JsonText, RaspDraft } from '../rasp/draft.js';
+import { TEXT_MEMBER, type ByteRange, type JsonText, type RaspDraft } from '../rasp/draft.js';
 import type { RaspData, RaspType, StreamName } from '../rasp/event.js';
 import type { WholeMessage } from './message-text.js';
 import { sourceLiteral } from './source-literal.js';
@@ -83,13 +83,13 @@ export class Emitter {
   // Text of the agent that stands in the line as `opening` begins it; answers its JSON text.
   emitText(type: 'agent.message.delta' | 'agent.message.final' | 'agent.reasoning', text: string, opening: string, itemId: string | null): string {
     const literal = sourceLiteral(this.#line, opening, text);
-    this.#push(type, { text }, ['{"text":', literal, '}'], itemId, CONFIDENCE.structured);
+    this.#push(type, { text }, [TEXT_MEMBER, literal, '}'], itemId, CONFIDENCE.structured);
     return literal;
   }
 
   // A message put together from pieces that were emitted before.
-  emitMessage({ text, literal, truncated }: WholeMessage, itemId: string | null, confidence: number): void {
-    this.#push('agent.message.final', { text, truncated }, ['{"text":', literal, truncated ? ',"truncated":true}' : '}'], itemId, confidence);
+  emitMessage({ text, truncated, literal = JSON.stringify(text) }: WholeMessage, itemId: string | null, confidence: number): void {
+    this.#push('agent.message.final', { text, truncated }, [TEXT_MEMBER, literal, truncated ? ',"truncated":true}' : '}'], itemId, confidence);
     if (truncated) this.warn('MESSAGE_TRUNCATED', 'the message is longer than the limit; the rest is in the pieces only');
   }
 

@@ -1,12 +1,13 @@
 // A message put together from its pieces, up to a limit: a stream without end must not fill the memory.
 
-const MAX_MESSAGE_CHARS = 16 * 1024 * 1024;
+// Above any real answer; the longest recorded one has 3 MB.
+const MAX_MESSAGE_CHARS = 4 * 1024 * 1024;
 
 export interface WholeMessage {
   readonly text: string;
-  // The text as JSON, put together from the pieces' own.
-  readonly literal: string;
   readonly truncated: true | undefined;
+  // The text as JSON, if the pieces came with theirs.
+  readonly literal: string | undefined;
 }
 
 export class MessageText {
@@ -16,20 +17,21 @@ export class MessageText {
   #truncated = false;
 
   get isEmpty(): boolean {
-    return this.#chars === 0 && !this.#truncated;
+    return this.#texts.length === 0 && !this.#truncated;
   }
 
-  // A piece, and the same as JSON text.
-  add(text: string, literal: string): void {
-    this.#truncated ||= this.#chars + literal.length > MAX_MESSAGE_CHARS;
+  // A piece and, where it is at hand, its JSON text.
+  add(text: string, literal?: string): void {
+    this.#truncated ||= this.#chars + text.length > MAX_MESSAGE_CHARS;
     if (this.#truncated) return;
     this.#texts.push(text);
-    this.#literals.push(literal.slice(1, -1));
-    this.#chars += literal.length;
+    if (literal !== undefined) this.#literals.push(literal.slice(1, -1));
+    this.#chars += text.length;
   }
 
   take(): WholeMessage {
-    const taken = { text: this.#texts.join(''), literal: `"${this.#literals.join('')}"`, truncated: this.#truncated ? (true as const) : undefined };
+    const complete = this.#literals.length === this.#texts.length;
+    const taken = { text: this.#texts.join(''), truncated: this.#truncated ? (true as const) : undefined, literal: complete ? `"${this.#literals.join('')}"` : undefined };
     this.#texts = [];
     this.#literals = [];
     this.#chars = 0;

@@ -8,43 +8,49 @@ type DirectBuffer = Buffer & { latin1Write(text: string, at: number): number; ut
 const INITIAL_BYTES = 1024 * 1024;
 // A buffer that had to hold more than this is given back.
 const KEEP_BYTES = 4 * 1024 * 1024;
-const MAX_CONSTANTS = 256;
-const MAX_DIGITS = 16;
+const SHORT_BYTES = 32;
+const MAX_INT = 0x7fffffff;
 const ZERO = 0x30;
 
 export class EventBuffer implements TextSink {
   #bytes = allocate(INITIAL_BYTES);
   #length = 0;
-  readonly #constants = new Map<string, Uint8Array>();
-  readonly #digits = new Uint8Array(MAX_DIGITS);
 
-  constant(text: string): void {
-    let bytes = this.#constants.get(text);
-    if (bytes === undefined) {
-      // Should they turn out not to be few, they are text like any other.
-      if (this.#constants.size >= MAX_CONSTANTS) return this.text(text);
-      this.#constants.set(text, (bytes = Buffer.from(text, 'utf8')));
-    }
-    this.#reserve(bytes.length);
-    this.#bytes.set(bytes, this.#length);
-    this.#length += bytes.length;
+  bytes(constant: Uint8Array): void {
+    const { length } = constant;
+    this.#reserve(length);
+    const bytes = this.#bytes;
+    const start = this.#length;
+    // A call out of JavaScript costs more than copying a few bytes.
+    if (length > SHORT_BYTES) bytes.set(constant, start);
+    else for (let at = 0; at < length; at += 1) bytes[start + at] = constant[at] as number;
+    this.#length = start + length;
   }
 
   // A whole number, not negative.
   number(value: number): void {
-    let first = MAX_DIGITS;
-    do {
-      const rest = Math.floor(value / 10);
-      this.#digits[(first -= 1)] = ZERO + (value - rest * 10);
+    if (value > MAX_INT) return this.ascii(String(value));
+    let digits = 1;
+    for (let limit = 10; value >= limit; limit *= 10) digits += 1;
+    this.#reserve(digits);
+    const bytes = this.#bytes;
+    const end = this.#length + digits;
+    for (let at = end - 1; at >= this.#length; at -= 1) {
+      const rest = (value / 10) | 0;
+      bytes[at] = ZERO + value - rest * 10;
       value = rest;
-    } while (value > 0);
-    this.#reserve(MAX_DIGITS);
-    for (let at = first; at < MAX_DIGITS; at += 1) this.#bytes[this.#length++] = this.#digits[at] as number;
+    }
+    this.#length = end;
   }
 
   ascii(text: string): void {
-    this.#reserve(text.length);
-    this.#length += this.#bytes.latin1Write(text, this.#length);
+    const { length } = text;
+    this.#reserve(length);
+    const bytes = this.#bytes;
+    const start = this.#length;
+    if (length > SHORT_BYTES) bytes.latin1Write(text, start);
+    else for (let at = 0; at < length; at += 1) bytes[start + at] = text.charCodeAt(at);
+    this.#length = start + length;
   }
 
   text(text: string): void {

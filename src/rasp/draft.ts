@@ -9,8 +9,11 @@ export interface ByteRange {
   readonly to: number;
 }
 
-// JSON as text; or, where a member is long, that member between what stands before and after it.
+// JSON as text; or, where a member is long, that member between what stands before and after it (which is ASCII).
 export type JsonText = string | readonly [before: string, long: string, after: string];
+
+// What stands before the text of a message, which is what most events are.
+export const TEXT_MEMBER = '{"text":';
 
 export interface RaspDraft<T extends RaspType = RaspType> {
   readonly type: T;

@@ -1,7 +1,7 @@
 // Turns drafts into the text that is stored: gives run, seq and time, and splices the envelope around the data.
 // Text is spliced, piece by piece into a sink, because it is hot: an object per event would double the cost.
 import { RASP_VERSION } from './event.js';
-import type { RaspDraft } from './draft.js';
+import { TEXT_MEMBER, type RaspDraft } from './draft.js';
 
 export interface StampContext {
   readonly runId: string;
@@ -10,8 +10,7 @@ export interface StampContext {
 }
 
 export interface TextSink {
-  // Text of which there are few different ones: encoded once, copied each time.
-  constant(text: string): void;
+  bytes(constant: Uint8Array): void;
   number(value: number): void;
   ascii(text: string): void;
   text(text: string): void;
@@ -20,74 +19,100 @@ export interface TextSink {
 // Writes one event as a line, LF included.
 export type Stamp = (draft: RaspDraft, seq: number, ts: string, sink: TextSink) => void;
 
-export function createStamp(context: StampContext): Stamp {
-  const head = `{"protocol_version":"${RASP_VERSION}","run_id":${asciiJson(context.runId)},"seq":`;
-  const attempt = `","attempt_number":${context.attempt},"source":{"engine":${asciiJson(context.engine)},"parser":`;
-  const rawRef = {
-    stdout: `},"raw_ref":{"attempt_number":${context.attempt},"stream":"stdout","byte_from":`,
-    stderr: `},"raw_ref":{"attempt_number":${context.attempt},"stream":"stderr","byte_from":`,
-  };
-  // Few different values occur in a turn, each of them thousands of times.
-  const kinds = new Map<string, { parser: string; confidence: number; text: string }[]>();
-  let lastTs = '';
-  let tsText = '';
-  let lastSession: string | null = null;
-  let lastItem: string | null = null;
-  let sessionText = ',"correlation":{';
-  let lastCorrelation = sessionText;
+const TEXT_MEMBER_BYTES = asciiBytes(TEXT_MEMBER);
+const ITEM_FIRST = asciiBytes('"item_id":');
+const ITEM = asciiBytes(',"item_id":');
+const BYTE_TO = asciiBytes(',"byte_to":');
+const END = asciiBytes(',"encoding":"utf-8"}}\n');
+const END_WITHOUT_REF = asciiBytes('},"raw_ref":null}\n');
 
-  function kindOf({ type, parser, confidence }: RaspDraft): string {
-    let known = kinds.get(type);
-    if (!known) kinds.set(type, (known = []));
-    for (const entry of known) if (entry.confidence === confidence && entry.parser === parser) return entry.text;
+// What stands between time and data, for one kind of event.
+interface Middle {
+  readonly parser: string;
+  readonly confidence: number;
+  readonly bytes: Uint8Array;
+}
+
+export function createStamp(context: StampContext): Stamp {
+  const head = asciiBytes(`{"protocol_version":"${RASP_VERSION}","run_id":${asciiJson(context.runId)},"seq":`);
+  const source = `","attempt_number":${context.attempt},"source":{"engine":${asciiJson(context.engine)},"parser":`;
+  const rawRef = {
+    stdout: asciiBytes(`},"raw_ref":{"attempt_number":${context.attempt},"stream":"stdout","byte_from":`),
+    stderr: asciiBytes(`},"raw_ref":{"attempt_number":${context.attempt},"stream":"stderr","byte_from":`),
+  };
+  const middles = new Map<string, Middle[]>();
+  // A flush has one time, a turn has one session.
+  let time = { ts: '', bytes: head };
+  let session: { id: string | null; bytes: Uint8Array } = { id: null, bytes: asciiBytes(',"correlation":{') };
+
+  function middleOf({ type, parser, confidence }: RaspDraft): Uint8Array {
+    let known = middles.get(type);
+    if (!known) middles.set(type, (known = []));
+    for (const middle of known) if (middle.confidence === confidence && middle.parser === parser) return middle.bytes;
     const category = type.slice(0, type.indexOf('.'));
-    const text = `${attempt}${asciiJson(parser)},"confidence":${confidence}},"event":{"category":"${category}","type":"${type}"},"data":`;
-    known.push({ parser, confidence, text });
-    return text;
+    const bytes = asciiBytes(`${source}${asciiJson(parser)},"confidence":${confidence}},"event":{"category":"${category}","type":"${type}"},"data":`);
+    known.push({ parser, confidence, bytes });
+    return bytes;
   }
 
-  function correlationOf({ sessionId, itemId, interactionId }: RaspDraft): string {
-    if (interactionId === null && sessionId === lastSession && itemId === lastItem) return lastCorrelation;
-    if (sessionId !== lastSession) {
-      lastSession = sessionId;
-      sessionText = sessionId === null ? ',"correlation":{' : `,"correlation":{"session_id":${asciiJson(sessionId)}`;
+  function timeOf(ts: string): Uint8Array {
+    if (ts !== time.ts) time = { ts, bytes: asciiBytes(`,"ts":"${ts}`) };
+    return time.bytes;
+  }
+
+  function writeCorrelation({ sessionId, itemId, interactionId }: RaspDraft, sink: TextSink): void {
+    if (sessionId !== session.id) {
+      const member = sessionId === null ? '' : `"session_id":${asciiJson(sessionId)}`;
+      session = { id: sessionId, bytes: asciiBytes(`,"correlation":{${member}`) };
     }
-    const item = itemId === null ? '' : `${sessionId === null ? '' : ','}"item_id":${asciiJson(itemId)}`;
-    if (interactionId !== null) return `${sessionText}${item}${sessionId === null && itemId === null ? '' : ','}"interaction_id":${asciiJson(interactionId)}`;
-    lastItem = itemId;
-    lastCorrelation = sessionText + item;
-    return lastCorrelation;
+    sink.bytes(session.bytes);
+    if (itemId !== null) {
+      sink.bytes(sessionId === null ? ITEM_FIRST : ITEM);
+      sink.ascii(asciiJson(itemId));
+    }
+    if (interactionId !== null) sink.ascii(`${sessionId === null && itemId === null ? '' : ','}"interaction_id":${asciiJson(interactionId)}`);
   }
 
   return (draft, seq, ts, sink) => {
     const { range, json } = draft;
-    sink.constant(head);
+    sink.bytes(head);
     sink.number(seq);
-    if (ts !== lastTs) {
-      lastTs = ts;
-      tsText = `,"ts":"${ts}`;
-    }
-    sink.ascii(tsText);
-    sink.constant(kindOf(draft));
+    sink.bytes(timeOf(ts));
+    sink.bytes(middleOf(draft));
     if (typeof json === 'string') sink.text(json);
     else {
-      sink.constant(json[0]);
+      if (json[0] === TEXT_MEMBER) sink.bytes(TEXT_MEMBER_BYTES);
+      else sink.text(json[0]);
       sink.text(json[1]);
-      sink.constant(json[2]);
+      sink.ascii(json[2]);
     }
-    sink.ascii(correlationOf(draft));
-    if (range === null) sink.constant('},"raw_ref":null}\n');
+    writeCorrelation(draft, sink);
+    if (range === null) sink.bytes(END_WITHOUT_REF);
     else {
-      sink.constant(rawRef[range.stream]);
+      sink.bytes(rawRef[range.stream]);
       sink.number(range.from);
-      sink.constant(',"byte_to":');
+      sink.bytes(BYTE_TO);
       sink.number(range.to);
-      sink.constant(',"encoding":"utf-8"}}\n');
+      sink.bytes(END);
     }
   };
 }
 
+function asciiBytes(text: string): Uint8Array {
+  const bytes = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at += 1) bytes[at] = text.charCodeAt(at);
+  return bytes;
+}
+
+// Ids are short and plain nearly always: looked at by hand, that is cheaper than asking for JSON.
 function asciiJson(text: string): string {
-  if (/^[\w.:-]*$/.test(text)) return `"${text}"`;
+  for (let at = 0; at < text.length; at += 1) {
+    const char = text.charCodeAt(at);
+    if (char < 0x20 || char > 0x7e || char === 0x22 || char === 0x5c) return escaped(text);
+  }
+  return `"${text}"`;
+}
+
+function escaped(text: string): string {
   return JSON.stringify(text).replace(/[^\x20-\x7e]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

@@ -52,7 +52,7 @@ export function createIflowReader(out: Emitter): ParserReader {
     out.emit('agent.message.delta', { text: piece }, MESSAGE_ID, CONFIDENCE.unconfirmed);
     // A blank line belongs to the text, but it is no unit.
     if (!isBlank(text)) out.hit();
-    message.add(piece, JSON.stringify(piece));
+    message.add(piece);
     lastText = out.range;
   }
 
@@ -132,7 +132,7 @@ export function createIflowReader(out: Emitter): ParserReader {
       const { text, truncated } = message.take();
       const whole = text.trimEnd();
       if (whole !== '') {
-        out.emitMessage({ text: whole, literal: JSON.stringify(whole), truncated }, MESSAGE_ID, confidence);
+        out.emitMessage({ text: whole, truncated, literal: undefined }, MESSAGE_ID, confidence);
         lastMessage = whole;
       }
     }

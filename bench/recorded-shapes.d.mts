@@ -1,0 +1,2 @@
+export const PROFILES: readonly string[];
+export function recordedShape(engine: string, bytes: number): { stream: Buffer; lines: number };

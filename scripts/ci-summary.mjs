@@ -1,0 +1,15 @@
+// Adds up vitest's JSON results and ends with the line "N passed, N failed". Fails if anything failed, or if nothing ran.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const [dir] = process.argv.slice(2);
+let passed = 0;
+let failed = 0;
+for (const name of readdirSync(dir).filter((file) => file.endsWith('.json'))) {
+  const results = JSON.parse(readFileSync(join(dir, name), 'utf8'));
+  passed += results.numPassedTests;
+  // A file that does not even load has no tests to count.
+  failed += results.numFailedTests + (results.numFailedTests === 0 ? results.numFailedTestSuites : 0);
+}
+process.exitCode = failed > 0 || passed === 0 ? 1 : 0;
+console.log(`${passed} passed, ${failed} failed`);

@@ -1,0 +1,74 @@
+// The layout as a test: who may import whom, who may touch the process, and that the map names what is there.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { describe, expect, test } from 'vitest';
+
+const root = new URL('..', import.meta.url).pathname;
+// From the bottom up: a room imports only rooms before it.
+const ROOMS = ['kernel', 'contract', 'run', 'rasp', 'fcmp', 'engines', 'orchestrator', 'cli', 'main.ts'];
+const PURE = ['kernel', 'contract', 'run', 'rasp', 'fcmp'];
+
+const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+const source = (file: string) => readFileSync(join(root, 'src', file), 'utf8');
+const roomOf = (file: string) => file.split('/')[0] ?? '';
+const importsOf = (file: string) => [...source(file).matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map((match) => match[1] ?? '');
+
+test('every file under src belongs to a known room', () => {
+  expect([...new Set(files.map(roomOf))].toSorted()).toEqual(ROOMS.toSorted());
+});
+
+describe.each(files)('%s', (file) => {
+  test('imports only its own room and rooms below it', () => {
+    for (const target of importsOf(file).filter((name) => name.startsWith('.'))) {
+      const room = roomOf(relative('/', join('/', file, '..', target)));
+      expect(ROOMS.indexOf(room), `${file} imports ${target}`).toBeLessThanOrEqual(ROOMS.indexOf(roomOf(file)));
+      expect(ROOMS).toContain(room);
+    }
+  });
+
+  test('imports nothing from Node if its room is pure', () => {
+    if (PURE.includes(roomOf(file))) expect(importsOf(file).filter((name) => name.startsWith('node:'))).toEqual([]);
+  });
+
+  test('touches the process, the clock and randomness only where it may', () => {
+    if (file === 'main.ts') return;
+    const uses = [...source(file).matchAll(/\bprocess\.(?:env|argv|exit|stdin|stdout|stderr|cwd)\b|\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b/g)].map((match) => match[0]);
+    expect(uses.filter((use) => !(file === 'kernel/clock.ts' && use === 'Date.now'))).toEqual([]);
+  });
+
+  test('opens with a comment that says what it promises, and is short enough to say one thing', () => {
+    if (file.startsWith('contract/')) return;
+    expect(source(file).replace(/^#!.*\n/, '')).toMatch(/^\/\/ /);
+    expect(source(file).split('\n').length).toBeLessThanOrEqual(330);
+  });
+});
+
+test('each engine folder has the same four files', () => {
+  const engines = readdirSync(join(root, 'src/engines'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  expect(engines.length).toBe(4);
+  for (const engine of engines) {
+    const names = readdirSync(join(root, 'src/engines', engine.name));
+    for (const name of ['command.ts', 'handle.ts', 'parser.ts', 'probe.ts']) expect(names).toContain(name);
+  }
+});
+
+test('ARCHITECTURE.md has a line for each room, and every path it and the README name exists', () => {
+  const architecture = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8');
+  for (const room of ROOMS) expect(architecture).toContain(`| \`src/${room}${room.endsWith('.ts') ? '' : '/'}\` |`);
+  const known = new Set(readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => !/^(node_modules|\.git|dist|\.cache)\//.test(name)));
+  for (const page of ['ARCHITECTURE.md', 'README.md', 'CONTRIBUTING.md', 'docs/protocol/rasp.md', 'docs/protocol/fcmp.md']) {
+    const text = readFileSync(join(root, page), 'utf8');
+    const paths = [...text.matchAll(/`((?:src|tests|scripts|contract|docs|bench)\/[\w./-]+\.\w+)`/g)].map((match) => match[1] ?? '');
+    for (const path of paths) expect(known, `${page} names ${path}`).toContain(path);
+    for (const [, link] of text.matchAll(/\]\(([^)#:]+)\)/g)) {
+      expect(known, `${page} links to ${link}`).toContain(join(page, '..', link ?? '').replace(/\/$/, ''));
+    }
+  }
+});
+
+test('every diagnostic and request code of the contract is used somewhere in the source', () => {
+  const errors = JSON.parse(readFileSync(join(root, 'contract/errors.json'), 'utf8')) as Record<string, { kind?: string }>;
+  const all = files.filter((file) => !file.startsWith('contract/')).map(source).join('\n');
+  const unused = Object.entries(errors).filter(([code, { kind }]) => kind !== undefined && kind !== 'run' && !all.includes(`'${code}'`)).map(([code]) => code);
+  expect(unused).toEqual([]);
+});

@@ -1,0 +1,313 @@
+import { describe, expect, test } from 'vitest';
+import type { EngineCommand, Permission, TurnSpec } from '../../src/engines/engine.js';
+import { buildCommand, buildHandle, ENGINES, findEngine } from '../../src/engines/registry.js';
+import type { RequestError } from '../../src/run/request-error.js';
+
+const SESSIONS: Readonly<Record<string, string>> = {
+  codex: '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c',
+  gemini: '28c926d4-640b-4f49-8c8a-017f79622861',
+  iflow: 'session-e06bbd16-086a-47b2-8903-c9c250e3c2f7',
+  opencode: 'ses_e1f9251edffeNx39HucHIZ5udw',
+};
+const NEW_ID = 'b7a1c0de-0000-4000-8000-000000000001';
+const CWD = '/srv/work';
+const NAMES = ENGINES.map(({ name }) => name);
+// Linux refuses an argv string of 128 KiB, the closing NUL included.
+const MAX_ARG_BYTES = 128 * 1024 - 1;
+
+function spec(engine: string, changes: Partial<TurnSpec> = {}): TurnSpec {
+  return { bin: `/opt/${engine}`, cwd: CWD, prompt: 'Say hello', permission: 'workspace-write', newSessionId: NEW_ID, ...changes };
+}
+
+function start(engine: string, changes?: Partial<TurnSpec>): EngineCommand {
+  return buildCommand(findEngine(engine), spec(engine, changes), null);
+}
+
+function resume(engine: string, changes?: Partial<TurnSpec>, sessionId: string = SESSIONS[engine] ?? ''): EngineCommand {
+  const handle = buildHandle(findEngine(engine), sessionId, { cwd: CWD, home: null, attempt: 1 });
+  return buildCommand(findEngine(engine), spec(engine, changes), handle);
+}
+
+function both(engine: string, prompt: string): EngineCommand[] {
+  return [start(engine, { prompt }), resume(engine, { prompt })];
+}
+
+function refusalOf(call: () => unknown): Pick<RequestError, 'name' | 'code'> {
+  try {
+    call();
+  } catch (error) {
+    const { name, code } = error as RequestError;
+    return { name, code };
+  }
+  throw new Error('the call was not refused');
+}
+
+const HANDLE_MISMATCH = { name: 'RequestError', code: 'HANDLE_MISMATCH' };
+
+describe('codex', () => {
+  test('codex starts with its options before the prompt and with stdin closed', () => {
+    expect(start('codex')).toEqual({
+      argv: ['/opt/codex', 'exec', '--json', '--skip-git-repo-check', '-C', CWD, '-s', 'workspace-write', 'Say hello'],
+      cwd: CWD,
+      stdin: null,
+      env: {},
+    });
+  });
+
+  test('codex resumes by the thread id, which stands alone before the prompt', () => {
+    expect(resume('codex')).toEqual({
+      argv: ['/opt/codex', 'exec', '--json', '--skip-git-repo-check', '-C', CWD, '-s', 'workspace-write', 'resume', SESSIONS['codex'], 'Say hello'],
+      cwd: CWD,
+      stdin: null,
+      env: {},
+    });
+  });
+
+  test('codex gets a model and an output schema before the word resume, at start and at resume', () => {
+    const options = { model: 'gpt-5.5', outputSchemaFile: '/srv/schema.json' };
+    const head = ['/opt/codex', 'exec', '--json', '--skip-git-repo-check', '-C', CWD, '-s', 'workspace-write', '-m', 'gpt-5.5', '--output-schema', '/srv/schema.json'];
+    expect(start('codex', options).argv).toEqual([...head, 'Say hello']);
+    expect(resume('codex', options).argv).toEqual([...head, 'resume', SESSIONS['codex'], 'Say hello']);
+  });
+
+  test.each(['read-only', 'workspace-write', 'full'] as const)('codex never names its thread by a flag, and no option follows the word resume, with permission %s', (permission) => {
+    const { argv } = resume('codex', { permission, model: 'gpt-5.5' });
+    const word = argv.indexOf('resume');
+    expect(argv.slice(word)).toEqual(['resume', SESSIONS['codex'], 'Say hello']);
+    expect(argv.slice(0, word).filter((part) => part.includes(SESSIONS['codex'] ?? ''))).toEqual([]);
+    expect(argv).not.toContain('--last');
+  });
+
+  test('codex gets a prompt with a leading dash by stdin, with a dash in its place', () => {
+    for (const prompt of ['-', '--help', '--- a heading', '-C /']) {
+      expect(start('codex', { prompt })).toMatchObject({ stdin: prompt, argv: [...start('codex').argv.slice(0, -1), '-'] });
+      expect(resume('codex', { prompt })).toMatchObject({ stdin: prompt, argv: [...resume('codex').argv.slice(0, -1), '-'] });
+    }
+  });
+
+  test('codex gets a prompt of more than 100 kB by stdin, counted in bytes', () => {
+    const short = 'x'.repeat(100_000);
+    const long = 'é'.repeat(50_001);
+    expect(start('codex', { prompt: short })).toMatchObject({ stdin: null });
+    expect(start('codex', { prompt: short }).argv.at(-1)).toBe(short);
+    expect(start('codex', { prompt: long })).toMatchObject({ stdin: long });
+    expect(start('codex', { prompt: long }).argv.at(-1)).toBe('-');
+    expect(resume('codex', { prompt: long })).toMatchObject({ stdin: long });
+  });
+
+  // `codex exec review` would start a code review, `codex exec resume` would look for a thread.
+  test('codex never takes a prompt of one word for a subcommand of that name', () => {
+    for (const prompt of ['resume', 'review', 'fork', 'help']) {
+      const { argv, stdin } = start('codex', { prompt });
+      const shielded = argv.at(-2) === '--';
+      expect(shielded ? argv.at(-1) : stdin, prompt).toBe(prompt);
+      expect(shielded || argv.at(-1) === '-', prompt).toBe(true);
+    }
+  });
+});
+
+describe('gemini', () => {
+  test('gemini starts with a session id of our choice and the prompt on stdin', () => {
+    expect(start('gemini', { model: 'gemini-2.5-flash' })).toEqual({
+      argv: ['/opt/gemini', '-m', 'gemini-2.5-flash', '-o', 'stream-json', '--approval-mode', 'auto_edit', '--session-id', NEW_ID],
+      cwd: CWD,
+      stdin: 'Say hello',
+      env: { GEMINI_CLI_NO_RELAUNCH: '1', GEMINI_CLI_TRUST_WORKSPACE: 'true' },
+    });
+    expect(start('gemini').argv).toEqual(['/opt/gemini', '-o', 'stream-json', '--approval-mode', 'auto_edit', '--session-id', NEW_ID]);
+  });
+
+  test('gemini resumes by the session id of the turn before, in the same directory', () => {
+    expect(resume('gemini')).toEqual({
+      argv: ['/opt/gemini', '-o', 'stream-json', '--approval-mode', 'auto_edit', '--resume', SESSIONS['gemini']],
+      cwd: CWD,
+      stdin: 'Say hello',
+      env: { GEMINI_CLI_NO_RELAUNCH: '1', GEMINI_CLI_TRUST_WORKSPACE: 'true' },
+    });
+  });
+
+  test.each(['1', '12', '123456789', 'latest', ''])('gemini is never resumed by "%s", which is no session id', (value) => {
+    expect(refusalOf(() => resume('gemini', {}, value))).toEqual(HANDLE_MISMATCH);
+  });
+
+  test('gemini never resumes the session id that was only chosen, and never lists sessions', () => {
+    const { argv } = resume('gemini');
+    expect(argv).not.toContain(NEW_ID);
+    expect(argv).not.toContain('--session-id');
+    expect(argv).not.toContain('--list-sessions');
+  });
+});
+
+describe('iflow', () => {
+  test('iflow starts with its prompt behind -p', () => {
+    expect(start('iflow', { model: 'Qwen3-Coder' })).toEqual({
+      argv: ['/opt/iflow', '--autoEdit', '-m', 'Qwen3-Coder', '-p', 'Say hello'],
+      cwd: CWD,
+      stdin: null,
+      env: {},
+    });
+  });
+
+  test('iflow resumes by the session id of its last block', () => {
+    expect(resume('iflow').argv).toEqual(['/opt/iflow', '--autoEdit', '--resume', SESSIONS['iflow'], '-p', 'Say hello']);
+  });
+
+  test('iflow gets a prompt with a leading dash in one word with its option', () => {
+    expect(start('iflow', { prompt: '--help' }).argv).toEqual(['/opt/iflow', '--autoEdit', '--prompt=--help']);
+    expect(resume('iflow', { prompt: '-' }).argv).toEqual(['/opt/iflow', '--autoEdit', '--resume', SESSIONS['iflow'], '--prompt=-']);
+  });
+
+  test('iflow never gets --resume without an id, so no picker can open', () => {
+    expect(start('iflow').argv.filter((part) => /^(-r|--resume|-c|--continue)/.test(part))).toEqual([]);
+    for (const permission of ['read-only', 'workspace-write', 'full'] as const) {
+      const { argv } = resume('iflow', { permission });
+      expect(argv[argv.indexOf('--resume') + 1]).toBe(SESSIONS['iflow']);
+    }
+    expect(refusalOf(() => resume('iflow', {}, ''))).toEqual(HANDLE_MISMATCH);
+  });
+
+  test('iflow is never resumed by its conversation id', () => {
+    expect(refusalOf(() => resume('iflow', {}, '4d8880a8-39cb-43df-919b-7525ec6637f7'))).toEqual(HANDLE_MISMATCH);
+  });
+});
+
+describe('opencode', () => {
+  const env = { OPENCODE_CONFIG_CONTENT: '{"autoupdate":false,"share":"disabled","permission":{"external_directory":"deny"}}', OPENCODE_DISABLE_AUTOUPDATE: '1' };
+
+  test('opencode starts with a title, its directory and the prompt on stdin', () => {
+    expect(start('opencode', { model: 'fake/fake-model' })).toEqual({
+      argv: ['/opt/opencode', 'run', '--format', 'json', '--dir', CWD, '--model', 'fake/fake-model', '--title', 'parley'],
+      cwd: CWD,
+      stdin: 'Say hello',
+      env,
+    });
+  });
+
+  test('opencode resumes by its session id and names the directory again', () => {
+    expect(resume('opencode')).toEqual({
+      argv: ['/opt/opencode', 'run', '--format', 'json', '--dir', CWD, '--session', SESSIONS['opencode']],
+      cwd: CWD,
+      stdin: 'Say hello',
+      env,
+    });
+  });
+});
+
+describe('permissions', () => {
+  const FLAGS: readonly (readonly [string, Permission, readonly string[]])[] = [
+    ['codex', 'read-only', ['-s', 'read-only']],
+    ['codex', 'workspace-write', ['-s', 'workspace-write']],
+    ['codex', 'full', ['-s', 'danger-full-access']],
+    ['gemini', 'read-only', ['--approval-mode', 'default']],
+    ['gemini', 'workspace-write', ['--approval-mode', 'auto_edit']],
+    ['gemini', 'full', ['--approval-mode', 'yolo']],
+    ['iflow', 'read-only', ['--plan']],
+    ['iflow', 'workspace-write', ['--autoEdit']],
+    ['iflow', 'full', ['--yolo']],
+  ];
+
+  test.each(FLAGS)('%s is given the permission %s at start and again at resume', (engine, permission, flags) => {
+    for (const { argv } of [start(engine, { permission }), resume(engine, { permission })]) {
+      const at = argv.indexOf(flags[0] ?? '');
+      expect(argv.slice(at, at + flags.length)).toEqual(flags);
+    }
+  });
+
+  const RULES: readonly (readonly [Permission, object | undefined, boolean])[] = [
+    ['read-only', { edit: 'deny', bash: 'deny', webfetch: 'deny', external_directory: 'deny' }, false],
+    ['workspace-write', { external_directory: 'deny' }, false],
+    ['full', undefined, true],
+  ];
+
+  test.each(RULES)('opencode is given the permission %s as rules at start and again at resume', (permission, rules, auto) => {
+    for (const { argv, env } of [start('opencode', { permission }), resume('opencode', { permission })]) {
+      const config = JSON.parse(env['OPENCODE_CONFIG_CONTENT'] ?? '') as { permission?: object };
+      expect(config.permission).toEqual(rules);
+      expect(argv.includes('--auto')).toBe(auto);
+    }
+  });
+
+  test.each(NAMES)('%s is given something else for each permission', (engine) => {
+    const given = (['read-only', 'workspace-write', 'full'] as const).map((permission) => JSON.stringify(start(engine, { permission })));
+    expect(new Set(given).size).toBe(3);
+  });
+});
+
+describe('prompts', () => {
+  test.each(NAMES)('a prompt of 300 kB reaches %s whole, and no argument is longer than the system allows', (engine) => {
+    const prompt = 'x'.repeat(300_000);
+    for (const { argv, stdin } of both(engine, prompt)) {
+      expect(argv.filter((part) => Buffer.byteLength(part) > MAX_ARG_BYTES).map((part) => part.length)).toEqual([]);
+      expect(stdin).toBe(prompt);
+    }
+  });
+
+  test.each(NAMES)('a prompt that looks like an option never becomes an argument of its own for %s', (engine) => {
+    for (const prompt of ['-', '--yolo', '--resume', '-rf', '--- a heading']) {
+      for (const { argv, stdin } of both(engine, prompt)) {
+        const own = engine === 'codex' && prompt === '-' ? argv.slice(0, -1) : argv;
+        expect(own.filter((part, index) => part === prompt && !(prompt === '--resume' && argv[index + 1] === SESSIONS[engine]))).toEqual([]);
+        expect(stdin ?? argv.find((part) => part.endsWith(`=${prompt}`))).toBeDefined();
+      }
+    }
+  });
+
+  test.each(NAMES)('a prompt with a NUL character never becomes part of an argument of %s', (engine) => {
+    for (const { argv } of both(engine, 'before\0after')) expect(argv.filter((part) => part.includes('\0'))).toEqual([]);
+  });
+
+  test.each(NAMES)('neither the prompt nor anything else of the caller is put into the environment of %s', (engine) => {
+    const prompt = 'prompt-marker sk-secretsecretsecret';
+    for (const { env } of both(engine, prompt)) {
+      expect(JSON.stringify(env)).not.toContain('prompt-marker');
+      expect(Object.keys(env).filter((name) => /key|token|secret|password|prompt/i.test(name))).toEqual([]);
+      expect(Object.values(env).filter((value) => /sk-|secret|token/i.test(value))).toEqual([]);
+    }
+  });
+});
+
+describe('handles that cannot be right', () => {
+  test.each(NAMES)('a session of another engine is refused by %s', (engine) => {
+    for (const other of ENGINES.filter(({ name }) => name !== engine)) {
+      const handle = buildHandle(other, SESSIONS[engine] ?? '', { cwd: CWD, home: null, attempt: 1 });
+      expect(refusalOf(() => buildCommand(findEngine(engine), spec(engine), handle))).toEqual(HANDLE_MISMATCH);
+    }
+  });
+
+  test.each(NAMES)('a session of another directory is refused by %s', (engine) => {
+    for (const cwd of ['/srv/other', '/srv/work/sub', '/srv']) {
+      expect(refusalOf(() => resume(engine, { cwd }))).toEqual(HANDLE_MISMATCH);
+    }
+  });
+
+  test.each(NAMES)('an index, latest, an option, blanks and nothing at all are no session ids of %s', (engine) => {
+    const good = SESSIONS[engine] ?? '';
+    for (const value of ['', ' ', '0', '3', '42', 'latest', '--last', '-r', '--yolo', 'last', `--${good}`, ` ${good}`, `${good} `, `${good}\n`, `${good} --yolo`, `${good}\0`]) {
+      expect(refusalOf(() => resume(engine, {}, value)), JSON.stringify(value)).toEqual(HANDLE_MISMATCH);
+    }
+  });
+
+  test.each(['codex', 'iflow', 'opencode'])('a name that somebody gave a session is no session id of %s', (engine) => {
+    for (const value of ['my-thread', 'fix the tests', 'my_session-1', 'refactoring2026']) {
+      expect(refusalOf(() => resume(engine, {}, value)), value).toEqual(HANDLE_MISMATCH);
+    }
+  });
+
+  test('a codex thread id is a whole UUID and nothing around it', () => {
+    const id = SESSIONS['codex'] ?? '';
+    for (const value of [id.slice(0, -1), `${id}0`, `{${id}}`, `urn:uuid:${id}`, id.replaceAll('-', ''), id.replace('0', 'g')]) {
+      expect(refusalOf(() => resume('codex', {}, value)), value).toEqual(HANDLE_MISMATCH);
+    }
+    expect(resume('codex', {}, id.toUpperCase()).argv).toContain(id.toUpperCase());
+  });
+
+  test('the refusal says what is wrong', () => {
+    expect(() => resume('codex', {}, '--last')).toThrow('"--last" is no codex session id');
+    expect(() => resume('codex', { cwd: '/srv/other' })).toThrow('the session belongs to the directory /srv/work, not to /srv/other');
+  });
+
+  test('an engine that does not exist is refused with the names of those that do', () => {
+    expect(refusalOf(() => findEngine('claude'))).toEqual({ name: 'RequestError', code: 'UNKNOWN_ENGINE' });
+    expect(() => findEngine('claude')).toThrow('codex, gemini, iflow, opencode');
+  });
+});

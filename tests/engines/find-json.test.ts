@@ -1,0 +1,96 @@
+import { describe, expect, test } from 'vitest';
+import { findFencedJson, findJsonFragment, findTrailingObject } from '../../src/engines/find-json.js';
+
+// Far more than a search that gives up in time needs, far less than one that does not.
+const QUICK_MS = 2000;
+
+function quickly(search: () => unknown): void {
+  const begin = performance.now();
+  search();
+  expect(performance.now() - begin).toBeLessThan(QUICK_MS);
+}
+
+describe('fenced blocks', () => {
+  test('every fenced block that decodes is found, in order', () => {
+    expect(findFencedJson('a\n```json\n{"a":1}\n```\nb\n```\n[2]\n```\nc\n```JSON\n"three"\n```')).toEqual([{ a: 1 }, [2], 'three']);
+  });
+
+  test('blocks that do not decode are passed over', () => {
+    expect(findFencedJson('```js\nlet a = {};\n```\n```json\n{"a":1}\n```\n```json\n{"a":\n```')).toEqual([{ a: 1 }]);
+  });
+
+  test('a block may end its lines with CR LF', () => {
+    expect(findFencedJson('```json\r\n{"a":\r\n1}\r\n```\r\n')).toEqual([{ a: 1 }]);
+  });
+
+  test('a text without blocks, or with one that never ends, has none', () => {
+    expect(findFencedJson('')).toEqual([]);
+    expect(findFencedJson('{"a":1}')).toEqual([]);
+    expect(findFencedJson('```json\n{"a":1}')).toEqual([]);
+    expect(findFencedJson('use ``` for code')).toEqual([]);
+  });
+
+  test('a long text of fences is searched quickly', () => {
+    quickly(() => findFencedJson('```\n'.repeat(60_000)));
+    quickly(() => findFencedJson(`${'```json\n{'.repeat(30_000)}`));
+  });
+});
+
+describe('fragments', () => {
+  test('the first object or array that decodes is found, wherever it stands', () => {
+    expect(findJsonFragment('so {"a":1} and {"b":2}')).toEqual({ a: 1 });
+    expect(findJsonFragment('so [1,2] and {"b":2}')).toEqual([1, 2]);
+    expect(findJsonFragment('{not json} but {"b":2}')).toEqual({ b: 2 });
+  });
+
+  test('braces and quotes inside strings do not end a fragment', () => {
+    expect(findJsonFragment('x {"a":"} ] { [ \\" }","b":{"c":["]"]}} y')).toEqual({ a: '} ] { [ " }', b: { c: [']'] } });
+    expect(findJsonFragment('x {"path":"C:\\\\"} y')).toEqual({ path: 'C:\\' });
+  });
+
+  test('a fragment inside one that never closes is found', () => {
+    expect(findJsonFragment('{"session_id": 5x, "stats": {"a":1}')).toEqual({ a: 1 });
+    expect(findJsonFragment('[[[ {"a":1}')).toEqual({ a: 1 });
+  });
+
+  test('a text without one has none', () => {
+    for (const text of ['', 'plain', '{', ']', '{]', '{"a"', '{a:1}', '"quoted { brace"', '}{']) expect(findJsonFragment(text), text).toBeUndefined();
+  });
+
+  test('bare values are no fragments', () => {
+    expect(findJsonFragment('42 "text" true null')).toBeUndefined();
+  });
+
+  test('two million opening brackets are given up quickly', () => {
+    quickly(() => expect(findJsonFragment('['.repeat(2_000_000))).toBeUndefined());
+    quickly(() => expect(findJsonFragment('{'.repeat(2_000_000))).toBeUndefined());
+    quickly(() => expect(findJsonFragment('{"a":['.repeat(300_000))).toBeUndefined());
+    quickly(() => expect(findJsonFragment('{"'.repeat(1_000_000))).toBeUndefined());
+  });
+
+  test('many closed pieces that do not decode are given up quickly', () => {
+    quickly(() => expect(findJsonFragment('{x}'.repeat(700_000))).toBeUndefined());
+    quickly(() => expect(findJsonFragment(`{${'x'.repeat(2_000_000)}}`.repeat(2))).toBeUndefined());
+  });
+});
+
+describe('an object at the end', () => {
+  test('the whole text may be the object', () => {
+    expect(findTrailingObject(' {"a":{"b":1}} \n')).toEqual({ a: { b: 1 } });
+  });
+
+  test('the outermost object that reaches the end is found', () => {
+    expect(findTrailingObject('see {x} and {"a":{"b":{"c":1}}}')).toEqual({ a: { b: { c: 1 } } });
+    expect(findTrailingObject('{"a":1}\n{"b":2}\n')).toEqual({ b: 2 });
+  });
+
+  test('a text that goes on after its object has none', () => {
+    for (const text of ['{"a":1}.', '{"a":1} ok', '[{"a":1}]', '[1]', '', '}', '{', 'a }', '"x"', '5']) expect(findTrailingObject(text), text).toBeUndefined();
+  });
+
+  test('long texts that end with a brace are given up quickly', () => {
+    quickly(() => expect(findTrailingObject(`${'{'.repeat(2_000_000)}}`)).toBeUndefined());
+    quickly(() => expect(findTrailingObject(`${'{"a":'.repeat(20_000)}}`)).toBeUndefined());
+    quickly(() => expect(findTrailingObject(`${'{"a":1}x'.repeat(100_000)}}`)).toBeUndefined());
+  });
+});

@@ -1,0 +1,96 @@
+import { expect, test } from 'vitest';
+import { probeEngine, type ProbeDeps } from '../../src/engines/probe.js';
+import { ENGINES, findEngine } from '../../src/engines/registry.js';
+
+interface World {
+  readonly programs?: Readonly<Record<string, string>>;
+  readonly prints?: Readonly<Record<string, string>>;
+}
+
+function worldOf({ programs = {}, prints = {} }: World): ProbeDeps & { readonly calls: string[] } {
+  const calls: string[] = [];
+  return {
+    calls,
+    find: async (binary) => {
+      calls.push(`find ${binary}`);
+      return programs[binary] ?? null;
+    },
+    run: async (bin, args) => {
+      calls.push([bin, ...args].join(' '));
+      return prints[bin] ?? null;
+    },
+  };
+}
+
+const REAL: readonly (readonly [string, string, string])[] = [
+  ['codex', 'codex-cli 0.166.0\n', '0.166.0'],
+  ['gemini', '0.61.0\n', '0.61.0'],
+  ['iflow', '0.5.19\n', '0.5.19'],
+  ['opencode', '1.18.33\n', '1.18.33'],
+];
+
+test.each(REAL)('%s in the version it was proved on is found without advice', async (name, output, version) => {
+  const deps = worldOf({ programs: { [name]: `/usr/bin/${name}` }, prints: { [`/usr/bin/${name}`]: output } });
+  expect(await probeEngine(findEngine(name), deps)).toEqual({ engine: name, bin: `/usr/bin/${name}`, version, provedVersion: version, advice: null });
+  expect(deps.calls).toEqual([`find ${name}`, `/usr/bin/${name} --version`]);
+});
+
+test.each(ENGINES.map(({ name }) => name))('%s that is not installed is reported with how to get it, and nothing is started', async (name) => {
+  const deps = worldOf({});
+  const { probe } = findEngine(name);
+  expect(await probeEngine(findEngine(name), deps)).toEqual({
+    engine: name,
+    bin: null,
+    version: null,
+    provedVersion: probe.provedVersion,
+    advice: `${probe.binary} not found: ${probe.install}`,
+  });
+  expect(deps.calls).toEqual([`find ${name}`]);
+});
+
+test('another version than the proved one is reported with both versions', async () => {
+  const deps = worldOf({ programs: { codex: '/usr/bin/codex' }, prints: { '/usr/bin/codex': 'codex-cli 0.167.1\n' } });
+  const report = await probeEngine(findEngine('codex'), deps);
+  expect(report.version).toBe('0.167.1');
+  expect(report.advice).toContain('0.167.1');
+  expect(report.advice).toContain('0.166.0');
+});
+
+test('a program that tells no version is reported as perhaps the wrong program', async () => {
+  const deps = worldOf({ programs: { gemini: '/usr/bin/gemini' }, prints: { '/usr/bin/gemini': 'Gemini desktop client\n' } });
+  const report = await probeEngine(findEngine('gemini'), deps);
+  expect(report).toMatchObject({ bin: '/usr/bin/gemini', version: null });
+  expect(report.advice).toContain('/usr/bin/gemini --version did not tell a version');
+});
+
+test('a program that cannot be run is reported the same way', async () => {
+  const report = await probeEngine(findEngine('opencode'), worldOf({ programs: { opencode: '/usr/bin/opencode' } }));
+  expect(report).toMatchObject({ bin: '/usr/bin/opencode', version: null });
+  expect(report.advice).toContain('is it the right program?');
+});
+
+test('a configured program is asked, and PATH is not searched', async () => {
+  const deps = worldOf({ programs: { codex: '/usr/bin/codex' }, prints: { '/opt/my codex': 'codex-cli 0.166.0\n', '/usr/bin/codex': 'codex-cli 0.1.0\n' } });
+  expect(await probeEngine(findEngine('codex'), deps, '/opt/my codex')).toMatchObject({ bin: '/opt/my codex', version: '0.166.0', advice: null });
+  expect(deps.calls).toEqual(['/opt/my codex --version']);
+});
+
+const PRINTED: readonly (readonly [string, string, string | null])[] = [
+  ['codex', 'codex-cli 0.166.0', '0.166.0'],
+  ['codex', 'codex-cli 0.166.0-alpha.3\n', '0.166.0-alpha.3'],
+  ['codex', 'WARNING: proceeding, even though we could not create PATH aliases\ncodex-cli 0.166.0\n', '0.166.0'],
+  ['codex', '0.166.0', null],
+  ['codex', '', null],
+  ['gemini', '0.61.0', '0.61.0'],
+  ['gemini', '0.62.0-nightly.20261115.abc1234\n', '0.62.0-nightly.20261115.abc1234'],
+  ['gemini', 'Warning: 256-color support not detected.\n0.61.0\n', '0.61.0'],
+  ['gemini', 'node v20.20.2 is too old', null],
+  ['iflow', '0.5.19\r\n', '0.5.19'],
+  ['iflow', 'unknown', null],
+  ['opencode', '1.18.33', '1.18.33'],
+  ['opencode', 'local', null],
+];
+
+test.each(PRINTED)('what %s prints as %j is read as version %j', (name, output, version) => {
+  expect(findEngine(name).probe.parseVersion(output)).toBe(version);
+});

@@ -1,0 +1,110 @@
+// Feeds recorded output to the parser of one turn. Whatever a test asks for, two promises are checked each time: the ranges
+// of the drafts account for every byte of both streams, and every draft makes a valid RASP event that says what the draft says.
+import { expect } from 'vitest';
+import type { ParserCounts } from '../../src/engines/emitter.js';
+import { createTurnParser, findEngine } from '../../src/engines/registry.js';
+import type { RaspDraft } from '../../src/rasp/draft.js';
+import { RASP_VERSION, type RaspData, type RaspEvent, type RaspType, type StreamName } from '../../src/rasp/event.js';
+import { explainRasp } from '../../src/rasp/validate.js';
+import type { TurnEvidence } from '../../src/run/evidence.js';
+
+export interface Output {
+  readonly stdout?: string | Buffer;
+  readonly stderr?: string | Buffer;
+  // Cuts both streams into chunks of this size; without it each comes in one.
+  readonly chunkBytes?: number;
+}
+
+export interface Parsed {
+  readonly drafts: readonly RaspDraft[];
+  readonly evidence: TurnEvidence;
+  readonly counts: ParserCounts;
+  // How many bytes of each stream the ranges cover, from 0 on without a hole.
+  readonly cover: Readonly<Record<StreamName, number>>;
+}
+
+export function parse(engine: string, output: Output): Parsed {
+  const parser = createTurnParser(findEngine(engine));
+  const bytes = { stdout: Buffer.from(output.stdout ?? ''), stderr: Buffer.from(output.stderr ?? '') };
+  const drafts: RaspDraft[] = [];
+  for (const stream of ['stdout', 'stderr'] as const) {
+    for (const chunk of cut(bytes[stream], output.chunkBytes)) drafts.push(...parser.push(stream, chunk));
+  }
+  drafts.push(...parser.finish());
+  expectValid(engine, drafts);
+  const cover = { stdout: coverOf(drafts, 'stdout'), stderr: coverOf(drafts, 'stderr') };
+  expect(cover).toEqual({ stdout: bytes.stdout.length, stderr: bytes.stderr.length });
+  return { drafts, evidence: parser.evidence(), counts: parser.counts(), cover };
+}
+
+function* cut(bytes: Buffer, size = Math.max(1, bytes.length)): Generator<Buffer> {
+  // A copy each time: a parser that keeps a view of a chunk would be found out.
+  for (let at = 0; at < bytes.length; at += size) yield Buffer.from(bytes.subarray(at, at + size));
+}
+
+// The event that a draft becomes when it is stored: its data is what its JSON text says.
+export function eventOf(draft: RaspDraft, seq: number, engine = 'codex', attempt = 1): RaspEvent {
+  const { type, parser, confidence, sessionId, itemId, interactionId, range } = draft;
+  return {
+    protocol_version: RASP_VERSION,
+    run_id: 'run_test',
+    seq,
+    ts: '2026-11-15T00:00:00.000Z',
+    attempt_number: attempt,
+    source: { engine, parser, confidence },
+    event: { category: type.slice(0, type.indexOf('.')), type },
+    data: JSON.parse([draft.json].flat().join('')) as RaspEvent['data'],
+    correlation: {
+      ...(sessionId === null ? {} : { session_id: sessionId }),
+      ...(itemId === null ? {} : { item_id: itemId }),
+      ...(interactionId === null ? {} : { interaction_id: interactionId }),
+    },
+    raw_ref: range && { attempt_number: attempt, stream: range.stream, byte_from: range.from, byte_to: range.to, encoding: 'utf-8' },
+  };
+}
+
+function expectValid(engine: string, drafts: readonly RaspDraft[]): void {
+  for (const [index, draft] of drafts.entries()) {
+    const event = eventOf(draft, index + 1, engine);
+    expect(explainRasp(event), draft.type).toBeNull();
+    // The same members in the same order: the conversation is folded from either.
+    expect(JSON.stringify(event.data) === JSON.stringify(draft.data), `${draft.type}: the stored text says what the draft says`).toBe(true);
+  }
+}
+
+// Ranges are equal or disjoint and leave no hole: sorted, each begins where the one before it ended.
+function coverOf(drafts: readonly RaspDraft[], stream: StreamName): number {
+  const ranges = new Map<string, readonly [number, number]>();
+  for (const { range } of drafts) if (range?.stream === stream) ranges.set(`${range.from}-${range.to}`, [range.from, range.to]);
+  let end = 0;
+  for (const [from, to] of [...ranges.values()].toSorted((a, b) => a[0] - b[0] || a[1] - b[1])) {
+    expect(from, `${stream}: the range ${from}-${to} begins where the one before it ended`).toBe(end);
+    end = to;
+  }
+  return end;
+}
+
+export function joinLines(...texts: readonly string[]): string {
+  return texts.map((text) => `${text}\n`).join('');
+}
+
+// Type and data of each draft, for whole comparisons.
+export function brief(drafts: readonly RaspDraft[]): [RaspType, unknown][] {
+  return drafts.map(({ type, data }) => [type, data]);
+}
+
+export function typesOf(drafts: readonly RaspDraft[]): RaspType[] {
+  return drafts.map(({ type }) => type);
+}
+
+export function ofType<T extends RaspType>(drafts: readonly RaspDraft[], type: T): RaspDraft<T>[] {
+  return drafts.filter((draft): draft is RaspDraft<T> => draft.type === type);
+}
+
+export function warningsOf(drafts: readonly RaspDraft[]): string[] {
+  return ofType(drafts, 'diagnostic.parser.warning').map(({ data }) => data.code);
+}
+
+export function dataOf<T extends RaspType>(drafts: readonly RaspDraft[], type: T): RaspData[T][] {
+  return ofType(drafts, type).map(({ data }) => data);
+}
