@@ -1,6 +1,7 @@
 // parley parse: a recorded stream becomes RASP, FCMP or counts.
 import { createReadStream } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { once } from 'node:events';
+import { stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { findEngine } from '../engines/registry.js';
 import { createCountingIds, createIds } from '../kernel/ids.js';
@@ -68,10 +69,11 @@ async function feed(reader: RecordingReader, stream: StreamName, source: Readabl
 
 async function openFile(path: string): Promise<Readable> {
   try {
-    const file = await open(path);
-    if ((await file.stat()).isDirectory()) throw Object.assign(new Error('it is a directory'), { code: 'EISDIR' });
-    await file.close();
-    return createReadStream(path);
+    // Opened before anything is printed, so that a wrong path is told at once.
+    const file = createReadStream(path);
+    await once(file, 'ready');
+    if ((await stat(path)).isDirectory()) throw new Error('it is a directory');
+    return file;
   } catch (error) {
     throw new RequestError('INVALID_ARGUMENT', `cannot read the stderr file ${path}: ${(error as Error).message}`);
   }

@@ -22,6 +22,9 @@ export interface Oddity {
   readonly firstByte: number;
 }
 
+// A line that had to be cleaned before it could be decoded is a little less certain.
+const CLEANED: ReadonlySet<DiagnosticCode> = new Set(['ANSI_SEQUENCES', 'BYTE_ORDER_MARK']);
+
 export type WarningDetail = Omit<RaspData['diagnostic.parser.warning'], 'code' | 'message'>;
 
 export class Emitter {
@@ -30,6 +33,8 @@ export class Emitter {
   #drafts: RaspDraft[] = [];
   #range: ByteRange | null = null;
   #line = '';
+  // Of what is read from the line at hand, unless a rule says otherwise.
+  #confidence: number = CONFIDENCE.structured;
   #sessionId: string | null = null;
   #stderrLines = 0;
   #parsed = 0;
@@ -45,10 +50,12 @@ export class Emitter {
   // Everything emitted from now on comes from these bytes.
   at(stream: StreamName, from: number, to: number): void {
     this.#range = { stream, from, to };
+    this.#confidence = CONFIDENCE.structured;
   }
 
   atRange(range: ByteRange | null): void {
     this.#range = range;
+    this.#confidence = CONFIDENCE.structured;
   }
 
   get range(): ByteRange | null {
@@ -76,14 +83,14 @@ export class Emitter {
     this.#line = text;
   }
 
-  emit<T extends RaspType>(type: T, data: RaspData[T], itemId: string | null = null, confidence: number = CONFIDENCE.structured): void {
+  emit<T extends RaspType>(type: T, data: RaspData[T], itemId: string | null = null, confidence: number = this.#confidence): void {
     this.#push(type, data, JSON.stringify(data), itemId, confidence);
   }
 
   // Text of the agent that stands in the line as `opening` begins it; answers its JSON text.
   emitText(type: 'agent.message.delta' | 'agent.message.final' | 'agent.reasoning', text: string, opening: string, itemId: string | null): string {
     const literal = sourceLiteral(this.#line, opening, text);
-    this.#push(type, { text }, [TEXT_MEMBER, literal, '}'], itemId, CONFIDENCE.structured);
+    this.#push(type, { text }, [TEXT_MEMBER, literal, '}'], itemId, this.#confidence);
     return literal;
   }
 
@@ -98,7 +105,7 @@ export class Emitter {
     // The output comes last in the data too: the conversation is folded from either, and the order must be the same.
     const data = { ...call, output };
     const json: JsonText = typeof output === 'string' ? [`${JSON.stringify(call).slice(0, -1)},"output":`, sourceLiteral(this.#line, opening, output), '}'] : JSON.stringify(data);
-    this.#push('tool.call.completed', data, json, itemId, CONFIDENCE.structured);
+    this.#push('tool.call.completed', data, json, itemId, this.#confidence);
   }
 
   #push<T extends RaspType>(type: T, data: RaspData[T], json: JsonText, itemId: string | null, confidence: number): void {
@@ -128,6 +135,7 @@ export class Emitter {
   // The line at hand is odd in a way that does not stop it from being read; reported once per turn.
   note(code: DiagnosticCode): void {
     if (this.#range === null) return;
+    if (CLEANED.has(code)) this.#confidence = CONFIDENCE.derived;
     const seen = this.#oddities[this.#range.stream].get(code);
     this.#oddities[this.#range.stream].set(code, { code, lines: (seen?.lines ?? 0) + 1, firstByte: seen?.firstByte ?? this.#range.from });
   }

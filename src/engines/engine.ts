@@ -56,5 +56,9 @@ export interface Engine {
   readonly createReader: (out: Emitter) => ParserReader;
 }
 
-// One argv string may have at most 128 KiB on Linux; a longer prompt must go by stdin.
-export const MAX_ARGV_PROMPT_BYTES = 100_000;
+// One argv string may have at most 128 KiB on Linux, and none may have a NUL; such a prompt must go by stdin.
+const MAX_ARGUMENT_BYTES = 100_000;
+
+export function fitsArgument(prompt: string): boolean {
+  return !prompt.includes('\0') && Buffer.byteLength(prompt) <= MAX_ARGUMENT_BYTES;
+}

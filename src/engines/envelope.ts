@@ -1,8 +1,8 @@
 // What an agent says about its turn in the last message: {"ask_user":{…}} or {"done":true,"result":…}.
 // The fallback for engines without our ask tool. Only an object that ends the message counts; one quoted on the way does not.
-import { isObject, type Json, type JsonObject } from '../kernel/json.js';
+import { clipDepth, type Json } from '../kernel/json.js';
 import { parseQuestion, type Question } from '../run/interaction.js';
-import { findFencedJson, findTrailingObject } from './find-json.js';
+import { findTrailingObject } from './find-json.js';
 
 export interface Envelope {
   readonly question: Question | null;
@@ -13,15 +13,14 @@ const NONE: Envelope = { question: null, done: null };
 
 export function readEnvelope(message: string | null): Envelope {
   if (message === null || !(message.includes('"ask_user"') || message.includes('"done"'))) return NONE;
-  const body = lastObject(message);
+  const body = findTrailingObject(withoutClosingFence(message));
   if (!body) return NONE;
-  if (body.ask_user !== undefined) return { question: parseQuestion(body.ask_user, 'envelope'), done: null };
-  if (body.done === true) return { question: null, done: { result: body.result ?? null } };
+  if (body.ask_user !== undefined && body.ask_user !== null) return { question: parseQuestion(body.ask_user, 'envelope'), done: null };
+  if (body.done === true) return { question: null, done: { result: clipDepth(body.result ?? null) } };
   return NONE;
 }
 
-function lastObject(message: string): JsonObject | undefined {
-  if (!message.trimEnd().endsWith('```')) return findTrailingObject(message);
-  const last = findFencedJson(message).at(-1);
-  return isObject(last) ? last : undefined;
+function withoutClosingFence(message: string): string {
+  const trimmed = message.trimEnd();
+  return trimmed.endsWith('```') ? trimmed.slice(0, -3) : trimmed;
 }

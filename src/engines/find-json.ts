@@ -1,49 +1,80 @@
 // Looks for JSON inside text that should have been JSON, or that only ends with it.
-import { isObject, parseJson, type Json, type JsonObject } from '../kernel/json.js';
+import { isEscaped, isObject, parseJson, type Json, type JsonObject } from '../kernel/json.js';
 
 // Model text can be long and full of braces: the search gives up rather than take long.
 const MAX_TRIES = 200;
 const MAX_SCANNED_CHARS = 8 * 1024 * 1024;
-// A closing object that is looked for behind other text is small; a large result is the whole message.
-const MAX_TRAILING_CHARS = 256 * 1024;
 
-// The fenced blocks of a text that decode, in order.
+export interface Found {
+  readonly value: Json;
+  readonly start: number;
+  readonly end: number;
+}
+
+// The fenced blocks of a text that decode, in order. A block ends at a line that ends with the fence; what stands in a
+// JSON string cannot be such a line unless it decodes only without it.
 export function findFencedJson(text: string): Json[] {
   const found: Json[] = [];
-  for (const match of text.matchAll(/```[a-zA-Z]*[ \t]*\r?\n([\s\S]*?)```/g)) {
-    const value = parseJson(match[1] ?? '');
+  let block: string[] | null = null;
+  for (const line of text.split('\n')) {
+    if (block === null) {
+      if (/^\s*```[^`]*$/.test(line)) block = [];
+      continue;
+    }
+    const closing = line.trimEnd().endsWith('```');
+    if (!closing) {
+      block.push(line);
+      continue;
+    }
+    const content: string = [...block, line.trimEnd().slice(0, -3)].join('\n');
+    const value = parseJson(content);
     if (value !== undefined) found.push(value);
+    // A fence on a line of its own ends any block; one at the end of other text only a block that decodes.
+    if (value !== undefined || line.trim() === '```') block = null;
+    else block.push(line);
   }
   return found;
 }
 
-// The first object or array inside a text that decodes.
-export function findJsonFragment(text: string): Json | undefined {
-  let tries = 0;
+// The first object or array inside a text that decodes and that the caller wants.
+export function findJsonFragment(text: string, wanted: (value: Json) => boolean = () => true): Found | undefined {
   let budget = MAX_SCANNED_CHARS;
-  for (let at = nextOpening(text, 0); at >= 0 && tries < MAX_TRIES && budget > 0; tries += 1) {
+  let at = nextOpening(text, 0);
+  for (let tries = 0; at >= 0 && tries < MAX_TRIES && budget > 0; tries += 1) {
     const end = balancedEnd(text, at);
     budget -= (end < 0 ? text.length : end) - at;
     const value = end < 0 ? undefined : parseJson(text.slice(at, end));
-    if (value !== undefined) return value;
-    at = nextOpening(text, at + 1);
+    if (value !== undefined && wanted(value)) return { value, start: at, end };
+    // What decoded is passed over whole; what did not may still hold something.
+    at = nextOpening(text, value === undefined ? at + 1 : end);
   }
   return undefined;
 }
 
 // The object that a text ends with, if it does.
 export function findTrailingObject(text: string): JsonObject | undefined {
-  const whole = parseJson(text);
-  if (isObject(whole)) return whole;
-  const trimmed = text.trimEnd().slice(-MAX_TRAILING_CHARS);
-  if (!trimmed.endsWith('}')) return undefined;
-  let tries = 0;
-  for (let at = trimmed.indexOf('{'); at >= 0 && tries < MAX_TRIES; tries += 1) {
-    const value = parseJson(trimmed.slice(at));
-    if (isObject(value)) return value;
-    at = trimmed.indexOf('{', at + 1);
+  const trimmed = text.trimEnd();
+  const start = trailingStart(trimmed);
+  const value = start < 0 ? undefined : parseJson(trimmed.slice(start));
+  return isObject(value) ? value : undefined;
+}
+
+// Where the object that ends with the text begins, read backwards, strings taken into account; -1 if it does not.
+function trailingStart(text: string): number {
+  if (!text.endsWith('}')) return -1;
+  let depth = 0;
+  let quoted = false;
+  for (let at = text.length - 1; at >= 0; at -= 1) {
+    const char = text[at];
+    if (char === '"' && !isEscaped(text, at)) quoted = !quoted;
+    else if (quoted) continue;
+    else if (char === '}' || char === ']') depth += 1;
+    else if (char === '{' || char === '[') {
+      depth -= 1;
+      if (depth === 0) return at;
+    }
   }
-  return undefined;
+  return -1;
 }
 
 function nextOpening(text: string, from: number): number {

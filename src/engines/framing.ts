@@ -87,6 +87,7 @@ export class LineFramer {
       if (this.#part < 0 && this.#held > MAX_LINE_BYTES) this.#part = 0;
       if (this.#part < 0) continue;
       const rest = this.#givePieces(this.#carry, 0, this.#held);
+      if (rest === 0) continue;
       const left = Buffer.from(this.#carry.subarray(rest, this.#held));
       this.#release();
       this.#hold(left, 0, left.length);

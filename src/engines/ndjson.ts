@@ -19,9 +19,13 @@ export function isBlank(text: string): boolean {
   return text.trim() === '';
 }
 
-// Reads one line of stdout by the rules of a profile. `before` sees every decoded event, also one that drifted.
+// Reads one line of stdout by the rules of a profile. `before` sees every decoded event, also one that drifts.
 export function readNdjsonLine(out: Emitter, rules: ReadonlyMap<string, Rule>, text: string, terminated: boolean, before?: (event: JsonObject) => void): void {
-  const event = decodeLine(out, text);
+  readDecodedLine(out, rules, decodeLine(out, text), text, terminated, before);
+}
+
+// The same for a line that was decoded already (or could not be).
+export function readDecodedLine(out: Emitter, rules: ReadonlyMap<string, Rule>, event: JsonObject | undefined, text: string, terminated: boolean, before?: (event: JsonObject) => void): void {
   if (!event) {
     // An empty line is no output: covered, but neither a hit nor a fallback.
     if (isBlank(text)) out.raw('stdout', text);
@@ -44,12 +48,12 @@ export function decodeLine(out: Emitter, text: string): JsonObject | undefined {
 }
 
 // Applies a rule to a decoded line; a line that turns out to be unusable leaves nothing behind but its raw text.
-export function applyRule(out: Emitter, rule: Rule | undefined, event: JsonObject, text: string): void {
+function applyRule(out: Emitter, rule: Rule | undefined, event: JsonObject, text: string): void {
   const mark = out.mark();
   out.line = text;
   let drift: Drift | undefined;
   try {
-    drift = rule ? rule(event) : unknownType(String(event.type));
+    drift = rule ? rule(event) : unknownType(typeOf(event));
   } catch (error) {
     // JSON.parse reads any depth, JSON.stringify does not.
     if (!(error instanceof RangeError)) throw error;
@@ -65,7 +69,11 @@ export function applyRule(out: Emitter, rule: Rule | undefined, event: JsonObjec
 
 function fallBack(out: Emitter, drift: Drift, event: JsonObject, text: string): void {
   if (drift.code === 'UNKNOWN_EVENT_TYPE') out.fallback(text, drift.code, `no rule for event type ${drift.name}`, { event_type: drift.name });
-  else out.fallback(text, drift.code, `field ${drift.name} is missing or has another shape`, { event_type: String(event.type).slice(0, 200), path: drift.name });
+  else out.fallback(text, drift.code, `field ${drift.name} is missing or has another shape`, { event_type: typeOf(event).slice(0, 200), path: drift.name });
+}
+
+function typeOf(event: JsonObject): string {
+  return typeof event.type === 'string' ? event.type : '(none)';
 }
 
 export function undecodable(out: Emitter, text: string, terminated: boolean): void {

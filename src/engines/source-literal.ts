@@ -2,9 +2,7 @@
 // tool output, writing them again is what takes the time.
 // The line has been decoded, so it is valid JSON; what is cut out is checked against the value, so it is never wrong.
 
-import { parseJson } from '../kernel/json.js';
-
-const BACKSLASH = 0x5c;
+import { isEscaped, parseJson } from '../kernel/json.js';
 
 // `opening` is `"member":"` as it stands in the line. Any doubt ends in JSON.stringify.
 export function sourceLiteral(line: string, opening: string, value: string): string {
@@ -27,10 +25,4 @@ export function sourceLiteral(line: string, opening: string, value: string): str
 function literalEnd(line: string, quote: number): number {
   while (quote >= 0 && isEscaped(line, quote)) quote = line.indexOf('"', quote + 1);
   return quote;
-}
-
-function isEscaped(line: string, at: number): boolean {
-  let backslashes = 0;
-  while (line.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes += 1;
-  return backslashes % 2 === 1;
 }

@@ -22,6 +22,8 @@ export interface ParserReader {
   stdoutLine(text: string, terminated: boolean): void;
   // One line of stderr; true if the reader took it, else it becomes raw.
   stderrLine?(text: string): boolean;
+  // A line too long to be held begins: lines held back for what might follow have to go out now.
+  longLine?(stream: StreamName): void;
   finish(): void;
   evidence(): ReaderEvidence;
 }
@@ -92,6 +94,7 @@ export class TurnParser {
         else this.#stderrLine(text);
       },
       piece: (bytes, start, end, from, to, part) => {
+        if (part === 0) this.#reader.longLine?.(stream);
         this.#out.at(stream, from, to);
         const text = this.#decode(bytes, start, end, from);
         if (stream === 'stdout') this.#out.fallbackPiece(text, part);

@@ -11,9 +11,9 @@ export class SaidLines {
   #tail = '';
   readonly #lines = new Set<string>();
 
-  // A whole message. A message that came in pieces is said twice; the set does not mind.
+  // A whole message. One that came in pieces is said twice; the set does not mind. It begins on a line of its own.
   addMessage(text: string): void {
-    this.#remember(`${text}\n`);
+    this.#remember(`\n${text}\n`);
   }
 
   addPiece(text: string): void {

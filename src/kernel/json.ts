@@ -14,6 +14,23 @@ export function parseJson(text: string): Json | undefined {
   }
 }
 
+// JSON.parse reads any depth, JSON.stringify does not: what lies deeper than anyone writes by hand is cut off.
+const MAX_DEPTH = 200;
+
+export function clipDepth(value: Json, depth = MAX_DEPTH): Json {
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth === 0) return null;
+  if (Array.isArray(value)) return value.map((item) => clipDepth(item, depth - 1));
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, clipDepth(item, depth - 1)]));
+}
+
+// Is the character at this place of a JSON text escaped by a backslash before it?
+export function isEscaped(text: string, at: number): boolean {
+  let backslashes = 0;
+  while (text[at - 1 - backslashes] === '\\') backslashes += 1;
+  return backslashes % 2 === 1;
+}
+
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

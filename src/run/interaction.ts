@@ -1,5 +1,5 @@
 // A question to a person, made whole from whatever the agent gave: never rejected for its shape.
-import { asObject, asString, isObject, type Json, type JsonObject } from '../kernel/json.js';
+import { asObject, asString, clipDepth, isObject, type Json, type JsonObject } from '../kernel/json.js';
 import type { RaspField, RaspInteractionKind, RaspInteractionRequested, RaspOption } from '../contract/rasp-data.js';
 
 export type InteractionKind = RaspInteractionKind;
@@ -20,7 +20,8 @@ const EMPTY_PROMPT = '(the agent asked without a text)';
 
 // Reads the arguments of ask_human or the body of an ask_user envelope.
 export function parseQuestion(input: Json | undefined, channel: Channel): Question {
-  const body: JsonObject = asObject(input) ?? { prompt: input ?? '' };
+  const given = clipDepth(input ?? '');
+  const body: JsonObject = asObject(given) ?? { prompt: given };
   const prompt = promptOf(body);
   const options = parseOptions(body.options);
   const fields = parseFields(body.fields);

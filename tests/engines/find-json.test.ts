@@ -38,19 +38,19 @@ describe('fenced blocks', () => {
 
 describe('fragments', () => {
   test('the first object or array that decodes is found, wherever it stands', () => {
-    expect(findJsonFragment('so {"a":1} and {"b":2}')).toEqual({ a: 1 });
-    expect(findJsonFragment('so [1,2] and {"b":2}')).toEqual([1, 2]);
-    expect(findJsonFragment('{not json} but {"b":2}')).toEqual({ b: 2 });
+    expect(findJsonFragment('so {"a":1} and {"b":2}')?.value).toEqual({ a: 1 });
+    expect(findJsonFragment('so [1,2] and {"b":2}')?.value).toEqual([1, 2]);
+    expect(findJsonFragment('{not json} but {"b":2}')?.value).toEqual({ b: 2 });
   });
 
   test('braces and quotes inside strings do not end a fragment', () => {
-    expect(findJsonFragment('x {"a":"} ] { [ \\" }","b":{"c":["]"]}} y')).toEqual({ a: '} ] { [ " }', b: { c: [']'] } });
-    expect(findJsonFragment('x {"path":"C:\\\\"} y')).toEqual({ path: 'C:\\' });
+    expect(findJsonFragment('x {"a":"} ] { [ \\" }","b":{"c":["]"]}} y')?.value).toEqual({ a: '} ] { [ " }', b: { c: [']'] } });
+    expect(findJsonFragment('x {"path":"C:\\\\"} y')?.value).toEqual({ path: 'C:\\' });
   });
 
   test('a fragment inside one that never closes is found', () => {
-    expect(findJsonFragment('{"session_id": 5x, "stats": {"a":1}')).toEqual({ a: 1 });
-    expect(findJsonFragment('[[[ {"a":1}')).toEqual({ a: 1 });
+    expect(findJsonFragment('{"session_id": 5x, "stats": {"a":1}')?.value).toEqual({ a: 1 });
+    expect(findJsonFragment('[[[ {"a":1}')?.value).toEqual({ a: 1 });
   });
 
   test('a text without one has none', () => {
@@ -88,8 +88,8 @@ describe('an object at the end', () => {
     for (const text of ['{"a":1}.', '{"a":1} ok', '[{"a":1}]', '[1]', '', '}', '{', 'a }', '"x"', '5']) expect(findTrailingObject(text), text).toBeUndefined();
   });
 
-  test('long texts that end with a brace are given up quickly', () => {
-    quickly(() => expect(findTrailingObject(`${'{'.repeat(2_000_000)}}`)).toBeUndefined());
+  test('long texts that end with a brace are read quickly', () => {
+    quickly(() => expect(findTrailingObject(`${'{'.repeat(2_000_000)}}`)).toEqual({}));
     quickly(() => expect(findTrailingObject(`${'{"a":'.repeat(20_000)}}`)).toBeUndefined());
     quickly(() => expect(findTrailingObject(`${'{"a":1}x'.repeat(100_000)}}`)).toBeUndefined());
   });

@@ -1,7 +1,7 @@
 // Whatever an engine prints: no throw, every byte covered exactly, the same events for any chunking.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ENGINES, findEngine } from '../../src/engines/registry.js';
 import { projectConversation } from '../../src/fcmp/fold.js';

@@ -1,5 +1,5 @@
 // codex exec --json: the options stand before the word `resume`, the thread id before the prompt.
-import { MAX_ARGV_PROMPT_BYTES, type CommandBuilder, type EngineCommand, type TurnSpec } from '../engine.js';
+import { fitsArgument, type CommandBuilder, type EngineCommand, type TurnSpec } from '../engine.js';
 
 const SANDBOX = { 'read-only': 'read-only', 'workspace-write': 'workspace-write', full: 'danger-full-access' } as const;
 
@@ -9,8 +9,8 @@ export const codexCommand: CommandBuilder = {
 };
 
 function build(spec: TurnSpec, resume: readonly string[]): EngineCommand {
-  // A prompt that is only a dash would be taken for "read stdin", one with a leading dash for an option.
-  const byStdin = spec.prompt.startsWith('-') || Buffer.byteLength(spec.prompt) > MAX_ARGV_PROMPT_BYTES;
+  // As an argument a leading dash makes an option of it, and a single word may be a subcommand (`codex exec review`).
+  const byStdin = spec.prompt.startsWith('-') || !/\s/.test(spec.prompt) || !fitsArgument(spec.prompt);
   return {
     argv: [
       spec.bin, 'exec', '--json', '--skip-git-repo-check',

@@ -12,46 +12,50 @@ export interface FoundDocument {
   readonly response?: string;
   readonly firstLine: number;
   readonly lastLine: number;
+  // Other text on the object's first and last line.
+  readonly beside: readonly string[];
 }
 
 const MEMBERS = ['session_id', 'response', 'error'] as const;
-const MAX_TRIES = 50;
 
 export function decodeDocument(lines: readonly string[]): FoundDocument | undefined {
   const text = lines.join('\n');
-  const whole = { firstLine: 0, lastLine: lines.length - 1 };
+  const whole = { firstLine: 0, lastLine: lines.length - 1, beside: [] };
   const body = parseJson(text);
   if (isObject(body)) return { how: isMain(body) ? 'main' : 'drifted', body, ...whole };
-  return findSurrounded(lines) ?? salvage(text, whole);
+  return findSurrounded(text) ?? salvage(text, whole);
 }
 
-function isMain(body: JsonObject): boolean {
-  return MEMBERS.some((member) => member in body);
+function isMain(body: Json): boolean {
+  return isObject(body) && MEMBERS.some((member) => Object.hasOwn(body, member));
 }
 
-function findSurrounded(lines: readonly string[]): FoundDocument | undefined {
+function findSurrounded(text: string): FoundDocument | undefined {
   // What stands behind a fence is looked for as a fenced block, later.
-  const fence = lines.findIndex((line) => line.trimStart().startsWith('```'));
-  const starts = indexes(fence < 0 ? lines : lines.slice(0, fence), (line) => line.trimStart().startsWith('{')).slice(0, MAX_TRIES);
-  const ends = indexes(lines, (line) => line.trimEnd().endsWith('}')).slice(-MAX_TRIES).toReversed();
-  for (const firstLine of starts) {
-    // The object ends where its braces say; trying the last lines first finds the largest.
-    const lastLine = ends.find((end) => end >= firstLine && isObject(parseJson(lines.slice(firstLine, end + 1).join('\n'))));
-    if (lastLine === undefined) continue;
-    const body = parseJson(lines.slice(firstLine, lastLine + 1).join('\n'));
-    if (isObject(body) && isMain(body)) return { how: 'surrounded', body, firstLine, lastLine };
-  }
-  return undefined;
+  const fence = /^[ \t]*```/m.exec(text);
+  const found = findJsonFragment(fence ? text.slice(0, fence.index) : text, isMain);
+  if (!found) return undefined;
+  const lineStart = text.lastIndexOf('\n', found.start) + 1;
+  const lineEnd = text.indexOf('\n', found.end);
+  const before = text.slice(lineStart, found.start);
+  const after = text.slice(found.end, lineEnd < 0 ? undefined : lineEnd);
+  return {
+    how: 'surrounded',
+    body: found.value,
+    firstLine: countLines(text.slice(0, lineStart)),
+    lastLine: countLines(text.slice(0, found.end)),
+    beside: [before, after].filter((rest) => rest.trim() !== ''),
+  };
 }
 
-function salvage(text: string, whole: { firstLine: number; lastLine: number }): FoundDocument | undefined {
+function salvage(text: string, whole: Pick<FoundDocument, 'firstLine' | 'lastLine' | 'beside'>): FoundDocument | undefined {
   const response = readResponseMember(text);
   const where = response ?? text;
   const had = response === undefined ? {} : { response };
   const [fenced] = findFencedJson(where);
   if (fenced !== undefined) return { how: 'fence', body: fenced, ...had, ...whole };
   const fragment = findJsonFragment(where);
-  if (fragment !== undefined) return { how: 'fragment', body: fragment, ...had, ...whole };
+  if (fragment !== undefined) return { how: 'fragment', body: fragment.value, ...had, ...whole };
   return undefined;
 }
 
@@ -72,8 +76,8 @@ function readResponseMember(text: string): string | undefined {
   return undefined;
 }
 
-function indexes(lines: readonly string[], test: (line: string) => boolean): number[] {
-  return lines.flatMap((line, index) => (test(line) ? [index] : []));
+function countLines(text: string): number {
+  return text.split('\n').length - 1;
 }
 
 // The last lines of stderr: a failed `-o json` puts its object there, after warnings and stack traces.

@@ -1,7 +1,7 @@
 // Profile gemini_json: reads both formats of the Gemini CLI. `-o stream-json` prints one event a line; `-o json` prints one
 // object at the end, so until a stream event comes the lines are held, and finish() takes them as a document.
 // Success is a result with status "success" and no error event at all.
-import { asCount, asObject, asString, isObject, type Json, type JsonObject } from '../../kernel/json.js';
+import { asCount, asObject, asString, isObject, parseJson, type Json, type JsonObject } from '../../kernel/json.js';
 import { CONFIDENCE } from '../../rasp/confidence.js';
 import type { RaspData } from '../../rasp/event.js';
 import type { EngineFailure } from '../../run/evidence.js';
@@ -10,7 +10,7 @@ import { classifyFailure } from '../auth-failure.js';
 import type { Emitter } from '../emitter.js';
 import { HeldLines } from '../held-lines.js';
 import { MessageText } from '../message-text.js';
-import { decodeLine, drifted, isBlank, readNdjsonLine, undecodable, type Drift, type Rule } from '../ndjson.js';
+import { decodeLine, drifted, isBlank, readDecodedLine, undecodable, type Drift, type Rule } from '../ndjson.js';
 import type { ParserReader } from '../turn-parser.js';
 import { decodeDocument, StderrTail, type FoundDocument } from './document.js';
 
@@ -24,15 +24,15 @@ interface OpenCall {
   readonly input: Json;
 }
 
-const TOOL_KINDS: Readonly<Record<string, ToolKind>> = {
-  run_shell_command: 'command',
-  write_file: 'file_change',
-  replace: 'file_change',
-  google_web_search: 'search',
-  grep_search: 'search',
-  glob: 'search',
-  invoke_agent: 'agent',
-};
+const TOOL_KINDS = new Map<string, ToolKind>([
+  ['run_shell_command', 'command'],
+  ['write_file', 'file_change'],
+  ['replace', 'file_change'],
+  ['google_web_search', 'search'],
+  ['grep_search', 'search'],
+  ['glob', 'search'],
+  ['invoke_agent', 'agent'],
+]);
 
 export function createGeminiReader(out: Emitter): ParserReader {
   let streaming = false;
@@ -57,26 +57,27 @@ export function createGeminiReader(out: Emitter): ParserReader {
   ]);
 
   function stdoutLine(text: string, terminated: boolean): void {
-    if (!streaming) {
-      const event = decodeLine(out, text);
-      streaming = event !== undefined && typeof event.type === 'string' && rules.has(event.type);
-      if (!streaming) {
-        // A document this large is none: it goes out as lines, and what follows is read line by line.
-        if (!held.add(text, terminated)) {
-          held.release(releaseLine);
-          streaming = true;
-        }
-        return;
-      }
-      held.release(releaseLine);
-    }
-    readNdjsonLine(out, rules, text, terminated);
+    const event = decodeLine(out, text);
+    if (!streaming && event && rules.has(event.type as string)) startStreaming();
+    if (streaming) readDecodedLine(out, rules, event, text, terminated, beforeEvent);
+    // A document this large is none: it goes out as lines, and what follows is read line by line.
+    else if (!held.add(text, terminated)) startStreaming();
+  }
+
+  function startStreaming(): void {
+    streaming = true;
+    held.release(releaseLine);
   }
 
   function releaseLine(text: string, terminated: boolean): void {
     if (isBlank(text)) out.raw('stdout', text);
-    else if (decodeLine(out, text)) out.fallback(text, 'UNKNOWN_EVENT_TYPE', 'an object that is no event', {});
+    else if (isObject(parseJson(text))) out.fallback(text, 'UNKNOWN_EVENT_TYPE', 'an object that is no event');
     else undecodable(out, text, terminated);
+  }
+
+  // The pieces of a message end where something else begins: only then is it whole.
+  function beforeEvent(event: JsonObject): void {
+    if (event.type === 'tool_use' || event.type === 'result') closeMessage();
   }
 
   function init(event: JsonObject): Drift | undefined {
@@ -109,7 +110,6 @@ export function createGeminiReader(out: Emitter): ParserReader {
     return undefined;
   }
 
-  // The pieces of a message end where something else begins: only then is it whole.
   function closeMessage(): void {
     if (message.isEmpty) return;
     const whole = message.take();
@@ -121,8 +121,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
     const name = asString(event.tool_name);
     const id = asString(event.tool_id);
     if (name === undefined || id === undefined) return drifted(name === undefined ? 'tool_name' : 'tool_id');
-    closeMessage();
-    const kind = TOOL_KINDS[name] ?? (name.startsWith('mcp_') ? 'mcp' : 'other');
+    const kind = TOOL_KINDS.get(name) ?? (name.startsWith('mcp_') ? 'mcp' : 'other');
     const input = event.parameters ?? null;
     out.emit('tool.call.started', { name, kind, input }, id);
     calls.set(id, { name, kind, input });
@@ -159,7 +158,6 @@ export function createGeminiReader(out: Emitter): ParserReader {
 
   function resultEvent(event: JsonObject): Drift | undefined {
     if (event.status !== 'success' && event.status !== 'error') return drifted('status');
-    closeMessage();
     result = event.status;
     if (event.status === 'error') {
       const text = asString(asObject(event.error)?.message) ?? sawError ?? 'the engine reported an error';
@@ -188,7 +186,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
       return;
     }
     // Text before and after the object is not part of it.
-    held.release((text) => outsideLine(text), found.firstLine);
+    held.release(outsideLine, found.firstLine);
     const document = held.takeAsOne(found.lastLine - found.firstLine + 1);
     out.atRange(document.range);
     const mark = out.mark();
@@ -196,6 +194,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
       if (found.how === 'drifted') out.fallback(document.text, 'FIELD_DRIFT', 'the object has neither session_id nor response nor error', { path: 'response' });
       else {
         documentEvents(found);
+        for (const text of found.beside) outsideLine(text);
         // Every byte belongs to an event, also where the object says nothing.
         if (out.mark() === mark) out.emit('lifecycle.engine.progress', { phase: 'result' });
         out.hit();
@@ -205,7 +204,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
       out.rewind(mark);
       out.fallback(document.text, 'NESTING_TOO_DEEP', 'the JSON is nested too deeply for an event');
     }
-    held.release((text) => outsideLine(text));
+    held.release(outsideLine);
   }
 
   function outsideLine(text: string): void {
@@ -216,7 +215,8 @@ export function createGeminiReader(out: Emitter): ParserReader {
   function documentEvents({ body, how, response }: FoundDocument): void {
     const salvaged = how === 'fence' || how === 'fragment';
     const confidence = salvaged ? CONFIDENCE.salvaged : how === 'surrounded' ? CONFIDENCE.surrounded : CONFIDENCE.structured;
-    const main = isObject(body) ? body : {};
+    // What was found inside the response is the model's own: it names no session and reports no error.
+    const main = isObject(body) && response === undefined ? body : {};
     const id = asString(main.session_id);
     if (id) bind(id);
     const text = asString(main.response) ?? response ?? (salvaged ? JSON.stringify(body) : undefined);
@@ -224,6 +224,9 @@ export function createGeminiReader(out: Emitter): ParserReader {
       messages += 1;
       out.emit('agent.message.final', { text }, `message_${messages}`, confidence);
       lastMessage = text;
+    }
+    for (const warning of Array.isArray(main.warnings) ? main.warnings : []) {
+      if (typeof warning === 'string') out.emit('diagnostic.engine.warning', { message: warning });
     }
     if (main.error !== undefined && main.error !== null) documentError(main.error);
     else if (asString(main.response) !== undefined) result = 'success';
@@ -237,7 +240,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
     const body = asObject(error);
     const text = asString(body?.message) ?? asString(error) ?? 'the engine reported an error';
     const status = asCount(body?.code);
-    out.emit('diagnostic.engine.error', { message: text, terminal: true, http_status: status });
+    out.emit('diagnostic.engine.error', { message: text, terminal: true, http_status: status !== undefined && status >= 100 ? status : undefined });
     result = 'error';
     // 41 is the CLI's own exit code for a missing login.
     failure = classifyFailure(text, status === 41 ? 401 : status);
@@ -258,6 +261,9 @@ export function createGeminiReader(out: Emitter): ParserReader {
     stderrLine: (text) => {
       stderrTail.add(text, out.range);
       return false;
+    },
+    longLine: (stream) => {
+      if (stream === 'stdout' && !streaming) startStreaming();
     },
     finish,
     evidence: () => ({

@@ -1,5 +1,5 @@
 // iflow -p: --resume always with an id, because without one it opens a picker.
-import { MAX_ARGV_PROMPT_BYTES, type CommandBuilder, type EngineCommand, type TurnSpec } from '../engine.js';
+import { fitsArgument, type CommandBuilder, type EngineCommand, type TurnSpec } from '../engine.js';
 
 const APPROVAL = { 'read-only': '--plan', 'workspace-write': '--autoEdit', full: '--yolo' } as const;
 
@@ -9,7 +9,7 @@ export const iflowCommand: CommandBuilder = {
 };
 
 function build(spec: TurnSpec, resume: readonly string[]): EngineCommand {
-  const byStdin = Buffer.byteLength(spec.prompt) > MAX_ARGV_PROMPT_BYTES;
+  const byStdin = !fitsArgument(spec.prompt);
   return {
     argv: [
       spec.bin,

@@ -1,7 +1,7 @@
 // Profile iflow_text: stdout is the model's text, and one <Execution Info> block tells the rest. The block comes on stderr;
 // one on stdout is believed only if stderr has none, because the model could have printed it.
 // Success is a block without a terminationReason; only the last block counts.
-import { asCount, asObject, asString, isObject, parseJson, type JsonObject } from '../../kernel/json.js';
+import { asCount, asObject, asString, clipDepth, isObject, parseJson, type JsonObject } from '../../kernel/json.js';
 import { CONFIDENCE } from '../../rasp/confidence.js';
 import type { EngineFailure } from '../../run/evidence.js';
 import { classifyFailure } from '../auth-failure.js';
@@ -58,8 +58,10 @@ export function createIflowReader(out: Emitter): ParserReader {
 
   function stderrLine(text: string): boolean {
     if (stderrHeld.isEmpty && !text.includes(OPEN)) return false;
+    // Only the last opening tag before the closing one can be the block's.
+    if (text.includes(OPEN)) stderrHeld.release(rawStderr);
     if (!stderrHeld.add(text, true)) {
-      stderrHeld.release((line) => out.raw('stderr', line));
+      stderrHeld.release(rawStderr);
       return true;
     }
     if (text.includes(CLOSE)) {
@@ -73,9 +75,13 @@ export function createIflowReader(out: Emitter): ParserReader {
     return true;
   }
 
+  function rawStderr(line: string): void {
+    out.raw('stderr', line);
+  }
+
   // Emits what a block says; false if it says nothing that can be read.
   function readBlock(text: string): boolean {
-    const body = parseJson(text.slice(text.indexOf(OPEN) + OPEN.length, text.lastIndexOf(CLOSE)));
+    const body = parseJson(text.slice(text.lastIndexOf(OPEN) + OPEN.length, text.lastIndexOf(CLOSE)));
     if (!isObject(body)) {
       out.warn('BLOCK_UNDECODABLE', 'the content of the <Execution Info> block is not a JSON object');
       return false;
@@ -83,6 +89,7 @@ export function createIflowReader(out: Emitter): ParserReader {
     block = body;
     const id = asString(body['session-id']);
     if (id) out.bindSession(id);
+    else out.warn('FIELD_DRIFT', 'the block names no session-id', { path: 'session-id' });
     const tokens = asObject(body.tokenUsage);
     out.emit('agent.usage', {
       scope: 'turn',
@@ -91,7 +98,8 @@ export function createIflowReader(out: Emitter): ParserReader {
       total_tokens: asCount(tokens?.total),
       duration_ms: asCount(body.executionTimeMs),
     });
-    const reason = asString(body.terminationReason);
+    const { terminationReason } = body;
+    const reason = terminationReason === undefined || terminationReason === null ? undefined : (asString(terminationReason) ?? JSON.stringify(clipDepth(terminationReason)));
     failure = reason === undefined ? null : classifyFailure(`the engine stopped: ${reason}`);
     if (reason !== undefined) out.emit('diagnostic.engine.error', { message: reason, terminal: true });
     return true;
@@ -99,7 +107,7 @@ export function createIflowReader(out: Emitter): ParserReader {
 
   function finish(): void {
     if (!stderrHeld.isEmpty) {
-      stderrHeld.release((line) => out.raw('stderr', line));
+      stderrHeld.release(rawStderr);
       out.warn('BLOCK_UNDECODABLE', 'an <Execution Info> block has no end');
     }
     readStdoutBlock();
@@ -143,6 +151,10 @@ export function createIflowReader(out: Emitter): ParserReader {
   return {
     stdoutLine,
     stderrLine,
+    longLine: (stream) => {
+      if (stream === 'stdout') stdoutHeld.release(textLine);
+      else stderrHeld.release(rawStderr);
+    },
     finish,
     evidence: () => ({
       success: block !== null && failure === null,
@@ -157,5 +169,5 @@ export function createIflowReader(out: Emitter): ParserReader {
 
 // Text that shares a line with one of the tags.
 function aroundBlock(text: string): string[] {
-  return [text.slice(0, text.indexOf(OPEN)), text.slice(text.lastIndexOf(CLOSE) + CLOSE.length)].filter((rest) => !isBlank(rest));
+  return [text.slice(0, text.lastIndexOf(OPEN)), text.slice(text.lastIndexOf(CLOSE) + CLOSE.length)].filter((rest) => !isBlank(rest));
 }

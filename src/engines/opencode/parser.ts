@@ -13,18 +13,18 @@ export const OPENCODE_PROFILE = 'opencode_ndjson';
 
 type ToolKind = RaspData['tool.call.started']['kind'];
 
-const TOOL_KINDS: Readonly<Record<string, ToolKind>> = {
-  bash: 'command',
-  write: 'file_change',
-  edit: 'file_change',
-  multiedit: 'file_change',
-  patch: 'file_change',
-  apply_patch: 'file_change',
-  task: 'agent',
-  grep: 'search',
-  glob: 'search',
-  websearch: 'search',
-};
+const TOOL_KINDS = new Map<string, ToolKind>([
+  ['bash', 'command'],
+  ['write', 'file_change'],
+  ['edit', 'file_change'],
+  ['multiedit', 'file_change'],
+  ['patch', 'file_change'],
+  ['apply_patch', 'file_change'],
+  ['task', 'agent'],
+  ['grep', 'search'],
+  ['glob', 'search'],
+  ['websearch', 'search'],
+]);
 
 export function createOpencodeReader(out: Emitter): ParserReader {
   let lastReason: string | null = null;
@@ -82,7 +82,7 @@ export function createOpencodeReader(out: Emitter): ParserReader {
     if (!status) return drifted('part.state.status');
     const id = asString(part?.callID) ?? null;
     const ask = /(^|_)ask_human$/.test(name);
-    const kind = TOOL_KINDS[name] ?? (ask ? 'mcp' : 'other');
+    const kind = TOOL_KINDS.get(name) ?? (ask ? 'mcp' : 'other');
     const error = asString(state.error);
     out.emit('tool.call.started', { name, kind, input: state.input ?? null }, id);
     out.emitToolCompleted({

@@ -1,0 +1,30 @@
+// Each requirement belongs to tests by name; what is not proved yet is listed as such, so nothing is forgotten.
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+
+interface Requirements {
+  readonly proved: Record<string, string[]>;
+  readonly later: string[];
+}
+
+const { proved, later } = JSON.parse(readFileSync(new URL('./requirements.json', import.meta.url), 'utf8')) as Requirements;
+// How many there are of each document.
+const COUNTS = { '000': 18, '001': 15, '002': 19, '003': 9, '004': 16 };
+const ids = Object.entries(COUNTS).flatMap(([document, count]) => Array.from({ length: count }, (_, index) => `${document}-${String(index + 1).padStart(2, '0')}`));
+
+test('every requirement is either proved or listed as still to come, and never both', () => {
+  expect([...Object.keys(proved), ...later].toSorted()).toEqual(ids);
+});
+
+test.each(Object.entries(proved))('%s is owned by tests that exist', (_id, names) => {
+  expect(names.length).toBeGreaterThan(0);
+  for (const owner of names) {
+    const [file = '', name = ''] = owner.split(' > ');
+    const source = readFileSync(new URL(`../${file}`, import.meta.url), 'utf8');
+    expect(source, owner).toMatch(new RegExp(`\\b(?:test|it)(?:\\.each\\([^\\n]*\\))?\\((['"\`])${escape(name)}\\1`));
+  }
+});
+
+function escape(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+}
