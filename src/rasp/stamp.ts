@@ -20,8 +20,6 @@ export interface TextSink {
 export type Stamp = (draft: RaspDraft, seq: number, ts: string, sink: TextSink) => void;
 
 const TEXT_MEMBER_BYTES = asciiBytes(TEXT_MEMBER);
-const ITEM_FIRST = asciiBytes('"item_id":');
-const ITEM = asciiBytes(',"item_id":');
 const BYTE_TO = asciiBytes(',"byte_to":');
 const END = asciiBytes(',"encoding":"utf-8"}}\n');
 const END_WITHOUT_REF = asciiBytes('},"raw_ref":null}\n');
@@ -41,9 +39,11 @@ export function createStamp(context: StampContext): Stamp {
     stderr: asciiBytes(`},"raw_ref":{"attempt_number":${context.attempt},"stream":"stderr","byte_from":`),
   };
   const middles = new Map<string, Middle[]>();
-  // A flush has one time, a turn has one session.
+  // A flush has one time, a turn has one session, and events of one item mostly follow each other.
   let time = { ts: '', bytes: head };
   let session: { id: string | null; bytes: Uint8Array } = { id: null, bytes: asciiBytes(',"correlation":{') };
+
+  let item: { id: string | null; bytes: Uint8Array } = { id: null, bytes: head };
 
   function middleOf({ type, parser, confidence }: RaspDraft): Uint8Array {
     let known = middles.get(type);
@@ -67,8 +67,9 @@ export function createStamp(context: StampContext): Stamp {
     }
     sink.bytes(session.bytes);
     if (itemId !== null) {
-      sink.bytes(sessionId === null ? ITEM_FIRST : ITEM);
-      sink.ascii(asciiJson(itemId));
+      if (itemId !== item.id) item = { id: itemId, bytes: asciiBytes(`"item_id":${asciiJson(itemId)}`) };
+      if (sessionId !== null) sink.ascii(',');
+      sink.bytes(item.bytes);
     }
     if (interactionId !== null) sink.ascii(`${sessionId === null && itemId === null ? '' : ','}"interaction_id":${asciiJson(interactionId)}`);
   }

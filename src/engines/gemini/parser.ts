@@ -40,7 +40,9 @@ export function createGeminiReader(out: Emitter): ParserReader {
   let sawError: string | null = null;
   let failure: EngineFailure | null = null;
   let lastMessage: string | null = null;
+  // Gemini does not name its messages: they are counted.
   let messages = 0;
+  let messageId = '';
   const held = new HeldLines(out);
   const stderrTail = new StderrTail();
   const message = new MessageText();
@@ -99,21 +101,26 @@ export function createGeminiReader(out: Emitter): ParserReader {
     if (event.role === 'user') out.emit('lifecycle.engine.progress', { phase: 'prompt.echo' });
     else if (event.role !== 'assistant') return drifted('role');
     else if (event.delta === true) {
-      if (message.isEmpty) messages += 1;
-      message.add(content, out.emitText('agent.message.delta', content, '"content":"', `message_${messages}`));
+      if (message.isEmpty) nextMessage();
+      message.add(content, out.emitText('agent.message.delta', content, '"content":"', messageId));
     } else {
       closeMessage();
-      messages += 1;
-      out.emit('agent.message.final', { text: content }, `message_${messages}`);
+      nextMessage();
+      out.emitText('agent.message.final', content, '"content":"', messageId);
       lastMessage = content;
     }
     return undefined;
   }
 
+  function nextMessage(): void {
+    messages += 1;
+    messageId = `message_${messages}`;
+  }
+
   function closeMessage(): void {
     if (message.isEmpty) return;
     const whole = message.take();
-    out.emitMessage(whole, `message_${messages}`, CONFIDENCE.derived);
+    out.emitMessage(whole, messageId, CONFIDENCE.derived);
     lastMessage = whole.text;
   }
 
@@ -221,8 +228,8 @@ export function createGeminiReader(out: Emitter): ParserReader {
     if (id) bind(id);
     const text = asString(main.response) ?? response ?? (salvaged ? JSON.stringify(body) : undefined);
     if (text !== undefined) {
-      messages += 1;
-      out.emit('agent.message.final', { text }, `message_${messages}`, confidence);
+      nextMessage();
+      out.emit('agent.message.final', { text }, messageId, confidence);
       lastMessage = text;
     }
     for (const warning of Array.isArray(main.warnings) ? main.warnings : []) {
