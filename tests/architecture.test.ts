@@ -2,11 +2,15 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { ENGINES } from '../src/engines/registry.js';
+import { RULES } from '../src/run/judge-completion.js';
 
 const root = new URL('..', import.meta.url).pathname;
 // From the bottom up: a room imports only rooms before it.
 const ROOMS = ['kernel', 'contract', 'run', 'rasp', 'fcmp', 'engines', 'orchestrator', 'cli', 'main.ts'];
 const PURE = new Set(['kernel', 'contract', 'run', 'rasp', 'fcmp']);
+
+const ERRORS = JSON.parse(readFileSync(join(root, 'contract/errors.json'), 'utf8')) as Record<string, { kind?: string }>;
 
 const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
 const source = (file: string) => readFileSync(join(root, 'src', file), 'utf8');
@@ -45,7 +49,7 @@ describe.each(files)('%s', (file) => {
 
 test('each engine folder has the same four files', () => {
   const engines = readdirSync(join(root, 'src/engines'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
-  expect(engines.length).toBe(4);
+  expect(engines.map((entry) => entry.name).toSorted()).toEqual(ENGINES.map((engine) => engine.name).toSorted());
   for (const engine of engines) {
     const names = readdirSync(join(root, 'src/engines', engine.name));
     for (const name of ['command.ts', 'handle.ts', 'parser.ts', 'probe.ts']) expect(names).toContain(name);
@@ -56,7 +60,7 @@ test('ARCHITECTURE.md has a line for each room, and every path it and the README
   const architecture = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8');
   for (const room of ROOMS) expect(architecture).toContain(`| \`src/${room}${room.endsWith('.ts') ? '' : '/'}\` |`);
   const known = new Set(readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => !/^(node_modules|\.git|dist|\.cache)\//.test(name)));
-  for (const page of ['ARCHITECTURE.md', 'README.md', 'CONTRIBUTING.md', 'docs/protocol/rasp.md', 'docs/protocol/fcmp.md']) {
+  for (const page of ['ARCHITECTURE.md', 'README.md', 'CONTRIBUTING.md', 'docs/judgement.md', 'docs/protocol/rasp.md', 'docs/protocol/fcmp.md']) {
     const text = readFileSync(join(root, page), 'utf8');
     const paths = [...text.matchAll(/`((?:src|tests|scripts|contract|docs|bench)\/[\w./-]+\.\w+)`/g)].map((match) => match[1] ?? '');
     for (const path of paths) expect(known, `${page} names ${path}`).toContain(path);
@@ -66,9 +70,17 @@ test('ARCHITECTURE.md has a line for each room, and every path it and the README
   }
 });
 
+test('docs/judgement.md has the rules in their order, and every reason code', () => {
+  const page = readFileSync(join(root, 'docs/judgement.md'), 'utf8');
+  const rows = [...page.matchAll(/^\| \d+ \| ([^|]+) \|/gm)].map((match) => match[1]?.trim());
+  expect(rows).toEqual(RULES.map((rule) => rule.id));
+  const code = ['run/judge-completion.ts', ...ENGINES.map(({ name }) => `engines/${name}/parser.ts`)].map(source).join('\n');
+  const reasons = new Set([...code.matchAll(/'([A-Z]+_[A-Z_]+)'/g)].map((match) => match[1] ?? '').filter((name) => !(name in ERRORS)));
+  for (const reason of reasons) expect(page, reason).toContain(`\`${reason}\``);
+});
+
 test('every diagnostic and request code of the contract is used somewhere in the source', () => {
-  const errors = JSON.parse(readFileSync(join(root, 'contract/errors.json'), 'utf8')) as Record<string, { kind?: string }>;
   const all = files.filter((file) => !file.startsWith('contract/')).map(source).join('\n');
-  const unused = Object.entries(errors).filter(([code, { kind }]) => kind !== undefined && kind !== 'run' && !all.includes(`'${code}'`)).map(([code]) => code);
+  const unused = Object.entries(ERRORS).filter(([code, { kind }]) => kind !== undefined && kind !== 'run' && !all.includes(`'${code}'`)).map(([code]) => code);
   expect(unused).toEqual([]);
 });

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { findEngine } from '../src/engines/registry.js';
+import { ENGINES, findEngine } from '../src/engines/registry.js';
 import { projectConversation } from '../src/fcmp/fold.js';
 import { createCountingIds } from '../src/kernel/ids.js';
 import { RecordingReader } from '../src/orchestrator/read-recording.js';
@@ -110,9 +110,9 @@ test('the golden folders together show all seven categories', () => {
 });
 
 test('each event names its parser profile and a confidence between 0 and 1', () => {
-  const profiles: Record<string, string> = { codex: 'codex_ndjson', gemini: 'gemini_json', iflow: 'iflow_text', opencode: 'opencode_ndjson' };
+  expect(ENGINES.map((engine) => engine.profile)).toEqual(expect.arrayContaining(['codex_ndjson', 'gemini_json', 'iflow_text', 'opencode_ndjson']));
   for (const folder of folders) {
-    const profile = profiles[folder.split('/')[0] ?? ''];
+    const { profile } = findEngine(folder.split('/')[0] ?? '');
     for (const line of lines(load(join(root, folder), 'rasp.jsonl'))) {
       const { source, raw_ref: ref } = JSON.parse(line) as RaspEvent;
       if (ref) expect(source.parser).toBe(profile);

@@ -38,7 +38,7 @@ export async function runDemo(io: Io): Promise<void> {
     say(`   ${stream}: ${covered} of ${size} bytes are covered by events, ${overlaps} overlaps`);
   }
   say();
-  say('Try it on output of your own:  codex exec --json "hello" </dev/null | npx parley parse --engine codex --fcmp');
+  say('Try it on output of your own: bin/parley.js parse --help');
 }
 
 function readExample(name: string): Promise<Buffer> {

@@ -3,7 +3,8 @@ import { createReadStream } from 'node:fs';
 import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
-import { findEngine } from '../engines/registry.js';
+import type { ReadStream } from 'node:tty';
+import { ENGINES, findEngine } from '../engines/registry.js';
 import { createCountingIds, createIds } from '../kernel/ids.js';
 import { ParserTotals } from '../orchestrator/parser-summary.js';
 import { RecordingReader } from '../orchestrator/read-recording.js';
@@ -14,7 +15,7 @@ import { RequestError } from '../run/request-error.js';
 import { LineWriter, type Io } from './io.js';
 
 export interface ParseOptions {
-  readonly engine: string;
+  readonly engine?: string;
   readonly stderr?: string;
   readonly exit: Exit;
   readonly mode: ExecutionMode;
@@ -29,6 +30,7 @@ const FIXED_CLOCK = { now: () => 0 };
 const ignore = (): void => {};
 
 export async function parseRecording(options: ParseOptions, io: Io): Promise<void> {
+  if (options.engine === undefined) throw new RequestError('INVALID_ARGUMENT', `say which engine printed it: --engine ${ENGINES.map(({ name }) => name).join('|')}`);
   const engine = findEngine(options.engine);
   const stderr = options.stderr === undefined ? null : await openFile(options.stderr);
   const clock = options.reproducible ? FIXED_CLOCK : io.clock;
@@ -48,14 +50,16 @@ export async function parseRecording(options: ParseOptions, io: Io): Promise<voi
       fcmp: options.fcmp && !options.stats ? (line) => writer.addLine(line) : ignore,
     },
   );
+  if ((io.stdin as Partial<ReadStream>).isTTY) io.stderr.write("parley: reading the engine's stdout from this terminal; end it with Ctrl-D\n");
   await feed(reader, 'stdout', io.stdin, writer);
   if (stderr) await feed(reader, 'stderr', stderr, writer);
-  const { verdict, drafts } = reader.finish(options.exit);
+  const { verdict, error, drafts } = reader.finish(options.exit);
   if (options.stats) {
     const ended = drafts.find((each) => each.type === 'lifecycle.turn.ended');
     if (ended) totals.add(engine.name, ended.data as RaspData['lifecycle.turn.ended']);
     const [counts] = totals.list();
-    writer.addLine(JSON.stringify({ ...counts, completion: verdict.completion, reason_code: verdict.reasonCode, event: verdict.event }));
+    const judgement = { rule: verdict.rule, event: verdict.event, completion: verdict.completion, reason_code: verdict.reasonCode, error: error ?? undefined };
+    writer.addLine(JSON.stringify({ ...counts, judgement }));
   }
   await writer.flush();
 }
@@ -75,6 +79,6 @@ async function openFile(path: string): Promise<Readable> {
     if ((await stat(path)).isDirectory()) throw new Error('it is a directory');
     return file;
   } catch (error) {
-    throw new RequestError('INVALID_ARGUMENT', `cannot read the stderr file ${path}: ${(error as Error).message}`);
+    throw new RequestError('INVALID_ARGUMENT', `cannot read the stderr file "${path}": ${(error as Error).message}`);
   }
 }

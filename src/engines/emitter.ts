@@ -154,11 +154,22 @@ export class Emitter {
     this.#parsed += 1;
   }
 
+  // A stdout unit of which something was saved, but not by the rules of the profile.
+  miss(): void {
+    this.#fallbacks += 1;
+  }
+
+  // What was taken for hits all the time was only guessed.
+  missAll(): void {
+    this.#fallbacks += this.#parsed;
+    this.#parsed = 0;
+  }
+
   // A stdout unit that could not be understood: its text, and why.
   fallback(text: string, code: DiagnosticCode, message: string, detail?: WarningDetail): void {
     this.raw('stdout', text);
     this.warn(code, message, detail);
-    this.#fallbacks += 1;
+    this.miss();
   }
 
   // The first piece of a line that is too long; the others are raw only.
@@ -166,7 +177,7 @@ export class Emitter {
     this.raw('stdout', text, part);
     if (part > 0) return;
     this.warn('LINE_TOO_LONG', 'a line is longer than the limit and is kept in pieces');
-    this.#fallbacks += 1;
+    this.miss();
   }
 
   // Undoes everything a line emitted, when one of its events could not be put into text.

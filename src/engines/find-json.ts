@@ -11,14 +11,24 @@ export interface Found {
   readonly end: number;
 }
 
+export interface FencedBlock {
+  readonly value: Json;
+  readonly firstLine: number;
+  readonly lastLine: number;
+}
+
 // The fenced blocks of a text that decode, in order. A block ends at a line that ends with the fence; what stands in a
 // JSON string cannot be such a line unless it decodes only without it.
-export function findFencedJson(text: string): Json[] {
-  const found: Json[] = [];
+export function findFencedJson(text: string): FencedBlock[] {
+  const found: FencedBlock[] = [];
   let block: string[] | null = null;
-  for (const line of text.split('\n')) {
+  let firstLine = 0;
+  for (const [lastLine, line] of text.split('\n').entries()) {
     if (block === null) {
-      if (/^\s*```[^`]*$/.test(line)) block = [];
+      if (/^\s*```[^`]*$/.test(line)) {
+        block = [];
+        firstLine = lastLine;
+      }
       continue;
     }
     const closing = line.trimEnd().endsWith('```');
@@ -28,7 +38,7 @@ export function findFencedJson(text: string): Json[] {
     }
     const content: string = [...block, line.trimEnd().slice(0, -3)].join('\n');
     const value = parseJson(content);
-    if (value !== undefined) found.push(value);
+    if (value !== undefined) found.push({ value, firstLine, lastLine });
     // A fence on a line of its own ends any block; one at the end of other text only a block that decodes.
     if (value !== undefined || line.trim() === '```') block = null;
     else block.push(line);

@@ -32,7 +32,8 @@ export interface ParserReader {
 type DirectBuffer = Buffer & { utf8Slice(start: number, end: number): string };
 
 // Lines of stderr that are worth repeating in an error message, when the process failed.
-const COMPLAINT = /\b(error|fatal|invalid|failed|denied|unauthorized|not found|not logged in|please set|not running in a trusted)\b/i;
+const COMPLAINT = /\b(error|fatal|invalid|failed|denied|unauthorized|not found|not logged in|please set|not specified|trusted directory)\b/i;
+const REMARK = /^\s*(\[STARTUP\]|warning\b)/i;
 const MAX_COMPLAINT = 500;
 
 export class TurnParser {
@@ -116,7 +117,7 @@ export class TurnParser {
     if (text.includes('\u001b')) this.#out.note('ANSI_SEQUENCES');
     if (text.includes('\0')) this.#out.note('NUL_BYTES');
     if (this.#reader.stderrLine?.(text)) return;
-    if (this.#complaint === null && COMPLAINT.test(text)) this.#complaint = stripVTControlCharacters(text).trim().slice(0, MAX_COMPLAINT);
+    if (this.#complaint === null && COMPLAINT.test(text) && !REMARK.test(text)) this.#complaint = stripVTControlCharacters(text).trim().slice(0, MAX_COMPLAINT);
     this.#out.raw('stderr', text);
   }
 

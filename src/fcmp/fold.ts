@@ -98,7 +98,7 @@ export class ConversationFold {
       case 'lifecycle.run.created': {
         const data = input.data as RaspData[typeof kind];
         this.#emit(input, 'conversation.started', { engine: data.engine, execution_mode: data.execution_mode, fold_version: FOLD_VERSION });
-        return this.#emit(input, 'user.message', { text: data.prompt });
+        return data.prompt === '' ? undefined : this.#emit(input, 'user.message', { text: data.prompt });
       }
       case 'lifecycle.state.changed':
         return this.#stateChanged(input, input.data as RaspData[typeof kind]);
@@ -150,7 +150,7 @@ export class ConversationFold {
         return this.#emit(input, 'diagnostic.warning', { code: 'COMPLETION_UNKNOWN', message: (input.data as RaspData[typeof kind]).message });
       case 'raw.stdout':
       case 'raw.stderr': {
-        const { text } = input.data as RaspData[typeof kind];
+        const text = plainText((input.data as RaspData[typeof kind]).text);
         return text.trim() === '' ? undefined : this.#emit(input, kind, { text });
       }
       // For operators, not for a reader of the conversation.
@@ -188,12 +188,12 @@ export class ConversationFold {
   #holds(input: FoldInput): boolean {
     if (input.type === 'raw.stdout' || input.type === 'raw.stderr') {
       const { text, part } = input.data as RaspData['raw.stdout'];
-      const line = text.replace(ANSI, '').trim();
+      const line = plainText(text).trim();
       if (line === '') return this.#held.length > 0;
       if (part !== undefined || !this.#said.has(line)) return false;
       const stream = this.#held[0]?.input.type;
       if (stream !== undefined && stream !== input.type) this.#release();
-      this.#held.push({ input, type: input.type, data: { text } });
+      this.#held.push({ input, type: input.type, data: { text: plainText(text) } });
       this.#heldLines += 1;
       return true;
     }
@@ -230,6 +230,11 @@ export class ConversationFold {
     this.#seq += 1;
     this.#output.push(`${this.#head}${this.#seq},"ts":"${input.ts}","attempt_number":${input.attempt},"rasp_seq":${input.seq},"type":"${type}","data":${JSON.stringify(data)}}`);
   }
+}
+
+// A person reads it, and a terminal may show it: no control sequences. RASP has the text as it came.
+function plainText(text: string): string {
+  return text.includes('\u001b') ? text.replace(ANSI, '') : text;
 }
 
 function sameRange(a: ByteRange | null, b: ByteRange | null): boolean {

@@ -12,8 +12,7 @@ export function createValidator(schema: { readonly $defs: object }): Validator {
   let ajv: Ajv2020 | undefined;
   const compiled = new Map<string, ValidateFunction>();
   const check = (name: string, part: object, value: unknown): string | null => {
-    // strictTypes asks for a "type" beside every keyword, also inside if/then, where it says nothing.
-    ajv ??= new Ajv2020({ allowUnionTypes: true, strictTypes: false, strictRequired: false });
+    ajv ??= new Ajv2020();
     let validate = compiled.get(name);
     if (!validate) compiled.set(name, (validate = ajv.compile(part)));
     return validate(value) ? null : ajv.errorsText(validate.errors);

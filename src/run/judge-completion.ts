@@ -104,9 +104,10 @@ function describe(question: Question): JsonObject {
 }
 
 function resumeFailed(facts: TurnFacts) {
-  const got = facts.evidence.sessionId;
+  const { sessionId: got, complaint } = facts.evidence;
+  const reason = complaint ? `: ${complaint.message}` : '.';
   return got === null
-    ? fail(facts, 'SESSION_RESUME_FAILED', `The engine never confirmed that it continues session ${facts.resumedFrom}.`, 'interrupted', 'SESSION_NOT_CONFIRMED')
+    ? fail(facts, 'SESSION_RESUME_FAILED', `The engine never confirmed that it continues session ${facts.resumedFrom}${reason}`, 'interrupted', 'SESSION_NOT_CONFIRMED')
     : fail(facts, 'SESSION_RESUME_FAILED', `The engine was to continue session ${facts.resumedFrom} but answered with ${got}.`, 'interrupted', 'SESSION_CHANGED');
 }
 
@@ -118,7 +119,8 @@ function engineFailed(facts: TurnFacts) {
 
 function processDied(facts: TurnFacts) {
   const { exit } = facts;
-  const { complaint } = facts.evidence;
+  // What was printed on the way does not explain a signal.
+  const complaint = exit.signal === null ? facts.evidence.complaint : null;
   const how = exit.signal === null ? `with code ${exit.code}` : `by signal ${exit.signal}`;
   const message = `The engine's process ended ${how}${complaint ? `: ${complaint.message}` : '.'}`;
   return fail(facts, complaint?.kind === 'auth' ? 'ENGINE_AUTH_REQUIRED' : 'ENGINE_EXITED', message, 'interrupted', exit.signal === null ? 'EXIT_NONZERO' : 'EXIT_SIGNAL');

@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ENGINES } from '../../src/engines/registry.js';
 import { runCli } from '../../src/cli/program.js';
 import type { FcmpEvent } from '../../src/fcmp/event.js';
 import { projectConversation } from '../../src/fcmp/fold.js';
@@ -132,12 +133,12 @@ describe('parse', () => {
     expect(linesOf(await parseCodex(BUSY, '--stats', '--stderr', stderrFile))).toEqual([{
       engine: 'codex', profile: 'codex_ndjson', turns: 1, units: 6, parsed: 5, fallbacks: 1, hit_rate: 5 / 6,
       warnings: { LINE_UNDECODABLE: 1, STDERR_TEXT: 1 }, unknown: {},
-      completion: 'awaiting_user_input', reason_code: 'QUESTION_ASKED', event: 'turn.needs_input',
+      judgement: { rule: 'question', event: 'turn.needs_input', completion: 'awaiting_user_input', reason_code: 'QUESTION_ASKED' },
     }]);
   });
 
   test('--stats counts a completion that is unknown under its reason', async () => {
-    expect(linesOf(await parseCodex(joinLines(STARTED), '--stats'))).toMatchObject([{ completion: 'unknown', reason_code: 'NO_TURN_COMPLETED', event: 'turn.failed', unknown: { NO_TURN_COMPLETED: 1 } }]);
+    expect(linesOf(await parseCodex(joinLines(STARTED), '--stats'))).toMatchObject([{ judgement: { completion: 'unknown', reason_code: 'NO_TURN_COMPLETED', event: 'turn.failed', error: { code: 'COMPLETION_UNKNOWN' } }, unknown: { NO_TURN_COMPLETED: 1 } }]);
   });
 
   test('--stats of nothing has no hit rate', async () => {
@@ -145,23 +146,23 @@ describe('parse', () => {
   });
 
   test('--exit tells how the process ended, by code or by signal', async () => {
-    expect(linesOf(await parseCodex(PLAIN, '--stats', '--exit', '3'))).toMatchObject([{ reason_code: 'EXIT_NONZERO', event: 'turn.failed' }]);
-    expect(linesOf(await parseCodex(PLAIN, '--stats', '--exit', 'SIGTERM'))).toMatchObject([{ reason_code: 'EXIT_SIGNAL', event: 'turn.failed' }]);
+    expect(linesOf(await parseCodex(PLAIN, '--stats', '--exit', '3'))).toMatchObject([{ judgement: { reason_code: 'EXIT_NONZERO', event: 'turn.failed' } }]);
+    expect(linesOf(await parseCodex(PLAIN, '--stats', '--exit', 'SIGTERM'))).toMatchObject([{ judgement: { reason_code: 'EXIT_SIGNAL', event: 'turn.failed' } }]);
     const ended = raspOf(await parseCodex(PLAIN, '--exit', 'SIGKILL')).find(({ event }) => event.type === 'lifecycle.turn.ended');
     expect(ended?.data['exit']).toEqual({ code: null, signal: 'SIGKILL' });
   });
 
   test('--mode auto judges the turn as one that cannot ask', async () => {
-    expect(linesOf(await parseCodex(PLAIN, '--stats', '--mode', 'auto'))).toMatchObject([{ event: 'turn.succeeded', reason_code: 'ENGINE_SUCCESS' }]);
-    expect(linesOf(await parseCodex(BUSY, '--stats', '--mode', 'auto'))).toMatchObject([{ event: 'turn.failed', reason_code: 'AUTO_MODE_CANNOT_ASK' }]);
+    expect(linesOf(await parseCodex(PLAIN, '--stats', '--mode', 'auto'))).toMatchObject([{ judgement: { event: 'turn.succeeded', reason_code: 'ENGINE_SUCCESS' } }]);
+    expect(linesOf(await parseCodex(BUSY, '--stats', '--mode', 'auto'))).toMatchObject([{ judgement: { event: 'turn.failed', reason_code: 'AUTO_MODE_CANNOT_ASK' } }]);
     const fcmp = fcmpOf(await parseCodex(PLAIN, '--fcmp', '--mode', 'auto'));
     expect(fcmp.slice(-2).map(({ type }) => type)).toEqual(['conversation.completed', 'conversation.state.changed']);
   });
 
   test('--resumed-from judges whether the same session was continued', async () => {
-    expect(linesOf(await parseCodex(PLAIN, '--stats', '--resumed-from', THREAD))).toMatchObject([{ event: 'turn.needs_input' }]);
-    expect(linesOf(await parseCodex(PLAIN, '--stats', '--resumed-from', '01a1e066-1af9-75a0-ae2d-94d021efeed4'))).toMatchObject([{ event: 'turn.failed', reason_code: 'SESSION_CHANGED' }]);
-    expect(linesOf(await parseCodex('', '--stats', '--resumed-from', THREAD))).toMatchObject([{ event: 'turn.failed', reason_code: 'SESSION_NOT_CONFIRMED' }]);
+    expect(linesOf(await parseCodex(PLAIN, '--stats', '--resumed-from', THREAD))).toMatchObject([{ judgement: { event: 'turn.needs_input' } }]);
+    expect(linesOf(await parseCodex(PLAIN, '--stats', '--resumed-from', '01a1e066-1af9-75a0-ae2d-94d021efeed4'))).toMatchObject([{ judgement: { event: 'turn.failed', reason_code: 'SESSION_CHANGED' } }]);
+    expect(linesOf(await parseCodex('', '--stats', '--resumed-from', THREAD))).toMatchObject([{ judgement: { event: 'turn.failed', reason_code: 'SESSION_NOT_CONFIRMED' } }]);
   });
 
   test('--reproducible gives the same bytes each time, however the input comes in', async () => {
@@ -244,6 +245,7 @@ describe('help and version', () => {
   test('parse --help has its options and an example to copy', async () => {
     const { code, stdout } = await run(['parse', '--help']);
     expect(code).toBe(0);
+    for (const { name } of ENGINES) expect(stdout).toContain(name);
     for (const option of ['--engine', '--stderr', '--exit', '--mode', '--resumed-from', '--prompt', '--fcmp', '--stats', '--reproducible', 'Examples:']) expect(stdout).toContain(option);
   });
 
@@ -274,14 +276,26 @@ describe('mistakes', () => {
     expect(said).toContain('codex, gemini, iflow, opencode');
   });
 
+  test('an option with a slip in it is named, with the right one', async () => {
+    const said = await mistake(['parse', '--engin', 'codex']);
+    expect(said).toContain("unknown option '--engin'");
+    expect(said).toContain('Did you mean --engine?');
+    expect(said).toContain('parley parse --help');
+  });
+
+  test('options that exclude each other, and empty session ids, are refused', async () => {
+    expect(await mistake(['parse', '-e', 'codex', '--stats', '--fcmp'])).toContain('--fcmp');
+    expect(await mistake(['parse', '-e', 'codex', '--resumed-from', ''])).toContain('must not be empty');
+  });
+
   test('a missing engine is answered with the name of the option', async () => {
     const said = await mistake(['parse']);
-    expect(said).toContain('--engine <name>');
-    expect(said).toContain('--help');
+    for (const { name } of ENGINES) expect(said).toContain(name);
+    expect(said).toContain('--engine');
   });
 
   test('an exit that is neither a code nor a signal is answered with what may be given', async () => {
-    for (const exit of ['abc', '256', '-1', '1.5', '', 'sigterm', '0x1']) {
+    for (const exit of ['abc', '256', '-1', '1.5', '', 'SIGFOO', '0x1']) {
       const said = await mistake(['parse', '--engine', 'codex', `--exit=${exit}`]);
       expect(said, exit).toContain('0 to 255');
       expect(said, exit).toContain('SIGTERM');
@@ -289,7 +303,7 @@ describe('mistakes', () => {
   });
 
   test('a mode that does not exist is answered with the two that do', async () => {
-    expect(await mistake(['parse', '--engine', 'codex', '--mode', 'batch'])).toContain('auto or interactive');
+    expect(await mistake(['parse', '--engine', 'codex', '--mode', 'batch'])).toContain('interactive, auto');
   });
 
   test('a stderr file that cannot be read is named with the reason, before anything is printed', async () => {

@@ -3,13 +3,16 @@
 // be had, else in the whole text: a fenced block, then any fragment that decodes.
 import { isObject, parseJson, type Json, type JsonObject } from '../../kernel/json.js';
 import type { ByteRange } from '../../rasp/draft.js';
-import { findFencedJson, findJsonFragment } from '../find-json.js';
+import { findFencedJson, findJsonFragment, type Found } from '../find-json.js';
 
-export interface FoundDocument {
+export interface FoundDocument extends Lines {
   readonly how: 'main' | 'surrounded' | 'drifted' | 'fence' | 'fragment';
   readonly body: Json;
   // The text of a damaged object's `response` member.
-  readonly response?: string;
+  readonly response?: string | undefined;
+}
+
+interface Lines {
   readonly firstLine: number;
   readonly lastLine: number;
   // Other text on the object's first and last line.
@@ -34,29 +37,25 @@ function findSurrounded(text: string): FoundDocument | undefined {
   // What stands behind a fence is looked for as a fenced block, later.
   const fence = /^[ \t]*```/m.exec(text);
   const found = findJsonFragment(fence ? text.slice(0, fence.index) : text, isMain);
-  if (!found) return undefined;
-  const lineStart = text.lastIndexOf('\n', found.start) + 1;
-  const lineEnd = text.indexOf('\n', found.end);
-  const before = text.slice(lineStart, found.start);
-  const after = text.slice(found.end, lineEnd < 0 ? undefined : lineEnd);
-  return {
-    how: 'surrounded',
-    body: found.value,
-    firstLine: countLines(text.slice(0, lineStart)),
-    lastLine: countLines(text.slice(0, found.end)),
-    beside: [before, after].filter((rest) => rest.trim() !== ''),
-  };
+  return found && { how: 'surrounded', body: found.value, ...linesOf(text, found) };
 }
 
-function salvage(text: string, whole: Pick<FoundDocument, 'firstLine' | 'lastLine' | 'beside'>): FoundDocument | undefined {
+function salvage(text: string, whole: Lines): FoundDocument | undefined {
   const response = readResponseMember(text);
   const where = response ?? text;
-  const had = response === undefined ? {} : { response };
   const [fenced] = findFencedJson(where);
-  if (fenced !== undefined) return { how: 'fence', body: fenced, ...had, ...whole };
-  const fragment = findJsonFragment(where);
-  if (fragment !== undefined) return { how: 'fragment', body: fragment.value, ...had, ...whole };
-  return undefined;
+  // Inside the response the whole text is one damaged object; else what stands around the find is not part of it.
+  if (fenced) return { how: 'fence', body: fenced.value, response, ...(response === undefined ? { ...fenced, beside: [] } : whole) };
+  const fragment = findJsonFragment(where, (value) => typeof value === 'object' && value !== null && Object.keys(value).length > 0);
+  return fragment && { how: 'fragment', body: fragment.value, response, ...(response === undefined ? linesOf(text, fragment) : whole) };
+}
+
+// The lines that a piece of the text touches, and what else stands on them.
+function linesOf(text: string, { start, end }: Found): Lines {
+  const lineStart = text.lastIndexOf('\n', start - 1) + 1;
+  const lineEnd = text.indexOf('\n', end);
+  const beside = [text.slice(lineStart, start), text.slice(end, lineEnd < 0 ? undefined : lineEnd)];
+  return { firstLine: countLines(text.slice(0, lineStart)), lastLine: countLines(text.slice(0, end)), beside: beside.filter((rest) => rest.trim() !== '') };
 }
 
 // The string value of the first "response" member, read by hand because the object around it is damaged.

@@ -201,10 +201,14 @@ export function createGeminiReader(out: Emitter): ParserReader {
       if (found.how === 'drifted') out.fallback(document.text, 'FIELD_DRIFT', 'the object has neither session_id nor response nor error', { path: 'response' });
       else {
         documentEvents(found);
-        for (const text of found.beside) outsideLine(text);
+        for (const text of found.beside) {
+          out.raw('stdout', text);
+          out.warn('TEXT_OUTSIDE_JSON', 'text beside the JSON object, on its line');
+        }
         // Every byte belongs to an event, also where the object says nothing.
         if (out.mark() === mark) out.emit('lifecycle.engine.progress', { phase: 'result' });
-        out.hit();
+        if (found.how === 'main' || found.how === 'surrounded') out.hit();
+        else out.miss();
       }
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;

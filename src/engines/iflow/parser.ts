@@ -145,7 +145,9 @@ export function createIflowReader(out: Emitter): ParserReader {
       }
     }
     out.atRange(null);
-    if (block === null) out.warn('BLOCK_MISSING', 'no <Execution Info> block was found; the text is kept with low confidence');
+    if (block !== null) return;
+    out.warn('BLOCK_MISSING', 'no <Execution Info> block was found; the text is kept with low confidence');
+    out.missAll();
   }
 
   return {
