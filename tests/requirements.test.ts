@@ -21,7 +21,8 @@ test.each(Object.entries(proved))('%s is owned by tests that exist', (_id, names
   for (const owner of names) {
     const [file = '', name = ''] = owner.split(' > ');
     const source = readFileSync(new URL(`../${file}`, import.meta.url), 'utf8');
-    expect(source, owner).toMatch(new RegExp(`\\b(?:test|it)(?:\\.each\\([^\\n]*\\))?\\((['"\`])${escape(name)}\\1`));
+    // As the name of a test, plain or of a table: followed by its function.
+    expect(source, owner).toMatch(new RegExp(`[\\w)]\\((['"\`])${escape(name)}\\1, (?:async )?\\(`));
   }
 });
 

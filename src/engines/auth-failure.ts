@@ -1,7 +1,7 @@
 // Tells a missing or refused login from any other failure, by what the engines really say.
 import type { EngineFailure } from '../run/evidence.js';
 
-const AUTH = /\b401\b|"code":\s*40[13]\b|permission_denied|unauthori[sz]ed|incorrect api key|api key not valid|invalid api key|missing environment variable|api key is missing|not logged in|auth method|authentication required|oauth2?_required|令牌已过期/i;
+const AUTH = /\b(?:status|http|error|code)\W{0,3}401\b|"code":\s*40[13]\b|permission_denied|unauthori[sz]ed|incorrect api key|api key not valid|invalid api key|missing environment variable|api key is missing|not logged in|auth method|authentication required|oauth2?_required|令牌已过期/i;
 
 export function classifyFailure(message: string, httpStatus?: number): EngineFailure {
   const auth = httpStatus === 401 || httpStatus === 403 || AUTH.test(message);

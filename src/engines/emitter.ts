@@ -48,12 +48,7 @@ export class Emitter {
   }
 
   // Everything emitted from now on comes from these bytes.
-  at(stream: StreamName, from: number, to: number): void {
-    this.#range = { stream, from, to };
-    this.#confidence = CONFIDENCE.structured;
-  }
-
-  atRange(range: ByteRange | null): void {
+  at(range: ByteRange | null): void {
     this.#range = range;
     this.#confidence = CONFIDENCE.structured;
   }
@@ -72,9 +67,9 @@ export class Emitter {
   }
 
   // From here on every event carries the session id.
-  bindSession(sessionId: string, model?: string): void {
+  bindSession(sessionId: string, model?: string, confidence: number = this.#confidence): void {
     this.#sessionId = sessionId;
-    this.emit('lifecycle.session.bound', { session_id: sessionId, handle_type: 'session_id', model });
+    this.emit('lifecycle.session.bound', { session_id: sessionId, handle_type: 'session_id', model }, null, confidence);
     if (this.resumableSessionId === null) this.warn('SESSION_ID_INVALID', 'the session id has a form that cannot be resumed safely');
   }
 

@@ -1,7 +1,7 @@
 // What an agent says about its turn in the last message: {"ask_user":{…}} or {"done":true,"result":…}.
 // The fallback for engines without our ask tool. Only an object that ends the message counts; one quoted on the way does not.
-import { clipDepth, type Json } from '../kernel/json.js';
-import { parseQuestion, type Question } from '../run/interaction.js';
+import { clipDepth, isObject, type Json } from '../kernel/json.js';
+import { mergeQuestions, parseQuestion, type Question } from '../run/interaction.js';
 import { findTrailingObject } from './find-json.js';
 
 export interface Envelope {
@@ -15,9 +15,17 @@ export function readEnvelope(message: string | null): Envelope {
   if (message === null || !(message.includes('"ask_user"') || message.includes('"done"'))) return NONE;
   const body = findTrailingObject(withoutClosingFence(message));
   if (!body) return NONE;
-  if (body.ask_user !== undefined && body.ask_user !== null) return { question: parseQuestion(body.ask_user, 'envelope'), done: null };
+  const question = readQuestion(body.ask_user);
+  if (question) return { question, done: null };
   if (body.done === true) return { question: null, done: { result: clipDepth(body.result ?? null) } };
   return NONE;
+}
+
+// `false`, an empty text or an empty object say that nothing is asked.
+function readQuestion(asked: Json | undefined): Question | undefined {
+  if (Array.isArray(asked)) return mergeQuestions(asked.flatMap((each) => (Array.isArray(each) ? [] : (readQuestion(each) ?? []))));
+  const asks = typeof asked === 'string' ? asked.trim() !== '' : isObject(asked) && ['prompt', 'question', 'message', 'fields', 'options'].some((member) => Boolean(asked[member]));
+  return asks ? parseQuestion(asked, 'envelope') : undefined;
 }
 
 function withoutClosingFence(message: string): string {

@@ -23,6 +23,7 @@ export function findFencedJson(text: string): FencedBlock[] {
   const found: FencedBlock[] = [];
   let block: string[] | null = null;
   let firstLine = 0;
+  let budget = MAX_SCANNED_CHARS;
   for (const [lastLine, line] of text.split('\n').entries()) {
     if (block === null) {
       if (/^\s*```[^`]*$/.test(line)) {
@@ -37,6 +38,8 @@ export function findFencedJson(text: string): FencedBlock[] {
       continue;
     }
     const content: string = [...block, line.trimEnd().slice(0, -3)].join('\n');
+    budget -= content.length + 1;
+    if (budget < 0) break;
     const value = parseJson(content);
     if (value !== undefined) found.push({ value, firstLine, lastLine });
     // A fence on a line of its own ends any block; one at the end of other text only a block that decodes.

@@ -43,10 +43,10 @@ export class HeldLines {
   release(use: (text: string, terminated: boolean) => void, count: number = this.#lines.length): void {
     const before = this.#out.range;
     for (const { text, terminated, range } of this.#take(count)) {
-      this.#out.atRange(range);
+      this.#out.at(range);
       use(text, terminated);
     }
-    this.#out.atRange(before);
+    this.#out.at(before);
   }
 
   // The first lines as one unit: their text, and one range over all of them.

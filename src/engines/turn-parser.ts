@@ -6,6 +6,7 @@ import { stripVTControlCharacters } from 'node:util';
 import type { RaspDraft } from '../rasp/draft.js';
 import type { StreamName } from '../rasp/event.js';
 import type { TurnEvidence } from '../run/evidence.js';
+import { invariant } from '../kernel/invariant.js';
 import { classifyFailure } from './auth-failure.js';
 import { Emitter, type ParserCounts } from './emitter.js';
 import { readEnvelope } from './envelope.js';
@@ -50,6 +51,7 @@ export class TurnParser {
   }
 
   push(stream: StreamName, chunk: Buffer): RaspDraft[] {
+    invariant(!this.#finished, 'a finished turn gets no more bytes');
     this.#framers[stream].push(chunk);
     return this.#out.take();
   }
@@ -59,9 +61,9 @@ export class TurnParser {
     this.#finished = true;
     this.#framers.stdout.end();
     this.#framers.stderr.end();
-    this.#out.atRange(null);
+    this.#out.at(null);
     this.#reader.finish();
-    this.#out.atRange(null);
+    this.#out.at(null);
     this.#reportOddities();
     return this.#out.take();
   }
@@ -85,21 +87,24 @@ export class TurnParser {
   #sink(stream: StreamName): LineSink {
     return {
       line: (bytes, start, end, from, to, terminated) => {
-        this.#out.at(stream, from, to);
+        this.#out.at({ stream, from, to });
         if (terminated && end > start && bytes[end - 1] === 0x0d) {
           end -= 1;
           this.#out.note('CRLF_LINES');
         }
         const text = this.#decode(bytes, start, end, from);
         if (stream === 'stdout') this.#reader.stdoutLine(text, terminated);
-        else this.#stderrLine(text);
+        else this.#stderrLine(text, terminated);
       },
       piece: (bytes, start, end, from, to, part) => {
         if (part === 0) this.#reader.longLine?.(stream);
-        this.#out.at(stream, from, to);
+        this.#out.at({ stream, from, to });
         const text = this.#decode(bytes, start, end, from);
         if (stream === 'stdout') this.#out.fallbackPiece(text, part);
-        else this.#out.raw('stderr', text, part);
+        else {
+          if (part === 0) this.#out.note('LINE_TOO_LONG');
+          this.#out.raw('stderr', text, part);
+        }
       },
     };
   }
@@ -113,7 +118,8 @@ export class TurnParser {
     return text.slice(1);
   }
 
-  #stderrLine(text: string): void {
+  #stderrLine(text: string, terminated: boolean): void {
+    if (!terminated) this.#out.note('UNTERMINATED_LAST_LINE');
     if (text.includes('\u001b')) this.#out.note('ANSI_SEQUENCES');
     if (text.includes('\0')) this.#out.note('NUL_BYTES');
     if (this.#reader.stderrLine?.(text)) return;
@@ -128,7 +134,7 @@ export class TurnParser {
     }
     const lines = this.#out.stderrLines;
     const flags = this.#out.oddities('stderr').map(({ code }) => code);
-    if (lines > 0) this.#out.warn('STDERR_TEXT', `${plural(lines)} of stderr kept as text`, { lines, flags: flags.length > 0 ? flags : undefined });
+    if (lines > 0 || flags.length > 0) this.#out.warn('STDERR_TEXT', `${plural(lines)} of stderr kept as text`, { lines, flags: flags.length > 0 ? flags : undefined });
   }
 }
 

@@ -56,7 +56,8 @@ export class ConversationFold {
   #seq: number;
   #output: string[] = [];
   readonly #said = new SaidLines();
-  // Raw lines that may turn out to be an echo, with the warnings that belong to them.
+  // Raw lines that may turn out to be an echo, with the warnings that belong to them. Once they are an echo only their
+  // number is kept, so that an endless one takes no memory.
   #held: Held[] = [];
   #heldLines = 0;
 
@@ -193,15 +194,21 @@ export class ConversationFold {
       if (part !== undefined || !this.#said.has(line)) return false;
       const stream = this.#held[0]?.input.type;
       if (stream !== undefined && stream !== input.type) this.#release();
-      this.#held.push({ input, type: input.type, data: { text: plainText(text) } });
-      this.#heldLines += 1;
+      this.#hold({ input, type: input.type, data: { text: plainText(text) } }, 1);
       return true;
     }
     const last = this.#held.at(-1);
     if (input.type !== 'diagnostic.parser.warning' || !last || !sameRange(last.input.range, input.range)) return false;
     const { code, message } = input.data as RaspData['diagnostic.parser.warning'];
-    this.#held.push({ input, type: 'diagnostic.warning', data: { code, message } });
+    this.#hold({ input, type: 'diagnostic.warning', data: { code, message } }, 0);
     return true;
+  }
+
+  #hold(entry: Held, lines: number): void {
+    this.#heldLines += lines;
+    // The first tells the stream, the last where the echo ends.
+    const kept = this.#heldLines < MIN_ECHO_LINES ? this.#held : this.#held.slice(0, 1);
+    this.#held = [...kept, entry];
   }
 
   #release(): void {

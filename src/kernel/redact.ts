@@ -1,14 +1,25 @@
 // Takes secrets out of text that Parley writes itself. Engine output is never altered.
+// Every pattern is bounded, so that text of any kind is read in one go.
 
 const SECRETS: readonly RegExp[] = [
-  /\b(sk|pk|rk)-[A-Za-z0-9_-]{8,}/g,
+  /\b(?:sk|pk|rk)-[A-Za-z0-9_-]{8,}/g,
   /\bAIza[A-Za-z0-9_-]{20,}/g,
-  /\b(gh[pousr]|github_pat)_[A-Za-z0-9_]{16,}/g,
-  /\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(\.[A-Za-z0-9_-]+)?/g,
-  /(?<=\bBearer\s+)[A-Za-z0-9._~+/=-]{8,}/gi,
-  /(?<=\b(?:api[_-]?key|token|secret|password)["']?\s*[=:]\s*["']?)[^\s"',;&]{4,}/gi,
+  /\b(?:gh[pousr]|github_pat)_[A-Za-z0-9_]{16,}/g,
+  /\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]+)?/g,
+];
+
+// What follows such a word is a secret if it looks like one: long, and with a digit in it.
+const NAMED: readonly RegExp[] = [
+  /(\bBearer[ \t]{1,4})[A-Za-z0-9._~+/=-]{8,}/gi,
+  /(\b(?:api[_-]?key|token|secret|password)["']?[ \t]{0,4}[=:][ \t]{0,4}["']?)(?=[^\s"',;&]{0,200}\d)[^\s"',;&]{8,}/gi,
 ];
 
 export function redact(text: string): string {
-  return SECRETS.reduce((rest, secret) => rest.replace(secret, '[redacted]'), text);
+  const named = NAMED.reduce((rest, pattern) => rest.replace(pattern, '$1[redacted]'), text);
+  return SECRETS.reduce((rest, pattern) => rest.replace(pattern, '[redacted]'), named);
+}
+
+// Long text is cut before it goes into a message of ours; the events have it whole.
+export function clip(text: string, chars: number): string {
+  return text.length > chars ? `${text.slice(0, chars)}…` : text;
 }

@@ -3,12 +3,15 @@
 import { toTimestamp } from '../kernel/clock.js';
 import type { InteractionId } from '../kernel/ids.js';
 import { invariant } from '../kernel/invariant.js';
-import { redact } from '../kernel/redact.js';
+import { clip, redact } from '../kernel/redact.js';
 import { draft, type RaspDraft } from '../rasp/draft.js';
 import type { RaspData } from '../rasp/event.js';
 import { judgeCompletion, type RunError, type TurnFacts, type Verdict } from '../run/judge-completion.js';
 import type { Question } from '../run/interaction.js';
-import { step, type Edge } from '../run/statechart.js';
+import type { Edge } from '../run/statechart.js';
+import { takeEdge } from './take-edge.js';
+
+const MAX_ERROR_CHARS = 2000;
 
 export interface TurnEnd {
   readonly facts: TurnFacts;
@@ -34,8 +37,19 @@ export function concludeTurn(end: TurnEnd): TurnConclusion {
   const verdict = judgeCompletion(facts);
   const { sessionId } = facts.evidence;
   const question = verdict.event === 'turn.needs_input' ? verdict.question : null;
-  const error = verdict.event === 'turn.failed' ? { ...verdict.error, message: redact(verdict.error.message) } : null;
-  const taken = step('running', verdict.event, { pending: question !== null, handle: sessionId !== null, requireUserReply: true, sticky: false });
+  const error = verdict.event === 'turn.failed' ? { ...verdict.error, message: redact(clip(verdict.error.message, MAX_ERROR_CHARS)) } : null;
+  const taken = takeEdge(
+    'running',
+    verdict.event,
+    { pending: question !== null, handle: sessionId !== null && facts.handleChecked, requireUserReply: true, sticky: false },
+    {
+      now: end.now,
+      sessionId,
+      error: error ?? undefined,
+      result: verdict.event === 'turn.succeeded' ? verdict.result : undefined,
+      actor: verdict.event === 'run.canceled' ? end.canceledBy : undefined,
+    },
+  );
   invariant(taken.legal, `a turn cannot end with ${verdict.event}`);
 
   const now = toTimestamp(end.now);
@@ -64,14 +78,6 @@ export function concludeTurn(end: TurnEnd): TurnConclusion {
       asked_at: now,
     }, { sessionId, interactionId: end.interactionId }));
   }
-  drafts.push(draft('lifecycle.state.changed', {
-    from: taken.edge.from,
-    to: taken.edge.to,
-    trigger: taken.edge.on,
-    updated_at: now,
-    error: error ?? undefined,
-    actor: verdict.event === 'run.canceled' ? end.canceledBy : undefined,
-    result: verdict.event === 'turn.succeeded' ? verdict.result : undefined,
-  }, { sessionId }));
+  drafts.push(taken.changed);
   return { verdict, edge: taken.edge, question, error, drafts };
 }

@@ -16,6 +16,11 @@ export class EventBuffer implements TextSink {
   #bytes = allocate(INITIAL_BYTES);
   #length = 0;
 
+  // Bytes that are reserved, used or not.
+  get capacity(): number {
+    return this.#bytes.length;
+  }
+
   bytes(constant: Uint8Array): void {
     const { length } = constant;
     this.#reserve(length);

@@ -13,10 +13,11 @@ import type { StreamName } from '../rasp/event.js';
 import { createStamp, type Stamp } from '../rasp/stamp.js';
 import { DEFAULT_MAX_ATTEMPT, FIRST_ATTEMPT, type ExecutionMode } from '../run/attempt.js';
 import type { Exit } from '../run/judge-completion.js';
-import { INITIAL_STATE, step } from '../run/statechart.js';
+import { INITIAL_STATE } from '../run/statechart.js';
 import { concludeTurn, type TurnConclusion } from './conclude-turn.js';
 import { EventBuffer } from './event-buffer.js';
 import { summariseParser } from './parser-summary.js';
+import { takeEdge } from './take-edge.js';
 
 export interface RecordingOptions {
   readonly engine: Engine;
@@ -91,11 +92,11 @@ export class RecordingReader {
 
   #begin(): void {
     const { engine, mode, prompt, resumedFrom } = this.#options;
-    const started = step(INITIAL_STATE, 'turn.started', { pending: false, handle: resumedFrom !== null, requireUserReply: true, sticky: false });
+    const started = takeEdge(INITIAL_STATE, 'turn.started', { pending: false, handle: resumedFrom !== null, requireUserReply: true, sticky: false }, { now: this.#now });
     invariant(started.legal, 'a queued run can start');
     this.#write([
       draft('lifecycle.run.created', { engine: engine.name, execution_mode: mode, prompt }),
-      draft('lifecycle.state.changed', { from: started.edge.from, to: started.edge.to, trigger: started.edge.on, updated_at: toTimestamp(this.#now) }),
+      started.changed,
       draft('lifecycle.turn.started', { argv: [], resumed: resumedFrom !== null }),
     ]);
   }

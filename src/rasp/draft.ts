@@ -9,7 +9,7 @@ export interface ByteRange {
   readonly to: number;
 }
 
-// JSON as text; or, where a member is long, that member between what stands before and after it (which is ASCII).
+// JSON as text; or, where a member is long, that member between what stands before it and after it; the end is ASCII.
 export type JsonText = string | readonly [before: string, long: string, after: string];
 
 // What stands before the text of a message, which is what most events are.

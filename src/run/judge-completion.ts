@@ -4,9 +4,12 @@ import type { RunErrorCode } from '../contract/error-codes.js';
 import type { RunEvent } from '../contract/chart-names.js';
 import { invariant } from '../kernel/invariant.js';
 import type { Json, JsonObject } from '../kernel/json.js';
+import { clip } from '../kernel/redact.js';
 import type { ExecutionMode } from './attempt.js';
 import type { TurnEvidence } from './evidence.js';
 import { mergeQuestions, type Question } from './interaction.js';
+
+const MAX_PROMPT_CHARS = 8000;
 
 export interface Exit {
   readonly code: number | null;
@@ -129,7 +132,8 @@ function processDied(facts: TurnFacts) {
 function needsInput(facts: TurnFacts) {
   const question = mergeQuestions(facts.evidence.questions) ?? {
     kind: 'open_text' as const,
-    prompt: facts.evidence.lastMessage?.trim() ? facts.evidence.lastMessage : '(the agent ended its turn without a message)',
+    // The message itself was an event; here it only reminds.
+    prompt: facts.evidence.lastMessage?.trim() ? clip(facts.evidence.lastMessage, MAX_PROMPT_CHARS) : '(the agent ended its turn without a message)',
     options: [],
     channel: 'conversation' as const,
   };

@@ -36,8 +36,16 @@ describe('a question', () => {
     expect(readEnvelope('{"ask_user":"Go on?"}').question).toMatchObject({ kind: 'open_text', prompt: 'Go on?' });
   });
 
-  test('a question without a text is still a question', () => {
-    expect(readEnvelope('{"ask_user":{}}').question).toMatchObject({ kind: 'open_text', prompt: '(the agent asked without a text)' });
+  test('a question without a text but with options is still a question', () => {
+    expect(readEnvelope('{"ask_user":{"options":["a"]}}').question).toMatchObject({ kind: 'choose_one', prompt: '(the agent asked without a text)' });
+  });
+
+  test.each(['false', '0', '""', '" "', '[]', '{}', '{"prompt":""}', 'null'])('ask_user: %s asks nothing, and the done marker beside it counts', (nothing) => {
+    expect(readEnvelope(`{"ask_user":${nothing},"done":true,"result":7}`)).toEqual({ question: null, done: { result: 7 } });
+  });
+
+  test('several questions in a list become one with a field for each', () => {
+    expect(readEnvelope('{"ask_user":[{"prompt":"A?"},"B?",[]]}').question?.fields?.map(({ prompt }) => prompt)).toEqual(['A?', 'B?']);
   });
 
   test('an object with both members asks, because an agent that asks is not done', () => {

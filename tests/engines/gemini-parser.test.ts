@@ -427,8 +427,20 @@ describe('the one object of -o json', () => {
 
   test('what was salvaged is never evidence of success', () => {
     for (const stdout of [damaged('The answer is {"b":2}.'), 'Oops {"b":2}\n', damaged(`${FENCE}json\n{"a":1}\n${FENCE}`)]) {
-      expect(parse('gemini', { stdout }).evidence).toMatchObject({ success: false, failure: null, unfinished: 'NO_RESULT' });
+      expect(parse('gemini', { stdout }).evidence).toMatchObject({ success: false, failure: null, unfinished: 'DOCUMENT_DAMAGED' });
     }
+  });
+
+  test('the session id of a damaged object is read by hand, with as little confidence as the rest', () => {
+    const { drafts, evidence } = parse('gemini', { stdout: damaged('I ask: {"ask_user":{"prompt":"Which?"}}') });
+    expect(evidence).toMatchObject({ sessionId: SESSION, questions: [{ prompt: 'Which?' }] });
+    expect(ofType(drafts, 'lifecycle.session.bound')[0]?.confidence).toBe(0.5);
+  });
+
+  test('a stream that is cut keeps what was said so far as a message of low confidence', () => {
+    const { drafts, evidence } = parse('gemini', { stdout: '{"type":"message","role":"assistant","content":"Half {\\"ask_user\\":\\"Which?\\"}","delta":true}\n' });
+    expect(ofType(drafts, 'agent.message.final')).toMatchObject([{ data: { text: 'Half {"ask_user":"Which?"}' }, confidence: 0.3 }]);
+    expect(evidence.questions).toMatchObject([{ prompt: 'Which?' }]);
   });
 
   test('what the model wrote into its response is neither the session nor an error of the engine', () => {

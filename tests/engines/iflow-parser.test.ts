@@ -182,13 +182,33 @@ describe('where the block stands', () => {
   });
 });
 
+const colour = (text: string) => `\u001b[2m${text}\u001b[0m`;
+
 describe('no block that can be read', () => {
   test('without a block the text is kept with low confidence and a diagnostic', () => {
     const { drafts, evidence } = parse('iflow', { stdout: 'Hello.\nHalf a sen' });
     expect(ofType(drafts, 'agent.message.final')).toMatchObject([{ data: { text: 'Hello.\nHalf a sen' }, confidence: 0.3 }]);
     expect(ofType(drafts, 'agent.message.delta').every(({ confidence }) => confidence === 0.4)).toBe(true);
-    expect(warningsOf(drafts)).toEqual(['BLOCK_MISSING']);
+    expect(warningsOf(drafts)).toEqual(['BLOCK_MISSING', 'UNTERMINATED_LAST_LINE']);
     expect(evidence).toMatchObject({ sessionId: null, success: false, failure: null, unfinished: 'NO_EXECUTION_INFO', lastMessage: 'Hello.\nHalf a sen' });
+  });
+
+  test('a byte order mark is left out at the beginning only', () => {
+    const { drafts } = parse('iflow', { stdout: '\ufeffone\n\ufefftwo\n' });
+    expect(dataOf(drafts, 'agent.message.delta').map(({ text }) => text)).toEqual(['one\n', '\ufefftwo\n']);
+  });
+
+  test('colour on the tags, in the block and in the text is looked through and flagged', () => {
+    const stderr = `${colour('<Execution Info>')}\n${colour(JSON.stringify(INFO))}\n${colour('</Execution Info>')}\n`;
+    const { drafts, evidence } = parse('iflow', { stdout: `${colour('Hello.')}\n`, stderr });
+    expect(evidence).toMatchObject({ sessionId: SESSION, success: true, lastMessage: 'Hello.' });
+    expect(warningsOf(drafts)).toContain('ANSI_SEQUENCES');
+  });
+
+  test('a tag that is only mentioned on stderr before the block stays a line of its own', () => {
+    const { drafts, evidence } = parse('iflow', { stdout: 'Hello.\n', stderr: `see <Execution Info> below\nmore\n${block()}` });
+    expect(evidence.sessionId).toBe(SESSION);
+    expect(dataOf(drafts, 'raw.stderr').map(({ text }) => text).filter((text) => text !== '')).toEqual(['see <Execution Info> below', 'more']);
   });
 
   test('a broken block is kept as raw, with a diagnostic', () => {

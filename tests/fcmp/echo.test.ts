@@ -51,6 +51,15 @@ describe('an echo', () => {
     expect(events[4]?.[0]).toMatchObject({ type: 'diagnostic.warning', rasp_seq: 4, data: { code: 'RAW_DUPLICATE_SUPPRESSED', suppressed_count: 3, stream: 'stdout' } });
   });
 
+  test('lines that are held survive an event that is refused', () => {
+    const fold = new ConversationFold('run_test');
+    const push = (event: Said, seq: number) => fold.push({ seq, ts: TS, attempt: 1, itemId: null, range: null, ...event }).map((line) => (JSON.parse(line) as FcmpEvent).type);
+    push(MESSAGE, 1);
+    push(out('one'), 2);
+    expect(() => push({ type: 'lifecycle.state.changed', data: { from: 'running', to: 'succeeded', trigger: 'turn.succeeded' } }, 3)).toThrow('updated_at');
+    expect(push(ended, 3)).toEqual(['raw.stdout']);
+  });
+
   test('more lines are counted all, in any order and more than once', () => {
     expect(shown(MESSAGE, out('four'), out('one'), out('one'), out('two'), out('four'), ended)).toEqual(['assistant.message.final', 'suppressed 5 of stdout']);
   });

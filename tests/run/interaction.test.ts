@@ -167,6 +167,11 @@ describe('fields and defaults', () => {
     check({ prompt: 'Fill in', fields: [{ name: 'port', prompt: 'Port?' }, { prompt: 'Host?' }, 'Path?'] }, fill({ ...open('Port?'), id: 'port' }, { ...open('Host?'), id: 'q2' }, { ...open('Path?'), id: 'q3' }));
   });
 
+  test('an id that the agent gave is never taken away by a field without one', () => {
+    const { fields } = parseQuestion({ fields: [{ prompt: 'a' }, { id: 'q1', prompt: 'b' }] }, 'tool');
+    expect(fields?.map(({ id }) => id)).toEqual(['q1_', 'q1']);
+  });
+
   test('the number given to a field without an id is never the id of another field', () => {
     const ids = parseQuestion({ prompt: 'Fill in', fields: [{ id: 'q2', prompt: 'Port?' }, { prompt: 'Host?' }] }, 'tool').fields?.map((field) => field.id) ?? [];
     expect(new Set(ids).size).toBe(2);

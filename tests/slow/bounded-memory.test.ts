@@ -1,6 +1,9 @@
-// A long stream and a long line pass through the built command in bounded memory, with a reader that takes its time.
+// A long stream and a long line pass through the built command in bounded memory.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
@@ -67,4 +70,16 @@ test('a message of 3 MB in one line is one message, not pieces', async () => {
   const outcome = await parse('codex', ['--stats'], [line]);
   expect(outcome.code).toBe(0);
   expect(JSON.parse(outcome.last)).toMatchObject({ units: 1, parsed: 1, fallbacks: 0, hit_rate: 1 });
+});
+
+test('an endless echo on stderr is counted, not kept', async () => {
+  const said = JSON.stringify({ type: 'item.completed', item: { id: 'item_1', type: 'agent_message', text: 'x' } });
+  const dir = mkdtempSync(join(tmpdir(), 'parley-echo-'));
+  const stderr = join(dir, 'stderr.log');
+  writeFileSync(stderr, 'x\n'.repeat(2_000_000));
+  const outcome = await parse('codex', ['--fcmp', '--stderr', stderr], [Buffer.from(`${said}\n`)]);
+  rmSync(dir, { recursive: true });
+  expect(outcome.code).toBe(0);
+  expect(outcome.peak).toBeLessThan(LIMIT);
+  expect(outcome.received).toBeLessThan(10_000);
 });

@@ -4,6 +4,7 @@ import { asCount, asInteger, asObject, asString, type Json, type JsonObject } fr
 import type { RaspData } from '../../rasp/event.js';
 import type { EngineFailure } from '../../run/evidence.js';
 import { parseQuestion, type Question } from '../../run/interaction.js';
+import { isAskTool } from '../ask-tool.js';
 import { classifyFailure } from '../auth-failure.js';
 import type { Emitter } from '../emitter.js';
 import { drifted, readNdjsonLine, unknownType, type Drift, type Rule } from '../ndjson.js';
@@ -149,7 +150,7 @@ export function createCodexReader(out: Emitter): ParserReader {
     if (server === undefined || tool === undefined) return drifted(server === undefined ? 'item.server' : 'item.tool');
     const drift = toolCall(phase, body, id, `${server}.${tool}`, 'mcp', body.arguments ?? null);
     // A call that failed asked nobody.
-    if (!drift && phase === 'completed' && body.status === 'completed' && tool === 'ask_human') questions.push(parseQuestion(body.arguments, 'tool'));
+    if (!drift && phase === 'completed' && body.status === 'completed' && isAskTool(tool)) questions.push(parseQuestion(body.arguments, 'tool'));
     return drift;
   }
 

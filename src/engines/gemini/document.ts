@@ -10,6 +10,8 @@ export interface FoundDocument extends Lines {
   readonly body: Json;
   // The text of a damaged object's `response` member.
   readonly response?: string | undefined;
+  // Its session id, read by hand.
+  readonly sessionId?: string | undefined;
 }
 
 interface Lines {
@@ -41,13 +43,14 @@ function findSurrounded(text: string): FoundDocument | undefined {
 }
 
 function salvage(text: string, whole: Lines): FoundDocument | undefined {
-  const response = readResponseMember(text);
+  const response = readMember(text, 'response');
+  const sessionId = readMember(text, 'session_id');
   const where = response ?? text;
   const [fenced] = findFencedJson(where);
   // Inside the response the whole text is one damaged object; else what stands around the find is not part of it.
-  if (fenced) return { how: 'fence', body: fenced.value, response, ...(response === undefined ? { ...fenced, beside: [] } : whole) };
+  if (fenced) return { how: 'fence', body: fenced.value, response, sessionId, ...(response === undefined ? { ...fenced, beside: [] } : whole) };
   const fragment = findJsonFragment(where, (value) => typeof value === 'object' && value !== null && Object.keys(value).length > 0);
-  return fragment && { how: 'fragment', body: fragment.value, response, ...(response === undefined ? linesOf(text, fragment) : whole) };
+  return fragment && { how: 'fragment', body: fragment.value, response, sessionId, ...(response === undefined ? linesOf(text, fragment) : whole) };
 }
 
 // The lines that a piece of the text touches, and what else stands on them.
@@ -58,10 +61,10 @@ function linesOf(text: string, { start, end }: Found): Lines {
   return { firstLine: countLines(text.slice(0, lineStart)), lastLine: countLines(text.slice(0, end)), beside: beside.filter((rest) => rest.trim() !== '') };
 }
 
-// The string value of the first "response" member, read by hand because the object around it is damaged.
-// One behind a fence belongs to the fenced block.
-function readResponseMember(text: string): string | undefined {
-  const key = /"response"\s*:\s*"/.exec(text);
+// The string value of the first member of that name, read by hand because the object around it is damaged.
+// One behind a fence belongs to the fenced block; one inside a string has its quotes escaped and does not count.
+function readMember(text: string, name: 'response' | 'session_id'): string | undefined {
+  const key = (name === 'response' ? /"response"\s{0,8}:\s{0,8}"/ : /"session_id"\s{0,8}:\s{0,8}"/).exec(text);
   const fence = /^[ \t]*```/m.exec(text);
   if (!key || (fence && fence.index < key.index)) return undefined;
   const start = key.index + key[0].length;

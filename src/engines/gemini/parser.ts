@@ -3,9 +3,11 @@
 // Success is a result with status "success" and no error event at all.
 import { asCount, asObject, asString, isObject, parseJson, type Json, type JsonObject } from '../../kernel/json.js';
 import { CONFIDENCE } from '../../rasp/confidence.js';
+import type { ByteRange } from '../../rasp/draft.js';
 import type { RaspData } from '../../rasp/event.js';
 import type { EngineFailure } from '../../run/evidence.js';
 import { parseQuestion, type Question } from '../../run/interaction.js';
+import { isAskTool } from '../ask-tool.js';
 import { classifyFailure } from '../auth-failure.js';
 import type { Emitter } from '../emitter.js';
 import { HeldLines } from '../held-lines.js';
@@ -36,6 +38,7 @@ const TOOL_KINDS = new Map<string, ToolKind>([
 
 export function createGeminiReader(out: Emitter): ParserReader {
   let streaming = false;
+  let damaged = false;
   let result: 'success' | 'error' | null = null;
   let sawError: string | null = null;
   let failure: EngineFailure | null = null;
@@ -43,6 +46,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
   // Gemini does not name its messages: they are counted.
   let messages = 0;
   let messageId = '';
+  let lastDelta: ByteRange | null = null;
   const held = new HeldLines(out);
   const stderrTail = new StderrTail();
   const message = new MessageText();
@@ -79,7 +83,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
 
   // The pieces of a message end where something else begins: only then is it whole.
   function beforeEvent(event: JsonObject): void {
-    if (event.type === 'tool_use' || event.type === 'result') closeMessage();
+    if (event.type !== 'message' || event.role !== 'assistant') closeMessage();
   }
 
   function init(event: JsonObject): Drift | undefined {
@@ -89,8 +93,8 @@ export function createGeminiReader(out: Emitter): ParserReader {
     return undefined;
   }
 
-  function bind(id: string, model?: string): void {
-    if (out.sessionId === null) out.bindSession(id, model);
+  function bind(id: string, model?: string, confidence?: number): void {
+    if (out.sessionId === null) out.bindSession(id, model, confidence);
     else if (out.sessionId !== id) out.warn('SESSION_ID_CHANGED', `the output names ${id} too`);
     else out.emit('lifecycle.engine.progress', { phase: 'init' });
   }
@@ -103,6 +107,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
     else if (event.delta === true) {
       if (message.isEmpty) nextMessage();
       message.add(content, out.emitText('agent.message.delta', content, '"content":"', messageId));
+      lastDelta = out.range;
     } else {
       closeMessage();
       nextMessage();
@@ -117,10 +122,10 @@ export function createGeminiReader(out: Emitter): ParserReader {
     messageId = `message_${messages}`;
   }
 
-  function closeMessage(): void {
+  function closeMessage(confidence: number = CONFIDENCE.derived): void {
     if (message.isEmpty) return;
     const whole = message.take();
-    out.emitMessage(whole, messageId, CONFIDENCE.derived);
+    out.emitMessage(whole, messageId, confidence);
     lastMessage = whole.text;
   }
 
@@ -148,7 +153,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
       out.emit('artifact.file.changed', { path, kind: name === 'replace' ? 'update' : 'unknown' }, id);
     }
     // tool_use is printed for tools that do not exist, too: only a result that succeeded has asked anybody.
-    if (status === 'completed' && /^mcp_.*ask_human$/.test(name)) questions.push(parseQuestion(input, 'tool'));
+    if (status === 'completed' && isAskTool(name)) questions.push(parseQuestion(input, 'tool'));
     calls.delete(id);
     return undefined;
   }
@@ -180,6 +185,10 @@ export function createGeminiReader(out: Emitter): ParserReader {
   // --- -o json ---
 
   function finish(): void {
+    // The stream was cut: what was said so far is all there will be of the message.
+    out.at(lastDelta);
+    closeMessage(CONFIDENCE.guessed);
+    out.at(null);
     if (!streaming && !held.isBlank) readDocument();
     else held.release(releaseLine);
     // A failed `-o json` leaves stdout empty and puts its object at the end of stderr.
@@ -195,7 +204,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
     // Text before and after the object is not part of it.
     held.release(outsideLine, found.firstLine);
     const document = held.takeAsOne(found.lastLine - found.firstLine + 1);
-    out.atRange(document.range);
+    out.at(document.range);
     const mark = out.mark();
     try {
       if (found.how === 'drifted') out.fallback(document.text, 'FIELD_DRIFT', 'the object has neither session_id nor response nor error', { path: 'response' });
@@ -223,13 +232,13 @@ export function createGeminiReader(out: Emitter): ParserReader {
     else out.fallback(text, 'TEXT_OUTSIDE_JSON', 'text around the JSON object');
   }
 
-  function documentEvents({ body, how, response }: FoundDocument): void {
+  function documentEvents({ body, how, response, sessionId }: FoundDocument): void {
     const salvaged = how === 'fence' || how === 'fragment';
     const confidence = salvaged ? CONFIDENCE.salvaged : how === 'surrounded' ? CONFIDENCE.surrounded : CONFIDENCE.structured;
     // What was found inside the response is the model's own: it names no session and reports no error.
     const main = isObject(body) && response === undefined ? body : {};
-    const id = asString(main.session_id);
-    if (id) bind(id);
+    const id = asString(main.session_id) ?? sessionId;
+    if (id) bind(id, undefined, confidence);
     const text = asString(main.response) ?? response ?? (salvaged ? JSON.stringify(body) : undefined);
     if (text !== undefined) {
       nextMessage();
@@ -237,21 +246,23 @@ export function createGeminiReader(out: Emitter): ParserReader {
       lastMessage = text;
     }
     for (const warning of Array.isArray(main.warnings) ? main.warnings : []) {
-      if (typeof warning === 'string') out.emit('diagnostic.engine.warning', { message: warning });
+      if (typeof warning === 'string') out.emit('diagnostic.engine.warning', { message: warning }, null, confidence);
     }
-    if (main.error !== undefined && main.error !== null) documentError(main.error);
-    else if (asString(main.response) !== undefined) result = 'success';
+    if (main.error !== undefined && main.error !== null) documentError(main.error, confidence);
+    // What had to be pieced together shows no success.
+    else if (asString(main.response) !== undefined && !salvaged) result = 'success';
+    damaged ||= salvaged;
     const stats = asObject(main.stats);
     if (stats) out.emit('agent.usage', documentUsage(stats), null, confidence);
     if (how === 'fence') out.warn('JSON_FROM_FENCE', 'the main object could not be decoded; a fenced block was taken');
     if (how === 'fragment') out.warn('JSON_FROM_FRAGMENT', 'the main object could not be decoded; a fragment was taken');
   }
 
-  function documentError(error: Json): void {
+  function documentError(error: Json, confidence?: number): void {
     const body = asObject(error);
     const text = asString(body?.message) ?? asString(error) ?? 'the engine reported an error';
     const status = asCount(body?.code);
-    out.emit('diagnostic.engine.error', { message: text, terminal: true, http_status: status !== undefined && status >= 100 ? status : undefined });
+    out.emit('diagnostic.engine.error', { message: text, terminal: true, http_status: status !== undefined && status >= 100 ? status : undefined }, null, confidence);
     result = 'error';
     // 41 is the CLI's own exit code for a missing login.
     failure = classifyFailure(text, status === 41 ? 401 : status);
@@ -261,7 +272,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
     const found = stderrTail.findObject();
     if (!found) return;
     // The lines are out as raw already; what they say together carries the range of the one that completed it.
-    out.atRange(found.range);
+    out.at(found.range);
     const id = asString(found.body.session_id);
     if (id) bind(id);
     if (found.body.error !== undefined) documentError(found.body.error);
@@ -280,7 +291,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
     evidence: () => ({
       success: result === 'success' && sawError === null,
       failure,
-      unfinished: result === null ? 'NO_RESULT' : result === 'success' && sawError !== null ? 'ERROR_EVENT_SEEN' : null,
+      unfinished: damaged ? 'DOCUMENT_DAMAGED' : result === null ? 'NO_RESULT' : result === 'success' && sawError !== null ? 'ERROR_EVENT_SEEN' : null,
       questions,
       lastMessage,
     }),

@@ -1,6 +1,7 @@
 // Profile iflow_text: stdout is the model's text, and one <Execution Info> block tells the rest. The block comes on stderr;
 // one on stdout is believed only if stderr has none, because the model could have printed it.
 // Success is a block without a terminationReason; only the last block counts.
+import { stripVTControlCharacters } from 'node:util';
 import { asCount, asObject, asString, clipDepth, isObject, parseJson, type JsonObject } from '../../kernel/json.js';
 import { CONFIDENCE } from '../../rasp/confidence.js';
 import type { EngineFailure } from '../../run/evidence.js';
@@ -34,13 +35,14 @@ export function createIflowReader(out: Emitter): ParserReader {
   // The lines of a block that is being read on stderr.
   const stderrHeld = new HeldLines(out);
 
-  function stdoutLine(text: string, terminated: boolean): void {
+  function stdoutLine(line: string, terminated: boolean): void {
+    if (!terminated) out.note('UNTERMINATED_LAST_LINE');
+    const text = plain(line);
     if (stdoutHeld.isEmpty && !text.includes(OPEN)) textLine(text, terminated);
     else if (!stdoutHeld.add(text, terminated)) stdoutHeld.release(textLine);
   }
 
   function textLine(text: string, terminated: boolean): void {
-    if (text.includes('\u001b')) out.note('ANSI_SEQUENCES');
     if (text.includes('\0')) out.note('NUL_BYTES');
     if (COMPLAINT.test(text)) complaint ??= text.trim();
     if (NOISE.test(text)) {
@@ -56,7 +58,15 @@ export function createIflowReader(out: Emitter): ParserReader {
     lastText = out.range;
   }
 
-  function stderrLine(text: string): boolean {
+  // The text is for people, but colour in it would hide a tag or an envelope.
+  function plain(line: string): string {
+    if (!line.includes('\u001b')) return line;
+    out.note('ANSI_SEQUENCES');
+    return stripVTControlCharacters(line);
+  }
+
+  function stderrLine(line: string): boolean {
+    const text = stripVTControlCharacters(line);
     if (stderrHeld.isEmpty && !text.includes(OPEN)) return false;
     // Only the last opening tag before the closing one can be the block's.
     if (text.includes(OPEN)) stderrHeld.release(rawStderr);
@@ -67,10 +77,10 @@ export function createIflowReader(out: Emitter): ParserReader {
     if (text.includes(CLOSE)) {
       const { text: held, range } = stderrHeld.takeAsOne();
       const before = out.range;
-      out.atRange(range);
+      out.at(range);
       if (readBlock(held)) for (const rest of aroundBlock(held)) out.raw('stderr', rest);
       else out.raw('stderr', held);
-      out.atRange(before);
+      out.at(before);
     }
     return true;
   }
@@ -111,7 +121,7 @@ export function createIflowReader(out: Emitter): ParserReader {
       out.warn('BLOCK_UNDECODABLE', 'an <Execution Info> block has no end');
     }
     readStdoutBlock();
-    out.atRange(lastText);
+    out.at(lastText);
     closeMessage();
   }
 
@@ -126,7 +136,7 @@ export function createIflowReader(out: Emitter): ParserReader {
     }
     stdoutHeld.release(textLine, first);
     const { text, range } = stdoutHeld.takeAsOne(last - first + 1);
-    out.atRange(range);
+    out.at(range);
     if (readBlock(text)) {
       out.hit();
       for (const rest of aroundBlock(text)) textLine(rest, true);
@@ -144,7 +154,7 @@ export function createIflowReader(out: Emitter): ParserReader {
         lastMessage = whole;
       }
     }
-    out.atRange(null);
+    out.at(null);
     if (block !== null) return;
     out.warn('BLOCK_MISSING', 'no <Execution Info> block was found; the text is kept with low confidence');
     out.missAll();

@@ -4,6 +4,7 @@ import { asCount, asInteger, asObject, asString, type Json, type JsonObject } fr
 import type { RaspData } from '../../rasp/event.js';
 import type { EngineFailure } from '../../run/evidence.js';
 import { parseQuestion, type Question } from '../../run/interaction.js';
+import { isAskTool } from '../ask-tool.js';
 import { classifyFailure } from '../auth-failure.js';
 import type { Emitter } from '../emitter.js';
 import { drifted, readNdjsonLine, type Drift, type Rule } from '../ndjson.js';
@@ -81,7 +82,7 @@ export function createOpencodeReader(out: Emitter): ParserReader {
     const status = state.status === 'completed' ? 'completed' : state.status === 'error' ? 'failed' : undefined;
     if (!status) return drifted('part.state.status');
     const id = asString(part?.callID) ?? null;
-    const ask = /(^|_)ask_human$/.test(name);
+    const ask = isAskTool(name);
     const kind = TOOL_KINDS.get(name) ?? (ask ? 'mcp' : 'other');
     const error = asString(state.error);
     out.emit('tool.call.started', { name, kind, input: state.input ?? null }, id);

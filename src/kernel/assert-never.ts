@@ -1,5 +1,0 @@
-// Closes an exhaustive switch: the compiler complains when a case is missing.
-
-export function assertNever(value: never): never {
-  throw new Error(`unexpected value: ${JSON.stringify(value)}`);
-}
