@@ -25,7 +25,10 @@ export type RequestErrorCode =
   | "UNKNOWN_ENGINE"
   | "ILLEGAL_TRANSITION"
   | "GUARD_REFUSED"
-  | "HANDLE_MISMATCH";
+  | "HANDLE_MISMATCH"
+  | "DATA_DIR_IN_USE"
+  | "DATA_DIR_UNUSABLE"
+  | "DATABASE_TOO_NEW";
 
 export type DiagnosticCode =
   | "LINE_UNDECODABLE"

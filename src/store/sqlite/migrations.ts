@@ -1,0 +1,98 @@
+// The numbered steps from an empty (or an older) database to the present one. A step that was published never changes.
+import type { Database } from './open-database.js';
+
+export interface Migration {
+  readonly version: number;
+  readonly name: string;
+  readonly up: (db: Database) => void;
+}
+
+export const MIGRATIONS: readonly Migration[] = [
+  { version: 1, name: 'interactive runtime without process bindings', up: migrateInteractiveRuntime },
+  { version: 2, name: 'runs, interactions and journals', up: createTables },
+];
+
+const RUNTIME_COLUMNS = ['request_id', 'effective_session_timeout_sec', 'session_handle_json', 'updated_at'];
+
+const RUNTIME_TABLE = `CREATE TABLE request_interactive_runtime (
+  request_id TEXT PRIMARY KEY,
+  effective_session_timeout_sec INTEGER NOT NULL,
+  session_handle_json TEXT,
+  updated_at TEXT NOT NULL
+)`;
+
+// A database of the predecessor has more columns in this table: timeout and handle are kept, the rest is dropped.
+function migrateInteractiveRuntime(db: Database): void {
+  const columns = (db.prepare("SELECT name FROM pragma_table_info('request_interactive_runtime')").all() as { name: string }[]).map((column) => column.name);
+  if (columns.length === 0) {
+    db.exec(RUNTIME_TABLE);
+    return;
+  }
+  if (columns.length === RUNTIME_COLUMNS.length && RUNTIME_COLUMNS.every((name) => columns.includes(name))) return;
+  const has = (name: string, otherwise: string) => (columns.includes(name) ? name : otherwise);
+  db.exec('ALTER TABLE request_interactive_runtime RENAME TO request_interactive_runtime_old');
+  db.exec(RUNTIME_TABLE);
+  db.exec(`INSERT INTO request_interactive_runtime
+    SELECT request_id, COALESCE(${has('effective_session_timeout_sec', 'NULL')}, 1200), ${has('session_handle_json', 'NULL')},
+           COALESCE(${has('updated_at', 'NULL')}, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
+    FROM request_interactive_runtime_old`);
+  db.exec('DROP TABLE request_interactive_runtime_old');
+}
+
+function createTables(db: Database): void {
+  db.exec(`
+CREATE TABLE runs (
+  run_id TEXT PRIMARY KEY,
+  request_id TEXT NOT NULL UNIQUE,
+  request_digest TEXT NOT NULL,
+  engine TEXT NOT NULL,
+  spec_json TEXT NOT NULL,
+  status TEXT NOT NULL,
+  attempt_number INTEGER NOT NULL,
+  epoch INTEGER NOT NULL,
+  error_json TEXT,
+  result_json TEXT,
+  cancel_requested INTEGER NOT NULL DEFAULT 0,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  queued_at INTEGER,
+  rasp_seq INTEGER NOT NULL,
+  fcmp_seq INTEGER NOT NULL,
+  ts INTEGER NOT NULL,
+  digest TEXT NOT NULL
+);
+CREATE INDEX runs_by_status ON runs (status, run_id);
+CREATE INDEX runs_queued ON runs (queued_at, run_id) WHERE status = 'queued';
+CREATE TABLE run_labels (
+  run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE,
+  key TEXT NOT NULL,
+  value TEXT NOT NULL,
+  PRIMARY KEY (key, value, run_id)
+) WITHOUT ROWID;
+CREATE TABLE interactions (
+  interaction_id TEXT PRIMARY KEY,
+  run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE,
+  attempt_number INTEGER NOT NULL,
+  question_json TEXT NOT NULL,
+  state TEXT NOT NULL,
+  asked_at INTEGER NOT NULL,
+  due_at INTEGER NOT NULL,
+  decides INTEGER NOT NULL,
+  resolution_json TEXT
+);
+CREATE UNIQUE INDEX one_pending_per_run ON interactions (run_id) WHERE state = 'pending';
+CREATE INDEX pending_by_age ON interactions (asked_at, interaction_id) WHERE state = 'pending';
+CREATE INDEX pending_by_decision ON interactions (due_at, interaction_id) WHERE state = 'pending' AND decides = 1;
+CREATE INDEX interactions_by_run ON interactions (run_id);
+CREATE TABLE segments (
+  run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE,
+  protocol TEXT NOT NULL,
+  seq_from INTEGER NOT NULL,
+  seq_to INTEGER NOT NULL,
+  ts_from INTEGER NOT NULL,
+  ts_to INTEGER NOT NULL,
+  body BLOB NOT NULL,
+  PRIMARY KEY (run_id, protocol, seq_from)
+) WITHOUT ROWID;
+`);
+}

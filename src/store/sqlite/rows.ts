@@ -1,0 +1,67 @@
+// Rows as they stand in the database, and the records they become.
+import type { Json, JsonObject } from '../../kernel/json.js';
+import type { RunError } from '../../run/judge-completion.js';
+import type { RunState } from '../../run/statechart.js';
+import type { InteractionRecord, InteractionState, Resolution, RunRecord, RunSpec } from '../store.js';
+
+export interface RunRow {
+  run_id: string;
+  request_id: string;
+  request_digest: string;
+  spec_json: string;
+  status: RunState;
+  attempt_number: number;
+  epoch: number;
+  error_json: string | null;
+  result_json: string | null;
+  cancel_requested: number;
+  created_at: number;
+  updated_at: number;
+  rasp_seq: number;
+  fcmp_seq: number;
+  ts: number;
+  digest: string;
+}
+
+export interface InteractionRow {
+  interaction_id: string;
+  run_id: string;
+  attempt_number: number;
+  question_json: string;
+  state: InteractionState;
+  asked_at: number;
+  due_at: number;
+  decides: number;
+  resolution_json: string | null;
+}
+
+export function toRun(row: RunRow): RunRecord {
+  return {
+    run_id: row.run_id,
+    request_id: row.request_id,
+    spec: JSON.parse(row.spec_json) as RunSpec,
+    status: row.status,
+    attempt_number: row.attempt_number,
+    epoch: row.epoch,
+    error: row.error_json === null ? null : (JSON.parse(row.error_json) as RunError),
+    result: row.result_json === null ? null : (JSON.parse(row.result_json) as Json),
+    cancel_requested: row.cancel_requested === 1,
+    created_at: row.created_at,
+    updated_at: row.updated_at,
+    heads: { rasp_seq: row.rasp_seq, fcmp_seq: row.fcmp_seq, ts: row.ts, digest: row.digest },
+  };
+}
+
+export function toInteraction(row: InteractionRow): InteractionRecord {
+  return {
+    interaction_id: row.interaction_id,
+    run_id: row.run_id,
+    attempt_number: row.attempt_number,
+    question: JSON.parse(row.question_json) as JsonObject,
+    state: row.state,
+    asked_at: row.asked_at,
+    due_at: row.due_at,
+    decides: row.decides === 1,
+    resolution: row.resolution_json === null ? null : (JSON.parse(row.resolution_json) as Resolution),
+  };
+}

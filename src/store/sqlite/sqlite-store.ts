@@ -1,0 +1,173 @@
+// The store in one SQLite file. All calls are synchronous inside, so a transaction is never interleaved with another.
+import type { EngineSessionHandle } from '../../run/session-handle.js';
+import { isTerminal } from '../../run/statechart.js';
+import { toTimestamp } from '../../kernel/clock.js';
+import { FIRST_DIGEST } from '../digest.js';
+import type { CommitOutcome, CreateOutcome, InteractionRecord, JournalHeads, NewRun, Protocol, ReadRange, RunChange, RunFilter, RunRecord, Store } from '../store.js';
+import { prepareAppend, type AppendJournal } from './append-journal.js';
+import { transact, type Database } from './open-database.js';
+import { prepareRead, type ReadJournal } from './read-journal.js';
+import { toInteraction, toRun, type InteractionRow, type RunRow } from './rows.js';
+
+const NO_JOURNAL: JournalHeads = { rasp_seq: 0, fcmp_seq: 0, ts: 0, digest: FIRST_DIGEST };
+
+export class SqliteStore implements Store {
+  readonly #db: Database;
+  readonly #append: AppendJournal;
+  readonly #read: ReadJournal;
+
+  // The database is open and migrated.
+  constructor(db: Database) {
+    this.#db = db;
+    this.#append = prepareAppend(db);
+    this.#read = prepareRead(db);
+  }
+
+  async createRun(run: NewRun): Promise<CreateOutcome> {
+    return transact(this.#db, () => {
+      const known = this.#db.prepare('SELECT * FROM runs WHERE request_id = ?').get(run.request_id) as RunRow | undefined;
+      if (known) return { created: false, run: toRun(known), sameRequest: known.request_digest === run.request_digest };
+      this.#insertRun(run);
+      return { created: true, run: this.#loadRun(run.run_id) as RunRecord };
+    });
+  }
+
+  #insertRun(run: NewRun): void {
+    this.#db.prepare(`INSERT INTO runs (run_id, request_id, request_digest, engine, spec_json, status, attempt_number, epoch, created_at, updated_at, queued_at, rasp_seq, fcmp_seq, ts, digest)
+      VALUES (?, ?, ?, ?, ?, 'queued', 1, 0, ?, ?, ?, 0, 0, 0, ?)`)
+      .run(run.run_id, run.request_id, run.request_digest, run.spec.engine, JSON.stringify(run.spec), run.created_at, run.created_at, run.created_at, FIRST_DIGEST);
+    for (const [key, value] of Object.entries(run.spec.labels)) this.#db.prepare('INSERT INTO run_labels (run_id, key, value) VALUES (?, ?, ?)').run(run.run_id, key, value);
+    this.#db.prepare('INSERT INTO request_interactive_runtime (request_id, effective_session_timeout_sec, session_handle_json, updated_at) VALUES (?, ?, ?, ?)')
+      .run(run.request_id, run.session_timeout_sec, run.handle === null ? null : JSON.stringify(run.handle), toTimestamp(run.created_at));
+    this.#setHeads(run.run_id, this.#append(run.run_id, NO_JOURNAL, run.journal));
+  }
+
+  async commit(change: RunChange): Promise<CommitOutcome> {
+    return transact(this.#db, () => {
+      const run = this.#loadRun(change.run_id);
+      if (!run) return { committed: false, reason: 'unknown_run' };
+      if (run.epoch !== change.expect.epoch) return { committed: false, reason: 'epoch' };
+      if (run.status !== change.expect.status) return { committed: false, reason: 'status' };
+      if (run.heads.rasp_seq !== change.expect.rasp_seq) return { committed: false, reason: 'seq' };
+      if (change.resolve && !this.#resolve(run, change.resolve)) return { committed: false, reason: 'interaction' };
+      this.#set(run, change);
+      if (change.handle) this.#setHandle(run.request_id, change.handle, change.now);
+      if (change.ask) this.#ask(run, change.ask);
+      const heads = change.journal ? this.#append(run.run_id, run.heads, change.journal) : run.heads;
+      this.#setHeads(run.run_id, heads);
+      return { committed: true, heads };
+    });
+  }
+
+  #set(run: RunRecord, { set = {}, now }: RunChange): void {
+    const status = set.status ?? run.status;
+    const error = set.error === undefined ? run.error : set.error;
+    const result = set.result === undefined ? run.result : set.result;
+    this.#db.prepare(`UPDATE runs SET status = ?, attempt_number = ?, epoch = ?, error_json = ?, result_json = ?, cancel_requested = ?, updated_at = ?,
+        queued_at = CASE WHEN ? = 'queued' AND status <> 'queued' THEN ? ELSE queued_at END WHERE run_id = ?`)
+      .run(
+        status,
+        set.attempt_number ?? run.attempt_number,
+        set.epoch ?? run.epoch,
+        error === null ? null : JSON.stringify(error),
+        result === null ? null : JSON.stringify(result),
+        Number(set.cancel_requested ?? run.cancel_requested),
+        now,
+        status,
+        now,
+        run.run_id,
+      );
+  }
+
+  #setHeads(runId: string, heads: JournalHeads): void {
+    this.#db.prepare('UPDATE runs SET rasp_seq = ?, fcmp_seq = ?, ts = ?, digest = ? WHERE run_id = ?').run(heads.rasp_seq, heads.fcmp_seq, heads.ts, heads.digest, runId);
+  }
+
+  #setHandle(requestId: string, handle: EngineSessionHandle, now: number): void {
+    this.#db.prepare('UPDATE request_interactive_runtime SET session_handle_json = ?, updated_at = ? WHERE request_id = ?').run(JSON.stringify(handle), toTimestamp(now), requestId);
+  }
+
+  #ask(run: RunRecord, ask: NonNullable<RunChange['ask']>): void {
+    this.#db.prepare(`INSERT INTO interactions (interaction_id, run_id, attempt_number, question_json, state, asked_at, due_at, decides) VALUES (?, ?, ?, ?, 'pending', ?, ?, ?)`)
+      .run(ask.interaction_id, run.run_id, ask.attempt_number, JSON.stringify(ask.question), ask.asked_at, ask.due_at, Number(ask.decides));
+  }
+
+  // Only a pending one of this run can be resolved, and only once.
+  #resolve(run: RunRecord, { interaction_id: id, state, resolution }: NonNullable<RunChange['resolve']>): boolean {
+    const { changes } = this.#db.prepare(`UPDATE interactions SET state = ?, resolution_json = ? WHERE interaction_id = ? AND run_id = ? AND state = 'pending'`)
+      .run(state, JSON.stringify(resolution), id, run.run_id);
+    return Number(changes) === 1;
+  }
+
+  async deleteRun(runId: string): Promise<boolean> {
+    return transact(this.#db, () => {
+      const run = this.#loadRun(runId);
+      if (!run || !isTerminal(run.status)) return false;
+      this.#db.prepare('DELETE FROM request_interactive_runtime WHERE request_id = ?').run(run.request_id);
+      this.#db.prepare('DELETE FROM runs WHERE run_id = ?').run(runId);
+      return true;
+    });
+  }
+
+  async loadRun(runId: string): Promise<RunRecord | null> {
+    return this.#loadRun(runId);
+  }
+
+  #loadRun(runId: string): RunRecord | null {
+    const row = this.#db.prepare('SELECT * FROM runs WHERE run_id = ?').get(runId) as RunRow | undefined;
+    return row ? toRun(row) : null;
+  }
+
+  async listRuns(filter: RunFilter): Promise<RunRecord[]> {
+    const where: string[] = [];
+    const values: (string | number)[] = [];
+    const add = (condition: string, ...given: string[]) => {
+      where.push(condition);
+      values.push(...given);
+    };
+    if (filter.status) add('status = ?', filter.status);
+    if (filter.engine) add('engine = ?', filter.engine);
+    if (filter.label) add('run_id IN (SELECT run_id FROM run_labels WHERE key = ? AND value = ?)', filter.label.key, filter.label.value);
+    if (filter.before) add('run_id < ?', filter.before);
+    const sql = `SELECT * FROM runs ${where.length > 0 ? `WHERE ${where.join(' AND ')}` : ''} ORDER BY run_id DESC LIMIT ?`;
+    return (this.#db.prepare(sql).all(...values, filter.limit) as unknown as RunRow[]).map(toRun);
+  }
+
+  async loadHandle(requestId: string): Promise<EngineSessionHandle | null> {
+    const row = this.#db.prepare('SELECT session_handle_json FROM request_interactive_runtime WHERE request_id = ?').get(requestId) as { session_handle_json: string | null } | undefined;
+    return row?.session_handle_json ? (JSON.parse(row.session_handle_json) as EngineSessionHandle) : null;
+  }
+
+  async loadInteraction(interactionId: string): Promise<InteractionRecord | null> {
+    return this.#interaction('interaction_id = ?', interactionId);
+  }
+
+  async loadPending(runId: string): Promise<InteractionRecord | null> {
+    return this.#interaction(`run_id = ? AND state = 'pending'`, runId);
+  }
+
+  async listPending(limit: number): Promise<InteractionRecord[]> {
+    return (this.#db.prepare(`SELECT * FROM interactions WHERE state = 'pending' ORDER BY asked_at, interaction_id LIMIT ?`).all(limit) as unknown as InteractionRow[]).map(toInteraction);
+  }
+
+  async nextDecision(): Promise<InteractionRecord | null> {
+    return this.#interaction(`state = 'pending' AND decides = 1 ORDER BY due_at, interaction_id LIMIT 1`);
+  }
+
+  #interaction(condition: string, ...values: string[]): InteractionRecord | null {
+    const row = this.#db.prepare(`SELECT * FROM interactions WHERE ${condition}`).get(...values) as InteractionRow | undefined;
+    return row ? toInteraction(row) : null;
+  }
+
+  async listQueued(limit: number): Promise<string[]> {
+    return (this.#db.prepare(`SELECT run_id FROM runs WHERE status = 'queued' ORDER BY queued_at, run_id LIMIT ?`).all(limit) as { run_id: string }[]).map((row) => row.run_id);
+  }
+
+  async readJournal(runId: string, protocol: Protocol, range: ReadRange): Promise<string[]> {
+    return this.#read(runId, protocol, range);
+  }
+
+  async close(): Promise<void> {
+    this.#db.close();
+  }
+}

@@ -1,0 +1,167 @@
+// The port: what is KEPT of runs. A call is a whole transaction as data; nothing is held open between calls.
+// Only the orchestrator writes through it; whoever reads gets what was committed.
+import type { Json, JsonObject } from '../kernel/json.js';
+import type { RaspData } from '../rasp/event.js';
+import type { ExecutionMode } from '../run/attempt.js';
+import type { RunError } from '../run/judge-completion.js';
+import type { EngineSessionHandle } from '../run/session-handle.js';
+import type { RunState } from '../run/statechart.js';
+
+export type Protocol = 'rasp' | 'fcmp';
+export type Actor = NonNullable<RaspData['lifecycle.state.changed']['actor']>;
+
+// What a run was asked to do; never changes.
+export interface RunSpec {
+  readonly engine: string;
+  readonly execution_mode: ExecutionMode;
+  readonly prompt: string;
+  readonly cwd: string;
+  readonly home: string | null;
+  readonly model?: string | undefined;
+  readonly permission: 'read-only' | 'workspace-write' | 'full';
+  readonly output_schema?: JsonObject | undefined;
+  readonly runtime_options: JsonObject;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly continue_from?: string | undefined;
+}
+
+export interface RunRecord {
+  readonly run_id: string;
+  readonly request_id: string;
+  readonly spec: RunSpec;
+  readonly status: RunState;
+  readonly attempt_number: number;
+  // Grows with each owner of a turn: what an older owner writes is refused.
+  readonly epoch: number;
+  readonly error: RunError | null;
+  readonly result: Json | null;
+  readonly cancel_requested: boolean;
+  readonly created_at: number;
+  readonly updated_at: number;
+  readonly heads: JournalHeads;
+}
+
+// Where the journal of a run ends.
+export interface JournalHeads {
+  readonly rasp_seq: number;
+  readonly fcmp_seq: number;
+  readonly ts: number;
+  // Chained over the RASP bytes, flush by flush.
+  readonly digest: string;
+}
+
+// Whole lines of one protocol, as they are stored and sent.
+export interface Lines {
+  readonly firstSeq: number;
+  readonly lastSeq: number;
+  readonly bytes: Buffer;
+}
+
+// What one flush adds to the journal. FCMP may stay behind: lines are held back while they may be an echo.
+export interface JournalFlush {
+  readonly rasp: Lines;
+  readonly fcmp: Lines | null;
+  readonly firstTs: number;
+  readonly lastTs: number;
+}
+
+export type InteractionState = 'pending' | 'answered' | 'auto_decided' | 'canceled' | 'abandoned';
+
+export interface InteractionRecord {
+  readonly interaction_id: string;
+  readonly run_id: string;
+  readonly attempt_number: number;
+  // As in the event that asked.
+  readonly question: JsonObject;
+  readonly state: InteractionState;
+  readonly asked_at: number;
+  // When the session timeout is over: from then on it is overdue, or is decided.
+  readonly due_at: number;
+  // Whether the policy decides at that time (the user's reply is not required).
+  readonly decides: boolean;
+  readonly resolution: Resolution | null;
+}
+
+export interface Resolution {
+  readonly at: number;
+  readonly response: Json;
+  readonly actor: Actor | null;
+  readonly idempotency_key: string | null;
+}
+
+export interface NewRun {
+  readonly run_id: string;
+  readonly request_id: string;
+  // Of the body: the same request id with another body is a conflict.
+  readonly request_digest: string;
+  readonly spec: RunSpec;
+  readonly session_timeout_sec: number;
+  readonly handle: EngineSessionHandle | null;
+  readonly created_at: number;
+  readonly journal: JournalFlush;
+}
+
+export type CreateOutcome = { readonly created: true; readonly run: RunRecord } | { readonly created: false; readonly run: RunRecord; readonly sameRequest: boolean };
+
+// One change of a run with everything that belongs to it. All of it is committed, or nothing.
+export interface RunChange {
+  readonly run_id: string;
+  // Compared inside the transaction; a difference refuses the change.
+  readonly expect: { readonly status: RunState; readonly epoch: number; readonly rasp_seq: number };
+  readonly now: number;
+  readonly set?: {
+    readonly status?: RunState;
+    readonly attempt_number?: number;
+    readonly epoch?: number;
+    readonly error?: RunError;
+    readonly result?: Json;
+    readonly cancel_requested?: boolean;
+  };
+  readonly journal?: JournalFlush;
+  readonly handle?: EngineSessionHandle;
+  readonly ask?: Omit<InteractionRecord, 'run_id' | 'state' | 'resolution'>;
+  readonly resolve?: { readonly interaction_id: string; readonly state: Exclude<InteractionState, 'pending'>; readonly resolution: Resolution };
+}
+
+export type CommitOutcome =
+  | { readonly committed: true; readonly heads: JournalHeads }
+  | { readonly committed: false; readonly reason: 'unknown_run' | 'status' | 'epoch' | 'seq' | 'interaction' };
+
+export interface RunFilter {
+  readonly status?: RunState;
+  readonly engine?: string;
+  readonly label?: { readonly key: string; readonly value: string };
+  // Runs that came before this one.
+  readonly before?: string;
+  readonly limit: number;
+}
+
+export interface ReadRange {
+  readonly fromSeq?: number;
+  readonly toSeq?: number;
+  readonly fromTs?: number;
+  readonly toTs?: number;
+  readonly limit: number;
+}
+
+export interface Store {
+  createRun(run: NewRun): Promise<CreateOutcome>;
+  commit(change: RunChange): Promise<CommitOutcome>;
+  // A terminal run with all its rows; false if it is not there or not terminal.
+  deleteRun(runId: string): Promise<boolean>;
+
+  loadRun(runId: string): Promise<RunRecord | null>;
+  listRuns(filter: RunFilter): Promise<RunRecord[]>;
+  loadHandle(requestId: string): Promise<EngineSessionHandle | null>;
+  loadInteraction(interactionId: string): Promise<InteractionRecord | null>;
+  loadPending(runId: string): Promise<InteractionRecord | null>;
+  // Oldest question first.
+  listPending(limit: number): Promise<InteractionRecord[]>;
+  // The earliest question that the policy will decide.
+  nextDecision(): Promise<InteractionRecord | null>;
+  // Oldest first.
+  listQueued(limit: number): Promise<string[]>;
+  // The event texts of a run, in order.
+  readJournal(runId: string, protocol: Protocol, range: ReadRange): Promise<string[]>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,214 @@
+// What any store must do, whatever it is made of: the same suite runs against each of them.
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { FIRST_DIGEST, nextDigest } from '../../src/store/digest.js';
+import type { JournalFlush, Lines, NewRun, RunChange, RunRecord, Store } from '../../src/store/store.js';
+
+const T0 = Date.parse('2026-11-15T12:00:00.000Z');
+
+export function lines(firstSeq: number, count: number, ts = T0): Lines {
+  const texts = Array.from({ length: count }, (_, index) => JSON.stringify({ seq: firstSeq + index, ts: new Date(ts + index).toISOString(), text: `é 漢字 \u2028 ${firstSeq + index}` }));
+  return { firstSeq, lastSeq: firstSeq + count - 1, bytes: Buffer.from(`${texts.join('\n')}\n`) };
+}
+
+export function flush(raspSeq: number, count: number, fcmpSeq: number | null, ts = T0): JournalFlush {
+  return { rasp: lines(raspSeq, count, ts), fcmp: fcmpSeq === null ? null : lines(fcmpSeq, count, ts), firstTs: ts, lastTs: ts + count - 1 };
+}
+
+export function newRun(number: number, changes: Partial<NewRun> = {}): NewRun {
+  const id = String(number).padStart(4, '0');
+  return {
+    run_id: `run_${id}`,
+    request_id: `req_${id}`,
+    request_digest: 'digest-1',
+    spec: { engine: 'codex', execution_mode: 'interactive', prompt: 'Hi "there"\n漢字', cwd: '/work', home: null, permission: 'workspace-write', runtime_options: { max_attempt: 3 }, labels: { team: 'a', n: id } },
+    session_timeout_sec: 1200,
+    handle: null,
+    created_at: T0 + number,
+    journal: flush(1, 2, 1, T0 + number),
+    ...changes,
+  };
+}
+
+const HANDLE = { engine: 'codex', handle_type: 'session_id', handle_value: '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c', cwd: '/work', home: '/home/x', created_at_attempt: 1 } as const;
+
+// A change that fits the run as it is now.
+function change(run: RunRecord, rest: Partial<RunChange> = {}): RunChange {
+  return { run_id: run.run_id, expect: { status: run.status, epoch: run.epoch, rasp_seq: run.heads.rasp_seq }, now: T0 + 5000, ...rest };
+}
+
+const ask = (id: string, rest: Partial<NonNullable<RunChange['ask']>> = {}) => ({ interaction_id: id, attempt_number: 1, question: { prompt: 'Which?' }, asked_at: T0, due_at: T0 + 1000, decides: false, ...rest });
+
+export function describeStore(name: string, open: () => Promise<{ store: Store; cleanup: () => Promise<void> }>): void {
+  describe(`the ${name} store`, () => {
+    let store: Store;
+    let cleanup: () => Promise<void>;
+
+    beforeEach(async () => {
+      ({ store, cleanup } = await open());
+    });
+    afterEach(async () => {
+      await cleanup();
+    });
+
+    async function create(number = 1, changes: Partial<NewRun> = {}): Promise<RunRecord> {
+      return (await store.createRun(newRun(number, changes))).run;
+    }
+
+    async function commit(run: RunRecord, rest: Partial<RunChange> = {}): Promise<RunRecord> {
+      expect(await store.commit(change(run, rest))).toMatchObject({ committed: true });
+      return (await store.loadRun(run.run_id)) as RunRecord;
+    }
+
+    test('a run that was created is there, queued, with its first events', async () => {
+      const run = await create();
+      expect(run).toMatchObject({ run_id: 'run_0001', status: 'queued', attempt_number: 1, epoch: 0, error: null, result: null, cancel_requested: false, spec: newRun(1).spec });
+      expect(run.heads).toEqual({ rasp_seq: 2, fcmp_seq: 2, ts: T0 + 2, digest: nextDigest(FIRST_DIGEST, newRun(1).journal.rasp.bytes) });
+      expect(await store.loadRun(run.run_id)).toEqual(run);
+      expect(await store.loadRun('run_none')).toBeNull();
+      expect(await store.listQueued(10)).toEqual(['run_0001']);
+    });
+
+    test('the same request id gives the first run, and tells whether the body was the same', async () => {
+      const run = await create();
+      expect(await store.createRun(newRun(2, { request_id: 'req_0001' }))).toEqual({ created: false, run, sameRequest: true });
+      expect(await store.createRun(newRun(3, { request_id: 'req_0001', request_digest: 'other' }))).toMatchObject({ created: false, sameRequest: false });
+      expect(await store.loadRun('run_0002')).toBeNull();
+    });
+
+    test('a change is committed whole: state, handle, question and events', async () => {
+      const run = await create();
+      const running = await commit(run, { set: { status: 'running', epoch: 1 }, journal: flush(3, 1, 3, T0 + 10) });
+      expect(running).toMatchObject({ status: 'running', epoch: 1, updated_at: T0 + 5000 });
+      const waiting = await commit(running, { set: { status: 'waiting_user' }, handle: HANDLE, ask: ask('int_1'), journal: flush(4, 2, 4, T0 + 20) });
+      expect(waiting).toMatchObject({ status: 'waiting_user', heads: { rasp_seq: 5, fcmp_seq: 5 } });
+      expect(await store.loadHandle(run.request_id)).toEqual(HANDLE);
+      expect(await store.loadPending(run.run_id)).toMatchObject({ interaction_id: 'int_1', state: 'pending', question: { prompt: 'Which?' }, resolution: null });
+      expect(await store.listQueued(10)).toEqual([]);
+    });
+
+    test('a change that expects another status, epoch or seq is refused and leaves nothing behind', async () => {
+      const run = await create();
+      const wrong: [RunChange['expect'], string][] = [
+        [{ status: 'running', epoch: 0, rasp_seq: 2 }, 'status'],
+        [{ status: 'queued', epoch: 1, rasp_seq: 2 }, 'epoch'],
+        [{ status: 'queued', epoch: 0, rasp_seq: 1 }, 'seq'],
+      ];
+      for (const [expected, reason] of wrong) {
+        const outcome = await store.commit(change(run, { expect: expected, set: { status: 'failed' }, handle: HANDLE, ask: ask('int_1'), journal: flush(3, 1, null) }));
+        expect(outcome).toEqual({ committed: false, reason });
+      }
+      expect(await store.commit(change({ ...run, run_id: 'run_none' }))).toEqual({ committed: false, reason: 'unknown_run' });
+      expect(await store.loadRun(run.run_id)).toEqual(run);
+      expect(await store.loadHandle(run.request_id)).toBeNull();
+      expect(await store.loadInteraction('int_1')).toBeNull();
+      expect(await store.readJournal(run.run_id, 'rasp', { limit: 100 })).toHaveLength(2);
+    });
+
+    test('a change that breaks a promise is thrown out whole', async () => {
+      const run = await create();
+      const broken: Partial<RunChange>[] = [
+        { journal: flush(4, 1, null) },
+        { journal: flush(3, 1, 7) },
+        { journal: flush(3, 1, null, T0 - 1000) },
+        { journal: { ...flush(3, 1, null), rasp: { ...lines(3, 1), lastSeq: 4 } } },
+      ];
+      for (const rest of broken) await expect(store.commit(change(run, { set: { status: 'failed' }, ...rest }))).rejects.toThrow();
+      expect(await store.loadRun(run.run_id)).toEqual(run);
+    });
+
+    test('a question is resolved once, and a run has one at a time', async () => {
+      const run = await commit(await create(), { set: { status: 'waiting_user' }, ask: ask('int_1') });
+      await expect(store.commit(change(run, { ask: ask('int_2') }))).rejects.toThrow();
+      const resolution = { at: T0 + 9, response: { choice: 'é' }, actor: { kind: 'user', name: 'ann' }, idempotency_key: 'k' } as const;
+      const answered = await commit(run, { set: { status: 'queued', attempt_number: 2 }, resolve: { interaction_id: 'int_1', state: 'answered', resolution } });
+      expect(await store.loadInteraction('int_1')).toMatchObject({ state: 'answered', resolution });
+      expect(await store.loadPending(run.run_id)).toBeNull();
+      const again = await store.commit(change(answered, { set: { status: 'queued' }, resolve: { interaction_id: 'int_1', state: 'answered', resolution } }));
+      expect(again).toEqual({ committed: false, reason: 'interaction' });
+      await commit(answered, { ask: ask('int_2') });
+    });
+
+    test('of a hundred changes that expect the same state exactly one is committed', async () => {
+      const run = await commit(await create(), { set: { status: 'waiting_user' }, ask: ask('int_1') });
+      const outcomes = await Promise.all(Array.from({ length: 100 }, (_, index) => store.commit(change(run, {
+        set: { status: 'queued' },
+        resolve: { interaction_id: 'int_1', state: 'answered', resolution: { at: T0, response: index, actor: null, idempotency_key: null } },
+        journal: flush(3, 1, null, T0 + 100),
+      }))));
+      expect(outcomes.filter((outcome) => outcome.committed)).toHaveLength(1);
+    });
+
+    test('the journal is read by seq and by time, in order, byte for byte', async () => {
+      let run = await create(1, { journal: flush(1, 3, 1, T0) });
+      for (let seq = 4; seq <= 13; seq += 5) run = await commit(run, { journal: flush(seq, 5, seq, T0 + seq * 10) });
+      const all = await store.readJournal(run.run_id, 'rasp', { limit: 1000 });
+      const seqs = async (range: object) => (await store.readJournal(run.run_id, 'rasp', { limit: 1000, ...range })).map((line) => (JSON.parse(line) as { seq: number }).seq);
+      expect(all).toHaveLength(13);
+      expect(`${all.join('\n')}\n`).toBe(Buffer.concat([lines(1, 3, T0).bytes, lines(4, 5, T0 + 40).bytes, lines(9, 5, T0 + 90).bytes]).toString());
+      expect(await seqs({ fromSeq: 3, toSeq: 10 })).toEqual([3, 4, 5, 6, 7, 8, 9, 10]);
+      expect(await seqs({ fromSeq: 6, limit: 2 })).toEqual([6, 7]);
+      expect(await seqs({ fromSeq: 14 })).toEqual([]);
+      expect(await seqs({ fromTs: T0 + 42, toTs: T0 + 91 })).toEqual([6, 7, 8, 9, 10]);
+      expect(await seqs({ fromTs: T0 + 42, fromSeq: 8, limit: 1 })).toEqual([8]);
+      expect(await store.readJournal(run.run_id, 'fcmp', { fromSeq: 13, limit: 5 })).toHaveLength(1);
+    });
+
+    test('the digest is chained over the flushes, so that the same events in other flushes are told apart', async () => {
+      const one = await commit(await create(1, { journal: flush(1, 1, null, T0) }), { journal: flush(2, 1, null, T0 + 1) });
+      expect(one.heads.digest).toBe(nextDigest(nextDigest(FIRST_DIGEST, lines(1, 1, T0).bytes), lines(2, 1, T0 + 1).bytes));
+    });
+
+    test('FCMP may stay behind and catch up', async () => {
+      const run = await commit(await create(), { journal: flush(3, 4, null, T0 + 10) });
+      expect(run.heads).toMatchObject({ rasp_seq: 6, fcmp_seq: 2 });
+      expect((await commit(run, { journal: flush(7, 1, 3, T0 + 20) })).heads).toMatchObject({ rasp_seq: 7, fcmp_seq: 3 });
+    });
+
+    test('runs are listed newest first, filtered and in pages', async () => {
+      for (let number = 1; number <= 5; number += 1) await create(number, number === 3 ? { spec: { ...newRun(3).spec, engine: 'gemini', labels: { team: 'b' } } } : {});
+      await commit((await store.loadRun('run_0002')) as RunRecord, { set: { status: 'running' } });
+      const ids = async (filter: object) => (await store.listRuns({ limit: 10, ...filter })).map((run) => run.run_id);
+      expect(await ids({})).toEqual(['run_0005', 'run_0004', 'run_0003', 'run_0002', 'run_0001']);
+      expect(await ids({ limit: 2, before: 'run_0004' })).toEqual(['run_0003', 'run_0002']);
+      expect(await ids({ status: 'running' })).toEqual(['run_0002']);
+      expect(await ids({ engine: 'gemini' })).toEqual(['run_0003']);
+      expect(await ids({ label: { key: 'team', value: 'b' } })).toEqual(['run_0003']);
+      expect(await ids({ label: { key: 'team', value: 'a' }, status: 'queued' })).toEqual(['run_0005', 'run_0004', 'run_0001']);
+    });
+
+    test('queued runs wait in the order in which they were queued, also after an answer', async () => {
+      await create(1);
+      await create(2);
+      const first = await commit((await store.loadRun('run_0001')) as RunRecord, { set: { status: 'waiting_user' }, ask: ask('int_1') });
+      await commit(first, { set: { status: 'queued' }, now: T0 + 9000 });
+      expect(await store.listQueued(10)).toEqual(['run_0002', 'run_0001']);
+      expect(await store.listQueued(1)).toEqual(['run_0002']);
+    });
+
+    test('pending questions are listed oldest first, and the next decision is the earliest that may be made', async () => {
+      for (const [number, rest] of [[1, { asked_at: T0 + 30, due_at: T0 + 50, decides: true }], [2, { asked_at: T0 + 10, due_at: T0 + 40, decides: false }], [3, { asked_at: T0 + 20, due_at: T0 + 60, decides: true }]] as const) {
+        await commit(await create(number), { set: { status: 'waiting_user' }, ask: ask(`int_${number}`, rest) });
+      }
+      expect((await store.listPending(10)).map((each) => each.interaction_id)).toEqual(['int_2', 'int_3', 'int_1']);
+      expect((await store.listPending(1)).map((each) => each.interaction_id)).toEqual(['int_2']);
+      expect((await store.nextDecision())?.interaction_id).toBe('int_1');
+    });
+
+    test('a terminal run is deleted with all its rows, another is not', async () => {
+      const run = await commit(await create(), { set: { status: 'waiting_user' }, ask: ask('int_1') });
+      expect(await store.deleteRun(run.run_id)).toBe(false);
+      await commit(run, { set: { status: 'canceled', error: { code: 'CANCELED_BY_USER', message: 'x' } }, resolve: { interaction_id: 'int_1', state: 'canceled', resolution: { at: T0, response: null, actor: null, idempotency_key: null } } });
+      expect(await store.deleteRun(run.run_id)).toBe(true);
+      expect(await store.deleteRun(run.run_id)).toBe(false);
+      expect([await store.loadRun(run.run_id), await store.loadInteraction('int_1'), await store.loadHandle(run.request_id)]).toEqual([null, null, null]);
+      expect(await store.readJournal(run.run_id, 'rasp', { limit: 10 })).toEqual([]);
+      expect((await store.createRun(newRun(1))).created).toBe(true);
+    });
+
+    test('error, result and cancel wish are kept until they are set again', async () => {
+      const run = await commit(await create(), { set: { cancel_requested: true, result: { ok: [1, null] } } });
+      expect(run).toMatchObject({ cancel_requested: true, result: { ok: [1, null] } });
+      expect(await commit(run, { set: { error: { code: 'INTERNAL', message: 'é' } } })).toMatchObject({ cancel_requested: true, result: { ok: [1, null] }, error: { code: 'INTERNAL', message: 'é' } });
+    });
+  });
+}
