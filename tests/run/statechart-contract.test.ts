@@ -361,9 +361,9 @@ describe('error codes', () => {
     }
   });
 
-  test('request errors have a 4xx status; run errors and diagnostics are data and have none, except a defect of our own', () => {
+  test('request errors have a status of an error; run errors and diagnostics are data and have none, except a defect of our own', () => {
     for (const [code, entry] of every) {
-      if (entry.kind === 'request') expect(entry.http_status, code).toSatisfy((status: number | null) => status !== null && status >= 400 && status < 500);
+      if (entry.kind === 'request') expect(entry.http_status, code).toSatisfy((status: number | null) => status !== null && status >= 400 && status < 600);
       else expect(entry.http_status, code).toBe(code === 'INTERNAL' ? 500 : null);
     }
   });
