@@ -139,7 +139,7 @@ function read(recorded: Case, chunks: readonly Chunk[]): { rasp: string; fcmp: s
   let fcmp = '';
   const reader = new RecordingReader(
     { engine: findEngine(recorded.engine), mode: 'interactive', prompt: 'golden', resumedFrom: recorded.turn.resumed_from ?? null, clock: { now: () => 0 }, ids: createCountingIds() },
-    { rasp: (bytes) => (rasp += bytes.toString('utf8')), fcmp: (line) => (fcmp += `${line}\n`) },
+    { rasp: (bytes) => (rasp += bytes.toString('utf8')), fcmp: (bytes) => (fcmp += bytes.toString('utf8')) },
   );
   for (const [stream, chunk] of chunks) reader.push(stream, chunk);
   reader.finish(recorded.turn.exit);

@@ -15,7 +15,7 @@ export async function runDemo(io: Io): Promise<void> {
   const fcmp: FcmpEvent[] = [];
   const reader = new RecordingReader(
     { engine: findEngine('codex'), mode: 'interactive', prompt: 'Set up the storage.', resumedFrom: null, clock: io.clock, ids: createCountingIds() },
-    { rasp: (lines) => rasp.push(...parseLines(lines)), fcmp: (line) => fcmp.push(JSON.parse(line) as FcmpEvent) },
+    { rasp: (lines) => rasp.push(...parseLines<RaspEvent>(lines)), fcmp: (lines) => fcmp.push(...parseLines<FcmpEvent>(lines)) },
   );
   reader.push('stdout', stdout);
   reader.push('stderr', stderr);
@@ -45,8 +45,8 @@ function readExample(name: string): Promise<Buffer> {
   return readFile(new URL(`../../examples/${name}`, import.meta.url));
 }
 
-function parseLines(lines: Buffer): RaspEvent[] {
-  return lines.toString('utf8').trimEnd().split('\n').map((line) => JSON.parse(line) as RaspEvent);
+function parseLines<T>(lines: Buffer): T[] {
+  return lines.toString('utf8').trimEnd().split('\n').map((line) => JSON.parse(line) as T);
 }
 
 function describeRef({ raw_ref: ref }: RaspEvent): string {

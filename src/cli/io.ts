@@ -25,9 +25,9 @@ export class LineWriter {
     this.#pending.push(Buffer.from(`${line}\n`));
   }
 
-  // Bytes that are whole lines already; copied, because they are valid only now.
+  // Bytes that are whole lines already.
   addBytes(lines: Buffer): void {
-    this.#pending.push(Buffer.from(lines));
+    this.#pending.push(lines);
   }
 
   async flush(): Promise<void> {

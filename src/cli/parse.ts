@@ -47,7 +47,7 @@ export async function parseRecording(options: ParseOptions, io: Io): Promise<voi
     },
     {
       rasp: options.stats || options.fcmp ? ignore : (lines) => writer.addBytes(lines),
-      fcmp: options.fcmp && !options.stats ? (line) => writer.addLine(line) : ignore,
+      fcmp: options.fcmp && !options.stats ? (lines) => writer.addBytes(lines) : ignore,
     },
   );
   if ((io.stdin as Partial<ReadStream>).isTTY) io.stderr.write("parley: reading the engine's stdout from this terminal; end it with Ctrl-D\n");

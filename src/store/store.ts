@@ -1,5 +1,6 @@
 // The port: what is KEPT of runs. A call is a whole transaction as data; nothing is held open between calls.
 // Only the orchestrator writes through it; whoever reads gets what was committed.
+import { FIRST_DIGEST } from './digest.js';
 import type { Json, JsonObject } from '../kernel/json.js';
 import type { RaspData } from '../rasp/event.js';
 import type { ExecutionMode } from '../run/attempt.js';
@@ -49,6 +50,9 @@ export interface JournalHeads {
   // Chained over the RASP bytes, flush by flush.
   readonly digest: string;
 }
+
+// Of a run that is being created.
+export const EMPTY_JOURNAL: JournalHeads = { rasp_seq: 0, fcmp_seq: 0, ts: 0, digest: FIRST_DIGEST };
 
 // Whole lines of one protocol, as they are stored and sent.
 export interface Lines {

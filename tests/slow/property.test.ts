@@ -73,7 +73,7 @@ function read(engine: string, chunks: Iterable<[StreamName, Buffer]>): { events:
   const fcmp: string[] = [];
   const reader = new RecordingReader(
     { engine: findEngine(engine), mode: 'interactive', prompt: '', resumedFrom: null, clock: { now: () => 0 }, ids: createCountingIds() },
-    { rasp: (bytes) => (rasp += bytes.toString('utf8')), fcmp: (line) => fcmp.push(line) },
+    { rasp: (bytes) => (rasp += bytes.toString('utf8')), fcmp: (bytes) => fcmp.push(...bytes.toString('utf8').trimEnd().split('\n')) },
   );
   for (const [name, chunk] of chunks) reader.push(name, chunk);
   reader.finish({ code: 0, signal: null });

@@ -3,13 +3,11 @@ import type { EngineSessionHandle } from '../../run/session-handle.js';
 import { isTerminal } from '../../run/statechart.js';
 import { toTimestamp } from '../../kernel/clock.js';
 import { FIRST_DIGEST } from '../digest.js';
-import type { CommitOutcome, CreateOutcome, InteractionRecord, JournalHeads, NewRun, Protocol, ReadRange, RunChange, RunFilter, RunRecord, Store } from '../store.js';
+import { EMPTY_JOURNAL, type CommitOutcome, type CreateOutcome, type InteractionRecord, type JournalHeads, type NewRun, type Protocol, type ReadRange, type RunChange, type RunFilter, type RunRecord, type Store } from '../store.js';
 import { prepareAppend, type AppendJournal } from './append-journal.js';
 import { transact, type Database } from './open-database.js';
 import { prepareRead, type ReadJournal } from './read-journal.js';
 import { toInteraction, toRun, type InteractionRow, type RunRow } from './rows.js';
-
-const NO_JOURNAL: JournalHeads = { rasp_seq: 0, fcmp_seq: 0, ts: 0, digest: FIRST_DIGEST };
 
 export class SqliteStore implements Store {
   readonly #db: Database;
@@ -39,7 +37,7 @@ export class SqliteStore implements Store {
     for (const [key, value] of Object.entries(run.spec.labels)) this.#db.prepare('INSERT INTO run_labels (run_id, key, value) VALUES (?, ?, ?)').run(run.run_id, key, value);
     this.#db.prepare('INSERT INTO request_interactive_runtime (request_id, effective_session_timeout_sec, session_handle_json, updated_at) VALUES (?, ?, ?, ?)')
       .run(run.request_id, run.session_timeout_sec, run.handle === null ? null : JSON.stringify(run.handle), toTimestamp(run.created_at));
-    this.#setHeads(run.run_id, this.#append(run.run_id, NO_JOURNAL, run.journal));
+    this.#setHeads(run.run_id, this.#append(run.run_id, EMPTY_JOURNAL, run.journal));
   }
 
   async commit(change: RunChange): Promise<CommitOutcome> {

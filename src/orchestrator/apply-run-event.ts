@@ -1,0 +1,63 @@
+// The one door to a run's state: the chart is asked, and the change, its events and all that belongs to it are committed
+// in one transaction. No other code writes a status.
+import type { Clock } from '../kernel/clock.js';
+import type { RaspDraft } from '../rasp/draft.js';
+import type { GuardFacts } from '../run/guards.js';
+import type { RunError } from '../run/judge-completion.js';
+import type { Edge, RunEvent, Step } from '../run/statechart.js';
+import type { CommitOutcome, RunChange, RunRecord, Store } from '../store/store.js';
+import { RunJournal } from './run-journal.js';
+import { takeEdge, type EdgeDetails } from './take-edge.js';
+
+export interface RunTransition extends Pick<EdgeDetails, 'result' | 'actor' | 'sessionId'> {
+  readonly event: RunEvent;
+  readonly facts: GuardFacts;
+  readonly error?: RunError;
+  // Events that belong to it, stored right before the change of state.
+  readonly before?: readonly RaspDraft[];
+  readonly set?: Pick<NonNullable<RunChange['set']>, 'attempt_number' | 'epoch' | 'cancel_requested'>;
+  readonly handle?: RunChange['handle'];
+  readonly ask?: RunChange['ask'];
+  readonly resolve?: RunChange['resolve'];
+}
+
+export type Applied =
+  | { readonly applied: true; readonly edge: Edge; readonly run: RunRecord }
+  // The chart or a guard says no: nothing was written.
+  | { readonly applied: false; readonly refusal: Extract<Step, { legal: false }> }
+  // Somebody else was first: nothing was written.
+  | { readonly applied: false; readonly conflict: Extract<CommitOutcome, { committed: false }>['reason'] };
+
+// `run` is what the caller has read and decided upon; if the store has moved on since, the change is refused.
+export async function applyRunEvent(deps: { readonly store: Store; readonly clock: Clock }, run: RunRecord, transition: RunTransition, journal?: RunJournal): Promise<Applied> {
+  const { event, facts, before = [], set, error, result, actor, sessionId, handle, ask, resolve } = transition;
+  const now = deps.clock.now();
+  const taken = takeEdge(run.status, event, facts, { now: Math.max(now, run.heads.ts), error, result, actor, sessionId });
+  if (!taken.legal) return { applied: false, refusal: taken };
+  const writer = journal ?? new RunJournal({ runId: run.run_id, engine: run.spec.engine, attempt: run.attempt_number }, run.heads, deps.clock);
+  writer.add([...before, taken.changed]);
+  const flush = writer.take();
+  const outcome = await deps.store.commit({
+    run_id: run.run_id,
+    expect: { status: run.status, epoch: run.epoch, rasp_seq: run.heads.rasp_seq },
+    now,
+    set: { ...set, status: taken.edge.to, error, result },
+    journal: flush ?? undefined,
+    handle,
+    ask,
+    resolve,
+  });
+  if (!outcome.committed) return { applied: false, conflict: outcome.reason };
+  const after: RunRecord = {
+    ...run,
+    status: taken.edge.to,
+    attempt_number: set?.attempt_number ?? run.attempt_number,
+    epoch: set?.epoch ?? run.epoch,
+    cancel_requested: set?.cancel_requested ?? run.cancel_requested,
+    error: error ?? run.error,
+    result: result === undefined ? run.result : result,
+    updated_at: now,
+    heads: outcome.heads,
+  };
+  return { applied: true, edge: taken.edge, run: after };
+}

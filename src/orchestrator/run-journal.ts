@@ -1,0 +1,73 @@
+// What the writer of a run has to add to its journal: drafts become stored text with seq and time, RASP and FCMP together.
+// It runs ahead of the store by what was not taken or not committed yet; after a refused commit it is thrown away.
+import { toTimestamp, type Clock } from '../kernel/clock.js';
+import { ConversationFold, foldInputOfDraft } from '../fcmp/fold.js';
+import { FOLD_VERSION } from '../fcmp/event.js';
+import type { RaspDraft } from '../rasp/draft.js';
+import { createStamp, type Stamp } from '../rasp/stamp.js';
+import type { JournalFlush, JournalHeads } from '../store/store.js';
+import { EventBuffer } from './event-buffer.js';
+
+export interface JournalOwner {
+  readonly runId: string;
+  readonly engine: string;
+  readonly attempt: number;
+}
+
+export class RunJournal {
+  readonly #owner: JournalOwner;
+  readonly #clock: Clock;
+  readonly #stamp: Stamp;
+  readonly #fold: ConversationFold;
+  readonly #rasp = new EventBuffer();
+  #fcmp: string[] = [];
+  // The heads as they will be when everything is committed.
+  #raspSeq: number;
+  #fcmpSeq: number;
+  #ts: number;
+  // Where the next flush begins.
+  #firstRasp: number;
+  #firstTs = 0;
+
+  constructor(owner: JournalOwner, heads: JournalHeads, clock: Clock) {
+    this.#owner = owner;
+    this.#clock = clock;
+    this.#stamp = createStamp(owner);
+    this.#fold = new ConversationFold(owner.runId, { version: FOLD_VERSION, seq: heads.fcmp_seq });
+    this.#raspSeq = heads.rasp_seq;
+    this.#fcmpSeq = heads.fcmp_seq;
+    this.#ts = heads.ts;
+    this.#firstRasp = heads.rasp_seq + 1;
+  }
+
+  // How many events wait to be taken.
+  get pending(): number {
+    return this.#raspSeq - this.#firstRasp + 1;
+  }
+
+  add(drafts: readonly RaspDraft[]): void {
+    if (drafts.length === 0) return;
+    // The clock may jump back; the times of a run never do.
+    this.#ts = Math.max(this.#ts, this.#clock.now());
+    if (this.pending === 0) this.#firstTs = this.#ts;
+    const ts = toTimestamp(this.#ts);
+    for (const draft of drafts) {
+      this.#raspSeq += 1;
+      this.#stamp(draft, this.#raspSeq, ts, this.#rasp);
+      this.#fcmp.push(...this.#fold.push(foldInputOfDraft(draft, this.#raspSeq, ts, this.#owner.attempt)));
+    }
+  }
+
+  // Everything that was added since the last time, for one transaction; null if there is nothing.
+  take(): JournalFlush | null {
+    if (this.pending === 0) return null;
+    const firstFcmp = this.#fcmpSeq + 1;
+    this.#fcmpSeq += this.#fcmp.length;
+    const fcmp = this.#fcmp.length === 0 ? null : { firstSeq: firstFcmp, lastSeq: this.#fcmpSeq, bytes: Buffer.from(`${this.#fcmp.join('\n')}\n`) };
+    // A copy: the buffer is used again before the store may be done with it.
+    const rasp = { firstSeq: this.#firstRasp, lastSeq: this.#raspSeq, bytes: Buffer.from(this.#rasp.take()) };
+    this.#fcmp = [];
+    this.#firstRasp = this.#raspSeq + 1;
+    return { rasp, fcmp, firstTs: this.#firstTs, lastTs: this.#ts };
+  }
+}
