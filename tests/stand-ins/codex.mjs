@@ -1,0 +1,203 @@
+#!/usr/bin/env node
+// Stands in for `codex exec --json` (0.166.0): JSONL on stdout, noise on stderr, threads under CODEX_HOME by id alone.
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { randomBytes } from 'node:crypto';
+import { readOptions, Refusal } from './arguments.mjs';
+import { printBurst, printLine } from './output.mjs';
+import { play } from './play.mjs';
+import { createSession, loadSession } from './sessions.mjs';
+import { runCommand } from './shell.mjs';
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const SANDBOXES = new Set(['read-only', 'workspace-write', 'danger-full-access']);
+const MAX_OUTPUT_CHARS = 1024 * 1024;
+const FAILURE = 'We’re currently experiencing high demand, which may cause temporary errors.';
+
+const ANYWHERE = {
+  '--json': ['json', false],
+  '--skip-git-repo-check': ['skipGitCheck', false],
+  '--ephemeral': ['ephemeral', false],
+  '-m': ['model', true],
+  '--model': ['model', true],
+  '-c': ['config', true],
+  '--config': ['config', true],
+  '--output-schema': ['outputSchema', true],
+  '-o': ['lastMessageFile', true],
+  '--output-last-message': ['lastMessageFile', true],
+};
+// Refused behind the word resume.
+const BEFORE_RESUME = { '-C': ['cd', true], '--cd': ['cd', true], '-s': ['sandbox', true], '--sandbox': ['sandbox', true], '--add-dir': ['addDir', true] };
+const SUBCOMMANDS = new Set(['resume', 'fork', 'review', 'help']);
+
+const home = resolve(process.env.CODEX_HOME ?? join(homedir(), '.codex'));
+
+const NO_ALIASES = `WARNING: proceeding, even though we could not create PATH aliases: Refusing to create helper binaries under temporary dir "/tmp" (codex_home: AbsolutePathBuf("${home}"))`;
+const BACKTRACE = ['', 'Stack backtrace:', ...Array.from({ length: 9 }, (_, index) => `   ${index}: <unknown>`)];
+
+// A thread id is a UUID of version 7.
+function newId() {
+  const hex = Date.now().toString(16).padStart(12, '0') + randomBytes(10).toString('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-7${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+}
+
+const strict = {
+  unknown: (flag) => new Refusal(2, `error: unexpected argument '${flag}' found`),
+  missing: (flag) => new Refusal(2, `error: a value is required for '${flag}' but none was supplied`),
+};
+
+function readArguments([command, ...argv]) {
+  if (command !== 'exec') throw new Refusal(2, `error: the stand-in only plays \`codex exec\`, not '${command}'`);
+  const first = readOptions(argv, { ...ANYWHERE, ...BEFORE_RESUME }, { ...strict, stopAt: (word) => SUBCOMMANDS.has(word) });
+  const [subcommand, ...after] = first.rest;
+  if (subcommand !== undefined && subcommand !== 'resume') throw new Refusal(2, `error: the stand-in does not play \`codex exec ${subcommand}\``);
+  const second = readOptions(after, ANYWHERE, strict);
+  const options = { ...first.options, ...second.options };
+  const words = subcommand === 'resume' ? second.words.slice(1) : first.words;
+  const asked = subcommand === 'resume' ? second.words[0] : undefined;
+  if (words.length > 1) throw strict.unknown(words[1]);
+  if (options.sandbox !== undefined && !SANDBOXES.has(options.sandbox)) throw new Refusal(2, `error: invalid value '${options.sandbox}' for '--sandbox <SANDBOX_MODE>'`);
+  if (!options.json) throw new Refusal(2, 'error: the stand-in only speaks --json');
+  if (subcommand === 'resume' && asked === undefined) throw new Refusal(2, 'error: the stand-in resumes only by a thread id');
+  // Not a UUID: taken for a name, and a new thread is started without a word.
+  const resumed = asked !== undefined && UUID.test(asked);
+  const byStdin = words[0] === undefined || words[0] === '-';
+  return {
+    options,
+    resumed,
+    session: resumed ? asked : newId(),
+    // With a prompt as an argument a start reads stdin to its end all the same; a resume does not.
+    stdin: byStdin ? 'prompt' : asked === undefined ? 'beside' : 'unread',
+    greeting: [...(home.startsWith('/tmp/') ? [NO_ALIASES] : []), ...(byStdin || asked !== undefined ? [] : ['Reading additional input from stdin...'])],
+    toPrompt(text) {
+      if (byStdin && text === '') throw new Refusal(1, 'No prompt provided via stdin.');
+      return byStdin ? text : words[0];
+    },
+  };
+}
+
+// Enters the directory, and finds or makes the thread. Codex binds no thread to a directory.
+function openSession(call) {
+  const { cd, skipGitCheck } = call.options;
+  if (cd !== undefined) {
+    if (!existsSync(cd)) throw new Refusal(1, 'Error: No such file or directory (os error 2)', ...BACKTRACE);
+    process.chdir(cd);
+  }
+  if (!skipGitCheck && !isInGit(process.cwd())) throw new Refusal(1, 'Not inside a trusted directory and --skip-git-repo-check was not specified.');
+  if (!call.resumed) return createThread(call);
+  const file = findRollout(call.session);
+  const session = file && loadSession(file);
+  if (!session) throw sessionNotFound(call);
+  return session;
+}
+
+function sessionNotFound({ session }) {
+  return new Refusal(1, `Error: thread/resume: thread/resume failed: no rollout found for thread id ${session} (code -32600)`, ...BACKTRACE);
+}
+
+function isInGit(directory) {
+  return existsSync(join(directory, '.git')) || (dirname(directory) !== directory && isInGit(dirname(directory)));
+}
+
+function createThread(call) {
+  const now = new Date().toISOString();
+  const name = `rollout-${now.slice(0, 19).replaceAll(':', '-')}-${call.session}.jsonl`;
+  // An ephemeral thread is stored nowhere that a resume would look.
+  const directory = call.options.ephemeral ? join(home, 'ephemeral') : join(home, 'sessions', ...now.slice(0, 10).split('-'));
+  return createSession(join(directory, name), { id: call.session, cwd: process.cwd() });
+}
+
+function findRollout(id) {
+  const sessions = join(home, 'sessions');
+  if (!existsSync(sessions)) return undefined;
+  const name = readdirSync(sessions, { recursive: true, encoding: 'utf8' }).find((path) => path.endsWith(`-${id.toLowerCase()}.jsonl`));
+  return name && join(sessions, name);
+}
+
+function printItem(phase, item) {
+  return printLine({ type: `item.${phase}`, item });
+}
+
+function createVoice({ call, session, sessionId }) {
+  let items = 0;
+  let lastMessage = '';
+  const nextId = () => `item_${items++}`;
+
+  async function say(text) {
+    lastMessage = text;
+    await printItem('completed', { id: nextId(), type: 'agent_message', text });
+  }
+
+  async function end() {
+    if (call.options.lastMessageFile) writeFileSync(call.options.lastMessageFile, lastMessage);
+    // Counted over the whole thread.
+    const turns = session.turns + 1;
+    await printLine({ type: 'turn.completed', usage: { input_tokens: 100 * turns, cached_input_tokens: 10 * turns, cache_write_input_tokens: 0, output_tokens: 20 * turns, reasoning_output_tokens: 5 * turns } });
+    return 0;
+  }
+
+  return {
+    say,
+    end,
+
+    async begin() {
+      if (sessionId !== null) await printLine({ type: 'thread.started', thread_id: sessionId });
+      await printLine({ type: 'turn.started' });
+    },
+
+    async ask(question) {
+      const body = { id: nextId(), type: 'mcp_tool_call', server: 'parley', tool: 'ask_human', arguments: question };
+      await printItem('started', { ...body, result: null, error: null, status: 'in_progress' });
+      await printItem('completed', { ...body, result: { content: [{ type: 'text', text: 'Question recorded. End your turn now and wait.' }], structured_content: null }, error: null, status: 'completed' });
+      await say('Question asked; ending my turn.');
+    },
+
+    async tool(command) {
+      const body = { id: nextId(), type: 'command_execution', command: `/bin/bash -lc ${quote(command)}` };
+      await printItem('started', { ...body, aggregated_output: '', exit_code: null, status: 'in_progress' });
+      const { text, code } = await runCommand(command, { dieWithUs: true });
+      await printItem('completed', { ...body, aggregated_output: text.slice(0, MAX_OUTPUT_CHARS), exit_code: code, status: code === 0 ? 'completed' : 'failed' });
+    },
+
+    // The sandbox holds for patches only; commands run without one.
+    async file(name) {
+      const path = join(process.cwd(), name);
+      const body = { id: nextId(), type: 'file_change', changes: [{ path, kind: existsSync(path) ? 'update' : 'add' }] };
+      await printItem('started', { ...body, status: 'in_progress' });
+      const writable = (call.options.sandbox ?? 'read-only') !== 'read-only';
+      if (writable) writeFileSync(path, `${name}\n`);
+      await printItem('completed', { ...body, status: writable ? 'completed' : 'failed' });
+    },
+
+    // Of four lines two are messages and two the ends of a command.
+    events(count, bytes) {
+      const text = 'x'.repeat(bytes);
+      const first = items;
+      items += count;
+      lastMessage = text;
+      const message = (id) => `{"type":"item.completed","item":{"id":"item_${id}","type":"agent_message","text":"${text}"}}\n`;
+      return printBurst(count, (index) => {
+        const id = first + index;
+        if (index % 4 < 2 || (index % 4 === 2 && index === count - 1)) return message(id);
+        if (index % 4 === 2) return `{"type":"item.started","item":{"id":"item_${id}","type":"command_execution","command":"/bin/bash -lc true","aggregated_output":"","exit_code":null,"status":"in_progress"}}\n`;
+        return `{"type":"item.completed","item":{"id":"item_${id - 1}","type":"command_execution","command":"/bin/bash -lc true","aggregated_output":"${text}","exit_code":0,"status":"completed"}}\n`;
+      });
+    },
+
+    async fail() {
+      await printLine({ type: 'error', message: FAILURE });
+      await printLine({ type: 'turn.failed', error: { message: FAILURE } });
+      return 1;
+    },
+  };
+}
+
+function quote(command) {
+  return /^[\w@%+=:,./-]+$/.test(command) ? command : `'${command.replaceAll("'", `'"'"'`)}'`;
+}
+
+// SIGINT: the stream just ends. SIGTERM is left to the system.
+process.on('SIGINT', () => process.exit(1));
+
+await play({ name: 'codex', version: 'codex-cli 0.166.0', newId, readArguments, openSession, createSession: createThread, sessionNotFound, createVoice });

@@ -1,0 +1,181 @@
+// Plays one turn of a stand-in: arguments, record of the start, prompt, session, then step by step in the engine's voice.
+// What an engine alone does (its arguments, its sessions, its dialect) is in its own file; this one knows none of them.
+import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Refusal } from './arguments.mjs';
+import { parseDirectives } from './directives.mjs';
+import { complain, write } from './output.mjs';
+import { leaveOrphan } from './shell.mjs';
+
+const LOGGED_CHARS = 200;
+const LOGGED_ENV = ['PARLEY_TURN', 'CODEX_HOME', 'HOME', 'GEMINI_CLI_HOME', 'XDG_DATA_HOME'];
+// Multi-byte and combining characters, a line separator, an emoji of several code points.
+const UTF8_TEXT = 'Grüße 漢字 e\u0301 a\u2028b 👩‍👩‍👧 🚀';
+
+export async function play(engine) {
+  const argv = process.argv.slice(2);
+  if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-v')) {
+    await write(process.stdout, `${engine.version}\n`);
+    return;
+  }
+  try {
+    process.exitCode = await playTurn(engine, argv);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    await complain(error.message);
+    process.exitCode = error.code;
+  }
+  // A guard or a timer must not hold the process.
+  process.exit();
+}
+
+async function playTurn(engine, argv) {
+  const call = readCall(engine, argv);
+  const record = (stdin) => recordStart(engine, argv, { session: call.session, resumed: call.resumed, stdin });
+  const prompt = await readPrompt(call, record);
+  // May refuse: a session that is not there.
+  let session = await engine.openSession(call);
+  // The directives of this prompt come before what was kept of an earlier one.
+  const script = [...parseDirectives(prompt).map((step) => ({ step, kept: false })), ...session.kept.map((step) => ({ step, kept: true }))];
+  const ahead = script.slice(0, endOfTurn(script));
+
+  const refusal = ahead.find(({ step }) => step.type === 'refuse');
+  if (call.resumed && refusal) {
+    if (refusal.kept) session.keep(session.kept.filter((step) => step !== refusal.step));
+    throw engine.sessionNotFound(call);
+  }
+  const continued = session;
+  if (call.resumed && has(ahead, 'othersession')) session = engine.createSession({ ...call, session: engine.newId() });
+  session.append({ type: 'user', text: prompt });
+  const voice = engine.createVoice({ call, prompt, session, sessionId: has(ahead, 'nosession') ? null : session.id });
+  await voice.begin();
+  return playScript(script, { voice, prompt, session, continued });
+}
+
+async function playScript(script, { voice, prompt, session, continued }) {
+  let spoke = false;
+  const say = (text) => {
+    spoke = true;
+    session.append({ type: 'assistant', text });
+    return voice.say(text);
+  };
+  for (const [index, { step, kept }] of script.entries()) {
+    const rest = script.slice(index + 1);
+    // Crossed out before it is played: if this step kills us, the next turn goes on behind it.
+    if (kept) continued.keep(rest.filter((entry) => entry.kept).map((entry) => entry.step));
+    switch (step.type) {
+      case 'answer':
+        await say(step.text);
+        break;
+      case 'done':
+        await say(JSON.stringify({ done: true, result: step.result }));
+        break;
+      case 'utf8':
+        await say(UTF8_TEXT);
+        // No UTF-8, on a line of its own.
+        await write(process.stderr, Buffer.from([0xff, 0x0a]));
+        break;
+      case 'orphan':
+        await say(`I left process ${leaveOrphan()} running.`);
+        break;
+      case 'ask':
+        session.keep(rest.map((entry) => entry.step));
+        await voice.ask({ prompt: step.question, options: step.options });
+        return voice.end();
+      case 'tool':
+        if ((await voice.tool(step.command)) === 'stopped') return 0;
+        break;
+      case 'file':
+        if ((await voice.file(step.name)) === 'stopped') return 0;
+        break;
+      case 'events':
+        spoke = true;
+        await voice.events(step.count, step.bytes);
+        break;
+      case 'stderr':
+        for (let line = 1; line <= step.lines; line += 1) await complain(`stand-in: line ${line} of ${step.lines}`);
+        break;
+      case 'sleep':
+        await sleep(step.ms);
+        break;
+      case 'hang':
+        await forever();
+        break;
+      case 'crash':
+        process.kill(process.pid, 'SIGKILL');
+        await forever();
+        break;
+      case 'fail':
+        return voice.fail();
+      case 'exit0':
+        return 0;
+      default:
+        // nosession, othersession and refuse speak of the turn as a whole.
+        break;
+    }
+  }
+  if (!spoke) await say(`${script.length === 0 ? `You said: ${prompt}` : 'Done.'}\nEarlier turns: ${session.turns}.`);
+  return voice.end();
+}
+
+// The steps of this turn end with its first question; what follows belongs to the next.
+function endOfTurn(script) {
+  const ask = script.findIndex(({ step }) => step.type === 'ask');
+  return ask < 0 ? script.length : ask;
+}
+
+function has(script, type) {
+  return script.some(({ step }) => step.type === type);
+}
+
+function forever() {
+  return new Promise(() => {
+    setInterval(() => {}, 1 << 30);
+  });
+}
+
+function readCall(engine, argv) {
+  try {
+    return engine.readArguments(argv);
+  } catch (error) {
+    if (error instanceof Refusal) recordStart(engine, argv, { session: null, resumed: false, stdin: null });
+    throw error;
+  }
+}
+
+// The start is recorded before anything else; where the prompt comes by stdin, as soon as its beginning is known.
+// A stdin that is read but is not the prompt may stay open for ever, so there it is not waited for.
+async function readPrompt(call, record) {
+  if (call.stdin !== 'prompt') record(null);
+  for (const line of call.greeting ?? []) await complain(line);
+  if (call.stdin === 'unread') return call.toPrompt('');
+  let text = '';
+  let recorded = call.stdin !== 'prompt';
+  process.stdin.setEncoding('utf8');
+  const patience = call.firstByteMs === undefined ? undefined : setTimeout(() => process.stdin.destroy(), call.firstByteMs);
+  try {
+    for await (const chunk of process.stdin) {
+      clearTimeout(patience);
+      text += chunk;
+      if (recorded || text.length < LOGGED_CHARS) continue;
+      record(text.slice(0, LOGGED_CHARS));
+      recorded = true;
+    }
+  } catch (error) {
+    if (error.code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
+  }
+  clearTimeout(patience);
+  if (!recorded) record(text);
+  return call.toPrompt(text);
+}
+
+function recordStart(engine, argv, facts) {
+  const file = process.env.STAND_IN_LOG;
+  if (!file) return;
+  const env = Object.fromEntries(LOGGED_ENV.filter((name) => process.env[name] !== undefined).map((name) => [name, process.env[name]]));
+  const line = { engine: engine.name, argv, cwd: process.cwd(), pid: process.pid, stdin: facts.stdin, session: facts.session, resumed: facts.resumed, env };
+  const fd = openSync(file, 'a');
+  writeSync(fd, `${JSON.stringify(line)}\n`);
+  fsyncSync(fd);
+  closeSync(fd);
+}

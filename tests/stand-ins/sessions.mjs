@@ -1,0 +1,47 @@
+// A session as a file that only grows: one JSON object a line. It outlives its process, however that ends.
+// `kept` is what of a script is still to be played, when the session is continued.
+import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+export function createSession(file, { id, cwd }) {
+  mkdirSync(dirname(file), { recursive: true });
+  const session = new Session(file, id, cwd);
+  session.append({ type: 'session', sessionId: id, cwd, startTime: new Date().toISOString() });
+  return session;
+}
+
+// The session of that file, or undefined if there is none.
+export function loadSession(file) {
+  if (!existsSync(file)) return undefined;
+  const lines = readFileSync(file, 'utf8').split('\n').filter((line) => line !== '').map((line) => JSON.parse(line));
+  const header = lines.find(({ type }) => type === 'session');
+  if (!header) return undefined;
+  const session = new Session(file, header.sessionId, header.cwd);
+  session.turns = lines.filter(({ type }) => type === 'user').length;
+  session.messages = lines.filter(({ type }) => type === 'user' || type === 'assistant').length;
+  session.kept = lines.findLast(({ type }) => type === 'kept')?.steps ?? [];
+  return session;
+}
+
+class Session {
+  // Before this turn.
+  turns = 0;
+  messages = 0;
+  kept = [];
+  #file;
+
+  constructor(file, id, cwd) {
+    this.#file = file;
+    this.id = id;
+    this.cwd = cwd;
+  }
+
+  append(line) {
+    appendFileSync(this.#file, `${JSON.stringify(line)}\n`);
+  }
+
+  keep(steps) {
+    this.kept = steps;
+    this.append({ type: 'kept', steps });
+  }
+}

@@ -1,0 +1,58 @@
+// Commands of the agent: real ones, through /bin/sh, each in a session and process group of its own as with the real CLIs.
+import { spawn } from 'node:child_process';
+import { closeSync, fstatSync, openSync, readSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const SHELL = '/bin/sh';
+const ORPHAN_SECONDS = 300;
+
+// Resolves when the shell has ended; what it left running in the background is not waited for. That is why its output goes
+// to a file, without a name so that none is left behind: a pipe would stay open.
+// With `dieWithUs` the whole group is killed when this process ends, even by SIGKILL; without it the command survives, as it
+// does with Gemini and OpenCode.
+export function runCommand(command, { dieWithUs }) {
+  const output = openUnnamed();
+  const child = dieWithUs ? startGuarded(command, output) : spawn(SHELL, ['-c', command], { detached: true, stdio: ['ignore', output, output] });
+  return new Promise((resolve) => {
+    child.once('exit', (code) => {
+      const bytes = Buffer.alloc(fstatSync(output).size);
+      readSync(output, bytes, 0, bytes.length, 0);
+      closeSync(output);
+      resolve({ text: bytes.toString(), code: code ?? -1 });
+    });
+  });
+}
+
+function openUnnamed() {
+  const file = join(tmpdir(), `stand-in-${process.pid}-${Date.now()}.out`);
+  const fd = openSync(file, 'ax+');
+  rmSync(file);
+  return fd;
+}
+
+// The command begins only when its guard is there.
+function startGuarded(command, output) {
+  const child = spawn(SHELL, ['-c', 'read -r word || exit; exec "$0" -c "$1" < /dev/null', SHELL, command], { detached: true, stdio: ['pipe', output, output] });
+  const guard = startGuard(child.pid);
+  child.stdin.on('error', () => {});
+  child.stdin.end('go\n');
+  child.once('exit', () => guard.stdin.end('over\n'));
+  return child;
+}
+
+// Waits for a word on its stdin. If it ends without one, the process at its other end has died.
+function startGuard(group) {
+  // Without our environment: it is no part of the turn and must not be taken for a leftover of it.
+  const guard = spawn(SHELL, ['-c', `read -r word || kill -KILL -${group}`], { detached: true, env: {}, stdio: ['pipe', 'ignore', 'ignore'] });
+  guard.stdin.on('error', () => {});
+  guard.unref();
+  return guard;
+}
+
+// A shell that holds our stdout open and outlives us. Its pid, which is also its group and its session.
+export function leaveOrphan() {
+  const child = spawn(SHELL, ['-c', `sleep ${ORPHAN_SECONDS}; :`], { detached: true, stdio: ['ignore', 'inherit', 'ignore'] });
+  child.unref();
+  return child.pid;
+}
