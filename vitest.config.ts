@@ -3,8 +3,8 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     projects: [
-      { test: { name: 'unit', include: ['tests/**/*.test.ts'], exclude: ['tests/slow/**'] } },
-      { test: { name: 'slow', include: ['tests/slow/**/*.test.ts'], testTimeout: 120_000 } },
+      { test: { name: 'unit', include: ['tests/**/*.test.ts'], exclude: ['tests/slow/**', 'tests/stand-ins/**'] } },
+      { test: { name: 'slow', include: ['tests/slow/**/*.test.ts', 'tests/stand-ins/**/*.test.ts'], testTimeout: 120_000 } },
     ],
   },
 });
