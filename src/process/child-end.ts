@@ -1,0 +1,11 @@
+// How a child ended, and what it printed until then.
+import type { StreamName } from '../rasp/event.js';
+import type { Exit } from '../run/judge-completion.js';
+
+export type EndReason = 'canceled' | 'turn_timeout' | 'idle_timeout' | 'shutdown';
+
+export interface ChildEnd {
+  readonly exit: Exit;
+  readonly endedByUs: EndReason | null;
+  readonly streams: Record<StreamName, { readonly bytes: number; readonly sha256: string }>;
+}

@@ -1,0 +1,76 @@
+// Which processes are there: who started whom, since when, and with which mark. Looks only.
+// Linux by /proc; elsewhere as well as `ps` can, without marks.
+import { listProcRows, readProcMark, readProcRow, readProcStartTime, type MarkReading, type ProcessRow } from './proc-rows.js';
+import { listPsRows, readPsRow } from './ps-rows.js';
+
+export interface ProcessEntry {
+  readonly pid: number;
+  readonly ppid: number;
+  readonly startTime: string;
+  readonly mark: string | null;
+}
+
+export { MARK_NAME, type ProcessRow } from './proc-rows.js';
+
+const hasProc = process.platform === 'linux';
+
+export function listRows(): ProcessRow[] {
+  return hasProc ? listProcRows() : listPsRows();
+}
+
+export function readRow(pid: number): ProcessRow | null {
+  return hasProc ? readProcRow(pid) : readPsRow(pid);
+}
+
+export function readStartTime(pid: number): string {
+  return hasProc ? readProcStartTime(pid) : (readPsRow(pid)?.startTime ?? '');
+}
+
+export function readMark(pid: number): MarkReading {
+  return hasProc ? readProcMark(pid, process.getuid?.()) : { kind: 'unmarked' };
+}
+
+function markOf(pid: number): string | null {
+  const reading = readMark(pid);
+  return reading.kind === 'marked' ? reading.mark : null;
+}
+
+export function entryOf({ pid, ppid, startTime }: ProcessRow): ProcessEntry {
+  return { pid, ppid, startTime, mark: markOf(pid) };
+}
+
+// Is this still the process that was listed? Its pid may belong to another by now.
+export function isStill({ pid, startTime, mark }: ProcessEntry): boolean {
+  return readRow(pid)?.startTime === startTime && markOf(pid) === mark;
+}
+
+// Every process of this user that carries a mark.
+export function listMarked(): ProcessEntry[] {
+  return hasProc ? listRows().map(entryOf).filter(({ mark }) => mark !== null) : [];
+}
+
+export function descendantsOf(pid: number): ProcessEntry[] {
+  return walkDown(listRows(), [pid]).map(entryOf);
+}
+
+// The children of the given processes, their children, and so on; not the given ones themselves.
+export function walkDown(rows: readonly ProcessRow[], from: readonly number[]): ProcessRow[] {
+  const children = new Map<number, ProcessRow[]>();
+  for (const row of rows) {
+    const siblings = children.get(row.ppid);
+    if (siblings) siblings.push(row);
+    else children.set(row.ppid, [row]);
+  }
+  const met = new Set(from);
+  const found: ProcessRow[] = [];
+  const open = [...from];
+  for (let pid = open.pop(); pid !== undefined; pid = open.pop()) {
+    for (const child of children.get(pid) ?? []) {
+      if (met.has(child.pid)) continue;
+      met.add(child.pid);
+      found.push(child);
+      open.push(child.pid);
+    }
+  }
+  return found;
+}

@@ -1,0 +1,89 @@
+// One stream of one attempt as a file: exactly the bytes that were read, in their order, never written twice.
+// `bytes` and `sha256` speak of what is in the file, also when the disk filled up in the middle of a chunk.
+import { createHash } from 'node:crypto';
+import { open, type FileHandle } from 'node:fs/promises';
+import type { StreamName } from '../rasp/event.js';
+
+type LogFile = Pick<FileHandle, 'write' | 'datasync' | 'close'>;
+
+export class StreamLog {
+  readonly #file: LogFile;
+  readonly #hash = createHash('sha256');
+  #bytes = 0;
+  #synced = 0;
+  #broken: { readonly error: unknown } | null = null;
+
+  constructor(file: LogFile) {
+    this.#file = file;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  async append(chunk: Buffer): Promise<void> {
+    // Whatever came after a failure would leave a hole: once broken, nothing is taken any more.
+    if (this.#broken) throw this.#broken.error;
+    try {
+      for (let at = 0; at < chunk.length; ) {
+        const { bytesWritten } = await this.#file.write(chunk, at, chunk.length - at);
+        this.#hash.update(chunk.subarray(at, at + bytesWritten));
+        this.#bytes += bytesWritten;
+        at += bytesWritten;
+      }
+    } catch (error) {
+      this.#broken = { error };
+      throw error;
+    }
+  }
+
+  // All bytes appended before the call are on the disk when it resolves; also after close.
+  async sync(): Promise<void> {
+    const upTo = this.#bytes;
+    if (this.#synced >= upTo) return;
+    await this.#file.datasync();
+    this.#synced = Math.max(this.#synced, upTo);
+  }
+
+  async close(): Promise<void> {
+    try {
+      await this.sync();
+    } finally {
+      await this.#file.close();
+    }
+  }
+
+  digest(): { readonly bytes: number; readonly sha256: string } {
+    return { bytes: this.#bytes, sha256: this.#hash.copy().digest('hex') };
+  }
+}
+
+export type StreamLogs = Readonly<Record<StreamName, StreamLog>>;
+
+export async function openLogs(paths: Readonly<Record<StreamName, string>>): Promise<StreamLogs> {
+  const stdout = await openLog(paths.stdout);
+  try {
+    return { stdout, stderr: await openLog(paths.stderr) };
+  } catch (error) {
+    await stdout.close();
+    throw error;
+  }
+}
+
+// Closes both, also when one refuses; then says so.
+export async function closeLogs(logs: StreamLogs): Promise<void> {
+  const refused = (await Promise.allSettled([logs.stdout.close(), logs.stderr.close()])).find(({ status }) => status === 'rejected');
+  if (refused?.status === 'rejected') throw refused.reason;
+}
+
+async function openLog(path: string): Promise<StreamLog> {
+  const file = await open(path, 'a', 0o600);
+  try {
+    const { size } = await file.stat();
+    if (size > 0) throw new Error(`the log ${path} already holds ${size} bytes: an attempt is never written twice`);
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+  return new StreamLog(file);
+}

@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { StreamLog } from '../../src/process/stream-log.js';
+
+// A disk with room for some bytes, on which there is room again right after it was full.
+class SmallDisk {
+  readonly written: Buffer[] = [];
+  syncs = 0;
+  #room: number;
+
+  constructor(room: number) {
+    this.#room = room;
+  }
+
+  readonly write = (async (bytes: Buffer, at: number, length: number) => {
+    if (this.#room === 0) {
+      this.#room = Infinity;
+      throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+    }
+    const bytesWritten = Math.min(length, this.#room);
+    this.#room -= bytesWritten;
+    this.written.push(Buffer.from(bytes.subarray(at, at + bytesWritten)));
+    return { bytesWritten, buffer: bytes };
+  }) as never;
+
+  async datasync(): Promise<void> {
+    this.syncs += 1;
+  }
+
+  async close(): Promise<void> {}
+}
+
+test('a disk that fills up in the middle of a chunk: bytes and hash tell what is in the file, and no hole follows', async () => {
+  const disk = new SmallDisk(7);
+  const log = new StreamLog(disk);
+  await log.append(Buffer.from('01234'));
+  await expect(log.append(Buffer.from('56789'))).rejects.toThrow('ENOSPC');
+  await expect(log.append(Buffer.from('after'))).rejects.toThrow('ENOSPC');
+  expect(Buffer.concat(disk.written).toString()).toBe('0123456');
+  expect(log.digest()).toEqual({ bytes: 7, sha256: createHash('sha256').update('0123456').digest('hex') });
+});
+
+test('what is on the disk already is not synced again', async () => {
+  const disk = new SmallDisk(100);
+  const log = new StreamLog(disk);
+  await log.sync();
+  expect(disk.syncs).toBe(0);
+  await log.append(Buffer.from('x'));
+  await log.sync();
+  await log.close();
+  await log.sync();
+  expect(disk.syncs).toBe(1);
+});
