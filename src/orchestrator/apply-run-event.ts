@@ -12,7 +12,7 @@ import { takeEdge, type EdgeDetails } from './take-edge.js';
 export interface RunTransition extends Pick<EdgeDetails, 'result' | 'actor' | 'sessionId'> {
   readonly event: RunEvent;
   readonly facts: GuardFacts;
-  readonly error?: RunError;
+  readonly error?: RunError | undefined;
   // Events that belong to it, stored right before the change of state.
   readonly before?: readonly RaspDraft[];
   readonly set?: Pick<NonNullable<RunChange['set']>, 'attempt_number' | 'epoch' | 'cancel_requested'>;

@@ -9,6 +9,7 @@ import type { RaspData } from '../rasp/event.js';
 import { judgeCompletion, type RunError, type TurnFacts, type Verdict } from '../run/judge-completion.js';
 import type { Question } from '../run/interaction.js';
 import type { Edge } from '../run/statechart.js';
+import type { RunTransition } from './apply-run-event.js';
 import { takeEdge } from './take-edge.js';
 
 const MAX_ERROR_CHARS = 2000;
@@ -29,7 +30,10 @@ export interface TurnConclusion {
   readonly edge: Edge;
   readonly question: Question | null;
   readonly error: RunError | null;
+  // The closing events, the change of state last.
   readonly drafts: readonly RaspDraft[];
+  // The same as what the door takes, with the events that come before the change of state.
+  readonly transition: RunTransition;
 }
 
 export function concludeTurn(end: TurnEnd): TurnConclusion {
@@ -38,18 +42,15 @@ export function concludeTurn(end: TurnEnd): TurnConclusion {
   const { sessionId } = facts.evidence;
   const question = verdict.event === 'turn.needs_input' ? verdict.question : null;
   const error = verdict.event === 'turn.failed' ? { ...verdict.error, message: redact(clip(verdict.error.message, MAX_ERROR_CHARS)) } : null;
-  const taken = takeEdge(
-    'running',
-    verdict.event,
-    { pending: question !== null, handle: sessionId !== null && facts.handleChecked, requireUserReply: true, sticky: false },
-    {
-      now: end.now,
-      sessionId,
-      error: error ?? undefined,
-      result: verdict.event === 'turn.succeeded' ? verdict.result : undefined,
-      actor: verdict.event === 'run.canceled' ? end.canceledBy : undefined,
-    },
-  );
+  const change: Omit<RunTransition, 'before'> = {
+    event: verdict.event,
+    facts: { pending: question !== null, handle: sessionId !== null && facts.handleChecked, requireUserReply: true, sticky: false },
+    sessionId,
+    error: error ?? undefined,
+    result: verdict.event === 'turn.succeeded' ? verdict.result : undefined,
+    actor: verdict.event === 'run.canceled' ? end.canceledBy : undefined,
+  };
+  const taken = takeEdge('running', change.event, change.facts, { ...change, now: end.now });
   invariant(taken.legal, `a turn cannot end with ${verdict.event}`);
 
   const now = toTimestamp(end.now);
@@ -78,6 +79,7 @@ export function concludeTurn(end: TurnEnd): TurnConclusion {
       asked_at: now,
     }, { sessionId, interactionId: end.interactionId }));
   }
+  const before = [...drafts];
   drafts.push(taken.changed);
-  return { verdict, edge: taken.edge, question, error, drafts };
+  return { verdict, edge: taken.edge, question, error, drafts, transition: { ...change, before } };
 }

@@ -91,6 +91,8 @@ export interface Resolution {
   readonly response: Json;
   readonly actor: Actor | null;
   readonly idempotency_key: string | null;
+  // The answer ends the conversation instead of continuing it.
+  readonly finish: boolean;
 }
 
 export interface NewRun {
@@ -159,6 +161,8 @@ export interface Store {
   loadHandle(requestId: string): Promise<EngineSessionHandle | null>;
   loadInteraction(interactionId: string): Promise<InteractionRecord | null>;
   loadPending(runId: string): Promise<InteractionRecord | null>;
+  // The last question of a run, answered or not.
+  loadLatest(runId: string): Promise<InteractionRecord | null>;
   // Oldest question first.
   listPending(limit: number): Promise<InteractionRecord[]>;
   // The earliest question that the policy will decide.

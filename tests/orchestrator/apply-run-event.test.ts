@@ -50,7 +50,7 @@ async function createRun(): Promise<RunRecord> {
 
 // What an orchestrator brings along for an event, where the chart allows it.
 function transition(event: RunEvent, state: RunState): RunTransition {
-  const resolution = { at: NOW, response: 'x', actor: null, idempotency_key: null };
+  const resolution = { at: NOW, response: 'x', actor: null, idempotency_key: null, finish: false };
   const resolve = (how: 'answered' | 'auto_decided' | 'canceled' | 'abandoned') => (state === 'waiting_user' ? { interaction_id: 'int_1', state: how, resolution } : undefined);
   const base = { event, facts: WAITS };
   switch (event) {

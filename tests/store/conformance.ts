@@ -119,20 +119,23 @@ export function describeStore(name: string, open: () => Promise<{ store: Store; 
     test('a question is resolved once, and a run has one at a time', async () => {
       const run = await commit(await create(), { set: { status: 'waiting_user' }, ask: ask('int_1') });
       await expect(store.commit(change(run, { ask: ask('int_2') }))).rejects.toThrow();
-      const resolution = { at: T0 + 9, response: { choice: 'é' }, actor: { kind: 'user', name: 'ann' }, idempotency_key: 'k' } as const;
+      const resolution = { at: T0 + 9, response: { choice: 'é' }, actor: { kind: 'user', name: 'ann' }, idempotency_key: 'k', finish: false } as const;
       const answered = await commit(run, { set: { status: 'queued', attempt_number: 2 }, resolve: { interaction_id: 'int_1', state: 'answered', resolution } });
       expect(await store.loadInteraction('int_1')).toMatchObject({ state: 'answered', resolution });
       expect(await store.loadPending(run.run_id)).toBeNull();
+      expect((await store.loadLatest(run.run_id))?.interaction_id).toBe('int_1');
       const again = await store.commit(change(answered, { set: { status: 'queued' }, resolve: { interaction_id: 'int_1', state: 'answered', resolution } }));
       expect(again).toEqual({ committed: false, reason: 'interaction' });
-      await commit(answered, { ask: ask('int_2') });
+      await commit(answered, { ask: ask('int_2', { asked_at: T0 + 1 }) });
+      expect((await store.loadLatest(run.run_id))?.interaction_id).toBe('int_2');
+      expect(await store.loadLatest('run_none')).toBeNull();
     });
 
     test('of a hundred changes that expect the same state exactly one is committed', async () => {
       const run = await commit(await create(), { set: { status: 'waiting_user' }, ask: ask('int_1') });
       const outcomes = await Promise.all(Array.from({ length: 100 }, (_, index) => store.commit(change(run, {
         set: { status: 'queued' },
-        resolve: { interaction_id: 'int_1', state: 'answered', resolution: { at: T0, response: index, actor: null, idempotency_key: null } },
+        resolve: { interaction_id: 'int_1', state: 'answered', resolution: { at: T0, response: index, actor: null, idempotency_key: null, finish: false } },
         journal: flush(3, 1, null, T0 + 100),
       }))));
       expect(outcomes.filter((outcome) => outcome.committed)).toHaveLength(1);
@@ -197,7 +200,7 @@ export function describeStore(name: string, open: () => Promise<{ store: Store; 
     test('a terminal run is deleted with all its rows, another is not', async () => {
       const run = await commit(await create(), { set: { status: 'waiting_user' }, ask: ask('int_1') });
       expect(await store.deleteRun(run.run_id)).toBe(false);
-      await commit(run, { set: { status: 'canceled', error: { code: 'CANCELED_BY_USER', message: 'x' } }, resolve: { interaction_id: 'int_1', state: 'canceled', resolution: { at: T0, response: null, actor: null, idempotency_key: null } } });
+      await commit(run, { set: { status: 'canceled', error: { code: 'CANCELED_BY_USER', message: 'x' } }, resolve: { interaction_id: 'int_1', state: 'canceled', resolution: { at: T0, response: null, actor: null, idempotency_key: null, finish: false } } });
       expect(await store.deleteRun(run.run_id)).toBe(true);
       expect(await store.deleteRun(run.run_id)).toBe(false);
       expect([await store.loadRun(run.run_id), await store.loadInteraction('int_1'), await store.loadHandle(run.request_id)]).toEqual([null, null, null]);

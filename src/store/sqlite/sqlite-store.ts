@@ -144,6 +144,10 @@ export class SqliteStore implements Store {
     return this.#interaction(`run_id = ? AND state = 'pending'`, runId);
   }
 
+  async loadLatest(runId: string): Promise<InteractionRecord | null> {
+    return this.#interaction('run_id = ? ORDER BY asked_at DESC, interaction_id DESC LIMIT 1', runId);
+  }
+
   async listPending(limit: number): Promise<InteractionRecord[]> {
     return (this.#db.prepare(`SELECT * FROM interactions WHERE state = 'pending' ORDER BY asked_at, interaction_id LIMIT ?`).all(limit) as unknown as InteractionRow[]).map(toInteraction);
   }

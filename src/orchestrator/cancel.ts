@@ -1,0 +1,27 @@
+// Cancels a run that is not running: one that waits in the queue or for a person. A running turn is ended by its control.
+import { isTerminal } from '../run/statechart.js';
+import { RequestError } from '../run/request-error.js';
+import type { Actor, RunRecord } from '../store/store.js';
+import { applyRunEvent } from './apply-run-event.js';
+import type { OrchestratorDeps } from './deps.js';
+import { loadRun } from './load-run.js';
+
+const FACTS = { pending: false, handle: false, requireUserReply: true, sticky: false };
+
+// Canceling again is fine; null: the run is running now.
+export async function cancelIdle(deps: OrchestratorDeps, runId: string, actor: Actor | undefined): Promise<RunRecord | null> {
+  const run = await loadRun(deps.store, runId);
+  if (run.status === 'canceled') return run;
+  if (isTerminal(run.status)) throw new RequestError('RUN_ENDED', `run ${runId} has ${run.status} already`);
+  if (run.status === 'running') return null;
+  const pending = await deps.store.loadPending(runId);
+  const resolution = { at: deps.clock.now(), response: null, actor: actor ?? null, idempotency_key: null, finish: false };
+  const outcome = await applyRunEvent(deps, run, {
+    event: 'run.canceled',
+    facts: FACTS,
+    actor,
+    ...(pending ? { resolve: { interaction_id: pending.interaction_id, state: 'canceled' as const, resolution } } : {}),
+  });
+  // Somebody was quicker; look again.
+  return outcome.applied ? outcome.run : cancelIdle(deps, runId, actor);
+}

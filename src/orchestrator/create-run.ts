@@ -1,0 +1,110 @@
+// Accepts a new run: everything that can be known to be wrong is refused here, before anything is stored.
+import { createHash } from 'node:crypto';
+import { statSync } from 'node:fs';
+import { isAbsolute } from 'node:path';
+import { findEngine } from '../engines/registry.js';
+import type { Permission } from '../engines/engine.js';
+import type { Json, JsonObject } from '../kernel/json.js';
+import { compileSchema } from '../kernel/validator.js';
+import { draft } from '../rasp/draft.js';
+import { FIRST_ATTEMPT, type ExecutionMode } from '../run/attempt.js';
+import { RequestError } from '../run/request-error.js';
+import { parseRuntimeOptions, toJson } from '../run/runtime-options.js';
+import type { EngineSessionHandle } from '../run/session-handle.js';
+import { EMPTY_JOURNAL, type RunRecord, type RunSpec } from '../store/store.js';
+import { invariant } from '../kernel/invariant.js';
+import type { OrchestratorDeps } from './deps.js';
+import { makeFolder, runFolder } from './run-folder.js';
+import { RunJournal } from './run-journal.js';
+
+export interface CreateRunRequest {
+  readonly engine: string;
+  readonly prompt: string;
+  readonly execution_mode?: ExecutionMode;
+  readonly cwd?: string;
+  readonly model?: string;
+  readonly permission?: Permission;
+  readonly output_schema?: JsonObject;
+  readonly runtime_options?: JsonObject;
+  readonly labels?: Readonly<Record<string, string>>;
+  // The client's key: the same key with the same body gives the same run.
+  readonly request_id?: string;
+}
+
+// A session of an ended run that the new one goes on with.
+export interface Continuation {
+  readonly run_id: string;
+  readonly handle: EngineSessionHandle;
+}
+
+export async function createRun(deps: OrchestratorDeps, request: CreateRunRequest, continuation?: Continuation): Promise<RunRecord> {
+  const runId = deps.ids.run();
+  const folder = runFolder(deps.dataDir, runId);
+  const options = parseRuntimeOptions(request.runtime_options as Json | undefined);
+  const spec: RunSpec = {
+    engine: findEngine(request.engine).name,
+    execution_mode: request.execution_mode ?? 'auto',
+    prompt: checkPrompt(request.prompt),
+    cwd: continuation?.handle.cwd ?? (request.cwd === undefined ? folder.workspace : checkDirectory(request.cwd)),
+    home: continuation ? continuation.handle.home : folder.home,
+    model: request.model,
+    permission: request.permission ?? 'workspace-write',
+    output_schema: checkSchema(request.output_schema),
+    runtime_options: toJson(options),
+    labels: request.labels ?? {},
+    continue_from: continuation?.run_id,
+  };
+  const journal = new RunJournal({ runId, engine: spec.engine, attempt: FIRST_ATTEMPT }, EMPTY_JOURNAL, deps.clock);
+  const requestId = request.request_id ?? runId;
+  journal.add([draft('lifecycle.run.created', createdEvent(spec, requestId))]);
+  const flush = journal.take();
+  invariant(flush, 'a new run has an event');
+  const outcome = await deps.store.createRun({
+    run_id: runId,
+    request_id: requestId,
+    request_digest: digestOf(request),
+    spec,
+    session_timeout_sec: options.session_timeout_sec,
+    handle: continuation?.handle ?? null,
+    created_at: deps.clock.now(),
+    journal: flush,
+  });
+  if (!outcome.created && !outcome.sameRequest) throw new RequestError('REQUEST_ID_CONFLICT', `request id ${requestId} was used before with another body (run ${outcome.run.run_id})`);
+  if (outcome.created && spec.cwd === folder.workspace) makeFolder(folder.workspace);
+  return outcome.run;
+}
+
+function createdEvent({ home: _home, ...spec }: RunSpec, requestId: string) {
+  return { ...spec, labels: { ...spec.labels }, request_id: requestId };
+}
+
+function checkPrompt(prompt: string): string {
+  if (prompt.trim() === '') throw new RequestError('INVALID_ARGUMENT', 'the prompt is empty');
+  return prompt;
+}
+
+function checkDirectory(path: string): string {
+  if (!isAbsolute(path)) throw new RequestError('INVALID_ARGUMENT', `cwd must be an absolute path, not "${path}"`);
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (!found?.isDirectory()) throw new RequestError('INVALID_ARGUMENT', `cwd ${path} is not a directory`);
+  return path;
+}
+
+function checkSchema(schema: JsonObject | undefined): JsonObject | undefined {
+  if (schema === undefined) return undefined;
+  const compiled = compileSchema(schema);
+  if (!compiled.ok) throw new RequestError('INVALID_ARGUMENT', `output_schema is not a JSON Schema: ${compiled.problem}`);
+  return schema;
+}
+
+function digestOf(request: CreateRunRequest): string {
+  const { request_id: _id, ...body } = request;
+  return createHash('sha256').update(JSON.stringify(sortKeys(body))).digest('hex');
+}
+
+// The same body with its members in another order is the same request.
+function sortKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortKeys);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).filter(([, item]) => item !== undefined).toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([key, item]) => [key, sortKeys(item)]));
+}

@@ -1,0 +1,28 @@
+// What the orchestrator is given: everything of the outside, as arguments.
+import type { Engine } from '../engines/engine.js';
+import type { Clock } from '../kernel/clock.js';
+import type { Ids } from '../kernel/ids.js';
+import type { Timers } from '../process/timers.js';
+import type { EngineSessionHandle } from '../run/session-handle.js';
+import type { RunRecord, Store } from '../store/store.js';
+
+export interface OrchestratorDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly timers: Timers;
+  readonly dataDir: string;
+  readonly host: EngineHost;
+}
+
+// How engines are reached on this machine.
+export interface EngineHost {
+  // The program of an engine, or null if it is not installed.
+  findBin(engine: Engine): Promise<string | null>;
+  // The complete environment for an engine's process, with the home that the run has.
+  environment(engine: Engine, run: RunRecord): Readonly<Record<string, string>>;
+  // Is the session really there? Looked up in its files; nothing is started.
+  hasSession(handle: EngineSessionHandle): Promise<boolean>;
+  // An id for a new session, for engines that let the caller choose.
+  newSessionId(): string;
+}

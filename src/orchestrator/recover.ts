@@ -1,0 +1,99 @@
+// What a start finds of the time before: runs that wait stay answerable, runs that were cut off are ended with their code.
+// What a dead engine printed and nobody recorded is read from its logs first.
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { createTurnParser, findEngine } from '../engines/registry.js';
+import { endLeftovers } from '../process/end-leftovers.js';
+import { draft, type RaspDraft } from '../rasp/draft.js';
+import type { RaspEvent, StreamName } from '../rasp/event.js';
+import type { RunError } from '../run/judge-completion.js';
+import type { RunRecord } from '../store/store.js';
+import { applyRunEvent, type RunTransition } from './apply-run-event.js';
+import type { OrchestratorDeps } from './deps.js';
+import { summariseParser } from './parser-summary.js';
+import { runFolder } from './run-folder.js';
+
+export interface RecoverySettings {
+  // Queued runs have not begun: they may fail, as the requirement says, or stay queued.
+  readonly queued: 'fail' | 'requeue';
+}
+
+const GRACE_MS = 2000;
+const PAGE = 500;
+const NO_FACTS = { pending: false, handle: false, requireUserReply: true, sticky: false };
+const INTERRUPTED: RunError = { code: 'ORCHESTRATOR_RESTART_INTERRUPTED', message: 'Parley stopped while the run was queued or running.' };
+
+export async function recover(deps: OrchestratorDeps, settings: RecoverySettings): Promise<void> {
+  const running = await listAll(deps, 'running');
+  // Their engines may still be alive; nothing of them may work on.
+  const marks = new Set(running.map((run) => `${run.run_id}/${run.attempt_number}`));
+  await endLeftovers((mark) => marks.has(mark), { graceMs: GRACE_MS, timers: deps.timers });
+  for (const run of running) await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: INTERRUPTED, before: await readTails(deps, run) });
+  if (settings.queued === 'fail') for (const run of await listAll(deps, 'queued')) await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: INTERRUPTED });
+  for (const run of await listAll(deps, 'waiting_user')) await recoverWaiting(deps, run);
+}
+
+async function recoverWaiting(deps: OrchestratorDeps, run: RunRecord): Promise<void> {
+  const pending = await deps.store.loadPending(run.run_id);
+  const handle = await deps.store.loadHandle(run.request_id);
+  const facts = { ...NO_FACTS, pending: pending !== null, handle: handle !== null && (await deps.host.hasSession(handle)) };
+  if (facts.pending && facts.handle) {
+    await applyRunEvent(deps, run, { event: 'restart.preserve_waiting', facts });
+    return;
+  }
+  const resolution = { at: deps.clock.now(), response: null, actor: null, idempotency_key: null, finish: false };
+  const transition: RunTransition = {
+    event: 'restart.reconcile_failed',
+    facts,
+    error: { code: 'SESSION_RESUME_FAILED', message: 'After a restart the question or the session of the run was not there any more.', ...(pending ? { details: { unanswered: pending.question } } : {}) },
+    ...(pending ? { resolve: { interaction_id: pending.interaction_id, state: 'abandoned' as const, resolution } } : {}),
+  };
+  await applyRunEvent(deps, run, transition);
+}
+
+// The events of a cut-off turn that were not stored: the logs are read again from the start, and what is stored is left out.
+async function readTails(deps: OrchestratorDeps, run: RunRecord): Promise<RaspDraft[]> {
+  const { logs } = runFolder(deps.dataDir, run.run_id).attempt(run.attempt_number);
+  const bytes = { stdout: readLog(logs.stdout), stderr: readLog(logs.stderr) };
+  const covered = await coveredBytes(deps, run);
+  const parser = createTurnParser(findEngine(run.spec.engine));
+  const drafts = [...parser.push('stdout', bytes.stdout), ...parser.push('stderr', bytes.stderr), ...parser.finish()].filter(({ range }) => range === null || range.from >= covered[range.stream]);
+  return [
+    ...drafts,
+    draft('lifecycle.turn.ended', {
+      exit: { code: null, signal: null },
+      completion: { result: 'interrupted', reason_code: INTERRUPTED.code },
+      streams: { stdout: factsOf(bytes.stdout), stderr: factsOf(bytes.stderr) },
+      parser: summariseParser(parser.counts()),
+    }),
+  ];
+}
+
+async function coveredBytes(deps: OrchestratorDeps, run: RunRecord): Promise<Record<StreamName, number>> {
+  const covered = { stdout: 0, stderr: 0 };
+  for (let fromSeq = 1; fromSeq <= run.heads.rasp_seq; fromSeq += PAGE) {
+    for (const line of await deps.store.readJournal(run.run_id, 'rasp', { fromSeq, toSeq: fromSeq + PAGE - 1, limit: PAGE })) {
+      const { raw_ref: ref } = JSON.parse(line) as RaspEvent;
+      if (ref?.attempt_number === run.attempt_number) covered[ref.stream] = Math.max(covered[ref.stream], ref.byte_to);
+    }
+  }
+  return covered;
+}
+
+function readLog(path: string): Buffer {
+  return existsSync(path) ? readFileSync(path) : Buffer.alloc(0);
+}
+
+function factsOf(bytes: Buffer): { bytes: number; sha256: string } {
+  return { bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
+}
+
+async function listAll(deps: OrchestratorDeps, status: RunRecord['status']): Promise<RunRecord[]> {
+  const found: RunRecord[] = [];
+  for (;;) {
+    const before = found.at(-1)?.run_id;
+    const page = await deps.store.listRuns({ status, limit: PAGE, ...(before === undefined ? {} : { before }) });
+    found.push(...page);
+    if (page.length < PAGE) return found;
+  }
+}

@@ -1,0 +1,29 @@
+// Where the files of a run lie in the data directory.
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { StreamName } from '../rasp/event.js';
+
+export interface RunFolder {
+  readonly path: string;
+  readonly workspace: string;
+  readonly home: string;
+  attempt(number: number): { readonly path: string; readonly logs: Readonly<Record<StreamName, string>> };
+}
+
+export function runFolder(dataDir: string, runId: string): RunFolder {
+  const path = join(dataDir, 'runs', runId);
+  return {
+    path,
+    workspace: join(path, 'workspace'),
+    home: join(path, 'home'),
+    attempt: (number) => {
+      const attempt = join(path, 'attempts', String(number));
+      return { path: attempt, logs: { stdout: join(attempt, 'stdout.log'), stderr: join(attempt, 'stderr.log') } };
+    },
+  };
+}
+
+// Readable by its owner only.
+export function makeFolder(path: string): void {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+}

@@ -1,0 +1,200 @@
+// One turn of a run, from queued to wherever it ends: commit `running`, start the engine, record what it prints, judge it.
+import { buildCommand, buildHandle, createTurnParser, findEngine } from '../engines/registry.js';
+import type { Engine, EngineCommand } from '../engines/engine.js';
+import { parseJson, type Json } from '../kernel/json.js';
+import { redact } from '../kernel/redact.js';
+import { compileSchema } from '../kernel/validator.js';
+import { startChild, type Child, type ChildEnd } from '../process/child.js';
+import { draft } from '../rasp/draft.js';
+import type { TurnEvidence } from '../run/evidence.js';
+import type { OutputCheck, RunError } from '../run/judge-completion.js';
+import { parseRuntimeOptions, type RuntimeOptions } from '../run/runtime-options.js';
+import type { EngineSessionHandle } from '../run/session-handle.js';
+import { buildFirstPrompt, buildReplyPrompt } from '../run/turn-prompt.js';
+import type { Actor, InteractionRecord, RunRecord } from '../store/store.js';
+import { applyRunEvent, type Applied, type RunTransition } from './apply-run-event.js';
+import { concludeTurn } from './conclude-turn.js';
+import type { OrchestratorDeps } from './deps.js';
+import { summariseParser } from './parser-summary.js';
+import { makeFolder, runFolder } from './run-folder.js';
+import { LostRunError, TurnWriter } from './turn-writer.js';
+
+const GRACE_MS = 3000;
+const NO_FACTS = { pending: false, handle: false, requireUserReply: true, sticky: false };
+
+// How a turn that runs is ended from outside. The wish may come before the process is there.
+export class TurnControl {
+  #child: Child | null = null;
+  #reason: 'canceled' | 'shutdown' | null = null;
+  canceledBy: Actor | undefined;
+
+  cancel(actor: Actor | undefined): void {
+    if (this.#reason === null) this.canceledBy = actor;
+    this.#end('canceled');
+  }
+
+  shutdown(): void {
+    this.#end('shutdown');
+  }
+
+  get wish(): 'canceled' | 'shutdown' | null {
+    return this.#reason;
+  }
+
+  attach(child: Child): void {
+    this.#child = child;
+    if (this.#reason !== null) child.end(this.#reason);
+  }
+
+  #end(reason: 'canceled' | 'shutdown'): void {
+    this.#reason ??= reason;
+    this.#child?.end(this.#reason);
+  }
+}
+
+// Answers the run as it is afterwards. Throws if the store is lost; the engine is gone by then.
+export async function runTurn(deps: OrchestratorDeps, queued: RunRecord, control: TurnControl): Promise<RunRecord> {
+  const engine = findEngine(queued.spec.engine);
+  const options = parseRuntimeOptions(queued.spec.runtime_options);
+  const answered = queued.attempt_number > 1 ? await deps.store.loadLatest(queued.run_id) : null;
+  const handle = await deps.store.loadHandle(queued.request_id);
+  if (answered?.resolution?.finish) return finishConversation(deps, queued, answered);
+
+  const bin = await deps.host.findBin(engine);
+  const command = bin === null ? null : build(deps, engine, queued, bin, handle, answered);
+  const running = applied(await applyRunEvent(deps, queued, {
+    event: 'turn.started',
+    facts: NO_FACTS,
+    set: { epoch: queued.epoch + 1 },
+    before: [draft('lifecycle.turn.started', { argv: (command?.argv ?? []).map(redact), resumed: handle !== null, cwd: queued.spec.cwd })],
+  }));
+  if (command === null) return fail(deps, running, { code: 'ENGINE_NOT_FOUND', message: `${engine.probe.binary} not found: ${engine.probe.install}` });
+  return new Turn(deps, engine, running, options, handle, control).play(command);
+}
+
+function build(deps: OrchestratorDeps, engine: Engine, run: RunRecord, bin: string, handle: EngineSessionHandle | null, answered: InteractionRecord | null): EngineCommand {
+  const { spec } = run;
+  const prompt = answered?.resolution ? buildReplyPrompt(answered.resolution.response) : buildFirstPrompt(spec.execution_mode, spec.prompt);
+  return buildCommand(engine, { bin, cwd: spec.cwd, prompt, permission: spec.permission, newSessionId: deps.host.newSessionId(), ...(spec.model === undefined ? {} : { model: spec.model }) }, handle);
+}
+
+class Turn {
+  readonly #deps: OrchestratorDeps;
+  readonly #engine: Engine;
+  readonly #options: RuntimeOptions;
+  // The session it continues; null in a first turn.
+  readonly #handle: EngineSessionHandle | null;
+  readonly #control: TurnControl;
+  readonly #writer: TurnWriter;
+
+  constructor(deps: OrchestratorDeps, engine: Engine, run: RunRecord, options: RuntimeOptions, handle: EngineSessionHandle | null, control: TurnControl) {
+    this.#deps = deps;
+    this.#engine = engine;
+    this.#options = options;
+    this.#handle = handle;
+    this.#control = control;
+    this.#writer = new TurnWriter(deps, run);
+  }
+
+  async play(command: EngineCommand): Promise<RunRecord> {
+    const { run } = this.#writer;
+    const attempt = runFolder(this.#deps.dataDir, run.run_id).attempt(run.attempt_number);
+    makeFolder(attempt.path);
+    if (run.spec.home !== null) makeFolder(run.spec.home);
+    const parser = createTurnParser(this.#engine);
+    const result = await startChild(
+      {
+        argv: command.argv,
+        cwd: command.cwd,
+        env: { ...this.#deps.host.environment(this.#engine, run), ...command.env },
+        stdin: command.stdin,
+        logs: attempt.logs,
+        mark: `${run.run_id}/${run.attempt_number}`,
+        turnTimeoutMs: this.#options.turn_timeout_sec * 1000,
+        idleTimeoutMs: this.#options.idle_timeout_sec * 1000,
+        graceMs: GRACE_MS,
+      },
+      { onChunk: (stream, chunk) => this.#writer.add(parser.push(stream, chunk)) },
+      this.#deps.timers,
+    );
+    if (!result.started) return fail(this.#deps, run, { code: result.reason === 'bad_cwd' || result.reason === 'other' ? 'INTERNAL' : 'ENGINE_NOT_FOUND', message: result.message });
+    const { child } = result;
+    this.#control.attach(child);
+    void this.#writer.add([draft('lifecycle.process.spawned', { pid: child.pid, start_time: child.startTime })]);
+    const end = await child.done;
+    void this.#writer.add(parser.finish());
+    await child.sync();
+    await this.#writer.flush();
+    return this.#conclude(end, parser.evidence(), summariseParser(parser.counts()));
+  }
+
+  async #conclude(end: ChildEnd, evidence: TurnEvidence, parser: ReturnType<typeof summariseParser>): Promise<RunRecord> {
+    const { run } = this.#writer;
+    if (end.endedByUs === 'shutdown') return fail(this.#deps, run, { code: 'ORCHESTRATOR_RESTART_INTERRUPTED', message: 'Parley was shut down while the turn ran.' });
+    const found = evidence.sessionId === null ? null : (this.#handle ?? buildHandle(this.#engine, evidence.sessionId, { cwd: run.spec.cwd, home: run.spec.home, attempt: run.attempt_number }));
+    const handleChecked = found !== null && (await this.#deps.host.hasSession(found));
+    const now = this.#deps.clock.now();
+    const interactionId = this.#deps.ids.interaction();
+    const conclusion = concludeTurn({
+      facts: {
+        mode: run.spec.execution_mode,
+        attempt: run.attempt_number,
+        maxAttempt: this.#options.max_attempt,
+        evidence,
+        exit: end.exit,
+        endedByUs: end.endedByUs,
+        resumedFrom: this.#handle?.handle_value ?? null,
+        handleChecked,
+        output: checkOutput(run, evidence),
+      },
+      now,
+      interactionId,
+      canceledBy: this.#control.canceledBy,
+      streams: end.streams,
+      parser,
+    });
+    const { question } = conclusion;
+    const transition: RunTransition = {
+      ...conclusion.transition,
+      // A first turn's session is kept however it ended, so that it can be continued; a later turn never replaces it.
+      handle: this.#handle === null && handleChecked && found ? found : undefined,
+      ask: question
+        ? {
+            interaction_id: interactionId,
+            attempt_number: run.attempt_number,
+            question: JSON.parse(JSON.stringify(question)) as { [key: string]: Json },
+            asked_at: now,
+            due_at: now + this.#options.session_timeout_sec * 1000,
+            decides: !this.#options.interactive_require_user_reply,
+          }
+        : undefined,
+    };
+    return applied(await applyRunEvent(this.#deps, run, transition, this.#writer.journal));
+  }
+}
+
+// The result that the agent gave, or its last message, against the schema that was asked for.
+function checkOutput(run: RunRecord, evidence: TurnEvidence): OutputCheck {
+  if (run.spec.output_schema === undefined) return { kind: 'not_asked' };
+  const schema = compileSchema(run.spec.output_schema);
+  const value = evidence.done ? evidence.done.result : parseJson(evidence.lastMessage ?? '');
+  if (value === undefined) return { kind: 'invalid', problems: 'the last message is not JSON' };
+  const problems = schema.ok ? schema.explain(value) : schema.problem;
+  return problems === null ? { kind: 'valid', value } : { kind: 'invalid', problems };
+}
+
+async function fail(deps: OrchestratorDeps, run: RunRecord, error: RunError): Promise<RunRecord> {
+  return applied(await applyRunEvent(deps, run, { event: 'turn.failed', facts: NO_FACTS, error }));
+}
+
+// The person ended a conversation in which nothing was asked: no engine is needed for that.
+async function finishConversation(deps: OrchestratorDeps, queued: RunRecord, answered: InteractionRecord): Promise<RunRecord> {
+  const running = applied(await applyRunEvent(deps, queued, { event: 'turn.started', facts: NO_FACTS, set: { epoch: queued.epoch + 1 } }));
+  const prompt = answered.question.prompt;
+  return applied(await applyRunEvent(deps, running, { event: 'turn.succeeded', facts: NO_FACTS, result: typeof prompt === 'string' ? prompt : null }));
+}
+
+function applied(outcome: Applied): RunRecord {
+  if (outcome.applied) return outcome.run;
+  throw new LostRunError('conflict' in outcome ? `the run was changed by somebody else (${outcome.conflict})` : `${outcome.refusal.event} is not possible in ${outcome.refusal.state}`);
+}

@@ -1,0 +1,84 @@
+// Writes the events of a running turn to the store, in groups: what a moment brings is one transaction.
+// A reader of the engine's output waits for it when much is pending, so a slow store slows the engine down.
+import type { RaspDraft } from '../rasp/draft.js';
+import type { Timers } from '../process/timers.js';
+import type { RunChange, RunRecord, Store } from '../store/store.js';
+import type { Clock } from '../kernel/clock.js';
+import { RunJournal } from './run-journal.js';
+
+// Long enough to gather a burst, too short to be noticed.
+const FLUSH_AFTER_MS = 10;
+// A group larger than this is not cheaper per event.
+const FLUSH_EVENTS = 500;
+
+// The store has moved on without us: the turn belongs to somebody else, or the run has ended.
+export class LostRunError extends Error {
+  override readonly name = 'LostRunError';
+}
+
+export class TurnWriter {
+  readonly journal: RunJournal;
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #timers: Timers;
+  #run: RunRecord;
+  #cancelTimer: (() => void) | null = null;
+  // One flush at a time, in order.
+  #last: Promise<void> = Promise.resolve();
+  #failure: unknown;
+
+  constructor(deps: { store: Store; clock: Clock; timers: Timers }, run: RunRecord) {
+    this.#store = deps.store;
+    this.#clock = deps.clock;
+    this.#timers = deps.timers;
+    this.#run = run;
+    this.journal = new RunJournal({ runId: run.run_id, engine: run.spec.engine, attempt: run.attempt_number }, run.heads, deps.clock);
+  }
+
+  // The run as it is stored.
+  get run(): RunRecord {
+    return this.#run;
+  }
+
+  add(drafts: readonly RaspDraft[]): void | Promise<void> {
+    this.journal.add(drafts);
+    if (this.journal.pending >= FLUSH_EVENTS) return this.flush();
+    if (this.journal.pending > 0 && this.#cancelTimer === null) {
+      this.#cancelTimer = this.#timers.set(FLUSH_AFTER_MS, () => {
+        this.#cancelTimer = null;
+        // A failure is kept and told to whoever writes next.
+        this.flush().catch(() => {});
+      });
+    }
+    return undefined;
+  }
+
+  // Everything added so far is stored when this resolves.
+  flush(set?: RunChange['set']): Promise<void> {
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
+    this.#last = this.#last.then(() => this.#commit(set));
+    return this.#last;
+  }
+
+  async #commit(set: RunChange['set']): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure;
+    const journal = this.journal.take();
+    if (journal === null && set === undefined) return;
+    const run = this.#run;
+    try {
+      const outcome = await this.#store.commit({
+        run_id: run.run_id,
+        expect: { status: run.status, epoch: run.epoch, rasp_seq: run.heads.rasp_seq },
+        now: this.#clock.now(),
+        set,
+        journal: journal ?? undefined,
+      });
+      if (!outcome.committed) throw new LostRunError(`run ${run.run_id} was changed by somebody else (${outcome.reason})`);
+      this.#run = { ...run, ...(set?.cancel_requested === undefined ? {} : { cancel_requested: set.cancel_requested }), heads: outcome.heads };
+    } catch (error) {
+      this.#failure = error;
+      throw error;
+    }
+  }
+}

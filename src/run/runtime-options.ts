@@ -1,0 +1,58 @@
+// What a caller may set about how a run is run. Unknown keys are refused, so that a slip is told.
+import { isObject, type Json, type JsonObject } from '../kernel/json.js';
+import { DEFAULT_MAX_ATTEMPT } from './attempt.js';
+import { RequestError } from './request-error.js';
+
+export interface RuntimeOptions {
+  // true: nobody but a person answers, however long it takes.
+  readonly interactive_require_user_reply: boolean;
+  readonly session_timeout_sec: number;
+  readonly auto_decide_policy: 'engine_judgement' | 'use_default';
+  // A turn that would wait at this attempt fails instead.
+  readonly max_attempt: number;
+  // Limits of one turn; they never end a run that waits.
+  readonly turn_timeout_sec: number;
+  readonly idle_timeout_sec: number;
+}
+
+const DEFAULTS: RuntimeOptions = {
+  interactive_require_user_reply: true,
+  session_timeout_sec: 1200,
+  auto_decide_policy: 'engine_judgement',
+  max_attempt: DEFAULT_MAX_ATTEMPT,
+  turn_timeout_sec: 1200,
+  idle_timeout_sec: 300,
+};
+
+export function parseRuntimeOptions(given: Json | undefined): RuntimeOptions {
+  if (given === undefined) return DEFAULTS;
+  if (!isObject(given)) throw new RequestError('INVALID_ARGUMENT', 'runtime_options must be an object');
+  for (const [name, value] of Object.entries(given)) checkOption(name, value);
+  return { ...DEFAULTS, ...(given as Partial<RuntimeOptions>) };
+}
+
+function checkOption(name: string, value: Json): void {
+  if (!Object.hasOwn(DEFAULTS, name)) throw new RequestError('INVALID_ARGUMENT', `there is no runtime option "${name}"; the options are ${Object.keys(DEFAULTS).join(', ')}`);
+  if (!fits(name as keyof RuntimeOptions, value)) throw new RequestError('INVALID_ARGUMENT', `runtime option ${name} cannot be ${JSON.stringify(value)}`);
+}
+
+function fits(name: keyof RuntimeOptions, value: Json): boolean {
+  switch (name) {
+    case 'interactive_require_user_reply':
+      return typeof value === 'boolean';
+    case 'auto_decide_policy':
+      return value === 'engine_judgement' || value === 'use_default';
+    case 'max_attempt':
+      return Number.isSafeInteger(value) && (value as number) >= 1;
+    case 'session_timeout_sec':
+    case 'turn_timeout_sec':
+    case 'idle_timeout_sec':
+      return typeof value === 'number' && Number.isFinite(value) && value > 0;
+    default:
+      return name satisfies never;
+  }
+}
+
+export function toJson(options: RuntimeOptions): JsonObject {
+  return { ...options };
+}

@@ -1,0 +1,133 @@
+// An orchestrator on a real store, real processes and the stand-in engines, in a folder of its own.
+import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect } from 'vitest';
+import { projectConversation } from '../../src/fcmp/fold.js';
+import { systemClock, type Clock } from '../../src/kernel/clock.js';
+import { createIds } from '../../src/kernel/ids.js';
+import type { EngineHost, OrchestratorDeps } from '../../src/orchestrator/deps.js';
+import { Orchestrator, type OrchestratorSettings } from '../../src/orchestrator/orchestrator.js';
+import { runFolder } from '../../src/orchestrator/run-folder.js';
+import { systemTimers, type Timers } from '../../src/process/timers.js';
+import { listMarked } from '../../src/process/process-table.js';
+import { measureCover } from '../../src/rasp/cover.js';
+import type { RaspEvent } from '../../src/rasp/event.js';
+import { explainRasp } from '../../src/rasp/validate.js';
+import { CHART } from '../../src/run/statechart.js';
+import { nextDigest } from '../../src/store/digest.js';
+import { openDataDir, type DataDir } from '../../src/store/sqlite/data-dir.js';
+import type { RunRecord } from '../../src/store/store.js';
+import type { LoggedStart } from './stand-in.js';
+
+const BIN = new URL('../stand-ins/bin/', import.meta.url).pathname;
+
+export interface Bench {
+  readonly data: DataDir;
+  readonly deps: OrchestratorDeps;
+  readonly orchestrator: Orchestrator;
+  readonly failures: unknown[];
+  close(): Promise<void>;
+}
+
+const roots: string[] = [];
+afterAll(() => {
+  for (const root of roots) rmSync(root, { recursive: true, force: true });
+});
+
+export function createRoot(): string {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), 'parley-runs-')));
+  roots.push(root);
+  return root;
+}
+
+export function startsIn(root: string): LoggedStart[] {
+  try {
+    return readFileSync(join(root, 'starts.jsonl'), 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line) as LoggedStart);
+  } catch {
+    return [];
+  }
+}
+
+let sessions = 0;
+
+function standInHost(root: string): EngineHost {
+  return {
+    findBin: async (engine) => join(BIN, engine.name),
+    environment: (_engine, run) => ({ PATH: process.env['PATH'] ?? '', HOME: run.spec.home ?? root, STAND_IN_LOG: join(root, 'starts.jsonl') }),
+    // Each of them keeps a session in a file that is named after it; Gemini's by its first eight characters.
+    hasSession: async ({ handle_value: id, home }) => home !== null && readdirSync(home, { recursive: true, encoding: 'utf8' }).some((name) => name.includes(id) || name.includes(id.slice(0, 8))),
+    newSessionId: () => `${String((process.pid * 1000 + (sessions += 1)) % 100_000_000).padStart(8, '0')}-0000-4000-8000-000000000001`,
+  };
+}
+
+export async function openBench(root: string, changes: { clock?: Clock; timers?: Timers; host?: Partial<EngineHost>; settings?: Partial<OrchestratorSettings> } = {}): Promise<Bench> {
+  const data = await openDataDir(join(root, 'data'), { pid: process.pid });
+  const clock = changes.clock ?? systemClock;
+  const failures: unknown[] = [];
+  const deps: OrchestratorDeps = { store: data.store, clock, ids: createIds(clock), timers: changes.timers ?? systemTimers, dataDir: data.path, host: { ...standInHost(root), ...changes.host } };
+  const orchestrator = await Orchestrator.open(deps, { slots: 4, recovery: { queued: 'fail' }, onFailure: (_run, error) => failures.push(error), ...changes.settings });
+  return {
+    data,
+    deps,
+    orchestrator,
+    failures,
+    close: async () => {
+      await orchestrator.close();
+      await data.close();
+      expect(failures).toEqual([]);
+    },
+  };
+}
+
+export async function journalOf(bench: Bench, runId: string): Promise<{ rasp: RaspEvent[]; fcmp: string[] }> {
+  const rasp = await bench.data.store.readJournal(runId, 'rasp', { limit: 1_000_000 });
+  return { rasp: rasp.map((line) => JSON.parse(line) as RaspEvent), fcmp: await bench.data.store.readJournal(runId, 'fcmp', { limit: 1_000_000 }) };
+}
+
+// The invariants of a run, whatever happened to it.
+export async function expectSound(bench: Bench, runId: string): Promise<RunRecord> {
+  const run = (await bench.data.store.loadRun(runId)) as RunRecord;
+  const { rasp, fcmp } = await journalOf(bench, runId);
+  expect(rasp.map((event) => event.seq)).toEqual(rasp.map((_, index) => index + 1));
+  expect(run.heads).toMatchObject({ rasp_seq: rasp.length, fcmp_seq: fcmp.length });
+  for (const event of rasp) expect(explainRasp(event), JSON.stringify(event)).toBeNull();
+  expect(rasp.map((event) => event.ts)).toEqual(rasp.map((event) => event.ts).toSorted());
+  expect(fcmp).toEqual(projectConversation(runId, rasp));
+  let state = 'queued';
+  for (const { event, data } of rasp) {
+    if (event.type !== 'lifecycle.state.changed') continue;
+    expect(data.from).toBe(state);
+    expect(CHART.some((edge) => edge.from === data.from && edge.on === data.trigger && edge.to === data.to)).toBe(true);
+    state = data.to as string;
+  }
+  expect(state).toBe(run.status);
+  if (['succeeded', 'failed', 'canceled'].includes(run.status)) expect(rasp.at(-1)?.event.type).toBe('lifecycle.state.changed');
+  if (run.status === 'waiting_user') {
+    expect(await bench.data.store.loadPending(runId)).not.toBeNull();
+    expect(await bench.data.store.loadHandle(run.request_id)).not.toBeNull();
+  }
+  expectCover(bench, run, rasp);
+  expect(run.heads.digest).toMatch(/^[0-9a-f]{64}$/);
+  expect(nextDigest(run.heads.digest, Buffer.alloc(0))).not.toBe(run.heads.digest);
+  expect(listMarked().filter(({ mark }) => mark?.startsWith(`${runId}/`))).toEqual([]);
+  return run;
+}
+
+function expectCover(bench: Bench, run: RunRecord, rasp: readonly RaspEvent[]): void {
+  const folder = runFolder(bench.data.path, run.run_id);
+  for (let attempt = 1; attempt <= run.attempt_number; attempt += 1) {
+    for (const stream of ['stdout', 'stderr'] as const) {
+      const size = sizeOf(folder.attempt(attempt).logs[stream]);
+      expect(measureCover(rasp, stream, attempt), `${stream} of attempt ${attempt}`).toEqual({ covered: size, holes: 0, overlaps: 0 });
+    }
+  }
+}
+
+function sizeOf(path: string): number {
+  try {
+    return readFileSync(path).length;
+  } catch {
+    return 0;
+  }
+}
