@@ -34,6 +34,8 @@ export type RequestErrorCode =
   | "INTERACTION_STALE"
   | "REPLY_CONFLICT"
   | "APPROVAL_INVALID"
+  | "RUN_NOT_ENDED"
+  | "NO_SESSION"
   | "RUN_ENDED"
   | "DATA_DIR_IN_USE"
   | "DATA_DIR_UNUSABLE"

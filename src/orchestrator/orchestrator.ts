@@ -3,8 +3,10 @@
 import { isTerminal } from '../run/statechart.js';
 import type { Actor, RunRecord } from '../store/store.js';
 import { cancelIdle } from './cancel.js';
+import { continueRun, retryRun, type ContinueRequest } from './continue-run.js';
 import { createRun, type CreateRunRequest } from './create-run.js';
 import type { OrchestratorDeps } from './deps.js';
+import { exportingStore, markExportsClean, repairAllExports } from './exporting-store.js';
 import { loadRun } from './load-run.js';
 import { recover, type RecoverySettings } from './recover.js';
 import { decide, reply, type Reply } from './reply.js';
@@ -37,7 +39,10 @@ export class Orchestrator {
     this.#settings = settings;
   }
 
-  static async open(deps: OrchestratorDeps, settings: OrchestratorSettings): Promise<Orchestrator> {
+  static async open(given: OrchestratorDeps, settings: OrchestratorSettings): Promise<Orchestrator> {
+    const deps = { ...given, store: exportingStore(given.store, given.dataDir) };
+    // Before anything is written: what is repaired is what the last one left behind.
+    await repairAllExports(deps.store, deps.dataDir);
     await recover(deps, settings.recovery);
     const orchestrator = new Orchestrator(deps, settings);
     orchestrator.#wake();
@@ -55,6 +60,19 @@ export class Orchestrator {
     const run = await reply(this.#deps, runId, given, actor);
     this.#wake();
     await this.#armDecision();
+    return run;
+  }
+
+  // A new run on the session of an ended one.
+  async continueFrom(runId: string, request: ContinueRequest): Promise<RunRecord> {
+    const run = await continueRun(this.#deps, runId, request);
+    this.#wake();
+    return run;
+  }
+
+  async retry(runId: string): Promise<RunRecord> {
+    const run = await retryRun(this.#deps, runId);
+    this.#wake();
     return run;
   }
 
@@ -84,6 +102,7 @@ export class Orchestrator {
     await this.#filling;
     for (const { control } of this.#active.values()) control.shutdown();
     await Promise.all([...this.#active.values()].map(({ done }) => done));
+    markExportsClean(this.#deps.dataDir);
   }
 
   #wake(): void {

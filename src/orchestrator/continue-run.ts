@@ -1,0 +1,55 @@
+// A new run that goes on with the session of an ended one: with a new prompt, or with what was said last.
+import { RequestError } from '../run/request-error.js';
+import { isTerminal } from '../run/statechart.js';
+import { buildReplyPrompt } from '../run/turn-prompt.js';
+import type { RunRecord } from '../store/store.js';
+import { createRun, type CreateRunRequest } from './create-run.js';
+import type { OrchestratorDeps } from './deps.js';
+import { loadRun } from './load-run.js';
+
+export type ContinueRequest = Pick<CreateRunRequest, 'prompt' | 'request_id'>;
+
+export async function continueRun(deps: OrchestratorDeps, runId: string, request: ContinueRequest): Promise<RunRecord> {
+  const source = await loadEnded(deps, runId);
+  const handle = await deps.store.loadHandle(source.request_id);
+  if (!handle) throw new RequestError('NO_SESSION', `run ${runId} has no stored session that could be continued`);
+  return createRun(deps, { ...inherited(source), ...request }, { run_id: runId, handle });
+}
+
+// The same again: from the stored session if there is one, with the last answer, else from the beginning.
+export async function retryRun(deps: OrchestratorDeps, runId: string, request: Pick<CreateRunRequest, 'request_id'> = {}): Promise<RunRecord> {
+  const source = await loadEnded(deps, runId);
+  const handle = await deps.store.loadHandle(source.request_id);
+  if (!handle) return createRun(deps, { ...inherited(source), ...request, prompt: source.spec.prompt, ...(isOwnWorkspace(source) ? {} : { cwd: source.spec.cwd }) });
+  return createRun(deps, { ...inherited(source), ...request, prompt: await lastWords(deps, source) }, { run_id: runId, handle });
+}
+
+async function loadEnded(deps: OrchestratorDeps, runId: string): Promise<RunRecord> {
+  const source = await loadRun(deps.store, runId);
+  if (!isTerminal(source.status)) throw new RequestError('RUN_NOT_ENDED', `run ${runId} is ${source.status}: only an ended run can be continued or tried again`);
+  return source;
+}
+
+function inherited({ spec }: RunRecord): Omit<CreateRunRequest, 'prompt' | 'cwd' | 'request_id'> {
+  return {
+    engine: spec.engine,
+    execution_mode: spec.execution_mode,
+    permission: spec.permission,
+    runtime_options: spec.runtime_options,
+    labels: spec.labels,
+    ...(spec.model === undefined ? {} : { model: spec.model }),
+    ...(spec.output_schema === undefined ? {} : { output_schema: spec.output_schema }),
+  };
+}
+
+// An approval is never carried over: what was allowed then need not be what is asked for now.
+async function lastWords(deps: OrchestratorDeps, source: RunRecord): Promise<string> {
+  const latest = await deps.store.loadLatest(source.run_id);
+  const answered = latest?.state === 'answered' || latest?.state === 'auto_decided' ? latest : null;
+  if (!answered?.resolution || answered.resolution.finish || answered.question.kind === 'approval') return source.spec.prompt;
+  return buildReplyPrompt(answered.resolution.response);
+}
+
+function isOwnWorkspace({ run_id: runId, spec }: RunRecord): boolean {
+  return spec.cwd.includes(runId);
+}
