@@ -6,9 +6,9 @@ import { cancelIdle } from './cancel.js';
 import { continueRun, retryRun, type ContinueRequest } from './continue-run.js';
 import { createRun, type CreateRunRequest } from './create-run.js';
 import type { OrchestratorDeps } from './deps.js';
-import { exportingStore, markExportsClean, repairAllExports } from './exporting-store.js';
+import { exportingStore, markExportsClean, repairAllExports, takeCleanMark } from './exporting-store.js';
 import { loadRun } from './load-run.js';
-import { recover, type RecoverySettings } from './recover.js';
+import { recover, recoverWaitingRuns, type RecoverySettings } from './recover.js';
 import { decide, reply, type Reply } from './reply.js';
 import { runTurn, TurnControl } from './run-turn.js';
 
@@ -33,18 +33,29 @@ export class Orchestrator {
   #cancelTimer: (() => void) | null = null;
   // One look at the queue at a time.
   #filling: Promise<void> = Promise.resolve();
+  #recovering: Promise<void> = Promise.resolve();
+  #exportsClean = false;
+  // Some file could not be written.
+  readonly #torn: () => boolean;
 
-  private constructor(deps: OrchestratorDeps, settings: OrchestratorSettings) {
+  private constructor(deps: OrchestratorDeps, settings: OrchestratorSettings, torn: () => boolean) {
     this.#deps = deps;
     this.#settings = settings;
+    this.#torn = torn;
   }
 
   static async open(given: OrchestratorDeps, settings: OrchestratorSettings): Promise<Orchestrator> {
-    const deps = { ...given, store: exportingStore(given.store, given.dataDir) };
-    // Before anything is written: what is repaired is what the last one left behind.
-    await repairAllExports(deps.store, deps.dataDir);
+    let torn = false;
+    const store = exportingStore(given.store, given.dataDir, (error) => {
+      if (!torn) settings.onFailure('', error);
+      torn = true;
+    });
+    const deps = { ...given, store };
+    const clean = takeCleanMark(given.dataDir);
     await recover(deps, settings.recovery);
-    const orchestrator = new Orchestrator(deps, settings);
+    const orchestrator = new Orchestrator(deps, settings, () => torn);
+    orchestrator.#exportsClean = clean;
+    orchestrator.#recovering = orchestrator.#lookAfter();
     orchestrator.#wake();
     await orchestrator.#armDecision();
     return orchestrator;
@@ -87,6 +98,20 @@ export class Orchestrator {
     return isTerminal(run.status) ? run : this.cancel(runId, actor);
   }
 
+  // Resolves when everything that the last one left behind has been looked at. Runs can be created and answered before.
+  recovered(): Promise<void> {
+    return this.#recovering;
+  }
+
+  async #lookAfter(): Promise<void> {
+    try {
+      await recoverWaitingRuns(this.#deps, () => this.#closing);
+      this.#exportsClean ||= await repairAllExports(this.#deps.store, this.#deps.dataDir, () => this.#closing);
+    } catch (error) {
+      this.#settings.onFailure('', error);
+    }
+  }
+
   // Resolves when the run has no turn under way.
   async settled(runId: string): Promise<RunRecord> {
     await this.#filling;
@@ -100,9 +125,10 @@ export class Orchestrator {
     this.#closing = true;
     this.#disarm();
     await this.#filling;
+    await this.#recovering;
     for (const { control } of this.#active.values()) control.shutdown();
     await Promise.all([...this.#active.values()].map(({ done }) => done));
-    markExportsClean(this.#deps.dataDir);
+    if (this.#exportsClean && !this.#torn()) markExportsClean(this.#deps.dataDir);
   }
 
   #wake(): void {

@@ -30,7 +30,16 @@ export async function recover(deps: OrchestratorDeps, settings: RecoverySettings
   await endLeftovers((mark) => marks.has(mark), { graceMs: GRACE_MS, timers: deps.timers });
   for (const run of running) await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: INTERRUPTED, before: await readTails(deps, run) });
   if (settings.queued === 'fail') for (const run of await listAll(deps, 'queued')) await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: INTERRUPTED });
-  for (const run of await listAll(deps, 'waiting_user')) await recoverWaiting(deps, run);
+}
+
+// Waiting runs are answerable from the first moment, so they are looked at beside other work: there may be thousands.
+// An answer that comes first wins; then there is nothing left to preserve.
+export async function recoverWaitingRuns(deps: OrchestratorDeps, stopped: () => boolean): Promise<void> {
+  for (const run of await listAll(deps, 'waiting_user')) {
+    if (stopped()) return;
+    await recoverWaiting(deps, run);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
 }
 
 async function recoverWaiting(deps: OrchestratorDeps, run: RunRecord): Promise<void> {

@@ -67,6 +67,7 @@ export async function openBench(root: string, changes: { clock?: Clock; timers?:
   const failures: unknown[] = [];
   const deps: OrchestratorDeps = { store: data.store, clock, ids: createIds(clock), timers: changes.timers ?? systemTimers, dataDir: data.path, host: { ...standInHost(root), ...changes.host } };
   const orchestrator = await Orchestrator.open(deps, { slots: 4, recovery: { queued: 'fail' }, onFailure: (_run, error) => failures.push(error), ...changes.settings });
+  await orchestrator.recovered();
   return {
     data,
     deps,

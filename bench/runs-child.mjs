@@ -1,0 +1,55 @@
+// Fills a data directory with waiting runs and kills itself, or opens one and measures.
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { draft } from '../dist/rasp/draft.js';
+import { applyRunEvent } from '../dist/orchestrator/apply-run-event.js';
+import { createRun } from '../dist/orchestrator/create-run.js';
+import { createIds } from '../dist/kernel/ids.js';
+import { systemClock } from '../dist/kernel/clock.js';
+import { openDataDir } from '../dist/store/sqlite/data-dir.js';
+import { open } from './runs.mjs';
+
+const [command, dir, count] = process.argv.slice(2);
+const FACTS = { pending: true, handle: true, requireUserReply: true, sticky: false };
+
+if (command === 'fill') {
+  mkdirSync(dir, { recursive: true });
+  const data = await openDataDir(join(dir, 'data'), { pid: process.pid });
+  const ids = createIds(systemClock);
+  const deps = { store: data.store, clock: systemClock, ids, dataDir: data.path };
+  for (let number = 0; number < Number(count); number += 1) {
+    const run = await createRun(deps, { engine: 'codex', prompt: 'go', execution_mode: 'interactive', cwd: dir });
+    const { run: running } = await applyRunEvent(deps, run, { event: 'turn.started', facts: FACTS, set: { epoch: 1 } });
+    const id = ids.interaction();
+    const asked_at = systemClock.now();
+    const question = { interaction_id: id, kind: 'open_text', prompt: 'Which?', options: [], asked_at: new Date(asked_at).toISOString() };
+    await applyRunEvent(deps, running, {
+      event: 'turn.needs_input',
+      facts: FACTS,
+      handle: { engine: 'codex', handle_type: 'session_id', handle_value: '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c', cwd: dir, home: dir, created_at_attempt: 1 },
+      ask: { interaction_id: id, attempt_number: 1, question, asked_at, due_at: asked_at + 1e6, decides: false },
+      before: [draft('interaction.requested', question)],
+    });
+  }
+  process.kill(process.pid, 'SIGKILL');
+}
+
+const begin = process.hrtime.bigint();
+const ms = () => Number(process.hrtime.bigint() - begin) / 1e6;
+const bench = await open(dir);
+const openMs = ms();
+const pending = await bench.data.store.listPending(1_000_000);
+let replyMs = 0;
+if (pending.length > 0) {
+  const last = pending.at(-1);
+  const before = ms();
+  await bench.orchestrator.reply(last.run_id, { interaction_id: last.interaction_id, response: 'x' });
+  replyMs = ms() - before;
+}
+const found = pending.length;
+pending.length = 0;
+await bench.orchestrator.recovered();
+const recoveredMs = ms();
+globalThis.gc();
+process.stdout.write(JSON.stringify({ openMs, replyMs, recoveredMs, pending: found, rss: process.memoryUsage().rss }));
+await bench.close();
