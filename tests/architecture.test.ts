@@ -56,6 +56,14 @@ test('each engine folder has the same four files', () => {
   }
 });
 
+test('no code but the one door writes the status of a run', () => {
+  const writers = files.filter((file) => !file.startsWith('store/') && /\bset: \{[^}]*\bstatus\b/.test(source(file)));
+  expect(writers).toEqual(['orchestrator/apply-run-event.ts']);
+  // And the store writes it only where a change says so.
+  const updates = files.filter((file) => /UPDATE runs SET status/.test(source(file)));
+  expect(updates).toEqual(['store/sqlite/sqlite-store.ts']);
+});
+
 test('ARCHITECTURE.md has a line for each room, and every path it and the README name exists', () => {
   const architecture = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8');
   for (const room of ROOMS) expect(architecture).toContain(`| \`src/${room}${room.endsWith('.ts') ? '' : '/'}\` |`);
