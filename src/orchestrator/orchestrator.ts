@@ -1,5 +1,7 @@
 // The runs of one data directory, alive: turns are started as slots are free, questions are decided when their time is over.
 // It opens with recovery and closes without leaving an engine behind. A run that waits costs nothing here.
+import type { Dispatch } from '../dispatch/dispatch.js';
+import { EmbeddedDispatch } from '../dispatch/embedded.js';
 import { isTerminal } from '../run/statechart.js';
 import type { Actor, RunRecord } from '../store/store.js';
 import { cancelIdle } from './cancel.js';
@@ -20,19 +22,13 @@ export interface OrchestratorSettings {
   readonly onFailure: (runId: string, error: unknown) => void;
 }
 
-interface ActiveTurn {
-  readonly control: TurnControl;
-  readonly done: Promise<void>;
-}
-
 export class Orchestrator {
   readonly #deps: OrchestratorDeps;
   readonly #settings: OrchestratorSettings;
-  readonly #active = new Map<string, ActiveTurn>();
+  readonly #dispatch: Dispatch;
+  // The turns under way, to end them from outside.
+  readonly #controls = new Map<string, { readonly control: TurnControl; readonly over: Promise<void> }>();
   #closing = false;
-  #cancelTimer: (() => void) | null = null;
-  // One look at the queue at a time.
-  #filling: Promise<void> = Promise.resolve();
   #recovering: Promise<void> = Promise.resolve();
   #exportsClean = false;
   // Some file could not be written.
@@ -42,6 +38,15 @@ export class Orchestrator {
     this.#deps = deps;
     this.#settings = settings;
     this.#torn = torn;
+    this.#dispatch = new EmbeddedDispatch(
+      deps,
+      {
+        startTurn: (run) => this.#startTurn(run),
+        decide: async (interaction) => (await decide(deps, interaction)) !== null,
+        onFailure: (error) => settings.onFailure('', error),
+      },
+      settings.slots,
+    );
   }
 
   static async open(given: OrchestratorDeps, settings: OrchestratorSettings): Promise<Orchestrator> {
@@ -56,34 +61,32 @@ export class Orchestrator {
     const orchestrator = new Orchestrator(deps, settings, () => torn);
     orchestrator.#exportsClean = clean;
     orchestrator.#recovering = orchestrator.#lookAfter();
-    orchestrator.#wake();
-    await orchestrator.#armDecision();
+    orchestrator.#dispatch.wake();
     return orchestrator;
   }
 
   async create(request: CreateRunRequest): Promise<RunRecord> {
     const run = await createRun(this.#deps, request);
-    this.#wake();
+    this.#dispatch.wake();
     return run;
   }
 
   async reply(runId: string, given: Reply, actor: Actor | null = null): Promise<RunRecord> {
     const run = await reply(this.#deps, runId, given, actor);
-    this.#wake();
-    await this.#armDecision();
+    this.#dispatch.wake();
     return run;
   }
 
   // A new run on the session of an ended one.
   async continueFrom(runId: string, request: ContinueRequest): Promise<RunRecord> {
     const run = await continueRun(this.#deps, runId, request);
-    this.#wake();
+    this.#dispatch.wake();
     return run;
   }
 
   async retry(runId: string): Promise<RunRecord> {
     const run = await retryRun(this.#deps, runId);
-    this.#wake();
+    this.#dispatch.wake();
     return run;
   }
 
@@ -91,9 +94,9 @@ export class Orchestrator {
   async cancel(runId: string, actor?: Actor): Promise<RunRecord> {
     const idle = await cancelIdle(this.#deps, runId, actor);
     if (idle) return idle;
-    const turn = this.#active.get(runId);
+    const turn = this.#controls.get(runId);
     turn?.control.cancel(actor);
-    await turn?.done;
+    await turn?.over;
     const run = await loadRun(this.#deps.store, runId);
     return isTerminal(run.status) ? run : this.cancel(runId, actor);
   }
@@ -114,8 +117,8 @@ export class Orchestrator {
 
   // Resolves when the run has no turn under way.
   async settled(runId: string): Promise<RunRecord> {
-    await this.#filling;
-    while (this.#active.has(runId)) await this.#active.get(runId)?.done;
+    await this.#dispatch.idle();
+    await this.#controls.get(runId)?.over;
     const run = await loadRun(this.#deps.store, runId);
     return run.status === 'queued' || run.status === 'running' ? this.settled(runId) : run;
   }
@@ -123,61 +126,23 @@ export class Orchestrator {
   // Running turns are ended; waiting runs are untouched.
   async close(): Promise<void> {
     this.#closing = true;
-    this.#disarm();
-    await this.#filling;
+    const closed = this.#dispatch.close();
+    for (const { control } of this.#controls.values()) control.shutdown();
+    await closed;
     await this.#recovering;
-    for (const { control } of this.#active.values()) control.shutdown();
-    await Promise.all([...this.#active.values()].map(({ done }) => done));
     if (this.#exportsClean && !this.#torn()) markExportsClean(this.#deps.dataDir);
   }
 
-  #wake(): void {
-    this.#filling = this.#filling.then(() => this.#fill()).catch((error: unknown) => this.#settings.onFailure('', error));
-  }
-
-  async #fill(): Promise<void> {
-    if (this.#closing || this.#active.size >= this.#settings.slots) return;
-    const queued = await this.#deps.store.listQueued(this.#settings.slots);
-    for (const runId of queued) {
-      if (this.#active.size >= this.#settings.slots) return;
-      const run = this.#active.has(runId) ? null : await this.#deps.store.loadRun(runId);
-      if (run?.status === 'queued') this.#start(run);
-    }
-  }
-
-  #start(run: RunRecord): void {
+  #startTurn(run: RunRecord): Promise<void> {
     const control = new TurnControl();
-    const done = runTurn(this.#deps, run, control)
-      .catch((error: unknown) => this.#settings.onFailure(run.run_id, error))
-      .then(async () => {
-        this.#active.delete(run.run_id);
-        this.#wake();
-        if (!this.#closing) await this.#armDecision();
-      });
-    this.#active.set(run.run_id, { control, done });
-  }
-
-  #disarm(): void {
-    this.#cancelTimer?.();
-    this.#cancelTimer = null;
-  }
-
-  // One timer, for the earliest question that will be decided; one whose time is over is decided at once.
-  async #armDecision(): Promise<void> {
-    const next = await this.#deps.store.nextDecision();
-    this.#disarm();
-    if (!next || this.#closing) return;
-    this.#cancelTimer = this.#deps.timers.set(Math.max(0, next.due_at - this.#deps.clock.now()), () => {
-      this.#cancelTimer = null;
-      void this.#decideDue().catch((error: unknown) => this.#settings.onFailure(next.run_id, error));
-    });
-  }
-
-  async #decideDue(): Promise<void> {
-    for (let next = await this.#deps.store.nextDecision(); next && next.due_at <= this.#deps.clock.now() && !this.#closing; next = await this.#deps.store.nextDecision()) {
-      if ((await decide(this.#deps, next)) === null) break;
-    }
-    this.#wake();
-    await this.#armDecision();
+    const played = runTurn(this.#deps, run, control)
+      .then(() => {}, (error: unknown) => {
+        this.#settings.onFailure(run.run_id, error);
+        throw error;
+      })
+      .finally(() => this.#controls.delete(run.run_id));
+    this.#controls.set(run.run_id, { control, over: played.catch(() => {}) });
+    if (this.#closing) control.shutdown();
+    return played;
   }
 }

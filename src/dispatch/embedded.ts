@@ -1,0 +1,104 @@
+// Dispatch within one process: as many turns at once as there are slots, oldest queued run first, and one timer for the
+// earliest deadline. Everything comes from the store, so nothing is lost when the process is.
+import type { Clock } from '../kernel/clock.js';
+import type { Timers } from '../process/timers.js';
+import type { Store } from '../store/store.js';
+import type { Dispatch, DispatchHandlers } from './dispatch.js';
+
+const RETRY_MS = 1000;
+
+export interface EmbeddedDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly timers: Timers;
+}
+
+export class EmbeddedDispatch implements Dispatch {
+  readonly #deps: EmbeddedDeps;
+  readonly #handlers: DispatchHandlers;
+  readonly #slots: number;
+  readonly #turns = new Map<string, Promise<void>>();
+  // Runs that could not be started just now, with what ends their rest early.
+  readonly #resting = new Map<string, () => void>();
+  #cancelTimer: (() => void) | null = null;
+  #closing = false;
+  // One look at the store at a time.
+  #looking: Promise<void> = Promise.resolve();
+
+  constructor(deps: EmbeddedDeps, handlers: DispatchHandlers, slots: number) {
+    this.#deps = deps;
+    this.#handlers = handlers;
+    this.#slots = slots;
+  }
+
+  wake(): void {
+    this.#looking = this.#looking.then(() => this.#look()).catch((error: unknown) => this.#handlers.onFailure(error));
+  }
+
+  idle(): Promise<void> {
+    return this.#looking;
+  }
+
+  async close(): Promise<void> {
+    this.#closing = true;
+    this.#disarm();
+    for (const cancel of this.#resting.values()) cancel();
+    await this.#looking;
+    await Promise.all(this.#turns.values());
+  }
+
+  async #look(): Promise<void> {
+    if (this.#closing) return;
+    await this.#decideDue();
+    await this.#fillSlots();
+    await this.#arm();
+  }
+
+  async #fillSlots(): Promise<void> {
+    if (this.#turns.size >= this.#slots) return;
+    // Those under way may still be queued in the store: they are passed over.
+    for (const runId of await this.#deps.store.listQueued(this.#slots + this.#turns.size)) {
+      if (this.#turns.size >= this.#slots) return;
+      const run = this.#turns.has(runId) ? null : await this.#deps.store.loadRun(runId);
+      if (run?.status !== 'queued' || this.#resting.has(runId)) continue;
+      const turn = this.#handlers.startTurn(run).catch(() => this.#rest(runId)).finally(() => {
+        this.#turns.delete(runId);
+        this.wake();
+      });
+      this.#turns.set(runId, turn);
+    }
+  }
+
+  #rest(runId: string): void {
+    if (this.#closing) return;
+    const cancel = this.#deps.timers.set(RETRY_MS, () => {
+      this.#resting.delete(runId);
+      this.wake();
+    });
+    this.#resting.set(runId, cancel);
+  }
+
+  // A deadline that passed while nobody was there is decided at once.
+  async #decideDue(): Promise<void> {
+    for (let next = await this.#deps.store.nextDecision(); next && next.due_at <= this.#deps.clock.now(); next = await this.#deps.store.nextDecision()) {
+      if (!(await this.#handlers.decide(next))) return;
+    }
+  }
+
+  async #arm(): Promise<void> {
+    this.#disarm();
+    const next = await this.#deps.store.nextDecision();
+    if (!next || this.#closing) return;
+    const wait = next.due_at - this.#deps.clock.now();
+    // One that is due and still there was refused just now: it is tried again, but not at once.
+    this.#cancelTimer = this.#deps.timers.set(wait > 0 ? wait : RETRY_MS, () => {
+      this.#cancelTimer = null;
+      this.wake();
+    });
+  }
+
+  #disarm(): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
+  }
+}

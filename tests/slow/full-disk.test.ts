@@ -1,0 +1,47 @@
+// A store that cannot write any more: the engine is ended, nothing is half written, and the next start says what happened.
+import { describe, expect, test } from 'vitest';
+import { Orchestrator } from '../../src/orchestrator/orchestrator.js';
+import type { RunChange, Store } from '../../src/store/store.js';
+import { createRoot, expectSound, openBench } from '../support/orchestrated.js';
+
+const FULL = Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC', syscall: 'write' });
+
+// From the first change on that the test names, nothing can be written.
+function fullFrom(store: Store, isFull: (change: RunChange) => boolean): Store {
+  let full = false;
+  return new Proxy(store, {
+    get: (target, name: keyof Store) => {
+      if (name !== 'commit') return (target[name] as (...args: unknown[]) => unknown).bind(target);
+      return async (change: RunChange) => {
+        full ||= isFull(change);
+        if (full) throw FULL;
+        return target.commit(change);
+      };
+    },
+  });
+}
+
+const CASES: [string, (change: RunChange) => boolean, string][] = [
+  ['when the turn would begin', (change) => change.set?.status === 'running', 'queued'],
+  ['in the middle of the output', (change) => change.set?.status === undefined && change.journal !== undefined, 'running'],
+  ['when the run would begin to wait', (change) => change.set?.status === 'waiting_user', 'running'],
+];
+
+describe('a full disk', () => {
+  test.each(CASES)('%s leaves the run as it was last stored, and the next start ends it with its code', async (_when, isFull, left) => {
+    const root = createRoot();
+    const bench = await openBench(root);
+    await bench.orchestrator.close();
+    const failures: unknown[] = [];
+    const orchestrator = await Orchestrator.open({ ...bench.deps, store: fullFrom(bench.data.store, isFull) }, { slots: 1, recovery: { queued: 'fail' }, onFailure: (_run, error) => failures.push(error) });
+    const { run_id: runId } = await orchestrator.create({ engine: 'codex', prompt: '[[events 3000 100]][[ask Which?]]', execution_mode: 'interactive' });
+    while (failures.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    await orchestrator.close();
+    expect(failures).toContain(FULL);
+    expect((await bench.data.store.loadRun(runId))?.status).toBe(left);
+    await bench.data.close();
+    const again = await openBench(root);
+    expect(await expectSound(again, runId)).toMatchObject({ status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } });
+    await again.close();
+  });
+});
