@@ -1,5 +1,6 @@
 // The runs of one data directory, alive: turns are started as slots are free, questions are decided when their time is over.
 // It opens with recovery and closes without leaving an engine behind. A run that waits costs nothing here.
+import { setImmediate } from 'node:timers/promises';
 import { isTerminal } from '../run/statechart.js';
 import type { Actor, RunRecord } from '../store/store.js';
 import { cancelIdle } from './cancel.js';
@@ -71,10 +72,15 @@ export class Orchestrator {
 
   // Resolves when the run has no turn under way.
   async settled(runId: string): Promise<RunRecord> {
-    await this.#filling;
-    while (this.#active.has(runId)) await this.#active.get(runId)?.done;
-    const run = await loadRun(this.#deps.store, runId);
-    return run.status === 'queued' || run.status === 'running' ? this.settled(runId) : run;
+    for (;;) {
+      await this.#filling;
+      const turn = this.#active.get(runId);
+      await turn?.done;
+      const run = await loadRun(this.#deps.store, runId);
+      if (!turn && run.status !== 'queued' && run.status !== 'running') return run;
+      // It is queued behind others: one of them makes room, or the queue is looked at in a moment.
+      if (!turn) await Promise.race(this.#active.size > 0 ? [...this.#active.values()].map(({ done }) => done) : [setImmediate()]);
+    }
   }
 
   // Running turns are ended; waiting runs are untouched.
