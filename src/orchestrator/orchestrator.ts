@@ -108,13 +108,15 @@ export class Orchestrator {
 
   #start(run: RunRecord): void {
     const control = new TurnControl();
+    const report = (error: unknown) => this.#settings.onFailure(run.run_id, error);
     const done = runTurn(this.#deps, run, control)
-      .catch((error: unknown) => this.#settings.onFailure(run.run_id, error))
+      .catch(report)
       .then(async () => {
         this.#active.delete(run.run_id);
         this.#wake();
         if (!this.#closing) await this.#armDecision();
-      });
+      })
+      .catch(report);
     this.#active.set(run.run_id, { control, done });
   }
 

@@ -424,6 +424,8 @@ describe('creating a run', () => {
 
 describe('a turn', () => {
   const hanging: CreateRunRequest = { engine: 'codex', prompt: '[[hang]]', execution_mode: 'interactive', permission: 'full' };
+  // Lines on stderr that repeat the message are held back in the conversation until the turn goes on or ends.
+  const ECHO = '[[answer stand-in: line 1 of 2]][[answer stand-in: line 2 of 2]][[sleep 50]][[stderr 2]][[hang]]';
   const schema = { type: 'object', required: ['n'], properties: { n: { type: 'number' } } };
 
   test.each<[string, string, string, string | null]>([
@@ -504,11 +506,22 @@ describe('a turn', () => {
     }, { settings: { slots: 1 } });
   });
 
+  test('that is cut off when the store goes away fails at the next start with its code, and its conversation is what the journal says', async () => {
+    const root = createRoot();
+    const bench = await openBench(root);
+    const { run_id: id } = await bench.orchestrator.create({ ...hanging, prompt: ECHO });
+    await until(async () => (await bench.data.store.readJournal(id, 'rasp', { limit: 1000 })).some((line) => line.includes('line 2 of 2') && line.includes('raw.stderr')));
+    await bench.data.close();
+    const again = await openBench(root);
+    expect(await expectSound(again, id)).toMatchObject({ status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } });
+    await again.close();
+    await until(() => bench.failures.length > 0);
+  });
+
   test('that is cut off by a shutdown fails with its code, and its conversation is what the journal says', async () => {
     const root = createRoot();
     const bench = await openBench(root);
-    // Lines on stderr that repeat the message are held back in the conversation until the turn ends.
-    const { run_id: id } = await bench.orchestrator.create({ ...hanging, engine: 'iflow', prompt: '[[answer stand-in: line 1 of 2]][[answer stand-in: line 2 of 2]][[stderr 2]][[hang]]' });
+    const { run_id: id } = await bench.orchestrator.create({ ...hanging, prompt: ECHO });
     await until(async () => (await bench.data.store.readJournal(id, 'rasp', { limit: 1000 })).some((line) => line.includes('line 2 of 2') && line.includes('raw.stderr')));
     await bench.close();
     const again = await openBench(root);
