@@ -4,7 +4,7 @@ import { statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { findEngine } from '../engines/registry.js';
 import type { Permission } from '../engines/engine.js';
-import type { Json, JsonObject } from '../kernel/json.js';
+import { canonicalText, type Json, type JsonObject } from '../kernel/json.js';
 import { compileSchema } from '../kernel/validator.js';
 import { draft } from '../rasp/draft.js';
 import { FIRST_ATTEMPT, type ExecutionMode } from '../run/attempt.js';
@@ -99,12 +99,5 @@ function checkSchema(schema: JsonObject | undefined): JsonObject | undefined {
 
 function digestOf(request: CreateRunRequest): string {
   const { request_id: _id, ...body } = request;
-  return createHash('sha256').update(JSON.stringify(sortKeys(body))).digest('hex');
-}
-
-// The same body with its members in another order is the same request.
-function sortKeys(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sortKeys);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).filter(([, item]) => item !== undefined).toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([key, item]) => [key, sortKeys(item)]));
+  return createHash('sha256').update(canonicalText(body)).digest('hex');
 }

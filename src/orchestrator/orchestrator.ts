@@ -1,5 +1,6 @@
 // The runs of one data directory, alive: turns are started as slots are free, questions are decided when their time is over.
 // It opens with recovery and closes without leaving an engine behind. A run that waits costs nothing here.
+import { setImmediate } from 'node:timers/promises';
 import type { Dispatch } from '../dispatch/dispatch.js';
 import { EmbeddedDispatch } from '../dispatch/embedded.js';
 import { isTerminal } from '../run/statechart.js';
@@ -117,10 +118,15 @@ export class Orchestrator {
 
   // Resolves when the run has no turn under way.
   async settled(runId: string): Promise<RunRecord> {
-    await this.#dispatch.idle();
-    await this.#controls.get(runId)?.over;
-    const run = await loadRun(this.#deps.store, runId);
-    return run.status === 'queued' || run.status === 'running' ? this.settled(runId) : run;
+    for (;;) {
+      await this.#dispatch.idle();
+      const turn = this.#controls.get(runId);
+      await turn?.over;
+      const run = await loadRun(this.#deps.store, runId);
+      if (!turn && run.status !== 'queued' && run.status !== 'running') return run;
+      // It is queued behind others: one of them makes room, or the queue is looked at in a moment.
+      if (!turn) await Promise.race(this.#controls.size > 0 ? [...this.#controls.values()].map(({ over }) => over) : [setImmediate()]);
+    }
   }
 
   // Running turns are ended; waiting runs are untouched.

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { createTurnParser, findEngine } from '../engines/registry.js';
+import { ConversationFold, foldInputOf } from '../fcmp/fold.js';
 import { endLeftovers } from '../process/end-leftovers.js';
 import { draft, type RaspDraft } from '../rasp/draft.js';
 import type { RaspEvent, StreamName } from '../rasp/event.js';
@@ -12,6 +13,7 @@ import { applyRunEvent, type RunTransition } from './apply-run-event.js';
 import type { OrchestratorDeps } from './deps.js';
 import { summariseParser } from './parser-summary.js';
 import { runFolder } from './run-folder.js';
+import { RunJournal } from './run-journal.js';
 
 export interface RecoverySettings {
   // Queued runs have not begun: they may fail, as the requirement says, or stay queued.
@@ -28,7 +30,7 @@ export async function recover(deps: OrchestratorDeps, settings: RecoverySettings
   // Their engines may still be alive; nothing of them may work on.
   const marks = new Set(running.map((run) => `${run.run_id}/${run.attempt_number}`));
   await endLeftovers((mark) => marks.has(mark), { graceMs: GRACE_MS, timers: deps.timers });
-  for (const run of running) await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: INTERRUPTED, before: await readTails(deps, run) });
+  for (const run of running) await recoverRunning(deps, run);
   if (settings.queued === 'fail') for (const run of await listAll(deps, 'queued')) await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: INTERRUPTED });
 }
 
@@ -40,6 +42,12 @@ export async function recoverWaitingRuns(deps: OrchestratorDeps, stopped: () => 
     await recoverWaiting(deps, run);
     await new Promise((resolve) => setImmediate(resolve));
   }
+}
+
+async function recoverRunning(deps: OrchestratorDeps, run: RunRecord): Promise<void> {
+  const { covered, fold } = await readStored(deps, run);
+  const journal = new RunJournal({ runId: run.run_id, engine: run.spec.engine, attempt: run.attempt_number }, run.heads, deps.clock, fold);
+  await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: INTERRUPTED, before: readTails(deps, run, covered) }, journal);
 }
 
 async function recoverWaiting(deps: OrchestratorDeps, run: RunRecord): Promise<void> {
@@ -61,10 +69,9 @@ async function recoverWaiting(deps: OrchestratorDeps, run: RunRecord): Promise<v
 }
 
 // The events of a cut-off turn that were not stored: the logs are read again from the start, and what is stored is left out.
-async function readTails(deps: OrchestratorDeps, run: RunRecord): Promise<RaspDraft[]> {
+function readTails(deps: OrchestratorDeps, run: RunRecord, covered: Record<StreamName, number>): RaspDraft[] {
   const { logs } = runFolder(deps.dataDir, run.run_id).attempt(run.attempt_number);
   const bytes = { stdout: readLog(logs.stdout), stderr: readLog(logs.stderr) };
-  const covered = await coveredBytes(deps, run);
   const parser = createTurnParser(findEngine(run.spec.engine));
   const drafts = [...parser.push('stdout', bytes.stdout), ...parser.push('stderr', bytes.stderr), ...parser.finish()].filter(({ range }) => range === null || range.from >= covered[range.stream]);
   return [
@@ -78,15 +85,19 @@ async function readTails(deps: OrchestratorDeps, run: RunRecord): Promise<RaspDr
   ];
 }
 
-async function coveredBytes(deps: OrchestratorDeps, run: RunRecord): Promise<Record<StreamName, number>> {
+// How far the journal covers the logs of the turn, and the conversation as it stood there, with the lines it held back.
+async function readStored(deps: OrchestratorDeps, run: RunRecord): Promise<{ covered: Record<StreamName, number>; fold: ConversationFold }> {
   const covered = { stdout: 0, stderr: 0 };
+  const fold = new ConversationFold(run.run_id);
   for (let fromSeq = 1; fromSeq <= run.heads.rasp_seq; fromSeq += PAGE) {
     for (const line of await deps.store.readJournal(run.run_id, 'rasp', { fromSeq, toSeq: fromSeq + PAGE - 1, limit: PAGE })) {
-      const { raw_ref: ref } = JSON.parse(line) as RaspEvent;
+      const event = JSON.parse(line) as RaspEvent;
+      fold.push(foldInputOf(event));
+      const { raw_ref: ref } = event;
       if (ref?.attempt_number === run.attempt_number) covered[ref.stream] = Math.max(covered[ref.stream], ref.byte_to);
     }
   }
-  return covered;
+  return { covered, fold };
 }
 
 function readLog(path: string): Buffer {

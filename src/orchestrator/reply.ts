@@ -1,6 +1,6 @@
 // Answers: from a person, or from the policy when nobody answered in time. Each question takes exactly one.
 import { toTimestamp } from '../kernel/clock.js';
-import { isObject, type Json, type JsonObject } from '../kernel/json.js';
+import { canonicalText, isObject, type Json, type JsonObject } from '../kernel/json.js';
 import { draft } from '../rasp/draft.js';
 import type { RaspData } from '../rasp/event.js';
 import { nextAttempt } from '../run/attempt.js';
@@ -63,7 +63,7 @@ export async function reply(deps: OrchestratorDeps, runId: string, given: Reply,
 function alreadyResolved(run: RunRecord, { interaction_id: id, state, resolution }: InteractionRecord, given: Reply): RunRecord {
   const sameKey = given.idempotency_key !== undefined && resolution?.idempotency_key === given.idempotency_key;
   if (state === 'answered' && sameKey) {
-    if (JSON.stringify(resolution?.response) === JSON.stringify(given.response ?? null) && resolution?.finish === (given.finish ?? false)) return run;
+    if (canonicalText(resolution?.response) === canonicalText(given.response ?? null) && resolution?.finish === (given.finish ?? false)) return run;
     throw new RequestError('REPLY_CONFLICT', `interaction ${id} was answered with the same key and another reply`);
   }
   if (run.status === 'waiting_user') throw new RequestError('INTERACTION_STALE', `interaction ${id} is ${state}; the run waits for another answer`);

@@ -29,11 +29,12 @@ export class RunJournal {
   #firstRasp: number;
   #firstTs = 0;
 
-  constructor(owner: JournalOwner, heads: JournalHeads, clock: Clock) {
+  // In the middle of a turn the fold has a memory, so who goes on there brings it.
+  constructor(owner: JournalOwner, heads: JournalHeads, clock: Clock, fold = new ConversationFold(owner.runId, { version: FOLD_VERSION, seq: heads.fcmp_seq })) {
     this.#owner = owner;
     this.#clock = clock;
     this.#stamp = createStamp(owner);
-    this.#fold = new ConversationFold(owner.runId, { version: FOLD_VERSION, seq: heads.fcmp_seq });
+    this.#fold = fold;
     this.#raspSeq = heads.rasp_seq;
     this.#fcmpSeq = heads.fcmp_seq;
     this.#ts = heads.ts;

@@ -15,6 +15,7 @@ import type { Actor, InteractionRecord, RunRecord } from '../store/store.js';
 import { applyRunEvent, type Applied, type RunTransition } from './apply-run-event.js';
 import { concludeTurn } from './conclude-turn.js';
 import type { OrchestratorDeps } from './deps.js';
+import { loadRun } from './load-run.js';
 import { summariseParser } from './parser-summary.js';
 import { makeFolder, runFolder } from './run-folder.js';
 import { LostRunError, TurnWriter } from './turn-writer.js';
@@ -62,12 +63,15 @@ export async function runTurn(deps: OrchestratorDeps, queued: RunRecord, control
 
   const bin = await deps.host.findBin(engine);
   const command = bin === null ? null : build(deps, engine, queued, bin, handle, answered);
-  const running = applied(await applyRunEvent(deps, queued, {
+  const started = await applyRunEvent(deps, queued, {
     event: 'turn.started',
     facts: NO_FACTS,
     set: { epoch: queued.epoch + 1 },
     before: [draft('lifecycle.turn.started', { argv: (command?.argv ?? []).map(redact), resumed: handle !== null, cwd: queued.spec.cwd })],
-  }));
+  });
+  // Canceled in the last moment, or taken by another: nothing has begun.
+  if (!started.applied) return loadRun(deps.store, queued.run_id);
+  const running = started.run;
   if (command === null) return fail(deps, running, { code: 'ENGINE_NOT_FOUND', message: `${engine.probe.binary} not found: ${engine.probe.install}` });
   return new Turn(deps, engine, running, options, handle, control).play(command);
 }
@@ -130,7 +134,7 @@ class Turn {
 
   async #conclude(end: ChildEnd, evidence: TurnEvidence, parser: ReturnType<typeof summariseParser>): Promise<RunRecord> {
     const { run } = this.#writer;
-    if (end.endedByUs === 'shutdown') return fail(this.#deps, run, { code: 'ORCHESTRATOR_RESTART_INTERRUPTED', message: 'Parley was shut down while the turn ran.' });
+    if (end.endedByUs === 'shutdown') return this.#interrupted(end, parser);
     const found = evidence.sessionId === null ? null : (this.#handle ?? buildHandle(this.#engine, evidence.sessionId, { cwd: run.spec.cwd, home: run.spec.home, attempt: run.attempt_number }));
     const handleChecked = found !== null && (await this.#deps.host.hasSession(found));
     const now = this.#deps.clock.now();
@@ -171,6 +175,13 @@ class Turn {
     };
     return applied(await applyRunEvent(this.#deps, run, transition, this.#writer.journal));
   }
+
+  // With the turn's own journal: its conversation may still hold lines back, which the end of the turn releases.
+  async #interrupted({ exit, streams }: ChildEnd, parser: ReturnType<typeof summariseParser>): Promise<RunRecord> {
+    const error: RunError = { code: 'ORCHESTRATOR_RESTART_INTERRUPTED', message: 'Parley was shut down while the turn ran.' };
+    const before = [draft('lifecycle.turn.ended', { exit, completion: { result: 'interrupted', reason_code: error.code }, streams, parser })];
+    return applied(await applyRunEvent(this.#deps, this.#writer.run, { event: 'turn.failed', facts: NO_FACTS, error, before }, this.#writer.journal));
+  }
 }
 
 // The result that the agent gave, or its last message, against the schema that was asked for.
@@ -189,9 +200,10 @@ async function fail(deps: OrchestratorDeps, run: RunRecord, error: RunError): Pr
 
 // The person ended a conversation in which nothing was asked: no engine is needed for that.
 async function finishConversation(deps: OrchestratorDeps, queued: RunRecord, answered: InteractionRecord): Promise<RunRecord> {
-  const running = applied(await applyRunEvent(deps, queued, { event: 'turn.started', facts: NO_FACTS, set: { epoch: queued.epoch + 1 } }));
+  const started = await applyRunEvent(deps, queued, { event: 'turn.started', facts: NO_FACTS, set: { epoch: queued.epoch + 1 } });
+  if (!started.applied) return loadRun(deps.store, queued.run_id);
   const prompt = answered.question.prompt;
-  return applied(await applyRunEvent(deps, running, { event: 'turn.succeeded', facts: NO_FACTS, result: typeof prompt === 'string' ? prompt : null }));
+  return applied(await applyRunEvent(deps, started.run, { event: 'turn.succeeded', facts: NO_FACTS, result: typeof prompt === 'string' ? prompt : null }));
 }
 
 function applied(outcome: Applied): RunRecord {

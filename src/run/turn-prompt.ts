@@ -18,8 +18,12 @@ export function buildFirstPrompt(mode: ExecutionMode, prompt: string): string {
   return prompt + (mode === 'interactive' ? HOW_TO_ASK : DO_NOT_ASK);
 }
 
+// Engines refuse an empty prompt, but a person may well leave the answer empty.
+const EMPTY_ANSWER = '(the answer was left empty)';
+
 export function buildReplyPrompt(response: Json): string {
-  return typeof response === 'string' ? response : JSON.stringify(response);
+  const text = typeof response === 'string' ? response : JSON.stringify(response);
+  return text.trim() === '' ? EMPTY_ANSWER : text;
 }
 
 // The words for an answer that nobody gave.

@@ -1,5 +1,5 @@
 // Timers whose time a test moves by hand. `armed` tells when somebody has begun to wait, so a test never guesses.
-import type { Timers } from '../../src/process/timers.js';
+import { systemTimers, type Timers } from '../../src/process/timers.js';
 
 interface Pending {
   readonly at: number;
@@ -42,5 +42,47 @@ export class SimulatedTimers implements Timers {
 
   #next(until: number): Pending | undefined {
     return [...this.#pending].filter(({ at }) => at <= until).toSorted((a, b) => a.at - b.at)[0];
+  }
+}
+
+// The deadlines of turns and people are longer than this and are moved by hand; a flush or a grace is shorter and is real.
+const LONG_MS = 50_000;
+
+export function onlyLong(simulated: SimulatedTimers): Timers {
+  return { set: (ms, fire) => (ms < LONG_MS ? systemTimers : simulated).set(ms, fire) };
+}
+
+// A clock and timers that a test moves together. Each look at the clock takes a millisecond, so no two events are equal in time.
+export class SimulatedTime {
+  #now: number;
+  #simulated = new SimulatedTimers();
+  readonly clock = { now: () => (this.#now += 1) };
+
+  constructor(start = Date.UTC(2026, 0, 1)) {
+    this.#now = start;
+  }
+
+  get now(): number {
+    return this.#now;
+  }
+
+  // For a new owner: what an earlier one waits for is forgotten, as when its process is gone.
+  createTimers(): Timers {
+    this.#simulated = new SimulatedTimers();
+    return onlyLong(this.#simulated);
+  }
+
+  // Back is possible too; timers do not notice.
+  setClock(now: number): void {
+    this.#now = now;
+  }
+
+  advance(ms: number): void {
+    this.#now += ms;
+    this.#simulated.advance(ms);
+  }
+
+  armed(ms: number): Promise<void> {
+    return this.#simulated.armed(ms);
   }
 }

@@ -145,7 +145,7 @@ export class SqliteStore implements Store {
   }
 
   async loadLatest(runId: string): Promise<InteractionRecord | null> {
-    return this.#interaction('run_id = ? ORDER BY asked_at DESC, interaction_id DESC LIMIT 1', runId);
+    return this.#interaction('run_id = ? ORDER BY attempt_number DESC, asked_at DESC, interaction_id DESC LIMIT 1', runId);
   }
 
   async listPending(limit: number): Promise<InteractionRecord[]> {
