@@ -13,7 +13,8 @@ import { exportingStore, markExportsClean, repairAllExports, takeCleanMark } fro
 import { loadRun } from './load-run.js';
 import { recover, recoverWaitingRuns, type RecoverySettings } from './recover.js';
 import { decide, reply, type Reply } from './reply.js';
-import { runTurn, TurnControl } from './run-turn.js';
+import { failInternally, runTurn, TurnControl } from './run-turn.js';
+import { LostRunError } from './turn-writer.js';
 
 export interface OrchestratorSettings {
   // How many turns may run at once.
@@ -142,9 +143,10 @@ export class Orchestrator {
   #startTurn(run: RunRecord): Promise<void> {
     const control = new TurnControl();
     const played = runTurn(this.#deps, run, control)
-      .then(() => {}, (error: unknown) => {
+      .then(() => {}, async (error: unknown) => {
         this.#settings.onFailure(run.run_id, error);
-        throw error;
+        // Not over a run that belongs to somebody else by now. If this cannot be stored either, the run is left alone.
+        if (!(error instanceof LostRunError)) await failInternally(this.#deps, run.run_id, error);
       })
       .finally(() => this.#controls.delete(run.run_id));
     this.#controls.set(run.run_id, { control, over: played.catch(() => {}) });

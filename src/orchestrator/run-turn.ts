@@ -2,7 +2,7 @@
 import { buildCommand, buildHandle, createTurnParser, findEngine } from '../engines/registry.js';
 import type { Engine, EngineCommand } from '../engines/engine.js';
 import { parseJson, type Json } from '../kernel/json.js';
-import { redact } from '../kernel/redact.js';
+import { clip, redact } from '../kernel/redact.js';
 import { compileSchema } from '../kernel/validator.js';
 import { startChild, type Child, type ChildEnd } from '../process/child.js';
 import { draft } from '../rasp/draft.js';
@@ -196,6 +196,14 @@ function checkOutput(run: RunRecord, evidence: TurnEvidence): OutputCheck {
 
 async function fail(deps: OrchestratorDeps, run: RunRecord, error: RunError): Promise<RunRecord> {
   return applied(await applyRunEvent(deps, run, { event: 'turn.failed', facts: NO_FACTS, error }));
+}
+
+// A defect of ours, or something that the machine refused: the run is told about it, so that it is not stuck.
+export async function failInternally(deps: OrchestratorDeps, runId: string, reason: unknown): Promise<void> {
+  const found = await deps.store.loadRun(runId);
+  if (found?.status !== 'queued' && found?.status !== 'running') return;
+  const running = found.status === 'running' ? found : applied(await applyRunEvent(deps, found, { event: 'turn.started', facts: NO_FACTS, set: { epoch: found.epoch + 1 } }));
+  await fail(deps, running, { code: 'INTERNAL', message: redact(clip(`The turn could not be played: ${reason instanceof Error ? reason.message : String(reason)}`, 500)) });
 }
 
 // The person ended a conversation in which nothing was asked: no engine is needed for that.
