@@ -4,14 +4,16 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { createTurnParser, findEngine } from '../engines/registry.js';
 import { endLeftovers } from '../process/end-leftovers.js';
-import { draft, type RaspDraft } from '../rasp/draft.js';
-import type { RaspEvent, StreamName } from '../rasp/event.js';
+import { ConversationFold, foldInputOf } from '../fcmp/fold.js';
+import { draft, ORCHESTRATOR, type ByteRange, type RaspDraft } from '../rasp/draft.js';
+import type { RaspEvent } from '../rasp/event.js';
 import type { RunError } from '../run/judge-completion.js';
 import type { RunRecord } from '../store/store.js';
 import { applyRunEvent, type RunTransition } from './apply-run-event.js';
 import type { OrchestratorDeps } from './deps.js';
 import { summariseParser } from './parser-summary.js';
 import { runFolder } from './run-folder.js';
+import { RunJournal } from './run-journal.js';
 
 export interface RecoverySettings {
   // Queued runs have not begun: they may fail, as the requirement says, or stay queued.
@@ -28,7 +30,11 @@ export async function recover(deps: OrchestratorDeps, settings: RecoverySettings
   // Their engines may still be alive; nothing of them may work on.
   const marks = new Set(running.map((run) => `${run.run_id}/${run.attempt_number}`));
   await endLeftovers((mark) => marks.has(mark), { graceMs: GRACE_MS, timers: deps.timers });
-  for (const run of running) await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: INTERRUPTED, before: await readTails(deps, run) });
+  for (const run of running) {
+    const stored = await readStored(deps, run);
+    const journal = new RunJournal({ runId: run.run_id, engine: run.spec.engine, attempt: run.attempt_number }, run.heads, deps.clock, stored.fold);
+    await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: INTERRUPTED, before: readTails(deps, run, stored.reports) }, journal);
+  }
   if (settings.queued === 'fail') for (const run of await listAll(deps, 'queued')) await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: INTERRUPTED });
   for (const run of await listAll(deps, 'waiting_user')) await recoverWaiting(deps, run);
 }
@@ -52,14 +58,13 @@ async function recoverWaiting(deps: OrchestratorDeps, run: RunRecord): Promise<v
 }
 
 // The events of a cut-off turn that were not stored: the logs are read again from the start, and what is stored is left out.
-async function readTails(deps: OrchestratorDeps, run: RunRecord): Promise<RaspDraft[]> {
+function readTails(deps: OrchestratorDeps, run: RunRecord, stored: Map<string, number>): RaspDraft[] {
   const { logs } = runFolder(deps.dataDir, run.run_id).attempt(run.attempt_number);
   const bytes = { stdout: readLog(logs.stdout), stderr: readLog(logs.stderr) };
-  const covered = await coveredBytes(deps, run);
   const parser = createTurnParser(findEngine(run.spec.engine));
-  const drafts = [...parser.push('stdout', bytes.stdout), ...parser.push('stderr', bytes.stderr), ...parser.finish()].filter(({ range }) => range === null || range.from >= covered[range.stream]);
+  const drafts = [...parser.push('stdout', bytes.stdout), ...parser.push('stderr', bytes.stderr), ...parser.finish()];
   return [
-    ...drafts,
+    ...drafts.filter(({ type, range, data }) => !takeOne(stored, reportKey(type, range, data))),
     draft('lifecycle.turn.ended', {
       exit: { code: null, signal: null },
       completion: { result: 'interrupted', reason_code: INTERRUPTED.code },
@@ -69,15 +74,32 @@ async function readTails(deps: OrchestratorDeps, run: RunRecord): Promise<RaspDr
   ];
 }
 
-async function coveredBytes(deps: OrchestratorDeps, run: RunRecord): Promise<Record<StreamName, number>> {
-  const covered = { stdout: 0, stderr: 0 };
+// What the journal holds: the fold as it was when the turn was cut off, and how often the parser reported what of this turn.
+async function readStored(deps: OrchestratorDeps, run: RunRecord): Promise<{ fold: ConversationFold; reports: Map<string, number> }> {
+  const fold = new ConversationFold(run.run_id);
+  const reports = new Map<string, number>();
   for (let fromSeq = 1; fromSeq <= run.heads.rasp_seq; fromSeq += PAGE) {
     for (const line of await deps.store.readJournal(run.run_id, 'rasp', { fromSeq, toSeq: fromSeq + PAGE - 1, limit: PAGE })) {
-      const { raw_ref: ref } = JSON.parse(line) as RaspEvent;
-      if (ref?.attempt_number === run.attempt_number) covered[ref.stream] = Math.max(covered[ref.stream], ref.byte_to);
+      const event = JSON.parse(line) as RaspEvent;
+      const input = foldInputOf(event);
+      fold.push(input);
+      if (event.attempt_number !== run.attempt_number || event.source.parser === ORCHESTRATOR) continue;
+      const key = reportKey(input.type, input.range, event.data);
+      reports.set(key, (reports.get(key) ?? 0) + 1);
     }
   }
-  return covered;
+  return { fold, reports };
+}
+
+// The place tells an event of the output; one without a place is told by what it says.
+function reportKey(type: string, range: ByteRange | null, data: unknown): string {
+  return range ? `${type} ${range.stream} ${range.from} ${range.to}` : `${type} ${JSON.stringify(data)}`;
+}
+
+function takeOne(counts: Map<string, number>, key: string): boolean {
+  const count = counts.get(key) ?? 0;
+  counts.set(key, count - 1);
+  return count > 0;
 }
 
 function readLog(path: string): Buffer {

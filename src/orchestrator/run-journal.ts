@@ -29,11 +29,12 @@ export class RunJournal {
   #firstRasp: number;
   #firstTs = 0;
 
-  constructor(owner: JournalOwner, heads: JournalHeads, clock: Clock) {
+  // Within a turn a fold remembers more than its count: whoever goes on there brings one that has read the journal.
+  constructor(owner: JournalOwner, heads: JournalHeads, clock: Clock, fold = new ConversationFold(owner.runId, { version: FOLD_VERSION, seq: heads.fcmp_seq })) {
     this.#owner = owner;
     this.#clock = clock;
     this.#stamp = createStamp(owner);
-    this.#fold = new ConversationFold(owner.runId, { version: FOLD_VERSION, seq: heads.fcmp_seq });
+    this.#fold = fold;
     this.#raspSeq = heads.rasp_seq;
     this.#fcmpSeq = heads.fcmp_seq;
     this.#ts = heads.ts;
