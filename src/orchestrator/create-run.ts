@@ -14,7 +14,7 @@ import type { EngineSessionHandle } from '../run/session-handle.js';
 import { EMPTY_JOURNAL, type RunRecord, type RunSpec } from '../store/store.js';
 import { invariant } from '../kernel/invariant.js';
 import type { OrchestratorDeps } from './deps.js';
-import { makeFolder, runFolder } from './run-folder.js';
+import { runFolder } from './run-folder.js';
 import { RunJournal } from './run-journal.js';
 
 export interface CreateRunRequest {
@@ -70,7 +70,6 @@ export async function createRun(deps: OrchestratorDeps, request: CreateRunReques
     journal: flush,
   });
   if (!outcome.created && !outcome.sameRequest) throw new RequestError('REQUEST_ID_CONFLICT', `request id ${requestId} was used before with another body (run ${outcome.run.run_id})`);
-  if (outcome.created && spec.cwd === folder.workspace) makeFolder(folder.workspace);
   return outcome.run;
 }
 

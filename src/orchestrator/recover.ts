@@ -5,8 +5,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createTurnParser, findEngine } from '../engines/registry.js';
 import { ConversationFold, foldInputOf } from '../fcmp/fold.js';
 import { endLeftovers } from '../process/end-leftovers.js';
-import { draft, type RaspDraft } from '../rasp/draft.js';
-import type { RaspEvent, StreamName } from '../rasp/event.js';
+import { draft, ORCHESTRATOR, type ByteRange, type RaspDraft } from '../rasp/draft.js';
+import type { RaspEvent } from '../rasp/event.js';
 import type { RunError } from '../run/judge-completion.js';
 import type { RunRecord } from '../store/store.js';
 import { applyRunEvent, type RunTransition } from './apply-run-event.js';
@@ -45,9 +45,9 @@ export async function recoverWaitingRuns(deps: OrchestratorDeps, stopped: () => 
 }
 
 async function recoverRunning(deps: OrchestratorDeps, run: RunRecord): Promise<void> {
-  const { covered, fold } = await readStored(deps, run);
+  const { reports, fold } = await readStored(deps, run);
   const journal = new RunJournal({ runId: run.run_id, engine: run.spec.engine, attempt: run.attempt_number }, run.heads, deps.clock, fold);
-  await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: INTERRUPTED, before: readTails(deps, run, covered) }, journal);
+  await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: INTERRUPTED, before: readTails(deps, run, reports) }, journal);
 }
 
 async function recoverWaiting(deps: OrchestratorDeps, run: RunRecord): Promise<void> {
@@ -69,13 +69,13 @@ async function recoverWaiting(deps: OrchestratorDeps, run: RunRecord): Promise<v
 }
 
 // The events of a cut-off turn that were not stored: the logs are read again from the start, and what is stored is left out.
-function readTails(deps: OrchestratorDeps, run: RunRecord, covered: Record<StreamName, number>): RaspDraft[] {
+function readTails(deps: OrchestratorDeps, run: RunRecord, stored: Map<string, number>): RaspDraft[] {
   const { logs } = runFolder(deps.dataDir, run.run_id).attempt(run.attempt_number);
   const bytes = { stdout: readLog(logs.stdout), stderr: readLog(logs.stderr) };
   const parser = createTurnParser(findEngine(run.spec.engine));
-  const drafts = [...parser.push('stdout', bytes.stdout), ...parser.push('stderr', bytes.stderr), ...parser.finish()].filter(({ range }) => range === null || range.from >= covered[range.stream]);
+  const drafts = [...parser.push('stdout', bytes.stdout), ...parser.push('stderr', bytes.stderr), ...parser.finish()];
   return [
-    ...drafts,
+    ...drafts.filter(({ type, range, data }) => !takeOne(stored, reportKey(type, range, data))),
     draft('lifecycle.turn.ended', {
       exit: { code: null, signal: null },
       completion: { result: 'interrupted', reason_code: INTERRUPTED.code },
@@ -85,19 +85,32 @@ function readTails(deps: OrchestratorDeps, run: RunRecord, covered: Record<Strea
   ];
 }
 
-// How far the journal covers the logs of the turn, and the conversation as it stood there, with the lines it held back.
-async function readStored(deps: OrchestratorDeps, run: RunRecord): Promise<{ covered: Record<StreamName, number>; fold: ConversationFold }> {
-  const covered = { stdout: 0, stderr: 0 };
+// What the journal holds: the fold as it was when the turn was cut off, and how often the parser reported what of this turn.
+async function readStored(deps: OrchestratorDeps, run: RunRecord): Promise<{ fold: ConversationFold; reports: Map<string, number> }> {
   const fold = new ConversationFold(run.run_id);
+  const reports = new Map<string, number>();
   for (let fromSeq = 1; fromSeq <= run.heads.rasp_seq; fromSeq += PAGE) {
     for (const line of await deps.store.readJournal(run.run_id, 'rasp', { fromSeq, toSeq: fromSeq + PAGE - 1, limit: PAGE })) {
       const event = JSON.parse(line) as RaspEvent;
-      fold.push(foldInputOf(event));
-      const { raw_ref: ref } = event;
-      if (ref?.attempt_number === run.attempt_number) covered[ref.stream] = Math.max(covered[ref.stream], ref.byte_to);
+      const input = foldInputOf(event);
+      fold.push(input);
+      if (event.attempt_number !== run.attempt_number || event.source.parser === ORCHESTRATOR) continue;
+      const key = reportKey(input.type, input.range, event.data);
+      reports.set(key, (reports.get(key) ?? 0) + 1);
     }
   }
-  return { covered, fold };
+  return { fold, reports };
+}
+
+// The place tells an event of the output; one without a place is told by what it says.
+function reportKey(type: string, range: ByteRange | null, data: unknown): string {
+  return range ? `${type} ${range.stream} ${range.from} ${range.to}` : `${type} ${JSON.stringify(data)}`;
+}
+
+function takeOne(counts: Map<string, number>, key: string): boolean {
+  const count = counts.get(key) ?? 0;
+  counts.set(key, count - 1);
+  return count > 0;
 }
 
 function readLog(path: string): Buffer {

@@ -29,7 +29,7 @@ export class RunJournal {
   #firstRasp: number;
   #firstTs = 0;
 
-  // In the middle of a turn the fold has a memory, so who goes on there brings it.
+  // Within a turn a fold remembers more than its count: whoever goes on there brings one that has read the journal.
   constructor(owner: JournalOwner, heads: JournalHeads, clock: Clock, fold = new ConversationFold(owner.runId, { version: FOLD_VERSION, seq: heads.fcmp_seq })) {
     this.#owner = owner;
     this.#clock = clock;

@@ -102,8 +102,11 @@ class Turn {
 
   async play(command: EngineCommand): Promise<RunRecord> {
     const { run } = this.#writer;
-    const attempt = runFolder(this.#deps.dataDir, run.run_id).attempt(run.attempt_number);
+    const folder = runFolder(this.#deps.dataDir, run.run_id);
+    const attempt = folder.attempt(run.attempt_number);
     makeFolder(attempt.path);
+    // Not when the run is created: a crash right after that would leave a queued run without it.
+    if (run.spec.cwd === folder.workspace) makeFolder(folder.workspace);
     if (run.spec.home !== null) makeFolder(run.spec.home);
     const parser = createTurnParser(this.#engine);
     const result = await startChild(
