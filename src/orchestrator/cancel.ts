@@ -1,12 +1,11 @@
 // Cancels a run that is not running: one that waits in the queue or for a person. A running turn is ended by its control.
+import { NO_FACTS } from '../run/guards.js';
 import { isTerminal } from '../run/statechart.js';
 import { RequestError } from '../run/request-error.js';
 import type { Actor, RunRecord } from '../store/store.js';
 import { applyRunEvent } from './apply-run-event.js';
 import type { OrchestratorDeps } from './deps.js';
 import { loadRun } from './load-run.js';
-
-const FACTS = { pending: false, handle: false, requireUserReply: true, sticky: false };
 
 // Canceling again is fine; null: the run is running now.
 export async function cancelIdle(deps: OrchestratorDeps, runId: string, actor: Actor | undefined): Promise<RunRecord | null> {
@@ -18,7 +17,7 @@ export async function cancelIdle(deps: OrchestratorDeps, runId: string, actor: A
   const resolution = { at: deps.clock.now(), response: null, actor: actor ?? null, idempotency_key: null, finish: false };
   const outcome = await applyRunEvent(deps, run, {
     event: 'run.canceled',
-    facts: FACTS,
+    facts: NO_FACTS,
     actor,
     ...(pending ? { resolve: { interaction_id: pending.interaction_id, state: 'canceled' as const, resolution } } : {}),
   });

@@ -6,6 +6,7 @@ import { invariant } from '../kernel/invariant.js';
 import { clip, redact } from '../kernel/redact.js';
 import { draft, type RaspDraft } from '../rasp/draft.js';
 import type { RaspData } from '../rasp/event.js';
+import { NO_FACTS } from '../run/guards.js';
 import { judgeCompletion, type RunError, type TurnFacts, type Verdict } from '../run/judge-completion.js';
 import type { Question } from '../run/interaction.js';
 import type { Edge } from '../run/statechart.js';
@@ -44,7 +45,7 @@ export function concludeTurn(end: TurnEnd): TurnConclusion {
   const error = verdict.event === 'turn.failed' ? { ...verdict.error, message: redact(clip(verdict.error.message, MAX_ERROR_CHARS)) } : null;
   const change: Omit<RunTransition, 'before'> = {
     event: verdict.event,
-    facts: { pending: question !== null, handle: sessionId !== null && facts.handleChecked, requireUserReply: true, sticky: false },
+    facts: { ...NO_FACTS, pending: question !== null, handle: sessionId !== null && facts.handleChecked },
     sessionId,
     error: error ?? undefined,
     result: verdict.event === 'turn.succeeded' ? verdict.result : undefined,

@@ -11,6 +11,7 @@ import { draft, type RaspDraft } from '../rasp/draft.js';
 import type { StreamName } from '../rasp/event.js';
 import { DEFAULT_MAX_ATTEMPT, FIRST_ATTEMPT, type ExecutionMode } from '../run/attempt.js';
 import type { Exit } from '../run/judge-completion.js';
+import { NO_FACTS } from '../run/guards.js';
 import { INITIAL_STATE } from '../run/statechart.js';
 import { concludeTurn, type TurnConclusion } from './conclude-turn.js';
 import { EMPTY_JOURNAL } from '../store/store.js';
@@ -84,7 +85,7 @@ export class RecordingReader {
 
   #begin(): void {
     const { engine, mode, prompt, resumedFrom } = this.#options;
-    const started = takeEdge(INITIAL_STATE, 'turn.started', { pending: false, handle: resumedFrom !== null, requireUserReply: true, sticky: false }, { now: this.#options.clock.now() });
+    const started = takeEdge(INITIAL_STATE, 'turn.started', { ...NO_FACTS, handle: resumedFrom !== null }, { now: this.#options.clock.now() });
     invariant(started.legal, 'a queued run can start');
     this.#write([
       draft('lifecycle.run.created', { engine: engine.name, execution_mode: mode, prompt }),

@@ -7,6 +7,7 @@ import { ConversationFold, foldInputOf } from '../fcmp/fold.js';
 import { endLeftovers } from '../process/end-leftovers.js';
 import { draft, ORCHESTRATOR, type ByteRange, type RaspDraft } from '../rasp/draft.js';
 import type { RaspEvent } from '../rasp/event.js';
+import { NO_FACTS } from '../run/guards.js';
 import type { RunError } from '../run/judge-completion.js';
 import type { RunRecord } from '../store/store.js';
 import { applyRunEvent, type RunTransition } from './apply-run-event.js';
@@ -22,7 +23,6 @@ export interface RecoverySettings {
 
 const GRACE_MS = 2000;
 const PAGE = 500;
-const NO_FACTS = { pending: false, handle: false, requireUserReply: true, sticky: false };
 const INTERRUPTED: RunError = { code: 'ORCHESTRATOR_RESTART_INTERRUPTED', message: 'Parley stopped while the run was queued or running.' };
 
 export async function recover(deps: OrchestratorDeps, settings: RecoverySettings): Promise<void> {

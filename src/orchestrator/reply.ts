@@ -53,9 +53,7 @@ export async function reply(deps: OrchestratorDeps, runId: string, given: Reply,
   });
   if (outcome.applied) return outcome.run;
   if ('refusal' in outcome) throw new RequestError('RUN_NOT_WAITING', `run ${runId} is ${run.status}: it does not wait for an answer`);
-  // Somebody was quicker: look again at what there is now. It cannot be pending any more.
-  const now2 = await deps.store.loadInteraction(given.interaction_id);
-  if (now2 && now2.state !== 'pending') return alreadyResolved(await loadRun(deps.store, runId), now2, given);
+  // Somebody was quicker: look again at what there is now.
   return reply(deps, runId, given, actor);
 }
 
@@ -81,11 +79,12 @@ function checkReply({ question }: InteractionRecord, { response, finish }: Reply
 export async function decide(deps: OrchestratorDeps, interaction: InteractionRecord): Promise<RunRecord | null> {
   const run = await deps.store.loadRun(interaction.run_id);
   if (!run) return null;
-  const { policy, response, finish } = decisionFor(interaction.question, parseRuntimeOptions(run.spec.runtime_options).auto_decide_policy);
+  const options = parseRuntimeOptions(run.spec.runtime_options);
+  const { policy, response, finish } = decisionFor(interaction.question, options.auto_decide_policy);
   const now = deps.clock.now();
   const outcome = await applyRunEvent(deps, run, {
     event: 'interaction.auto_decide.timeout',
-    facts: { ...FACTS, requireUserReply: parseRuntimeOptions(run.spec.runtime_options).interactive_require_user_reply },
+    facts: { ...FACTS, requireUserReply: options.interactive_require_user_reply },
     set: { attempt_number: nextAttempt(run.spec.execution_mode, run.attempt_number) },
     resolve: { interaction_id: interaction.interaction_id, state: 'auto_decided', resolution: { at: now, response, actor: null, idempotency_key: null, finish } },
     before: [draft('interaction.auto_decide.timeout', { interaction_id: interaction.interaction_id, resolution_mode: 'auto_decide_timeout', policy, decided_at: toTimestamp(now), response }, { interactionId: interaction.interaction_id })],

@@ -7,6 +7,7 @@ import { compileSchema } from '../kernel/validator.js';
 import { startChild, type Child, type ChildEnd } from '../process/child.js';
 import { draft } from '../rasp/draft.js';
 import type { TurnEvidence } from '../run/evidence.js';
+import { NO_FACTS } from '../run/guards.js';
 import type { OutputCheck, RunError } from '../run/judge-completion.js';
 import { parseRuntimeOptions, type RuntimeOptions } from '../run/runtime-options.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
@@ -21,7 +22,6 @@ import { makeFolder, runFolder } from './run-folder.js';
 import { LostRunError, TurnWriter } from './turn-writer.js';
 
 const GRACE_MS = 3000;
-const NO_FACTS = { pending: false, handle: false, requireUserReply: true, sticky: false };
 
 // How a turn that runs is ended from outside. The wish may come before the process is there.
 export class TurnControl {
@@ -36,10 +36,6 @@ export class TurnControl {
 
   shutdown(): void {
     this.#end('shutdown');
-  }
-
-  get wish(): 'canceled' | 'shutdown' | null {
-    return this.#reason;
   }
 
   attach(child: Child): void {
@@ -63,12 +59,7 @@ export async function runTurn(deps: OrchestratorDeps, queued: RunRecord, control
 
   const bin = await deps.host.findBin(engine);
   const command = bin === null ? null : build(deps, engine, queued, bin, handle, answered);
-  const started = await applyRunEvent(deps, queued, {
-    event: 'turn.started',
-    facts: NO_FACTS,
-    set: { epoch: queued.epoch + 1 },
-    before: [draft('lifecycle.turn.started', { argv: (command?.argv ?? []).map(redact), resumed: handle !== null, cwd: queued.spec.cwd })],
-  });
+  const started = await begin(deps, queued, [draft('lifecycle.turn.started', { argv: (command?.argv ?? []).map(redact), resumed: handle !== null, cwd: queued.spec.cwd })]);
   // Canceled in the last moment, or taken by another: nothing has begun.
   if (!started.applied) return loadRun(deps.store, queued.run_id);
   const running = started.run;
@@ -130,7 +121,6 @@ class Turn {
     void this.#writer.add([draft('lifecycle.process.spawned', { pid: child.pid, start_time: child.startTime })]);
     const end = await child.done;
     void this.#writer.add(parser.finish());
-    await child.sync();
     await this.#writer.flush();
     return this.#conclude(end, parser.evidence(), summariseParser(parser.counts()));
   }
@@ -197,6 +187,11 @@ function checkOutput(run: RunRecord, evidence: TurnEvidence): OutputCheck {
   return problems === null ? { kind: 'valid', value } : { kind: 'invalid', problems };
 }
 
+// From here on the turn has an owner: what an older one writes is refused.
+function begin(deps: OrchestratorDeps, queued: RunRecord, before?: RunTransition['before']): Promise<Applied> {
+  return applyRunEvent(deps, queued, { event: 'turn.started', facts: NO_FACTS, set: { epoch: queued.epoch + 1 }, ...(before ? { before } : {}) });
+}
+
 async function fail(deps: OrchestratorDeps, run: RunRecord, error: RunError): Promise<RunRecord> {
   return applied(await applyRunEvent(deps, run, { event: 'turn.failed', facts: NO_FACTS, error }));
 }
@@ -205,13 +200,13 @@ async function fail(deps: OrchestratorDeps, run: RunRecord, error: RunError): Pr
 export async function failInternally(deps: OrchestratorDeps, runId: string, reason: unknown): Promise<void> {
   const found = await deps.store.loadRun(runId);
   if (found?.status !== 'queued' && found?.status !== 'running') return;
-  const running = found.status === 'running' ? found : applied(await applyRunEvent(deps, found, { event: 'turn.started', facts: NO_FACTS, set: { epoch: found.epoch + 1 } }));
+  const running = found.status === 'running' ? found : applied(await begin(deps, found));
   await fail(deps, running, { code: 'INTERNAL', message: redact(clip(`The turn could not be played: ${reason instanceof Error ? reason.message : String(reason)}`, 500)) });
 }
 
 // The person ended a conversation in which nothing was asked: no engine is needed for that.
 async function finishConversation(deps: OrchestratorDeps, queued: RunRecord, answered: InteractionRecord): Promise<RunRecord> {
-  const started = await applyRunEvent(deps, queued, { event: 'turn.started', facts: NO_FACTS, set: { epoch: queued.epoch + 1 } });
+  const started = await begin(deps, queued);
   if (!started.applied) return loadRun(deps.store, queued.run_id);
   const prompt = answered.question.prompt;
   return applied(await applyRunEvent(deps, started.run, { event: 'turn.succeeded', facts: NO_FACTS, result: typeof prompt === 'string' ? prompt : null }));

@@ -2,7 +2,7 @@
 // A reader of the engine's output waits for it when much is pending, so a slow store slows the engine down.
 import type { RaspDraft } from '../rasp/draft.js';
 import type { Timers } from '../process/timers.js';
-import type { RunChange, RunRecord, Store } from '../store/store.js';
+import type { RunRecord, Store } from '../store/store.js';
 import type { Clock } from '../kernel/clock.js';
 import { RunJournal } from './run-journal.js';
 
@@ -54,28 +54,27 @@ export class TurnWriter {
   }
 
   // Everything added so far is stored when this resolves.
-  flush(set?: RunChange['set']): Promise<void> {
+  flush(): Promise<void> {
     this.#cancelTimer?.();
     this.#cancelTimer = null;
-    this.#last = this.#last.then(() => this.#commit(set));
+    this.#last = this.#last.then(() => this.#commit());
     return this.#last;
   }
 
-  async #commit(set: RunChange['set']): Promise<void> {
+  async #commit(): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
     const journal = this.journal.take();
-    if (journal === null && set === undefined) return;
+    if (journal === null) return;
     const run = this.#run;
     try {
       const outcome = await this.#store.commit({
         run_id: run.run_id,
         expect: { status: run.status, epoch: run.epoch, rasp_seq: run.heads.rasp_seq },
         now: this.#clock.now(),
-        set,
-        journal: journal ?? undefined,
+        journal,
       });
       if (!outcome.committed) throw new LostRunError(`run ${run.run_id} was changed by somebody else (${outcome.reason})`);
-      this.#run = { ...run, ...(set?.cancel_requested === undefined ? {} : { cancel_requested: set.cancel_requested }), heads: outcome.heads };
+      this.#run = { ...run, heads: outcome.heads };
     } catch (error) {
       this.#failure = error;
       throw error;

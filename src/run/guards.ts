@@ -12,6 +12,9 @@ export interface GuardFacts {
   readonly sticky: boolean;
 }
 
+// For events whose edge has no guard, and as the ground to state facts on.
+export const NO_FACTS: GuardFacts = { pending: false, handle: false, requireUserReply: true, sticky: false };
+
 export const GUARDS: Readonly<Record<GuardName, (facts: GuardFacts) => boolean>> = {
   pending_and_handle: (facts) => facts.pending && facts.handle,
   not_pending_and_handle: (facts) => !(facts.pending && facts.handle),
