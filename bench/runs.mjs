@@ -39,7 +39,7 @@ export async function open(dir, watch = () => {}) {
     return outcome;
   };
   const host = {
-    findBin: async () => BIN,
+    findProgram: async () => [BIN],
     environment: (_engine, run) => ({ PATH: process.env.PATH, HOME: run.spec.home ?? dir }),
     hasSession: async () => true,
     newSessionId: () => '00000000-0000-4000-8000-000000000001',

@@ -6,8 +6,8 @@ import type { Emitter } from './emitter.js';
 export type Permission = 'read-only' | 'workspace-write' | 'full';
 
 export interface TurnSpec {
-  // The program to start, already found.
-  readonly bin: string;
+  // What starts the engine, already found: its program, or an interpreter with its script.
+  readonly program: readonly string[];
   readonly cwd: string;
   readonly prompt: string;
   readonly permission: Permission;

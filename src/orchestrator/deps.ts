@@ -17,8 +17,8 @@ export interface OrchestratorDeps {
 
 // How engines are reached on this machine.
 export interface EngineHost {
-  // The program of an engine, or null if it is not installed.
-  findBin(engine: Engine): Promise<string | null>;
+  // What starts an engine, or null if it is not installed.
+  findProgram(engine: Engine): Promise<readonly string[] | null>;
   // The complete environment for an engine's process, with the home that the run has.
   environment(engine: Engine, run: RunRecord): Readonly<Record<string, string>>;
   // Is the session really there? Looked up in its files; nothing is started.

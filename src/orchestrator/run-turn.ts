@@ -57,8 +57,8 @@ export async function runTurn(deps: OrchestratorDeps, queued: RunRecord, control
   const handle = await deps.store.loadHandle(queued.request_id);
   if (answered?.resolution?.finish) return finishConversation(deps, queued, answered);
 
-  const bin = await deps.host.findBin(engine);
-  const command = bin === null ? null : build(deps, engine, queued, bin, handle, answered);
+  const program = await deps.host.findProgram(engine);
+  const command = program === null ? null : build(deps, engine, queued, program, handle, answered);
   const started = await begin(deps, queued, [draft('lifecycle.turn.started', { argv: (command?.argv ?? []).map(redact), resumed: handle !== null, cwd: queued.spec.cwd })]);
   // Canceled in the last moment, or taken by another: nothing has begun.
   if (!started.applied) return loadRun(deps.store, queued.run_id);
@@ -67,10 +67,10 @@ export async function runTurn(deps: OrchestratorDeps, queued: RunRecord, control
   return new Turn(deps, engine, running, options, handle, control).play(command);
 }
 
-function build(deps: OrchestratorDeps, engine: Engine, run: RunRecord, bin: string, handle: EngineSessionHandle | null, answered: InteractionRecord | null): EngineCommand {
+function build(deps: OrchestratorDeps, engine: Engine, run: RunRecord, program: readonly string[], handle: EngineSessionHandle | null, answered: InteractionRecord | null): EngineCommand {
   const { spec } = run;
   const prompt = answered?.resolution ? buildReplyPrompt(answered.resolution.response) : buildFirstPrompt(spec.execution_mode, spec.prompt);
-  return buildCommand(engine, { bin, cwd: spec.cwd, prompt, permission: spec.permission, newSessionId: deps.host.newSessionId(), ...(spec.model === undefined ? {} : { model: spec.model }) }, handle);
+  return buildCommand(engine, { program, cwd: spec.cwd, prompt, permission: spec.permission, newSessionId: deps.host.newSessionId(), ...(spec.model === undefined ? {} : { model: spec.model }) }, handle);
 }
 
 class Turn {

@@ -16,7 +16,7 @@ const NAMES = ENGINES.map(({ name }) => name);
 const MAX_ARG_BYTES = 128 * 1024 - 1;
 
 function spec(engine: string, changes: Partial<TurnSpec> = {}): TurnSpec {
-  return { bin: `/opt/${engine}`, cwd: CWD, prompt: 'Say hello', permission: 'workspace-write', newSessionId: NEW_ID, ...changes };
+  return { program: [`/opt/${engine}`], cwd: CWD, prompt: 'Say hello', permission: 'workspace-write', newSessionId: NEW_ID, ...changes };
 }
 
 function start(engine: string, changes?: Partial<TurnSpec>): EngineCommand {

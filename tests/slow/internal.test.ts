@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { createRoot, expectSound, openBench } from '../support/orchestrated.js';
 
 test.each([
-  ['finding the program', { findBin: async () => { throw new Error('sk-abcdefgh12345678 is broken'); } }],
+  ['finding the program', { findProgram: async () => { throw new Error('sk-abcdefgh12345678 is broken'); } }],
   ['making the environment', { environment: () => { throw new Error('sk-abcdefgh12345678 is broken'); } }],
 ])('a failure in %s fails the run, with the reason and without a secret', async (_what, host) => {
   const bench = await openBench(createRoot(), { host });

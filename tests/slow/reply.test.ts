@@ -444,8 +444,8 @@ describe('a turn', () => {
   });
 
   test.each<[string, Changes]>([
-    ['is not installed', { host: { findBin: async () => null } }],
-    ['cannot be started', { host: { findBin: async () => '/nowhere/codex' } }],
+    ['is not installed', { host: { findProgram: async () => null } }],
+    ['cannot be started', { host: { findProgram: async () => ['/nowhere/codex'] } }],
   ])('whose engine %s fails with ENGINE_NOT_FOUND, from queued over running', async (_what, changes) => {
     await withScene(async (scene) => {
       const run = await scene.create('[[done 1]]');
@@ -482,11 +482,11 @@ describe('a turn', () => {
   test('that is canceled before it has begun leaves no process and no failure behind', async () => {
     const latch = new EventEmitter();
     const asked = once(latch, 'asked');
-    const findBin = async () => {
+    const findProgram = async () => {
       const go = once(latch, 'go');
       latch.emit('asked');
       await go;
-      return '/nowhere/codex';
+      return ['/nowhere/codex'];
     };
     await withScene(async (scene) => {
       const run = await scene.bench.orchestrator.create({ ...hanging });
@@ -495,7 +495,7 @@ describe('a turn', () => {
       latch.emit('go');
       expect(await scene.settled(run)).toEqual(canceled);
       expect(canceled.status).toBe('canceled');
-    }, { host: { findBin } });
+    }, { host: { findProgram } });
   });
 
   test('for which no slot is free waits for one, and is waited for', async () => {

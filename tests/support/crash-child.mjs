@@ -58,7 +58,7 @@ function armed(store) {
 
 let sessions = 0;
 const host = {
-  findBin: async (engine) => join(BIN, engine.name),
+  findProgram: async (engine) => [join(BIN, engine.name)],
   environment: (_engine, run) => ({ PATH: process.env.PATH ?? '', HOME: run.spec.home ?? root, STAND_IN_LOG: join(root, 'starts.jsonl') }),
   hasSession: async ({ handle_value: id, home }) => readdirSync(home, { recursive: true, encoding: 'utf8' }).some((name) => name.includes(id) || name.includes(id.slice(0, 8))),
   newSessionId: () => `${String((process.pid * 1000 + (sessions += 1)) % 100_000_000).padStart(8, '0')}-0000-4000-8000-000000000001`,

@@ -53,7 +53,7 @@ let sessions = 0;
 
 function standInHost(root: string): EngineHost {
   return {
-    findBin: async (engine) => join(BIN, engine.name),
+    findProgram: async (engine) => [join(BIN, engine.name)],
     environment: (_engine, run) => ({ PATH: process.env['PATH'] ?? '', HOME: run.spec.home ?? root, STAND_IN_LOG: join(root, 'starts.jsonl') }),
     // Each of them keeps a session in a file that is named after it; Gemini's by its first eight characters.
     hasSession: async ({ handle_value: id, home }) => home !== null && readdirSync(home, { recursive: true, encoding: 'utf8' }).some((name) => name.includes(id) || name.includes(id.slice(0, 8))),

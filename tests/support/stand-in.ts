@@ -72,7 +72,7 @@ export function commandOf(engine: StandIn, place: Place, prompt: string, { resum
   sessions += 1;
   // Gemini names its files after the first eight characters.
   const newSessionId = `${String(process.pid + sessions).padStart(8, '0')}-0000-4000-8000-000000000001`;
-  const spec: TurnSpec = { bin: join(BIN, engine), cwd: place.cwd, prompt, permission: 'full', newSessionId, ...changes };
+  const spec: TurnSpec = { program: [join(BIN, engine)], cwd: place.cwd, prompt, permission: 'full', newSessionId, ...changes };
   const handle = resume === undefined ? null : buildHandle(findEngine(engine), resume, { cwd: spec.cwd, home: null, attempt: 1 });
   return buildCommand(findEngine(engine), spec, handle);
 }

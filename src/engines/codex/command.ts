@@ -13,7 +13,7 @@ function build(spec: TurnSpec, resume: readonly string[]): EngineCommand {
   const byStdin = spec.prompt.startsWith('-') || !/\s/.test(spec.prompt) || !fitsArgument(spec.prompt);
   return {
     argv: [
-      spec.bin, 'exec', '--json', '--skip-git-repo-check',
+      ...spec.program, 'exec', '--json', '--skip-git-repo-check',
       '-C', spec.cwd,
       // Given at every resume too: Codex does not restore it.
       '-s', SANDBOX[spec.permission],

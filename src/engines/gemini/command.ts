@@ -13,7 +13,7 @@ export const geminiCommand: CommandBuilder = {
 function build(spec: TurnSpec, session: readonly string[]): EngineCommand {
   return {
     argv: [
-      spec.bin,
+      ...spec.program,
       ...(spec.model === undefined ? [] : ['-m', spec.model]),
       '-o', 'stream-json',
       '--approval-mode', APPROVAL[spec.permission],

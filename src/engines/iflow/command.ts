@@ -12,7 +12,7 @@ function build(spec: TurnSpec, resume: readonly string[]): EngineCommand {
   const byStdin = !fitsArgument(spec.prompt);
   return {
     argv: [
-      spec.bin,
+      ...spec.program,
       APPROVAL[spec.permission],
       ...(spec.model === undefined ? [] : ['-m', spec.model]),
       ...resume,

@@ -17,7 +17,7 @@ export const opencodeCommand: CommandBuilder = {
 function build(spec: TurnSpec, session: readonly string[]): EngineCommand {
   return {
     argv: [
-      spec.bin, 'run', '--format', 'json',
+      ...spec.program, 'run', '--format', 'json',
       '--dir', spec.cwd,
       ...(spec.model === undefined ? [] : ['--model', spec.model]),
       ...(spec.permission === 'full' ? ['--auto'] : []),
