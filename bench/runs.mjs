@@ -44,7 +44,7 @@ export async function open(dir, watch = () => {}) {
     hasSession: async () => true,
     newSessionId: () => '00000000-0000-4000-8000-000000000001',
   };
-  const deps = { store: watched, clock: systemClock, ids: createIds(systemClock), timers: systemTimers, dataDir: data.path, host };
+  const deps = { store: watched, clock: systemClock, ids: createIds(systemClock), timers: systemTimers, dataDir: data.path, host, queueLimit: 1000 };
   const orchestrator = await Orchestrator.open(deps, { slots: 2, recovery: { queued: 'fail' }, onFailure: (_run, error) => console.error(error) });
   return { data, orchestrator, close: async () => { await orchestrator.close(); await data.close(); } };
 }

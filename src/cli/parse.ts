@@ -6,7 +6,6 @@ import type { Readable } from 'node:stream';
 import type { ReadStream } from 'node:tty';
 import { ENGINES, findEngine } from '../engines/registry.js';
 import { createCountingIds, createIds } from '../kernel/ids.js';
-import { ParserTotals } from '../orchestrator/parser-summary.js';
 import { RecordingReader } from '../orchestrator/read-recording.js';
 import type { RaspData, StreamName } from '../rasp/event.js';
 import type { ExecutionMode } from '../run/attempt.js';
@@ -35,7 +34,6 @@ export async function parseRecording(options: ParseOptions, io: Io): Promise<voi
   const stderr = options.stderr === undefined ? null : await openFile(options.stderr);
   const clock = options.reproducible ? FIXED_CLOCK : io.clock;
   const writer = new LineWriter(io.stdout);
-  const totals = new ParserTotals();
   const reader = new RecordingReader(
     {
       engine,
@@ -55,11 +53,10 @@ export async function parseRecording(options: ParseOptions, io: Io): Promise<voi
   if (stderr) await feed(reader, 'stderr', stderr, writer);
   const { verdict, error, drafts } = reader.finish(options.exit);
   if (options.stats) {
-    const ended = drafts.find((each) => each.type === 'lifecycle.turn.ended');
-    if (ended) totals.add(engine.name, ended.data as RaspData['lifecycle.turn.ended']);
-    const [counts] = totals.list();
+    const ended = drafts.find((each) => each.type === 'lifecycle.turn.ended')?.data as RaspData['lifecycle.turn.ended'];
+    const unknown = verdict.completion === 'unknown' ? { [verdict.reasonCode]: 1 } : {};
     const judgement = { rule: verdict.rule, event: verdict.event, completion: verdict.completion, reason_code: verdict.reasonCode, error: error ?? undefined };
-    writer.addLine(JSON.stringify({ ...counts, judgement }));
+    writer.addLine(JSON.stringify({ engine: engine.name, turns: 1, ...ended.parser, unknown, judgement }));
   }
   await writer.flush();
 }

@@ -24,6 +24,8 @@ export interface EngineCommand {
   // Written to stdin, which is then closed; null: stdin is closed at once.
   readonly stdin: string | null;
   readonly env: Readonly<Record<string, string>>;
+  // The id that a new session was asked to have; the output must name the same.
+  readonly chosenSession?: string;
 }
 
 export interface CommandBuilder {

@@ -5,7 +5,8 @@ import type { RaspDraft } from '../rasp/draft.js';
 import type { GuardFacts } from '../run/guards.js';
 import type { RunError } from '../run/judge-completion.js';
 import type { Edge, RunEvent, Step } from '../run/statechart.js';
-import type { CommitOutcome, RunChange, RunRecord, Store } from '../store/store.js';
+import type { RaspData } from '../rasp/event.js';
+import type { CommitOutcome, RunChange, RunRecord, Store, TurnCounts } from '../store/store.js';
 import { RunJournal } from './run-journal.js';
 import { takeEdge, type EdgeDetails } from './take-edge.js';
 
@@ -15,7 +16,7 @@ export interface RunTransition extends Pick<EdgeDetails, 'result' | 'actor' | 's
   readonly error?: RunError | undefined;
   // Events that belong to it, stored right before the change of state.
   readonly before?: readonly RaspDraft[];
-  readonly set?: Pick<NonNullable<RunChange['set']>, 'attempt_number' | 'epoch' | 'cancel_requested'>;
+  readonly set?: Pick<NonNullable<RunChange['set']>, 'attempt_number' | 'epoch'>;
   readonly handle?: RunChange['handle'];
   readonly ask?: RunChange['ask'];
   readonly resolve?: RunChange['resolve'];
@@ -43,6 +44,7 @@ export async function applyRunEvent(deps: { readonly store: Store; readonly cloc
     now,
     set: { ...set, status: taken.edge.to, error, result },
     journal: flush ?? undefined,
+    turn: turnIn(before, run),
     handle,
     ask,
     resolve,
@@ -53,11 +55,18 @@ export async function applyRunEvent(deps: { readonly store: Store; readonly cloc
     status: taken.edge.to,
     attempt_number: set?.attempt_number ?? run.attempt_number,
     epoch: set?.epoch ?? run.epoch,
-    cancel_requested: set?.cancel_requested ?? run.cancel_requested,
     error: error ?? run.error,
     result: result === undefined ? run.result : result,
     updated_at: now,
     heads: outcome.heads,
   };
   return { applied: true, edge: taken.edge, run: after };
+}
+
+// The counts of the turn that ends with this change, if one does.
+function turnIn(drafts: readonly RaspDraft[], run: RunRecord): TurnCounts | undefined {
+  const ended = drafts.find(({ type }) => type === 'lifecycle.turn.ended');
+  if (!ended) return undefined;
+  const { parser, completion } = ended.data as RaspData['lifecycle.turn.ended'];
+  return { attempt_number: run.attempt_number, parser, completion };
 }

@@ -1,4 +1,5 @@
-// Cancels a run that is not running: one that waits in the queue or for a person. A running turn is ended by its control.
+// Cancels a run that is not running: one that waits in the queue or for a person. A running turn is ended by its control;
+// here the wish is remembered, so that a crash on the way does not forget it.
 import { NO_FACTS } from '../run/guards.js';
 import { isTerminal } from '../run/statechart.js';
 import { RequestError } from '../run/request-error.js';
@@ -23,4 +24,21 @@ export async function cancelIdle(deps: OrchestratorDeps, runId: string, actor: A
   });
   // Somebody was quicker; look again.
   return outcome.applied ? outcome.run : cancelIdle(deps, runId, actor);
+}
+
+// Before the engine is ended: whoever finds the run afterwards knows what was wanted, and by whom.
+export async function rememberCancel(deps: OrchestratorDeps, runId: string, actor: Actor | undefined): Promise<void> {
+  for (;;) {
+    const run = await loadRun(deps.store, runId);
+    if (run.status !== 'running' || run.cancel_requested) return;
+    const now = deps.clock.now();
+    const outcome = await deps.store.commit({
+      run_id: runId,
+      expect: { status: run.status, epoch: run.epoch, rasp_seq: run.heads.rasp_seq },
+      now,
+      set: { cancel_requested: { at: now, actor: actor ?? null } },
+    });
+    // Else the turn stored something in between; look again.
+    if (outcome.committed) return;
+  }
 }

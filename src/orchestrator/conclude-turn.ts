@@ -24,6 +24,10 @@ export interface TurnEnd {
   readonly canceledBy?: RaspData['lifecycle.state.changed']['actor'];
   readonly streams: RaspData['lifecycle.turn.ended']['streams'];
   readonly parser: RaspData['lifecycle.turn.ended']['parser'];
+  // Of the journal before these events, where there is one.
+  readonly digest?: string;
+  // Events of the turn's end that come before the judgement.
+  readonly remarks?: readonly RaspDraft[];
 }
 
 export interface TurnConclusion {
@@ -55,7 +59,7 @@ export function concludeTurn(end: TurnEnd): TurnConclusion {
   invariant(taken.legal, `a turn cannot end with ${verdict.event}`);
 
   const now = toTimestamp(end.now);
-  const drafts: RaspDraft[] = [];
+  const drafts: RaspDraft[] = [...(end.remarks ?? [])];
   if (verdict.completion === 'unknown') {
     drafts.push(draft('diagnostic.completion.unknown', { reason_code: verdict.reasonCode, message: error?.message ?? '' }, { sessionId }));
   }
@@ -67,6 +71,7 @@ export function concludeTurn(end: TurnEnd): TurnConclusion {
     completion: { result: verdict.completion, reason_code: verdict.reasonCode },
     streams: end.streams,
     parser: end.parser,
+    digest: end.digest,
   }, { sessionId }));
   if (question) {
     drafts.push(draft('interaction.requested', {

@@ -68,8 +68,11 @@ export async function createRun(deps: OrchestratorDeps, request: CreateRunReques
     handle: continuation?.handle ?? null,
     created_at: deps.clock.now(),
     journal: flush,
+    queue_limit: deps.queueLimit,
   });
-  if (!outcome.created && !outcome.sameRequest) throw new RequestError('REQUEST_ID_CONFLICT', `request id ${requestId} was used before with another body (run ${outcome.run.run_id})`);
+  if (outcome.created) return outcome.run;
+  if (outcome.reason === 'queue_full') throw new RequestError('QUEUE_FULL', `${outcome.queued} runs are queued already: try again when some of them have begun`);
+  if (!outcome.sameRequest) throw new RequestError('REQUEST_ID_CONFLICT', `request id ${requestId} was used before with another body (run ${outcome.run.run_id})`);
   return outcome.run;
 }
 

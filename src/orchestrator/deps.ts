@@ -13,6 +13,8 @@ export interface OrchestratorDeps {
   readonly timers: Timers;
   readonly dataDir: string;
   readonly host: EngineHost;
+  // New runs are refused while so many are queued; an answer never is.
+  readonly queueLimit: number;
 }
 
 // How engines are reached on this machine.

@@ -1,20 +1,25 @@
 // The runs of one data directory, alive: turns are started as slots are free, questions are decided when their time is over.
 // It opens with recovery and closes without leaving an engine behind. A run that waits costs nothing here.
-import { setImmediate } from 'node:timers/promises';
 import type { Dispatch } from '../dispatch/dispatch.js';
 import { EmbeddedDispatch } from '../dispatch/embedded.js';
 import { isTerminal } from '../run/statechart.js';
 import type { Actor, RunRecord } from '../store/store.js';
-import { cancelIdle } from './cancel.js';
+import { cancelIdle, rememberCancel } from './cancel.js';
 import { continueRun, retryRun, type ContinueRequest } from './continue-run.js';
 import { createRun, type CreateRunRequest } from './create-run.js';
 import type { OrchestratorDeps } from './deps.js';
-import { exportingStore, markExportsClean, repairAllExports, takeCleanMark } from './exporting-store.js';
+import { deleteRun, finishDeletions } from './delete-run.js';
+import { endFromLogs } from './end-from-logs.js';
+import { JournalFiles } from './journal-files.js';
 import { loadRun } from './load-run.js';
 import { recover, recoverWaitingRuns, type RecoverySettings } from './recover.js';
 import { decide, reply, type Reply } from './reply.js';
-import { failInternally, runTurn, TurnControl } from './run-turn.js';
+import { failInternally, NotBegunError, runTurn, TurnControl } from './run-turn.js';
 import { LostRunError } from './turn-writer.js';
+import { CommitWakeups, type Wakeups } from './wakeups.js';
+
+// Between tries to store the end of a turn.
+const RETRY_MS = 1000;
 
 export interface OrchestratorSettings {
   // How many turns may run at once.
@@ -30,16 +35,16 @@ export class Orchestrator {
   readonly #dispatch: Dispatch;
   // The turns under way, to end them from outside.
   readonly #controls = new Map<string, { readonly control: TurnControl; readonly over: Promise<void> }>();
-  #closing = false;
+  readonly #files: JournalFiles;
+  readonly #wakeups: CommitWakeups;
+  readonly #closing = new AbortController();
   #recovering: Promise<void> = Promise.resolve();
-  #exportsClean = false;
-  // Some file could not be written.
-  readonly #torn: () => boolean;
 
-  private constructor(deps: OrchestratorDeps, settings: OrchestratorSettings, torn: () => boolean) {
+  private constructor(deps: OrchestratorDeps, settings: OrchestratorSettings, files: JournalFiles) {
     this.#deps = deps;
     this.#settings = settings;
-    this.#torn = torn;
+    this.#files = files;
+    this.#wakeups = new CommitWakeups(deps.store);
     this.#dispatch = new EmbeddedDispatch(
       deps,
       {
@@ -51,17 +56,11 @@ export class Orchestrator {
     );
   }
 
-  static async open(given: OrchestratorDeps, settings: OrchestratorSettings): Promise<Orchestrator> {
-    let torn = false;
-    const store = exportingStore(given.store, given.dataDir, (error) => {
-      if (!torn) settings.onFailure('', error);
-      torn = true;
-    });
-    const deps = { ...given, store };
-    const clean = takeCleanMark(given.dataDir);
+  static async open(deps: OrchestratorDeps, settings: OrchestratorSettings): Promise<Orchestrator> {
+    await finishDeletions(deps);
+    const files = new JournalFiles(deps.store, deps.dataDir, (error) => settings.onFailure('', error));
     await recover(deps, settings.recovery);
-    const orchestrator = new Orchestrator(deps, settings, () => torn);
-    orchestrator.#exportsClean = clean;
+    const orchestrator = new Orchestrator(deps, settings, files);
     orchestrator.#recovering = orchestrator.#lookAfter();
     orchestrator.#dispatch.wake();
     return orchestrator;
@@ -94,13 +93,30 @@ export class Orchestrator {
 
   // Resolves when the run is canceled and nothing of its engine is left.
   async cancel(runId: string, actor?: Actor): Promise<RunRecord> {
-    const idle = await cancelIdle(this.#deps, runId, actor);
-    if (idle) return idle;
-    const turn = this.#controls.get(runId);
-    turn?.control.cancel(actor);
-    await turn?.over;
-    const run = await loadRun(this.#deps.store, runId);
-    return isTerminal(run.status) ? run : this.cancel(runId, actor);
+    for (;;) {
+      const idle = await cancelIdle(this.#deps, runId, actor);
+      if (idle) return idle;
+      const turn = this.#controls.get(runId);
+      if (turn) {
+        await rememberCancel(this.#deps, runId, actor);
+        turn.control.cancel(actor);
+        await turn.over;
+      }
+      const run = await loadRun(this.#deps.store, runId);
+      if (isTerminal(run.status)) return run;
+      // Nobody plays it: its turn was lost.
+      if (run.status === 'running' && !this.#controls.has(runId)) await endFromLogs(this.#deps, run, { event: 'run.canceled', actor });
+    }
+  }
+
+  // An ended run, with its files.
+  delete(runId: string): Promise<void> {
+    return deleteRun(this.#deps, runId);
+  }
+
+  // For whoever watches a run.
+  get wakeups(): Wakeups {
+    return this.#wakeups;
   }
 
   // Resolves when everything that the last one left behind has been looked at. Runs can be created and answered before.
@@ -110,8 +126,9 @@ export class Orchestrator {
 
   async #lookAfter(): Promise<void> {
     try {
-      await recoverWaitingRuns(this.#deps, () => this.#closing);
-      this.#exportsClean ||= await repairAllExports(this.#deps.store, this.#deps.dataDir, () => this.#closing);
+      const stopped = () => this.#closing.signal.aborted;
+      await recoverWaitingRuns(this.#deps, stopped);
+      await this.#files.repair(stopped);
     } catch (error) {
       this.#settings.onFailure('', error);
     }
@@ -120,37 +137,60 @@ export class Orchestrator {
   // Resolves when the run has no turn under way.
   async settled(runId: string): Promise<RunRecord> {
     for (;;) {
-      await this.#dispatch.idle();
-      const turn = this.#controls.get(runId);
-      await turn?.over;
+      const news = this.#wakeups.next(runId);
       const run = await loadRun(this.#deps.store, runId);
+      const turn = this.#controls.get(runId);
       if (!turn && run.status !== 'queued' && run.status !== 'running') return run;
-      // It is queued behind others: one of them makes room, or the queue is looked at in a moment.
-      if (!turn) await Promise.race(this.#controls.size > 0 ? [...this.#controls.values()].map(({ over }) => over) : [setImmediate()]);
+      await (turn?.over ?? news);
     }
   }
 
   // Running turns are ended; waiting runs are untouched.
   async close(): Promise<void> {
-    this.#closing = true;
     const closed = this.#dispatch.close();
+    this.#closing.abort();
     for (const { control } of this.#controls.values()) control.shutdown();
     await closed;
     await this.#recovering;
-    if (this.#exportsClean && !this.#torn()) markExportsClean(this.#deps.dataDir);
+    this.#files.close();
+    this.#wakeups.close();
   }
 
   #startTurn(run: RunRecord): Promise<void> {
     const control = new TurnControl();
     const played = runTurn(this.#deps, run, control)
-      .then(() => {}, async (error: unknown) => {
-        this.#settings.onFailure(run.run_id, error);
-        // Not over a run that belongs to somebody else by now. If this cannot be stored either, the run is left alone.
-        if (!(error instanceof LostRunError)) await failInternally(this.#deps, run.run_id, error);
-      })
+      .then(() => {}, (error: unknown) => this.#afterFailure(run.run_id, error))
       .finally(() => this.#controls.delete(run.run_id));
     this.#controls.set(run.run_id, { control, over: played.catch(() => {}) });
-    if (this.#closing) control.shutdown();
+    if (this.#closing.signal.aborted) control.shutdown();
     return played;
+  }
+
+  // The run must not stay as it is: it is failed as soon as that can be stored, or at the next start.
+  async #afterFailure(runId: string, error: unknown): Promise<void> {
+    this.#settings.onFailure(runId, error instanceof NotBegunError ? error.cause : error);
+    // It belongs to somebody else by now.
+    if (error instanceof LostRunError) return;
+    // It is still queued and may begin later.
+    if (error instanceof NotBegunError) throw error;
+    for (;;) {
+      try {
+        return await failInternally(this.#deps, runId, error);
+      } catch (again) {
+        if (again instanceof LostRunError || this.#closing.signal.aborted) throw again;
+      }
+      await this.#pause();
+    }
+  }
+
+  // A while, or until the end.
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#deps.timers.set(RETRY_MS, resolve);
+      this.#closing.signal.addEventListener('abort', () => {
+        cancel();
+        resolve();
+      }, { once: true });
+    });
   }
 }

@@ -5,7 +5,7 @@ import { parseJson, type Json } from '../kernel/json.js';
 import { clip, redact } from '../kernel/redact.js';
 import { compileSchema } from '../kernel/validator.js';
 import { startChild, type Child, type ChildEnd } from '../process/child.js';
-import { draft } from '../rasp/draft.js';
+import { draft, type RaspDraft } from '../rasp/draft.js';
 import type { TurnEvidence } from '../run/evidence.js';
 import { NO_FACTS } from '../run/guards.js';
 import type { OutputCheck, RunError } from '../run/judge-completion.js';
@@ -16,10 +16,12 @@ import type { Actor, InteractionRecord, RunRecord } from '../store/store.js';
 import { applyRunEvent, type Applied, type RunTransition } from './apply-run-event.js';
 import { concludeTurn } from './conclude-turn.js';
 import type { OrchestratorDeps } from './deps.js';
+import { endFromLogs } from './end-from-logs.js';
 import { loadRun } from './load-run.js';
 import { summariseParser } from './parser-summary.js';
 import { makeFolder, runFolder } from './run-folder.js';
 import { LostRunError, TurnWriter } from './turn-writer.js';
+import { writeResult } from './write-result.js';
 
 const GRACE_MS = 3000;
 
@@ -122,10 +124,10 @@ class Turn {
     const end = await child.done;
     void this.#writer.add(parser.finish());
     await this.#writer.flush();
-    return this.#conclude(end, parser.evidence(), summariseParser(parser.counts()));
+    return this.#conclude(command, end, parser.evidence(), summariseParser(parser.counts()));
   }
 
-  async #conclude(end: ChildEnd, evidence: TurnEvidence, parser: ReturnType<typeof summariseParser>): Promise<RunRecord> {
+  async #conclude(command: EngineCommand, end: ChildEnd, evidence: TurnEvidence, parser: ReturnType<typeof summariseParser>): Promise<RunRecord> {
     const { run } = this.#writer;
     if (end.endedByUs === 'shutdown') return this.#interrupted(end, parser);
     const found = evidence.sessionId === null ? null : (this.#handle ?? buildHandle(this.#engine, evidence.sessionId, { cwd: run.spec.cwd, home: run.spec.home, attempt: run.attempt_number }));
@@ -149,10 +151,13 @@ class Turn {
       canceledBy: this.#control.canceledBy,
       streams: end.streams,
       parser,
+      digest: run.heads.digest,
+      remarks: crossCheck(command, evidence),
     });
-    const { question } = conclusion;
+    const { question, transition: { before = [], result } } = conclusion;
     const transition: RunTransition = {
       ...conclusion.transition,
+      before: result === undefined ? before : [...before, writeResult(this.#deps.dataDir, run.run_id, result)],
       // A first turn's session is kept however it ended, so that it can be continued; a later turn never replaces it.
       handle: this.#handle === null && handleChecked && found ? found : undefined,
       ask: question
@@ -172,9 +177,15 @@ class Turn {
   // With the turn's own journal: its conversation may still hold lines back, which the end of the turn releases.
   async #interrupted({ exit, streams }: ChildEnd, parser: ReturnType<typeof summariseParser>): Promise<RunRecord> {
     const error: RunError = { code: 'ORCHESTRATOR_RESTART_INTERRUPTED', message: 'Parley was shut down while the turn ran.' };
-    const before = [draft('lifecycle.turn.ended', { exit, completion: { result: 'interrupted', reason_code: error.code }, streams, parser })];
+    const before = [draft('lifecycle.turn.ended', { exit, completion: { result: 'interrupted', reason_code: error.code }, streams, parser, digest: this.#writer.run.heads.digest })];
     return applied(await applyRunEvent(this.#deps, this.#writer.run, { event: 'turn.failed', facts: NO_FACTS, error, before }, this.#writer.journal));
   }
+}
+
+// The id we chose is never the handle; but if the output names another, something is wrong with one of them.
+function crossCheck({ chosenSession }: EngineCommand, { sessionId }: TurnEvidence): RaspDraft[] {
+  if (chosenSession === undefined || sessionId === null || chosenSession === sessionId) return [];
+  return [draft('diagnostic.parser.warning', { code: 'SESSION_ID_CHANGED', message: `the session was to have the id ${chosenSession}, but the output names ${sessionId}` }, { sessionId })];
 }
 
 // The result that the agent gave, or its last message, against the schema that was asked for.
@@ -187,29 +198,41 @@ function checkOutput(run: RunRecord, evidence: TurnEvidence): OutputCheck {
   return problems === null ? { kind: 'valid', value } : { kind: 'invalid', problems };
 }
 
+// The store did not take the beginning of a turn: nothing has happened, and it can be tried again.
+export class NotBegunError extends Error {
+  override readonly name = 'NotBegunError';
+}
+
 // From here on the turn has an owner: what an older one writes is refused.
-function begin(deps: OrchestratorDeps, queued: RunRecord, before?: RunTransition['before']): Promise<Applied> {
-  return applyRunEvent(deps, queued, { event: 'turn.started', facts: NO_FACTS, set: { epoch: queued.epoch + 1 }, ...(before ? { before } : {}) });
+async function begin(deps: OrchestratorDeps, queued: RunRecord, before?: RunTransition['before']): Promise<Applied> {
+  try {
+    return await applyRunEvent(deps, queued, { event: 'turn.started', facts: NO_FACTS, set: { epoch: queued.epoch + 1 }, ...(before ? { before } : {}) });
+  } catch (cause) {
+    throw new NotBegunError('the turn could not begin', { cause });
+  }
 }
 
 async function fail(deps: OrchestratorDeps, run: RunRecord, error: RunError): Promise<RunRecord> {
   return applied(await applyRunEvent(deps, run, { event: 'turn.failed', facts: NO_FACTS, error }));
 }
 
-// A defect of ours, or something that the machine refused: the run is told about it, so that it is not stuck.
+// A defect of ours, or something that the machine refused: the run is told about it, so that it is not stuck. What its engine
+// printed is in the logs, and is stored with it.
 export async function failInternally(deps: OrchestratorDeps, runId: string, reason: unknown): Promise<void> {
   const found = await deps.store.loadRun(runId);
   if (found?.status !== 'queued' && found?.status !== 'running') return;
   const running = found.status === 'running' ? found : applied(await begin(deps, found));
-  await fail(deps, running, { code: 'INTERNAL', message: redact(clip(`The turn could not be played: ${reason instanceof Error ? reason.message : String(reason)}`, 500)) });
+  const error: RunError = { code: 'INTERNAL', message: redact(clip(`The turn could not be played: ${reason instanceof Error ? reason.message : String(reason)}`, 500)) };
+  applied(await endFromLogs(deps, running, { event: 'turn.failed', error }));
 }
 
 // The person ended a conversation in which nothing was asked: no engine is needed for that.
 async function finishConversation(deps: OrchestratorDeps, queued: RunRecord, answered: InteractionRecord): Promise<RunRecord> {
   const started = await begin(deps, queued);
   if (!started.applied) return loadRun(deps.store, queued.run_id);
-  const prompt = answered.question.prompt;
-  return applied(await applyRunEvent(deps, started.run, { event: 'turn.succeeded', facts: NO_FACTS, result: typeof prompt === 'string' ? prompt : null }));
+  const { prompt } = answered.question;
+  const result = typeof prompt === 'string' ? prompt : null;
+  return applied(await applyRunEvent(deps, started.run, { event: 'turn.succeeded', facts: NO_FACTS, result, before: [writeResult(deps.dataDir, queued.run_id, result)] }));
 }
 
 function applied(outcome: Applied): RunRecord {

@@ -97,9 +97,13 @@ function canResume(facts: TurnFacts): boolean {
 }
 
 function fail(facts: TurnFacts, code: RunErrorCode, message: string, completion: Verdict['completion'] = 'interrupted', reasonCode: string = code) {
-  const question = mergeQuestions(facts.evidence.questions);
-  const error: RunError = { code, message, ...(question ? { details: { unanswered: describe(question) } } : {}) };
-  return { event: 'turn.failed' as const, completion, reasonCode, error };
+  return { event: 'turn.failed' as const, completion, reasonCode, error: withUnanswered({ code, message }, facts.evidence.questions) };
+}
+
+// What was asked and can no longer be answered is told with the failure.
+export function withUnanswered(error: RunError, questions: readonly Question[]): RunError {
+  const question = mergeQuestions(questions);
+  return question ? { ...error, details: { ...error.details, unanswered: describe(question) } } : error;
 }
 
 function describe(question: Question): JsonObject {

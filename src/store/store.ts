@@ -36,10 +36,16 @@ export interface RunRecord {
   readonly epoch: number;
   readonly error: RunError | null;
   readonly result: Json | null;
-  readonly cancel_requested: boolean;
+  // Somebody wants it canceled; kept so that a crash does not forget it.
+  readonly cancel_requested: CancelWish | null;
   readonly created_at: number;
   readonly updated_at: number;
   readonly heads: JournalHeads;
+}
+
+export interface CancelWish {
+  readonly at: number;
+  readonly actor: Actor | null;
 }
 
 // Where the journal of a run ends.
@@ -105,9 +111,14 @@ export interface NewRun {
   readonly handle: EngineSessionHandle | null;
   readonly created_at: number;
   readonly journal: JournalFlush;
+  // A new run is refused while so many are queued.
+  readonly queue_limit: number;
 }
 
-export type CreateOutcome = { readonly created: true; readonly run: RunRecord } | { readonly created: false; readonly run: RunRecord; readonly sameRequest: boolean };
+export type CreateOutcome =
+  | { readonly created: true; readonly run: RunRecord }
+  | { readonly created: false; readonly reason: 'known'; readonly run: RunRecord; readonly sameRequest: boolean }
+  | { readonly created: false; readonly reason: 'queue_full'; readonly queued: number };
 
 // One change of a run with everything that belongs to it. All of it is committed, or nothing.
 export interface RunChange {
@@ -121,9 +132,11 @@ export interface RunChange {
     readonly epoch?: number;
     readonly error?: RunError;
     readonly result?: Json;
-    readonly cancel_requested?: boolean;
+    readonly cancel_requested?: CancelWish;
   };
   readonly journal?: JournalFlush;
+  // The turn that ended, for the counts.
+  readonly turn?: TurnCounts;
   readonly handle?: EngineSessionHandle;
   readonly ask?: Omit<InteractionRecord, 'run_id' | 'state' | 'resolution'>;
   readonly resolve?: { readonly interaction_id: string; readonly state: Exclude<InteractionState, 'pending'>; readonly resolution: Resolution };
@@ -132,6 +145,26 @@ export interface RunChange {
 export type CommitOutcome =
   | { readonly committed: true; readonly heads: JournalHeads }
   | { readonly committed: false; readonly reason: 'unknown_run' | 'status' | 'epoch' | 'seq' | 'interaction' };
+
+// What the parser made of one turn, and how the turn was judged.
+export type TurnCounts = Pick<RaspData['lifecycle.turn.ended'], 'parser' | 'completion'> & { readonly attempt_number: number };
+
+// Turns added up by engine and profile.
+export interface ProfileTotals {
+  readonly engine: string;
+  readonly profile: string;
+  readonly turns: number;
+  readonly units: number;
+  readonly parsed: number;
+  readonly fallbacks: number;
+  // Null while nothing was printed.
+  readonly hit_rate: number | null;
+  readonly warnings: Readonly<Record<string, number>>;
+  // Completions judged unknown, by reason code.
+  readonly unknown: Readonly<Record<string, number>>;
+}
+
+export type DeleteOutcome = 'deleted' | 'unknown_run' | 'not_ended' | 'session_in_use';
 
 export interface RunFilter {
   readonly status?: RunState;
@@ -150,11 +183,15 @@ export interface ReadRange {
   readonly limit: number;
 }
 
+export type CommitListener = (runId: string, journal: JournalFlush | undefined) => void;
+
 export interface Store {
   createRun(run: NewRun): Promise<CreateOutcome>;
   commit(change: RunChange): Promise<CommitOutcome>;
-  // A terminal run with all its rows; false if it is not there or not terminal.
-  deleteRun(runId: string): Promise<boolean>;
+  // A terminal run with all its rows; not while another run lives in its home.
+  deleteRun(runId: string): Promise<DeleteOutcome>;
+  // Told right after each commit of this process, before it is answered; what it throws is lost. Answers how to stop it.
+  onCommitted(listener: CommitListener): () => void;
 
   loadRun(runId: string): Promise<RunRecord | null>;
   listRuns(filter: RunFilter): Promise<RunRecord[]>;
@@ -171,5 +208,9 @@ export interface Store {
   listQueued(limit: number): Promise<string[]>;
   // The event texts of a run, in order.
   readJournal(runId: string, protocol: Protocol, range: ReadRange): Promise<string[]>;
+  // The digest as the stored RASP bytes give it; equal to the run's head if nothing was changed.
+  recomputeDigest(runId: string): Promise<string>;
+  // Over all runs that are kept, or over one.
+  sumTurns(runId?: string): Promise<ProfileTotals[]>;
   close(): Promise<void>;
 }

@@ -113,6 +113,7 @@ describe('gemini', () => {
       cwd: CWD,
       stdin: 'Say hello',
       env: { GEMINI_CLI_NO_RELAUNCH: '1', GEMINI_CLI_TRUST_WORKSPACE: 'true' },
+      chosenSession: NEW_ID,
     });
     expect(start('gemini').argv).toEqual(['/opt/gemini', '-o', 'stream-json', '--approval-mode', 'auto_edit', '--session-id', NEW_ID]);
   });

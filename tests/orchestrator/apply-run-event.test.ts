@@ -45,7 +45,9 @@ async function createRun(): Promise<RunRecord> {
   const flush = journal.take();
   if (!flush) throw new Error('nothing to store');
   const spec = { engine: 'codex', execution_mode: 'interactive', prompt: 'go', cwd: '/work', home: null, permission: 'workspace-write', runtime_options: {}, labels: {} } as const;
-  return (await store.createRun({ run_id: runId, request_id: runId, request_digest: '', spec, session_timeout_sec: 1200, handle: null, created_at: NOW, journal: flush })).run;
+  const outcome = await store.createRun({ run_id: runId, request_id: runId, request_digest: '', spec, session_timeout_sec: 1200, handle: null, created_at: NOW, journal: flush, queue_limit: 1000 });
+  if (!outcome.created) throw new Error(outcome.reason);
+  return outcome.run;
 }
 
 // What an orchestrator brings along for an event, where the chart allows it.
@@ -113,7 +115,7 @@ test('of all 54 pairs of state and event exactly the 13 edges of the chart are t
       // One question id is enough for all: it goes with its run.
       const end = (await store.loadRun(run.run_id)) as RunRecord;
       if (!['succeeded', 'failed', 'canceled'].includes(end.status)) await walk(end, 'run.canceled');
-      expect(await store.deleteRun(run.run_id)).toBe(true);
+      expect(await store.deleteRun(run.run_id)).toBe('deleted');
     }
   }
   expect(taken.toSorted()).toEqual(CHART.map((edge) => `${edge.from} ${edge.on} ${edge.to}`).toSorted());

@@ -327,6 +327,16 @@ describe('when nobody answers in time', () => {
     });
   });
 
+  test('the limits of one turn never end a run that waits', async () => {
+    await withScene(async (scene) => {
+      const waiting = await scene.create(`${ASK}[[done 1]]`, { runtime_options: { turn_timeout_sec: 1, idle_timeout_sec: 1, session_timeout_sec: 10 } });
+      scene.time.advance(365 * 86_400_000);
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(await scene.settled(waiting)).toEqual(waiting);
+      expect(await scene.reply(waiting, 'a year later', { idempotency_key: 'k' })).toMatchObject({ attempt_number: 2, status: 'succeeded' });
+    });
+  });
+
   test('nothing is decided before the time is over', async () => {
     await withScene(async (scene) => {
       const waiting = await scene.create(ASK, { runtime_options: NOT_STRICT });

@@ -1,7 +1,7 @@
 // What any store must do, whatever it is made of: the same suite runs against each of them.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { FIRST_DIGEST, nextDigest } from '../../src/store/digest.js';
-import type { JournalFlush, Lines, NewRun, RunChange, RunRecord, Store } from '../../src/store/store.js';
+import type { JournalFlush, Lines, NewRun, RunChange, RunRecord, Store, TurnCounts } from '../../src/store/store.js';
 
 const T0 = Date.parse('2026-11-15T12:00:00.000Z');
 
@@ -25,6 +25,7 @@ export function newRun(number: number, changes: Partial<NewRun> = {}): NewRun {
     handle: null,
     created_at: T0 + number,
     journal: flush(1, 2, 1, T0 + number),
+    queue_limit: 1000,
     ...changes,
   };
 }
@@ -37,6 +38,12 @@ function change(run: RunRecord, rest: Partial<RunChange> = {}): RunChange {
 }
 
 const ask = (id: string, rest: Partial<NonNullable<RunChange['ask']>> = {}) => ({ interaction_id: id, attempt_number: 1, question: { prompt: 'Which?' }, asked_at: T0, due_at: T0 + 1000, decides: false, ...rest });
+
+const turn = (attempt: number, units: number, parsed: number, warnings: Record<string, number>, unknown?: string): TurnCounts => ({
+  attempt_number: attempt,
+  parser: { profile: 'codex_ndjson', units, parsed, fallbacks: units - parsed, hit_rate: units === 0 ? null : parsed / units, warnings },
+  completion: unknown === undefined ? { result: 'completed', reason_code: 'ENGINE_SUCCESS' } : { result: 'unknown', reason_code: unknown },
+});
 
 export function describeStore(name: string, open: () => Promise<{ store: Store; cleanup: () => Promise<void> }>): void {
   describe(`the ${name} store`, () => {
@@ -51,7 +58,9 @@ export function describeStore(name: string, open: () => Promise<{ store: Store; 
     });
 
     async function create(number = 1, changes: Partial<NewRun> = {}): Promise<RunRecord> {
-      return (await store.createRun(newRun(number, changes))).run;
+      const outcome = await store.createRun(newRun(number, changes));
+      if (!outcome.created) throw new Error(outcome.reason);
+      return outcome.run;
     }
 
     async function commit(run: RunRecord, rest: Partial<RunChange> = {}): Promise<RunRecord> {
@@ -61,7 +70,7 @@ export function describeStore(name: string, open: () => Promise<{ store: Store; 
 
     test('a run that was created is there, queued, with its first events', async () => {
       const run = await create();
-      expect(run).toMatchObject({ run_id: 'run_0001', status: 'queued', attempt_number: 1, epoch: 0, error: null, result: null, cancel_requested: false, spec: newRun(1).spec });
+      expect(run).toMatchObject({ run_id: 'run_0001', status: 'queued', attempt_number: 1, epoch: 0, error: null, result: null, cancel_requested: null, spec: newRun(1).spec });
       expect(run.heads).toEqual({ rasp_seq: 2, fcmp_seq: 2, ts: T0 + 2, digest: nextDigest(FIRST_DIGEST, newRun(1).journal.rasp.bytes) });
       expect(await store.loadRun(run.run_id)).toEqual(run);
       expect(await store.loadRun('run_none')).toBeNull();
@@ -70,7 +79,7 @@ export function describeStore(name: string, open: () => Promise<{ store: Store; 
 
     test('the same request id gives the first run, and tells whether the body was the same', async () => {
       const run = await create();
-      expect(await store.createRun(newRun(2, { request_id: 'req_0001' }))).toEqual({ created: false, run, sameRequest: true });
+      expect(await store.createRun(newRun(2, { request_id: 'req_0001' }))).toEqual({ created: false, reason: 'known', run, sameRequest: true });
       expect(await store.createRun(newRun(3, { request_id: 'req_0001', request_digest: 'other' }))).toMatchObject({ created: false, sameRequest: false });
       expect(await store.loadRun('run_0002')).toBeNull();
     });
@@ -199,19 +208,77 @@ export function describeStore(name: string, open: () => Promise<{ store: Store; 
 
     test('a terminal run is deleted with all its rows, another is not', async () => {
       const run = await commit(await create(), { set: { status: 'waiting_user' }, ask: ask('int_1') });
-      expect(await store.deleteRun(run.run_id)).toBe(false);
+      expect(await store.deleteRun(run.run_id)).toBe('not_ended');
       await commit(run, { set: { status: 'canceled', error: { code: 'CANCELED_BY_USER', message: 'x' } }, resolve: { interaction_id: 'int_1', state: 'canceled', resolution: { at: T0, response: null, actor: null, idempotency_key: null, finish: false } } });
-      expect(await store.deleteRun(run.run_id)).toBe(true);
-      expect(await store.deleteRun(run.run_id)).toBe(false);
+      expect(await store.deleteRun(run.run_id)).toBe('deleted');
+      expect(await store.deleteRun(run.run_id)).toBe('unknown_run');
       expect([await store.loadRun(run.run_id), await store.loadInteraction('int_1'), await store.loadHandle(run.request_id)]).toEqual([null, null, null]);
       expect(await store.readJournal(run.run_id, 'rasp', { limit: 10 })).toEqual([]);
       expect((await store.createRun(newRun(1))).created).toBe(true);
     });
 
+    test('a run whose home another run has is not deleted before that one', async () => {
+      const spec = { ...newRun(1).spec, home: '/data/runs/run_0001/home' };
+      const ended = { set: { status: 'succeeded' } } as const;
+      await commit(await create(1, { spec }), ended);
+      await commit(await create(2, { spec: { ...spec, continue_from: 'run_0001' } }), ended);
+      await commit(await create(3), ended);
+      expect(await store.deleteRun('run_0001')).toBe('session_in_use');
+      expect(await store.loadRun('run_0001')).not.toBeNull();
+      expect(await store.deleteRun('run_0003')).toBe('deleted');
+      expect(await store.deleteRun('run_0002')).toBe('deleted');
+      expect(await store.deleteRun('run_0001')).toBe('deleted');
+    });
+
+    test('a new run is refused while the queue is full; a known request is still answered, and other states do not count', async () => {
+      const first = await create(1, { queue_limit: 1 });
+      expect(await store.createRun(newRun(2, { queue_limit: 1 }))).toEqual({ created: false, reason: 'queue_full', queued: 1 });
+      expect(await store.loadRun('run_0002')).toBeNull();
+      expect(await store.createRun(newRun(1, { queue_limit: 1 }))).toMatchObject({ created: false, reason: 'known', sameRequest: true });
+      await commit(first, { set: { status: 'running' } });
+      expect((await store.createRun(newRun(2, { queue_limit: 1 }))).created).toBe(true);
+    });
+
+    test('turns are added up by engine and profile, over all runs or one, with unknown completions by reason', async () => {
+      expect(await store.sumTurns()).toEqual([]);
+      const one = await commit(await create(1), { turn: turn(1, 10, 9, { LINE_UNDECODABLE: 1 }) });
+      await commit(one, { turn: turn(2, 0, 0, {}, 'NO_TURN_COMPLETED') });
+      await commit(await create(2), { turn: turn(1, 30, 21, { LINE_UNDECODABLE: 8, FIELD_DRIFT: 1 }, 'NO_TURN_COMPLETED') });
+      await commit(await create(3, { spec: { ...newRun(3).spec, engine: 'gemini' } }), { turn: { ...turn(1, 0, 0, {}), parser: { ...turn(1, 0, 0, {}).parser, profile: 'gemini_json' } } });
+      expect(await store.sumTurns()).toEqual([
+        { engine: 'codex', profile: 'codex_ndjson', turns: 3, units: 40, parsed: 30, fallbacks: 10, hit_rate: 0.75, warnings: { FIELD_DRIFT: 1, LINE_UNDECODABLE: 9 }, unknown: { NO_TURN_COMPLETED: 2 } },
+        { engine: 'gemini', profile: 'gemini_json', turns: 1, units: 0, parsed: 0, fallbacks: 0, hit_rate: null, warnings: {}, unknown: {} },
+      ]);
+      expect(await store.sumTurns('run_0001')).toEqual([{ engine: 'codex', profile: 'codex_ndjson', turns: 2, units: 10, parsed: 9, fallbacks: 1, hit_rate: 0.9, warnings: { LINE_UNDECODABLE: 1 }, unknown: { NO_TURN_COMPLETED: 1 } }]);
+      await expect(store.commit(change((await store.loadRun('run_0001')) as RunRecord, { turn: turn(2, 1, 1, {}) }))).rejects.toThrow();
+    });
+
+    test('the digest can be computed again from what is stored', async () => {
+      const run = await commit(await create(), { journal: flush(3, 4, null, T0 + 10) });
+      expect(await store.recomputeDigest(run.run_id)).toBe(run.heads.digest);
+    });
+
+    test('a listener is told of each commit after it, and of nothing else; what it throws changes nothing', async () => {
+      const told: [string, number | undefined][] = [];
+      const stop = store.onCommitted((runId, journal) => {
+        told.push([runId, journal?.rasp.lastSeq]);
+        throw new Error('not our problem');
+      });
+      const run = await create();
+      await store.createRun(newRun(1));
+      const running = await commit(run, { set: { status: 'running' }, journal: flush(3, 1, null, T0 + 10) });
+      await commit(running, { set: { attempt_number: 2 } });
+      await store.commit(change(run));
+      stop();
+      await commit((await store.loadRun(run.run_id)) as RunRecord);
+      expect(told).toEqual([['run_0001', 2], ['run_0001', 3], ['run_0001', undefined]]);
+    });
+
     test('error, result and cancel wish are kept until they are set again', async () => {
-      const run = await commit(await create(), { set: { cancel_requested: true, result: { ok: [1, null] } } });
-      expect(run).toMatchObject({ cancel_requested: true, result: { ok: [1, null] } });
-      expect(await commit(run, { set: { error: { code: 'INTERNAL', message: 'é' } } })).toMatchObject({ cancel_requested: true, result: { ok: [1, null] }, error: { code: 'INTERNAL', message: 'é' } });
+      const wish = { at: T0, actor: { kind: 'user', name: 'ann' } } as const;
+      const run = await commit(await create(), { set: { cancel_requested: wish, result: { ok: [1, null] } } });
+      expect(run).toMatchObject({ cancel_requested: wish, result: { ok: [1, null] } });
+      expect(await commit(run, { set: { error: { code: 'INTERNAL', message: 'é' } } })).toMatchObject({ cancel_requested: wish, result: { ok: [1, null] }, error: { code: 'INTERNAL', message: 'é' } });
     });
   });
 }

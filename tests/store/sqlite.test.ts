@@ -29,10 +29,12 @@ describeStore('SQLite', async () => {
 describe('a data directory', () => {
   test('what was committed is there after it was closed and opened again', async () => {
     const first = await open();
-    const { run } = await first.store.createRun(newRun(1));
+    await first.store.createRun(newRun(1));
+    const run = await first.store.loadRun('run_0001');
     await first.close();
     const second = await open();
-    expect(await second.store.loadRun(run.run_id)).toEqual(run);
+    expect(await second.store.loadRun('run_0001')).toEqual(run);
+    expect(run).not.toBeNull();
     await second.close();
   });
 
@@ -102,6 +104,16 @@ describe('the interactive runtime table', () => {
   const OLD = `CREATE TABLE request_interactive_runtime (
     request_id TEXT PRIMARY KEY, profile_json TEXT, effective_session_timeout_sec INTEGER, session_handle_json TEXT,
     wait_deadline_at TEXT, process_binding_json TEXT, updated_at TEXT)`;
+
+  test('nothing of a resident process is in the database', async () => {
+    const opened = await open();
+    await opened.close();
+    const db = await openDatabase(join(dir, 'parley.db'));
+    const schema = (db.prepare('SELECT sql FROM sqlite_master').all() as { sql: string | null }[]).map(({ sql }) => sql ?? '').join('\n');
+    db.close();
+    expect(schema).toContain('CREATE TABLE interactions');
+    expect(schema).not.toMatch(/sticky|deadline|process_binding|watchdog|profile_json|\bpid\b/i);
+  });
 
   test('it has exactly the four columns', async () => {
     const opened = await open();

@@ -77,7 +77,7 @@ async function converse(store, orchestrator, request) {
 const data = await openDataDir(join(root, 'data'), { pid: process.pid });
 const store = armed(data.store);
 const failures = [];
-const deps = { store, clock: systemClock, ids: createIds(systemClock), timers: systemTimers, dataDir: data.path, host };
+const deps = { store, clock: systemClock, ids: createIds(systemClock), timers: systemTimers, dataDir: data.path, host, queueLimit: 1000 };
 const orchestrator = await Orchestrator.open(deps, { slots, recovery: { queued }, onFailure: (_run, error) => failures.push(error) });
 await Promise.all(requests.map((request) => converse(store, orchestrator, request)));
 await orchestrator.close();

@@ -6,7 +6,7 @@ const APPROVAL = { 'read-only': 'default', 'workspace-write': 'auto_edit', full:
 
 export const geminiCommand: CommandBuilder = {
   // The chosen id is only a cross-check; the handle is what the output names.
-  buildStart: (spec) => build(spec, ['--session-id', spec.newSessionId]),
+  buildStart: (spec) => ({ ...build(spec, ['--session-id', spec.newSessionId]), chosenSession: spec.newSessionId }),
   buildResume: (spec, handle) => build(spec, ['--resume', handle.handle_value]),
 };
 

@@ -53,7 +53,7 @@ CREATE TABLE runs (
   epoch INTEGER NOT NULL,
   error_json TEXT,
   result_json TEXT,
-  cancel_requested INTEGER NOT NULL DEFAULT 0,
+  cancel_requested_json TEXT,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
   queued_at INTEGER,
@@ -62,6 +62,7 @@ CREATE TABLE runs (
   ts INTEGER NOT NULL,
   digest TEXT NOT NULL
 );
+CREATE INDEX runs_by_home ON runs (json_extract(spec_json, '$.home'));
 CREATE INDEX runs_by_status ON runs (status, run_id);
 CREATE INDEX runs_queued ON runs (queued_at, run_id) WHERE status = 'queued';
 CREATE TABLE run_labels (
@@ -85,6 +86,19 @@ CREATE UNIQUE INDEX one_pending_per_run ON interactions (run_id) WHERE state = '
 CREATE INDEX pending_by_age ON interactions (asked_at, interaction_id) WHERE state = 'pending';
 CREATE INDEX pending_by_decision ON interactions (due_at, interaction_id) WHERE state = 'pending' AND decides = 1;
 CREATE INDEX interactions_by_run ON interactions (run_id);
+CREATE TABLE turns (
+  run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE,
+  attempt_number INTEGER NOT NULL,
+  engine TEXT NOT NULL,
+  profile TEXT NOT NULL,
+  units INTEGER NOT NULL,
+  parsed INTEGER NOT NULL,
+  fallbacks INTEGER NOT NULL,
+  warnings_json TEXT NOT NULL,
+  completion TEXT NOT NULL,
+  reason_code TEXT NOT NULL,
+  PRIMARY KEY (run_id, attempt_number)
+) WITHOUT ROWID;
 CREATE TABLE segments (
   run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE,
   protocol TEXT NOT NULL,

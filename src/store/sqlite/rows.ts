@@ -2,7 +2,7 @@
 import type { Json, JsonObject } from '../../kernel/json.js';
 import type { RunError } from '../../run/judge-completion.js';
 import type { RunState } from '../../run/statechart.js';
-import type { InteractionRecord, InteractionState, Resolution, RunRecord, RunSpec } from '../store.js';
+import type { CancelWish, InteractionRecord, InteractionState, Resolution, RunRecord, RunSpec } from '../store.js';
 
 export interface RunRow {
   run_id: string;
@@ -14,7 +14,7 @@ export interface RunRow {
   epoch: number;
   error_json: string | null;
   result_json: string | null;
-  cancel_requested: number;
+  cancel_requested_json: string | null;
   created_at: number;
   updated_at: number;
   rasp_seq: number;
@@ -45,7 +45,7 @@ export function toRun(row: RunRow): RunRecord {
     epoch: row.epoch,
     error: row.error_json === null ? null : (JSON.parse(row.error_json) as RunError),
     result: row.result_json === null ? null : (JSON.parse(row.result_json) as Json),
-    cancel_requested: row.cancel_requested === 1,
+    cancel_requested: row.cancel_requested_json === null ? null : (JSON.parse(row.cancel_requested_json) as CancelWish),
     created_at: row.created_at,
     updated_at: row.updated_at,
     heads: { rasp_seq: row.rasp_seq, fcmp_seq: row.fcmp_seq, ts: row.ts, digest: row.digest },

@@ -2,17 +2,19 @@
 import type { EngineSessionHandle } from '../../run/session-handle.js';
 import { isTerminal } from '../../run/statechart.js';
 import { toTimestamp } from '../../kernel/clock.js';
-import { FIRST_DIGEST } from '../digest.js';
-import { EMPTY_JOURNAL, type CommitOutcome, type CreateOutcome, type InteractionRecord, type JournalHeads, type NewRun, type Protocol, type ReadRange, type RunChange, type RunFilter, type RunRecord, type Store } from '../store.js';
+import { FIRST_DIGEST, nextDigest } from '../digest.js';
+import { EMPTY_JOURNAL, type CommitListener, type CommitOutcome, type CreateOutcome, type DeleteOutcome, type InteractionRecord, type JournalHeads, type JournalFlush, type NewRun, type ProfileTotals, type Protocol, type ReadRange, type RunChange, type RunFilter, type RunRecord, type Store } from '../store.js';
 import { prepareAppend, type AppendJournal } from './append-journal.js';
 import { transact, type Database } from './open-database.js';
 import { prepareRead, type ReadJournal } from './read-journal.js';
 import { toInteraction, toRun, type InteractionRow, type RunRow } from './rows.js';
+import { insertTurn, sumTurns } from './turn-counts.js';
 
 export class SqliteStore implements Store {
   readonly #db: Database;
   readonly #append: AppendJournal;
   readonly #read: ReadJournal;
+  readonly #listeners = new Set<CommitListener>();
 
   // The database is open and migrated.
   constructor(db: Database) {
@@ -22,12 +24,16 @@ export class SqliteStore implements Store {
   }
 
   async createRun(run: NewRun): Promise<CreateOutcome> {
-    return transact(this.#db, () => {
+    const outcome = transact(this.#db, (): CreateOutcome => {
       const known = this.#db.prepare('SELECT * FROM runs WHERE request_id = ?').get(run.request_id) as RunRow | undefined;
-      if (known) return { created: false, run: toRun(known), sameRequest: known.request_digest === run.request_digest };
+      if (known) return { created: false, reason: 'known', run: toRun(known), sameRequest: known.request_digest === run.request_digest };
+      const { queued } = this.#db.prepare(`SELECT COUNT(*) AS queued FROM runs WHERE status = 'queued'`).get() as { queued: number };
+      if (queued >= run.queue_limit) return { created: false, reason: 'queue_full', queued };
       this.#insertRun(run);
       return { created: true, run: this.#loadRun(run.run_id) as RunRecord };
     });
+    if (outcome.created) this.#tell(run.run_id, run.journal);
+    return outcome;
   }
 
   #insertRun(run: NewRun): void {
@@ -41,7 +47,7 @@ export class SqliteStore implements Store {
   }
 
   async commit(change: RunChange): Promise<CommitOutcome> {
-    return transact(this.#db, () => {
+    const outcome = transact(this.#db, (): CommitOutcome => {
       const run = this.#loadRun(change.run_id);
       if (!run) return { committed: false, reason: 'unknown_run' };
       if (run.epoch !== change.expect.epoch) return { committed: false, reason: 'epoch' };
@@ -51,17 +57,36 @@ export class SqliteStore implements Store {
       this.#set(run, change);
       if (change.handle) this.#setHandle(run.request_id, change.handle, change.now);
       if (change.ask) this.#ask(run, change.ask);
+      if (change.turn) insertTurn(this.#db, run, change.turn);
       const heads = change.journal ? this.#append(run.run_id, run.heads, change.journal) : run.heads;
       this.#setHeads(run.run_id, heads);
       return { committed: true, heads };
     });
+    if (outcome.committed) this.#tell(change.run_id, change.journal);
+    return outcome;
+  }
+
+  onCommitted(listener: CommitListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #tell(runId: string, journal: JournalFlush | undefined): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(runId, journal);
+      } catch {
+        // It is committed, whatever a listener makes of it.
+      }
+    }
   }
 
   #set(run: RunRecord, { set = {}, now }: RunChange): void {
     const status = set.status ?? run.status;
     const error = set.error === undefined ? run.error : set.error;
     const result = set.result === undefined ? run.result : set.result;
-    this.#db.prepare(`UPDATE runs SET status = ?, attempt_number = ?, epoch = ?, error_json = ?, result_json = ?, cancel_requested = ?, updated_at = ?,
+    const wish = set.cancel_requested ?? run.cancel_requested;
+    this.#db.prepare(`UPDATE runs SET status = ?, attempt_number = ?, epoch = ?, error_json = ?, result_json = ?, cancel_requested_json = ?, updated_at = ?,
         queued_at = CASE WHEN ? = 'queued' AND status <> 'queued' THEN ? ELSE queued_at END WHERE run_id = ?`)
       .run(
         status,
@@ -69,7 +94,7 @@ export class SqliteStore implements Store {
         set.epoch ?? run.epoch,
         error === null ? null : JSON.stringify(error),
         result === null ? null : JSON.stringify(result),
-        Number(set.cancel_requested ?? run.cancel_requested),
+        wish === null ? null : JSON.stringify(wish),
         now,
         status,
         now,
@@ -97,13 +122,17 @@ export class SqliteStore implements Store {
     return Number(changes) === 1;
   }
 
-  async deleteRun(runId: string): Promise<boolean> {
+  async deleteRun(runId: string): Promise<DeleteOutcome> {
     return transact(this.#db, () => {
       const run = this.#loadRun(runId);
-      if (!run || !isTerminal(run.status)) return false;
+      if (!run) return 'unknown_run';
+      if (!isTerminal(run.status)) return 'not_ended';
+      // Those that continue it live in its home, with its session.
+      const { sharers } = this.#db.prepare(`SELECT COUNT(*) AS sharers FROM runs WHERE json_extract(spec_json, '$.home') = ?`).get(run.spec.home) as { sharers: number };
+      if (run.spec.continue_from === undefined && sharers > 1) return 'session_in_use';
       this.#db.prepare('DELETE FROM request_interactive_runtime WHERE request_id = ?').run(run.request_id);
       this.#db.prepare('DELETE FROM runs WHERE run_id = ?').run(runId);
-      return true;
+      return 'deleted';
     });
   }
 
@@ -167,6 +196,17 @@ export class SqliteStore implements Store {
 
   async readJournal(runId: string, protocol: Protocol, range: ReadRange): Promise<string[]> {
     return this.#read(runId, protocol, range);
+  }
+
+  async recomputeDigest(runId: string): Promise<string> {
+    const bodies = this.#db.prepare(`SELECT body FROM segments WHERE run_id = ? AND protocol = 'rasp' ORDER BY seq_from`).iterate(runId) as Iterable<{ body: Uint8Array }>;
+    let digest = FIRST_DIGEST;
+    for (const { body } of bodies) digest = nextDigest(digest, body);
+    return digest;
+  }
+
+  async sumTurns(runId?: string): Promise<ProfileTotals[]> {
+    return sumTurns(this.#db, runId);
   }
 
   async close(): Promise<void> {

@@ -1,0 +1,32 @@
+// Deletes an ended run: its rows, logs, home, and its workspace if it was ours. A crash in the middle is made good at the
+// next start: only a folder that was put aside for it is ever removed.
+import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { RequestError } from '../run/request-error.js';
+import type { OrchestratorDeps } from './deps.js';
+import { runFolder } from './run-folder.js';
+
+const ASIDE = '.deleted';
+
+export async function deleteRun(deps: OrchestratorDeps, runId: string): Promise<void> {
+  const run = await deps.store.loadRun(runId);
+  const path = runFolder(deps.dataDir, runId).path;
+  if (run && existsSync(path)) renameSync(path, path + ASIDE);
+  const outcome = await deps.store.deleteRun(runId);
+  if (outcome === 'deleted') return rmSync(path + ASIDE, { recursive: true, force: true });
+  if (existsSync(path + ASIDE)) renameSync(path + ASIDE, path);
+  if (outcome === 'unknown_run') throw new RequestError('RUN_NOT_FOUND', `there is no run ${runId}`);
+  if (outcome === 'not_ended') throw new RequestError('RUN_NOT_ENDED', `run ${runId} is ${run?.status}: cancel it first`);
+  throw new RequestError('SESSION_IN_USE', `another run continues the session of run ${runId} and lives in its home: delete that one first`);
+}
+
+// What a deletion left that was cut off: done if the rows are gone, undone if they are not.
+export async function finishDeletions(deps: OrchestratorDeps): Promise<void> {
+  const runs = dirname(runFolder(deps.dataDir, 'any').path);
+  for (const name of existsSync(runs) ? readdirSync(runs) : []) {
+    if (!name.endsWith(ASIDE)) continue;
+    const runId = name.slice(0, -ASIDE.length);
+    if (await deps.store.loadRun(runId)) renameSync(join(runs, name), join(runs, runId));
+    else rmSync(join(runs, name), { recursive: true, force: true });
+  }
+}

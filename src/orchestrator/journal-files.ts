@@ -1,0 +1,83 @@
+// Each run's journal beside the database too, as plain files for people and their tools: runs/<id>/rasp.jsonl and fcmp.jsonl.
+// Appended after the commit, so a crash may leave them short; then they are made whole at the next start. Never read back.
+import { appendFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { JournalFlush, Protocol, Store } from '../store/store.js';
+import { makeFolder, runFolder } from './run-folder.js';
+
+const PAGE = 1000;
+const PRIVATE = { mode: 0o600 };
+// Left by a clean end; where it is missing, any file may be short.
+const CLEAN = 'exports.clean';
+
+export class JournalFiles {
+  readonly #store: Store;
+  readonly #dataDir: string;
+  readonly #onFailure: (error: unknown) => void;
+  readonly #stopListening: () => void;
+  // Whether every file is what is stored, as far as is known.
+  #whole: boolean;
+  #torn = false;
+
+  constructor(store: Store, dataDir: string, onFailure: (error: unknown) => void) {
+    this.#store = store;
+    this.#dataDir = dataDir;
+    this.#onFailure = onFailure;
+    this.#whole = existsSync(join(dataDir, CLEAN));
+    // From now on nobody has ended cleanly.
+    rmSync(join(dataDir, CLEAN), { force: true });
+    this.#stopListening = store.onCommitted((runId, journal) => {
+      if (journal) this.#append(runId, journal);
+    });
+  }
+
+  // What is committed is committed: a file that could not be written is reported once, and made whole at the next start.
+  #append(runId: string, { rasp, fcmp }: JournalFlush): void {
+    try {
+      makeFolder(runFolder(this.#dataDir, runId).path);
+      appendFileSync(this.#pathOf(runId, 'rasp'), rasp.bytes, PRIVATE);
+      if (fcmp) appendFileSync(this.#pathOf(runId, 'fcmp'), fcmp.bytes, PRIVATE);
+    } catch (error) {
+      if (!this.#torn) this.#onFailure(error);
+      this.#torn = true;
+    }
+  }
+
+  // Makes the files of all runs what is stored, beside other work, if the last one did not end cleanly.
+  async repair(stopped: () => boolean): Promise<void> {
+    if (this.#whole) return;
+    for (let page = await this.#store.listRuns({ limit: PAGE }); page.length > 0; page = await this.#store.listRuns({ limit: PAGE, before: page.at(-1)?.run_id ?? '' })) {
+      for (const { run_id: runId } of page) {
+        if (stopped()) return;
+        await this.#repairFile(runId, 'rasp');
+        await this.#repairFile(runId, 'fcmp');
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    }
+    this.#whole = true;
+  }
+
+  async #repairFile(runId: string, protocol: Protocol): Promise<void> {
+    const path = this.#pathOf(runId, protocol);
+    const read = () => this.#store.readJournal(runId, protocol, { limit: Number.MAX_SAFE_INTEGER });
+    let written = -1;
+    // Until nothing came in between reading and writing.
+    for (let lines = await read(); lines.length !== written; lines = await read()) {
+      written = lines.length;
+      const text = lines.length === 0 ? '' : `${lines.join('\n')}\n`;
+      if (existsSync(path) && readFileSync(path, 'utf8') === text) return;
+      makeFolder(runFolder(this.#dataDir, runId).path);
+      writeFileSync(`${path}.new`, text, PRIVATE);
+      renameSync(`${path}.new`, path);
+    }
+  }
+
+  close(): void {
+    this.#stopListening();
+    if (this.#whole && !this.#torn) writeFileSync(join(this.#dataDir, CLEAN), '', PRIVATE);
+  }
+
+  #pathOf(runId: string, protocol: Protocol): string {
+    return join(runFolder(this.#dataDir, runId).path, `${protocol}.jsonl`);
+  }
+}

@@ -1,0 +1,29 @@
+// A run's events from a cursor on, first the stored ones, then each as it is stored, until the run has ended. Everything is
+// read from the store: nothing comes twice, nothing is left out, and a slow reader holds nothing up.
+import { RequestError } from '../run/request-error.js';
+import { isTerminal } from '../run/statechart.js';
+import type { Protocol, RunRecord, Store } from '../store/store.js';
+import { loadRun } from './load-run.js';
+import type { Wakeups } from './wakeups.js';
+
+const PAGE = 500;
+
+// Event texts in groups; the first has the seq after the cursor.
+export async function* watchJournal(deps: { readonly store: Store; readonly wakeups: Wakeups }, runId: string, protocol: Protocol, cursor = 0): AsyncGenerator<readonly string[]> {
+  const head = headOf(await loadRun(deps.store, runId), protocol);
+  if (cursor > head) throw new RequestError('CURSOR_BEYOND_END', `run ${runId} has ${head} events so far, none after ${cursor}`);
+  for (let seq = cursor; ; ) {
+    const news = deps.wakeups.next(runId);
+    // Read before its events: if it has ended, they are all there.
+    const run = await loadRun(deps.store, runId);
+    const lines = await deps.store.readJournal(runId, protocol, { fromSeq: seq + 1, limit: PAGE });
+    seq += lines.length;
+    if (lines.length > 0) yield lines;
+    else if (isTerminal(run.status)) return;
+    else await news;
+  }
+}
+
+function headOf(run: RunRecord, protocol: Protocol): number {
+  return protocol === 'rasp' ? run.heads.rasp_seq : run.heads.fcmp_seq;
+}

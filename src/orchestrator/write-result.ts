@@ -1,0 +1,26 @@
+// The result of a run as a file for people and their tools: whole, or not there at all. It is stored with the run as well.
+import { createHash } from 'node:crypto';
+import { closeSync, fdatasyncSync, openSync, renameSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Json } from '../kernel/json.js';
+import { draft, type RaspDraft } from '../rasp/draft.js';
+import { makeFolder, runFolder } from './run-folder.js';
+
+const NAME = 'result.json';
+
+// Answers the event that tells of it.
+export function writeResult(dataDir: string, runId: string, result: Json): RaspDraft {
+  const { path: folder } = runFolder(dataDir, runId);
+  const bytes = Buffer.from(`${JSON.stringify(result, null, 2)}\n`);
+  makeFolder(folder);
+  const path = join(folder, NAME);
+  const file = openSync(`${path}.new`, 'w', 0o600);
+  try {
+    for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at);
+    fdatasyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  renameSync(`${path}.new`, path);
+  return draft('artifact.result.written', { path: NAME, bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') });
+}

@@ -1,0 +1,213 @@
+// What a start makes of runs that were left in the middle: nothing that their logs and files still show is lost.
+import { mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { Orchestrator } from '../../src/orchestrator/orchestrator.js';
+import { runFolder } from '../../src/orchestrator/run-folder.js';
+import type { RunChange, Store } from '../../src/store/store.js';
+import { createRoot, expectSound, journalOf, openBench, startsIn, type Bench } from '../support/orchestrated.js';
+import { SimulatedTime } from '../support/simulated-timers.js';
+import { STAND_INS } from '../support/stand-in.js';
+
+async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise((resolve) => setImmediate(resolve));
+}
+
+// A store that stops taking changes from the one on that the test names, until it is mended.
+function failing(store: Store, isFirst: (change: RunChange) => boolean): { store: Store; mend: () => void; failed: () => number } {
+  let broken = false;
+  let mended = false;
+  let failed = 0;
+  const proxy = new Proxy(store, {
+    get: (target, name: keyof Store) => {
+      if (name !== 'commit') return (target[name] as (...args: unknown[]) => unknown).bind(target);
+      return async (change: RunChange) => {
+        broken ||= isFirst(change);
+        if (!broken || mended) return target.commit(change);
+        failed += 1;
+        throw new Error('the disk is full');
+      };
+    },
+  });
+  return { store: proxy, mend: () => (mended = true), failed: () => failed };
+}
+
+async function waitingRun(bench: Bench, engine = 'codex') {
+  const { run_id: runId } = await bench.orchestrator.create({ engine, prompt: '[[ask Which database?|Postgres|SQLite]]', execution_mode: 'interactive', permission: 'full' });
+  expect(await bench.orchestrator.settled(runId)).toMatchObject({ status: 'waiting_user' });
+  return expectSound(bench, runId);
+}
+
+describe.each(STAND_INS)('%s', (engine) => {
+  test('a waiting run whose session is gone fails with SESSION_RESUME_FAILED, and the question is told with it', async () => {
+    const root = createRoot();
+    const bench = await openBench(root);
+    const waiting = await waitingRun(bench, engine);
+    const other = await waitingRun(bench, engine);
+    const pending = await bench.data.store.loadPending(waiting.run_id);
+    await bench.close();
+    rmSync(waiting.spec.home ?? '', { recursive: true });
+    mkdirSync(waiting.spec.home ?? '');
+    const again = await openBench(root);
+    expect(await expectSound(again, waiting.run_id)).toMatchObject({ status: 'failed', error: { code: 'SESSION_RESUME_FAILED', details: { unanswered: { prompt: 'Which database?' } } } });
+    expect((await journalOf(again, waiting.run_id)).rasp.at(-1)?.data).toMatchObject({ from: 'waiting_user', to: 'failed', trigger: 'restart.reconcile_failed' });
+    expect(await again.data.store.loadInteraction(pending?.interaction_id ?? '')).toMatchObject({ state: 'abandoned' });
+    expect((await expectSound(again, other.run_id)).status).toBe('waiting_user');
+    expect((await journalOf(again, other.run_id)).rasp.at(-1)?.data).toMatchObject({ from: 'waiting_user', to: 'waiting_user', trigger: 'restart.preserve_waiting' });
+    await again.close();
+  });
+
+  test('a turn that was cut off after its question keeps question and session: it can be tried again from there', async () => {
+    const root = createRoot();
+    const bench = await openBench(root);
+    await bench.orchestrator.close();
+    const { store } = failing(bench.data.store, (change) => change.set?.status === 'waiting_user');
+    const orchestrator = await Orchestrator.open({ ...bench.deps, store }, { slots: 1, recovery: { queued: 'fail' }, onFailure: () => {} });
+    const { run_id: runId } = await orchestrator.create({ engine, prompt: '[[ask Which?]][[done 1]]', execution_mode: 'interactive', permission: 'full' });
+    await until(async () => (await bench.data.store.readJournal(runId, 'rasp', { limit: 1000 })).some((line) => line.includes('Which?') && line.includes('raw_ref":{')));
+    await orchestrator.close();
+    await bench.data.close();
+    const again = await openBench(root);
+    expect(await expectSound(again, runId)).toMatchObject({ status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED', details: { unanswered: { prompt: 'Which?' } } } });
+    const retried = await again.orchestrator.retry(runId);
+    expect(retried.spec.continue_from).toBe(runId);
+    await again.orchestrator.settled(retried.run_id);
+    // It asks again, now in a way that can be answered.
+    expect(await expectSound(again, retried.run_id)).toMatchObject({ status: 'waiting_user' });
+    expect((await again.data.store.loadPending(retried.run_id))?.question).toMatchObject({ prompt: 'Which?' });
+    expect(startsIn(root).map(({ resumed }) => resumed)).toEqual([false, true]);
+    await again.close();
+  });
+});
+
+describe('the wish to cancel', () => {
+  test('survives a crash: the run is canceled at the next start, by the same person', async () => {
+    const root = createRoot();
+    const bench = await openBench(root);
+    await bench.orchestrator.close();
+    const actor = { kind: 'user' as const, name: 'ann' };
+    const { store } = failing(bench.data.store, (change) => change.set?.status === 'canceled');
+    const orchestrator = await Orchestrator.open({ ...bench.deps, store }, { slots: 1, recovery: { queued: 'fail' }, onFailure: () => {} });
+    const { run_id: runId } = await orchestrator.create({ engine: 'codex', prompt: '[[stderr 2]][[hang]]', permission: 'full' });
+    await until(() => startsIn(root).length === 1);
+    void orchestrator.cancel(runId, actor).catch(() => {});
+    await until(async () => (await bench.data.store.loadRun(runId))?.cancel_requested !== null);
+    await orchestrator.close();
+    await bench.data.close();
+    const again = await openBench(root);
+    const run = await expectSound(again, runId);
+    expect(run).toMatchObject({ status: 'canceled', cancel_requested: { actor } });
+    expect((await journalOf(again, runId)).rasp.at(-1)?.data).toMatchObject({ trigger: 'run.canceled', actor });
+    await again.close();
+  });
+});
+
+describe('a store that fails and works again', () => {
+  test('while a turn runs: the run is failed as soon as that can be stored, with every byte its engine printed', async () => {
+    const bench = await openBench(createRoot());
+    await bench.orchestrator.close();
+    const time = new SimulatedTime();
+    const broken = failing(bench.data.store, (change) => change.set?.status === undefined && change.journal !== undefined);
+    const orchestrator = await Orchestrator.open({ ...bench.deps, store: broken.store, timers: time.createTimers(), clock: time.clock }, { slots: 1, recovery: { queued: 'fail' }, onFailure: () => {} });
+    const { run_id: runId } = await orchestrator.create({ engine: 'codex', prompt: '[[events 2000 20]][[done 1]]' });
+    await until(async () => {
+      time.advance(1000);
+      return broken.failed() > 2;
+    });
+    expect((await bench.data.store.loadRun(runId))?.status).toBe('running');
+    broken.mend();
+    await until(async () => {
+      time.advance(1000);
+      return (await bench.data.store.loadRun(runId))?.status === 'failed';
+    });
+    await orchestrator.settled(runId);
+    expect(await expectSound(bench, runId)).toMatchObject({ error: { code: 'INTERNAL' } });
+    await orchestrator.close();
+    await bench.data.close();
+  });
+
+  test('before a turn has begun: the run stays queued and is played then', async () => {
+    const bench = await openBench(createRoot());
+    await bench.orchestrator.close();
+    const time = new SimulatedTime();
+    const broken = failing(bench.data.store, (change) => change.set?.status === 'running');
+    const orchestrator = await Orchestrator.open({ ...bench.deps, store: broken.store, timers: time.createTimers(), clock: time.clock }, { slots: 1, recovery: { queued: 'fail' }, onFailure: () => {} });
+    const { run_id: runId } = await orchestrator.create({ engine: 'codex', prompt: '[[done 1]]' });
+    await until(() => broken.failed() > 0);
+    expect((await bench.data.store.loadRun(runId))?.status).toBe('queued');
+    broken.mend();
+    await until(async () => {
+      time.advance(100);
+      return (await bench.data.store.loadRun(runId))?.status !== 'queued';
+    });
+    await orchestrator.settled(runId);
+    expect((await expectSound(bench, runId)).status).toBe('succeeded');
+    await orchestrator.close();
+    await bench.data.close();
+  });
+});
+
+describe('deleting', () => {
+  test('an ended run takes its rows and its folder; one that has not ended, or whose session is continued, stays whole', async () => {
+    const root = createRoot();
+    const bench = await openBench(root);
+    const waiting = await waitingRun(bench);
+    const folderOf = (runId: string) => runFolder(bench.data.path, runId).path;
+    await expect(bench.orchestrator.delete(waiting.run_id)).rejects.toMatchObject({ code: 'RUN_NOT_ENDED' });
+    await expect(bench.orchestrator.delete('run_none')).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+    await bench.orchestrator.cancel(waiting.run_id);
+    const { run_id: heir } = await bench.orchestrator.continueFrom(waiting.run_id, { prompt: '[[done 1]]' });
+    await bench.orchestrator.settled(heir);
+    await expect(bench.orchestrator.delete(waiting.run_id)).rejects.toMatchObject({ code: 'SESSION_IN_USE' });
+    await expectSound(bench, waiting.run_id);
+    await bench.orchestrator.delete(heir);
+    await bench.orchestrator.delete(waiting.run_id);
+    for (const runId of [heir, waiting.run_id]) {
+      expect(await bench.data.store.loadRun(runId)).toBeNull();
+      expect(statSync(folderOf(runId), { throwIfNoEntry: false })).toBeUndefined();
+    }
+    await bench.close();
+  });
+});
+
+describe('admission', () => {
+  test('a new run is refused while the queue is full, and an answer never is', async () => {
+    const bench = await openBench(createRoot(), { settings: { slots: 1 }, queueLimit: 1 });
+    const waiting = await waitingRun(bench);
+    const { run_id: running } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[hang]]', permission: 'full' });
+    await until(async () => (await bench.data.store.loadRun(running))?.status === 'running');
+    const { run_id: queued } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[done 1]]' });
+    await expect(bench.orchestrator.create({ engine: 'codex', prompt: '[[done 2]]' })).rejects.toMatchObject({ code: 'QUEUE_FULL' });
+    const pending = await bench.data.store.loadPending(waiting.run_id);
+    expect(await bench.orchestrator.reply(waiting.run_id, { interaction_id: pending?.interaction_id ?? '', response: 'SQLite' })).toMatchObject({ status: 'queued' });
+    await bench.orchestrator.cancel(running);
+    expect(await bench.orchestrator.settled(queued)).toMatchObject({ status: 'succeeded' });
+    await bench.orchestrator.settled(waiting.run_id);
+    await bench.close();
+  });
+});
+
+test('the result of a run is a file too, told by an event with its hash', async () => {
+  const bench = await openBench(createRoot());
+  const { run_id: runId } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[done {"n":[1,"é"]}]]' });
+  await bench.orchestrator.settled(runId);
+  await expectSound(bench, runId);
+  const path = join(runFolder(bench.data.path, runId).path, 'result.json');
+  expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({ n: [1, 'é'] });
+  const written = (await journalOf(bench, runId)).rasp.find(({ event }) => event.type === 'artifact.result.written');
+  expect(written?.data).toMatchObject({ path: 'result.json', bytes: statSync(path).size, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) });
+  await bench.close();
+});
+
+test('a Gemini session that gets another id than the chosen one is told, and the handle is the one in the output', async () => {
+  const other = '0e5c7e2a-0000-4000-8000-00000000000f';
+  const lines = [{ type: 'init', session_id: other, model: 'm' }, { type: 'result', status: 'success', stats: {} }];
+  const script = `for (const line of ${JSON.stringify(lines)}) console.log(JSON.stringify(line))`;
+  const bench = await openBench(createRoot(), { host: { findProgram: async () => [process.execPath, '-e', script, '--'], hasSession: async () => true } });
+  const { run_id: runId } = await bench.orchestrator.create({ engine: 'gemini', prompt: 'x' });
+  const run = await bench.orchestrator.settled(runId);
+  const warnings = (await journalOf(bench, runId)).rasp.filter(({ data }) => data['code'] === 'SESSION_ID_CHANGED');
+  expect(warnings).toMatchObject([{ data: { message: expect.stringContaining(`the output names ${other}`) } }]);
+  expect((await bench.data.store.loadHandle(run.request_id))?.handle_value).toBe(other);
+  await bench.close();
+});
