@@ -7,7 +7,7 @@ import { RULES } from '../src/run/judge-completion.js';
 
 const root = new URL('..', import.meta.url).pathname;
 // From the bottom up: a room imports only rooms before it.
-const ROOMS = ['kernel', 'contract', 'run', 'rasp', 'fcmp', 'process', 'engines', 'store', 'dispatch', 'orchestrator', 'cli', 'main.ts'];
+const ROOMS = ['kernel', 'contract', 'run', 'rasp', 'fcmp', 'process', 'engines', 'store', 'dispatch', 'orchestrator', 'host', 'cli', 'main.ts'];
 const PURE = new Set(['kernel', 'contract', 'run', 'rasp', 'fcmp']);
 
 const ERRORS = JSON.parse(readFileSync(join(root, 'contract/errors.json'), 'utf8')) as Record<string, { kind?: string }>;
@@ -47,12 +47,12 @@ describe.each(files)('%s', (file) => {
   });
 });
 
-test('each engine folder has the same four files', () => {
+test('each engine folder has the same five files', () => {
   const engines = readdirSync(join(root, 'src/engines'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
   expect(engines.map((entry) => entry.name).toSorted()).toEqual(ENGINES.map((engine) => engine.name).toSorted());
   for (const engine of engines) {
     const names = readdirSync(join(root, 'src/engines', engine.name));
-    for (const name of ['command.ts', 'handle.ts', 'parser.ts', 'probe.ts']) expect(names).toContain(name);
+    for (const name of ['command.ts', 'handle.ts', 'home.ts', 'parser.ts', 'probe.ts']) expect(names).toContain(name);
   }
 });
 

@@ -32,7 +32,7 @@ export class EmbeddedDispatch implements Dispatch {
   }
 
   wake(): void {
-    this.#looking = this.#looking.then(() => this.#look()).catch((error: unknown) => this.#handlers.onFailure(error));
+    this.#looking = this.#looking.then(() => this.#look());
   }
 
   idle(): Promise<void> {
@@ -47,19 +47,28 @@ export class EmbeddedDispatch implements Dispatch {
     await Promise.all(this.#turns.values());
   }
 
+  // Each step is tried whatever becomes of the others; after a failure everything is looked at again in a while.
   async #look(): Promise<void> {
-    if (this.#closing) return;
-    await this.#decideDue();
-    await this.#fillSlots();
-    await this.#arm();
+    let failed = false;
+    for (const step of [() => this.#decideDue(), () => this.#fillSlots(), () => this.#arm()]) {
+      if (this.#closing) return;
+      try {
+        await step();
+      } catch (error) {
+        failed = true;
+        this.#handlers.onFailure(error);
+      }
+    }
+    if (failed && !this.#closing) this.#setTimer(RETRY_MS);
   }
 
   async #fillSlots(): Promise<void> {
     if (this.#turns.size >= this.#slots) return;
     // Those under way may still be queued in the store: they are passed over.
-    for (const runId of await this.#deps.store.listQueued(this.#slots + this.#turns.size)) {
+    for (const runId of await this.#deps.store.listQueued(this.#slots + this.#turns.size + this.#resting.size)) {
       if (this.#turns.size >= this.#slots) return;
       const run = this.#turns.has(runId) ? null : await this.#deps.store.loadRun(runId);
+      if (this.#closing) return;
       if (run?.status !== 'queued' || this.#resting.has(runId)) continue;
       const turn = this.#handlers.startTurn(run).catch(() => this.#rest(runId)).finally(() => {
         this.#turns.delete(runId);
@@ -80,7 +89,7 @@ export class EmbeddedDispatch implements Dispatch {
 
   // A deadline that passed while nobody was there is decided at once.
   async #decideDue(): Promise<void> {
-    for (let next = await this.#deps.store.nextDecision(); next && next.due_at <= this.#deps.clock.now(); next = await this.#deps.store.nextDecision()) {
+    for (let next = await this.#deps.store.nextDecision(); next && !this.#closing && next.due_at <= this.#deps.clock.now(); next = await this.#deps.store.nextDecision()) {
       if (!(await this.#handlers.decide(next))) return;
     }
   }
@@ -91,7 +100,12 @@ export class EmbeddedDispatch implements Dispatch {
     if (!next || this.#closing) return;
     const wait = next.due_at - this.#deps.clock.now();
     // One that is due and still there was refused just now: it is tried again, but not at once.
-    this.#cancelTimer = this.#deps.timers.set(wait > 0 ? wait : RETRY_MS, () => {
+    this.#setTimer(wait > 0 ? wait : RETRY_MS);
+  }
+
+  #setTimer(ms: number): void {
+    this.#disarm();
+    this.#cancelTimer = this.#deps.timers.set(ms, () => {
       this.#cancelTimer = null;
       this.wake();
     });

@@ -49,12 +49,31 @@ export interface ProbeRules {
   readonly install: string;
 }
 
+// The person whose login the engine uses.
+export interface User {
+  readonly home: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+// How an engine lives in a private home.
+export interface HomeRules {
+  // What makes the engine keep everything in this home.
+  readonly environment: (home: string) => Readonly<Record<string, string>>;
+  // Names of the engine's own settings and keys that are passed on from the user.
+  readonly passes: readonly RegExp[];
+  // The user's login files, and where in the home the engine looks for them.
+  readonly logins: (user: User) => readonly { readonly from: string; readonly to: string }[];
+  // Where in the home the sessions are, and which file there belongs to one: by its name, or because it mentions the id.
+  readonly sessions: { readonly folder: string; readonly holds: (path: string, sessionId: string) => 'by name' | 'if mentioned' | false };
+}
+
 export interface Engine {
   readonly name: string;
   readonly profile: string;
   readonly command: CommandBuilder;
   readonly handle: HandleRules;
   readonly probe: ProbeRules;
+  readonly home: HomeRules;
   readonly createReader: (out: Emitter) => ParserReader;
 }
 

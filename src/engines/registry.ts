@@ -3,28 +3,32 @@ import { RequestError } from '../run/request-error.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import { codexCommand } from './codex/command.js';
 import { codexHandle } from './codex/handle.js';
+import { codexHome } from './codex/home.js';
 import { CODEX_PROFILE, createCodexReader } from './codex/parser.js';
 import { codexProbe } from './codex/probe.js';
 import type { Engine, EngineCommand, TurnSpec } from './engine.js';
 import { geminiCommand } from './gemini/command.js';
 import { geminiHandle } from './gemini/handle.js';
+import { geminiHome } from './gemini/home.js';
 import { createGeminiReader, GEMINI_PROFILE } from './gemini/parser.js';
 import { geminiProbe } from './gemini/probe.js';
 import { iflowCommand } from './iflow/command.js';
 import { iflowHandle } from './iflow/handle.js';
+import { iflowHome } from './iflow/home.js';
 import { createIflowReader, IFLOW_PROFILE } from './iflow/parser.js';
 import { iflowProbe } from './iflow/probe.js';
 import { opencodeCommand } from './opencode/command.js';
 import { opencodeHandle } from './opencode/handle.js';
+import { opencodeHome } from './opencode/home.js';
 import { createOpencodeReader, OPENCODE_PROFILE } from './opencode/parser.js';
 import { opencodeProbe } from './opencode/probe.js';
 import { TurnParser } from './turn-parser.js';
 
 export const ENGINES: readonly Engine[] = [
-  { name: 'codex', profile: CODEX_PROFILE, command: codexCommand, handle: codexHandle, probe: codexProbe, createReader: createCodexReader },
-  { name: 'gemini', profile: GEMINI_PROFILE, command: geminiCommand, handle: geminiHandle, probe: geminiProbe, createReader: createGeminiReader },
-  { name: 'iflow', profile: IFLOW_PROFILE, command: iflowCommand, handle: iflowHandle, probe: iflowProbe, createReader: createIflowReader },
-  { name: 'opencode', profile: OPENCODE_PROFILE, command: opencodeCommand, handle: opencodeHandle, probe: opencodeProbe, createReader: createOpencodeReader },
+  { name: 'codex', profile: CODEX_PROFILE, command: codexCommand, handle: codexHandle, probe: codexProbe, home: codexHome, createReader: createCodexReader },
+  { name: 'gemini', profile: GEMINI_PROFILE, command: geminiCommand, handle: geminiHandle, probe: geminiProbe, home: geminiHome, createReader: createGeminiReader },
+  { name: 'iflow', profile: IFLOW_PROFILE, command: iflowCommand, handle: iflowHandle, probe: iflowProbe, home: iflowHome, createReader: createIflowReader },
+  { name: 'opencode', profile: OPENCODE_PROFILE, command: opencodeCommand, handle: opencodeHandle, probe: opencodeProbe, home: opencodeHome, createReader: createOpencodeReader },
 ];
 
 export function findEngine(name: string): Engine {

@@ -27,11 +27,12 @@ export function createValidator(schema: { readonly $defs: object }): Validator {
 export type CompiledSchema = { readonly ok: true; readonly explain: (value: unknown) => string | null } | { readonly ok: false; readonly problem: string };
 
 // A schema that somebody gave: one that cannot be used is an answer, not an error. Keywords it does not know are let pass.
-export function compileSchema(schema: object): CompiledSchema {
+// `name` is what the value is called in what is said about it.
+export function compileSchema(schema: object, name = 'result'): CompiledSchema {
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   try {
     const validate = ajv.compile(schema);
-    return { ok: true, explain: (value) => (validate(value) ? null : ajv.errorsText(validate.errors, { dataVar: 'result' })) };
+    return { ok: true, explain: (value) => (validate(value) ? null : ajv.errorsText(validate.errors, { dataVar: name })) };
   } catch (error) {
     return { ok: false, problem: error instanceof Error ? error.message : String(error) };
   }

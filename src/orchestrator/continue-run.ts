@@ -3,7 +3,8 @@ import { RequestError } from '../run/request-error.js';
 import { isTerminal } from '../run/statechart.js';
 import { buildReplyPrompt } from '../run/turn-prompt.js';
 import type { RunRecord } from '../store/store.js';
-import { createRun, type CreateRunRequest } from './create-run.js';
+import type { CreateRunRequest } from './create-request.js';
+import { createRun } from './create-run.js';
 import type { OrchestratorDeps } from './deps.js';
 import { loadRun } from './load-run.js';
 

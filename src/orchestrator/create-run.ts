@@ -3,33 +3,19 @@ import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { findEngine } from '../engines/registry.js';
-import type { Permission } from '../engines/engine.js';
 import { canonicalText, type Json, type JsonObject } from '../kernel/json.js';
 import { compileSchema } from '../kernel/validator.js';
 import { draft } from '../rasp/draft.js';
-import { FIRST_ATTEMPT, type ExecutionMode } from '../run/attempt.js';
+import { FIRST_ATTEMPT } from '../run/attempt.js';
 import { RequestError } from '../run/request-error.js';
 import { parseRuntimeOptions, toJson } from '../run/runtime-options.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import { EMPTY_JOURNAL, type RunRecord, type RunSpec } from '../store/store.js';
 import { invariant } from '../kernel/invariant.js';
+import { checkRequest, type CreateRunRequest } from './create-request.js';
 import type { OrchestratorDeps } from './deps.js';
 import { runFolder } from './run-folder.js';
 import { RunJournal } from './run-journal.js';
-
-export interface CreateRunRequest {
-  readonly engine: string;
-  readonly prompt: string;
-  readonly execution_mode?: ExecutionMode;
-  readonly cwd?: string;
-  readonly model?: string;
-  readonly permission?: Permission;
-  readonly output_schema?: JsonObject;
-  readonly runtime_options?: JsonObject;
-  readonly labels?: Readonly<Record<string, string>>;
-  // The client's key: the same key with the same body gives the same run.
-  readonly request_id?: string;
-}
 
 // A session of an ended run that the new one goes on with.
 export interface Continuation {
@@ -38,13 +24,18 @@ export interface Continuation {
 }
 
 export async function createRun(deps: OrchestratorDeps, request: CreateRunRequest, continuation?: Continuation): Promise<RunRecord> {
+  checkRequest(request);
+  const digest = digestOf(request, continuation);
+  const known = request.request_id === undefined ? null : await deps.store.loadRequest(request.request_id);
+  // Before anything else is looked at: what was right then need not be right now.
+  if (known) return sameRun(known.run, known.digest === digest);
   const runId = deps.ids.run();
   const folder = runFolder(deps.dataDir, runId);
   const options = parseRuntimeOptions(request.runtime_options as Json | undefined);
   const spec: RunSpec = {
     engine: findEngine(request.engine).name,
     execution_mode: request.execution_mode ?? 'auto',
-    prompt: checkPrompt(request.prompt),
+    prompt: request.prompt,
     cwd: continuation?.handle.cwd ?? (request.cwd === undefined ? folder.workspace : checkDirectory(request.cwd)),
     home: continuation ? continuation.handle.home : folder.home,
     model: request.model,
@@ -62,7 +53,7 @@ export async function createRun(deps: OrchestratorDeps, request: CreateRunReques
   const outcome = await deps.store.createRun({
     run_id: runId,
     request_id: requestId,
-    request_digest: digestOf(request),
+    request_digest: digest,
     spec,
     session_timeout_sec: options.session_timeout_sec,
     handle: continuation?.handle ?? null,
@@ -72,17 +63,17 @@ export async function createRun(deps: OrchestratorDeps, request: CreateRunReques
   });
   if (outcome.created) return outcome.run;
   if (outcome.reason === 'queue_full') throw new RequestError('QUEUE_FULL', `${outcome.queued} runs are queued already: try again when some of them have begun`);
-  if (!outcome.sameRequest) throw new RequestError('REQUEST_ID_CONFLICT', `request id ${requestId} was used before with another body (run ${outcome.run.run_id})`);
-  return outcome.run;
+  if (outcome.reason === 'session_in_use') throw new RequestError('SESSION_IN_USE', `run ${outcome.by} is at work in the session of run ${continuation?.run_id}: wait until it has ended`);
+  return sameRun(outcome.run, outcome.sameRequest);
+}
+
+function sameRun(run: RunRecord, sameRequest: boolean): RunRecord {
+  if (!sameRequest) throw new RequestError('REQUEST_ID_CONFLICT', `request id ${run.request_id} was used before with another body (run ${run.run_id})`);
+  return run;
 }
 
 function createdEvent({ home: _home, ...spec }: RunSpec, requestId: string) {
   return { ...spec, labels: { ...spec.labels }, request_id: requestId };
-}
-
-function checkPrompt(prompt: string): string {
-  if (prompt.trim() === '') throw new RequestError('INVALID_ARGUMENT', 'the prompt is empty');
-  return prompt;
 }
 
 function checkDirectory(path: string): string {
@@ -99,7 +90,7 @@ function checkSchema(schema: JsonObject | undefined): JsonObject | undefined {
   return schema;
 }
 
-function digestOf(request: CreateRunRequest): string {
+function digestOf(request: CreateRunRequest, continuation: Continuation | undefined): string {
   const { request_id: _id, ...body } = request;
-  return createHash('sha256').update(canonicalText(body)).digest('hex');
+  return createHash('sha256').update(canonicalText({ ...body, continue_from: continuation?.run_id })).digest('hex');
 }

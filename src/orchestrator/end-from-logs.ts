@@ -1,7 +1,7 @@
 // Ends a turn that nobody can end in the ordinary way: its process is gone, and perhaps not everything it printed was stored.
 // Its logs are read again, what has no event yet is stored with it, and what the output shows is not lost: a question, a session.
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { createReadStream, existsSync } from 'node:fs';
 import { buildHandle, createTurnParser, findEngine } from '../engines/registry.js';
 import { ConversationFold, foldInputOf } from '../fcmp/fold.js';
 import { draft, ORCHESTRATOR, type ByteRange, type RaspDraft } from '../rasp/draft.js';
@@ -15,9 +15,11 @@ import { applyRunEvent, type Applied } from './apply-run-event.js';
 import type { OrchestratorDeps } from './deps.js';
 import { summariseParser } from './parser-summary.js';
 import { runFolder } from './run-folder.js';
-import { RunJournal } from './run-journal.js';
+import { isSessionThere } from './session-there.js';
+import { TurnWriter } from './turn-writer.js';
 
 const PAGE = 500;
+const CHUNK_BYTES = 256 * 1024;
 
 export type Ending =
   | { readonly event: 'restart.reconcile_failed' | 'turn.failed'; readonly error: RunError }
@@ -25,39 +27,32 @@ export type Ending =
 
 export async function endFromLogs(deps: OrchestratorDeps, run: RunRecord, ending: Ending): Promise<Applied> {
   const { reports, fold } = await readStored(deps, run);
-  const journal = new RunJournal({ runId: run.run_id, engine: run.spec.engine, attempt: run.attempt_number }, run.heads, deps.clock, fold);
+  const writer = new TurnWriter(deps, run, () => {}, fold);
+  const { logs } = runFolder(deps.dataDir, run.run_id).attempt(run.attempt_number);
+  const parser = createTurnParser(findEngine(run.spec.engine));
+  const add = (drafts: readonly RaspDraft[]) => writer.add(drafts.filter(({ type, range, data }) => !takeOne(reports, reportKey(type, range, data))));
+  const streams = {
+    stdout: await readLog(logs.stdout, (chunk) => add(parser.push('stdout', chunk))),
+    stderr: await readLog(logs.stderr, (chunk) => add(parser.push('stderr', chunk))),
+  };
+  await add(parser.finish());
+  await writer.flush();
+  const evidence = parser.evidence();
   const reason = 'error' in ending ? ending.error.code : 'CANCELED_BY_USER';
-  const { before, evidence } = readTails(deps, run, reports, reason);
-  return applyRunEvent(deps, run, {
+  return applyRunEvent(deps, writer.run, {
     event: ending.event,
     facts: NO_FACTS,
     ...('error' in ending ? { error: withUnanswered(ending.error, evidence.questions) } : { actor: ending.actor }),
-    before,
+    before: [draft('lifecycle.turn.ended', { exit: { code: null, signal: null }, completion: { result: 'interrupted', reason_code: reason }, streams, parser: summariseParser(parser.counts()), digest: writer.run.heads.digest })],
     handle: await findHandle(deps, run, evidence),
-  }, journal);
+  }, writer.journal);
 }
 
 // The session of a first turn, if it is there, so that the run can be tried again from it.
 async function findHandle(deps: OrchestratorDeps, run: RunRecord, { sessionId }: TurnEvidence): Promise<EngineSessionHandle | undefined> {
   if (sessionId === null || (await deps.store.loadHandle(run.request_id))) return undefined;
   const handle = buildHandle(findEngine(run.spec.engine), sessionId, { cwd: run.spec.cwd, home: run.spec.home, attempt: run.attempt_number });
-  return (await deps.host.hasSession(handle)) ? handle : undefined;
-}
-
-// The logs are read from the start, and what is stored already is left out.
-function readTails(deps: OrchestratorDeps, run: RunRecord, stored: Map<string, number>, reason: string): { before: RaspDraft[]; evidence: TurnEvidence } {
-  const { logs } = runFolder(deps.dataDir, run.run_id).attempt(run.attempt_number);
-  const bytes = { stdout: readLog(logs.stdout), stderr: readLog(logs.stderr) };
-  const parser = createTurnParser(findEngine(run.spec.engine));
-  const drafts = [...parser.push('stdout', bytes.stdout), ...parser.push('stderr', bytes.stderr), ...parser.finish()];
-  const ended = draft('lifecycle.turn.ended', {
-    exit: { code: null, signal: null },
-    completion: { result: 'interrupted', reason_code: reason },
-    streams: { stdout: factsOf(bytes.stdout), stderr: factsOf(bytes.stderr) },
-    parser: summariseParser(parser.counts()),
-    digest: run.heads.digest,
-  });
-  return { before: [...drafts.filter(({ type, range, data }) => !takeOne(stored, reportKey(type, range, data))), ended], evidence: parser.evidence() };
+  return (await isSessionThere(deps, handle)) ? handle : undefined;
 }
 
 // What the journal holds: the fold as it was when the turn was cut off, and how often the parser reported what of this turn.
@@ -88,10 +83,16 @@ function takeOne(counts: Map<string, number>, key: string): boolean {
   return count > 0;
 }
 
-function readLog(path: string): Buffer {
-  return existsSync(path) ? readFileSync(path) : Buffer.alloc(0);
-}
-
-function factsOf(bytes: Buffer): { bytes: number; sha256: string } {
-  return { bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
+// Piece by piece, as the engine printed it; a log may be larger than the memory. Answers what was read.
+async function readLog(path: string, take: (chunk: Buffer) => void | Promise<void>): Promise<{ bytes: number; sha256: string }> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  if (existsSync(path)) {
+    for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES }) as AsyncIterable<Buffer>) {
+      hash.update(chunk);
+      bytes += chunk.length;
+      await take(chunk);
+    }
+  }
+  return { bytes, sha256: hash.digest('hex') };
 }

@@ -17,7 +17,8 @@ export class JournalFiles {
   readonly #stopListening: () => void;
   // Whether every file is what is stored, as far as is known.
   #whole: boolean;
-  #torn = false;
+  // Runs with a file that could not be written: nothing more is appended behind a line that may be torn.
+  readonly #torn = new Set<string>();
 
   constructor(store: Store, dataDir: string, onFailure: (error: unknown) => void) {
     this.#store = store;
@@ -33,13 +34,14 @@ export class JournalFiles {
 
   // What is committed is committed: a file that could not be written is reported once, and made whole at the next start.
   #append(runId: string, { rasp, fcmp }: JournalFlush): void {
+    if (this.#torn.has(runId)) return;
     try {
       makeFolder(runFolder(this.#dataDir, runId).path);
       appendFileSync(this.#pathOf(runId, 'rasp'), rasp.bytes, PRIVATE);
       if (fcmp) appendFileSync(this.#pathOf(runId, 'fcmp'), fcmp.bytes, PRIVATE);
     } catch (error) {
-      if (!this.#torn) this.#onFailure(error);
-      this.#torn = true;
+      if (this.#torn.size === 0) this.#onFailure(error);
+      this.#torn.add(runId);
     }
   }
 
@@ -74,7 +76,7 @@ export class JournalFiles {
 
   close(): void {
     this.#stopListening();
-    if (this.#whole && !this.#torn) writeFileSync(join(this.#dataDir, CLEAN), '', PRIVATE);
+    if (this.#whole && this.#torn.size === 0) writeFileSync(join(this.#dataDir, CLEAN), '', PRIVATE);
   }
 
   #pathOf(runId: string, protocol: Protocol): string {

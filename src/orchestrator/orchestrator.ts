@@ -2,11 +2,13 @@
 // It opens with recovery and closes without leaving an engine behind. A run that waits costs nothing here.
 import type { Dispatch } from '../dispatch/dispatch.js';
 import { EmbeddedDispatch } from '../dispatch/embedded.js';
+import { RequestError } from '../run/request-error.js';
 import { isTerminal } from '../run/statechart.js';
 import type { Actor, RunRecord } from '../store/store.js';
 import { cancelIdle, rememberCancel } from './cancel.js';
 import { continueRun, retryRun, type ContinueRequest } from './continue-run.js';
-import { createRun, type CreateRunRequest } from './create-run.js';
+import type { CreateRunRequest } from './create-request.js';
+import { createRun } from './create-run.js';
 import type { OrchestratorDeps } from './deps.js';
 import { deleteRun, finishDeletions } from './delete-run.js';
 import { endFromLogs } from './end-from-logs.js';
@@ -59,7 +61,7 @@ export class Orchestrator {
   static async open(deps: OrchestratorDeps, settings: OrchestratorSettings): Promise<Orchestrator> {
     await finishDeletions(deps);
     const files = new JournalFiles(deps.store, deps.dataDir, (error) => settings.onFailure('', error));
-    await recover(deps, settings.recovery);
+    await recover(deps, settings.recovery, settings.onFailure);
     const orchestrator = new Orchestrator(deps, settings, files);
     orchestrator.#recovering = orchestrator.#lookAfter();
     orchestrator.#dispatch.wake();
@@ -85,8 +87,8 @@ export class Orchestrator {
     return run;
   }
 
-  async retry(runId: string): Promise<RunRecord> {
-    const run = await retryRun(this.#deps, runId);
+  async retry(runId: string, request: Pick<CreateRunRequest, 'request_id'> = {}): Promise<RunRecord> {
+    const run = await retryRun(this.#deps, runId, request);
     this.#dispatch.wake();
     return run;
   }
@@ -103,7 +105,8 @@ export class Orchestrator {
         await turn.over;
       }
       const run = await loadRun(this.#deps.store, runId);
-      if (isTerminal(run.status)) return run;
+      if (run.status === 'canceled') return run;
+      if (isTerminal(run.status)) throw new RequestError('RUN_ENDED', `run ${runId} has ${run.status} before it could be canceled`);
       // Nobody plays it: its turn was lost.
       if (run.status === 'running' && !this.#controls.has(runId)) await endFromLogs(this.#deps, run, { event: 'run.canceled', actor });
     }
@@ -125,12 +128,9 @@ export class Orchestrator {
   }
 
   async #lookAfter(): Promise<void> {
-    try {
-      const stopped = () => this.#closing.signal.aborted;
-      await recoverWaitingRuns(this.#deps, stopped);
-      await this.#files.repair(stopped);
-    } catch (error) {
-      this.#settings.onFailure('', error);
+    const stopped = () => this.#closing.signal.aborted;
+    for (const work of [() => recoverWaitingRuns(this.#deps, stopped, this.#settings.onFailure), () => this.#files.repair(stopped)]) {
+      await work().catch((error: unknown) => this.#settings.onFailure('', error));
     }
   }
 

@@ -1,12 +1,14 @@
 // What a start finds of the time before: runs that wait stay answerable, runs that were cut off are ended with their code.
 // What a dead engine printed and nobody recorded is read from its logs first.
 import { endLeftovers } from '../process/end-leftovers.js';
+import { listMarked } from '../process/process-table.js';
 import { NO_FACTS } from '../run/guards.js';
 import type { RunError } from '../run/judge-completion.js';
 import type { RunRecord } from '../store/store.js';
 import { applyRunEvent, type RunTransition } from './apply-run-event.js';
 import type { OrchestratorDeps } from './deps.js';
 import { endFromLogs } from './end-from-logs.js';
+import { loadRun } from './load-run.js';
 
 export interface RecoverySettings {
   // Queued runs have not begun: they may fail, as the requirement says, or stay queued.
@@ -17,24 +19,42 @@ const GRACE_MS = 2000;
 const PAGE = 500;
 const INTERRUPTED: RunError = { code: 'ORCHESTRATOR_RESTART_INTERRUPTED', message: 'Parley stopped while the run was queued or running.' };
 
-export async function recover(deps: OrchestratorDeps, settings: RecoverySettings): Promise<void> {
-  const running = await listAll(deps, 'running');
-  // Their engines may still be alive; nothing of them may work on.
-  const marks = new Set(running.map((run) => `${run.run_id}/${run.attempt_number}`));
-  await endLeftovers((mark) => marks.has(mark), { graceMs: GRACE_MS, timers: deps.timers });
-  for (const run of running) {
-    const wish = run.cancel_requested;
-    await endFromLogs(deps, run, wish ? { event: 'run.canceled', actor: wish.actor ?? undefined } : { event: 'restart.reconcile_failed', error: INTERRUPTED });
-  }
+type OnFailure = (runId: string, error: unknown) => void;
+
+// What cannot be recovered is told, and keeps nothing else from being recovered.
+export async function recover(deps: OrchestratorDeps, settings: RecoverySettings, onFailure: OnFailure): Promise<void> {
+  await endEngines(deps).catch((error: unknown) => onFailure('', error));
+  for (const run of await listAll(deps, 'running')) await recoverRunning(deps, run, onFailure);
   if (settings.queued === 'fail') for (const run of await listAll(deps, 'queued')) await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: INTERRUPTED });
 }
 
+// Engines of the last one may still be alive; nothing of them may work on, whatever became of their run.
+async function endEngines(deps: OrchestratorDeps): Promise<void> {
+  const marks = new Set<string>();
+  for (const { mark } of listMarked()) {
+    if (mark !== null && (await deps.store.loadRun(mark.slice(0, mark.lastIndexOf('/'))))) marks.add(mark);
+  }
+  if (marks.size > 0) await endLeftovers((mark) => marks.has(mark), { graceMs: GRACE_MS, timers: deps.timers });
+}
+
+async function recoverRunning(deps: OrchestratorDeps, run: RunRecord, onFailure: OnFailure): Promise<void> {
+  const wish = run.cancel_requested;
+  try {
+    await endFromLogs(deps, run, wish ? { event: 'run.canceled', actor: wish.actor ?? undefined } : { event: 'restart.reconcile_failed', error: INTERRUPTED });
+  } catch (error) {
+    onFailure(run.run_id, error);
+    // Its logs cannot be read, say: then without them.
+    const found = await loadRun(deps.store, run.run_id);
+    if (found.status === 'running') await applyRunEvent(deps, found, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: { ...INTERRUPTED, message: `${INTERRUPTED.message} What its engine printed last could not be read from its logs.` } });
+  }
+}
+
 // Waiting runs are answerable from the first moment, so they are looked at beside other work: there may be thousands.
-// An answer that comes first wins; then there is nothing left to preserve.
-export async function recoverWaitingRuns(deps: OrchestratorDeps, stopped: () => boolean): Promise<void> {
+// An answer that comes first wins; then there is nothing left to preserve. One that cannot be looked at stays as it is.
+export async function recoverWaitingRuns(deps: OrchestratorDeps, stopped: () => boolean, onFailure: OnFailure): Promise<void> {
   for (const run of await listAll(deps, 'waiting_user')) {
     if (stopped()) return;
-    await recoverWaiting(deps, run);
+    await recoverWaiting(deps, run).catch((error: unknown) => onFailure(run.run_id, error));
     await new Promise((resolve) => setImmediate(resolve));
   }
 }

@@ -33,7 +33,7 @@ export async function reply(deps: OrchestratorDeps, runId: string, given: Reply,
   const response = given.response ?? null;
   if (interaction.state !== 'pending') return alreadyResolved(run, interaction, given);
   checkReply(interaction, given);
-  const now = deps.clock.now();
+  const now = Math.max(deps.clock.now(), run.heads.ts);
   const outcome = await applyRunEvent(deps, run, {
     event: 'interaction.reply.accepted',
     facts: FACTS,
@@ -81,7 +81,7 @@ export async function decide(deps: OrchestratorDeps, interaction: InteractionRec
   if (!run) return null;
   const options = parseRuntimeOptions(run.spec.runtime_options);
   const { policy, response, finish } = decisionFor(interaction.question, options.auto_decide_policy);
-  const now = deps.clock.now();
+  const now = Math.max(deps.clock.now(), run.heads.ts);
   const outcome = await applyRunEvent(deps, run, {
     event: 'interaction.auto_decide.timeout',
     facts: { ...FACTS, requireUserReply: options.interactive_require_user_reply },

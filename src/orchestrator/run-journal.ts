@@ -8,6 +8,8 @@ import { createStamp, type Stamp } from '../rasp/stamp.js';
 import type { JournalFlush, JournalHeads } from '../store/store.js';
 import { EventBuffer } from './event-buffer.js';
 
+const TS = '"ts":"';
+
 export interface JournalOwner {
   readonly runId: string;
   readonly engine: string;
@@ -64,11 +66,22 @@ export class RunJournal {
     if (this.pending === 0) return null;
     const firstFcmp = this.#fcmpSeq + 1;
     this.#fcmpSeq += this.#fcmp.length;
-    const fcmp = this.#fcmp.length === 0 ? null : { firstSeq: firstFcmp, lastSeq: this.#fcmpSeq, bytes: Buffer.from(`${this.#fcmp.join('\n')}\n`) };
+    const fcmp = this.#fcmp.length === 0 ? null : { firstSeq: firstFcmp, lastSeq: this.#fcmpSeq, bytes: Buffer.from(`${this.#fcmp.join('\n')}\n`), firstTs: earliest(this.#fcmp, this.#firstTs) };
     // A copy: the buffer is used again before the store may be done with it.
     const rasp = { firstSeq: this.#firstRasp, lastSeq: this.#raspSeq, bytes: Buffer.from(this.#rasp.take()) };
     this.#fcmp = [];
     this.#firstRasp = this.#raspSeq + 1;
     return { rasp, fcmp, firstTs: this.#firstTs, lastTs: this.#ts };
   }
+}
+
+// A line that was held back has the time at which it was printed, which may be long before this flush.
+function earliest(lines: readonly string[], firstTs: number): number {
+  let first = toTimestamp(firstTs);
+  for (const line of lines) {
+    const at = line.indexOf(TS) + TS.length;
+    const ts = line.slice(at, at + first.length);
+    if (ts < first) first = ts;
+  }
+  return Date.parse(first);
 }

@@ -5,6 +5,7 @@ import { parseJson, type Json } from '../kernel/json.js';
 import { clip, redact } from '../kernel/redact.js';
 import { compileSchema } from '../kernel/validator.js';
 import { startChild, type Child, type ChildEnd } from '../process/child.js';
+import { LeftBehindError } from '../process/left-behind-error.js';
 import { draft, type RaspDraft } from '../rasp/draft.js';
 import type { TurnEvidence } from '../run/evidence.js';
 import { NO_FACTS } from '../run/guards.js';
@@ -20,6 +21,7 @@ import { endFromLogs } from './end-from-logs.js';
 import { loadRun } from './load-run.js';
 import { summariseParser } from './parser-summary.js';
 import { makeFolder, runFolder } from './run-folder.js';
+import { isSessionThere } from './session-there.js';
 import { LostRunError, TurnWriter } from './turn-writer.js';
 import { writeResult } from './write-result.js';
 
@@ -30,6 +32,10 @@ export class TurnControl {
   #child: Child | null = null;
   #reason: 'canceled' | 'shutdown' | null = null;
   canceledBy: Actor | undefined;
+
+  get wantsShutdown(): boolean {
+    return this.#reason === 'shutdown';
+  }
 
   cancel(actor: Actor | undefined): void {
     if (this.#reason === null) this.canceledBy = actor;
@@ -59,14 +65,24 @@ export async function runTurn(deps: OrchestratorDeps, queued: RunRecord, control
   const handle = await deps.store.loadHandle(queued.request_id);
   if (answered?.resolution?.finish) return finishConversation(deps, queued, answered);
 
+  // An answer that could not reach the conversation it belongs to is never given to another.
+  if (queued.attempt_number > 1 && handle === null) return endBeforeStart(deps, queued, { code: 'SESSION_RESUME_FAILED', message: 'The run was answered, but its session is not stored any more.' });
+
   const program = await deps.host.findProgram(engine);
   const command = program === null ? null : build(deps, engine, queued, program, handle, answered);
+  // It stays queued.
+  if (control.wantsShutdown) return queued;
   const started = await begin(deps, queued, [draft('lifecycle.turn.started', { argv: (command?.argv ?? []).map(redact), resumed: handle !== null, cwd: queued.spec.cwd })]);
   // Canceled in the last moment, or taken by another: nothing has begun.
   if (!started.applied) return loadRun(deps.store, queued.run_id);
   const running = started.run;
   if (command === null) return fail(deps, running, { code: 'ENGINE_NOT_FOUND', message: `${engine.probe.binary} not found: ${engine.probe.install}` });
   return new Turn(deps, engine, running, options, handle, control).play(command);
+}
+
+async function endBeforeStart(deps: OrchestratorDeps, queued: RunRecord, error: RunError): Promise<RunRecord> {
+  const started = await begin(deps, queued);
+  return started.applied ? fail(deps, started.run, error) : loadRun(deps.store, queued.run_id);
 }
 
 function build(deps: OrchestratorDeps, engine: Engine, run: RunRecord, program: readonly string[], handle: EngineSessionHandle | null, answered: InteractionRecord | null): EngineCommand {
@@ -90,7 +106,7 @@ class Turn {
     this.#options = options;
     this.#handle = handle;
     this.#control = control;
-    this.#writer = new TurnWriter(deps, run);
+    this.#writer = new TurnWriter(deps, run, () => control.shutdown());
   }
 
   async play(command: EngineCommand): Promise<RunRecord> {
@@ -121,7 +137,8 @@ class Turn {
     const { child } = result;
     this.#control.attach(child);
     void this.#writer.add([draft('lifecycle.process.spawned', { pid: child.pid, start_time: child.startTime })]);
-    const end = await child.done;
+    const { end, left } = await endOf(child);
+    if (left) void this.#writer.add([left]);
     void this.#writer.add(parser.finish());
     await this.#writer.flush();
     return this.#conclude(command, end, parser.evidence(), summariseParser(parser.counts()));
@@ -129,10 +146,9 @@ class Turn {
 
   async #conclude(command: EngineCommand, end: ChildEnd, evidence: TurnEvidence, parser: ReturnType<typeof summariseParser>): Promise<RunRecord> {
     const { run } = this.#writer;
-    if (end.endedByUs === 'shutdown') return this.#interrupted(end, parser);
     const found = evidence.sessionId === null ? null : (this.#handle ?? buildHandle(this.#engine, evidence.sessionId, { cwd: run.spec.cwd, home: run.spec.home, attempt: run.attempt_number }));
-    const handleChecked = found !== null && (await this.#deps.host.hasSession(found));
-    const now = this.#deps.clock.now();
+    const handleChecked = found !== null && (await isSessionThere(this.#deps, found));
+    const now = Math.max(this.#deps.clock.now(), run.heads.ts);
     const interactionId = this.#deps.ids.interaction();
     const conclusion = concludeTurn({
       facts: {
@@ -173,12 +189,15 @@ class Turn {
     };
     return applied(await applyRunEvent(this.#deps, run, transition, this.#writer.journal));
   }
+}
 
-  // With the turn's own journal: its conversation may still hold lines back, which the end of the turn releases.
-  async #interrupted({ exit, streams }: ChildEnd, parser: ReturnType<typeof summariseParser>): Promise<RunRecord> {
-    const error: RunError = { code: 'ORCHESTRATOR_RESTART_INTERRUPTED', message: 'Parley was shut down while the turn ran.' };
-    const before = [draft('lifecycle.turn.ended', { exit, completion: { result: 'interrupted', reason_code: error.code }, streams, parser, digest: this.#writer.run.heads.digest })];
-    return applied(await applyRunEvent(this.#deps, this.#writer.run, { event: 'turn.failed', facts: NO_FACTS, error, before }, this.#writer.journal));
+// A process that something of it outlived has ended all the same; that is told.
+async function endOf(child: Child): Promise<{ end: ChildEnd; left: RaspDraft | null }> {
+  try {
+    return { end: await child.done, left: null };
+  } catch (error) {
+    if (!(error instanceof LeftBehindError) || error.end === null) throw error;
+    return { end: error.end, left: draft('diagnostic.engine.warning', { message: error.message }) };
   }
 }
 

@@ -4,6 +4,7 @@ import type { RaspDraft } from '../rasp/draft.js';
 import type { Timers } from '../process/timers.js';
 import type { RunRecord, Store } from '../store/store.js';
 import type { Clock } from '../kernel/clock.js';
+import type { ConversationFold } from '../fcmp/fold.js';
 import { RunJournal } from './run-journal.js';
 
 // Long enough to gather a burst, too short to be noticed.
@@ -26,13 +27,16 @@ export class TurnWriter {
   // One flush at a time, in order.
   #last: Promise<void> = Promise.resolve();
   #failure: unknown;
+  readonly #onFailure: () => void;
 
-  constructor(deps: { store: Store; clock: Clock; timers: Timers }, run: RunRecord) {
+  // `onFailure` is called when something could not be stored: the engine must not work on unheard.
+  constructor(deps: { store: Store; clock: Clock; timers: Timers }, run: RunRecord, onFailure: () => void, fold?: ConversationFold) {
+    this.#onFailure = onFailure;
     this.#store = deps.store;
     this.#clock = deps.clock;
     this.#timers = deps.timers;
     this.#run = run;
-    this.journal = new RunJournal({ runId: run.run_id, engine: run.spec.engine, attempt: run.attempt_number }, run.heads, deps.clock);
+    this.journal = new RunJournal({ runId: run.run_id, engine: run.spec.engine, attempt: run.attempt_number }, run.heads, deps.clock, fold);
   }
 
   // The run as it is stored.
@@ -77,6 +81,7 @@ export class TurnWriter {
       this.#run = { ...run, heads: outcome.heads };
     } catch (error) {
       this.#failure = error;
+      this.#onFailure();
       throw error;
     }
   }

@@ -63,10 +63,20 @@ export async function startChild(spec: ChildSpec, handlers: ChildHandlers, timer
   try {
     const spawned = await spawnProcess(spec);
     if (!spawned.started) return spawned;
-    child = new RunningChild(spec, handlers, timers, logs, spawned.process);
+    child = own(spec, handlers, timers, logs, spawned.process);
     return { started: true, child };
   } finally {
     if (child === null) await closeLogs(logs);
+  }
+}
+
+// A process that cannot be looked after must not live.
+function own(spec: ChildSpec, handlers: ChildHandlers, timers: Timers, logs: StreamLogs, process: SpawnedProcess): Child {
+  try {
+    return new RunningChild(spec, handlers, timers, logs, process);
+  } catch (error) {
+    process.kill('SIGKILL');
+    throw error;
   }
 }
 

@@ -50,7 +50,7 @@ async function findAlive(look: () => Look): Promise<readonly ProcessEntry[]> {
   let sure = 0;
   let unsure = 0;
   for (const wait of waits()) {
-    const { members, certain } = look();
+    const { members, certain } = lookOr(look, unsure);
     if (members.length > 0) return members;
     if (certain) sure += 1;
     else unsure += 1;
@@ -58,6 +58,16 @@ async function findAlive(look: () => Look): Promise<readonly ProcessEntry[]> {
     if (!certain) await setTimeout(wait);
   }
   return [];
+}
+
+// A look that fails (no file descriptor is free, say) is no look; one that fails to the last is an error.
+function lookOr(look: () => Look, unsure: number): Look {
+  try {
+    return look();
+  } catch (error) {
+    if (unsure === UNSURE_LOOKS - 1) throw error;
+    return { members: [], certain: false };
+  }
 }
 
 // ask → (grace) → kill → (patience) → spent

@@ -5,12 +5,16 @@ export interface Timers {
   set(ms: number, fire: () => void): () => void;
 }
 
-// setTimeout takes a longer time for none at all and fires at once.
-const LONGEST_MS = 2 ** 31 - 1;
+// setTimeout takes a longer time for none at all and fires at once: such a time is waited for in pieces.
+export const LONGEST_MS = 2 ** 31 - 1;
 
 export const systemTimers: Timers = {
   set(ms, fire) {
-    const timer = setTimeout(fire, Math.min(ms, LONGEST_MS));
+    let timer: NodeJS.Timeout;
+    const wait = (left: number): void => {
+      timer = setTimeout(() => (left > LONGEST_MS ? wait(left - LONGEST_MS) : fire()), Math.min(left, LONGEST_MS));
+    };
+    wait(ms);
     return () => clearTimeout(timer);
   },
 };

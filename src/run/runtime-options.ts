@@ -24,6 +24,9 @@ const DEFAULTS: RuntimeOptions = {
   idle_timeout_sec: 300,
 };
 
+// A hundred years: what is meant to be for ever must still be a time that can be stored.
+const LONGEST_SEC = 3_153_600_000;
+
 export function parseRuntimeOptions(given: Json | undefined): RuntimeOptions {
   if (given === undefined) return DEFAULTS;
   if (!isObject(given)) throw new RequestError('INVALID_ARGUMENT', 'runtime_options must be an object');
@@ -47,7 +50,7 @@ function fits(name: keyof RuntimeOptions, value: Json): boolean {
     case 'session_timeout_sec':
     case 'turn_timeout_sec':
     case 'idle_timeout_sec':
-      return typeof value === 'number' && Number.isFinite(value) && value > 0;
+      return typeof value === 'number' && value > 0 && value <= LONGEST_SEC;
     default:
       return name satisfies never;
   }

@@ -70,7 +70,8 @@ export interface Lines {
 // What one flush adds to the journal. FCMP may stay behind: lines are held back while they may be an echo.
 export interface JournalFlush {
   readonly rasp: Lines;
-  readonly fcmp: Lines | null;
+  // Its first time may be earlier than that of the flush.
+  readonly fcmp: (Lines & { readonly firstTs: number }) | null;
   readonly firstTs: number;
   readonly lastTs: number;
 }
@@ -118,7 +119,9 @@ export interface NewRun {
 export type CreateOutcome =
   | { readonly created: true; readonly run: RunRecord }
   | { readonly created: false; readonly reason: 'known'; readonly run: RunRecord; readonly sameRequest: boolean }
-  | { readonly created: false; readonly reason: 'queue_full'; readonly queued: number };
+  | { readonly created: false; readonly reason: 'queue_full'; readonly queued: number }
+  // Another run is at work in the session that this one would continue.
+  | { readonly created: false; readonly reason: 'session_in_use'; readonly by: string };
 
 // One change of a run with everything that belongs to it. All of it is committed, or nothing.
 export interface RunChange {
@@ -194,6 +197,8 @@ export interface Store {
   onCommitted(listener: CommitListener): () => void;
 
   loadRun(runId: string): Promise<RunRecord | null>;
+  // The run that a request id was used for, and the digest of that request.
+  loadRequest(requestId: string): Promise<{ readonly run: RunRecord; readonly digest: string } | null>;
   listRuns(filter: RunFilter): Promise<RunRecord[]>;
   loadHandle(requestId: string): Promise<EngineSessionHandle | null>;
   loadInteraction(interactionId: string): Promise<InteractionRecord | null>;

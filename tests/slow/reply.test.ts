@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import ERRORS from '../../contract/errors.json' with { type: 'json' };
 import type { Json, JsonObject } from '../../src/kernel/json.js';
-import type { CreateRunRequest } from '../../src/orchestrator/create-run.js';
+import type { CreateRunRequest } from '../../src/orchestrator/create-request.js';
 import type { Reply } from '../../src/orchestrator/reply.js';
 import { RequestError } from '../../src/run/request-error.js';
 import { NOBODY_ANSWERED } from '../../src/run/turn-prompt.js';

@@ -11,7 +11,7 @@ export function lines(firstSeq: number, count: number, ts = T0): Lines {
 }
 
 export function flush(raspSeq: number, count: number, fcmpSeq: number | null, ts = T0): JournalFlush {
-  return { rasp: lines(raspSeq, count, ts), fcmp: fcmpSeq === null ? null : lines(fcmpSeq, count, ts), firstTs: ts, lastTs: ts + count - 1 };
+  return { rasp: lines(raspSeq, count, ts), fcmp: fcmpSeq === null ? null : { ...lines(fcmpSeq, count, ts), firstTs: ts }, firstTs: ts, lastTs: ts + count - 1 };
 }
 
 export function newRun(number: number, changes: Partial<NewRun> = {}): NewRun {

@@ -14,7 +14,7 @@ export function prepareAppend(db: Database): AppendJournal {
     insert.run(runId, 'rasp', rasp.firstSeq, rasp.lastSeq, firstTs, lastTs, rasp.bytes);
     if (fcmp) {
       checkLines(fcmp, heads.fcmp_seq);
-      insert.run(runId, 'fcmp', fcmp.firstSeq, fcmp.lastSeq, firstTs, lastTs, fcmp.bytes);
+      insert.run(runId, 'fcmp', fcmp.firstSeq, fcmp.lastSeq, fcmp.firstTs, lastTs, fcmp.bytes);
     }
     invariant(firstTs >= heads.ts && lastTs >= firstTs, 'the times of a run never go back');
     return { rasp_seq: rasp.lastSeq, fcmp_seq: fcmp?.lastSeq ?? heads.fcmp_seq, ts: lastTs, digest: nextDigest(heads.digest, rasp.bytes) };

@@ -4,8 +4,8 @@ import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { RequestError } from '../../run/request-error.js';
 import type { Store } from '../store.js';
-import { migrate } from './migrate.js';
-import { openDatabase, openLock, type Database } from './open-database.js';
+import { checkVersion, migrate } from './migrate.js';
+import { makeDurable, openDatabase, openLock, type Database } from './open-database.js';
 import { SqliteStore } from './sqlite-store.js';
 
 export interface DataDir {
@@ -19,9 +19,7 @@ export async function openDataDir(path: string, owner: { readonly pid: number })
     mkdirSync(path, { recursive: true, mode: 0o700 });
     const lock = await lockDataDir(path, owner);
     try {
-      const db = await openDatabase(privateFile(join(path, 'parley.db')));
-      migrate(db);
-      const store = new SqliteStore(db);
+      const store = await openStore(join(path, 'parley.db'));
       return {
         path,
         store,
@@ -37,24 +35,43 @@ export async function openDataDir(path: string, owner: { readonly pid: number })
   });
 }
 
+async function openStore(path: string): Promise<Store> {
+  const db = await openDatabase(privateFile(path));
+  try {
+    // First of all: a file of a later version is not touched.
+    checkVersion(db);
+    makeDurable(db);
+    migrate(db);
+    return new SqliteStore(db);
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
 async function lockDataDir(path: string, owner: { readonly pid: number }): Promise<Database> {
   const note = join(path, 'writer.pid');
   const lock = await openLock(privateFile(join(path, 'lock.db')));
   try {
     lock.exec('BEGIN EXCLUSIVE');
+    // Only for the message below: the lock itself is what counts.
+    writeFileSync(note, String(owner.pid), { mode: 0o600 });
+    return lock;
   } catch (error) {
     lock.close();
     if (!isBusy(error)) throw error;
     throw new RequestError('DATA_DIR_IN_USE', `the data directory ${path} is in use by process ${readNote(note)}`);
   }
-  // Only for the message above: the lock itself is what counts.
-  writeFileSync(note, String(owner.pid), { mode: 0o600 });
-  return lock;
 }
 
-// Made before SQLite opens it: the files that SQLite puts beside it get the same mode.
+// Made before SQLite opens it: the files that SQLite puts beside it get the same mode. One that is there is not opened here:
+// closing it again would drop every lock that this process has on it.
 function privateFile(path: string): string {
-  closeSync(openSync(path, 'a', 0o600));
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
   return path;
 }
 

@@ -1,5 +1,5 @@
 // Opens the database through the node:sqlite API: the built-in one where it comes without a warning, else the package with
-// the same API. Every commit is on the disk before it is answered.
+// the same API.
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 
 export type Database = DatabaseSyncInstance;
@@ -10,12 +10,14 @@ const FIRST_QUIET_MAJOR = 24;
 
 export async function openDatabase(path: string, options: { readOnly?: boolean } = {}): Promise<Database> {
   const driver = await loadDriver();
-  const db = new driver.DatabaseSync(path, { readOnly: options.readOnly ?? false, timeout: 5000 });
-  if (options.readOnly) return db;
+  return new driver.DatabaseSync(path, { readOnly: options.readOnly ?? false, timeout: 5000 });
+}
+
+// From now on every commit is on the disk before it is answered.
+export function makeDurable(db: Database): void {
   db.exec('PRAGMA journal_mode = WAL');
   db.exec('PRAGMA synchronous = FULL');
   db.exec('PRAGMA foreign_keys = ON');
-  return db;
 }
 
 // A database that is only there to be locked: nothing is written, and nobody waits for it.
@@ -37,7 +39,16 @@ export function transact<T>(db: Database, work: () => T): T {
     db.exec('COMMIT');
     return result;
   } catch (error) {
-    db.exec('ROLLBACK');
+    rollback(db);
     throw error;
+  }
+}
+
+// SQLite may have done it already, when the disk is full for instance.
+function rollback(db: Database): void {
+  try {
+    db.exec('ROLLBACK');
+  } catch {
+    // No transaction is open any more, which is what is wanted.
   }
 }

@@ -29,11 +29,19 @@ export class SqliteStore implements Store {
       if (known) return { created: false, reason: 'known', run: toRun(known), sameRequest: known.request_digest === run.request_digest };
       const { queued } = this.#db.prepare(`SELECT COUNT(*) AS queued FROM runs WHERE status = 'queued'`).get() as { queued: number };
       if (queued >= run.queue_limit) return { created: false, reason: 'queue_full', queued };
+      const by = run.handle && this.#atWorkIn(run.handle.home);
+      if (by) return { created: false, reason: 'session_in_use', by };
       this.#insertRun(run);
       return { created: true, run: this.#loadRun(run.run_id) as RunRecord };
     });
     if (outcome.created) this.#tell(run.run_id, run.journal);
     return outcome;
+  }
+
+  // A run that has not ended and lives in this home.
+  #atWorkIn(home: string | null): string | null {
+    const row = this.#db.prepare(`SELECT run_id FROM runs WHERE json_extract(spec_json, '$.home') = ? AND status IN ('queued', 'running', 'waiting_user') LIMIT 1`).get(home) as { run_id: string } | undefined;
+    return row?.run_id ?? null;
   }
 
   #insertRun(run: NewRun): void {
@@ -138,6 +146,11 @@ export class SqliteStore implements Store {
 
   async loadRun(runId: string): Promise<RunRecord | null> {
     return this.#loadRun(runId);
+  }
+
+  async loadRequest(requestId: string): Promise<{ run: RunRecord; digest: string } | null> {
+    const row = this.#db.prepare('SELECT * FROM runs WHERE request_id = ?').get(requestId) as RunRow | undefined;
+    return row ? { run: toRun(row), digest: row.request_digest } : null;
   }
 
   #loadRun(runId: string): RunRecord | null {

@@ -1,0 +1,47 @@
+// What may be asked for in a new run, checked as a whole before anything else is looked at.
+import type { Permission } from '../engines/engine.js';
+import type { JsonObject } from '../kernel/json.js';
+import { compileSchema } from '../kernel/validator.js';
+import type { ExecutionMode } from '../run/attempt.js';
+import { RequestError } from '../run/request-error.js';
+
+export interface CreateRunRequest {
+  readonly engine: string;
+  readonly prompt: string;
+  readonly execution_mode?: ExecutionMode;
+  readonly cwd?: string;
+  readonly model?: string;
+  readonly permission?: Permission;
+  readonly output_schema?: JsonObject;
+  readonly runtime_options?: JsonObject;
+  readonly labels?: Readonly<Record<string, string>>;
+  // The client's key: the same key with the same body gives the same run.
+  readonly request_id?: string;
+}
+
+const NAME = { type: 'string', minLength: 1, maxLength: 200 };
+
+// Closed: a slip in a name is told instead of being passed over.
+const SCHEMA: JsonObject = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['engine', 'prompt'],
+  properties: {
+    engine: NAME,
+    prompt: { type: 'string', pattern: '\\S', maxLength: 10_000_000 },
+    execution_mode: { enum: ['auto', 'interactive'] },
+    cwd: { type: 'string', minLength: 1 },
+    model: NAME,
+    permission: { enum: ['read-only', 'workspace-write', 'full'] },
+    output_schema: { type: ['object', 'boolean'] },
+    runtime_options: { type: 'object' },
+    labels: { type: 'object', maxProperties: 100, propertyNames: { minLength: 1, maxLength: 200 }, additionalProperties: { type: 'string', maxLength: 2000 } },
+    request_id: NAME,
+  },
+};
+
+export function checkRequest(request: CreateRunRequest): void {
+  const schema = compileSchema(SCHEMA, 'request');
+  const problem = schema.ok ? schema.explain(request) : schema.problem;
+  if (problem !== null) throw new RequestError('INVALID_ARGUMENT', typeof request.prompt === 'string' && request.prompt.trim() === '' ? 'the prompt is empty' : problem);
+}

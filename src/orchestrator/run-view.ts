@@ -1,0 +1,84 @@
+// A run and its question as programs get them: by the command line, and over HTTP. Times are ISO, nothing internal is in it.
+import { toTimestamp } from '../kernel/clock.js';
+import type { Json, JsonObject } from '../kernel/json.js';
+import type { RunError } from '../run/judge-completion.js';
+import type { RunState } from '../run/statechart.js';
+import type { Actor, InteractionRecord, InteractionState, RunRecord } from '../store/store.js';
+
+export interface RunView {
+  readonly run_id: string;
+  readonly request_id: string;
+  readonly status: RunState;
+  readonly engine: string;
+  readonly execution_mode: string;
+  readonly attempt_number: number;
+  readonly prompt: string;
+  readonly cwd: string;
+  readonly model: string | null;
+  readonly permission: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly continue_from: string | null;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly error: RunError | null;
+  readonly result: Json | null;
+  readonly rasp_seq: number;
+  readonly fcmp_seq: number;
+  readonly digest: string;
+  // What it waits for, if it does.
+  readonly interaction: InteractionView | null;
+}
+
+export interface InteractionView {
+  readonly interaction_id: string;
+  readonly run_id: string;
+  readonly attempt_number: number;
+  readonly state: InteractionState;
+  readonly question: JsonObject;
+  readonly asked_at: string;
+  readonly due_at: string;
+  // Its time is over and it still waits: only a person can answer it.
+  readonly overdue: boolean;
+  readonly answer: { readonly at: string; readonly response: Json; readonly actor: Actor | null; readonly finish: boolean } | null;
+}
+
+export function viewRun(run: RunRecord, pending: InteractionRecord | null, now: number): RunView {
+  const { spec, heads } = run;
+  return {
+    run_id: run.run_id,
+    request_id: run.request_id,
+    status: run.status,
+    engine: spec.engine,
+    execution_mode: spec.execution_mode,
+    attempt_number: run.attempt_number,
+    prompt: spec.prompt,
+    cwd: spec.cwd,
+    model: spec.model ?? null,
+    permission: spec.permission,
+    labels: spec.labels,
+    continue_from: spec.continue_from ?? null,
+    created_at: toTimestamp(run.created_at),
+    updated_at: toTimestamp(run.updated_at),
+    error: run.error,
+    result: run.result,
+    rasp_seq: heads.rasp_seq,
+    fcmp_seq: heads.fcmp_seq,
+    digest: heads.digest,
+    interaction: pending && viewInteraction(pending, now),
+  };
+}
+
+export function viewInteraction(interaction: InteractionRecord, now: number): InteractionView {
+  const { resolution } = interaction;
+  return {
+    interaction_id: interaction.interaction_id,
+    run_id: interaction.run_id,
+    attempt_number: interaction.attempt_number,
+    state: interaction.state,
+    question: interaction.question,
+    asked_at: toTimestamp(interaction.asked_at),
+    due_at: toTimestamp(interaction.due_at),
+    overdue: interaction.state === 'pending' && now > interaction.due_at,
+    answer: resolution && { at: toTimestamp(resolution.at), response: resolution.response, actor: resolution.actor, finish: resolution.finish },
+  };
+}
