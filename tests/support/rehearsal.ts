@@ -1,5 +1,5 @@
 // Runs the built rehearsal program: a turn of a session in a home of its own.
-import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
 export const REHEARSAL = [process.execPath, new URL('../../dist/rehearsal/main.js', import.meta.url).pathname] as const;
@@ -10,17 +10,12 @@ export interface Played {
   readonly stderr: Buffer;
 }
 
-export function startRehearsal(home: string, args: readonly string[], prompt: string): ChildProcessWithoutNullStreams {
+export async function playRehearsal(home: string, args: readonly string[], prompt = ''): Promise<Played> {
   const [node, script] = REHEARSAL;
   const child = spawn(node, [script, ...args], { cwd: home, env: { HOME: home } });
   // Who ends before it has read everything is no failure of the test.
   child.stdin.on('error', () => {});
   child.stdin.end(prompt);
-  return child;
-}
-
-export async function playRehearsal(home: string, args: readonly string[], prompt = ''): Promise<Played> {
-  const child = startRehearsal(home, args, prompt);
   const output = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
   child.stdout.on('data', (chunk: Buffer) => output.stdout.push(chunk));
   child.stderr.on('data', (chunk: Buffer) => output.stderr.push(chunk));
