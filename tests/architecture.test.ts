@@ -7,7 +7,9 @@ import { RULES } from '../src/run/judge-completion.js';
 
 const root = new URL('..', import.meta.url).pathname;
 // From the bottom up: a room imports only rooms before it.
-const ROOMS = ['kernel', 'contract', 'run', 'rasp', 'fcmp', 'process', 'engines', 'store', 'dispatch', 'orchestrator', 'host', 'cli', 'main.ts'];
+const ROOMS = ['kernel', 'rehearsal', 'contract', 'run', 'rasp', 'fcmp', 'process', 'engines', 'store', 'dispatch', 'orchestrator', 'host', 'cli', 'main.ts'];
+// A program each: they alone touch the process they are.
+const ENTRIES = new Set(['main.ts', 'rehearsal/main.ts']);
 const PURE = new Set(['kernel', 'contract', 'run', 'rasp', 'fcmp']);
 
 const ERRORS = JSON.parse(readFileSync(join(root, 'contract/errors.json'), 'utf8')) as Record<string, { kind?: string }>;
@@ -35,7 +37,7 @@ describe.each(files)('%s', (file) => {
   });
 
   test('touches the process, the clock and randomness only where it may', () => {
-    if (file === 'main.ts') return;
+    if (ENTRIES.has(file)) return;
     const uses = [...source(file).matchAll(/\bprocess\.(?:env|argv|exit|stdin|stdout|stderr|cwd)\b|\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b/g)].map((match) => match[0]);
     expect(uses.filter((use) => !(file === 'kernel/clock.ts' && use === 'Date.now'))).toEqual([]);
   });
@@ -45,6 +47,11 @@ describe.each(files)('%s', (file) => {
     expect(source(file).replace(/^#!.*\n/, '')).toMatch(/^\/\/ /);
     expect(source(file).split('\n').length).toBeLessThanOrEqual(330);
   });
+});
+
+test('the rehearsal cannot execute anything: it imports nothing that starts a process or opens a connection', () => {
+  const outside = files.filter((file) => roomOf(file) === 'rehearsal').flatMap(importsOf).filter((name) => name.startsWith('node:'));
+  expect([...new Set(outside)].toSorted()).toEqual(['node:crypto', 'node:fs', 'node:os', 'node:path', 'node:stream/consumers', 'node:timers/promises', 'node:util']);
 });
 
 test('each engine folder has the same five files', () => {
@@ -68,7 +75,7 @@ test('ARCHITECTURE.md has a line for each room, and every path it and the README
   const architecture = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8');
   for (const room of ROOMS) expect(architecture).toContain(`| \`src/${room}${room.endsWith('.ts') ? '' : '/'}\` |`);
   const known = new Set(readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => !/^(node_modules|\.git|dist|\.cache)\//.test(name)));
-  for (const page of ['ARCHITECTURE.md', 'README.md', 'CONTRIBUTING.md', 'docs/judgement.md', 'docs/protocol/rasp.md', 'docs/protocol/fcmp.md']) {
+  for (const page of ['ARCHITECTURE.md', 'README.md', 'CONTRIBUTING.md', 'docs/judgement.md', 'docs/rehearsal.md', 'docs/protocol/rasp.md', 'docs/protocol/fcmp.md']) {
     const text = readFileSync(join(root, page), 'utf8');
     const paths = [...text.matchAll(/`((?:src|tests|scripts|contract|docs|bench)\/[\w./-]+\.\w+)`/g)].map((match) => match[1] ?? '');
     for (const path of paths) expect(known, `${page} names ${path}`).toContain(path);

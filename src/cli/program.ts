@@ -31,7 +31,7 @@ function buildProgram(io: Io): Command {
   program
     .command('parse')
     .description("Turn an engine's recorded output into events: stdout comes by stdin, one JSON event a line goes out.")
-    .option('-e, --engine <name>', 'who printed it: codex, gemini, iflow or opencode (required)')
+    .option('-e, --engine <name>', 'who printed it: codex, gemini, iflow, opencode or rehearsal (required)')
     .option('--stderr <file>', "the engine's stderr, if it was recorded")
     .addOption(new Option('--exit <code>', 'how the process ended: an exit code or a signal name').argParser(parseExit).default({ code: 0, signal: null }, '0'))
     .addOption(new Option('--mode <mode>', 'judge as an interactive or an auto run').choices(['interactive', 'auto']).default('interactive'))

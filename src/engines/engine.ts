@@ -42,6 +42,8 @@ export interface HandleRules {
 
 export interface ProbeRules {
   readonly binary: string;
+  // For an engine that comes with Parley: its script, beside the built main.js. It is run by Node and not looked for on PATH.
+  readonly bundled?: string;
   readonly versionArgs: readonly string[];
   readonly parseVersion: (output: string) => string | null;
   // The version whose output the parser was proved on.

@@ -22,6 +22,11 @@ import { opencodeHandle } from './opencode/handle.js';
 import { opencodeHome } from './opencode/home.js';
 import { createOpencodeReader, OPENCODE_PROFILE } from './opencode/parser.js';
 import { opencodeProbe } from './opencode/probe.js';
+import { rehearsalCommand } from './rehearsal/command.js';
+import { rehearsalHandle } from './rehearsal/handle.js';
+import { rehearsalHome } from './rehearsal/home.js';
+import { createRehearsalReader, REHEARSAL_PROFILE } from './rehearsal/parser.js';
+import { rehearsalProbe } from './rehearsal/probe.js';
 import { TurnParser } from './turn-parser.js';
 
 export const ENGINES: readonly Engine[] = [
@@ -29,6 +34,7 @@ export const ENGINES: readonly Engine[] = [
   { name: 'gemini', profile: GEMINI_PROFILE, command: geminiCommand, handle: geminiHandle, probe: geminiProbe, home: geminiHome, createReader: createGeminiReader },
   { name: 'iflow', profile: IFLOW_PROFILE, command: iflowCommand, handle: iflowHandle, probe: iflowProbe, home: iflowHome, createReader: createIflowReader },
   { name: 'opencode', profile: OPENCODE_PROFILE, command: opencodeCommand, handle: opencodeHandle, probe: opencodeProbe, home: opencodeHome, createReader: createOpencodeReader },
+  { name: 'rehearsal', profile: REHEARSAL_PROFILE, command: rehearsalCommand, handle: rehearsalHandle, probe: rehearsalProbe, home: rehearsalHome, createReader: createRehearsalReader },
 ];
 
 export function findEngine(name: string): Engine {

@@ -1,6 +1,7 @@
 // Engines as they are reached on this machine: programs from the environment, the settings or PATH, one private home a run.
 import { randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Engine, User } from '../engines/engine.js';
 import type { EngineHost } from '../orchestrator/deps.js';
 import { buildEnvironment } from './environment.js';
@@ -11,8 +12,9 @@ import type { Settings } from './settings.js';
 
 export interface Machine {
   readonly user: User;
-  // Runs a script of this package: the Node that runs us, and where the script is.
-  readonly rehearsal: readonly string[];
+  // The Node that runs us, and the folder of the built program: engines that come with Parley are scripts there.
+  readonly node: string;
+  readonly programs: string;
 }
 
 export function createEngineHost(machine: Machine, settings: Settings): EngineHost {
@@ -37,14 +39,17 @@ export interface FoundProgram {
   readonly by: string;
 }
 
-export function findProgram(engine: Engine, { user, rehearsal }: Machine, settings: Settings): FoundProgram {
-  if (engine.name === 'rehearsal') return { program: rehearsal, by: 'bundled' };
+export function findProgram({ name, probe }: Engine, { user, node, programs }: Machine, settings: Settings): FoundProgram {
+  if (probe.bundled !== undefined) return { program: [node, join(programs, probe.bundled)], by: 'bundled' };
   const path = user.env['PATH'] ?? '';
-  const variable = `PARLEY_${engine.name.toUpperCase()}_BIN`;
-  const one = (found: string | null, by: string): FoundProgram => ({ program: found === null ? null : [found], by });
+  const variable = `PARLEY_${name.toUpperCase()}_BIN`;
   const named = user.env[variable];
-  if (named !== undefined && named !== '') return one(findNamed(named, path), `${variable}=${named}`);
-  const configured = settings.engines[engine.name]?.bin;
-  if (configured !== undefined) return one(findNamed(configured, path), `config.json: ${configured}`);
-  return one(findOnPath(engine.probe.binary, path), 'PATH');
+  if (named !== undefined && named !== '') return asProgram(findNamed(named, path), `${variable}=${named}`);
+  const configured = settings.engines[name]?.bin;
+  if (configured !== undefined) return asProgram(findNamed(configured, path), `config.json: ${configured}`);
+  return asProgram(findOnPath(probe.binary, path), 'PATH');
+}
+
+function asProgram(found: string | null, by: string): FoundProgram {
+  return { program: found === null ? null : [found], by };
 }

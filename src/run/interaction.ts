@@ -16,6 +16,7 @@ export interface Question {
 
 // Agents may not ask for an approval by themselves: that kind comes from an engine's own request only.
 const KINDS: readonly InteractionKind[] = ['open_text', 'choose_one', 'confirm', 'fill_fields'];
+const DECISIONS = [['approve', 'Approve'], ['approve_for_session', 'Approve for the whole session'], ['decline', 'Decline'], ['cancel', 'Decline and stop']] as const;
 const EMPTY_PROMPT = '(the agent asked without a text)';
 
 // Reads the arguments of ask_human or the body of an ask_user envelope.
@@ -26,6 +27,11 @@ export function parseQuestion(input: Json | undefined, channel: Channel): Questi
   const options = parseOptions(body.options);
   const fields = parseFields(body.fields);
   return { kind: kindOf(body.kind, options, fields), prompt, options, default: body.default, fields: fields.length > 0 ? fields : undefined, channel };
+}
+
+// An engine's own request to be allowed something. Each option is a whole reply.
+export function buildApproval(prompt: string): Question {
+  return { kind: 'approval', prompt, options: DECISIONS.map(([decision, label]) => ({ label, value: { decision } })), channel: 'native' };
 }
 
 // Several questions of one turn become one interaction with a field for each; the fields of a question stay fields.

@@ -195,6 +195,7 @@ describe('parse', () => {
     ['gemini', '{"type":"init","session_id":"58189485-f74d-4e81-8b6e-1f4b90158a5a"}\n{"type":"message","role":"assistant","content":"Hi","delta":true}\n{"type":"result","status":"success"}\n', 'gemini_json'],
     ['iflow', 'Hi\n<Execution Info>\n{"session-id":"session-e06bbd16-086a-47b2-8903-c9c250e3c2f7"}\n</Execution Info>\n', 'iflow_text'],
     ['opencode', '{"type":"text","sessionID":"ses_e1f945bf0ffefqKnzUAxMzYdTN","part":{"text":"Hi"}}\n{"type":"step_finish","sessionID":"ses_e1f945bf0ffefqKnzUAxMzYdTN","part":{"reason":"stop"}}\n', 'opencode_ndjson'],
+    ['rehearsal', '{"type":"session","session_id":"5ce7e000-0000-4000-8000-000000000001"}\n{"type":"message","id":"item_1","text":"Hi"}\n{"type":"end"}\n', 'rehearsal_ndjson'],
   ])('it reads %s too, and the message of the turn is what the person is asked about', async (engine, recorded, profile) => {
     const fcmp = fcmpOf(await run(['parse', '-e', engine, '--fcmp'], recorded));
     expect(fcmp.at(-2)).toMatchObject({ type: 'user.input.required', data: { kind: 'open_text', prompt: 'Hi', channel: 'conversation' } });
@@ -273,7 +274,7 @@ describe('mistakes', () => {
   test('an engine that does not exist is answered with those that do', async () => {
     const said = await mistake(['parse', '--engine', 'claude']);
     expect(said).toContain('claude');
-    expect(said).toContain('codex, gemini, iflow, opencode');
+    expect(said).toContain('codex, gemini, iflow, opencode, rehearsal');
   });
 
   test('an option with a slip in it is named, with the right one', async () => {

@@ -8,6 +8,7 @@ const SESSIONS: Readonly<Record<string, string>> = {
   gemini: '28c926d4-640b-4f49-8c8a-017f79622861',
   iflow: 'session-e06bbd16-086a-47b2-8903-c9c250e3c2f7',
   opencode: 'ses_e1f9251edffeNx39HucHIZ5udw',
+  rehearsal: '5ce7e000-0000-4000-8000-000000000001',
 };
 const NEW_ID = 'b7a1c0de-0000-4000-8000-000000000001';
 const CWD = '/srv/work';
@@ -194,6 +195,26 @@ describe('opencode', () => {
   });
 });
 
+describe('rehearsal', () => {
+  test('rehearsal starts with its interpreter, a session id of our choice and the prompt on stdin', () => {
+    expect(start('rehearsal', { program: ['/opt/node', '/opt/rehearsal/main.js'], model: 'script-1' })).toEqual({
+      argv: ['/opt/node', '/opt/rehearsal/main.js', '--permission', 'workspace-write', '--model', 'script-1', '--new-session', NEW_ID],
+      cwd: CWD,
+      stdin: 'Say hello',
+      env: {},
+    });
+  });
+
+  test('rehearsal resumes by its session id and names no new one', () => {
+    expect(resume('rehearsal')).toEqual({
+      argv: ['/opt/rehearsal', '--permission', 'workspace-write', '--session', SESSIONS['rehearsal']],
+      cwd: CWD,
+      stdin: 'Say hello',
+      env: {},
+    });
+  });
+});
+
 describe('permissions', () => {
   const FLAGS: readonly (readonly [string, Permission, readonly string[]])[] = [
     ['codex', 'read-only', ['-s', 'read-only']],
@@ -205,6 +226,9 @@ describe('permissions', () => {
     ['iflow', 'read-only', ['--plan']],
     ['iflow', 'workspace-write', ['--autoEdit']],
     ['iflow', 'full', ['--yolo']],
+    ['rehearsal', 'read-only', ['--permission', 'read-only']],
+    ['rehearsal', 'workspace-write', ['--permission', 'workspace-write']],
+    ['rehearsal', 'full', ['--permission', 'full']],
   ];
 
   test.each(FLAGS)('%s is given the permission %s at start and again at resume', (engine, permission, flags) => {
@@ -288,7 +312,7 @@ describe('handles that cannot be right', () => {
     }
   });
 
-  test.each(['codex', 'iflow', 'opencode'])('a name that somebody gave a session is no session id of %s', (engine) => {
+  test.each(['codex', 'iflow', 'opencode', 'rehearsal'])('a name that somebody gave a session is no session id of %s', (engine) => {
     for (const value of ['my-thread', 'fix the tests', 'my_session-1', 'refactoring2026']) {
       expect(refusalOf(() => resume(engine, {}, value)), value).toEqual(HANDLE_MISMATCH);
     }
@@ -309,6 +333,6 @@ describe('handles that cannot be right', () => {
 
   test('an engine that does not exist is refused with the names of those that do', () => {
     expect(refusalOf(() => findEngine('claude'))).toEqual({ name: 'RequestError', code: 'UNKNOWN_ENGINE' });
-    expect(() => findEngine('claude')).toThrow('codex, gemini, iflow, opencode');
+    expect(() => findEngine('claude')).toThrow('codex, gemini, iflow, opencode, rehearsal');
   });
 });

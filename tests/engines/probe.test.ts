@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { probeEngine, type ProbeDeps } from '../../src/engines/probe.js';
 import { ENGINES, findEngine } from '../../src/engines/registry.js';
@@ -27,6 +28,7 @@ const REAL: readonly (readonly [string, string, string])[] = [
   ['gemini', '0.61.0\n', '0.61.0'],
   ['iflow', '0.5.19\n', '0.5.19'],
   ['opencode', '1.18.33\n', '1.18.33'],
+  ['rehearsal', 'rehearsal 1.0.0\n', '1.0.0'],
 ];
 
 test.each(REAL)('%s in the version it was proved on is found without advice', async (name, output, version) => {
@@ -89,8 +91,15 @@ const PRINTED: readonly (readonly [string, string, string | null])[] = [
   ['iflow', 'unknown', null],
   ['opencode', '1.18.33', '1.18.33'],
   ['opencode', 'local', null],
+  ['rehearsal', 'rehearsal 1.0.0', '1.0.0'],
+  ['rehearsal', '1.0.0', null],
 ];
 
 test.each(PRINTED)('what %s prints as %j is read as version %j', (name, output, version) => {
   expect(findEngine(name).probe.parseVersion(output)).toBe(version);
+});
+
+test('only the rehearsal comes with Parley, and its script is where the probe says', () => {
+  expect(ENGINES.filter(({ probe }) => probe.bundled !== undefined).map(({ name }) => name)).toEqual(['rehearsal']);
+  expect(existsSync(new URL(`../../dist/${findEngine('rehearsal').probe.bundled}`, import.meta.url))).toBe(true);
 });

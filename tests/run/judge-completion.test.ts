@@ -61,6 +61,7 @@ const alike = (expected: Expected) => ({ auto: expected, interactive: expected }
 // In the order of the table: the first line that fits.
 const TABLE: readonly Row[] = [
   { name: 'a turn that we canceled is canceled', when: { endedByUs: 'canceled', exit: { code: null, signal: 'SIGTERM' } }, ...alike(canceled) },
+  { name: 'a turn that a shutdown cut off fails with its own code', when: { endedByUs: 'shutdown', exit: { code: null, signal: 'SIGTERM' } }, ...alike(failed('ORCHESTRATOR_RESTART_INTERRUPTED')) },
   { name: 'a turn that took too long fails with its own code', when: { endedByUs: 'turn_timeout', exit: { code: null, signal: 'SIGTERM' } }, ...alike(failed('TURN_TIMEOUT')) },
   { name: 'a turn that printed nothing for too long fails with its own code', when: { endedByUs: 'idle_timeout', exit: { code: null, signal: 'SIGKILL' } }, ...alike(failed('ENGINE_IDLE_TIMEOUT')) },
   {
@@ -178,6 +179,7 @@ describe('the first row that fits decides', () => {
   test('a timeout of ours keeps its own code when the resumed session was not confirmed either', () => {
     const lost: Patch = { resumedFrom: SESSION, evidence: { sessionId: null } };
     for (const mode of MODES) {
+      check(failed('ORCHESTRATOR_RESTART_INTERRUPTED'), mode, lost, { endedByUs: 'shutdown' });
       check(failed('TURN_TIMEOUT'), mode, lost, { endedByUs: 'turn_timeout' });
       check(failed('ENGINE_IDLE_TIMEOUT'), mode, lost, { endedByUs: 'idle_timeout' });
     }
@@ -231,6 +233,7 @@ describe('the first row that fits decides', () => {
 describe('what a verdict carries', () => {
   test('a question that a failed turn asked is kept as unanswered', () => {
     const failures: Patch[] = [
+      { endedByUs: 'shutdown' },
       { endedByUs: 'turn_timeout' },
       { endedByUs: 'idle_timeout' },
       { resumedFrom: OTHER_SESSION },
@@ -298,6 +301,7 @@ function restated(facts: TurnFacts): { event: RunEvent; code?: RunErrorCode } {
     return facts.attempt < facts.maxAttempt ? { event: 'turn.needs_input' as const } : fails('INTERACTIVE_MAX_ATTEMPT_EXCEEDED');
   };
   if (facts.endedByUs === 'canceled') return { event: 'run.canceled' };
+  if (facts.endedByUs === 'shutdown') return fails('ORCHESTRATOR_RESTART_INTERRUPTED');
   if (facts.endedByUs === 'turn_timeout') return fails('TURN_TIMEOUT');
   if (facts.endedByUs === 'idle_timeout') return fails('ENGINE_IDLE_TIMEOUT');
   if (facts.resumedFrom && facts.resumedFrom !== evidence.sessionId) return fails('SESSION_RESUME_FAILED');
@@ -312,7 +316,7 @@ function restated(facts: TurnFacts): { event: RunEvent; code?: RunErrorCode } {
 
 const DIMENSIONS: readonly (readonly Patch[])[] = [
   MODES.map((mode) => ({ mode })),
-  ([null, 'canceled', 'turn_timeout', 'idle_timeout'] as const).map((endedByUs) => ({ endedByUs })),
+  ([null, 'canceled', 'shutdown', 'turn_timeout', 'idle_timeout'] as const).map((endedByUs) => ({ endedByUs })),
   [null, SESSION].map((resumedFrom) => ({ resumedFrom })),
   [null, SESSION, OTHER_SESSION].map((sessionId) => ({ evidence: { sessionId } })),
   [true, false].map((handleChecked) => ({ handleChecked })),
@@ -371,7 +375,7 @@ const anyFacts: fc.Arbitrary<TurnFacts> = fc.record({
     { weight: 3, arbitrary: fc.constant({ code: 0, signal: null }) },
     { weight: 1, arbitrary: fc.record({ code: fc.option(fc.integer({ min: 0, max: 255 })), signal: fc.option(fc.constantFrom('SIGTERM', 'SIGKILL')) }) },
   ),
-  endedByUs: rarely(fc.constantFrom('canceled' as const, 'turn_timeout' as const, 'idle_timeout' as const)),
+  endedByUs: rarely(fc.constantFrom('canceled' as const, 'shutdown' as const, 'turn_timeout' as const, 'idle_timeout' as const)),
   resumedFrom: rarely(fc.constantFrom(SESSION, OTHER_SESSION)),
   handleChecked: fc.boolean(),
   output: fc.oneof(fc.constant({ kind: 'not_asked' as const }), fc.constant({ kind: 'valid' as const, value: 1 }), fc.constant({ kind: 'invalid' as const, problems: 'x' })),

@@ -1,6 +1,6 @@
 // Writes to stdout and stderr and waits until the reader took it: back-pressure reaches the script, and nothing is lost
 // when the process then ends by whatever means.
-const WRITE_BYTES = 64 * 1024;
+import { writeBurst } from '../../dist/rehearsal/burst.js';
 
 // A reader that went away ends the process, quietly.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => process.exit(1));
@@ -19,18 +19,7 @@ export function complain(text) {
   return write(process.stderr, `${text}\n`);
 }
 
-// Many lines, fast: lineAt(0) … lineAt(count - 1) in writes of 64 KiB.
-export async function printBurst(count, lineAt) {
-  let pending = [];
-  let length = 0;
-  for (let index = 0; index < count; index += 1) {
-    const line = lineAt(index);
-    pending.push(line);
-    length += line.length;
-    if (length < WRITE_BYTES && index < count - 1) continue;
-    const bytes = Buffer.from(pending.join(''));
-    for (let at = 0; at < bytes.length; at += WRITE_BYTES) await write(process.stdout, bytes.subarray(at, at + WRITE_BYTES));
-    pending = [];
-    length = 0;
-  }
+// lineAt(0) … lineAt(count - 1), fast.
+export function printBurst(count, lineAt) {
+  return writeBurst((bytes) => write(process.stdout, bytes), count, lineAt);
 }

@@ -2,8 +2,8 @@
 // What an engine alone does (its arguments, its sessions, its dialect) is in its own file; this one knows none of them.
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { parseDirectives } from '../../dist/rehearsal/directives.js';
 import { Refusal } from './arguments.mjs';
-import { parseDirectives } from './directives.mjs';
 import { complain, write } from './output.mjs';
 import { leaveOrphan } from './shell.mjs';
 
@@ -110,7 +110,7 @@ async function playScript(script, { voice, prompt, session, continued }) {
       case 'exit0':
         return 0;
       default:
-        // nosession, othersession and refuse speak of the turn as a whole.
+        // nosession, othersession and refuse speak of the turn as a whole; without a terminal no CLI asks for an approval.
         break;
     }
   }

@@ -1,12 +1,13 @@
 import { array, assert, constantFrom, oneof, property, string } from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseDirectives } from './directives.mjs';
+import { parseDirectives } from '../../src/rehearsal/directives.js';
 
 describe('words', () => {
   test.each([
     ['[[answer All is well.]]', { type: 'answer', text: 'All is well.' }],
     ['[[ask Which database?]]', { type: 'ask', question: 'Which database?', options: [] }],
     ['[[ask Which? | Postgres|SQLite ]]', { type: 'ask', question: 'Which?', options: ['Postgres', 'SQLite'] }],
+    ['[[approve rm -r build | true]]', { type: 'approve', command: 'rm -r build | true' }],
     ['[[done]]', { type: 'done', result: null }],
     ['[[done {"files":[[1],[2]]}]]', { type: 'done', result: { files: [[1], [2]] } }],
     ['[[done "a ]] b"]]', { type: 'done', result: 'a ]] b' }],
@@ -26,8 +27,8 @@ describe('words', () => {
 describe('what is no directive', () => {
   test.each([
     'Say hello', '', '[[', ']]', '[[]]', '[[ ]]', '[[unknown x]]', '[[Answer x]]', '[answer x]', '[[answer x]', '[[ answer x]]', '[[answers x]]',
-    '[[answer]]', '[[answer ]]', '[[ask]]', '[[ask |a|b]]', '[[done {"a":}]]', '[[done {]]', '[[tool]]', '[[file]]', '[[file ../a]]', '[[file /etc/x]]', '[[file ..]]',
-    '[[events]]', '[[events 5]]', '[[events 5 x]]', '[[events -1 5]]', '[[events 99999999999 1]]', '[[sleep]]', '[[sleep soon]]', '[[sleep 1.5]]', '[[sleep 2147483648]]',
+    '[[answer]]', '[[answer ]]', '[[ask]]', '[[ask |a|b]]', '[[approve]]', '[[approve ]]', '[[done {"a":}]]', '[[done {]]', '[[tool]]', '[[file]]', '[[file ../a]]', '[[file /etc/x]]', '[[file ..]]',
+    '[[events]]', '[[events 5]]', '[[events 5 x]]', '[[events 5 5 5]]', '[[events -1 5]]', '[[events 99999999999 1]]', '[[sleep]]', '[[sleep soon]]', '[[sleep 1.5]]', '[[sleep 2147483648]]',
     '[[stderr x]]', '[[crash now]]', '[[hang 5]]',
   ])('%s is plain text', (prompt) => {
     expect(parseDirectives(prompt)).toEqual([]);
@@ -49,7 +50,7 @@ describe('scripts', () => {
   });
 
   test('no text at all makes it throw, and the steps are data', () => {
-    const pieces = constantFrom('[[', ']]', ']', '|', ' ', '\n', '{"a":1}', '[1]', 'answer', 'ask', 'done', 'tool', 'file', 'events', 'sleep', 'crash', '5', 'é\u2028', '\0', '\ud800');
+    const pieces = constantFrom('[[', ']]', ']', '|', ' ', '\n', '{"a":1}', '[1]', 'answer', 'ask', 'approve', 'done', 'tool', 'file', 'events', 'sleep', 'crash', '5', 'é\u2028', '\0', '\ud800');
     assert(property(oneof(string({ unit: 'binary' }), array(pieces, { maxLength: 30 }).map((parts) => parts.join(''))), (prompt) => {
       const steps = parseDirectives(prompt);
       expect(JSON.parse(JSON.stringify(steps))).toEqual(steps);

@@ -1,0 +1,16 @@
+// The bundled rehearsal program: the prompt goes by stdin, a new session gets an id of our choice.
+import type { CommandBuilder, EngineCommand, TurnSpec } from '../engine.js';
+
+export const rehearsalCommand: CommandBuilder = {
+  buildStart: (spec) => build(spec, ['--new-session', spec.newSessionId]),
+  buildResume: (spec, handle) => build(spec, ['--session', handle.handle_value]),
+};
+
+function build(spec: TurnSpec, session: readonly string[]): EngineCommand {
+  return {
+    argv: [...spec.program, '--permission', spec.permission, ...(spec.model === undefined ? [] : ['--model', spec.model]), ...session],
+    cwd: spec.cwd,
+    stdin: spec.prompt,
+    env: {},
+  };
+}

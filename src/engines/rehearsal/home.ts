@@ -1,0 +1,9 @@
+// The rehearsal keeps nothing but its sessions, each in a file that is named after its id. It needs no login.
+import type { HomeRules } from '../engine.js';
+
+export const rehearsalHome: HomeRules = {
+  environment: (home) => ({ HOME: home }),
+  passes: [],
+  logins: () => [],
+  sessions: { folder: '.parley-rehearsal/sessions', holds: (path, id) => path.endsWith(`/${id.toLowerCase()}.json`) && 'by name' },
+};

@@ -1,0 +1,12 @@
+// The rehearsal comes with Parley: it is there as soon as Parley is built, in the version that the parser knows.
+import { REHEARSAL_VERSION } from '../../rehearsal/version.js';
+import type { ProbeRules } from '../engine.js';
+
+export const rehearsalProbe: ProbeRules = {
+  binary: 'rehearsal',
+  bundled: 'rehearsal/main.js',
+  versionArgs: ['--version'],
+  parseVersion: (output) => /^rehearsal (\d+\.\d+\.\d+\S*)/m.exec(output)?.[1] ?? null,
+  provedVersion: REHEARSAL_VERSION,
+  install: 'it comes with Parley; npm run build makes it',
+};
