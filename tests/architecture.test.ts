@@ -7,7 +7,7 @@ import { RULES } from '../src/run/judge-completion.js';
 
 const root = new URL('..', import.meta.url).pathname;
 // From the bottom up: a room imports only rooms before it.
-const ROOMS = ['kernel', 'contract', 'run', 'rasp', 'fcmp', 'process', 'engines', 'store', 'dispatch', 'orchestrator', 'cli', 'main.ts'];
+const ROOMS = ['kernel', 'contract', 'run', 'rasp', 'fcmp', 'terminal', 'process', 'engines', 'store', 'dispatch', 'orchestrator', 'cli', 'main.ts'];
 const PURE = new Set(['kernel', 'contract', 'run', 'rasp', 'fcmp']);
 
 const ERRORS = JSON.parse(readFileSync(join(root, 'contract/errors.json'), 'utf8')) as Record<string, { kind?: string }>;
