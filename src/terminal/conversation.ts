@@ -53,6 +53,11 @@ export class ConversationView {
     return this.#show(event, before);
   }
 
+  // Nothing came for a while (a tenth of a second or more): a word whose end is not known yet is shown as it stands.
+  pause(): string {
+    return this.#open === null ? '' : this.#written(this.#open, this.#open.wrapper.pause());
+  }
+
   // Nothing follows: what was kept back is written.
   end(): string {
     return this.#endTurn();

@@ -1,6 +1,6 @@
 // Wraps text to a width while it comes in pieces. A word is written when its end is known, so that it never has to be
 // taken back; Chinese and other wide characters break between each other. What was written does not depend on how the
-// text was cut. Blanks at the ends of lines and lines, and blank lines beyond one, are left out.
+// text was cut. Blanks at the end of a line, and more than one blank line in a row, are left out.
 import stringWidth from 'string-width';
 import { clustersOf, SafeStream } from './safe-text.js';
 
@@ -9,6 +9,9 @@ const TAB = 4;
 const WIDEST = 4;
 // Not at the start of a line, and not at its end, even beside a wide character.
 const CLOSING = /^[\p{Pe}\p{Pf},.:;!?%'"、。，．：；？！‰ー々…ぁぃぅぇぉっゃゅょァィゥェォッャュョ]/u;
+// They make the character before them wide; one that came after a pause is counted by itself.
+const WIDENING = /^[\ufe0f\u20e3]/;
+const HALF_FLAG = /^\p{Regional_Indicator}$/u;
 const BLANK = /^[ \t\n]$/;
 const OPENING = /^[\p{Ps}\p{Pi}]/u;
 
@@ -28,7 +31,7 @@ export class Wrapper {
   #word: { readonly cluster: string; readonly width: number }[] = [];
   #wordWidth = 0;
   #last: { readonly cluster: string; readonly wide: boolean } | null = null;
-  // A word longer than a line is broken where the line ends.
+  // A word longer than a line, or begun before a pause, is broken where the line ends.
   #overlong = false;
   #gap = 0;
   #newlines = 0;
@@ -46,6 +49,20 @@ export class Wrapper {
     const clusters = [...clustersOf(this.#tail + this.#safe.push(text))];
     this.#tail = BLANK.test(clusters.at(-1) ?? '') ? '' : (clusters.pop() ?? '');
     for (const cluster of clusters) this.#take(cluster);
+    return this.#taken();
+  }
+
+  // Nothing came for a while: the word so far is written as it stands. If it goes on, it goes on behind it, and is broken
+  // where the line ends.
+  pause(): string {
+    if (!HALF_FLAG.test(this.#tail)) {
+      if (this.#tail !== '') this.#take(this.#tail);
+      this.#tail = '';
+    }
+    if (this.#word.length > 0) {
+      this.#writeWord();
+      this.#overlong = true;
+    }
     return this.#taken();
   }
 
@@ -75,7 +92,7 @@ export class Wrapper {
       this.#take(' ');
       this.#take(cluster.slice(1));
     } else {
-      const width = stringWidth(cluster);
+      const width = Math.max(stringWidth(cluster), WIDENING.test(cluster) ? 1 : 0);
       if (width <= WIDEST) this.#takeLetter(cluster, width);
       else for (const part of cluster) this.#takeLetter(part, stringWidth(part));
     }
@@ -103,22 +120,24 @@ export class Wrapper {
   }
 
   #endWord(): void {
-    if (this.#word.length > 0) {
-      const full = this.#column > 0 && this.#newlines === 0 && this.#column + this.#gap + this.#wordWidth > this.#columns;
-      if (full) {
-        this.#newlines = 1;
-        this.#gap = 0;
-      }
-      this.#startLine();
-      const gap = Math.min(this.#gap, this.#columns - this.#column - this.#wordWidth);
-      this.#out += ' '.repeat(gap) + this.#word.map(({ cluster }) => cluster).join('');
-      this.#column += gap + this.#wordWidth;
-      this.#gap = 0;
-    }
-    this.#word = [];
-    this.#wordWidth = 0;
+    if (this.#word.length > 0) this.#writeWord();
     this.#last = null;
     this.#overlong = false;
+  }
+
+  #writeWord(): void {
+    const full = this.#column > 0 && this.#newlines === 0 && this.#column + this.#gap + this.#wordWidth > this.#columns;
+    if (full) {
+      this.#newlines = 1;
+      this.#gap = 0;
+    }
+    this.#startLine();
+    const gap = Math.min(this.#gap, this.#columns - this.#column - this.#wordWidth);
+    this.#out += ' '.repeat(gap) + this.#word.map(({ cluster }) => cluster).join('');
+    this.#column += gap + this.#wordWidth;
+    this.#gap = 0;
+    this.#word = [];
+    this.#wordWidth = 0;
   }
 
   #writeBroken(cluster: string, width: number): void {

@@ -243,6 +243,15 @@ describe('messages', () => {
     expect(view.push(final('Hello world, how are your friends?'))).toBe(' friends?\n');
   });
 
+  test('show their last word when the engine thinks for a while', () => {
+    const view = new ConversationView(plain(80), { live: true });
+    expect(view.push(delta('I will run the tests.'))).toBe('I will run the');
+    expect(view.pause()).toBe(' tests.');
+    expect(view.pause()).toBe('');
+    expect(view.push(final('I will run the tests.'))).toBe('\n');
+    expect(view.pause()).toBe('');
+  });
+
   test('are shown once: whole if no piece came, the rest if some did, again if the pieces said something else', () => {
     expect(show([final('Hello.')], plain(80))).toBe('Hello.\n');
     expect(show([delta('Hel'), final('Hello.')], plain(80))).toBe('Hello.\n');

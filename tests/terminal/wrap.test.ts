@@ -53,6 +53,26 @@ test('writes the same however the text is cut, never too wide, and loses no lett
   }), RUNS);
 });
 
+test('shows a word as it stands when nothing comes for a while, and goes on behind it', () => {
+  const wrapper = new Wrapper(13);
+  expect(wrapper.push('all 42')).toBe('all');
+  expect(wrapper.pause()).toBe(' 42');
+  expect(wrapper.pause()).toBe('');
+  expect(wrapper.push('000 and more')).toBe('000 and');
+  expect(wrapper.pause()).toBe('\nmore');
+  expect(wrapper.push('over, indeed so')).toBe('over,\nindeed');
+  expect(wrapper.end()).toBe(' so');
+});
+
+test('with pauses anywhere is never too wide either, and loses no letter', () => {
+  fc.assert(fc.property(hostile(), fc.array(fc.nat()), fc.constantFrom(6, 9, 20), (text, places, width) => {
+    const wrapper = new Wrapper(width);
+    const streamed = cut(text, places).map((piece) => wrapper.push(piece) + wrapper.pause()).join('') + wrapper.end();
+    expectFits(streamed, width);
+    expect(letters(streamed)).toBe(letters(safeText(text)));
+  }), RUNS);
+});
+
 test('keeps nothing of a word without an end but a line of it', () => {
   const wrapper = new Wrapper(80);
   let written = 0;
