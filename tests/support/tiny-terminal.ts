@@ -1,30 +1,40 @@
-// A terminal as small as the tests need it: what is on the screen after these bytes. It knows line ends, erasing a line,
-// colours (ignored) and wrapping at the last column; any other escape is an error. What has no width is not drawn.
+// A terminal as small as the tests need it: what is on the screen after these bytes. It knows line ends, erasing a line, the
+// cursor up and to the right, colours (ignored), wrapping behind the last column, and scrolling; any other escape is an
+// error. What has no width is not drawn.
 import stringWidth from 'string-width';
 
 const graphemes = new Intl.Segmenter();
 
 export class TinyTerminal {
   readonly #columns: number;
+  readonly #height: number;
   // A cell has what starts in its column; the second half of a wide character is ''.
   readonly #rows: string[][] = [[]];
   #row = 0;
   #column = 0;
 
-  constructor(columns: number) {
+  constructor(columns: number, height = Infinity) {
     this.#columns = columns;
+    this.#height = height;
   }
 
   write(text: string): void {
-    for (const [token, sgr] of text.matchAll(/\u001b\[([0-9;]*)m|\u001b\[2K|\u001b.?|[^\u001b]+/g)) {
-      if (sgr !== undefined) continue;
-      if (token === '\u001b[2K') this.#rows[this.#row] = [];
+    for (const [token, parameter = '', final] of text.matchAll(/\u001b\[([0-9;]*)([mKAC])|\u001b.?|[^\u001b]+/g)) {
+      if (final === 'm') continue;
+      if (final === 'K' && parameter === '2') this.#rows[this.#row] = [];
+      else if (final === 'A') this.#row = Math.max(this.#top(), this.#row - Number(parameter));
+      else if (final === 'C') this.#column = Math.min(this.#columns - 1, this.#column + Number(parameter));
       else if (token.startsWith('\u001b')) throw new Error(`an escape this terminal does not know: ${JSON.stringify(token)}`);
       else for (const { segment } of graphemes.segment(token)) this.#put(segment);
     }
   }
 
-  // The screen as text, without the blanks at the ends of lines.
+  // What has scrolled away cannot be reached any more.
+  #top(): number {
+    return Math.max(0, this.#rows.length - this.#height);
+  }
+
+  // The screen and what has scrolled away as text, without the blanks at the ends of lines.
   text(): string {
     return this.#rows.map((cells) => Array.from(cells, (cell) => cell ?? ' ').join('').trimEnd()).join('\n');
   }

@@ -1,11 +1,12 @@
 import * as fc from 'fast-check';
+import stringWidth from 'string-width';
 import { expect, test } from 'vitest';
 import { Screen } from '../../src/terminal/screen.js';
 import { TinyTerminal } from '../support/tiny-terminal.js';
 import { RUNS } from './fixtures.js';
 
 function open(tty: boolean) {
-  const terminal = new TinyTerminal(20);
+  const terminal = new TinyTerminal(20, 3);
   const pieces: string[] = [];
   const screen = new Screen((text) => {
     pieces.push(text);
@@ -29,16 +30,36 @@ test('the status stands below the text and moves down with it', () => {
   expect(terminal.text()).toBe('one\ntwo\n');
 });
 
-test('while a text stands in the middle of a line there is no status, and it comes back at the line end', () => {
+test('where a text stands in the middle of a line, the status stands on the next, and the text goes on where it was', () => {
   const { terminal, screen } = open(true);
   screen.status('working');
   screen.write('Hel');
-  expect(terminal.text()).toBe('Hel');
+  expect(terminal.text()).toBe('Hel\nworking');
   screen.status('still working');
-  screen.write('lo');
-  expect(terminal.text()).toBe('Hello');
-  screen.write('\n');
-  expect(terminal.text()).toBe('Hello\nstill working');
+  screen.write('lo 漢字');
+  expect(terminal.text()).toBe('Hello 漢字\nstill working');
+  screen.write('!\nnext');
+  expect(terminal.text()).toBe('Hello 漢字!\nnext\nstill working');
+  screen.status(null);
+  screen.write(' one\n');
+  expect(terminal.text()).toBe('Hello 漢字!\nnext one\n');
+});
+
+test('a line as wide as the screen is followed by the next', () => {
+  const { terminal, screen } = open(true);
+  screen.status('working');
+  screen.write('x'.repeat(20));
+  expect(terminal.text()).toBe(`${'x'.repeat(20)}\nworking`);
+  screen.write('\ny');
+  expect(terminal.text()).toBe(`${'x'.repeat(20)}\ny\nworking`);
+});
+
+test('colours of the text do not move the cursor', () => {
+  const { terminal, screen } = open(true);
+  screen.write('\u001b[31mred\u001b[39m');
+  screen.status('working');
+  screen.write('dish');
+  expect(terminal.text()).toBe('reddish\nworking');
 });
 
 test('a status as wide as the screen allows leaves no trace', () => {
@@ -68,27 +89,31 @@ test('the same status again and no text write nothing', () => {
   expect(pieces).toEqual(['a']);
 });
 
-test('whatever is written, the screen shows the text with at most the status below it', () => {
+test('whatever is written, the screen shows the text with the status below it, also at its last line', () => {
   const action = fc.oneof(
-    fc.constantFrom('a', 'word ', '漢字', 'line\n', '\n', '🚀', 'x\ny').map((text) => ({ text })),
+    fc.constantFrom('a', 'word ', '漢字', 'line\n', '\n', '🚀', 'x\ny', 'e\u0301').map((text) => ({ text })),
     fc.constantFrom(null, 'working', 'a longer status', '等待').map((status) => ({ status })),
   );
-  fc.assert(fc.property(fc.array(action, { maxLength: 30 }), (actions) => {
+  fc.assert(fc.property(fc.array(action, { maxLength: 40 }), (actions) => {
     const { terminal, screen } = open(true);
-    const bare = new TinyTerminal(20);
+    const bare = new TinyTerminal(20, 3);
     let status: string | null = null;
-    let text = '';
+    let written = '';
     for (const each of actions) {
       if ('text' in each) {
-        screen.write(each.text);
-        bare.write(each.text);
-        text += each.text;
+        // Wrapped to the width, as all text is.
+        const full = stringWidth(written.slice(written.lastIndexOf('\n') + 1) + (each.text.split('\n')[0] ?? '')) > 20;
+        const text = full ? `\n${each.text}` : each.text;
+        screen.write(text);
+        bare.write(text);
+        written += text;
       } else {
         ({ status } = each);
         screen.status(status);
       }
-      const below = text === '' || text.endsWith('\n') ? (status ?? '') : '';
-      expect(terminal.text()).toBe(bare.text() + below);
+      const apart = status !== null && written !== '' && !written.endsWith('\n') ? '\n' : '';
+      // A status that was taken away may leave an empty line, on which the text goes on.
+      expect(terminal.text().trimEnd()).toBe(`${bare.text()}${apart}${status ?? ''}`.trimEnd());
     }
   }), RUNS);
 });
