@@ -1,0 +1,56 @@
+// Figures as a person says them: durations, ages, sizes, counts.
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+// How long something took: "850 ms", "1.2 s", "12 s", "2 m 5 s", "3 h 4 m".
+export function formatDuration(ms: number): string {
+  const given = Math.max(0, ms);
+  if (given < SECOND - 0.5) return `${Math.round(given)} ms`;
+  if (given < 9.95 * SECOND) return `${(given / SECOND).toFixed(1)} s`;
+  return inTwo(Math.round(given / SECOND) * SECOND);
+}
+
+// How long ago something was: "12 s", "3 m", "2 h 5 m", "5 d".
+export function formatAge(ms: number): string {
+  const given = Math.max(0, ms);
+  if (given < MINUTE) return `${Math.floor(given / SECOND)} s`;
+  if (given < HOUR) return `${Math.floor(given / MINUTE)} m`;
+  if (given < DAY) return inTwo(given);
+  return `${Math.floor(given / DAY)} d`;
+}
+
+function inTwo(ms: number): string {
+  if (ms < MINUTE) return `${Math.floor(ms / SECOND)} s`;
+  if (ms < HOUR) return both(ms, MINUTE, 'm', SECOND, 's');
+  if (ms < DAY) return both(ms, HOUR, 'h', MINUTE, 'm');
+  return both(ms, DAY, 'd', HOUR, 'h');
+}
+
+function both(ms: number, large: number, largeName: string, small: number, smallName: string): string {
+  const rest = Math.floor((ms % large) / small);
+  return `${Math.floor(ms / large)} ${largeName}${rest > 0 ? ` ${rest} ${smallName}` : ''}`;
+}
+
+// "512 B", "3.4 MB".
+export function formatSize(bytes: number): string {
+  return bytes < 1000 ? `${bytes} B` : scaled(bytes, ['kB', 'MB', 'GB', 'TB'], ' ');
+}
+
+// "950", "1.2k", "3.4M".
+export function formatCount(count: number): string {
+  return count < 1000 ? String(count) : scaled(count, ['k', 'M', 'G'], '');
+}
+
+function scaled(value: number, units: readonly string[], space: string): string {
+  let rest = value / 1000;
+  let at = 0;
+  // 999.95 would be rounded to 1000.0.
+  while (rest >= 999.95 && at < units.length - 1) {
+    rest /= 1000;
+    at += 1;
+  }
+  return `${rest.toFixed(1)}${space}${units[at] ?? ''}`;
+}

@@ -1,0 +1,59 @@
+// A question as a person reads it: the prompt, the numbered options, the fields, the default. The numbers are the ones
+// that the dialogue (answer.ts) takes.
+import type { FcmpData } from '../fcmp/event.js';
+import type { Json } from '../kernel/json.js';
+import { paint, type Ink, type Style } from './style.js';
+import { wrapText } from './wrap.js';
+
+type Asked = FcmpData['user.input.required'];
+type Option = Asked['options'][number];
+
+export type Question = Pick<Asked, 'kind' | 'prompt' | 'options' | 'fields' | 'default' | 'channel'> & {
+  // It waits for longer than was agreed.
+  readonly overdue?: boolean | undefined;
+};
+
+export function renderQuestion(question: Question, style: Style, lastMessage: string | null = null): string {
+  const fields = question.fields ?? [];
+  const prompt = wrapText(promptOf(question, lastMessage), style.width, { first: paint(style, 'yellow', '? '), rest: '  ' });
+  const lines = [paintLines(style, 'bold', prompt)];
+  lines.push(...optionLines(question.options, style, '  '), ...defaultLine(question.default, style, '  '));
+  for (const [index, field] of fields.entries()) {
+    const indent = ' '.repeat(`${fields.length}. `.length + 2);
+    lines.push(wrapText(field.prompt, style.width, { first: `${`  ${index + 1}.`.padEnd(indent.length)}`, rest: indent }));
+    lines.push(...optionLines(field.options, style, indent), ...defaultLine(field.default, style, indent));
+  }
+  if (question.overdue) lines.push(paintLines(style, 'red', wrapText('overdue: it waits for longer than agreed', style.width, { first: '  ', rest: '  ' })));
+  return lines.join('\n');
+}
+
+// What the reader has just seen is not said again.
+function promptOf({ kind, prompt, fields = [], channel }: Question, lastMessage: string | null): string {
+  if (channel === 'conversation' && prompt.trim() === lastMessage?.trim()) return 'The agent ended its turn. Say more, or finish.';
+  if (fields.length > 0 && fields.every((field) => prompt.includes(field.prompt))) return `The agent has ${fields.length} questions:`;
+  return kind === 'approval' ? `The agent asks for permission: ${prompt}` : prompt;
+}
+
+function optionLines(options: readonly Option[], style: Style, indent: string): string[] {
+  const width = String(options.length).length;
+  return options.flatMap(({ label, description }, index) => {
+    const number = `${indent}${String(index + 1).padStart(width)}) `;
+    const margin = ' '.repeat(number.length);
+    const lines = [wrapText(label, style.width, { first: number, rest: margin })];
+    if (description) lines.push(paintLines(style, 'dim', wrapText(description, style.width, { first: margin, rest: margin })));
+    return lines;
+  });
+}
+
+function defaultLine(value: Json | undefined, style: Style, indent: string): string[] {
+  if (value === undefined || value === null) return [];
+  return [paintLines(style, 'dim', wrapText(`default: ${tellJson(value)}`, style.width, { first: indent, rest: indent }))];
+}
+
+function paintLines(style: Style, ink: Ink, text: string): string {
+  return text.split('\n').map((line) => paint(style, ink, line)).join('\n');
+}
+
+export function tellJson(value: Json): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
