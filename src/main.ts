@@ -1,7 +1,12 @@
-// The composition root: the only file that touches the process's own streams, clock and exit code.
+// The composition root: the only file that touches the process's own streams, signals, clock and exit code.
+import { availableParallelism, homedir, userInfo } from 'node:os';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { runCli } from './cli/program.js';
-import { EXIT } from './cli/io.js';
+import { EXIT, type Io, type Parent } from './cli/io.js';
 import { systemClock } from './kernel/clock.js';
+import type { Json } from './kernel/json.js';
+import { systemTimers } from './process/timers.js';
 
 // A reader that has seen enough (`| head`) closes the pipe: that is no failure. A full disk is.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -11,16 +16,63 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 // Nobody listens: there is nothing left to say.
 process.stderr.on('error', () => {});
 
+const programs = dirname(fileURLToPath(import.meta.url));
+
+const io: Io = {
+  stdin: process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+  clock: systemClock,
+  timers: systemTimers,
+  env: process.env,
+  cwd: process.cwd(),
+  machine: {
+    home: homedir(),
+    userName: readUserName(),
+    platform: process.platform,
+    pid: process.pid,
+    cores: availableParallelism(),
+    node: process.execPath,
+    entry: process.argv[1] ?? '',
+    programs,
+  },
+  terminal: {
+    stdin: process.stdin.isTTY ?? false,
+    stdout: process.stdout.isTTY ?? false,
+    stderr: process.stderr.isTTY ?? false,
+    columns: () => process.stdout.columns ?? 80,
+  },
+  onSignal: (signal, handler) => {
+    process.on(signal, handler);
+    return () => void process.off(signal, handler);
+  },
+  parent: openParent(),
+};
+
 try {
-  process.exitCode = await runCli(process.argv.slice(2), {
-    stdin: process.stdin,
-    stdout: process.stdout,
-    stderr: process.stderr,
-    clock: systemClock,
-  });
+  process.exitCode = await runCli(process.argv.slice(2), io);
 } catch (error) {
   // What the system refused needs a sentence, a defect of ours its stack.
   const refused = error instanceof Error && 'syscall' in error;
   process.stderr.write(refused ? `parley: ${error.message}\n` : `parley: internal error, please report it: ${error instanceof Error ? error.stack : String(error)}\n`);
   process.exitCode = EXIT.failed;
+}
+
+// An account without a name still has a number.
+function readUserName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}`;
+  }
+}
+
+function openParent(): Parent | null {
+  const send = process.send?.bind(process);
+  if (!send) return null;
+  return {
+    receive: () => new Promise((resolve) => void process.once('message', (message) => resolve(message as Json))),
+    send: (message) => new Promise((resolve) => void send(message, undefined, undefined, () => resolve())),
+    disconnect: () => process.connected && process.disconnect?.(),
+  };
 }

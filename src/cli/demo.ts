@@ -1,87 +1,98 @@
-// parley demo: the core on one recorded turn of Codex, from the bytes to the judgement. Nothing is started.
-import { readFile } from 'node:fs/promises';
-import { findEngine } from '../engines/registry.js';
-import type { FcmpData, FcmpEvent } from '../fcmp/event.js';
-import { createCountingIds } from '../kernel/ids.js';
-import { RecordingReader } from '../orchestrator/read-recording.js';
-import type { RaspEvent } from '../rasp/event.js';
-import { measureCover } from '../rasp/cover.js';
-import type { Io } from './io.js';
+// parley demo: the whole promise, for real and in a few seconds, with the rehearsal engine and a folder of its own: a run
+// asks, everything is killed, a new start finds the question, the answer is given, a new process goes on, all is verified.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { invariant } from '../kernel/invariant.js';
+import { verifyRun } from '../orchestrator/verify-run.js';
+import { listMarked } from '../process/process-table.js';
+import type { RaspData, RaspEvent } from '../rasp/event.js';
+import { openForReading, type DataDir } from '../store/sqlite/data-dir.js';
+import type { RunRecord } from '../store/store.js';
+import { paint } from '../terminal/style.js';
+import { createScreenViewer, Follower } from './follow.js';
+import { EXIT, type Io } from './io.js';
+import { startWork } from './start-work.js';
+import { styleOf } from './style.js';
+import type { Job } from './worker.js';
 
-export async function runDemo(io: Io): Promise<void> {
-  const stdout = await readExample('codex-ask.stdout');
-  const stderr = await readExample('codex-ask.stderr');
-  const rasp: RaspEvent[] = [];
-  const fcmp: FcmpEvent[] = [];
-  const reader = new RecordingReader(
-    { engine: findEngine('codex'), mode: 'interactive', prompt: 'Set up the storage.', resumedFrom: null, clock: io.clock, ids: createCountingIds() },
-    { rasp: (lines) => rasp.push(...parseLines<RaspEvent>(lines)), fcmp: (lines) => fcmp.push(...parseLines<FcmpEvent>(lines)) },
-  );
-  reader.push('stdout', stdout);
-  reader.push('stderr', stderr);
-  const { verdict } = reader.finish({ code: 0, signal: null });
+const PROMPT = 'Set up the storage of this project.';
 
-  const say = (text = '') => io.stdout.write(`${text}\n`);
-  say('1. What the engine printed: a recorded turn of Codex 0.166 (examples/codex-ask.stdout)');
-  for (const line of stdout.toString('utf8').trimEnd().split('\n')) say(`   ${clip(line, 100)}`);
-  say();
-  say('2. What was observed: RASP, one event protocol for every engine, each event tied to its bytes');
-  for (const event of rasp) say(`   ${String(event.seq).padStart(2)}  ${event.event.type.padEnd(26)} ${describeRef(event)}`);
-  say();
-  say('3. What a person sees: FCMP, a conversation folded from RASP');
-  for (const event of fcmp) for (const line of describe(event)) say(`   ${line}`);
-  say();
-  say('4. What it means for the run');
-  say(`   ${verdict.event} (${verdict.reasonCode}): the run waits for an answer and needs no process meanwhile`);
-  for (const [stream, size] of [['stdout', stdout.length], ['stderr', stderr.length]] as const) {
-    const { covered, overlaps } = measureCover(rasp, stream);
-    say(`   ${stream}: ${covered} of ${size} bytes are covered by events, ${overlaps} overlaps`);
-  }
-  say();
-  say('Try it on output of your own: bin/parley.js parse --help');
-}
-
-function readExample(name: string): Promise<Buffer> {
-  return readFile(new URL(`../../examples/${name}`, import.meta.url));
-}
-
-function parseLines<T>(lines: Buffer): T[] {
-  return lines.toString('utf8').trimEnd().split('\n').map((line) => JSON.parse(line) as T);
-}
-
-function describeRef({ raw_ref: ref }: RaspEvent): string {
-  return ref ? `${ref.stream} bytes ${ref.byte_from}-${ref.byte_to}` : 'by Parley';
-}
-
-function describe(event: FcmpEvent): string[] {
-  switch (event.type) {
-    case 'user.message':
-      return [`you    ${dataOf(event, 'user.message').text}`];
-    case 'assistant.message.final':
-      return [`agent  ${dataOf(event, 'assistant.message.final').text}`];
-    case 'assistant.tool.completed': {
-      const { name, status } = dataOf(event, 'assistant.tool.completed');
-      return [`tool   ${name}: ${status}`];
-    }
-    case 'user.input.required': {
-      const { prompt, options } = dataOf(event, 'user.input.required');
-      return [...prompt.split('\n').map((line, index) => `${index === 0 ? 'ASKS ' : '     '}  ${line}`), ...options.map(({ label }, index) => `       ${index + 1}) ${label}`)];
-    }
-    case 'conversation.state.changed': {
-      const { from, to, trigger } = dataOf(event, 'conversation.state.changed');
-      return [`state  ${from} -> ${to} (${trigger})`];
-    }
-    case 'raw.stderr':
-      return [`stderr ${clip(dataOf(event, 'raw.stderr').text, 80)}`];
-    default:
-      return [];
+export async function demoCommand(options: { readonly keep?: boolean }, io: Io): Promise<number> {
+  const path = mkdtempSync(join(tmpdir(), 'parley-demo-'));
+  try {
+    const ok = await tell(path, io);
+    if (options.keep) io.stdout.write(`\nEverything is kept in ${path}: parley show last --data ${path}\n`);
+    return ok ? EXIT.ok : EXIT.failed;
+  } finally {
+    if (!options.keep) rmSync(path, { recursive: true, force: true });
   }
 }
 
-function dataOf<T extends keyof FcmpData>(event: FcmpEvent, _type: T): FcmpData[T] {
-  return event.data as unknown as FcmpData[T];
+async function tell(path: string, io: Io): Promise<boolean> {
+  const style = styleOf(io);
+  let step = 0;
+  const say = (text: string): void => void io.stdout.write(`\n${paint(style, 'bold', `${(step += 1)}. ${text}`)}\n`);
+  const note = (text: string): void => void io.stdout.write(`${paint(style, 'dim', `   ${text}`)}\n`);
+  const start = (job: Job, stay = false) => startWork({ data: path, job, stay }, io);
+
+  say('An agent is started, and after some work it asks.');
+  const first = await start({ type: 'create', request: { engine: 'rehearsal', prompt: PROMPT, execution_mode: 'interactive' } }, true);
+  const { runId } = first;
+  const data = await openForReading(path);
+  invariant(data, 'the worker made a database');
+  try {
+    note(`${runId}, orchestrated by process ${first.pid}`);
+    const follower = new Follower({ store: data.store, runId, viewer: createScreenViewer(io, style) }, 0, io);
+    await follower.follow({ isAlive: first.alive });
+    if ((await load(data, runId)).status !== 'waiting_user') return false;
+    note(`waiting: ${processesOf(runId)} processes of the agent`);
+
+    say(`The orchestrator is killed: kill -9 ${first.pid}`);
+    process.kill(first.pid, 'SIGKILL');
+    await first.untilEnded();
+    note('gone; nothing was asked to shut down');
+
+    say('A new one starts. The question is still there.');
+    const second = await start({ type: 'settle', run_id: runId }, false);
+    await second.untilEnded();
+    const pending = await data.store.loadPending(runId);
+    invariant(pending, 'the question is there');
+    note(`process ${second.pid} found it: ${String(pending.question['prompt'])}`);
+
+    const [option] = pending.question['options'] as { label: string; value: string }[];
+    say(`The answer, perhaps a week later: ${option?.label ?? 'yes'}. A new process continues the same conversation.`);
+    const third = await start({ type: 'reply', run_id: runId, reply: { interaction_id: pending.interaction_id, response: option?.value ?? 'yes' } });
+    await follower.follow({ isAlive: third.alive });
+    await third.untilEnded();
+    for (const line of await tellTurns(data, runId)) note(line);
+
+    say('What happened can be proved.');
+    const run = await load(data, runId);
+    const checks = await verifyRun(data.store, path, run);
+    for (const check of checks) io.stdout.write(`   ${check.ok ? paint(style, 'green', '✓') : paint(style, 'red', '✗')} ${check.name.padEnd(12)} ${check.finding}\n`);
+    io.stdout.write('\nTry it yourself: parley run rehearsal "Set up the storage" --interactive\n');
+    return run.status === 'succeeded' && checks.every((check) => check.ok);
+  } finally {
+    await data.close();
+  }
 }
 
-function clip(text: string, length: number): string {
-  return text.length > length ? `${text.slice(0, length - 1)}…` : text;
+async function load(data: DataDir, runId: string): Promise<RunRecord> {
+  const run = await data.store.loadRun(runId);
+  invariant(run, 'the run is stored');
+  return run;
+}
+
+function processesOf(runId: string): number {
+  return listMarked().filter(({ mark }) => mark?.startsWith(`${runId}/`)).length;
+}
+
+// Which process played which turn, and in which session.
+async function tellTurns(data: DataDir, runId: string): Promise<string[]> {
+  const events = (await data.store.readJournal(runId, 'rasp', { limit: Number.MAX_SAFE_INTEGER })).map((line) => JSON.parse(line) as RaspEvent);
+  return events.filter(({ event }) => event.type === 'lifecycle.process.spawned').map(({ data: spawned, attempt_number: attempt }) => {
+    const session = events.find((event) => event.attempt_number === attempt && event.event.type === 'lifecycle.session.bound')?.data as unknown as RaspData['lifecycle.session.bound'] | undefined;
+    return `turn ${attempt}: process ${(spawned as unknown as RaspData['lifecycle.process.spawned']).pid}, session ${session?.session_id ?? 'unknown'}`;
+  });
 }

@@ -2,15 +2,60 @@
 import type { Readable, Writable } from 'node:stream';
 import { once } from 'node:events';
 import type { Clock } from '../kernel/clock.js';
+import type { Json } from '../kernel/json.js';
+import type { Timers } from '../process/timers.js';
+import type { RunState } from '../run/statechart.js';
 
 export interface Io {
   readonly stdin: Readable;
   readonly stdout: Writable;
   readonly stderr: Writable;
   readonly clock: Clock;
+  readonly timers: Timers;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  readonly machine: MachineFacts;
+  readonly terminal: TerminalFacts;
+  // Answers how to stop listening. While somebody listens, the signal does not end the process.
+  readonly onSignal: (signal: Signal, handler: () => void) => () => void;
+  // The command that started this process to work for it, if one did.
+  readonly parent: Parent | null;
 }
 
-export const EXIT = { ok: 0, failed: 1, usage: 2 } as const;
+export type Signal = 'SIGINT' | 'SIGTERM';
+
+export interface MachineFacts {
+  readonly home: string;
+  readonly userName: string;
+  readonly platform: string;
+  readonly pid: number;
+  readonly cores: number;
+  // The Node that runs us, the script that it was given, and the folder of the built program.
+  readonly node: string;
+  readonly entry: string;
+  readonly programs: string;
+}
+
+export interface TerminalFacts {
+  readonly stdin: boolean;
+  readonly stdout: boolean;
+  readonly stderr: boolean;
+  readonly columns: () => number;
+}
+
+export interface Parent {
+  receive(): Promise<Json>;
+  send(message: Json): Promise<void>;
+  disconnect(): void;
+}
+
+export const EXIT = { ok: 0, failed: 1, usage: 2, waiting: 3, canceled: 4, interrupted: 130 } as const;
+
+export function exitCodeOf(status: RunState): number {
+  if (status === 'succeeded') return EXIT.ok;
+  if (status === 'waiting_user') return EXIT.waiting;
+  return status === 'canceled' ? EXIT.canceled : EXIT.failed;
+}
 
 // Gathers lines and writes them in large pieces; waits while the reader is slow, so nothing piles up.
 export class LineWriter {

@@ -1,35 +1,202 @@
 // The command line: which commands there are. Each lives in a file of its own, loaded only when it is called.
 import { constants } from 'node:os';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import type { RequestErrorCode } from '../contract/error-codes.js';
 import { RequestError } from '../run/request-error.js';
 import { EXIT, type Io } from './io.js';
 import { readVersion } from './version.js';
 
+// What the caller can do about it, where the message alone does not say.
+const ADVICE: Partial<Record<RequestErrorCode, string>> = {
+  DATA_DIR_IN_USE: 'ls, show and watch work meanwhile; try again when it is done, or choose another directory with --data',
+  UNKNOWN_ENGINE: 'parley doctor tells which of them are installed',
+};
+const USAGE: ReadonlySet<RequestErrorCode> = new Set(['INVALID_ARGUMENT', 'UNKNOWN_ENGINE']);
+
+type Action = () => Promise<number | void>;
+
 export async function runCli(args: readonly string[], io: Io): Promise<number> {
-  const program = buildProgram(io);
+  let code: number = EXIT.ok;
+  const program = buildProgram(io, async (action) => {
+    code = (await action()) ?? EXIT.ok;
+  });
   try {
     await program.parseAsync(args, { from: 'user' });
-    return EXIT.ok;
+    return code;
   } catch (error) {
     // Help and version are answers, not mistakes; commander has printed everything by now.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
-    if (error instanceof RequestError) {
-      io.stderr.write(`parley: ${error.message}\n`);
-      return EXIT.usage;
-    }
-    throw error;
+    if (!(error instanceof RequestError)) throw error;
+    io.stderr.write(args.includes('--json') ? `${JSON.stringify({ error: { code: error.code, message: error.message } })}\n` : `parley: ${error.message}\n${ADVICE[error.code] === undefined ? '' : `  ${ADVICE[error.code]}\n`}`);
+    return USAGE.has(error.code) ? EXIT.usage : EXIT.failed;
   }
 }
 
-function buildProgram(io: Io): Command {
+function buildProgram(io: Io, act: (action: Action) => Promise<void>): Command {
   const program = new Command('parley')
     .description('Coding agents as durable conversations: no question is lost, no answer is applied twice, no byte disappears.')
     .version(readVersion(), '-V, --version')
     .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) })
     .exitOverride();
+  addRunCommands(program, io, act);
+  addReadCommands(program, io, act);
+  addProofCommands(program, io, act);
+  addOtherCommands(program, io, act);
+  for (const command of program.commands) {
+    // Subcommands write and end the way the program does.
+    command.copyInheritedSettings(program);
+    command.showHelpAfterError(`(parley ${command.name()} --help tells more)`);
+  }
+  return program
+    .showHelpAfterError('(parley --help tells more)')
+    .addHelpText('after', examples(
+      'parley demo                                      the promise, shown in ten seconds',
+      'parley run rehearsal "Set up the storage" -i     a scripted agent that asks, without any account',
+      'parley run codex "Why does the build fail?"      in this folder, with the Codex you have',
+      'parley ls --status waiting_user                  what waits for you',
+      'parley reply last 2                              answers with the second option',
+    ) + '\n\nExit codes: 0 succeeded, 1 failed, 2 usage, 3 waiting for an answer, 4 canceled, 130 interrupted (the run goes on).');
+}
 
-  program
-    .command('parse')
+function examples(...lines: string[]): string {
+  return ['', 'Examples:', ...lines.map((line) => `  ${line}`)].join('\n');
+}
+
+function withData(command: Command): Command {
+  return command.option('--data <dir>', 'the data directory (else PARLEY_DATA, else the one of the user)');
+}
+
+function withJson(command: Command): Command {
+  return withData(command).option('--json', 'JSON lines for programs');
+}
+
+function collect(value: string, before: string[]): string[] {
+  return [...before, value];
+}
+
+function addRunCommands(program: Command, io: Io, act: (action: Action) => Promise<void>): void {
+  withJson(program.command('run'))
+    .summary('start an agent')
+    .description('Start an agent and watch it. It works in the current folder. The run is safe whatever happens to this terminal.')
+    .argument('<engine>', 'codex, gemini, opencode, iflow or rehearsal')
+    .argument('<prompt>', 'what it is to do; - reads it from stdin')
+    .option('-i, --interactive', 'the agent may ask; without it, it must do without you')
+    .option('-C, --cwd <dir>', 'the folder it works in (default: this one)')
+    .addOption(new Option('--scratch', 'give it an empty folder of its own').conflicts('cwd'))
+    .option('-m, --model <name>', 'the model, as the engine calls it', parseText)
+    .addOption(new Option('-p, --permission <level>', 'what it may do').choices(['read-only', 'workspace-write', 'full']))
+    .option('--schema <file>', 'a JSON Schema that the result must fit')
+    .option('-o, --option <name=value>', 'a runtime option, for instance session_timeout_sec=3600', collect, [])
+    .option('-l, --label <name=value>', 'a label to find it by', collect, [])
+    .option('--request-id <key>', 'given again with the same request, it answers the same run', parseText)
+    .option('-d, --detach', 'do not watch; print the id of the run')
+    .addHelpText('after', examples(
+      'parley run codex "Add a test for the parser" -i',
+      'parley run gemini - < task.md',
+      'parley run opencode "List the TODOs" --json | jq -r .type',
+      'parley run codex "Say the version" --schema version.json',
+      'parley run rehearsal "[[ask Which?|A|B]][[done {}]]" -i     plays a script: docs/rehearsal.md',
+    ))
+    .action((engine, prompt, options) => act(async () => (await import('./run.js')).runCommand(engine, prompt, options, io)));
+
+  withJson(program.command('reply'))
+    .summary('answer a run that waits')
+    .description('Answer the question of a run, and watch it go on to its next stop. Without a text the question is asked here.')
+    .argument('<run>', 'its id, a part of it, or last')
+    .argument('[text]', 'the answer; a number chooses an option; - reads it from stdin')
+    .option('--value <json>', 'the answer to the letter, as JSON')
+    .option('--finish', 'end a conversation in which nothing was asked')
+    .option('--interaction <id>', 'the question that is meant (default: the pending one)')
+    .option('--key <key>', 'a key of your own: the same answer with the same key counts once', parseText)
+    .option('-d, --detach', 'do not watch')
+    .addHelpText('after', examples('parley reply last', 'parley reply last 2', 'parley reply 7QZK "Neither; use files"', `parley reply last --value '{"decision":"approve"}'`))
+    .action((run, text, options) => act(async () => (await import('./reply.js')).replyCommand(run, text, options, io)));
+
+  withJson(program.command('continue'))
+    .summary('go on with an ended run')
+    .description('Start a new run in the session of an ended one: the agent remembers what was said.')
+    .argument('<run>', 'the ended one')
+    .argument('<prompt>', 'what it is to do now; - reads it from stdin')
+    .option('-d, --detach', 'do not watch; print the id of the run')
+    .action((run, prompt, options) => act(async () => (await import('./run.js')).continueCommand(run, prompt, options, io)));
+
+  withJson(program.command('retry'))
+    .summary('try an ended run again')
+    .description('Start it again from its session, with what was said last; from the beginning if it has none.')
+    .argument('<run>', 'the ended one')
+    .option('-d, --detach', 'do not watch; print the id of the run')
+    .action((run, options) => act(async () => (await import('./run.js')).retryCommand(run, options, io)));
+
+  withJson(program.command('cancel'))
+    .summary('end a run')
+    .description('Cancel a run wherever it is: queued, at work or waiting. Nothing of its agent is left.')
+    .argument('<run>', 'its id, a part of it, or last')
+    .action((run, options) => act(async () => (await import('./manage.js')).cancelCommand(run, options, io)));
+
+  withJson(program.command('rm'))
+    .summary('delete ended runs')
+    .description('Delete ended runs with their events, logs, home, and the folder they had of their own.')
+    .argument('<run...>', 'their ids')
+    .action((runs, options) => act(async () => (await import('./manage.js')).removeCommand(runs, options, io)));
+
+  program.command('work', { hidden: true }).action(() => act(async () => (await import('./worker.js')).work(io)));
+}
+
+function addReadCommands(program: Command, io: Io, act: (action: Action) => Promise<void>): void {
+  withJson(program.command('ls'))
+    .summary('list runs')
+    .description('List runs, newest first.')
+    .option('--status <status>', 'queued, running, waiting_user, succeeded, failed or canceled')
+    .option('--engine <name>', 'only those of an engine')
+    .option('--label <name=value>', 'only those with a label')
+    .addOption(new Option('-n, --limit <count>', 'how many').argParser(parseCount).default(50))
+    .option('-q, --quiet', 'only the ids')
+    .action((options) => act(async () => (await import('./list.js')).listCommand(options, io)));
+
+  withJson(program.command('show'))
+    .summary('show a run')
+    .description('Show a run: what it is, and its conversation so far.')
+    .argument('<run>', 'its id, a part of it, or last')
+    .action((run, options) => act(async () => (await import('./show.js')).showCommand(run, options, io)));
+
+  withJson(program.command('watch'))
+    .summary('watch a run')
+    .description('Watch a run from any point until it has ended. Ctrl-C only ends the watching.')
+    .argument('<run>', 'its id, a part of it, or last')
+    .addOption(new Option('--cursor <seq>', 'begin after this event').argParser(parseCount).default(0))
+    .option('--rasp', 'what was observed (RASP) instead of the conversation, as JSON lines')
+    .option('--no-follow', 'only what is stored now')
+    .action((run, options) => act(async () => (await import('./show.js')).watchCommand(run, options, io)));
+
+  withData(program.command('logs'))
+    .summary("the engine's own bytes")
+    .description("Print what the engine printed, byte for byte: of one event, of a range, or of a whole turn.")
+    .argument('<run>', 'its id, a part of it, or last')
+    .option('--event <seq>', 'the bytes that an observed event was made from', parseCount)
+    .option('--attempt <number>', 'of this turn (default: the last)', parseCount)
+    .addOption(new Option('--stream <name>', 'which stream').choices(['stdout', 'stderr']).default('stdout'))
+    .option('--from <byte>', 'from this byte on', parseCount)
+    .option('--to <byte>', 'up to this byte, without it', parseCount)
+    .action((run, options) => act(async () => (await import('./audit.js')).logsCommand(run, options, io)));
+}
+
+function addProofCommands(program: Command, io: Io, act: (action: Action) => Promise<void>): void {
+  withJson(program.command('verify'))
+    .summary('prove that nothing was changed')
+    .description('Check a stored run: digest, order, form, hashes of the logs, the cover of every byte, the conversation rebuilt.')
+    .argument('[run]', 'its id, a part of it, or last')
+    .option('--all', 'every run')
+    .action((run, options) => act(async () => (await import('./audit.js')).verifyCommand(run, options, io)));
+
+  withJson(program.command('replay'))
+    .summary('rebuild the conversation')
+    .description('Rebuild the conversation from what was observed, and compare it with the stored one.')
+    .argument('<run>', 'its id, a part of it, or last')
+    .option('--print', 'print the rebuilt events')
+    .action((run, options) => act(async () => (await import('./audit.js')).replayCommand(run, options, io)));
+
+  program.command('parse')
+    .summary("read an engine's recorded output")
     .description("Turn an engine's recorded output into events: stdout comes by stdin, one JSON event a line goes out.")
     .option('-e, --engine <name>', 'who printed it: codex, gemini, iflow, opencode or rehearsal (required)')
     .option('--stderr <file>', "the engine's stderr, if it was recorded")
@@ -40,34 +207,38 @@ function buildProgram(io: Io): Command {
     .option('--fcmp', 'print the conversation (FCMP) instead of what was observed (RASP)')
     .addOption(new Option('--stats', "print the parser's counts and the judgement instead of events").conflicts('fcmp'))
     .option('--reproducible', 'fixed times and ids: the same input gives the same bytes')
-    .addHelpText('after', [
-      '',
-      'Examples:',
-      '  codex exec --json "say hello" </dev/null >out.log 2>err.log; code=$?',
-      '  parley parse --engine codex --stderr err.log --exit $code < out.log',
-      '  parley parse --engine codex --stderr err.log --exit $code --fcmp < out.log',
-      '  parley parse --engine codex --stats < out.log',
-    ].join('\n'))
-    .action(async (options) => (await import('./parse.js')).parseRecording(options, io));
+    .addHelpText('after', examples(
+      'codex exec --json "say hello" </dev/null >out.log 2>err.log; code=$?',
+      'parley parse --engine codex --stderr err.log --exit $code < out.log',
+      'parley parse --engine codex --stderr err.log --exit $code --fcmp < out.log',
+      'parley parse --engine codex --stats < out.log',
+    ))
+    .action((options) => act(async () => (await import('./parse.js')).parseRecording(options, io)));
+}
 
-  program
-    .command('contract')
+function addOtherCommands(program: Command, io: Io, act: (action: Action) => Promise<void>): void {
+  withJson(program.command('doctor'))
+    .summary('what is there, what is missing')
+    .description('Tell which engines are installed, where the data is, and what to do about what is missing.')
+    .action((options) => act(async () => (await import('./doctor.js')).doctorCommand(options, io)));
+
+  program.command('demo')
+    .summary('see the promise kept')
+    .description('Show it for real: a run asks, everything is killed, the question is still there, the answer goes on in a new process.')
+    .option('--keep', 'keep the folder, to look around')
+    .action((options) => act(async () => (await import('./demo.js')).demoCommand(options, io)));
+
+  program.command('contract')
+    .summary('the chart of a run as JSON')
     .description('Print the chart of a run as JSON: states, events and edges with their guards.')
     .option('--sticky', 'with the opt-in edge for engines that stay resident')
-    .action(async (options) => (await import('./contract.js')).printContract(options, io));
+    .action((options) => act(async () => (await import('./contract.js')).printContract(options, io)));
 
-  program
-    .command('demo')
-    .description('Show on a recorded turn how bytes become events, a conversation and a judgement.')
-    .action(async () => (await import('./demo.js')).runDemo(io));
-
-  for (const command of program.commands) {
-    // Subcommands write and end the way the program does.
-    command.copyInheritedSettings(program);
-    command.showHelpAfterError(`(parley ${command.name()} --help tells more)`);
-  }
-  program.showHelpAfterError('(parley --help tells more)');
-  return program;
+  program.command('completion')
+    .summary('completion for your shell')
+    .description('Print a completion script: eval "$(parley completion bash)", or zsh; parley completion fish | source')
+    .argument('<shell>', 'bash, zsh or fish')
+    .action((shell) => act(async () => (await import('./completion.js')).printCompletion(shell, program, io)));
 }
 
 function parseExit(value: string): { code: number | null; signal: string | null } {
@@ -76,6 +247,11 @@ function parseExit(value: string): { code: number | null; signal: string | null 
   const code = Number(value);
   if (!/^\d+$/.test(value) || code > 255) throw new InvalidArgumentError('Give an exit code from 0 to 255, or a signal name such as SIGTERM.');
   return { code, signal: null };
+}
+
+function parseCount(value: string): number {
+  if (!/^\d{1,15}$/.test(value)) throw new InvalidArgumentError('Give a whole number.');
+  return Number(value);
 }
 
 function parseText(value: string): string {

@@ -22,6 +22,8 @@ import { CommitWakeups, type Wakeups } from './wakeups.js';
 
 // Between tries to store the end of a turn.
 const RETRY_MS = 1000;
+// Between looks at a queue whose runs could not be started just now.
+const QUIET_MS = 100;
 
 export interface OrchestratorSettings {
   // How many turns may run at once.
@@ -142,6 +144,17 @@ export class Orchestrator {
       const turn = this.#controls.get(runId);
       if (!turn && run.status !== 'queued' && run.status !== 'running') return run;
       await (turn?.over ?? news);
+    }
+  }
+
+  // Resolves when nothing is queued and no turn is under way: a program that has nothing else to do may end.
+  async quiet(): Promise<void> {
+    for (;;) {
+      await this.#dispatch.idle();
+      const turns = [...this.#controls.values()].map(({ over }) => over);
+      if (turns.length > 0) await Promise.race(turns);
+      else if ((await this.#deps.store.listQueued(1)).length === 0) return;
+      else await new Promise((resolve) => this.#deps.timers.set(QUIET_MS, () => resolve(null)));
     }
   }
 

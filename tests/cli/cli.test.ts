@@ -10,6 +10,7 @@ import { projectConversation } from '../../src/fcmp/fold.js';
 import { explainFcmp } from '../../src/fcmp/validate.js';
 import { CATEGORIES, type RaspEvent } from '../../src/rasp/event.js';
 import { explainRasp } from '../../src/rasp/validate.js';
+import { createIo } from '../support/io.js';
 import { joinLines } from '../support/parse.js';
 
 interface Ran {
@@ -39,7 +40,7 @@ async function run(args: readonly string[], stdin: string | readonly Buffer[] = 
   const stderr = new PassThrough();
   const [out, err] = [collect(stdout), collect(stderr)];
   const source = Readable.from(typeof stdin === 'string' ? [Buffer.from(stdin)] : stdin, { objectMode: false });
-  const code = await runCli(args, { stdin: source, stdout, stderr, clock: { now: () => NOW } });
+  const code = await runCli(args, createIo({ stdin: source, stdout, stderr }, { clock: { now: () => NOW } }));
   return { code, stdout: out(), stderr: err() };
 }
 
@@ -183,7 +184,7 @@ describe('parse', () => {
 
   test('a reader that is slow gets everything', async () => {
     const stdout = new PassThrough({ highWaterMark: 16 });
-    const done = runCli(['parse', '-e', 'codex', '--reproducible'], { stdin: Readable.from([Buffer.from(BUSY)]), stdout, stderr: new PassThrough(), clock: { now: () => NOW } });
+    const done = runCli(['parse', '-e', 'codex', '--reproducible'], createIo({ stdin: Readable.from([Buffer.from(BUSY)]), stdout, stderr: new PassThrough() }, { clock: { now: () => NOW } }));
     void done.then(() => stdout.end());
     let read = '';
     for await (const chunk of stdout) read += String(chunk);
@@ -253,12 +254,6 @@ describe('help and version', () => {
   test('--version prints the version of the package and nothing else', async () => {
     const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
     expect(await run(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
-  });
-
-  test('demo shows a recorded turn from its bytes to the judgement', async () => {
-    const { code, stdout, stderr } = await run(['demo']);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    for (const part of ['thread.started', 'interaction.requested', 'Which database?', 'turn.needs_input', '0 overlaps']) expect(stdout).toContain(part);
   });
 });
 

@@ -1,6 +1,7 @@
 import { PassThrough, Readable } from 'node:stream';
 import { text as readText } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
+import { createIo } from '../support/io.js';
 import { runCli } from '../../src/cli/program.js';
 import type { FcmpEvent } from '../../src/fcmp/event.js';
 import { ConversationFold, type FoldInput } from '../../src/fcmp/fold.js';
@@ -164,7 +165,7 @@ test('a suppressed echo is whole in RASP, and only FCMP leaves it out', async ()
   );
   const run = async (...flags: string[]) => {
     const output = new PassThrough();
-    const done = runCli(['parse', '--engine', 'codex', '--reproducible', ...flags], { stdin: Readable.from([Buffer.from(stdout)]), stdout: output, stderr: new PassThrough(), clock: { now: () => 0 } });
+    const done = runCli(['parse', '--engine', 'codex', '--reproducible', ...flags], createIo({ stdin: Readable.from([Buffer.from(stdout)]), stdout: output, stderr: new PassThrough() }));
     void done.then(() => output.end());
     return (await readText(output)).trimEnd().split('\n').map((line) => JSON.parse(line) as unknown);
   };

@@ -1,12 +1,14 @@
 // A data directory on this machine: made if missing, readable by its owner only, written by one process at a time.
 // The writer holds an exclusive lock in a small database of its own, so it is free again when the process is gone.
-import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RequestError } from '../../run/request-error.js';
 import type { Store } from '../store.js';
-import { checkVersion, migrate } from './migrate.js';
+import { checkVersion, migrate, NEWEST_VERSION } from './migrate.js';
 import { makeDurable, openDatabase, openLock, type Database } from './open-database.js';
 import { SqliteStore } from './sqlite-store.js';
+
+const NOTE = 'writer.json';
 
 export interface DataDir {
   readonly path: string;
@@ -14,10 +16,19 @@ export interface DataDir {
   close(): Promise<void>;
 }
 
-export async function openDataDir(path: string, owner: { readonly pid: number }): Promise<DataDir> {
+// Who writes to a data directory, for people and for whoever wants to reach that process.
+export interface Writer {
+  readonly pid: number;
+  // Tells a reused pid apart.
+  readonly start_time?: string;
+  // The run that it works for, if it is one.
+  readonly run_id?: string;
+}
+
+export async function openDataDir(path: string, writer: Writer): Promise<DataDir> {
   return usable(path, async () => {
     mkdirSync(path, { recursive: true, mode: 0o700 });
-    const lock = await lockDataDir(path, owner);
+    const lock = await lockDataDir(path, writer);
     try {
       const store = await openStore(join(path, 'parley.db'));
       return {
@@ -49,18 +60,16 @@ async function openStore(path: string): Promise<Store> {
   }
 }
 
-async function lockDataDir(path: string, owner: { readonly pid: number }): Promise<Database> {
-  const note = join(path, 'writer.pid');
+async function lockDataDir(path: string, writer: Writer): Promise<Database> {
   const lock = await openLock(privateFile(join(path, 'lock.db')));
   try {
     lock.exec('BEGIN EXCLUSIVE');
-    // Only for the message below: the lock itself is what counts.
-    writeFileSync(note, String(owner.pid), { mode: 0o600 });
+    noteWriter(path, writer);
     return lock;
   } catch (error) {
     lock.close();
     if (!isBusy(error)) throw error;
-    throw new RequestError('DATA_DIR_IN_USE', `the data directory ${path} is in use by process ${readNote(note)}`);
+    throw new RequestError('DATA_DIR_IN_USE', `the data directory ${path} is in use by ${describeWriter(readWriter(path))}`);
   }
 }
 
@@ -75,12 +84,46 @@ function privateFile(path: string): string {
   return path;
 }
 
-function readNote(path: string): string {
+// The lock itself is what counts; this only says whose it is. Left behind when the writer is gone.
+export function noteWriter(path: string, writer: Writer): void {
+  const note = join(path, NOTE);
+  writeFileSync(`${note}.new`, JSON.stringify(writer), { mode: 0o600 });
+  renameSync(`${note}.new`, note);
+}
+
+export function readWriter(path: string): Writer | null {
   try {
-    return readFileSync(path, 'utf8');
+    return JSON.parse(readFileSync(join(path, NOTE), 'utf8')) as Writer;
   } catch {
-    return '(unknown)';
+    return null;
   }
+}
+
+function describeWriter(writer: Writer | null): string {
+  if (writer === null) return 'a process that did not say who it is';
+  return `process ${writer.pid}${writer.run_id === undefined ? '' : `, which works on ${writer.run_id}`}`;
+}
+
+// Only to look, beside whoever writes; null if there is nothing yet.
+export async function openForReading(path: string): Promise<DataDir | null> {
+  return usable(path, async () => {
+    const file = join(path, 'parley.db');
+    if (!existsSync(file)) return null;
+    const db = await openDatabase(file, { readOnly: true });
+    try {
+      const version = checkVersion(db);
+      if (version < NEWEST_VERSION) {
+        db.close();
+        if (version === 0) return null;
+        throw new RequestError('DATA_DIR_UNUSABLE', `the database in ${path} is of an older version (${version}): any command that writes brings it up to date`);
+      }
+      const store = new SqliteStore(db);
+      return { path, store, close: () => store.close() };
+    } catch (error) {
+      if (db.isOpen) db.close();
+      throw error;
+    }
+  });
 }
 
 function isBusy(error: unknown): boolean {

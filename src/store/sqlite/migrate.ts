@@ -3,6 +3,8 @@ import { RequestError } from '../../run/request-error.js';
 import { MIGRATIONS, type Migration } from './migrations.js';
 import { transact, type Database } from './open-database.js';
 
+export const NEWEST_VERSION = MIGRATIONS.at(-1)?.version ?? 0;
+
 export function migrate(db: Database, migrations: readonly Migration[] = MIGRATIONS): void {
   const version = checkVersion(db, migrations);
   for (const { version: step, up } of migrations.filter((migration) => migration.version > version)) {

@@ -1,0 +1,98 @@
+// parley verify, replay and logs: what proves afterwards what happened. They only read.
+import { createReadStream, existsSync, statSync } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
+import { rebuildConversation, verifyRun, type Check } from '../orchestrator/verify-run.js';
+import { runFolder } from '../orchestrator/run-folder.js';
+import type { RaspEvent, StreamName } from '../rasp/event.js';
+import { RequestError } from '../run/request-error.js';
+import type { DataDir } from '../store/sqlite/data-dir.js';
+import type { RunRecord } from '../store/store.js';
+import { safeText } from '../terminal/safe-text.js';
+import { paint } from '../terminal/style.js';
+import { withRun } from './find-run.js';
+import { EXIT, LineWriter, type Io } from './io.js';
+import { openReader, type DataOption } from './open.js';
+import { styleOf } from './style.js';
+
+const PAGE = 1000;
+const ALL = { limit: Number.MAX_SAFE_INTEGER };
+
+type JsonOption = DataOption & { readonly json?: boolean };
+
+export async function verifyCommand(meant: string | undefined, options: JsonOption & { readonly all?: boolean }, io: Io): Promise<number> {
+  if ((meant === undefined) === !options.all) throw new RequestError('INVALID_ARGUMENT', 'say which run, or --all');
+  if (meant !== undefined) return withRun(meant, options, io, async (data, run) => ((await verifyOne(data, run, options, io)) ? EXIT.ok : EXIT.failed));
+  const data = await openReader(options, io);
+  if (!data) return EXIT.ok;
+  try {
+    let broken = 0;
+    for (let page = await data.store.listRuns({ limit: PAGE }); page.length > 0; page = await data.store.listRuns({ limit: PAGE, before: page.at(-1)?.run_id ?? '' })) {
+      for (const run of page) if (!(await verifyOne(data, run, options, io))) broken += 1;
+    }
+    return broken === 0 ? EXIT.ok : EXIT.failed;
+  } finally {
+    await data.close();
+  }
+}
+
+async function verifyOne(data: DataDir, run: RunRecord, { json }: JsonOption, io: Io): Promise<boolean> {
+  const checks = await verifyRun(data.store, data.path, run);
+  const ok = checks.every((check) => check.ok);
+  if (json) io.stdout.write(`${JSON.stringify({ type: 'verified', run_id: run.run_id, ok, checks })}\n`);
+  else io.stdout.write(renderChecks(run, ok, checks, io));
+  return ok;
+}
+
+function renderChecks(run: RunRecord, ok: boolean, checks: readonly Check[], io: Io): string {
+  const style = styleOf(io);
+  const lines = checks.map((check) => `  ${check.ok ? paint(style, 'green', '✓') : paint(style, 'red', '✗')} ${check.name.padEnd(12)} ${safeText(check.finding)}`);
+  return [`${run.run_id}: ${ok ? paint(style, 'green', 'everything is as it was written') : paint(style, 'red', 'NOT as it was written')}`, ...lines, ''].join('\n');
+}
+
+export async function replayCommand(meant: string, options: JsonOption & { readonly print?: boolean }, io: Io): Promise<number> {
+  return withRun(meant, options, io, async (data, run) => {
+    const rasp = (await data.store.readJournal(run.run_id, 'rasp', ALL)).map((line) => JSON.parse(line) as RaspEvent);
+    const stored = await data.store.readJournal(run.run_id, 'fcmp', ALL);
+    const { lines, differsAt } = rebuildConversation(run.run_id, rasp, stored);
+    if (options.print) await printLines(lines, io);
+    else if (options.json) io.stdout.write(`${JSON.stringify({ type: 'replayed', run_id: run.run_id, ok: differsAt === null, events: lines.length, differs_at: differsAt })}\n`);
+    else io.stdout.write(differsAt === null ? `${lines.length} events of the conversation rebuilt from ${rasp.length} observed ones, byte for byte what is stored\n` : `rebuilt from ${rasp.length} observed events the conversation differs from the stored one at event ${differsAt}\n`);
+    return differsAt === null ? EXIT.ok : EXIT.failed;
+  });
+}
+
+async function printLines(lines: readonly string[], io: Io): Promise<void> {
+  const writer = new LineWriter(io.stdout);
+  for (const line of lines) writer.addLine(line);
+  await writer.flush();
+}
+
+export interface LogsOptions extends DataOption {
+  readonly event?: number;
+  readonly attempt?: number;
+  readonly stream: StreamName;
+  readonly from?: number;
+  readonly to?: number;
+}
+
+// The bytes themselves, as the engine printed them.
+export async function logsCommand(meant: string, options: LogsOptions, io: Io): Promise<number> {
+  return withRun(meant, options, io, async (data, run) => {
+    const range = options.event === undefined ? { attempt: options.attempt ?? run.attempt_number, stream: options.stream, from: options.from ?? 0, to: options.to } : await rangeOf(data, run, options.event);
+    const path = runFolder(data.path, run.run_id).attempt(range.attempt).logs[range.stream];
+    if (!existsSync(path)) throw new RequestError('INVALID_ARGUMENT', `run ${run.run_id} has no ${range.stream} of attempt ${range.attempt}`);
+    const size = statSync(path).size;
+    const to = Math.min(range.to ?? size, size);
+    if (range.from > size) throw new RequestError('INVALID_ARGUMENT', `${range.stream} of attempt ${range.attempt} has ${size} bytes, none from ${range.from} on`);
+    if (to > range.from) await pipeline(createReadStream(path, { start: range.from, end: to - 1 }), io.stdout, { end: false });
+    return EXIT.ok;
+  });
+}
+
+async function rangeOf(data: DataDir, run: RunRecord, seq: number): Promise<{ attempt: number; stream: StreamName; from: number; to: number }> {
+  const [line] = await data.store.readJournal(run.run_id, 'rasp', { fromSeq: seq, toSeq: seq, limit: 1 });
+  if (line === undefined) throw new RequestError('INVALID_ARGUMENT', `run ${run.run_id} has no event ${seq}; the last is ${run.heads.rasp_seq}`);
+  const { raw_ref: ref, event } = JSON.parse(line) as RaspEvent;
+  if (!ref) throw new RequestError('INVALID_ARGUMENT', `event ${seq} (${event.type}) was made by Parley: no bytes belong to it`);
+  return { attempt: ref.attempt_number, stream: ref.stream, from: ref.byte_from, to: ref.byte_to };
+}

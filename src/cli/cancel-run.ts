@@ -1,0 +1,57 @@
+// Cancels a run from the command line: by itself if nobody writes, else through the worker that plays it.
+import { readStartTime } from '../process/process-table.js';
+import { RequestError } from '../run/request-error.js';
+import { isTerminal } from '../run/statechart.js';
+import { openForReading, readWriter, type Writer } from '../store/sqlite/data-dir.js';
+import type { RunRecord } from '../store/store.js';
+import type { Io } from './io.js';
+import { actorOf, openWriter } from './open.js';
+
+const POLL_MS = 50;
+// Longer than the grace an engine gets, and than it takes to end one that does not listen.
+const PATIENCE_MS = 30_000;
+
+export async function cancelRun(path: string, runId: string, io: Io): Promise<RunRecord> {
+  try {
+    const writer = await openWriter(path, io);
+    try {
+      return await writer.orchestrator.cancel(runId, actorOf(io));
+    } finally {
+      await writer.close();
+    }
+  } catch (error) {
+    const worker = error instanceof RequestError && error.code === 'DATA_DIR_IN_USE' ? readWriter(path) : null;
+    if (worker?.run_id !== runId || !isAlive(worker)) throw error;
+    process.kill(worker.pid, 'SIGINT');
+    return untilEnded(path, runId, io);
+  }
+}
+
+// A process that has the pid by chance is not the worker.
+export function isAlive({ pid, start_time: startTime }: Writer): boolean {
+  return startTime !== undefined && readStartTimeOf(pid) === startTime;
+}
+
+function readStartTimeOf(pid: number): string | null {
+  try {
+    return readStartTime(pid);
+  } catch {
+    return null;
+  }
+}
+
+async function untilEnded(path: string, runId: string, io: Io): Promise<RunRecord> {
+  const data = await openForReading(path);
+  const begun = io.clock.now();
+  try {
+    for (;;) {
+      const run = await data?.store.loadRun(runId);
+      if (!run) throw new RequestError('RUN_NOT_FOUND', `there is no run ${runId}`);
+      if (isTerminal(run.status)) return run;
+      if (io.clock.now() - begun > PATIENCE_MS) throw new RequestError('DATA_DIR_IN_USE', `the worker of run ${runId} was asked to cancel it, but it is still ${run.status}`);
+      await new Promise((resolve) => io.timers.set(POLL_MS, () => resolve(null)));
+    }
+  } finally {
+    await data?.close();
+  }
+}

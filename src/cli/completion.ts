@@ -1,0 +1,93 @@
+// parley completion: a script for the shell that knows the commands, their options and the runs there are.
+import type { Command } from 'commander';
+import { RequestError } from '../run/request-error.js';
+import type { Io } from './io.js';
+
+interface Known {
+  readonly name: string;
+  readonly about: string;
+  readonly options: readonly string[];
+  readonly takesRun: boolean;
+}
+
+const SHELLS: Readonly<Record<string, (commands: readonly Known[]) => string>> = { bash, zsh, fish };
+
+export function printCompletion(shell: string, program: Command, io: Io): void {
+  const script = SHELLS[shell];
+  if (!script) throw new RequestError('INVALID_ARGUMENT', `there is no completion for "${shell}"; the shells are ${Object.keys(SHELLS).join(', ')}`);
+  io.stdout.write(script(describe(program)));
+}
+
+function describe(program: Command): Known[] {
+  return program.commands.filter((command) => !hidden(command)).map((command) => ({
+    name: command.name(),
+    about: command.summary() || command.description(),
+    options: command.options.flatMap((option) => [option.long ?? '', option.short ?? '']).filter((option) => option !== ''),
+    takesRun: command.registeredArguments.some((argument) => argument.name() === 'run'),
+  }));
+}
+
+function hidden(command: Command): boolean {
+  return (command as unknown as { _hidden?: boolean })._hidden === true;
+}
+
+function bash(commands: readonly Known[]): string {
+  const cases = commands.map(({ name, options, takesRun }) => `    ${name}) words="${options.join(' ')}${takesRun ? ' last $(parley ls --quiet 2>/dev/null)' : ''}" ;;`);
+  return [
+    '# parley for bash: eval "$(parley completion bash)"',
+    '_parley() {',
+    '  local words current="${COMP_WORDS[COMP_CWORD]}"',
+    '  if [ "$COMP_CWORD" -eq 1 ]; then',
+    `    COMPREPLY=($(compgen -W "${commands.map(({ name }) => name).join(' ')} --help --version" -- "$current"))`,
+    '    return',
+    '  fi',
+    '  case "${COMP_WORDS[1]}" in',
+    ...cases,
+    '  esac',
+    '  COMPREPLY=($(compgen -W "$words" -- "$current"))',
+    '}',
+    'complete -o default -F _parley parley',
+    '',
+  ].join('\n');
+}
+
+function zsh(commands: readonly Known[]): string {
+  return [
+    '#compdef parley',
+    '# parley for zsh: eval "$(parley completion zsh)"',
+    '_parley() {',
+    '  if (( CURRENT == 2 )); then',
+    '    local -a commands',
+    `    commands=(${commands.map(({ name, about }) => `'${name}:${quoteZsh(about)}'`).join(' ')})`,
+    "    _describe 'command' commands",
+    '    return',
+    '  fi',
+    '  case "$words[2]" in',
+    ...commands.map(({ name, options, takesRun }) => `    ${name}) compadd -- ${options.join(' ')}${takesRun ? ' last $(parley ls --quiet 2>/dev/null)' : ''} ;;`),
+    '  esac',
+    '  _files',
+    '}',
+    'compdef _parley parley',
+    '',
+  ].join('\n');
+}
+
+function fish(commands: readonly Known[]): string {
+  return [
+    '# parley for fish: parley completion fish | source',
+    ...commands.flatMap(({ name, about, options, takesRun }) => [
+      `complete -c parley -n __fish_use_subcommand -a ${name} -d '${quoteFish(about)}'`,
+      ...options.map((option) => `complete -c parley -n '__fish_seen_subcommand_from ${name}' ${option.startsWith('--') ? `-l ${option.slice(2)}` : `-s ${option.slice(1)}`}`),
+      ...(takesRun ? [`complete -c parley -n '__fish_seen_subcommand_from ${name}' -a 'last (parley ls --quiet 2>/dev/null)'`] : []),
+    ]),
+    '',
+  ].join('\n');
+}
+
+function quoteZsh(text: string): string {
+  return text.replaceAll("'", "'\\''").replaceAll(':', '\\:');
+}
+
+function quoteFish(text: string): string {
+  return text.replaceAll("'", "\\'");
+}

@@ -1,0 +1,230 @@
+// A run in front of a person or a program: shown as it goes on, answered in place, and left or canceled by Ctrl-C.
+// Whatever happens here, the run itself is safe: its worker goes on, and its questions wait.
+import type { Json } from '../kernel/json.js';
+import { viewRun } from '../orchestrator/run-view.js';
+import { RequestError } from '../run/request-error.js';
+import { readWriter, type DataDir } from '../store/sqlite/data-dir.js';
+import type { InteractionRecord, RunRecord } from '../store/store.js';
+import { createDialogue } from '../terminal/answer.js';
+import type { Question } from '../terminal/question-text.js';
+import { paint } from '../terminal/style.js';
+import { LineAsker } from './ask.js';
+import { cancelRun, isAlive } from './cancel-run.js';
+import { createLineViewer, createScreenViewer, Follower, type Watched } from './follow.js';
+import { EXIT, exitCodeOf, type Io } from './io.js';
+import { startWork, type Work } from './start-work.js';
+import { styleOf } from './style.js';
+import type { Job } from './worker.js';
+
+const POLL_MS = 250;
+
+export interface ConverseOptions {
+  readonly json: boolean;
+  // Questions are answered in place; else the command ends when the run waits.
+  readonly answer: boolean;
+  readonly cursor?: number;
+}
+
+export async function converse(data: DataDir, runId: string, work: Work | null, options: ConverseOptions, io: Io): Promise<number> {
+  return new Conversation(data, runId, work, options, io).run();
+}
+
+class Conversation {
+  readonly #data: DataDir;
+  readonly #runId: string;
+  readonly #options: ConverseOptions;
+  readonly #io: Io;
+  readonly #follower: Follower;
+  #work: Work | null;
+  #rescued = false;
+
+  constructor(data: DataDir, runId: string, work: Work | null, options: ConverseOptions, io: Io) {
+    this.#data = data;
+    this.#runId = runId;
+    this.#work = work;
+    this.#options = options;
+    this.#io = io;
+    const viewer = options.json ? createLineViewer(io) : createScreenViewer(io, styleOf(io));
+    this.#follower = new Follower({ store: data.store, runId, viewer }, options.cursor ?? 0, io);
+  }
+
+  async run(): Promise<number> {
+    for (;;) {
+      const watched = await this.#watch();
+      const code = await this.#afterWatching(watched);
+      if (code !== null) return code;
+    }
+  }
+
+  // Until the run waits or has ended, or the person interrupts.
+  async #watch(): Promise<Watched> {
+    const stops: (() => void)[] = [];
+    const leave = new Promise<void>((resolve) => {
+      for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+        stops.push(this.#io.onSignal(signal, () => {
+          if (this.#isPerson() && signal === 'SIGINT') resolve();
+          else this.#interrupt();
+        }));
+      }
+    });
+    try {
+      return await this.#follower.follow({ isAlive: () => this.#isAlive(), leave });
+    } finally {
+      for (const stop of stops) stop();
+    }
+  }
+
+  async #afterWatching({ stop, run }: Watched): Promise<number | null> {
+    switch (stop) {
+      case 'ended':
+        return this.#end(run);
+      case 'waiting':
+        return this.#options.answer && this.#isPerson() ? this.#answer(run) : this.#end(run);
+      case 'lost':
+        return this.#rescue(run);
+      case 'left':
+        return this.#askWhatNow(run);
+    }
+  }
+
+  #isPerson(): boolean {
+    return this.#io.terminal.stdin && this.#io.terminal.stdout && !this.#options.json;
+  }
+
+  // Our own worker, or whoever writes to the directory now.
+  #isAlive(): boolean {
+    if (this.#work?.alive()) return true;
+    const writer = readWriter(this.#data.path);
+    return writer !== null && isAlive(writer);
+  }
+
+  #interrupt(): void {
+    if (this.#work?.alive()) this.#work.interrupt();
+    else void cancelRun(this.#data.path, this.#runId, this.#io).catch(() => {});
+  }
+
+  async #start(job: Job): Promise<void> {
+    this.#work = await startWork({ data: this.#data.path, job }, this.#io);
+  }
+
+  // Nobody plays it any more: a new worker ends it with its code. Once is enough; else something is broken.
+  async #rescue(run: RunRecord): Promise<number | null> {
+    if (this.#rescued) return this.#end(run);
+    this.#rescued = true;
+    await this.#start({ type: 'settle', run_id: this.#runId });
+    return null;
+  }
+
+  async #askWhatNow(run: RunRecord): Promise<number | null> {
+    const asker = new LineAsker(this.#io);
+    try {
+      const typed = await asker.ask(`${this.#bold('The agent is still at work.')} [l]eave it running, [c]ancel it, or Enter to go on watching > `);
+      const word = typed.kind === 'line' ? typed.text.trim().toLowerCase() : 'l';
+      if (word === 'c' || word === 'cancel') this.#interrupt();
+      if (word !== 'l' && word !== 'leave') return null;
+    } finally {
+      asker.close();
+    }
+    this.#say(`left running: ${run.run_id}\n  parley watch ${run.run_id}    goes on watching\n  parley cancel ${run.run_id}   ends it`);
+    return EXIT.interrupted;
+  }
+
+  async #answer(run: RunRecord): Promise<number | null> {
+    const pending = await this.#data.store.loadPending(run.run_id);
+    // Somebody was quicker.
+    if (!pending) return null;
+    const asker = new LineAsker(this.#io);
+    const { news, stop } = this.#watchForNews(pending);
+    try {
+      return await this.#converse(asker, pending, news);
+    } finally {
+      stop();
+      asker.close();
+    }
+  }
+
+  async #converse(asker: LineAsker, pending: InteractionRecord, news: Promise<void>): Promise<number | null> {
+    const dialogue = createDialogue(pending.question as unknown as Question);
+    for (;;) {
+      const typed = await asker.ask(dialogue.prompt(), news);
+      if (typed.kind === 'news') return this.#afterNews(pending);
+      const given = typed.kind === 'line' ? dialogue.give(typed.text) : ({ kind: typed.kind === 'end' ? 'later' : 'interrupt' } as const);
+      if (given.kind === 'problem') this.#say(given.message);
+      else if (given.kind === 'later') return this.#endLater();
+      else if (given.kind === 'cancel') return this.#cancel();
+      else if (given.kind === 'interrupt') {
+        const word = await asker.ask(`${this.#bold('The question waits.')} [l]eave it waiting, [c]ancel the run, or Enter to answer > `, news);
+        if (word.kind === 'news') return this.#afterNews(pending);
+        const choice = word.kind === 'line' ? word.text.trim().toLowerCase() : 'l';
+        if (choice === 'c' || choice === 'cancel') return this.#cancel();
+        if (choice === 'l' || choice === 'leave') return this.#endLater();
+      } else if (given.kind === 'reply' || given.kind === 'finish') {
+        if (await this.#reply(pending, given.kind === 'finish' ? { finish: true } : { response: given.response })) return null;
+      }
+    }
+  }
+
+  // False: it could not be given just now, and the person may try again.
+  async #reply(pending: InteractionRecord, given: { readonly response?: Json; readonly finish?: boolean }): Promise<boolean> {
+    try {
+      await this.#start({ type: 'reply', run_id: this.#runId, reply: { interaction_id: pending.interaction_id, ...given } });
+      return true;
+    } catch (error) {
+      if (!(error instanceof RequestError)) throw error;
+      if (error.code === 'RUN_NOT_WAITING' || error.code === 'INTERACTION_STALE') return true;
+      this.#say(error.message);
+      return false;
+    }
+  }
+
+  async #cancel(): Promise<number | null> {
+    await cancelRun(this.#data.path, this.#runId, this.#io);
+    return null;
+  }
+
+  // Another answer came first, or the time of the question is over.
+  #watchForNews(pending: InteractionRecord): { news: Promise<void>; stop: () => void } {
+    let cancel: (() => void) | null = null;
+    const news = new Promise<void>((resolve) => {
+      const look = async (): Promise<void> => {
+        const now = await this.#data.store.loadInteraction(pending.interaction_id).catch(() => pending);
+        if (now?.state !== 'pending' || (now.decides && this.#io.clock.now() >= now.due_at)) resolve();
+        else cancel = this.#io.timers.set(POLL_MS, () => void look());
+      };
+      void look();
+    });
+    return { news, stop: () => cancel?.() };
+  }
+
+  async #afterNews(pending: InteractionRecord): Promise<null> {
+    const now = await this.#data.store.loadInteraction(pending.interaction_id);
+    // Nobody is there to decide it, so a worker is asked to.
+    if (now?.state === 'pending') await this.#start({ type: 'settle', run_id: this.#runId });
+    return null;
+  }
+
+  async #endLater(): Promise<number> {
+    const run = await this.#data.store.loadRun(this.#runId);
+    return run ? this.#end(run) : EXIT.failed;
+  }
+
+  async #end(run: RunRecord): Promise<number> {
+    if (this.#options.json) {
+      const pending = await this.#data.store.loadPending(run.run_id);
+      this.#io.stdout.write(`${JSON.stringify({ type: 'run', run: viewRun(run, pending, this.#io.clock.now()) })}\n`);
+    } else if (run.status === 'waiting_user') {
+      this.#say(`waits for an answer: ${run.run_id}\n  parley reply ${run.run_id}`);
+    } else if (run.status === 'failed') {
+      this.#say(`failed: ${run.run_id}\n  parley retry ${run.run_id}    tries again, from its session if there is one`);
+    }
+    return exitCodeOf(run.status);
+  }
+
+  #say(text: string): void {
+    this.#io.stderr.write(`${text}\n`);
+  }
+
+  #bold(text: string): string {
+    return paint(styleOf(this.#io), 'bold', text);
+  }
+}

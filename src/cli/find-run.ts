@@ -1,0 +1,43 @@
+// The run that a person means: its id, the end or the beginning of it, or the word "last".
+import { RequestError } from '../run/request-error.js';
+import type { DataDir } from '../store/sqlite/data-dir.js';
+import type { RunRecord, Store } from '../store/store.js';
+import type { Io } from './io.js';
+import { openReader, type DataOption } from './open.js';
+
+const PAGE = 1000;
+const FEWEST_CHARS = 4;
+
+export async function findRun(store: Store, meant: string): Promise<RunRecord> {
+  const exact = await store.loadRun(meant);
+  if (exact) return exact;
+  if (meant === 'last') {
+    const [newest] = await store.listRuns({ limit: 1 });
+    if (newest) return newest;
+    throw new RequestError('RUN_NOT_FOUND', 'there is no run yet; parley run starts one');
+  }
+  const found = meant.length < FEWEST_CHARS ? [] : await listMatching(store, meant.toUpperCase().replace(/^RUN_/, ''));
+  const [only] = found;
+  if (only && found.length === 1) return only;
+  if (found.length > 1) throw new RequestError('RUN_NOT_FOUND', `${found.length} runs are meant by "${meant}": ${found.slice(0, 5).map((run) => run.run_id).join(', ')}${found.length > 5 ? ' …' : ''}`);
+  throw new RequestError('RUN_NOT_FOUND', `there is no run "${meant}"; parley ls shows those there are`);
+}
+
+async function listMatching(store: Store, part: string): Promise<RunRecord[]> {
+  const found: RunRecord[] = [];
+  for (let page = await store.listRuns({ limit: PAGE }); page.length > 0; page = await store.listRuns({ limit: PAGE, before: page.at(-1)?.run_id ?? '' })) {
+    found.push(...page.filter(({ run_id: id }) => id.slice('run_'.length).startsWith(part) || id.endsWith(part)));
+  }
+  return found;
+}
+
+// Opens the directory to look, finds the run, and closes again when the work is done.
+export async function withRun<T>(meant: string, options: DataOption, io: Io, work: (data: DataDir, run: RunRecord) => Promise<T>): Promise<T> {
+  const data = await openReader(options, io);
+  if (!data) throw new RequestError('RUN_NOT_FOUND', `there is no run "${meant}": nothing was ever run in this data directory`);
+  try {
+    return await work(data, await findRun(data.store, meant));
+  } finally {
+    await data.close();
+  }
+}

@@ -1,0 +1,133 @@
+// Shows a run while it goes on, from a cursor until it waits or has ended. It only reads the store: the run does not know
+// that it is watched. Events as lines for programs, a conversation with a progress line for people.
+import type { FcmpEvent } from '../fcmp/event.js';
+import { isTerminal } from '../run/statechart.js';
+import type { RunRecord, Store } from '../store/store.js';
+import { ConversationView } from '../terminal/conversation.js';
+import { progressLine } from '../terminal/progress.js';
+import { Screen } from '../terminal/screen.js';
+import type { Style } from '../terminal/style.js';
+import { loadRun } from '../orchestrator/load-run.js';
+import { LineWriter, type Io } from './io.js';
+
+const POLL_MS = 50;
+// After so many looks without news, a word that is not known to be whole is shown as it stands.
+const QUIET_LOOKS = 3;
+const PAGE = 500;
+
+export type Stop = 'waiting' | 'ended' | 'lost' | 'left';
+
+export interface Watched {
+  readonly stop: Stop;
+  readonly run: RunRecord;
+}
+
+export interface Viewer {
+  // Everything stored so far that was not shown yet; false if there was nothing.
+  show(lines: readonly string[]): Promise<void>;
+  // Nothing is new.
+  idle(): void;
+  // Shows nothing more for now.
+  rest(): void;
+}
+
+export interface FollowOptions {
+  readonly store: Store;
+  readonly runId: string;
+  readonly viewer: Viewer;
+  readonly protocol?: 'rasp' | 'fcmp';
+  // A run that waits is watched on.
+  readonly throughWaiting?: boolean;
+  // False when nobody works on it any more.
+  readonly isAlive?: () => boolean;
+  // Resolves when the person wants to stop watching.
+  readonly leave?: Promise<void>;
+}
+
+export class Follower {
+  readonly #options: FollowOptions;
+  readonly #io: Io;
+  #seq: number;
+
+  constructor(options: FollowOptions, cursor: number, io: Io) {
+    this.#options = options;
+    this.#io = io;
+    this.#seq = cursor;
+  }
+
+  async follow(changes: Partial<Pick<FollowOptions, 'isAlive' | 'leave'>> = {}): Promise<Watched> {
+    const { store, runId, viewer, protocol = 'fcmp', throughWaiting = false, isAlive = () => true, leave } = { ...this.#options, ...changes };
+    let left = false;
+    void leave?.then(() => (left = true));
+    for (;;) {
+      const alive = isAlive();
+      // Read before its events: when there are none, it is known up to this state.
+      const run = await loadRun(store, runId);
+      const lines = await store.readJournal(runId, protocol, { fromSeq: this.#seq + 1, limit: PAGE });
+      this.#seq += lines.length;
+      if (left) return { stop: 'left', run };
+      if (lines.length > 0) {
+        await viewer.show(lines);
+        continue;
+      }
+      const stop = stopOf(run, alive, throughWaiting);
+      if (stop) {
+        viewer.rest();
+        return { stop, run };
+      }
+      viewer.idle();
+      await this.#pause(leave);
+    }
+  }
+
+  #pause(leave: Promise<void> | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#io.timers.set(POLL_MS, resolve);
+      void leave?.then(() => {
+        cancel();
+        resolve();
+      });
+    });
+  }
+}
+
+function stopOf(run: RunRecord, alive: boolean, throughWaiting: boolean): Stop | null {
+  if (isTerminal(run.status)) return 'ended';
+  if (run.status === 'waiting_user') return throughWaiting ? null : 'waiting';
+  return alive ? null : 'lost';
+}
+
+// For programs: each event as it is stored.
+export function createLineViewer(io: Io): Viewer {
+  const writer = new LineWriter(io.stdout);
+  return {
+    show: async (lines) => {
+      for (const line of lines) writer.addLine(line);
+      await writer.flush();
+    },
+    idle: () => {},
+    rest: () => {},
+  };
+}
+
+// For people.
+export function createScreenViewer(io: Io, style: Style): Viewer {
+  const view = new ConversationView(style, { live: true });
+  const screen = new Screen((text) => void io.stdout.write(text), { tty: io.terminal.stdout });
+  let quiet = 0;
+  return {
+    show: async (lines) => {
+      quiet = 0;
+      screen.write(lines.map((line) => view.push(JSON.parse(line) as FcmpEvent)).join(''));
+    },
+    idle: () => {
+      quiet += 1;
+      if (quiet === QUIET_LOOKS) screen.write(view.pause());
+      screen.status(progressLine(view.activity, io.clock.now(), style));
+    },
+    rest: () => {
+      screen.status(null);
+      screen.write(view.end());
+    },
+  };
+}

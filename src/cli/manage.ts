@@ -1,0 +1,31 @@
+// parley cancel and parley rm.
+import { viewRun } from '../orchestrator/run-view.js';
+import { cancelRun } from './cancel-run.js';
+import { findRun, withRun } from './find-run.js';
+import { EXIT, type Io } from './io.js';
+import { dataDirOf, openWriter, type DataOption } from './open.js';
+
+type Options = DataOption & { readonly json?: boolean };
+
+export async function cancelCommand(meant: string, options: Options, io: Io): Promise<number> {
+  const runId = await withRun(meant, options, io, async (_data, run) => run.run_id);
+  const run = await cancelRun(dataDirOf(options, io), runId, io);
+  io.stdout.write(options.json ? `${JSON.stringify({ type: 'run', run: viewRun(run, null, io.clock.now()) })}\n` : `canceled ${runId}\n`);
+  return EXIT.ok;
+}
+
+export async function removeCommand(meant: readonly string[], options: Options, io: Io): Promise<number> {
+  // One that does not exist is told before anything is deleted.
+  for (const each of meant) await withRun(each, options, io, async () => {});
+  const writer = await openWriter(dataDirOf(options, io), io);
+  try {
+    for (const each of meant) {
+      const { run_id: runId } = await findRun(writer.data.store, each);
+      await writer.orchestrator.delete(runId);
+      io.stdout.write(options.json ? `${JSON.stringify({ type: 'deleted', run_id: runId })}\n` : `deleted ${runId}\n`);
+    }
+    return EXIT.ok;
+  } finally {
+    await writer.close();
+  }
+}

@@ -1,0 +1,88 @@
+// Opens the data directory for a command: to look, which always works, or to write, which one process at a time may do.
+import { appendFileSync, mkdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { createEngineHost, type Machine } from '../host/engine-host.js';
+import { readSettings } from '../host/settings.js';
+import { toTimestamp } from '../kernel/clock.js';
+import { createIds } from '../kernel/ids.js';
+import { redact } from '../kernel/redact.js';
+import { Orchestrator } from '../orchestrator/orchestrator.js';
+import { readStartTime } from '../process/process-table.js';
+import { openDataDir, openForReading, type DataDir, type Writer } from '../store/sqlite/data-dir.js';
+import type { Actor } from '../store/store.js';
+import type { Io } from './io.js';
+
+export interface DataOption {
+  readonly data?: string;
+}
+
+export function dataDirOf({ data }: DataOption, io: Io): string {
+  const named = data ?? io.env['PARLEY_DATA'];
+  return named === undefined || named === '' ? defaultDataDir(io) : resolve(io.cwd, named);
+}
+
+// Where programs of this platform keep what belongs to a user.
+function defaultDataDir({ env, machine: { home, platform } }: Io): string {
+  if (platform === 'darwin') return join(home, 'Library', 'Application Support', 'parley');
+  if (platform === 'win32') return join(env['LOCALAPPDATA'] ?? join(home, 'AppData', 'Local'), 'parley');
+  return join(env['XDG_DATA_HOME'] || join(home, '.local', 'share'), 'parley');
+}
+
+export function openReader(options: DataOption, io: Io): Promise<DataDir | null> {
+  return openForReading(dataDirOf(options, io));
+}
+
+export interface OpenWriter {
+  readonly data: DataDir;
+  readonly orchestrator: Orchestrator;
+  close(): Promise<void>;
+}
+
+export async function openWriter(path: string, io: Io): Promise<OpenWriter> {
+  const settings = readSettings(path);
+  const data = await openDataDir(path, writerOf(io));
+  try {
+    const deps = {
+      store: data.store,
+      clock: io.clock,
+      ids: createIds(io.clock),
+      timers: io.timers,
+      dataDir: path,
+      host: createEngineHost(machineOf(io), settings),
+      queueLimit: settings.queue_limit,
+    };
+    const slots = settings.slots ?? Math.max(2, io.machine.cores);
+    const orchestrator = await Orchestrator.open(deps, { slots, recovery: settings.recovery, onFailure: (runId, error) => logFailure(path, io, runId, error) });
+    return {
+      data,
+      orchestrator,
+      close: async () => {
+        await orchestrator.close();
+        await data.close();
+      },
+    };
+  } catch (error) {
+    await data.close();
+    throw error;
+  }
+}
+
+export function writerOf(io: Io): Writer {
+  return { pid: io.machine.pid, start_time: readStartTime(io.machine.pid) };
+}
+
+export function machineOf({ env, machine }: Io): Machine {
+  return { user: { home: machine.home, env }, node: machine.node, programs: machine.programs };
+}
+
+// Who answers and cancels here: the person whose account it is.
+export function actorOf(io: Io): Actor {
+  return { kind: 'user', name: io.machine.userName };
+}
+
+// For the operator; nobody may be there to read it on a screen.
+function logFailure(path: string, io: Io, runId: string, error: unknown): void {
+  const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  appendFileSync(join(path, 'parley.log'), `${JSON.stringify({ ts: toTimestamp(io.clock.now()), run_id: runId === '' ? undefined : runId, error: redact(message) })}\n`, { mode: 0o600 });
+}

@@ -1,0 +1,102 @@
+// parley run, continue and retry: a new run, in front of the person until it waits or has ended, or left to itself.
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
+import type { Permission } from '../engines/engine.js';
+import { isObject, parseJson, type Json, type JsonObject } from '../kernel/json.js';
+import type { CreateRunRequest } from '../orchestrator/create-request.js';
+import { viewRun } from '../orchestrator/run-view.js';
+import { RequestError } from '../run/request-error.js';
+import { openForReading } from '../store/sqlite/data-dir.js';
+import { converse } from './converse.js';
+import { withRun } from './find-run.js';
+import { EXIT, type Io } from './io.js';
+import { dataDirOf, type DataOption } from './open.js';
+import { startWork } from './start-work.js';
+import type { Job } from './worker.js';
+
+export interface RunOptions extends DataOption {
+  readonly interactive?: boolean;
+  readonly cwd?: string;
+  readonly scratch?: boolean;
+  readonly model?: string;
+  readonly permission?: Permission;
+  readonly schema?: string;
+  readonly option: readonly string[];
+  readonly label: readonly string[];
+  readonly requestId?: string;
+  readonly detach?: boolean;
+  readonly json?: boolean;
+}
+
+export type StartOptions = Pick<RunOptions, 'data' | 'detach' | 'json'>;
+
+export async function runCommand(engine: string, prompt: string, options: RunOptions, io: Io): Promise<number> {
+  const request: CreateRunRequest = {
+    engine,
+    prompt: await readPrompt(prompt, io),
+    execution_mode: options.interactive ? 'interactive' : 'auto',
+    ...(options.scratch ? {} : { cwd: resolve(io.cwd, options.cwd ?? '.') }),
+    ...(options.model === undefined ? {} : { model: options.model }),
+    ...(options.permission === undefined ? {} : { permission: options.permission }),
+    ...(options.schema === undefined ? {} : { output_schema: await readSchema(options.schema, io) }),
+    runtime_options: readPairs(options.option, 'option', readValue),
+    labels: readPairs(options.label, 'label', (value) => value),
+    ...(options.requestId === undefined ? {} : { request_id: options.requestId }),
+  };
+  return start({ type: 'create', request }, options, io);
+}
+
+export async function continueCommand(meant: string, prompt: string, options: StartOptions, io: Io): Promise<number> {
+  const runId = await withRun(meant, options, io, async (_data, run) => run.run_id);
+  return start({ type: 'continue', run_id: runId, prompt: await readPrompt(prompt, io) }, options, io);
+}
+
+export async function retryCommand(meant: string, options: StartOptions, io: Io): Promise<number> {
+  const runId = await withRun(meant, options, io, async (_data, run) => run.run_id);
+  return start({ type: 'retry', run_id: runId }, options, io);
+}
+
+async function start(job: Job, options: StartOptions, io: Io): Promise<number> {
+  const path = dataDirOf(options, io);
+  const work = await startWork({ data: path, job }, io);
+  const data = await openForReading(path);
+  if (!data) throw new Error(`the worker made no database in ${path}`);
+  try {
+    if (!options.detach) return await converse(data, work.runId, work, { json: options.json ?? false, answer: true }, io);
+    const run = await data.store.loadRun(work.runId);
+    if (options.json && run) io.stdout.write(`${JSON.stringify({ type: 'run', run: viewRun(run, null, io.clock.now()) })}\n`);
+    else io.stdout.write(`${work.runId}\n`);
+    return EXIT.ok;
+  } finally {
+    await data.close();
+  }
+}
+
+export async function readPrompt(given: string, io: Io): Promise<string> {
+  if (given !== '-') return given;
+  if (io.terminal.stdin) io.stderr.write('parley: reading the text from this terminal; end it with Ctrl-D\n');
+  return text(io.stdin);
+}
+
+async function readSchema(path: string, io: Io): Promise<JsonObject> {
+  const content = await readFile(resolve(io.cwd, path), 'utf8').catch((error: Error) => {
+    throw new RequestError('INVALID_ARGUMENT', `cannot read the schema "${path}": ${error.message}`);
+  });
+  const schema = parseJson(content);
+  if (!isObject(schema)) throw new RequestError('INVALID_ARGUMENT', `the schema "${path}" is not a JSON object`);
+  return schema;
+}
+
+function readPairs<T extends Json>(pairs: readonly string[], what: string, read: (value: string) => T): Record<string, T> {
+  return Object.fromEntries(pairs.map((pair) => {
+    const at = pair.indexOf('=');
+    if (at < 1) throw new RequestError('INVALID_ARGUMENT', `--${what} needs name=value, not "${pair}"`);
+    return [pair.slice(0, at), read(pair.slice(at + 1))];
+  }));
+}
+
+// true, 5 and null are what they look like; anything else is a word.
+function readValue(value: string): Json {
+  return parseJson(value) ?? value;
+}

@@ -1,0 +1,87 @@
+// parley show and parley watch: a run as it is now, or from a cursor on until it has ended.
+import { viewRun } from '../orchestrator/run-view.js';
+import type { FcmpEvent } from '../fcmp/event.js';
+import { RequestError } from '../run/request-error.js';
+import type { DataDir } from '../store/sqlite/data-dir.js';
+import { readWriter } from '../store/sqlite/data-dir.js';
+import type { RunRecord } from '../store/store.js';
+import { ConversationView } from '../terminal/conversation.js';
+import { formatAge } from '../terminal/format-time.js';
+import { safeText } from '../terminal/safe-text.js';
+import { paint, type Style } from '../terminal/style.js';
+import { isAlive } from './cancel-run.js';
+import { withRun } from './find-run.js';
+import { createLineViewer, createScreenViewer, Follower } from './follow.js';
+import { EXIT, exitCodeOf, type Io } from './io.js';
+import type { DataOption } from './open.js';
+import { styleOf } from './style.js';
+
+export async function showCommand(meant: string, options: DataOption & { readonly json?: boolean }, io: Io): Promise<number> {
+  return withRun(meant, options, io, async (data, run) => {
+    const pending = await data.store.loadPending(run.run_id);
+    const view = viewRun(run, pending, io.clock.now());
+    if (options.json) {
+      io.stdout.write(`${JSON.stringify({ type: 'run', run: view })}\n`);
+      return EXIT.ok;
+    }
+    const style = styleOf(io);
+    const conversation = new ConversationView(style, { live: false });
+    const lines = await data.store.readJournal(run.run_id, 'fcmp', { limit: Number.MAX_SAFE_INTEGER });
+    io.stdout.write(`${header(run, view.interaction?.overdue ?? false, style, io)}\n\n`);
+    io.stdout.write(lines.map((line) => conversation.push(JSON.parse(line) as FcmpEvent)).join('') + conversation.end());
+    if (pending) io.stdout.write(`\n${paint(style, 'dim', `answer it with: parley reply ${run.run_id}`)}\n`);
+    return EXIT.ok;
+  });
+}
+
+function header(run: RunRecord, overdue: boolean, style: Style, io: Io): string {
+  const now = io.clock.now();
+  const facts: [string, string][] = [
+    ['run', run.run_id],
+    ['status', `${run.status}${overdue ? ', overdue' : ''}, attempt ${run.attempt_number}, begun ${formatAge(now - run.created_at)} ago`],
+    ['folder', run.spec.cwd],
+    ...(run.spec.continue_from === undefined ? [] : [['continues', run.spec.continue_from] as [string, string]]),
+    ...Object.entries(run.spec.labels).map(([name, value]): [string, string] => ['label', `${name}=${value}`]),
+    ['events', `${run.heads.rasp_seq} observed, ${run.heads.fcmp_seq} shown, digest ${run.heads.digest.slice(0, 16)}…`],
+  ];
+  return facts.map(([name, value]) => `${paint(style, 'dim', name.padEnd(10))} ${safeText(value)}`).join('\n');
+}
+
+export interface WatchOptions extends DataOption {
+  readonly cursor: number;
+  readonly rasp?: boolean;
+  readonly follow: boolean;
+  readonly json?: boolean;
+}
+
+export async function watchCommand(meant: string, options: WatchOptions, io: Io): Promise<number> {
+  return withRun(meant, options, io, async (data, run) => {
+    const protocol = options.rasp ? 'rasp' : 'fcmp';
+    const head = options.rasp ? run.heads.rasp_seq : run.heads.fcmp_seq;
+    if (options.cursor > head) throw new RequestError('CURSOR_BEYOND_END', `run ${run.run_id} has ${head} events so far, none after ${options.cursor}`);
+    // RASP is for programs; a person reads the conversation.
+    const viewer = options.json || options.rasp ? createLineViewer(io) : createScreenViewer(io, styleOf(io));
+    if (!options.follow) {
+      const lines = await data.store.readJournal(run.run_id, protocol, { fromSeq: options.cursor + 1, limit: Number.MAX_SAFE_INTEGER });
+      await viewer.show(lines);
+      viewer.rest();
+      return exitCodeOf(run.status);
+    }
+    return follow(data, run, new Follower({ store: data.store, runId: run.run_id, viewer, protocol, throughWaiting: true, isAlive: () => hasWriter(data) }, options.cursor, io), io);
+  });
+}
+
+async function follow(data: DataDir, { run_id: runId }: RunRecord, follower: Follower, io: Io): Promise<number> {
+  const stops: (() => void)[] = [];
+  const leave = new Promise<void>((resolve) => void stops.push(io.onSignal('SIGINT', resolve)));
+  const { stop, run } = await follower.follow({ leave });
+  for (const stopListening of stops) stopListening();
+  if (stop === 'left') return EXIT.interrupted;
+  if (stop === 'lost') io.stderr.write(`parley: nobody works on run ${runId} any more (it is ${run.status})\n  parley retry ${runId}    ends it with its code and tries again\n`);
+  return exitCodeOf((await data.store.loadRun(runId))?.status ?? run.status);
+}
+
+function hasWriter(data: DataDir): boolean {
+  const writer = readWriter(data.path);
+  return writer !== null && isAlive(writer);
+}

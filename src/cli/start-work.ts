@@ -1,0 +1,51 @@
+// Starts a worker process for a job and waits until it says which run it works on. The worker then goes on by itself.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { RequestErrorCode } from '../contract/error-codes.js';
+import type { Json } from '../kernel/json.js';
+import { RequestError } from '../run/request-error.js';
+import type { Io } from './io.js';
+import { isAnswer, type Answer, type Assignment } from './worker.js';
+
+export interface Work {
+  readonly runId: string;
+  readonly pid: number;
+  // Whether the worker is still there.
+  readonly alive: () => boolean;
+  readonly untilEnded: () => Promise<void>;
+  // Cancels its run.
+  readonly interrupt: () => void;
+}
+
+export async function startWork(assignment: Assignment, io: Io): Promise<Work> {
+  // A session of its own: the terminal's Ctrl-C and its end do not reach it.
+  const child = spawn(io.machine.node, [io.machine.entry, 'work'], { detached: true, stdio: ['ignore', 'ignore', 'ignore', 'ipc'], env: { ...io.env } as NodeJS.ProcessEnv });
+  let alive = true;
+  const ended = once(child, 'exit').then(() => {
+    alive = false;
+  });
+  child.send(assignment);
+  const answer = await new Promise<Answer>((resolve, reject) => {
+    child.once('message', (message) => {
+      if (isAnswer(message as Json)) resolve(message as Answer);
+    });
+    child.once('error', reject);
+    void ended.then(() => reject(new Error('the process that was to do the work ended before it began; see parley.log in the data directory')));
+  });
+  if ('error' in answer) {
+    await ended;
+    throw new RequestError(answer.error.code as RequestErrorCode, answer.error.message);
+  }
+  // It goes on without us.
+  child.unref();
+  return {
+    runId: answer.run_id,
+    pid: child.pid ?? 0,
+    alive: () => alive,
+    untilEnded: () => {
+      child.ref();
+      return ended;
+    },
+    interrupt: () => void child.kill('SIGINT'),
+  };
+}

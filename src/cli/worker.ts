@@ -1,0 +1,87 @@
+// parley work: the process behind a command that starts or answers something. It takes one job from the command that started
+// it, says which run that is, and works until nothing is queued or running any more. It outlives that command: closing a
+// terminal ends no agent. SIGINT cancels its run, SIGTERM ends it as a shutdown does.
+import type { Json, JsonObject } from '../kernel/json.js';
+import type { CreateRunRequest } from '../orchestrator/create-request.js';
+import type { Orchestrator } from '../orchestrator/orchestrator.js';
+import type { Reply } from '../orchestrator/reply.js';
+import { RequestError } from '../run/request-error.js';
+import { noteWriter } from '../store/sqlite/data-dir.js';
+import type { RunRecord } from '../store/store.js';
+import { EXIT, type Io } from './io.js';
+import { actorOf, openWriter, writerOf } from './open.js';
+
+export type Job =
+  | { readonly type: 'create'; readonly request: CreateRunRequest }
+  | { readonly type: 'continue'; readonly run_id: string; readonly prompt: string }
+  | { readonly type: 'retry'; readonly run_id: string }
+  | { readonly type: 'reply'; readonly run_id: string; readonly reply: Reply }
+  // Only what is due: recovery, and questions whose time is over.
+  | { readonly type: 'settle'; readonly run_id: string };
+
+export interface Assignment {
+  readonly data: string;
+  readonly job: Job;
+  // Stays until it is ended from outside, also when nothing is to be done.
+  readonly stay?: boolean;
+}
+
+const FOR_EVER_MS = 3_153_600_000_000;
+
+export type Answer = { readonly run_id: string } | { readonly error: { readonly code: string; readonly message: string } };
+
+export async function work(io: Io): Promise<number> {
+  const { parent } = io;
+  if (!parent) throw new RequestError('INVALID_ARGUMENT', 'parley work is started by other commands of parley, not by hand');
+  const { data, job, stay = false } = (await parent.receive()) as unknown as Assignment;
+  const answer = async (given: Answer): Promise<void> => {
+    await parent.send(given as unknown as Json);
+    parent.disconnect();
+  };
+  const begun = await begin(data, job, io).catch(async (error: unknown) => {
+    if (!(error instanceof RequestError)) throw error;
+    await answer({ error: { code: error.code, message: error.message } });
+    return null;
+  });
+  if (!begun) return EXIT.failed;
+  const { writer, run } = begun;
+  const over = stay ? new Promise<void>((resolve) => io.timers.set(FOR_EVER_MS, resolve)) : writer.orchestrator.quiet();
+  const canceled = io.onSignal('SIGINT', () => void writer.orchestrator.cancel(run.run_id, actorOf(io)).catch(() => {}));
+  const asked = new Promise<void>((resolve) => io.onSignal('SIGTERM', resolve));
+  await answer({ run_id: run.run_id });
+  await Promise.race([over, asked]);
+  canceled();
+  await writer.close();
+  return EXIT.ok;
+}
+
+async function begin(data: string, job: Job, io: Io) {
+  const writer = await openWriter(data, io);
+  try {
+    const run = await take(writer.orchestrator, job, io);
+    noteWriter(data, { ...writerOf(io), run_id: run.run_id });
+    return { writer, run };
+  } catch (error) {
+    await writer.close();
+    throw error;
+  }
+}
+
+function take(orchestrator: Orchestrator, job: Job, io: Io): Promise<Pick<RunRecord, 'run_id'>> {
+  switch (job.type) {
+    case 'create':
+      return orchestrator.create(job.request);
+    case 'continue':
+      return orchestrator.continueFrom(job.run_id, { prompt: job.prompt });
+    case 'retry':
+      return orchestrator.retry(job.run_id);
+    case 'reply':
+      return orchestrator.reply(job.run_id, job.reply, actorOf(io));
+    case 'settle':
+      return Promise.resolve(job);
+  }
+}
+
+export function isAnswer(message: Json): message is JsonObject & Answer {
+  return typeof message === 'object' && message !== null && ('run_id' in message || 'error' in message);
+}
