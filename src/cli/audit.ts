@@ -11,7 +11,7 @@ import { safeText } from '../terminal/safe-text.js';
 import { paint } from '../terminal/style.js';
 import { withRun } from './find-run.js';
 import { EXIT, LineWriter, type Io } from './io.js';
-import { openReader, type DataOption } from './open.js';
+import { openReader, type DataOption } from './data-dir.js';
 import { styleOf } from './style.js';
 
 const PAGE = 1000;

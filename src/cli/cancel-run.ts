@@ -1,11 +1,10 @@
 // Cancels a run from the command line: by itself if nobody writes, else through the worker that plays it.
-import { readStartTime } from '../process/process-table.js';
 import { RequestError } from '../run/request-error.js';
 import { isTerminal } from '../run/statechart.js';
-import { openForReading, readWriter, type Writer } from '../store/sqlite/data-dir.js';
+import { openForReading, readWriter } from '../store/sqlite/data-dir.js';
 import type { RunRecord } from '../store/store.js';
 import type { Io } from './io.js';
-import { actorOf, openWriter } from './open.js';
+import { isAlive } from './writer-alive.js';
 
 const POLL_MS = 50;
 // Longer than the grace an engine gets, and than it takes to end one that does not listen.
@@ -13,6 +12,8 @@ const PATIENCE_MS = 30_000;
 
 export async function cancelRun(path: string, runId: string, io: Io): Promise<RunRecord> {
   try {
+    // Loaded when it is needed: it is most of Parley.
+    const { actorOf, openWriter } = await import('./open-writer.js');
     const writer = await openWriter(path, io);
     try {
       return await writer.orchestrator.cancel(runId, actorOf(io));
@@ -24,19 +25,6 @@ export async function cancelRun(path: string, runId: string, io: Io): Promise<Ru
     if (worker?.run_id !== runId || !isAlive(worker)) throw error;
     process.kill(worker.pid, 'SIGINT');
     return untilEnded(path, runId, io);
-  }
-}
-
-// A process that has the pid by chance is not the worker.
-export function isAlive({ pid, start_time: startTime }: Writer): boolean {
-  return startTime !== undefined && readStartTimeOf(pid) === startTime;
-}
-
-function readStartTimeOf(pid: number): string | null {
-  try {
-    return readStartTime(pid);
-  } catch {
-    return null;
   }
 }
 

@@ -9,11 +9,12 @@ import { createDialogue } from '../terminal/answer.js';
 import type { Question } from '../terminal/question-text.js';
 import { paint } from '../terminal/style.js';
 import { LineAsker } from './ask.js';
-import { cancelRun, isAlive } from './cancel-run.js';
+import { cancelRun } from './cancel-run.js';
 import { createLineViewer, createScreenViewer, Follower, type Watched } from './follow.js';
 import { EXIT, exitCodeOf, type Io } from './io.js';
 import { startWork, type Work } from './start-work.js';
 import { styleOf } from './style.js';
+import { isAlive } from './writer-alive.js';
 import type { Job } from './worker.js';
 
 const POLL_MS = 250;

@@ -10,10 +10,11 @@ import { readSettings } from '../host/settings.js';
 import { openForReading, readWriter } from '../store/sqlite/data-dir.js';
 import { formatSize } from '../terminal/format-time.js';
 import { paint, type Ink } from '../terminal/style.js';
-import { isAlive } from './cancel-run.js';
 import { EXIT, type Io } from './io.js';
-import { dataDirOf, machineOf, type DataOption } from './open.js';
+import { machineOf } from './open-writer.js';
+import { dataDirOf, type DataOption } from './data-dir.js';
 import { styleOf } from './style.js';
+import { isAlive } from './writer-alive.js';
 import { readVersion } from './version.js';
 
 const VERSION_LIMIT_MS = 20_000;

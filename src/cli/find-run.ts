@@ -3,7 +3,7 @@ import { RequestError } from '../run/request-error.js';
 import type { DataDir } from '../store/sqlite/data-dir.js';
 import type { RunRecord, Store } from '../store/store.js';
 import type { Io } from './io.js';
-import { openReader, type DataOption } from './open.js';
+import { openReader, type DataOption } from './data-dir.js';
 
 const PAGE = 1000;
 const FEWEST_CHARS = 4;

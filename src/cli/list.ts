@@ -7,7 +7,7 @@ import { formatAge } from '../terminal/format-time.js';
 import type { Ink } from '../terminal/style.js';
 import { renderTable, type Column } from '../terminal/table.js';
 import { EXIT, LineWriter, type Io } from './io.js';
-import { openReader, type DataOption } from './open.js';
+import { openReader, type DataOption } from './data-dir.js';
 import { styleOf } from './style.js';
 
 export interface ListOptions extends DataOption {

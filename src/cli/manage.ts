@@ -2,8 +2,9 @@
 import { viewRun } from '../orchestrator/run-view.js';
 import { cancelRun } from './cancel-run.js';
 import { findRun, withRun } from './find-run.js';
+import { dataDirOf, type DataOption } from './data-dir.js';
 import { EXIT, type Io } from './io.js';
-import { dataDirOf, openWriter, type DataOption } from './open.js';
+import { openWriter } from './open-writer.js';
 
 type Options = DataOption & { readonly json?: boolean };
 

@@ -8,7 +8,7 @@ import type { Question } from '../terminal/question-text.js';
 import { converse } from './converse.js';
 import { withRun } from './find-run.js';
 import { EXIT, type Io } from './io.js';
-import type { DataOption } from './open.js';
+import type { DataOption } from './data-dir.js';
 import { readPrompt } from './run.js';
 import { startWork } from './start-work.js';
 

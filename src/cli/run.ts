@@ -11,7 +11,7 @@ import { openForReading } from '../store/sqlite/data-dir.js';
 import { converse } from './converse.js';
 import { withRun } from './find-run.js';
 import { EXIT, type Io } from './io.js';
-import { dataDirOf, type DataOption } from './open.js';
+import { dataDirOf, type DataOption } from './data-dir.js';
 import { startWork } from './start-work.js';
 import type { Job } from './worker.js';
 

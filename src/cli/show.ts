@@ -9,12 +9,12 @@ import { ConversationView } from '../terminal/conversation.js';
 import { formatAge } from '../terminal/format-time.js';
 import { safeText } from '../terminal/safe-text.js';
 import { paint, type Style } from '../terminal/style.js';
-import { isAlive } from './cancel-run.js';
 import { withRun } from './find-run.js';
 import { createLineViewer, createScreenViewer, Follower } from './follow.js';
 import { EXIT, exitCodeOf, type Io } from './io.js';
-import type { DataOption } from './open.js';
+import type { DataOption } from './data-dir.js';
 import { styleOf } from './style.js';
+import { isAlive } from './writer-alive.js';
 
 export async function showCommand(meant: string, options: DataOption & { readonly json?: boolean }, io: Io): Promise<number> {
   return withRun(meant, options, io, async (data, run) => {

@@ -9,7 +9,7 @@ import { RequestError } from '../run/request-error.js';
 import { noteWriter } from '../store/sqlite/data-dir.js';
 import type { RunRecord } from '../store/store.js';
 import { EXIT, type Io } from './io.js';
-import { actorOf, openWriter, writerOf } from './open.js';
+import { actorOf, openWriter, writerOf } from './open-writer.js';
 
 export type Job =
   | { readonly type: 'create'; readonly request: CreateRunRequest }

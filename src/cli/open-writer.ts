@@ -1,6 +1,6 @@
-// Opens the data directory for a command: to look, which always works, or to write, which one process at a time may do.
+// Opens the data directory to write, which one process at a time may do, with everything that plays runs.
 import { appendFileSync, mkdirSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { createEngineHost, type Machine } from '../host/engine-host.js';
 import { readSettings } from '../host/settings.js';
 import { toTimestamp } from '../kernel/clock.js';
@@ -8,29 +8,9 @@ import { createIds } from '../kernel/ids.js';
 import { redact } from '../kernel/redact.js';
 import { Orchestrator } from '../orchestrator/orchestrator.js';
 import { readStartTime } from '../process/process-table.js';
-import { openDataDir, openForReading, type DataDir, type Writer } from '../store/sqlite/data-dir.js';
+import { openDataDir, type DataDir, type Writer } from '../store/sqlite/data-dir.js';
 import type { Actor } from '../store/store.js';
 import type { Io } from './io.js';
-
-export interface DataOption {
-  readonly data?: string;
-}
-
-export function dataDirOf({ data }: DataOption, io: Io): string {
-  const named = data ?? io.env['PARLEY_DATA'];
-  return named === undefined || named === '' ? defaultDataDir(io) : resolve(io.cwd, named);
-}
-
-// Where programs of this platform keep what belongs to a user.
-function defaultDataDir({ env, machine: { home, platform } }: Io): string {
-  if (platform === 'darwin') return join(home, 'Library', 'Application Support', 'parley');
-  if (platform === 'win32') return join(env['LOCALAPPDATA'] ?? join(home, 'AppData', 'Local'), 'parley');
-  return join(env['XDG_DATA_HOME'] || join(home, '.local', 'share'), 'parley');
-}
-
-export function openReader(options: DataOption, io: Io): Promise<DataDir | null> {
-  return openForReading(dataDirOf(options, io));
-}
 
 export interface OpenWriter {
   readonly data: DataDir;

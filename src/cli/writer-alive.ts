@@ -1,0 +1,16 @@
+// Whether the process that wrote its name into a data directory is still there.
+import { readStartTime } from '../process/process-table.js';
+import type { Writer } from '../store/sqlite/data-dir.js';
+
+// A process that has the pid by chance is not the worker.
+export function isAlive({ pid, start_time: startTime }: Writer): boolean {
+  return startTime !== undefined && readStartTimeOf(pid) === startTime;
+}
+
+function readStartTimeOf(pid: number): string | null {
+  try {
+    return readStartTime(pid);
+  } catch {
+    return null;
+  }
+}
