@@ -1,4 +1,6 @@
 // One turn of a run, from queued to wherever it ends: commit `running`, start the engine, record what it prints, judge it.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { buildCommand, buildHandle, createTurnParser, findEngine } from '../engines/registry.js';
 import type { Engine, EngineCommand } from '../engines/engine.js';
 import { parseJson, type Json } from '../kernel/json.js';
@@ -118,11 +120,13 @@ class Turn {
     if (run.spec.cwd === folder.workspace) makeFolder(folder.workspace);
     if (run.spec.home !== null) makeFolder(run.spec.home);
     const parser = createTurnParser(this.#engine);
+    const env = { ...this.#deps.host.environment(this.#engine, run), ...command.env };
+    writeCommand(attempt.path, command, env);
     const result = await startChild(
       {
         argv: command.argv,
         cwd: command.cwd,
-        env: { ...this.#deps.host.environment(this.#engine, run), ...command.env },
+        env,
         stdin: command.stdin,
         logs: attempt.logs,
         mark: `${run.run_id}/${run.attempt_number}`,
@@ -189,6 +193,12 @@ class Turn {
     };
     return applied(await applyRunEvent(this.#deps, run, transition, this.#writer.journal));
   }
+}
+
+// What was started, for people; of the environment only the names.
+function writeCommand(folder: string, { argv, cwd, stdin }: EngineCommand, env: Readonly<Record<string, string>>): void {
+  const told = { argv: argv.map(redact), cwd, stdin_bytes: stdin === null ? null : Buffer.byteLength(stdin), env: Object.keys(env).toSorted() };
+  writeFileSync(join(folder, 'command.json'), `${JSON.stringify(told, null, 2)}\n`, { mode: 0o600 });
 }
 
 // A process that something of it outlived has ended all the same; that is told.
