@@ -30,6 +30,7 @@ const io: Io = {
     home: homedir(),
     userName: readUserName(),
     platform: process.platform,
+    arch: process.arch,
     pid: process.pid,
     cores: availableParallelism(),
     node: process.execPath,

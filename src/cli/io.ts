@@ -28,6 +28,7 @@ export interface MachineFacts {
   readonly home: string;
   readonly userName: string;
   readonly platform: string;
+  readonly arch: string;
   readonly pid: number;
   readonly cores: number;
   // The Node that runs us, the script that it was given, and the folder of the built program.

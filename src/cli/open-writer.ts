@@ -52,7 +52,13 @@ export function writerOf(io: Io): Writer {
 }
 
 export function machineOf({ env, machine }: Io): Machine {
-  return { user: { home: machine.home, env }, node: machine.node, programs: machine.programs };
+  return {
+    user: { home: machine.home, env },
+    node: machine.node,
+    programs: machine.programs,
+    platform: `${machine.platform}-${machine.arch}`,
+    askTool: [machine.node, machine.entry, 'mcp-ask'],
+  };
 }
 
 // Who answers and cancels here: the person whose account it is.

@@ -139,6 +139,12 @@ function addRunCommands(program: Command, io: Io, act: (action: Action) => Promi
     .argument('<run...>', 'their ids')
     .action((runs, options) => act(async () => (await import('./manage.js')).removeCommand(runs, options, io)));
 
+  program.command('mcp-ask', { hidden: true })
+    .description('The question tool as an MCP server on stdin and stdout; engines start it.')
+    .requiredOption('--file <path>', 'where the questions are written down')
+    .requiredOption('--nonce <word>', 'what marks those of this turn')
+    .action((options) => act(async () => (await import('../ask/ask-server.js')).serveAskTool({ ...options, version: readVersion(), input: io.stdin })));
+
   program.command('work', { hidden: true }).action(() => act(async () => (await import('./worker.js')).work(io)));
 }
 

@@ -16,6 +16,8 @@ export interface TurnSpec {
   readonly outputSchemaFile?: string;
   // An id for a new session, used only by engines that let the caller choose one.
   readonly newSessionId: string;
+  // What starts the question tool, where the agent may ask; engines that cannot be given one ignore it.
+  readonly ask?: readonly string[];
 }
 
 export interface EngineCommand {
@@ -42,6 +44,8 @@ export interface HandleRules {
 
 export interface ProbeRules {
   readonly binary: string;
+  // Where the native program is that a wrapper would start: the wrapper leaves it behind when it is killed.
+  readonly natives?: (wrapper: string, platform: string) => readonly string[];
   // For an engine that comes with Parley: its script, beside the built main.js. It is run by Node and not looked for on PATH.
   readonly bundled?: string;
   readonly versionArgs: readonly string[];
@@ -57,6 +61,12 @@ export interface User {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
+export interface Brought {
+  readonly from: string;
+  // Within the home.
+  readonly to: string;
+}
+
 // How an engine lives in a private home.
 export interface HomeRules {
   // What makes the engine keep everything in this home.
@@ -64,7 +74,16 @@ export interface HomeRules {
   // Names of the engine's own settings and keys that are passed on from the user.
   readonly passes: readonly RegExp[];
   // The user's login files, and where in the home the engine looks for them.
-  readonly logins: (user: User) => readonly { readonly from: string; readonly to: string }[];
+  readonly logins: (user: User) => readonly Brought[];
+  // Environment names that hold a login, and what a person does to log in.
+  readonly keys: readonly RegExp[];
+  readonly howToLogIn: string;
+  // The user's settings that a new home begins with. Copied: what the engine writes into them stays in the home.
+  readonly settings: (user: User) => readonly Brought[];
+  // A file of the home that is written before each turn, out of what stands there.
+  readonly turnFile?: { readonly path: string; readonly write: (found: string | null, ask: readonly string[] | null) => string };
+  // Mends the text of a stored session before it is continued.
+  readonly mend?: (session: string) => string;
   // Where in the home the sessions are, and which file there belongs to one: by its name, or because it mentions the id.
   readonly sessions: { readonly folder: string; readonly holds: (path: string, sessionId: string) => 'by name' | 'if mentioned' | false };
 }
@@ -77,6 +96,8 @@ export interface Engine {
   readonly probe: ProbeRules;
   readonly home: HomeRules;
   readonly createReader: (out: Emitter) => ParserReader;
+  // It can be given the question tool.
+  readonly asksByTool: boolean;
 }
 
 // One argv string may have at most 128 KiB on Linux, and none may have a NUL; such a prompt must go by stdin.

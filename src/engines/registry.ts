@@ -30,11 +30,11 @@ import { rehearsalProbe } from './rehearsal/probe.js';
 import { TurnParser } from './turn-parser.js';
 
 export const ENGINES: readonly Engine[] = [
-  { name: 'codex', profile: CODEX_PROFILE, command: codexCommand, handle: codexHandle, probe: codexProbe, home: codexHome, createReader: createCodexReader },
-  { name: 'gemini', profile: GEMINI_PROFILE, command: geminiCommand, handle: geminiHandle, probe: geminiProbe, home: geminiHome, createReader: createGeminiReader },
-  { name: 'iflow', profile: IFLOW_PROFILE, command: iflowCommand, handle: iflowHandle, probe: iflowProbe, home: iflowHome, createReader: createIflowReader },
-  { name: 'opencode', profile: OPENCODE_PROFILE, command: opencodeCommand, handle: opencodeHandle, probe: opencodeProbe, home: opencodeHome, createReader: createOpencodeReader },
-  { name: 'rehearsal', profile: REHEARSAL_PROFILE, command: rehearsalCommand, handle: rehearsalHandle, probe: rehearsalProbe, home: rehearsalHome, createReader: createRehearsalReader },
+  { name: 'codex', profile: CODEX_PROFILE, command: codexCommand, handle: codexHandle, probe: codexProbe, home: codexHome, asksByTool: true, createReader: createCodexReader },
+  { name: 'gemini', profile: GEMINI_PROFILE, command: geminiCommand, handle: geminiHandle, probe: geminiProbe, home: geminiHome, asksByTool: true, createReader: createGeminiReader },
+  { name: 'iflow', profile: IFLOW_PROFILE, command: iflowCommand, handle: iflowHandle, probe: iflowProbe, home: iflowHome, asksByTool: false, createReader: createIflowReader },
+  { name: 'opencode', profile: OPENCODE_PROFILE, command: opencodeCommand, handle: opencodeHandle, probe: opencodeProbe, home: opencodeHome, asksByTool: true, createReader: createOpencodeReader },
+  { name: 'rehearsal', profile: REHEARSAL_PROFILE, command: rehearsalCommand, handle: rehearsalHandle, probe: rehearsalProbe, home: rehearsalHome, asksByTool: false, createReader: createRehearsalReader },
 ];
 
 export function findEngine(name: string): Engine {

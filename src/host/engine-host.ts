@@ -1,8 +1,8 @@
 // Engines as they are reached on this machine: programs from the environment, the settings or PATH, one private home a run.
 import { randomUUID } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Engine, User } from '../engines/engine.js';
+import type { Engine, ProbeRules, User } from '../engines/engine.js';
 import type { EngineHost } from '../orchestrator/deps.js';
 import { buildEnvironment } from './environment.js';
 import { findNamed, findOnPath } from './find-program.js';
@@ -15,21 +15,22 @@ export interface Machine {
   // The Node that runs us, and the folder of the built program: engines that come with Parley are scripts there.
   readonly node: string;
   readonly programs: string;
+  // For instance linux-x64.
+  readonly platform: string;
+  readonly askTool: readonly string[];
 }
 
 export function createEngineHost(machine: Machine, settings: Settings): EngineHost {
   const { user } = machine;
   return {
     findProgram: async (engine) => findProgram(engine, machine, settings).program,
-    environment: (engine, { spec }) => {
-      if (spec.home !== null) {
-        mkdirSync(spec.home, { recursive: true, mode: 0o700 });
-        prepareHome(engine, user, spec.home);
-      }
+    environment: (engine, { spec }, turn) => {
+      if (spec.home !== null) prepareHome(engine, user, spec.home, turn);
       return buildEnvironment(engine, user, spec.home, settings.env_passthrough);
     },
     hasSession: async (handle) => hasSession(handle),
     newSessionId: () => randomUUID(),
+    askTool: machine.askTool,
   };
 }
 
@@ -39,15 +40,21 @@ export interface FoundProgram {
   readonly by: string;
 }
 
-export function findProgram({ name, probe }: Engine, { user, node, programs }: Machine, settings: Settings): FoundProgram {
+export function findProgram({ name, probe }: Engine, { user, node, programs, platform }: Machine, settings: Settings): FoundProgram {
   if (probe.bundled !== undefined) return { program: [node, join(programs, probe.bundled)], by: 'bundled' };
   const path = user.env['PATH'] ?? '';
   const variable = `PARLEY_${name.toUpperCase()}_BIN`;
   const named = user.env[variable];
-  if (named !== undefined && named !== '') return asProgram(findNamed(named, path), `${variable}=${named}`);
+  if (named !== undefined && named !== '') return asProgram(nativeOf(findNamed(named, path), probe, platform), `${variable}=${named}`);
   const configured = settings.engines[name]?.bin;
-  if (configured !== undefined) return asProgram(findNamed(configured, path), `config.json: ${configured}`);
-  return asProgram(findOnPath(probe.binary, path), 'PATH');
+  if (configured !== undefined) return asProgram(nativeOf(findNamed(configured, path), probe, platform), `config.json: ${configured}`);
+  return asProgram(nativeOf(findOnPath(probe.binary, path), probe, platform), 'PATH');
+}
+
+// The program behind a wrapper, where there is one.
+function nativeOf(found: string | null, { natives }: ProbeRules, platform: string): string | null {
+  if (found === null || !natives) return found;
+  return natives(realpathSync(found), platform).find((path) => existsSync(path)) ?? found;
 }
 
 function asProgram(found: string | null, by: string): FoundProgram {

@@ -4,10 +4,14 @@ import { join } from 'node:path';
 import { findEngine } from '../engines/registry.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 
-export function hasSession({ engine, handle_value: id, home }: EngineSessionHandle): boolean {
-  if (home === null) return false;
+export function hasSession(handle: EngineSessionHandle): boolean {
+  return sessionFiles(handle).length > 0;
+}
+
+export function sessionFiles({ engine, handle_value: id, home }: EngineSessionHandle): string[] {
+  if (home === null) return [];
   const { folder, holds } = findEngine(engine).home.sessions;
-  return listFiles(join(home, folder)).some((path) => {
+  return listFiles(join(home, folder)).filter((path) => {
     const held = holds(path, id);
     return held === 'by name' || (held === 'if mentioned' && mentions(path, id));
   });

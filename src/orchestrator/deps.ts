@@ -21,10 +21,12 @@ export interface OrchestratorDeps {
 export interface EngineHost {
   // What starts an engine, or null if it is not installed.
   findProgram(engine: Engine): Promise<readonly string[] | null>;
-  // The complete environment for an engine's process, with the home that the run has.
-  environment(engine: Engine, run: RunRecord): Readonly<Record<string, string>>;
+  // Makes the home of the run ready for a turn, and answers the complete environment for the engine's process.
+  environment(engine: Engine, run: RunRecord, turn: { readonly ask: readonly string[] | null; readonly resumed: EngineSessionHandle | null }): Readonly<Record<string, string>>;
   // Is the session really there? Looked up in its files; nothing is started.
   hasSession(handle: EngineSessionHandle): Promise<boolean>;
+  // What starts the question tool; without it agents ask in their last message.
+  readonly askTool?: readonly string[];
   // An id for a new session, for engines that let the caller choose.
   newSessionId(): string;
 }

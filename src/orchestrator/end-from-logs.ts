@@ -2,6 +2,8 @@
 // Its logs are read again, what has no event yet is stored with it, and what the output shows is not lost: a question, a session.
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
+import { readAsks } from '../ask/ask-file.js';
+import { hearQuestions } from '../ask/witnesses.js';
 import { buildHandle, createTurnParser, findEngine } from '../engines/registry.js';
 import { ConversationFold, foldInputOf } from '../fcmp/fold.js';
 import { draft, ORCHESTRATOR, type ByteRange, type RaspDraft } from '../rasp/draft.js';
@@ -28,7 +30,7 @@ export type Ending =
 export async function endFromLogs(deps: OrchestratorDeps, run: RunRecord, ending: Ending): Promise<Applied> {
   const { reports, fold } = await readStored(deps, run);
   const writer = new TurnWriter(deps, run, () => {}, fold);
-  const { logs } = runFolder(deps.dataDir, run.run_id).attempt(run.attempt_number);
+  const { logs, asks } = runFolder(deps.dataDir, run.run_id).attempt(run.attempt_number);
   const parser = createTurnParser(findEngine(run.spec.engine));
   const add = (drafts: readonly RaspDraft[]) => writer.add(drafts.filter(({ type, range, data }) => !takeOne(reports, reportKey(type, range, data))));
   const streams = {
@@ -38,11 +40,13 @@ export async function endFromLogs(deps: OrchestratorDeps, run: RunRecord, ending
   await add(parser.finish());
   await writer.flush();
   const evidence = parser.evidence();
+  // The tool may have taken a question that the engine had no time to print.
+  const { questions } = hearQuestions(readAsks(asks, null).questions, evidence.questions);
   const reason = 'error' in ending ? ending.error.code : 'CANCELED_BY_USER';
   return applyRunEvent(deps, writer.run, {
     event: ending.event,
     facts: NO_FACTS,
-    ...('error' in ending ? { error: withUnanswered(ending.error, evidence.questions) } : { actor: ending.actor }),
+    ...('error' in ending ? { error: withUnanswered(ending.error, questions) } : { actor: ending.actor }),
     before: [draft('lifecycle.turn.ended', { exit: { code: null, signal: null }, completion: { result: 'interrupted', reason_code: reason }, streams, parser: summariseParser(parser.counts()), digest: writer.run.heads.digest })],
     handle: await findHandle(deps, run, evidence),
   }, writer.journal);

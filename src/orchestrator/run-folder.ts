@@ -7,7 +7,7 @@ export interface RunFolder {
   readonly path: string;
   readonly workspace: string;
   readonly home: string;
-  attempt(number: number): { readonly path: string; readonly logs: Readonly<Record<StreamName, string>> };
+  attempt(number: number): { readonly path: string; readonly logs: Readonly<Record<StreamName, string>>; readonly asks: string };
 }
 
 export function runFolder(dataDir: string, runId: string): RunFolder {
@@ -18,7 +18,7 @@ export function runFolder(dataDir: string, runId: string): RunFolder {
     home: join(path, 'home'),
     attempt: (number) => {
       const attempt = join(path, 'attempts', String(number));
-      return { path: attempt, logs: { stdout: join(attempt, 'stdout.log'), stderr: join(attempt, 'stderr.log') } };
+      return { path: attempt, logs: { stdout: join(attempt, 'stdout.log'), stderr: join(attempt, 'stderr.log') }, asks: join(attempt, 'asks.jsonl') };
     },
   };
 }

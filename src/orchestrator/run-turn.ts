@@ -3,6 +3,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildCommand, buildHandle, createTurnParser, findEngine } from '../engines/registry.js';
 import type { Engine, EngineCommand } from '../engines/engine.js';
+import { readAsks } from '../ask/ask-file.js';
+import { hearQuestions } from '../ask/witnesses.js';
+import type { DiagnosticCode } from '../contract/error-codes.js';
 import { parseJson, type Json } from '../kernel/json.js';
 import { clip, redact } from '../kernel/redact.js';
 import { compileSchema } from '../kernel/validator.js';
@@ -71,7 +74,8 @@ export async function runTurn(deps: OrchestratorDeps, queued: RunRecord, control
   if (queued.attempt_number > 1 && handle === null) return endBeforeStart(deps, queued, { code: 'SESSION_RESUME_FAILED', message: 'The run was answered, but its session is not stored any more.' });
 
   const program = await deps.host.findProgram(engine);
-  const command = program === null ? null : build(deps, engine, queued, program, handle, answered);
+  const ask = askFor(deps, queued);
+  const command = program === null ? null : build(deps, engine, queued, program, handle, answered, ask);
   // It stays queued.
   if (control.wantsShutdown) return queued;
   const started = await begin(deps, queued, [draft('lifecycle.turn.started', { argv: (command?.argv ?? []).map(redact), resumed: handle !== null, cwd: queued.spec.cwd })]);
@@ -79,7 +83,22 @@ export async function runTurn(deps: OrchestratorDeps, queued: RunRecord, control
   if (!started.applied) return loadRun(deps.store, queued.run_id);
   const running = started.run;
   if (command === null) return fail(deps, running, { code: 'ENGINE_NOT_FOUND', message: `${engine.probe.binary} not found: ${engine.probe.install}` });
-  return new Turn(deps, engine, running, options, handle, control).play(command);
+  return new Turn(deps, engine, running, options, handle, control, ask).play(command);
+}
+
+// The question tool of one turn: what starts it, and what marks what it writes down.
+interface TurnAsk {
+  readonly command: readonly string[];
+  readonly file: string;
+  readonly nonce: string;
+}
+
+// An auto run gets none, and is told not to ask.
+function askFor({ host, dataDir, ids }: OrchestratorDeps, run: RunRecord): TurnAsk | null {
+  if (!host.askTool || run.spec.execution_mode === 'auto') return null;
+  const { asks: file } = runFolder(dataDir, run.run_id).attempt(run.attempt_number);
+  const nonce = ids.interaction();
+  return { command: [...host.askTool, '--file', file, '--nonce', nonce], file, nonce };
 }
 
 async function endBeforeStart(deps: OrchestratorDeps, queued: RunRecord, error: RunError): Promise<RunRecord> {
@@ -87,10 +106,10 @@ async function endBeforeStart(deps: OrchestratorDeps, queued: RunRecord, error: 
   return started.applied ? fail(deps, started.run, error) : loadRun(deps.store, queued.run_id);
 }
 
-function build(deps: OrchestratorDeps, engine: Engine, run: RunRecord, program: readonly string[], handle: EngineSessionHandle | null, answered: InteractionRecord | null): EngineCommand {
+function build(deps: OrchestratorDeps, engine: Engine, run: RunRecord, program: readonly string[], handle: EngineSessionHandle | null, answered: InteractionRecord | null, ask: TurnAsk | null): EngineCommand {
   const { spec } = run;
   const prompt = answered?.resolution ? buildReplyPrompt(answered.resolution.response) : buildFirstPrompt(spec.execution_mode, spec.prompt);
-  return buildCommand(engine, { program, cwd: spec.cwd, prompt, permission: spec.permission, newSessionId: deps.host.newSessionId(), ...(spec.model === undefined ? {} : { model: spec.model }) }, handle);
+  return buildCommand(engine, { program, cwd: spec.cwd, prompt, permission: spec.permission, newSessionId: deps.host.newSessionId(), ...(spec.model === undefined ? {} : { model: spec.model }), ...(ask ? { ask: ask.command } : {}) }, handle);
 }
 
 class Turn {
@@ -100,9 +119,11 @@ class Turn {
   // The session it continues; null in a first turn.
   readonly #handle: EngineSessionHandle | null;
   readonly #control: TurnControl;
+  readonly #ask: TurnAsk | null;
   readonly #writer: TurnWriter;
 
-  constructor(deps: OrchestratorDeps, engine: Engine, run: RunRecord, options: RuntimeOptions, handle: EngineSessionHandle | null, control: TurnControl) {
+  constructor(deps: OrchestratorDeps, engine: Engine, run: RunRecord, options: RuntimeOptions, handle: EngineSessionHandle | null, control: TurnControl, ask: TurnAsk | null) {
+    this.#ask = ask;
     this.#deps = deps;
     this.#engine = engine;
     this.#options = options;
@@ -120,7 +141,7 @@ class Turn {
     if (run.spec.cwd === folder.workspace) makeFolder(folder.workspace);
     if (run.spec.home !== null) makeFolder(run.spec.home);
     const parser = createTurnParser(this.#engine);
-    const env = { ...this.#deps.host.environment(this.#engine, run), ...command.env };
+    const env = { ...this.#deps.host.environment(this.#engine, run, { ask: this.#ask?.command ?? null, resumed: this.#handle }), ...command.env };
     writeCommand(attempt.path, command, env);
     const result = await startChild(
       {
@@ -145,10 +166,27 @@ class Turn {
     if (left) void this.#writer.add([left]);
     void this.#writer.add(parser.finish());
     await this.#writer.flush();
-    return this.#conclude(command, end, parser.evidence(), summariseParser(parser.counts()));
+    const { evidence, remarks } = this.#hear(parser.evidence());
+    return this.#conclude(command, end, evidence, remarks, summariseParser(parser.counts()));
   }
 
-  async #conclude(command: EngineCommand, end: ChildEnd, evidence: TurnEvidence, parser: ReturnType<typeof summariseParser>): Promise<RunRecord> {
+  // What the question tool wrote down, with what the output shows.
+  #hear(evidence: TurnEvidence): { evidence: TurnEvidence; remarks: RaspDraft[] } {
+    if (!this.#ask || !this.#engine.asksByTool) return { evidence, remarks: [] };
+    const { listed, questions } = readAsks(this.#ask.file, this.#ask.nonce);
+    const heard = hearQuestions(questions, evidence.questions);
+    const remarks: [boolean, DiagnosticCode, string][] = [
+      [!listed && evidence.success, 'ASK_TOOL_NOT_LISTED', 'the engine never looked at the question tool: the agent could not ask with it'],
+      [heard.onlyRecorded > 0, 'ASK_WITNESS_MISSING', `${heard.onlyRecorded} questions were taken by the tool, but the output does not show them`],
+      [heard.onlyPrinted > 0, 'ASK_WITNESS_MISSING', `${heard.onlyPrinted} questions are in the output, but the tool did not write them down`],
+    ];
+    return {
+      evidence: { ...evidence, questions: heard.questions },
+      remarks: remarks.filter(([found]) => found).map(([, code, message]) => draft('diagnostic.parser.warning', { code, message }, { sessionId: evidence.sessionId })),
+    };
+  }
+
+  async #conclude(command: EngineCommand, end: ChildEnd, evidence: TurnEvidence, remarks: readonly RaspDraft[], parser: ReturnType<typeof summariseParser>): Promise<RunRecord> {
     const { run } = this.#writer;
     const found = evidence.sessionId === null ? null : (this.#handle ?? buildHandle(this.#engine, evidence.sessionId, { cwd: run.spec.cwd, home: run.spec.home, attempt: run.attempt_number }));
     const handleChecked = found !== null && (await isSessionThere(this.#deps, found));
@@ -172,7 +210,7 @@ class Turn {
       streams: end.streams,
       parser,
       digest: run.heads.digest,
-      remarks: crossCheck(command, evidence),
+      remarks: [...remarks, ...crossCheck(command, evidence)],
     });
     const { question, transition: { before = [], result } } = conclusion;
     const transition: RunTransition = {

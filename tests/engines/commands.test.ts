@@ -45,10 +45,40 @@ function refusalOf(call: () => unknown): Pick<RequestError, 'name' | 'code'> {
 
 const HANDLE_MISMATCH = { name: 'RequestError', code: 'HANDLE_MISMATCH' };
 
+// Against endless reconnects, updates in the middle of work, and keys in the commands of the agent.
+const CODEX_SETTINGS = ['-c', 'features.unbounded_connection_retries=false', '-c', 'check_for_update_on_startup=false', '-c', 'shell_environment_policy.exclude=["*KEY*","*TOKEN*","*SECRET*","*PASSWORD*"]'];
+const ASK = ['/usr/bin/node', '/opt/parley.js', 'mcp-ask', '--file', '/data/a "b"/asks.jsonl', '--nonce', 'n'];
+
+describe('the question tool', () => {
+  test('is given to codex at start and at resume, offered directly, approved, and waited for', () => {
+    for (const { argv } of [start('codex', { ask: ASK }), resume('codex', { ask: ASK })]) {
+      const settings = argv.filter((_, index) => argv[index - 1] === '-c');
+      expect(settings).toContain('mcp_servers.parley.command="/usr/bin/node"');
+      expect(settings).toContain(`mcp_servers.parley.args=${JSON.stringify(ASK.slice(1))}`);
+      for (const key of ['omit_tools_from=["deferred"]', 'default_tools_approval_mode="approve"', 'required=true']) expect(settings).toContain(`mcp_servers.parley.${key}`);
+      const word = argv.indexOf('resume');
+      expect(word === -1 || argv.lastIndexOf('-c') < word).toBe(true);
+    }
+  });
+
+  test('is given to opencode as configuration and always allowed, whatever else is', () => {
+    for (const permission of ['read-only', 'workspace-write', 'full'] as const) {
+      const config = JSON.parse(resume('opencode', { permission, ask: ASK }).env['OPENCODE_CONFIG_CONTENT'] ?? '') as { mcp: object; permission: Record<string, string> };
+      expect(config.mcp).toEqual({ parley: { type: 'local', command: ASK, enabled: true } });
+      expect(config.permission['parley_*']).toBe('allow');
+      if (permission === 'read-only') expect(config.permission).toMatchObject({ edit: 'deny', bash: 'deny' });
+    }
+  });
+
+  test('changes nothing of the command of gemini, which finds it in its settings, and of iflow, which has none', () => {
+    for (const engine of ['gemini', 'iflow']) expect(start(engine, { ask: ASK })).toEqual(start(engine));
+  });
+});
+
 describe('codex', () => {
   test('codex starts with its options before the prompt and with stdin closed', () => {
     expect(start('codex')).toEqual({
-      argv: ['/opt/codex', 'exec', '--json', '--skip-git-repo-check', '-C', CWD, '-s', 'workspace-write', 'Say hello'],
+      argv: ['/opt/codex', 'exec', '--json', '--skip-git-repo-check', '-C', CWD, '-s', 'workspace-write', ...CODEX_SETTINGS, 'Say hello'],
       cwd: CWD,
       stdin: null,
       env: {},
@@ -57,7 +87,7 @@ describe('codex', () => {
 
   test('codex resumes by the thread id, which stands alone before the prompt', () => {
     expect(resume('codex')).toEqual({
-      argv: ['/opt/codex', 'exec', '--json', '--skip-git-repo-check', '-C', CWD, '-s', 'workspace-write', 'resume', SESSIONS['codex'], 'Say hello'],
+      argv: ['/opt/codex', 'exec', '--json', '--skip-git-repo-check', '-C', CWD, '-s', 'workspace-write', ...CODEX_SETTINGS, 'resume', SESSIONS['codex'], 'Say hello'],
       cwd: CWD,
       stdin: null,
       env: {},
@@ -66,7 +96,7 @@ describe('codex', () => {
 
   test('codex gets a model and an output schema before the word resume, at start and at resume', () => {
     const options = { model: 'gpt-5.5', outputSchemaFile: '/srv/schema.json' };
-    const head = ['/opt/codex', 'exec', '--json', '--skip-git-repo-check', '-C', CWD, '-s', 'workspace-write', '-m', 'gpt-5.5', '--output-schema', '/srv/schema.json'];
+    const head = ['/opt/codex', 'exec', '--json', '--skip-git-repo-check', '-C', CWD, '-s', 'workspace-write', '-m', 'gpt-5.5', ...CODEX_SETTINGS, '--output-schema', '/srv/schema.json'];
     expect(start('codex', options).argv).toEqual([...head, 'Say hello']);
     expect(resume('codex', options).argv).toEqual([...head, 'resume', SESSIONS['codex'], 'Say hello']);
   });

@@ -3,6 +3,10 @@ import { fitsArgument, type CommandBuilder, type EngineCommand, type TurnSpec } 
 
 const SANDBOX = { 'read-only': 'read-only', 'workspace-write': 'workspace-write', full: 'danger-full-access' } as const;
 
+// Held against the user's own settings: without the first, a lost network is waited for without end; with the last, keys stay
+// out of the commands that the agent runs.
+const SETTINGS = ['features.unbounded_connection_retries=false', 'check_for_update_on_startup=false', 'shell_environment_policy.exclude=["*KEY*","*TOKEN*","*SECRET*","*PASSWORD*"]'];
+
 export const codexCommand: CommandBuilder = {
   buildStart: (spec) => build(spec, []),
   buildResume: (spec, handle) => build(spec, ['resume', handle.handle_value]),
@@ -18,6 +22,7 @@ function build(spec: TurnSpec, resume: readonly string[]): EngineCommand {
       // Given at every resume too: Codex does not restore it.
       '-s', SANDBOX[spec.permission],
       ...(spec.model === undefined ? [] : ['-m', spec.model]),
+      ...[...SETTINGS, ...(spec.ask ? askSettings(spec.ask) : [])].flatMap((setting) => ['-c', setting]),
       ...(spec.outputSchemaFile === undefined ? [] : ['--output-schema', spec.outputSchemaFile]),
       ...resume,
       byStdin ? '-' : spec.prompt,
@@ -27,4 +32,17 @@ function build(spec: TurnSpec, resume: readonly string[]): EngineCommand {
     stdin: byStdin ? spec.prompt : null,
     env: {},
   };
+}
+
+// Nothing of it is stored in the thread, so it is given at every resume too. Without the last three, Codex hides the tool
+// behind a search, refuses to call it, or goes on without it when it starts slowly.
+function askSettings([command = '', ...args]: readonly string[]): string[] {
+  return [
+    `mcp_servers.parley.command=${JSON.stringify(command)}`,
+    `mcp_servers.parley.args=${JSON.stringify(args)}`,
+    'mcp_servers.parley.startup_timeout_sec=30',
+    'mcp_servers.parley.omit_tools_from=["deferred"]',
+    'mcp_servers.parley.default_tools_approval_mode="approve"',
+    'mcp_servers.parley.required=true',
+  ];
 }

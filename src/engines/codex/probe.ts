@@ -1,8 +1,17 @@
 // Is Codex there, and is it the version whose output the parser knows?
+import { dirname, join } from 'node:path';
 import type { ProbeRules } from '../engine.js';
 
 export const codexProbe: ProbeRules = {
   binary: 'codex',
+  // npm puts a wrapper on the PATH; the program itself is in a package beside it.
+  natives: (wrapper, platform) => {
+    const [os = '', arch = ''] = platform.split('-');
+    const triple = `${arch === 'arm64' ? 'aarch64' : 'x86_64'}-${os === 'darwin' ? 'apple-darwin' : 'unknown-linux-musl'}`;
+    const vendor = join('vendor', triple, 'bin', 'codex');
+    const packages = join(dirname(wrapper), '..', '..');
+    return [join(packages, `codex-${platform}`, vendor), join(dirname(wrapper), '..', 'node_modules', '@openai', `codex-${platform}`, vendor)];
+  },
   versionArgs: ['--version'],
   parseVersion: (output) => /codex(?:-cli)?\s+(\d+\.\d+\.\d+\S*)/.exec(output)?.[1] ?? null,
   provedVersion: '0.166.0',

@@ -2,11 +2,15 @@
 import { join } from 'node:path';
 import type { HomeRules } from '../engine.js';
 
-const LOGINS = ['oauth_creds.json', 'iflow_accounts.json', 'settings.json'];
+const LOGINS = ['oauth_creds.json', 'iflow_accounts.json'];
 
 export const iflowHome: HomeRules = {
   environment: (home) => ({ HOME: home }),
   passes: [/^IFLOW_/i],
   logins: ({ home }) => LOGINS.map((name) => ({ from: join(home, '.iflow', name), to: `.iflow/${name}` })),
+  keys: [/^IFLOW_API_KEY$/i],
+  howToLogIn: 'start iflow once and log in',
+  // HOME is private here, but commits are still the user's.
+  settings: ({ home }) => [{ from: join(home, '.iflow', 'settings.json'), to: '.iflow/settings.json' }, { from: join(home, '.gitconfig'), to: '.gitconfig' }],
   sessions: { folder: '.iflow', holds: (path, id) => path.includes(id) && 'by name' },
 };

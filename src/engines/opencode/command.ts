@@ -26,8 +26,16 @@ function build(spec: TurnSpec, session: readonly string[]): EngineCommand {
     cwd: spec.cwd,
     stdin: spec.prompt,
     env: {
-      OPENCODE_CONFIG_CONTENT: JSON.stringify({ autoupdate: false, share: 'disabled', ...RULES[spec.permission] }),
+      OPENCODE_CONFIG_CONTENT: JSON.stringify(configOf(spec)),
       OPENCODE_DISABLE_AUTOUPDATE: '1',
     },
   };
+}
+
+// Merged with the user's own. The question tool is always allowed: an "ask" is rejected without a word here.
+function configOf({ permission, ask }: TurnSpec): object {
+  const base = { autoupdate: false, share: 'disabled' };
+  if (!ask) return { ...base, ...RULES[permission] };
+  const rules: { permission?: object } = RULES[permission];
+  return { ...base, permission: { ...rules.permission, 'parley_*': 'allow' }, mcp: { parley: { type: 'local', command: ask, enabled: true } } };
 }

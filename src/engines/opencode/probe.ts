@@ -1,8 +1,10 @@
 // Is OpenCode there, and is it the version whose output the parser knows?
+import { dirname, join } from 'node:path';
 import type { ProbeRules } from '../engine.js';
 
 export const opencodeProbe: ProbeRules = {
   binary: 'opencode',
+  natives: (wrapper, platform) => [join(dirname(wrapper), '..', '..', `opencode-${platform}`, 'bin', 'opencode'), join(dirname(wrapper), '..', 'node_modules', `opencode-${platform}`, 'bin', 'opencode')],
   versionArgs: ['--version'],
   parseVersion: (output) => /(\d+\.\d+\.\d+\S*)/.exec(output)?.[1] ?? null,
   provedVersion: '1.18.33',

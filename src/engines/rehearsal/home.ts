@@ -5,5 +5,8 @@ export const rehearsalHome: HomeRules = {
   environment: (home) => ({ HOME: home }),
   passes: [],
   logins: () => [],
+  keys: [],
+  howToLogIn: '',
+  settings: () => [],
   sessions: { folder: '.parley-rehearsal/sessions', holds: (path, id) => path.endsWith(`/${id.toLowerCase()}.json`) && 'by name' },
 };

@@ -1,0 +1,73 @@
+// The question tool as an MCP server: an agent asks a person with it, is told that the question was taken, and ends its turn.
+// It validates little: whatever an agent gives becomes a question that a person can read.
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
+import { Server } from '@modelcontextprotocol/server';
+import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';
+import { isObject, type Json, type JsonObject } from '../kernel/json.js';
+import { appendAsk } from './ask-file.js';
+
+// ask_user would be dropped by Gemini.
+export const ASK_TOOL = 'ask_human';
+
+const OPTION: JsonObject = { anyOf: [{ type: 'string' }, { type: 'object', properties: { label: { type: 'string' }, value: {}, description: { type: 'string' } }, required: ['label'] }] };
+const FIELD: JsonObject = {
+  type: 'object',
+  properties: { id: { type: 'string' }, prompt: { type: 'string' }, kind: { type: 'string', enum: ['open_text', 'choose_one', 'confirm'] }, options: { type: 'array', items: OPTION }, default: {} },
+  required: ['id', 'prompt'],
+};
+
+const TOOL = {
+  name: ASK_TOOL,
+  title: 'Ask a person',
+  description: 'Ask the person you work for. Use it when you need a decision, a fact or a permission that you cannot find yourself. The person may be away: after the call END YOUR TURN at once; the answer comes as the next message.',
+  inputSchema: {
+    type: 'object' as const,
+    properties: {
+      prompt: { type: 'string', description: 'The question, with all that is needed to answer it.' },
+      kind: { type: 'string', enum: ['open_text', 'choose_one', 'confirm', 'fill_fields'] },
+      options: { type: 'array', items: OPTION, description: 'Answers to choose from; the person may also answer in own words.' },
+      default: { description: 'What you would take if nobody answered.' },
+      fields: { type: 'array', items: FIELD, description: 'Several questions at once.' },
+    },
+    required: ['prompt'],
+  },
+  // It changes nothing, so engines need no approval for it.
+  annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+};
+
+export interface AskServerOptions {
+  readonly file: string;
+  readonly nonce: string;
+  readonly version: string;
+  readonly input: Readable;
+}
+
+// Serves on stdin and stdout until stdin ends.
+export async function serveAskTool({ file, nonce, version, input }: AskServerOptions): Promise<void> {
+  const server = new Server({ name: 'parley', version }, { capabilities: { tools: {} } });
+  server.setRequestHandler('tools/list', async () => {
+    appendAsk(file, nonce, { type: 'listed' });
+    return { tools: [TOOL] };
+  });
+  server.setRequestHandler('tools/call', async ({ params }) => {
+    if (params.name !== ASK_TOOL) return refusal(`there is no tool ${params.name}`);
+    const question = (params.arguments ?? {}) as JsonObject;
+    if (!hasWords(question)) return refusal('the question is missing: give it as "prompt"');
+    appendAsk(file, nonce, { type: 'asked', question });
+    return { content: [{ type: 'text' as const, text: `Your question is recorded (${nonce}). End your turn now; the answer comes as the next message.` }] };
+  });
+  // An engine that goes away closes the pipe.
+  const ended = once(input, 'end');
+  await server.connect(new StdioServerTransport());
+  await ended;
+}
+
+function hasWords(question: JsonObject): boolean {
+  const given: (Json | undefined)[] = [question.prompt, question.question, question.message];
+  return isObject(question) && (given.some((text) => typeof text === 'string' && text.trim() !== '') || Array.isArray(question.fields));
+}
+
+function refusal(text: string) {
+  return { isError: true, content: [{ type: 'text' as const, text }] };
+}
