@@ -6,6 +6,7 @@ import type { Engine } from '../engines/engine.js';
 import { probeEngine, type ProbeReport } from '../engines/probe.js';
 import { ENGINES } from '../engines/registry.js';
 import { findProgram, type FoundProgram } from '../host/engine-host.js';
+import { findLogin } from '../host/find-login.js';
 import { readSettings } from '../host/settings.js';
 import { openForReading, readWriter } from '../store/sqlite/data-dir.js';
 import { formatSize } from '../terminal/format-time.js';
@@ -33,7 +34,7 @@ export async function doctorCommand(options: DataOption & { readonly json?: bool
   // One after the other: a CLI that starts is a heavy thing.
   for (const engine of ENGINES) {
     const found = findProgram(engine, machineOf(io), settings);
-    findings.push(tellEngine(engine, found, await probe(engine, found, io)));
+    findings.push(tellEngine(engine, found, await probe(engine, found, io), findLogin(engine, machineOf(io).user)));
   }
   const broken = findings.some(({ name, level }) => level === 'missing' && name === 'data');
   if (options.json) io.stdout.write(`${JSON.stringify({ type: 'doctor', ok: !broken, findings })}\n`);
@@ -84,10 +85,13 @@ function probe(engine: Engine, { program }: FoundProgram, io: Io): Promise<Probe
   });
 }
 
-function tellEngine({ name }: Engine, { by }: FoundProgram, { bin, version, advice }: ProbeReport): Finding {
+function tellEngine({ name, home, handle }: Engine, { by }: FoundProgram, { bin, version, advice }: ProbeReport, login: string | null): Finding {
   if (bin === null) return { name, level: 'missing', text: by === 'PATH' ? (advice ?? '') : `${by} is not a program; ${advice ?? ''}` };
   const text = `${version ?? 'unknown version'} (${by === 'PATH' ? bin : by})`;
-  return advice === null ? { name, level: 'ok', text } : { name, level: 'note', text: `${text}: ${advice}` };
+  const resume = `continues a conversation by ${handle.source}`;
+  const notes = [advice, home.howToLogIn !== '' && login === null ? `not logged in: ${home.howToLogIn}` : null].filter((note) => note !== null);
+  if (notes.length > 0) return { name, level: 'note', text: `${text}: ${notes.join('; ')}` };
+  return { name, level: 'ok', text: `${text}${login === null ? '' : `, logged in by ${login}`}, ${resume}` };
 }
 
 const MARKS: Readonly<Record<Finding['level'], readonly [string, Ink]>> = { ok: ['✓', 'green'], note: ['!', 'yellow'], missing: ['–', 'dim'] };

@@ -357,6 +357,10 @@ first_byte?: number
  * Codes of oddities seen in these lines.
  */
 flags?: string[]
+/**
+ * Of the engine whose output has drifted, where it is known.
+ */
+engine_version?: string
 }
 /**
  * The engine reported something that does not end the turn.

@@ -25,10 +25,13 @@ export interface Oddity {
 // A line that had to be cleaned before it could be decoded is a little less certain.
 const CLEANED: ReadonlySet<DiagnosticCode> = new Set(['ANSI_SEQUENCES', 'BYTE_ORDER_MARK']);
 
-export type WarningDetail = Omit<RaspData['diagnostic.parser.warning'], 'code' | 'message'>;
+const DRIFT: ReadonlySet<DiagnosticCode> = new Set(['UNKNOWN_EVENT_TYPE', 'FIELD_DRIFT']);
+
+export type WarningDetail = Omit<RaspData['diagnostic.parser.warning'], 'code' | 'message' | 'engine_version'>;
 
 export class Emitter {
   readonly profile: string;
+  readonly #engineVersion: string | undefined;
   readonly #acceptsSession: (sessionId: string) => boolean;
   #drafts: RaspDraft[] = [];
   #range: ByteRange | null = null;
@@ -42,8 +45,9 @@ export class Emitter {
   readonly #warnings = new Map<DiagnosticCode, number>();
   readonly #oddities: Record<StreamName, Map<DiagnosticCode, Oddity>> = { stdout: new Map(), stderr: new Map() };
 
-  constructor(profile: string, acceptsSession: (sessionId: string) => boolean) {
+  constructor(profile: string, acceptsSession: (sessionId: string) => boolean, engineVersion?: string) {
     this.profile = profile;
+    this.#engineVersion = engineVersion;
     this.#acceptsSession = acceptsSession;
   }
 
@@ -124,7 +128,9 @@ export class Emitter {
 
   warn(code: DiagnosticCode, message: string, detail: WarningDetail = {}): void {
     this.#warnings.set(code, (this.#warnings.get(code) ?? 0) + 1);
-    this.emit('diagnostic.parser.warning', { code, message, ...detail }, null, CONFIDENCE.diagnostic);
+    // Which version printed it tells whether the parser or the engine has to change.
+    const version = DRIFT.has(code) ? this.#engineVersion : undefined;
+    this.emit('diagnostic.parser.warning', { code, message, ...detail, engine_version: version }, null, CONFIDENCE.diagnostic);
   }
 
   // The line at hand is odd in a way that does not stop it from being read; reported once per turn.

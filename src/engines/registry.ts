@@ -43,8 +43,8 @@ export function findEngine(name: string): Engine {
   return engine;
 }
 
-export function createTurnParser(engine: Engine): TurnParser {
-  return new TurnParser(engine.profile, engine.createReader, engine.handle.accepts);
+export function createTurnParser(engine: Engine, engineVersion?: string): TurnParser {
+  return new TurnParser(engine.profile, engine.createReader, engine.handle.accepts, engineVersion);
 }
 
 export function buildHandle(engine: Engine, sessionId: string, where: { cwd: string; home: string | null; attempt: number }): EngineSessionHandle {

@@ -26,6 +26,8 @@ export interface ParserReader {
   // A line too long to be held begins: lines held back for what might follow have to go out now.
   longLine?(stream: StreamName): void;
   finish(): void;
+  // The engine repeats itself and would do so for ever.
+  runaway?(): boolean;
   evidence(): ReaderEvidence;
 }
 
@@ -44,8 +46,8 @@ export class TurnParser {
   #complaint: string | null = null;
   #finished = false;
 
-  constructor(profile: string, createReader: (out: Emitter) => ParserReader, acceptsSession: (sessionId: string) => boolean) {
-    this.#out = new Emitter(profile, acceptsSession);
+  constructor(profile: string, createReader: (out: Emitter) => ParserReader, acceptsSession: (sessionId: string) => boolean, engineVersion?: string) {
+    this.#out = new Emitter(profile, acceptsSession, engineVersion);
     this.#reader = createReader(this.#out);
     this.#framers = { stdout: new LineFramer(this.#sink('stdout')), stderr: new LineFramer(this.#sink('stderr')) };
   }
@@ -70,6 +72,11 @@ export class TurnParser {
 
   counts(): ParserCounts {
     return this.#out.counts();
+  }
+
+  // It must be stopped from outside.
+  get runaway(): boolean {
+    return this.#reader.runaway?.() ?? false;
   }
 
   evidence(): TurnEvidence {

@@ -7,6 +7,7 @@ import type { EngineHost } from '../orchestrator/deps.js';
 import { buildEnvironment } from './environment.js';
 import { findNamed, findOnPath } from './find-program.js';
 import { hasSession } from './find-session.js';
+import { packageVersion } from './package-version.js';
 import { prepareHome } from './prepare-home.js';
 import type { Settings } from './settings.js';
 
@@ -24,6 +25,7 @@ export function createEngineHost(machine: Machine, settings: Settings): EngineHo
   const { user } = machine;
   return {
     findProgram: async (engine) => findProgram(engine, machine, settings).program,
+    versionOf: packageVersion,
     environment: (engine, { spec }, turn) => {
       if (spec.home !== null) prepareHome(engine, user, spec.home, turn);
       return buildEnvironment(engine, user, spec.home, settings.env_passthrough);

@@ -21,6 +21,8 @@ export interface OrchestratorDeps {
 export interface EngineHost {
   // What starts an engine, or null if it is not installed.
   findProgram(engine: Engine): Promise<readonly string[] | null>;
+  // The version of what starts it, where that can be told without starting it.
+  versionOf?(program: readonly string[]): string | undefined;
   // Makes the home of the run ready for a turn, and answers the complete environment for the engine's process.
   environment(engine: Engine, run: RunRecord, turn: { readonly ask: readonly string[] | null; readonly resumed: EngineSessionHandle | null }): Readonly<Record<string, string>>;
   // Is the session really there? Looked up in its files; nothing is started.

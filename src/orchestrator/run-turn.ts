@@ -35,7 +35,7 @@ const GRACE_MS = 3000;
 // How a turn that runs is ended from outside. The wish may come before the process is there.
 export class TurnControl {
   #child: Child | null = null;
-  #reason: 'canceled' | 'shutdown' | null = null;
+  #reason: 'canceled' | 'shutdown' | 'runaway' | null = null;
   canceledBy: Actor | undefined;
 
   get wantsShutdown(): boolean {
@@ -51,12 +51,17 @@ export class TurnControl {
     this.#end('shutdown');
   }
 
+  // The engine would go on for ever without getting anywhere.
+  stopRunaway(): void {
+    this.#end('runaway');
+  }
+
   attach(child: Child): void {
     this.#child = child;
     if (this.#reason !== null) child.end(this.#reason);
   }
 
-  #end(reason: 'canceled' | 'shutdown'): void {
+  #end(reason: 'canceled' | 'shutdown' | 'runaway'): void {
     this.#reason ??= reason;
     this.#child?.end(this.#reason);
   }
@@ -74,16 +79,17 @@ export async function runTurn(deps: OrchestratorDeps, queued: RunRecord, control
   if (queued.attempt_number > 1 && handle === null) return endBeforeStart(deps, queued, { code: 'SESSION_RESUME_FAILED', message: 'The run was answered, but its session is not stored any more.' });
 
   const program = await deps.host.findProgram(engine);
+  const version = program === null ? undefined : deps.host.versionOf?.(program);
   const ask = askFor(deps, queued);
   const command = program === null ? null : build(deps, engine, queued, program, handle, answered, ask);
   // It stays queued.
   if (control.wantsShutdown) return queued;
-  const started = await begin(deps, queued, [draft('lifecycle.turn.started', { argv: (command?.argv ?? []).map(redact), resumed: handle !== null, cwd: queued.spec.cwd })]);
+  const started = await begin(deps, queued, [draft('lifecycle.turn.started', { argv: (command?.argv ?? []).map(redact), resumed: handle !== null, engine_version: version, cwd: queued.spec.cwd })]);
   // Canceled in the last moment, or taken by another: nothing has begun.
   if (!started.applied) return loadRun(deps.store, queued.run_id);
   const running = started.run;
   if (command === null) return fail(deps, running, { code: 'ENGINE_NOT_FOUND', message: `${engine.probe.binary} not found: ${engine.probe.install}` });
-  return new Turn(deps, engine, running, options, handle, control, ask).play(command);
+  return new Turn(deps, engine, running, options, handle, control, ask, version).play(command);
 }
 
 // The question tool of one turn: what starts it, and what marks what it writes down.
@@ -120,10 +126,12 @@ class Turn {
   readonly #handle: EngineSessionHandle | null;
   readonly #control: TurnControl;
   readonly #ask: TurnAsk | null;
+  readonly #version: string | undefined;
   readonly #writer: TurnWriter;
 
-  constructor(deps: OrchestratorDeps, engine: Engine, run: RunRecord, options: RuntimeOptions, handle: EngineSessionHandle | null, control: TurnControl, ask: TurnAsk | null) {
+  constructor(deps: OrchestratorDeps, engine: Engine, run: RunRecord, options: RuntimeOptions, handle: EngineSessionHandle | null, control: TurnControl, ask: TurnAsk | null, version: string | undefined) {
     this.#ask = ask;
+    this.#version = version;
     this.#deps = deps;
     this.#engine = engine;
     this.#options = options;
@@ -140,7 +148,7 @@ class Turn {
     // Not when the run is created: a crash right after that would leave a queued run without it.
     if (run.spec.cwd === folder.workspace) makeFolder(folder.workspace);
     if (run.spec.home !== null) makeFolder(run.spec.home);
-    const parser = createTurnParser(this.#engine);
+    const parser = createTurnParser(this.#engine, this.#version);
     const env = { ...this.#deps.host.environment(this.#engine, run, { ask: this.#ask?.command ?? null, resumed: this.#handle }), ...command.env };
     writeCommand(attempt.path, command, env);
     const result = await startChild(
@@ -155,7 +163,13 @@ class Turn {
         idleTimeoutMs: this.#options.idle_timeout_sec * 1000,
         graceMs: GRACE_MS,
       },
-      { onChunk: (stream, chunk) => this.#writer.add(parser.push(stream, chunk)) },
+      {
+        onChunk: (stream, chunk) => {
+          const stored = this.#writer.add(parser.push(stream, chunk));
+          if (parser.runaway) this.#control.stopRunaway();
+          return stored;
+        },
+      },
       this.#deps.timers,
     );
     if (!result.started) return fail(this.#deps, run, { code: result.reason === 'bad_cwd' || result.reason === 'other' ? 'INTERNAL' : 'ENGINE_NOT_FOUND', message: result.message });

@@ -27,10 +27,14 @@ const TOOL_KINDS = new Map<string, ToolKind>([
   ['websearch', 'search'],
 ]);
 
+const MAX_EMPTY_STEPS = 20;
+
 export function createOpencodeReader(out: Emitter): ParserReader {
   let lastReason: string | null = null;
   let failure: EngineFailure | null = null;
   let lastMessage: string | null = null;
+  // Steps in a row that brought nothing: a service that answers nonsense is asked again without end.
+  let emptySteps = 0;
   const questions: Question[] = [];
 
   const rules = new Map<string, Rule>([
@@ -113,6 +117,7 @@ export function createOpencodeReader(out: Emitter): ParserReader {
     const reason = asString(part?.reason);
     if (reason === undefined) return drifted('part.reason');
     lastReason = reason;
+    emptySteps = reason === 'unknown' ? emptySteps + 1 : 0;
     out.emit('lifecycle.engine.progress', { phase: 'step.finished', reason });
     const tokens = asObject(part?.tokens);
     if (tokens) out.emit('agent.usage', usageOf(tokens, part?.cost));
@@ -140,6 +145,7 @@ export function createOpencodeReader(out: Emitter): ParserReader {
   return {
     stdoutLine: (line, terminated) => readNdjsonLine(out, rules, line, terminated, bind),
     finish: () => {},
+    runaway: () => emptySteps >= MAX_EMPTY_STEPS,
     evidence: () => ({
       success: lastReason === 'stop' && failure === null,
       failure,

@@ -1,0 +1,35 @@
+// The version of a program that was installed as a package: it stands in the package.json above it. Nothing is started.
+import { readFileSync, realpathSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+// From the program of a platform package up to its root.
+const LEVELS = 6;
+
+export function packageVersion(program: readonly string[]): string | undefined {
+  const script = program.at(-1);
+  if (script === undefined) return undefined;
+  let folder = dirname(resolved(script));
+  for (let level = 0; level < LEVELS; level += 1, folder = dirname(folder)) {
+    const version = versionIn(join(folder, 'package.json'));
+    if (version !== undefined) return version;
+  }
+  return undefined;
+}
+
+function resolved(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}
+
+// Without what follows it: platform packages add their platform.
+function versionIn(path: string): string | undefined {
+  try {
+    const { version } = JSON.parse(readFileSync(path, 'utf8')) as { version?: unknown };
+    return typeof version === 'string' ? /^\d+\.\d+\.\d+/.exec(version)?.[0] : undefined;
+  } catch {
+    return undefined;
+  }
+}
