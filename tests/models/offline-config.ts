@@ -1,0 +1,135 @@
+// How each real CLI is set up to work without any network but its scripted model: the text of its configuration, where it
+// belongs under a private home, and the environment. A key is a dummy; nothing of the user's own settings is read.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+// A program that speaks MCP on stdin and stdout, offered to the model as a tool server of this name.
+export interface McpServer {
+  readonly name: string;
+  readonly command: readonly [string, ...string[]];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface Offline {
+  // By path under the home.
+  readonly files: Readonly<Record<string, string>>;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+// A slug that Codex knows: others get a warning and no patch tool.
+export const CODEX_MODEL = 'gpt-5.5';
+export const GEMINI_MODEL = 'gemini-2.5-flash';
+export const OPENCODE_MODEL = 'scripted/scripted-model';
+
+export function buildCodexConfig(modelUrl: string, mcp?: McpServer): string {
+  const lines = [
+    `model = "${CODEX_MODEL}"`,
+    'model_provider = "scripted"',
+    'check_for_update_on_startup = false',
+    'sandbox_mode = "read-only"',
+    'web_search = "disabled"',
+    '[analytics]',
+    'enabled = false',
+    '[feedback]',
+    'enabled = false',
+    '[features]',
+    'plugins = false',
+    'apps = false',
+    'unbounded_connection_retries = false',
+    '[shell_environment_policy]',
+    'inherit = "core"',
+    '[model_providers.scripted]',
+    'name = "scripted"',
+    `base_url = "${modelUrl}/v1"`,
+    'wire_api = "responses"',
+    'env_key = "SCRIPTED_API_KEY"',
+    'request_max_retries = 0',
+    'stream_max_retries = 0',
+    'stream_idle_timeout_ms = 20000',
+    'supports_websockets = false',
+  ];
+  if (mcp) {
+    const [command, ...args] = mcp.command;
+    lines.push(
+      `[mcp_servers.${mcp.name}]`,
+      `command = ${JSON.stringify(command)}`,
+      `args = ${JSON.stringify(args)}`,
+      // Without these three the tool is hidden, refused, or silently missing.
+      'omit_tools_from = ["deferred"]',
+      'default_tools_approval_mode = "approve"',
+      'required = true',
+      'startup_timeout_sec = 20',
+      `[mcp_servers.${mcp.name}.env]`,
+      ...Object.entries(mcp.env ?? {}).map(([name, value]) => `${name} = ${JSON.stringify(value)}`),
+    );
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+export function buildGeminiSettings(mcp?: McpServer): string {
+  const [command, ...args] = mcp?.command ?? [''];
+  return JSON.stringify({
+    security: { auth: { selectedType: 'gemini-api-key' } },
+    privacy: { usageStatisticsEnabled: false },
+    telemetry: { enabled: false },
+    // More attempts, and a failing service is tried for minutes; with retention, a resumed session is deleted by the next one.
+    general: { enableAutoUpdate: false, enableAutoUpdateNotification: false, maxAttempts: 1, sessionRetention: { enabled: false } },
+    ...(mcp ? { mcpServers: { [mcp.name]: { command, args, env: mcp.env ?? {}, trust: true } } } : {}),
+  });
+}
+
+export function buildOpencodeConfig(modelUrl: string, mcp?: McpServer): string {
+  const [provider = '', model = ''] = OPENCODE_MODEL.split('/');
+  return JSON.stringify({
+    model: OPENCODE_MODEL,
+    small_model: OPENCODE_MODEL,
+    autoupdate: false,
+    share: 'disabled',
+    enabled_providers: [provider],
+    provider: {
+      [provider]: {
+        npm: '@ai-sdk/openai-compatible',
+        name: 'Scripted',
+        options: { baseURL: `${modelUrl}/v1`, apiKey: 'dummy' },
+        models: { [model]: { name: 'Scripted model', limit: { context: 100_000, output: 8000 } } },
+      },
+    },
+    ...(mcp ? { mcp: { [mcp.name]: { type: 'local', command: mcp.command, environment: mcp.env ?? {}, enabled: true } } } : {}),
+  });
+}
+
+// The same places that Parley's private homes have (`home.ts` of each engine).
+export const OFFLINE = {
+  codex: (home, modelUrl, mcp) => ({
+    files: { '.codex/config.toml': buildCodexConfig(modelUrl, mcp) },
+    env: { CODEX_HOME: join(home, '.codex'), SCRIPTED_API_KEY: 'dummy' },
+  }),
+  gemini: (home, modelUrl, mcp) => ({
+    files: { '.gemini/settings.json': buildGeminiSettings(mcp) },
+    env: { GEMINI_CLI_HOME: home, GEMINI_API_KEY: 'dummy', GOOGLE_GEMINI_BASE_URL: modelUrl, GEMINI_CLI_TRUST_WORKSPACE: 'true', GEMINI_CLI_NO_RELAUNCH: '1' },
+  }),
+  opencode: (home, modelUrl, mcp) => ({
+    files: { 'config/opencode/opencode.json': buildOpencodeConfig(modelUrl, mcp) },
+    env: {
+      XDG_DATA_HOME: join(home, 'data'),
+      XDG_CONFIG_HOME: join(home, 'config'),
+      XDG_STATE_HOME: join(home, 'state'),
+      XDG_CACHE_HOME: join(home, 'cache'),
+      OPENCODE_DISABLE_MODELS_FETCH: '1',
+      OPENCODE_DISABLE_AUTOUPDATE: '1',
+    },
+  }),
+} as const satisfies Record<string, (home: string, modelUrl: string, mcp?: McpServer) => Offline>;
+
+export type RealEngine = keyof typeof OFFLINE;
+
+// Writes the configuration into a home and gives the environment that belongs to it, HOME and a private TMPDIR included.
+export function prepareOfflineHome(engine: RealEngine, home: string, modelUrl: string, mcp?: McpServer): Record<string, string> {
+  const { files, env } = OFFLINE[engine](home, modelUrl, mcp);
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(home, path)), { recursive: true });
+    writeFileSync(join(home, path), text);
+  }
+  mkdirSync(join(home, 'tmp'), { recursive: true });
+  return { HOME: home, TMPDIR: join(home, 'tmp'), ...env };
+}

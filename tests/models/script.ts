@@ -1,0 +1,98 @@
+// What a scripted model does next. The prompts of a conversation are its script, in the words of the stand-ins and a few more
+// that speak of the service. The position is computed from the conversation alone, so that a model keeps nothing: it goes on
+// in any process, after any resume. Total: what is no directive is plain text.
+import { parseDirectives, type Step } from '../../src/rehearsal/directives.js';
+
+export type ServiceStep =
+  // With a number behind the status: the service asks to be tried again after so many milliseconds.
+  | { readonly type: 'http'; readonly status: number; readonly retryMs: number | undefined }
+  | { readonly type: 'slow'; readonly ms: number }
+  | { readonly type: 'huge'; readonly bytes: number }
+  | { readonly type: 'cut' | 'empty' | 'html' | 'badsse' };
+export type ModelStep = Step | ServiceStep;
+
+// A conversation as the model is told it, in its order. Results of tools and what a CLI adds on its own are left out.
+export type Entry = { readonly type: 'user'; readonly text: string } | { readonly type: 'said' } | { readonly type: 'called' };
+
+// One response: what is said, and the step that ends it (none: the turn is over).
+export interface Move {
+  readonly says: readonly ModelStep[];
+  readonly end: ModelStep | undefined;
+}
+
+interface Line {
+  readonly step: ModelStep;
+  // It stood behind a question that was asked: it outlives the turn.
+  readonly kept: boolean;
+}
+
+const SERVICE_WORD = /\[\[(?:(http) ([1-5]\d\d)(?: (\d{1,9}))?|(slow|huge) (\d{1,9})|(cut|empty|html|badsse))\]\]/g;
+const CALLS = new Set(['tool', 'file', 'ask']);
+const FAILURES = new Set(['fail', 'crash', 'hang', 'http', 'cut', 'empty', 'html', 'badsse']);
+const SPEECH = new Set(['answer', 'done', 'utf8', 'events', 'huge']);
+
+export function parseScript(prompt: string): ModelStep[] {
+  const steps: ModelStep[] = [];
+  let from = 0;
+  for (const found of prompt.matchAll(SERVICE_WORD)) {
+    steps.push(...parseDirectives(prompt.slice(from, found.index)), toServiceStep(found));
+    from = found.index + found[0].length;
+  }
+  return [...steps, ...parseDirectives(prompt.slice(from))];
+}
+
+function toServiceStep([, http, status, retryMs, counted, count, bare]: RegExpMatchArray): ServiceStep {
+  if (http) return { type: 'http', status: Number(status), retryMs: retryMs === undefined ? undefined : Number(retryMs) };
+  if (counted === 'slow') return { type: 'slow', ms: Number(count) };
+  if (counted === 'huge') return { type: 'huge', bytes: Number(count) };
+  return { type: bare as 'cut' | 'empty' | 'html' | 'badsse' };
+}
+
+// A response ends with a call or a failure, so the calls since the last prompt say how far its script has come.
+export function planMove(conversation: readonly Entry[]): Move {
+  let script: readonly Line[] = [];
+  let asked = false;
+  // Since the last call.
+  let said = false;
+  let turns = 0;
+  let prompt = '';
+  for (const entry of conversation) {
+    if (entry.type === 'user') {
+      script = [...parseScript(entry.text).map((step) => ({ step, kept: false })), ...carryOver(script, { asked, said })];
+      asked = false;
+      turns += 1;
+      prompt = entry.text;
+    } else if (entry.type === 'called') {
+      const call = script.findIndex(({ step }) => CALLS.has(step.type));
+      asked = script[call]?.step.type === 'ask';
+      script = call < 0 ? [] : script.slice(call + 1);
+    }
+    said = entry.type === 'said';
+  }
+  if (asked) return { says: [{ type: 'answer', text: 'The question is asked; I end my turn.' }], end: undefined };
+  const { before, end } = nextMove(script);
+  if (end || before.some((step) => SPEECH.has(step.type))) return { says: before, end };
+  const answer = parseScript(prompt).length > 0 ? 'Done.' : `You said: ${prompt.trim().split('\n', 1)[0]}`;
+  return { says: [...before, { type: 'answer', text: `${answer}\nEarlier turns: ${Math.max(0, turns - 1)}.` }], end };
+}
+
+// What the next turn takes over: all that stood behind a question, or what an earlier question had left. A step that broke the
+// turn is crossed out, so that the conversation can go on behind it.
+function carryOver(script: readonly Line[], { asked, said }: { asked: boolean; said: boolean }): Line[] {
+  if (asked) return keep(script);
+  const { before, end } = nextMove(script);
+  const played = end ? script.slice(before.length + 1) : [];
+  // Without the tool the question was a message.
+  if (said && end?.type === 'ask') return keep(played);
+  return (said || (end && FAILURES.has(end.type)) ? played : script).filter((line) => line.kept);
+}
+
+function keep(script: readonly Line[]): Line[] {
+  return script.map(({ step }) => ({ step, kept: true }));
+}
+
+function nextMove(script: readonly Line[]): { before: ModelStep[]; end: ModelStep | undefined } {
+  const end = script.findIndex(({ step }) => CALLS.has(step.type) || FAILURES.has(step.type));
+  const before = end < 0 ? script : script.slice(0, end);
+  return { before: before.map(({ step }) => step), end: script[end]?.step };
+}
