@@ -1,0 +1,75 @@
+// Parley on the real CLIs: plain turns, tools, files, results, and every way in which a service fails.
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { runFolder } from '../../src/orchestrator/run-folder.js';
+import type { RaspEvent } from '../../src/rasp/event.js';
+import { openRealBench, REAL_ENGINES, type RealBench } from './real-bench.js';
+
+const of = (events: readonly RaspEvent[], type: string) => events.filter(({ event }) => event.type === type);
+
+// The bytes that an event names, cut out of the stored log.
+function bytesOf(bench: RealBench, runId: string, { raw_ref: ref }: RaspEvent): string {
+  if (!ref) return '';
+  return readFileSync(runFolder(bench.data.path, runId).attempt(ref.attempt_number).logs[ref.stream]).subarray(ref.byte_from, ref.byte_to).toString('utf8');
+}
+
+describe.each(REAL_ENGINES)('%s', (engine) => {
+  test('a plain run succeeds with the last message, and names its session and its version', async () => {
+    const bench = await openRealBench(engine);
+    const run = await bench.play('[[answer Hello, 漢字.]]');
+    expect(run).toMatchObject({ status: 'succeeded', result: 'Hello, 漢字.', attempt_number: 1 });
+    const events = await bench.events(run.run_id);
+    expect(of(events, 'lifecycle.turn.started')[0]?.data['engine_version']).toMatch(/^\d+\.\d+\.\d+$/);
+    expect(of(events, 'lifecycle.session.bound')).toHaveLength(1);
+    expect(of(events, 'diagnostic.parser.warning').filter(({ data }) => data['code'] !== 'STDERR_TEXT')).toEqual([]);
+    expect(await bench.data.store.sumTurns(run.run_id)).toMatchObject([{ engine, hit_rate: 1, fallbacks: 0 }]);
+  });
+
+  test('a tool call and a file change are events that name their own bytes', async () => {
+    const bench = await openRealBench(engine);
+    const run = await bench.play('[[tool echo "the output"]][[file made.txt]][[answer Both done.]]');
+    expect(run).toMatchObject({ status: 'succeeded', result: 'Both done.' });
+    const events = await bench.events(run.run_id);
+    const tools = of(events, 'tool.call.completed');
+    expect(tools.map(({ data }) => data['status'])).toEqual(tools.map(() => 'completed'));
+    const shell = tools.find(({ data }) => data['kind'] === 'command');
+    expect(JSON.stringify(shell?.data['output'])).toContain('the output');
+    const [file] = of(events, 'artifact.file.changed');
+    expect(String(file?.data['path'])).toMatch(/made\.txt$/);
+    expect(existsSync(join(bench.cwd, 'made.txt'))).toBe(true);
+    // Each comes from a line that speaks of it.
+    if (shell) expect(bytesOf(bench, run.run_id, shell)).toContain('the output');
+    if (file) expect(bytesOf(bench, run.run_id, file).endsWith('\n')).toBe(true);
+  });
+
+  test('a done marker gives the result, checked against the schema that was asked for', async () => {
+    const bench = await openRealBench(engine);
+    const schema = { type: 'object', required: ['n'], properties: { n: { type: 'integer' } } };
+    expect(await bench.play('[[done {"n":7}]]', { output_schema: schema })).toMatchObject({ status: 'succeeded', result: { n: 7 } });
+    expect(await bench.play('[[done {"n":"seven"}]]', { output_schema: schema })).toMatchObject({ status: 'failed', error: { code: 'OUTPUT_INVALID' } });
+  });
+
+  // Some retry for longer than the turn may take; then the turn's own limit ends them.
+  const LIMITS = { turn_timeout_sec: 15, idle_timeout_sec: 12 };
+  test.each([
+    ['http 401', ['ENGINE_AUTH_REQUIRED']],
+    ['http 500', ['ENGINE_TURN_FAILED', 'ENGINE_IDLE_TIMEOUT', 'TURN_TIMEOUT']],
+    ['http 429', ['ENGINE_TURN_FAILED', 'ENGINE_IDLE_TIMEOUT', 'TURN_TIMEOUT']],
+    ['cut', ['ENGINE_TURN_FAILED', 'ENGINE_IDLE_TIMEOUT', 'TURN_TIMEOUT']],
+    ['hang', ['ENGINE_IDLE_TIMEOUT', 'TURN_TIMEOUT']],
+  ] as const)('a service that answers with %s fails the run with its code, within the limits', async (what, codes) => {
+    const bench = await openRealBench(engine);
+    const run = await bench.play(`[[${what}]]`, { runtime_options: LIMITS });
+    expect(run.status).toBe('failed');
+    expect(codes, JSON.stringify(run.error)).toContain(run.error?.code);
+  });
+});
+
+test('opencode that is answered with nonsense without end is stopped as a runaway', async () => {
+  const bench = await openRealBench('opencode');
+  const run = await bench.play('[[html]]', { runtime_options: { turn_timeout_sec: 90 } });
+  expect(run).toMatchObject({ status: 'failed', error: { code: 'ENGINE_TURN_FAILED' } });
+  const [ended] = of(await bench.events(run.run_id), 'lifecycle.turn.ended');
+  expect(ended?.data['completion']).toEqual({ result: 'interrupted', reason_code: 'RUNAWAY' });
+});
