@@ -17,9 +17,6 @@ import { createRoot, expectSound, journalOf, openBench, startsIn, type Bench } f
 import { SimulatedTime } from '../support/simulated-timers.js';
 import { STAND_INS } from '../support/stand-in.js';
 
-// Lines on stderr that repeat the message are held back in the conversation until the turn goes on or ends.
-const ECHO = '[[answer stand-in: line 1 of 2]][[answer stand-in: line 2 of 2]][[sleep 50]][[stderr 2]]';
-
 async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await condition())) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -52,7 +49,7 @@ describe.each(STAND_INS)('%s', (engine) => {
   ] as [string, typeof isFlush][])('a turn of which %s could not be stored once is ended with all that its logs show, and is tried again from there', async (_what, isMeant) => {
     const root = createRoot();
     const bench = await openBench(root, { store: (store) => failOnce(store, isMeant, () => engineOver(root)) });
-    const { run_id: runId } = await create(bench, engine, `${ECHO}[[utf8]][[ask Which?]][[done 1]]`);
+    const { run_id: runId } = await create(bench, engine, '[[utf8]][[stderr 2]][[ask Which?]][[done 1]]');
     await bench.orchestrator.settled(runId);
     await expectKept(bench, runId, 'INTERNAL');
     expect(bench.failures.splice(0)).toMatchObject([{ message: 'the disk is full' }]);
