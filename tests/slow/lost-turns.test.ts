@@ -17,6 +17,9 @@ import { createRoot, expectSound, journalOf, openBench, startsIn, type Bench } f
 import { SimulatedTime } from '../support/simulated-timers.js';
 import { STAND_INS } from '../support/stand-in.js';
 
+// A machine on which no session can be looked for.
+const BLIND = { hasSession: () => Promise.reject(new Error('the home cannot be read')) };
+
 async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await condition())) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -92,10 +95,7 @@ test('a turn whose engine left somebody behind who holds its output is judged al
 });
 
 test('a session that cannot be looked for is taken for one that is not there, and nothing of ours has failed', async () => {
-  const hasSession = async () => {
-    throw new Error('the home cannot be read');
-  };
-  const bench = await openBench(createRoot(), { host: { hasSession } });
+  const bench = await openBench(createRoot(), { host: BLIND });
   const asked = await create(bench, 'codex', '[[ask Which?]]');
   await bench.orchestrator.settled(asked.run_id);
   expect(await expectSound(bench, asked.run_id)).toMatchObject({ status: 'failed', error: { code: 'SESSION_RESUME_FAILED', details: { unanswered: { prompt: 'Which?' } } } });
@@ -104,7 +104,7 @@ test('a session that cannot be looked for is taken for one that is not there, an
   expect((await expectSound(bench, done.run_id)).status).toBe('succeeded');
   expect(await bench.data.store.loadHandle(done.request_id)).toBeNull();
   // Nor when the logs are what is left of a turn.
-  const broken = await openBench(createRoot(), { host: { hasSession }, store: (store) => failOnce(store, (change) => change.set?.status === 'succeeded') });
+  const broken = await openBench(createRoot(), { host: BLIND, store: (store) => failOnce(store, (change) => change.set?.status === 'succeeded') });
   const lost = await create(broken, 'codex', '[[done 1]]');
   await broken.orchestrator.settled(lost.run_id);
   expect(await expectSound(broken, lost.run_id)).toMatchObject({ status: 'failed', error: { code: 'INTERNAL' } });
