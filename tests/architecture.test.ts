@@ -64,12 +64,35 @@ test('each engine folder has the same five files', () => {
 });
 
 test('no code but the one door writes the status of a run', () => {
-  const writers = files.filter((file) => !file.startsWith('store/') && /\bset: \{[^}]*\bstatus\b/.test(source(file)));
-  expect(writers).toEqual(['orchestrator/apply-run-event.ts']);
+  const commits = files.filter((file) => !file.startsWith('store/')).flatMap((file) => argumentsOf(source(file), '.commit(').map((change) => ({ file, change })));
+  expect(commits.map(({ file }) => file).toSorted()).toEqual(['orchestrator/apply-run-event.ts', 'orchestrator/cancel.ts', 'orchestrator/turn-writer.ts']);
+  for (const { file, change } of commits.filter(({ file }) => file !== 'orchestrator/apply-run-event.ts')) {
+    // Written out, so that all it sets can be read here: the wish to cancel, and nothing else.
+    expect(change, file).toMatch(/^\{/);
+    const written = change.replace(/expect: \{[^}]*\}/, '');
+    expect(written, file).not.toMatch(/\.\.\.|\bstatus\b|\bset\b(?!: \{ cancel_requested: \{[^}]*\} \})/);
+  }
+  // Nobody hands the store on to somebody who could, or takes the call out of it.
+  const taken = files.filter((file) => !file.startsWith('store/') && /\bcommit\b(?!\()|\['commit'\]/.test(withoutComments(source(file))));
+  expect(taken).toEqual([]);
   // And the store writes it only where a change says so.
   const updates = files.filter((file) => /UPDATE runs SET status/.test(source(file)));
   expect(updates).toEqual(['store/sqlite/sqlite-store.ts']);
 });
+
+function withoutComments(text: string): string {
+  return text.replace(/^\s*\/\/.*$/gm, '');
+}
+
+// What stands between the brackets of each call.
+function argumentsOf(text: string, call: string): string[] {
+  return text.split(call).slice(1).map((rest) => {
+    let depth = 1;
+    let end = 0;
+    for (; depth > 0 && end < rest.length; end += 1) depth += rest[end] === '(' ? 1 : rest[end] === ')' ? -1 : 0;
+    return rest.slice(0, end - 1).trim();
+  });
+}
 
 test('ARCHITECTURE.md has a line for each room, and every path it and the README name exists', () => {
   const architecture = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8');

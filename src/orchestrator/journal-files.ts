@@ -1,11 +1,12 @@
 // Each run's journal beside the database too, as plain files for people and their tools: runs/<id>/rasp.jsonl and fcmp.jsonl.
 // Appended after the commit, so a crash may leave them short; then they are made whole at the next start. Never read back.
-import { appendFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JournalFlush, Protocol, Store } from '../store/store.js';
+import { repairFile } from './repair-file.js';
 import { makeFolder, runFolder } from './run-folder.js';
 
-const PAGE = 1000;
+const PAGE = 500;
 const PRIVATE = { mode: 0o600 };
 // Left by a clean end; where it is missing, any file may be short.
 const CLEAN = 'exports.clean';
@@ -45,32 +46,34 @@ export class JournalFiles {
     }
   }
 
-  // Makes the files of all runs what is stored, beside other work, if the last one did not end cleanly.
+  // Makes the files of all runs what is stored, beside other work, if the last one did not end cleanly. One that cannot be
+  // written is told after all the others were looked at.
   async repair(stopped: () => boolean): Promise<void> {
     if (this.#whole) return;
+    let failure: unknown;
     for (let page = await this.#store.listRuns({ limit: PAGE }); page.length > 0; page = await this.#store.listRuns({ limit: PAGE, before: page.at(-1)?.run_id ?? '' })) {
       for (const { run_id: runId } of page) {
         if (stopped()) return;
-        await this.#repairFile(runId, 'rasp');
-        await this.#repairFile(runId, 'fcmp');
-        await new Promise((resolve) => setImmediate(resolve));
+        await this.#repairRun(runId).catch((error: unknown) => (failure ??= error));
       }
     }
+    if (failure !== undefined) throw failure;
     this.#whole = true;
   }
 
-  async #repairFile(runId: string, protocol: Protocol): Promise<void> {
-    const path = this.#pathOf(runId, protocol);
-    const read = () => this.#store.readJournal(runId, protocol, { limit: Number.MAX_SAFE_INTEGER });
-    let written = -1;
-    // Until nothing came in between reading and writing.
-    for (let lines = await read(); lines.length !== written; lines = await read()) {
-      written = lines.length;
-      const text = lines.length === 0 ? '' : `${lines.join('\n')}\n`;
-      if (existsSync(path) && readFileSync(path, 'utf8') === text) return;
-      makeFolder(runFolder(this.#dataDir, runId).path);
-      writeFileSync(`${path}.new`, text, PRIVATE);
-      renameSync(`${path}.new`, path);
+  async #repairRun(runId: string): Promise<void> {
+    makeFolder(runFolder(this.#dataDir, runId).path);
+    for (const protocol of ['rasp', 'fcmp'] as const) await repairFile(this.#pathOf(runId, protocol), () => this.#read(runId, protocol));
+  }
+
+  async *#read(runId: string, protocol: Protocol): AsyncGenerator<Buffer> {
+    for (let seq = 0; ; ) {
+      // There is room for other work in between.
+      await new Promise((resolve) => setImmediate(resolve));
+      const lines = await this.#store.readJournal(runId, protocol, { fromSeq: seq + 1, limit: PAGE });
+      if (lines.length === 0) return;
+      seq += lines.length;
+      yield Buffer.from(`${lines.join('\n')}\n`);
     }
   }
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
@@ -135,3 +135,18 @@ test('sync may be asked for at any time: before the first byte, at once from man
   await child.done;
   await child.sync();
 });
+
+test('when the end is told, the logs are on the disk and closed', async () => {
+  const child = await start(specOf(shell('echo one; echo two >&2')));
+  await child.done;
+  expect(logsOpen()).toEqual([]);
+  const refused = await start(specOf(shell('echo one'), { logs: { stdout: '/dev/full', stderr: join(desk.directory, 'other.log') } }));
+  await expect(refused.done).rejects.toMatchObject({ code: 'ENOSPC' });
+  expect(logsOpen()).toEqual([]);
+});
+
+// The logs of the test that this process has open, where the system tells.
+function logsOpen(): string[] {
+  const open = existsSync('/proc/self/fd') ? readdirSync('/proc/self/fd') : [];
+  return open.flatMap((fd) => (existsSync(`/proc/self/fd/${fd}`) ? [readlinkSync(`/proc/self/fd/${fd}`)] : [])).filter((path) => path.startsWith(desk.directory));
+}

@@ -11,6 +11,8 @@ import { startChild, systemTimers, type Child, type ChildHandlers, type ChildSpe
 import { listMarked, readRow, type ProcessEntry } from '../../src/process/process-table.js';
 import type { StreamName } from '../../src/rasp/event.js';
 
+export { Gate } from '../support/gate.js';
+
 export const GRACE_MS = 30_000;
 export const TURN_MS = 600_000;
 export const IDLE_MS = 60_000;
@@ -71,12 +73,6 @@ export class Heard implements ChildHandlers {
   #said(words: string): boolean {
     return this.text.stdout.includes(words) || this.text.stderr.includes(words);
   }
-}
-
-// Something a test holds back until it opens it.
-export class Gate {
-  open!: () => void;
-  readonly opened = new Promise<void>((resolve) => (this.open = resolve));
 }
 
 export async function start(spec: ChildSpec, handlers: ChildHandlers = { onChunk: () => {} }, timers: Timers = systemTimers): Promise<Child> {

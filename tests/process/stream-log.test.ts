@@ -1,3 +1,4 @@
+// One log as a file: what it says about itself, and when it is on the disk.
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { StreamLog } from '../../src/process/stream-log.js';
@@ -5,7 +6,7 @@ import { StreamLog } from '../../src/process/stream-log.js';
 // A disk with room for some bytes, on which there is room again right after it was full.
 class SmallDisk {
   readonly written: Buffer[] = [];
-  syncs = 0;
+  readonly calls: string[] = [];
   #room: number;
 
   constructor(room: number) {
@@ -23,11 +24,17 @@ class SmallDisk {
     return { bytesWritten, buffer: bytes };
   }) as never;
 
-  async datasync(): Promise<void> {
-    this.syncs += 1;
+  get syncs(): number {
+    return this.calls.filter((call) => call === 'datasync').length;
   }
 
-  async close(): Promise<void> {}
+  async datasync(): Promise<void> {
+    this.calls.push('datasync');
+  }
+
+  async close(): Promise<void> {
+    this.calls.push('close');
+  }
 }
 
 test('a disk that fills up in the middle of a chunk: bytes and hash tell what is in the file, and no hole follows', async () => {
@@ -50,4 +57,12 @@ test('what is on the disk already is not synced again', async () => {
   await log.close();
   await log.sync();
   expect(disk.syncs).toBe(1);
+});
+
+test('a log that is closed is on the disk before', async () => {
+  const disk = new SmallDisk(100);
+  const log = new StreamLog(disk);
+  await log.append(Buffer.from('x'));
+  await log.close();
+  expect(disk.calls).toEqual(['datasync', 'close']);
 });

@@ -1,5 +1,5 @@
 // After the end: a new run on the session of an old one, and the journal as files.
-import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { runFolder } from '../../src/orchestrator/run-folder.js';
@@ -52,6 +52,85 @@ test('a run that has not ended, or has no session, cannot be continued', async (
   await bench.orchestrator.settled(again.run_id);
   expect((await expectSound(bench, again.run_id)).spec.prompt).toBe(lost.spec.prompt);
   await bench.close();
+});
+
+test('one request id for continuations of two runs is refused with REQUEST_ID_CONFLICT, and for the same run it answers the same', async () => {
+  const bench = await openBench(createRoot());
+  const one = await play(bench, 'codex', '[[done 1]]');
+  const other = await play(bench, 'codex', '[[done 1]]');
+  const request = { prompt: '[[done 2]]', request_id: 'again' };
+  const first = await bench.orchestrator.continueFrom(one.run_id, request);
+  await expect(bench.orchestrator.continueFrom(other.run_id, request)).rejects.toMatchObject({ code: 'REQUEST_ID_CONFLICT' });
+  expect((await bench.orchestrator.continueFrom(one.run_id, request)).run_id).toBe(first.run_id);
+  await bench.orchestrator.settled(first.run_id);
+  expect(await bench.data.store.listRuns({ limit: 10 })).toHaveLength(3);
+  await bench.close();
+});
+
+test.each(['[[done 1]]', '[[nosession]][[answer x]]'])('a retry of %s with one request id is one run, however often it is asked for', async (prompt) => {
+  const root = createRoot();
+  const bench = await openBench(root);
+  const ended = await play(bench, 'codex', prompt, { execution_mode: 'auto' });
+  const tries = await Promise.all(Array.from({ length: 5 }, () => bench.orchestrator.retry(ended.run_id, { request_id: 'again' })));
+  await bench.orchestrator.settled(tries[0]?.run_id ?? '');
+  tries.push(await bench.orchestrator.retry(ended.run_id, { request_id: 'again' }));
+  expect(new Set(tries.map(({ run_id: runId }) => runId)).size).toBe(1);
+  expect(startsIn(root)).toHaveLength(2);
+  await bench.close();
+});
+
+test('a session in which a run is at work is not continued by another until that one has ended', async () => {
+  const bench = await openBench(createRoot());
+  const ended = await play(bench, 'codex', '[[done 1]]');
+  const { run_id: heir } = await bench.orchestrator.continueFrom(ended.run_id, { prompt: '[[ask Which?]]' });
+  const refused = async () => {
+    await expect(bench.orchestrator.continueFrom(ended.run_id, { prompt: 'x' })).rejects.toMatchObject({ code: 'SESSION_IN_USE', message: expect.stringContaining(heir) as string });
+    await expect(bench.orchestrator.retry(ended.run_id)).rejects.toMatchObject({ code: 'SESSION_IN_USE' });
+  };
+  await refused();
+  await bench.orchestrator.settled(heir);
+  await refused();
+  await bench.orchestrator.cancel(heir);
+  const { run_id: next } = await bench.orchestrator.continueFrom(ended.run_id, { prompt: '[[done 2]]' });
+  await bench.orchestrator.settled(next);
+  expect((await expectSound(bench, next)).status).toBe('succeeded');
+  await bench.close();
+});
+
+test('an export that could not be appended is not appended to again; that is told once, and the next start makes all files whole', async () => {
+  const root = createRoot();
+  const bench = await openBench(root);
+  const runs = [await play(bench, 'codex', '[[ask Which?]][[ask Which?]][[done 1]]'), await play(bench, 'codex', '[[ask Which?]][[ask Which?]][[done 1]]')];
+  const fileOf = ({ run_id: runId }: { run_id: string }, name: string) => join(runFolder(bench.data.path, runId).path, name);
+  const answer = async ({ run_id: runId }: { run_id: string }) => {
+    const pending = await bench.data.store.loadPending(runId);
+    await bench.orchestrator.reply(runId, { interaction_id: pending?.interaction_id ?? '', response: 'x' });
+    await bench.orchestrator.settled(runId);
+  };
+  for (const run of runs) {
+    rmSync(fileOf(run, 'rasp.jsonl'));
+    mkdirSync(fileOf(run, 'rasp.jsonl'));
+    await answer(run);
+    // There is room again, but behind a gap nothing is written.
+    rmdirSync(fileOf(run, 'rasp.jsonl'));
+    await answer(run);
+    expect(existsSync(fileOf(run, 'rasp.jsonl'))).toBe(false);
+    expect(readFileSync(fileOf(run, 'fcmp.jsonl'), 'utf8').trimEnd().split('\n')).toHaveLength(run.heads.fcmp_seq);
+  }
+  expect(bench.failures.splice(0)).toMatchObject([{ code: 'EISDIR' }]);
+  // One that cannot be written at the start either keeps no other from being made whole.
+  const stuck = await play(bench, 'codex', '[[done 1]]');
+  rmSync(fileOf(stuck, 'rasp.jsonl'));
+  mkdirSync(fileOf(stuck, 'rasp.jsonl'));
+  await bench.close();
+  const again = await openBench(root);
+  expect(again.failures.splice(0)).toMatchObject([{ code: 'EISDIR' }]);
+  for (const run of runs) {
+    const rasp = await again.data.store.readJournal(run.run_id, 'rasp', { limit: 100_000 });
+    expect(readFileSync(fileOf(run, 'rasp.jsonl'), 'utf8')).toBe(`${rasp.join('\n')}\n`);
+    expect(readFileSync(fileOf(run, 'fcmp.jsonl'), 'utf8')).toBe(`${(await journalOf(again, run.run_id)).fcmp.join('\n')}\n`);
+  }
+  await again.close();
 });
 
 test('the journal stands beside the database as files, byte for byte, and is made whole where it is not', async () => {

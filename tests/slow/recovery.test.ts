@@ -1,13 +1,24 @@
 // What a start makes of runs that were left in the middle: nothing that their logs and files still show is lost.
-import { mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { appendFileSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { recordedShape } from '../../bench/recorded-shapes.mjs';
+import { applyRunEvent } from '../../src/orchestrator/apply-run-event.js';
 import { Orchestrator } from '../../src/orchestrator/orchestrator.js';
 import { runFolder } from '../../src/orchestrator/run-folder.js';
-import type { RunChange, Store } from '../../src/store/store.js';
+import { NO_FACTS } from '../../src/run/guards.js';
+import type { RunChange, RunRecord, Store } from '../../src/store/store.js';
 import { createRoot, expectSound, journalOf, openBench, startsIn, type Bench } from '../support/orchestrated.js';
 import { SimulatedTime } from '../support/simulated-timers.js';
 import { STAND_INS } from '../support/stand-in.js';
+
+const MB = 1024 * 1024;
+const REPORT_PEAK = fileURLToPath(new URL('../support/report-peak.mjs', import.meta.url));
+const RECOVER = fileURLToPath(new URL('../support/recover-child.mjs', import.meta.url));
 
 async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await condition())) await new Promise((resolve) => setImmediate(resolve));
@@ -76,6 +87,95 @@ describe.each(STAND_INS)('%s', (engine) => {
     expect(await expectSound(again, retried.run_id)).toMatchObject({ status: 'waiting_user' });
     expect((await again.data.store.loadPending(retried.run_id))?.question).toMatchObject({ prompt: 'Which?' });
     expect(startsIn(root).map(({ resumed }) => resumed)).toEqual([false, true]);
+    await again.close();
+  });
+});
+
+// A run as a crash leaves it: running, with a log that nobody has read.
+async function cutOff(bench: Bench, log: Buffer | string): Promise<RunRecord> {
+  const run = await bench.orchestrator.create({ engine: 'codex', prompt: 'go on', execution_mode: 'interactive' });
+  const applied = await applyRunEvent(bench.deps, run, { event: 'turn.started', facts: NO_FACTS, set: { epoch: 1 } });
+  if (!applied.applied) throw new Error('the turn has not begun');
+  const { path, logs } = runFolder(bench.data.path, run.run_id).attempt(1);
+  mkdirSync(path, { recursive: true });
+  writeFileSync(logs.stdout, log);
+  return applied.run;
+}
+
+describe('a start', () => {
+  test.each([
+    ['fail', 'failed'],
+    ['requeue', 'succeeded'],
+  ] as const)('ends a running run with ORCHESTRATOR_RESTART_INTERRUPTED, and with the setting %s a queued one has %s', async (queued, status) => {
+    const root = createRoot();
+    const bench = await openBench(root, { settings: { slots: 0 } });
+    const running = await cutOff(bench, 'a line\n');
+    const waiting = await bench.orchestrator.create({ engine: 'codex', prompt: '[[done 1]]' });
+    await bench.close();
+    const again = await openBench(root, { settings: { recovery: { queued } } });
+    await again.orchestrator.settled(waiting.run_id);
+    const interrupted = { status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } };
+    expect(await expectSound(again, running.run_id)).toMatchObject(interrupted);
+    expect((await journalOf(again, running.run_id)).rasp.at(-1)?.data).toMatchObject({ from: 'running', trigger: 'restart.reconcile_failed' });
+    expect(await expectSound(again, waiting.run_id)).toMatchObject(queued === 'fail' ? interrupted : { status, attempt_number: 1 });
+    if (queued === 'fail') expect((await journalOf(again, waiting.run_id)).rasp.at(-1)?.data).toMatchObject({ from: 'queued', trigger: 'restart.reconcile_failed' });
+    await again.close();
+  });
+
+  test('opens although the log of a run cannot be read: that run has failed with its code, and the others are recovered whole', async () => {
+    const root = createRoot();
+    const bench = await openBench(root, { settings: { slots: 0 } });
+    const runs = [await cutOff(bench, 'one\n'), await cutOff(bench, 'two\n'), await cutOff(bench, 'three\n')] as const;
+    const { stdout } = runFolder(bench.data.path, runs[1].run_id).attempt(1).logs;
+    rmSync(stdout);
+    mkdirSync(stdout);
+    await bench.close();
+    const again = await openBench(root);
+    for (const run of runs) expect(await expectSound(again, run.run_id)).toMatchObject({ status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } });
+    const ended = await Promise.all(runs.map(async ({ run_id: runId }) => (await journalOf(again, runId)).rasp.filter(({ event }) => event.type === 'lifecycle.turn.ended').length));
+    expect(ended).toEqual([1, 0, 1]);
+    expect(again.failures.splice(0)).toMatchObject([{ code: 'EISDIR' }]);
+    await again.close();
+  });
+
+  test('keeps every waiting run waiting, also one whose session cannot be looked for, and tells of that one', async () => {
+    const root = createRoot();
+    const bench = await openBench(root);
+    const runs = [await waitingRun(bench), await waitingRun(bench), await waitingRun(bench)] as const;
+    await bench.close();
+    const hasSession = async ({ home }: { home: string | null }) => {
+      if (home === runs[1].spec.home) throw new Error('the home cannot be read');
+      return true;
+    };
+    const again = await openBench(root, { host: { hasSession } });
+    expect(await expectSound(again, runs[1].run_id)).toEqual(runs[1]);
+    for (const run of [runs[0], runs[2]]) {
+      expect((await expectSound(again, run.run_id)).status).toBe('waiting_user');
+      expect((await journalOf(again, run.run_id)).rasp.at(-1)?.data).toMatchObject({ trigger: 'restart.preserve_waiting' });
+    }
+    expect(again.failures.splice(0)).toMatchObject([{ message: 'the home cannot be read' }]);
+    await again.close();
+  });
+
+  test('recovers a run that printed 60 MB before it was cut off, in bounded memory', async () => {
+    const root = createRoot();
+    const bench = await openBench(root, { settings: { slots: 0 } });
+    const run = await cutOff(bench, '');
+    const { stdout } = runFolder(bench.data.path, run.run_id).attempt(1).logs;
+    const chunk = recordedShape('codex', MB).stream;
+    while (statSync(stdout).size < 60 * MB) appendFileSync(stdout, chunk);
+    await bench.close();
+    // A crash leaves no sign of a clean end: the exports are looked at too.
+    rmSync(join(bench.data.path, 'exports.clean'));
+    const child = spawn(process.execPath, ['--import', REPORT_PEAK, RECOVER, JSON.stringify({ root })], { stdio: ['ignore', 'ignore', 'inherit', 'pipe'] });
+    let peak = '';
+    (child.stdio[3] as Readable).on('data', (bytes: Buffer) => (peak += bytes.toString()));
+    expect(await once(child, 'close')).toEqual([0, null]);
+    console.log(`recovery of 60 MB: peak ${Math.round(Number(peak) / MB)} MB`);
+    expect(Number(peak)).toBeGreaterThan(20 * MB);
+    expect(Number(peak)).toBeLessThan(400 * MB);
+    const again = await openBench(root, { settings: { slots: 0 } });
+    expect(await again.data.store.loadRun(run.run_id)).toMatchObject({ status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } });
     await again.close();
   });
 });

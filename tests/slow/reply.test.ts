@@ -1,12 +1,13 @@
 // Every outcome of creating a run and of answering it: on the real store, with real processes, and time moved by hand.
 import { EventEmitter, once } from 'node:events';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import ERRORS from '../../contract/errors.json' with { type: 'json' };
 import type { Json, JsonObject } from '../../src/kernel/json.js';
 import type { CreateRunRequest } from '../../src/orchestrator/create-request.js';
 import type { Reply } from '../../src/orchestrator/reply.js';
+import { viewInteraction, viewRun } from '../../src/orchestrator/run-view.js';
 import { RequestError } from '../../src/run/request-error.js';
 import { NOBODY_ANSWERED } from '../../src/run/turn-prompt.js';
 import type { InteractionRecord, RunRecord } from '../../src/store/store.js';
@@ -17,6 +18,7 @@ import { SimulatedTime } from '../support/simulated-timers.js';
 const ASK = '[[ask Which database?|Postgres|SQLite]]';
 const TALK = '[[answer What else?]]';
 const TIMEOUT_SEC = 600;
+const HUNDRED_YEARS_SEC = 3_153_600_000;
 const NOT_STRICT = { interactive_require_user_reply: false, session_timeout_sec: TIMEOUT_SEC };
 
 interface Scene {
@@ -289,6 +291,8 @@ describe('when nobody answers in time', () => {
     await withScene(async (scene) => {
       const waiting = await scene.create(`${ASK}[[done 1]]`, { runtime_options: { ...NOT_STRICT, interactive_require_user_reply: true } });
       const { due_at: due } = await scene.pending(waiting);
+      const view = async () => viewRun(waiting, await scene.pending(waiting), scene.bench.deps.clock.now()).interaction;
+      expect(await view()).toMatchObject({ overdue: false });
       // Another run, so that the timer is there and fires.
       const other = await scene.create(`${ASK}[[done 1]]`, { runtime_options: NOT_STRICT });
       scene.time.advance(10 * TIMEOUT_SEC * 1000);
@@ -297,7 +301,12 @@ describe('when nobody answers in time', () => {
       expect(scene.time.now).toBeGreaterThan(due);
       expect(await scene.settled(waiting)).toEqual(waiting);
       expect(await scene.pending(waiting)).toMatchObject({ state: 'pending', due_at: due, decides: false });
+      expect(await view()).toMatchObject({ overdue: true, due_at: new Date(due).toISOString() });
+      const late = await scene.pending(waiting);
+      expect(viewInteraction(late, due).overdue).toBe(false);
       expect((await scene.reply(waiting, 'late')).status).toBe('succeeded');
+      const answered = (await scene.bench.data.store.loadInteraction(late.interaction_id)) as InteractionRecord;
+      expect(viewInteraction(answered, scene.time.now)).toMatchObject({ overdue: false, answer: { response: 'late' } });
     });
   });
 
@@ -334,6 +343,22 @@ describe('when nobody answers in time', () => {
       await new Promise((resolve) => setImmediate(resolve));
       expect(await scene.settled(waiting)).toEqual(waiting);
       expect(await scene.reply(waiting, 'a year later', { idempotency_key: 'k' })).toMatchObject({ attempt_number: 2, status: 'succeeded' });
+    });
+  });
+
+  test('a time of a hundred years is kept and told, and the question is answered before or decided after', async () => {
+    await withScene(async (scene) => {
+      const options = { ...NOT_STRICT, session_timeout_sec: HUNDRED_YEARS_SEC, turn_timeout_sec: HUNDRED_YEARS_SEC, idle_timeout_sec: HUNDRED_YEARS_SEC };
+      const answered = await scene.create(`${ASK}[[done 1]]`, { runtime_options: options });
+      const silent = await scene.create(`${ASK}[[done 1]]`, { runtime_options: options });
+      const pending = await scene.pending(answered);
+      expect(pending.due_at - pending.asked_at).toBe(HUNDRED_YEARS_SEC * 1000);
+      expect(viewInteraction(pending, scene.time.now)).toMatchObject({ overdue: false, due_at: expect.stringMatching(/^2125-/) });
+      scene.time.advance(99 * 365 * 86_400_000);
+      expect((await scene.reply(answered, 'late')).status).toBe('succeeded');
+      scene.time.advance(365 * 86_400_000);
+      await until(async () => (await scene.bench.data.store.loadRun(silent.run_id))?.status !== 'waiting_user');
+      expect((await scene.settled(silent)).status).toBe('succeeded');
     });
   });
 
@@ -395,6 +420,18 @@ describe('creating a run', () => {
     ['a runtime option of the wrong type', { runtime_options: { interactive_require_user_reply: 'yes' } }, 'INVALID_ARGUMENT'],
     ['a runtime option out of range', { runtime_options: { max_attempt: 0 } }, 'INVALID_ARGUMENT'],
     ['an unknown policy', { runtime_options: { auto_decide_policy: 'approve' } }, 'INVALID_ARGUMENT'],
+    ['a session timeout of more than a hundred years', { runtime_options: { session_timeout_sec: HUNDRED_YEARS_SEC + 1 } }, 'INVALID_ARGUMENT'],
+    ['a turn timeout of more than a hundred years', { runtime_options: { turn_timeout_sec: HUNDRED_YEARS_SEC + 1 } }, 'INVALID_ARGUMENT'],
+    ['an idle timeout of more than a hundred years', { runtime_options: { idle_timeout_sec: HUNDRED_YEARS_SEC + 1 } }, 'INVALID_ARGUMENT'],
+    ['the largest whole number as a timeout', { runtime_options: { session_timeout_sec: Number.MAX_SAFE_INTEGER } }, 'INVALID_ARGUMENT'],
+    ['no time at all as a timeout', { runtime_options: { session_timeout_sec: 0 } }, 'INVALID_ARGUMENT'],
+    ['no prompt', { prompt: undefined as never }, 'INVALID_ARGUMENT'],
+    ['a number as prompt', { prompt: 7 as never }, 'INVALID_ARGUMENT'],
+    ['an unknown permission', { permission: 'root' as never }, 'INVALID_ARGUMENT'],
+    ['an unknown mode', { execution_mode: 'bogus' as never }, 'INVALID_ARGUMENT'],
+    ['a label that is an object', { labels: { a: {} } as never }, 'INVALID_ARGUMENT'],
+    ['a label that is a number', { labels: { a: 1 } as never }, 'INVALID_ARGUMENT'],
+    ['an unknown key', { promt: 'x' } as never, 'INVALID_ARGUMENT'],
   ])('with %s is refused, and nothing is stored', async (_what, wrong, code) => {
     await withScene(async (scene) => {
       await expectRefusal(scene, code, () => scene.bench.orchestrator.create({ ...base, ...wrong }));
@@ -411,6 +448,17 @@ describe('creating a run', () => {
       expect(await scene.bench.orchestrator.create(request)).toEqual(ended);
       expect(startsIn(scene.root)).toHaveLength(1);
       expect(await scene.bench.data.store.listRuns({ limit: 10 })).toHaveLength(1);
+    });
+  });
+
+  test('again with one request id is answered although its directory is gone since', async () => {
+    await withScene(async (scene) => {
+      const cwd = join(scene.root, 'work');
+      mkdirSync(cwd);
+      const request: CreateRunRequest = { ...base, cwd, request_id: 'req' };
+      const ended = await scene.settled(await scene.bench.orchestrator.create(request));
+      rmSync(cwd, { recursive: true });
+      expect(await scene.bench.orchestrator.create(request)).toEqual(ended);
     });
   });
 

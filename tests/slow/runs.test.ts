@@ -1,8 +1,21 @@
 // Whole runs: real processes of the stand-in engines, the real store, the real orchestrator.
+import { readFileSync, statSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { runFolder } from '../../src/orchestrator/run-folder.js';
+import { listMarked } from '../../src/process/process-table.js';
 import type { RunRecord } from '../../src/store/store.js';
+import { alterStore, isFlush } from '../support/altered-store.js';
+import { Gate } from '../support/gate.js';
 import { createRoot, expectSound, journalOf, openBench, startsIn, type Bench } from '../support/orchestrated.js';
-import { STAND_INS } from '../support/stand-in.js';
+import { STAND_INS, type StandIn } from '../support/stand-in.js';
+
+// Where each engine names its session in what it prints, and what stands in its argv for a resume and nowhere else.
+const NAMED: Record<StandIn, { stream: 'stdout' | 'stderr'; id: RegExp; resume: (session: string) => string[] }> = {
+  codex: { stream: 'stdout', id: /\{"type":"thread\.started","thread_id":"([^"]+)"\}/, resume: (session) => ['resume', session, 'Postgres 17'] },
+  gemini: { stream: 'stdout', id: /"type":"init".*"session_id":"([^"]+)"/, resume: (session) => ['--resume', session] },
+  iflow: { stream: 'stderr', id: /<Execution Info>[^]*"session-id": ?"([^"]+)"/, resume: (session) => ['--resume', session, '-p', 'Postgres 17'] },
+  opencode: { stream: 'stdout', id: /"sessionID":"([^"]+)"/, resume: (session) => ['--session', session] },
+};
 
 async function withBench<T>(work: (bench: Bench, root: string) => Promise<T>, changes: Parameters<typeof openBench>[1] = {}): Promise<T> {
   const root = createRoot();
@@ -35,7 +48,9 @@ describe.each(STAND_INS)('%s', (engine) => {
       const pending = await bench.data.store.loadPending(waiting.run_id);
       expect(pending?.question).toMatchObject({ kind: 'choose_one', prompt: 'Which database?' });
       const handle = await bench.data.store.loadHandle(waiting.request_id);
+      expect(waiting.epoch).toBe(1);
       const ended = await answer(bench, waiting, 'Postgres');
+      expect(ended.epoch).toBe(2);
       expect(ended).toMatchObject({ status: 'succeeded', attempt_number: 2, result: { ok: true } });
       const starts = startsIn(root);
       expect(starts).toHaveLength(2);
@@ -47,6 +62,23 @@ describe.each(STAND_INS)('%s', (engine) => {
     });
   });
 
+  test('the session id that the engine printed is the handle, and the resume names it where this engine wants it', async () => {
+    await withBench(async (bench, root) => {
+      const { stream, id, resume } = NAMED[engine];
+      const waiting = await run(bench, engine, '[[ask Which database?]][[done 1]]');
+      const { logs } = runFolder(bench.data.path, waiting.run_id).attempt(1);
+      const session = id.exec(readFileSync(logs[stream], 'utf8'))?.[1] ?? '';
+      expect(await bench.data.store.loadHandle(waiting.request_id)).toMatchObject({ engine, handle_type: 'session_id', handle_value: session, created_at_attempt: 1 });
+      expect((await answer(bench, waiting, 'Postgres 17')).status).toBe('succeeded');
+      const [first, second] = startsIn(root).map(({ argv }) => argv);
+      const words = resume(session);
+      expect(second?.slice(-words.length)).toEqual(words);
+      expect(second?.filter((word) => word.includes(session))).toHaveLength(1);
+      expect(second).not.toContain('--list-sessions');
+      expect(first?.some((word) => ['resume', '--resume', '--session'].includes(word))).toBe(false);
+    });
+  });
+
   test('a question survives the end of everything: it is there after a restart, and its answer continues the session', async () => {
     const root = createRoot();
     const first = await openBench(root);
@@ -54,6 +86,7 @@ describe.each(STAND_INS)('%s', (engine) => {
     await first.close();
     const second = await openBench(root);
     expect((await expectSound(second, waiting.run_id)).status).toBe('waiting_user');
+    expect((await journalOf(second, waiting.run_id)).rasp.at(-1)?.data).toMatchObject({ from: 'waiting_user', to: 'waiting_user', trigger: 'restart.preserve_waiting' });
     expect(await answer(second, waiting, 'yes')).toMatchObject({ status: 'succeeded', result: 1 });
     expect(startsIn(root)).toHaveLength(2);
     await second.close();
@@ -96,4 +129,44 @@ describe.each(STAND_INS)('%s', (engine) => {
       expect((await bench.orchestrator.cancel(runId)).status).toBe('canceled');
     });
   });
+});
+
+test('never more engines work at once than there are slots', async () => {
+  await withBench(async (bench) => {
+    const counts: number[] = [];
+    bench.data.store.onCommitted(() => counts.push(new Set(listMarked().flatMap(({ mark }) => (runs.some(({ run_id: runId }) => mark?.startsWith(`${runId}/`)) ? [mark] : []))).size));
+    const runs: RunRecord[] = [];
+    for (let count = 0; count < 6; count += 1) runs.push(await bench.orchestrator.create({ engine: 'codex', prompt: '[[answer here]][[sleep 60]][[done 1]]' }));
+    for (const { run_id: runId } of runs) expect((await bench.orchestrator.settled(runId)).status).toBe('succeeded');
+    expect(Math.max(...counts)).toBe(2);
+  }, { settings: { slots: 2 } });
+});
+
+test('an engine prints no further while what it printed is not stored, and goes on when it is', async () => {
+  const gate = new Gate();
+  const held = new Gate();
+  const hold = (store: Bench['data']['store']) => alterStore(store, { commit: async (change) => {
+    if (isFlush(change)) {
+      held.open();
+      await gate.opened;
+    }
+    return store.commit(change);
+  } });
+  await withBench(async (bench) => {
+    const { run_id: runId } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[events 20000 1000]][[done 1]]' });
+    await held.opened;
+    const { stdout } = runFolder(bench.data.path, runId).attempt(1).logs;
+    // Until it stays as it is, round after round.
+    for (let size = -1, rounds = 0; rounds < 20_000; ) {
+      const found = statSync(stdout).size;
+      rounds = found === size && found > 100_000 ? rounds + 1 : 0;
+      size = found;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    const before = statSync(stdout).size;
+    gate.open();
+    expect((await bench.orchestrator.settled(runId)).status).toBe('succeeded');
+    expect(statSync(stdout).size).toBeGreaterThan(4 * before);
+    await expectSound(bench, runId);
+  }, { store: hold });
 });

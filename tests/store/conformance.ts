@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { FIRST_DIGEST, nextDigest } from '../../src/store/digest.js';
 import type { JournalFlush, Lines, NewRun, RunChange, RunRecord, Store, TurnCounts } from '../../src/store/store.js';
 
-const T0 = Date.parse('2026-11-15T12:00:00.000Z');
+export const T0 = Date.parse('2026-11-15T12:00:00.000Z');
 
 export function lines(firstSeq: number, count: number, ts = T0): Lines {
   const texts = Array.from({ length: count }, (_, index) => JSON.stringify({ seq: firstSeq + index, ts: new Date(ts + index).toISOString(), text: `é 漢字 \u2028 ${firstSeq + index}` }));
@@ -33,11 +33,11 @@ export function newRun(number: number, changes: Partial<NewRun> = {}): NewRun {
 const HANDLE = { engine: 'codex', handle_type: 'session_id', handle_value: '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c', cwd: '/work', home: '/home/x', created_at_attempt: 1 } as const;
 
 // A change that fits the run as it is now.
-function change(run: RunRecord, rest: Partial<RunChange> = {}): RunChange {
+export function change(run: RunRecord, rest: Partial<RunChange> = {}): RunChange {
   return { run_id: run.run_id, expect: { status: run.status, epoch: run.epoch, rasp_seq: run.heads.rasp_seq }, now: T0 + 5000, ...rest };
 }
 
-const ask = (id: string, rest: Partial<NonNullable<RunChange['ask']>> = {}) => ({ interaction_id: id, attempt_number: 1, question: { prompt: 'Which?' }, asked_at: T0, due_at: T0 + 1000, decides: false, ...rest });
+export const ask = (id: string, rest: Partial<NonNullable<RunChange['ask']>> = {}) => ({ interaction_id: id, attempt_number: 1, question: { prompt: 'Which?' }, asked_at: T0, due_at: T0 + 1000, decides: false, ...rest });
 
 const turn = (attempt: number, units: number, parsed: number, warnings: Record<string, number>, unknown?: string): TurnCounts => ({
   attempt_number: attempt,

@@ -1,14 +1,17 @@
+// The store in SQLite: what every store must do, and what its files, its lock and a full disk do.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openDataDir } from '../../src/store/sqlite/data-dir.js';
 import { migrate } from '../../src/store/sqlite/migrate.js';
 import { MIGRATIONS } from '../../src/store/sqlite/migrations.js';
-import { openDatabase } from '../../src/store/sqlite/open-database.js';
-import { describeStore, newRun } from './conformance.js';
+import { makeDurable, openDatabase } from '../../src/store/sqlite/open-database.js';
+import { SqliteStore } from '../../src/store/sqlite/sqlite-store.js';
+import type { RunRecord } from '../../src/store/store.js';
+import { T0, ask, change, describeStore, flush, newRun } from './conformance.js';
 
 let dir: string;
 
@@ -52,6 +55,18 @@ describe('a data directory', () => {
     await (await open()).close();
   });
 
+  test('a second try in the process that has it does not give it to another process', async () => {
+    const first = await open();
+    await expect(open()).rejects.toMatchObject({ code: 'DATA_DIR_IN_USE' });
+    const script = `
+      import { openDataDir } from ${JSON.stringify(new URL('../../dist/store/sqlite/data-dir.js', import.meta.url).href)};
+      console.log(await openDataDir(${JSON.stringify(dir)}, { pid: process.pid }).then(() => 'opened', (error) => error.code));`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const [said] = (await once(child.stdout, 'data')) as [Buffer];
+    expect(said.toString().trim()).toBe('DATA_DIR_IN_USE');
+    await first.close();
+  });
+
   test('a writer that was killed leaves no lock behind, and loses nothing that was committed', async () => {
     const script = `
       import { openDataDir } from ${JSON.stringify(new URL('../../dist/store/sqlite/data-dir.js', import.meta.url).href)};
@@ -81,12 +96,32 @@ describe('a data directory', () => {
     await opened.close();
   });
 
-  test('a database of a later version is refused and not touched', async () => {
-    await (await open()).close();
-    const db = await openDatabase(join(dir, 'parley.db'));
-    db.exec('PRAGMA user_version = 9999');
-    db.close();
+  test.each(['wal', 'delete'])('a database of a later version with the journal mode %s is refused and not touched', async (mode) => {
+    await writeFuture(dir, mode);
+    const filesOf = () => readdirSync(dir).filter((name) => name.startsWith('parley.db')).map((name) => [name, readFileSync(join(dir, name)).toString('base64')]);
+    const before = filesOf();
     await expect(open()).rejects.toMatchObject({ code: 'DATABASE_TOO_NEW' });
+    expect(filesOf()).toEqual(before);
+    expect(before.map(([name]) => name)).toEqual(['parley.db']);
+  });
+
+  test('one that could not be opened leaves no file open, whatever the reason', async () => {
+    const [tooNew, damaged] = [join(dir, 'new'), join(dir, 'damaged')];
+    mkdirSync(tooNew);
+    mkdirSync(damaged);
+    await writeFuture(tooNew, 'wal');
+    writeFileSync(join(damaged, 'parley.db'), 'this is no database'.repeat(1000));
+    const used = await open();
+    const fail = async () => {
+      for (const path of [tooNew, damaged, dir]) await expect(openDataDir(path, { pid: 1 })).rejects.toThrow();
+    };
+    // SQLite keeps one file for the next try in the directory that is in use: closing it would drop the lock.
+    await fail();
+    const before = openFiles();
+    await fail();
+    expect(openFiles()).toEqual(before);
+    expect(before.filter((path) => path.startsWith(tooNew) || path.startsWith(damaged))).toEqual([]);
+    await used.close();
   });
 
   test('a path that cannot be a data directory is refused with the reason', async () => {
@@ -97,6 +132,69 @@ describe('a data directory', () => {
     await (await openDataDir(damaged, { pid: 1 })).close();
     for (const name of readdirSync(damaged).filter((each) => each.startsWith('parley.db'))) writeFileSync(join(damaged, name), 'this is no database'.repeat(1000));
     await expect(openDataDir(damaged, { pid: 1 })).rejects.toMatchObject({ code: 'DATA_DIR_UNUSABLE' });
+  });
+});
+
+// A database of a Parley that is not written yet.
+async function writeFuture(path: string, mode: string): Promise<void> {
+  const db = await openDatabase(join(path, 'parley.db'));
+  db.exec(`PRAGMA journal_mode = ${mode}`);
+  db.exec('CREATE TABLE future (x)');
+  db.exec('PRAGMA user_version = 9999');
+  db.close();
+}
+
+// The files of the test that this process has open, where the system tells.
+function openFiles(): string[] {
+  const fds = existsSync('/proc/self/fd') ? readdirSync('/proc/self/fd', { encoding: 'utf8' }) : [];
+  return fds.flatMap((fd) => linkOf(`/proc/self/fd/${fd}`)).filter((path) => path.startsWith(dir)).toSorted();
+}
+
+function linkOf(path: string): string[] {
+  try {
+    return [readlinkSync(path)];
+  } catch {
+    // The one that listed the others is closed by now.
+    return [];
+  }
+}
+
+describe('a durable database', () => {
+  test('has every commit on the disk before it is answered, whatever was the case before', async () => {
+    const db = await openDatabase(join(dir, 'parley.db'));
+    db.exec('PRAGMA synchronous = OFF');
+    db.exec('PRAGMA foreign_keys = OFF');
+    makeDurable(db);
+    const read = (name: string) => (db.prepare(`PRAGMA ${name}`).get() as Record<string, unknown>)[name];
+    expect([read('synchronous'), read('journal_mode'), read('foreign_keys')]).toEqual([2, 'wal', 1]);
+    db.close();
+  });
+
+  test('is what a data directory has', async () => {
+    const opened = await open();
+    await opened.store.createRun(newRun(1));
+    expect(existsSync(join(dir, 'parley.db-wal'))).toBe(true);
+    await opened.close();
+  });
+
+  test('that is full says so in the words of SQLite, has nothing half written, and works again when there is room', async () => {
+    const db = await openDatabase(join(dir, 'parley.db'));
+    makeDurable(db);
+    migrate(db);
+    const store = new SqliteStore(db);
+    await store.createRun(newRun(1));
+    const run = (await store.loadRun('run_0001')) as RunRecord;
+    const { page_count: pages } = db.prepare('PRAGMA page_count').get() as { page_count: number };
+    db.exec(`PRAGMA max_page_count = ${pages + 1}`);
+    const large = { set: { status: 'waiting_user' }, ask: ask('int_1'), journal: flush(3, 2000, 3, T0 + 10) } as const;
+    for (let again = 0; again < 3; again += 1) await expect(store.commit(change(run, large))).rejects.toThrow('database or disk is full');
+    await expect(store.createRun(newRun(2, { journal: flush(1, 2000, 1) }))).rejects.toThrow('database or disk is full');
+    expect([await store.loadRun('run_0001'), await store.loadInteraction('int_1'), await store.loadRun('run_0002')]).toEqual([run, null, null]);
+    expect(await store.readJournal('run_0001', 'rasp', { limit: 10_000 })).toHaveLength(2);
+    db.exec('PRAGMA max_page_count = 1000000');
+    expect(await store.commit(change(run, large))).toMatchObject({ committed: true });
+    expect(await store.readJournal('run_0001', 'rasp', { limit: 10_000 })).toHaveLength(2002);
+    await store.close();
   });
 });
 

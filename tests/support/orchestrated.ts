@@ -16,7 +16,7 @@ import type { RaspEvent } from '../../src/rasp/event.js';
 import { explainRasp } from '../../src/rasp/validate.js';
 import { CHART } from '../../src/run/statechart.js';
 import { openDataDir, type DataDir } from '../../src/store/sqlite/data-dir.js';
-import type { RunRecord } from '../../src/store/store.js';
+import type { RunRecord, Store } from '../../src/store/store.js';
 import type { LoggedStart } from './stand-in.js';
 
 const BIN = new URL('../stand-ins/bin/', import.meta.url).pathname;
@@ -60,11 +60,12 @@ function standInHost(root: string): EngineHost {
   };
 }
 
-export async function openBench(root: string, changes: { clock?: Clock; timers?: Timers; host?: Partial<EngineHost>; settings?: Partial<OrchestratorSettings>; queueLimit?: number } = {}): Promise<Bench> {
+// `data.store` is the real store; `store` alters what the orchestrator gets.
+export async function openBench(root: string, changes: { store?: (store: Store) => Store; clock?: Clock; timers?: Timers; host?: Partial<EngineHost>; settings?: Partial<OrchestratorSettings>; queueLimit?: number } = {}): Promise<Bench> {
   const data = await openDataDir(join(root, 'data'), { pid: process.pid });
   const clock = changes.clock ?? systemClock;
   const failures: unknown[] = [];
-  const deps: OrchestratorDeps = { store: data.store, clock, ids: createIds(clock), timers: changes.timers ?? systemTimers, dataDir: data.path, queueLimit: changes.queueLimit ?? 1000, host: { ...standInHost(root), ...changes.host } };
+  const deps: OrchestratorDeps = { store: changes.store?.(data.store) ?? data.store, clock, ids: createIds(clock), timers: changes.timers ?? systemTimers, dataDir: data.path, queueLimit: changes.queueLimit ?? 1000, host: { ...standInHost(root), ...changes.host } };
   const orchestrator = await Orchestrator.open(deps, { slots: 4, recovery: { queued: 'fail' }, onFailure: (_run, error) => failures.push(error), ...changes.settings });
   await orchestrator.recovered();
   return {

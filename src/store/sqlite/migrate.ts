@@ -23,6 +23,13 @@ export function checkVersion(db: Database, migrations: readonly Migration[] = MI
   return version;
 }
 
+// Without a prepared statement: one that is not collected yet would hold the files of a database that is closed.
 function readVersion(db: Database): number {
-  return (db.prepare('PRAGMA user_version').get() as { user_version: number }).user_version;
+  let version = 0;
+  db.function('tell_version', (value: unknown) => {
+    version = Number(value);
+    return null;
+  });
+  db.exec('SELECT tell_version(user_version) FROM pragma_user_version');
+  return version;
 }

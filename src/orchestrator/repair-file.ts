@@ -1,0 +1,37 @@
+// Makes a file what is stored, page by page: it may be larger than the memory. It is rewritten only where it differs, and is
+// whole at every moment.
+import { closeSync, existsSync, fstatSync, openSync, readSync, renameSync, writeSync } from 'node:fs';
+
+// `pages` gives what is stored, from the beginning each time it is asked.
+export async function repairFile(path: string, pages: () => AsyncIterable<Buffer>): Promise<void> {
+  // Until nothing came in between reading and writing.
+  while (!(await isWhole(path, pages()))) {
+    await write(`${path}.new`, pages());
+    renameSync(`${path}.new`, path);
+  }
+}
+
+async function isWhole(path: string, pages: AsyncIterable<Buffer>): Promise<boolean> {
+  if (!existsSync(path)) return false;
+  const file = openSync(path, 'r');
+  try {
+    let at = 0;
+    for await (const page of pages) {
+      const found = Buffer.alloc(page.length);
+      if (readSync(file, found, 0, page.length, at) < page.length || !found.equals(page)) return false;
+      at += page.length;
+    }
+    return fstatSync(file).size === at;
+  } finally {
+    closeSync(file);
+  }
+}
+
+async function write(path: string, pages: AsyncIterable<Buffer>): Promise<void> {
+  const file = openSync(path, 'w', 0o600);
+  try {
+    for await (const page of pages) for (let at = 0; at < page.length; ) at += writeSync(file, page, at);
+  } finally {
+    closeSync(file);
+  }
+}

@@ -1,0 +1,198 @@
+// Dispatch within one process, on a real store with time moved by hand: who is started when, and that no failure stops it.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { EmbeddedDispatch } from '../../src/dispatch/embedded.js';
+import type { RunState } from '../../src/run/statechart.js';
+import { openDataDir, type DataDir } from '../../src/store/sqlite/data-dir.js';
+import type { InteractionRecord, RunRecord, Store } from '../../src/store/store.js';
+import { alterStore } from '../support/altered-store.js';
+import { SimulatedTimers } from '../support/simulated-timers.js';
+import { Gate } from '../support/gate.js';
+import { ask, change, newRun } from '../store/conformance.js';
+
+const RETRY_MS = 1000;
+
+let dir: string;
+let data: DataDir;
+let timers: SimulatedTimers;
+
+beforeEach(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'parley-dispatch-'));
+  data = await openDataDir(dir, { pid: process.pid });
+  timers = new SimulatedTimers();
+});
+afterEach(async () => {
+  await data.close();
+  rmSync(dir, { recursive: true });
+});
+
+async function setStatus(runId: string, status: RunState, rest: Parameters<typeof change>[1] = {}): Promise<void> {
+  const run = (await data.store.loadRun(runId)) as RunRecord;
+  expect(await data.store.commit(change(run, { set: { status }, ...rest }))).toMatchObject({ committed: true });
+}
+
+async function queue(...numbers: number[]): Promise<void> {
+  for (const number of numbers) await data.store.createRun(newRun(number));
+}
+
+// A question whose time is over.
+async function askDue(number: number): Promise<void> {
+  await queue(number);
+  await setStatus(`run_000${number}`, 'waiting_user', { ask: ask(`int_${number}`, { decides: true, due_at: 1 }) });
+}
+
+// Plays turns until the test ends them, and decides what is due.
+class Scene {
+  readonly started: string[] = [];
+  readonly decided: string[] = [];
+  readonly failures: unknown[] = [];
+  readonly turns = new Map<string, Gate>();
+  most = 0;
+  // Runs that cannot be started.
+  readonly refused = new Set<string>();
+  readonly dispatch: EmbeddedDispatch;
+
+  constructor(store: Store, slots: number, decide = (_interaction: InteractionRecord) => {}) {
+    this.dispatch = new EmbeddedDispatch({ store, timers, clock: { now: () => 1_000_000 } }, {
+      startTurn: (run) => this.#play(run.run_id),
+      decide: async (interaction) => {
+        decide(interaction);
+        const resolution = { at: 1, response: null, actor: null, idempotency_key: null, finish: false };
+        await setStatus(interaction.run_id, 'failed', { resolve: { interaction_id: interaction.interaction_id, state: 'auto_decided', resolution } });
+        this.decided.push(interaction.interaction_id);
+        return true;
+      },
+      onFailure: (error) => this.failures.push(error),
+    }, slots);
+  }
+
+  async #play(runId: string): Promise<void> {
+    this.started.push(runId);
+    if (this.refused.has(runId)) throw new Error('it could not be stored');
+    const turn = new Gate();
+    this.turns.set(runId, turn);
+    this.most = Math.max(this.most, this.turns.size);
+    await turn.opened;
+    await setStatus(runId, 'succeeded');
+    this.turns.delete(runId);
+  }
+
+  async look(): Promise<void> {
+    this.dispatch.wake();
+    await this.dispatch.idle();
+  }
+
+  // Its turn is over, and what follows from that has been looked at.
+  async end(runId: string): Promise<void> {
+    this.turns.get(runId)?.open();
+    while (this.turns.has(runId)) await Promise.resolve();
+    await new Promise((resolve) => setImmediate(resolve));
+    await this.dispatch.idle();
+  }
+
+  async close(): Promise<void> {
+    const closed = this.dispatch.close();
+    for (const turn of this.turns.values()) turn.open();
+    await closed;
+  }
+}
+
+test.each([
+  ['nextDecision', 2],
+  ['listQueued', 1],
+  ['loadRun', 1],
+  ['decide', 1],
+] as const)('a look in which %s fails does the rest all the same, and everything is looked at again after a while', async (name, failures) => {
+  await queue(1);
+  await askDue(2);
+  let broken = true;
+  const fail = () => {
+    if (broken) throw new Error(`${name} is broken`);
+  };
+  const store = name === 'decide' ? data.store : alterStore(data.store, { [name]: async (...args: never[]) => {
+    fail();
+    return (data.store[name] as (...given: never[]) => unknown)(...args);
+  } });
+  const scene = new Scene(store, 1, name === 'decide' ? fail : undefined);
+  await scene.look();
+  const decides = name === 'nextDecision' || name === 'decide';
+  expect([scene.decided, scene.started]).toEqual(decides ? [[], ['run_0001']] : [['int_2'], []]);
+  expect(scene.failures).toHaveLength(failures);
+  expect(timers.lengths()).toEqual([RETRY_MS]);
+  broken = false;
+  timers.advance(RETRY_MS);
+  await scene.dispatch.idle();
+  expect([scene.decided, scene.started]).toEqual([['int_2'], ['run_0001']]);
+  expect(scene.failures).toHaveLength(failures);
+  await scene.close();
+});
+
+test('never more turns run at once than there are slots, and the oldest run is next', async () => {
+  await queue(1, 2, 3, 4, 5);
+  const scene = new Scene(data.store, 2);
+  await scene.look();
+  await scene.look();
+  expect(scene.started).toEqual(['run_0001', 'run_0002']);
+  for (const runId of ['run_0002', 'run_0001', 'run_0003']) await scene.end(runId);
+  expect(scene.started).toEqual(['run_0001', 'run_0002', 'run_0003', 'run_0004', 'run_0005']);
+  expect(scene.most).toBe(2);
+  await scene.close();
+});
+
+test('a run that could not be started rests for a while and does not hide the runs behind it', async () => {
+  await queue(1, 2);
+  const scene = new Scene(data.store, 1);
+  scene.refused.add('run_0001');
+  await scene.look();
+  await scene.end('run_0001');
+  expect(scene.started).toEqual(['run_0001', 'run_0002']);
+  await scene.end('run_0002');
+  expect(scene.started).toEqual(['run_0001', 'run_0002']);
+  scene.refused.clear();
+  timers.advance(RETRY_MS);
+  await scene.dispatch.idle();
+  expect(scene.started).toEqual(['run_0001', 'run_0002', 'run_0001']);
+  await scene.close();
+});
+
+test.each(['nextDecision', 'listQueued', 'loadRun'] as const)('nothing is started or decided any more when it is closed while %s is under way', async (name) => {
+  await queue(1);
+  await askDue(2);
+  const asked = new Gate();
+  const gate = new Gate();
+  const scene = new Scene(alterStore(data.store, { [name]: async (...args: never[]) => {
+    asked.open();
+    await gate.opened;
+    return (data.store[name] as (...given: never[]) => unknown)(...args);
+  } }), 1);
+  scene.dispatch.wake();
+  await asked.opened;
+  const closed = scene.dispatch.close();
+  gate.open();
+  await closed;
+  expect(scene.started).toEqual([]);
+  expect(scene.decided).toEqual(name === 'nextDecision' ? [] : ['int_2']);
+  expect(timers.lengths()).toEqual([]);
+});
+
+test('no timer is set any more when it is closed while the next deadline is looked for', async () => {
+  await queue(1);
+  await setStatus('run_0001', 'waiting_user', { ask: ask('int_1', { decides: true, due_at: 2_000_000 }) });
+  const asked = new Gate();
+  const gate = new Gate();
+  let looks = 0;
+  const scene = new Scene(alterStore(data.store, { nextDecision: async () => {
+    looks += 1;
+    if (looks === 2) asked.open();
+    if (looks === 2) await gate.opened;
+    return data.store.nextDecision();
+  } }), 1);
+  scene.dispatch.wake();
+  await asked.opened;
+  const closed = scene.dispatch.close();
+  gate.open();
+  await closed;
+  expect(timers.lengths()).toEqual([]);
+});

@@ -1,0 +1,24 @@
+// A store of which some calls do something else: fail, wait, or count. Everything else is the real one.
+import type { RunChange, Store } from '../../src/store/store.js';
+
+export function alterStore(store: Store, changes: Partial<Store>): Store {
+  return new Proxy(store, {
+    get: (target, name: keyof Store) => changes[name] ?? (target[name] as (...args: unknown[]) => unknown).bind(target),
+  });
+}
+
+// The first change of this kind fails, after what the test wants to happen before; the others are taken.
+export function failOnce(store: Store, isMeant: (change: RunChange) => boolean, before: () => Promise<void> = async () => {}): Store {
+  let failed = false;
+  return alterStore(store, {
+    commit: async (change) => {
+      if (failed || !isMeant(change)) return store.commit(change);
+      failed = true;
+      await before();
+      throw new Error('the disk is full');
+    },
+  });
+}
+
+// What a turn stores while it runs.
+export const isFlush = (change: RunChange): boolean => change.set?.status === undefined && change.journal !== undefined;
