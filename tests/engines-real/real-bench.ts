@@ -122,7 +122,7 @@ function hostOf(engine: RealEngine, root: string, model: ModelServer) {
   const tmp = join(root, 'tmp');
   mkdirSync(tmp, { recursive: true });
   // Nothing of this machine's own environment, and nothing that names a home: Parley gives each run one.
-  const own = Object.fromEntries(Object.entries(env).filter(([name]) => !/HOME$/.test(name)));
+  const own = Object.fromEntries(Object.entries(env).filter(([name]) => !name.endsWith('HOME')));
   const user = { home, env: { PATH: `${dirname(process.execPath)}:/usr/bin:/bin`, LANG: 'C.UTF-8', HOME: home, TMPDIR: tmp, ...own } };
   const program = ENGINE_PROGRAMS[engine];
   const host = createEngineHost({ user, node: process.execPath, programs: '', platform: `${process.platform}-${process.arch}`, askTool: [process.execPath, ENTRY, 'mcp-ask'] }, { ...DEFAULT_SETTINGS, env_passthrough: ['SCRIPTED_API_KEY'] });

@@ -1,0 +1,36 @@
+// What the question tool writes down, and what is read of it after any kind of end.
+import { appendFileSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { appendAsk, readAsks } from '../../src/ask/ask-file.js';
+
+let dir: string;
+let file: string;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'parley-asks-'));
+  file = join(dir, 'asks.jsonl');
+});
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+test('questions are read back in their order, with whether the tool was listed', () => {
+  expect(readAsks(file, 'n')).toEqual({ listed: false, questions: [] });
+  appendAsk(file, 'n', { type: 'listed' });
+  appendAsk(file, 'n', { type: 'asked', question: { prompt: 'One? 漢字\u2028' } });
+  appendAsk(file, 'n', { type: 'asked', question: { prompt: 'Two?', options: ['a'] } });
+  expect(readAsks(file, 'n')).toEqual({ listed: true, questions: [{ prompt: 'One? 漢字\u2028' }, { prompt: 'Two?', options: ['a'] }] });
+  expect(statSync(file).mode & 0o077).toBe(0);
+});
+
+test('what another turn wrote does not count, unless every nonce is asked for', () => {
+  appendAsk(file, 'old', { type: 'asked', question: { prompt: 'Old?' } });
+  appendAsk(file, 'new', { type: 'asked', question: { prompt: 'New?' } });
+  expect(readAsks(file, 'new').questions).toEqual([{ prompt: 'New?' }]);
+  expect(readAsks(file, null).questions).toHaveLength(2);
+});
+
+test('a line that was cut off, and one that is no question, are passed over', () => {
+  appendAsk(file, 'n', { type: 'asked', question: { prompt: 'Whole?' } });
+  appendFileSync(file, '{"type":"asked","nonce":"n","question":"not an object"}\nnull\n{"type":"asked","nonce":"n","questi');
+  expect(readAsks(file, 'n').questions).toEqual([{ prompt: 'Whole?' }]);
+});

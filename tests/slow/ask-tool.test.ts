@@ -1,0 +1,61 @@
+// The question tool as a program that an engine talks to, and what becomes of a question that only the tool has seen.
+import { spawn } from 'node:child_process';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { appendAsk, readAsks } from '../../src/ask/ask-file.js';
+import { runFolder } from '../../src/orchestrator/run-folder.js';
+import { createRoot, expectSound, openBench, startsIn } from '../support/orchestrated.js';
+
+const ENTRY = fileURLToPath(new URL('../../bin/parley.js', import.meta.url));
+
+async function converse(file: string, version: string, ...calls: object[]): Promise<{ answers: Record<string, unknown>[]; code: number | null }> {
+  const child = spawn(process.execPath, [ENTRY, 'mcp-ask', '--file', file, '--nonce', 'nonce-1'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const answers: Record<string, unknown>[] = [];
+  const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  const requests = [
+    { jsonrpc: '2.0', id: 0, method: 'initialize', params: { protocolVersion: version, capabilities: {}, clientInfo: { name: 'test', version: '1' } } },
+    { jsonrpc: '2.0', method: 'notifications/initialized' },
+    ...calls.map((call, index) => ({ jsonrpc: '2.0', id: index + 1, ...call })),
+  ];
+  for (const request of requests) child.stdin.write(`${JSON.stringify(request)}\n`);
+  for await (const line of createInterface({ input: child.stdout })) {
+    answers.push(JSON.parse(line) as Record<string, unknown>);
+    // The engine has what it wants and goes away.
+    if (answers.length === calls.length + 1) child.stdin.end();
+  }
+  return { answers, code: await exited };
+}
+
+const ask = (args: object) => ({ method: 'tools/call', params: { name: 'ask_human', arguments: args } });
+
+test.each(['2024-11-05', '2025-06-18', '2025-11-25'])('it speaks MCP %s, writes each question down before it answers, and ends when the engine does', async (version) => {
+  const file = join(createRoot(), 'asks.jsonl');
+  const { answers, code } = await converse(file, version, { method: 'tools/list' }, ask({ prompt: 'Which? 漢字', options: ['a', { label: 'b', value: 2 }], wait_for_previous: true }), ask({ prompt: 5, foo: 1 }), { method: 'tools/call', params: { name: 'other', arguments: {} } });
+  expect(code).toBe(0);
+  expect(answers[0]).toMatchObject({ result: { protocolVersion: version, serverInfo: { name: 'parley' } } });
+  expect(answers[1]).toMatchObject({ result: { tools: [{ name: 'ask_human', annotations: { readOnlyHint: true } }] } });
+  expect(JSON.stringify(answers[2])).toContain('nonce-1');
+  // Nobody could answer these, so the agent is told to try again.
+  expect(answers[3]).toMatchObject({ result: { isError: true } });
+  expect(answers[4]).toMatchObject({ result: { isError: true } });
+  expect(readAsks(file, 'nonce-1')).toEqual({ listed: true, questions: [{ prompt: 'Which? 漢字', options: ['a', { label: 'b', value: 2 }], wait_for_previous: true }] });
+  expect(readFileSync(file, 'utf8').endsWith('\n')).toBe(true);
+});
+
+test('a question that the tool took and the engine had no time to print is told with the failure of its run', async () => {
+  const root = createRoot();
+  const bench = await openBench(root);
+  const { run_id: runId } = await bench.orchestrator.create({ engine: 'opencode', prompt: '[[hang]]', execution_mode: 'interactive', permission: 'full' });
+  while (startsIn(root).length === 0) await new Promise((resolve) => setImmediate(resolve));
+  const { asks } = runFolder(bench.data.path, runId).attempt(1);
+  mkdirSync(dirname(asks), { recursive: true });
+  appendAsk(asks, 'any', { type: 'asked', question: { prompt: 'Shall I delete it?' } });
+  await bench.data.close();
+  const again = await openBench(root);
+  expect(await expectSound(again, runId)).toMatchObject({ status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED', details: { unanswered: { prompt: 'Shall I delete it?' } } } });
+  await again.close();
+  while (bench.failures.length === 0) await new Promise((resolve) => setImmediate(resolve));
+});
