@@ -25,6 +25,13 @@ test('answers', async () => {
   expect(ran.lines.at(-1)).toMatchObject({ type: 'result', status: 'success' });
 });
 
+test('without a model it first asks which one is to answer', async () => {
+  const desk = await sitDown('gemini');
+  const ran = await run(desk, ['-o', 'stream-json'], '[[answer hello]]');
+  expect(said(ran)).toBe('hello');
+  expect(desk.model.requests.map(({ path }) => path.replace(/^.*:/, ''))).toEqual(['generateContent', 'streamGenerateContent?alt=sse']);
+});
+
 test('runs a command and changes a file', async () => {
   const desk = await sitDown('gemini');
   const ran = await turn(desk, '[[answer First.]] [[tool echo ran]] [[file made.txt]] [[done {"n":1}]]');
