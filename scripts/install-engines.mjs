@@ -2,8 +2,8 @@
 // of it is a dependency of the package. The folder is made beside and renamed when it is whole: an install that was cut off is
 // begun anew, and one that is there is not repeated. Imported, it only says where the programs are.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const ENGINE_PACKAGES = {
@@ -14,7 +14,6 @@ export const ENGINE_PACKAGES = {
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const home = join(root, '.cache', 'engines');
-const partial = `${home}.partial`;
 const host = `${process.platform}-${process.arch}`;
 
 // The native program of Codex lies in a folder that is named after what it was compiled for.
@@ -51,13 +50,20 @@ function findFault(folder) {
   return undefined;
 }
 
+// A new folder each time: an npm whose parent was killed may still be writing into an old one.
+function createPartial() {
+  const cache = dirname(home);
+  mkdirSync(cache, { recursive: true });
+  for (const name of readdirSync(cache)) if (name.startsWith('engines.partial-')) rmSync(join(cache, name), { recursive: true, force: true });
+  return mkdtempSync(join(cache, 'engines.partial-'));
+}
+
 export function installEngines() {
   const fault = findFault(home);
   if (fault === undefined) return;
   const started = Date.now();
   console.log(`installing engines (${fault}); this takes about a minute and 900 MB`);
-  rmSync(partial, { recursive: true, force: true });
-  mkdirSync(partial, { recursive: true });
+  const partial = createPartial();
   const dependencies = Object.fromEntries(Object.values(ENGINE_PACKAGES).map(({ name, version }) => [name, version]));
   writeFileSync(join(partial, 'package.json'), JSON.stringify({ private: true, dependencies }, null, 2));
   // They work without their install scripts.

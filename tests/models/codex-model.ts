@@ -58,7 +58,7 @@ function createVoice(seen: number, patches: boolean): Voice {
     },
     call: (call) => done({ call_id: itemId('call'), ...toItem(call, patches) }),
     end: () => event('response.completed', { response: { id, usage: USAGE } }),
-    decline: () => event('response.failed', { response: { id, error: { code: 'context_length_exceeded', message: 'Scripted: the context window is full.' } } }),
+    decline: () => event('response.failed', { response: { id, error: { code: 'invalid_prompt', message: 'Scripted: this prompt is not answered.' } } }),
   };
 }
 

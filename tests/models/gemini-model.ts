@@ -61,11 +61,20 @@ function toEntries({ role, parts }: JsonObject): Entry[] {
   });
 }
 
+// All messages of a response are one text here; each begins on a line of its own.
 function createVoice(): Voice {
+  let between = '';
   return {
     begin: () => '',
-    piece: (text) => toFrame([{ text }]),
-    endMessage: () => '',
+    piece(text) {
+      const frame = toFrame([{ text: between + text }]);
+      between = '';
+      return frame;
+    },
+    endMessage() {
+      between = '\n';
+      return '';
+    },
     call: (call) => toFrame([{ functionCall: toFunctionCall(call) }]),
     end: () => toFrame([], 'STOP'),
     decline: () => toFrame([], 'SAFETY'),

@@ -115,6 +115,7 @@ async function playFrames(response: ServerResponse, frames: readonly string[]): 
 
 async function playMove(response: ServerResponse, dialect: Dialect, conversation: Conversation): Promise<void> {
   const move = planMove(conversation.entries);
+  const voice = conversation.createVoice();
   // These are the whole response; what was to be said before them in the same one is not.
   switch (move.end?.type) {
     case 'http': {
@@ -129,14 +130,19 @@ async function playMove(response: ServerResponse, dialect: Dialect, conversation
     case 'crash':
       response.destroy();
       return;
+    case 'empty':
+      await playFrames(response, [voice.begin(), voice.end()]);
+      return;
+    case 'fail':
+      await playFrames(response, [voice.begin(), voice.decline()]);
+      return;
     default:
-      await stream(response, move, conversation);
+      await playSpeech(response, move, conversation, voice);
   }
 }
 
-async function stream(response: ServerResponse, move: Move, conversation: Conversation): Promise<void> {
+async function playSpeech(response: ServerResponse, move: Move, conversation: Conversation, voice: Voice): Promise<void> {
   const wire = openWire(response);
-  const voice = conversation.createVoice();
   let pause = 0;
   const say = async (text: string) => {
     for (const piece of cut(text, pause > 0 ? SLOW_PIECE_CHARS : MAX_PIECE_CHARS)) {
@@ -176,10 +182,6 @@ async function stream(response: ServerResponse, move: Move, conversation: Conver
     case 'badsse':
       await wire.write(voice.piece('This is no '));
       await wire.write('data: {"this is no":\n\n');
-      response.end();
-      return;
-    case 'fail':
-      await wire.write(voice.decline());
       response.end();
       return;
     default:

@@ -117,6 +117,8 @@ export const OFFLINE = {
       XDG_CACHE_HOME: join(home, 'cache'),
       OPENCODE_DISABLE_MODELS_FETCH: '1',
       OPENCODE_DISABLE_AUTOUPDATE: '1',
+      // Else it looks for a package of its own in the registry, in the background of every run.
+      npm_config_offline: 'true',
     },
   }),
 } as const satisfies Record<string, (home: string, modelUrl: string, mcp?: McpServer) => Offline>;

@@ -26,5 +26,5 @@ export function listObjects(value: Json | undefined): JsonObject[] {
 
 // What a CLI itself puts between the prompts, in one element: where it works, that a turn was aborted.
 export function isContext(text: string): boolean {
-  return /^\s*<(\w+)>[^]*<\/\1>\s*$/.test(text);
+  return /^\s*<(\w+_\w+)>[^]*<\/\1>\s*$/.test(text);
 }

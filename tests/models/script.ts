@@ -3,11 +3,17 @@
 // in any process, after any resume. Total: what is no directive is plain text.
 import { parseDirectives, type Step } from '../../src/rehearsal/directives.js';
 
+// Of the words of the stand-ins [[crash]] drops the connection before an answer, [[fail]] declines one, and [[hang]] gives none.
+// [[http]], [[html]], [[crash]], [[empty]] and [[fail]] are a whole response: what else it was to say is not said. Those that
+// speak of the CLI itself (approve, stderr, exit0, nosession, othersession, refuse, orphan) are passed over.
 export type ServiceStep =
-  // With a number behind the status: the service asks to be tried again after so many milliseconds.
+  // [[http STATUS]], or [[http STATUS MS]]: to be tried again after so many milliseconds.
   | { readonly type: 'http'; readonly status: number; readonly retryMs: number | undefined }
+  // [[slow MS]]: from here on in small pieces, so far apart.
   | { readonly type: 'slow'; readonly ms: number }
+  // [[huge BYTES]]: one message of this size.
   | { readonly type: 'huge'; readonly bytes: number }
+  // The connection dropped in mid-answer, an answer without content, a page of HTML with status 200, a line that is no JSON.
   | { readonly type: 'cut' | 'empty' | 'html' | 'badsse' };
 export type ModelStep = Step | ServiceStep;
 

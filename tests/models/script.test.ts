@@ -1,0 +1,74 @@
+// The position of a scripted model: a pure function of the conversation.
+import { expect, test } from 'vitest';
+import { buildFirstPrompt } from '../../src/run/turn-prompt.js';
+import { parseScript, planMove, type Entry } from './script.js';
+
+const SAID: Entry = { type: 'said' };
+const CALLED: Entry = { type: 'called' };
+const user = (text: string): Entry => ({ type: 'user', text });
+
+// A move as short text: what is said, then what ends it.
+function next(...conversation: Entry[]): string {
+  const { says, end } = planMove(conversation);
+  return [...says.map((step) => (step.type === 'answer' ? step.text.split('\n').join('/') : step.type)), ...(end ? [`→${end.type}`] : [])].join(' ');
+}
+
+test('the words of the service stand among those of the stand-ins, in their order', () => {
+  const words = '[[answer a]] [[http 429]] [[http 503 20]] [[slow 5]] [[huge 9]] [[cut]] [[empty]] [[html]] [[badsse]] [[hang]] [[http 99]] [[slow]] [[done {"a":[[1]]}]]';
+  expect(parseScript(words)).toEqual([
+    { type: 'answer', text: 'a' },
+    { type: 'http', status: 429, retryMs: undefined },
+    { type: 'http', status: 503, retryMs: 20 },
+    { type: 'slow', ms: 5 },
+    { type: 'huge', bytes: 9 },
+    { type: 'cut' },
+    { type: 'empty' },
+    { type: 'html' },
+    { type: 'badsse' },
+    { type: 'hang' },
+    { type: 'done', result: { a: [[1]] } },
+  ]);
+});
+
+test('a response ends with a call, and the next one goes on behind it', () => {
+  const prompt = user('[[answer a]] [[tool x]] [[file f]] [[answer b]] [[done]]');
+  expect(next(prompt)).toBe('a →tool');
+  expect(next(prompt, SAID, CALLED)).toBe('→file');
+  expect(next(prompt, SAID, CALLED, CALLED)).toBe('b done');
+});
+
+test('a question ends the turn; what follows it is played after the answer, behind the directives of the answer', () => {
+  const asked = [user('[[ask q]] [[tool x]] [[ask r]] [[done]]'), CALLED];
+  expect(next(...asked)).toBe('The question is asked; I end my turn.');
+  expect(next(...asked, SAID, user('blue'))).toBe('→tool');
+  expect(next(...asked, SAID, user('blue [[answer c]]'))).toBe('c →tool');
+  expect(next(...asked, SAID, user('blue'), CALLED)).toBe('→ask');
+  expect(next(...asked, SAID, user('blue'), CALLED, CALLED, SAID, user('yes'))).toBe('done');
+  // Killed before it could say so.
+  expect(next(...asked, user('blue'))).toBe('→tool');
+});
+
+test('a question that could only be said is also followed by an answer', () => {
+  expect(next(user('[[ask q]] [[done]]'), SAID, user('blue'))).toBe('done');
+});
+
+test('what broke a turn is not played again in the next one, nor what stood behind it', () => {
+  expect(next(user('[[http 500]] [[answer a]]'))).toBe('→http');
+  expect(next(user('[[http 500]] [[answer a]]'), user('go on'))).toBe('You said: go on/Earlier turns: 1.');
+  expect(next(user('[[tool x]] [[answer a]]'), CALLED, user('go on'))).toBe('You said: go on/Earlier turns: 1.');
+});
+
+test('what stood behind a question outlives a turn that breaks', () => {
+  const asked = [user('[[ask q]] [[hang]] [[answer a]]'), CALLED, SAID];
+  expect(next(...asked, user('blue'))).toBe('→hang');
+  expect(next(...asked, user('blue'), user('again'))).toBe('a');
+  expect(next(...asked, user('blue [[cut]]'), user('again'))).toBe('→hang');
+  // Stopped while the command ran: its answer is still to come.
+  expect(next(user('[[ask q]] [[tool x]] [[answer a]]'), CALLED, SAID, user('blue'), CALLED, user('again'))).toBe('a');
+});
+
+test('without a directive it says what it heard, and how many turns there were; never the rules that Parley adds', () => {
+  expect(next(user(buildFirstPrompt('interactive', 'hello')))).toBe('You said: hello/Earlier turns: 0.');
+  expect(next(user('[[tool x]]'), CALLED)).toBe('Done./Earlier turns: 0.');
+  expect(next(user(buildFirstPrompt('interactive', '[[answer a]] [[ask q]]')))).toBe('a →ask');
+});
