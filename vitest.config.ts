@@ -6,7 +6,7 @@ export default defineConfig({
       { test: { name: 'unit', include: ['tests/**/*.test.ts'], exclude: ['tests/slow/**', 'tests/stand-ins/**', 'tests/engines-real/**'] } },
       { test: { name: 'slow', include: ['tests/slow/**/*.test.ts', 'tests/stand-ins/**/*.test.ts'], testTimeout: 120_000 } },
       // The real CLIs, which `npm run test:engines` installs first.
-      { test: { name: 'engines', include: ['tests/engines-real/**/*.test.ts'], testTimeout: 120_000 } },
+      { test: { name: 'engines', include: ['tests/engines-real/**/*.test.ts'], testTimeout: 180_000, maxWorkers: 2 } },
     ],
   },
 });

@@ -1,4 +1,5 @@
 // The environment of an engine's process: little by little, by name. Everything else of the user stays with the user.
+import { join } from 'node:path';
 import type { Engine, User } from '../engines/engine.js';
 
 // What any program needs to work as the user's own: language, paths, network, terminal, certificates, git.
@@ -15,5 +16,10 @@ export function buildEnvironment(engine: Engine, user: User, home: string | null
   const allowed = [...COMMON, ...engine.home.passes];
   const named = new Set(passthrough);
   const passed = Object.entries(user.env).filter((entry): entry is [string, string] => entry[1] !== undefined && (named.has(entry[0]) || allowed.some((pattern) => pattern.test(entry[0]))));
-  return { ...Object.fromEntries(passed), ...(home === null ? {} : engine.home.environment(home)) };
+  // What engines leave in the folder for temporary files (error reports with the request, libraries) goes with the home.
+  return { ...Object.fromEntries(passed), ...(home === null ? {} : { TMPDIR: temporaryFolder(home), ...engine.home.environment(home) }) };
+}
+
+export function temporaryFolder(home: string): string {
+  return join(home, 'tmp');
 }

@@ -4,6 +4,7 @@ import { copyFileSync, existsSync, lstatSync, mkdirSync, readFileSync, realpathS
 import { dirname, join } from 'node:path';
 import type { Brought, Engine, User } from '../engines/engine.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
+import { temporaryFolder } from './environment.js';
 import { sessionFiles } from './find-session.js';
 
 const PRIVATE = { mode: 0o600 };
@@ -14,7 +15,7 @@ export interface TurnNeeds {
 }
 
 export function prepareHome({ home: rules }: Engine, user: User, home: string, { ask, resumed }: TurnNeeds): void {
-  for (const folder of [home, ...Object.values(rules.environment(home))]) mkdirSync(folder, { recursive: true, mode: 0o700 });
+  for (const folder of [home, temporaryFolder(home), ...Object.values(rules.environment(home))]) mkdirSync(folder, { recursive: true, mode: 0o700 });
   // The link leads to the file itself, also when the user has a link there.
   bring(rules.logins(user), home, (from, to) => symlinkSync(realpathSync(from), to));
   bring(rules.settings(user), home, (from, to) => copyFileSync(from, to));
