@@ -8,6 +8,7 @@ import type { InteractionRecord, RunRecord } from '../store/store.js';
 import { createDialogue } from '../terminal/answer.js';
 import type { Question } from '../terminal/question-text.js';
 import { paint } from '../terminal/style.js';
+import { wrapText } from '../terminal/wrap.js';
 import { LineAsker } from './ask.js';
 import { cancelRun, isAlive } from './cancel-run.js';
 import { createLineViewer, createScreenViewer, Follower, type Watched } from './follow.js';
@@ -36,12 +37,15 @@ class Conversation {
   readonly #io: Io;
   readonly #follower: Follower;
   #work: Work | null;
+  // Interrupted before anybody watched.
+  #early: boolean;
   #rescued = false;
 
   constructor(data: DataDir, runId: string, work: Work | null, options: ConverseOptions, io: Io) {
     this.#data = data;
     this.#runId = runId;
     this.#work = work;
+    this.#early = work?.interrupted ?? false;
     this.#options = options;
     this.#io = io;
     const viewer = options.json ? createLineViewer(io) : createScreenViewer(io, styleOf(io));
@@ -60,12 +64,10 @@ class Conversation {
   async #watch(): Promise<Watched> {
     const stops: (() => void)[] = [];
     const leave = new Promise<void>((resolve) => {
-      for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-        stops.push(this.#io.onSignal(signal, () => {
-          if (this.#isPerson() && signal === 'SIGINT') resolve();
-          else this.#interrupt();
-        }));
-      }
+      const take = (): void => (this.#isPerson() ? resolve() : this.#interrupt());
+      stops.push(this.#io.onSignal('SIGINT', take), this.#io.onSignal('SIGTERM', () => this.#interrupt()));
+      if (this.#early) take();
+      this.#early = false;
     });
     try {
       return await this.#follower.follow({ isAlive: () => this.#isAlive(), leave });
@@ -105,20 +107,21 @@ class Conversation {
 
   async #start(job: Job): Promise<void> {
     this.#work = await startWork({ data: this.#data.path, job }, this.#io);
+    this.#early = this.#work.interrupted;
   }
 
   // Nobody plays it any more: a new worker ends it with its code. Once is enough; else something is broken.
   async #rescue(run: RunRecord): Promise<number | null> {
     if (this.#rescued) return this.#end(run);
     this.#rescued = true;
-    await this.#start({ type: 'settle', run_id: this.#runId });
+    await this.#settle();
     return null;
   }
 
   async #askWhatNow(run: RunRecord): Promise<number | null> {
     const asker = new LineAsker(this.#io);
     try {
-      const typed = await asker.ask(`${this.#bold('The agent is still at work.')} [l]eave it running, [c]ancel it, or Enter to go on watching > `);
+      const typed = await asker.ask(this.#choice('The agent is still at work.', '[l]eave it running, [c]ancel it, or Enter to go on watching'));
       const word = typed.kind === 'line' ? typed.text.trim().toLowerCase() : 'l';
       if (word === 'c' || word === 'cancel') this.#interrupt();
       if (word !== 'l' && word !== 'leave') return null;
@@ -153,7 +156,7 @@ class Conversation {
       else if (given.kind === 'later') return this.#endLater();
       else if (given.kind === 'cancel') return this.#cancel();
       else if (given.kind === 'interrupt') {
-        const word = await asker.ask(`${this.#bold('The question waits.')} [l]eave it waiting, [c]ancel the run, or Enter to answer > `, news);
+        const word = await asker.ask(this.#choice('The question waits.', '[l]eave it waiting, [c]ancel the run, or Enter to answer'), news);
         if (word.kind === 'news') return this.#afterNews(pending);
         const choice = word.kind === 'line' ? word.text.trim().toLowerCase() : 'l';
         if (choice === 'c' || choice === 'cancel') return this.#cancel();
@@ -199,8 +202,17 @@ class Conversation {
   async #afterNews(pending: InteractionRecord): Promise<null> {
     const now = await this.#data.store.loadInteraction(pending.interaction_id);
     // Nobody is there to decide it, so a worker is asked to.
-    if (now?.state === 'pending') await this.#start({ type: 'settle', run_id: this.#runId });
+    if (now?.state === 'pending') await this.#settle();
     return null;
+  }
+
+  async #settle(): Promise<void> {
+    try {
+      await this.#start({ type: 'settle', run_id: this.#runId });
+    } catch (error) {
+      // Whoever writes there now has done it when it began.
+      if (!(error instanceof RequestError) || error.code !== 'DATA_DIR_IN_USE') throw error;
+    }
   }
 
   async #endLater(): Promise<number> {
@@ -224,7 +236,10 @@ class Conversation {
     this.#io.stderr.write(`${text}\n`);
   }
 
-  #bold(text: string): string {
-    return paint(styleOf(this.#io), 'bold', text);
+  // What there is to choose stands above the prompt: a line editor needs a prompt that fits on its line.
+  #choice(what: string, choices: string): string {
+    const style = styleOf(this.#io);
+    this.#io.stdout.write(`${paint(style, 'bold', what)}\n${wrapText(choices, style.width)}\n`);
+    return '> ';
   }
 }

@@ -1,6 +1,6 @@
 // Opens the data directory for a command: to look, which always works, or to write, which one process at a time may do.
-import { appendFileSync, mkdirSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { accessSync, appendFileSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { createEngineHost, type Machine } from '../host/engine-host.js';
 import { readSettings } from '../host/settings.js';
 import { toTimestamp } from '../kernel/clock.js';
@@ -8,6 +8,7 @@ import { createIds } from '../kernel/ids.js';
 import { redact } from '../kernel/redact.js';
 import { Orchestrator } from '../orchestrator/orchestrator.js';
 import { readStartTime } from '../process/process-table.js';
+import { RequestError } from '../run/request-error.js';
 import { openDataDir, openForReading, type DataDir, type Writer } from '../store/sqlite/data-dir.js';
 import type { Actor } from '../store/store.js';
 import type { Io } from './io.js';
@@ -28,8 +29,33 @@ function defaultDataDir({ env, machine: { home, platform } }: Io): string {
   return join(env['XDG_DATA_HOME'] || join(home, '.local', 'share'), 'parley');
 }
 
-export function openReader(options: DataOption, io: Io): Promise<DataDir | null> {
-  return openForReading(dataDirOf(options, io));
+export async function openReader(options: DataOption, io: Io): Promise<DataDir | null> {
+  const path = dataDirOf(options, io);
+  checkFolder(path, constants.R_OK | constants.X_OK);
+  return openForReading(path);
+}
+
+// What is there but cannot be used is told; it must not look like a directory without runs.
+function checkFolder(path: string, mode: number): void {
+  try {
+    if (!statSync(path).isDirectory()) throw new Error('it is not a directory');
+    accessSync(path, mode);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw new RequestError('DATA_DIR_UNUSABLE', `the data directory ${path} cannot be used: ${(error as Error).message}`);
+  }
+}
+
+// Folder by folder: mkdir's own way to do that never ends where nothing can be made, in /proc for one.
+function makeFolder(path: string): void {
+  const above = dirname(path);
+  if (existsSync(path)) return;
+  if (above !== path) makeFolder(above);
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Another process may have made it just now.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw new RequestError('DATA_DIR_UNUSABLE', `the data directory cannot be made: ${(error as Error).message}`);
+  }
 }
 
 export interface OpenWriter {
@@ -39,7 +65,9 @@ export interface OpenWriter {
 }
 
 export async function openWriter(path: string, io: Io): Promise<OpenWriter> {
+  checkFolder(path, constants.W_OK | constants.X_OK);
   const settings = readSettings(path);
+  makeFolder(path);
   const data = await openDataDir(path, writerOf(io));
   try {
     const deps = {
@@ -81,8 +109,7 @@ export function actorOf(io: Io): Actor {
 }
 
 // For the operator; nobody may be there to read it on a screen.
-function logFailure(path: string, io: Io, runId: string, error: unknown): void {
+export function logFailure(path: string, io: Io, runId: string, error: unknown): void {
   const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  mkdirSync(path, { recursive: true, mode: 0o700 });
   appendFileSync(join(path, 'parley.log'), `${JSON.stringify({ ts: toTimestamp(io.clock.now()), run_id: runId === '' ? undefined : runId, error: redact(message) })}\n`, { mode: 0o600 });
 }

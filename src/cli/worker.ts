@@ -9,7 +9,7 @@ import { RequestError } from '../run/request-error.js';
 import { noteWriter } from '../store/sqlite/data-dir.js';
 import type { RunRecord } from '../store/store.js';
 import { EXIT, type Io } from './io.js';
-import { actorOf, openWriter, writerOf } from './open.js';
+import { actorOf, logFailure, openWriter, writerOf } from './open.js';
 
 export type Job =
   | { readonly type: 'create'; readonly request: CreateRunRequest }
@@ -39,7 +39,10 @@ export async function work(io: Io): Promise<number> {
     parent.disconnect();
   };
   const begun = await begin(data, job, io).catch(async (error: unknown) => {
-    if (!(error instanceof RequestError)) throw error;
+    if (!(error instanceof RequestError)) {
+      logFailure(data, io, '', error);
+      throw error;
+    }
     await answer({ error: { code: error.code, message: error.message } });
     return null;
   });

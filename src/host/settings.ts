@@ -45,7 +45,8 @@ function readIfThere(path: string): string | null {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return null;
     throw new RequestError('INVALID_ARGUMENT', `${path} cannot be read: ${(error as Error).message}`);
   }
 }
