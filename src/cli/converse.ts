@@ -147,7 +147,7 @@ class Conversation {
   }
 
   async #converse(asker: LineAsker, pending: InteractionRecord, news: Promise<void>): Promise<number | null> {
-    const dialogue = createDialogue(pending.question as unknown as Question);
+    let dialogue = createDialogue(pending.question as unknown as Question);
     for (;;) {
       const typed = await asker.ask(dialogue.prompt(), news);
       if (typed.kind === 'news') return this.#afterNews(pending);
@@ -163,6 +163,7 @@ class Conversation {
         if (choice === 'l' || choice === 'leave') return this.#endLater();
       } else if (given.kind === 'reply' || given.kind === 'finish') {
         if (await this.#reply(pending, given.kind === 'finish' ? { finish: true } : { response: given.response })) return null;
+        dialogue = createDialogue(pending.question as unknown as Question);
       }
     }
   }
@@ -239,7 +240,7 @@ class Conversation {
   // What there is to choose stands above the prompt: a line editor needs a prompt that fits on its line.
   #choice(what: string, choices: string): string {
     const style = styleOf(this.#io);
-    this.#io.stdout.write(`${paint(style, 'bold', what)}\n${wrapText(choices, style.width)}\n`);
+    this.#io.stdout.write(`${paint(style, 'bold', wrapText(what, style.width))}\n${wrapText(choices, style.width)}\n`);
     return '> ';
   }
 }

@@ -107,8 +107,9 @@ export function parley(site: Site, args: readonly string[], options?: CallOption
   return start(site, args, options).ended;
 }
 
+// Without colours, which would stand between the words that a test waits for, unless it asks for them.
 export function onTerminal(site: Site, args: readonly string[], { env = {}, ...options }: PtyOptions = {}): Pty {
-  return openPty([process.execPath, BUILT, ...args], { cwd: site.cwd, ...options, env: { ...site.env, ...env } });
+  return openPty([process.execPath, BUILT, ...args], { cwd: site.cwd, ...options, env: { ...site.env, NO_COLOR: '1', ...env } });
 }
 
 // Starts a run and leaves it to its worker.
@@ -145,6 +146,26 @@ export async function untilFree(site: Site): Promise<void> {
 
 export async function untilEngine(site: Site): Promise<number> {
   return until(async () => (await enginesOf(site))[0]?.pid, 'a process of the engine');
+}
+
+// A worker has taken the directory, whatever it has done so far.
+export async function untilBegun(site: Site): Promise<void> {
+  await until(async () => readWriter(site.data) ?? undefined, 'a worker');
+}
+
+// The newest run has said so.
+export async function untilSaid(site: Site, text: string): Promise<void> {
+  await until(async () => {
+    const [newest] = await listRuns(site);
+    const lines = newest ? await withData(site, ({ store }) => store.readJournal(newest.run_id, 'fcmp', { limit: 1000 })) : [];
+    return lines.some((line) => line.includes('message.final') && line.includes(text)) ? true : undefined;
+  }, text);
+}
+
+export function workerOf(site: Site): number {
+  const writer = readWriter(site.data);
+  expect(writer, 'a worker').not.toBeNull();
+  return writer?.pid ?? 0;
 }
 
 async function until<T>(look: () => Promise<T | undefined>, what: string): Promise<T> {
