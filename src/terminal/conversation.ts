@@ -115,7 +115,8 @@ export class ConversationView {
     const pieces = this.#pieces.get(id) ?? '';
     this.#pieces.delete(id);
     this.#lastMessage = text;
-    if ((pieces === '' || !this.#live) && isEnvelope(text)) {
+    // One that came in pieces was shown in pieces, and looks the same when it is not live.
+    if (pieces === '' && isEnvelope(text)) {
       this.#envelope = text;
       return '';
     }

@@ -64,6 +64,7 @@ function rewrite(db: Database, protocol: 'rasp' | 'fcmp', from: string | RegExp,
   expect.fail(`${String(from)} is not in the database`);
 }
 
+const mended = (name: string) => ({ files: `${name} is not what is stored; the next start of Parley mends it` });
 const set = (db: Database, assignment: string): void => void db.prepare(`UPDATE runs SET ${assignment} WHERE run_id = ?`).run(runId);
 
 test('nothing is wrong with a run that nobody touched', async () => {
@@ -137,8 +138,7 @@ test('a result file that was changed, or that is gone', async () => {
 });
 
 test('a journal file that is torn, longer or gone: the database has it all', async () => {
-  const told = (name: string) => ({ files: `${name} is not what is stored; the next start of Parley mends it` });
-  expect(await find(({ folder }) => truncateSync(join(folder.path, 'rasp.jsonl'), 500))).toEqual(told('rasp.jsonl'));
-  expect(await find(({ folder }) => appendFileSync(join(folder.path, 'fcmp.jsonl'), '{}\n'))).toEqual(told('fcmp.jsonl'));
-  expect(await find(({ folder }) => rmSync(join(folder.path, 'fcmp.jsonl')))).toEqual(told('fcmp.jsonl'));
+  expect(await find(({ folder }) => truncateSync(join(folder.path, 'rasp.jsonl'), 500))).toEqual(mended('rasp.jsonl'));
+  expect(await find(({ folder }) => appendFileSync(join(folder.path, 'fcmp.jsonl'), '{}\n'))).toEqual(mended('fcmp.jsonl'));
+  expect(await find(({ folder }) => rmSync(join(folder.path, 'fcmp.jsonl')))).toEqual(mended('fcmp.jsonl'));
 });

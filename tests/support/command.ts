@@ -84,11 +84,10 @@ export function start(site: Site, args: readonly string[], { stdin = '', env = {
     resolve({ code: code ?? 128 + (signal === 'SIGINT' ? 2 : signal === 'SIGKILL' ? 9 : 15), ...output });
   }));
   const waitFor = (text: string | RegExp): Promise<void> => new Promise((resolve, reject) => {
-    const seen = (): boolean => (typeof text === 'string' ? output.stdout.includes(text) : text.test(output.stdout));
     const fail = (why: string) => reject(new Error(`parley ${args.join(' ')}: ${why} before ${String(text)} came. The output:\n${output.stdout}\n${output.stderr}`));
     const limit = setTimeout(() => fail('the time was over'), LIMIT_MS);
     const look = (): void => {
-      if (!seen()) return;
+      if (!matches(output.stdout, text)) return;
       clearTimeout(limit);
       watchers.delete(look);
       resolve();
@@ -96,11 +95,15 @@ export function start(site: Site, args: readonly string[], { stdin = '', env = {
     watchers.add(look);
     void ended.then(() => {
       clearTimeout(limit);
-      if (!seen()) fail('it ended');
+      if (!matches(output.stdout, text)) fail('it ended');
     });
     look();
   });
   return { child, ended, waitFor };
+}
+
+function matches(output: string, text: string | RegExp): boolean {
+  return typeof text === 'string' ? output.includes(text) : text.test(output);
 }
 
 export function parley(site: Site, args: readonly string[], options?: CallOptions): Promise<Ended> {

@@ -75,17 +75,17 @@ describe('run', () => {
   });
 });
 
-describe('reply', () => {
-  const waiting = async (prompt = '[[ask Which?|A|B]][[done 1]]'): Promise<Site> => {
-    const site = createSite();
-    await startDetached(site, 'rehearsal', prompt, '-i');
-    await untilRun(site, 'waiting_user');
-    await untilFree(site);
-    return site;
-  };
+async function createWaiting(prompt: string): Promise<Site> {
+  const site = createSite();
+  await startDetached(site, 'rehearsal', prompt, '-i');
+  await untilRun(site, 'waiting_user');
+  await untilFree(site);
+  return site;
+}
 
+describe('reply', () => {
   test('a number chooses an option; words, stdin and --value are taken as they are; a key counts once', async () => {
-    const site = await waiting();
+    const site = await createWaiting('[[ask Which?|A|B]][[done 1]]');
     const bad = await parley(site, ['reply', 'last', '3']);
     expect(bad).toMatchObject({ code: 2, stderr: expect.stringContaining('there is no option 3: choose 1 to 2') as string });
     const { code, stdout } = await parley(site, ['reply', 'last', '2', '--key', 'k']);
@@ -98,7 +98,7 @@ describe('reply', () => {
   });
 
   test('--finish ends a conversation in which nothing was asked; stdin may carry the answer', async () => {
-    const site = await waiting('[[answer Done so far.]]');
+    const site = await createWaiting('[[answer Done so far.]]');
     const more = await parley(site, ['reply', 'last', '-'], { stdin: '[[answer More.]]' });
     expect({ code: more.code, more: more.stdout.includes('More.') }).toEqual({ code: 3, more: true });
     const finished = await parley(site, ['reply', 'last', '--finish', '--json']);
@@ -109,7 +109,7 @@ describe('reply', () => {
   });
 
   test('--value gives JSON to the letter, which an approval needs; detached it prints the run', async () => {
-    const site = await waiting('[[approve rm -rf build]][[done 1]]');
+    const site = await createWaiting('[[approve rm -rf build]][[done 1]]');
     expect(await parley(site, ['reply', 'last', 'maybe'])).toMatchObject({ code: 2, stderr: expect.stringContaining('y approves') as string });
     expect(await parley(site, ['reply', 'last', '--value', '{no'])).toMatchObject({ code: 2, stderr: expect.stringContaining('--value needs JSON') as string });
     const refused = await parley(site, ['reply', 'last', '--value', '"yes"', '--json']);
