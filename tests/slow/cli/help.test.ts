@@ -21,7 +21,7 @@ test('every command has help with a description, and the examples name only comm
   expect([...general.matchAll(/^ {2}([a-z]+)(?: \[?[<[a-z-].*?)? {2,}\S/gm)].map((match) => match[1]).filter((name) => name !== 'help' && name !== 'parley')).toEqual(COMMANDS);
   expect(general).toContain('Exit codes: 0 succeeded, 1 failed, 2 usage, 3 waiting for an answer, 4 canceled, 130 interrupted');
   const helps = new Map<string, string>();
-  for (const command of COMMANDS) helps.set(command, await helpOf(site, command));
+  await Promise.all(COMMANDS.map(async (command) => helps.set(command, await helpOf(site, command))));
   for (const [command, help] of helps) {
     expect(help, command).toMatch(new RegExp(`^Usage: parley ${command}[^\n]*\n\n[A-Z][^]+?[.:|a-z]\n`));
     // Every option is explained.

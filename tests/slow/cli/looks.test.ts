@@ -63,16 +63,16 @@ describe('colours', () => {
     const site = createSite();
     await startDetached(site, 'rehearsal', prompt, '-i');
     await untilRun(site, 'waiting_user');
-    for (const args of [['show', 'last'], ['ls'], ['verify', 'last'], ['doctor'], ['watch', 'last', '--no-follow']]) {
+    await Promise.all([['show', 'last'], ['ls'], ['verify', 'last'], ['doctor'], ['watch', 'last', '--no-follow']].map(async (args) => {
       const coloured = onTerminal(site, args, { env: { NO_COLOR: '' } });
       await coloured.exit;
       expect(coloured.output(), args[0]).toMatch(COLOUR);
-    }
-    for (const env of [{ NO_COLOR: '1', TERM: 'xterm' }, { NO_COLOR: '', TERM: 'dumb' }]) {
+    }));
+    await Promise.all([{ NO_COLOR: '1', TERM: 'xterm' }, { NO_COLOR: '', TERM: 'dumb' }].map(async (env) => {
       const plain = onTerminal(site, ['show', 'last'], { env });
       await plain.exit;
       expect(plain.output()).not.toMatch(COLOUR);
-    }
+    }));
   });
 
   test('and all other control sequences stay away from a pipe', async () => {

@@ -17,10 +17,10 @@ test.each(['', ' --json'])('a reader that has seen enough closes the pipe: parle
 test('commands that print much are quiet too when the reader has seen enough', async () => {
   const site = createSite();
   await parley(site, ['run', 'rehearsal', '[[events 3000 100]][[done 1]]', '--json']);
-  for (const command of ['watch last --json', 'watch last', 'show last', 'logs last', 'replay last --print']) {
+  await Promise.all(['watch last --json', 'watch last', 'show last', 'logs last', 'replay last --print'].map(async (command) => {
     const { stdout, stderr } = await promisify(execFile)('bash', ['-c', `"$0" "$1" ${command} | head -c 20 >/dev/null; echo "\${PIPESTATUS[0]}"`, process.execPath, BUILT], { cwd: site.cwd, env: site.env });
     expect({ command, stdout, stderr }).toEqual({ command, stdout: '0\n', stderr: '' });
-  }
+  }));
 });
 
 test('a terminal that is closed leaves the run to its worker', async () => {
