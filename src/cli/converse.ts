@@ -1,8 +1,10 @@
 // A run in front of a person or a program: shown as it goes on, answered in place, and left or canceled by Ctrl-C.
 // Whatever happens here, the run itself is safe: its worker goes on, and its questions wait.
 import type { Json } from '../kernel/json.js';
+import { loadRun } from '../orchestrator/load-run.js';
 import { viewRun } from '../orchestrator/run-view.js';
 import { RequestError } from '../run/request-error.js';
+import { isTerminal } from '../run/statechart.js';
 import { readWriter, type DataDir } from '../store/sqlite/data-dir.js';
 import type { InteractionRecord, RunRecord } from '../store/store.js';
 import { createDialogue } from '../terminal/answer.js';
@@ -18,6 +20,12 @@ import { styleOf } from './style.js';
 import type { Job } from './worker.js';
 
 const POLL_MS = 250;
+
+// What a person can do about a failure before trying again.
+const ADVICE: Readonly<Record<string, string>> = {
+  AUTO_MODE_CANNOT_ASK: 'with --interactive (-i) the agent may ask: start it again with that',
+  ENGINE_NOT_FOUND: 'parley doctor tells which engines there are, and where it looked',
+};
 
 export interface ConverseOptions {
   readonly json: boolean;
@@ -128,6 +136,10 @@ class Conversation {
     } finally {
       asker.close();
     }
+    // It may have stopped by itself while the person thought about it.
+    const { status } = await loadRun(this.#data.store, run.run_id);
+    if (isTerminal(status)) return null;
+    if (status === 'waiting_user') return this.#endLater();
     this.#say(`left running: ${run.run_id}\n  parley watch ${run.run_id}    goes on watching\n  parley cancel ${run.run_id}   ends it`);
     return EXIT.interrupted;
   }
@@ -228,7 +240,8 @@ class Conversation {
     } else if (run.status === 'waiting_user') {
       this.#say(`waits for an answer: ${run.run_id}\n  parley reply ${run.run_id}`);
     } else if (run.status === 'failed') {
-      this.#say(`failed: ${run.run_id}\n  parley retry ${run.run_id}    tries again, from its session if there is one`);
+      const advice = ADVICE[run.error?.code ?? ''];
+      this.#say(`failed: ${run.run_id}\n${advice === undefined ? '' : `  ${advice}\n`}  parley retry ${run.run_id}    tries again, from its session if there is one`);
     }
     return exitCodeOf(run.status);
   }

@@ -33,6 +33,7 @@ export async function runCli(args: readonly string[], io: Io): Promise<number> {
       // Help and version are answers, not mistakes. For people, commander has printed everything by now.
       if (error.exitCode === 0) return EXIT.ok;
       if (json) tell({ code: 'INVALID_ARGUMENT', message: error.message.replace(/^error: /, '') });
+      else io.stderr.write(await hintFor(error, args));
       return EXIT.usage;
     }
     if (!(error instanceof RequestError)) throw error;
@@ -40,6 +41,14 @@ export async function runCli(args: readonly string[], io: Io): Promise<number> {
     else io.stderr.write(`parley: ${safeText(error.message)}\n${ADVICE[error.code] === undefined ? '' : `  ${ADVICE[error.code]}\n`}`);
     return USAGE.has(error.code) ? EXIT.usage : EXIT.failed;
   }
+}
+
+// What newcomers most often mean by a line that does not parse.
+async function hintFor({ code }: CommanderError, [command = '']: readonly string[]): Promise<string> {
+  if (code === 'commander.excessArguments' && command === 'run') return '(the prompt is one argument: put it in quotes)\n';
+  if (code !== 'commander.unknownCommand') return '';
+  const { ENGINES } = await import('../engines/registry.js');
+  return ENGINES.some(({ name }) => name === command) ? `(Did you mean parley run ${command}?)\n` : '';
 }
 
 function buildProgram(io: Io, json: boolean, act: (action: Action) => Promise<void>): Command {

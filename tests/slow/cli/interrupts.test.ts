@@ -58,6 +58,19 @@ test('while the engine works: Enter goes on watching and nothing was missed; a s
   expect(await enginesOf(site)).toEqual([]);
 });
 
+test('a run that has ended while the person thought about it is not left: its end is shown', async () => {
+  const site = createSite();
+  const pty = onTerminal(site, ['run', 'codex', `[[answer At work.]]${until('go')}[[done {"ended":true}]]`, '-p', 'full']);
+  await pty.waitFor(WORKING);
+  pty.interrupt();
+  await pty.waitFor('> ');
+  letGo(site, 'go');
+  await untilRun(site, 'succeeded');
+  pty.write('l\n');
+  await pty.waitFor('✓ done');
+  expect(await pty.exit).toBe(0);
+});
+
 test('Ctrl-C before the agent has begun is not lost', async () => {
   const site = createSite();
   const pty = onTerminal(site, ['run', 'rehearsal', hang]);

@@ -13,7 +13,8 @@ const REFUSED: readonly Mistake[] = [
   ['no prompt', ['run', 'rehearsal'], 2, /missing required argument 'prompt'\n\(parley run --help tells more\)/],
   ['an empty prompt', ['run', 'rehearsal', '  '], 2, 'the prompt is empty'],
   ['an empty prompt from stdin', ['run', 'rehearsal', '-'], 2, 'the prompt is empty'],
-  ['a prompt without quotes', ['run', 'rehearsal', 'fix', 'the', 'build'], 2, 'too many arguments'],
+  ['a prompt without quotes', ['run', 'rehearsal', 'fix', 'the', 'build'], 2, /too many arguments[^]*the prompt is one argument: put it in quotes/],
+  ['an engine without the command', ['codex', 'fix the build'], 2, /unknown command 'codex'[^]*\(Did you mean parley run codex\?\)/],
   ['an unknown engine', ['run', 'claude', 'hi'], 2, /the engines are codex, gemini, iflow, opencode, rehearsal\n {2}parley doctor/],
   ['a folder that is not there', ['run', 'rehearsal', 'hi', '--cwd', 'nowhere'], 2, /cwd \S+nowhere is not a directory/],
   ['a folder that is a file', ['run', 'rehearsal', 'hi', '--cwd', 'file.json'], 2, 'is not a directory'],
@@ -53,7 +54,7 @@ test('each is refused with its exit code and told on stderr, for people and as J
   const check = async ([name, args, code, told]: Mistake, index: number): Promise<void> => {
     // A directory each: some of them make one.
     const data = join(site.root, `data-${index}`);
-    const asJson = !['completion', 'parse', 'work', 'runn'].includes(args[0] ?? '');
+    const asJson = !['completion', 'parse', 'work', 'runn', 'codex'].includes(args[0] ?? '');
     const env = { PARLEY_DATA: data };
     const plain = await parley(site, args, { env });
     expect({ name, code: plain.code, stdout: plain.stdout }).toEqual({ name, code, stdout: '' });
@@ -79,11 +80,17 @@ test('an engine that is not installed: the run fails with its code and says how 
   const { code, stdout, stderr } = await parley(site, ['run', 'codex', 'hi'], { env });
   expect(code).toBe(1);
   expect(stdout).toMatch(/✗ failed: ENGINE_NOT_FOUND\n {2}codex not found: npm install -g @openai\/codex/);
-  expect(stderr).toContain('parley retry');
+  expect(stderr).toMatch(/^failed: run_\w+\n {2}parley doctor tells .*\n {2}parley retry /);
   const doctor = await parley(site, ['doctor'], { env: { ...env, PARLEY_GEMINI_BIN: '/nowhere/gemini' } });
   expect(doctor.code).toBe(0);
   expect(doctor.stdout).toMatch(/– codex +codex not found: npm install/);
   expect(doctor.stdout).toMatch(/– gemini +PARLEY_GEMINI_BIN=\/nowhere\/gemini is not a program/);
+});
+
+test('an agent that asks where it may not: the run fails, and how to let it ask is said', async () => {
+  const { code, stdout, stderr } = await parley(createSite(), ['run', 'rehearsal', '[[ask Which?|A|B]]']);
+  expect({ code, told: stdout.includes('AUTO_MODE_CANNOT_ASK') }).toEqual({ code: 1, told: true });
+  expect(stderr).toMatch(/^failed: run_\w+\n {2}with --interactive \(-i\) the agent may ask/);
 });
 
 describe('a data directory that cannot be used is told by every command, with exit code 1', () => {
