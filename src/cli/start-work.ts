@@ -44,6 +44,7 @@ export async function startWork(assignment: Assignment, io: Io): Promise<Work> {
   }
   // It goes on without us.
   child.unref();
+  child.channel?.unref();
   return {
     runId: answer.run_id,
     pid: child.pid ?? 0,

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, expect } from 'vitest';
 import { isAlive } from '../../src/cli/cancel-run.js';
-import { listMarked } from '../../src/process/process-table.js';
+import { listMarked, readRow } from '../../src/process/process-table.js';
 import { openForReading, readWriter, type DataDir } from '../../src/store/sqlite/data-dir.js';
 import type { RunRecord } from '../../src/store/store.js';
 import { closedValidator } from './closed-validator.js';
@@ -163,6 +163,10 @@ export async function untilSaid(site: Site, text: string): Promise<void> {
     const lines = newest ? await withData(site, ({ store }) => store.readJournal(newest.run_id, 'fcmp', { limit: 1000 })) : [];
     return lines.some((line) => line.includes('message.final') && line.includes(text)) ? true : undefined;
   }, text);
+}
+
+export async function untilGone(pid: number): Promise<void> {
+  await until(async () => (readRow(pid) === null ? true : undefined), `the end of process ${pid}`);
 }
 
 export function workerOf(site: Site): number {

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from '
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { createSite, listRuns, parley, type Site } from '../../support/command.js';
+import { createSite, listRuns, parley, start, untilGone, type Site } from '../../support/command.js';
 
 const BUILT = new URL('../../../bin/parley.js', import.meta.url).pathname;
 const COMMANDS = ['run', 'reply', 'continue', 'retry', 'cancel', 'rm', 'ls', 'show', 'watch', 'logs', 'verify', 'replay', 'parse', 'doctor', 'demo', 'contract', 'completion'];
@@ -79,6 +79,15 @@ test('parley demo keeps its promise in under 20 seconds, and leaves nothing behi
   expect(stdout).toMatch(/1\. An agent is started[^]*How shall I go on\?[^]*waiting: 0 processes[^]*2\. [^]*kill -9 \d+[^]*3\. [^]*The question is still there[^]*4\. [^]*answered by[^]*✓ done[^]*5\. [^]*(?: {3}✓ .+\n){9}/);
   expect(readdirSync(folder)).toEqual([]);
   expect(existsSync(site.data)).toBe(false);
+});
+
+test('a demo that is interrupted leaves no process behind', async () => {
+  const site = createSite();
+  const demo = start(site, ['demo'], { env: { TMPDIR: site.root } });
+  await demo.waitFor(/orchestrated by process \d+/);
+  demo.child.kill('SIGINT');
+  const { stdout } = await demo.ended;
+  await untilGone(Number(/orchestrated by process (\d+)/.exec(stdout)?.[1]));
 });
 
 test('a demo that is kept can be looked at', async () => {
