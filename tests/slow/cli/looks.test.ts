@@ -9,9 +9,9 @@ const FAMILY = '👩‍👩‍👧‍👦 🚀🚀🚀🚀🚀🚀🚀🚀🚀�
 const ESCAPE = /[\u001b\u009b]/;
 const COLOUR = /\u001b\[\d+m/;
 
-// What stands on the screen line by line: of a status line that was drawn over, only what fits must be there.
+// What was written line by line; ^C is the terminal's own echo.
 function widths(output: string): { readonly text: string; readonly width: number }[] {
-  return output.split(/\r?\n|\r/).map((line) => stripVTControlCharacters(line)).map((text) => ({ text, width: stringWidth(text) }));
+  return output.replaceAll('^C', '').split(/\r?\n|\r/).map((line) => stripVTControlCharacters(line)).map((text) => ({ text, width: stringWidth(text) }));
 }
 
 function expectFits(output: string, cols: number): void {
