@@ -75,5 +75,6 @@ function openParent(): Parent | null {
     receive: () => new Promise((resolve) => void process.once('message', (message) => resolve(message as Json))),
     send: (message) => new Promise((resolve) => void send(message, undefined, undefined, () => resolve())),
     disconnect: () => process.connected && process.disconnect?.(),
+    gone: new Promise((resolve) => void process.once('disconnect', () => resolve())),
   };
 }

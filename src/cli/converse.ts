@@ -1,13 +1,16 @@
 // A run in front of a person or a program: shown as it goes on, answered in place, and left or canceled by Ctrl-C.
 // Whatever happens here, the run itself is safe: its worker goes on, and its questions wait.
 import type { Json } from '../kernel/json.js';
+import { loadRun } from '../orchestrator/load-run.js';
 import { viewRun } from '../orchestrator/run-view.js';
 import { RequestError } from '../run/request-error.js';
+import { isTerminal } from '../run/statechart.js';
 import { readWriter, type DataDir } from '../store/sqlite/data-dir.js';
 import type { InteractionRecord, RunRecord } from '../store/store.js';
 import { createDialogue } from '../terminal/answer.js';
 import type { Question } from '../terminal/question-text.js';
 import { paint } from '../terminal/style.js';
+import { wrapText } from '../terminal/wrap.js';
 import { LineAsker } from './ask.js';
 import { cancelRun } from './cancel-run.js';
 import { createLineViewer, createScreenViewer, Follower, type Watched } from './follow.js';
@@ -18,6 +21,12 @@ import { isAlive } from './writer-alive.js';
 import type { Job } from './worker.js';
 
 const POLL_MS = 250;
+
+// What a person can do about a failure before trying again.
+const ADVICE: Readonly<Record<string, string>> = {
+  AUTO_MODE_CANNOT_ASK: 'with --interactive (-i) the agent may ask: start it again with that',
+  ENGINE_NOT_FOUND: 'parley doctor tells which engines there are, and where it looked',
+};
 
 export interface ConverseOptions {
   readonly json: boolean;
@@ -37,12 +46,15 @@ class Conversation {
   readonly #io: Io;
   readonly #follower: Follower;
   #work: Work | null;
+  // Interrupted before anybody watched.
+  #early: boolean;
   #rescued = false;
 
   constructor(data: DataDir, runId: string, work: Work | null, options: ConverseOptions, io: Io) {
     this.#data = data;
     this.#runId = runId;
     this.#work = work;
+    this.#early = work?.interrupted ?? false;
     this.#options = options;
     this.#io = io;
     const viewer = options.json ? createLineViewer(io) : createScreenViewer(io, styleOf(io));
@@ -61,12 +73,10 @@ class Conversation {
   async #watch(): Promise<Watched> {
     const stops: (() => void)[] = [];
     const leave = new Promise<void>((resolve) => {
-      for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-        stops.push(this.#io.onSignal(signal, () => {
-          if (this.#isPerson() && signal === 'SIGINT') resolve();
-          else this.#interrupt();
-        }));
-      }
+      const take = (): void => (this.#isPerson() ? resolve() : this.#interrupt());
+      stops.push(this.#io.onSignal('SIGINT', take), this.#io.onSignal('SIGTERM', () => this.#interrupt()));
+      if (this.#early) take();
+      this.#early = false;
     });
     try {
       return await this.#follower.follow({ isAlive: () => this.#isAlive(), leave });
@@ -106,26 +116,31 @@ class Conversation {
 
   async #start(job: Job): Promise<void> {
     this.#work = await startWork({ data: this.#data.path, job }, this.#io);
+    this.#early = this.#work.interrupted;
   }
 
   // Nobody plays it any more: a new worker ends it with its code. Once is enough; else something is broken.
   async #rescue(run: RunRecord): Promise<number | null> {
     if (this.#rescued) return this.#end(run);
     this.#rescued = true;
-    await this.#start({ type: 'settle', run_id: this.#runId });
+    await this.#settle();
     return null;
   }
 
   async #askWhatNow(run: RunRecord): Promise<number | null> {
     const asker = new LineAsker(this.#io);
     try {
-      const typed = await asker.ask(`${this.#bold('The agent is still at work.')} [l]eave it running, [c]ancel it, or Enter to go on watching > `);
+      const typed = await asker.ask(this.#choice('The agent is still at work.', '[l]eave it running, [c]ancel it, or Enter to go on watching'));
       const word = typed.kind === 'line' ? typed.text.trim().toLowerCase() : 'l';
       if (word === 'c' || word === 'cancel') this.#interrupt();
       if (word !== 'l' && word !== 'leave') return null;
     } finally {
       asker.close();
     }
+    // It may have stopped by itself while the person thought about it.
+    const { status } = await loadRun(this.#data.store, run.run_id);
+    if (isTerminal(status)) return null;
+    if (status === 'waiting_user') return this.#endLater();
     this.#say(`left running: ${run.run_id}\n  parley watch ${run.run_id}    goes on watching\n  parley cancel ${run.run_id}   ends it`);
     return EXIT.interrupted;
   }
@@ -145,7 +160,7 @@ class Conversation {
   }
 
   async #converse(asker: LineAsker, pending: InteractionRecord, news: Promise<void>): Promise<number | null> {
-    const dialogue = createDialogue(pending.question as unknown as Question);
+    let dialogue = createDialogue(pending.question as unknown as Question);
     for (;;) {
       const typed = await asker.ask(dialogue.prompt(), news);
       if (typed.kind === 'news') return this.#afterNews(pending);
@@ -154,13 +169,14 @@ class Conversation {
       else if (given.kind === 'later') return this.#endLater();
       else if (given.kind === 'cancel') return this.#cancel();
       else if (given.kind === 'interrupt') {
-        const word = await asker.ask(`${this.#bold('The question waits.')} [l]eave it waiting, [c]ancel the run, or Enter to answer > `, news);
+        const word = await asker.ask(this.#choice('The question waits.', '[l]eave it waiting, [c]ancel the run, or Enter to answer'), news);
         if (word.kind === 'news') return this.#afterNews(pending);
         const choice = word.kind === 'line' ? word.text.trim().toLowerCase() : 'l';
         if (choice === 'c' || choice === 'cancel') return this.#cancel();
         if (choice === 'l' || choice === 'leave') return this.#endLater();
       } else if (given.kind === 'reply' || given.kind === 'finish') {
         if (await this.#reply(pending, given.kind === 'finish' ? { finish: true } : { response: given.response })) return null;
+        dialogue = createDialogue(pending.question as unknown as Question);
       }
     }
   }
@@ -200,8 +216,17 @@ class Conversation {
   async #afterNews(pending: InteractionRecord): Promise<null> {
     const now = await this.#data.store.loadInteraction(pending.interaction_id);
     // Nobody is there to decide it, so a worker is asked to.
-    if (now?.state === 'pending') await this.#start({ type: 'settle', run_id: this.#runId });
+    if (now?.state === 'pending') await this.#settle();
     return null;
+  }
+
+  async #settle(): Promise<void> {
+    try {
+      await this.#start({ type: 'settle', run_id: this.#runId });
+    } catch (error) {
+      // Whoever writes there now has done it when it began.
+      if (!(error instanceof RequestError) || error.code !== 'DATA_DIR_IN_USE') throw error;
+    }
   }
 
   async #endLater(): Promise<number> {
@@ -216,7 +241,8 @@ class Conversation {
     } else if (run.status === 'waiting_user') {
       this.#say(`waits for an answer: ${run.run_id}\n  parley reply ${run.run_id}`);
     } else if (run.status === 'failed') {
-      this.#say(`failed: ${run.run_id}\n  parley retry ${run.run_id}    tries again, from its session if there is one`);
+      const advice = ADVICE[run.error?.code ?? ''];
+      this.#say(`failed: ${run.run_id}\n${advice === undefined ? '' : `  ${advice}\n`}  parley retry ${run.run_id}    tries again, from its session if there is one`);
     }
     return exitCodeOf(run.status);
   }
@@ -225,7 +251,10 @@ class Conversation {
     this.#io.stderr.write(`${text}\n`);
   }
 
-  #bold(text: string): string {
-    return paint(styleOf(this.#io), 'bold', text);
+  // What there is to choose stands above the prompt: a line editor needs a prompt that fits on its line.
+  #choice(what: string, choices: string): string {
+    const style = styleOf(this.#io);
+    this.#io.stdout.write(`${paint(style, 'bold', wrapText(what, style.width))}\n${wrapText(choices, style.width)}\n`);
+    return '> ';
   }
 }

@@ -1,5 +1,7 @@
 // Where the data of a command is, and opening it to look, which always works.
+import { accessSync, constants, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { RequestError } from '../run/request-error.js';
 import { openForReading, type DataDir } from '../store/sqlite/data-dir.js';
 import type { Io } from './io.js';
 
@@ -19,6 +21,18 @@ function defaultDataDir({ env, machine: { home, platform } }: Io): string {
   return join(env['XDG_DATA_HOME'] || join(home, '.local', 'share'), 'parley');
 }
 
-export function openReader(options: DataOption, io: Io): Promise<DataDir | null> {
-  return openForReading(dataDirOf(options, io));
+export async function openReader(options: DataOption, io: Io): Promise<DataDir | null> {
+  const path = dataDirOf(options, io);
+  checkFolder(path, constants.R_OK | constants.X_OK);
+  return openForReading(path);
+}
+
+// What is there but cannot be used is told; it must not look like a directory without runs.
+export function checkFolder(path: string, mode: number): void {
+  try {
+    if (!statSync(path).isDirectory()) throw new Error('it is not a directory');
+    accessSync(path, mode);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw new RequestError('DATA_DIR_UNUSABLE', `the data directory ${path} cannot be used: ${(error as Error).message}`);
+  }
 }

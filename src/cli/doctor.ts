@@ -1,15 +1,17 @@
 // parley doctor: what there is, what is missing, and what to do about it. It looks only.
 import { execFile } from 'node:child_process';
-import { accessSync, constants, existsSync, statfsSync } from 'node:fs';
+import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Engine } from '../engines/engine.js';
 import { probeEngine, type ProbeReport } from '../engines/probe.js';
 import { ENGINES } from '../engines/registry.js';
 import { findProgram, type FoundProgram } from '../host/engine-host.js';
 import { findLogin } from '../host/find-login.js';
-import { readSettings } from '../host/settings.js';
+import { DEFAULT_SETTINGS, readSettings, type Settings } from '../host/settings.js';
+import { RequestError } from '../run/request-error.js';
 import { openForReading, readWriter } from '../store/sqlite/data-dir.js';
 import { formatSize } from '../terminal/format-time.js';
+import { safeText } from '../terminal/safe-text.js';
 import { paint, type Ink } from '../terminal/style.js';
 import { EXIT, type Io } from './io.js';
 import { machineOf } from './open-writer.js';
@@ -30,22 +32,34 @@ interface Finding {
 export async function doctorCommand(options: DataOption & { readonly json?: boolean }, io: Io): Promise<number> {
   const path = dataDirOf(options, io);
   const findings: Finding[] = [{ name: 'parley', level: 'ok', text: `${readVersion()} on Node ${process.versions.node}, ${io.machine.platform}` }, ...(await lookAtData(path))];
-  const settings = readSettings(path);
+  const { settings, problem } = lookAtSettings(path);
+  if (problem !== null) findings.push({ name: 'config', level: 'missing', text: problem });
   // One after the other: a CLI that starts is a heavy thing.
   for (const engine of ENGINES) {
     const found = findProgram(engine, machineOf(io), settings);
     findings.push(tellEngine(engine, found, await probe(engine, found, io), findLogin(engine, machineOf(io).user)));
   }
-  const broken = findings.some(({ name, level }) => level === 'missing' && name === 'data');
+  const broken = findings.some(({ name, level }) => level === 'missing' && (name === 'data' || name === 'config'));
   if (options.json) io.stdout.write(`${JSON.stringify({ type: 'doctor', ok: !broken, findings })}\n`);
   else io.stdout.write(render(findings, io));
   return broken ? EXIT.failed : EXIT.ok;
+}
+
+// The engines are looked for all the same.
+function lookAtSettings(path: string): { settings: Settings; problem: string | null } {
+  try {
+    return { settings: readSettings(path), problem: null };
+  } catch (error) {
+    if (!(error instanceof RequestError)) throw error;
+    return { settings: DEFAULT_SETTINGS, problem: error.message };
+  }
 }
 
 async function lookAtData(path: string): Promise<Finding[]> {
   const there = nearest(path);
   const { bavail, bsize } = statfsSync(there);
   const room = `${formatSize(bavail * bsize)} free`;
+  if (!statSync(there).isDirectory()) return [{ name: 'data', level: 'missing', text: `${there} is not a directory; choose another with --data or PARLEY_DATA` }];
   if (!isWritable(there)) return [{ name: 'data', level: 'missing', text: `${path} cannot be written; choose another with --data or PARLEY_DATA` }];
   if (!existsSync(join(path, 'parley.db'))) return [{ name: 'data', level: 'ok', text: `${path} (nothing there yet), ${room}` }];
   try {
@@ -98,6 +112,6 @@ const MARKS: Readonly<Record<Finding['level'], readonly [string, Ink]>> = { ok: 
 
 function render(findings: readonly Finding[], io: Io): string {
   const style = styleOf(io);
-  const lines = findings.map(({ name, level, text }) => `${paint(style, MARKS[level][1], MARKS[level][0])} ${name.padEnd(10)} ${text}`);
+  const lines = findings.map(({ name, level, text }) => `${paint(style, MARKS[level][1], MARKS[level][0])} ${name.padEnd(10)} ${safeText(text)}`);
   return `${lines.join('\n')}\n\nNo engine yet? The rehearsal plays one: parley run rehearsal "Set up the storage" --interactive\n`;
 }

@@ -27,6 +27,8 @@ export interface Viewer {
   show(lines: readonly string[]): Promise<void>;
   // Nothing is new.
   idle(): void;
+  // Makes room for a question to the person; the conversation goes on below it.
+  stepAside(): void;
   // Shows nothing more for now.
   rest(): void;
 }
@@ -65,7 +67,12 @@ export class Follower {
       const run = await loadRun(store, runId);
       const lines = await store.readJournal(runId, protocol, { fromSeq: this.#seq + 1, limit: PAGE });
       this.#seq += lines.length;
-      if (left) return { stop: 'left', run };
+      if (left) {
+        // What was read is shown: it will not be read again.
+        await viewer.show(lines);
+        viewer.stepAside();
+        return { stop: 'left', run };
+      }
       if (lines.length > 0) {
         await viewer.show(lines);
         continue;
@@ -106,6 +113,7 @@ export function createLineViewer(io: Io): Viewer {
       await writer.flush();
     },
     idle: () => {},
+    stepAside: () => {},
     rest: () => {},
   };
 }
@@ -124,6 +132,11 @@ export function createScreenViewer(io: Io, style: Style): Viewer {
       quiet += 1;
       if (quiet === QUIET_LOOKS) screen.write(view.pause());
       screen.status(progressLine(view.activity, io.clock.now(), style));
+    },
+    stepAside: () => {
+      screen.write(view.pause());
+      screen.status(null);
+      screen.endLine();
     },
     rest: () => {
       screen.status(null);

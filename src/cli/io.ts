@@ -48,6 +48,8 @@ export interface Parent {
   receive(): Promise<Json>;
   send(message: Json): Promise<void>;
   disconnect(): void;
+  // It has ended, or does not listen any more.
+  readonly gone: Promise<void>;
 }
 
 export const EXIT = { ok: 0, failed: 1, usage: 2, waiting: 3, canceled: 4, interrupted: 130 } as const;

@@ -1,6 +1,6 @@
 // Opens the data directory to write, which one process at a time may do, with everything that plays runs.
-import { appendFileSync, mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { appendFileSync, constants, existsSync, mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { createEngineHost, type Machine } from '../host/engine-host.js';
 import { readSettings } from '../host/settings.js';
 import { toTimestamp } from '../kernel/clock.js';
@@ -8,9 +8,24 @@ import { createIds } from '../kernel/ids.js';
 import { redact } from '../kernel/redact.js';
 import { Orchestrator } from '../orchestrator/orchestrator.js';
 import { readStartTime } from '../process/process-table.js';
+import { RequestError } from '../run/request-error.js';
 import { openDataDir, type DataDir, type Writer } from '../store/sqlite/data-dir.js';
 import type { Actor } from '../store/store.js';
+import { checkFolder } from './data-dir.js';
 import type { Io } from './io.js';
+
+// Folder by folder: mkdir's own way to do that never ends where nothing can be made, in /proc for one.
+function makeFolder(path: string): void {
+  const above = dirname(path);
+  if (existsSync(path)) return;
+  if (above !== path) makeFolder(above);
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Another process may have made it just now.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw new RequestError('DATA_DIR_UNUSABLE', `the data directory cannot be made: ${(error as Error).message}`);
+  }
+}
 
 export interface OpenWriter {
   readonly data: DataDir;
@@ -19,7 +34,9 @@ export interface OpenWriter {
 }
 
 export async function openWriter(path: string, io: Io): Promise<OpenWriter> {
+  checkFolder(path, constants.W_OK | constants.X_OK);
   const settings = readSettings(path);
+  makeFolder(path);
   const data = await openDataDir(path, writerOf(io));
   try {
     const deps = {
@@ -67,8 +84,7 @@ export function actorOf(io: Io): Actor {
 }
 
 // For the operator; nobody may be there to read it on a screen.
-function logFailure(path: string, io: Io, runId: string, error: unknown): void {
+export function logFailure(path: string, io: Io, runId: string, error: unknown): void {
   const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  mkdirSync(path, { recursive: true, mode: 0o700 });
   appendFileSync(join(path, 'parley.log'), `${JSON.stringify({ ts: toTimestamp(io.clock.now()), run_id: runId === '' ? undefined : runId, error: redact(message) })}\n`, { mode: 0o600 });
 }

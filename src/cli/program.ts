@@ -3,12 +3,15 @@ import { constants } from 'node:os';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import type { RequestErrorCode } from '../contract/error-codes.js';
 import { RequestError } from '../run/request-error.js';
+import { safeText } from '../terminal/safe-text.js';
 import { EXIT, type Io } from './io.js';
 import { readVersion } from './version.js';
 
 // What the caller can do about it, where the message alone does not say.
 const ADVICE: Partial<Record<RequestErrorCode, string>> = {
   DATA_DIR_IN_USE: 'ls, show and watch work meanwhile; try again when it is done, or choose another directory with --data',
+  DATA_DIR_UNUSABLE: 'parley doctor tells more; another directory is chosen with --data or PARLEY_DATA',
+  DATABASE_TOO_NEW: 'nothing was touched: use the Parley that wrote it, or another directory with --data',
   UNKNOWN_ENGINE: 'parley doctor tells which of them are installed',
 };
 const USAGE: ReadonlySet<RequestErrorCode> = new Set(['INVALID_ARGUMENT', 'UNKNOWN_ENGINE']);
@@ -17,26 +20,42 @@ type Action = () => Promise<number | void>;
 
 export async function runCli(args: readonly string[], io: Io): Promise<number> {
   let code: number = EXIT.ok;
-  const program = buildProgram(io, async (action) => {
+  const json = args.includes('--json');
+  const program = buildProgram(io, json, async (action) => {
     code = (await action()) ?? EXIT.ok;
   });
   try {
     await program.parseAsync(args, { from: 'user' });
     return code;
   } catch (error) {
-    // Help and version are answers, not mistakes; commander has printed everything by now.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+    const tell = (failure: { readonly code: string; readonly message: string }): void => void io.stderr.write(`${JSON.stringify({ error: { code: failure.code, message: failure.message } })}\n`);
+    if (error instanceof CommanderError) {
+      // Help and version are answers, not mistakes. For people, commander has printed everything by now.
+      if (error.exitCode === 0) return EXIT.ok;
+      if (json) tell({ code: 'INVALID_ARGUMENT', message: error.message.replace(/^error: /, '') });
+      else io.stderr.write(await hintFor(error, args));
+      return EXIT.usage;
+    }
     if (!(error instanceof RequestError)) throw error;
-    io.stderr.write(args.includes('--json') ? `${JSON.stringify({ error: { code: error.code, message: error.message } })}\n` : `parley: ${error.message}\n${ADVICE[error.code] === undefined ? '' : `  ${ADVICE[error.code]}\n`}`);
+    if (json) tell(error);
+    else io.stderr.write(`parley: ${safeText(error.message)}\n${ADVICE[error.code] === undefined ? '' : `  ${ADVICE[error.code]}\n`}`);
     return USAGE.has(error.code) ? EXIT.usage : EXIT.failed;
   }
 }
 
-function buildProgram(io: Io, act: (action: Action) => Promise<void>): Command {
+// What newcomers most often mean by a line that does not parse.
+async function hintFor({ code }: CommanderError, [command = '']: readonly string[]): Promise<string> {
+  if (code === 'commander.excessArguments' && command === 'run') return '(the prompt is one argument: put it in quotes)\n';
+  if (code !== 'commander.unknownCommand') return '';
+  const { ENGINES } = await import('../engines/registry.js');
+  return ENGINES.some(({ name }) => name === command) ? `(Did you mean parley run ${command}?)\n` : '';
+}
+
+function buildProgram(io: Io, json: boolean, act: (action: Action) => Promise<void>): Command {
   const program = new Command('parley')
     .description('Coding agents as durable conversations: no question is lost, no answer is applied twice, no byte disappears.')
     .version(readVersion(), '-V, --version')
-    .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) })
+    .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => !json && io.stderr.write(text) })
     .exitOverride();
   addRunCommands(program, io, act);
   addReadCommands(program, io, act);

@@ -1,15 +1,16 @@
 // parley reply: answers the question of a run that waits, and plays the turn to its next stop.
 import { parseJson, type Json } from '../kernel/json.js';
 import { RequestError } from '../run/request-error.js';
+import { isTerminal } from '../run/statechart.js';
 import type { DataDir } from '../store/sqlite/data-dir.js';
 import type { InteractionRecord, RunRecord } from '../store/store.js';
 import { createDialogue } from '../terminal/answer.js';
 import type { Question } from '../terminal/question-text.js';
 import { converse } from './converse.js';
 import { withRun } from './find-run.js';
-import { EXIT, type Io } from './io.js';
 import type { DataOption } from './data-dir.js';
-import { readPrompt } from './run.js';
+import type { Io } from './io.js';
+import { readPrompt, tellDetached } from './run.js';
 import { startWork } from './start-work.js';
 
 export interface ReplyOptions extends DataOption {
@@ -25,6 +26,7 @@ export async function replyCommand(meant: string, given: string | undefined, opt
   return withRun(meant, options, io, async (data, run) => {
     const asks = given === undefined && options.value === undefined && !options.finish;
     if (asks && !(io.terminal.stdin && io.terminal.stdout)) throw new RequestError('INVALID_ARGUMENT', `say the answer: parley reply ${run.run_id} TEXT, or --value JSON, or --finish`);
+    if (asks && run.status !== 'waiting_user') throw notWaiting(run);
     const shown = run.heads.fcmp_seq;
     // On a terminal the question is shown again, and asked.
     if (asks) return converse(data, run.run_id, null, { json: options.json ?? false, answer: true, cursor: await beforeQuestion(data, run) }, io);
@@ -33,8 +35,7 @@ export async function replyCommand(meant: string, given: string | undefined, opt
     const reply = { interaction_id: interaction.interaction_id, ...answer, ...(options.key === undefined ? {} : { idempotency_key: options.key }) };
     const work = await startWork({ data: data.path, job: { type: 'reply', run_id: run.run_id, reply } }, io);
     if (!options.detach) return converse(data, run.run_id, work, { json: options.json ?? false, answer: true, cursor: shown }, io);
-    if (!options.json) io.stdout.write(`${run.run_id}\n`);
-    return EXIT.ok;
+    return tellDetached(data, run.run_id, options, io);
   });
 }
 
@@ -43,7 +44,11 @@ async function findInteraction(data: DataDir, run: RunRecord, options: ReplyOpti
   const found = options.interaction === undefined ? ((await data.store.loadPending(run.run_id)) ?? (options.key === undefined ? null : await data.store.loadLatest(run.run_id))) : await data.store.loadInteraction(options.interaction);
   if (found) return found;
   if (options.interaction !== undefined) throw new RequestError('INTERACTION_NOT_FOUND', `run ${run.run_id} has no interaction ${options.interaction}`);
-  throw new RequestError('RUN_NOT_WAITING', `run ${run.run_id} is ${run.status}: it does not wait for an answer`);
+  throw notWaiting(run);
+}
+
+function notWaiting(run: RunRecord): RequestError {
+  return new RequestError('RUN_NOT_WAITING', `run ${run.run_id} is ${run.status}: it does not wait for an answer${isTerminal(run.status) ? `; parley continue ${run.run_id} goes on with it` : ''}`);
 }
 
 // A number chooses an option, as in the dialogue; --value is taken to the letter.

@@ -7,7 +7,7 @@ import { isObject, parseJson, type Json, type JsonObject } from '../kernel/json.
 import type { CreateRunRequest } from '../orchestrator/create-request.js';
 import { viewRun } from '../orchestrator/run-view.js';
 import { RequestError } from '../run/request-error.js';
-import { openForReading } from '../store/sqlite/data-dir.js';
+import { openForReading, type DataDir } from '../store/sqlite/data-dir.js';
 import { converse } from './converse.js';
 import { withRun } from './find-run.js';
 import { EXIT, type Io } from './io.js';
@@ -64,13 +64,18 @@ async function start(job: Job, options: StartOptions, io: Io): Promise<number> {
   if (!data) throw new Error(`the worker made no database in ${path}`);
   try {
     if (!options.detach) return await converse(data, work.runId, work, { json: options.json ?? false, answer: true }, io);
-    const run = await data.store.loadRun(work.runId);
-    if (options.json && run) io.stdout.write(`${JSON.stringify({ type: 'run', run: viewRun(run, null, io.clock.now()) })}\n`);
-    else io.stdout.write(`${work.runId}\n`);
-    return EXIT.ok;
+    return await tellDetached(data, work.runId, options, io);
   } finally {
     await data.close();
   }
+}
+
+// The run goes on by itself: the id is all there is to say of it now.
+export async function tellDetached(data: DataDir, runId: string, { json }: StartOptions, io: Io): Promise<number> {
+  const run = await data.store.loadRun(runId);
+  if (json && run) io.stdout.write(`${JSON.stringify({ type: 'run', run: viewRun(run, null, io.clock.now()) })}\n`);
+  else io.stdout.write(`${runId}\n`);
+  return EXIT.ok;
 }
 
 export async function readPrompt(given: string, io: Io): Promise<string> {

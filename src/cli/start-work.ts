@@ -10,6 +10,8 @@ import { isAnswer, type Answer, type Assignment } from './worker.js';
 export interface Work {
   readonly runId: string;
   readonly pid: number;
+  // A signal came while it was starting.
+  readonly interrupted: boolean;
   // Whether the worker is still there.
   readonly alive: () => boolean;
   readonly untilEnded: () => Promise<void>;
@@ -25,12 +27,16 @@ export async function startWork(assignment: Assignment, io: Io): Promise<Work> {
     alive = false;
   });
   child.send(assignment);
+  let interrupted = false;
+  const stops = (['SIGINT', 'SIGTERM'] as const).map((signal) => io.onSignal(signal, () => (interrupted = true)));
   const answer = await new Promise<Answer>((resolve, reject) => {
     child.once('message', (message) => {
       if (isAnswer(message as Json)) resolve(message as Answer);
     });
     child.once('error', reject);
     void ended.then(() => reject(new Error('the process that was to do the work ended before it began; see parley.log in the data directory')));
+  }).finally(() => {
+    for (const stop of stops) stop();
   });
   if ('error' in answer) {
     await ended;
@@ -38,9 +44,11 @@ export async function startWork(assignment: Assignment, io: Io): Promise<Work> {
   }
   // It goes on without us.
   child.unref();
+  child.channel?.unref();
   return {
     runId: answer.run_id,
     pid: child.pid ?? 0,
+    interrupted,
     alive: () => alive,
     untilEnded: () => {
       child.ref();

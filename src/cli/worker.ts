@@ -9,7 +9,7 @@ import { RequestError } from '../run/request-error.js';
 import { noteWriter } from '../store/sqlite/data-dir.js';
 import type { RunRecord } from '../store/store.js';
 import { EXIT, type Io } from './io.js';
-import { actorOf, openWriter, writerOf } from './open-writer.js';
+import { actorOf, logFailure, openWriter, writerOf } from './open-writer.js';
 
 export type Job =
   | { readonly type: 'create'; readonly request: CreateRunRequest }
@@ -22,11 +22,9 @@ export type Job =
 export interface Assignment {
   readonly data: string;
   readonly job: Job;
-  // Stays until it is ended from outside, also when nothing is to be done.
+  // Stays as long as the command that started it, also when nothing is to be done.
   readonly stay?: boolean;
 }
-
-const FOR_EVER_MS = 3_153_600_000_000;
 
 export type Answer = { readonly run_id: string } | { readonly error: { readonly code: string; readonly message: string } };
 
@@ -36,16 +34,19 @@ export async function work(io: Io): Promise<number> {
   const { data, job, stay = false } = (await parent.receive()) as unknown as Assignment;
   const answer = async (given: Answer): Promise<void> => {
     await parent.send(given as unknown as Json);
-    parent.disconnect();
+    if (!stay || 'error' in given) parent.disconnect();
   };
   const begun = await begin(data, job, io).catch(async (error: unknown) => {
-    if (!(error instanceof RequestError)) throw error;
+    if (!(error instanceof RequestError)) {
+      logFailure(data, io, '', error);
+      throw error;
+    }
     await answer({ error: { code: error.code, message: error.message } });
     return null;
   });
   if (!begun) return EXIT.failed;
   const { writer, run } = begun;
-  const over = stay ? new Promise<void>((resolve) => io.timers.set(FOR_EVER_MS, resolve)) : writer.orchestrator.quiet();
+  const over = stay ? parent.gone : writer.orchestrator.quiet();
   const canceled = io.onSignal('SIGINT', () => void writer.orchestrator.cancel(run.run_id, actorOf(io)).catch(() => {}));
   const asked = new Promise<void>((resolve) => io.onSignal('SIGTERM', resolve));
   await answer({ run_id: run.run_id });

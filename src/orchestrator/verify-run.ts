@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectConversation } from '../fcmp/fold.js';
-import { parseJson } from '../kernel/json.js';
+import { canonicalText, parseJson } from '../kernel/json.js';
 import { measureCover } from '../rasp/cover.js';
 import type { RaspData, RaspEvent } from '../rasp/event.js';
 import { explainRasp } from '../rasp/validate.js';
@@ -81,14 +81,18 @@ function checkForm({ rasp }: Evidence): Check {
 function checkChart({ run, rasp }: Evidence): Check {
   let state: string = INITIAL_STATE;
   let steps = 0;
+  let last: Partial<RaspData['lifecycle.state.changed']> = {};
   for (const { event, data, seq } of rasp) {
     if (event.type !== 'lifecycle.state.changed') continue;
     const change = data as unknown as RaspData['lifecycle.state.changed'];
     if (change.from !== state || !CHART.some((edge) => edge.from === change.from && edge.on === change.trigger && edge.to === change.to)) return bad('chart', `event ${seq}: ${change.from} to ${change.to} by ${change.trigger} is no step from ${state}`);
     state = change.to;
     steps += 1;
+    last = change;
   }
-  return state === run.status ? good('chart', `${steps} changes of state, ends ${state}`) : bad('chart', `the events end in ${state}, the run is ${run.status}`);
+  if (state !== run.status) return bad('chart', `the events end in ${state}, the run is ${run.status}`);
+  for (const part of ['error', 'result'] as const) if (canonicalText(last[part] ?? null) !== canonicalText(run[part])) return bad('chart', `the ${part} of the run is not that of its last event`);
+  return good('chart', `${steps} changes of state, ends ${state}`);
 }
 
 // Of every turn that has ended: its logs are the bytes that were read.

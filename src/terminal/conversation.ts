@@ -2,6 +2,7 @@
 // not repeated when they are whole. What an engine prints beside a message waits until the message is over, so that no
 // sentence is torn apart. Messages, questions and outcomes stand between blank lines; the lines of work stand together.
 import type { FcmpData, FcmpEvent, FcmpType } from '../fcmp/event.js';
+import { isObject, parseJson } from '../kernel/json.js';
 import {
   renderAttempt, renderCanceled, renderCompleted, renderDecision, renderDiagnostic, renderFailed, renderFile, renderHeader,
   renderPerson, renderPlan, renderRaw, renderReasoning, renderReply,
@@ -34,6 +35,8 @@ export class ConversationView {
   #noise: string[] = [];
   #usage: Usage | null = null;
   #lastMessage: string | null = null;
+  // A message for Parley, not for people: what it says is shown as the question or the result. Said as it is if neither comes.
+  #envelope: string | null = null;
   #lastPlan = '';
 
   // Live: pieces of messages are written as they come. Else: a message when it is whole.
@@ -92,6 +95,7 @@ export class ConversationView {
   // Events between turns: what the turn kept back comes first.
   #showEdge(event: FcmpEvent): string {
     const style = this.#style;
+    if (is(event, 'user.input.required') || is(event, 'conversation.completed')) this.#envelope = null;
     if (is(event, 'user.input.required')) return this.#endTurn() + this.#block('say', renderQuestion(event.data, style, this.#lastMessage));
     if (is(event, 'conversation.completed')) return this.#endTurn() + this.#block('say', renderCompleted(event.data, style));
     if (is(event, 'conversation.failed')) return this.#endTurn() + this.#block('say', renderFailed(event.data, style));
@@ -111,6 +115,11 @@ export class ConversationView {
     const pieces = this.#pieces.get(id) ?? '';
     this.#pieces.delete(id);
     this.#lastMessage = text;
+    // One that came in pieces was shown in pieces, and looks the same when it is not live.
+    if (pieces === '' && isEnvelope(text)) {
+      this.#envelope = text;
+      return '';
+    }
     const missing = missingText(this.#live ? pieces : '', text, truncated);
     const shown = missing === null ? this.#close() + this.#stream(id, text) : this.#stream(id, missing);
     return shown + this.#close() + (truncated ? this.#block('work', paint(this.#style, 'dim', '(cut off: too long)')) : '');
@@ -161,6 +170,8 @@ export class ConversationView {
     let out = '';
     if (!this.#live) for (const [id, text] of this.#pieces) out += this.#stream(id, text) + this.#close();
     this.#pieces.clear();
+    if (this.#envelope !== null) out += this.#stream(null, this.#envelope);
+    this.#envelope = null;
     out += this.#close();
     if (this.#usage) out += this.#block('work', renderUsage(this.#usage, this.#style));
     this.#usage = null;
@@ -184,6 +195,12 @@ function missingText(shown: string, whole: string, truncated: boolean): string |
   if (whole.startsWith(shown)) return whole.slice(shown.length);
   if (shown.trim() === whole.trim()) return '';
   return truncated && shown.startsWith(whole) ? '' : null;
+}
+
+// An object that is nothing but what an agent tells of its turn, perhaps in a fence.
+function isEnvelope(text: string): boolean {
+  const body = parseJson(text.trim().replace(/^```(?:json)?\s*([^]*?)\s*```$/, '$1'));
+  return isObject(body) && (body['done'] === true || body['ask_user'] !== undefined);
 }
 
 function is<T extends FcmpType>(event: FcmpEvent, type: T): event is FcmpEvent & { readonly data: FcmpData[T] } {

@@ -36,6 +36,11 @@ export class Screen {
     if (change !== '') this.#sink(change);
   }
 
+  // What follows begins on a line of its own. Only a terminal needs that: something else is about to write there too.
+  endLine(): void {
+    if (this.#line !== '') this.write('\n');
+  }
+
   #continued(text: string): string {
     if (!this.#tty) return '';
     const end = text.lastIndexOf('\n');

@@ -117,3 +117,15 @@ test('whatever is written, the screen shows the text with the status below it, a
     }
   }), RUNS);
 });
+
+test('whoever writes beside it begins on a line of its own', () => {
+  const { terminal, screen } = open(true);
+  screen.endLine();
+  expect(terminal.text()).toBe('');
+  screen.write('Hel');
+  screen.status('working');
+  screen.status(null);
+  screen.endLine();
+  screen.endLine();
+  expect(terminal.text()).toBe('Hel\n');
+});

@@ -1,0 +1,157 @@
+// What can be wrong before anything begins: each is told in one sentence with what to do, and nothing is half written.
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { openDatabase } from '../../../src/store/sqlite/open-database.js';
+import { createSite, expectLines, listRuns, parley, type Site } from '../../support/command.js';
+
+type Mistake = readonly [name: string, args: readonly string[], code: number, told: string | RegExp];
+
+// Nothing may be stored by any of them.
+const REFUSED: readonly Mistake[] = [
+  ['a command that does not exist', ['runn', 'codex', 'hi'], 2, "unknown command 'runn'\n(Did you mean run?)"],
+  ['no prompt', ['run', 'rehearsal'], 2, /missing required argument 'prompt'\n\(parley run --help tells more\)/],
+  ['an empty prompt', ['run', 'rehearsal', '  '], 2, 'the prompt is empty'],
+  ['an empty prompt from stdin', ['run', 'rehearsal', '-'], 2, 'the prompt is empty'],
+  ['a prompt without quotes', ['run', 'rehearsal', 'fix', 'the', 'build'], 2, /too many arguments[^]*the prompt is one argument: put it in quotes/],
+  ['an engine without the command', ['codex', 'fix the build'], 2, /unknown command 'codex'[^]*\(Did you mean parley run codex\?\)/],
+  ['an unknown engine', ['run', 'claude', 'hi'], 2, /the engines are codex, gemini, iflow, opencode, rehearsal\n {2}parley doctor/],
+  ['a folder that is not there', ['run', 'rehearsal', 'hi', '--cwd', 'nowhere'], 2, /cwd \S+nowhere is not a directory/],
+  ['a folder that is a file', ['run', 'rehearsal', 'hi', '--cwd', 'file.json'], 2, 'is not a directory'],
+  ['a folder and a folder of its own', ['run', 'rehearsal', 'hi', '--cwd', '.', '--scratch'], 2, "cannot be used with option '-C, --cwd <dir>'"],
+  ['a schema that is not there', ['run', 'rehearsal', 'hi', '--schema', 'none.json'], 2, 'cannot read the schema "none.json"'],
+  ['a schema that is not JSON', ['run', 'rehearsal', 'hi', '--schema', 'torn.json'], 2, 'the schema "torn.json" is not a JSON object'],
+  ['a schema that is no schema', ['run', 'rehearsal', 'hi', '--schema', 'file.json'], 2, 'output_schema is not a JSON Schema'],
+  ['an option without a value', ['run', 'rehearsal', 'hi', '-o', 'max_attempt'], 2, '--option needs name=value, not "max_attempt"'],
+  ['an option that does not exist', ['run', 'rehearsal', 'hi', '-o', 'max_attempts=3'], 2, /there is no runtime option "max_attempts"; the options are .*max_attempt/],
+  ['an option of the wrong kind', ['run', 'rehearsal', 'hi', '-o', 'max_attempt=many'], 2, 'runtime option max_attempt cannot be "many"'],
+  ['a label without a name', ['run', 'rehearsal', 'hi', '-l', '=x'], 2, '--label needs name=value'],
+  ['a permission that does not exist', ['run', 'rehearsal', 'hi', '-p', 'root'], 2, 'Allowed choices are read-only, workspace-write, full'],
+  ['a run that does not exist', ['show', 'run_01ABC'], 1, 'there is no run "run_01ABC"'],
+  ['the last run, where there is none', ['reply', 'last', 'yes'], 1, 'there is no run "last": nothing was ever run in this data directory'],
+  ['a status that does not exist', ['ls', '--status', 'waiting'], 2, /the statuses are queued, running, waiting_user/],
+  ['a count that is none', ['ls', '-n', 'many'], 2, 'Give a whole number.'],
+  ['verify without a run', ['verify'], 2, 'say which run, or --all'],
+  ['a shell that is not known', ['completion', 'tcsh'], 2, 'the shells are bash, zsh, fish'],
+  ['a recording without an engine', ['parse'], 2, 'say which engine printed it: --engine codex|'],
+  ['the worker by hand', ['work'], 2, 'not by hand'],
+];
+
+function createMistakenSite(): Site {
+  const site = createSite();
+  writeFileSync(join(site.cwd, 'file.json'), '{"type":"nothing"}');
+  writeFileSync(join(site.cwd, 'torn.json'), '{');
+  return site;
+}
+
+async function expectNothingStored(site: Site): Promise<void> {
+  if (existsSync(join(site.data, 'parley.db'))) expect(await listRuns(site)).toEqual([]);
+  expect(existsSync(join(site.data, 'runs')) ? readdirSync(join(site.data, 'runs')) : []).toEqual([]);
+}
+
+test('each is refused with its exit code and told on stderr, for people and as JSON, and nothing is stored', async () => {
+  const site = createMistakenSite();
+  const check = async ([name, args, code, told]: Mistake, index: number): Promise<void> => {
+    // A directory each: some of them make one.
+    const data = join(site.root, `data-${index}`);
+    const asJson = !['completion', 'parse', 'work', 'runn', 'codex'].includes(args[0] ?? '');
+    const env = { PARLEY_DATA: data };
+    const plain = await parley(site, args, { env });
+    expect({ name, code: plain.code, stdout: plain.stdout }).toEqual({ name, code, stdout: '' });
+    if (typeof told === 'string') expect(plain.stderr, name).toContain(told);
+    else expect(plain.stderr, name).toMatch(told);
+    expect(plain.stderr).not.toMatch(/\bat .*\.js:\d/);
+    if (asJson && index % 2 === 0) {
+      const json = await parley(site, [...args, '--json'], { env });
+      expect({ name, code: json.code, stdout: json.stdout, lines: expectLines(json.stderr).length }).toEqual({ name, code, stdout: '', lines: 1 });
+    }
+    await expectNothingStored({ ...site, data });
+  };
+  const waiting = [...REFUSED.entries()];
+  const work = async (): Promise<void> => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) await check(next[1], next[0]);
+  };
+  await Promise.all([work(), work()]);
+});
+
+test('an engine that is not installed: the run fails with its code and says how to install it', async () => {
+  const site = createSite();
+  const env = { PATH: '/nowhere', PARLEY_CODEX_BIN: '' };
+  const { code, stdout, stderr } = await parley(site, ['run', 'codex', 'hi'], { env });
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/✗ failed: ENGINE_NOT_FOUND\n {2}codex not found: npm install -g @openai\/codex/);
+  expect(stderr).toMatch(/^failed: run_\w+\n {2}parley doctor tells .*\n {2}parley retry /);
+  const doctor = await parley(site, ['doctor'], { env: { ...env, PARLEY_GEMINI_BIN: '/nowhere/gemini' } });
+  expect(doctor.code).toBe(0);
+  expect(doctor.stdout).toMatch(/– codex +codex not found: npm install/);
+  expect(doctor.stdout).toMatch(/– gemini +PARLEY_GEMINI_BIN=\/nowhere\/gemini is not a program/);
+});
+
+test('an agent that asks where it may not: the run fails, and how to let it ask is said', async () => {
+  const { code, stdout, stderr } = await parley(createSite(), ['run', 'rehearsal', '[[ask Which?|A|B]]']);
+  expect({ code, told: stdout.includes('AUTO_MODE_CANNOT_ASK') }).toEqual({ code: 1, told: true });
+  expect(stderr).toMatch(/^failed: run_\w+\n {2}with --interactive \(-i\) the agent may ask/);
+});
+
+describe('a data directory that cannot be used is told by every command, with exit code 1', () => {
+  const COMMANDS = [['ls'], ['show', 'last'], ['run', 'rehearsal', 'hi'], ['doctor']] as const;
+
+  async function expectTold(site: Site, data: string, told: string | RegExp): Promise<void> {
+    await Promise.all(COMMANDS.map(async (args) => {
+      const { code, stdout, stderr } = await parley(site, [...args, '--data', data]);
+      expect(code, `${args.join(' ')}: ${stdout}${stderr}`).toBe(1);
+      expect(args[0] === 'doctor' ? stdout : stderr).toMatch(told);
+    }));
+  }
+
+  test('because it is a file', async () => {
+    const site = createSite();
+    writeFileSync(join(site.root, 'file'), 'mine');
+    await expectTold(site, join(site.root, 'file'), /is not a directory/);
+    expect(readFileSync(join(site.root, 'file'), 'utf8')).toBe('mine');
+  });
+
+  test('because it cannot be made', async () => {
+    const { code, stderr } = await parley(createSite(), ['run', 'rehearsal', 'hi', '--data', '/proc/parley/data']);
+    expect({ code, told: /^parley: the data directory cannot be made: .*\n {2}parley doctor tells more; another directory is chosen with --data or PARLEY_DATA\n$/.test(stderr) }).toEqual({ code: 1, told: true });
+  });
+
+  test('because its database is something else', async () => {
+    const site = createSite();
+    mkdirSync(site.data);
+    writeFileSync(join(site.data, 'parley.db'), 'garbage, and more of it');
+    await expectTold(site, site.data, /file is not a database/);
+    expect(readFileSync(join(site.data, 'parley.db'), 'utf8')).toBe('garbage, and more of it');
+  });
+
+  test('because a later Parley wrote it; it is not touched', async () => {
+    const site = createSite();
+    expect((await parley(site, ['run', 'rehearsal', '[[done 1]]'])).code).toBe(0);
+    const db = await openDatabase(join(site.data, 'parley.db'));
+    db.exec('PRAGMA user_version = 999; PRAGMA wal_checkpoint(TRUNCATE)');
+    db.close();
+    const before = readFileSync(join(site.data, 'parley.db'));
+    await expectTold(site, site.data, /999|later|newer/);
+    expect(readFileSync(join(site.data, 'parley.db')).equals(before)).toBe(true);
+  });
+});
+
+test.each([
+  ['{"slots":', /config\.json is not JSON/],
+  ['{"slot":3}', /config\.json: there is no setting "slot"; the settings are engines, env_passthrough, slots/],
+  ['{"slots":"many"}', /config\.json: .*slots must be integer/],
+  ['{"env_passthrough":["A B"]}', /config\.json: .*env_passthrough\/0 must match/],
+])('a broken config.json (%s) is told before anything is written, and doctor tells of it too', async (text, told) => {
+  const site = createSite();
+  mkdirSync(site.data);
+  writeFileSync(join(site.data, 'config.json'), text);
+  const { code, stderr } = await parley(site, ['run', 'rehearsal', 'hi']);
+  expect(code).toBe(2);
+  expect(stderr).toMatch(told);
+  expect(readdirSync(site.data)).toEqual(['config.json']);
+  const doctor = await parley(site, ['doctor']);
+  expect(doctor.code).toBe(1);
+  expect(doctor.stdout).toMatch(told);
+  // Who only reads needs none of it.
+  expect((await parley(site, ['ls', '-q'])).code).toBe(0);
+});

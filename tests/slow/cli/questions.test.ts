@@ -1,0 +1,140 @@
+// Questions answered where they are asked: on a terminal, line by line, beside others who may answer too.
+import { expect, test } from 'vitest';
+import type { Pty } from '../../support/pty.js';
+import { createSite, listRuns, onTerminal, parley, startDetached, untilFree, untilRun, withData, type Site } from '../../support/command.js';
+
+async function run(prompt: string, cols = 80): Promise<{ site: Site; pty: Pty }> {
+  const site = createSite();
+  return { site, pty: onTerminal(site, ['run', 'rehearsal', prompt, '-i'], { cols }) };
+}
+
+async function answersOf(site: Site): Promise<unknown[]> {
+  const [newest] = await listRuns(site);
+  const lines = await withData(site, ({ store }) => store.readJournal(newest?.run_id ?? '', 'fcmp', { limit: 1000 }));
+  return lines.map((line) => JSON.parse(line) as { type: string; data: { response: unknown } }).filter(({ type }) => type === 'interaction.reply.accepted').map(({ data }) => data.response);
+}
+
+test('two questions in one run: an option by its number, then words of one’s own', async () => {
+  const { site, pty } = await run('[[ask First?|Red|Blue]][[ask Second?|One|Two]][[done {"ok":1}]]');
+  await pty.waitFor(/\? First\?[^]*1\)[^]*2\)[^]*1-2 or text /);
+  pty.write('7\n');
+  await pty.waitFor('there is no option 7: choose 1 to 2');
+  await pty.waitFor('or text ');
+  pty.write('2\n');
+  await pty.waitFor(/answered by [^:]+: Blue[^]*\? Second\?/);
+  await pty.waitFor('or text ');
+  pty.write('neither of them\n');
+  await pty.waitFor('answered by');
+  await pty.waitFor('✓ done');
+  expect(await pty.exit).toBe(0);
+  expect(await answersOf(site)).toEqual(['Blue', 'neither of them']);
+});
+
+test('an answer of several lines, each but the last with a backslash at its end', async () => {
+  const { site, pty } = await run('[[ask Tell me.]][[done 1]]');
+  await pty.waitFor(/\? Tell me\.[^]*> /);
+  pty.write('one\\\n');
+  await pty.waitFor('… ');
+  pty.write('two\n');
+  expect(await pty.exit).toBe(0);
+  expect(await answersOf(site)).toEqual(['one\ntwo']);
+});
+
+test('/finish ends a conversation in which nothing was asked, and nothing else', async () => {
+  const { pty } = await run('[[answer All is well.]]');
+  await pty.waitFor(/The agent ended its turn[^]*> /);
+  pty.write('[[ask Really?|yes|no]]\n');
+  await pty.waitFor(/\? Really\?[^]*or text /);
+  pty.write('/finish\n');
+  await pty.waitFor('the agent asked something: answer it');
+  await pty.waitFor('or text ');
+  pty.write('1\n');
+  await pty.waitFor(/The agent ended its turn[^]*> /);
+  pty.write('/finish\n');
+  expect(await pty.exit).toBe(0);
+});
+
+test('/later and the end of input leave the question waiting, /cancel ends the run', async () => {
+  const { site, pty } = await run('[[ask Well?|yes]]');
+  await pty.waitFor('or text ');
+  pty.write('/later\n');
+  expect(await pty.exit).toBe(3);
+  expect(pty.output()).toMatch(/waits for an answer: run_\w+\r\n {2}parley reply run_\w+/);
+  const again = onTerminal(site, ['reply', 'last']);
+  await again.waitFor(/\? Well\?[^]*or text /);
+  again.write('\u0004');
+  expect(await again.exit).toBe(3);
+  const third = onTerminal(site, ['reply', 'last']);
+  await third.waitFor('or text ');
+  third.write('/cancel\n');
+  await third.waitFor('canceled');
+  expect(await third.exit).toBe(4);
+  expect((await listRuns(site))[0]?.status).toBe('canceled');
+  // There is nothing to answer any more, and that is said.
+  const late = onTerminal(site, ['reply', 'last'], { cols: 200 });
+  expect(await late.exit).toBe(1);
+  expect(late.output()).toMatch(/is canceled: it does not wait for an answer; parley continue run_\w+/);
+});
+
+test('an approval takes only its own letters, with a note', async () => {
+  const { site, pty } = await run('[[approve rm -rf build]][[approve make]][[done 1]]');
+  await pty.waitFor(/permission: [^]*rm -rf build[^]*\[y\]es, \[a\]lways, \[n\]o, \[c\]ancel/);
+  pty.write('sure\n');
+  await pty.waitFor('y approves, a approves for the whole session');
+  await pty.waitFor('ancel ');
+  pty.write('n too much\n');
+  await pty.waitFor(/permission: [^]*make[^]*ancel /);
+  pty.write('y\n');
+  expect(await pty.exit).toBe(0);
+  expect(await answersOf(site)).toEqual([{ decision: 'decline', note: 'too much' }, { decision: 'approve' }]);
+});
+
+test('a question that another process answers meanwhile: the prompt gives way and the run is watched on', async () => {
+  const { site, pty } = await run('[[ask Which?|A|B]][[answer Thank you.]][[done 1]]');
+  await pty.waitFor('or text ');
+  pty.write('half an ans');
+  await pty.waitFor('half an ans');
+  await untilFree(site);
+  expect((await parley(site, ['reply', 'last', '2'])).code).toBe(0);
+  await pty.waitFor(/answered by [^:]+: B[^]*Thank you\.[^]*✓ done/);
+  expect(await pty.exit).toBe(0);
+  expect(await answersOf(site)).toEqual(['B']);
+});
+
+test('a run that another process cancels at its question ends for who was asked', async () => {
+  const { site, pty } = await run('[[ask Which?|A|B]]');
+  await pty.waitFor('or text ');
+  await untilFree(site);
+  expect((await parley(site, ['cancel', 'last'])).code).toBe(0);
+  expect(await pty.exit).toBe(4);
+});
+
+test('an answer is kept for another try while somebody else has the directory', async () => {
+  const { site, pty } = await run('[[ask Which?|A|B]][[done 1]]');
+  await pty.waitFor('or text ');
+  await untilFree(site);
+  const other = await startDetached(site, 'rehearsal', '[[hang]]');
+  pty.write('1\n');
+  await pty.waitFor(/in use by process \d+, which works on\s+run_/);
+  await pty.waitFor('or text ');
+  expect((await parley(site, ['cancel', other])).code).toBe(0);
+  await untilFree(site);
+  pty.write('1\n');
+  expect(await pty.exit).toBe(0);
+});
+
+test('an answer whose time is over is decided without the person, where that was agreed', async () => {
+  const site = createSite();
+  const pty = onTerminal(site, ['run', 'rehearsal', '[[ask Which?|A|B]][[done 1]]', '-i', '-o', 'interactive_require_user_reply=false', '-o', 'session_timeout_sec=1']);
+  await pty.waitFor('✓ done');
+  expect(await pty.exit).toBe(0);
+  await untilRun(site, 'succeeded');
+});
+
+test('a prompt may be typed into the terminal', async () => {
+  const pty = onTerminal(createSite(), ['run', 'rehearsal', '-']);
+  await pty.waitFor('end it with Ctrl-D');
+  pty.write('[[answer From the keyboard.]]\n\u0004');
+  await pty.waitFor(/\r\nFrom the keyboard\./);
+  expect(await pty.exit).toBe(0);
+});

@@ -1,0 +1,144 @@
+// Each check of verify finds the tampering it is there for, and the others do not complain wrongly.
+import { appendFileSync, cpSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import { runFolder } from '../../src/orchestrator/run-folder.js';
+import { verifyRun } from '../../src/orchestrator/verify-run.js';
+import { openForReading } from '../../src/store/sqlite/data-dir.js';
+import { openDatabase, type Database } from '../../src/store/sqlite/open-database.js';
+import { createRoot, openBench } from '../support/orchestrated.js';
+
+const CHECKS = ['digest', 'order', 'form', 'chart', 'hashes', 'cover', 'conversation', 'files', 'result'];
+let original = '';
+let runId = '';
+
+// A run of two turns with a result.
+beforeAll(async () => {
+  original = createRoot();
+  const bench = await openBench(original);
+  const { run_id: created } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[answer Hello.]][[utf8]][[ask Which?|A|B]][[answer Then.]][[done {"n":1}]]', execution_mode: 'interactive', cwd: original, permission: 'full' });
+  runId = created;
+  await bench.orchestrator.quiet();
+  const pending = await bench.data.store.loadPending(runId);
+  await bench.orchestrator.reply(runId, { interaction_id: pending?.interaction_id ?? '', response: 'B' }, { kind: 'user', name: 'ann' });
+  await bench.orchestrator.quiet();
+  expect((await bench.data.store.loadRun(runId))?.status).toBe('succeeded');
+  await bench.close();
+});
+
+// What is found in a copy after something was done to it: check by check, what is wrong.
+async function find(tamper: (place: { data: string; folder: ReturnType<typeof runFolder>; db: Database }) => void): Promise<Record<string, string>> {
+  const data = join(createRoot(), 'data');
+  cpSync(join(original, 'data'), data, { recursive: true });
+  const db = await openDatabase(join(data, 'parley.db'));
+  tamper({ data, folder: runFolder(data, runId), db });
+  db.close();
+  const reader = await openForReading(data);
+  const run = await reader?.store.loadRun(runId);
+  if (!reader || !run) throw new Error('the run is gone');
+  try {
+    const checks = await verifyRun(reader.store, data, run);
+    if (checks.length > 1) expect(checks.map(({ name }) => name)).toEqual(CHECKS);
+    return Object.fromEntries(checks.filter(({ ok }) => !ok).map(({ name, finding }) => [name, finding]));
+  } finally {
+    await reader.close();
+  }
+}
+
+function flipByte(path: string, at: number): void {
+  const bytes = readFileSync(path);
+  bytes[at] = (bytes[at] ?? 0) ^ 1;
+  writeFileSync(path, bytes);
+}
+
+// Rewrites the stored text where something stands for the first time.
+function rewrite(db: Database, protocol: 'rasp' | 'fcmp', from: string | RegExp, to: string): void {
+  const rows = db.prepare('SELECT rowid AS id, body FROM segments WHERE protocol = ? ORDER BY seq_from').all(protocol) as { id: number; body: Uint8Array }[];
+  for (const { id, body } of rows) {
+    const text = Buffer.from(body).toString();
+    const changed = text.replace(from, () => to);
+    if (changed === text) continue;
+    db.prepare('UPDATE segments SET body = ? WHERE rowid = ?').run(Buffer.from(changed), id);
+    return;
+  }
+  expect.fail(`${String(from)} is not in the database`);
+}
+
+const mended = (name: string) => ({ files: `${name} is not what is stored; the next start of Parley mends it` });
+const set = (db: Database, assignment: string): void => void db.prepare(`UPDATE runs SET ${assignment} WHERE run_id = ?`).run(runId);
+
+test('nothing is wrong with a run that nobody touched', async () => {
+  expect(await find(() => {})).toEqual({});
+});
+
+test('a byte in a log', async () => {
+  expect(await find(({ folder }) => flipByte(folder.attempt(1).logs.stdout, 40))).toEqual({ hashes: 'attempt 1 stdout: the log was changed' });
+  expect(await find(({ folder }) => flipByte(folder.attempt(1).logs.stderr, 0))).toEqual({ hashes: 'attempt 1 stderr: the log was changed' });
+});
+
+test('a log that is too short, too long or gone', async () => {
+  for (const tamper of [(log: string) => truncateSync(log, 10), (log: string) => appendFileSync(log, 'more'), (log: string) => rmSync(log)]) {
+    const found = await find(({ folder }) => tamper(folder.attempt(2).logs.stdout));
+    expect(found).toEqual({ hashes: expect.stringMatching(/attempt 2 stdout: the log has \d+ bytes, \d+ were read/) as string, cover: expect.stringMatching(/attempt 2 stdout: events cover/) as string });
+  }
+});
+
+test('a word in a stored event', async () => {
+  const found = await find(({ db }) => rewrite(db, 'rasp', 'Hello.', 'Hallo.'));
+  expect(Object.keys(found)).toEqual(['digest', 'conversation', 'files']);
+  expect(found['digest']).toMatch(/the stored events give [0-9a-f]{64}, the run says [0-9a-f]{64}/);
+  expect(found['files']).toMatch(/rasp\.jsonl is not what is stored/);
+});
+
+test('a word in what people are shown', async () => {
+  expect(Object.keys(await find(({ db }) => rewrite(db, 'fcmp', 'Hello.', 'Hallo.')))).toEqual(['conversation', 'files']);
+});
+
+test('an event that was removed, alone or with all that was stored beside it', async () => {
+  const one = await find(({ db }) => rewrite(db, 'rasp', /^.*agent\.message\.final.*\n?/m, ''));
+  expect(Object.keys(one)).toEqual(expect.arrayContaining(['digest', 'order', 'cover', 'conversation', 'files']));
+  expect(one).not.toHaveProperty('hashes');
+  expect(one).not.toHaveProperty('result');
+  const last = await find(({ db }) => void db.exec("DELETE FROM segments WHERE protocol = 'rasp' AND seq_from = (SELECT max(seq_from) FROM segments WHERE protocol = 'rasp')"));
+  expect(Object.keys(last)).toEqual(expect.arrayContaining(['digest', 'order', 'chart', 'conversation', 'files']));
+});
+
+test('an event in the wrong order of time', async () => {
+  const found = await find(({ db }) => rewrite(db, 'rasp', /"ts":"\d{4}(?=[^\n]*agent\.message\.final)/, '"ts":"1999'));
+  expect(found['order']).toMatch(/the time of event \d+ is before that of the one before/);
+  expect(found).not.toHaveProperty('form');
+});
+
+test('an event that is no event, and one that is not even JSON', async () => {
+  const found = await find(({ db }) => rewrite(db, 'rasp', '"protocol_version":"rasp/1.0"', '"protocol_version":"rasp/9.9"'));
+  expect(found['form']).toMatch(/event 1: .*protocol_version/);
+  expect(found).toHaveProperty('digest');
+  expect(await find(({ db }) => rewrite(db, 'rasp', '{"protocol_version"', '{protocol_version'))).toEqual({ journal: 'event 1 is not JSON' });
+});
+
+test('a status, an error or a result that the events do not tell', async () => {
+  expect(await find(({ db }) => set(db, "status = 'failed'"))).toEqual({ chart: 'the events end in succeeded, the run is failed' });
+  expect(await find(({ db }) => set(db, `result_json = '{"n":2}'`))).toEqual({ chart: 'the result of the run is not that of its last event' });
+  expect(await find(({ db }) => set(db, `error_json = '{"code":"X","message":"x"}'`))).toEqual({ chart: 'the error of the run is not that of its last event' });
+});
+
+test('a step that the chart does not have', async () => {
+  const found = await find(({ db }) => rewrite(db, 'rasp', '"trigger":"turn.needs_input"', '"trigger":"turn.succeeded"'));
+  expect(found['chart']).toMatch(/running to waiting_user by turn\.succeeded is no step from running/);
+});
+
+test('a head that was rewritten', async () => {
+  expect(Object.keys(await find(({ db }) => set(db, `digest = '${'0'.repeat(64)}'`)))).toEqual(['digest']);
+  expect(Object.keys(await find(({ db }) => set(db, 'rasp_seq = rasp_seq + 1')))).toEqual(['order']);
+});
+
+test('a result file that was changed, or that is gone', async () => {
+  expect(await find(({ folder }) => flipByte(join(folder.path, 'result.json'), 6))).toEqual({ result: 'result.json was changed' });
+  expect(await find(({ folder }) => rmSync(join(folder.path, 'result.json')))).toEqual({ result: 'result.json is gone' });
+});
+
+test('a journal file that is torn, longer or gone: the database has it all', async () => {
+  expect(await find(({ folder }) => truncateSync(join(folder.path, 'rasp.jsonl'), 500))).toEqual(mended('rasp.jsonl'));
+  expect(await find(({ folder }) => appendFileSync(join(folder.path, 'fcmp.jsonl'), '{}\n'))).toEqual(mended('fcmp.jsonl'));
+  expect(await find(({ folder }) => rmSync(join(folder.path, 'fcmp.jsonl')))).toEqual(mended('fcmp.jsonl'));
+});
