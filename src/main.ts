@@ -5,13 +5,13 @@ import { fileURLToPath } from 'node:url';
 import { runCli } from './cli/program.js';
 import { EXIT, type Io, type Parent } from './cli/io.js';
 import { systemClock } from './kernel/clock.js';
-import type { Json } from './kernel/json.js';
 import { systemTimers } from './process/timers.js';
 
 // A reader that has seen enough (`| head`) closes the pipe: that is no failure. A full disk is.
+let brokenPipeCode: number = EXIT.ok;
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') process.stderr.write(`parley: cannot write the output: ${error.message}\n`);
-  process.exit(error.code === 'EPIPE' ? EXIT.ok : EXIT.failed);
+  process.exit(error.code === 'EPIPE' ? brokenPipeCode : EXIT.failed);
 });
 // Nobody listens: there is nothing left to say.
 process.stderr.on('error', () => {});
@@ -25,7 +25,7 @@ const io: Io = {
   clock: systemClock,
   timers: systemTimers,
   env: process.env,
-  cwd: process.cwd(),
+  cwd: readCwd(),
   machine: {
     home: homedir(),
     userName: readUserName(),
@@ -41,11 +41,14 @@ const io: Io = {
     stdin: process.stdin.isTTY ?? false,
     stdout: process.stdout.isTTY ?? false,
     stderr: process.stderr.isTTY ?? false,
-    columns: () => process.stdout.columns ?? 80,
+    columns: () => process.stdout.columns || 80,
   },
   onSignal: (signal, handler) => {
     process.on(signal, handler);
     return () => void process.off(signal, handler);
+  },
+  setBrokenPipeCode: (code) => {
+    brokenPipeCode = code;
   },
   parent: openParent(),
 };
@@ -57,6 +60,15 @@ try {
   const refused = error instanceof Error && 'syscall' in error;
   process.stderr.write(refused ? `parley: ${error.message}\n` : `parley: internal error, please report it: ${error instanceof Error ? error.stack : String(error)}\n`);
   process.exitCode = EXIT.failed;
+}
+
+// A folder that was deleted has no name; what is given as an absolute path still works.
+function readCwd(): string {
+  try {
+    return process.cwd();
+  } catch {
+    return '/';
+  }
 }
 
 // An account without a name still has a number.
@@ -72,7 +84,6 @@ function openParent(): Parent | null {
   const send = process.send?.bind(process);
   if (!send) return null;
   return {
-    receive: () => new Promise((resolve) => void process.once('message', (message) => resolve(message as Json))),
     send: (message) => new Promise((resolve) => void send(message, undefined, undefined, () => resolve())),
     disconnect: () => process.connected && process.disconnect?.(),
     gone: new Promise((resolve) => void process.once('disconnect', () => resolve())),

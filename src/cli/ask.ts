@@ -4,6 +4,9 @@ import type { Io } from './io.js';
 
 export type Typed = { readonly kind: 'line'; readonly text: string } | { readonly kind: 'interrupt' } | { readonly kind: 'end' } | { readonly kind: 'news' };
 
+// Long enough for what the terminal holds to arrive.
+const SETTLE_MS = 60;
+
 export class LineAsker {
   readonly #io: Io;
   readonly #reader: Interface;
@@ -17,6 +20,14 @@ export class LineAsker {
     this.#reader.on('line', (text) => this.#give({ kind: 'line', text }));
     this.#reader.on('SIGINT', () => this.#give({ kind: 'interrupt' }));
     this.#reader.on('close', () => this.#give({ kind: 'end' }));
+  }
+
+  // What was typed before there was a question is no answer to it: it is taken off the terminal and forgotten.
+  async forgetTyped(): Promise<void> {
+    await new Promise<void>((resolve) => this.#io.timers.set(SETTLE_MS, resolve));
+    this.#typed.length = 0;
+    this.#reader.write(null, { ctrl: true, name: 'e' });
+    this.#reader.write(null, { ctrl: true, name: 'u' });
   }
 
   ask(prompt: string, news?: Promise<void>): Promise<Typed> {

@@ -14,7 +14,7 @@ export async function cancelRun(path: string, runId: string, io: Io): Promise<Ru
   try {
     // Loaded when it is needed: it is most of Parley.
     const { actorOf, openWriter } = await import('./open-writer.js');
-    const writer = await openWriter(path, io);
+    const writer = await openWriter(path, io, { plays: false });
     try {
       return await writer.orchestrator.cancel(runId, actorOf(io));
     } finally {
@@ -35,7 +35,8 @@ async function untilEnded(path: string, runId: string, io: Io): Promise<RunRecor
     for (;;) {
       const run = await data?.store.loadRun(runId);
       if (!run) throw new RequestError('RUN_NOT_FOUND', `there is no run ${runId}`);
-      if (isTerminal(run.status)) return run;
+      if (run.status === 'canceled') return run;
+      if (isTerminal(run.status)) throw new RequestError('RUN_ENDED', `run ${runId} has ${run.status} before it could be canceled`);
       if (io.clock.now() - begun > PATIENCE_MS) throw new RequestError('DATA_DIR_IN_USE', `the worker of run ${runId} was asked to cancel it, but it is still ${run.status}`);
       await new Promise((resolve) => io.timers.set(POLL_MS, () => resolve(null)));
     }

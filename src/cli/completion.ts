@@ -18,11 +18,14 @@ export function printCompletion(shell: string, program: Command, io: Io): void {
   io.stdout.write(script(describe(program)));
 }
 
+// What an argument may be, where that is known.
+const WORDS: readonly (readonly [string, readonly string[]])[] = [['engine', ['codex', 'gemini', 'opencode', 'iflow', 'rehearsal']], ['shell', Object.keys(SHELLS)]];
+
 function describe(program: Command): Known[] {
   return program.commands.filter((command) => !hidden(command)).map((command) => ({
     name: command.name(),
     about: command.summary() || command.description(),
-    options: command.options.flatMap((option) => [option.long ?? '', option.short ?? '']).filter((option) => option !== ''),
+    options: [...WORDS.filter(([argument]) => command.registeredArguments.some((each) => each.name() === argument)).flatMap(([, words]) => words), ...command.options.flatMap((option) => [option.long ?? '', option.short ?? '']).filter((option) => option !== '')],
     takesRun: command.registeredArguments.some((argument) => argument.name() === 'run'),
   }));
 }
@@ -77,7 +80,7 @@ function fish(commands: readonly Known[]): string {
     '# parley for fish: parley completion fish | source',
     ...commands.flatMap(({ name, about, options, takesRun }) => [
       `complete -c parley -n __fish_use_subcommand -a ${name} -d '${quoteFish(about)}'`,
-      ...options.map((option) => `complete -c parley -n '__fish_seen_subcommand_from ${name}' ${option.startsWith('--') ? `-l ${option.slice(2)}` : `-s ${option.slice(1)}`}`),
+      ...options.map((option) => `complete -c parley -n '__fish_seen_subcommand_from ${name}' ${fishWord(option)}`),
       ...(takesRun ? [`complete -c parley -n '__fish_seen_subcommand_from ${name}' -a 'last (parley ls --quiet 2>/dev/null)'`] : []),
     ]),
     '',
@@ -90,4 +93,9 @@ function quoteZsh(text: string): string {
 
 function quoteFish(text: string): string {
   return text.replaceAll("'", "\\'");
+}
+
+function fishWord(word: string): string {
+  if (word.startsWith('--')) return `-l ${word.slice(2)}`;
+  return word.startsWith('-') ? `-s ${word.slice(1)}` : `-a ${word}`;
 }

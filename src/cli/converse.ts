@@ -62,6 +62,8 @@ class Conversation {
   }
 
   async run(): Promise<number> {
+    // Whoever stops reading leaves the run to itself.
+    this.#io.setBrokenPipeCode(EXIT.interrupted);
     for (;;) {
       const watched = await this.#watch();
       const code = await this.#afterWatching(watched);
@@ -130,10 +132,9 @@ class Conversation {
   async #askWhatNow(run: RunRecord): Promise<number | null> {
     const asker = new LineAsker(this.#io);
     try {
-      const typed = await asker.ask(this.#choice('The agent is still at work.', '[l]eave it running, [c]ancel it, or Enter to go on watching'));
-      const word = typed.kind === 'line' ? typed.text.trim().toLowerCase() : 'l';
-      if (word === 'c' || word === 'cancel') this.#interrupt();
-      if (word !== 'l' && word !== 'leave') return null;
+      const chosen = await this.#choose(asker, 'The agent is still at work.', '[l]eave it running, [c]ancel it, or Enter to go on watching');
+      if (chosen === 'cancel') this.#interrupt();
+      if (chosen !== 'leave') return null;
     } finally {
       asker.close();
     }
@@ -152,6 +153,7 @@ class Conversation {
     const asker = new LineAsker(this.#io);
     const { news, stop } = this.#watchForNews(pending);
     try {
+      await asker.forgetTyped();
       return await this.#converse(asker, pending, news);
     } finally {
       stop();
@@ -169,11 +171,10 @@ class Conversation {
       else if (given.kind === 'later') return this.#endLater();
       else if (given.kind === 'cancel') return this.#cancel();
       else if (given.kind === 'interrupt') {
-        const word = await asker.ask(this.#choice('The question waits.', '[l]eave it waiting, [c]ancel the run, or Enter to answer'), news);
-        if (word.kind === 'news') return this.#afterNews(pending);
-        const choice = word.kind === 'line' ? word.text.trim().toLowerCase() : 'l';
-        if (choice === 'c' || choice === 'cancel') return this.#cancel();
-        if (choice === 'l' || choice === 'leave') return this.#endLater();
+        const chosen = await this.#choose(asker, 'The question waits.', '[l]eave it waiting, [c]ancel the run, or Enter to answer', news);
+        if (chosen === 'news') return this.#afterNews(pending);
+        if (chosen === 'cancel') return this.#cancel();
+        if (chosen === 'leave') return this.#endLater();
       } else if (given.kind === 'reply' || given.kind === 'finish') {
         if (await this.#reply(pending, given.kind === 'finish' ? { finish: true } : { response: given.response })) return null;
         dialogue = createDialogue(pending.question as unknown as Question);
@@ -251,10 +252,18 @@ class Conversation {
     this.#io.stderr.write(`${text}\n`);
   }
 
-  // What there is to choose stands above the prompt: a line editor needs a prompt that fits on its line.
-  #choice(what: string, choices: string): string {
+  // What there is to choose stands above the prompt: a line editor needs a prompt that fits on its line. Asks until it is clear.
+  async #choose(asker: LineAsker, what: string, choices: string, news?: Promise<void>): Promise<'leave' | 'cancel' | 'on' | 'news'> {
     const style = styleOf(this.#io);
-    this.#io.stdout.write(`${paint(style, 'bold', wrapText(what, style.width))}\n${wrapText(choices, style.width)}\n`);
-    return '> ';
+    this.#io.stdout.write(`${paint(style, 'bold', wrapText(what, style.width))}\n`);
+    for (;;) {
+      this.#io.stdout.write(`${wrapText(choices, style.width)}\n`);
+      const typed = await asker.ask('> ', news);
+      if (typed.kind === 'news') return 'news';
+      const word = typed.kind === 'line' ? typed.text.trim().toLowerCase() : 'l';
+      if (word === 'l' || word === 'leave') return 'leave';
+      if (word === 'c' || word === 'cancel') return 'cancel';
+      if (word === '') return 'on';
+    }
   }
 }

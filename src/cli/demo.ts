@@ -71,7 +71,7 @@ async function tell(path: string, io: Io): Promise<boolean> {
     const run = await load(data, runId);
     const checks = await verifyRun(data.store, path, run);
     for (const check of checks) io.stdout.write(`   ${check.ok ? paint(style, 'green', '✓') : paint(style, 'red', '✗')} ${check.name.padEnd(12)} ${check.finding}\n`);
-    io.stdout.write('\nTry it yourself: parley run rehearsal "Set up the storage" --interactive\n');
+    io.stdout.write('\nTry it yourself: bin/parley.js run rehearsal "Set up the storage" --interactive    (npm link makes it parley)\n');
     return run.status === 'succeeded' && checks.every((check) => check.ok);
   } finally {
     await data.close();

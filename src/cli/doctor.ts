@@ -39,7 +39,7 @@ export async function doctorCommand(options: DataOption & { readonly json?: bool
     const found = findProgram(engine, machineOf(io), settings);
     findings.push(tellEngine(engine, found, await probe(engine, found, io), findLogin(engine, machineOf(io).user)));
   }
-  const broken = findings.some(({ name, level }) => level === 'missing' && (name === 'data' || name === 'config'));
+  const broken = findings.some(({ name, level }) => level === 'missing' && NEEDED.has(name));
   if (options.json) io.stdout.write(`${JSON.stringify({ type: 'doctor', ok: !broken, findings })}\n`);
   else io.stdout.write(render(findings, io));
   return broken ? EXIT.failed : EXIT.ok;
@@ -108,10 +108,18 @@ function tellEngine({ name, home, handle }: Engine, { by }: FoundProgram, { bin,
   return { name, level: 'ok', text: `${text}${login === null ? '' : `, logged in by ${login}`}, ${resume}` };
 }
 
+// What keeps Parley from working at all is not what can be done without.
+const NEEDED: ReadonlySet<string> = new Set(['data', 'config']);
 const MARKS: Readonly<Record<Finding['level'], readonly [string, Ink]>> = { ok: ['✓', 'green'], note: ['!', 'yellow'], missing: ['–', 'dim'] };
 
 function render(findings: readonly Finding[], io: Io): string {
   const style = styleOf(io);
-  const lines = findings.map(({ name, level, text }) => `${paint(style, MARKS[level][1], MARKS[level][0])} ${name.padEnd(10)} ${safeText(text)}`);
+  const lines = findings.map(({ name, level, text }) => `${paint(style, ...markOf(name, level))} ${name.padEnd(10)} ${safeText(text)}`);
   return `${lines.join('\n')}\n\nNo engine yet? The rehearsal plays one: parley run rehearsal "Set up the storage" --interactive\n`;
+}
+
+function markOf(name: string, level: Finding['level']): [Ink, string] {
+  if (level === 'missing' && NEEDED.has(name)) return ['red', '✗'];
+  const [mark, ink] = MARKS[level];
+  return [ink, mark];
 }

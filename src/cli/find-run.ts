@@ -3,7 +3,7 @@ import { RequestError } from '../run/request-error.js';
 import type { DataDir } from '../store/sqlite/data-dir.js';
 import type { RunRecord, Store } from '../store/store.js';
 import type { Io } from './io.js';
-import { openReader, type DataOption } from './data-dir.js';
+import { dataDirOf, openReader, type DataOption } from './data-dir.js';
 
 const PAGE = 1000;
 const FEWEST_CHARS = 4;
@@ -34,7 +34,7 @@ async function listMatching(store: Store, part: string): Promise<RunRecord[]> {
 // Opens the directory to look, finds the run, and closes again when the work is done.
 export async function withRun<T>(meant: string, options: DataOption, io: Io, work: (data: DataDir, run: RunRecord) => Promise<T>): Promise<T> {
   const data = await openReader(options, io);
-  if (!data) throw new RequestError('RUN_NOT_FOUND', `there is no run "${meant}": nothing was ever run in this data directory`);
+  if (!data) throw new RequestError('RUN_NOT_FOUND', `there is no run "${meant}": nothing was ever run in ${dataDirOf(options, io)}`);
   try {
     return await work(data, await findRun(data.store, meant));
   } finally {

@@ -44,12 +44,15 @@ export interface FollowOptions {
   readonly isAlive?: () => boolean;
   // Resolves when the person wants to stop watching.
   readonly leave?: Promise<void>;
+  // Called when it begins to wait, where that is watched through.
+  readonly onWaiting?: () => void;
 }
 
 export class Follower {
   readonly #options: FollowOptions;
   readonly #io: Io;
   #seq: number;
+  #wake: (() => void) | null = null;
 
   constructor(options: FollowOptions, cursor: number, io: Io) {
     this.#options = options;
@@ -60,7 +63,12 @@ export class Follower {
   async follow(changes: Partial<Pick<FollowOptions, 'isAlive' | 'leave'>> = {}): Promise<Watched> {
     const { store, runId, viewer, protocol = 'fcmp', throughWaiting = false, isAlive = () => true, leave } = { ...this.#options, ...changes };
     let left = false;
-    void leave?.then(() => (left = true));
+    let waiting = false;
+    // One for all the pauses: each of its own would stay until the end.
+    void leave?.then(() => {
+      left = true;
+      this.#wake?.();
+    });
     for (;;) {
       const alive = isAlive();
       // Read before its events: when there are none, it is known up to this state.
@@ -83,17 +91,19 @@ export class Follower {
         return { stop, run };
       }
       viewer.idle();
-      await this.#pause(leave);
+      if (run.status === 'waiting_user' && !waiting) this.#options.onWaiting?.();
+      waiting = run.status === 'waiting_user';
+      await this.#pause();
     }
   }
 
-  #pause(leave: Promise<void> | undefined): Promise<void> {
+  #pause(): Promise<void> {
     return new Promise((resolve) => {
       const cancel = this.#io.timers.set(POLL_MS, resolve);
-      void leave?.then(() => {
+      this.#wake = () => {
         cancel();
         resolve();
-      });
+      };
     });
   }
 }

@@ -18,6 +18,8 @@ export interface Io {
   readonly terminal: TerminalFacts;
   // Answers how to stop listening. While somebody listens, the signal does not end the process.
   readonly onSignal: (signal: Signal, handler: () => void) => () => void;
+  // The exit code when the reader of stdout goes away; succeeded, unless a run is left to itself by that.
+  readonly setBrokenPipeCode: (code: number) => void;
   // The command that started this process to work for it, if one did.
   readonly parent: Parent | null;
 }
@@ -45,7 +47,6 @@ export interface TerminalFacts {
 }
 
 export interface Parent {
-  receive(): Promise<Json>;
   send(message: Json): Promise<void>;
   disconnect(): void;
   // It has ended, or does not listen any more.

@@ -7,7 +7,7 @@ import { formatAge } from '../terminal/format-time.js';
 import type { Ink } from '../terminal/style.js';
 import { renderTable, type Column } from '../terminal/table.js';
 import { EXIT, LineWriter, type Io } from './io.js';
-import { openReader, type DataOption } from './data-dir.js';
+import { dataDirOf, openReader, type DataOption } from './data-dir.js';
 import { styleOf } from './style.js';
 
 export interface ListOptions extends DataOption {
@@ -31,7 +31,7 @@ const COLUMNS: readonly Column[] = [
 export async function listCommand(options: ListOptions, io: Io): Promise<number> {
   const filter = filterOf(options);
   const data = await openReader(options, io);
-  if (!data) return sayNothing(options, io, 'no runs yet; start one with: parley run rehearsal "Set up the storage" --interactive');
+  if (!data) return sayNothing(options, io, `no runs yet in ${dataDirOf(options, io)}\n  parley run rehearsal "Set up the storage" --interactive    starts one`);
   try {
     const runs = await data.store.listRuns(filter);
     if (options.json || options.quiet) await printLines(data.store, runs, options, io);

@@ -1,7 +1,7 @@
 // parley cancel and parley rm.
 import { viewRun } from '../orchestrator/run-view.js';
 import { cancelRun } from './cancel-run.js';
-import { findRun, withRun } from './find-run.js';
+import { withRun } from './find-run.js';
 import { dataDirOf, type DataOption } from './data-dir.js';
 import { EXIT, type Io } from './io.js';
 import { openWriter } from './open-writer.js';
@@ -16,12 +16,12 @@ export async function cancelCommand(meant: string, options: Options, io: Io): Pr
 }
 
 export async function removeCommand(meant: readonly string[], options: Options, io: Io): Promise<number> {
-  // One that does not exist is told before anything is deleted.
-  for (const each of meant) await withRun(each, options, io, async () => {});
-  const writer = await openWriter(dataDirOf(options, io), io);
+  // All names are taken for what they mean now, and one that means nothing is told before anything is deleted.
+  const runIds = new Set<string>();
+  for (const each of meant) runIds.add(await withRun(each, options, io, async (_data, run) => run.run_id));
+  const writer = await openWriter(dataDirOf(options, io), io, { plays: false });
   try {
-    for (const each of meant) {
-      const { run_id: runId } = await findRun(writer.data.store, each);
+    for (const runId of runIds) {
       await writer.orchestrator.delete(runId);
       io.stdout.write(options.json ? `${JSON.stringify({ type: 'deleted', run_id: runId })}\n` : `deleted ${runId}\n`);
     }

@@ -33,7 +33,7 @@ export interface OpenWriter {
   close(): Promise<void>;
 }
 
-export async function openWriter(path: string, io: Io): Promise<OpenWriter> {
+export async function openWriter(path: string, io: Io, { plays = true } = {}): Promise<OpenWriter> {
   checkFolder(path, constants.W_OK | constants.X_OK);
   const settings = readSettings(path);
   makeFolder(path);
@@ -49,7 +49,7 @@ export async function openWriter(path: string, io: Io): Promise<OpenWriter> {
       queueLimit: settings.queue_limit,
     };
     const slots = settings.slots ?? Math.max(2, io.machine.cores);
-    const orchestrator = await Orchestrator.open(deps, { slots, recovery: settings.recovery, onFailure: (runId, error) => logFailure(path, io, runId, error) });
+    const orchestrator = await Orchestrator.open(deps, { slots, recovery: settings.recovery, plays, onFailure: (runId, error) => logFailure(path, io, runId, error) });
     return {
       data,
       orchestrator,
@@ -86,5 +86,9 @@ export function actorOf(io: Io): Actor {
 // For the operator; nobody may be there to read it on a screen.
 export function logFailure(path: string, io: Io, runId: string, error: unknown): void {
   const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  appendFileSync(join(path, 'parley.log'), `${JSON.stringify({ ts: toTimestamp(io.clock.now()), run_id: runId === '' ? undefined : runId, error: redact(message) })}\n`, { mode: 0o600 });
+  try {
+    appendFileSync(join(path, 'parley.log'), `${JSON.stringify({ ts: toTimestamp(io.clock.now()), run_id: runId === '' ? undefined : runId, error: redact(message) })}\n`, { mode: 0o600 });
+  } catch {
+    // A log that cannot be written must not break what it tells of.
+  }
 }

@@ -12,6 +12,7 @@ const ADVICE: Partial<Record<RequestErrorCode, string>> = {
   DATA_DIR_IN_USE: 'ls, show and watch work meanwhile; try again when it is done, or choose another directory with --data',
   DATA_DIR_UNUSABLE: 'parley doctor tells more; another directory is chosen with --data or PARLEY_DATA',
   DATABASE_TOO_NEW: 'nothing was touched: use the Parley that wrote it, or another directory with --data',
+  RUN_NOT_ENDED: 'parley reply answers it if it waits, parley cancel ends it',
   UNKNOWN_ENGINE: 'parley doctor tells which of them are installed',
 };
 const USAGE: ReadonlySet<RequestErrorCode> = new Set(['INVALID_ARGUMENT', 'UNKNOWN_ENGINE']);

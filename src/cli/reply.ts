@@ -25,8 +25,8 @@ export interface ReplyOptions extends DataOption {
 export async function replyCommand(meant: string, given: string | undefined, options: ReplyOptions, io: Io): Promise<number> {
   return withRun(meant, options, io, async (data, run) => {
     const asks = given === undefined && options.value === undefined && !options.finish;
-    if (asks && !(io.terminal.stdin && io.terminal.stdout)) throw new RequestError('INVALID_ARGUMENT', `say the answer: parley reply ${run.run_id} TEXT, or --value JSON, or --finish`);
     if (asks && run.status !== 'waiting_user') throw notWaiting(run);
+    if (asks && !(io.terminal.stdin && io.terminal.stdout)) throw new RequestError('INVALID_ARGUMENT', `say the answer: parley reply ${run.run_id} TEXT, or --value JSON, or --finish`);
     const shown = run.heads.fcmp_seq;
     // On a terminal the question is shown again, and asked.
     if (asks) return converse(data, run.run_id, null, { json: options.json ?? false, answer: true, cursor: await beforeQuestion(data, run) }, io);
@@ -41,14 +41,15 @@ export async function replyCommand(meant: string, given: string | undefined, opt
 
 // With a key, an answer may be given again after the question is over: then the first one is told.
 async function findInteraction(data: DataDir, run: RunRecord, options: ReplyOptions): Promise<InteractionRecord> {
-  const found = options.interaction === undefined ? ((await data.store.loadPending(run.run_id)) ?? (options.key === undefined ? null : await data.store.loadLatest(run.run_id))) : await data.store.loadInteraction(options.interaction);
+  const repeated = options.key === undefined ? null : await data.store.loadByKey(run.run_id, options.key);
+  const found = options.interaction === undefined ? (repeated ?? (await data.store.loadPending(run.run_id))) : await data.store.loadInteraction(options.interaction);
   if (found) return found;
   if (options.interaction !== undefined) throw new RequestError('INTERACTION_NOT_FOUND', `run ${run.run_id} has no interaction ${options.interaction}`);
   throw notWaiting(run);
 }
 
 function notWaiting(run: RunRecord): RequestError {
-  return new RequestError('RUN_NOT_WAITING', `run ${run.run_id} is ${run.status}: it does not wait for an answer${isTerminal(run.status) ? `; parley continue ${run.run_id} goes on with it` : ''}`);
+  return new RequestError('RUN_NOT_WAITING', `run ${run.run_id} is ${run.status}: it does not wait for an answer${isTerminal(run.status) ? `; parley continue ${run.run_id} PROMPT goes on with it` : ''}`);
 }
 
 // A number chooses an option, as in the dialogue; --value is taken to the letter.
@@ -64,6 +65,8 @@ async function readAnswer({ question }: InteractionRecord, given: string | undef
   if (asked.fields && asked.fields.length > 0) return typed;
   const taken = createDialogue(asked).give(typed);
   if (taken.kind === 'reply') return taken.response;
+  // A line that would go on, in a dialogue.
+  if (taken.kind === 'more') return typed;
   throw new RequestError('INVALID_ARGUMENT', taken.kind === 'problem' ? taken.message : 'use --finish, or parley cancel');
 }
 

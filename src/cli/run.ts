@@ -1,12 +1,15 @@
 // parley run, continue and retry: a new run, in front of the person until it waits or has ended, or left to itself.
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Permission } from '../engines/engine.js';
+import { findEngine } from '../engines/registry.js';
 import { isObject, parseJson, type Json, type JsonObject } from '../kernel/json.js';
 import type { CreateRunRequest } from '../orchestrator/create-request.js';
 import { viewRun } from '../orchestrator/run-view.js';
 import { RequestError } from '../run/request-error.js';
+import { parseRuntimeOptions } from '../run/runtime-options.js';
 import { openForReading, type DataDir } from '../store/sqlite/data-dir.js';
 import { converse } from './converse.js';
 import { withRun } from './find-run.js';
@@ -32,6 +35,10 @@ export interface RunOptions extends DataOption {
 export type StartOptions = Pick<RunOptions, 'data' | 'detach' | 'json'>;
 
 export async function runCommand(engine: string, prompt: string, options: RunOptions, io: Io): Promise<number> {
+  // What can be told at once is told before a process is started for it.
+  findEngine(engine);
+  parseRuntimeOptions(readPairs(options.option, 'option', readValue));
+  if (!options.scratch) checkFolderExists(resolve(io.cwd, options.cwd ?? '.'));
   const request: CreateRunRequest = {
     engine,
     prompt: await readPrompt(prompt, io),
@@ -45,6 +52,10 @@ export async function runCommand(engine: string, prompt: string, options: RunOpt
     ...(options.requestId === undefined ? {} : { request_id: options.requestId }),
   };
   return start({ type: 'create', request }, options, io);
+}
+
+function checkFolderExists(path: string): void {
+  if (!existsSync(path)) throw new RequestError('INVALID_ARGUMENT', `the folder ${path} does not exist`);
 }
 
 export async function continueCommand(meant: string, prompt: string, options: StartOptions, io: Io): Promise<number> {
@@ -103,5 +114,6 @@ function readPairs<T extends Json>(pairs: readonly string[], what: string, read:
 
 // true, 5 and null are what they look like; anything else is a word.
 function readValue(value: string): Json {
-  return parseJson(value) ?? value;
+  const parsed = parseJson(value);
+  return parsed === undefined ? value : parsed;
 }

@@ -67,7 +67,7 @@ export async function watchCommand(meant: string, options: WatchOptions, io: Io)
       viewer.rest();
       return exitCodeOf(run.status);
     }
-    return follow(data, run, new Follower({ store: data.store, runId: run.run_id, viewer, protocol, throughWaiting: true, isAlive: () => hasWriter(data) }, options.cursor, io), io);
+    return follow(data, run, new Follower({ store: data.store, runId: run.run_id, viewer, protocol, throughWaiting: true, isAlive: () => hasWriter(data), onWaiting: () => options.json || io.stderr.write(`waits for an answer: parley reply ${run.run_id}    (Ctrl-C ends the watching)\n`) }, options.cursor, io), io);
   });
 }
 

@@ -21,12 +21,14 @@ export interface Work {
 
 export async function startWork(assignment: Assignment, io: Io): Promise<Work> {
   // A session of its own: the terminal's Ctrl-C and its end do not reach it.
-  const child = spawn(io.machine.node, [io.machine.entry, 'work'], { detached: true, stdio: ['ignore', 'ignore', 'ignore', 'ipc'], env: { ...io.env } as NodeJS.ProcessEnv });
+  const child = spawn(io.machine.node, [io.machine.entry, 'work'], { detached: true, stdio: ['pipe', 'ignore', 'ignore', 'ipc'], env: { ...io.env } as NodeJS.ProcessEnv });
   let alive = true;
   const ended = once(child, 'exit').then(() => {
     alive = false;
   });
-  child.send(assignment);
+  // A worker that could not start says so by its end.
+  child.stdin?.on('error', () => {});
+  child.stdin?.end(JSON.stringify(assignment));
   let interrupted = false;
   const stops = (['SIGINT', 'SIGTERM'] as const).map((signal) => io.onSignal(signal, () => (interrupted = true)));
   const answer = await new Promise<Answer>((resolve, reject) => {
@@ -39,7 +41,8 @@ export async function startWork(assignment: Assignment, io: Io): Promise<Work> {
     for (const stop of stops) stop();
   });
   if ('error' in answer) {
-    await ended;
+    // It may still have something to do that was due.
+    child.unref();
     throw new RequestError(answer.error.code as RequestErrorCode, answer.error.message);
   }
   // It goes on without us.

@@ -1,6 +1,7 @@
 // parley work: the process behind a command that starts or answers something. It takes one job from the command that started
 // it, says which run that is, and works until nothing is queued or running any more. It outlives that command: closing a
 // terminal ends no agent. SIGINT cancels its run, SIGTERM ends it as a shutdown does.
+import { text } from 'node:stream/consumers';
 import type { Json, JsonObject } from '../kernel/json.js';
 import type { CreateRunRequest } from '../orchestrator/create-request.js';
 import type { Orchestrator } from '../orchestrator/orchestrator.js';
@@ -9,7 +10,7 @@ import { RequestError } from '../run/request-error.js';
 import { noteWriter } from '../store/sqlite/data-dir.js';
 import type { RunRecord } from '../store/store.js';
 import { EXIT, type Io } from './io.js';
-import { actorOf, logFailure, openWriter, writerOf } from './open-writer.js';
+import { actorOf, logFailure, openWriter, writerOf, type OpenWriter } from './open-writer.js';
 
 export type Job =
   | { readonly type: 'create'; readonly request: CreateRunRequest }
@@ -31,7 +32,8 @@ export type Answer = { readonly run_id: string } | { readonly error: { readonly 
 export async function work(io: Io): Promise<number> {
   const { parent } = io;
   if (!parent) throw new RequestError('INVALID_ARGUMENT', 'parley work is started by other commands of parley, not by hand');
-  const { data, job, stay = false } = (await parent.receive()) as unknown as Assignment;
+  // From a pipe: what was written into it is there even when the command is not any more.
+  const { data, job, stay = false } = JSON.parse(await text(io.stdin)) as Assignment;
   const answer = async (given: Answer): Promise<void> => {
     await parent.send(given as unknown as Json);
     if (!stay || 'error' in given) parent.disconnect();
@@ -45,26 +47,37 @@ export async function work(io: Io): Promise<number> {
     return null;
   });
   if (!begun) return EXIT.failed;
-  const { writer, run } = begun;
+  const { writer } = begun;
+  if ('refusal' in begun) {
+    await answer({ error: { code: begun.refusal.code, message: begun.refusal.message } });
+    // What was due when it opened (a question whose time was over, say) is played all the same.
+    await writer.orchestrator.quiet();
+    await writer.close();
+    return EXIT.failed;
+  }
+  const { run } = begun;
   const over = stay ? parent.gone : writer.orchestrator.quiet();
   const canceled = io.onSignal('SIGINT', () => void writer.orchestrator.cancel(run.run_id, actorOf(io)).catch(() => {}));
   const asked = new Promise<void>((resolve) => io.onSignal('SIGTERM', resolve));
   await answer({ run_id: run.run_id });
   await Promise.race([over, asked]);
-  canceled();
   await writer.close();
+  canceled();
   return EXIT.ok;
 }
 
-async function begin(data: string, job: Job, io: Io) {
+type Begun = { readonly writer: OpenWriter; readonly run: Pick<RunRecord, 'run_id'> } | { readonly writer: OpenWriter; readonly refusal: RequestError };
+
+async function begin(data: string, job: Job, io: Io): Promise<Begun> {
   const writer = await openWriter(data, io);
   try {
     const run = await take(writer.orchestrator, job, io);
     noteWriter(data, { ...writerOf(io), run_id: run.run_id });
     return { writer, run };
-  } catch (error) {
+  } catch (refusal) {
+    if (refusal instanceof RequestError) return { writer, refusal };
     await writer.close();
-    throw error;
+    throw refusal;
   }
 }
 

@@ -25,6 +25,10 @@ export function createEngineHost(machine: Machine, settings: Settings): EngineHo
   const { user } = machine;
   return {
     findProgram: async (engine) => findProgram(engine, machine, settings).program,
+    explainMissing: (engine) => {
+      const { program, by } = findProgram(engine, machine, settings);
+      return program === null && by !== 'PATH' ? `${engine.probe.binary} not found: ${by} is not a program` : undefined;
+    },
     versionOf: packageVersion,
     environment: (engine, { spec }, turn) => {
       if (spec.home !== null) prepareHome(engine, user, spec.home, turn);

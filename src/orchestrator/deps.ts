@@ -21,6 +21,8 @@ export interface OrchestratorDeps {
 export interface EngineHost {
   // What starts an engine, or null if it is not installed.
   findProgram(engine: Engine): Promise<readonly string[] | null>;
+  // Why nothing starts it, where there is more to say than how to install it.
+  explainMissing?(engine: Engine): string | undefined;
   // The version of what starts it, where that can be told without starting it.
   versionOf?(program: readonly string[]): string | undefined;
   // Makes the home of the run ready for a turn, and answers the complete environment for the engine's process.

@@ -29,6 +29,8 @@ export interface OrchestratorSettings {
   // How many turns may run at once.
   readonly slots: number;
   readonly recovery: RecoverySettings;
+  // False: for whoever only changes something and goes. Nothing is decided or started that it would then leave alone.
+  readonly plays?: boolean;
   // A turn that ended in a way it should not have: a defect of ours, or the store is gone.
   readonly onFailure: (runId: string, error: unknown) => void;
 }
@@ -66,32 +68,36 @@ export class Orchestrator {
     await recover(deps, settings.recovery, settings.onFailure);
     const orchestrator = new Orchestrator(deps, settings, files);
     orchestrator.#recovering = orchestrator.#lookAfter();
-    orchestrator.#dispatch.wake();
+    orchestrator.#wake();
     return orchestrator;
+  }
+
+  #wake(): void {
+    if (this.#settings.plays ?? true) this.#dispatch.wake();
   }
 
   async create(request: CreateRunRequest): Promise<RunRecord> {
     const run = await createRun(this.#deps, request);
-    this.#dispatch.wake();
+    this.#wake();
     return run;
   }
 
   async reply(runId: string, given: Reply, actor: Actor | null = null): Promise<RunRecord> {
     const run = await reply(this.#deps, runId, given, actor);
-    this.#dispatch.wake();
+    this.#wake();
     return run;
   }
 
   // A new run on the session of an ended one.
   async continueFrom(runId: string, request: ContinueRequest): Promise<RunRecord> {
     const run = await continueRun(this.#deps, runId, request);
-    this.#dispatch.wake();
+    this.#wake();
     return run;
   }
 
   async retry(runId: string, request: Pick<CreateRunRequest, 'request_id'> = {}): Promise<RunRecord> {
     const run = await retryRun(this.#deps, runId, request);
-    this.#dispatch.wake();
+    this.#wake();
     return run;
   }
 

@@ -31,7 +31,8 @@ export async function reply(deps: OrchestratorDeps, runId: string, given: Reply,
   const interaction = await deps.store.loadInteraction(given.interaction_id);
   if (interaction?.run_id !== runId) throw new RequestError('INTERACTION_NOT_FOUND', `run ${runId} has no interaction ${given.interaction_id}`);
   const response = given.response ?? null;
-  if (interaction.state !== 'pending') return alreadyResolved(run, interaction, given);
+  // It may have been decided between the two looks.
+  if (interaction.state !== 'pending') return alreadyResolved(await loadRun(deps.store, runId), interaction, given);
   checkReply(interaction, given);
   const now = Math.max(deps.clock.now(), run.heads.ts);
   const outcome = await applyRunEvent(deps, run, {
@@ -65,6 +66,7 @@ function alreadyResolved(run: RunRecord, { interaction_id: id, state, resolution
     throw new RequestError('REPLY_CONFLICT', `interaction ${id} was answered with the same key and another reply`);
   }
   if (run.status === 'waiting_user') throw new RequestError('INTERACTION_STALE', `interaction ${id} is ${state}; the run waits for another answer`);
+  if (state === 'auto_decided') throw new RequestError('RUN_NOT_WAITING', `the time of interaction ${id} was over, and it was decided without you; the run is ${run.status}`);
   throw new RequestError('RUN_NOT_WAITING', `interaction ${id} is ${state}, and the run is ${run.status}`);
 }
 

@@ -88,7 +88,7 @@ export async function runTurn(deps: OrchestratorDeps, queued: RunRecord, control
   // Canceled in the last moment, or taken by another: nothing has begun.
   if (!started.applied) return loadRun(deps.store, queued.run_id);
   const running = started.run;
-  if (command === null) return fail(deps, running, { code: 'ENGINE_NOT_FOUND', message: `${engine.probe.binary} not found: ${engine.probe.install}` });
+  if (command === null) return fail(deps, running, { code: 'ENGINE_NOT_FOUND', message: deps.host.explainMissing?.(engine) ?? `${engine.probe.binary} not found: ${engine.probe.install}` });
   return new Turn(deps, engine, running, options, handle, control, ask, version).play(command);
 }
 

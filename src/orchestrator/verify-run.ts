@@ -31,7 +31,17 @@ interface Evidence {
 const STREAMS = ['stdout', 'stderr'] as const;
 const ALL = { limit: Number.MAX_SAFE_INTEGER };
 
+// Of a run that is being played it checks what was stored at one moment.
 export async function verifyRun(store: Store, dataDir: string, run: RunRecord): Promise<Check[]> {
+  for (let seen = run; ; ) {
+    const checks = await verifySeen(store, dataDir, seen);
+    const now = await store.loadRun(run.run_id);
+    if (!now || now.heads.rasp_seq === seen.heads.rasp_seq) return checks;
+    seen = now;
+  }
+}
+
+async function verifySeen(store: Store, dataDir: string, run: RunRecord): Promise<Check[]> {
   const raspLines = await store.readJournal(run.run_id, 'rasp', ALL);
   const parsed = raspLines.map((line) => parseJson(line) as unknown as RaspEvent | undefined);
   const rasp = parsed.filter((event) => event !== undefined);
@@ -133,12 +143,13 @@ function checkConversation({ run, rasp, fcmpLines }: Evidence): Check {
   return differsAt === null ? good('conversation', `${fcmpLines.length} events, rebuilt byte for byte`) : bad('conversation', `rebuilt from the journal it differs at event ${differsAt}`);
 }
 
-// They may be short after a crash, until the next start; never anything else.
-function checkFiles({ folder, raspLines, fcmpLines }: Evidence): Check {
+// Written after each commit: while a run is played they may be behind.
+function checkFiles({ run, folder, raspLines, fcmpLines }: Evidence): Check {
+  if (run.status === 'queued' || run.status === 'running') return good('files', 'not compared while the run is being played');
   for (const [name, lines] of [['rasp.jsonl', raspLines], ['fcmp.jsonl', fcmpLines]] as const) {
     const path = join(folder.path, name);
     const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
-    if (text !== lines.map((line) => `${line}\n`).join('')) return bad('files', `${name} is not what is stored; the next start of Parley mends it`);
+    if (text !== lines.map((line) => `${line}\n`).join('')) return bad('files', `${name} is not what is stored: a crash cut it off, or somebody changed it`);
   }
   return good('files', 'rasp.jsonl and fcmp.jsonl are what is stored');
 }

@@ -152,7 +152,7 @@ class Turn {
 
   async #takeUp(done: boolean): Promise<void> {
     await this.#voice.stream(`You answered "${quote(this.#prompt)}". ${done ? 'So I go on, and the rehearsal is over.' : 'What else?'}`);
-    if (done) await this.#voice.done({ rehearsal: true, answer: this.#prompt.trim() });
+    if (done) await this.#voice.done({ rehearsal: true, answer: withoutRules(this.#prompt) });
   }
 
   async #approve(command: string, rest: readonly Part[]): Promise<number | undefined> {
@@ -204,4 +204,9 @@ function scriptOf(prompt: string, { asked, script }: Session): readonly Part[] {
 
 function decisionOf(prompt: string): Json | undefined {
   return asObject(parseJson(prompt))?.decision;
+}
+
+// Parley adds its rules behind a line of dashes when a prompt begins a run.
+function withoutRules(prompt: string): string {
+  return (prompt.split('\n\n---\n', 1)[0] ?? '').trim();
 }

@@ -202,6 +202,8 @@ export interface Store {
   listRuns(filter: RunFilter): Promise<RunRecord[]>;
   loadHandle(requestId: string): Promise<EngineSessionHandle | null>;
   loadInteraction(interactionId: string): Promise<InteractionRecord | null>;
+  // The one that was answered with this key.
+  loadByKey(runId: string, idempotencyKey: string): Promise<InteractionRecord | null>;
   loadPending(runId: string): Promise<InteractionRecord | null>;
   // The last question of a run, answered or not.
   loadLatest(runId: string): Promise<InteractionRecord | null>;

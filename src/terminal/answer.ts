@@ -44,7 +44,7 @@ export function createDialogue(question: Question): Dialogue {
       return `${place}${hintOf(part)}> `;
     },
     give(line) {
-      const command = begun.length === 0 ? commandOf(line.trim(), question) : null;
+      const command = begun.length === 0 && !/^\s/.test(line) ? commandOf(line.trim(), question) : null;
       if (command) return command;
       if (/(?<!\\)(?:\\\\)*\\$/.test(line)) {
         begun.push(line.slice(0, -1));
@@ -67,6 +67,8 @@ export function createDialogue(question: Question): Dialogue {
 function commandOf(line: string, { channel }: Question): Given | null {
   if (line === '/later') return { kind: 'later' };
   if (line === '/cancel') return { kind: 'cancel' };
+  // A slip must not become the answer; with a blank before it, it is one.
+  if (/^\/[a-z]+$/i.test(line) && line !== '/finish') return { kind: 'problem', message: `there is no ${line}: /later leaves the question waiting, ${channel === 'conversation' ? '/finish ends the conversation, ' : ''}/cancel ends the run; to answer with these words put a blank before them` };
   if (line !== '/finish') return null;
   if (channel === 'conversation') return { kind: 'finish' };
   return { kind: 'problem', message: 'the agent asked something: answer it, or /cancel the run; /later leaves it waiting' };

@@ -17,7 +17,8 @@ export function renderQuestion(question: Question, style: Style, lastMessage: st
   const fields = question.fields ?? [];
   const prompt = wrapText(promptOf(question, lastMessage), style.width, { first: paint(style, 'yellow', '? '), rest: '  ' });
   const lines = [paintLines(style, 'bold', prompt)];
-  lines.push(...optionLines(question.options, style, '  '), ...defaultLine(question.default, style, '  '));
+  // An approval is answered by its letters.
+  lines.push(...(question.kind === 'approval' ? [] : optionLines(question.options, style, '  ')), ...defaultLine(question.default, style, '  '));
   for (const [index, field] of fields.entries()) {
     const indent = ' '.repeat(`${fields.length}. `.length + 2);
     lines.push(wrapText(field.prompt, style.width, { first: `${`  ${index + 1}.`.padEnd(indent.length)}`, rest: indent }));

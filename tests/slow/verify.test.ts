@@ -64,7 +64,7 @@ function rewrite(db: Database, protocol: 'rasp' | 'fcmp', from: string | RegExp,
   expect.fail(`${String(from)} is not in the database`);
 }
 
-const mended = (name: string) => ({ files: `${name} is not what is stored; the next start of Parley mends it` });
+const mended = (name: string) => ({ files: `${name} is not what is stored: a crash cut it off, or somebody changed it` });
 const set = (db: Database, assignment: string): void => void db.prepare(`UPDATE runs SET ${assignment} WHERE run_id = ?`).run(runId);
 
 test('nothing is wrong with a run that nobody touched', async () => {

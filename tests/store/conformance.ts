@@ -133,6 +133,8 @@ export function describeStore(name: string, open: () => Promise<{ store: Store; 
       expect(await store.loadInteraction('int_1')).toMatchObject({ state: 'answered', resolution });
       expect(await store.loadPending(run.run_id)).toBeNull();
       expect((await store.loadLatest(run.run_id))?.interaction_id).toBe('int_1');
+      expect((await store.loadByKey(run.run_id, 'k'))?.interaction_id).toBe('int_1');
+      expect([await store.loadByKey(run.run_id, 'other'), await store.loadByKey('run_none', 'k')]).toEqual([null, null]);
       const again = await store.commit(change(answered, { set: { status: 'queued' }, resolve: { interaction_id: 'int_1', state: 'answered', resolution } }));
       expect(again).toEqual({ committed: false, reason: 'interaction' });
       await commit(answered, { ask: ask('int_2', { asked_at: T0 + 1 }) });

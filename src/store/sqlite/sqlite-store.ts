@@ -182,6 +182,11 @@ export class SqliteStore implements Store {
     return this.#interaction('interaction_id = ?', interactionId);
   }
 
+  async loadByKey(runId: string, idempotencyKey: string): Promise<InteractionRecord | null> {
+    const row = this.#db.prepare(`SELECT * FROM interactions WHERE run_id = ? AND json_extract(resolution_json, '$.idempotency_key') = ?`).get(runId, idempotencyKey) as InteractionRow | undefined;
+    return row ? toInteraction(row) : null;
+  }
+
   async loadPending(runId: string): Promise<InteractionRecord | null> {
     return this.#interaction(`run_id = ? AND state = 'pending'`, runId);
   }

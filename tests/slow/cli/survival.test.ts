@@ -10,7 +10,7 @@ const hang = '[[answer At work.]][[hang]]';
 test.each(['', ' --json'])('a reader that has seen enough closes the pipe: parley run%s is quiet, and the run comes to its end', async (flag) => {
   const site = createSite();
   const { stdout, stderr } = await promisify(execFile)('bash', ['-c', `"$0" "$1" run rehearsal '[[events 3000 100]][[done {"all":true}]]'${flag} | head -1; echo "codes \${PIPESTATUS[0]}"`, process.execPath, BUILT], { cwd: site.cwd, env: site.env });
-  expect({ stderr, lines: stdout.trimEnd().split('\n').length, end: stdout.endsWith('codes 0\n') }).toEqual({ stderr: '', lines: 2, end: true });
+  expect({ stderr, lines: stdout.trimEnd().split('\n').length, end: stdout.endsWith('codes 130\n') }).toEqual({ stderr: '', lines: 2, end: true });
   expect(await untilRun(site, 'succeeded')).toMatchObject({ result: { all: true } });
 });
 
