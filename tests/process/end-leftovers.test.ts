@@ -14,6 +14,8 @@ async function leaveBehind(mark: string): Promise<number[]> {
   const server = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const [line] = await once(server.stdout, 'data');
   const agent = Number(String(line));
+  // Until the one that drops its environment has done so: before, it still has the mark of its parent.
+  while (!descendantsOf(agent).some((entry) => entry.mark === null)) await new Promise((resolve) => setImmediate(resolve));
   const pids = [agent, ...descendantsOf(agent).map(({ pid }) => pid)];
   server.kill('SIGKILL');
   await once(server, 'exit');
