@@ -3,7 +3,6 @@ import { constants } from 'node:os';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import type { RequestErrorCode } from '../contract/error-codes.js';
 import { RequestError } from '../run/request-error.js';
-import { safeText } from '../terminal/safe-text.js';
 import { EXIT, type Io } from './io.js';
 import { readVersion } from './version.js';
 
@@ -39,7 +38,8 @@ export async function runCli(args: readonly string[], io: Io): Promise<number> {
     }
     if (!(error instanceof RequestError)) throw error;
     if (json) tell(error);
-    else io.stderr.write(`parley: ${safeText(error.message)}\n${ADVICE[error.code] === undefined ? '' : `  ${ADVICE[error.code]}\n`}`);
+    // Loaded only now: it knows the width of every character, which takes its time.
+    else io.stderr.write(`parley: ${(await import('../terminal/safe-text.js')).safeText(error.message)}\n${ADVICE[error.code] === undefined ? '' : `  ${ADVICE[error.code]}\n`}`);
     return USAGE.has(error.code) ? EXIT.usage : EXIT.failed;
   }
 }
