@@ -1,6 +1,6 @@
 // What the question tool wrote down in a turn, one JSON object a line: that the engine listed it, and each question, on the disk
 // before the engine hears that it was taken. The first witness of a question; the engine's own output is the second.
-import { closeSync, existsSync, fdatasyncSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, fdatasyncSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { isObject, parseJson, type Json, type JsonObject } from '../kernel/json.js';
 
 export type AskRecord = { readonly type: 'listed' } | { readonly type: 'asked'; readonly question: JsonObject };
@@ -9,7 +9,7 @@ export function appendAsk(path: string, nonce: string, record: AskRecord): void 
   const bytes = Buffer.from(`${JSON.stringify({ ...record, nonce })}\n`);
   const file = openSync(path, 'a', 0o600);
   try {
-    for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at);
+    writeFileSync(file, bytes);
     fdatasyncSync(file);
   } finally {
     closeSync(file);

@@ -1,20 +1,20 @@
 // parley verify, replay and logs: what proves afterwards what happened. They only read.
 import { createReadStream, existsSync, statSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
+import { everyRun } from '../orchestrator/every-run.js';
 import { rebuildConversation, verifyRun, type Check } from '../orchestrator/verify-run.js';
 import { runFolder } from '../orchestrator/run-folder.js';
 import type { RaspEvent, StreamName } from '../rasp/event.js';
 import { RequestError } from '../run/request-error.js';
 import type { DataDir } from '../store/sqlite/data-dir.js';
 import type { RunRecord } from '../store/store.js';
-import { safeText } from '../terminal/safe-text.js';
 import { paint } from '../terminal/style.js';
 import { withRun } from './find-run.js';
 import { EXIT, LineWriter, type Io } from './io.js';
 import { openReader, type DataOption } from './data-dir.js';
 import { styleOf } from './style.js';
+import { checkLine } from './tell.js';
 
-const PAGE = 1000;
 const ALL = { limit: Number.MAX_SAFE_INTEGER };
 
 type JsonOption = DataOption & { readonly json?: boolean };
@@ -26,9 +26,7 @@ export async function verifyCommand(meant: string | undefined, options: JsonOpti
   if (!data) return EXIT.ok;
   try {
     let broken = 0;
-    for (let page = await data.store.listRuns({ limit: PAGE }); page.length > 0; page = await data.store.listRuns({ limit: PAGE, before: page.at(-1)?.run_id ?? '' })) {
-      for (const run of page) if (!(await verifyOne(data, run, options, io))) broken += 1;
-    }
+    for await (const run of everyRun(data.store)) if (!(await verifyOne(data, run, options, io))) broken += 1;
     return broken === 0 ? EXIT.ok : EXIT.failed;
   } finally {
     await data.close();
@@ -45,7 +43,7 @@ async function verifyOne(data: DataDir, run: RunRecord, { json }: JsonOption, io
 
 function renderChecks(run: RunRecord, ok: boolean, checks: readonly Check[], io: Io): string {
   const style = styleOf(io);
-  const lines = checks.map((check) => `  ${check.ok ? paint(style, 'green', '✓') : paint(style, 'red', '✗')} ${check.name.padEnd(12)} ${safeText(check.finding)}`);
+  const lines = checks.map((check) => `  ${checkLine(check, style)}`);
   return [`${run.run_id}: ${ok ? paint(style, 'green', 'everything is as it was written') : paint(style, 'red', 'NOT as it was written')}`, ...lines, ''].join('\n');
 }
 

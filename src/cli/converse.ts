@@ -2,10 +2,9 @@
 // Whatever happens here, the run itself is safe: its worker goes on, and its questions wait.
 import type { Json } from '../kernel/json.js';
 import { loadRun } from '../orchestrator/load-run.js';
-import { viewRun } from '../orchestrator/run-view.js';
 import { RequestError } from '../run/request-error.js';
 import { isTerminal } from '../run/statechart.js';
-import { readWriter, type DataDir } from '../store/sqlite/data-dir.js';
+import type { DataDir } from '../store/sqlite/data-dir.js';
 import type { InteractionRecord, RunRecord } from '../store/store.js';
 import { createDialogue } from '../terminal/answer.js';
 import type { Question } from '../terminal/question-text.js';
@@ -17,7 +16,8 @@ import { createLineViewer, createScreenViewer, Follower, type Watched } from './
 import { EXIT, exitCodeOf, type Io } from './io.js';
 import { startWork, type Work } from './start-work.js';
 import { styleOf } from './style.js';
-import { isAlive } from './writer-alive.js';
+import { runLine } from './tell.js';
+import { hasWriter } from './writer-alive.js';
 import type { Job } from './worker.js';
 
 const POLL_MS = 250;
@@ -106,9 +106,7 @@ class Conversation {
 
   // Our own worker, or whoever writes to the directory now.
   #isAlive(): boolean {
-    if (this.#work?.alive()) return true;
-    const writer = readWriter(this.#data.path);
-    return writer !== null && isAlive(writer);
+    return this.#work?.alive() === true || hasWriter(this.#data.path);
   }
 
   #interrupt(): void {
@@ -238,7 +236,7 @@ class Conversation {
   async #end(run: RunRecord): Promise<number> {
     if (this.#options.json) {
       const pending = await this.#data.store.loadPending(run.run_id);
-      this.#io.stdout.write(`${JSON.stringify({ type: 'run', run: viewRun(run, pending, this.#io.clock.now()) })}\n`);
+      this.#io.stdout.write(`${runLine(run, pending, this.#io.clock.now())}\n`);
     } else if (run.status === 'waiting_user') {
       this.#say(`waits for an answer: ${run.run_id}\n  parley reply ${run.run_id}`);
     } else if (run.status === 'failed') {

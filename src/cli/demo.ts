@@ -14,6 +14,7 @@ import { createScreenViewer, Follower } from './follow.js';
 import { EXIT, type Io } from './io.js';
 import { startWork } from './start-work.js';
 import { styleOf } from './style.js';
+import { checkLine } from './tell.js';
 import type { Job } from './worker.js';
 
 const PROMPT = 'Set up the storage of this project.';
@@ -70,7 +71,7 @@ async function tell(path: string, io: Io): Promise<boolean> {
     say('What happened can be proved.');
     const run = await load(data, runId);
     const checks = await verifyRun(data.store, path, run);
-    for (const check of checks) io.stdout.write(`   ${check.ok ? paint(style, 'green', '✓') : paint(style, 'red', '✗')} ${check.name.padEnd(12)} ${check.finding}\n`);
+    for (const check of checks) io.stdout.write(`   ${checkLine(check, style)}\n`);
     io.stdout.write('\nTry it yourself: bin/parley.js run rehearsal "Set up the storage" --interactive    (npm link makes it parley)\n');
     return run.status === 'succeeded' && checks.every((check) => check.ok);
   } finally {

@@ -1,11 +1,11 @@
 // The run that a person means: its id, the end or the beginning of it, or the word "last".
+import { everyRun } from '../orchestrator/every-run.js';
 import { RequestError } from '../run/request-error.js';
 import type { DataDir } from '../store/sqlite/data-dir.js';
 import type { RunRecord, Store } from '../store/store.js';
 import type { Io } from './io.js';
 import { dataDirOf, openReader, type DataOption } from './data-dir.js';
 
-const PAGE = 1000;
 const FEWEST_CHARS = 4;
 
 export async function findRun(store: Store, meant: string): Promise<RunRecord> {
@@ -25,9 +25,7 @@ export async function findRun(store: Store, meant: string): Promise<RunRecord> {
 
 async function listMatching(store: Store, part: string): Promise<RunRecord[]> {
   const found: RunRecord[] = [];
-  for (let page = await store.listRuns({ limit: PAGE }); page.length > 0; page = await store.listRuns({ limit: PAGE, before: page.at(-1)?.run_id ?? '' })) {
-    found.push(...page.filter(({ run_id: id }) => id.slice('run_'.length).startsWith(part) || id.endsWith(part)));
-  }
+  for await (const run of everyRun(store)) if (run.run_id.slice('run_'.length).startsWith(part) || run.run_id.endsWith(part)) found.push(run);
   return found;
 }
 

@@ -23,7 +23,7 @@ export interface Watched {
 }
 
 export interface Viewer {
-  // Everything stored so far that was not shown yet; false if there was nothing.
+  // The next events, in their order.
   show(lines: readonly string[]): Promise<void>;
   // Nothing is new.
   idle(): void;

@@ -1,5 +1,4 @@
 // parley ls: the runs there are, newest first.
-import { viewRun } from '../orchestrator/run-view.js';
 import { RequestError } from '../run/request-error.js';
 import { STATES, type RunState } from '../run/statechart.js';
 import type { RunFilter, RunRecord, Store } from '../store/store.js';
@@ -9,6 +8,7 @@ import { renderTable, type Column } from '../terminal/table.js';
 import { EXIT, LineWriter, type Io } from './io.js';
 import { dataDirOf, openReader, type DataOption } from './data-dir.js';
 import { styleOf } from './style.js';
+import { runLine } from './tell.js';
 
 export interface ListOptions extends DataOption {
   readonly status?: string;
@@ -62,7 +62,7 @@ function sayNothing({ json, quiet }: ListOptions, io: Io, text: string): number 
 
 async function printLines(store: Store, runs: readonly RunRecord[], { json }: ListOptions, io: Io): Promise<void> {
   const writer = new LineWriter(io.stdout);
-  for (const run of runs) writer.addLine(json ? JSON.stringify({ type: 'run', run: viewRun(run, await store.loadPending(run.run_id), io.clock.now()) }) : run.run_id);
+  for (const run of runs) writer.addLine(json ? runLine(run, await store.loadPending(run.run_id), io.clock.now()) : run.run_id);
   await writer.flush();
 }
 

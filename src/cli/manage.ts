@@ -1,17 +1,17 @@
 // parley cancel and parley rm.
-import { viewRun } from '../orchestrator/run-view.js';
 import { cancelRun } from './cancel-run.js';
 import { withRun } from './find-run.js';
 import { dataDirOf, type DataOption } from './data-dir.js';
 import { EXIT, type Io } from './io.js';
 import { openWriter } from './open-writer.js';
+import { runLine } from './tell.js';
 
 type Options = DataOption & { readonly json?: boolean };
 
 export async function cancelCommand(meant: string, options: Options, io: Io): Promise<number> {
   const runId = await withRun(meant, options, io, async (_data, run) => run.run_id);
   const run = await cancelRun(dataDirOf(options, io), runId, io);
-  io.stdout.write(options.json ? `${JSON.stringify({ type: 'run', run: viewRun(run, null, io.clock.now()) })}\n` : `canceled ${runId}\n`);
+  io.stdout.write(options.json ? `${runLine(run, null, io.clock.now())}\n` : `canceled ${runId}\n`);
   return EXIT.ok;
 }
 

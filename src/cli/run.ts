@@ -7,7 +7,6 @@ import type { Permission } from '../engines/engine.js';
 import { findEngine } from '../engines/registry.js';
 import { isObject, parseJson, type Json, type JsonObject } from '../kernel/json.js';
 import type { CreateRunRequest } from '../orchestrator/create-request.js';
-import { viewRun } from '../orchestrator/run-view.js';
 import { RequestError } from '../run/request-error.js';
 import { parseRuntimeOptions } from '../run/runtime-options.js';
 import { openForReading, type DataDir } from '../store/sqlite/data-dir.js';
@@ -16,6 +15,7 @@ import { withRun } from './find-run.js';
 import { EXIT, type Io } from './io.js';
 import { dataDirOf, type DataOption } from './data-dir.js';
 import { startWork } from './start-work.js';
+import { runLine } from './tell.js';
 import type { Job } from './worker.js';
 
 export interface RunOptions extends DataOption {
@@ -84,7 +84,7 @@ async function start(job: Job, options: StartOptions, io: Io): Promise<number> {
 // The run goes on by itself: the id is all there is to say of it now.
 export async function tellDetached(data: DataDir, runId: string, { json }: StartOptions, io: Io): Promise<number> {
   const run = await data.store.loadRun(runId);
-  if (json && run) io.stdout.write(`${JSON.stringify({ type: 'run', run: viewRun(run, null, io.clock.now()) })}\n`);
+  if (json && run) io.stdout.write(`${runLine(run, null, io.clock.now())}\n`);
   else io.stdout.write(`${runId}\n`);
   return EXIT.ok;
 }

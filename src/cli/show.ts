@@ -3,7 +3,6 @@ import { viewRun } from '../orchestrator/run-view.js';
 import type { FcmpEvent } from '../fcmp/event.js';
 import { RequestError } from '../run/request-error.js';
 import type { DataDir } from '../store/sqlite/data-dir.js';
-import { readWriter } from '../store/sqlite/data-dir.js';
 import type { RunRecord } from '../store/store.js';
 import { ConversationView } from '../terminal/conversation.js';
 import { formatAge } from '../terminal/format-time.js';
@@ -14,7 +13,7 @@ import { createLineViewer, createScreenViewer, Follower } from './follow.js';
 import { EXIT, exitCodeOf, type Io } from './io.js';
 import type { DataOption } from './data-dir.js';
 import { styleOf } from './style.js';
-import { isAlive } from './writer-alive.js';
+import { hasWriter } from './writer-alive.js';
 
 export async function showCommand(meant: string, options: DataOption & { readonly json?: boolean }, io: Io): Promise<number> {
   return withRun(meant, options, io, async (data, run) => {
@@ -67,7 +66,7 @@ export async function watchCommand(meant: string, options: WatchOptions, io: Io)
       viewer.rest();
       return exitCodeOf(run.status);
     }
-    return follow(data, run, new Follower({ store: data.store, runId: run.run_id, viewer, protocol, throughWaiting: true, isAlive: () => hasWriter(data), onWaiting: () => options.json || io.stderr.write(`waits for an answer: parley reply ${run.run_id}    (Ctrl-C ends the watching)\n`) }, options.cursor, io), io);
+    return follow(data, run, new Follower({ store: data.store, runId: run.run_id, viewer, protocol, throughWaiting: true, isAlive: () => hasWriter(data.path), onWaiting: () => options.json || io.stderr.write(`waits for an answer: parley reply ${run.run_id}    (Ctrl-C ends the watching)\n`) }, options.cursor, io), io);
   });
 }
 
@@ -79,9 +78,4 @@ async function follow(data: DataDir, { run_id: runId }: RunRecord, follower: Fol
   if (stop === 'left') return EXIT.interrupted;
   if (stop === 'lost') io.stderr.write(`parley: nobody works on run ${runId} any more (it is ${run.status})\n  parley retry ${runId}    ends it with its code and tries again\n`);
   return exitCodeOf((await data.store.loadRun(runId))?.status ?? run.status);
-}
-
-function hasWriter(data: DataDir): boolean {
-  const writer = readWriter(data.path);
-  return writer !== null && isAlive(writer);
 }

@@ -3,16 +3,11 @@
 import { copyFileSync, existsSync, lstatSync, mkdirSync, readFileSync, realpathSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Brought, Engine, User } from '../engines/engine.js';
-import type { EngineSessionHandle } from '../run/session-handle.js';
+import type { TurnNeeds } from '../orchestrator/deps.js';
 import { temporaryFolder } from './environment.js';
 import { sessionFiles } from './find-session.js';
 
 const PRIVATE = { mode: 0o600 };
-
-export interface TurnNeeds {
-  readonly ask: readonly string[] | null;
-  readonly resumed: EngineSessionHandle | null;
-}
 
 export function prepareHome({ home: rules }: Engine, user: User, home: string, { ask, resumed }: TurnNeeds): void {
   for (const folder of [home, temporaryFolder(home), ...Object.values(rules.environment(home))]) mkdirSync(folder, { recursive: true, mode: 0o700 });

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isObject, type Json } from '../kernel/json.js';
-import { compileSchema } from '../kernel/validator.js';
+import { createCheck } from '../kernel/validator.js';
 import { RequestError } from '../run/request-error.js';
 
 export interface Settings {
@@ -29,6 +29,8 @@ const SCHEMA = {
   },
 } as const;
 
+const explain = createCheck(SCHEMA, 'config');
+
 export function readSettings(dataDir: string): Settings {
   const path = join(dataDir, 'config.json');
   const text = readIfThere(path);
@@ -36,8 +38,7 @@ export function readSettings(dataDir: string): Settings {
   const given = parse(path, text);
   const unknown = isObject(given) ? Object.keys(given).find((name) => !Object.hasOwn(SCHEMA.properties, name)) : undefined;
   if (unknown !== undefined) throw new RequestError('INVALID_ARGUMENT', `${path}: there is no setting "${unknown}"; the settings are ${Object.keys(SCHEMA.properties).join(', ')}`);
-  const schema = compileSchema(SCHEMA, 'config');
-  const problem = schema.ok ? schema.explain(given) : schema.problem;
+  const problem = explain(given);
   if (problem !== null) throw new RequestError('INVALID_ARGUMENT', `${path}: ${problem}`);
   return { ...DEFAULT_SETTINGS, ...(given as unknown as Partial<Settings>) };
 }

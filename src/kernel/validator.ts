@@ -37,3 +37,12 @@ export function compileSchema(schema: object, name = 'result'): CompiledSchema {
     return { ok: false, problem: error instanceof Error ? error.message : String(error) };
   }
 }
+
+// A check by a schema of our own, compiled when it is first needed and then kept.
+export function createCheck(schema: object, name: string): (value: unknown) => string | null {
+  let compiled: CompiledSchema | undefined;
+  return (value) => {
+    compiled ??= compileSchema(schema, name);
+    return compiled.ok ? compiled.explain(value) : compiled.problem;
+  };
+}

@@ -1,7 +1,7 @@
 // What may be asked for in a new run, checked as a whole before anything else is looked at.
 import type { Permission } from '../engines/engine.js';
 import type { JsonObject } from '../kernel/json.js';
-import { compileSchema } from '../kernel/validator.js';
+import { createCheck } from '../kernel/validator.js';
 import type { ExecutionMode } from '../run/attempt.js';
 import { RequestError } from '../run/request-error.js';
 
@@ -40,8 +40,9 @@ const SCHEMA: JsonObject = {
   },
 };
 
+const explain = createCheck(SCHEMA, 'request');
+
 export function checkRequest(request: CreateRunRequest): void {
-  const schema = compileSchema(SCHEMA, 'request');
-  const problem = schema.ok ? schema.explain(request) : schema.problem;
+  const problem = explain(request);
   if (problem !== null) throw new RequestError('INVALID_ARGUMENT', typeof request.prompt === 'string' && request.prompt.trim() === '' ? 'the prompt is empty' : problem);
 }

@@ -17,6 +17,12 @@ export interface OrchestratorDeps {
   readonly queueLimit: number;
 }
 
+// What a turn needs of its home: the question tool, and the session it continues.
+export interface TurnNeeds {
+  readonly ask: readonly string[] | null;
+  readonly resumed: EngineSessionHandle | null;
+}
+
 // How engines are reached on this machine.
 export interface EngineHost {
   // What starts an engine, or null if it is not installed.
@@ -26,7 +32,7 @@ export interface EngineHost {
   // The version of what starts it, where that can be told without starting it.
   versionOf?(program: readonly string[]): string | undefined;
   // Makes the home of the run ready for a turn, and answers the complete environment for the engine's process.
-  environment(engine: Engine, run: RunRecord, turn: { readonly ask: readonly string[] | null; readonly resumed: EngineSessionHandle | null }): Readonly<Record<string, string>>;
+  environment(engine: Engine, run: RunRecord, turn: TurnNeeds): Readonly<Record<string, string>>;
   // Is the session really there? Looked up in its files; nothing is started.
   hasSession(handle: EngineSessionHandle): Promise<boolean>;
   // What starts the question tool; without it agents ask in their last message.

@@ -3,6 +3,7 @@
 import { appendFileSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JournalFlush, Protocol, Store } from '../store/store.js';
+import { everyRun } from './every-run.js';
 import { repairFile } from './repair-file.js';
 import { makeFolder, runFolder } from './run-folder.js';
 
@@ -51,11 +52,9 @@ export class JournalFiles {
   async repair(stopped: () => boolean): Promise<void> {
     if (this.#whole) return;
     let failure: unknown;
-    for (let page = await this.#store.listRuns({ limit: PAGE }); page.length > 0; page = await this.#store.listRuns({ limit: PAGE, before: page.at(-1)?.run_id ?? '' })) {
-      for (const { run_id: runId } of page) {
-        if (stopped()) return;
-        await this.#repairRun(runId).catch((error: unknown) => (failure ??= error));
-      }
+    for await (const { run_id: runId } of everyRun(this.#store)) {
+      if (stopped()) return;
+      await this.#repairRun(runId).catch((error: unknown) => (failure ??= error));
     }
     if (failure !== undefined) throw failure;
     this.#whole = true;

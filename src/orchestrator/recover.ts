@@ -7,6 +7,7 @@ import type { RunError } from '../run/judge-completion.js';
 import type { RunRecord } from '../store/store.js';
 import { applyRunEvent, type RunTransition } from './apply-run-event.js';
 import type { OrchestratorDeps } from './deps.js';
+import { everyRun } from './every-run.js';
 import { endFromLogs } from './end-from-logs.js';
 import { loadRun } from './load-run.js';
 
@@ -16,7 +17,6 @@ export interface RecoverySettings {
 }
 
 const GRACE_MS = 2000;
-const PAGE = 500;
 const INTERRUPTED: RunError = { code: 'ORCHESTRATOR_RESTART_INTERRUPTED', message: 'Parley stopped while the run was queued or running.' };
 
 type OnFailure = (runId: string, error: unknown) => void;
@@ -77,12 +77,9 @@ async function recoverWaiting(deps: OrchestratorDeps, run: RunRecord): Promise<v
   await applyRunEvent(deps, run, transition);
 }
 
-async function listAll(deps: OrchestratorDeps, status: RunRecord['status']): Promise<RunRecord[]> {
+// Those of now: the list does not change under whoever works it off.
+async function listAll({ store }: OrchestratorDeps, status: RunRecord['status']): Promise<RunRecord[]> {
   const found: RunRecord[] = [];
-  for (;;) {
-    const before = found.at(-1)?.run_id;
-    const page = await deps.store.listRuns({ status, limit: PAGE, ...(before === undefined ? {} : { before }) });
-    found.push(...page);
-    if (page.length < PAGE) return found;
-  }
+  for await (const run of everyRun(store, { status })) found.push(run);
+  return found;
 }

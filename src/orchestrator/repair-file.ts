@@ -1,6 +1,6 @@
 // Makes a file what is stored, page by page: it may be larger than the memory. It is rewritten only where it differs, and is
 // whole at every moment.
-import { closeSync, existsSync, fstatSync, openSync, readSync, renameSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, openSync, readSync, renameSync, writeFileSync } from 'node:fs';
 
 // `pages` gives what is stored, from the beginning each time it is asked.
 export async function repairFile(path: string, pages: () => AsyncIterable<Buffer>): Promise<void> {
@@ -30,7 +30,7 @@ async function isWhole(path: string, pages: AsyncIterable<Buffer>): Promise<bool
 async function write(path: string, pages: AsyncIterable<Buffer>): Promise<void> {
   const file = openSync(path, 'w', 0o600);
   try {
-    for await (const page of pages) for (let at = 0; at < page.length; ) at += writeSync(file, page, at);
+    for await (const page of pages) writeFileSync(file, page);
   } finally {
     closeSync(file);
   }

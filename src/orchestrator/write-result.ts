@@ -1,6 +1,6 @@
 // The result of a run as a file for people and their tools: whole, or not there at all. It is stored with the run as well.
 import { createHash } from 'node:crypto';
-import { closeSync, fdatasyncSync, openSync, renameSync, writeSync } from 'node:fs';
+import { closeSync, fdatasyncSync, openSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Json } from '../kernel/json.js';
 import { draft, type RaspDraft } from '../rasp/draft.js';
@@ -16,7 +16,7 @@ export function writeResult(dataDir: string, runId: string, result: Json): RaspD
   const path = join(folder, NAME);
   const file = openSync(`${path}.new`, 'w', 0o600);
   try {
-    for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at);
+    writeFileSync(file, bytes);
     fdatasyncSync(file);
   } finally {
     closeSync(file);
