@@ -38,7 +38,7 @@ const begin = process.hrtime.bigint();
 const ms = () => Number(process.hrtime.bigint() - begin) / 1e6;
 const bench = await open(dir);
 const openMs = ms();
-const pending = await bench.data.store.listPending(1_000_000);
+const pending = await bench.data.store.listPending({ limit: 1_000_000 });
 let replyMs = 0;
 if (pending.length > 0) {
   const last = pending.at(-1);

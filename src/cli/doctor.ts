@@ -64,7 +64,7 @@ async function lookAtData(path: string): Promise<Finding[]> {
   if (!existsSync(join(path, 'parley.db'))) return [{ name: 'data', level: 'ok', text: `${path} (nothing there yet), ${room}` }];
   try {
     const data = await openForReading(path);
-    const waiting = (await data?.store.listPending(1000))?.length ?? 0;
+    const waiting = (await data?.store.listPending({ limit: 1000 }))?.length ?? 0;
     await data?.close();
     const writer = readWriter(path);
     const busy = writer && isAlive(writer) ? `, process ${writer.pid} is writing` : '';

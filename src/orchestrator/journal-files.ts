@@ -29,7 +29,7 @@ export class JournalFiles {
     this.#whole = existsSync(join(dataDir, CLEAN));
     // From now on nobody has ended cleanly.
     rmSync(join(dataDir, CLEAN), { force: true });
-    this.#stopListening = store.onCommitted((runId, journal) => {
+    this.#stopListening = store.onCommitted(({ run_id: runId, journal }) => {
       if (journal) this.#append(runId, journal);
     });
   }

@@ -144,12 +144,17 @@ export class Orchestrator {
 
   // Resolves when the run has no turn under way.
   async settled(runId: string): Promise<RunRecord> {
-    for (;;) {
-      const news = this.#wakeups.next(runId);
-      const run = await loadRun(this.#deps.store, runId);
-      const turn = this.#controls.get(runId);
-      if (!turn && run.status !== 'queued' && run.status !== 'running') return run;
-      await (turn?.over ?? news);
+    const watch = this.#wakeups.watch(runId);
+    try {
+      for (;;) {
+        const { version } = watch;
+        const run = await loadRun(this.#deps.store, runId);
+        const turn = this.#controls.get(runId);
+        if (!turn && run.status !== 'queued' && run.status !== 'running') return run;
+        await (turn?.over ?? watch.changed(version));
+      }
+    } finally {
+      watch.close();
     }
   }
 

@@ -1,29 +1,77 @@
-// Tells those who wait for news of a run that there may be some. Only a hint: what is new is read from the store.
-import { EventEmitter } from 'node:events';
+// Tells those who watch a run that something of it has changed. Only a hint: what is new is read from the store.
 import type { Store } from '../store/store.js';
 
 export interface Wakeups {
-  // Resolves at the next change of the run. Ask before looking at the store, so that nothing is missed in between.
-  next(runId: string): Promise<void>;
+  watch(runId: string): RunWatch;
+}
+
+// Nothing is missed in between: take the version, look at the store, then wait for a later one.
+export interface RunWatch {
+  readonly version: number;
+  // Resolves when the version is not this one any more, or when the watch is closed.
+  changed(since: number): Promise<void>;
+  close(): void;
+}
+
+interface Topic {
+  version: number;
+  watchers: number;
+  readonly waiting: Set<() => void>;
 }
 
 export class CommitWakeups implements Wakeups {
-  readonly #waiting = new EventEmitter().setMaxListeners(0);
+  readonly #topics = new Map<string, Topic>();
   readonly #stopListening: () => void;
 
   constructor(store: Store) {
-    this.#stopListening = store.onCommitted((runId) => this.#waiting.emit(runId));
+    this.#stopListening = store.onCommitted(({ run_id: runId }) => this.#bump(runId));
   }
 
-  next(runId: string): Promise<void> {
-    return new Promise((resolve) => {
-      this.#waiting.once(runId, resolve);
-    });
+  watch(runId: string): RunWatch {
+    const topic = this.#topics.get(runId) ?? { version: 0, watchers: 0, waiting: new Set() };
+    this.#topics.set(runId, topic);
+    topic.watchers += 1;
+    const mine = new Set<() => void>();
+    let closed = false;
+    return {
+      get version() {
+        return topic.version;
+      },
+      changed: (since) => new Promise((resolve) => {
+        if (closed || topic.version !== since) return resolve();
+        const wake = (): void => {
+          topic.waiting.delete(wake);
+          mine.delete(wake);
+          resolve();
+        };
+        topic.waiting.add(wake);
+        mine.add(wake);
+      }),
+      close: () => {
+        if (closed) return;
+        closed = true;
+        for (const wake of mine) wake();
+        topic.watchers -= 1;
+        if (topic.watchers === 0) this.#topics.delete(runId);
+      },
+    };
+  }
+
+  #bump(runId: string): void {
+    const topic = this.#topics.get(runId);
+    if (!topic) return;
+    topic.version += 1;
+    for (const wake of topic.waiting) wake();
+  }
+
+  // How many runs are watched.
+  get watched(): number {
+    return this.#topics.size;
   }
 
   // Whoever still waits looks once more.
   close(): void {
     this.#stopListening();
-    for (const runId of this.#waiting.eventNames()) this.#waiting.emit(runId);
+    for (const runId of this.#topics.keys()) this.#bump(runId);
   }
 }

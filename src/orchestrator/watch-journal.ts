@@ -12,15 +12,20 @@ const PAGE = 500;
 export async function* watchJournal(deps: { readonly store: Store; readonly wakeups: Wakeups }, runId: string, protocol: Protocol, cursor = 0): AsyncGenerator<readonly string[]> {
   const head = headOf(await loadRun(deps.store, runId), protocol);
   if (cursor > head) throw new RequestError('CURSOR_BEYOND_END', `run ${runId} has ${head} events so far, none after ${cursor}`);
-  for (let seq = cursor; ; ) {
-    const news = deps.wakeups.next(runId);
-    // Read before its events: if it has ended, they are all there.
-    const run = await loadRun(deps.store, runId);
-    const lines = await deps.store.readJournal(runId, protocol, { fromSeq: seq + 1, limit: PAGE });
-    seq += lines.length;
-    if (lines.length > 0) yield lines;
-    else if (isTerminal(run.status)) return;
-    else await news;
+  const watch = deps.wakeups.watch(runId);
+  try {
+    for (let seq = cursor; ; ) {
+      const { version } = watch;
+      // Read before its events: if it has ended, they are all there.
+      const run = await loadRun(deps.store, runId);
+      const lines = await deps.store.readJournal(runId, protocol, { fromSeq: seq + 1, limit: PAGE });
+      seq += lines.length;
+      if (lines.length > 0) yield lines;
+      else if (isTerminal(run.status)) return;
+      else await watch.changed(version);
+    }
+  } finally {
+    watch.close();
   }
 }
 

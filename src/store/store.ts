@@ -178,6 +178,16 @@ export interface RunFilter {
   readonly limit: number;
 }
 
+export interface PendingFilter {
+  readonly engine?: string;
+  readonly label?: { readonly key: string; readonly value: string };
+  // Only those whose time is over then.
+  readonly overdueAt?: number;
+  // Those that come after this one.
+  readonly after?: Pick<InteractionRecord, 'asked_at' | 'interaction_id'>;
+  readonly limit: number;
+}
+
 export interface ReadRange {
   readonly fromSeq?: number;
   readonly toSeq?: number;
@@ -186,7 +196,18 @@ export interface ReadRange {
   readonly limit: number;
 }
 
-export type CommitListener = (runId: string, journal: JournalFlush | undefined) => void;
+// What a commit changed, for those who watch.
+export interface Committed {
+  readonly run_id: string;
+  readonly journal?: JournalFlush | undefined;
+  // Set where the state changed, or the run is new.
+  readonly status?: RunState | undefined;
+  // A question that waits from now on, and one that does not wait any more.
+  readonly asked?: string | undefined;
+  readonly resolved?: string | undefined;
+}
+
+export type CommitListener = (commit: Committed) => void;
 
 export interface Store {
   createRun(run: NewRun): Promise<CreateOutcome>;
@@ -208,13 +229,16 @@ export interface Store {
   // The last question of a run, answered or not.
   loadLatest(runId: string): Promise<InteractionRecord | null>;
   // Oldest question first.
-  listPending(limit: number): Promise<InteractionRecord[]>;
+  listPending(filter: PendingFilter): Promise<InteractionRecord[]>;
   // The earliest question that the policy will decide.
   nextDecision(): Promise<InteractionRecord | null>;
   // Oldest first.
   listQueued(limit: number): Promise<string[]>;
   // The event texts of a run, in order.
   readJournal(runId: string, protocol: Protocol, range: ReadRange): Promise<string[]>;
+  // The same as whole lines: those after a seq, as many as fit, at least one; null if there is none.
+  readLines(runId: string, protocol: Protocol, afterSeq: number, maxBytes: number): Promise<Lines | null>;
+  countRuns(): Promise<Record<RunState, number>>;
   // The digest as the stored RASP bytes give it; equal to the run's head if nothing was changed.
   recomputeDigest(runId: string): Promise<string>;
   // Over all runs that are kept, or over one.

@@ -72,10 +72,10 @@ async function withScene(work: (scene: Scene) => Promise<void>, changes: Changes
 // The call is refused with this code, and nothing was written anywhere.
 async function expectRefusal({ bench }: Scene, code: string, call: () => Promise<unknown>): Promise<void> {
   const before = await bench.data.store.listRuns({ limit: 1000 });
-  const questions = await bench.data.store.listPending(1000);
+  const questions = await bench.data.store.listPending({ limit: 1000 });
   await expect(call()).rejects.toSatisfy((error) => error instanceof RequestError && error.code === code, `a refusal with ${code}`);
   expect(await bench.data.store.listRuns({ limit: 1000 })).toEqual(before);
-  expect(await bench.data.store.listPending(1000)).toEqual(questions);
+  expect(await bench.data.store.listPending({ limit: 1000 })).toEqual(questions);
 }
 
 async function until(condition: () => boolean | Promise<boolean>): Promise<void> {

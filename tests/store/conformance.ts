@@ -167,6 +167,26 @@ export function describeStore(name: string, open: () => Promise<{ store: Store; 
       expect(await store.readJournal(run.run_id, 'fcmp', { fromSeq: 13, limit: 5 })).toHaveLength(1);
     });
 
+    test('whole lines after a seq come as many as fit, at least one, across flushes and from within them', async () => {
+      let run = await create(1, { journal: flush(1, 3, 1, T0) });
+      for (let seq = 4; seq <= 13; seq += 5) run = await commit(run, { journal: flush(seq, 5, seq, T0 + seq * 10) });
+      const all = (await store.readJournal(run.run_id, 'rasp', { limit: 1000 })).map((line) => Buffer.from(`${line}\n`));
+      const starts = all.map((_, index) => Buffer.concat(all.slice(0, index)).length);
+      const bytes = Buffer.concat(all);
+      const cut = (after: number, last: number) => ({ firstSeq: after + 1, lastSeq: last, bytes: bytes.subarray(starts[after], starts[last] ?? bytes.length) });
+      for (let after = 0; after < 13; after += 1) {
+        expect(await store.readLines(run.run_id, 'rasp', after, 1_000_000)).toEqual(cut(after, 13));
+        expect(await store.readLines(run.run_id, 'rasp', after, 1)).toEqual(cut(after, after + 1));
+        for (let last = after + 1; last <= 13; last += 1) {
+          const size = cut(after, last).bytes.length;
+          expect(await store.readLines(run.run_id, 'rasp', after, size)).toEqual(cut(after, last));
+          expect(await store.readLines(run.run_id, 'rasp', after, size - 1)).toEqual(cut(after, Math.max(after + 1, last - 1)));
+        }
+      }
+      expect(await store.readLines(run.run_id, 'rasp', 13, 100)).toBeNull();
+      expect(await store.readLines('run_none', 'rasp', 0, 100)).toBeNull();
+    });
+
     test('the digest is chained over the flushes, so that the same events in other flushes are told apart', async () => {
       const one = await commit(await create(1, { journal: flush(1, 1, null, T0) }), { journal: flush(2, 1, null, T0 + 1) });
       expect(one.heads.digest).toBe(nextDigest(nextDigest(FIRST_DIGEST, lines(1, 1, T0).bytes), lines(2, 1, T0 + 1).bytes));
@@ -203,9 +223,24 @@ export function describeStore(name: string, open: () => Promise<{ store: Store; 
       for (const [number, rest] of [[1, { asked_at: T0 + 30, due_at: T0 + 50, decides: true }], [2, { asked_at: T0 + 10, due_at: T0 + 40, decides: false }], [3, { asked_at: T0 + 20, due_at: T0 + 60, decides: true }]] as const) {
         await commit(await create(number), { set: { status: 'waiting_user' }, ask: ask(`int_${number}`, rest) });
       }
-      expect((await store.listPending(10)).map((each) => each.interaction_id)).toEqual(['int_2', 'int_3', 'int_1']);
-      expect((await store.listPending(1)).map((each) => each.interaction_id)).toEqual(['int_2']);
+      expect((await store.listPending({ limit: 10 })).map((each) => each.interaction_id)).toEqual(['int_2', 'int_3', 'int_1']);
+      expect((await store.listPending({ limit: 1 })).map((each) => each.interaction_id)).toEqual(['int_2']);
       expect((await store.nextDecision())?.interaction_id).toBe('int_1');
+    });
+
+    test('pending questions are found by engine, label and lateness, and page by page', async () => {
+      for (const [number, engine, labels] of [[1, 'codex', { team: 'a' }], [2, 'gemini', { team: 'b' }], [3, 'codex', { team: 'b' }]] as const) {
+        const { spec } = newRun(number);
+        await commit(await create(number, { spec: { ...spec, engine, labels } }), { set: { status: 'waiting_user' }, ask: ask(`int_${number}`, { asked_at: T0 + number, due_at: T0 + number * 100 }) });
+      }
+      const ids = async (filter: object) => (await store.listPending({ limit: 10, ...filter })).map((each) => each.interaction_id);
+      expect(await ids({ engine: 'codex' })).toEqual(['int_1', 'int_3']);
+      expect(await ids({ label: { key: 'team', value: 'b' } })).toEqual(['int_2', 'int_3']);
+      expect(await ids({ overdueAt: T0 + 201 })).toEqual(['int_1', 'int_2']);
+      expect(await ids({ overdueAt: T0 + 100 })).toEqual([]);
+      expect(await ids({ after: { asked_at: T0 + 1, interaction_id: 'int_1' } })).toEqual(['int_2', 'int_3']);
+      expect(await ids({ after: { asked_at: T0 + 2, interaction_id: 'int_1' }, limit: 1 })).toEqual(['int_2']);
+      expect(await store.countRuns()).toEqual({ queued: 0, running: 0, waiting_user: 3, succeeded: 0, failed: 0, canceled: 0 });
     });
 
     test('a terminal run is deleted with all its rows, another is not', async () => {
@@ -261,19 +296,25 @@ export function describeStore(name: string, open: () => Promise<{ store: Store; 
     });
 
     test('a listener is told of each commit after it, and of nothing else; what it throws changes nothing', async () => {
-      const told: [string, number | undefined][] = [];
-      const stop = store.onCommitted((runId, journal) => {
-        told.push([runId, journal?.rasp.lastSeq]);
+      const told: unknown[] = [];
+      const stop = store.onCommitted(({ run_id: runId, journal, status, asked, resolved }) => {
+        told.push([runId, journal?.rasp.lastSeq, status, asked, resolved]);
         throw new Error('not our problem');
       });
       const run = await create();
       await store.createRun(newRun(1));
       const running = await commit(run, { set: { status: 'running' }, journal: flush(3, 1, null, T0 + 10) });
-      await commit(running, { set: { attempt_number: 2 } });
+      const waiting = await commit(running, { set: { attempt_number: 2 }, ask: ask('int_1') });
+      await commit(waiting, { resolve: { interaction_id: 'int_1', state: 'canceled', resolution: { at: T0, response: null, actor: null, idempotency_key: null, finish: false } } });
       await store.commit(change(run));
       stop();
       await commit((await store.loadRun(run.run_id)) as RunRecord);
-      expect(told).toEqual([['run_0001', 2], ['run_0001', 3], ['run_0001', undefined]]);
+      expect(told).toEqual([
+        ['run_0001', 2, 'queued', undefined, undefined],
+        ['run_0001', 3, 'running', undefined, undefined],
+        ['run_0001', undefined, undefined, 'int_1', undefined],
+        ['run_0001', undefined, undefined, undefined, 'int_1'],
+      ]);
     });
 
     test('error, result and cancel wish are kept until they are set again', async () => {

@@ -1,12 +1,12 @@
 // The store in one SQLite file. All calls are synchronous inside, so a transaction is never interleaved with another.
 import type { EngineSessionHandle } from '../../run/session-handle.js';
-import { isTerminal } from '../../run/statechart.js';
+import { isTerminal, STATES, type RunState } from '../../run/statechart.js';
 import { toTimestamp } from '../../kernel/clock.js';
 import { FIRST_DIGEST, nextDigest } from '../digest.js';
-import { EMPTY_JOURNAL, type CommitListener, type CommitOutcome, type CreateOutcome, type DeleteOutcome, type InteractionRecord, type JournalHeads, type JournalFlush, type NewRun, type ProfileTotals, type Protocol, type ReadRange, type RunChange, type RunFilter, type RunRecord, type Store } from '../store.js';
+import { EMPTY_JOURNAL, type CommitListener, type CommitOutcome, type Committed, type CreateOutcome, type DeleteOutcome, type InteractionRecord, type JournalHeads, type Lines, type NewRun, type PendingFilter, type ProfileTotals, type Protocol, type ReadRange, type RunChange, type RunFilter, type RunRecord, type Store } from '../store.js';
 import { prepareAppend, type AppendJournal } from './append-journal.js';
 import { transact, type Database } from './open-database.js';
-import { prepareRead, type ReadJournal } from './read-journal.js';
+import { prepareRead, prepareReadLines, type ReadJournal, type ReadLines } from './read-journal.js';
 import { toInteraction, toRun, type InteractionRow, type RunRow } from './rows.js';
 import { insertTurn, sumTurns } from './turn-counts.js';
 
@@ -14,6 +14,7 @@ export class SqliteStore implements Store {
   readonly #db: Database;
   readonly #append: AppendJournal;
   readonly #read: ReadJournal;
+  readonly #readLines: ReadLines;
   readonly #listeners = new Set<CommitListener>();
 
   // The database is open and migrated.
@@ -21,6 +22,7 @@ export class SqliteStore implements Store {
     this.#db = db;
     this.#append = prepareAppend(db);
     this.#read = prepareRead(db);
+    this.#readLines = prepareReadLines(db);
   }
 
   async createRun(run: NewRun): Promise<CreateOutcome> {
@@ -34,7 +36,7 @@ export class SqliteStore implements Store {
       this.#insertRun(run);
       return { created: true, run: this.#loadRun(run.run_id) as RunRecord };
     });
-    if (outcome.created) this.#tell(run.run_id, run.journal);
+    if (outcome.created) this.#tell({ run_id: run.run_id, journal: run.journal, status: 'queued' });
     return outcome;
   }
 
@@ -70,7 +72,7 @@ export class SqliteStore implements Store {
       this.#setHeads(run.run_id, heads);
       return { committed: true, heads };
     });
-    if (outcome.committed) this.#tell(change.run_id, change.journal);
+    if (outcome.committed) this.#tell({ run_id: change.run_id, journal: change.journal, status: change.set?.status, asked: change.ask?.interaction_id, resolved: change.resolve?.interaction_id });
     return outcome;
   }
 
@@ -79,10 +81,10 @@ export class SqliteStore implements Store {
     return () => this.#listeners.delete(listener);
   }
 
-  #tell(runId: string, journal: JournalFlush | undefined): void {
+  #tell(commit: Committed): void {
     for (const listener of this.#listeners) {
       try {
-        listener(runId, journal);
+        listener(commit);
       } catch {
         // It is committed, whatever a listener makes of it.
       }
@@ -158,19 +160,19 @@ export class SqliteStore implements Store {
     return row ? toRun(row) : null;
   }
 
-  async listRuns(filter: RunFilter): Promise<RunRecord[]> {
-    const where: string[] = [];
-    const values: (string | number)[] = [];
-    const add = (condition: string, ...given: string[]) => {
-      where.push(condition);
-      values.push(...given);
-    };
-    if (filter.status) add('status = ?', filter.status);
-    if (filter.engine) add('engine = ?', filter.engine);
-    if (filter.label) add('run_id IN (SELECT run_id FROM run_labels WHERE key = ? AND value = ?)', filter.label.key, filter.label.value);
-    if (filter.before) add('run_id < ?', filter.before);
-    const sql = `SELECT * FROM runs ${where.length > 0 ? `WHERE ${where.join(' AND ')}` : ''} ORDER BY run_id DESC LIMIT ?`;
-    return (this.#db.prepare(sql).all(...values, filter.limit) as unknown as RunRow[]).map(toRun);
+  async listRuns({ status, engine, label, before, limit }: RunFilter): Promise<RunRecord[]> {
+    const [where, values] = conditions([
+      status !== undefined && ['status = ?', status],
+      engine !== undefined && ['engine = ?', engine],
+      label !== undefined && ['run_id IN (SELECT run_id FROM run_labels WHERE key = ? AND value = ?)', label.key, label.value],
+      before !== undefined && ['run_id < ?', before],
+    ]);
+    return (this.#db.prepare(`SELECT * FROM runs ${where} ORDER BY run_id DESC LIMIT ?`).all(...values, limit) as unknown as RunRow[]).map(toRun);
+  }
+
+  async countRuns(): Promise<Record<RunState, number>> {
+    const rows = this.#db.prepare('SELECT status, COUNT(*) AS runs FROM runs GROUP BY status').all() as unknown as { status: RunState; runs: number }[];
+    return Object.fromEntries(STATES.map((state) => [state, rows.find(({ status }) => status === state)?.runs ?? 0])) as Record<RunState, number>;
   }
 
   async loadHandle(requestId: string): Promise<EngineSessionHandle | null> {
@@ -195,8 +197,15 @@ export class SqliteStore implements Store {
     return this.#interaction('run_id = ? ORDER BY attempt_number DESC, asked_at DESC, interaction_id DESC LIMIT 1', runId);
   }
 
-  async listPending(limit: number): Promise<InteractionRecord[]> {
-    return (this.#db.prepare(`SELECT * FROM interactions WHERE state = 'pending' ORDER BY asked_at, interaction_id LIMIT ?`).all(limit) as unknown as InteractionRow[]).map(toInteraction);
+  async listPending({ engine, label, overdueAt, after, limit }: PendingFilter): Promise<InteractionRecord[]> {
+    const [where, values] = conditions([
+      [`state = 'pending'`],
+      engine !== undefined && ['run_id IN (SELECT run_id FROM runs WHERE engine = ?)', engine],
+      label !== undefined && ['run_id IN (SELECT run_id FROM run_labels WHERE key = ? AND value = ?)', label.key, label.value],
+      overdueAt !== undefined && ['due_at < ?', overdueAt],
+      after !== undefined && ['(asked_at, interaction_id) > (?, ?)', after.asked_at, after.interaction_id],
+    ]);
+    return (this.#db.prepare(`SELECT * FROM interactions ${where} ORDER BY asked_at, interaction_id LIMIT ?`).all(...values, limit) as unknown as InteractionRow[]).map(toInteraction);
   }
 
   async nextDecision(): Promise<InteractionRecord | null> {
@@ -216,6 +225,10 @@ export class SqliteStore implements Store {
     return this.#read(runId, protocol, range);
   }
 
+  async readLines(runId: string, protocol: Protocol, afterSeq: number, maxBytes: number): Promise<Lines | null> {
+    return this.#readLines(runId, protocol, afterSeq, maxBytes);
+  }
+
   async recomputeDigest(runId: string): Promise<string> {
     const bodies = this.#db.prepare(`SELECT body FROM segments WHERE run_id = ? AND protocol = 'rasp' ORDER BY seq_from`).iterate(runId) as Iterable<{ body: Uint8Array }>;
     let digest = FIRST_DIGEST;
@@ -230,4 +243,10 @@ export class SqliteStore implements Store {
   async close(): Promise<void> {
     this.#db.close();
   }
+}
+
+// Those that are asked for, as the WHERE of a statement with its values.
+function conditions(asked: readonly (false | readonly [condition: string, ...values: (string | number)[]])[]): [where: string, values: (string | number)[]] {
+  const given = asked.filter((each) => each !== false);
+  return [given.length === 0 ? '' : `WHERE ${given.map(([condition]) => condition).join(' AND ')}`, given.flatMap(([, ...values]) => values)];
 }
