@@ -59,6 +59,7 @@ const files = {
     union('StickyErrorCode', Object.keys(sticky.errors).map((code) => JSON.stringify(code))),
     union('RequestErrorCode', codes('request')),
     union('DiagnosticCode', codes('diagnostic')),
+    `export const HTTP_STATUS = ${JSON.stringify(Object.fromEntries(Object.entries(errors).filter(([, entry]) => entry.kind === 'request' || entry.http_status).map(([code, entry]) => [code, entry.http_status])), null, 2)} as const satisfies Record<RequestErrorCode | 'INTERNAL', number>;\n`,
   ].join('\n'),
   'chart-names.ts': [
     banner('run.statechart.json and contract/sticky.json'),

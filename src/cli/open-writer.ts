@@ -33,7 +33,12 @@ export interface OpenWriter {
   close(): Promise<void>;
 }
 
-export async function openWriter(path: string, io: Io, { plays = true } = {}): Promise<OpenWriter> {
+export interface OpenOptions {
+  readonly plays?: boolean;
+  readonly onFailure?: (runId: string, error: unknown) => void;
+}
+
+export async function openWriter(path: string, io: Io, { plays = true, onFailure = (runId, error) => logFailure(path, io, runId, error) }: OpenOptions = {}): Promise<OpenWriter> {
   checkFolder(path, constants.W_OK | constants.X_OK);
   const settings = readSettings(path);
   makeFolder(path);
@@ -49,7 +54,7 @@ export async function openWriter(path: string, io: Io, { plays = true } = {}): P
       queueLimit: settings.queue_limit,
     };
     const slots = settings.slots ?? Math.max(2, io.machine.cores);
-    const orchestrator = await Orchestrator.open(deps, { slots, recovery: settings.recovery, plays, onFailure: (runId, error) => logFailure(path, io, runId, error) });
+    const orchestrator = await Orchestrator.open(deps, { slots, recovery: settings.recovery, plays, onFailure });
     return {
       data,
       orchestrator,

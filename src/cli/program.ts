@@ -243,6 +243,23 @@ function addProofCommands(program: Command, io: Io, act: (action: Action) => Pro
 }
 
 function addOtherCommands(program: Command, io: Io, act: (action: Action) => Promise<void>): void {
+  withJson(program.command('serve'))
+    .summary('serve the runs over HTTP')
+    .description('Serve the runs of a data directory to programs and people, until it is stopped. Prints the link that signs a browser in.')
+    .option('--host <address>', 'where to listen', '127.0.0.1')
+    .addOption(new Option('--port <number>', 'the port; 0 takes any').argParser(parsePort).default(7717))
+    .addOption(new Option('--log-level <level>', 'what is logged to stderr, as JSON lines').choices(['error', 'warn', 'info', 'debug']))
+    .addHelpText('after', '\nPARLEY_TOKEN sets the token of the operator; else one is made and kept in the data directory.')
+    .action((options) => act(async () => (await import('./serve.js')).serveCommand(options, io)));
+
+  const token = program.command('token').summary('who may use the server').description('Tokens for other people and programs. What they allow: viewer looks, replier answers too, operator does everything.');
+  withData(token.command('add')).description('Make a token; it is printed once.').argument('<name>', 'whose it is: it stands in what is recorded')
+    .addOption(new Option('--role <role>', 'what it allows').choices(['viewer', 'replier', 'operator']).default('replier'))
+    .action((name, options) => act(async () => (await import('./token.js')).addTokenCommand(name, options, io)));
+  withData(token.command('ls')).description('List the tokens, without what they are.').action((options) => act(async () => (await import('./token.js')).listTokensCommand(options, io)));
+  withData(token.command('rm')).description('Take a token back; it counts for nothing from then on.').argument('<name>', 'its name')
+    .action((name, options) => act(async () => (await import('./token.js')).removeTokenCommand(name, options, io)));
+
   withJson(program.command('doctor'))
     .summary('what is there, what is missing')
     .description('Tell which engines are installed, where the data is, and what to do about what is missing.')
@@ -273,6 +290,12 @@ function parseExit(value: string): { code: number | null; signal: string | null 
   const code = Number(value);
   if (!/^\d+$/.test(value) || code > 255) throw new InvalidArgumentError('Give an exit code from 0 to 255, or a signal name such as SIGTERM.');
   return { code, signal: null };
+}
+
+function parsePort(value: string): number {
+  const port = parseCount(value);
+  if (port > 65_535) throw new InvalidArgumentError('A port is at most 65535.');
+  return port;
 }
 
 function parseCount(value: string): number {

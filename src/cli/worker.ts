@@ -84,11 +84,11 @@ async function begin(data: string, job: Job, io: Io): Promise<Begun> {
 function take(orchestrator: Orchestrator, job: Job, io: Io): Promise<Pick<RunRecord, 'run_id'>> {
   switch (job.type) {
     case 'create':
-      return orchestrator.create(job.request);
+      return orchestrator.create(job.request, actorOf(io));
     case 'continue':
-      return orchestrator.continueFrom(job.run_id, { prompt: job.prompt });
+      return orchestrator.continueFrom(job.run_id, { prompt: job.prompt }, actorOf(io));
     case 'retry':
-      return orchestrator.retry(job.run_id);
+      return orchestrator.retry(job.run_id, {}, actorOf(io));
     case 'reply':
       return orchestrator.reply(job.run_id, job.reply, actorOf(io));
     case 'settle':

@@ -63,6 +63,14 @@ labels?: {
 runtime_options?: JsonObject
 output_schema?: JsonObject
 continue_from?: string
+actor?: RaspActor
+}
+/**
+ * Who did it.
+ */
+export interface RaspActor {
+kind: ("user" | "token" | "system")
+name: string
 }
 /**
  * The run took an edge of the chart.
@@ -86,13 +94,6 @@ export interface RaspError {
 code: string
 message: string
 details?: JsonObject
-}
-/**
- * Who did it.
- */
-export interface RaspActor {
-kind: ("user" | "token" | "system")
-name: string
 }
 /**
  * A turn begins; secrets in argv are replaced.

@@ -14,9 +14,16 @@ export interface Settings {
   readonly slots: number | null;
   readonly queue_limit: number;
   readonly recovery: { readonly queued: 'fail' | 'requeue' };
+  // For parley serve. Where runs may work that name a folder; null: the user's home and the folder it was started in.
+  readonly workspace_roots: readonly string[] | null;
+  // Names under which it is reached besides its own address, as they stand in a Host header (with the port, if it is not 80).
+  readonly allowed_hosts: readonly string[];
+  readonly max_streams: number;
+  // How long turns may go on when it is stopped.
+  readonly shutdown_grace_sec: number;
 }
 
-export const DEFAULT_SETTINGS: Settings = { engines: {}, env_passthrough: [], slots: null, queue_limit: 10_000, recovery: { queued: 'fail' } };
+export const DEFAULT_SETTINGS: Settings = { engines: {}, env_passthrough: [], slots: null, queue_limit: 10_000, recovery: { queued: 'fail' }, workspace_roots: null, allowed_hosts: [], max_streams: 4000, shutdown_grace_sec: 10 };
 
 const SCHEMA = {
   type: 'object',
@@ -25,6 +32,10 @@ const SCHEMA = {
     env_passthrough: { type: 'array', items: { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]*$' } },
     slots: { type: 'integer', minimum: 1 },
     queue_limit: { type: 'integer', minimum: 1 },
+    workspace_roots: { type: 'array', items: { type: 'string', pattern: '^/' } },
+    allowed_hosts: { type: 'array', items: { type: 'string', pattern: '^[^\\s/]+$' } },
+    max_streams: { type: 'integer', minimum: 1 },
+    shutdown_grace_sec: { type: 'number', minimum: 0, maximum: 3600 },
     recovery: { type: 'object', additionalProperties: false, required: ['queued'], properties: { queued: { enum: ['fail', 'requeue'] } } },
   },
 } as const;

@@ -2,7 +2,7 @@
 import { RequestError } from '../run/request-error.js';
 import { isTerminal } from '../run/statechart.js';
 import { buildReplyPrompt } from '../run/turn-prompt.js';
-import type { RunRecord } from '../store/store.js';
+import type { Actor, RunRecord } from '../store/store.js';
 import type { CreateRunRequest } from './create-request.js';
 import { createRun } from './create-run.js';
 import type { OrchestratorDeps } from './deps.js';
@@ -10,19 +10,19 @@ import { loadRun } from './load-run.js';
 
 export type ContinueRequest = Pick<CreateRunRequest, 'prompt' | 'request_id'>;
 
-export async function continueRun(deps: OrchestratorDeps, runId: string, request: ContinueRequest): Promise<RunRecord> {
+export async function continueRun(deps: OrchestratorDeps, runId: string, request: ContinueRequest, actor: Actor | undefined): Promise<RunRecord> {
   const source = await loadEnded(deps, runId);
   const handle = await deps.store.loadHandle(source.request_id);
   if (!handle) throw new RequestError('NO_SESSION', `run ${runId} has no stored session that could be continued`);
-  return createRun(deps, { ...inherited(source), ...request }, { run_id: runId, handle });
+  return createRun(deps, { ...inherited(source), ...request }, { actor, continuation: { run_id: runId, handle } });
 }
 
 // The same again: from the stored session if there is one, with the last answer, else from the beginning.
-export async function retryRun(deps: OrchestratorDeps, runId: string, request: Pick<CreateRunRequest, 'request_id'> = {}): Promise<RunRecord> {
+export async function retryRun(deps: OrchestratorDeps, runId: string, request: Pick<CreateRunRequest, 'request_id'>, actor: Actor | undefined): Promise<RunRecord> {
   const source = await loadEnded(deps, runId);
   const handle = await deps.store.loadHandle(source.request_id);
-  if (!handle) return createRun(deps, { ...inherited(source), ...request, prompt: source.spec.prompt, ...(isOwnWorkspace(source) ? {} : { cwd: source.spec.cwd }) });
-  return createRun(deps, { ...inherited(source), ...request, prompt: await lastWords(deps, source) }, { run_id: runId, handle });
+  if (!handle) return createRun(deps, { ...inherited(source), ...request, prompt: source.spec.prompt, ...(isOwnWorkspace(source) ? {} : { cwd: source.spec.cwd }) }, { actor });
+  return createRun(deps, { ...inherited(source), ...request, prompt: await lastWords(deps, source) }, { actor, continuation: { run_id: runId, handle } });
 }
 
 async function loadEnded(deps: OrchestratorDeps, runId: string): Promise<RunRecord> {

@@ -10,7 +10,7 @@ import { FIRST_ATTEMPT } from '../run/attempt.js';
 import { RequestError } from '../run/request-error.js';
 import { parseRuntimeOptions, toJson } from '../run/runtime-options.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
-import { EMPTY_JOURNAL, type RunRecord, type RunSpec } from '../store/store.js';
+import { EMPTY_JOURNAL, type Actor, type RunRecord, type RunSpec } from '../store/store.js';
 import { invariant } from '../kernel/invariant.js';
 import { checkRequest, type CreateRunRequest } from './create-request.js';
 import type { OrchestratorDeps } from './deps.js';
@@ -23,7 +23,13 @@ export interface Continuation {
   readonly handle: EngineSessionHandle;
 }
 
-export async function createRun(deps: OrchestratorDeps, request: CreateRunRequest, continuation?: Continuation): Promise<RunRecord> {
+// Who wants it, and what it goes on with.
+export interface Origin {
+  readonly actor?: Actor | undefined;
+  readonly continuation?: Continuation;
+}
+
+export async function createRun(deps: OrchestratorDeps, request: CreateRunRequest, { actor, continuation }: Origin): Promise<RunRecord> {
   checkRequest(request);
   const digest = digestOf(request, continuation);
   const known = request.request_id === undefined ? null : await deps.store.loadRequest(request.request_id);
@@ -47,7 +53,7 @@ export async function createRun(deps: OrchestratorDeps, request: CreateRunReques
   };
   const journal = new RunJournal({ runId, engine: spec.engine, attempt: FIRST_ATTEMPT }, EMPTY_JOURNAL, deps.clock);
   const requestId = request.request_id ?? runId;
-  journal.add([draft('lifecycle.run.created', createdEvent(spec, requestId))]);
+  journal.add([draft('lifecycle.run.created', createdEvent(spec, requestId, actor))]);
   const flush = journal.take();
   invariant(flush, 'a new run has an event');
   const outcome = await deps.store.createRun({
@@ -72,8 +78,8 @@ function sameRun(run: RunRecord, sameRequest: boolean): RunRecord {
   return run;
 }
 
-function createdEvent({ home: _home, ...spec }: RunSpec, requestId: string) {
-  return { ...spec, labels: { ...spec.labels }, request_id: requestId };
+function createdEvent({ home: _home, ...spec }: RunSpec, requestId: string, actor: Actor | undefined) {
+  return { ...spec, labels: { ...spec.labels }, request_id: requestId, actor };
 }
 
 function checkDirectory(path: string): string {

@@ -76,8 +76,8 @@ export class Orchestrator {
     if (this.#settings.plays ?? true) this.#dispatch.wake();
   }
 
-  async create(request: CreateRunRequest): Promise<RunRecord> {
-    const run = await createRun(this.#deps, request);
+  async create(request: CreateRunRequest, actor?: Actor): Promise<RunRecord> {
+    const run = await createRun(this.#deps, request, { actor });
     this.#wake();
     return run;
   }
@@ -89,14 +89,14 @@ export class Orchestrator {
   }
 
   // A new run on the session of an ended one.
-  async continueFrom(runId: string, request: ContinueRequest): Promise<RunRecord> {
-    const run = await continueRun(this.#deps, runId, request);
+  async continueFrom(runId: string, request: ContinueRequest, actor?: Actor): Promise<RunRecord> {
+    const run = await continueRun(this.#deps, runId, request, actor);
     this.#wake();
     return run;
   }
 
-  async retry(runId: string, request: Pick<CreateRunRequest, 'request_id'> = {}): Promise<RunRecord> {
-    const run = await retryRun(this.#deps, runId, request);
+  async retry(runId: string, request: Pick<CreateRunRequest, 'request_id'> = {}, actor?: Actor): Promise<RunRecord> {
+    const run = await retryRun(this.#deps, runId, request, actor);
     this.#wake();
     return run;
   }
@@ -169,9 +169,15 @@ export class Orchestrator {
     }
   }
 
-  // Running turns are ended; waiting runs are untouched.
-  async close(): Promise<void> {
+  // Running turns may go on for a while and are then ended; nothing new begins, waiting runs are untouched.
+  async close({ graceMs = 0, hurry }: { readonly graceMs?: number; readonly hurry?: Promise<void> } = {}): Promise<void> {
     const closed = this.#dispatch.close();
+    if (graceMs > 0 && this.#controls.size > 0) {
+      const turns = Promise.all([...this.#controls.values()].map(({ over }) => over)).then(() => {});
+      let cancel = (): void => {};
+      await Promise.race([turns, hurry, new Promise<void>((resolve) => (cancel = this.#deps.timers.set(graceMs, resolve)))].filter((each) => each !== undefined));
+      cancel();
+    }
     this.#closing.abort();
     for (const { control } of this.#controls.values()) control.shutdown();
     await closed;

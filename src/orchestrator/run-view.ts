@@ -1,21 +1,22 @@
 // A run and its question as programs get them: by the command line, and over HTTP. Times are ISO, nothing internal is in it.
 import { toTimestamp } from '../kernel/clock.js';
 import type { Json, JsonObject } from '../kernel/json.js';
+import type { ExecutionMode } from '../run/attempt.js';
 import type { RunError } from '../run/judge-completion.js';
 import type { RunState } from '../run/statechart.js';
-import type { Actor, InteractionRecord, InteractionState, RunRecord } from '../store/store.js';
+import type { Actor, InteractionRecord, InteractionState, RunRecord, RunSpec } from '../store/store.js';
 
 export interface RunView {
   readonly run_id: string;
   readonly request_id: string;
   readonly status: RunState;
   readonly engine: string;
-  readonly execution_mode: string;
+  readonly execution_mode: ExecutionMode;
   readonly attempt_number: number;
   readonly prompt: string;
   readonly cwd: string;
   readonly model: string | null;
-  readonly permission: string;
+  readonly permission: RunSpec['permission'];
   readonly labels: Readonly<Record<string, string>>;
   readonly continue_from: string | null;
   readonly created_at: string;

@@ -205,6 +205,8 @@ export interface Committed {
   // A question that waits from now on, and one that does not wait any more.
   readonly asked?: string | undefined;
   readonly resolved?: string | undefined;
+  // How long it took to make it durable.
+  readonly ms: number;
 }
 
 export type CommitListener = (commit: Committed) => void;
@@ -239,6 +241,8 @@ export interface Store {
   // The same as whole lines: those after a seq, as many as fit, at least one; null if there is none.
   readLines(runId: string, protocol: Protocol, afterSeq: number, maxBytes: number): Promise<Lines | null>;
   countRuns(): Promise<Record<RunState, number>>;
+  // Questions that wait, and how many of them are overdue at this time.
+  countPending(now: number): Promise<{ readonly pending: number; readonly overdue: number }>;
   // The digest as the stored RASP bytes give it; equal to the run's head if nothing was changed.
   recomputeDigest(runId: string): Promise<string>;
   // Over all runs that are kept, or over one.

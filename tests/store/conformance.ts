@@ -240,6 +240,7 @@ export function describeStore(name: string, open: () => Promise<{ store: Store; 
       expect(await ids({ overdueAt: T0 + 100 })).toEqual([]);
       expect(await ids({ after: { asked_at: T0 + 1, interaction_id: 'int_1' } })).toEqual(['int_2', 'int_3']);
       expect(await ids({ after: { asked_at: T0 + 2, interaction_id: 'int_1' }, limit: 1 })).toEqual(['int_2']);
+      expect(await store.countPending(T0 + 201)).toEqual({ pending: 3, overdue: 2 });
       expect(await store.countRuns()).toEqual({ queued: 0, running: 0, waiting_user: 3, succeeded: 0, failed: 0, canceled: 0 });
     });
 

@@ -26,6 +26,7 @@ export class SqliteStore implements Store {
   }
 
   async createRun(run: NewRun): Promise<CreateOutcome> {
+    const begun = performance.now();
     const outcome = transact(this.#db, (): CreateOutcome => {
       const known = this.#db.prepare('SELECT * FROM runs WHERE request_id = ?').get(run.request_id) as RunRow | undefined;
       if (known) return { created: false, reason: 'known', run: toRun(known), sameRequest: known.request_digest === run.request_digest };
@@ -36,7 +37,7 @@ export class SqliteStore implements Store {
       this.#insertRun(run);
       return { created: true, run: this.#loadRun(run.run_id) as RunRecord };
     });
-    if (outcome.created) this.#tell({ run_id: run.run_id, journal: run.journal, status: 'queued' });
+    if (outcome.created) this.#tell({ run_id: run.run_id, journal: run.journal, status: 'queued', ms: performance.now() - begun });
     return outcome;
   }
 
@@ -57,6 +58,7 @@ export class SqliteStore implements Store {
   }
 
   async commit(change: RunChange): Promise<CommitOutcome> {
+    const begun = performance.now();
     const outcome = transact(this.#db, (): CommitOutcome => {
       const run = this.#loadRun(change.run_id);
       if (!run) return { committed: false, reason: 'unknown_run' };
@@ -72,7 +74,7 @@ export class SqliteStore implements Store {
       this.#setHeads(run.run_id, heads);
       return { committed: true, heads };
     });
-    if (outcome.committed) this.#tell({ run_id: change.run_id, journal: change.journal, status: change.set?.status, asked: change.ask?.interaction_id, resolved: change.resolve?.interaction_id });
+    if (outcome.committed) this.#tell({ run_id: change.run_id, journal: change.journal, status: change.set?.status, asked: change.ask?.interaction_id, resolved: change.resolve?.interaction_id, ms: performance.now() - begun });
     return outcome;
   }
 
@@ -173,6 +175,10 @@ export class SqliteStore implements Store {
   async countRuns(): Promise<Record<RunState, number>> {
     const rows = this.#db.prepare('SELECT status, COUNT(*) AS runs FROM runs GROUP BY status').all() as unknown as { status: RunState; runs: number }[];
     return Object.fromEntries(STATES.map((state) => [state, rows.find(({ status }) => status === state)?.runs ?? 0])) as Record<RunState, number>;
+  }
+
+  async countPending(now: number): Promise<{ pending: number; overdue: number }> {
+    return this.#db.prepare(`SELECT COUNT(*) AS pending, COUNT(*) FILTER (WHERE due_at < ?) AS overdue FROM interactions WHERE state = 'pending'`).get(now) as { pending: number; overdue: number };
   }
 
   async loadHandle(requestId: string): Promise<EngineSessionHandle | null> {

@@ -1,0 +1,144 @@
+// parley serve: the runs of a data directory for other programs and people, until it is told to stop. Then turns at work get a
+// bounded time; runs that wait are untouched. A second signal makes it hurry.
+import type { AddressInfo } from 'node:net';
+import { pino, type Logger } from 'pino';
+import { ENGINES } from '../engines/registry.js';
+import { findProgram } from '../host/engine-host.js';
+import { findLogin } from '../host/find-login.js';
+import { packageVersion } from '../host/package-version.js';
+import { readSettings, type Settings } from '../host/settings.js';
+import { redact } from '../kernel/redact.js';
+import { RequestError } from '../run/request-error.js';
+import { forgetServer, noteServer } from '../service/server-file.js';
+import { createService, DEFAULT_LIMITS, type EngineReport, type Service } from '../service/service.js';
+import { operatorToken, TokenBook } from '../service/tokens.js';
+import { safeText } from '../terminal/safe-text.js';
+import { paint } from '../terminal/style.js';
+import { dataDirOf, type DataOption } from './data-dir.js';
+import { EXIT, type Io } from './io.js';
+import { logFailure, machineOf, openWriter, writerOf } from './open-writer.js';
+import { styleOf } from './style.js';
+import { readVersion } from './version.js';
+
+export interface ServeOptions extends DataOption {
+  readonly host: string;
+  readonly port: number;
+  readonly logLevel?: string;
+  readonly json?: boolean;
+}
+
+const LOOPBACK = new Set(['127.0.0.1', 'localhost', '::1']);
+
+export async function serveCommand(options: ServeOptions, io: Io): Promise<number> {
+  const path = dataDirOf(options, io);
+  const settings = readSettings(path);
+  const log = openLog(options, io);
+  const writer = await openWriter(path, io, {
+    onFailure: (runId, error) => {
+      logFailure(path, io, runId, error);
+      log.error({ err: error, run_id: runId === '' ? undefined : runId }, 'a turn or a look at the queue failed');
+    },
+  });
+  try {
+    const token = presetToken(io) ?? operatorToken(path);
+    const roots = settings.workspace_roots ?? [io.machine.home, io.cwd];
+    const hosts = new Set(settings.allowed_hosts.map((host) => host.toLowerCase()));
+    const service = await createService({
+      store: writer.data.store,
+      orchestrator: writer.orchestrator,
+      clock: io.clock,
+      timers: io.timers,
+      dataDir: path,
+      version: readVersion(),
+      tokens: new TokenBook(path, { token, userName: io.machine.userName }),
+      log,
+      engines: async () => ENGINES.map((engine) => lookAt(engine, io, settings)),
+      limits: { ...DEFAULT_LIMITS, streams: settings.max_streams },
+      workspaceRoots: roots,
+      hosts: () => hosts,
+    });
+    const url = await listen(service, options);
+    const port = new URL(url).port || '80';
+    for (const name of ['127.0.0.1', 'localhost', '[::1]', bracketed(options.host)]) hosts.add(`${name.toLowerCase()}:${port}`);
+    noteServer(path, { ...writerOf(io), url });
+    tell(path, url, token, roots, options, io);
+    await untilStopped(io);
+    log.info('stopping');
+    const hurry = new Promise<void>((resolve) => void [io.onSignal('SIGINT', resolve), io.onSignal('SIGTERM', resolve)]);
+    service.stopTaking();
+    forgetServer(path);
+    await writer.orchestrator.close({ graceMs: settings.shutdown_grace_sec * 1000, hurry });
+    await service.close();
+    return EXIT.ok;
+  } finally {
+    await writer.close();
+  }
+}
+
+// Its form is checked, because it goes into a cookie and a link.
+function presetToken({ env }: Io): string | null {
+  const token = env['PARLEY_TOKEN'];
+  if (token === undefined || token === '') return null;
+  if (!/^[\w.~+/=-]{16,500}$/.test(token)) throw new RequestError('INVALID_ARGUMENT', 'PARLEY_TOKEN must have at least 16 characters, of letters, digits and . _ ~ + / = -');
+  return token;
+}
+
+function openLog({ logLevel }: ServeOptions, io: Io): Logger {
+  // On a terminal a person reads; what goes well is then not worth a line.
+  const level = logLevel ?? (io.terminal.stderr ? 'warn' : 'info');
+  return pino({
+    level,
+    base: undefined,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    serializers: { err: (error: unknown) => (error instanceof Error ? { type: error.name, message: redact(error.message), stack: redact(error.stack ?? '') } : redact(String(error))) },
+  }, io.stderr);
+}
+
+async function listen({ app }: Service, { host, port }: ServeOptions): Promise<string> {
+  try {
+    await app.listen({ host, port });
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'EADDRINUSE') throw new RequestError('INVALID_ARGUMENT', `port ${port} is in use on ${host}; choose another with --port, 0 for any`);
+    throw new RequestError('INVALID_ARGUMENT', `cannot listen on ${host}, port ${port}: ${message}`);
+  }
+  const { port: real } = app.server.address() as AddressInfo;
+  return `http://${host === '0.0.0.0' || host === '::' ? '127.0.0.1' : bracketed(host)}:${real}`;
+}
+
+function bracketed(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+function untilStopped(io: Io): Promise<void> {
+  return new Promise((resolve) => {
+    const stops = (['SIGINT', 'SIGTERM'] as const).map((signal) => io.onSignal(signal, () => {
+      for (const stop of stops) stop();
+      resolve();
+    }));
+  });
+}
+
+function tell(path: string, url: string, token: string, roots: readonly string[], { host, json }: ServeOptions, io: Io): void {
+  const link = `${url}/sign-in?token=${encodeURIComponent(token)}`;
+  if (json) return void io.stdout.write(`${JSON.stringify({ type: 'serving', url, link, data: path })}\n`);
+  const style = styleOf(io);
+  const lines: [string, string][] = [
+    ['open', link],
+    ['API', `${url}/docs`],
+    ['data', path],
+    ['runs may work in', [...new Set(roots)].join(', ')],
+  ];
+  const warning = LOOPBACK.has(host) ? '' : `${paint(style, 'yellow', `Reachable from other machines (${host}): whoever has the token may run agents here. Put TLS before it.`)}\n`;
+  io.stdout.write(`${paint(style, 'bold', `Parley ${readVersion()} is serving`)}\n${lines.map(([name, text]) => `  ${name.padEnd(18)}${safeText(text)}`).join('\n')}\n${warning}Ctrl-C stops it; runs that wait are kept.\n`);
+}
+
+// As far as files tell: nothing is started for it.
+function lookAt(engine: (typeof ENGINES)[number], io: Io, settings: Settings): EngineReport {
+  const { program, by } = findProgram(engine, machineOf(io), settings);
+  const version = program === null ? null : (packageVersion(program) ?? null);
+  const { binary, install, provedVersion } = engine.probe;
+  const login = engine.home.howToLogIn === '' ? null : findLogin(engine, machineOf(io).user) !== null;
+  const advice = program === null ? (by === 'PATH' ? `${binary} not found: ${install}` : `${by} is not a program`) : login === false ? `not logged in: ${engine.home.howToLogIn}` : null;
+  return { name: engine.name, found: program !== null, program: program?.at(-1) ?? null, version, proved_version: provedVersion, login, advice };
+}

@@ -1,0 +1,88 @@
+// Who may ask what, from where: looked at before anything else of a request. The host must be ours, a page must be of ours, and a
+// token must allow the route; without one nothing but health and the way to sign in answers.
+import { createHash } from 'node:crypto';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { RequestError } from '../run/request-error.js';
+import { ROLES, type Caller, type Role, type TokenBook } from './tokens.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    caller: Caller | null;
+  }
+  interface FastifyContextConfig {
+    // What the caller must be; anyone: no token is needed.
+    role?: Role | 'anyone';
+  }
+}
+
+export interface AccessRules {
+  readonly tokens: TokenBook;
+  // Names with their ports, as they stand in a Host header.
+  readonly hosts: () => ReadonlySet<string>;
+  // Names the cookie: several servers on one host must not take each other's.
+  readonly dataDir: string;
+  readonly closing: () => boolean;
+}
+
+const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+export function guardAccess(app: FastifyInstance, rules: AccessRules): void {
+  const cookie = cookieName(rules.dataDir);
+  app.decorateRequest('caller', null);
+  app.addHook('onRequest', async (request) => {
+    const { role = 'viewer' } = request.routeOptions.config;
+    if (rules.closing() && !SAFE_METHODS.has(request.method)) throw new RequestError('SHUTTING_DOWN', 'the server is being stopped');
+    checkHost(request, rules.hosts());
+    if (role === 'anyone') return;
+    const bearer = bearerOf(request);
+    const token = bearer ?? cookieOf(request, cookie);
+    const caller = token === null ? null : rules.tokens.find(token);
+    if (!caller) throw new RequestError('UNAUTHORIZED', token === null ? 'a token is needed: open the link that parley serve has printed, or send Authorization: Bearer …' : 'this token is not known');
+    // A browser sends the cookie by itself, also for a page of somebody else; it says so in Origin.
+    if (bearer === null && !SAFE_METHODS.has(request.method) && request.headers.origin === undefined) throw new RequestError('ORIGIN_NOT_ALLOWED', 'a request that changes something needs an Origin, or a token of its own');
+    if (ROLES.indexOf(caller.role) < ROLES.indexOf(role)) throw new RequestError('FORBIDDEN', `this needs the role ${role}; the token "${caller.actor.name}" has the role ${caller.role}`);
+    request.caller = caller;
+  });
+}
+
+function checkHost({ headers: { host, origin } }: FastifyRequest, allowed: ReadonlySet<string>): void {
+  if (host === undefined || !allowed.has(host.toLowerCase())) throw new RequestError('HOST_NOT_ALLOWED', `this server does not answer for the host ${JSON.stringify(host ?? '')}; allowed_hosts in config.json names more`);
+  if (origin !== undefined && !allowed.has(hostOf(origin))) throw new RequestError('ORIGIN_NOT_ALLOWED', `a page of ${JSON.stringify(origin)} may not call this server`);
+}
+
+function hostOf(origin: string): string {
+  return URL.canParse(origin) ? new URL(origin).host : '';
+}
+
+function bearerOf({ headers: { authorization } }: FastifyRequest): string | null {
+  return /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1] ?? null;
+}
+
+function cookieOf({ headers: { cookie } }: FastifyRequest, name: string): string | null {
+  for (const pair of cookie?.split(';') ?? []) {
+    const [key = '', value = ''] = pair.trim().split('=', 2);
+    if (key === name && value !== '') return value;
+  }
+  return null;
+}
+
+function cookieName(dataDir: string): string {
+  return `parley_${createHash('sha256').update(dataDir).digest('hex').slice(0, 12)}`;
+}
+
+const COOKIE_DAYS = 90;
+
+// What signs a browser in; no script can read it, and no other site's request carries it.
+export function signInCookie(dataDir: string, token: string): string {
+  return `${cookieName(dataDir)}=${token}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${COOKIE_DAYS * 24 * 3600}`;
+}
+
+export function signOutCookie(dataDir: string): string {
+  return `${cookieName(dataDir)}=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0`;
+}
+
+// The one who asks, where the route needs one.
+export function callerOf(request: FastifyRequest): Caller {
+  if (!request.caller) throw new RequestError('UNAUTHORIZED', 'a token is needed');
+  return request.caller;
+}

@@ -1,0 +1,86 @@
+// The OpenAPI document as a page for people: each route with what it takes and what it answers. Plain HTML, no script.
+
+interface Operation {
+  readonly summary?: string;
+  readonly tags?: readonly string[];
+  readonly parameters?: readonly { readonly name: string; readonly in: string; readonly required?: boolean; readonly schema?: Schema; readonly description?: string }[];
+  readonly requestBody?: { readonly content?: Readonly<Record<string, { readonly schema?: Schema }>> };
+  readonly responses?: Readonly<Record<string, { readonly content?: Readonly<Record<string, { readonly schema?: Schema }>> }>>;
+}
+
+interface Schema {
+  readonly $ref?: string;
+  readonly type?: string | readonly string[];
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly anyOf?: readonly Schema[];
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly description?: string;
+  readonly default?: unknown;
+}
+
+interface Document {
+  readonly info?: { readonly title?: string; readonly version?: string; readonly description?: string };
+  readonly tags?: readonly { readonly name: string; readonly description?: string }[];
+  readonly paths?: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> };
+}
+
+const STYLE = `:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
+h2{margin-top:2.5rem;border-bottom:1px solid #8886}details{border:1px solid #8886;border-radius:6px;margin:.5rem 0;padding:.4rem .8rem}
+summary{cursor:pointer}code,.m{font-family:ui-monospace,monospace;font-size:.92em}.m{display:inline-block;min-width:4.2em;font-weight:700}
+table{border-collapse:collapse;width:100%;margin:.4rem 0}td{border-top:1px solid #8883;padding:.2rem .6rem .2rem 0;vertical-align:top}td:first-child{white-space:nowrap}.dim{opacity:.75}`;
+
+export function apiPage(given: object): string {
+  const document = given as Document;
+  const operations = Object.entries(document.paths ?? {}).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => ({ path, method, operation })));
+  const parts = (document.tags ?? []).map(({ name, description = '' }) => {
+    const mine = operations.filter(({ operation }) => operation.tags?.includes(name));
+    return `<h2 id="${escape(name)}">${escape(name)} <span class="dim">${escape(description)}</span></h2>\n${mine.map(describeOperation).join('\n')}`;
+  });
+  const schemas = Object.entries(document.components?.schemas ?? {}).map(([name, schema]) => `<details id="schema-${escape(name)}"><summary><b>${escape(name)}</b> <span class="dim">${escape(schema.description ?? '')}</span></summary>${membersOf(schema)}</details>`);
+  const { title = '', version = '', description = '' } = document.info ?? {};
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><title>${escape(title)} API</title><style>${STYLE}</style></head><body>
+<h1>${escape(title)} API <span class="dim">${escape(version)}</span></h1><p>${escape(description)}</p>
+<p>Every request carries <code>Authorization: Bearer TOKEN</code>. For programs: <a href="/openapi.json">openapi.json</a>.</p>
+${parts.join('\n')}
+<h2 id="schemas">schemas</h2>${schemas.join('\n')}</body></html>`;
+}
+
+function describeOperation({ path, method, operation }: { readonly path: string; readonly method: string; readonly operation: Operation }): string {
+  const body = operation.requestBody?.content?.['application/json']?.schema;
+  const parameters = (operation.parameters ?? []).map((each) => row(`${each.name}${each.required ? '' : '?'}`, typeOf(each.schema), `${each.in} ${each.description ?? each.schema?.description ?? ''}`));
+  const answers = Object.entries(operation.responses ?? {}).map(([status, { content = {} }]) => row(status, Object.values(content).map(({ schema }) => typeOf(schema)).join(' ') || 'nothing', Object.values(content)[0]?.schema?.description ?? ''));
+  return `<details><summary><span class="m">${method.toUpperCase()}</span> <code>${escape(path)}</code> <span class="dim">${escape(operation.summary ?? '')}</span></summary>
+${parameters.length > 0 ? `<table>${parameters.join('')}</table>` : ''}${body ? `<p>body</p>${membersOf(body)}` : ''}<p>answers</p><table>${answers.join('')}</table></details>`;
+}
+
+function membersOf(schema: Schema): string {
+  const { properties, required = [] } = schema;
+  if (!properties) return `<p><code>${typeOf(schema)}</code></p>`;
+  return `<table>${Object.entries(properties).map(([name, member]) => row(`${name}${required.includes(name) ? '' : '?'}`, typeOf(member), member.description ?? '')).join('')}</table>`;
+}
+
+// Already safe to put into the page.
+function typeOf(schema: Schema | undefined): string {
+  if (!schema) return '';
+  if (schema.$ref !== undefined) {
+    const name = escape(schema.$ref.split('/').at(-1) ?? '');
+    return `<a href="#schema-${name}">${name}</a>`;
+  }
+  if (schema.enum) return schema.enum.map((value) => escape(JSON.stringify(value))).join(' | ');
+  if (schema.const !== undefined) return escape(JSON.stringify(schema.const));
+  if (schema.anyOf) return schema.anyOf.map(typeOf).filter((part, at, all) => all.indexOf(part) === at).join(' | ');
+  if (schema.items) return `${typeOf(schema.items)}[]`;
+  return escape([schema.type ?? 'any'].flat().join(' | '));
+}
+
+function row(name: string, type: string, text: string): string {
+  return `<tr><td><code>${escape(name)}</code></td><td>${type}</td><td class="dim">${escape(text)}</td></tr>`;
+}
+
+export function escape(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+}

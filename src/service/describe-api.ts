@@ -1,0 +1,30 @@
+// The API describes itself: an OpenAPI 3.1 document made from the routes, and a page of it for people.
+import swagger from '@fastify/swagger';
+import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
+import { apiPage } from './api-page.js';
+import type { Room } from './service.js';
+
+export async function describeApi({ app, version }: Room): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'Parley', version, description: 'Coding agents as durable conversations: no question is lost, no answer is applied twice, no byte disappears.' },
+      tags: [
+        { name: 'runs', description: 'Agents at work' },
+        { name: 'inbox', description: 'Questions that wait for a person' },
+        { name: 'events', description: 'The journals of a run' },
+        { name: 'evidence', description: 'What proves what happened' },
+        { name: 'service', description: 'The server itself' },
+      ],
+      components: { securitySchemes: { token: { type: 'http', scheme: 'bearer', description: 'The token of parley serve, or one of parley token add.' } } },
+      security: [{ token: [] }],
+    },
+    transform: jsonSchemaTransform,
+    transformObject: jsonSchemaTransformObject,
+  });
+  app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
+  app.get('/docs', { schema: { hide: true } }, async (_request, reply) => reply
+    .type('text/html; charset=utf-8')
+    .header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+    .send(apiPage(app.swagger())));
+}

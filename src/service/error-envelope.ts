@@ -1,0 +1,80 @@
+// One form for everything that is refused: {"error":{"code","message","details"}}. What is not ours to explain to a stranger is
+// logged under an id, and the id is what the stranger gets.
+import { randomUUID } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { FastifyError, FastifyInstance } from 'fastify';
+import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
+import { HTTP_STATUS, type RequestErrorCode } from '../contract/error-codes.js';
+import type { JsonObject } from '../kernel/json.js';
+import { RequestError } from '../run/request-error.js';
+
+type Code = keyof typeof HTTP_STATUS;
+
+interface Refusal {
+  readonly code: Code;
+  readonly message: string;
+  readonly details?: JsonObject;
+}
+
+// What Fastify refuses by itself.
+const FRAMEWORK: Readonly<Record<string, readonly [RequestErrorCode, string]>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: ['BODY_TOO_LARGE', 'the body is larger than this server takes'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['UNSUPPORTED_MEDIA_TYPE', 'a body must be application/json'],
+  FST_ERR_CTP_INVALID_JSON_BODY: ['INVALID_ARGUMENT', 'the body is not JSON'],
+  FST_ERR_CTP_EMPTY_JSON_BODY: ['INVALID_ARGUMENT', 'the body is empty; it must be JSON'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['INVALID_ARGUMENT', 'the body is not as long as it was said to be'],
+  FST_ERR_BAD_URL: ['INVALID_ARGUMENT', 'the address cannot be read'],
+  FST_ERR_MAX_PARAM_LENGTH: ['INVALID_ARGUMENT', 'a part of the address is too long'],
+};
+// The store says no: the disk is full, broken or read-only.
+const STORE_CODES = new Set(['ERR_SQLITE_ERROR', 'ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'EMFILE', 'ENFILE']);
+
+export function refuseInOneForm(app: FastifyInstance): void {
+  app.setNotFoundHandler(async (request) => {
+    throw new RequestError('NOT_FOUND', `there is nothing at ${request.method} ${request.url.split('?')[0]}`);
+  });
+  app.setErrorHandler<FastifyError>(async (error, request, reply) => {
+    const refusal = explain(error);
+    if (refusal.code === 'INTERNAL' || refusal.code === 'STORE_UNAVAILABLE') request.log.error({ err: error, error_id: refusal.details?.['error_id'] }, refusal.code);
+    if (refusal.code === 'UNAUTHORIZED') reply.header('www-authenticate', 'Bearer');
+    return reply.code(HTTP_STATUS[refusal.code]).type('application/json').send(envelope(refusal));
+  });
+}
+
+export function explain(error: unknown): Refusal {
+  if (error instanceof RequestError) return { code: error.code, message: error.message };
+  if (hasZodFastifySchemaValidationErrors(error)) {
+    const problems = error.validation.map(({ instancePath, message = '' }) => ({ path: instancePath, message }));
+    return { code: 'INVALID_ARGUMENT', message: problems.map(({ path, message }) => `${error.validationContext ?? 'request'}${path}: ${message}`).join('; '), details: { problems } };
+  }
+  const code = codeOf(error);
+  const [known, message = ''] = FRAMEWORK[code] ?? [];
+  if (known) return { code: known, message };
+  if (error instanceof SyntaxError && 'statusCode' in error) return { code: 'INVALID_ARGUMENT', message: `the body is not JSON: ${error.message}` };
+  const id = randomUUID();
+  if (STORE_CODES.has(code)) return { code: 'STORE_UNAVAILABLE', message: `nothing was changed: ${(error as Error).message}`, details: { error_id: id } };
+  return { code: 'INTERNAL', message: `a defect of Parley, logged under ${id}`, details: { error_id: id } };
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+}
+
+export function envelope({ code, message, details }: Refusal): { readonly error: Refusal } {
+  return { error: { code, message, ...(details ? { details } : {}) } };
+}
+
+const CLIENT_ERRORS: Readonly<Record<string, readonly [RequestErrorCode, string]>> = {
+  HPE_HEADER_OVERFLOW: ['HEADERS_TOO_LARGE', 'the headers are larger than this server takes'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['REQUEST_TIMEOUT', 'the request did not arrive in time'],
+};
+
+// What is not even HTTP is refused on the bare socket.
+export function refuseOnSocket(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+  const [code, message] = CLIENT_ERRORS[error.code ?? ''] ?? (['INVALID_ARGUMENT', 'this is not a request that can be read'] as const);
+  const body = JSON.stringify(envelope({ code, message }));
+  const status = HTTP_STATUS[code];
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`);
+}

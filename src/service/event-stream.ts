@@ -1,0 +1,68 @@
+// One reader's stream of server-sent events: frames are written as fast as it reads and no faster, a comment now and then
+// keeps the connection alive, and whoever stops reading is let go of after a while; it comes back by its cursor.
+import type { ServerResponse } from 'node:http';
+import type { Timers } from '../process/timers.js';
+
+const HEARTBEAT_MS = 15_000;
+// A reader that has taken nothing for so long is gone.
+const STALLED_MS = 120_000;
+
+export class EventStream {
+  readonly #response: ServerResponse;
+  readonly #timers: Timers;
+  #over = false;
+
+  constructor(response: ServerResponse, timers: Timers) {
+    this.#response = response;
+    this.#timers = timers;
+    response.once('close', () => (this.#over = true));
+    response.on('error', () => {});
+    response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store', 'x-accel-buffering': 'no', 'x-content-type-options': 'nosniff' });
+    // At once, so that the reader knows that it is connected. The time to wait before coming back is for browsers.
+    response.write('retry: 1000\n\n');
+  }
+
+  get over(): boolean {
+    return this.#over;
+  }
+
+  // The reader has gone, or the stream was ended here.
+  onClosed(handler: () => void): void {
+    this.#response.once('close', handler);
+  }
+
+  // Resolves when the reader has taken it, as far as can be seen from here.
+  async write(frames: Buffer | string): Promise<void> {
+    if (this.#over || this.#response.write(frames)) return;
+    await new Promise<void>((resolve) => {
+      const cancel = this.#timers.set(STALLED_MS, () => this.#response.destroy());
+      const done = (): void => {
+        cancel();
+        this.#response.off('drain', done).off('close', done);
+        resolve();
+      };
+      this.#response.once('drain', done).once('close', done);
+    });
+  }
+
+  // Waits for news, with a sign of life while there are none. They must come when the stream is closed, too.
+  async idle(news: Promise<void>): Promise<void> {
+    let cancel = (): void => {};
+    const beat = (): void => {
+      void this.write(': still here\n\n');
+      cancel = this.#timers.set(HEARTBEAT_MS, beat);
+    };
+    cancel = this.#timers.set(HEARTBEAT_MS, beat);
+    await news;
+    cancel();
+  }
+
+  end(frame = ''): void {
+    if (!this.#over) this.#response.end(frame);
+  }
+}
+
+// A frame of its own name, for what is not an event of a journal.
+export function namedFrame(name: string, data: unknown): string {
+  return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+}

@@ -1,0 +1,85 @@
+// A run's events as the bytes of an SSE stream, in pages: made once for all who read them, forgotten when they are old.
+// A page is what comes after a seq; the journal only grows, so a page that was made stays right.
+import { isTerminal, type RunState } from '../run/statechart.js';
+import { loadRun } from '../orchestrator/load-run.js';
+import type { Lines, Protocol, Store } from '../store/store.js';
+
+const PAGE_BYTES = 64 * 1024;
+const CACHE_BYTES = 16 * 1024 * 1024;
+
+export interface Page {
+  // Null: nothing comes after the cursor now.
+  readonly bytes: Buffer | null;
+  readonly lastSeq: number;
+  // Set when the run has ended and nothing comes after this page.
+  readonly ended: RunState | null;
+}
+
+export class JournalPages {
+  readonly #store: Store;
+  readonly #pages = new Map<string, Page & { readonly bytes: Buffer }>();
+  // Reads under way: who asks for the same meanwhile waits for the same.
+  readonly #reading = new Map<string, Promise<Page>>();
+  #cached = 0;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  // `version` is what the asker knew of the run before: a read that began earlier than that does not count for it.
+  async after(runId: string, protocol: Protocol, cursor: number, version: number): Promise<Page> {
+    const key = `${runId} ${protocol} ${cursor}`;
+    const kept = this.#pages.get(key);
+    if (kept) {
+      // The latest used is the last.
+      this.#pages.delete(key);
+      this.#pages.set(key, kept);
+      return kept;
+    }
+    const readKey = `${key} ${version}`;
+    const reading = this.#reading.get(readKey) ?? this.#read(key, runId, protocol, cursor).finally(() => this.#reading.delete(readKey));
+    this.#reading.set(readKey, reading);
+    return reading;
+  }
+
+  async #read(key: string, runId: string, protocol: Protocol, cursor: number): Promise<Page> {
+    // Before its events: if it has ended by then, they are all there.
+    const run = await loadRun(this.#store, runId);
+    const lines = await this.#store.readLines(runId, protocol, cursor, PAGE_BYTES);
+    const head = protocol === 'rasp' ? run.heads.rasp_seq : run.heads.fcmp_seq;
+    const lastSeq = lines?.lastSeq ?? cursor;
+    const ended = isTerminal(run.status) && lastSeq >= head ? run.status : null;
+    if (!lines) return { bytes: null, lastSeq, ended };
+    const page = { bytes: toFrames(lines), lastSeq, ended };
+    this.#keep(key, page);
+    return page;
+  }
+
+  #keep(key: string, page: Page & { readonly bytes: Buffer }): void {
+    this.#pages.set(key, page);
+    this.#cached += page.bytes.length;
+    for (const [oldest, { bytes }] of this.#pages) {
+      if (this.#cached <= CACHE_BYTES || oldest === key) break;
+      this.#pages.delete(oldest);
+      this.#cached -= bytes.length;
+    }
+  }
+}
+
+// Each line as a frame that is named by its seq.
+function toFrames({ firstSeq, lastSeq, bytes }: Lines): Buffer {
+  const count = lastSeq - firstSeq + 1;
+  // "id: ", "\ndata: ", "\n\n" in place of "\n", and the digits.
+  const frames = Buffer.allocUnsafe(bytes.length + count * (4 + 7 + 1 + String(lastSeq).length));
+  let from = 0;
+  let at = 0;
+  for (let seq = firstSeq; seq <= lastSeq; seq += 1) {
+    const end = bytes.indexOf(0x0a, from) + 1;
+    at += frames.write(`id: ${seq}\ndata: `, at, 'latin1');
+    at += bytes.copy(frames, at, from, end);
+    frames[at] = 0x0a;
+    at += 1;
+    from = end;
+  }
+  return frames.subarray(0, at);
+}

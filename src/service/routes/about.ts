@@ -1,0 +1,43 @@
+// The server about itself: is it well, what can it drive, how do its parsers do, what is the contract.
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import { CHART, EVENTS, INITIAL_STATE, STATES, TERMINAL_STATES } from '../../run/statechart.js';
+import { callerOf } from '../access.js';
+import { REFUSALS } from '../requests.js';
+import { engineList, parserTotals, whoAmI } from '../schemas.js';
+import type { Room } from '../service.js';
+
+const healthy = z.strictObject({ status: z.literal('ok') });
+const contract = z.looseObject({ initial: z.string(), states: z.array(z.string()), terminal: z.array(z.string()), events: z.array(z.string()), edges: z.array(z.looseObject({ id: z.string(), from: z.string(), on: z.string(), to: z.string() })) });
+
+export async function aboutRoutes({ app: bare, store, metrics, engines }: Room): Promise<void> {
+  const app = bare.withTypeProvider<ZodTypeProvider>();
+  const health = (operationId: string, summary: string) => ({ schema: { operationId, summary, tags: ['service'], security: [], response: { 200: healthy, ...REFUSALS } }, config: { role: 'anyone' } as const });
+
+  app.get('/healthz', health('isAlive', 'The process is alive'), async () => ({ status: 'ok' as const }));
+  app.get('/readyz', health('isReady', 'The store can be read'), async () => {
+    await store.listQueued(1);
+    return { status: 'ok' as const };
+  });
+
+  app.get('/v1/me', {
+    schema: { operationId: 'whoAmI', summary: 'Whose token this is, and what it allows', tags: ['service'], response: { 200: whoAmI, ...REFUSALS } },
+  }, async (request) => {
+    const { actor, role } = callerOf(request);
+    return { name: actor.name, role };
+  });
+
+  app.get('/v1/engines', {
+    schema: { operationId: 'listEngines', summary: 'The engines, and whether they are there', tags: ['service'], response: { 200: engineList, ...REFUSALS } },
+  }, async () => ({ engines: [...(await engines())] }));
+
+  app.get('/v1/metrics/parsers', {
+    schema: { operationId: 'parserMetrics', summary: 'What the parsers made of the output, by engine and profile', tags: ['service'], response: { 200: parserTotals, ...REFUSALS } },
+  }, async () => ({ profiles: (await store.sumTurns()) as z.input<typeof parserTotals>['profiles'] }));
+
+  app.get('/v1/contract', {
+    schema: { operationId: 'getContract', summary: 'The chart that runs go by', tags: ['service'], response: { 200: contract, ...REFUSALS } },
+  }, async () => ({ initial: INITIAL_STATE, states: [...STATES], terminal: [...TERMINAL_STATES], events: [...EVENTS], edges: CHART.map((edge) => ({ ...edge })) }));
+
+  app.get('/metrics', { schema: { hide: true } }, async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()));
+}

@@ -1,0 +1,120 @@
+// What proves what happened: stored events by seq and time, the engine's own bytes, the files of a run, its result, the checks.
+import { createReadStream, readdirSync, statSync } from 'node:fs';
+import { basename, join, relative } from 'node:path';
+import type { FastifyReply } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import { toTimestamp } from '../../kernel/clock.js';
+import { loadRun } from '../../orchestrator/load-run.js';
+import { runFolder } from '../../orchestrator/run-folder.js';
+import { verifyRun } from '../../orchestrator/verify-run.js';
+import { RequestError } from '../../run/request-error.js';
+import type { ReadRange } from '../../store/store.js';
+import { resolveWithin } from '../allowed-paths.js';
+import { REFUSALS } from '../requests.js';
+import { fileList, fileQuery, historyPage, historyQuery, logsQuery, resultView, runId, verification } from '../schemas.js';
+import type { Room } from '../service.js';
+
+const params = z.strictObject({ id: runId });
+const bytes = z.any().meta({ description: 'application/octet-stream: the bytes themselves.' });
+const MAX_FILES = 5000;
+
+export async function evidenceRoutes({ app: bare, store, dataDir }: Room): Promise<void> {
+  const app = bare.withTypeProvider<ZodTypeProvider>();
+  for (const protocol of ['fcmp', 'rasp'] as const) {
+    app.get(`/v1/runs/:id/${protocol === 'fcmp' ? 'events' : 'rasp'}/history`, {
+      schema: { operationId: protocol === 'fcmp' ? 'readEvents' : 'readRasp', summary: 'Stored events by seq and by time; both ends belong to it', tags: ['events'], params, querystring: historyQuery, response: { 200: historyPage, ...REFUSALS } },
+      // They are stored as they are sent: nothing is read and written again.
+      serializerCompiler: () => (page) => page as string,
+    }, async ({ params: { id }, query }, reply) => {
+      await loadRun(store, id);
+      const lines = await store.readJournal(id, protocol, rangeOf(query));
+      const more = lines.length > query.limit;
+      const page = more ? lines.slice(0, query.limit) : lines;
+      const next = more ? (JSON.parse(lines.at(-1) ?? '{}') as { seq: number }).seq : null;
+      return reply.type('application/json; charset=utf-8').send(`{"events":[${page.join(',')}],"next_seq":${next}}` as never);
+    });
+  }
+
+  app.get('/v1/runs/:id/logs', {
+    schema: { operationId: 'readLogs', summary: 'What the engine printed, byte for byte', tags: ['evidence'], params, querystring: logsQuery, produces: ['application/octet-stream'], response: { 200: bytes, ...REFUSALS } },
+  }, async ({ params: { id }, query: { attempt, stream, byte_from: from = 0, byte_to: to } }, reply) => {
+    const run = await loadRun(store, id);
+    const number = attempt ?? run.attempt_number;
+    if (number > run.attempt_number) throw new RequestError('INVALID_ARGUMENT', `run ${id} has ${run.attempt_number} attempts, not ${number}`);
+    return sendFile(reply, runFolder(dataDir, id).attempt(number).logs[stream], `${id}-${number}-${stream}.log`, from, to);
+  });
+
+  app.get('/v1/runs/:id/result', {
+    schema: { operationId: 'getResult', summary: 'What came out of it', tags: ['runs'], params, response: { 200: resultView, ...REFUSALS } },
+  }, async ({ params: { id } }) => {
+    const { status, result, error } = await loadRun(store, id);
+    return { run_id: id, status, result, error: error as z.input<typeof resultView>['error'] };
+  });
+
+  app.get('/v1/runs/:id/files', {
+    schema: { operationId: 'listFiles', summary: "The files of a run's folder, without its home", tags: ['evidence'], params, response: { 200: fileList, ...REFUSALS } },
+  }, async ({ params: { id } }) => {
+    await loadRun(store, id);
+    const { path, home } = runFolder(dataDir, id);
+    const found = listFiles(path, home);
+    return { files: found.slice(0, MAX_FILES), truncated: found.length > MAX_FILES };
+  });
+
+  app.get('/v1/runs/:id/files/content', {
+    schema: { operationId: 'readFile', summary: "One file of a run's folder", tags: ['evidence'], params, querystring: fileQuery, produces: ['application/octet-stream'], response: { 200: bytes, ...REFUSALS } },
+  }, async ({ params: { id }, query: { path: asked } }, reply) => {
+    await loadRun(store, id);
+    const { path, home } = runFolder(dataDir, id);
+    const file = resolveWithin(path, asked, home);
+    return sendFile(reply, file, basename(file), 0, undefined);
+  });
+
+  app.get('/v1/runs/:id/verify', {
+    schema: { operationId: 'verifyRun', summary: 'Check that everything is as it was written', tags: ['evidence'], params, response: { 200: verification, ...REFUSALS } },
+  }, async ({ params: { id } }) => {
+    const checks = await verifyRun(store, dataDir, await loadRun(store, id));
+    return { run_id: id, ok: checks.every(({ ok }) => ok), checks: checks.map(({ name, ok, finding }) => ({ name, ok, finding })) };
+  });
+}
+
+// One more than asked for tells whether there is more.
+function rangeOf({ from_seq: fromSeq, to_seq: toSeq, from_ts: fromTs, to_ts: toTs, limit }: z.output<typeof historyQuery>): ReadRange {
+  return {
+    limit: limit + 1,
+    ...(fromSeq === undefined ? {} : { fromSeq }),
+    ...(toSeq === undefined ? {} : { toSeq }),
+    ...(fromTs === undefined ? {} : { fromTs: Date.parse(fromTs) }),
+    ...(toTs === undefined ? {} : { toTs: Date.parse(toTs) }),
+  };
+}
+
+function sendFile(reply: FastifyReply, path: string, name: string, from: number, to: number | undefined): FastifyReply {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  if (stat && !stat.isFile()) throw new RequestError('NOT_FOUND', 'this is not a file');
+  const size = stat?.size ?? 0;
+  const end = Math.min(to ?? size, size);
+  if (from > end) throw new RequestError('INVALID_ARGUMENT', `there are ${size} bytes; ${from} to ${to ?? size} is not within them`);
+  reply
+    .type('application/octet-stream')
+    .header('x-content-type-options', 'nosniff')
+    .header('content-disposition', `attachment; filename="${name.replaceAll(/[^\w.-]/g, '_')}"`)
+    .header('content-length', end - from);
+  return end === from ? reply.send(Buffer.alloc(0)) : reply.send(createReadStream(path, { start: from, end: end - 1 }));
+}
+
+// Links are named by nothing: what they lead to is not of this run.
+function listFiles(folder: string, home: string): z.input<typeof fileList>['files'] {
+  const found: z.input<typeof fileList>['files'] = [];
+  const visit = (at: string): void => {
+    for (const entry of readdirSync(at, { withFileTypes: true }).toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+      const path = join(at, entry.name);
+      if (found.length > MAX_FILES || path === home) continue;
+      if (entry.isDirectory()) visit(path);
+      const stat = entry.isFile() ? statSync(path, { throwIfNoEntry: false }) : undefined;
+      if (stat) found.push({ path: relative(folder, path), bytes: stat.size, modified_at: toTimestamp(Math.trunc(stat.mtimeMs)) });
+    }
+  };
+  if (statSync(folder, { throwIfNoEntry: false })) visit(folder);
+  return found;
+}

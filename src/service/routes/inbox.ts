@@ -1,0 +1,68 @@
+// What waits for a person: the question of a run, its answer, and the inbox over all runs.
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import { loadRun } from '../../orchestrator/load-run.js';
+import type { Reply } from '../../orchestrator/reply.js';
+import { viewInteraction, viewRun } from '../../orchestrator/run-view.js';
+import { RequestError } from '../../run/request-error.js';
+import type { PendingFilter } from '../../store/store.js';
+import { callerOf } from '../access.js';
+import { toInboxItem } from '../inbox-feed.js';
+import { keyOf, labelOf, REFUSALS } from '../requests.js';
+import { inboxItem, inboxPage, inboxQuery, interactionView, replyBody, runId, runView } from '../schemas.js';
+import type { Room } from '../service.js';
+
+const params = z.strictObject({ id: runId });
+const sse = z.string().meta({ description: 'text/event-stream: "reset", then "pending" for each that waits, "ready", then "pending" and "resolved" as it changes.' });
+
+export async function inboxRoutes({ app: bare, orchestrator, store, clock, streams, inbox }: Room): Promise<void> {
+  const app = bare.withTypeProvider<ZodTypeProvider>();
+
+  app.get('/v1/interactions', {
+    schema: { operationId: 'listInteractions', summary: 'What waits for an answer, over all runs, oldest first', tags: ['inbox'], querystring: inboxQuery, response: { 200: inboxPage, ...REFUSALS } },
+  }, async ({ query }) => {
+    const found = await store.listPending(await filterOf(query));
+    const page = found.slice(0, query.limit);
+    const items = (await Promise.all(page.map((each) => toInboxItem(store, each, clock.now())))).filter((item) => item !== null);
+    return { interactions: items as z.input<typeof inboxItem>[], next_cursor: found.length > query.limit ? (page.at(-1)?.interaction_id ?? null) : null };
+  });
+
+  async function filterOf({ engine, label, overdue, cursor, limit }: z.output<typeof inboxQuery>): Promise<PendingFilter> {
+    const after = cursor === undefined ? null : await store.loadInteraction(cursor);
+    if (cursor !== undefined && !after) throw new RequestError('INVALID_ARGUMENT', 'the cursor is not one that was given out');
+    return {
+      limit: limit + 1,
+      ...(engine === undefined ? {} : { engine }),
+      ...(label === undefined ? {} : { label: labelOf(label) }),
+      ...(overdue === 'true' ? { overdueAt: clock.now() } : {}),
+      ...(after ? { after } : {}),
+    };
+  }
+
+  app.get('/v1/interactions/events', {
+    schema: { operationId: 'streamInteractions', summary: 'The inbox as it changes', tags: ['inbox'], response: { 200: sse, ...REFUSALS } },
+  }, async (_request, reply) => {
+    streams.checkRoom();
+    void streams.serve(reply, (stream) => inbox.feed(stream));
+    return reply;
+  });
+
+  app.get('/v1/runs/:id/interaction', {
+    schema: { operationId: 'getInteraction', summary: 'What the run waits for', tags: ['inbox'], params, response: { 200: interactionView, ...REFUSALS } },
+  }, async ({ params: { id } }) => {
+    await loadRun(store, id);
+    const pending = await store.loadPending(id);
+    if (!pending) throw new RequestError('INTERACTION_NOT_FOUND', `run ${id} waits for nothing now`);
+    return viewInteraction(pending, clock.now()) as z.input<typeof interactionView>;
+  });
+
+  app.post('/v1/runs/:id/interaction/reply', {
+    schema: { operationId: 'reply', summary: 'Answer it; the run goes on', tags: ['inbox'], params, body: replyBody, response: { 200: runView, ...REFUSALS } },
+    config: { role: 'replier' },
+  }, async (request) => {
+    const key = keyOf(request, request.body.idempotency_key);
+    const given = { ...request.body, ...(key === undefined ? {} : { idempotency_key: key }) } as Reply;
+    const run = await orchestrator.reply(request.params.id, given, callerOf(request).actor);
+    return viewRun(run, run.status === 'waiting_user' ? await store.loadPending(run.run_id) : null, clock.now()) as z.input<typeof runView>;
+  });
+}

@@ -1,0 +1,81 @@
+// Runs: started, listed, looked at, ended, continued, deleted.
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import type { CreateRunRequest } from '../../orchestrator/create-request.js';
+import { loadRun } from '../../orchestrator/load-run.js';
+import { viewRun, type RunView } from '../../orchestrator/run-view.js';
+import type { RunRecord } from '../../store/store.js';
+import { callerOf } from '../access.js';
+import { resolveWorkspace } from '../allowed-paths.js';
+import { keyOf, labelOf, REFUSALS } from '../requests.js';
+import { continueBody, createRunBody, listQuery, retryBody, runId, runList, runView } from '../schemas.js';
+import type { Room } from '../service.js';
+
+const params = z.strictObject({ id: runId });
+
+export async function runRoutes({ app: bare, orchestrator, store, clock, workspaceRoots }: Room): Promise<void> {
+  const app = bare.withTypeProvider<ZodTypeProvider>();
+  const view = async (run: RunRecord): Promise<z.input<typeof runView>> => toWire(viewRun(run, run.status === 'waiting_user' ? await store.loadPending(run.run_id) : null, clock.now()));
+
+  app.post('/v1/runs', {
+    schema: { operationId: 'createRun', summary: 'Start a run', tags: ['runs'], body: createRunBody, response: { 201: runView, ...REFUSALS } },
+    config: { role: 'operator' },
+  }, async (request, reply) => {
+    const { body } = request;
+    const requestId = keyOf(request, body.request_id);
+    const run = await orchestrator.create({
+      ...(body as CreateRunRequest),
+      ...(body.cwd === undefined ? {} : { cwd: resolveWorkspace(body.cwd, workspaceRoots) }),
+      ...(requestId === undefined ? {} : { request_id: requestId }),
+    }, callerOf(request).actor);
+    return reply.code(201).header('location', `/v1/runs/${run.run_id}`).send(await view(run));
+  });
+
+  app.get('/v1/runs', {
+    schema: { operationId: 'listRuns', summary: 'List runs, newest first', tags: ['runs'], querystring: listQuery, response: { 200: runList, ...REFUSALS } },
+  }, async ({ query: { status, engine, label, cursor, limit } }) => {
+    const runs = await store.listRuns({ limit: limit + 1, ...(status ? { status } : {}), ...(engine ? { engine } : {}), ...(label ? { label: labelOf(label) } : {}), ...(cursor ? { before: cursor } : {}) });
+    const page = runs.slice(0, limit);
+    return { runs: await Promise.all(page.map(view)), next_cursor: runs.length > limit ? (page.at(-1)?.run_id ?? null) : null };
+  });
+
+  app.get('/v1/runs/:id', {
+    schema: { operationId: 'getRun', summary: 'A run as it is now', tags: ['runs'], params, response: { 200: runView, ...REFUSALS } },
+  }, async ({ params: { id } }) => view(await loadRun(store, id)));
+
+  app.delete('/v1/runs/:id', {
+    schema: { operationId: 'deleteRun', summary: 'Delete an ended run with its files', tags: ['runs'], params, response: { 204: z.null(), ...REFUSALS } },
+    config: { role: 'operator' },
+  }, async ({ params: { id } }, reply) => {
+    await orchestrator.delete(id);
+    return reply.code(204).send(null);
+  });
+
+  app.post('/v1/runs/:id/cancel', {
+    schema: { operationId: 'cancelRun', summary: 'Cancel a run; answered when nothing of its agent is left', tags: ['runs'], params, response: { 200: runView, ...REFUSALS } },
+    config: { role: 'operator' },
+  }, async (request) => view(await orchestrator.cancel(request.params.id, callerOf(request).actor)));
+
+  app.post('/v1/runs/:id/retry', {
+    schema: { operationId: 'retryRun', summary: 'Start an ended run again, from its session if it has one', tags: ['runs'], params, body: retryBody, response: { 201: runView, ...REFUSALS } },
+    config: { role: 'operator' },
+  }, async (request, reply) => {
+    const requestId = keyOf(request, request.body?.request_id);
+    const run = await orchestrator.retry(request.params.id, requestId === undefined ? {} : { request_id: requestId }, callerOf(request).actor);
+    return reply.code(201).send(await view(run));
+  });
+
+  app.post('/v1/runs/:id/continue', {
+    schema: { operationId: 'continueRun', summary: 'Start a new run in the session of an ended one', tags: ['runs'], params, body: continueBody, response: { 201: runView, ...REFUSALS } },
+    config: { role: 'operator' },
+  }, async (request, reply) => {
+    const requestId = keyOf(request, request.body.request_id);
+    const run = await orchestrator.continueFrom(request.params.id, { prompt: request.body.prompt, ...(requestId === undefined ? {} : { request_id: requestId }) }, callerOf(request).actor);
+    return reply.code(201).send(await view(run));
+  });
+}
+
+// The same value; what is read-only in the code is not in the schema.
+function toWire(run: RunView): z.input<typeof runView> {
+  return run as z.input<typeof runView>;
+}

@@ -1,0 +1,42 @@
+// Journals as they grow: server-sent events whose id is the seq, for the conversation and for what was observed.
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import { loadRun } from '../../orchestrator/load-run.js';
+import { RequestError } from '../../run/request-error.js';
+import { isTerminal } from '../../run/statechart.js';
+import type { Protocol } from '../../store/store.js';
+import { cursorOf, REFUSALS } from '../requests.js';
+import { runId, streamQuery } from '../schemas.js';
+import type { Room } from '../service.js';
+import { streamJournal } from '../stream-journal.js';
+
+const SAYS: Readonly<Record<Protocol, string>> = { fcmp: 'The conversation (FCMP)', rasp: 'What was observed (RASP)' };
+const PATHS: Readonly<Record<Protocol, string>> = { fcmp: 'events', rasp: 'rasp' };
+const sse = z.string().meta({ description: 'text/event-stream: id is the seq, data the event; then one event named "end".' });
+
+export async function streamRoutes({ app: bare, store, streams, pages, orchestrator: { wakeups } }: Room): Promise<void> {
+  const app = bare.withTypeProvider<ZodTypeProvider>();
+  for (const protocol of ['fcmp', 'rasp'] as const) {
+    app.get(`/v1/runs/:id/${PATHS[protocol]}`, {
+      schema: {
+        operationId: protocol === 'fcmp' ? 'streamEvents' : 'streamRasp',
+        summary: `${SAYS[protocol]} as it happens, from any cursor`,
+        tags: ['events'],
+        params: z.strictObject({ id: runId }),
+        querystring: streamQuery,
+        response: { 200: sse, 204: z.null(), ...REFUSALS },
+      },
+    }, async (request, reply) => {
+      const { id } = request.params;
+      const run = await loadRun(store, id);
+      const { cursor, again } = cursorOf(request, request.query.cursor);
+      const head = protocol === 'rasp' ? run.heads.rasp_seq : run.heads.fcmp_seq;
+      if (cursor > head) throw new RequestError('CURSOR_BEYOND_END', `run ${id} has ${head} events so far, none after ${cursor}`);
+      // A browser comes back after every end; this tells it to stop.
+      if (again && cursor === head && isTerminal(run.status)) return reply.code(204).send(null);
+      streams.checkRoom();
+      void streams.serve(reply, (stream) => streamJournal({ pages, wakeups }, stream, id, protocol, cursor));
+      return reply;
+    });
+  }
+}

@@ -1,0 +1,138 @@
+// What goes over HTTP, as zod schemas: closed where we speak, so that nothing slips out, and where we are spoken to, so that a
+// slip is told. The OpenAPI document is made from them.
+import { z } from 'zod';
+import { STATES } from '../run/statechart.js';
+
+const MAX_PAGE = 500;
+
+export const runId = z.string().regex(/^run_[0-9A-Z]{26}$/).meta({ description: 'The id of a run.' });
+export const interactionId = z.string().regex(/^int_[0-9A-Z]{26}$/);
+export const timestamp = z.string().regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/).meta({ description: 'ISO 8601, UTC, milliseconds.' });
+const name = z.string().min(1).max(200);
+const seq = z.coerce.number().int().min(0);
+const pageSize = z.coerce.number().int().min(1).max(MAX_PAGE);
+const status = z.enum(STATES);
+const executionMode = z.enum(['auto', 'interactive']);
+const permission = z.enum(['read-only', 'workspace-write', 'full']);
+const json = z.json();
+const object = z.record(z.string(), z.json());
+const label = z.string().regex(/^[^=]+=/, 'must be name=value').meta({ description: 'name=value' });
+
+export const errorEnvelope = z.strictObject({
+  error: z.strictObject({ code: z.string(), message: z.string(), details: object.optional() }),
+}).meta({ id: 'Error', description: 'The code is one of contract/errors.json.' });
+
+const runError = z.strictObject({ code: z.string(), message: z.string(), details: object.optional() });
+const actor = z.strictObject({ kind: z.enum(['user', 'token', 'system']), name: z.string() });
+
+export const interactionView = z.strictObject({
+  interaction_id: z.string(),
+  run_id: runId,
+  attempt_number: z.int().min(1),
+  state: z.enum(['pending', 'answered', 'auto_decided', 'canceled', 'abandoned']),
+  question: z.looseObject({
+    kind: z.enum(['open_text', 'choose_one', 'confirm', 'fill_fields', 'approval']),
+    prompt: z.string(),
+    options: z.array(z.looseObject({ label: z.string(), value: json })),
+  }),
+  asked_at: timestamp,
+  due_at: timestamp,
+  overdue: z.boolean(),
+  answer: z.strictObject({ at: timestamp, response: json, actor: actor.nullable(), finish: z.boolean() }).nullable(),
+}).meta({ id: 'Interaction', description: 'A question of a run, and its answer.' });
+
+export const runView = z.strictObject({
+  run_id: runId,
+  request_id: z.string(),
+  status,
+  engine: z.string(),
+  execution_mode: executionMode,
+  attempt_number: z.int().min(1),
+  prompt: z.string(),
+  cwd: z.string(),
+  model: z.string().nullable(),
+  permission,
+  labels: z.record(z.string(), z.string()),
+  continue_from: runId.nullable(),
+  created_at: timestamp,
+  updated_at: timestamp,
+  error: runError.nullable(),
+  result: json,
+  rasp_seq: z.int().min(0),
+  fcmp_seq: z.int().min(0),
+  digest: z.string(),
+  interaction: interactionView.nullable(),
+}).meta({ id: 'Run' });
+
+export const createRunBody = z.strictObject({
+  engine: name,
+  prompt: z.string().regex(/\S/).max(10_000_000),
+  execution_mode: executionMode.optional(),
+  cwd: z.string().min(1).optional().meta({ description: 'A folder within workspace_roots; without it, the run gets an empty one of its own.' }),
+  model: name.optional(),
+  permission: permission.optional(),
+  output_schema: z.union([object, z.boolean()]).optional(),
+  runtime_options: object.optional(),
+  labels: z.record(z.string().min(1).max(200), z.string().max(2000)).optional(),
+  request_id: name.optional().meta({ description: 'Your key: the same key with the same body gives the same run.' }),
+});
+
+export const continueBody = z.strictObject({ prompt: z.string().regex(/\S/).max(10_000_000), request_id: name.optional() });
+export const retryBody = z.strictObject({ request_id: name.optional() }).nullish();
+
+export const replyBody = z.strictObject({
+  interaction_id: z.string().min(1).max(200),
+  response: json.optional(),
+  finish: z.boolean().optional(),
+  idempotency_key: name.optional(),
+});
+
+export const listQuery = z.strictObject({ status: status.optional(), engine: name.optional(), label: label.optional(), cursor: z.string().max(200).optional(), limit: pageSize.default(50) });
+export const runList = z.strictObject({ runs: z.array(runView), next_cursor: z.string().nullable() });
+
+export const inboxQuery = z.strictObject({
+  state: z.literal('pending').optional(),
+  engine: name.optional(),
+  label: label.optional(),
+  overdue: z.enum(['true', 'false']).optional(),
+  cursor: z.string().max(200).optional(),
+  limit: pageSize.default(50),
+});
+export const inboxItem = z.strictObject({ ...interactionView.shape, engine: z.string(), prompt: z.string(), labels: z.record(z.string(), z.string()) }).meta({ id: 'InboxItem', description: 'A question, and the run that asks it.' });
+export const inboxPage = z.strictObject({ interactions: z.array(inboxItem), next_cursor: z.string().nullable() });
+
+export const streamQuery = z.strictObject({ cursor: seq.optional() });
+export const historyQuery = z.strictObject({ from_seq: seq.optional(), to_seq: seq.optional(), from_ts: z.iso.datetime().optional(), to_ts: z.iso.datetime().optional(), limit: z.coerce.number().int().min(1).max(5000).default(1000) });
+export const historyPage = z.strictObject({ events: z.array(z.looseObject({ seq: z.int(), ts: timestamp })), next_seq: z.int().nullable() }).meta({ id: 'History', description: 'Events as they are stored (contract/fcmp.schema.json, contract/rasp.schema.json).' });
+
+export const logsQuery = z.strictObject({
+  attempt: z.coerce.number().int().min(1).optional(),
+  stream: z.enum(['stdout', 'stderr']).default('stdout'),
+  byte_from: seq.optional(),
+  byte_to: seq.optional().meta({ description: 'Exclusive.' }),
+});
+
+export const fileList = z.strictObject({ files: z.array(z.strictObject({ path: z.string(), bytes: z.int(), modified_at: timestamp })), truncated: z.boolean() });
+export const fileQuery = z.strictObject({ path: z.string().min(1).max(4096) });
+export const resultView = z.strictObject({ run_id: runId, status, result: json, error: runError.nullable() });
+
+export const engineList = z.strictObject({
+  engines: z.array(z.strictObject({ name: z.string(), found: z.boolean(), program: z.string().nullable(), version: z.string().nullable(), proved_version: z.string(), login: z.boolean().nullable(), advice: z.string().nullable() })),
+});
+
+export const parserTotals = z.strictObject({
+  profiles: z.array(z.strictObject({
+    engine: z.string(),
+    profile: z.string(),
+    turns: z.int(),
+    units: z.int(),
+    parsed: z.int(),
+    fallbacks: z.int(),
+    hit_rate: z.number().nullable(),
+    warnings: z.record(z.string(), z.int()),
+    unknown: z.record(z.string(), z.int()),
+  })),
+});
+
+export const whoAmI = z.strictObject({ name: z.string(), role: z.enum(['viewer', 'replier', 'operator']) });
+export const verification = z.strictObject({ run_id: runId, ok: z.boolean(), checks: z.array(z.strictObject({ name: z.string(), ok: z.boolean(), finding: z.string() })) });

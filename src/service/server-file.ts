@@ -1,0 +1,29 @@
+// Tells who serves a data directory, and where: server.json, there while the server is. Other commands go through it.
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Writer } from '../store/sqlite/data-dir.js';
+
+const FILE = 'server.json';
+
+export interface ServerNote extends Writer {
+  readonly url: string;
+}
+
+export function noteServer(dataDir: string, note: ServerNote): void {
+  const path = join(dataDir, FILE);
+  writeFileSync(`${path}.new`, `${JSON.stringify(note)}\n`, { mode: 0o600 });
+  renameSync(`${path}.new`, path);
+}
+
+// What was left by one that was killed is still there: ask whether its process is.
+export function readServer(dataDir: string): ServerNote | null {
+  try {
+    return JSON.parse(readFileSync(join(dataDir, FILE), 'utf8')) as ServerNote;
+  } catch {
+    return null;
+  }
+}
+
+export function forgetServer(dataDir: string): void {
+  rmSync(join(dataDir, FILE), { force: true });
+}

@@ -1,0 +1,121 @@
+// The durable runs of one data directory over HTTP: an app with all its routes, ready to listen. It owns nothing but its
+// connections; the orchestrator behind it goes on without it.
+import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { Clock } from '../kernel/clock.js';
+import type { Orchestrator } from '../orchestrator/orchestrator.js';
+import type { Timers } from '../process/timers.js';
+import type { Store } from '../store/store.js';
+import { guardAccess } from './access.js';
+import { describeApi } from './describe-api.js';
+import { refuseInOneForm, refuseOnSocket } from './error-envelope.js';
+import { InboxFeed } from './inbox-feed.js';
+import { JournalPages } from './journal-pages.js';
+import { createMetrics, type Metrics } from './metrics.js';
+import { aboutRoutes } from './routes/about.js';
+import { evidenceRoutes } from './routes/evidence.js';
+import { inboxRoutes } from './routes/inbox.js';
+import { runRoutes } from './routes/runs.js';
+import { signInRoutes } from './routes/sign-in.js';
+import { streamRoutes } from './routes/streams.js';
+import { Streams } from './streams.js';
+import type { TokenBook } from './tokens.js';
+
+export interface ServiceDeps {
+  readonly store: Store;
+  readonly orchestrator: Orchestrator;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly dataDir: string;
+  readonly version: string;
+  readonly tokens: TokenBook;
+  readonly log: FastifyBaseLogger;
+  readonly engines: () => Promise<readonly EngineReport[]>;
+  readonly limits: ServiceLimits;
+  // Where runs may work that name a folder.
+  readonly workspaceRoots: readonly string[];
+  // Names with their ports, as they stand in a Host header; known when it listens.
+  readonly hosts: () => ReadonlySet<string>;
+}
+
+export interface EngineReport {
+  readonly name: string;
+  readonly found: boolean;
+  readonly program: string | null;
+  readonly version: string | null;
+  readonly proved_version: string;
+  // Null: it needs none.
+  readonly login: boolean | null;
+  readonly advice: string | null;
+}
+
+export interface ServiceLimits {
+  readonly bodyBytes: number;
+  readonly streams: number;
+  // A request that has not arrived by then is refused.
+  readonly requestMs: number;
+}
+
+export const DEFAULT_LIMITS: ServiceLimits = { bodyBytes: 16 * 1024 * 1024, streams: 4000, requestMs: 30_000 };
+
+// What the routes share.
+export interface Room extends ServiceDeps {
+  readonly app: FastifyInstance;
+  readonly streams: Streams;
+  readonly pages: JournalPages;
+  readonly inbox: InboxFeed;
+  readonly metrics: Metrics;
+}
+
+export interface Service {
+  readonly app: FastifyInstance;
+  // From here on nothing is changed through it; what is read can still be read.
+  stopTaking(): void;
+  // Lets go of everybody.
+  close(): Promise<void>;
+}
+
+export async function createService(deps: ServiceDeps): Promise<Service> {
+  const { limits } = deps;
+  const app = Fastify({
+    loggerInstance: deps.log,
+    disableRequestLogging: true,
+    bodyLimit: limits.bodyBytes,
+    requestTimeout: limits.requestMs,
+    http: { headersTimeout: limits.requestMs, connectionsCheckingInterval: Math.min(1000, limits.requestMs) },
+    forceCloseConnections: true,
+    return503OnClosing: false,
+    clientErrorHandler: refuseOnSocket,
+    routerOptions: { maxParamLength: 500 },
+  }).withTypeProvider<ZodTypeProvider>();
+  app.setValidatorCompiler(validatorCompiler);
+  app.setSerializerCompiler(serializerCompiler);
+  app.removeContentTypeParser('text/plain');
+  let closing = false;
+  refuseInOneForm(app);
+  guardAccess(app, { tokens: deps.tokens, hosts: deps.hosts, dataDir: deps.dataDir, closing: () => closing });
+  const streams = new Streams(limits.streams, deps.timers);
+  const inbox = new InboxFeed(deps.store, deps.clock);
+  const metrics = createMetrics(deps, streams);
+  app.addHook('onResponse', async (request, reply) => {
+    metrics.answered(request.method, request.routeOptions.url ?? 'none', reply.statusCode, reply.elapsedTime);
+    request.log.info({ method: request.method, route: request.routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime), by: request.caller?.actor.name }, 'answered');
+  });
+  const room: Room = { ...deps, app, streams, inbox, metrics, pages: new JournalPages(deps.store) };
+  await describeApi(room);
+  for (const routes of [runRoutes, inboxRoutes, streamRoutes, evidenceRoutes, aboutRoutes, signInRoutes]) await app.register(async (part) => routes({ ...room, app: part }));
+  await app.ready();
+  return {
+    app,
+    stopTaking: () => {
+      closing = true;
+    },
+    close: async () => {
+      closing = true;
+      inbox.close();
+      streams.close();
+      metrics.close();
+      await app.close();
+    },
+  };
+}

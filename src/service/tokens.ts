@@ -1,0 +1,126 @@
+// Who may do what: the operator's own token, and those that were given a name and a role. Only their hashes are kept, but for
+// the operator's, which the link is made of; files are readable by their owner only.
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createCheck } from '../kernel/validator.js';
+import { RequestError } from '../run/request-error.js';
+import type { Actor } from '../store/store.js';
+
+export const ROLES = ['viewer', 'replier', 'operator'] as const;
+export type Role = (typeof ROLES)[number];
+
+export interface Caller {
+  readonly actor: Actor;
+  readonly role: Role;
+}
+
+export interface NamedToken {
+  readonly name: string;
+  readonly role: Role;
+  readonly sha256: string;
+  readonly created_at: string;
+}
+
+const FILE = 'tokens.json';
+const PRIVATE = { mode: 0o600 };
+const SCHEMA = {
+  type: 'array',
+  items: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['name', 'role', 'sha256', 'created_at'],
+    properties: { name: { type: 'string', minLength: 1, maxLength: 100 }, role: { enum: ROLES }, sha256: { type: 'string', pattern: '^[0-9a-f]{64}$' }, created_at: { type: 'string' } },
+  },
+} as const;
+const explain = createCheck(SCHEMA, 'tokens');
+
+// The operator's token: made at the first start, the same ever after.
+export function operatorToken(dataDir: string): string {
+  const path = join(dataDir, 'token');
+  if (existsSync(path)) return readOperatorToken(dataDir);
+  const token = newToken();
+  replace(path, `${token}\n`);
+  return token;
+}
+
+export function readOperatorToken(dataDir: string): string {
+  return readFileSync(join(dataDir, 'token'), 'utf8').trim();
+}
+
+export function listTokens(dataDir: string): readonly NamedToken[] {
+  const path = join(dataDir, FILE);
+  if (!existsSync(path)) return [];
+  let found: unknown;
+  try {
+    found = JSON.parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    throw new RequestError('DATA_DIR_UNUSABLE', `${path} cannot be read: ${(error as Error).message}`);
+  }
+  const problem = explain(found);
+  if (problem !== null) throw new RequestError('DATA_DIR_UNUSABLE', `${path}: ${problem}`);
+  return found as NamedToken[];
+}
+
+// Answers the token itself: it is told once and not kept.
+export function addToken(dataDir: string, name: string, role: Role, now: string): string {
+  const tokens = listTokens(dataDir);
+  if (!/^[\w.@ -]{1,100}$/.test(name)) throw new RequestError('INVALID_ARGUMENT', `a token's name has letters, digits, spaces and . _ - @, at most a hundred, not "${name}"`);
+  if (tokens.some((token) => token.name === name)) throw new RequestError('INVALID_ARGUMENT', `there is a token "${name}" already; remove it first`);
+  const token = newToken();
+  replace(join(dataDir, FILE), toText([...tokens, { name, role, sha256: hashOf(token).toString('hex'), created_at: now }]));
+  return token;
+}
+
+export function removeToken(dataDir: string, name: string): void {
+  const tokens = listTokens(dataDir);
+  if (!tokens.some((token) => token.name === name)) throw new RequestError('INVALID_ARGUMENT', `there is no token "${name}"`);
+  replace(join(dataDir, FILE), toText(tokens.filter((token) => token.name !== name)));
+}
+
+function toText(tokens: readonly NamedToken[]): string {
+  return `${JSON.stringify(tokens, null, 2)}\n`;
+}
+
+// Knows the tokens as they are now: one that was added or removed counts from the next request on.
+export class TokenBook {
+  readonly #dataDir: string;
+  readonly #operator: { readonly hash: Buffer; readonly caller: Caller };
+  #named: readonly { readonly hash: Buffer; readonly caller: Caller }[] = [];
+  #stamp = '';
+
+  constructor(dataDir: string, operator: { readonly token: string; readonly userName: string }) {
+    this.#dataDir = dataDir;
+    this.#operator = { hash: hashOf(operator.token), caller: { actor: { kind: 'user', name: operator.userName }, role: 'operator' } };
+  }
+
+  // Compared by their hashes, each to its end.
+  find(token: string): Caller | null {
+    const hash = hashOf(token);
+    this.#refresh();
+    let found: Caller | null = null;
+    for (const known of [this.#operator, ...this.#named]) if (timingSafeEqual(known.hash, hash)) found = known.caller;
+    return found;
+  }
+
+  #refresh(): void {
+    const stat = statSync(join(this.#dataDir, FILE), { throwIfNoEntry: false });
+    const stamp = stat ? `${stat.ino} ${stat.mtimeMs} ${stat.size}` : '';
+    if (stamp === this.#stamp) return;
+    this.#named = listTokens(this.#dataDir).map(({ name, role, sha256 }) => ({ hash: Buffer.from(sha256, 'hex'), caller: { actor: { kind: 'token', name }, role } }));
+    this.#stamp = stamp;
+  }
+}
+
+function newToken(): string {
+  return `prl_${randomBytes(24).toString('base64url')}`;
+}
+
+function hashOf(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}
+
+function replace(path: string, text: string): void {
+  writeFileSync(`${path}.new`, text, PRIVATE);
+  renameSync(`${path}.new`, path);
+}
