@@ -20,11 +20,20 @@ export async function describeApi({ app, version }: Room): Promise<void> {
       security: [{ token: [] }],
     },
     transform: jsonSchemaTransform,
-    transformObject: jsonSchemaTransformObject,
+    transformObject: (document) => withoutInputs(jsonSchemaTransformObject(document) as never),
   });
   app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
   app.get('/docs', { schema: { hide: true } }, async (_request, reply) => reply
     .type('text/html; charset=utf-8')
     .header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
     .send(apiPage(app.swagger())));
+}
+
+type Described = { readonly components?: { readonly schemas?: Readonly<Record<string, unknown>> } };
+
+// Each named schema is given in a form for what comes in, too; ours are only sent.
+function withoutInputs<T extends Described>(document: T): T {
+  const schemas = Object.entries(document.components?.schemas ?? {});
+  const sent = new Set(schemas.map(([name]) => name).filter((name) => !name.endsWith('Input')));
+  return { ...document, components: { ...document.components, schemas: Object.fromEntries(schemas.filter(([name]) => sent.has(name))) } };
 }

@@ -1,6 +1,6 @@
 // The durable runs of one data directory over HTTP: an app with all its routes, ready to listen. It owns nothing but its
 // connections; the orchestrator behind it goes on without it.
-import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Clock } from '../kernel/clock.js';
 import type { Orchestrator } from '../orchestrator/orchestrator.js';
@@ -79,7 +79,7 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
   const { limits } = deps;
   const app = Fastify({
     loggerInstance: deps.log,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: limits.bodyBytes,
     requestTimeout: limits.requestMs,
     http: { headersTimeout: limits.requestMs, connectionsCheckingInterval: Math.min(1000, limits.requestMs) },

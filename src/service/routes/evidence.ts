@@ -16,7 +16,7 @@ import { fileList, fileQuery, historyPage, historyQuery, logsQuery, resultView, 
 import type { Room } from '../service.js';
 
 const params = z.strictObject({ id: runId });
-const bytes = z.any().meta({ description: 'application/octet-stream: the bytes themselves.' });
+const bytes = { description: 'The bytes themselves', content: { 'application/octet-stream': { schema: z.any().meta({ type: 'string', format: 'binary' }) } } };
 const MAX_FILES = 5000;
 
 export async function evidenceRoutes({ app: bare, store, dataDir }: Room): Promise<void> {
@@ -37,7 +37,7 @@ export async function evidenceRoutes({ app: bare, store, dataDir }: Room): Promi
   }
 
   app.get('/v1/runs/:id/logs', {
-    schema: { operationId: 'readLogs', summary: 'What the engine printed, byte for byte', tags: ['evidence'], params, querystring: logsQuery, produces: ['application/octet-stream'], response: { 200: bytes, ...REFUSALS } },
+    schema: { operationId: 'readLogs', summary: 'What the engine printed, byte for byte', tags: ['evidence'], params, querystring: logsQuery, response: { 200: bytes, ...REFUSALS } },
   }, async ({ params: { id }, query: { attempt, stream, byte_from: from = 0, byte_to: to } }, reply) => {
     const run = await loadRun(store, id);
     const number = attempt ?? run.attempt_number;
@@ -62,7 +62,7 @@ export async function evidenceRoutes({ app: bare, store, dataDir }: Room): Promi
   });
 
   app.get('/v1/runs/:id/files/content', {
-    schema: { operationId: 'readFile', summary: "One file of a run's folder", tags: ['evidence'], params, querystring: fileQuery, produces: ['application/octet-stream'], response: { 200: bytes, ...REFUSALS } },
+    schema: { operationId: 'readFile', summary: "One file of a run's folder", tags: ['evidence'], params, querystring: fileQuery, response: { 200: bytes, ...REFUSALS } },
   }, async ({ params: { id }, query: { path: asked } }, reply) => {
     await loadRun(store, id);
     const { path, home } = runFolder(dataDir, id);

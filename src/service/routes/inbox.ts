@@ -13,7 +13,7 @@ import { inboxItem, inboxPage, inboxQuery, interactionView, replyBody, runId, ru
 import type { Room } from '../service.js';
 
 const params = z.strictObject({ id: runId });
-const sse = z.string().meta({ description: 'text/event-stream: "reset", then "pending" for each that waits, "ready", then "pending" and "resolved" as it changes.' });
+const sse = { description: '"reset", then "pending" for each that waits, "ready", then "pending" and "resolved" as it changes.', content: { 'text/event-stream': { schema: z.string() } } };
 
 export async function inboxRoutes({ app: bare, orchestrator, store, clock, streams, inbox }: Room): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();

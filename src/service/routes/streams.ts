@@ -12,7 +12,7 @@ import { streamJournal } from '../stream-journal.js';
 
 const SAYS: Readonly<Record<Protocol, string>> = { fcmp: 'The conversation (FCMP)', rasp: 'What was observed (RASP)' };
 const PATHS: Readonly<Record<Protocol, string>> = { fcmp: 'events', rasp: 'rasp' };
-const sse = z.string().meta({ description: 'text/event-stream: id is the seq, data the event; then one event named "end".' });
+const sse = { description: 'id is the seq, data the event; then one event named "end".', content: { 'text/event-stream': { schema: z.string() } } };
 
 export async function streamRoutes({ app: bare, store, streams, pages, orchestrator: { wakeups } }: Room): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();

@@ -1,0 +1,224 @@
+// Calls of a Parley server as functions. A stream goes on where it was after every loss of the connection: no event is left out
+// and none comes twice. What the server refuses is thrown as a ParleyError with its code.
+import type { FcmpEvent } from '../fcmp/event.js';
+import type { Json, JsonObject } from '../kernel/json.js';
+import type { CreateRunRequest } from '../orchestrator/create-request.js';
+import type { Reply } from '../orchestrator/reply.js';
+import type { InteractionView, RunView } from '../orchestrator/run-view.js';
+import type { RaspEvent } from '../rasp/event.js';
+import { ParleyError } from './parley-error.js';
+import { readFrames, type Frame } from './read-frames.js';
+
+export interface ClientOptions {
+  // For instance http://127.0.0.1:7717; in a page of the server itself: ''.
+  readonly url: string;
+  // A page that was signed in needs none.
+  readonly token?: string;
+  readonly fetch?: typeof fetch;
+  // How to wait before coming back; for tests.
+  readonly wait?: (ms: number, signal: AbortSignal | undefined) => Promise<void>;
+}
+
+export interface RunFilter {
+  readonly status?: RunView['status'];
+  readonly engine?: string;
+  // name=value
+  readonly label?: string;
+  readonly cursor?: string;
+  readonly limit?: number;
+}
+
+export interface InboxFilter {
+  readonly engine?: string;
+  readonly label?: string;
+  readonly overdue?: boolean;
+  readonly cursor?: string;
+  readonly limit?: number;
+}
+
+export interface InboxItem extends InteractionView {
+  readonly engine: string;
+  readonly prompt: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+// reset: forget what you know; ready: everything that waits was told; then as it changes.
+export type InboxChange = { readonly type: 'reset' } | { readonly type: 'ready' } | { readonly type: 'pending' | 'resolved'; readonly item: InboxItem };
+
+export interface StreamOptions {
+  // The seq of the last event that is known.
+  readonly cursor?: number;
+  readonly signal?: AbortSignal;
+  // Told before it tries again, with what went wrong.
+  readonly onReconnect?: (error: ParleyError) => void;
+}
+
+export interface ParleyClient {
+  create(request: CreateRunRequest): Promise<RunView>;
+  get(runId: string): Promise<RunView>;
+  list(filter?: RunFilter): Promise<{ readonly runs: readonly RunView[]; readonly next_cursor: string | null }>;
+  cancel(runId: string): Promise<RunView>;
+  retry(runId: string, request?: { readonly request_id?: string }): Promise<RunView>;
+  continueFrom(runId: string, request: { readonly prompt: string; readonly request_id?: string }): Promise<RunView>;
+  delete(runId: string): Promise<void>;
+  reply(runId: string, reply: Reply): Promise<RunView>;
+  interaction(runId: string): Promise<InteractionView>;
+  inbox(filter?: InboxFilter): Promise<{ readonly interactions: readonly InboxItem[]; readonly next_cursor: string | null }>;
+  // The conversation, until the run has ended.
+  events(runId: string, options?: StreamOptions): AsyncGenerator<FcmpEvent, void>;
+  // What was observed, until the run has ended.
+  rasp(runId: string, options?: StreamOptions): AsyncGenerator<RaspEvent, void>;
+  inboxChanges(options?: Omit<StreamOptions, 'cursor'>): AsyncGenerator<InboxChange, void>;
+  // Anything else: the answer as it is.
+  request(method: string, path: string, body?: Json): Promise<Response>;
+}
+
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 10_000;
+// The server gives a sign of life three times as often.
+const SILENCE_MS = 45_000;
+
+export function createClient({ url, token, fetch: send = fetch, wait = pause }: ClientOptions): ParleyClient {
+  const base = url.replace(/\/+$/, '');
+  const credentials: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
+
+  async function request(method: string, path: string, body?: Json, signal?: AbortSignal): Promise<Response> {
+    const headers = { ...credentials, ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
+    let response: Response;
+    try {
+      response = await send(`${base}${path}`, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }), ...(signal ? { signal } : {}) });
+    } catch (cause) {
+      throw new ParleyError('UNREACHABLE', `the server at ${base} cannot be reached: ${reasonOf(cause)}`, 0, {}, { cause });
+    }
+    if (!response.ok) throw await refusalOf(response);
+    return response;
+  }
+
+  async function call<T>(method: string, path: string, body?: object): Promise<T> {
+    const response = await request(method, path, body as Json | undefined);
+    return (response.status === 204 ? undefined : await response.json()) as T;
+  }
+
+  // The frames of one connection after the other, in groups, for as long as the reader wants them.
+  async function* connect(pathOf: () => string, { signal, onReconnect }: StreamOptions): AsyncGenerator<readonly Frame[], void> {
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+      const silence = new Silence(signal);
+      try {
+        const response = await request('GET', pathOf(), undefined, silence.signal);
+        if (response.body) for await (const frames of readFrames(response.body, () => silence.heard())) {
+          pauseMs = FIRST_PAUSE_MS;
+          yield frames;
+        }
+        throw new ParleyError('UNREACHABLE', 'the connection was closed', 0);
+      } catch (error) {
+        if (signal?.aborted) return;
+        const failure = error instanceof ParleyError ? error : new ParleyError('UNREACHABLE', `the connection was lost: ${reasonOf(error)}`, 0, {}, { cause: error });
+        if (!failure.passing) throw failure;
+        onReconnect?.(failure);
+      } finally {
+        silence.end();
+      }
+      await wait(pauseMs, signal);
+      if (signal?.aborted) return;
+    }
+  }
+
+  async function* stream<E extends { readonly seq: number }>(runId: string, kind: 'events' | 'rasp', options: StreamOptions): AsyncGenerator<E, void> {
+    let seq = options.cursor ?? 0;
+    for await (const frames of connect(() => `/v1/runs/${encodeURIComponent(runId)}/${kind}?cursor=${seq}`, options)) {
+      for (const { event, data } of frames) {
+        if (event === 'end') return;
+        if (event !== 'message') continue;
+        const told = JSON.parse(data) as E;
+        if (told.seq <= seq) continue;
+        if (told.seq !== seq + 1) throw new ParleyError('INTERNAL', `event ${told.seq} came after ${seq}`, 0);
+        seq = told.seq;
+        yield told;
+      }
+    }
+  }
+
+  return {
+    create: (run) => call('POST', '/v1/runs', run),
+    get: (runId) => call('GET', `/v1/runs/${encodeURIComponent(runId)}`),
+    list: (filter = {}) => call('GET', `/v1/runs${queryOf({ ...filter })}`),
+    cancel: (runId) => call('POST', `/v1/runs/${encodeURIComponent(runId)}/cancel`),
+    retry: (runId, again = {}) => call('POST', `/v1/runs/${encodeURIComponent(runId)}/retry`, again),
+    continueFrom: (runId, next) => call('POST', `/v1/runs/${encodeURIComponent(runId)}/continue`, next),
+    delete: (runId) => call('DELETE', `/v1/runs/${encodeURIComponent(runId)}`),
+    reply: (runId, reply) => call('POST', `/v1/runs/${encodeURIComponent(runId)}/interaction/reply`, reply),
+    interaction: (runId) => call('GET', `/v1/runs/${encodeURIComponent(runId)}/interaction`),
+    inbox: (filter = {}) => call('GET', `/v1/interactions${queryOf({ ...filter })}`),
+    events: (runId, options = {}) => stream<FcmpEvent>(runId, 'events', options),
+    rasp: (runId, options = {}) => stream<RaspEvent>(runId, 'rasp', options),
+    inboxChanges: async function* (options = {}) {
+      for await (const frames of connect(() => '/v1/interactions/events', options)) {
+        for (const { event, data } of frames) {
+          if (event === 'reset' || event === 'ready') yield { type: event };
+          else if (event === 'pending' || event === 'resolved') yield { type: event, item: JSON.parse(data) as InboxItem };
+        }
+      }
+    },
+    request: (method, path, body) => request(method, path, body),
+  };
+}
+
+// Ends a connection on which nothing was heard for too long, or which the reader does not want any more.
+class Silence {
+  readonly #controller = new AbortController();
+  readonly #outer: AbortSignal | undefined;
+  readonly #stop = (): void => this.#controller.abort();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(outer: AbortSignal | undefined) {
+    this.#outer = outer;
+    if (outer?.aborted) this.#controller.abort();
+    outer?.addEventListener('abort', this.#stop, { once: true });
+    this.heard();
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  heard(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(this.#stop, SILENCE_MS);
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#outer?.removeEventListener('abort', this.#stop);
+    this.#controller.abort();
+  }
+}
+
+function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal?.addEventListener('abort', done, { once: true });
+  });
+}
+
+async function refusalOf(response: Response): Promise<ParleyError> {
+  const body = (await response.json().catch(() => null)) as { error?: { code?: string; message?: string; details?: JsonObject } } | null;
+  const { code = 'INTERNAL', message = `the server answered ${response.status}`, details } = body?.error ?? {};
+  return new ParleyError(code, message, response.status, details);
+}
+
+// fetch hides why behind its own message.
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  return cause instanceof Error ? cause.message : String(cause);
+}
+
+function queryOf(filter: Readonly<Record<string, string | number | boolean | undefined>>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(filter)) if (value !== undefined) query.set(name, String(value));
+  return query.size === 0 ? '' : `?${query.toString()}`;
+}

@@ -1,0 +1,8 @@
+// The client of a Parley server, for Node and browsers: runs, answers, the inbox, and streams that come back by themselves.
+export { createClient, type ClientOptions, type InboxChange, type InboxItem, type ParleyClient, type RunFilter, type InboxFilter, type StreamOptions } from './client.js';
+export { ParleyError } from './parley-error.js';
+export type { FcmpEvent } from '../fcmp/event.js';
+export type { RaspEvent } from '../rasp/event.js';
+export type { CreateRunRequest } from '../orchestrator/create-request.js';
+export type { Reply } from '../orchestrator/reply.js';
+export type { InteractionView, RunView } from '../orchestrator/run-view.js';
