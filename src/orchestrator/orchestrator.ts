@@ -174,9 +174,10 @@ export class Orchestrator {
     const closed = this.#dispatch.close();
     if (graceMs > 0 && this.#controls.size > 0) {
       const turns = Promise.all([...this.#controls.values()].map(({ over }) => over)).then(() => {});
-      let cancel = (): void => {};
-      await Promise.race([turns, hurry, new Promise<void>((resolve) => (cancel = this.#deps.timers.set(graceMs, resolve)))].filter((each) => each !== undefined));
-      cancel();
+      await new Promise<void>((resolve) => {
+        const cancel = this.#deps.timers.set(graceMs, resolve);
+        void Promise.race([turns, ...(hurry ? [hurry] : [])]).then(cancel).then(resolve);
+      });
     }
     this.#closing.abort();
     for (const { control } of this.#controls.values()) control.shutdown();

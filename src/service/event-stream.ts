@@ -11,6 +11,7 @@ export class EventStream {
   readonly #response: ServerResponse;
   readonly #timers: Timers;
   #over = false;
+  #cancelBeat: (() => void) | null = null;
 
   constructor(response: ServerResponse, timers: Timers) {
     this.#response = response;
@@ -47,14 +48,13 @@ export class EventStream {
 
   // Waits for news, with a sign of life while there are none. They must come when the stream is closed, too.
   async idle(news: Promise<void>): Promise<void> {
-    let cancel = (): void => {};
     const beat = (): void => {
       void this.write(': still here\n\n');
-      cancel = this.#timers.set(HEARTBEAT_MS, beat);
+      this.#cancelBeat = this.#timers.set(HEARTBEAT_MS, beat);
     };
-    cancel = this.#timers.set(HEARTBEAT_MS, beat);
+    this.#cancelBeat = this.#timers.set(HEARTBEAT_MS, beat);
     await news;
-    cancel();
+    this.#cancelBeat?.();
   }
 
   end(frame = ''): void {

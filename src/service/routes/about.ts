@@ -10,10 +10,12 @@ import type { Room } from '../service.js';
 const healthy = z.strictObject({ status: z.literal('ok') });
 const contract = z.looseObject({ initial: z.string(), states: z.array(z.string()), terminal: z.array(z.string()), events: z.array(z.string()), edges: z.array(z.looseObject({ id: z.string(), from: z.string(), on: z.string(), to: z.string() })) });
 
+function health(operationId: string, summary: string) {
+  return { schema: { operationId, summary, tags: ['service'], security: [], response: { 200: healthy, ...REFUSALS } }, config: { role: 'anyone' } as const };
+}
+
 export async function aboutRoutes({ app: bare, store, metrics, engines }: Room): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();
-  const health = (operationId: string, summary: string) => ({ schema: { operationId, summary, tags: ['service'], security: [], response: { 200: healthy, ...REFUSALS } }, config: { role: 'anyone' } as const });
-
   app.get('/healthz', health('isAlive', 'The process is alive'), async () => ({ status: 'ok' as const }));
   app.get('/readyz', health('isReady', 'The store can be read'), async () => {
     await store.listQueued(1);
@@ -37,7 +39,7 @@ export async function aboutRoutes({ app: bare, store, metrics, engines }: Room):
 
   app.get('/v1/contract', {
     schema: { operationId: 'getContract', summary: 'The chart that runs go by', tags: ['service'], response: { 200: contract, ...REFUSALS } },
-  }, async () => ({ initial: INITIAL_STATE, states: [...STATES], terminal: [...TERMINAL_STATES], events: [...EVENTS], edges: CHART.map((edge) => ({ ...edge })) }));
+  }, async () => ({ initial: INITIAL_STATE, states: [...STATES], terminal: [...TERMINAL_STATES], events: [...EVENTS], edges: [...CHART] }));
 
   app.get('/metrics', { schema: { hide: true } }, async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()));
 }

@@ -9,7 +9,7 @@ import type { PendingFilter } from '../../store/store.js';
 import { callerOf } from '../access.js';
 import { toInboxItem } from '../inbox-feed.js';
 import { keyOf, labelOf, REFUSALS } from '../requests.js';
-import { inboxItem, inboxPage, inboxQuery, interactionView, replyBody, runId, runView } from '../schemas.js';
+import { inboxPage, inboxQuery, interactionView, replyBody, runId, runView } from '../schemas.js';
 import type { Room } from '../service.js';
 
 const params = z.strictObject({ id: runId });
@@ -24,7 +24,7 @@ export async function inboxRoutes({ app: bare, orchestrator, store, clock, strea
     const found = await store.listPending(await filterOf(query));
     const page = found.slice(0, query.limit);
     const items = (await Promise.all(page.map((each) => toInboxItem(store, each, clock.now())))).filter((item) => item !== null);
-    return { interactions: items as z.input<typeof inboxItem>[], next_cursor: found.length > query.limit ? (page.at(-1)?.interaction_id ?? null) : null };
+    return { interactions: items as z.input<typeof inboxPage>['interactions'], next_cursor: found.length > query.limit ? (page.at(-1)?.interaction_id ?? null) : null };
   });
 
   async function filterOf({ engine, label, overdue, cursor, limit }: z.output<typeof inboxQuery>): Promise<PendingFilter> {
