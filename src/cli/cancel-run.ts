@@ -1,9 +1,10 @@
-// Cancels a run from the command line: by itself if nobody writes, else through the worker that plays it.
+// Cancels a run from the command line: by itself if nobody writes, else through the server or the worker that plays it.
 import { RequestError } from '../run/request-error.js';
 import { isTerminal } from '../run/statechart.js';
 import { openForReading, readWriter } from '../store/sqlite/data-dir.js';
 import type { RunRecord } from '../store/store.js';
 import type { Io } from './io.js';
+import { findServer } from './server.js';
 import { isAlive } from './writer-alive.js';
 
 const POLL_MS = 50;
@@ -11,6 +12,11 @@ const POLL_MS = 50;
 const PATIENCE_MS = 30_000;
 
 export async function cancelRun(path: string, runId: string, io: Io): Promise<RunRecord> {
+  const server = findServer(path, io);
+  if (server) {
+    await server.call((client) => client.cancel(runId));
+    return untilEnded(path, runId, io);
+  }
   try {
     // Loaded when it is needed: it is most of Parley.
     const { actorOf, openWriter } = await import('./open-writer.js');

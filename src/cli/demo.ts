@@ -12,7 +12,7 @@ import type { RunRecord } from '../store/store.js';
 import { paint } from '../terminal/style.js';
 import { createScreenViewer, Follower } from './follow.js';
 import { EXIT, type Io } from './io.js';
-import { startWork } from './start-work.js';
+import { startWorker } from './start-work.js';
 import { styleOf } from './style.js';
 import { checkLine } from './tell.js';
 import type { Job } from './worker.js';
@@ -35,7 +35,7 @@ async function tell(path: string, io: Io): Promise<boolean> {
   let step = 0;
   const say = (text: string): void => void io.stdout.write(`\n${paint(style, 'bold', `${(step += 1)}. ${text}`)}\n`);
   const note = (text: string): void => void io.stdout.write(`${paint(style, 'dim', `   ${text}`)}\n`);
-  const start = (job: Job, stay = false) => startWork({ data: path, job, stay }, io);
+  const start = (job: Job, stay = false) => startWorker({ data: path, job, stay }, io);
 
   say('An agent is started, and after some work it asks.');
   const first = await start({ type: 'create', request: { engine: 'rehearsal', prompt: PROMPT, execution_mode: 'interactive' } }, true);

@@ -9,6 +9,7 @@ import { findProgram, type FoundProgram } from '../host/engine-host.js';
 import { findLogin } from '../host/find-login.js';
 import { DEFAULT_SETTINGS, readSettings, type Settings } from '../host/settings.js';
 import { RequestError } from '../run/request-error.js';
+import { readServer } from '../service/server-file.js';
 import { openForReading, readWriter } from '../store/sqlite/data-dir.js';
 import { formatSize } from '../terminal/format-time.js';
 import { safeText } from '../terminal/safe-text.js';
@@ -67,7 +68,8 @@ async function lookAtData(path: string): Promise<Finding[]> {
     const waiting = (await data?.store.listPending({ limit: 1000 }))?.length ?? 0;
     await data?.close();
     const writer = readWriter(path);
-    const busy = writer && isAlive(writer) ? `, process ${writer.pid} is writing` : '';
+    const server = readServer(path);
+    const busy = writer && isAlive(writer) ? (server && isAlive(server) ? `, served at ${server.url}` : `, process ${writer.pid} is writing`) : '';
     return [{ name: 'data', level: 'ok', text: `${path}, ${waiting} waiting for an answer${busy}, ${room}` }];
   } catch (error) {
     return [{ name: 'data', level: 'missing', text: (error as Error).message }];

@@ -4,6 +4,7 @@ import { withRun } from './find-run.js';
 import { dataDirOf, type DataOption } from './data-dir.js';
 import { EXIT, type Io } from './io.js';
 import { openWriter } from './open-writer.js';
+import { findServer } from './server.js';
 import { runLine } from './tell.js';
 
 type Options = DataOption & { readonly json?: boolean };
@@ -19,14 +20,17 @@ export async function removeCommand(meant: readonly string[], options: Options, 
   // All names are taken for what they mean now, and one that means nothing is told before anything is deleted.
   const runIds = new Set<string>();
   for (const each of meant) runIds.add(await withRun(each, options, io, async (_data, run) => run.run_id));
-  const writer = await openWriter(dataDirOf(options, io), io, { plays: false });
+  const path = dataDirOf(options, io);
+  const server = findServer(path, io);
+  const writer = server ? null : await openWriter(path, io, { plays: false });
   try {
     for (const runId of runIds) {
-      await writer.orchestrator.delete(runId);
+      if (server) await server.call((client) => client.delete(runId));
+      else await writer?.orchestrator.delete(runId);
       io.stdout.write(options.json ? `${JSON.stringify({ type: 'deleted', run_id: runId })}\n` : `deleted ${runId}\n`);
     }
     return EXIT.ok;
   } finally {
-    await writer.close();
+    await writer?.close();
   }
 }

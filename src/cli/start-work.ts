@@ -1,10 +1,12 @@
-// Starts a worker process for a job and waits until it says which run it works on. The worker then goes on by itself.
+// Has a job done: by the server of the data directory if one runs, else by a worker process that goes on by itself. Resolves
+// when it is known which run it is.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { RequestErrorCode } from '../contract/error-codes.js';
 import type { Json } from '../kernel/json.js';
 import { RequestError } from '../run/request-error.js';
 import type { Io } from './io.js';
+import { findServer, workByServer } from './server.js';
 import { isAnswer, type Answer, type Assignment } from './worker.js';
 
 export interface Work {
@@ -12,14 +14,22 @@ export interface Work {
   readonly pid: number;
   // A signal came while it was starting.
   readonly interrupted: boolean;
-  // Whether the worker is still there.
+  // Whether who works on it is still there.
   readonly alive: () => boolean;
-  readonly untilEnded: () => Promise<void>;
   // Cancels its run.
   readonly interrupt: () => void;
 }
 
+export interface WorkerWork extends Work {
+  readonly untilEnded: () => Promise<void>;
+}
+
 export async function startWork(assignment: Assignment, io: Io): Promise<Work> {
+  const server = findServer(assignment.data, io);
+  return server ? workByServer(server, assignment.job) : startWorker(assignment, io);
+}
+
+export async function startWorker(assignment: Assignment, io: Io): Promise<WorkerWork> {
   // A session of its own: the terminal's Ctrl-C and its end do not reach it.
   const child = spawn(io.machine.node, [io.machine.entry, 'work'], { detached: true, stdio: ['pipe', 'ignore', 'ignore', 'ipc'], env: { ...io.env } as NodeJS.ProcessEnv });
   let alive = true;

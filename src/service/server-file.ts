@@ -1,7 +1,8 @@
 // Tells who serves a data directory, and where: server.json, there while the server is. Other commands go through it.
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Writer } from '../store/sqlite/data-dir.js';
+import { replacePrivate } from './operator-token.js';
 
 const FILE = 'server.json';
 
@@ -10,9 +11,7 @@ export interface ServerNote extends Writer {
 }
 
 export function noteServer(dataDir: string, note: ServerNote): void {
-  const path = join(dataDir, FILE);
-  writeFileSync(`${path}.new`, `${JSON.stringify(note)}\n`, { mode: 0o600 });
-  renameSync(`${path}.new`, path);
+  replacePrivate(join(dataDir, FILE), `${JSON.stringify(note)}\n`);
 }
 
 // What was left by one that was killed is still there: ask whether its process is.

@@ -1,11 +1,11 @@
-// Who may do what: the operator's own token, and those that were given a name and a role. Only their hashes are kept, but for
-// the operator's, which the link is made of; files are readable by their owner only.
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+// Who may do what: the operator, and those whose tokens were given a name and a role. Of theirs only the hashes are kept.
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { createCheck } from '../kernel/validator.js';
 import { RequestError } from '../run/request-error.js';
 import type { Actor } from '../store/store.js';
+import { newToken, replacePrivate } from './operator-token.js';
 
 export const ROLES = ['viewer', 'replier', 'operator'] as const;
 export type Role = (typeof ROLES)[number];
@@ -23,7 +23,6 @@ export interface NamedToken {
 }
 
 const FILE = 'tokens.json';
-const PRIVATE = { mode: 0o600 };
 const SCHEMA = {
   type: 'array',
   items: {
@@ -34,19 +33,6 @@ const SCHEMA = {
   },
 } as const;
 const explain = createCheck(SCHEMA, 'tokens');
-
-// The operator's token: made at the first start, the same ever after.
-export function operatorToken(dataDir: string): string {
-  const path = join(dataDir, 'token');
-  if (existsSync(path)) return readOperatorToken(dataDir);
-  const token = newToken();
-  replace(path, `${token}\n`);
-  return token;
-}
-
-export function readOperatorToken(dataDir: string): string {
-  return readFileSync(join(dataDir, 'token'), 'utf8').trim();
-}
 
 export function listTokens(dataDir: string): readonly NamedToken[] {
   const path = join(dataDir, FILE);
@@ -68,14 +54,14 @@ export function addToken(dataDir: string, name: string, role: Role, now: string)
   if (!/^[\w.@ -]{1,100}$/.test(name)) throw new RequestError('INVALID_ARGUMENT', `a token's name has letters, digits, spaces and . _ - @, at most a hundred, not "${name}"`);
   if (tokens.some((token) => token.name === name)) throw new RequestError('INVALID_ARGUMENT', `there is a token "${name}" already; remove it first`);
   const token = newToken();
-  replace(join(dataDir, FILE), toText([...tokens, { name, role, sha256: hashOf(token).toString('hex'), created_at: now }]));
+  replacePrivate(join(dataDir, FILE), toText([...tokens, { name, role, sha256: hashOf(token).toString('hex'), created_at: now }]));
   return token;
 }
 
 export function removeToken(dataDir: string, name: string): void {
   const tokens = listTokens(dataDir);
   if (!tokens.some((token) => token.name === name)) throw new RequestError('INVALID_ARGUMENT', `there is no token "${name}"`);
-  replace(join(dataDir, FILE), toText(tokens.filter((token) => token.name !== name)));
+  replacePrivate(join(dataDir, FILE), toText(tokens.filter((token) => token.name !== name)));
 }
 
 function toText(tokens: readonly NamedToken[]): string {
@@ -112,15 +98,6 @@ export class TokenBook {
   }
 }
 
-function newToken(): string {
-  return `prl_${randomBytes(24).toString('base64url')}`;
-}
-
 function hashOf(token: string): Buffer {
   return createHash('sha256').update(token).digest();
-}
-
-function replace(path: string, text: string): void {
-  writeFileSync(`${path}.new`, text, PRIVATE);
-  renameSync(`${path}.new`, path);
 }
