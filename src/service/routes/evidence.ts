@@ -25,7 +25,7 @@ export async function evidenceRoutes({ app: bare, store, dataDir }: Room): Promi
     app.get(`/v1/runs/:id/${protocol === 'fcmp' ? 'events' : 'rasp'}/history`, {
       schema: { operationId: protocol === 'fcmp' ? 'readEvents' : 'readRasp', summary: 'Stored events by seq and by time; both ends belong to it', tags: ['events'], params, querystring: historyQuery, response: { 200: historyPage, ...REFUSALS } },
       // They are stored as they are sent: nothing is read and written again.
-      serializerCompiler: () => (page) => page as string,
+      serializerCompiler: () => (page) => (typeof page === 'string' ? page : JSON.stringify(page)),
     }, async ({ params: { id }, query }, reply) => {
       await loadRun(store, id);
       const lines = await store.readJournal(id, protocol, rangeOf(query));

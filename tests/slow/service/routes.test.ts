@@ -1,0 +1,314 @@
+// Every route over a real socket: what it answers, what it refuses, and that the document tells the truth about it.
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { z } from 'zod';
+import { ParleyError } from '../../../src/client/parley-error.js';
+import { runFolder } from '../../../src/orchestrator/run-folder.js';
+import type { RaspEvent } from '../../../src/rasp/event.js';
+import { createRunBody, interactionView, runView } from '../../../src/service/schemas.js';
+import { serve, type Served } from '../../support/served.js';
+
+// Of design and of the console; what is not for programs (pages, figures, sign-in) is not among them.
+const ROUTES = [
+  'POST /v1/runs', 'GET /v1/runs', 'GET /v1/runs/{id}', 'DELETE /v1/runs/{id}', 'POST /v1/runs/{id}/cancel', 'POST /v1/runs/{id}/retry', 'POST /v1/runs/{id}/continue',
+  'GET /v1/runs/{id}/interaction', 'POST /v1/runs/{id}/interaction/reply', 'GET /v1/interactions', 'GET /v1/interactions/events',
+  'GET /v1/runs/{id}/events', 'GET /v1/runs/{id}/events/history', 'GET /v1/runs/{id}/rasp', 'GET /v1/runs/{id}/rasp/history',
+  'GET /v1/runs/{id}/logs', 'GET /v1/runs/{id}/result', 'GET /v1/runs/{id}/files', 'GET /v1/runs/{id}/files/content', 'GET /v1/runs/{id}/verify',
+  'GET /v1/engines', 'GET /v1/metrics/parsers', 'GET /v1/contract', 'GET /v1/me', 'GET /healthz', 'GET /readyz',
+];
+const ASK = '[[ask Which database?|Postgres|SQLite]]';
+
+let served: Served;
+beforeAll(async () => {
+  served = await serve();
+});
+afterAll(() => served.close());
+
+const settled = (runId: string) => served.bench.orchestrator.settled(runId);
+
+async function waiting(prompt = ASK, rest: object = {}): Promise<string> {
+  const { run_id: runId } = await served.client.create({ engine: 'codex', prompt, execution_mode: 'interactive', permission: 'full', ...rest });
+  expect((await settled(runId)).status).toBe('waiting_user');
+  return runId;
+}
+
+async function ended(prompt = '[[answer Done.]]'): Promise<string> {
+  const { run_id: runId } = await served.client.create({ engine: 'codex', prompt, permission: 'full' });
+  expect((await settled(runId)).status).toBe('succeeded');
+  return runId;
+}
+
+async function refusal(promise: Promise<unknown>): Promise<{ code: string; status: number }> {
+  const error = await promise.then(() => null, (caught: unknown) => caught);
+  expect(error).toBeInstanceOf(ParleyError);
+  const { code, status } = error as ParleyError;
+  return { code, status };
+}
+
+describe('runs', () => {
+  test('a run is created once for a key, by the body or by the header, and says where it is', async () => {
+    const body = { engine: 'codex', prompt: '[[answer Hi.]]', request_id: 'mine-1', labels: { team: 'a' } };
+    const first = await served.client.create(body);
+    expect(await served.client.create(body)).toMatchObject({ run_id: first.run_id });
+    const { request_id: _key, ...rest } = body;
+    const again = await served.fetch('/v1/runs', { method: 'POST', body: JSON.stringify(rest), headers: { 'idempotency-key': 'mine-1' } });
+    expect(again.status).toBe(201);
+    expect(again.headers.get('location')).toBe(`/v1/runs/${first.run_id}`);
+    expect(await refusal(served.client.create({ ...body, prompt: 'other' }))).toEqual({ code: 'REQUEST_ID_CONFLICT', status: 409 });
+    const both = await served.fetch('/v1/runs', { method: 'POST', body: JSON.stringify(body), headers: { 'idempotency-key': 'mine-2' } });
+    expect(both.status).toBe(400);
+    await settled(first.run_id);
+  });
+
+  test('who started it, answered it and canceled it stands in what was observed', async () => {
+    const runId = await waiting();
+    const { interaction_id: id } = await served.client.interaction(runId);
+    const reply = await served.fetch(`/v1/runs/${runId}/interaction/reply`, { method: 'POST', as: served.tokenOf('replier'), body: JSON.stringify({ interaction_id: id, response: ASK }) });
+    expect(reply.status).toBe(200);
+    await settled(runId);
+    await served.client.cancel(runId);
+    const events = (await served.bench.data.store.readJournal(runId, 'rasp', { limit: 1000 })).map((line) => JSON.parse(line) as RaspEvent);
+    const actors = events.filter(({ data }) => 'actor' in data).map(({ event, data }) => [event.type, data['actor']]);
+    expect(actors).toEqual([
+      ['lifecycle.run.created', { kind: 'user', name: 'ann' }],
+      ['interaction.reply.accepted', { kind: 'token', name: expect.stringMatching(/^replier/) }],
+      ['lifecycle.state.changed', { kind: 'user', name: 'ann' }],
+    ]);
+  });
+
+  test('runs are listed page by page, newest first, by state, engine and label', async () => {
+    const ids: string[] = [];
+    for (let count = 0; count < 5; count += 1) ids.unshift((await served.client.create({ engine: 'gemini', prompt: '[[answer x]]', labels: { batch: 'list' } })).run_id);
+    for (const id of ids) await settled(id);
+    const seen: string[] = [];
+    for (let cursor: string | null = null; ; ) {
+      const page: Awaited<ReturnType<typeof served.client.list>> = await served.client.list({ label: 'batch=list', limit: 2, ...(cursor ? { cursor } : {}) });
+      seen.push(...page.runs.map((run) => run.run_id));
+      cursor = page.next_cursor;
+      if (cursor === null) break;
+    }
+    expect(seen).toEqual(ids);
+    expect((await served.client.list({ engine: 'gemini', status: 'succeeded', label: 'batch=list' })).runs).toHaveLength(5);
+    expect((await served.client.list({ status: 'failed', label: 'batch=list' })).runs).toEqual([]);
+  });
+
+  test('an ended run is tried again, continued and deleted, one that has not ended is not', async () => {
+    const runId = await waiting();
+    expect(await refusal(served.client.retry(runId))).toEqual({ code: 'RUN_NOT_ENDED', status: 409 });
+    expect(await refusal(served.client.delete(runId))).toEqual({ code: 'RUN_NOT_ENDED', status: 409 });
+    expect(await served.client.cancel(runId)).toMatchObject({ status: 'canceled', interaction: null });
+    const next = await served.client.continueFrom(runId, { prompt: '[[done {}]]', request_id: 'next-1' });
+    expect(next).toMatchObject({ continue_from: runId });
+    await settled(next.run_id);
+    const retried = await served.client.retry(next.run_id);
+    await settled(retried.run_id);
+    for (const id of [retried.run_id, next.run_id, runId]) await served.client.delete(id);
+    expect(await refusal(served.client.get(runId))).toEqual({ code: 'RUN_NOT_FOUND', status: 404 });
+  });
+
+  test('a folder within the roots is taken for what it is, any other is refused, also behind a link', async () => {
+    const allowed = join(served.root, 'allowed', 'project');
+    mkdirSync(allowed, { recursive: true });
+    mkdirSync(join(served.root, 'allowed-not'), { recursive: true });
+    symlinkSync('/usr', join(served.root, 'allowed', 'out'));
+    symlinkSync(allowed, join(served.root, 'allowed', 'in'));
+    const at = (cwd: string) => served.client.create({ engine: 'codex', prompt: '[[answer x]]', cwd });
+    expect((await at(join(served.root, 'allowed', 'in'))).cwd).toBe(allowed);
+    for (const path of ['/usr', join(served.root, 'allowed', 'out'), join(served.root, 'allowed-not'), join(allowed, '..', '..'), served.root]) expect(await refusal(at(path)), path).toEqual({ code: 'PATH_NOT_ALLOWED', status: 403 });
+    for (const path of ['project', join(allowed, 'none'), `${allowed}\0`]) expect(await refusal(at(path)), path).toEqual({ code: 'INVALID_ARGUMENT', status: 400 });
+  });
+
+  test.each([
+    ['an unknown member', { engine: 'codex', prompt: 'x', promt: 'y' }],
+    ['no prompt', { engine: 'codex' }],
+    ['an empty prompt', { engine: 'codex', prompt: ' ' }],
+    ['an unknown engine', { engine: 'none', prompt: 'x' }],
+    ['an unknown option', { engine: 'codex', prompt: 'x', runtime_options: { nothing: 1 } }],
+    ['a label that is no text', { engine: 'codex', prompt: 'x', labels: { a: 1 } }],
+    ['a name of the language', { engine: 'codex', prompt: 'x', runtime_options: { constructor: 1 } }],
+  ])('%s is refused with 400', async (_what, body) => {
+    expect((await refusal(served.client.create(body as never))).status).toBe(400);
+  });
+});
+
+describe('answers', () => {
+  test('a question is answered once, the same answer with its key again is the same answer, another comes too late', async () => {
+    const runId = await waiting();
+    const question = await served.client.interaction(runId);
+    expect(question).toMatchObject({ state: 'pending', question: { kind: 'choose_one', prompt: 'Which database?' }, overdue: false, answer: null });
+    const reply = { interaction_id: question.interaction_id, response: 'SQLite', idempotency_key: 'k1' };
+    expect(await served.client.reply(runId, reply)).toMatchObject({ attempt_number: 2 });
+    expect(await served.client.reply(runId, reply)).toMatchObject({ run_id: runId });
+    expect((await refusal(served.client.reply(runId, { ...reply, response: 'Postgres' }))).code).toBe('REPLY_CONFLICT');
+    await settled(runId);
+    expect((await refusal(served.client.reply(runId, { interaction_id: question.interaction_id, response: 'x' }))).status).toBe(409);
+    expect((await refusal(served.client.reply(runId, { interaction_id: 'int_00000000000000000000000000', response: 'x' }))).code).toBe('INTERACTION_NOT_FOUND');
+  });
+
+  test('the inbox has what waits, oldest first, by engine, label and lateness, page by page', async () => {
+    const ids = [await waiting(ASK, { labels: { box: '1' } }), await waiting(ASK, { labels: { box: '1' }, runtime_options: { session_timeout_sec: 0.001 } })];
+    const page = await served.client.inbox({ label: 'box=1', limit: 1 });
+    expect(page.interactions).toMatchObject([{ run_id: ids[0], engine: 'codex', prompt: ASK, labels: { box: '1' }, overdue: false }]);
+    expect((await served.client.inbox({ label: 'box=1', cursor: page.next_cursor ?? '' })).interactions.map((item) => item.run_id)).toEqual([ids[1]]);
+    expect((await served.client.inbox({ label: 'box=1', overdue: true })).interactions.map((item) => [item.run_id, item.overdue])).toEqual([[ids[1], true]]);
+    expect((await served.client.inbox({ engine: 'gemini', label: 'box=1' })).interactions).toEqual([]);
+    expect(await refusal(served.client.inbox({ cursor: 'int_none' }))).toEqual({ code: 'INVALID_ARGUMENT', status: 400 });
+    for (const id of ids) await served.client.cancel(id);
+  });
+
+  test('the stream of the inbox tells what waits, then each question and each answer as it comes', async () => {
+    const before = await waiting();
+    const leave = new AbortController();
+    const changes = served.client.inboxChanges({ signal: leave.signal });
+    const next = async () => (await changes.next()).value;
+    expect(await next()).toEqual({ type: 'reset' });
+    const known: string[] = [];
+    for (let change = await next(); change?.type !== 'ready'; change = await next()) if (change?.type === 'pending') known.push(change.item.run_id);
+    expect(known).toContain(before);
+    const after = await waiting();
+    expect(await next()).toMatchObject({ type: 'pending', item: { run_id: after, state: 'pending' } });
+    await served.client.cancel(before);
+    expect(await next()).toMatchObject({ type: 'resolved', item: { run_id: before, state: 'canceled' } });
+    leave.abort();
+    expect((await changes.next()).done).toBe(true);
+    await served.client.cancel(after);
+  });
+});
+
+describe('events', () => {
+  test('a stream replays from any cursor and ends with the run; a browser that comes back after the end is told to stop', async () => {
+    const runId = await ended();
+    const stored = await served.bench.data.store.readJournal(runId, 'fcmp', { limit: 1000 });
+    for (let cursor = 0; cursor <= stored.length; cursor += 1) {
+      const text = await (await served.fetch(`/v1/runs/${runId}/events?cursor=${cursor}`)).text();
+      const frames = stored.slice(cursor).map((line, index) => `id: ${cursor + index + 1}\ndata: ${line}\n\n`);
+      expect(text).toBe(`retry: 1000\n\n${frames.join('')}event: end\ndata: ${JSON.stringify({ run_id: runId, status: 'succeeded', seq: stored.length })}\n\n`);
+    }
+    const again = (id: number) => served.fetch(`/v1/runs/${runId}/events?cursor=0`, { headers: { 'last-event-id': String(id) } });
+    expect((await again(stored.length)).status).toBe(204);
+    expect(await (await again(stored.length - 1)).text()).toContain(`id: ${stored.length}\n`);
+    const beyond = await served.fetch(`/v1/runs/${runId}/events?cursor=${stored.length + 1}`);
+    expect([beyond.status, await beyond.json()]).toMatchObject([409, { error: { code: 'CURSOR_BEYOND_END' } }]);
+    for (const cursor of ['-1', 'x', '1.5', '1e99']) expect((await served.fetch(`/v1/runs/${runId}/events?cursor=${cursor}`)).status, cursor).toBe(400);
+    expect((await served.fetch(`/v1/runs/${runId}/events`, { headers: { 'last-event-id': 'nonsense' } })).status).toBe(400);
+  });
+
+  test('a stream goes on live from what is stored, through the question and its answer to the end', async () => {
+    const runId = await waiting();
+    const seen: number[] = [];
+    const reading = (async () => {
+      for await (const event of served.client.rasp(runId)) seen.push(event.seq);
+    })();
+    const { interaction_id: id } = await served.client.interaction(runId);
+    await served.client.reply(runId, { interaction_id: id, response: '[[done {}]]' });
+    await reading;
+    const { heads, status } = await settled(runId);
+    expect([status, seen]).toEqual(['succeeded', Array.from({ length: heads.rasp_seq }, (_, index) => index + 1)]);
+  });
+
+  test('history is read by seq and by time, both ends included, and says where to go on', async () => {
+    const runId = await ended();
+    const read = async (query: string) => (await (await served.fetch(`/v1/runs/${runId}/rasp/history${query}`)).json()) as { events: { seq: number; ts: string }[]; next_seq: number | null };
+    const { events: all } = await read('');
+    expect(all.map(({ seq }) => seq)).toEqual(all.map((_, index) => index + 1));
+    expect(await read('?from_seq=2&limit=2')).toEqual({ events: all.slice(1, 3), next_seq: 4 });
+    expect(await read('?from_seq=2&to_seq=3')).toEqual({ events: all.slice(1, 3), next_seq: null });
+    const [first, last] = [all[2]?.ts ?? '', all[4]?.ts ?? ''];
+    expect((await read(`?from_ts=${first}&to_ts=${last}`)).events).toEqual(all.filter(({ ts }) => ts >= first && ts <= last));
+    expect((await served.fetch(`/v1/runs/${runId}/events/history?from_ts=yesterday`)).status).toBe(400);
+    expect((await served.fetch(`/v1/runs/${runId}/events/history`)).headers.get('content-type')).toContain('application/json');
+  });
+});
+
+describe('evidence', () => {
+  test('the bytes of an event are read by its raw_ref, and the log whole', async () => {
+    const runId = await ended('[[answer Hello, 漢字.]]');
+    const log = readFileSync(runFolder(served.bench.data.path, runId).attempt(1).logs.stdout);
+    const whole = await served.fetch(`/v1/runs/${runId}/logs`);
+    expect(Buffer.from(await whole.arrayBuffer())).toEqual(log);
+    expect(whole.headers.get('x-content-type-options')).toBe('nosniff');
+    const { events } = (await (await served.fetch(`/v1/runs/${runId}/rasp/history`)).json()) as { events: RaspEvent[] };
+    const refs = events.map(({ raw_ref: ref }) => ref).filter((ref) => ref !== null && ref.stream === 'stdout');
+    expect(refs.length).toBeGreaterThan(0);
+    for (const ref of refs) {
+      const part = await served.fetch(`/v1/runs/${runId}/logs?attempt=${ref?.attempt_number}&stream=stdout&byte_from=${ref?.byte_from}&byte_to=${ref?.byte_to}`);
+      expect(Buffer.from(await part.arrayBuffer())).toEqual(log.subarray(ref?.byte_from, ref?.byte_to));
+    }
+    expect((await (await served.fetch(`/v1/runs/${runId}/logs?byte_from=${log.length}`)).arrayBuffer()).byteLength).toBe(0);
+    for (const query of [`byte_from=${log.length + 1}`, 'attempt=2', 'attempt=0', 'stream=none', 'byte_from=-1']) expect((await served.fetch(`/v1/runs/${runId}/logs?${query}`)).status, query).toBe(400);
+  });
+
+  test('files of the run are listed and read, never its home and never what lies outside', async () => {
+    const runId = await ended();
+    const { path, home } = runFolder(served.bench.data.path, runId);
+    mkdirSync(home, { recursive: true });
+    writeFileSync(join(home, 'auth.json'), 'secret');
+    mkdirSync(join(path, 'workspace'), { recursive: true });
+    writeFileSync(join(path, 'workspace', 'made.txt'), 'made');
+    symlinkSync('/etc/passwd', join(path, 'workspace', 'link'));
+    symlinkSync(home, join(path, 'workspace', 'to-home'));
+    const { files } = (await (await served.fetch(`/v1/runs/${runId}/files`)).json()) as { files: { path: string }[] };
+    const paths = files.map((file) => file.path);
+    expect(paths).toEqual(expect.arrayContaining(['attempts/1/stdout.log', 'rasp.jsonl', 'workspace/made.txt']));
+    expect(paths.filter((each) => /home|link/.test(each))).toEqual([]);
+    const read = (file: string) => served.fetch(`/v1/runs/${runId}/files/content?path=${encodeURIComponent(file)}`);
+    expect(await (await read('workspace/made.txt')).text()).toBe('made');
+    for (const file of ['home/auth.json', './home/auth.json', 'workspace/../home/auth.json', 'workspace/to-home/auth.json', 'workspace/link', '/etc/passwd', '../../token', '../../../../../../etc/passwd']) expect((await read(file)).status, file).toBe(403);
+    for (const file of ['none', 'workspace', 'workspace/made.txt\0']) expect((await read(file)).status, file).toBe(404);
+  });
+
+  test('result and checks of a run', async () => {
+    const runId = await ended('[[done {"n":7}]]');
+    expect(await (await served.fetch(`/v1/runs/${runId}/result`)).json()).toEqual({ run_id: runId, status: 'succeeded', result: { n: 7 }, error: null });
+    expect(await (await served.fetch(`/v1/runs/${runId}/verify`)).json()).toMatchObject({ run_id: runId, ok: true });
+  });
+});
+
+describe('the server about itself', () => {
+  test('health needs no token; who one is, engines, contract, parsers and figures do', async () => {
+    for (const path of ['/healthz', '/readyz']) expect(await (await served.fetch(path, { as: null })).json()).toEqual({ status: 'ok' });
+    expect(await (await served.fetch('/v1/me')).json()).toEqual({ name: 'ann', role: 'operator' });
+    expect(await (await served.fetch('/v1/engines')).json()).toMatchObject({ engines: [{ name: 'codex', found: true }] });
+    expect(await (await served.fetch('/v1/contract')).json()).toMatchObject({ initial: 'queued', edges: expect.arrayContaining([expect.objectContaining({ id: 'T13' })]) });
+    await ended();
+    expect(await (await served.fetch('/v1/metrics/parsers')).json()).toMatchObject({ profiles: expect.arrayContaining([expect.objectContaining({ engine: 'codex', hit_rate: 1 })]) });
+    const runId = await waiting();
+    const text = await (await served.fetch('/metrics')).text();
+    for (const line of [/^parley_runs\{state="waiting_user"\} [1-9]/m, /^parley_turns\{engine="codex",profile="codex_ndjson"\} [1-9]/m, /^parley_pending_interactions\{overdue="false"\} [1-9]/m, /^parley_store_commit_seconds_count [1-9]/m, /^parley_streams \d/m, /^parley_blocked_on_person_seconds_count\{resolution="canceled"\} [1-9]/m]) expect(text).toMatch(line);
+    await served.client.cancel(runId);
+  });
+
+  test('the page and the document describe every route', async () => {
+    const document = (await (await served.fetch('/openapi.json')).json()) as { openapi: string; paths: Record<string, object> };
+    expect(document.openapi).toBe('3.1.0');
+    expect(Object.entries(document.paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`)).toSorted()).toEqual(ROUTES.toSorted());
+    const page = await served.fetch('/docs');
+    const html = await page.text();
+    for (const path of Object.keys(document.paths)) expect(html).toContain(path);
+    expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
+  });
+
+  test('the link signs a browser in, the cookie is for it alone, and a wrong link does nothing', async () => {
+    const answer = await served.fetch(`/sign-in?token=${served.token}`, { as: null });
+    expect(answer.status).toBe(303);
+    const cookie = answer.headers.get('set-cookie') ?? '';
+    expect(cookie).toMatch(/^parley_[0-9a-f]{12}=.*; Path=\/; HttpOnly; SameSite=Lax/);
+    const [pair = ''] = cookie.split(';');
+    const asBrowser = (path: string, init: RequestInit = {}) => served.fetch(path, { ...init, as: null, headers: { cookie: pair, ...(init.headers as Record<string, string>) } });
+    expect((await asBrowser('/v1/me')).status).toBe(200);
+    expect((await asBrowser('/sign-out', { method: 'POST' })).status).toBe(403);
+    expect((await asBrowser('/sign-out', { method: 'POST', headers: { origin: served.url } })).status).toBe(204);
+    expect((await served.fetch('/sign-in?token=wrong', { as: null })).status).toBe(401);
+    expect((await served.fetch('/sign-in', { as: null })).status).toBe(400);
+    expect(served.logged.join('')).not.toContain(served.token);
+  });
+});
+
+test('what goes over the wire is what the contract of the command line says, and what the orchestrator checks', () => {
+  const contract = JSON.parse(readFileSync(new URL('../../../contract/cli.schema.json', import.meta.url), 'utf8')) as { $defs: Record<string, { required: string[] }> };
+  const membersOf = (schema: z.ZodObject) => Object.keys(schema.shape).toSorted();
+  expect(membersOf(runView)).toEqual(contract.$defs['run']?.required.toSorted());
+  expect(membersOf(interactionView)).toEqual(contract.$defs['interaction']?.required.toSorted());
+  expect(Object.keys(createRunBody.shape).toSorted()).toEqual(['cwd', 'engine', 'execution_mode', 'labels', 'model', 'output_schema', 'permission', 'prompt', 'request_id', 'runtime_options']);
+});

@@ -1,0 +1,65 @@
+// A server on a real socket over an orchestrator with stand-in engines, in a folder of its own; and ways to talk to it.
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { createClient, type ParleyClient } from '../../src/client/client.js';
+import { createService, DEFAULT_LIMITS, type Service, type ServiceDeps } from '../../src/service/service.js';
+import { operatorToken } from '../../src/service/operator-token.js';
+import { addToken, TokenBook } from '../../src/service/tokens.js';
+import { createRoot, openBench, type Bench } from './orchestrated.js';
+
+export interface Served {
+  readonly root: string;
+  readonly bench: Bench;
+  readonly service: Service;
+  readonly url: string;
+  readonly token: string;
+  readonly client: ParleyClient;
+  readonly logged: string[];
+  // Another person's or program's.
+  tokenOf(role: 'viewer' | 'replier' | 'operator'): string;
+  fetch(path: string, init?: RequestInit & { readonly as?: string | null }): Promise<Response>;
+  close(): Promise<void>;
+}
+
+export async function serve(changes: { readonly root?: string; readonly bench?: Parameters<typeof openBench>[1] } & Partial<ServiceDeps> = {}): Promise<Served> {
+  const { root = createRoot(), bench: benchChanges, ...rest } = changes;
+  const bench = await openBench(root, benchChanges);
+  const token = operatorToken(bench.data.path);
+  const hosts = new Set<string>();
+  const logged: string[] = [];
+  const service = await createService({
+    store: bench.data.store,
+    orchestrator: bench.orchestrator,
+    clock: bench.deps.clock,
+    timers: bench.deps.timers,
+    dataDir: bench.data.path,
+    version: '0.0.0',
+    tokens: new TokenBook(bench.data.path, { token, userName: 'ann' }),
+    log: pino({ level: 'info' }, { write: (line: string) => void logged.push(line) }),
+    engines: async () => [{ name: 'codex', found: true, program: '/opt/codex', version: '1.0.0', proved_version: '1.0.0', login: true, advice: null }],
+    limits: DEFAULT_LIMITS,
+    workspaceRoots: [join(root, 'allowed')],
+    hosts: () => hosts,
+    ...rest,
+  });
+  await service.app.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = service.app.server.address() as AddressInfo;
+  hosts.add(`127.0.0.1:${port}`).add(`localhost:${port}`);
+  const url = `http://127.0.0.1:${port}`;
+  return {
+    root,
+    bench,
+    service,
+    url,
+    token,
+    client: createClient({ url, token }),
+    logged,
+    tokenOf: (role) => addToken(bench.data.path, `${role}-${logged.length}-${Math.floor(performance.now() * 1000)}`, role, '2026-01-01T00:00:00.000Z'),
+    fetch: (path, { as = token, headers, ...init } = {}) => fetch(`${url}${path}`, { redirect: 'manual', ...init, headers: { ...(as === null ? {} : { authorization: `Bearer ${as}` }), ...(init.body ? { 'content-type': 'application/json' } : {}), ...(headers as Record<string, string>) } }),
+    close: async () => {
+      await service.close();
+      await bench.close();
+    },
+  };
+}
