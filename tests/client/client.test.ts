@@ -1,0 +1,130 @@
+// The client against a made-up server: it comes back by its cursor, loses nothing, repeats nothing, and knows when to give up.
+import { readdirSync, readFileSync } from 'node:fs';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { createClient, type ParleyClient } from '../../src/client/client.js';
+import { ParleyError } from '../../src/client/parley-error.js';
+import { readFrames } from '../../src/client/read-frames.js';
+
+const frame = (seq: number) => `id: ${seq}\ndata: ${JSON.stringify({ seq, text: '漢字 \u2028' })}\n\n`;
+const END = 'event: end\ndata: {}\n\n';
+
+// Each connection gets the next answer: text that is sent and then cut off, a status, or no connection at all.
+type Answer = string | { readonly status: number; readonly code: string } | 'silence' | Error;
+
+function play(...answers: Answer[]): { client: ParleyClient; asked: string[]; pauses: number[] } {
+  const asked: string[] = [];
+  const pauses: number[] = [];
+  const client = createClient({
+    url: 'http://server/',
+    token: 'secret',
+    wait: async (ms) => void pauses.push(ms),
+    fetch: (async (url: string, init: RequestInit) => {
+      asked.push(String(url).replace('http://server', ''));
+      expect(new Headers(init.headers).get('authorization')).toBe('Bearer secret');
+      const answer = answers.shift();
+      if (answer === undefined) throw new Error('nobody listens any more');
+      if (answer instanceof Error) throw answer;
+      if (typeof answer === 'object') return Response.json({ error: { code: answer.code, message: 'no' } }, { status: answer.status });
+      return new Response(streamOf(answer, init.signal ?? null));
+    }) as typeof fetch,
+  });
+  return { client, asked, pauses };
+}
+
+function streamOf(text: string, signal: AbortSignal | null): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    start: (controller) => {
+      if (text === 'silence') return void signal?.addEventListener('abort', () => controller.error(new Error('aborted')));
+      controller.enqueue(new TextEncoder().encode(text));
+      controller.close();
+    },
+  });
+}
+
+async function seqs(stream: AsyncGenerator<{ seq: number }>): Promise<number[]> {
+  const seen: number[] = [];
+  for await (const { seq } of stream) seen.push(seq);
+  return seen;
+}
+
+afterEach(() => void vi.useRealTimers());
+
+describe('a stream', () => {
+  test('goes on where it was after each loss, without a gap and without a repeat', async () => {
+    const { client, asked } = play(frame(1) + frame(2), new Error('refused'), frame(2) + frame(3), 'retry: 1000\n\n: still here\n\n', `${frame(4)}id: 5\nda`, frame(5) + END);
+    const told: string[] = [];
+    expect(await seqs(client.events('run_1', { onReconnect: ({ code }) => told.push(code) }))).toEqual([1, 2, 3, 4, 5]);
+    expect(asked).toEqual([0, 2, 2, 3, 3, 4].map((cursor) => `/v1/runs/run_1/events?cursor=${cursor}`));
+    expect(told).toEqual(Array.from({ length: 5 }, () => 'UNREACHABLE'));
+  });
+
+  test('waits longer after each failure, and short again after news', async () => {
+    const { client, pauses } = play(...Array.from({ length: 8 }, () => new Error('refused')), frame(1), frame(2) + END);
+    await seqs(client.rasp('run_1'));
+    expect(pauses).toEqual([250, 500, 1000, 2000, 4000, 8000, 10_000, 10_000, 250]);
+  });
+
+  test('is not tried again when the server says no, but when it is only busy', async () => {
+    await expect(seqs(play({ status: 409, code: 'CURSOR_BEYOND_END' }).client.events('run_1'))).rejects.toMatchObject({ code: 'CURSOR_BEYOND_END', status: 409 });
+    expect(await seqs(play({ status: 503, code: 'TOO_MANY_STREAMS' }, frame(1) + END).client.events('run_1'))).toEqual([1]);
+  });
+
+  test('says so when an event is missing', async () => {
+    await expect(seqs(play(frame(1) + frame(3)).client.events('run_1'))).rejects.toThrow('event 3 came after 1');
+  });
+
+  test('ends when it is not wanted any more, also while it waits to come back', async () => {
+    const leave = new AbortController();
+    const { client } = play('silence');
+    const reading = seqs(client.events('run_1', { signal: leave.signal }));
+    leave.abort();
+    expect(await reading).toEqual([]);
+  });
+
+  test('is given up when nothing is heard for longer than the server would be silent', async () => {
+    vi.useFakeTimers();
+    const { client, asked } = play('silence', frame(1) + END);
+    const reading = seqs(client.events('run_1'));
+    await vi.advanceTimersByTimeAsync(44_000);
+    expect(asked).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(2000);
+    expect(await reading).toEqual([1]);
+  });
+});
+
+test('frames are read whole wherever the bytes are cut', async () => {
+  const bytes = new TextEncoder().encode(`${frame(1)}: still here\n\n${frame(2)}event: end\ndata: {"a":1}\n\n`);
+  for (let size = 1; size <= bytes.length; size += 1) {
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        for (let at = 0; at < bytes.length; at += size) controller.enqueue(bytes.slice(at, at + size));
+        controller.close();
+      },
+    });
+    const frames = [];
+    for await (const group of readFrames(body, () => {})) frames.push(...group);
+    expect(frames).toEqual([
+      { id: '1', event: 'message', data: JSON.stringify({ seq: 1, text: '漢字 \u2028' }) },
+      { id: '2', event: 'message', data: JSON.stringify({ seq: 2, text: '漢字 \u2028' }) },
+      { id: null, event: 'end', data: '{"a":1}' },
+    ]);
+  }
+});
+
+test('a refusal is an error with its code; an answer that is none of ours still tells its status', async () => {
+  const { client } = play({ status: 404, code: 'RUN_NOT_FOUND' });
+  const error = await client.get('run_1').catch((caught: unknown) => caught);
+  expect(error).toBeInstanceOf(ParleyError);
+  expect(error).toMatchObject({ code: 'RUN_NOT_FOUND', status: 404, passing: false });
+  const strange = createClient({ url: 'http://server', fetch: (async () => new Response('<html>', { status: 502 })) as typeof fetch });
+  await expect(strange.get('run_1')).rejects.toMatchObject({ code: 'INTERNAL', status: 502, passing: true });
+  await expect(play(new Error('fetch failed', { cause: new Error('connect ECONNREFUSED') })).client.list()).rejects.toThrow('connect ECONNREFUSED');
+});
+
+test('it runs in a browser: it takes only types from the rest of Parley, and nothing from Node', () => {
+  const folder = new URL('../../src/client/', import.meta.url);
+  for (const name of readdirSync(folder)) {
+    const imports = readFileSync(new URL(name, folder), 'utf8').match(/^(?:import|export) .*from .*$/gm) ?? [];
+    for (const line of imports) if (!/from '\.\//.test(line)) expect(line).toMatch(/^(?:import|export) type .*from '\.\.\//);
+  }
+});
