@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Engine, ProbeRules, User } from '../engines/engine.js';
 import type { EngineHost } from '../orchestrator/deps.js';
 import { buildEnvironment } from './environment.js';
+import { keyInstead } from './find-login.js';
 import { findNamed, findOnPath } from './find-program.js';
 import { hasSession } from './find-session.js';
 import { packageVersion } from './package-version.js';
@@ -31,8 +32,8 @@ export function createEngineHost(machine: Machine, settings: Settings): EngineHo
     },
     versionOf: packageVersion,
     environment: (engine, { spec }, turn) => {
-      if (spec.home !== null) prepareHome(engine, user, spec.home, turn);
-      return buildEnvironment(engine, user, spec.home, settings.env_passthrough);
+      if (spec.home !== null) prepareHome(engine, user, spec.home, { ...turn, permission: spec.permission, cwd: spec.cwd });
+      return { ...buildEnvironment(engine, user, spec.home, settings.env_passthrough), ...keyInstead(engine, user) };
     },
     hasSession: async (handle) => hasSession(handle),
     newSessionId: () => randomUUID(),
