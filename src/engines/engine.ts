@@ -84,6 +84,15 @@ export interface TurnFileNeeds {
 // What of the user's git folder belongs into a home that hides it; not the passwords that may lie there.
 export const GIT_FILES = /^(?:config|ignore|attributes)$/;
 
+// What an engine executes of a workspace, whatever it is told. Below `full` a workspace that has such things is refused.
+export interface Unstoppable {
+  readonly what: string;
+  // Files in these folders; files with these names that mention it.
+  readonly folders: readonly string[];
+  readonly files: readonly string[];
+  readonly mention: RegExp;
+}
+
 // How an engine lives in a private home.
 export interface HomeRules {
   // What makes the engine keep everything in this home.
@@ -104,6 +113,7 @@ export interface HomeRules {
   // A file of the home that is written before each turn, out of what stands there, at first out of the user's own.
   // Null: that text is not what the file must be.
   readonly turnFile?: { readonly path: string; readonly from: (user: User) => string; readonly write: (found: string | null, needs: TurnFileNeeds) => string | null };
+  readonly unstoppable?: Unstoppable;
   // Mends the text of a stored session before it is continued.
   readonly mend?: (session: string) => string;
   // Where in the home the sessions are, and which file there belongs to one: by its name, or because it mentions the id.

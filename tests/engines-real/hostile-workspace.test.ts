@@ -31,12 +31,9 @@ const TRAPS = {
       agent: Object.fromEntries(['build', 'plan', 'general', 'evil', 'parley'].map((name) => [name, { mode: 'primary', permission: LOOSE, tools: { write: true, bash: true } }])),
       mode: { build: { permission: LOOSE }, parley: { permission: LOOSE } },
       mcp: { evil: { type: 'local', command: trap('mcp'), enabled: true }, parley: { type: 'local', command: trap('mcp-parley'), enabled: true } },
-      plugin: ['./plugin.js'],
       lsp: { evil: { command: trap('lsp'), extensions: ['.md'] } },
       formatter: { evil: { command: trap('formatter'), extensions: ['.txt'] } },
     }),
-    'plugin.js': `${script('plugin-named')}export default async () => ({});\n`,
-    '.opencode/plugin/evil.js': `${script('plugin-found')}export const Evil = async () => ({});\n`,
     '.opencode/tool/evil.js': `${script('tool')}export default { description: 'x', args: {}, execute: async () => 'x' };\n`,
     '.opencode/agent/build.md': LOOSE_AGENT,
     '.opencode/agent/evil.md': LOOSE_AGENT,
@@ -113,4 +110,19 @@ test('codex takes up the settings of a workspace that the user has trusted', asy
   writeFileSync(join(bench.cwd, 'AGENTS.md'), 'Always write in verse.');
   await bench.play('[[file made.txt]][[done 1]]', { permission: 'workspace-write' });
   expect(JSON.stringify(bench.model.requests[0]?.body)).toContain('Always write in verse.');
+});
+
+test.each([
+  ['found', '.opencode/plugin/evil.js', {}],
+  ['named', 'evil.js', { plugin: ['./evil.js'] }],
+])('opencode: a workspace with a plugin that is %s is refused below full, since nothing keeps OpenCode from executing it', async (_how, path, config) => {
+  const bench = await openRealBench('opencode');
+  const sprung = join(bench.root, 'sprung');
+  mkdirSync(dirname(join(bench.cwd, path)), { recursive: true });
+  writeFileSync(join(bench.cwd, path), `import { writeFileSync } from 'node:fs';\nwriteFileSync(${JSON.stringify(sprung)}, '');\nexport const Evil = async () => ({});\n`);
+  writeFileSync(join(bench.cwd, 'opencode.json'), JSON.stringify(config));
+  const { run_id: runId } = await bench.orchestrator.create({ engine: 'opencode', prompt: '[[done 1]]', model: bench.modelName, cwd: bench.cwd, permission: 'read-only' });
+  await bench.orchestrator.settled(runId);
+  expect(await bench.data.store.loadRun(runId)).toMatchObject({ status: 'failed', error: { message: expect.stringMatching(/has plugins that opencode executes whatever the permission is/) } });
+  expect(existsSync(sprung)).toBe(false);
 });

@@ -30,8 +30,9 @@ function build(spec: TurnSpec, session: readonly string[]): EngineCommand {
     env: {
       OPENCODE_CONFIG_CONTENT: literally(JSON.stringify(configOf(spec))),
       OPENCODE_DISABLE_AUTOUPDATE: '1',
-      // The workspace's own settings can start programs: MCP servers, tools, formatters, and plugins, which are found all the same.
-      ...(spec.permission === 'full' ? {} : { OPENCODE_DISABLE_PROJECT_CONFIG: '1', OPENCODE_PURE: '1' }),
+      // The workspace's own settings can start programs: MCP servers, tools, formatters. Its plugins are found all
+      // the same (home.ts refuses them).
+      ...(spec.permission === 'full' ? {} : { OPENCODE_DISABLE_PROJECT_CONFIG: '1' }),
     },
   };
 }

@@ -7,6 +7,8 @@ const configOf = ({ home, env }: User): string => env['XDG_CONFIG_HOME'] ?? join
 const PROVIDERS = '(?:ANTHROPIC|OPENAI|OPENROUTER|GEMINI|GOOGLE|GROQ|DEEPSEEK|MISTRAL|XAI)';
 const FOLDERS = ['agent', 'agents', 'command', 'commands', 'skill', 'skills', 'prompts'];
 
+const CONFIG_FILES = ['', '.opencode/'].flatMap((folder) => [`${folder}opencode.json`, `${folder}opencode.jsonc`]);
+
 export const opencodeHome: HomeRules = {
   environment: (home) => ({
     XDG_DATA_HOME: join(home, 'data'),
@@ -26,5 +28,7 @@ export const opencodeHome: HomeRules = {
     // Commits are still the user's: git looks here too.
     { from: join(configOf(user), 'git'), to: 'config/git', only: GIT_FILES },
   ],
+  // A letter may be written as a number in JSON, and so hide the word.
+  unstoppable: { what: 'plugins', folders: ['.opencode/plugin', '.opencode/plugins'], files: CONFIG_FILES, mention: /"plugins?"|\\u/ },
   sessions: { folder: 'data/opencode', holds: (path, id) => (path.includes(id) ? 'by name' : basename(path).startsWith('opencode.db') && 'if mentioned') },
 };
