@@ -55,8 +55,8 @@ afterEach(async () => {
 export interface BenchOptions {
   // What the name of the folder has, beside letters.
   readonly oddly?: string;
-  // More of the person's environment.
-  readonly env?: Readonly<Record<string, string>>;
+  // More of the person's environment; undefined: less.
+  readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
 export async function openRealBench(engine: RealEngine, options: BenchOptions = {}): Promise<RealBench> {
@@ -117,7 +117,7 @@ async function open(engine: RealEngine, root: string, model: ModelServer, option
   return bench;
 }
 
-function hostOf(engine: RealEngine, root: string, model: ModelServer, more: Readonly<Record<string, string>>) {
+function hostOf(engine: RealEngine, root: string, model: ModelServer, more: NonNullable<BenchOptions['env']>) {
   const home = join(root, 'user');
   const { files, env } = OFFLINE[engine](home, model.url, undefined);
   for (const [path, text] of Object.entries(files)) {

@@ -7,7 +7,7 @@ import { writeSettings } from './settings-file.js';
 
 const folderOf = ({ home, env }: User): string => join(env['GEMINI_CLI_HOME'] ?? home, '.gemini');
 const within = (names: readonly string[]) => (user: User) => names.map((name) => ({ from: join(folderOf(user), name), to: `.gemini/${name}` }));
-const KEY_LINE = /^\s*(?:export\s+)?(?:GEMINI|GOOGLE)_API_KEY\s*=\s*[^\s#]/m;
+const KEY_LINE = /^[ \t]*(?:export[ \t]+)?(?:GEMINI|GOOGLE)_API_KEY[ \t]*=[ \t]*[^\s#]/m;
 const ownEnv = (user: User): string => join(folderOf(user), '.env');
 
 export const geminiHome: HomeRules = {
