@@ -79,6 +79,8 @@ export interface TurnFileNeeds {
   readonly ask: readonly string[] | null;
   readonly permission: Permission;
   readonly cwd: string;
+  // The root of the repository that it is in, or itself.
+  readonly project: string;
 }
 
 // What of the user's git folder belongs into a home that hides it; not the passwords that may lie there.

@@ -90,7 +90,7 @@ describe.each(['codex', 'gemini', 'opencode'] as const)('%s', (engine) => {
     expect(sprung()).toEqual([]);
   });
 
-  test('a workspace-write run writes files, starts no program of the workspace, and is told what the workspace tells its agents', async () => {
+  test('a workspace-write run writes files and starts no program of the workspace; what the workspace tells its agents is told, but by Codex', async () => {
     const bench = await openRealBench(engine);
     const sprung = layTraps(bench);
     writeFileSync(join(bench.cwd, engine === 'gemini' ? 'GEMINI.md' : 'AGENTS.md'), 'Always write in verse.');
@@ -103,13 +103,23 @@ describe.each(['codex', 'gemini', 'opencode'] as const)('%s', (engine) => {
   });
 });
 
-test('codex takes up the settings of a workspace that the user has trusted', async () => {
+test.each(['work', '.'])('codex takes up the settings of a workspace when the user has trusted it, or its repository: %s', async (trusted) => {
   const bench = await openRealBench('codex');
+  mkdirSync(join(bench.root, '.git'));
   const config = join(bench.root, 'user/.codex/config.toml');
-  writeFileSync(config, `${readFileSync(config, 'utf8')}\n[projects.${JSON.stringify(bench.root)}]\ntrust_level = "trusted"\n`);
+  writeFileSync(config, `${readFileSync(config, 'utf8')}\n[projects.${JSON.stringify(join(bench.root, trusted))}]\ntrust_level = "trusted"\n`);
   writeFileSync(join(bench.cwd, 'AGENTS.md'), 'Always write in verse.');
   await bench.play('[[file made.txt]][[done 1]]', { permission: 'workspace-write' });
   expect(JSON.stringify(bench.model.requests[0]?.body)).toContain('Always write in verse.');
+});
+
+test('codex starts no program that the repository above the workspace names', async () => {
+  const bench = await openRealBench('codex');
+  mkdirSync(join(bench.root, '.git'));
+  mkdirSync(join(bench.root, '.codex'));
+  writeFileSync(join(bench.root, '.codex/config.toml'), `[mcp_servers.evil]\ncommand = "/usr/bin/touch"\nargs = [${JSON.stringify(join(bench.root, 'sprung'))}]\n`);
+  await bench.play('[[file made.txt]][[done 1]]', { permission: 'workspace-write' });
+  expect(existsSync(join(bench.root, 'sprung'))).toBe(false);
 });
 
 test.each([

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { stripComments, writeSettings } from '../../src/engines/gemini/settings-file.js';
 
-const NEEDS = { ask: ['/node', '/a b/parley.js'], permission: 'read-only', cwd: '/work' } as const;
+const NEEDS = { ask: ['/node', '/a b/parley.js'], permission: 'read-only', cwd: '/work', project: '/work' } as const;
 const written = (found: string | null, needs: Parameters<typeof writeSettings>[1] = NEEDS) => JSON.parse(writeSettings(found, needs) ?? 'null') as object | null;
 
 test.each([

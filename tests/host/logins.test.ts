@@ -8,7 +8,7 @@ import { findLogin, keyInstead } from '../../src/host/find-login.js';
 import { prepareHome } from '../../src/host/prepare-home.js';
 import { createRoot } from '../support/orchestrated.js';
 
-const PLAIN = { ask: null, resumed: null, permission: 'full', cwd: '/work' } as const;
+const PLAIN = { ask: null, resumed: null, permission: 'full', cwd: '/work', project: '/work' } as const;
 
 function put(path: string, text = 'x'): string {
   mkdirSync(dirname(path), { recursive: true });

@@ -18,7 +18,7 @@ export const geminiHome: HomeRules = {
     // Where the workspace is not trusted, it is looked for beside the folder and not in it.
     ...['.gemini/.env', '.env'].map((to) => ({ from: ownEnv(user), to, having: KEY_LINE })),
   ],
-  linked: within(['google_accounts.json', 'mcp-oauth-tokens.json', 'mcp-oauth-tokens-v2.json']),
+  linked: within(['google_accounts.json', 'mcp-oauth-tokens.json']),
   keys: [/^GEMINI_API_KEY$/, /^GOOGLE_API_KEY$/],
   howToLogIn: 'start gemini once and log in, or set GEMINI_API_KEY',
   settings: (user) => [{ from: folderOf(user), to: '.gemini', only: /\.md$/ }, ...within(['policies', 'commands', 'agents', 'skills'])(user)],
