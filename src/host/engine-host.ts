@@ -4,7 +4,9 @@ import { existsSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Engine, ProbeRules, User } from '../engines/engine.js';
 import type { EngineHost } from '../orchestrator/deps.js';
+import { checkWorkspace, projectOf } from './check-workspace.js';
 import { buildEnvironment } from './environment.js';
+import { keyInstead } from './find-login.js';
 import { findNamed, findOnPath } from './find-program.js';
 import { hasSession } from './find-session.js';
 import { packageVersion } from './package-version.js';
@@ -31,8 +33,9 @@ export function createEngineHost(machine: Machine, settings: Settings): EngineHo
     },
     versionOf: packageVersion,
     environment: (engine, { spec }, turn) => {
-      if (spec.home !== null) prepareHome(engine, user, spec.home, turn);
-      return buildEnvironment(engine, user, spec.home, settings.env_passthrough);
+      if (spec.permission !== 'full') checkWorkspace(engine, user, spec.cwd);
+      if (spec.home !== null) prepareHome(engine, user, spec.home, { ...turn, permission: spec.permission, cwd: spec.cwd, project: projectOf(spec.cwd) });
+      return { ...buildEnvironment(engine, user, spec.home, settings.env_passthrough), ...keyInstead(engine, user) };
     },
     hasSession: async (handle) => hasSession(handle),
     newSessionId: () => randomUUID(),

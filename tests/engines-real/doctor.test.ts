@@ -50,9 +50,12 @@ test('with all of them it tells their versions, and that nobody is logged in', (
 });
 
 test('with a key it says so, without the key', () => {
-  const findings = doctor(`${BIN}:${dirname(process.execPath)}:/usr/bin:/bin`, { OPENAI_API_KEY: 'sk-very-secret-1234' });
-  expect(of(findings, 'codex')).toMatchObject({ level: 'ok', text: expect.stringContaining('logged in by OPENAI_API_KEY') });
-  expect(JSON.stringify(findings)).not.toContain('sk-very-secret-1234');
+  // The second is given to Codex under the name of the first (logins.test.ts).
+  for (const name of ['CODEX_API_KEY', 'OPENAI_API_KEY']) {
+    const findings = doctor(`${BIN}:${dirname(process.execPath)}:/usr/bin:/bin`, { [name]: 'sk-very-secret-1234' });
+    expect(of(findings, 'codex')).toMatchObject({ level: 'ok', text: expect.stringContaining(`logged in by ${name}`) });
+    expect(JSON.stringify(findings)).not.toContain('sk-very-secret-1234');
+  }
 });
 
 test('with a broken one it says that it may be the wrong program', () => {

@@ -52,15 +52,22 @@ afterEach(async () => {
   for (const end of endings.splice(0).toReversed()) await end();
 });
 
-export async function openRealBench(engine: RealEngine): Promise<RealBench> {
-  const root = realpathSync(mkdtempSync(join(tmpdir(), `parley-real-${engine}-`)));
+export interface BenchOptions {
+  // What the name of the folder has, beside letters.
+  readonly oddly?: string;
+  // More of the person's environment; undefined: less.
+  readonly env?: Readonly<Record<string, string | undefined>>;
+}
+
+export async function openRealBench(engine: RealEngine, options: BenchOptions = {}): Promise<RealBench> {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), `parley-real-${engine}-${options.oddly ?? ''}`)));
   endings.push(() => rmSync(root, { recursive: true, force: true, maxRetries: 5 }));
   const model = await START[engine]();
   endings.push(() => model.close());
-  return open(engine, root, model);
+  return open(engine, root, model, options);
 }
 
-async function open(engine: RealEngine, root: string, model: ModelServer): Promise<RealBench> {
+async function open(engine: RealEngine, root: string, model: ModelServer, options: BenchOptions): Promise<RealBench> {
   const cwd = join(root, 'work');
   mkdirSync(cwd, { recursive: true });
   const data = await openDataDir(join(root, 'data'), { pid: process.pid });
@@ -72,7 +79,7 @@ async function open(engine: RealEngine, root: string, model: ModelServer): Promi
     timers: systemTimers,
     dataDir: data.path,
     queueLimit: 100,
-    host: hostOf(engine, root, model),
+    host: hostOf(engine, root, model, options.env ?? {}),
   };
   const orchestrator = await Orchestrator.open(deps, { slots: 2, recovery: { queued: 'fail' }, onFailure: (_run, error) => failures.push(error) });
   await orchestrator.recovered();
@@ -103,14 +110,14 @@ async function open(engine: RealEngine, root: string, model: ModelServer): Promi
     reopen: async () => {
       await close();
       ending.close = async () => {};
-      return open(engine, root, model);
+      return open(engine, root, model, options);
     },
     events: async (runId) => (await data.store.readJournal(runId, 'rasp', { limit: 1_000_000 })).map((line) => JSON.parse(line) as RaspEvent),
   };
   return bench;
 }
 
-function hostOf(engine: RealEngine, root: string, model: ModelServer) {
+function hostOf(engine: RealEngine, root: string, model: ModelServer, more: NonNullable<BenchOptions['env']>) {
   const home = join(root, 'user');
   const { files, env } = OFFLINE[engine](home, model.url, undefined);
   for (const [path, text] of Object.entries(files)) {
@@ -123,7 +130,7 @@ function hostOf(engine: RealEngine, root: string, model: ModelServer) {
   mkdirSync(tmp, { recursive: true });
   // Nothing of this machine's own environment, and nothing that names a home: Parley gives each run one.
   const own = Object.fromEntries(Object.entries(env).filter(([name]) => !name.endsWith('HOME')));
-  const user = { home, env: { PATH: `${dirname(process.execPath)}:/usr/bin:/bin`, LANG: 'C.UTF-8', HOME: home, TMPDIR: tmp, ...own } };
+  const user = { home, env: { PATH: `${dirname(process.execPath)}:/usr/bin:/bin`, LANG: 'C.UTF-8', HOME: home, TMPDIR: tmp, ...own, ...more } };
   const program = ENGINE_PROGRAMS[engine];
   const host = createEngineHost({ user, node: process.execPath, programs: '', platform: `${process.platform}-${process.arch}`, askTool: [process.execPath, ENTRY, 'mcp-ask'] }, { ...DEFAULT_SETTINGS, env_passthrough: ['SCRIPTED_API_KEY'] });
   return { ...host, findProgram: async () => program };

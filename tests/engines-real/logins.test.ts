@@ -1,0 +1,53 @@
+// By which key the real CLIs are let in, where Parley has a hand in it.
+import { once } from 'node:events';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { openRealBench } from './real-bench.js';
+
+// The key with which Codex comes to a service that is OpenAI's to it, and lets nobody in: no variable is named in the settings.
+async function keyFrom(env: Record<string, string>, login?: object): Promise<string | undefined> {
+  const seen: (string | undefined)[] = [];
+  const service = createServer((request, response) => {
+    seen.push(request.headers.authorization);
+    response.writeHead(401).end();
+  });
+  service.listen(0, '127.0.0.1');
+  await once(service, 'listening');
+  try {
+    const bench = await openRealBench('codex', { env });
+    const folder = join(bench.root, 'user/.codex');
+    const config = readFileSync(join(folder, 'config.toml'), 'utf8').replace('env_key = "SCRIPTED_API_KEY"', 'requires_openai_auth = true');
+    writeFileSync(join(folder, 'config.toml'), config.replace(bench.model.url, `http://127.0.0.1:${(service.address() as AddressInfo).port}`));
+    if (login) writeFileSync(join(folder, 'auth.json'), JSON.stringify(login));
+    expect((await bench.play('[[done 1]]')).status).toBe('failed');
+    return seen[0];
+  } finally {
+    service.close();
+    service.closeAllConnections();
+  }
+}
+
+test('codex is let in by CODEX_API_KEY', async () => {
+  expect(await keyFrom({ CODEX_API_KEY: 'sk-codex' })).toBe('Bearer sk-codex');
+});
+
+test('codex is let in by OPENAI_API_KEY, which it does not read itself, where there is no other login', async () => {
+  expect(await keyFrom({ OPENAI_API_KEY: 'sk-openai' })).toBe('Bearer sk-openai');
+  expect(await keyFrom({ OPENAI_API_KEY: 'sk-openai', CODEX_API_KEY: 'sk-codex' })).toBe('Bearer sk-codex');
+});
+
+test('a login of codex goes before OPENAI_API_KEY', async () => {
+  expect(await keyFrom({ OPENAI_API_KEY: 'sk-openai' }, { auth_mode: 'apikey', OPENAI_API_KEY: 'sk-login' })).toBe('Bearer sk-login');
+});
+
+test.each(['read-only', 'full'] as const)('gemini is let in by the key in the .env of its user, with the permission %s, and not by that of a workspace', async (permission) => {
+  const bench = await openRealBench('gemini', { env: { GEMINI_API_KEY: undefined } });
+  writeFileSync(join(bench.cwd, '.env'), 'GEMINI_API_KEY=its-own\n');
+  expect((await bench.play('[[done 1]]', { permission: 'read-only' })).status).toBe('failed');
+  writeFileSync(join(bench.root, 'user/.gemini/.env'), 'GEMINI_API_KEY=dummy\n');
+  if (permission === 'full') rmSync(join(bench.cwd, '.env'));
+  expect((await bench.play('[[done 1]]', { permission })).status).toBe('succeeded');
+});
