@@ -53,7 +53,7 @@ export async function serveAskTool({ file, nonce, version, input }: AskServerOpt
   server.setRequestHandler('tools/call', async ({ params }) => {
     if (params.name !== ASK_TOOL) return refusal(`there is no tool ${params.name}`);
     const question = (params.arguments ?? {}) as JsonObject;
-    if (!hasWords(question)) return refusal('the question is missing: give it as "prompt"');
+    if (!hasWords(question)) return refusal('the question is missing: give it as "prompt", or several of them as "fields"');
     appendAsk(file, nonce, { type: 'asked', question });
     return { content: [{ type: 'text' as const, text: `Your question is recorded (${nonce}). End your turn now; the answer comes as the next message.` }] };
   });
@@ -65,7 +65,7 @@ export async function serveAskTool({ file, nonce, version, input }: AskServerOpt
 
 function hasWords(question: JsonObject): boolean {
   const given: (Json | undefined)[] = [question.prompt, question.question, question.message];
-  return isObject(question) && (given.some((text) => typeof text === 'string' && text.trim() !== '') || Array.isArray(question.fields));
+  return isObject(question) && (given.some((text) => typeof text === 'string' && text.trim() !== '') || (Array.isArray(question.fields) && question.fields.length > 0));
 }
 
 function refusal(text: string) {

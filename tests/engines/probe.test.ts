@@ -1,5 +1,7 @@
-import { existsSync } from 'node:fs';
+// What is told of an engine that is there, is not, is another version, or is broken; and that the versions agree everywhere.
+import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { ENGINE_PACKAGES } from '../../scripts/install-engines.mjs';
 import { probeEngine, type ProbeDeps, type ProgramAnswer } from '../../src/engines/probe.js';
 import { ENGINES, findEngine } from '../../src/engines/registry.js';
 
@@ -113,6 +115,20 @@ const PRINTED: readonly (readonly [string, string, string | null])[] = [
 
 test.each(PRINTED)('what %s prints as %j is read as version %j', (name, output, version) => {
   expect(findEngine(name).probe.parseVersion(output)).toBe(version);
+});
+
+test('the versions that the tests install, that the probes call proved, and that the page names are the same', () => {
+  const page = readFileSync(new URL('../../docs/engines.md', import.meta.url), 'utf8');
+  const cells = (row: string) => row.split('|').slice(2, -1).map((cell) => cell.trim());
+  const [header = ''] = /^\| \|.*$/m.exec(page) ?? [];
+  const [proved = ''] = /^\| proved version \|.*$/m.exec(page) ?? [];
+  const named = Object.fromEntries(cells(header).map((name, index) => [name.toLowerCase(), /^\d+\.\d+\.\d+/.exec(cells(proved)[index] ?? '')?.[0]]));
+  const known = ENGINES.filter(({ probe }) => probe.bundled === undefined).map(({ name, probe }) => [name, probe.provedVersion] as const);
+  expect(named).toEqual({ ...Object.fromEntries(known), rehearsal: undefined });
+  // iFlow can no longer be installed.
+  const installed = Object.entries(ENGINE_PACKAGES).map(([name, { version }]) => [name, version]);
+  expect(installed).toEqual(known.filter(([name]) => name !== 'iflow'));
+  for (const [name, { name: packageName }] of Object.entries(ENGINE_PACKAGES)) expect(findEngine(name).probe.install).toBe(`npm install -g ${packageName}`);
 });
 
 test('only the rehearsal comes with Parley, and its script is where the probe says', () => {

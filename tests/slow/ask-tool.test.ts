@@ -45,6 +45,14 @@ test.each(['2024-11-05', '2025-06-18', '2025-11-25'])('it speaks MCP %s, writes 
   expect(readFileSync(file, 'utf8').endsWith('\n')).toBe(true);
 });
 
+test('a form without fields is refused in words that the agent can read; with one, or with a prompt, it is taken', async () => {
+  const file = join(createRoot(), 'asks.jsonl');
+  const { answers } = await converse(file, '2025-06-18', ask({ fields: [] }), ask({ fields: [], prompt: 'Which?' }), ask({ fields: [{ id: 'port', prompt: 'Which port?' }] }));
+  expect(answers[1]).toMatchObject({ result: { isError: true, content: [{ text: expect.stringMatching(/question is missing.*"prompt".*"fields"/) as string }] } });
+  for (const taken of answers.slice(2)) expect(taken).not.toHaveProperty('result.isError');
+  expect(readAsks(file, 'nonce-1').questions).toEqual([{ fields: [], prompt: 'Which?' }, { fields: [{ id: 'port', prompt: 'Which port?' }] }]);
+});
+
 test('a question that the tool took and the engine had no time to print is told with the failure of its run', async () => {
   const root = createRoot();
   const bench = await openBench(root);
