@@ -92,6 +92,28 @@ describe('the session', () => {
     expect(dataOf(drafts, 'raw.stderr').map(({ text }) => text)).toEqual(['', notice, '']);
   });
 
+  test('a resumed turn that is killed before its block has confirmed its session by the notice', () => {
+    const notice = `\nℹ️  Resuming session ${SESSION} (6 messages loaded)\n`;
+    const { drafts, evidence } = parse('iflow', { stdout: 'Hello ag', stderr: notice });
+    expect(evidence).toMatchObject({ sessionId: SESSION, success: false, unfinished: 'NO_EXECUTION_INFO' });
+    expect(dataOf(drafts, 'lifecycle.session.bound')).toEqual([expect.objectContaining({ session_id: SESSION })]);
+    expect(dataOf(drafts, 'raw.stderr').map(({ text }) => text)).toEqual(['', notice.trim()]);
+  });
+
+  test('the block has the last word about the session, and says the same only once', () => {
+    const notice = (id: string) => `ℹ️  Resuming session ${id} (1 message loaded)\n`;
+    expect(dataOf(parse('iflow', { stdout: 'Hello.\n', stderr: notice(SESSION) + block() }).drafts, 'lifecycle.session.bound')).toHaveLength(1);
+    const other = parse('iflow', { stdout: 'Hello.\n', stderr: notice('session-00000000-0000-4000-8000-000000000000') + block() });
+    expect(other.evidence.sessionId).toBe(SESSION);
+  });
+
+  test('a notice that comes later than the first words of stderr, or on stdout, confirms nothing: a tool or the model could have printed it', () => {
+    const notice = `ℹ️  Resuming session ${SESSION} (6 messages loaded)\n`;
+    expect(parse('iflow', { stdout: 'Hello.\n', stderr: `Error executing tool x\n${notice}` }).evidence.sessionId).toBeNull();
+    expect(parse('iflow', { stdout: notice }).evidence.sessionId).toBeNull();
+    expect(parse('iflow', { stdout: 'Hello.\n', stderr: `He said: ${notice}` }).evidence.sessionId).toBeNull();
+  });
+
   test('the conversation-id is never the handle', () => {
     const { 'session-id': _session, ...rest } = INFO;
     const stderr = `<Execution Info>\n${JSON.stringify(rest)}\n</Execution Info>\n`;
