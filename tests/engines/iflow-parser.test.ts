@@ -75,6 +75,8 @@ describe('a plain turn', () => {
   });
 });
 
+const noticeOf = (id: string) => `ℹ️  Resuming session ${id} (1 message loaded)\n`;
+
 describe('the session', () => {
   test('the session-id of the block is the handle and stands on every later event', () => {
     const { drafts, evidence } = parse('iflow', { stdout: 'Hello.\n', stderr: `${block()}more\n` });
@@ -101,9 +103,8 @@ describe('the session', () => {
   });
 
   test('the block has the last word about the session, and says the same only once', () => {
-    const notice = (id: string) => `ℹ️  Resuming session ${id} (1 message loaded)\n`;
-    expect(dataOf(parse('iflow', { stdout: 'Hello.\n', stderr: notice(SESSION) + block() }).drafts, 'lifecycle.session.bound')).toHaveLength(1);
-    const other = parse('iflow', { stdout: 'Hello.\n', stderr: notice('session-00000000-0000-4000-8000-000000000000') + block() });
+    expect(dataOf(parse('iflow', { stdout: 'Hello.\n', stderr: noticeOf(SESSION) + block() }).drafts, 'lifecycle.session.bound')).toHaveLength(1);
+    const other = parse('iflow', { stdout: 'Hello.\n', stderr: noticeOf('session-00000000-0000-4000-8000-000000000000') + block() });
     expect(other.evidence.sessionId).toBe(SESSION);
   });
 

@@ -117,12 +117,13 @@ test.each(PRINTED)('what %s prints as %j is read as version %j', (name, output, 
   expect(findEngine(name).probe.parseVersion(output)).toBe(version);
 });
 
+const cellsOf = (row: string) => row.split('|').slice(2, -1).map((cell) => cell.trim());
+
 test('the versions that the tests install, that the probes call proved, and that the page names are the same', () => {
   const page = readFileSync(new URL('../../docs/engines.md', import.meta.url), 'utf8');
-  const cells = (row: string) => row.split('|').slice(2, -1).map((cell) => cell.trim());
   const [header = ''] = /^\| \|.*$/m.exec(page) ?? [];
   const [proved = ''] = /^\| proved version \|.*$/m.exec(page) ?? [];
-  const named = Object.fromEntries(cells(header).map((name, index) => [name.toLowerCase(), /^\d+\.\d+\.\d+/.exec(cells(proved)[index] ?? '')?.[0]]));
+  const named = Object.fromEntries(cellsOf(header).map((name, index) => [name.toLowerCase(), /^\d+\.\d+\.\d+/.exec(cellsOf(proved)[index] ?? '')?.[0]]));
   const known = ENGINES.filter(({ probe }) => probe.bundled === undefined).map(({ name, probe }) => [name, probe.provedVersion] as const);
   expect(named).toEqual({ ...Object.fromEntries(known), rehearsal: undefined });
   // iFlow can no longer be installed.
