@@ -17,14 +17,14 @@ const FILES = {
 };
 // Goes on when as many of its kind are there as it is told, so that installs really are at work together.
 const NPM = `const { mkdirSync, readdirSync, writeFileSync } = require('node:fs');
-const { dirname } = require('node:path');
+const { dirname, resolve } = require('node:path');
 const { MEETING, TOGETHER } = process.env;
 writeFileSync(MEETING + '/' + process.pid, '');
 const go = () => {
   if (readdirSync(MEETING).length < Number(TOGETHER)) return setImmediate(go);
   for (const [path, text] of Object.entries(${JSON.stringify(FILES)})) {
-    mkdirSync(dirname(path), { recursive: true });
-    writeFileSync(path, text);
+    mkdirSync(dirname(resolve(path)), { recursive: true });
+    writeFileSync(resolve(path), text);
   }
 };
 go();
