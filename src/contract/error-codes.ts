@@ -42,6 +42,7 @@ export type RequestErrorCode =
   | "RUN_ENDED"
   | "DATA_DIR_IN_USE"
   | "DATA_DIR_UNUSABLE"
+  | "WORKER_NOT_STARTED"
   | "DATABASE_TOO_NEW";
 
 export type DiagnosticCode =

@@ -50,6 +50,8 @@ export interface ProbeRules {
   readonly bundled?: string;
   readonly versionArgs: readonly string[];
   readonly parseVersion: (output: string) => string | null;
+  // What of its own help shows that it can continue a conversation. One that comes with Parley need not be asked.
+  readonly resume?: { readonly args: readonly string[]; readonly shows: RegExp };
   // The version whose output the parser was proved on.
   readonly provedVersion: string;
   readonly install: string;

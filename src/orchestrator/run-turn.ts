@@ -188,11 +188,12 @@ class Turn {
   #hear(evidence: TurnEvidence): { evidence: TurnEvidence; remarks: RaspDraft[] } {
     if (!this.#ask || !this.#engine.asksByTool) return { evidence, remarks: [] };
     const { listed, questions } = readAsks(this.#ask.file, this.#ask.nonce);
-    const heard = hearQuestions(questions, evidence.questions);
+    const heard = hearQuestions(questions, evidence.questions, { nonce: this.#ask.nonce, printed: evidence.receipts ?? [] });
     const remarks: [boolean, DiagnosticCode, string][] = [
       [!listed && evidence.success, 'ASK_TOOL_NOT_LISTED', 'the engine never looked at the question tool: the agent could not ask with it'],
       [heard.onlyRecorded > 0, 'ASK_WITNESS_MISSING', `${heard.onlyRecorded} questions were taken by the tool, but the output does not show them`],
       [heard.onlyPrinted > 0, 'ASK_WITNESS_MISSING', `${heard.onlyPrinted} questions are in the output, but the tool did not write them down`],
+      [heard.unsigned > 0, 'ASK_WITNESS_MISSING', `${heard.unsigned} questions are in the output, but not with what the tool answers in this turn`],
     ];
     return {
       evidence: { ...evidence, questions: heard.questions },

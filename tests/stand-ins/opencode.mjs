@@ -189,4 +189,4 @@ function createVoice({ call, sessionId }) {
   };
 }
 
-await play({ name: 'opencode', version: '1.18.33', newId, readArguments, openSession, createSession: createStored, sessionNotFound, createVoice });
+await play({ name: 'opencode', version: '1.18.33', help: { asked: 'run --help', text: '  -s, --session  session id to continue' }, newId, readArguments, openSession, createSession: createStored, sessionNotFound, createVoice });

@@ -3,8 +3,7 @@
 import { asCount, asInteger, asObject, asString, type Json, type JsonObject } from '../../kernel/json.js';
 import type { RaspData } from '../../rasp/event.js';
 import type { EngineFailure } from '../../run/evidence.js';
-import { parseQuestion, type Question } from '../../run/interaction.js';
-import { isAskTool } from '../ask-tool.js';
+import { AskCalls, isAskTool } from '../ask-tool.js';
 import { classifyFailure } from '../auth-failure.js';
 import type { Emitter } from '../emitter.js';
 import { drifted, readNdjsonLine, type Drift, type Rule } from '../ndjson.js';
@@ -35,7 +34,7 @@ export function createOpencodeReader(out: Emitter): ParserReader {
   let lastMessage: string | null = null;
   // Steps in a row that brought nothing: a service that answers nonsense is asked again without end.
   let emptySteps = 0;
-  const questions: Question[] = [];
+  const asks = new AskCalls();
 
   const rules = new Map<string, Rule>([
     ['step_start', stepStart],
@@ -86,8 +85,7 @@ export function createOpencodeReader(out: Emitter): ParserReader {
     const status = state.status === 'completed' ? 'completed' : state.status === 'error' ? 'failed' : undefined;
     if (!status) return drifted('part.state.status');
     const id = asString(part?.callID) ?? null;
-    const ask = isAskTool(name);
-    const kind = TOOL_KINDS.get(name) ?? (ask ? 'mcp' : 'other');
+    const kind = TOOL_KINDS.get(name) ?? (isAskTool(name) ? 'mcp' : 'other');
     const error = asString(state.error);
     out.emit('tool.call.started', { name, kind, input: state.input ?? null }, id);
     out.emitToolCompleted({
@@ -100,7 +98,7 @@ export function createOpencodeReader(out: Emitter): ParserReader {
       duration_ms: durationOf(state.time),
     }, state.output, '"output":"', id);
     if (status === 'completed' && kind === 'file_change') fileChanged(state, id);
-    if (status === 'completed' && ask) questions.push(parseQuestion(state.input, 'tool'));
+    if (status === 'completed') asks.add(name, state.input, state.output);
     return undefined;
   }
 
@@ -151,7 +149,7 @@ export function createOpencodeReader(out: Emitter): ParserReader {
       failure,
       // A rejected permission leaves "tool-calls", a cut answer "length": both exit 0.
       unfinished: lastReason === null ? 'NO_STEP_FINISH' : lastReason === 'stop' ? null : `LAST_STEP_${lastReason.toUpperCase().replace(/[^A-Z0-9]+/g, '_').slice(0, 40)}`,
-      questions,
+      ...asks.evidence(),
       lastMessage,
     }),
   };
