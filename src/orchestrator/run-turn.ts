@@ -3,9 +3,6 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildCommand, buildHandle, createTurnParser, findEngine } from '../engines/registry.js';
 import type { Engine, EngineCommand } from '../engines/engine.js';
-import { readAsks } from '../ask/ask-file.js';
-import { hearQuestions } from '../ask/witnesses.js';
-import type { DiagnosticCode } from '../contract/error-codes.js';
 import { parseJson, type Json } from '../kernel/json.js';
 import { clip, redact } from '../kernel/redact.js';
 import { compileSchema } from '../kernel/validator.js';
@@ -18,7 +15,7 @@ import type { OutputCheck, RunError } from '../run/judge-completion.js';
 import { parseRuntimeOptions, type RuntimeOptions } from '../run/runtime-options.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import { buildFirstPrompt, buildReplyPrompt } from '../run/turn-prompt.js';
-import type { Actor, InteractionRecord, RunRecord } from '../store/store.js';
+import type { InteractionRecord, RunRecord } from '../store/store.js';
 import { applyRunEvent, type Applied, type RunTransition } from './apply-run-event.js';
 import { concludeTurn } from './conclude-turn.js';
 import type { OrchestratorDeps } from './deps.js';
@@ -27,45 +24,12 @@ import { loadRun } from './load-run.js';
 import { summariseParser } from './parser-summary.js';
 import { makeFolder, runFolder } from './run-folder.js';
 import { isSessionThere } from './session-there.js';
+import { askFor, hearAsks, type TurnAsk } from './turn-ask.js';
+import type { TurnControl } from './turn-control.js';
 import { LostRunError, TurnWriter } from './turn-writer.js';
 import { writeResult } from './write-result.js';
 
 const GRACE_MS = 3000;
-
-// How a turn that runs is ended from outside. The wish may come before the process is there.
-export class TurnControl {
-  #child: Child | null = null;
-  #reason: 'canceled' | 'shutdown' | 'runaway' | null = null;
-  canceledBy: Actor | undefined;
-
-  get wantsShutdown(): boolean {
-    return this.#reason === 'shutdown';
-  }
-
-  cancel(actor: Actor | undefined): void {
-    if (this.#reason === null) this.canceledBy = actor;
-    this.#end('canceled');
-  }
-
-  shutdown(): void {
-    this.#end('shutdown');
-  }
-
-  // The engine would go on for ever without getting anywhere.
-  stopRunaway(): void {
-    this.#end('runaway');
-  }
-
-  attach(child: Child): void {
-    this.#child = child;
-    if (this.#reason !== null) child.end(this.#reason);
-  }
-
-  #end(reason: 'canceled' | 'shutdown' | 'runaway'): void {
-    this.#reason ??= reason;
-    this.#child?.end(this.#reason);
-  }
-}
 
 // Answers the run as it is afterwards. Throws if the store is lost; the engine is gone by then.
 export async function runTurn(deps: OrchestratorDeps, queued: RunRecord, control: TurnControl): Promise<RunRecord> {
@@ -90,21 +54,6 @@ export async function runTurn(deps: OrchestratorDeps, queued: RunRecord, control
   const running = started.run;
   if (command === null) return fail(deps, running, { code: 'ENGINE_NOT_FOUND', message: deps.host.explainMissing?.(engine) ?? `${engine.probe.binary} not found: ${engine.probe.install}` });
   return new Turn(deps, engine, running, options, handle, control, ask, version).play(command);
-}
-
-// The question tool of one turn: what starts it, and what marks what it writes down.
-interface TurnAsk {
-  readonly command: readonly string[];
-  readonly file: string;
-  readonly nonce: string;
-}
-
-// An auto run gets none, and is told not to ask.
-function askFor({ host, dataDir, ids }: OrchestratorDeps, run: RunRecord): TurnAsk | null {
-  if (!host.askTool || run.spec.execution_mode === 'auto') return null;
-  const { asks: file } = runFolder(dataDir, run.run_id).attempt(run.attempt_number);
-  const nonce = ids.interaction();
-  return { command: [...host.askTool, '--file', file, '--nonce', nonce], file, nonce };
 }
 
 async function endBeforeStart(deps: OrchestratorDeps, queued: RunRecord, error: RunError): Promise<RunRecord> {
@@ -180,24 +129,8 @@ class Turn {
     if (left) void this.#writer.add([left]);
     void this.#writer.add(parser.finish());
     await this.#writer.flush();
-    const { evidence, remarks } = this.#hear(parser.evidence());
+    const { evidence, remarks } = hearAsks(this.#engine, this.#ask, parser.evidence());
     return this.#conclude(command, end, evidence, remarks, summariseParser(parser.counts()));
-  }
-
-  // What the question tool wrote down, with what the output shows.
-  #hear(evidence: TurnEvidence): { evidence: TurnEvidence; remarks: RaspDraft[] } {
-    if (!this.#ask || !this.#engine.asksByTool) return { evidence, remarks: [] };
-    const { listed, questions } = readAsks(this.#ask.file, this.#ask.nonce);
-    const heard = hearQuestions(questions, evidence.questions);
-    const remarks: [boolean, DiagnosticCode, string][] = [
-      [!listed && evidence.success, 'ASK_TOOL_NOT_LISTED', 'the engine never looked at the question tool: the agent could not ask with it'],
-      [heard.onlyRecorded > 0, 'ASK_WITNESS_MISSING', `${heard.onlyRecorded} questions were taken by the tool, but the output does not show them`],
-      [heard.onlyPrinted > 0, 'ASK_WITNESS_MISSING', `${heard.onlyPrinted} questions are in the output, but the tool did not write them down`],
-    ];
-    return {
-      evidence: { ...evidence, questions: heard.questions },
-      remarks: remarks.filter(([found]) => found).map(([, code, message]) => draft('diagnostic.parser.warning', { code, message }, { sessionId: evidence.sessionId })),
-    };
   }
 
   async #conclude(command: EngineCommand, end: ChildEnd, evidence: TurnEvidence, remarks: readonly RaspDraft[], parser: ReturnType<typeof summariseParser>): Promise<RunRecord> {
