@@ -33,8 +33,9 @@ export function createOpencodeReader(out: Emitter): ParserReader {
   let lastReason: string | null = null;
   let failure: EngineFailure | null = null;
   let lastMessage: string | null = null;
-  // Steps in a row that brought nothing: a service that answers nonsense is asked again without end.
+  // Steps in a row that brought no word and no call: a service that answers nonsense is asked again without end.
   let emptySteps = 0;
+  let stepBrought = false;
   const questions: Question[] = [];
 
   const rules = new Map<string, Rule>([
@@ -66,6 +67,7 @@ export function createOpencodeReader(out: Emitter): ParserReader {
     if (body === undefined) return drifted('part.text');
     out.emitText('agent.message.final', body, '"text":"', asString(part?.id) ?? null);
     lastMessage = body;
+    if (body !== '') stepBrought = true;
     return undefined;
   }
 
@@ -74,6 +76,7 @@ export function createOpencodeReader(out: Emitter): ParserReader {
     const body = asString(part?.text);
     if (body === undefined) return drifted('part.text');
     out.emitText('agent.reasoning', body, '"text":"', asString(part?.id) ?? null);
+    if (body !== '') stepBrought = true;
     return undefined;
   }
 
@@ -85,6 +88,7 @@ export function createOpencodeReader(out: Emitter): ParserReader {
     if (name === undefined || !state) return drifted(name === undefined ? 'part.tool' : 'part.state');
     const status = state.status === 'completed' ? 'completed' : state.status === 'error' ? 'failed' : undefined;
     if (!status) return drifted('part.state.status');
+    stepBrought = true;
     const id = asString(part?.callID) ?? null;
     const ask = isAskTool(name);
     const kind = TOOL_KINDS.get(name) ?? (ask ? 'mcp' : 'other');
@@ -117,7 +121,8 @@ export function createOpencodeReader(out: Emitter): ParserReader {
     const reason = asString(part?.reason);
     if (reason === undefined) return drifted('part.reason');
     lastReason = reason;
-    emptySteps = reason === 'unknown' ? emptySteps + 1 : 0;
+    emptySteps = reason === 'unknown' && !stepBrought ? emptySteps + 1 : 0;
+    stepBrought = false;
     out.emit('lifecycle.engine.progress', { phase: 'step.finished', reason });
     const tokens = asObject(part?.tokens);
     if (tokens) out.emit('agent.usage', usageOf(tokens, part?.cost));
