@@ -1,13 +1,15 @@
 // One turn of a run, from queued to wherever it ends: commit `running`, start the engine, record what it prints, judge it.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { buildCommand, buildHandle, createTurnParser, findEngine } from '../engines/registry.js';
+import { buildCommand, buildHandle, createTurnParser, explainMismatch, findEngine } from '../engines/registry.js';
 import type { Engine, EngineCommand } from '../engines/engine.js';
+import type { RunErrorCode } from '../contract/error-codes.js';
 import { parseJson, type Json } from '../kernel/json.js';
 import { clip, redact } from '../kernel/redact.js';
 import { compileSchema } from '../kernel/validator.js';
 import { startChild, type Child, type ChildEnd } from '../process/child.js';
 import { LeftBehindError } from '../process/left-behind-error.js';
+import { explainDirectory, type Refusal } from '../process/spawn.js';
 import { draft, type RaspDraft } from '../rasp/draft.js';
 import type { TurnEvidence } from '../run/evidence.js';
 import { NO_FACTS } from '../run/guards.js';
@@ -41,6 +43,8 @@ export async function runTurn(deps: OrchestratorDeps, queued: RunRecord, control
 
   // An answer that could not reach the conversation it belongs to is never given to another.
   if (queued.attempt_number > 1 && handle === null) return endBeforeStart(deps, queued, { code: 'SESSION_RESUME_FAILED', message: 'The run was answered, but its session is not stored any more.' });
+  const obstacle = handle === null ? null : await explainNoResume(engine, queued.spec.cwd, handle);
+  if (obstacle !== null) return endBeforeStart(deps, queued, { code: 'SESSION_RESUME_FAILED', message: `The session cannot be continued: ${obstacle}.` });
 
   const program = await deps.host.findProgram(engine);
   const version = program === null ? undefined : deps.host.versionOf?.(program);
@@ -54,6 +58,14 @@ export async function runTurn(deps: OrchestratorDeps, queued: RunRecord, control
   const running = started.run;
   if (command === null) return fail(deps, running, { code: 'ENGINE_NOT_FOUND', message: deps.host.explainMissing?.(engine) ?? `${engine.probe.binary} not found: ${engine.probe.install}` });
   return new Turn(deps, engine, running, options, handle, control, ask, version).play(command);
+}
+
+// Known before anything is started. A folder that is gone took the work of the session with it.
+async function explainNoResume(engine: Engine, cwd: string, handle: EngineSessionHandle): Promise<string | null> {
+  const mismatch = explainMismatch(engine, cwd, handle);
+  if (mismatch !== null) return mismatch;
+  const trouble = await explainDirectory(cwd);
+  return trouble === null ? null : `cannot work in ${cwd}: ${trouble}`;
 }
 
 async function endBeforeStart(deps: OrchestratorDeps, queued: RunRecord, error: RunError): Promise<RunRecord> {
@@ -95,7 +107,7 @@ class Turn {
     const attempt = folder.attempt(run.attempt_number);
     makeFolder(attempt.path);
     // Not when the run is created: a crash right after that would leave a queued run without it.
-    if (run.spec.cwd === folder.workspace) makeFolder(folder.workspace);
+    if (this.#handle === null && run.spec.cwd === folder.workspace) makeFolder(folder.workspace);
     if (run.spec.home !== null) makeFolder(run.spec.home);
     const parser = createTurnParser(this.#engine, this.#version);
     const env = { ...this.#deps.host.environment(this.#engine, run, { ask: this.#ask?.command ?? null, resumed: this.#handle }), ...command.env };
@@ -116,12 +128,13 @@ class Turn {
         onChunk: (stream, chunk) => {
           const stored = this.#writer.add(parser.push(stream, chunk));
           if (parser.runaway) this.#control.stopRunaway();
+          if (this.#isElsewhere(parser.boundSession)) this.#control.stopOtherSession();
           return stored;
         },
       },
       this.#deps.timers,
     );
-    if (!result.started) return fail(this.#deps, run, { code: result.reason === 'bad_cwd' || result.reason === 'other' ? 'INTERNAL' : 'ENGINE_NOT_FOUND', message: result.message });
+    if (!result.started) return fail(this.#deps, run, { code: this.#refusalCode(result.reason), message: result.message });
     const { child } = result;
     this.#control.attach(child);
     void this.#writer.add([draft('lifecycle.process.spawned', { pid: child.pid, start_time: child.startTime })]);
@@ -131,6 +144,23 @@ class Turn {
     await this.#writer.flush();
     const { evidence, remarks } = hearAsks(this.#engine, this.#ask, parser.evidence());
     return this.#conclude(command, end, evidence, remarks, summariseParser(parser.counts()));
+  }
+
+  #refusalCode(reason: Refusal['reason']): RunErrorCode {
+    switch (reason) {
+      case 'bad_cwd':
+        return this.#handle === null ? 'WORKING_FOLDER_UNUSABLE' : 'SESSION_RESUME_FAILED';
+      case 'not_found':
+      case 'not_executable':
+        return 'ENGINE_NOT_FOUND';
+      case 'other':
+        return 'INTERNAL';
+    }
+  }
+
+  // What it does there belongs to no conversation of ours: it must not even begin.
+  #isElsewhere(session: string | null): boolean {
+    return this.#handle !== null && session !== null && session !== this.#handle.handle_value;
   }
 
   async #conclude(command: EngineCommand, end: ChildEnd, evidence: TurnEvidence, remarks: readonly RaspDraft[], parser: ReturnType<typeof summariseParser>): Promise<RunRecord> {

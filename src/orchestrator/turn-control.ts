@@ -2,9 +2,11 @@
 import type { Child } from '../process/child.js';
 import type { Actor } from '../store/store.js';
 
+type Reason = 'canceled' | 'shutdown' | 'runaway' | 'other_session';
+
 export class TurnControl {
   #child: Child | null = null;
-  #reason: 'canceled' | 'shutdown' | 'runaway' | null = null;
+  #reason: Reason | null = null;
   canceledBy: Actor | undefined;
 
   get wantsShutdown(): boolean {
@@ -25,12 +27,17 @@ export class TurnControl {
     this.#end('runaway');
   }
 
+  // The engine works in another conversation than the one it was to continue.
+  stopOtherSession(): void {
+    this.#end('other_session');
+  }
+
   attach(child: Child): void {
     this.#child = child;
     if (this.#reason !== null) child.end(this.#reason);
   }
 
-  #end(reason: 'canceled' | 'shutdown' | 'runaway'): void {
+  #end(reason: Reason): void {
     this.#reason ??= reason;
     this.#child?.end(this.#reason);
   }
