@@ -31,8 +31,6 @@ export interface RealBench extends Bench {
   play(prompt: string, rest?: Partial<CreateRunRequest>): Promise<RunRecord>;
   settled(runId: string): Promise<RunRecord>;
   reply(runId: string, response: string): Promise<RunRecord>;
-  // A new orchestrator on what is stored.
-  reopen(): Promise<RealBench>;
   events(runId: string): Promise<RaspEvent[]>;
 }
 
@@ -44,11 +42,7 @@ afterEach(async () => {
 // `env` is what this person has set beside.
 export async function openRealBench(engine: RealEngine, env: (root: string) => Readonly<Record<string, string>> = () => ({})): Promise<RealBench> {
   const person = await meetPerson(engine, (end) => endings.push(end));
-  return open({ ...person, env: { ...person.env, ...env(person.root) } });
-}
-
-async function open(person: Person): Promise<RealBench> {
-  const { engine, root, cwd, model } = person;
+  const { root, cwd, model } = person;
   const data = await openDataDir(person.data, { pid: process.pid });
   const failures: unknown[] = [];
   const deps: OrchestratorDeps = {
@@ -58,7 +52,7 @@ async function open(person: Person): Promise<RealBench> {
     timers: systemTimers,
     dataDir: data.path,
     queueLimit: 100,
-    host: hostOf(person),
+    host: hostOf({ ...person, env: { ...person.env, ...env(root) } }),
   };
   const orchestrator = await Orchestrator.open(deps, { slots: 2, recovery: { queued: 'fail' }, onFailure: (_run, error) => failures.push(error) });
   await orchestrator.recovered();
@@ -66,8 +60,7 @@ async function open(person: Person): Promise<RealBench> {
     await orchestrator.close();
     await data.close();
   };
-  const ending = { close };
-  endings.push(() => ending.close());
+  endings.push(close);
   const bench: RealBench = {
     engine, root, cwd, model, modelName: MODEL_NAMES[engine], data, deps, orchestrator, failures, close,
     play: async (prompt, rest = {}) => {
@@ -85,11 +78,6 @@ async function open(person: Person): Promise<RealBench> {
       const pending = await data.store.loadPending(runId);
       await orchestrator.reply(runId, { interaction_id: pending?.interaction_id ?? '', response });
       return bench.settled(runId);
-    },
-    reopen: async () => {
-      await close();
-      ending.close = async () => {};
-      return open(person);
     },
     events: async (runId) => (await data.store.readJournal(runId, 'rasp', { limit: 1_000_000 })).map((line) => JSON.parse(line) as RaspEvent),
   };
