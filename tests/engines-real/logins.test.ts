@@ -17,7 +17,7 @@ async function keyFrom(env: Record<string, string>, login?: object): Promise<str
   service.listen(0, '127.0.0.1');
   await once(service, 'listening');
   try {
-    const bench = await openRealBench('codex', { env });
+    const bench = await openRealBench('codex', { env: () => env });
     const folder = join(bench.root, 'user/.codex');
     const config = readFileSync(join(folder, 'config.toml'), 'utf8').replace('env_key = "SCRIPTED_API_KEY"', 'requires_openai_auth = true');
     writeFileSync(join(folder, 'config.toml'), config.replace(bench.model.url, `http://127.0.0.1:${(service.address() as AddressInfo).port}`));
@@ -44,7 +44,7 @@ test('a login of codex goes before OPENAI_API_KEY', async () => {
 });
 
 test.each(['read-only', 'full'] as const)('gemini is let in by the key in the .env of its user, with the permission %s, and not by that of a workspace', async (permission) => {
-  const bench = await openRealBench('gemini', { env: { GEMINI_API_KEY: undefined } });
+  const bench = await openRealBench('gemini', { env: () => ({ GEMINI_API_KEY: undefined }) });
   writeFileSync(join(bench.cwd, '.env'), 'GEMINI_API_KEY=its-own\n');
   expect((await bench.play('[[done 1]]', { permission: 'read-only' })).status).toBe('failed');
   writeFileSync(join(bench.root, 'user/.gemini/.env'), 'GEMINI_API_KEY=dummy\n');

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { writeReceipt } from '../../src/ask/receipt.js';
+import { createTurnParser, findEngine } from '../../src/engines/registry.js';
 import { brief, dataOf, joinLines, ofType, parse, typesOf, warningsOf, type Parsed } from '../support/parse.js';
 
 const SESSION = 'ses_e1f945bf0ffefqKnzUAxMzYdTN';
@@ -24,6 +25,17 @@ function tool(name: string, state: object, callID = 'call_13'): string {
 
 function errorLine(name: string, data: object): string {
   return line('error', `"error":${JSON.stringify({ name, data })}`);
+}
+
+// Of steps that all end for no known reason.
+function isRunaway(steps: readonly (readonly string[])[]): boolean {
+  const parser = createTurnParser(findEngine('opencode'));
+  parser.push('stdout', Buffer.from(joinLines(...steps.flatMap((within) => [START, ...within, finish('unknown')]))));
+  return parser.runaway;
+}
+
+function empty(count: number): string[][] {
+  return Array.from({ length: count }, () => []);
 }
 
 function read(...lines: readonly string[]): Parsed {
@@ -329,4 +341,20 @@ test('opencode output cut anywhere gives the same drafts', () => {
     expect(cut.evidence).toEqual(whole.evidence);
     expect(cut.counts).toEqual(whole.counts);
   }
+});
+
+describe('a runaway', () => {
+  const REASONING = line('reasoning', `"part":{"id":"prt_1e06bb2f1001r1Ik2VEi7FfWau",${IDS},"type":"reasoning","text":"Hm."}`);
+
+  test('is twenty steps in a row that ended for no known reason and brought nothing', () => {
+    expect([isRunaway(empty(19)), isRunaway(empty(20))]).toEqual([false, true]);
+    expect(isRunaway(Array.from({ length: 20 }, () => [TEXT.replace('Hello from the fake model.', '')]))).toBe(true);
+  });
+
+  test.each([['text', TEXT], ['reasoning', REASONING], ['a call', tool('bash', { status: 'completed', input: {}, output: 'x' })], ['a call that failed', tool('bash', { status: 'error', input: {}, error: 'x' })]])('is none where each step brings %s', (_what, brought) => {
+    expect(isRunaway(Array.from({ length: 100 }, () => [brought]))).toBe(false);
+    // In one step of many it is enough: the count begins anew.
+    expect(isRunaway([...empty(19), [brought], ...empty(19)])).toBe(false);
+    expect(isRunaway([[brought], ...empty(20)])).toBe(true);
+  });
 });

@@ -180,6 +180,7 @@ export function createIflowReader(out: Emitter): ParserReader {
       else stderrHeld.release(rawStderr);
     },
     finish,
+    namesSessionLast: true,
     evidence: () => ({
       success: block !== null && failure === null,
       failure,

@@ -32,9 +32,10 @@ export function createOpencodeReader(out: Emitter): ParserReader {
   let lastReason: string | null = null;
   let failure: EngineFailure | null = null;
   let lastMessage: string | null = null;
-  // Steps in a row that brought nothing: a service that answers nonsense is asked again without end.
+  // Steps in a row that brought no word and no call: a service that answers nonsense is asked again without end.
   let emptySteps = 0;
   const asks = new AskCalls();
+  let stepBrought = false;
 
   const rules = new Map<string, Rule>([
     ['step_start', stepStart],
@@ -65,6 +66,7 @@ export function createOpencodeReader(out: Emitter): ParserReader {
     if (body === undefined) return drifted('part.text');
     out.emitText('agent.message.final', body, '"text":"', asString(part?.id) ?? null);
     lastMessage = body;
+    if (body !== '') stepBrought = true;
     return undefined;
   }
 
@@ -73,6 +75,7 @@ export function createOpencodeReader(out: Emitter): ParserReader {
     const body = asString(part?.text);
     if (body === undefined) return drifted('part.text');
     out.emitText('agent.reasoning', body, '"text":"', asString(part?.id) ?? null);
+    if (body !== '') stepBrought = true;
     return undefined;
   }
 
@@ -84,6 +87,7 @@ export function createOpencodeReader(out: Emitter): ParserReader {
     if (name === undefined || !state) return drifted(name === undefined ? 'part.tool' : 'part.state');
     const status = state.status === 'completed' ? 'completed' : state.status === 'error' ? 'failed' : undefined;
     if (!status) return drifted('part.state.status');
+    stepBrought = true;
     const id = asString(part?.callID) ?? null;
     const kind = TOOL_KINDS.get(name) ?? (isAskTool(name) ? 'mcp' : 'other');
     const error = asString(state.error);
@@ -115,7 +119,8 @@ export function createOpencodeReader(out: Emitter): ParserReader {
     const reason = asString(part?.reason);
     if (reason === undefined) return drifted('part.reason');
     lastReason = reason;
-    emptySteps = reason === 'unknown' ? emptySteps + 1 : 0;
+    emptySteps = reason === 'unknown' && !stepBrought ? emptySteps + 1 : 0;
+    stepBrought = false;
     out.emit('lifecycle.engine.progress', { phase: 'step.finished', reason });
     const tokens = asObject(part?.tokens);
     if (tokens) out.emit('agent.usage', usageOf(tokens, part?.cost));
