@@ -3,6 +3,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Engine, Unstoppable, User } from '../engines/engine.js';
+import { TurnRefusedError } from '../run/turn-refused-error.js';
 
 export function checkWorkspace({ name, home: { unstoppable } }: Engine, user: User, cwd: string): void {
   if (!unstoppable) return;
@@ -10,7 +11,7 @@ export function checkWorkspace({ name, home: { unstoppable } }: Engine, user: Us
   // Engines look up to the root of a project. From the user's own folder on it is not the workspace's.
   const home = folders.indexOf(user.home);
   const found = (home < 0 ? folders : folders.slice(0, home)).flatMap((folder) => findIn(folder, unstoppable))[0];
-  if (found !== undefined) throw new Error(`${found} has ${unstoppable.what} that ${name} executes whatever the permission is: move them away, or run with the permission full`);
+  if (found !== undefined) throw new TurnRefusedError('WORKING_FOLDER_UNUSABLE', `${found} has ${unstoppable.what} that ${name} executes whatever the permission is: move them away, or run with the permission full`);
 }
 
 export function projectOf(cwd: string): string {

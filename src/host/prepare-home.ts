@@ -4,6 +4,7 @@ import { cpSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, re
 import { basename, dirname, join } from 'node:path';
 import type { Brought, Engine, HomeRules, TurnFileNeeds, User } from '../engines/engine.js';
 import type { TurnNeeds } from '../orchestrator/deps.js';
+import { TurnRefusedError } from '../run/turn-refused-error.js';
 import { temporaryFolder } from './environment.js';
 import { sessionFiles } from './find-session.js';
 
@@ -44,7 +45,7 @@ function writeTurnFile({ path, from, write }: NonNullable<HomeRules['turnFile']>
   const target = join(home, path);
   const source = [target, from(user)].find((file) => existsSync(file));
   const text = write(source === undefined ? null : readFileSync(source, 'utf8'), needs);
-  if (text === null) throw new Error(`${source} is not a JSON object: mend it, or move it away`);
+  if (text === null) throw new TurnRefusedError('ENGINE_SETTINGS_INVALID', `${source} is not a JSON object: mend it, or move it away`);
   replace(target, text);
 }
 

@@ -16,6 +16,7 @@ import { NO_FACTS } from '../run/guards.js';
 import type { OutputCheck, RunError } from '../run/judge-completion.js';
 import { parseRuntimeOptions, type RuntimeOptions } from '../run/runtime-options.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
+import { TurnRefusedError } from '../run/turn-refused-error.js';
 import { buildFirstPrompt, buildReplyPrompt } from '../run/turn-prompt.js';
 import type { InteractionRecord, RunRecord } from '../store/store.js';
 import { applyRunEvent, type Applied, type RunTransition } from './apply-run-event.js';
@@ -110,7 +111,9 @@ class Turn {
     if (this.#handle === null && run.spec.cwd === folder.workspace) makeFolder(folder.workspace);
     if (run.spec.home !== null) makeFolder(run.spec.home);
     const parser = createTurnParser(this.#engine, this.#version);
-    const env = { ...this.#deps.host.environment(this.#engine, run, { ask: this.#ask?.command ?? null, resumed: this.#handle }), ...command.env };
+    const prepared = this.#prepare();
+    if ('refused' in prepared) return fail(this.#deps, run, prepared.refused);
+    const env = { ...prepared.env, ...command.env };
     writeCommand(attempt.path, command, env);
     const result = await startChild(
       {
@@ -144,6 +147,15 @@ class Turn {
     await this.#writer.flush();
     const { evidence, remarks } = hearAsks(this.#engine, this.#ask, parser.evidence());
     return this.#conclude(command, end, evidence, remarks, summariseParser(parser.counts()));
+  }
+
+  #prepare(): { readonly env: Readonly<Record<string, string>> } | { readonly refused: RunError } {
+    try {
+      return { env: this.#deps.host.environment(this.#engine, this.#writer.run, { ask: this.#ask?.command ?? null, resumed: this.#handle }) };
+    } catch (error) {
+      if (!(error instanceof TurnRefusedError)) throw error;
+      return { refused: { code: error.code, message: error.message } };
+    }
   }
 
   #refusalCode(reason: Refusal['reason']): RunErrorCode {

@@ -131,8 +131,7 @@ test.each([
   mkdirSync(dirname(join(bench.cwd, path)), { recursive: true });
   writeFileSync(join(bench.cwd, path), `import { writeFileSync } from 'node:fs';\nwriteFileSync(${JSON.stringify(sprung)}, '');\nexport const Evil = async () => ({});\n`);
   writeFileSync(join(bench.cwd, 'opencode.json'), JSON.stringify(config));
-  const { run_id: runId } = await bench.orchestrator.create({ engine: 'opencode', prompt: '[[done 1]]', model: bench.modelName, cwd: bench.cwd, permission: 'read-only' });
-  await bench.orchestrator.settled(runId);
-  expect(await bench.data.store.loadRun(runId)).toMatchObject({ status: 'failed', error: { message: expect.stringMatching(/has plugins that opencode executes whatever the permission is/) } });
+  const run = await bench.play('[[done 1]]', { permission: 'read-only' });
+  expect(run).toMatchObject({ status: 'failed', error: { code: 'WORKING_FOLDER_UNUSABLE', message: expect.stringMatching(/has plugins that opencode executes whatever the permission is/) } });
   expect(existsSync(sprung)).toBe(false);
 });
