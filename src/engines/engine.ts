@@ -105,6 +105,8 @@ export interface HomeRules {
   readonly passes: readonly RegExp[];
   // The user's login files, and where in the home the engine looks for them.
   readonly logins: (user: User) => readonly LoginFile[];
+  // Until when the text of a login file holds (ms), where the engine renews it with a token that counts once; null: for ever.
+  readonly loginExpiry?: (text: string) => number | null;
   // Other files that the engine renews, as logins to MCP servers: linked in too.
   readonly linked?: (user: User) => readonly Brought[];
   // Environment names that hold a login, and what a person does to log in.

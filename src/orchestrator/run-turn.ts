@@ -47,6 +47,22 @@ export async function runTurn(deps: OrchestratorDeps, queued: RunRecord, control
   const obstacle = handle === null ? null : await explainNoResume(engine, queued.spec.cwd, handle);
   if (obstacle !== null) return endBeforeStart(deps, queued, { code: 'SESSION_RESUME_FAILED', message: `The session cannot be continued: ${obstacle}.` });
 
+  const release = (await deps.host.admit?.(engine)) ?? (() => {});
+  try {
+    return await startTurn(deps, engine, queued, { options, handle, answered, control });
+  } finally {
+    release();
+  }
+}
+
+interface TurnBasis {
+  readonly options: RuntimeOptions;
+  readonly handle: EngineSessionHandle | null;
+  readonly answered: InteractionRecord | null;
+  readonly control: TurnControl;
+}
+
+async function startTurn(deps: OrchestratorDeps, engine: Engine, queued: RunRecord, { options, handle, answered, control }: TurnBasis): Promise<RunRecord> {
   const program = await deps.host.findProgram(engine);
   const version = program === null ? undefined : deps.host.versionOf?.(program);
   const ask = askFor(deps, queued);

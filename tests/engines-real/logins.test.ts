@@ -4,6 +4,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { openRealBench } from './real-bench.js';
 
@@ -50,4 +51,37 @@ test.each(['read-only', 'full'] as const)('gemini is let in by the key in the .e
   writeFileSync(join(bench.root, 'user/.gemini/.env'), 'GEMINI_API_KEY=dummy\n');
   if (permission === 'full') rmSync(join(bench.cwd, '.env'));
   expect((await bench.play('[[done 1]]', { permission })).status).toBe('succeeded');
+});
+
+function tokenFor(expiresInSec: number): string {
+  const claims = { exp: Math.floor(performance.timeOrigin / 1000) + expiresInSec, 'https://api.openai.com/auth': { chatgpt_account_id: 'account' } };
+  return ['{"alg":"none"}', JSON.stringify(claims), 'x'].map((part) => Buffer.from(part).toString('base64url')).join('.');
+}
+
+test('two runs of codex that start together with an expired login renew it once, and both are let in', async () => {
+  const renewals: string[] = [];
+  const good = tokenFor(36_000);
+  // A token to renew by counts once.
+  const service = createServer(async (request, response) => {
+    const { refresh_token: given } = JSON.parse(await text(request)) as { refresh_token: string };
+    renewals.push(given);
+    if (given !== 'first') return void response.writeHead(400).end('{"error":"invalid_grant"}');
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ id_token: good, access_token: good, refresh_token: 'second' }));
+  });
+  service.listen(0, '127.0.0.1');
+  await once(service, 'listening');
+  try {
+    const bench = await openRealBench('codex', { env: () => ({ CODEX_REFRESH_TOKEN_URL_OVERRIDE: `http://127.0.0.1:${(service.address() as AddressInfo).port}/` }) });
+    const folder = join(bench.root, 'user/.codex');
+    const config = join(folder, 'config.toml');
+    writeFileSync(config, readFileSync(config, 'utf8').replace('env_key = "SCRIPTED_API_KEY"', 'requires_openai_auth = true'));
+    writeFileSync(join(folder, 'auth.json'), JSON.stringify({ auth_mode: 'chatgpt', OPENAI_API_KEY: null, tokens: { id_token: tokenFor(-3600), access_token: tokenFor(-3600), refresh_token: 'first', account_id: 'account' }, last_refresh: '2026-01-01T00:00:00Z' }));
+    const runs = await Promise.all([bench.play('[[done 1]]'), bench.play('[[done 2]]')]);
+    expect(runs.map(({ status, result }) => [status, result])).toEqual([['succeeded', 1], ['succeeded', 2]]);
+    expect(renewals).toEqual(['first']);
+    expect(JSON.parse(readFileSync(join(folder, 'auth.json'), 'utf8'))).toMatchObject({ tokens: { refresh_token: 'second' } });
+  } finally {
+    service.close();
+    service.closeAllConnections();
+  }
 });

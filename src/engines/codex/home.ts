@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import type { HomeRules, User } from '../engine.js';
 import { distrustWorkspace } from './distrust.js';
+import { codexLoginExpiry } from './login-expiry.js';
 
 const homeOf = ({ home, env }: User): string => env['CODEX_HOME'] ?? join(home, '.codex');
 // What restricts the agent, and what people expect to have.
@@ -11,6 +12,7 @@ export const codexHome: HomeRules = {
   environment: (home) => ({ CODEX_HOME: join(home, '.codex') }),
   passes: [/^OPENAI_/, /^CODEX_(?!HOME$|SQLITE_HOME$)/, /^XDG_CONFIG_HOME$/],
   logins: (user) => [{ from: join(homeOf(user), 'auth.json'), to: '.codex/auth.json' }],
+  loginExpiry: codexLoginExpiry,
   linked: (user) => [{ from: join(homeOf(user), '.credentials.json'), to: '.codex/.credentials.json' }],
   keys: [/^CODEX_API_KEY$/],
   howToLogIn: 'codex login, or set CODEX_API_KEY',

@@ -12,16 +12,16 @@ async function waiting(site: Site, prompt: string, ...options: string[]): Promis
   return runId;
 }
 
-describe('a question whose time is over', () => {
-  // Made so when nobody is there any more: a worker that is still about to end would decide it.
-  async function due(site: Site, prompt: string): Promise<string> {
-    const runId = await waiting(site, prompt, '-o', 'interactive_require_user_reply=false');
-    const db = await openDatabase(join(site.data, 'parley.db'));
-    expect(db.prepare(`UPDATE interactions SET due_at = asked_at WHERE run_id = ? AND state = 'pending'`).run(runId).changes).toBe(1);
-    db.close();
-    return runId;
-  }
+// Made so when nobody is there any more: a worker that is still about to end would decide it.
+async function due(site: Site, prompt: string): Promise<string> {
+  const runId = await waiting(site, prompt, '-o', 'interactive_require_user_reply=false');
+  const db = await openDatabase(join(site.data, 'parley.db'));
+  expect(db.prepare(`UPDATE interactions SET due_at = asked_at WHERE run_id = ? AND state = 'pending'`).run(runId).changes).toBe(1);
+  db.close();
+  return runId;
+}
 
+describe('a question whose time is over', () => {
   test('is not touched by a command that only cancels or deletes another run', async () => {
     const site = createSite();
     const first = await due(site, '[[ask One?|a|b]][[done {"decided":true}]]');
