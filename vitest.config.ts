@@ -3,7 +3,8 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     projects: [
-      { test: { name: 'unit', include: ['tests/**/*.test.ts'], exclude: ['tests/slow/**', 'tests/stand-ins/**', 'tests/engines-real/**'] } },
+      // Some start a process, and the machine may be busy.
+      { test: { name: 'unit', testTimeout: 30_000, include: ['tests/**/*.test.ts'], exclude: ['tests/slow/**', 'tests/stand-ins/**', 'tests/engines-real/**'] } },
       { test: { name: 'slow', include: ['tests/slow/**/*.test.ts', 'tests/stand-ins/**/*.test.ts'], testTimeout: 120_000 } },
       // The real CLIs, which `npm run test:engines` installs first.
       { test: { name: 'engines', include: ['tests/engines-real/**/*.test.ts'], testTimeout: 180_000, maxWorkers: 2 } },

@@ -1,8 +1,9 @@
 // Installs the real CLIs that the tests of the engines drive, in exactly these versions, from npm into .cache/engines/. Nothing
 // of it is a dependency of the package. The folder is made beside and renamed when it is whole: an install that was cut off is
-// begun anew, and one that is there is not repeated. Imported, it only says where the programs are.
+// begun anew, and one that is there is not repeated. Of two installs at once the first that is whole stays. Imported, it only
+// says where the programs are.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -40,9 +41,8 @@ function locate(folder) {
 // What is wrong with the engines in a folder, or nothing.
 function findFault(folder) {
   for (const [engine, { name, version }] of Object.entries(ENGINE_PACKAGES)) {
-    const manifest = join(folder, 'node_modules', name, 'package.json');
-    if (!existsSync(manifest)) return `${name} is not there`;
-    const found = JSON.parse(readFileSync(manifest, 'utf8')).version;
+    const found = versionIn(join(folder, 'node_modules', name, 'package.json'));
+    if (found === undefined) return `${name} is not there`;
     if (found !== version) return `${name} is ${found}, not ${version}`;
     const program = locate(folder)[engine].at(-1);
     if (!existsSync(program)) return `${name} has no program for ${host}`;
@@ -50,12 +50,80 @@ function findFault(folder) {
   return undefined;
 }
 
-// A new folder each time: an npm whose parent was killed may still be writing into an old one.
-function createPartial() {
-  const cache = dirname(home);
+// Another install may move it away while we look.
+function versionIn(manifest) {
+  try {
+    return JSON.parse(readFileSync(manifest, 'utf8')).version;
+  } catch (error) {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+const cache = dirname(home);
+// An install takes a minute; a pid may belong to another process by now.
+const ABANDONED_MS = 60 * 60 * 1000;
+
+// A new folder each time: an npm whose parent was killed may still be writing into an old one. It is named after its owner.
+function createFolder(kind) {
   mkdirSync(cache, { recursive: true });
-  for (const name of readdirSync(cache)) if (name.startsWith('engines.partial-')) rmSync(join(cache, name), { recursive: true, force: true });
-  return mkdtempSync(join(cache, 'engines.partial-'));
+  return mkdtempSync(join(cache, `engines.${kind}-${process.pid}-`));
+}
+
+// What installs left behind that were cut off; not what another one works on right now.
+function removeAbandoned() {
+  for (const name of readdirSync(cache)) {
+    const owner = /^engines\.(?:partial|old)-(\d+)-/.exec(name)?.[1];
+    const nobodys = owner === undefined && name.startsWith('engines.partial-');
+    if (nobodys || (owner !== undefined && (!isAlive(Number(owner)) || isOld(join(cache, name))))) remove(join(cache, name));
+  }
+}
+
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+}
+
+function isOld(path) {
+  const made = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  return Date.now() - made > ABANDONED_MS;
+}
+
+function remove(path) {
+  rmSync(path, { recursive: true, force: true, maxRetries: 3 });
+}
+
+// Puts the new folder in its place, unless another install was faster. A folder that is not empty is never renamed over, so
+// one of two always finds what the other has put there.
+function takePlace(partial) {
+  while (findFault(home) !== undefined) {
+    if (existsSync(home)) moveAway();
+    if (tryRename(partial, home, ['ENOTEMPTY', 'EEXIST'])) return;
+  }
+  remove(partial);
+}
+
+// Another install may have put its folder there after we looked: then that is put back.
+function moveAway() {
+  const folder = createFolder('old');
+  const old = join(folder, 'engines');
+  if (tryRename(home, old, ['ENOENT']) && findFault(old) === undefined) tryRename(old, home, ['ENOTEMPTY', 'EEXIST']);
+  remove(folder);
+}
+
+// False if it failed in a way that is meant.
+function tryRename(from, to, meant) {
+  try {
+    renameSync(from, to);
+    return true;
+  } catch (error) {
+    if (meant.includes(error.code)) return false;
+    throw error;
+  }
 }
 
 export function installEngines() {
@@ -63,7 +131,8 @@ export function installEngines() {
   if (fault === undefined) return;
   const started = Date.now();
   console.log(`installing engines (${fault}); this takes about a minute and 900 MB`);
-  const partial = createPartial();
+  const partial = createFolder('partial');
+  removeAbandoned();
   const dependencies = Object.fromEntries(Object.values(ENGINE_PACKAGES).map(({ name, version }) => [name, version]));
   writeFileSync(join(partial, 'package.json'), JSON.stringify({ private: true, dependencies }, null, 2));
   // They work without their install scripts.
@@ -72,8 +141,7 @@ export function installEngines() {
   if (status !== 0) throw new Error(`npm ${args.join(' ')} failed`, { cause: error });
   const left = findFault(partial);
   if (left !== undefined) throw new Error(`npm has installed the engines, but ${left}`);
-  rmSync(home, { recursive: true, force: true });
-  renameSync(partial, home);
+  takePlace(partial);
   console.log(`engines installed in ${Math.round((Date.now() - started) / 1000)} s`);
 }
 

@@ -6,7 +6,8 @@ import { isObject, parseJson, type Json, type JsonObject } from '../kernel/json.
 export type AskRecord = { readonly type: 'listed' } | { readonly type: 'asked'; readonly question: JsonObject };
 
 export function appendAsk(path: string, nonce: string, record: AskRecord): void {
-  const bytes = Buffer.from(`${JSON.stringify({ ...record, nonce })}\n`);
+  // Begins with a new line: a record before it may have been cut off.
+  const bytes = Buffer.from(`\n${JSON.stringify({ ...record, nonce })}\n`);
   const file = openSync(path, 'a', 0o600);
   try {
     writeFileSync(file, bytes);
@@ -23,7 +24,7 @@ export interface Asks {
   readonly questions: readonly JsonObject[];
 }
 
-// Only what was written with this nonce counts; null: any, the file belongs to one turn. A last line that was cut off is no line: the engine was never told that its
+// Only what was written with this nonce counts; null: any, the file belongs to one turn. A line that was cut off is no line: the engine was never told that its
 // question was taken.
 export function readAsks(path: string, nonce: string | null): Asks {
   const records = existsSync(path) ? readFileSync(path, 'utf8').split('\n').map(parseJson).filter((record) => isOurs(record, nonce)) : [];

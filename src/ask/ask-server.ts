@@ -6,6 +6,7 @@ import { Server } from '@modelcontextprotocol/server';
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import { isObject, type Json, type JsonObject } from '../kernel/json.js';
 import { appendAsk } from './ask-file.js';
+import { writeReceipt } from './receipt.js';
 
 // ask_user would be dropped by Gemini.
 export const ASK_TOOL = 'ask_human';
@@ -53,9 +54,9 @@ export async function serveAskTool({ file, nonce, version, input }: AskServerOpt
   server.setRequestHandler('tools/call', async ({ params }) => {
     if (params.name !== ASK_TOOL) return refusal(`there is no tool ${params.name}`);
     const question = (params.arguments ?? {}) as JsonObject;
-    if (!hasWords(question)) return refusal('the question is missing: give it as "prompt"');
+    if (!hasWords(question)) return refusal('the question is missing: give it as "prompt", or several of them as "fields"');
     appendAsk(file, nonce, { type: 'asked', question });
-    return { content: [{ type: 'text' as const, text: `Your question is recorded (${nonce}). End your turn now; the answer comes as the next message.` }] };
+    return { content: [{ type: 'text' as const, text: writeReceipt(nonce) }] };
   });
   // An engine that goes away closes the pipe.
   const ended = once(input, 'end');
@@ -65,7 +66,7 @@ export async function serveAskTool({ file, nonce, version, input }: AskServerOpt
 
 function hasWords(question: JsonObject): boolean {
   const given: (Json | undefined)[] = [question.prompt, question.question, question.message];
-  return isObject(question) && (given.some((text) => typeof text === 'string' && text.trim() !== '') || Array.isArray(question.fields));
+  return isObject(question) && (given.some((text) => typeof text === 'string' && text.trim() !== '') || (Array.isArray(question.fields) && question.fields.length > 0));
 }
 
 function refusal(text: string) {

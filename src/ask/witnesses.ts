@@ -1,5 +1,5 @@
 // A question of the tool has two witnesses: the file that the tool wrote, and the engine's output. Either is enough; what only
-// one of them saw is told.
+// one of them saw is told, and so is a call in the output whose result does not carry the nonce of this turn.
 import { canonicalText, type JsonObject } from '../kernel/json.js';
 import { parseQuestion, type Question } from '../run/interaction.js';
 
@@ -8,16 +8,27 @@ export interface Heard {
   // How many only the file has, and how many only the output.
   readonly onlyRecorded: number;
   readonly onlyPrinted: number;
+  // How many both have, but the output with another receipt than the tool gives in this turn, or with none.
+  readonly unsigned: number;
 }
 
-export function hearQuestions(recorded: readonly JsonObject[], printed: readonly Question[]): Heard {
+export interface Receipts {
+  readonly nonce: string;
+  // Of the printed calls of the tool, in their order.
+  readonly printed: readonly (string | null)[];
+}
+
+// Without receipts nothing is said of them.
+export function hearQuestions(recorded: readonly JsonObject[], printed: readonly Question[], receipts?: Receipts): Heard {
   const byTool = recorded.map((question) => parseQuestion(question, 'tool'));
   const open = byTool.map(canonicalText);
-  const rest = printed.filter((question) => {
-    const at = question.channel === 'tool' ? open.indexOf(canonicalText(question)) : -1;
+  const calls = printed.filter(({ channel }) => channel === 'tool');
+  const matched = calls.filter((question) => {
+    const at = open.indexOf(canonicalText(question));
     if (at >= 0) open.splice(at, 1);
-    return at < 0;
+    return at >= 0;
   });
-  const onlyPrinted = rest.filter(({ channel }) => channel === 'tool').length;
-  return { questions: [...byTool, ...rest], onlyRecorded: open.length, onlyPrinted };
+  const rest = printed.filter((question) => !matched.includes(question));
+  const unsigned = receipts ? matched.filter((question) => receipts.printed[calls.indexOf(question)] !== receipts.nonce).length : 0;
+  return { questions: [...byTool, ...rest], onlyRecorded: open.length, onlyPrinted: calls.length - matched.length, unsigned };
 }

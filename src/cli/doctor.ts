@@ -1,5 +1,4 @@
 // parley doctor: what there is, what is missing, and what to do about it. It looks only.
-import { execFile } from 'node:child_process';
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Engine } from '../engines/engine.js';
@@ -7,6 +6,7 @@ import { probeEngine, type ProbeReport } from '../engines/probe.js';
 import { ENGINES } from '../engines/registry.js';
 import { findProgram, type FoundProgram } from '../host/engine-host.js';
 import { findLogin } from '../host/find-login.js';
+import { queryProgram } from '../host/query-program.js';
 import { DEFAULT_SETTINGS, readSettings, type Settings } from '../host/settings.js';
 import { RequestError } from '../run/request-error.js';
 import { readServer } from '../service/server-file.js';
@@ -21,7 +21,8 @@ import { styleOf } from './style.js';
 import { isAlive } from './writer-alive.js';
 import { readVersion } from './version.js';
 
-const VERSION_LIMIT_MS = 20_000;
+// For each question to a program; the slowest need about two seconds.
+const ANSWER_LIMIT_MS = 10_000;
 
 interface Finding {
   readonly name: string;
@@ -30,16 +31,14 @@ interface Finding {
   readonly text: string;
 }
 
-export async function doctorCommand(options: DataOption & { readonly json?: boolean }, io: Io): Promise<number> {
+export async function doctorCommand(options: DataOption & { readonly json?: boolean }, io: Io, limitMs = ANSWER_LIMIT_MS): Promise<number> {
   const path = dataDirOf(options, io);
   const findings: Finding[] = [{ name: 'parley', level: 'ok', text: `${readVersion()} on Node ${process.versions.node}, ${io.machine.platform}` }, ...(await lookAtData(path))];
   const { settings, problem } = lookAtSettings(path);
   if (problem !== null) findings.push({ name: 'config', level: 'missing', text: problem });
-  // One after the other: a CLI that starts is a heavy thing.
-  for (const engine of ENGINES) {
-    const found = findProgram(engine, machineOf(io), settings);
-    findings.push(tellEngine(engine, found, await probe(engine, found, io), findLogin(engine, machineOf(io).user)));
-  }
+  const engines = await lookAtEngines(settings, limitMs, io);
+  if (engines === 'interrupted') return EXIT.interrupted;
+  findings.push(...engines);
   const broken = findings.some(({ name, level }) => level === 'missing' && NEEDED.has(name));
   if (options.json) io.stdout.write(`${JSON.stringify({ type: 'doctor', ok: !broken, findings })}\n`);
   else io.stdout.write(render(findings, io));
@@ -90,24 +89,30 @@ function isWritable(path: string): boolean {
   }
 }
 
-function probe(engine: Engine, { program }: FoundProgram, io: Io): Promise<ProbeReport> {
-  return probeEngine(engine, {
-    find: async () => program?.at(-1) ?? null,
-    run: (_bin, args) => new Promise((resolve) => {
-      const [bin = '', ...before] = program ?? [];
-      const env = { ...io.env } as NodeJS.ProcessEnv;
-      execFile(bin, [...before, ...args], { timeout: VERSION_LIMIT_MS, env }, (error, stdout) => resolve(error ? null : stdout)).stdin?.end();
-    }),
-  });
+// One after the other: a CLI that starts is a heavy thing.
+async function lookAtEngines(settings: Settings, limitMs: number, io: Io): Promise<Finding[] | 'interrupted'> {
+  const machine = machineOf(io);
+  const interrupt = new AbortController();
+  const stops = (['SIGINT', 'SIGTERM'] as const).map((signal) => io.onSignal(signal, () => interrupt.abort()));
+  const findings: Finding[] = [];
+  for (const engine of ENGINES) {
+    const found = findProgram(engine, machine, settings);
+    const report = await probeEngine(engine, {
+      find: async () => found.program?.at(-1) ?? null,
+      run: (_bin, args) => queryProgram({ engine, program: found.program ?? [], args, user: machine.user, passthrough: settings.env_passthrough, limitMs, timers: io.timers, signal: interrupt.signal }),
+    });
+    findings.push(tellEngine(engine, found, report, findLogin(engine, machine.user)));
+    if (interrupt.signal.aborted) break;
+  }
+  for (const stop of stops) stop();
+  return interrupt.signal.aborted ? 'interrupted' : findings;
 }
 
-function tellEngine({ name, home, handle }: Engine, { by }: FoundProgram, { bin, version, advice }: ProbeReport, login: string | null): Finding {
-  if (bin === null) return { name, level: 'missing', text: by === 'PATH' ? (advice ?? '') : `${by} is not a program; ${advice ?? ''}` };
-  const text = `${version ?? 'unknown version'} (${by === 'PATH' ? bin : by})`;
-  const resume = `continues a conversation by ${handle.source}`;
-  const notes = [advice, home.howToLogIn !== '' && login === null ? `not logged in: ${home.howToLogIn}` : null].filter((note) => note !== null);
-  if (notes.length > 0) return { name, level: 'note', text: `${text}: ${notes.join('; ')}` };
-  return { name, level: 'ok', text: `${text}${login === null ? '' : `, logged in by ${login}`}, ${resume}` };
+function tellEngine({ name, home }: Engine, { by }: FoundProgram, { bin, version, resumes, advice }: ProbeReport, login: string | null): Finding {
+  if (bin === null) return { name, level: 'missing', text: [...(by === 'PATH' ? [] : [`${by} is not a program`]), ...advice].join('; ') };
+  const facts = [`${version ?? 'unknown version'} (${by === 'PATH' ? bin : by})`, ...(login === null ? [] : [`logged in by ${login}`]), ...(resumes ? ['can continue conversations'] : [])];
+  const notes = [...advice, ...(home.howToLogIn !== '' && login === null ? [`not logged in: ${home.howToLogIn}`] : [])];
+  return { name, level: notes.length > 0 ? 'note' : 'ok', text: [facts.join(', '), ...notes].join('; ') };
 }
 
 // What keeps Parley from working at all is not what can be done without.

@@ -50,7 +50,7 @@ export async function openWriter(path: string, io: Io, { plays = true, onFailure
       ids: createIds(io.clock),
       timers: io.timers,
       dataDir: path,
-      host: createEngineHost(machineOf(io), settings),
+      host: createEngineHost(machineOf(io), settings, io),
       queueLimit: settings.queue_limit,
     };
     const slots = settings.slots ?? Math.max(2, io.machine.cores);

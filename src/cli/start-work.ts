@@ -1,7 +1,6 @@
 // Has a job done: by the server of the data directory if one runs, else by a worker process that goes on by itself. Resolves
 // when it is known which run it is.
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import type { RequestErrorCode } from '../contract/error-codes.js';
 import type { Json } from '../kernel/json.js';
 import { RequestError } from '../run/request-error.js';
@@ -33,8 +32,11 @@ export async function startWorker(assignment: Assignment, io: Io): Promise<Worke
   // A session of its own: the terminal's Ctrl-C and its end do not reach it.
   const child = spawn(io.machine.node, [io.machine.entry, 'work'], { detached: true, stdio: ['pipe', 'ignore', 'ignore', 'ipc'], env: { ...io.env } as NodeJS.ProcessEnv });
   let alive = true;
-  const ended = once(child, 'exit').then(() => {
-    alive = false;
+  const ended = new Promise<void>((resolve) => {
+    child.once('exit', () => {
+      alive = false;
+      resolve();
+    });
   });
   // A worker that could not start says so by its end.
   child.stdin?.on('error', () => {});
@@ -45,8 +47,8 @@ export async function startWorker(assignment: Assignment, io: Io): Promise<Worke
     child.once('message', (message) => {
       if (isAnswer(message as Json)) resolve(message as Answer);
     });
-    child.once('error', reject);
-    void ended.then(() => reject(new Error('the process that was to do the work ended before it began; see parley.log in the data directory')));
+    child.once('error', ({ message }) => reject(new RequestError('WORKER_NOT_STARTED', `the process that is to do the work cannot be started: ${message}`)));
+    void ended.then(() => reject(new RequestError('WORKER_NOT_STARTED', 'the process that was to do the work ended before it began; see parley.log in the data directory')));
   }).finally(() => {
     for (const stop of stops) stop();
   });

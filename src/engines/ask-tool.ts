@@ -1,5 +1,29 @@
-// Our question tool, under the names that engines give it: server.tool, mcp_server_tool, server_tool.
+// The calls of our question tool in an engine's output. The tool of another server that is called the same asks nobody whom
+// Parley knows.
+import { readReceipt } from '../ask/receipt.js';
+import type { Json } from '../kernel/json.js';
+import type { TurnEvidence } from '../run/evidence.js';
+import { parseQuestion, type Question } from '../run/interaction.js';
+
+// Codex tells server and tool (joined here by a dot), Gemini and OpenCode make one name of them.
+const NAMES: ReadonlySet<string> = new Set(['parley.ask_human', 'mcp_parley_ask_human', 'parley_ask_human']);
 
 export function isAskTool(name: string): boolean {
-  return /(?:^|[._])ask_human$/.test(name);
+  return NAMES.has(name);
+}
+
+export class AskCalls {
+  readonly #questions: Question[] = [];
+  readonly #receipts: (string | null)[] = [];
+
+  // A call of any tool that succeeded: one that failed asked nobody.
+  add(name: string, input: Json | undefined, result: Json | undefined): void {
+    if (!isAskTool(name)) return;
+    this.#questions.push(parseQuestion(input, 'tool'));
+    this.#receipts.push(readReceipt(result));
+  }
+
+  evidence(): Pick<TurnEvidence, 'questions' | 'receipts'> {
+    return { questions: this.#questions, receipts: this.#receipts };
+  }
 }

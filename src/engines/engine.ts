@@ -50,6 +50,8 @@ export interface ProbeRules {
   readonly bundled?: string;
   readonly versionArgs: readonly string[];
   readonly parseVersion: (output: string) => string | null;
+  // What of its own help shows that it can continue a conversation. One that comes with Parley need not be asked.
+  readonly resume?: { readonly args: readonly string[]; readonly shows: RegExp };
   // The version whose output the parser was proved on.
   readonly provedVersion: string;
   readonly install: string;
@@ -61,10 +63,38 @@ export interface User {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
+// A file or a folder of the user, and where it belongs within the home.
 export interface Brought {
   readonly from: string;
-  // Within the home.
   readonly to: string;
+  // Of a folder, only its own files with such names.
+  readonly only?: RegExp;
+}
+
+export interface LoginFile extends Brought {
+  // For a file that may hold other things: it is a login if its text has this.
+  readonly having?: RegExp;
+}
+
+// What the file of a turn depends on.
+export interface TurnFileNeeds {
+  readonly ask: readonly string[] | null;
+  readonly permission: Permission;
+  readonly cwd: string;
+  // The root of the repository that it is in, or itself.
+  readonly project: string;
+}
+
+// What of the user's git folder belongs into a home that hides it; not the passwords that may lie there.
+export const GIT_FILES = /^(?:config|ignore|attributes)$/;
+
+// What an engine executes of a workspace, whatever it is told. Below `full` a workspace that has such things is refused.
+export interface Unstoppable {
+  readonly what: string;
+  // Files in these folders; files with these names that mention it.
+  readonly folders: readonly string[];
+  readonly files: readonly string[];
+  readonly mention: RegExp;
 }
 
 // How an engine lives in a private home.
@@ -74,14 +104,22 @@ export interface HomeRules {
   // Names of the engine's own settings and keys that are passed on from the user.
   readonly passes: readonly RegExp[];
   // The user's login files, and where in the home the engine looks for them.
-  readonly logins: (user: User) => readonly Brought[];
+  readonly logins: (user: User) => readonly LoginFile[];
+  // Until when the text of a login file holds (ms), where the engine renews it with a token that counts once; null: for ever.
+  readonly loginExpiry?: (text: string) => number | null;
+  // Other files that the engine renews, as logins to MCP servers: linked in too.
+  readonly linked?: (user: User) => readonly Brought[];
   // Environment names that hold a login, and what a person does to log in.
   readonly keys: readonly RegExp[];
   readonly howToLogIn: string;
+  // A key that people have under another name: given to the engine under its own, where there is no other login.
+  readonly keyInstead?: { readonly of: string; readonly as: string };
   // The user's settings that a new home begins with. Copied: what the engine writes into them stays in the home.
   readonly settings: (user: User) => readonly Brought[];
-  // A file of the home that is written before each turn, out of what stands there.
-  readonly turnFile?: { readonly path: string; readonly write: (found: string | null, ask: readonly string[] | null) => string };
+  // A file of the home that is written before each turn, out of what stands there, at first out of the user's own.
+  // Null: that text is not what the file must be.
+  readonly turnFile?: { readonly path: string; readonly from: (user: User) => string; readonly write: (found: string | null, needs: TurnFileNeeds) => string | null };
+  readonly unstoppable?: Unstoppable;
   // Mends the text of a stored session before it is continued.
   readonly mend?: (session: string) => string;
   // Where in the home the sessions are, and which file there belongs to one: by its name, or because it mentions the id.

@@ -1,11 +1,14 @@
-// Is an engine there, and in a version whose output is known? Looks only; starts nothing but `--version`.
+// Is an engine there, in a version whose output is known, and can it continue a conversation? Looks only: it starts nothing but
+// `--version` and a help.
 import type { Engine } from './engine.js';
+
+// What a program printed and then ended well, or what is wrong with it: "does not answer within 10 s".
+export type ProgramAnswer = { readonly stdout: string; readonly stderr: string } | { readonly problem: string };
 
 export interface ProbeDeps {
   // The full path of a program, or null.
   find(binary: string): Promise<string | null>;
-  // What a program prints to stdout; null if it could not be run.
-  run(bin: string, args: readonly string[]): Promise<string | null>;
+  run(bin: string, args: readonly string[]): Promise<ProgramAnswer>;
 }
 
 export interface ProbeReport {
@@ -13,16 +16,33 @@ export interface ProbeReport {
   readonly bin: string | null;
   readonly version: string | null;
   readonly provedVersion: string;
-  readonly advice: string | null;
+  // It can continue a conversation in a new process; null: not known.
+  readonly resumes: boolean | null;
+  // What a person should know, or do.
+  readonly advice: readonly string[];
 }
 
-export async function probeEngine(engine: Engine, deps: ProbeDeps, configuredBin?: string): Promise<ProbeReport> {
-  const { probe } = engine;
+export async function probeEngine({ name, probe }: Engine, deps: ProbeDeps, configuredBin?: string): Promise<ProbeReport> {
   const bin = configuredBin ?? (await deps.find(probe.binary));
-  const report = { engine: engine.name, bin, provedVersion: probe.provedVersion };
-  if (bin === null) return { ...report, version: null, advice: `${probe.binary} not found: ${probe.install}` };
-  const output = await deps.run(bin, probe.versionArgs);
-  const version = output === null ? null : probe.parseVersion(output);
-  if (version === null) return { ...report, version, advice: `${bin} ${probe.versionArgs.join(' ')} did not tell a version: is it the right program?` };
-  return { ...report, version, advice: version === probe.provedVersion ? null : `version ${version} is not the one the parser was proved on (${probe.provedVersion})` };
+  const report = { engine: name, bin, version: null, provedVersion: probe.provedVersion, resumes: null };
+  if (bin === null) return { ...report, advice: [`${probe.binary} not found: ${probe.install}`] };
+  const told = await deps.run(bin, probe.versionArgs);
+  const asked = [bin, ...probe.versionArgs].join(' ');
+  if ('problem' in told) return { ...report, advice: [`${asked} ${told.problem}`] };
+  const version = probe.parseVersion(told.stdout);
+  if (version === null) return { ...report, advice: [`${asked} did not tell a version: is it the right program?`] };
+  const { resumes, advice } = await probeResume(bin, probe.resume, deps);
+  const unproved = version === probe.provedVersion ? [] : [`version ${version} is not the one the parser was proved on (${probe.provedVersion})`];
+  return { ...report, version, resumes, advice: [...unproved, ...advice] };
+}
+
+// By the program's own help: a conversation needs a session and a model, and costs money.
+async function probeResume(bin: string, rule: Engine['probe']['resume'], deps: ProbeDeps): Promise<Pick<ProbeReport, 'resumes' | 'advice'>> {
+  if (!rule) return { resumes: true, advice: [] };
+  const told = await deps.run(bin, rule.args);
+  const asked = [bin, ...rule.args].join(' ');
+  if ('problem' in told) return { resumes: null, advice: [`whether it can continue conversations is not known: ${asked} ${told.problem}`] };
+  // OpenCode prints its help to stderr.
+  if (rule.shows.test(told.stdout) || rule.shows.test(told.stderr)) return { resumes: true, advice: [] };
+  return { resumes: false, advice: [`it cannot continue conversations: ${asked} does not show how`] };
 }

@@ -54,8 +54,15 @@ export function buildHandle(engine: Engine, sessionId: string, where: { cwd: str
 // A resume that cannot be right is refused before anything is started.
 export function buildCommand(engine: Engine, spec: TurnSpec, handle: EngineSessionHandle | null): EngineCommand {
   if (handle === null) return engine.command.buildStart(spec);
-  if (handle.engine !== engine.name) throw new RequestError('HANDLE_MISMATCH', `the session belongs to ${handle.engine}, not to ${engine.name}`);
-  if (!engine.handle.accepts(handle.handle_value)) throw new RequestError('HANDLE_MISMATCH', `"${handle.handle_value}" is no ${engine.name} session id`);
-  if (handle.cwd !== spec.cwd) throw new RequestError('HANDLE_MISMATCH', `the session belongs to the directory ${handle.cwd}, not to ${spec.cwd}`);
+  const mismatch = explainMismatch(engine, spec.cwd, handle);
+  if (mismatch !== null) throw new RequestError('HANDLE_MISMATCH', mismatch);
   return engine.command.buildResume(spec, handle);
+}
+
+// Why a session cannot be continued by this engine in this directory, or null.
+export function explainMismatch(engine: Engine, cwd: string, handle: EngineSessionHandle): string | null {
+  if (handle.engine !== engine.name) return `the session belongs to ${handle.engine}, not to ${engine.name}`;
+  if (!engine.handle.accepts(handle.handle_value)) return `"${handle.handle_value}" is no ${engine.name} session id`;
+  if (handle.cwd !== cwd) return `the session belongs to the directory ${handle.cwd}, not to ${cwd}`;
+  return null;
 }

@@ -26,6 +26,8 @@ export interface ParserReader {
   // A line too long to be held begins: lines held back for what might follow have to go out now.
   longLine?(stream: StreamName): void;
   finish(): void;
+  // The session that counts is the one that is named last, so that only the end tells.
+  readonly namesSessionLast?: boolean;
   // The engine repeats itself and would do so for ever.
   runaway?(): boolean;
   evidence(): ReaderEvidence;
@@ -72,6 +74,11 @@ export class TurnParser {
 
   counts(): ParserCounts {
     return this.#out.counts();
+  }
+
+  // The session that the engine works in, in any form, as soon as that is certain.
+  get boundSession(): string | null {
+    return this.#reader.namesSessionLast && !this.#finished ? null : this.#out.sessionId;
   }
 
   // It must be stopped from outside.

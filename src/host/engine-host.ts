@@ -3,10 +3,15 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Engine, ProbeRules, User } from '../engines/engine.js';
+import type { Clock } from '../kernel/clock.js';
 import type { EngineHost } from '../orchestrator/deps.js';
+import type { Timers } from '../process/timers.js';
+import { checkWorkspace, projectOf } from './check-workspace.js';
 import { buildEnvironment } from './environment.js';
+import { keyInstead } from './find-login.js';
 import { findNamed, findOnPath } from './find-program.js';
 import { hasSession } from './find-session.js';
+import { LoginRenewals } from './login-renewals.js';
 import { packageVersion } from './package-version.js';
 import { prepareHome } from './prepare-home.js';
 import type { Settings } from './settings.js';
@@ -21,8 +26,9 @@ export interface Machine {
   readonly askTool: readonly string[];
 }
 
-export function createEngineHost(machine: Machine, settings: Settings): EngineHost {
+export function createEngineHost(machine: Machine, settings: Settings, { clock, timers }: { readonly clock: Clock; readonly timers: Timers }): EngineHost {
   const { user } = machine;
+  const renewals = new LoginRenewals(clock, timers);
   return {
     findProgram: async (engine) => findProgram(engine, machine, settings).program,
     explainMissing: (engine) => {
@@ -30,9 +36,11 @@ export function createEngineHost(machine: Machine, settings: Settings): EngineHo
       return program === null && by !== 'PATH' ? `${engine.probe.binary} not found: ${by} is not a program` : undefined;
     },
     versionOf: packageVersion,
+    admit: (engine) => renewals.admit(engine, user),
     environment: (engine, { spec }, turn) => {
-      if (spec.home !== null) prepareHome(engine, user, spec.home, turn);
-      return buildEnvironment(engine, user, spec.home, settings.env_passthrough);
+      if (spec.permission !== 'full') checkWorkspace(engine, user, spec.cwd);
+      if (spec.home !== null) prepareHome(engine, user, spec.home, { ...turn, permission: spec.permission, cwd: spec.cwd, project: projectOf(spec.cwd) });
+      return { ...buildEnvironment(engine, user, spec.home, settings.env_passthrough), ...keyInstead(engine, user) };
     },
     hasSession: async (handle) => hasSession(handle),
     newSessionId: () => randomUUID(),

@@ -31,6 +31,8 @@ export interface EngineHost {
   explainMissing?(engine: Engine): string | undefined;
   // The version of what starts it, where that can be told without starting it.
   versionOf?(program: readonly string[]): string | undefined;
+  // Resolves when an engine may be started; what it answers is called when the engine has ended, or was not started.
+  admit?(engine: Engine): Promise<() => void>;
   // Makes the home of the run ready for a turn, and answers the complete environment for the engine's process.
   environment(engine: Engine, run: RunRecord, turn: TurnNeeds): Readonly<Record<string, string>>;
   // Is the session really there? Looked up in its files; nothing is started.

@@ -6,6 +6,7 @@ import { readAsks } from '../ask/ask-file.js';
 import { hearQuestions } from '../ask/witnesses.js';
 import { buildHandle, createTurnParser, findEngine } from '../engines/registry.js';
 import { ConversationFold, foldInputOf } from '../fcmp/fold.js';
+import { asString } from '../kernel/json.js';
 import { draft, ORCHESTRATOR, type ByteRange, type RaspDraft } from '../rasp/draft.js';
 import type { RaspEvent } from '../rasp/event.js';
 import type { TurnEvidence } from '../run/evidence.js';
@@ -28,10 +29,10 @@ export type Ending =
   | { readonly event: 'run.canceled'; readonly actor: Actor | undefined };
 
 export async function endFromLogs(deps: OrchestratorDeps, run: RunRecord, ending: Ending): Promise<Applied> {
-  const { reports, fold } = await readStored(deps, run);
+  const { reports, fold, version } = await readStored(deps, run);
   const writer = new TurnWriter(deps, run, () => {}, fold);
   const { logs, asks } = runFolder(deps.dataDir, run.run_id).attempt(run.attempt_number);
-  const parser = createTurnParser(findEngine(run.spec.engine));
+  const parser = createTurnParser(findEngine(run.spec.engine), version);
   const add = (drafts: readonly RaspDraft[]) => writer.add(drafts.filter(({ type, range, data }) => !takeOne(reports, reportKey(type, range, data))));
   const streams = {
     stdout: await readLog(logs.stdout, (chunk) => add(parser.push('stdout', chunk))),
@@ -59,21 +60,31 @@ async function findHandle(deps: OrchestratorDeps, run: RunRecord, { sessionId }:
   return (await isSessionThere(deps, handle)) ? handle : undefined;
 }
 
+interface Stored {
+  readonly fold: ConversationFold;
+  readonly reports: Map<string, number>;
+  // Of the engine, as the turn began.
+  readonly version: string | undefined;
+}
+
 // What the journal holds: the fold as it was when the turn was cut off, and how often the parser reported what of this turn.
-async function readStored(deps: OrchestratorDeps, run: RunRecord): Promise<{ fold: ConversationFold; reports: Map<string, number> }> {
+async function readStored(deps: OrchestratorDeps, run: RunRecord): Promise<Stored> {
   const fold = new ConversationFold(run.run_id);
   const reports = new Map<string, number>();
+  let version: string | undefined;
   for (let fromSeq = 1; fromSeq <= run.heads.rasp_seq; fromSeq += PAGE) {
     for (const line of await deps.store.readJournal(run.run_id, 'rasp', { fromSeq, toSeq: fromSeq + PAGE - 1, limit: PAGE })) {
       const event = JSON.parse(line) as RaspEvent;
       const input = foldInputOf(event);
       fold.push(input);
-      if (event.attempt_number !== run.attempt_number || event.source.parser === ORCHESTRATOR) continue;
+      if (event.attempt_number !== run.attempt_number) continue;
+      if (event.event.type === 'lifecycle.turn.started') version = asString(event.data.engine_version);
+      if (event.source.parser === ORCHESTRATOR) continue;
       const key = reportKey(input.type, input.range, event.data);
       reports.set(key, (reports.get(key) ?? 0) + 1);
     }
   }
-  return { fold, reports };
+  return { fold, reports, version };
 }
 
 // The place tells an event of the output; one without a place is told by what it says.

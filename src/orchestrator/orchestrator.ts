@@ -16,7 +16,8 @@ import { JournalFiles } from './journal-files.js';
 import { loadRun } from './load-run.js';
 import { recover, recoverWaitingRuns, type RecoverySettings } from './recover.js';
 import { decide, reply, type Reply } from './reply.js';
-import { failInternally, NotBegunError, runTurn, TurnControl } from './run-turn.js';
+import { failInternally, NotBegunError, runTurn } from './run-turn.js';
+import { TurnControl } from './turn-control.js';
 import { LostRunError } from './turn-writer.js';
 import { CommitWakeups, type Wakeups } from './wakeups.js';
 

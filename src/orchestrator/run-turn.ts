@@ -1,24 +1,24 @@
 // One turn of a run, from queued to wherever it ends: commit `running`, start the engine, record what it prints, judge it.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { buildCommand, buildHandle, createTurnParser, findEngine } from '../engines/registry.js';
+import { buildCommand, buildHandle, createTurnParser, explainMismatch, findEngine } from '../engines/registry.js';
 import type { Engine, EngineCommand } from '../engines/engine.js';
-import { readAsks } from '../ask/ask-file.js';
-import { hearQuestions } from '../ask/witnesses.js';
-import type { DiagnosticCode } from '../contract/error-codes.js';
+import type { RunErrorCode } from '../contract/error-codes.js';
 import { parseJson, type Json } from '../kernel/json.js';
 import { clip, redact } from '../kernel/redact.js';
 import { compileSchema } from '../kernel/validator.js';
 import { startChild, type Child, type ChildEnd } from '../process/child.js';
 import { LeftBehindError } from '../process/left-behind-error.js';
+import { explainDirectory, type Refusal } from '../process/spawn.js';
 import { draft, type RaspDraft } from '../rasp/draft.js';
 import type { TurnEvidence } from '../run/evidence.js';
 import { NO_FACTS } from '../run/guards.js';
 import type { OutputCheck, RunError } from '../run/judge-completion.js';
 import { parseRuntimeOptions, type RuntimeOptions } from '../run/runtime-options.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
+import { TurnRefusedError } from '../run/turn-refused-error.js';
 import { buildFirstPrompt, buildReplyPrompt } from '../run/turn-prompt.js';
-import type { Actor, InteractionRecord, RunRecord } from '../store/store.js';
+import type { InteractionRecord, RunRecord } from '../store/store.js';
 import { applyRunEvent, type Applied, type RunTransition } from './apply-run-event.js';
 import { concludeTurn } from './conclude-turn.js';
 import type { OrchestratorDeps } from './deps.js';
@@ -27,45 +27,12 @@ import { loadRun } from './load-run.js';
 import { summariseParser } from './parser-summary.js';
 import { makeFolder, runFolder } from './run-folder.js';
 import { isSessionThere } from './session-there.js';
+import { askFor, hearAsks, type TurnAsk } from './turn-ask.js';
+import type { TurnControl } from './turn-control.js';
 import { LostRunError, TurnWriter } from './turn-writer.js';
 import { writeResult } from './write-result.js';
 
 const GRACE_MS = 3000;
-
-// How a turn that runs is ended from outside. The wish may come before the process is there.
-export class TurnControl {
-  #child: Child | null = null;
-  #reason: 'canceled' | 'shutdown' | 'runaway' | null = null;
-  canceledBy: Actor | undefined;
-
-  get wantsShutdown(): boolean {
-    return this.#reason === 'shutdown';
-  }
-
-  cancel(actor: Actor | undefined): void {
-    if (this.#reason === null) this.canceledBy = actor;
-    this.#end('canceled');
-  }
-
-  shutdown(): void {
-    this.#end('shutdown');
-  }
-
-  // The engine would go on for ever without getting anywhere.
-  stopRunaway(): void {
-    this.#end('runaway');
-  }
-
-  attach(child: Child): void {
-    this.#child = child;
-    if (this.#reason !== null) child.end(this.#reason);
-  }
-
-  #end(reason: 'canceled' | 'shutdown' | 'runaway'): void {
-    this.#reason ??= reason;
-    this.#child?.end(this.#reason);
-  }
-}
 
 // Answers the run as it is afterwards. Throws if the store is lost; the engine is gone by then.
 export async function runTurn(deps: OrchestratorDeps, queued: RunRecord, control: TurnControl): Promise<RunRecord> {
@@ -77,7 +44,25 @@ export async function runTurn(deps: OrchestratorDeps, queued: RunRecord, control
 
   // An answer that could not reach the conversation it belongs to is never given to another.
   if (queued.attempt_number > 1 && handle === null) return endBeforeStart(deps, queued, { code: 'SESSION_RESUME_FAILED', message: 'The run was answered, but its session is not stored any more.' });
+  const obstacle = handle === null ? null : await explainNoResume(engine, queued.spec.cwd, handle);
+  if (obstacle !== null) return endBeforeStart(deps, queued, { code: 'SESSION_RESUME_FAILED', message: `The session cannot be continued: ${obstacle}.` });
 
+  const release = (await deps.host.admit?.(engine)) ?? (() => {});
+  try {
+    return await startTurn(deps, engine, queued, { options, handle, answered, control });
+  } finally {
+    release();
+  }
+}
+
+interface TurnBasis {
+  readonly options: RuntimeOptions;
+  readonly handle: EngineSessionHandle | null;
+  readonly answered: InteractionRecord | null;
+  readonly control: TurnControl;
+}
+
+async function startTurn(deps: OrchestratorDeps, engine: Engine, queued: RunRecord, { options, handle, answered, control }: TurnBasis): Promise<RunRecord> {
   const program = await deps.host.findProgram(engine);
   const version = program === null ? undefined : deps.host.versionOf?.(program);
   const ask = askFor(deps, queued);
@@ -92,19 +77,12 @@ export async function runTurn(deps: OrchestratorDeps, queued: RunRecord, control
   return new Turn(deps, engine, running, options, handle, control, ask, version).play(command);
 }
 
-// The question tool of one turn: what starts it, and what marks what it writes down.
-interface TurnAsk {
-  readonly command: readonly string[];
-  readonly file: string;
-  readonly nonce: string;
-}
-
-// An auto run gets none, and is told not to ask.
-function askFor({ host, dataDir, ids }: OrchestratorDeps, run: RunRecord): TurnAsk | null {
-  if (!host.askTool || run.spec.execution_mode === 'auto') return null;
-  const { asks: file } = runFolder(dataDir, run.run_id).attempt(run.attempt_number);
-  const nonce = ids.interaction();
-  return { command: [...host.askTool, '--file', file, '--nonce', nonce], file, nonce };
+// Known before anything is started. A folder that is gone took the work of the session with it.
+async function explainNoResume(engine: Engine, cwd: string, handle: EngineSessionHandle): Promise<string | null> {
+  const mismatch = explainMismatch(engine, cwd, handle);
+  if (mismatch !== null) return mismatch;
+  const trouble = await explainDirectory(cwd);
+  return trouble === null ? null : `cannot work in ${cwd}: ${trouble}`;
 }
 
 async function endBeforeStart(deps: OrchestratorDeps, queued: RunRecord, error: RunError): Promise<RunRecord> {
@@ -146,10 +124,12 @@ class Turn {
     const attempt = folder.attempt(run.attempt_number);
     makeFolder(attempt.path);
     // Not when the run is created: a crash right after that would leave a queued run without it.
-    if (run.spec.cwd === folder.workspace) makeFolder(folder.workspace);
+    if (this.#handle === null && run.spec.cwd === folder.workspace) makeFolder(folder.workspace);
     if (run.spec.home !== null) makeFolder(run.spec.home);
     const parser = createTurnParser(this.#engine, this.#version);
-    const env = { ...this.#deps.host.environment(this.#engine, run, { ask: this.#ask?.command ?? null, resumed: this.#handle }), ...command.env };
+    const prepared = this.#prepare();
+    if ('refused' in prepared) return fail(this.#deps, run, prepared.refused);
+    const env = { ...prepared.env, ...command.env };
     writeCommand(attempt.path, command, env);
     const result = await startChild(
       {
@@ -167,12 +147,13 @@ class Turn {
         onChunk: (stream, chunk) => {
           const stored = this.#writer.add(parser.push(stream, chunk));
           if (parser.runaway) this.#control.stopRunaway();
+          if (this.#isElsewhere(parser.boundSession)) this.#control.stopOtherSession();
           return stored;
         },
       },
       this.#deps.timers,
     );
-    if (!result.started) return fail(this.#deps, run, { code: result.reason === 'bad_cwd' || result.reason === 'other' ? 'INTERNAL' : 'ENGINE_NOT_FOUND', message: result.message });
+    if (!result.started) return fail(this.#deps, run, { code: this.#refusalCode(result.reason), message: result.message });
     const { child } = result;
     this.#control.attach(child);
     void this.#writer.add([draft('lifecycle.process.spawned', { pid: child.pid, start_time: child.startTime })]);
@@ -180,24 +161,34 @@ class Turn {
     if (left) void this.#writer.add([left]);
     void this.#writer.add(parser.finish());
     await this.#writer.flush();
-    const { evidence, remarks } = this.#hear(parser.evidence());
+    const { evidence, remarks } = hearAsks(this.#engine, this.#ask, parser.evidence());
     return this.#conclude(command, end, evidence, remarks, summariseParser(parser.counts()));
   }
 
-  // What the question tool wrote down, with what the output shows.
-  #hear(evidence: TurnEvidence): { evidence: TurnEvidence; remarks: RaspDraft[] } {
-    if (!this.#ask || !this.#engine.asksByTool) return { evidence, remarks: [] };
-    const { listed, questions } = readAsks(this.#ask.file, this.#ask.nonce);
-    const heard = hearQuestions(questions, evidence.questions);
-    const remarks: [boolean, DiagnosticCode, string][] = [
-      [!listed && evidence.success, 'ASK_TOOL_NOT_LISTED', 'the engine never looked at the question tool: the agent could not ask with it'],
-      [heard.onlyRecorded > 0, 'ASK_WITNESS_MISSING', `${heard.onlyRecorded} questions were taken by the tool, but the output does not show them`],
-      [heard.onlyPrinted > 0, 'ASK_WITNESS_MISSING', `${heard.onlyPrinted} questions are in the output, but the tool did not write them down`],
-    ];
-    return {
-      evidence: { ...evidence, questions: heard.questions },
-      remarks: remarks.filter(([found]) => found).map(([, code, message]) => draft('diagnostic.parser.warning', { code, message }, { sessionId: evidence.sessionId })),
-    };
+  #prepare(): { readonly env: Readonly<Record<string, string>> } | { readonly refused: RunError } {
+    try {
+      return { env: this.#deps.host.environment(this.#engine, this.#writer.run, { ask: this.#ask?.command ?? null, resumed: this.#handle }) };
+    } catch (error) {
+      if (!(error instanceof TurnRefusedError)) throw error;
+      return { refused: { code: error.code, message: error.message } };
+    }
+  }
+
+  #refusalCode(reason: Refusal['reason']): RunErrorCode {
+    switch (reason) {
+      case 'bad_cwd':
+        return this.#handle === null ? 'WORKING_FOLDER_UNUSABLE' : 'SESSION_RESUME_FAILED';
+      case 'not_found':
+      case 'not_executable':
+        return 'ENGINE_NOT_FOUND';
+      case 'other':
+        return 'INTERNAL';
+    }
+  }
+
+  // What it does there belongs to no conversation of ours: it must not even begin.
+  #isElsewhere(session: string | null): boolean {
+    return this.#handle !== null && session !== null && session !== this.#handle.handle_value;
   }
 
   async #conclude(command: EngineCommand, end: ChildEnd, evidence: TurnEvidence, remarks: readonly RaspDraft[], parser: ReturnType<typeof summariseParser>): Promise<RunRecord> {

@@ -47,7 +47,8 @@ export interface Child {
   readonly pid: number;
   // Tells a reused pid apart; '' where unknown.
   readonly startTime: string;
-  // SIGTERM to the whole tree, after the grace SIGKILL. The first reason counts; after the exit it does nothing.
+  // SIGTERM to the whole tree, after the grace SIGKILL; no grace for what works in another session. The first reason counts;
+  // after the exit it does nothing.
   end(reason: EndReason): void;
   // Resolves when the process is gone, its output is in the logs (on the disk) and handled, and nothing of its tree is left.
   readonly done: Promise<ChildEnd>;
@@ -175,7 +176,7 @@ class RunningChild implements Child {
   }
 
   #endTree(): Promise<TreeEnd> {
-    this.#treeEnd ??= endTree(() => this.#tree.look(), { graceMs: this.#spec.graceMs, timers: this.#timers });
+    this.#treeEnd ??= endTree(() => this.#tree.look(), { graceMs: this.#reason === 'other_session' ? 0 : this.#spec.graceMs, timers: this.#timers });
     return this.#treeEnd;
   }
 

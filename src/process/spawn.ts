@@ -59,7 +59,8 @@ async function explainRefusal({ argv, cwd }: Command, error: unknown): Promise<R
   return refuse('other', `${argv[0]} could not be started: ${error.message}`);
 }
 
-async function explainDirectory(path: string): Promise<string | null> {
+// Why nothing can work there, or null.
+export async function explainDirectory(path: string): Promise<string | null> {
   try {
     if (!(await stat(path)).isDirectory()) return 'it is not a directory';
     await access(path, constants.X_OK);

@@ -17,6 +17,8 @@ export interface TurnEvidence {
   // Why the sign of success is missing, where the output tells: a reason code.
   readonly unfinished: string | null;
   readonly questions: readonly Question[];
+  // What the question tool answered each of its calls: the nonce that it named, or null.
+  readonly receipts?: readonly (string | null)[];
   // The agent's done marker, with its result.
   readonly done: { readonly result: Json } | null;
   readonly lastMessage: string | null;

@@ -28,7 +28,7 @@ export interface TurnFacts {
   readonly evidence: TurnEvidence;
   readonly exit: Exit;
   // Set when Parley itself ended the process.
-  readonly endedByUs: 'canceled' | 'shutdown' | 'turn_timeout' | 'idle_timeout' | 'runaway' | null;
+  readonly endedByUs: 'canceled' | 'shutdown' | 'turn_timeout' | 'idle_timeout' | 'runaway' | 'other_session' | null;
   // The session id this turn was to continue; null for a first turn.
   readonly resumedFrom: string | null;
   // The session was looked for and is there; only then may a run wait for an answer.
@@ -73,7 +73,7 @@ export const RULES: readonly Rule[] = [
   { id: 'turn timeout', when: (f) => f.endedByUs === 'turn_timeout', verdict: (f) => fail(f, 'TURN_TIMEOUT', 'The turn took too long and was ended.') },
   { id: 'idle timeout', when: (f) => f.endedByUs === 'idle_timeout', verdict: (f) => fail(f, 'ENGINE_IDLE_TIMEOUT', 'The engine printed nothing for too long and was ended.') },
   { id: 'runaway', when: (f) => f.endedByUs === 'runaway', verdict: (f) => fail(f, 'ENGINE_TURN_FAILED', 'The engine repeated itself without getting anywhere and was ended.', 'interrupted', 'RUNAWAY') },
-  { id: 'resume not confirmed', when: (f) => f.resumedFrom !== null && f.evidence.sessionId !== f.resumedFrom, verdict: resumeFailed },
+  { id: 'resume not confirmed', when: (f) => f.endedByUs === 'other_session' || (f.resumedFrom !== null && f.evidence.sessionId !== f.resumedFrom), verdict: resumeFailed },
   { id: 'engine failed', when: (f) => f.evidence.failure !== null, verdict: engineFailed },
   { id: 'process died', when: died, verdict: processDied },
   { id: 'question in auto mode', when: (f) => asked(f) && !interactive(f), verdict: (f) => fail(f, 'AUTO_MODE_CANNOT_ASK', 'The agent asked a question, but the run is in auto mode.', 'awaiting_user_input') },

@@ -1,5 +1,5 @@
 // What the question tool writes down, and what is read of it after any kind of end.
-import { appendFileSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -33,4 +33,12 @@ test('a line that was cut off, and one that is no question, are passed over', ()
   appendAsk(file, 'n', { type: 'asked', question: { prompt: 'Whole?' } });
   appendFileSync(file, '{"type":"asked","nonce":"n","question":"not an object"}\nnull\n{"type":"asked","nonce":"n","questi');
   expect(readAsks(file, 'n').questions).toEqual([{ prompt: 'Whole?' }]);
+});
+
+test('a record that was cut off does not spoil the next one', () => {
+  appendAsk(file, 'n', { type: 'asked', question: { prompt: 'First?' } });
+  const torn = readFileSync(file);
+  truncateSync(file, torn.length - 5);
+  appendAsk(file, 'n', { type: 'asked', question: { prompt: 'Next?' } });
+  expect(readAsks(file, 'n').questions).toEqual([{ prompt: 'Next?' }]);
 });

@@ -1,5 +1,6 @@
 // One question told by two witnesses is one question; told by one of them it is a question too, and that is said.
 import { expect, test } from 'vitest';
+import { readReceipt, writeReceipt } from '../../src/ask/receipt.js';
 import { hearQuestions } from '../../src/ask/witnesses.js';
 import { parseQuestion } from '../../src/run/interaction.js';
 
@@ -26,5 +27,24 @@ test('what only one of them saw counts, and is told', () => {
 
 test('a question of another channel has no second witness and is left alone', () => {
   const envelope = parseQuestion(TWO, 'envelope');
-  expect(hearQuestions([ONE], [...printed(ONE), envelope])).toEqual({ questions: [parseQuestion(ONE, 'tool'), envelope], onlyRecorded: 0, onlyPrinted: 0 });
+  expect(hearQuestions([ONE], [...printed(ONE), envelope])).toEqual({ questions: [parseQuestion(ONE, 'tool'), envelope], onlyRecorded: 0, onlyPrinted: 0, unsigned: 0 });
+});
+
+const hear = (...receipts: (string | null)[]) => hearQuestions([ONE, TWO], printed(ONE, TWO), { nonce: 'now', printed: receipts });
+
+test('a printed call without the nonce of this turn, or with that of another, is told; its question stays one question', () => {
+  expect(hear('now', 'now')).toMatchObject({ questions: { length: 2 }, unsigned: 0 });
+  expect(hear('now', 'before')).toMatchObject({ questions: { length: 2 }, onlyRecorded: 0, onlyPrinted: 0, unsigned: 1 });
+  expect(hear(null, 'before')).toMatchObject({ questions: { length: 2 }, unsigned: 2 });
+  expect(hear()).toMatchObject({ questions: { length: 2 }, unsigned: 2 });
+});
+
+test('a printed call that the file does not have is a question, and told once, whatever it was answered', () => {
+  expect(hearQuestions([TWO], printed(ONE, TWO), { nonce: 'now', printed: [null, 'now'] })).toMatchObject({ questions: { length: 2 }, onlyRecorded: 0, onlyPrinted: 1, unsigned: 0 });
+});
+
+test('a receipt is found in whatever shape an engine prints it', () => {
+  const text = writeReceipt('int_01K');
+  for (const shape of [text, `<output>${text}</output>`, { content: [{ type: 'text', text }] }, [text]]) expect(readReceipt(shape)).toBe('int_01K');
+  for (const other of [undefined, null, '', 'Your question is recorded ().', { content: [] }]) expect(readReceipt(other)).toBeNull();
 });

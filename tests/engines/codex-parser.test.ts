@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { writeReceipt } from '../../src/ask/receipt.js';
 import { brief, dataOf, joinLines, ofType, parse, typesOf, warningsOf, type Parsed } from '../support/parse.js';
 
 const THREAD = '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c';
@@ -24,7 +25,7 @@ function readOne(line: string): Parsed['drafts'] {
 }
 
 function mcpCall(status: string, rest = '"result":null,"error":null', tool = 'ask_human'): string {
-  return `{"type":"item.completed","item":{"id":"item_0","type":"mcp_tool_call","server":"desk","tool":"${tool}","arguments":${ASK_ARGUMENTS},${rest},"status":"${status}"}}`;
+  return `{"type":"item.completed","item":{"id":"item_0","type":"mcp_tool_call","server":"parley","tool":"${tool}","arguments":${ASK_ARGUMENTS},${rest},"status":"${status}"}}`;
 }
 
 function message(text: string): string {
@@ -243,7 +244,7 @@ describe('the session', () => {
 describe('how a turn ended', () => {
   test('a completed turn is a success', () => {
     expect(read(STARTED, TURN, HELLO, COMPLETED).evidence).toEqual({
-      sessionId: THREAD, success: true, failure: null, unfinished: null, questions: [], done: null, lastMessage: 'Hello from fake model.', complaint: null,
+      sessionId: THREAD, success: true, failure: null, unfinished: null, questions: [], receipts: [], done: null, lastMessage: 'Hello from fake model.', complaint: null,
     });
   });
 
@@ -331,7 +332,18 @@ describe('questions', () => {
     const started = mcpCall('in_progress').replace('item.completed', 'item.started');
     const { evidence, drafts } = read(STARTED, failed, started, mcpCall('completed', '"result":null,"error":null', 'ask_user'), COMPLETED);
     expect(evidence.questions).toEqual([]);
-    expect(dataOf(drafts, 'tool.call.completed')[0]).toMatchObject({ name: 'desk.ask_human', status: 'failed', error: 'MCP tool call requires approval, but approval policy is never' });
+    expect(dataOf(drafts, 'tool.call.completed')[0]).toMatchObject({ name: 'parley.ask_human', status: 'failed', error: 'MCP tool call requires approval, but approval policy is never' });
+  });
+
+  test('a tool of the same name on another server asks nobody', () => {
+    const others = ['desk', 'parley2', 'not.parley', ''].map((server) => mcpCall('completed').replace('"server":"parley"', `"server":"${server}"`));
+    expect(read(STARTED, ...others, COMPLETED).evidence).toMatchObject({ questions: [], receipts: [] });
+  });
+
+  test('what the tool answered is kept with the question: the nonce of its turn, or that there is none', () => {
+    const calls = [writeReceipt('int_1'), 'Question recorded.'].map((text) => mcpCall('completed', `"result":{"content":[{"type":"text","text":"${text}"}],"structured_content":null},"error":null`));
+    const { evidence } = read(STARTED, ...calls, mcpCall('completed'), COMPLETED);
+    expect(evidence.receipts).toEqual(['int_1', null, null]);
   });
 
   test('a question may also end the last message, and only the last one', () => {

@@ -63,11 +63,17 @@ describe('the question tool', () => {
 
   test('is given to opencode as configuration and always allowed, whatever else is', () => {
     for (const permission of ['read-only', 'workspace-write', 'full'] as const) {
-      const config = JSON.parse(resume('opencode', { permission, ask: ASK }).env['OPENCODE_CONFIG_CONTENT'] ?? '') as { mcp: object; permission: Record<string, string> };
+      const config = JSON.parse(resume('opencode', { permission, ask: ASK }).env['OPENCODE_CONFIG_CONTENT'] ?? '') as { mcp: object; permission?: object; agent?: { parley: { permission: object } } };
       expect(config.mcp).toEqual({ parley: { type: 'local', command: ASK, enabled: true } });
-      expect(config.permission['parley_*']).toBe('allow');
-      if (permission === 'read-only') expect(config.permission).toMatchObject({ edit: 'deny', bash: 'deny' });
+      const rules = permission === 'full' ? config.permission : config.agent?.parley.permission;
+      expect(rules).toMatchObject({ 'parley_*': 'allow', ...(permission === 'read-only' ? { edit: 'deny', bash: 'deny' } : {}) });
     }
+  });
+
+  test('opencode takes nothing in the path of a file for a variable or another file', () => {
+    const text = start('opencode', { ask: ['/{env:HOME}/{file:/etc/hosts}/{x}'] }).env['OPENCODE_CONFIG_CONTENT'] ?? '';
+    expect(text).not.toMatch(/\{env:|\{file:/);
+    expect(JSON.parse(text)).toMatchObject({ mcp: { parley: { command: ['/{env:HOME}/{file:/etc/hosts}/{x}'] } } });
   });
 
   test('changes nothing of the command of gemini, which finds it in its settings, and of iflow, which has none', () => {
@@ -140,21 +146,21 @@ describe('codex', () => {
 describe('gemini', () => {
   test('gemini starts with a session id of our choice and the prompt on stdin', () => {
     expect(start('gemini', { model: 'gemini-2.5-flash' })).toEqual({
-      argv: ['/opt/gemini', '-m', 'gemini-2.5-flash', '-o', 'stream-json', '--approval-mode', 'auto_edit', '--session-id', NEW_ID],
+      argv: ['/opt/gemini', '-m', 'gemini-2.5-flash', '-o', 'stream-json', '--approval-mode', 'auto_edit', '--skip-trust', '--session-id', NEW_ID],
       cwd: CWD,
       stdin: 'Say hello',
-      env: { GEMINI_CLI_NO_RELAUNCH: '1', GEMINI_CLI_TRUST_WORKSPACE: 'true' },
+      env: { GEMINI_CLI_NO_RELAUNCH: '1', GEMINI_CLI_TRUST_WORKSPACE: '' },
       chosenSession: NEW_ID,
     });
-    expect(start('gemini').argv).toEqual(['/opt/gemini', '-o', 'stream-json', '--approval-mode', 'auto_edit', '--session-id', NEW_ID]);
+    expect(start('gemini').argv).toEqual(['/opt/gemini', '-o', 'stream-json', '--approval-mode', 'auto_edit', '--skip-trust', '--session-id', NEW_ID]);
   });
 
   test('gemini resumes by the session id of the turn before, in the same directory', () => {
     expect(resume('gemini')).toEqual({
-      argv: ['/opt/gemini', '-o', 'stream-json', '--approval-mode', 'auto_edit', '--resume', SESSIONS['gemini']],
+      argv: ['/opt/gemini', '-o', 'stream-json', '--approval-mode', 'auto_edit', '--skip-trust', '--resume', SESSIONS['gemini']],
       cwd: CWD,
       stdin: 'Say hello',
-      env: { GEMINI_CLI_NO_RELAUNCH: '1', GEMINI_CLI_TRUST_WORKSPACE: 'true' },
+      env: { GEMINI_CLI_NO_RELAUNCH: '1', GEMINI_CLI_TRUST_WORKSPACE: '' },
     });
   });
 
@@ -204,11 +210,12 @@ describe('iflow', () => {
 });
 
 describe('opencode', () => {
-  const env = { OPENCODE_CONFIG_CONTENT: '{"autoupdate":false,"share":"disabled","permission":{"external_directory":"deny"}}', OPENCODE_DISABLE_AUTOUPDATE: '1' };
+  const config = { autoupdate: false, share: 'disabled', agent: { parley: { mode: 'primary', permission: { external_directory: 'deny' } } }, instructions: [`${CWD}/AGENTS.md`] };
+  const env = { OPENCODE_CONFIG_CONTENT: JSON.stringify(config), OPENCODE_DISABLE_AUTOUPDATE: '1', OPENCODE_DISABLE_PROJECT_CONFIG: '1' };
 
   test('opencode starts with a title, its directory and the prompt on stdin', () => {
     expect(start('opencode', { model: 'fake/fake-model' })).toEqual({
-      argv: ['/opt/opencode', 'run', '--format', 'json', '--dir', CWD, '--model', 'fake/fake-model', '--title', 'parley'],
+      argv: ['/opt/opencode', 'run', '--format', 'json', '--dir', CWD, '--model', 'fake/fake-model', '--agent', 'parley', '--title', 'parley'],
       cwd: CWD,
       stdin: 'Say hello',
       env,
@@ -217,7 +224,7 @@ describe('opencode', () => {
 
   test('opencode resumes by its session id and names the directory again', () => {
     expect(resume('opencode')).toEqual({
-      argv: ['/opt/opencode', 'run', '--format', 'json', '--dir', CWD, '--session', SESSIONS['opencode']],
+      argv: ['/opt/opencode', 'run', '--format', 'json', '--dir', CWD, '--agent', 'parley', '--session', SESSIONS['opencode']],
       cwd: CWD,
       stdin: 'Say hello',
       env,
@@ -269,16 +276,16 @@ describe('permissions', () => {
   });
 
   const RULES: readonly (readonly [Permission, object | undefined, boolean])[] = [
-    ['read-only', { edit: 'deny', bash: 'deny', webfetch: 'deny', external_directory: 'deny' }, false],
+    ['read-only', { edit: 'deny', bash: 'deny', task: 'deny', webfetch: 'deny', websearch: 'deny', external_directory: 'deny' }, false],
     ['workspace-write', { external_directory: 'deny' }, false],
     ['full', undefined, true],
   ];
 
   test.each(RULES)('opencode is given the permission %s as rules at start and again at resume', (permission, rules, auto) => {
     for (const { argv, env } of [start('opencode', { permission }), resume('opencode', { permission })]) {
-      const config = JSON.parse(env['OPENCODE_CONFIG_CONTENT'] ?? '') as { permission?: object };
-      expect(config.permission).toEqual(rules);
-      expect(argv.includes('--auto')).toBe(auto);
+      const config = JSON.parse(env['OPENCODE_CONFIG_CONTENT'] ?? '') as { agent?: { parley: { permission: object } } };
+      expect(config.agent?.parley.permission).toEqual(rules);
+      expect([argv.includes('--auto'), argv.includes('--agent'), 'OPENCODE_DISABLE_PROJECT_CONFIG' in env]).toEqual([auto, !auto, !auto]);
     }
   });
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { writeReceipt } from '../../src/ask/receipt.js';
 import { brief, dataOf, joinLines, ofType, parse, typesOf, warningsOf, type Parsed } from '../support/parse.js';
 
 const SESSION = '58189485-f74d-4e81-8b6e-1f4b90158a5a';
@@ -83,7 +84,7 @@ describe('stream-json events', () => {
   });
 
   test('every kind of tool is told apart', () => {
-    const names = ['run_shell_command', 'write_file', 'replace', 'google_web_search', 'grep_search', 'glob', 'invoke_agent', 'mcp_desk_ask_human', 'update_topic'];
+    const names = ['run_shell_command', 'write_file', 'replace', 'google_web_search', 'grep_search', 'glob', 'invoke_agent', 'mcp_parley_ask_human', 'update_topic'];
     const { drafts } = read(INIT, ...names.map((name, index) => toolUse(name, `call_${index}`, {})));
     expect(dataOf(drafts, 'tool.call.started').map(({ kind }) => kind)).toEqual(['command', 'file_change', 'file_change', 'search', 'search', 'search', 'agent', 'mcp', 'other']);
   });
@@ -173,7 +174,7 @@ describe('the session', () => {
 describe('how a turn ended', () => {
   test('a result with status success is a success', () => {
     expect(read(INIT, USER, delta('Hello'), RESULT).evidence).toEqual({
-      sessionId: SESSION, success: true, failure: null, unfinished: null, questions: [], done: null, lastMessage: 'Hello', complaint: null,
+      sessionId: SESSION, success: true, failure: null, unfinished: null, questions: [], receipts: [], done: null, lastMessage: 'Hello', complaint: null,
     });
   });
 
@@ -248,7 +249,7 @@ describe('questions', () => {
   const parameters = { prompt: 'Which database?\nPick one.', options: ['Postgres', 'SQLite', 'Ünïcode 漢字 🚀'], wait_for_previous: true };
 
   test('a call of ask_human whose result succeeded is a question with its options', () => {
-    const { evidence } = read(INIT, toolUse('mcp_desk_ask_human', 'a', parameters), toolResult('a', 'success', { output: 'Question recorded. End your turn now and wait.' }), delta('Asked.'), RESULT);
+    const { evidence } = read(INIT, toolUse('mcp_parley_ask_human', 'a', parameters), toolResult('a', 'success', { output: 'Question recorded. End your turn now and wait.' }), delta('Asked.'), RESULT);
     expect(evidence.questions).toEqual([{
       kind: 'choose_one',
       prompt: 'Which database?\nPick one.',
@@ -260,8 +261,8 @@ describe('questions', () => {
   test('two questions whose results come after both calls are kept in order', () => {
     const { evidence } = read(
       INIT,
-      toolUse('mcp_desk_ask_human', 'a', parameters),
-      toolUse('mcp_desk_ask_human', 'b', { prompt: 'Second?', options: ['x', 'y'] }),
+      toolUse('mcp_parley_ask_human', 'a', parameters),
+      toolUse('mcp_parley_ask_human', 'b', { prompt: 'Second?', options: ['x', 'y'] }),
       toolResult('a', 'success'),
       toolResult('b', 'success'),
       RESULT,
@@ -272,12 +273,28 @@ describe('questions', () => {
   test('a call that failed, that has no result, or that belongs to another tool asked nobody', () => {
     const { evidence } = read(
       INIT,
-      toolUse('mcp_desk_ask_human', 'a', parameters), toolResult('a', 'error', { output: 'x', error: { type: 'tool_not_registered', message: 'x' } }),
-      toolUse('mcp_desk_ask_human', 'b', parameters),
+      toolUse('mcp_parley_ask_human', 'a', parameters), toolResult('a', 'error', { output: 'x', error: { type: 'tool_not_registered', message: 'x' } }),
+      toolUse('mcp_parley_ask_human', 'b', parameters),
       toolUse('ask_user', 'c', parameters), toolResult('c', 'success'),
       RESULT,
     );
     expect(evidence.questions).toEqual([]);
+  });
+
+  test('a tool of the same name on another server asks nobody', () => {
+    const names = ['mcp_desk_ask_human', 'mcp_my_parley_ask_human', 'parley_ask_human_too', 'ask_human'];
+    const lines = names.flatMap((name, index) => [toolUse(name, `${index}`, parameters), toolResult(`${index}`, 'success')]);
+    expect(read(INIT, ...lines, RESULT).evidence).toMatchObject({ questions: [], receipts: [] });
+  });
+
+  test('what the tool answered is kept with the question: the nonce of its turn, or that there is none', () => {
+    const { evidence } = read(
+      INIT,
+      toolUse('mcp_parley_ask_human', 'a', parameters), toolResult('a', 'success', { output: writeReceipt('int_1') }),
+      toolUse('mcp_parley_ask_human', 'b', parameters), toolResult('b', 'success'),
+      RESULT,
+    );
+    expect(evidence.receipts).toEqual(['int_1', null]);
   });
 
   test('a question may also end the last message, put together from its pieces', () => {

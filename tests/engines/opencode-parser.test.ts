@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { writeReceipt } from '../../src/ask/receipt.js';
+import { createTurnParser, findEngine } from '../../src/engines/registry.js';
 import { brief, dataOf, joinLines, ofType, parse, typesOf, warningsOf, type Parsed } from '../support/parse.js';
 
 const SESSION = 'ses_e1f945bf0ffefqKnzUAxMzYdTN';
@@ -23,6 +25,17 @@ function tool(name: string, state: object, callID = 'call_13'): string {
 
 function errorLine(name: string, data: object): string {
   return line('error', `"error":${JSON.stringify({ name, data })}`);
+}
+
+// Of steps that all end for no known reason.
+function isRunaway(steps: readonly (readonly string[])[]): boolean {
+  const parser = createTurnParser(findEngine('opencode'));
+  parser.push('stdout', Buffer.from(joinLines(...steps.flatMap((within) => [START, ...within, finish('unknown')]))));
+  return parser.runaway;
+}
+
+function empty(count: number): string[][] {
+  return Array.from({ length: count }, () => []);
 }
 
 function read(...lines: readonly string[]): Parsed {
@@ -67,7 +80,7 @@ describe('events', () => {
   });
 
   test('every kind of tool is told apart', () => {
-    const names = ['bash', 'write', 'edit', 'multiedit', 'patch', 'apply_patch', 'task', 'grep', 'glob', 'websearch', 'desk_ask_human', 'read', 'invalid'];
+    const names = ['bash', 'write', 'edit', 'multiedit', 'patch', 'apply_patch', 'task', 'grep', 'glob', 'websearch', 'parley_ask_human', 'read', 'invalid'];
     const drafts = after(...names.map((name) => tool(name, { status: 'completed', input: {}, output: '' })));
     expect(dataOf(drafts, 'tool.call.started').map(({ kind }) => kind)).toEqual([
       'command', 'file_change', 'file_change', 'file_change', 'file_change', 'file_change', 'agent', 'search', 'search', 'search', 'mcp', 'other', 'other',
@@ -101,11 +114,11 @@ describe('events', () => {
     const rejected = 'The user rejected permission to use this specific tool call.';
     const drafts = after(
       tool('read', { status: 'error', input: { filePath: '/etc/hostname' }, error: rejected, time: { start: 1, end: 35 } }),
-      tool('desk_ask_human', { status: 'error', input: {}, error: 'MCP error -32000: Connection closed' }),
+      tool('parley_ask_human', { status: 'error', input: {}, error: 'MCP error -32000: Connection closed' }),
     );
     expect(dataOf(drafts, 'tool.call.completed')).toEqual([
       { name: 'read', kind: 'other', status: 'declined', error: rejected, duration_ms: 34 },
-      { name: 'desk_ask_human', kind: 'mcp', status: 'failed', error: 'MCP error -32000: Connection closed' },
+      { name: 'parley_ask_human', kind: 'mcp', status: 'failed', error: 'MCP error -32000: Connection closed' },
     ]);
   });
 
@@ -166,7 +179,7 @@ describe('the session', () => {
 describe('how a turn ended', () => {
   test('a last step that finished with stop is a success', () => {
     expect(read(START, TEXT, STOP).evidence).toEqual({
-      sessionId: SESSION, success: true, failure: null, unfinished: null, questions: [], done: null, lastMessage: 'Hello from the fake model.', complaint: null,
+      sessionId: SESSION, success: true, failure: null, unfinished: null, questions: [], receipts: [], done: null, lastMessage: 'Hello from the fake model.', complaint: null,
     });
   });
 
@@ -238,25 +251,35 @@ describe('questions', () => {
   const input = { prompt: 'Which database?\nPick one.', options: ['Postgres', 'SQLite', 'Ünïcode 漢字 🚀'] };
 
   test('a call of ask_human that completed is a question with its options', () => {
-    const { evidence } = read(START, tool('desk_ask_human', { status: 'completed', input, output: 'Question recorded.' }), finish('tool-calls'), START, TEXT, STOP);
+    const { evidence } = read(START, tool('parley_ask_human', { status: 'completed', input, output: 'Question recorded.' }), finish('tool-calls'), START, TEXT, STOP);
     expect(evidence.questions).toEqual([{ kind: 'choose_one', prompt: input.prompt, options: input.options.map((option) => ({ label: option, value: option })), channel: 'tool' }]);
   });
 
   test('several questions of one turn are kept in order', () => {
-    const { evidence } = read(START, tool('desk_ask_human', { status: 'completed', input, output: '' }), tool('ask_human', { status: 'completed', input: { prompt: 'Second?' }, output: '' }), STOP);
+    const { evidence } = read(START, tool('parley_ask_human', { status: 'completed', input, output: '' }), tool('parley_ask_human', { status: 'completed', input: { prompt: 'Second?' }, output: '' }), STOP);
     expect(evidence.questions.map(({ prompt }) => prompt)).toEqual([input.prompt, 'Second?']);
   });
 
   test('a call that failed, that was rejected, or of an unavailable tool asked nobody', () => {
     const { evidence } = read(
       START,
-      tool('desk_ask_human', { status: 'error', input, error: 'MCP error -32000: Connection closed' }),
-      tool('desk_ask_human', { status: 'error', input, error: 'The user rejected permission to use this specific tool call.' }),
-      tool('invalid', { status: 'completed', input: { tool: 'desk_ask_human', error: 'Model tried to call unavailable tool' }, output: 'x' }),
+      tool('parley_ask_human', { status: 'error', input, error: 'MCP error -32000: Connection closed' }),
+      tool('parley_ask_human', { status: 'error', input, error: 'The user rejected permission to use this specific tool call.' }),
+      tool('invalid', { status: 'completed', input: { tool: 'parley_ask_human', error: 'Model tried to call unavailable tool' }, output: 'x' }),
       tool('task_human', { status: 'completed', input, output: '' }),
       STOP,
     );
     expect(evidence.questions).toEqual([]);
+  });
+
+  test('a tool of the same name on another server asks nobody', () => {
+    const names = ['desk_ask_human', 'my_parley_ask_human', 'ask_human'];
+    expect(read(START, ...names.map((name) => tool(name, { status: 'completed', input, output: '' })), STOP).evidence).toMatchObject({ questions: [], receipts: [] });
+  });
+
+  test('what the tool answered is kept with the question: the nonce of its turn, or that there is none', () => {
+    const calls = [writeReceipt('int_1'), 'Question recorded.'].map((output) => tool('parley_ask_human', { status: 'completed', input, output }));
+    expect(read(START, ...calls, STOP).evidence.receipts).toEqual(['int_1', null]);
   });
 
   test('a question may also end the last message', () => {
@@ -318,4 +341,20 @@ test('opencode output cut anywhere gives the same drafts', () => {
     expect(cut.evidence).toEqual(whole.evidence);
     expect(cut.counts).toEqual(whole.counts);
   }
+});
+
+describe('a runaway', () => {
+  const REASONING = line('reasoning', `"part":{"id":"prt_1e06bb2f1001r1Ik2VEi7FfWau",${IDS},"type":"reasoning","text":"Hm."}`);
+
+  test('is twenty steps in a row that ended for no known reason and brought nothing', () => {
+    expect([isRunaway(empty(19)), isRunaway(empty(20))]).toEqual([false, true]);
+    expect(isRunaway(Array.from({ length: 20 }, () => [TEXT.replace('Hello from the fake model.', '')]))).toBe(true);
+  });
+
+  test.each([['text', TEXT], ['reasoning', REASONING], ['a call', tool('bash', { status: 'completed', input: {}, output: 'x' })], ['a call that failed', tool('bash', { status: 'error', input: {}, error: 'x' })]])('is none where each step brings %s', (_what, brought) => {
+    expect(isRunaway(Array.from({ length: 100 }, () => [brought]))).toBe(false);
+    // In one step of many it is enough: the count begins anew.
+    expect(isRunaway([...empty(19), [brought], ...empty(19)])).toBe(false);
+    expect(isRunaway([[brought], ...empty(20)])).toBe(true);
+  });
 });

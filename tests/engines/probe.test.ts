@@ -1,14 +1,20 @@
-import { existsSync } from 'node:fs';
+// What is told of an engine that is there, is not, is another version, or is broken; and that the versions agree everywhere.
+import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { probeEngine, type ProbeDeps } from '../../src/engines/probe.js';
+import { ENGINE_PACKAGES } from '../../scripts/install-engines.mjs';
+import { probeEngine, type ProbeDeps, type ProgramAnswer } from '../../src/engines/probe.js';
 import { ENGINES, findEngine } from '../../src/engines/registry.js';
 
 interface World {
   readonly programs?: Readonly<Record<string, string>>;
   readonly prints?: Readonly<Record<string, string>>;
+  // What its help prints to stderr, or what is wrong with asking for it.
+  readonly help?: string | { readonly problem: string };
 }
 
-function worldOf({ programs = {}, prints = {} }: World): ProbeDeps & { readonly calls: string[] } {
+const HELP = 'Usage: codex exec resume [OPTIONS] [SESSION_ID] [PROMPT]\n  -r, --resume   Resume\n  -s, --session  session id to continue\n';
+
+function worldOf({ programs = {}, prints = {}, help = HELP }: World): ProbeDeps & { readonly calls: string[] } {
   const calls: string[] = [];
   return {
     calls,
@@ -16,9 +22,11 @@ function worldOf({ programs = {}, prints = {} }: World): ProbeDeps & { readonly 
       calls.push(`find ${binary}`);
       return programs[binary] ?? null;
     },
-    run: async (bin, args) => {
+    run: async (bin, args): Promise<ProgramAnswer> => {
       calls.push([bin, ...args].join(' '));
-      return prints[bin] ?? null;
+      if (args.at(-1) === '--help') return typeof help === 'string' ? { stdout: '', stderr: help } : help;
+      const stdout = prints[bin];
+      return stdout === undefined ? { problem: 'ended with code 7' } : { stdout, stderr: '' };
     },
   };
 }
@@ -33,8 +41,9 @@ const REAL: readonly (readonly [string, string, string])[] = [
 
 test.each(REAL)('%s in the version it was proved on is found without advice', async (name, output, version) => {
   const deps = worldOf({ programs: { [name]: `/usr/bin/${name}` }, prints: { [`/usr/bin/${name}`]: output } });
-  expect(await probeEngine(findEngine(name), deps)).toEqual({ engine: name, bin: `/usr/bin/${name}`, version, provedVersion: version, advice: null });
-  expect(deps.calls).toEqual([`find ${name}`, `/usr/bin/${name} --version`]);
+  expect(await probeEngine(findEngine(name), deps)).toEqual({ engine: name, bin: `/usr/bin/${name}`, version, provedVersion: version, resumes: true, advice: [] });
+  const { resume } = findEngine(name).probe;
+  expect(deps.calls).toEqual([`find ${name}`, `/usr/bin/${name} --version`, ...(resume ? [[`/usr/bin/${name}`, ...resume.args].join(' ')] : [])]);
 });
 
 test.each(ENGINES.map(({ name }) => name))('%s that is not installed is reported with how to get it, and nothing is started', async (name) => {
@@ -45,7 +54,8 @@ test.each(ENGINES.map(({ name }) => name))('%s that is not installed is reported
     bin: null,
     version: null,
     provedVersion: probe.provedVersion,
-    advice: `${probe.binary} not found: ${probe.install}`,
+    resumes: null,
+    advice: [`${probe.binary} not found: ${probe.install}`],
   });
   expect(deps.calls).toEqual([`find ${name}`]);
 });
@@ -54,27 +64,35 @@ test('another version than the proved one is reported with both versions', async
   const deps = worldOf({ programs: { codex: '/usr/bin/codex' }, prints: { '/usr/bin/codex': 'codex-cli 0.167.1\n' } });
   const report = await probeEngine(findEngine('codex'), deps);
   expect(report.version).toBe('0.167.1');
-  expect(report.advice).toContain('0.167.1');
-  expect(report.advice).toContain('0.166.0');
+  expect(report.advice).toEqual(['version 0.167.1 is not the one the parser was proved on (0.166.0)']);
 });
 
 test('a program that tells no version is reported as perhaps the wrong program', async () => {
   const deps = worldOf({ programs: { gemini: '/usr/bin/gemini' }, prints: { '/usr/bin/gemini': 'Gemini desktop client\n' } });
   const report = await probeEngine(findEngine('gemini'), deps);
   expect(report).toMatchObject({ bin: '/usr/bin/gemini', version: null });
-  expect(report.advice).toContain('/usr/bin/gemini --version did not tell a version');
+  expect(report.advice).toEqual(['/usr/bin/gemini --version did not tell a version: is it the right program?']);
+  expect(deps.calls.at(-1)).toBe('/usr/bin/gemini --version');
 });
 
-test('a program that cannot be run is reported the same way', async () => {
-  const report = await probeEngine(findEngine('opencode'), worldOf({ programs: { opencode: '/usr/bin/opencode' } }));
-  expect(report).toMatchObject({ bin: '/usr/bin/opencode', version: null });
-  expect(report.advice).toContain('is it the right program?');
+test('a program that fails is reported with what is wrong, and asked nothing more', async () => {
+  const deps = worldOf({ programs: { opencode: '/usr/bin/opencode' } });
+  const report = await probeEngine(findEngine('opencode'), deps);
+  expect(report).toMatchObject({ bin: '/usr/bin/opencode', version: null, resumes: null, advice: ['/usr/bin/opencode --version ended with code 7'] });
+  expect(deps.calls).toEqual(['find opencode', '/usr/bin/opencode --version']);
+});
+
+test.each(ENGINES.filter(({ probe }) => probe.resume))('$name in a version that cannot continue a conversation is reported, by its own help', async ({ name, probe }) => {
+  const found = { programs: { [probe.binary]: `/bin/${name}` }, prints: { [`/bin/${name}`]: `codex-cli ${probe.provedVersion}\n${probe.provedVersion}\n` } };
+  const asked = [`/bin/${name}`, ...(probe.resume?.args ?? [])].join(' ');
+  expect(await probeEngine(findEngine(name), worldOf({ ...found, help: 'Usage: it [PROMPT]\n' }))).toMatchObject({ resumes: false, advice: [`it cannot continue conversations: ${asked} does not show how`] });
+  expect(await probeEngine(findEngine(name), worldOf({ ...found, help: { problem: 'ended with code 2' } }))).toMatchObject({ resumes: null, advice: [`whether it can continue conversations is not known: ${asked} ended with code 2`] });
 });
 
 test('a configured program is asked, and PATH is not searched', async () => {
   const deps = worldOf({ programs: { codex: '/usr/bin/codex' }, prints: { '/opt/my codex': 'codex-cli 0.166.0\n', '/usr/bin/codex': 'codex-cli 0.1.0\n' } });
-  expect(await probeEngine(findEngine('codex'), deps, '/opt/my codex')).toMatchObject({ bin: '/opt/my codex', version: '0.166.0', advice: null });
-  expect(deps.calls).toEqual(['/opt/my codex --version']);
+  expect(await probeEngine(findEngine('codex'), deps, '/opt/my codex')).toMatchObject({ bin: '/opt/my codex', version: '0.166.0', advice: [] });
+  expect(deps.calls).toEqual(['/opt/my codex --version', '/opt/my codex exec resume --help']);
 });
 
 const PRINTED: readonly (readonly [string, string, string | null])[] = [
@@ -97,6 +115,21 @@ const PRINTED: readonly (readonly [string, string, string | null])[] = [
 
 test.each(PRINTED)('what %s prints as %j is read as version %j', (name, output, version) => {
   expect(findEngine(name).probe.parseVersion(output)).toBe(version);
+});
+
+const cellsOf = (row: string) => row.split('|').slice(2, -1).map((cell) => cell.trim());
+
+test('the versions that the tests install, that the probes call proved, and that the page names are the same', () => {
+  const page = readFileSync(new URL('../../docs/engines.md', import.meta.url), 'utf8');
+  const [header = ''] = /^\| \|.*$/m.exec(page) ?? [];
+  const [proved = ''] = /^\| proved version \|.*$/m.exec(page) ?? [];
+  const named = Object.fromEntries(cellsOf(header).map((name, index) => [name.toLowerCase(), /^\d+\.\d+\.\d+/.exec(cellsOf(proved)[index] ?? '')?.[0]]));
+  const known = ENGINES.filter(({ probe }) => probe.bundled === undefined).map(({ name, probe }) => [name, probe.provedVersion] as const);
+  expect(named).toEqual({ ...Object.fromEntries(known), rehearsal: undefined });
+  // iFlow can no longer be installed.
+  const installed = Object.entries(ENGINE_PACKAGES).map(([name, { version }]) => [name, version]);
+  expect(installed).toEqual(known.filter(([name]) => name !== 'iflow'));
+  for (const [name, { name: packageName }] of Object.entries(ENGINE_PACKAGES)) expect(findEngine(name).probe.install).toBe(`npm install -g ${packageName}`);
 });
 
 test('only the rehearsal comes with Parley, and its script is where the probe says', () => {

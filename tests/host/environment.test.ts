@@ -39,6 +39,16 @@ test.each([['codex', 'CODEX_HOME', '/private/.codex'], ['gemini', 'GEMINI_CLI_HO
   expect(environmentOf(name)[variable]).toBe(value);
 });
 
+test.each([
+  ['opencode', ['OPENCODE_PERMISSION', 'OPENCODE_CONFIG_CONTENT', 'OPENCODE_DB', 'OPENCODE_DISABLE_PROJECT_CONFIG'], 'OPENCODE_CONFIG'],
+  ['gemini', ['GEMINI_CLI_TRUST_WORKSPACE', 'GEMINI_CLI_SYSTEM_SETTINGS_PATH', 'GEMINI_CLI_HOME'], 'GEMINI_MODEL'],
+  ['codex', ['CODEX_SQLITE_HOME'], 'CODEX_API_KEY'],
+])('%s is not told by %j of the user otherwise than by Parley', (name, held, passed) => {
+  const env = Object.fromEntries([...held, passed].map((variable) => [variable, 'the user’s']));
+  const given = buildEnvironment(findEngine(name), { home: '/home/ann', env }, '/private', []);
+  expect(Object.entries(given).filter(([, value]) => value === 'the user’s').map(([variable]) => variable)).toEqual([passed]);
+});
+
 test('a variable that the operator names is passed on, exactly that one', () => {
   expect(environmentOf('codex', ['GITHUB_TOKEN'])).toMatchObject({ GITHUB_TOKEN: 'secret' });
   expect(environmentOf('codex', ['GITHUB'])).not.toHaveProperty('GITHUB_TOKEN');

@@ -8,7 +8,7 @@ import { prepareHome } from '../../src/host/prepare-home.js';
 import { DEFAULT_SETTINGS, readSettings } from '../../src/host/settings.js';
 import { createRoot } from '../support/orchestrated.js';
 
-const PLAIN = { ask: null, resumed: null };
+const PLAIN = { ask: null, resumed: null, permission: 'full', cwd: '/work', project: '/work' } as const;
 
 function put(path: string, text = '{}'): string {
   mkdirSync(dirname(path), { recursive: true });
@@ -75,10 +75,10 @@ test('the settings of gemini have the question tool of this turn, keep what the 
   put(join(user.home, '.gemini/settings.json'), '{"general":{"vimMode":true},"mcpServers":{"own":{"command":"x"}},"security":{"auth":{"selectedType":"oauth"}}}');
   const home = join(root, 'home');
   const read = () => JSON.parse(readFileSync(join(home, '.gemini/settings.json'), 'utf8')) as object;
-  prepareHome(findEngine('gemini'), user, home, { ask: ['/node', 'parley.js', '--nonce', '1'], resumed: null });
-  const common = { general: { vimMode: true, sessionRetention: { enabled: false }, maxAttempts: 3 }, security: { auth: { selectedType: 'oauth' } } };
+  prepareHome(findEngine('gemini'), user, home, { ask: ['/node', 'parley.js', '--nonce', '1'], resumed: null, permission: 'full', cwd: '/work', project: '/work' });
+  const common = { general: { vimMode: true, sessionRetention: { enabled: false }, maxAttempts: 3 }, security: { auth: { selectedType: 'oauth' }, folderTrust: { enabled: true } } };
   expect(read()).toMatchObject({ ...common, mcpServers: { own: { command: 'x' }, parley: { command: '/node', args: ['parley.js', '--nonce', '1'], trust: true } } });
-  prepareHome(findEngine('gemini'), user, home, { ask: ['/node', 'parley.js', '--nonce', '2'], resumed: null });
+  prepareHome(findEngine('gemini'), user, home, { ask: ['/node', 'parley.js', '--nonce', '2'], resumed: null, permission: 'full', cwd: '/work', project: '/work' });
   expect(read()).toMatchObject({ mcpServers: { parley: { args: ['parley.js', '--nonce', '2'] } } });
   prepareHome(findEngine('gemini'), user, home, PLAIN);
   expect(read()).toEqual({ ...common, general: { ...common.general, enableAutoUpdate: false, enableAutoUpdateNotification: false }, mcpServers: { own: { command: 'x' } } });
@@ -91,7 +91,7 @@ test('a stored session of gemini is mended before it is continued, and only then
   const file = put(join(home, `.gemini/tmp/x/chats/session-2026-11-15T10-00-${id.slice(0, 8)}.jsonl`), doubled);
   prepareHome(findEngine('gemini'), user, home, PLAIN);
   expect(readFileSync(file, 'utf8')).toBe(doubled);
-  prepareHome(findEngine('gemini'), user, home, { ask: null, resumed: { engine: 'gemini', handle_type: 'session_id', handle_value: id, cwd: '/w', home, created_at_attempt: 1 } });
+  prepareHome(findEngine('gemini'), user, home, { ask: null, resumed: { engine: 'gemini', handle_type: 'session_id', handle_value: id, cwd: '/w', home, created_at_attempt: 1 }, permission: 'full', cwd: '/work', project: '/work' });
   expect(readFileSync(file, 'utf8')).toBe(doubled.replace(',"result":[1]', ''));
 });
 

@@ -90,6 +90,7 @@ export async function startModel(dialect: Dialect): Promise<ModelServer> {
     requests,
     received: (count) => (requests.length >= count ? Promise.resolve() : new Promise((resolve) => waiting.add({ count, resolve }))),
     async close() {
+      if (!server.listening) return;
       const closed = once(server, 'close');
       server.close();
       server.closeAllConnections();

@@ -1,5 +1,7 @@
 // How each real CLI is set up to work without any network but its scripted model: the text of its configuration, where it
 // belongs under a private home, and the environment. A key is a dummy; nothing of the user's own settings is read.
+// OFFLINE is for a CLI that is driven by hand. PERSON is for Parley: of a person's settings it has only where the model is, so
+// that what Parley has to set itself is proved to be set by Parley.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
@@ -21,32 +23,33 @@ export const CODEX_MODEL = 'gpt-5.5';
 export const GEMINI_MODEL = 'gemini-2.5-flash';
 export const OPENCODE_MODEL = 'scripted/scripted-model';
 
-export function buildCodexConfig(modelUrl: string, mcp?: McpServer): string {
-  const lines = [
+function codexLines(modelUrl: string): string[] {
+  return [
     `model = "${CODEX_MODEL}"`,
     'model_provider = "scripted"',
-    'check_for_update_on_startup = false',
     'sandbox_mode = "read-only"',
     'web_search = "disabled"',
-    '[analytics]',
-    'enabled = false',
-    '[feedback]',
-    'enabled = false',
-    '[features]',
-    'plugins = false',
-    'apps = false',
-    'unbounded_connection_retries = false',
-    '[shell_environment_policy]',
-    'inherit = "core"',
-    '[model_providers.scripted]',
-    'name = "scripted"',
-    `base_url = "${modelUrl}/v1"`,
-    'wire_api = "responses"',
-    'env_key = "SCRIPTED_API_KEY"',
-    'request_max_retries = 0',
-    'stream_max_retries = 0',
-    'stream_idle_timeout_ms = 20000',
-    'supports_websockets = false',
+    'analytics.enabled = false',
+    'feedback.enabled = false',
+    'features.plugins = false',
+    'features.apps = false',
+    'model_providers.scripted.name = "scripted"',
+    `model_providers.scripted.base_url = "${modelUrl}/v1"`,
+    'model_providers.scripted.wire_api = "responses"',
+    'model_providers.scripted.env_key = "SCRIPTED_API_KEY"',
+    'model_providers.scripted.supports_websockets = false',
+  ];
+}
+
+export function buildCodexConfig(modelUrl: string, mcp?: McpServer): string {
+  const lines = [
+    ...codexLines(modelUrl),
+    'check_for_update_on_startup = false',
+    'features.unbounded_connection_retries = false',
+    'shell_environment_policy.inherit = "core"',
+    'model_providers.scripted.request_max_retries = 0',
+    'model_providers.scripted.stream_max_retries = 0',
+    'model_providers.scripted.stream_idle_timeout_ms = 20000',
   ];
   if (mcp) {
     const [command, ...args] = mcp.command;
@@ -66,25 +69,23 @@ export function buildCodexConfig(modelUrl: string, mcp?: McpServer): string {
   return `${lines.join('\n')}\n`;
 }
 
+const GEMINI_SETTINGS = { security: { auth: { selectedType: 'gemini-api-key' } }, privacy: { usageStatisticsEnabled: false }, telemetry: { enabled: false } };
+
 export function buildGeminiSettings(mcp?: McpServer): string {
   const [command, ...args] = mcp?.command ?? [''];
   return JSON.stringify({
-    security: { auth: { selectedType: 'gemini-api-key' } },
-    privacy: { usageStatisticsEnabled: false },
-    telemetry: { enabled: false },
+    ...GEMINI_SETTINGS,
     // More attempts, and a failing service is tried for minutes; with retention, a resumed session is deleted by the next one.
     general: { enableAutoUpdate: false, enableAutoUpdateNotification: false, maxAttempts: 1, sessionRetention: { enabled: false } },
     ...(mcp ? { mcpServers: { [mcp.name]: { command, args, env: mcp.env ?? {}, trust: true } } } : {}),
   });
 }
 
-export function buildOpencodeConfig(modelUrl: string, mcp?: McpServer): string {
+function opencodeSettings(modelUrl: string): object {
   const [provider = '', model = ''] = OPENCODE_MODEL.split('/');
-  return JSON.stringify({
+  return {
     model: OPENCODE_MODEL,
     small_model: OPENCODE_MODEL,
-    autoupdate: false,
-    share: 'disabled',
     enabled_providers: [provider],
     provider: {
       [provider]: {
@@ -94,6 +95,14 @@ export function buildOpencodeConfig(modelUrl: string, mcp?: McpServer): string {
         models: { [model]: { name: 'Scripted model', limit: { context: 100_000, output: 8000 } } },
       },
     },
+  };
+}
+
+export function buildOpencodeConfig(modelUrl: string, mcp?: McpServer): string {
+  return JSON.stringify({
+    ...opencodeSettings(modelUrl),
+    autoupdate: false,
+    share: 'disabled',
     ...(mcp ? { mcp: { [mcp.name]: { type: 'local', command: mcp.command, environment: mcp.env ?? {}, enabled: true } } } : {}),
   });
 }
@@ -124,6 +133,13 @@ export const OFFLINE = {
 } as const satisfies Record<string, (home: string, modelUrl: string, mcp?: McpServer) => Offline>;
 
 export type RealEngine = keyof typeof OFFLINE;
+
+// By path under the home of the person.
+export const PERSON: Record<RealEngine, (modelUrl: string) => Offline> = {
+  codex: (modelUrl) => ({ files: { '.codex/config.toml': `${codexLines(modelUrl).join('\n')}\n` }, env: { SCRIPTED_API_KEY: 'dummy' } }),
+  gemini: (modelUrl) => ({ files: { '.gemini/settings.json': JSON.stringify(GEMINI_SETTINGS) }, env: { GEMINI_API_KEY: 'dummy', GOOGLE_GEMINI_BASE_URL: modelUrl } }),
+  opencode: (modelUrl) => ({ files: { '.config/opencode/opencode.json': JSON.stringify(opencodeSettings(modelUrl)) }, env: { OPENCODE_DISABLE_MODELS_FETCH: '1' } }),
+};
 
 // Writes the configuration into a home and gives the environment that belongs to it, HOME and a private TMPDIR included.
 export function prepareOfflineHome(engine: RealEngine, home: string, modelUrl: string, mcp?: McpServer): Record<string, string> {

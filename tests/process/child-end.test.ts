@@ -50,6 +50,17 @@ test('a child that cleans up after SIGTERM keeps its last words and its own exit
   expect(heard.text.stdout).toBe('ready\nsaved\n');
 });
 
+test('a child that works in another session gets no grace', async () => {
+  const timers = new SimulatedTimers();
+  const heard = new Heard();
+  const child = await start(specOf(fixture('deaf')), heard, timers);
+  await heard.says('ready');
+  child.end('other_session');
+  await heard.says('heard SIGTERM');
+  timers.advance(1);
+  expect(await child.done).toMatchObject({ exit: { code: null, signal: 'SIGKILL' }, endedByUs: 'other_session' });
+});
+
 test('a child that ignores SIGTERM is killed after the grace, not before', async () => {
   const timers = new SimulatedTimers();
   const heard = new Heard();

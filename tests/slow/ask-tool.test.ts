@@ -6,8 +6,9 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { appendAsk, readAsks } from '../../src/ask/ask-file.js';
+import { writeReceipt } from '../../src/ask/receipt.js';
 import { runFolder } from '../../src/orchestrator/run-folder.js';
-import { createRoot, expectSound, openBench, startsIn } from '../support/orchestrated.js';
+import { createRoot, expectSound, journalOf, openBench, startsIn } from '../support/orchestrated.js';
 
 const ENTRY = fileURLToPath(new URL('../../bin/parley.js', import.meta.url));
 
@@ -45,6 +46,14 @@ test.each(['2024-11-05', '2025-06-18', '2025-11-25'])('it speaks MCP %s, writes 
   expect(readFileSync(file, 'utf8').endsWith('\n')).toBe(true);
 });
 
+test('a form without fields is refused in words that the agent can read; with one, or with a prompt, it is taken', async () => {
+  const file = join(createRoot(), 'asks.jsonl');
+  const { answers } = await converse(file, '2025-06-18', ask({ fields: [] }), ask({ fields: [], prompt: 'Which?' }), ask({ fields: [{ id: 'port', prompt: 'Which port?' }] }));
+  expect(answers[1]).toMatchObject({ result: { isError: true, content: [{ text: expect.stringMatching(/question is missing.*"prompt".*"fields"/) as string }] } });
+  for (const taken of answers.slice(2)) expect(taken).not.toHaveProperty('result.isError');
+  expect(readAsks(file, 'nonce-1').questions).toEqual([{ fields: [], prompt: 'Which?' }, { fields: [{ id: 'port', prompt: 'Which port?' }] }]);
+});
+
 test('a question that the tool took and the engine had no time to print is told with the failure of its run', async () => {
   const root = createRoot();
   const bench = await openBench(root);
@@ -58,4 +67,28 @@ test('a question that the tool took and the engine had no time to print is told 
   expect(await expectSound(again, runId)).toMatchObject({ status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED', details: { unanswered: { prompt: 'Shall I delete it?' } } } });
   await again.close();
   while (bench.failures.length === 0) await new Promise((resolve) => setImmediate(resolve));
+});
+
+test.each([
+  ['its own nonce', writeReceipt('NONCE'), 0],
+  ['the nonce of another turn', writeReceipt('int_before'), 1],
+  ['no nonce', 'Question recorded.', 1],
+])('a question whose call in the output was answered with %s is asked once, and the rest is told', async (_what, answer, told) => {
+  const root = createRoot();
+  const question = { prompt: 'Which?' };
+  // Codex with our tool, in short: the tool writes the question down, the output shows the call.
+  const script = `const args = JSON.parse(process.argv.find((arg) => arg.startsWith('mcp_servers.parley.args=')).slice('mcp_servers.parley.args='.length));
+    const [file, nonce] = ['--file', '--nonce'].map((flag) => args[args.indexOf(flag) + 1]);
+    const text = ${JSON.stringify(answer)}.replace('NONCE', nonce);
+    require('fs').writeFileSync(file, ['{"type":"listed"', '{"type":"asked","question":${JSON.stringify(question)}'].map((record) => record + ',"nonce":' + JSON.stringify(nonce) + '}\\n').join(''));
+    const item = { id: 'item_0', type: 'mcp_tool_call', server: 'parley', tool: 'ask_human', arguments: ${JSON.stringify(question)}, result: { content: [{ type: 'text', text }] }, error: null, status: 'completed' };
+    for (const line of [{ type: 'thread.started', thread_id: '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c' }, { type: 'item.completed', item }, { type: 'turn.completed', usage: {} }]) console.log(JSON.stringify(line))`;
+  const bench = await openBench(root, { host: { findProgram: async () => [process.execPath, '-e', script, '--'], hasSession: async () => true, askTool: ['ask'] } });
+  const { run_id: runId } = await bench.orchestrator.create({ engine: 'codex', prompt: 'go on', execution_mode: 'interactive', permission: 'full' });
+  await bench.orchestrator.settled(runId);
+  expect(await expectSound(bench, runId)).toMatchObject({ status: 'waiting_user' });
+  expect((await bench.data.store.loadPending(runId))?.question).toMatchObject({ prompt: 'Which?', kind: 'open_text' });
+  const { rasp } = await journalOf(bench, runId);
+  expect(rasp.filter(({ data }) => data['code'] === 'ASK_WITNESS_MISSING')).toHaveLength(told);
+  await bench.close();
 });

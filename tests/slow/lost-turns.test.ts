@@ -1,6 +1,6 @@
 // Turns that do not come to their end in the ordinary way: something of ours failed, or nobody plays them any more. They are
 // ended from their logs, and question, session and every byte are kept.
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { applyRunEvent } from '../../src/orchestrator/apply-run-event.js';
@@ -91,6 +91,22 @@ test('a turn whose engine left somebody behind who holds its output is judged al
   const { rasp } = await journalOf(bench, runId);
   expect(rasp.filter(({ event }) => event.type === 'lifecycle.turn.ended')).toHaveLength(1);
   expect(rasp.filter(({ event }) => event.type === 'diagnostic.engine.warning').map(({ data }) => data['message'])).toEqual([expect.stringContaining('still holds the output')]);
+  await bench.close();
+});
+
+test('a line of an unknown type that is read from the logs is told with the version that the turn began with', async () => {
+  const root = createRoot();
+  const lines = [{ type: 'thread.started', thread_id: '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c' }, { type: 'thread.dreaming' }];
+  const script = `for (const line of ${JSON.stringify(lines)}) console.log(JSON.stringify(line)); require('fs').writeFileSync(${JSON.stringify(join(root, 'printed'))}, '')`;
+  const versions = ['0.166.0', '0.999.0'];
+  const host = { findProgram: async () => [process.execPath, '-e', script, '--'], versionOf: () => versions.shift(), hasSession: async () => true };
+  const bench = await openBench(root, { host, store: (store) => failOnce(store, isFlush, () => until(() => existsSync(join(root, 'printed')))) });
+  const { run_id: runId } = await create(bench, 'codex', 'go on');
+  await bench.orchestrator.settled(runId);
+  expect(await expectSound(bench, runId)).toMatchObject({ status: 'failed', error: { code: 'INTERNAL' } });
+  const { rasp } = await journalOf(bench, runId);
+  expect(rasp.filter(({ data }) => data['code'] === 'UNKNOWN_EVENT_TYPE').map(({ data }) => data['engine_version'])).toEqual(['0.166.0']);
+  expect(bench.failures.splice(0)).toHaveLength(1);
   await bench.close();
 });
 

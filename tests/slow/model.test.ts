@@ -81,8 +81,8 @@ function playTurn(run: ModelRun): void {
     case 'fail':
       return end(run, 'failed', 'ENGINE_TURN_FAILED');
     case 'exit0': {
-      // These name their session late, so a resumed one that stops early has confirmed nothing.
-      const unconfirmed = run.attempt > 1 && (run.engine === 'iflow' || (run.engine === 'opencode' && !spoke));
+      // It names its session with its first words, so a resumed one that stops before has confirmed nothing.
+      const unconfirmed = run.attempt > 1 && run.engine === 'opencode' && !spoke;
       return end(run, 'failed', unconfirmed ? 'SESSION_RESUME_FAILED' : 'COMPLETION_UNKNOWN');
     }
     default:

@@ -200,4 +200,4 @@ function quote(command) {
 // SIGINT: the stream just ends. SIGTERM is left to the system.
 process.on('SIGINT', () => process.exit(1));
 
-await play({ name: 'codex', version: 'codex-cli 0.166.0', newId, readArguments, openSession, createSession: createThread, sessionNotFound, createVoice });
+await play({ name: 'codex', version: 'codex-cli 0.166.0', help: { asked: 'exec resume --help', text: 'Usage: codex exec resume [OPTIONS] [SESSION_ID] [PROMPT]' }, newId, readArguments, openSession, createSession: createThread, sessionNotFound, createVoice });

@@ -244,4 +244,4 @@ process.on('SIGTERM', async () => {
   process.exit(0);
 });
 
-await play({ name: 'gemini', version: '0.61.0', newId: randomUUID, readArguments, openSession, createSession: createChat, sessionNotFound, createVoice });
+await play({ name: 'gemini', version: '0.61.0', help: { asked: '--help', text: '  -r, --resume  Resume a previous session.' }, newId: randomUUID, readArguments, openSession, createSession: createChat, sessionNotFound, createVoice });

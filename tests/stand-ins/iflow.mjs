@@ -137,4 +137,4 @@ function createVoice({ call, session, sessionId }) {
   };
 }
 
-await play({ name: 'iflow', version: '0.5.19', newId, readArguments, openSession, createSession: createStored, sessionNotFound, createVoice });
+await play({ name: 'iflow', version: '0.5.19', help: { asked: '--help', text: '  -r, --resume  Resume a session' }, newId, readArguments, openSession, createSession: createStored, sessionNotFound, createVoice });

@@ -36,6 +36,12 @@ const newName = (prefix) => `${prefix}_${randomBytes(13).toString('hex')}`;
 const newId = () => newName('ses');
 const red = (text) => `\u001b[91m\u001b[1mError: \u001b[0m${text}`;
 
+// Those of an agent go before the general ones.
+function rulesFor(agent) {
+  const { permission, agent: agents } = JSON.parse(process.env.OPENCODE_CONFIG_CONTENT || '{}');
+  return { ...permission, ...agents?.[agent]?.permission };
+}
+
 const strict = {
   unknown: (flag) => new Refusal(1, `Unknown argument: ${flag.replace(/^-+/, '')}`),
   missing: (flag) => new Refusal(1, `Not enough arguments following: ${flag.replace(/^-+/, '')}`),
@@ -47,7 +53,7 @@ function readArguments([command, ...argv]) {
   if (options.format !== 'json') throw new Refusal(2, 'the stand-in only speaks --format json');
   return {
     options,
-    rules: JSON.parse(process.env.OPENCODE_CONFIG_CONTENT || '{}').permission ?? {},
+    rules: rulesFor(options.agent ?? 'build'),
     resumed: options.session !== undefined,
     session: options.session ?? newId(),
     // Read to its end in any case.
@@ -183,4 +189,4 @@ function createVoice({ call, sessionId }) {
   };
 }
 
-await play({ name: 'opencode', version: '1.18.33', newId, readArguments, openSession, createSession: createStored, sessionNotFound, createVoice });
+await play({ name: 'opencode', version: '1.18.33', help: { asked: 'run --help', text: '  -s, --session  session id to continue' }, newId, readArguments, openSession, createSession: createStored, sessionNotFound, createVoice });

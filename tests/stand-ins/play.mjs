@@ -18,6 +18,10 @@ export async function play(engine) {
     await write(process.stdout, `${engine.version}\n`);
     return;
   }
+  if (argv.join(' ') === engine.help.asked) {
+    await write(process.stdout, `${engine.help.text}\n`);
+    return;
+  }
   try {
     process.exitCode = await playTurn(engine, argv);
   } catch (error) {

@@ -1,15 +1,28 @@
 // Codex keeps everything under CODEX_HOME; a thread is a rollout file that is named after its id.
 import { join } from 'node:path';
 import type { HomeRules, User } from '../engine.js';
+import { distrustWorkspace } from './distrust.js';
+import { codexLoginExpiry } from './login-expiry.js';
 
 const homeOf = ({ home, env }: User): string => env['CODEX_HOME'] ?? join(home, '.codex');
+// What restricts the agent, and what people expect to have.
+const FOLDERS = ['rules', 'prompts', 'skills', 'agents'];
 
 export const codexHome: HomeRules = {
   environment: (home) => ({ CODEX_HOME: join(home, '.codex') }),
-  passes: [/^OPENAI_/, /^CODEX_(?!HOME$)/],
+  passes: [/^OPENAI_/, /^CODEX_(?!HOME$|SQLITE_HOME$)/, /^XDG_CONFIG_HOME$/],
   logins: (user) => [{ from: join(homeOf(user), 'auth.json'), to: '.codex/auth.json' }],
-  keys: [/^OPENAI_API_KEY$/, /^CODEX_API_KEY$/],
-  howToLogIn: 'codex login',
-  settings: (user) => ['config.toml', 'AGENTS.md'].map((name) => ({ from: join(homeOf(user), name), to: `.codex/${name}` })),
+  loginExpiry: codexLoginExpiry,
+  linked: (user) => [{ from: join(homeOf(user), '.credentials.json'), to: '.codex/.credentials.json' }],
+  keys: [/^CODEX_API_KEY$/],
+  howToLogIn: 'codex login, or set CODEX_API_KEY',
+  // Codex reads OPENAI_API_KEY only where a provider of its settings names it.
+  keyInstead: { of: 'OPENAI_API_KEY', as: 'CODEX_API_KEY' },
+  settings: (user) => [
+    // With the files that config.toml names beside itself.
+    { from: homeOf(user), to: '.codex', only: /^(?!config\.toml$).*\.(?:toml|md)$/ },
+    ...FOLDERS.map((name) => ({ from: join(homeOf(user), name), to: `.codex/${name}` })),
+  ],
+  turnFile: { path: '.codex/config.toml', from: (user) => join(homeOf(user), 'config.toml'), write: distrustWorkspace },
   sessions: { folder: '.codex/sessions', holds: (path, id) => path.toLowerCase().endsWith(`-${id.toLowerCase()}.jsonl`) && 'by name' },
 };

@@ -3,8 +3,7 @@
 import { asCount, asInteger, asObject, asString, type Json, type JsonObject } from '../../kernel/json.js';
 import type { RaspData } from '../../rasp/event.js';
 import type { EngineFailure } from '../../run/evidence.js';
-import { parseQuestion, type Question } from '../../run/interaction.js';
-import { isAskTool } from '../ask-tool.js';
+import { AskCalls } from '../ask-tool.js';
 import { classifyFailure } from '../auth-failure.js';
 import type { Emitter } from '../emitter.js';
 import { drifted, readNdjsonLine, unknownType, type Drift, type Rule } from '../ndjson.js';
@@ -21,7 +20,7 @@ export function createCodexReader(out: Emitter): ParserReader {
   let completed = false;
   let failure: EngineFailure | null = null;
   let lastMessage: string | null = null;
-  const questions: Question[] = [];
+  const asks = new AskCalls();
 
   const rules = new Map<string, Rule>([
     ['thread.started', threadStarted],
@@ -150,7 +149,7 @@ export function createCodexReader(out: Emitter): ParserReader {
     if (server === undefined || tool === undefined) return drifted(server === undefined ? 'item.server' : 'item.tool');
     const drift = toolCall(phase, body, id, `${server}.${tool}`, 'mcp', body.arguments ?? null);
     // A call that failed asked nobody.
-    if (!drift && phase === 'completed' && body.status === 'completed' && isAskTool(tool)) questions.push(parseQuestion(body.arguments, 'tool'));
+    if (!drift && phase === 'completed' && body.status === 'completed') asks.add(`${server}.${tool}`, body.arguments, body.result);
     return drift;
   }
 
@@ -192,7 +191,7 @@ export function createCodexReader(out: Emitter): ParserReader {
       success: completed && failure === null,
       failure,
       unfinished: completed ? null : 'NO_TURN_COMPLETED',
-      questions,
+      ...asks.evidence(),
       lastMessage,
     }),
   };

@@ -14,6 +14,7 @@ export const codexProbe: ProbeRules = {
   },
   versionArgs: ['--version'],
   parseVersion: (output) => /codex(?:-cli)?\s+(\d+\.\d+\.\d+\S*)/.exec(output)?.[1] ?? null,
+  resume: { args: ['exec', 'resume', '--help'], shows: /exec resume .*SESSION_ID/ },
   provedVersion: '0.166.0',
   install: 'npm install -g @openai/codex',
 };

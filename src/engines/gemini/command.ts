@@ -17,11 +17,14 @@ function build(spec: TurnSpec, session: readonly string[]): EngineCommand {
       ...(spec.model === undefined ? [] : ['-m', spec.model]),
       '-o', 'stream-json',
       '--approval-mode', APPROVAL[spec.permission],
+      // Trusted only after the settings are read: those of the workspace, which can start programs, are left out, and the
+      // question tool, which needs trust, is there.
+      ...(spec.permission === 'full' ? [] : ['--skip-trust']),
       ...session,
     ],
     // Sessions are bound to the exact directory.
     cwd: spec.cwd,
     stdin: spec.prompt,
-    env: { GEMINI_CLI_NO_RELAUNCH: '1', GEMINI_CLI_TRUST_WORKSPACE: 'true' },
+    env: { GEMINI_CLI_NO_RELAUNCH: '1', GEMINI_CLI_TRUST_WORKSPACE: spec.permission === 'full' ? 'true' : '' },
   };
 }

@@ -6,8 +6,7 @@ import { CONFIDENCE } from '../../rasp/confidence.js';
 import type { ByteRange } from '../../rasp/draft.js';
 import type { RaspData } from '../../rasp/event.js';
 import type { EngineFailure } from '../../run/evidence.js';
-import { parseQuestion, type Question } from '../../run/interaction.js';
-import { isAskTool } from '../ask-tool.js';
+import { AskCalls } from '../ask-tool.js';
 import { classifyFailure } from '../auth-failure.js';
 import type { Emitter } from '../emitter.js';
 import { HeldLines } from '../held-lines.js';
@@ -51,7 +50,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
   const stderrTail = new StderrTail();
   const message = new MessageText();
   const calls = new Map<string, OpenCall>();
-  const questions: Question[] = [];
+  const asks = new AskCalls();
 
   const rules = new Map<string, Rule>([
     ['init', init],
@@ -153,7 +152,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
       out.emit('artifact.file.changed', { path, kind: name === 'replace' ? 'update' : 'unknown' }, id);
     }
     // tool_use is printed for tools that do not exist, too: only a result that succeeded has asked anybody.
-    if (status === 'completed' && isAskTool(name)) questions.push(parseQuestion(input, 'tool'));
+    if (status === 'completed') asks.add(name, input, event.output);
     calls.delete(id);
     return undefined;
   }
@@ -292,7 +291,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
       success: result === 'success' && sawError === null,
       failure,
       unfinished: damaged ? 'DOCUMENT_DAMAGED' : result === null ? 'NO_RESULT' : result === 'success' && sawError !== null ? 'ERROR_EVENT_SEEN' : null,
-      questions,
+      ...asks.evidence(),
       lastMessage,
     }),
   };

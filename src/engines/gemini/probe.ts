@@ -5,6 +5,7 @@ export const geminiProbe: ProbeRules = {
   binary: 'gemini',
   versionArgs: ['--version'],
   parseVersion: (output) => /^(\d+\.\d+\.\d+\S*)/m.exec(output)?.[1] ?? null,
+  resume: { args: ['--help'], shows: /--resume\b/ },
   provedVersion: '0.61.0',
   install: 'npm install -g @google/gemini-cli',
 };

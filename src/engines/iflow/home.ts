@@ -1,6 +1,6 @@
 // iFlow keeps everything under HOME/.iflow; a session's file is named after its id.
 import { join } from 'node:path';
-import type { HomeRules } from '../engine.js';
+import { GIT_FILES, type HomeRules } from '../engine.js';
 
 const LOGINS = ['oauth_creds.json', 'iflow_accounts.json'];
 
@@ -11,6 +11,10 @@ export const iflowHome: HomeRules = {
   keys: [/^IFLOW_API_KEY$/i],
   howToLogIn: 'start iflow once and log in',
   // HOME is private here, but commits are still the user's.
-  settings: ({ home }) => [{ from: join(home, '.iflow', 'settings.json'), to: '.iflow/settings.json' }, { from: join(home, '.gitconfig'), to: '.gitconfig' }],
+  settings: ({ home, env }) => [
+    { from: join(home, '.iflow', 'settings.json'), to: '.iflow/settings.json' },
+    { from: join(home, '.gitconfig'), to: '.gitconfig' },
+    { from: join(env['XDG_CONFIG_HOME'] ?? join(home, '.config'), 'git'), to: '.config/git', only: GIT_FILES },
+  ],
   sessions: { folder: '.iflow', holds: (path, id) => path.includes(id) && 'by name' },
 };

@@ -1,6 +1,7 @@
 // Profile iflow_text: stdout is the model's text, and one <Execution Info> block tells the rest. The block comes on stderr;
 // one on stdout is believed only if stderr has none, because the model could have printed it.
-// Success is a block without a terminationReason; only the last block counts.
+// Success is a block without a terminationReason; only the last block counts. A resumed turn names its session already at its
+// beginning: one that is killed has confirmed it all the same.
 import { stripVTControlCharacters } from 'node:util';
 import { asCount, asObject, asString, clipDepth, isObject, parseJson, type JsonObject } from '../../kernel/json.js';
 import { CONFIDENCE } from '../../rasp/confidence.js';
@@ -21,6 +22,8 @@ const CLOSE = '</Execution Info>';
 const NOISE = /^Model \S+ does not support thinking mode\s*$/;
 // A login that ran out is told on stdout.
 const COMPLAINT = /SERVER_OAUTH2_REQUIRED|令牌已过期/;
+// The first words on stderr of a turn that continues a session.
+const NOTICE = /^\u2139\ufe0f?\s+Resuming session (\S+) \(\d+ messages? loaded\)\s*$/;
 const MESSAGE_ID = 'message_1';
 
 export function createIflowReader(out: Emitter): ParserReader {
@@ -29,6 +32,7 @@ export function createIflowReader(out: Emitter): ParserReader {
   let failure: EngineFailure | null = null;
   let lastText: ByteRange | null = null;
   let complaint: string | undefined;
+  let beginning = true;
   const message = new MessageText();
   // From the first opening tag on stdout to the end: block or text, only the end tells.
   const stdoutHeld = new HeldLines(out);
@@ -67,6 +71,7 @@ export function createIflowReader(out: Emitter): ParserReader {
 
   function stderrLine(line: string): boolean {
     const text = stripVTControlCharacters(line);
+    if (beginning && !isBlank(text)) readNotice(text);
     if (stderrHeld.isEmpty && !text.includes(OPEN)) return false;
     // Only the last opening tag before the closing one can be the block's.
     if (text.includes(OPEN)) stderrHeld.release(rawStderr);
@@ -85,6 +90,13 @@ export function createIflowReader(out: Emitter): ParserReader {
     return true;
   }
 
+  // Later it could be the words of a tool. The line itself stays raw.
+  function readNotice(text: string): void {
+    beginning = false;
+    const id = NOTICE.exec(text)?.[1];
+    if (id !== undefined) out.bindSession(id, undefined, CONFIDENCE.convention);
+  }
+
   function rawStderr(line: string): void {
     out.raw('stderr', line);
   }
@@ -98,8 +110,8 @@ export function createIflowReader(out: Emitter): ParserReader {
     }
     block = body;
     const id = asString(body['session-id']);
-    if (id) out.bindSession(id);
-    else out.warn('FIELD_DRIFT', 'the block names no session-id', { path: 'session-id' });
+    if (id && id !== out.sessionId) out.bindSession(id);
+    if (!id) out.warn('FIELD_DRIFT', 'the block names no session-id', { path: 'session-id' });
     const tokens = asObject(body.tokenUsage);
     out.emit('agent.usage', {
       scope: 'turn',
@@ -168,6 +180,7 @@ export function createIflowReader(out: Emitter): ParserReader {
       else stderrHeld.release(rawStderr);
     },
     finish,
+    namesSessionLast: true,
     evidence: () => ({
       success: block !== null && failure === null,
       failure,

@@ -5,6 +5,7 @@ export const iflowProbe: ProbeRules = {
   binary: 'iflow',
   versionArgs: ['--version'],
   parseVersion: (output) => /(\d+\.\d+\.\d+\S*)/.exec(output)?.[1] ?? null,
+  resume: { args: ['--help'], shows: /--resume\b/ },
   provedVersion: '0.5.19',
   install: 'iFlow CLI is no longer distributed; only an existing installation can be used',
 };

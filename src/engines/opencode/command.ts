@@ -1,13 +1,15 @@
 // opencode run --format json: the prompt goes by stdin (as an argument it would be wrapped in quotes).
 // --dir on every call: a resume from another directory hangs without a word.
+import { join } from 'node:path';
 import type { CommandBuilder, EngineCommand, TurnSpec } from '../engine.js';
 
-// What may be done without asking; the CLI has no flag for less, so it is given as configuration.
-const RULES = {
-  'read-only': { permission: { edit: 'deny', bash: 'deny', webfetch: 'deny', external_directory: 'deny' } },
-  'workspace-write': { permission: { external_directory: 'deny' } },
-  full: {},
+// What an agent may not do. The CLI has no flag for it, and rules of an agent go before general ones, so that below `full` the
+// turn is played by an agent of our own, with which no other settings meddle. A subagent would have its own rules.
+const DENIED = {
+  'read-only': ['edit', 'bash', 'task', 'webfetch', 'websearch', 'external_directory'],
+  'workspace-write': ['external_directory'],
 } as const;
+const AGENT = 'parley';
 
 export const opencodeCommand: CommandBuilder = {
   buildStart: (spec) => build(spec, ['--title', 'parley']),
@@ -20,22 +22,39 @@ function build(spec: TurnSpec, session: readonly string[]): EngineCommand {
       ...spec.program, 'run', '--format', 'json',
       '--dir', spec.cwd,
       ...(spec.model === undefined ? [] : ['--model', spec.model]),
-      ...(spec.permission === 'full' ? ['--auto'] : []),
+      ...(spec.permission === 'full' ? ['--auto'] : ['--agent', AGENT]),
       ...session,
     ],
     cwd: spec.cwd,
     stdin: spec.prompt,
     env: {
-      OPENCODE_CONFIG_CONTENT: JSON.stringify(configOf(spec)),
+      OPENCODE_CONFIG_CONTENT: literally(JSON.stringify(configOf(spec))),
       OPENCODE_DISABLE_AUTOUPDATE: '1',
+      // The workspace's own settings can start programs: MCP servers, tools, formatters. Its plugins are found all
+      // the same (home.ts refuses them).
+      ...(spec.permission === 'full' ? {} : { OPENCODE_DISABLE_PROJECT_CONFIG: '1' }),
     },
   };
 }
 
-// Merged with the user's own. The question tool is always allowed: an "ask" is rejected without a word here.
-function configOf({ permission, ask }: TurnSpec): object {
-  const base = { autoupdate: false, share: 'disabled' };
-  if (!ask) return { ...base, ...RULES[permission] };
-  const rules: { permission?: object } = RULES[permission];
-  return { ...base, permission: { ...rules.permission, 'parley_*': 'allow' }, mcp: { parley: { type: 'local', command: ask, enabled: true } } };
+// Merged over the user's own. The question tool is always allowed: an "ask" is rejected without a word here.
+function configOf({ cwd, permission, ask }: TurnSpec): object {
+  const asking = ask ? { 'parley_*': 'allow' } : {};
+  return {
+    autoupdate: false,
+    share: 'disabled',
+    ...(permission === 'full'
+      ? ask && { permission: asking }
+      : {
+          agent: { [AGENT]: { mode: 'primary', permission: { ...Object.fromEntries(DENIED[permission].map((name) => [name, 'deny'])), ...asking } } },
+          // What the workspace tells its agents is still read: it is text.
+          instructions: [join(cwd, 'AGENTS.md')],
+        }),
+    ...(ask ? { mcp: { parley: { type: 'local', command: ask, enabled: true } } } : {}),
+  };
+}
+
+// OpenCode puts variables and files into the text of its settings; written so, a brace is only a brace.
+function literally(json: string): string {
+  return json.replace(/\{(?=env:|file:)/g, '\\u007b');
 }

@@ -1,10 +1,13 @@
 // OpenCode keeps everything under the XDG directories; all sessions are in one database, which mentions their ids.
 import { basename, join } from 'node:path';
-import type { HomeRules, User } from '../engine.js';
+import { GIT_FILES, type HomeRules, type User } from '../engine.js';
 
 const dataOf = ({ home, env }: User): string => join(env['XDG_DATA_HOME'] ?? join(home, '.local', 'share'), 'opencode');
-const configOf = ({ home, env }: User): string => join(env['XDG_CONFIG_HOME'] ?? join(home, '.config'), 'opencode');
-const KEYS = /^(?:ANTHROPIC|OPENAI|OPENROUTER|GEMINI|GOOGLE|GROQ|DEEPSEEK|MISTRAL|XAI)_\w+$/;
+const configOf = ({ home, env }: User): string => env['XDG_CONFIG_HOME'] ?? join(home, '.config');
+const PROVIDERS = '(?:ANTHROPIC|OPENAI|OPENROUTER|GEMINI|GOOGLE|GROQ|DEEPSEEK|MISTRAL|XAI)';
+const FOLDERS = ['agent', 'agents', 'command', 'commands', 'skill', 'skills', 'prompts'];
+
+const CONFIG_FILES = ['', '.opencode/'].flatMap((folder) => [`${folder}opencode.json`, `${folder}opencode.jsonc`]);
 
 export const opencodeHome: HomeRules = {
   environment: (home) => ({
@@ -13,10 +16,19 @@ export const opencodeHome: HomeRules = {
     XDG_STATE_HOME: join(home, 'state'),
     XDG_CACHE_HOME: join(home, 'cache'),
   }),
-  passes: [/^OPENCODE_/, KEYS],
+  // Not what would say otherwise than Parley: what is allowed, and where sessions are.
+  passes: [/^OPENCODE_(?!PERMISSION$|CONFIG_CONTENT$|DISABLE_PROJECT_CONFIG$|DB$|TEST_)/, new RegExp(`^${PROVIDERS}_\\w+$`)],
   logins: (user) => [{ from: join(dataOf(user), 'auth.json'), to: 'data/opencode/auth.json' }],
-  keys: [KEYS],
+  linked: (user) => [{ from: join(dataOf(user), 'mcp-auth.json'), to: 'data/opencode/mcp-auth.json' }],
+  keys: [new RegExp(`^${PROVIDERS}_API_KEY$`), /^GOOGLE_GENERATIVE_AI_API_KEY$/, /^OPENCODE_API_KEY$/],
   howToLogIn: 'opencode auth login',
-  settings: (user) => ['opencode.json', 'opencode.jsonc', 'AGENTS.md'].map((name) => ({ from: join(configOf(user), name), to: `config/opencode/${name}` })),
+  settings: (user) => [
+    { from: join(configOf(user), 'opencode'), to: 'config/opencode', only: /^(?:opencode|config)\.jsonc?$|\.md$/ },
+    ...FOLDERS.map((name) => ({ from: join(configOf(user), 'opencode', name), to: `config/opencode/${name}` })),
+    // Commits are still the user's: git looks here too.
+    { from: join(configOf(user), 'git'), to: 'config/git', only: GIT_FILES },
+  ],
+  // A letter may be written as a number in JSON, and so hide the word.
+  unstoppable: { what: 'plugins', folders: ['.opencode/plugin', '.opencode/plugins'], files: CONFIG_FILES, mention: /"plugins?"|\\u/ },
   sessions: { folder: 'data/opencode', holds: (path, id) => (path.includes(id) ? 'by name' : basename(path).startsWith('opencode.db') && 'if mentioned') },
 };

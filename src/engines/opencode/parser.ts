@@ -3,8 +3,7 @@
 import { asCount, asInteger, asObject, asString, type Json, type JsonObject } from '../../kernel/json.js';
 import type { RaspData } from '../../rasp/event.js';
 import type { EngineFailure } from '../../run/evidence.js';
-import { parseQuestion, type Question } from '../../run/interaction.js';
-import { isAskTool } from '../ask-tool.js';
+import { AskCalls, isAskTool } from '../ask-tool.js';
 import { classifyFailure } from '../auth-failure.js';
 import type { Emitter } from '../emitter.js';
 import { drifted, readNdjsonLine, type Drift, type Rule } from '../ndjson.js';
@@ -33,9 +32,10 @@ export function createOpencodeReader(out: Emitter): ParserReader {
   let lastReason: string | null = null;
   let failure: EngineFailure | null = null;
   let lastMessage: string | null = null;
-  // Steps in a row that brought nothing: a service that answers nonsense is asked again without end.
+  // Steps in a row that brought no word and no call: a service that answers nonsense is asked again without end.
   let emptySteps = 0;
-  const questions: Question[] = [];
+  const asks = new AskCalls();
+  let stepBrought = false;
 
   const rules = new Map<string, Rule>([
     ['step_start', stepStart],
@@ -66,6 +66,7 @@ export function createOpencodeReader(out: Emitter): ParserReader {
     if (body === undefined) return drifted('part.text');
     out.emitText('agent.message.final', body, '"text":"', asString(part?.id) ?? null);
     lastMessage = body;
+    if (body !== '') stepBrought = true;
     return undefined;
   }
 
@@ -74,6 +75,7 @@ export function createOpencodeReader(out: Emitter): ParserReader {
     const body = asString(part?.text);
     if (body === undefined) return drifted('part.text');
     out.emitText('agent.reasoning', body, '"text":"', asString(part?.id) ?? null);
+    if (body !== '') stepBrought = true;
     return undefined;
   }
 
@@ -85,9 +87,9 @@ export function createOpencodeReader(out: Emitter): ParserReader {
     if (name === undefined || !state) return drifted(name === undefined ? 'part.tool' : 'part.state');
     const status = state.status === 'completed' ? 'completed' : state.status === 'error' ? 'failed' : undefined;
     if (!status) return drifted('part.state.status');
+    stepBrought = true;
     const id = asString(part?.callID) ?? null;
-    const ask = isAskTool(name);
-    const kind = TOOL_KINDS.get(name) ?? (ask ? 'mcp' : 'other');
+    const kind = TOOL_KINDS.get(name) ?? (isAskTool(name) ? 'mcp' : 'other');
     const error = asString(state.error);
     out.emit('tool.call.started', { name, kind, input: state.input ?? null }, id);
     out.emitToolCompleted({
@@ -100,7 +102,7 @@ export function createOpencodeReader(out: Emitter): ParserReader {
       duration_ms: durationOf(state.time),
     }, state.output, '"output":"', id);
     if (status === 'completed' && kind === 'file_change') fileChanged(state, id);
-    if (status === 'completed' && ask) questions.push(parseQuestion(state.input, 'tool'));
+    if (status === 'completed') asks.add(name, state.input, state.output);
     return undefined;
   }
 
@@ -117,7 +119,8 @@ export function createOpencodeReader(out: Emitter): ParserReader {
     const reason = asString(part?.reason);
     if (reason === undefined) return drifted('part.reason');
     lastReason = reason;
-    emptySteps = reason === 'unknown' ? emptySteps + 1 : 0;
+    emptySteps = reason === 'unknown' && !stepBrought ? emptySteps + 1 : 0;
+    stepBrought = false;
     out.emit('lifecycle.engine.progress', { phase: 'step.finished', reason });
     const tokens = asObject(part?.tokens);
     if (tokens) out.emit('agent.usage', usageOf(tokens, part?.cost));
@@ -151,7 +154,7 @@ export function createOpencodeReader(out: Emitter): ParserReader {
       failure,
       // A rejected permission leaves "tool-calls", a cut answer "length": both exit 0.
       unfinished: lastReason === null ? 'NO_STEP_FINISH' : lastReason === 'stop' ? null : `LAST_STEP_${lastReason.toUpperCase().replace(/[^A-Z0-9]+/g, '_').slice(0, 40)}`,
-      questions,
+      ...asks.evidence(),
       lastMessage,
     }),
   };

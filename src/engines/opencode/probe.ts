@@ -7,6 +7,7 @@ export const opencodeProbe: ProbeRules = {
   natives: (wrapper, platform) => [join(dirname(wrapper), '..', '..', `opencode-${platform}`, 'bin', 'opencode'), join(dirname(wrapper), '..', 'node_modules', `opencode-${platform}`, 'bin', 'opencode')],
   versionArgs: ['--version'],
   parseVersion: (output) => /(\d+\.\d+\.\d+\S*)/.exec(output)?.[1] ?? null,
+  resume: { args: ['run', '--help'], shows: /--session\b/ },
   provedVersion: '1.18.33',
   install: 'npm install -g opencode-ai',
 };

@@ -2,6 +2,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { openDatabase } from '../../../src/store/sqlite/open-database.js';
 import { createSite, enginesOf, listRuns, onTerminal, parley, startDetached, untilEngine, untilFree, untilRun, type Site } from '../../support/command.js';
 
 async function waiting(site: Site, prompt: string, ...options: string[]): Promise<string> {
@@ -11,16 +12,23 @@ async function waiting(site: Site, prompt: string, ...options: string[]): Promis
   return runId;
 }
 
-describe('a question whose time is over', () => {
-  const DUE = ['-o', 'interactive_require_user_reply=false', '-o', 'session_timeout_sec=0.05'];
+// Made so when nobody is there any more: a worker that is still about to end would decide it.
+async function due(site: Site, prompt: string): Promise<string> {
+  const runId = await waiting(site, prompt, '-o', 'interactive_require_user_reply=false');
+  const db = await openDatabase(join(site.data, 'parley.db'));
+  expect(db.prepare(`UPDATE interactions SET due_at = asked_at WHERE run_id = ? AND state = 'pending'`).run(runId).changes).toBe(1);
+  db.close();
+  return runId;
+}
 
+describe('a question whose time is over', () => {
   test('is not touched by a command that only cancels or deletes another run', async () => {
     const site = createSite();
-    const due = await waiting(site, '[[ask One?|a|b]][[done {"decided":true}]]', ...DUE);
+    const first = await due(site, '[[ask One?|a|b]][[done {"decided":true}]]');
     const other = await waiting(site, '[[ask Other?]]');
     // Starting the other one decided and played the first: what is due is done by whoever plays runs.
-    expect((await untilRun(site, 'succeeded', due)).result).toEqual({ decided: true });
-    const again = await waiting(site, '[[ask Late?|a|b]][[done 1]]', ...DUE);
+    expect((await untilRun(site, 'succeeded', first)).result).toEqual({ decided: true });
+    const again = await due(site, '[[ask Late?|a|b]][[done 1]]');
     expect((await parley(site, ['cancel', other])).code).toBe(0);
     expect((await parley(site, ['rm', other])).code).toBe(0);
     expect((await listRuns(site)).find(({ run_id: id }) => id === again)?.status).toBe('waiting_user');
@@ -28,10 +36,10 @@ describe('a question whose time is over', () => {
 
   test('and that is answered too late is decided and played, and the person is told so', async () => {
     const site = createSite();
-    const due = await waiting(site, '[[ask One?|a|b]][[done {"decided":true}]]', ...DUE);
-    const late = await parley(site, ['reply', due, '1']);
+    const runId = await due(site, '[[ask One?|a|b]][[done {"decided":true}]]');
+    const late = await parley(site, ['reply', runId, '1']);
     expect({ code: late.code, told: late.stderr.includes('decided without you') }).toEqual({ code: 1, told: true });
-    expect((await untilRun(site, 'succeeded', due)).result).toEqual({ decided: true });
+    expect((await untilRun(site, 'succeeded', runId)).result).toEqual({ decided: true });
   });
 });
 

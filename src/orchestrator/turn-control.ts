@@ -1,0 +1,44 @@
+// How a turn that runs is ended from outside. The wish may come before the process is there.
+import type { Child } from '../process/child.js';
+import type { Actor } from '../store/store.js';
+
+type Reason = 'canceled' | 'shutdown' | 'runaway' | 'other_session';
+
+export class TurnControl {
+  #child: Child | null = null;
+  #reason: Reason | null = null;
+  canceledBy: Actor | undefined;
+
+  get wantsShutdown(): boolean {
+    return this.#reason === 'shutdown';
+  }
+
+  cancel(actor: Actor | undefined): void {
+    if (this.#reason === null) this.canceledBy = actor;
+    this.#end('canceled');
+  }
+
+  shutdown(): void {
+    this.#end('shutdown');
+  }
+
+  // The engine would go on for ever without getting anywhere.
+  stopRunaway(): void {
+    this.#end('runaway');
+  }
+
+  // The engine works in another conversation than the one it was to continue.
+  stopOtherSession(): void {
+    this.#end('other_session');
+  }
+
+  attach(child: Child): void {
+    this.#child = child;
+    if (this.#reason !== null) child.end(this.#reason);
+  }
+
+  #end(reason: Reason): void {
+    this.#reason ??= reason;
+    this.#child?.end(this.#reason);
+  }
+}
