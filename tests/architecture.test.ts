@@ -7,7 +7,7 @@ import { RULES } from '../src/run/judge-completion.js';
 
 const root = new URL('..', import.meta.url).pathname;
 // From the bottom up: a room imports only rooms before it.
-const ROOMS = ['kernel', 'rehearsal', 'contract', 'run', 'rasp', 'fcmp', 'ask', 'terminal', 'process', 'engines', 'store', 'dispatch', 'orchestrator', 'host', 'client', 'service', 'cli', 'main.ts'];
+const ROOMS = ['kernel', 'rehearsal', 'contract', 'run', 'rasp', 'fcmp', 'ask', 'terminal', 'process', 'engines', 'store', 'dispatch', 'orchestrator', 'host', 'hooks', 'client', 'service', 'cli', 'main.ts'];
 // A program each: they alone touch the process they are.
 const ENTRIES = new Set(['main.ts', 'rehearsal/main.ts']);
 const PURE = new Set(['kernel', 'contract', 'run', 'rasp', 'fcmp']);

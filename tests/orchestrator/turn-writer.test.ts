@@ -8,6 +8,7 @@ import { projectConversation } from '../../src/fcmp/fold.js';
 import { toTimestamp } from '../../src/kernel/clock.js';
 import { applyRunEvent } from '../../src/orchestrator/apply-run-event.js';
 import { RunJournal } from '../../src/orchestrator/run-journal.js';
+import { createCountingIds } from '../../src/kernel/ids.js';
 import { LostRunError, TurnWriter } from '../../src/orchestrator/turn-writer.js';
 import { draft, type RaspDraft } from '../../src/rasp/draft.js';
 import type { RaspEvent } from '../../src/rasp/event.js';
