@@ -103,13 +103,16 @@ export class HookSender {
   }
 
   #rest(): Promise<void> {
-    if (this.#closing.signal.aborted) return Promise.resolve();
+    const { signal } = this.#closing;
+    if (signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
-      const cancel = this.#deps.timers.set(REST_MS, resolve);
-      this.#closing.signal.addEventListener('abort', () => {
+      const end = (): void => {
         cancel();
+        signal.removeEventListener('abort', end);
         resolve();
-      }, { once: true });
+      };
+      const cancel = this.#deps.timers.set(REST_MS, end);
+      signal.addEventListener('abort', end);
     });
   }
 

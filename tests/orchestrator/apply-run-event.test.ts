@@ -171,17 +171,17 @@ describe('a change through the door', () => {
   });
 });
 
+async function takeDeliveries(): Promise<Delivery[]> {
+  const found: Delivery[] = [];
+  for (let next = await store.nextDelivery(NOW); next; next = await store.nextDelivery(NOW)) {
+    found.push(next);
+    await store.settleDelivery(next.delivery_id, { type: 'delivered' });
+  }
+  return found;
+}
+
 describe('hooks', () => {
   const ALL = { name: 'all', events: ['waiting_user', 'succeeded', 'failed', 'canceled'] } as const;
-
-  async function takeDeliveries(): Promise<Delivery[]> {
-    const found: Delivery[] = [];
-    for (let next = await store.nextDelivery(NOW); next; next = await store.nextDelivery(NOW)) {
-      found.push(next);
-      await store.settleDelivery(next.delivery_id, { type: 'delivered' });
-    }
-    return found;
-  }
 
   test('each edge that enters waiting_user or a terminal state is told once to each hook that wants it, any other is not', async () => {
     for (const edge of CHART) {
