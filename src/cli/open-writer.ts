@@ -1,6 +1,7 @@
 // Opens the data directory to write, which one process at a time may do, with everything that plays runs.
 import { appendFileSync, constants, existsSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { namedHooks } from '../hooks/load-hooks.js';
 import { createEngineHost, type Machine } from '../host/engine-host.js';
 import { readSettings } from '../host/settings.js';
 import { toTimestamp } from '../kernel/clock.js';
@@ -52,6 +53,7 @@ export async function openWriter(path: string, io: Io, { plays = true, onFailure
       dataDir: path,
       host: createEngineHost(machineOf(io), settings, io),
       queueLimit: settings.queue_limit,
+      hooks: namedHooks(settings.webhooks),
     };
     const slots = settings.slots ?? Math.max(2, io.machine.cores);
     const orchestrator = await Orchestrator.open(deps, { slots, recovery: settings.recovery, plays, onFailure });

@@ -3,6 +3,7 @@
 import type { AddressInfo } from 'node:net';
 import { pino, type Logger } from 'pino';
 import { ENGINES } from '../engines/registry.js';
+import { loadHooks } from '../hooks/load-hooks.js';
 import { findProgram } from '../host/engine-host.js';
 import { findLogin } from '../host/find-login.js';
 import { packageVersion } from '../host/package-version.js';
@@ -18,6 +19,7 @@ import { paint } from '../terminal/style.js';
 import { dataDirOf, type DataOption } from './data-dir.js';
 import { EXIT, type Io } from './io.js';
 import { logFailure, machineOf, openWriter, writerOf } from './open-writer.js';
+import { startBeside } from './serve-beside.js';
 import { styleOf } from './style.js';
 import { readVersion } from './version.js';
 
@@ -33,6 +35,7 @@ const LOOPBACK = new Set(['127.0.0.1', 'localhost', '::1']);
 export async function serveCommand(options: ServeOptions, io: Io): Promise<number> {
   const path = dataDirOf(options, io);
   const settings = readSettings(path);
+  const hooks = loadHooks(settings.webhooks, io.env);
   const log = openLog(options, io);
   const writer = await openWriter(path, io, {
     onFailure: (runId, error) => {
@@ -62,6 +65,7 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
     const port = new URL(url).port || '80';
     for (const name of ['127.0.0.1', 'localhost', '[::1]', bracketed(options.host)]) hosts.add(`${name.toLowerCase()}:${port}`);
     noteServer(path, { ...writerOf(io), url });
+    const beside = startBeside(writer, settings, hooks, log, io);
     tell(path, url, token, roots, options, io);
     await untilStopped(io);
     log.info('stopping');
@@ -69,6 +73,7 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
     service.stopTaking();
     forgetServer(path);
     await writer.orchestrator.close({ graceMs: settings.shutdown_grace_sec * 1000, hurry });
+    await Promise.all([beside.stopSweeping(), beside.stopSending(hurry)]);
     await service.close();
     return EXIT.ok;
   } finally {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { isObject, type Json } from '../kernel/json.js';
 import { createCheck } from '../kernel/validator.js';
 import { RequestError } from '../run/request-error.js';
+import { TERMINAL_STATES, type RunState } from '../run/statechart.js';
 
 export interface Settings {
   // Engine programs that are not on PATH, by engine.
@@ -21,9 +22,29 @@ export interface Settings {
   readonly max_streams: number;
   // How long turns may go on when it is stopped.
   readonly shutdown_grace_sec: number;
+  // Who is told when runs wait or end.
+  readonly webhooks: readonly WebhookSetting[];
+  // What is deleted by itself; nothing, unless it is said.
+  readonly retention: RetentionSetting;
 }
 
-export const DEFAULT_SETTINGS: Settings = { engines: {}, env_passthrough: [], slots: null, queue_limit: 10_000, recovery: { queued: 'fail' }, workspace_roots: null, allowed_hosts: [], max_streams: 4000, shutdown_grace_sec: 10 };
+export interface WebhookSetting {
+  readonly name: string;
+  readonly url: string;
+  // Where the secret is: exactly one of them.
+  readonly secret_env?: string;
+  readonly secret_file?: string;
+  readonly events?: readonly RunState[];
+}
+
+export interface RetentionSetting {
+  readonly ended_after_days?: number;
+  readonly max_bytes?: number;
+}
+
+export const WEBHOOK_EVENTS: readonly RunState[] = ['waiting_user', ...TERMINAL_STATES];
+
+export const DEFAULT_SETTINGS: Settings = { engines: {}, env_passthrough: [], slots: null, queue_limit: 10_000, recovery: { queued: 'fail' }, workspace_roots: null, allowed_hosts: [], max_streams: 4000, shutdown_grace_sec: 10, webhooks: [], retention: {} };
 
 const SCHEMA = {
   type: 'object',
@@ -32,11 +53,27 @@ const SCHEMA = {
     env_passthrough: { type: 'array', items: { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]*$' } },
     slots: { type: 'integer', minimum: 1 },
     queue_limit: { type: 'integer', minimum: 1 },
+    recovery: { type: 'object', additionalProperties: false, required: ['queued'], properties: { queued: { enum: ['fail', 'requeue'] } } },
     workspace_roots: { type: 'array', items: { type: 'string', pattern: '^/' } },
     allowed_hosts: { type: 'array', items: { type: 'string', pattern: '^[^\\s/]+$' } },
     max_streams: { type: 'integer', minimum: 1 },
     shutdown_grace_sec: { type: 'number', minimum: 0, maximum: 3600 },
-    recovery: { type: 'object', additionalProperties: false, required: ['queued'], properties: { queued: { enum: ['fail', 'requeue'] } } },
+    webhooks: {
+      type: 'array',
+      items: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['name', 'url'],
+        properties: {
+          name: { type: 'string', pattern: '^[\\w.-]{1,64}$' },
+          url: { type: 'string' },
+          secret_env: { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]*$' },
+          secret_file: { type: 'string', pattern: '^/' },
+          events: { type: 'array', minItems: 1, uniqueItems: true, items: { enum: WEBHOOK_EVENTS } },
+        },
+      },
+    },
+    retention: { type: 'object', additionalProperties: false, properties: { ended_after_days: { type: 'number', exclusiveMinimum: 0 }, max_bytes: { type: 'integer', minimum: 1 } } },
   },
 } as const;
 
@@ -49,9 +86,25 @@ export function readSettings(dataDir: string): Settings {
   const given = parse(path, text);
   const unknown = isObject(given) ? Object.keys(given).find((name) => !Object.hasOwn(SCHEMA.properties, name)) : undefined;
   if (unknown !== undefined) throw new RequestError('INVALID_ARGUMENT', `${path}: there is no setting "${unknown}"; the settings are ${Object.keys(SCHEMA.properties).join(', ')}`);
-  const problem = explain(given);
+  const problem = explain(given) ?? explainWebhooks((given as { webhooks?: readonly WebhookSetting[] }).webhooks ?? []);
   if (problem !== null) throw new RequestError('INVALID_ARGUMENT', `${path}: ${problem}`);
   return { ...DEFAULT_SETTINGS, ...(given as unknown as Partial<Settings>) };
+}
+
+// What a schema cannot say. An address is not repeated: it may be a secret itself.
+function explainWebhooks(webhooks: readonly WebhookSetting[]): string | null {
+  for (const [index, { name, url, secret_env: env, secret_file: file }] of webhooks.entries()) {
+    const problem = explainUrl(url) ?? ((env === undefined) === (file === undefined) ? 'exactly one of secret_env and secret_file says where its secret is' : null);
+    if (problem !== null) return `webhook "${name}": ${problem}`;
+    if (webhooks.findIndex((other) => other.name === name) !== index) return `two webhooks are called "${name}"`;
+  }
+  return null;
+}
+
+function explainUrl(text: string): string | null {
+  if (!/^https?:\/\//.test(text) || !URL.canParse(text)) return 'its url must begin with http:// or https://';
+  const url = new URL(text);
+  return url.username === '' && url.password === '' ? null : 'its url must have no user and no password in it';
 }
 
 function readIfThere(path: string): string | null {

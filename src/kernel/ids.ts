@@ -4,10 +4,12 @@ import type { Clock } from './clock.js';
 
 export type RunId = `run_${string}`;
 export type InteractionId = `int_${string}`;
+export type DeliveryId = `dlv_${string}`;
 
 export interface Ids {
   run(): RunId;
   interaction(): InteractionId;
+  delivery(): DeliveryId;
 }
 
 export function createIds(clock: Clock): Ids {
@@ -15,11 +17,12 @@ export function createIds(clock: Clock): Ids {
   return {
     run: () => `run_${ulid(clock.now())}`,
     interaction: () => `int_${ulid(clock.now())}`,
+    delivery: () => `dlv_${ulid(clock.now())}`,
   };
 }
 
 export function createCountingIds(): Ids {
   let count = 0;
   const next = () => String((count += 1)).padStart(26, '0');
-  return { run: () => `run_${next()}`, interaction: () => `int_${next()}` };
+  return { run: () => `run_${next()}`, interaction: () => `int_${next()}`, delivery: () => `dlv_${next()}` };
 }

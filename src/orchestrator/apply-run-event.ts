@@ -1,12 +1,13 @@
 // The one door to a run's state: the chart is asked, and the change, its events and all that belongs to it are committed
 // in one transaction. No other code writes a status.
-import type { Clock } from '../kernel/clock.js';
 import type { RaspDraft } from '../rasp/draft.js';
 import type { GuardFacts } from '../run/guards.js';
 import type { RunError } from '../run/judge-completion.js';
 import type { Edge, RunEvent, Step } from '../run/statechart.js';
 import type { RaspData } from '../rasp/event.js';
-import type { CommitOutcome, RunChange, RunRecord, Store, TurnCounts } from '../store/store.js';
+import type { CommitOutcome, RunChange, RunRecord, TurnCounts } from '../store/store.js';
+import { buildDeliveries } from './build-deliveries.js';
+import type { OrchestratorDeps } from './deps.js';
 import { RunJournal } from './run-journal.js';
 import { takeEdge, type EdgeDetails } from './take-edge.js';
 
@@ -30,10 +31,11 @@ export type Applied =
   | { readonly applied: false; readonly conflict: Extract<CommitOutcome, { committed: false }>['reason'] };
 
 // `run` is what the caller has read and decided upon; if the store has moved on since, the change is refused.
-export async function applyRunEvent(deps: { readonly store: Store; readonly clock: Clock }, run: RunRecord, transition: RunTransition, journal?: RunJournal): Promise<Applied> {
+export async function applyRunEvent(deps: Pick<OrchestratorDeps, 'store' | 'clock' | 'ids' | 'hooks'>, run: RunRecord, transition: RunTransition, journal?: RunJournal): Promise<Applied> {
   const { event, facts, before = [], set, error, result, actor, sessionId, handle, ask, resolve } = transition;
   const now = deps.clock.now();
-  const taken = takeEdge(run.status, event, facts, { now: Math.max(now, run.heads.ts), error, result, actor, sessionId });
+  const at = Math.max(now, run.heads.ts);
+  const taken = takeEdge(run.status, event, facts, { now: at, error, result, actor, sessionId });
   if (!taken.legal) return { applied: false, refusal: taken };
   const writer = journal ?? new RunJournal({ runId: run.run_id, engine: run.spec.engine, attempt: run.attempt_number }, run.heads, deps.clock);
   writer.add([...before, taken.changed]);
@@ -48,6 +50,7 @@ export async function applyRunEvent(deps: { readonly store: Store; readonly cloc
     handle,
     ask,
     resolve,
+    deliveries: buildDeliveries(deps.hooks ?? [], deps.ids, run, { edge: taken.edge, at, attempt: set?.attempt_number ?? run.attempt_number, error: error ?? null, ask }),
   });
   if (!outcome.committed) return { applied: false, conflict: outcome.reason };
   const after: RunRecord = {

@@ -3,6 +3,7 @@
 import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { RequestError } from '../run/request-error.js';
+import { isTerminal } from '../run/statechart.js';
 import type { OrchestratorDeps } from './deps.js';
 import { runFolder } from './run-folder.js';
 
@@ -10,13 +11,14 @@ const ASIDE = '.deleted';
 
 export async function deleteRun(deps: OrchestratorDeps, runId: string): Promise<void> {
   const run = await deps.store.loadRun(runId);
+  // Its folder must not be moved, not even for a moment, while an agent is at work in it.
+  if (run && !isTerminal(run.status)) throw new RequestError('RUN_NOT_ENDED', `run ${runId} is ${run.status}: cancel it first`);
   const path = runFolder(deps.dataDir, runId).path;
   if (run && existsSync(path)) renameSync(path, path + ASIDE);
   const outcome = await deps.store.deleteRun(runId);
   if (outcome === 'deleted') return rmSync(path + ASIDE, { recursive: true, force: true });
   if (existsSync(path + ASIDE)) renameSync(path + ASIDE, path);
-  if (outcome === 'unknown_run') throw new RequestError('RUN_NOT_FOUND', `there is no run ${runId}`);
-  if (outcome === 'not_ended') throw new RequestError('RUN_NOT_ENDED', `run ${runId} is ${run?.status}: cancel it first`);
+  if (outcome !== 'session_in_use') throw new RequestError('RUN_NOT_FOUND', `there is no run ${runId}`);
   throw new RequestError('SESSION_IN_USE', `another run continues the session of run ${runId} and lives in its home: delete that one first`);
 }
 

@@ -4,6 +4,7 @@ import type { Clock } from '../kernel/clock.js';
 import type { Ids } from '../kernel/ids.js';
 import type { Timers } from '../process/timers.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
+import type { RunState } from '../run/statechart.js';
 import type { RunRecord, Store } from '../store/store.js';
 
 export interface OrchestratorDeps {
@@ -15,6 +16,14 @@ export interface OrchestratorDeps {
   readonly host: EngineHost;
   // New runs are refused while so many are queued; an answer never is.
   readonly queueLimit: number;
+  // Who is told of changes. A notification is stored with its change; sending it is somebody else's.
+  readonly hooks?: readonly Hook[];
+}
+
+export interface Hook {
+  readonly name: string;
+  // The states whose beginning it wants to know of.
+  readonly events: readonly RunState[];
 }
 
 // What a turn needs of its home: the question tool, and the session it continues.

@@ -19,6 +19,7 @@ import { decide, reply, type Reply } from './reply.js';
 import { failInternally, NotBegunError, runTurn } from './run-turn.js';
 import { TurnControl } from './turn-control.js';
 import { LostRunError } from './turn-writer.js';
+import { sweep, type RetentionRules } from './retention.js';
 import { CommitWakeups, type Wakeups } from './wakeups.js';
 
 // Between tries to store the end of a turn.
@@ -124,6 +125,12 @@ export class Orchestrator {
   // An ended run, with its files.
   delete(runId: string): Promise<void> {
     return deleteRun(this.#deps, runId);
+  }
+
+  // Deletes what the rules say, after the look at what the last one left.
+  async sweep(rules: RetentionRules): Promise<string[]> {
+    await this.#recovering;
+    return sweep(this.#deps, rules, () => this.#closing.signal.aborted, this.#settings.onFailure);
   }
 
   // For whoever watches a run.

@@ -37,6 +37,9 @@ export function createMetrics({ store, clock }: { readonly store: Store; readonl
     const [oldest] = await store.listPending({ limit: 1 });
     set({}, oldest ? (clock.now() - oldest.asked_at) / 1000 : 0);
   });
+  gauge('parley_webhook_deliveries', 'Notifications that still have to arrive, and those that were given up', ['state'], async (set) => {
+    for (const [state, count] of Object.entries(await store.countDeliveries())) set({ state }, count);
+  });
   gauge('parley_streams', 'Open streams of events', [], async (set) => set({}, streams.size));
   for (const [name, help, value] of PROFILE_GAUGES) gauge(name, help, ['engine', 'profile'], async (set) => {
     for (const totals of await store.sumTurns()) set({ engine: totals.engine, profile: totals.profile }, value(totals));

@@ -143,7 +143,39 @@ export interface RunChange {
   readonly handle?: EngineSessionHandle;
   readonly ask?: Omit<InteractionRecord, 'run_id' | 'state' | 'resolution'>;
   readonly resolve?: { readonly interaction_id: string; readonly state: Exclude<InteractionState, 'pending'>; readonly resolution: Resolution };
+  // Who is to be told of it.
+  readonly deliveries?: readonly NewDelivery[] | undefined;
 }
+
+// A notification of a change, for one hook.
+export interface NewDelivery {
+  readonly delivery_id: string;
+  readonly hook: string;
+  readonly type: string;
+  readonly payload: JsonObject;
+}
+
+// It stays when its run is deleted, until it has arrived or is given up.
+export interface Delivery extends NewDelivery {
+  readonly run_id: string;
+  // Where the journal ended with the change.
+  readonly rasp_seq: number;
+  readonly digest: string;
+  readonly created_at: number;
+  // Those that failed, and when the next one is due.
+  readonly tries: number;
+  readonly next_at: number;
+  // Why the last one failed.
+  readonly error: string | null;
+}
+
+// One that arrived is forgotten at once, one that was given up after a while or with its run.
+export type DeliveryOutcome =
+  | { readonly type: 'delivered' }
+  | { readonly type: 'retry'; readonly at: number; readonly error: string }
+  | { readonly type: 'given_up'; readonly at: number; readonly error: string };
+
+export const GIVEN_UP_KEPT_MS = 30 * 24 * 3600 * 1000;
 
 export type CommitOutcome =
   | { readonly committed: true; readonly heads: JournalHeads }
@@ -245,6 +277,13 @@ export interface Store {
   countPending(now: number): Promise<{ readonly pending: number; readonly overdue: number }>;
   // The digest as the stored RASP bytes give it; equal to the run's head if nothing was changed.
   recomputeDigest(runId: string): Promise<string>;
+  // The delivery that is due first at this time, the oldest of equals; those of the hooks named are left out.
+  nextDelivery(now: number, except?: readonly string[]): Promise<Delivery | null>;
+  // When the next one is due, or was.
+  nextDeliveryAt(except?: readonly string[]): Promise<number | null>;
+  // What became of a try. One that is settled already is not settled again.
+  settleDelivery(deliveryId: string, outcome: DeliveryOutcome): Promise<boolean>;
+  countDeliveries(): Promise<{ readonly pending: number; readonly given_up: number }>;
   // Over all runs that are kept, or over one.
   sumTurns(runId?: string): Promise<ProfileTotals[]>;
   close(): Promise<void>;

@@ -144,6 +144,41 @@ test('settings: none is the default, known ones are taken, anything else is refu
   }
 });
 
+test('settings: a webhook has a name of its own, an address over HTTP without credentials, and one place for its secret', () => {
+  const folder = createRoot();
+  const hook = { name: 'chat', url: 'https://example.org/in?x=1', secret_env: 'CHAT_SECRET' };
+  const read = (webhooks: unknown) => {
+    put(join(folder, 'config.json'), JSON.stringify({ webhooks }));
+    return readSettings(folder).webhooks;
+  };
+  const other = { name: 'file', url: 'http://127.0.0.1:9/', secret_file: '/run/secret', events: ['failed', 'waiting_user'] };
+  expect(read([hook, other])).toEqual([hook, other]);
+  for (const [webhooks, told] of [
+    [[hook, hook], /two webhooks are called "chat"/],
+    [[{ ...hook, name: 'a b' }], /webhooks\/0\/name must match pattern/],
+    [[{ ...hook, url: 'ftp://example.org' }], /webhook "chat": its url must begin with http/],
+    [[{ ...hook, url: 'example.org' }], /webhook "chat": its url must begin with http/],
+    [[{ ...hook, url: 'https://ann:hidden@example.org' }], /webhook "chat": its url must have no user and no password in it/],
+    [[{ ...hook, secret_file: '/x' }], /exactly one of secret_env and secret_file/],
+    [[{ name: 'chat', url: hook.url }], /exactly one of secret_env and secret_file/],
+    [[{ name: 'chat', url: hook.url, secret_file: 'x' }], /secret_file must match pattern/],
+    [[{ ...hook, events: ['running'] }], /events\/0 must be equal to one of/],
+    [[{ ...hook, events: [] }], /events must NOT have fewer than 1/],
+    [[{ ...hook, secret: 'x' }], /must NOT have additional properties/],
+  ] as const) expect(() => read(webhooks), JSON.stringify(webhooks)).toThrow(told);
+  expect(() => read([{ ...hook, url: 'https://ann:hidden@example.org' }])).not.toThrow(/hidden/);
+});
+
+test('settings: what is deleted by itself is a number of days, of bytes, or both', () => {
+  const folder = createRoot();
+  const read = (retention: unknown) => {
+    put(join(folder, 'config.json'), JSON.stringify({ retention }));
+    return readSettings(folder).retention;
+  };
+  for (const good of [{}, { ended_after_days: 0.5 }, { max_bytes: 1 }, { ended_after_days: 30, max_bytes: 5e9 }]) expect(read(good)).toEqual(good);
+  for (const bad of [{ ended_after_days: 0 }, { max_bytes: 0 }, { max_bytes: 1.5 }, { days: 1 }]) expect(() => read(bad), JSON.stringify(bad)).toThrow(/retention/);
+});
+
 test('settings that cannot be read are told', () => {
   const folder = createRoot();
   mkdirSync(join(folder, 'config.json'));

@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { FcmpEvent } from '../../src/fcmp/event.js';
 import { projectConversation } from '../../src/fcmp/fold.js';
+import { createCountingIds } from '../../src/kernel/ids.js';
 import { applyRunEvent, type RunTransition } from '../../src/orchestrator/apply-run-event.js';
+import type { Hook } from '../../src/orchestrator/deps.js';
 import { RunJournal } from '../../src/orchestrator/run-journal.js';
 import { draft, type RaspDraft } from '../../src/rasp/draft.js';
 import type { RaspData, RaspEvent } from '../../src/rasp/event.js';
@@ -13,7 +15,7 @@ import { explainRasp } from '../../src/rasp/validate.js';
 import { CHART, EVENTS, STATES, type RunEvent, type RunState } from '../../src/run/statechart.js';
 import { openDataDir, type DataDir } from '../../src/store/sqlite/data-dir.js';
 import { FIRST_DIGEST, nextDigest } from '../../src/store/digest.js';
-import type { RunRecord, Store } from '../../src/store/store.js';
+import type { Delivery, RunRecord, Store } from '../../src/store/store.js';
 
 const NOW = Date.parse('2026-11-15T12:00:00.000Z');
 const QUESTION: RaspData['interaction.requested'] = { interaction_id: 'int_1', kind: 'open_text', prompt: 'Which?', options: [], asked_at: '2026-11-15T12:00:00.000Z' };
@@ -26,11 +28,14 @@ let data: DataDir;
 let store: Store;
 let runs = 0;
 const clock = { now: () => NOW };
+const ids = createCountingIds();
+let hooks: readonly Hook[] = [];
 
 beforeEach(async () => {
   dir = mkdtempSync(join(tmpdir(), 'parley-door-'));
   data = await openDataDir(dir, { pid: process.pid });
   ({ store } = data);
+  hooks = [];
 });
 afterEach(async () => {
   await data.close();
@@ -77,7 +82,7 @@ function transition(event: RunEvent, state: RunState): RunTransition {
 
 async function walk(run: RunRecord, ...events: readonly RunEvent[]): Promise<RunRecord> {
   for (const event of events) {
-    const applied = await applyRunEvent({ store, clock }, run, transition(event, run.status));
+    const applied = await applyRunEvent({ store, clock, ids, hooks }, run, transition(event, run.status));
     if (!applied.applied) throw new Error(`${event} was refused in ${run.status}`);
     run = applied.run;
   }
@@ -104,7 +109,7 @@ test('of all 54 pairs of state and event exactly the 13 edges of the chart are t
     for (const event of EVENTS) {
       const run = await walk(await createRun(), ...WAY_TO[state]);
       const before = [await store.loadRun(run.run_id), await journalOf(run), await store.loadInteraction('int_1')];
-      const applied = await applyRunEvent({ store, clock }, run, transition(event, state));
+      const applied = await applyRunEvent({ store, clock, ids, hooks }, run, transition(event, state));
       if (applied.applied) {
         taken.push(`${state} ${event} ${applied.run.status}`);
         expect(await store.loadRun(run.run_id)).toEqual(applied.run);
@@ -131,7 +136,7 @@ describe('a change through the door', () => {
 
   test('a guard that does not hold refuses it, and nothing is written', async () => {
     const run = await walk(await createRun(), 'turn.started');
-    const applied = await applyRunEvent({ store, clock }, run, { ...transition('turn.needs_input', 'running'), facts: { ...WAITS, handle: false } });
+    const applied = await applyRunEvent({ store, clock, ids, hooks }, run, { ...transition('turn.needs_input', 'running'), facts: { ...WAITS, handle: false } });
     expect(applied).toMatchObject({ applied: false, refusal: { code: 'GUARD_REFUSED', guard: 'pending_and_handle' } });
     expect(await store.loadRun(run.run_id)).toEqual(run);
     expect(await store.loadPending(run.run_id)).toBeNull();
@@ -139,7 +144,7 @@ describe('a change through the door', () => {
 
   test('of a hundred answers at once exactly one is applied', async () => {
     const run = await walk(await createRun(), 'turn.started', 'turn.needs_input');
-    const outcomes = await Promise.all(Array.from({ length: 100 }, () => applyRunEvent({ store, clock }, run, transition('interaction.reply.accepted', 'waiting_user'))));
+    const outcomes = await Promise.all(Array.from({ length: 100 }, () => applyRunEvent({ store, clock, ids, hooks }, run, transition('interaction.reply.accepted', 'waiting_user'))));
     expect(outcomes.filter((outcome) => outcome.applied)).toHaveLength(1);
     expect(outcomes.filter((outcome) => 'conflict' in outcome)).toHaveLength(99);
     const { rasp } = await journalOf(run);
@@ -166,6 +171,68 @@ describe('a change through the door', () => {
   });
 });
 
+async function takeDeliveries(): Promise<Delivery[]> {
+  const found: Delivery[] = [];
+  for (let next = await store.nextDelivery(NOW); next; next = await store.nextDelivery(NOW)) {
+    found.push(next);
+    await store.settleDelivery(next.delivery_id, { type: 'delivered' });
+  }
+  return found;
+}
+
+describe('hooks', () => {
+  const ALL = { name: 'all', events: ['waiting_user', 'succeeded', 'failed', 'canceled'] } as const;
+
+  test('each edge that enters waiting_user or a terminal state is told once to each hook that wants it, any other is not', async () => {
+    for (const edge of CHART) {
+      hooks = [];
+      const run = await walk(await createRun(), ...WAY_TO[edge.from]);
+      hooks = [ALL, { name: 'ends', events: ['failed'] }];
+      const after = await walk(run, edge.on);
+      const told = await takeDeliveries();
+      const wanted = edge.to === edge.from || edge.to === 'queued' || edge.to === 'running' ? [] : edge.to === 'failed' ? ['all', 'ends'] : ['all'];
+      expect(told.map(({ hook }) => hook), edge.id).toEqual(wanted);
+      expect(new Set(told.map(({ delivery_id: id }) => id)).size).toBe(told.length);
+      for (const each of told) expect(each).toMatchObject({ type: `run.${edge.to}`, run_id: run.run_id, rasp_seq: after.heads.rasp_seq, digest: after.heads.digest });
+      hooks = [];
+      if (!['succeeded', 'failed', 'canceled'].includes(after.status)) await walk(after, 'run.canceled');
+      await store.deleteRun(run.run_id);
+    }
+  });
+
+  test('a notification says which run it is and what it asks, and nothing else that was said', async () => {
+    hooks = [ALL];
+    const run = await walk(await createRun(), 'turn.started', 'turn.needs_input');
+    const common = { run_id: run.run_id, request_id: run.request_id, engine: 'codex', labels: {}, at: '2026-11-15T12:00:00.000Z' };
+    expect((await takeDeliveries()).map(({ payload }) => payload)).toEqual([
+      { ...common, type: 'run.waiting_user', status: 'waiting_user', attempt_number: 1, interaction: { interaction_id: 'int_1', kind: null, prompt: 'Which?', options: [] }, error: null },
+    ]);
+    const again = await walk(run, 'interaction.reply.accepted', 'turn.started');
+    const { details: _, ...error } = { ...ERROR, details: { stderr: 'secret words' } };
+    await applyRunEvent({ store, clock, ids, hooks }, again, { event: 'turn.failed', facts: WAITS, error: { ...ERROR, details: { stderr: 'secret words' } } });
+    expect((await takeDeliveries()).map(({ payload }) => payload)).toEqual([{ ...common, type: 'run.failed', status: 'failed', attempt_number: 2, interaction: null, error }]);
+    await walk(await createRun(), 'turn.started', 'turn.succeeded');
+    expect(JSON.stringify(await takeDeliveries())).not.toMatch(/"ok"|"go"/);
+  });
+
+  test('a very long question is cut', async () => {
+    hooks = [ALL];
+    const running = await walk(await createRun(), 'turn.started');
+    const asks = transition('turn.needs_input', 'running');
+    await applyRunEvent({ store, clock, ids, hooks }, running, { ...asks, ...(asks.ask ? { ask: { ...asks.ask, question: { prompt: 'x'.repeat(50_000), kind: 'open_text', options: ['a'] } } } : {}) });
+    const [told] = await takeDeliveries();
+    expect(told?.payload['interaction']).toEqual({ interaction_id: 'int_1', kind: 'open_text', prompt: `${'x'.repeat(10_000)}…`, options: ['a'] });
+  });
+
+  test('a change that is refused tells nobody', async () => {
+    hooks = [ALL];
+    const run = await walk(await createRun(), 'turn.started');
+    await applyRunEvent({ store, clock, ids, hooks }, run, { ...transition('turn.needs_input', 'running'), facts: { ...WAITS, handle: false } });
+    await applyRunEvent({ store, clock, ids, hooks }, { ...run, epoch: 7 }, transition('turn.failed', 'running'));
+    expect(await takeDeliveries()).toEqual([]);
+  });
+});
+
 function message(text: string): RaspDraft {
   return { type: 'agent.message.final', data: { text }, json: JSON.stringify({ text }), parser: 'codex_ndjson', confidence: 1, sessionId: null, itemId: null, interactionId: null, range: null };
 }
@@ -184,7 +251,7 @@ describe('a journal that is written', () => {
     }
     journal.add([message('last')]);
     expect(journal.pending).toBe(1);
-    const applied = await applyRunEvent({ store, clock }, { ...run, heads }, transition('turn.succeeded', 'running'), journal);
+    const applied = await applyRunEvent({ store, clock, ids, hooks }, { ...run, heads }, transition('turn.succeeded', 'running'), journal);
     expect(applied).toMatchObject({ applied: true });
     const { rasp, fcmp } = await journalOf(run);
     expect(rasp.map((event) => event.data.text).filter(Boolean)).toEqual(['a0', 'b0', 'a1', 'b1', 'a2', 'b2', 'last']);

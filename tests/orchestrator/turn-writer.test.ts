@@ -8,6 +8,7 @@ import { projectConversation } from '../../src/fcmp/fold.js';
 import { toTimestamp } from '../../src/kernel/clock.js';
 import { applyRunEvent } from '../../src/orchestrator/apply-run-event.js';
 import { RunJournal } from '../../src/orchestrator/run-journal.js';
+import { createCountingIds } from '../../src/kernel/ids.js';
 import { LostRunError, TurnWriter } from '../../src/orchestrator/turn-writer.js';
 import { draft, type RaspDraft } from '../../src/rasp/draft.js';
 import type { RaspEvent } from '../../src/rasp/event.js';
@@ -45,7 +46,7 @@ async function createRunning(): Promise<RunRecord> {
   const spec = { engine: 'codex', execution_mode: 'interactive', prompt: 'go', cwd: '/work', home: null, permission: 'workspace-write', runtime_options: {}, labels: {} } as const;
   const created = await data.store.createRun({ run_id: RUN, request_id: RUN, request_digest: '', spec, session_timeout_sec: 1200, handle: null, created_at: now, journal: flush, queue_limit: 1000 });
   if (!created.created) throw new Error(created.reason);
-  const started = await applyRunEvent({ store: data.store, clock }, created.run, { event: 'turn.started', facts: NO_FACTS, set: { epoch: created.run.epoch + 1 } });
+  const started = await applyRunEvent({ store: data.store, clock, ids: createCountingIds() }, created.run, { event: 'turn.started', facts: NO_FACTS, set: { epoch: created.run.epoch + 1 } });
   if (!started.applied) throw new Error('the turn has not begun');
   return started.run;
 }

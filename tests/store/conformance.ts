@@ -1,7 +1,7 @@
 // What any store must do, whatever it is made of: the same suite runs against each of them.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { FIRST_DIGEST, nextDigest } from '../../src/store/digest.js';
-import type { JournalFlush, Lines, NewRun, RunChange, RunRecord, Store, TurnCounts } from '../../src/store/store.js';
+import { GIVEN_UP_KEPT_MS, type Delivery, type JournalFlush, type Lines, type NewDelivery, type NewRun, type RunChange, type RunRecord, type Store, type TurnCounts } from '../../src/store/store.js';
 
 export const T0 = Date.parse('2026-11-15T12:00:00.000Z');
 
@@ -44,6 +44,8 @@ const turn = (attempt: number, units: number, parsed: number, warnings: Record<s
   parser: { profile: 'codex_ndjson', units, parsed, fallbacks: units - parsed, hit_rate: units === 0 ? null : parsed / units, warnings },
   completion: unknown === undefined ? { result: 'completed', reason_code: 'ENGINE_SUCCESS' } : { result: 'unknown', reason_code: unknown },
 });
+
+export const delivery = (id: string, hook = 'chat', payload: NewDelivery['payload'] = { text: 'é 漢字' }): NewDelivery => ({ delivery_id: id, hook, type: 'run.waiting_user', payload });
 
 export function describeStore(name: string, open: () => Promise<{ store: Store; cleanup: () => Promise<void> }>): void {
   describe(`the ${name} store`, () => {
@@ -323,6 +325,52 @@ export function describeStore(name: string, open: () => Promise<{ store: Store; 
       const run = await commit(await create(), { set: { cancel_requested: wish, result: { ok: [1, null] } } });
       expect(run).toMatchObject({ cancel_requested: wish, result: { ok: [1, null] } });
       expect(await commit(run, { set: { error: { code: 'INTERNAL', message: 'é' } } })).toMatchObject({ cancel_requested: wish, result: { ok: [1, null] }, error: { code: 'INTERNAL', message: 'é' } });
+    });
+
+    test('a delivery is stored with its change and the journal as it is after it, and with nothing if the change is refused', async () => {
+      expect([await store.nextDelivery(T0 * 2), await store.nextDeliveryAt(), await store.countDeliveries()]).toEqual([null, null, { pending: 0, given_up: 0 }]);
+      const run = await create();
+      const moved = await commit(run, { journal: flush(3, 2, null, T0 + 10), deliveries: [delivery('dlv_1')] });
+      expect(await store.nextDelivery(T0 + 5000)).toEqual({ ...delivery('dlv_1'), run_id: run.run_id, rasp_seq: 4, digest: moved.heads.digest, created_at: T0 + 5000, tries: 0, next_at: T0 + 5000, error: null });
+      await store.commit(change(run, { deliveries: [delivery('dlv_2')] }));
+      await expect(store.commit(change(moved, { set: { status: 'running' }, deliveries: [delivery('dlv_3'), delivery('dlv_1')] }))).rejects.toThrow();
+      expect([await store.countDeliveries(), (await store.loadRun(run.run_id))?.status]).toEqual([{ pending: 1, given_up: 0 }, 'queued']);
+    });
+
+    test('the delivery that is due first comes first, the oldest of equals; those of some hooks can be left out', async () => {
+      let run = await create();
+      for (const [now, ...deliveries] of [[T0 + 30, delivery('dlv_1', 'a')], [T0 + 10, delivery('dlv_3', 'a'), delivery('dlv_2', 'b')], [T0 + 20, delivery('dlv_4', 'c')]] as const) run = await commit(run, { now, deliveries });
+      const next = async (now: number, except?: string[]) => (await store.nextDelivery(now, except))?.delivery_id ?? null;
+      expect([await next(T0 + 9), await next(T0 + 10), await next(T0 + 40)]).toEqual([null, 'dlv_2', 'dlv_2']);
+      expect([await next(T0 + 40, ['b']), await next(T0 + 40, ['a', 'b']), await next(T0 + 19, ['a', 'b']), await next(T0 + 40, ['a', 'b', 'c'])]).toEqual(['dlv_3', 'dlv_4', null, null]);
+      expect([await store.nextDeliveryAt(), await store.nextDeliveryAt(['a', 'b']), await store.nextDeliveryAt(['a', 'b', 'c'])]).toEqual([T0 + 10, T0 + 20, null]);
+    });
+
+    test('a delivery that arrived is forgotten, one that failed comes again at its time with the reason, one that was given up does not', async () => {
+      await commit(await create(), { deliveries: ['dlv_1', 'dlv_2', 'dlv_3'].map((id) => delivery(id)) });
+      const [far, error] = [T0 + 1_000_000, 'HTTP 500'];
+      expect(await store.settleDelivery('dlv_1', { type: 'delivered' })).toBe(true);
+      expect(await store.settleDelivery('dlv_2', { type: 'retry', at: T0 + 6000, error })).toBe(true);
+      expect(await store.settleDelivery('dlv_3', { type: 'given_up', at: T0 + 5500, error })).toBe(true);
+      expect([await store.nextDelivery(T0 + 5999), await store.nextDeliveryAt(), await store.countDeliveries()]).toEqual([null, T0 + 6000, { pending: 1, given_up: 1 }]);
+      expect(await store.nextDelivery(T0 + 6000)).toMatchObject({ delivery_id: 'dlv_2', tries: 1, next_at: T0 + 6000, error, created_at: T0 + 5000 } satisfies Partial<Delivery>);
+      await store.settleDelivery('dlv_2', { type: 'retry', at: T0 + 7000, error: 'refused' });
+      expect(await store.nextDelivery(far)).toMatchObject({ tries: 2, error: 'refused' });
+      for (const id of ['dlv_1', 'dlv_3', 'dlv_none']) expect(await store.settleDelivery(id, { type: 'retry', at: T0, error })).toBe(false);
+      expect(await store.settleDelivery('dlv_3', { type: 'delivered' })).toBe(false);
+      expect(await store.countDeliveries()).toEqual({ pending: 1, given_up: 1 });
+    });
+
+    test('a run that is deleted leaves what still has to arrive, and takes along what was given up; that is also forgotten after a while', async () => {
+      const ended = { set: { status: 'succeeded' } } as const;
+      await commit(await create(1), { ...ended, deliveries: [delivery('dlv_1'), delivery('dlv_2')] });
+      await commit(await create(2), { ...ended, deliveries: [delivery('dlv_3'), delivery('dlv_4')] });
+      for (const id of ['dlv_2', 'dlv_3']) await store.settleDelivery(id, { type: 'given_up', at: T0 + 6000, error: 'x' });
+      expect(await store.countDeliveries()).toEqual({ pending: 2, given_up: 2 });
+      expect(await store.deleteRun('run_0001')).toBe('deleted');
+      expect([await store.countDeliveries(), (await store.nextDelivery(T0 + 9000))?.delivery_id]).toEqual([{ pending: 2, given_up: 1 }, 'dlv_1']);
+      await store.settleDelivery('dlv_4', { type: 'given_up', at: T0 + 6001 + GIVEN_UP_KEPT_MS, error: 'x' });
+      expect(await store.countDeliveries()).toEqual({ pending: 1, given_up: 1 });
     });
   });
 }

@@ -10,6 +10,7 @@ export interface Migration {
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'interactive runtime without process bindings', up: migrateInteractiveRuntime },
   { version: 2, name: 'runs, interactions and journals', up: createTables },
+  { version: 3, name: 'deliveries to webhooks', up: createDeliveries },
 ];
 
 const RUNTIME_COLUMNS = ['request_id', 'effective_session_timeout_sec', 'session_handle_json', 'updated_at'];
@@ -109,5 +110,27 @@ CREATE TABLE segments (
   body BLOB NOT NULL
 );
 CREATE UNIQUE INDEX segments_by_seq ON segments (run_id, protocol, seq_from);
+`);
+}
+
+// Without a reference to the run: a notification outlives it.
+function createDeliveries(db: Database): void {
+  db.exec(`
+CREATE TABLE deliveries (
+  delivery_id TEXT PRIMARY KEY,
+  hook TEXT NOT NULL,
+  type TEXT NOT NULL,
+  payload_json TEXT NOT NULL,
+  run_id TEXT NOT NULL,
+  rasp_seq INTEGER NOT NULL,
+  digest TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  state TEXT NOT NULL,
+  tries INTEGER NOT NULL,
+  next_at INTEGER NOT NULL,
+  error TEXT
+);
+CREATE INDEX deliveries_due ON deliveries (next_at, delivery_id, hook) WHERE state = 'pending';
+CREATE INDEX deliveries_given_up ON deliveries (next_at, run_id) WHERE state = 'given_up';
 `);
 }

@@ -3,8 +3,9 @@ import type { EngineSessionHandle } from '../../run/session-handle.js';
 import { isTerminal, STATES, type RunState } from '../../run/statechart.js';
 import { toTimestamp } from '../../kernel/clock.js';
 import { FIRST_DIGEST, nextDigest } from '../digest.js';
-import { EMPTY_JOURNAL, type CommitListener, type CommitOutcome, type Committed, type CreateOutcome, type DeleteOutcome, type InteractionRecord, type JournalHeads, type Lines, type NewRun, type PendingFilter, type ProfileTotals, type Protocol, type ReadRange, type RunChange, type RunFilter, type RunRecord, type Store } from '../store.js';
+import { EMPTY_JOURNAL, type CommitListener, type CommitOutcome, type Committed, type CreateOutcome, type DeleteOutcome, type Delivery, type DeliveryOutcome, type InteractionRecord, type JournalHeads, type Lines, type NewRun, type PendingFilter, type ProfileTotals, type Protocol, type ReadRange, type RunChange, type RunFilter, type RunRecord, type Store } from '../store.js';
 import { prepareAppend, type AppendJournal } from './append-journal.js';
+import { countDeliveries, forgetGivenUp, insertDelivery, nextDelivery, nextDeliveryAt, settleDelivery } from './deliveries.js';
 import { transact, type Database } from './open-database.js';
 import { prepareRead, prepareReadLines, type ReadJournal, type ReadLines } from './read-journal.js';
 import { toInteraction, toRun, type InteractionRow, type RunRow } from './rows.js';
@@ -72,6 +73,7 @@ export class SqliteStore implements Store {
       if (change.turn) insertTurn(this.#db, run, change.turn);
       const heads = change.journal ? this.#append(run.run_id, run.heads, change.journal) : run.heads;
       this.#setHeads(run.run_id, heads);
+      for (const delivery of change.deliveries ?? []) insertDelivery(this.#db, run.run_id, heads, change.now, delivery);
       return { committed: true, heads };
     });
     if (outcome.committed) this.#tell({ run_id: change.run_id, journal: change.journal, status: change.set?.status, asked: change.ask?.interaction_id, resolved: change.resolve?.interaction_id, ms: performance.now() - begun });
@@ -144,6 +146,7 @@ export class SqliteStore implements Store {
       if (run.spec.continue_from === undefined && sharers > 1) return 'session_in_use';
       this.#db.prepare('DELETE FROM request_interactive_runtime WHERE request_id = ?').run(run.request_id);
       this.#db.prepare('DELETE FROM runs WHERE run_id = ?').run(runId);
+      forgetGivenUp(this.#db, runId);
       return 'deleted';
     });
   }
@@ -240,6 +243,22 @@ export class SqliteStore implements Store {
     let digest = FIRST_DIGEST;
     for (const { body } of bodies) digest = nextDigest(digest, body);
     return digest;
+  }
+
+  async nextDelivery(now: number, except: readonly string[] = []): Promise<Delivery | null> {
+    return nextDelivery(this.#db, now, except);
+  }
+
+  async nextDeliveryAt(except: readonly string[] = []): Promise<number | null> {
+    return nextDeliveryAt(this.#db, except);
+  }
+
+  async settleDelivery(deliveryId: string, outcome: DeliveryOutcome): Promise<boolean> {
+    return transact(this.#db, () => settleDelivery(this.#db, deliveryId, outcome));
+  }
+
+  async countDeliveries(): Promise<{ pending: number; given_up: number }> {
+    return countDeliveries(this.#db);
   }
 
   async sumTurns(runId?: string): Promise<ProfileTotals[]> {

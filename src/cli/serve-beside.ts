@@ -1,0 +1,35 @@
+// What a server does besides answering: webhooks are sent, and runs are deleted whose time is over.
+import type { FastifyBaseLogger } from 'fastify';
+import type { SendingHook } from '../hooks/load-hooks.js';
+import { HookSender } from '../hooks/sender.js';
+import type { Settings } from '../host/settings.js';
+import { sweepHourly } from '../orchestrator/retention.js';
+import type { Io } from './io.js';
+import type { OpenWriter } from './open-writer.js';
+
+export interface Beside {
+  // Deletes nothing more.
+  stopSweeping(): Promise<void>;
+  // Sends nothing more; what is under way is cut off when there is hurry.
+  stopSending(hurry: Promise<void>): Promise<void>;
+}
+
+export function startBeside({ data, orchestrator }: OpenWriter, { retention }: Settings, hooks: readonly SendingHook[], log: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>, { clock, timers }: Io): Beside {
+  const sender = new HookSender({
+    store: data.store,
+    clock,
+    timers,
+    fetch,
+    onGivenUp: ({ delivery_id: id, hook, run_id: runId, type }, error) => log.warn({ delivery_id: id, hook, run_id: runId, type, error }, 'a webhook delivery was given up'),
+    onFailure: (error) => log.error({ err: error }, 'webhook deliveries could not be read or written down'),
+  }, hooks);
+  const sweeping = sweepHourly(timers, async () => {
+    try {
+      const deleted = await orchestrator.sweep(retention);
+      if (deleted.length > 0) log.info({ runs: deleted.length }, 'runs were deleted by the retention rules');
+    } catch (error) {
+      log.error({ err: error }, 'the retention rules could not be applied');
+    }
+  });
+  return { stopSweeping: () => sweeping.close(), stopSending: (hurry) => sender.close(hurry) };
+}

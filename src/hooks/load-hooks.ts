@@ -1,0 +1,52 @@
+// The webhooks of the settings with their secrets, which are read once, at the start, and never written anywhere.
+import { readFileSync } from 'node:fs';
+import { WEBHOOK_EVENTS, type WebhookSetting } from '../host/settings.js';
+import type { Hook } from '../orchestrator/deps.js';
+import { RequestError } from '../run/request-error.js';
+
+export interface SendingHook extends Hook {
+  readonly url: string;
+  readonly key: Buffer;
+}
+
+// A key that can be guessed signs nothing.
+const LEAST_BYTES = 16;
+const PREFIX = 'whsec_';
+
+// Without the secrets: for those who only write down whom to tell.
+export function namedHooks(settings: readonly WebhookSetting[]): Hook[] {
+  return settings.map(({ name, events = WEBHOOK_EVENTS }) => ({ name, events }));
+}
+
+export function loadHooks(settings: readonly WebhookSetting[], env: Readonly<Record<string, string | undefined>>): SendingHook[] {
+  return settings.map((setting) => ({ name: setting.name, events: setting.events ?? WEBHOOK_EVENTS, url: setting.url, key: loadKey(setting, env) }));
+}
+
+function loadKey({ name, secret_env: variable, secret_file: file = '' }: WebhookSetting, env: Readonly<Record<string, string | undefined>>): Buffer {
+  const secret = variable === undefined ? readSecret(name, file) : (env[variable] ?? '');
+  const place = variable === undefined ? `the file ${file}` : `the environment variable ${variable}`;
+  if (secret === '') throw refuse(name, `${place} has no secret in it`);
+  const key = toKey(secret);
+  if (key === null) throw refuse(name, `what follows ${PREFIX} in ${place} is not base64`);
+  if (key.length < LEAST_BYTES) throw refuse(name, `the secret in ${place} is shorter than ${LEAST_BYTES} bytes`);
+  return key;
+}
+
+function readSecret(name: string, path: string): string {
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch (error) {
+    throw refuse(name, `its secret cannot be read: ${(error as Error).message}`);
+  }
+}
+
+// As Standard Webhooks write it, base64 after a prefix; else the text itself.
+function toKey(secret: string): Buffer | null {
+  if (!secret.startsWith(PREFIX)) return Buffer.from(secret);
+  const text = secret.slice(PREFIX.length);
+  return /^[A-Za-z0-9+/]+={0,2}$/.test(text) ? Buffer.from(text, 'base64') : null;
+}
+
+function refuse(name: string, why: string): RequestError {
+  return new RequestError('INVALID_ARGUMENT', `webhook "${name}": ${why}`);
+}

@@ -1,0 +1,54 @@
+// One try to deliver: a POST to the address of the hook and to no other. Only a 2xx is an arrival.
+import { clip, redact } from '../kernel/redact.js';
+import type { Timers } from '../process/timers.js';
+import type { Delivery } from '../store/store.js';
+import type { SendingHook } from './load-hooks.js';
+import { signedHeaders } from './sign.js';
+
+export const LIMIT_MS = 10_000;
+const ERROR_CHARS = 300;
+
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+export interface PostDeps {
+  readonly fetch: Fetch;
+  readonly timers: Timers;
+  // Cuts it off from outside.
+  readonly stop: AbortSignal;
+}
+
+// Why it did not arrive; null if it did.
+export async function post({ fetch, timers, stop }: PostDeps, { url, key }: SendingHook, delivery: Delivery, now: number): Promise<string | null> {
+  const body = JSON.stringify({ id: delivery.delivery_id, ...delivery.payload, seq: delivery.rasp_seq, digest: delivery.digest });
+  const cut = new AbortController();
+  let late = false;
+  const cancel = timers.set(LIMIT_MS, () => {
+    late = true;
+    cut.abort();
+  });
+  const onStop = (): void => cut.abort();
+  stop.addEventListener('abort', onStop);
+  try {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'user-agent': 'parley', ...signedHeaders(key, delivery.delivery_id, now, body) },
+      body,
+      redirect: 'manual',
+      signal: cut.signal,
+    });
+    // What it says besides is not read.
+    void response.body?.cancel().catch(() => {});
+    return response.ok ? null : `HTTP ${response.status}`;
+  } catch (error) {
+    return late ? `no answer within ${LIMIT_MS / 1000} s` : describe(error);
+  } finally {
+    cancel();
+    stop.removeEventListener('abort', onStop);
+  }
+}
+
+// fetch hides the reason in the cause.
+function describe(error: unknown): string {
+  const { code, message } = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
+  return clip(redact(message || code || String(error)), ERROR_CHARS);
+}

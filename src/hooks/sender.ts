@@ -1,0 +1,142 @@
+// Sends the deliveries that are due, the earliest first, one at a time for each hook, so that one that does not answer holds up
+// nobody else. Everything comes from the store: what a crash left between sending and writing that down is sent again, with
+// the same id. Nothing is kept in memory but what is under way.
+import type { Clock } from '../kernel/clock.js';
+import type { Timers } from '../process/timers.js';
+import type { Delivery, DeliveryOutcome, Store } from '../store/store.js';
+import type { SendingHook } from './load-hooks.js';
+import { post, type Fetch } from './post.js';
+import { afterFailure } from './schedule.js';
+
+// After a failure of the store.
+const REST_MS = 5000;
+
+export interface SenderDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly fetch: Fetch;
+  readonly onGivenUp: (delivery: Delivery, error: string) => void;
+  // Of the store, or of our own.
+  readonly onFailure: (error: unknown) => void;
+}
+
+export class HookSender {
+  readonly #deps: SenderDeps;
+  readonly #hooks: ReadonlyMap<string, SendingHook>;
+  // Hooks that are being sent to.
+  readonly #busy = new Map<string, Promise<void>>();
+  readonly #stopListening: () => void;
+  // Nothing new begins; what is under way is cut off.
+  readonly #closing = new AbortController();
+  readonly #stop = new AbortController();
+  #cancelTimer: (() => void) | null = null;
+  // One look at the store at a time, and at most one more after it.
+  #looking: Promise<void> | null = null;
+  #again = false;
+
+  constructor(deps: SenderDeps, hooks: readonly SendingHook[]) {
+    this.#deps = deps;
+    this.#hooks = new Map(hooks.map((hook) => [hook.name, hook]));
+    this.#stopListening = deps.store.onCommitted(({ status }) => {
+      if (status !== undefined) this.wake();
+    });
+    this.wake();
+  }
+
+  wake(): void {
+    if (this.#closing.signal.aborted) return;
+    this.#again = true;
+    this.#looking ??= this.#lookWhileAsked();
+  }
+
+  async #lookWhileAsked(): Promise<void> {
+    while (this.#again && !this.#closing.signal.aborted) {
+      this.#again = false;
+      await this.#look().catch((error: unknown) => {
+        this.#deps.onFailure(error);
+        this.#arm(REST_MS);
+      });
+    }
+    this.#looking = null;
+  }
+
+  async #look(): Promise<void> {
+    const { store, clock } = this.#deps;
+    const busy = (): string[] => [...this.#busy.keys()];
+    for (let next = await store.nextDelivery(clock.now(), busy()); next && !this.#closing.signal.aborted; next = await store.nextDelivery(clock.now(), busy())) {
+      const hook = this.#hooks.get(next.hook);
+      if (hook) this.#begin(hook, next);
+      else await this.#settle(next, { type: 'given_up', at: clock.now(), error: `there is no webhook "${next.hook}" any more` });
+    }
+    const at = await store.nextDeliveryAt(busy());
+    // A clock that went on since the last look is not waited for in no time.
+    if (at === null) this.#disarm();
+    else this.#arm(Math.max(1, at - clock.now()));
+  }
+
+  #begin(hook: SendingHook, delivery: Delivery): void {
+    const sent = this.#send(hook, delivery)
+      .catch((error: unknown) => {
+        // It may have arrived and is still due: not at once again.
+        this.#deps.onFailure(error);
+        return this.#rest();
+      })
+      .finally(() => {
+        this.#busy.delete(hook.name);
+        this.wake();
+      });
+    this.#busy.set(hook.name, sent);
+  }
+
+  async #send(hook: SendingHook, delivery: Delivery): Promise<void> {
+    const { clock, fetch, timers } = this.#deps;
+    const error = await post({ fetch, timers, stop: this.#stop.signal }, hook, delivery, clock.now());
+    // Cut off by our own end: no try of its own, it is due at the next start.
+    if (error !== null && this.#stop.signal.aborted) return;
+    await this.#settle(delivery, error === null ? { type: 'delivered' } : afterFailure(delivery, clock.now(), error));
+  }
+
+  async #settle(delivery: Delivery, outcome: DeliveryOutcome): Promise<void> {
+    await this.#deps.store.settleDelivery(delivery.delivery_id, outcome);
+    if (outcome.type === 'given_up') this.#deps.onGivenUp(delivery, outcome.error);
+  }
+
+  #rest(): Promise<void> {
+    const { signal } = this.#closing;
+    if (signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const end = (): void => {
+        cancel();
+        signal.removeEventListener('abort', end);
+        resolve();
+      };
+      const cancel = this.#deps.timers.set(REST_MS, end);
+      signal.addEventListener('abort', end);
+    });
+  }
+
+  #arm(ms: number): void {
+    this.#disarm();
+    if (this.#closing.signal.aborted) return;
+    this.#cancelTimer = this.#deps.timers.set(ms, () => {
+      this.#cancelTimer = null;
+      this.wake();
+    });
+  }
+
+  #disarm(): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
+  }
+
+  // Begins nothing new. What is under way ends within its limit, at once if there is hurry.
+  async close(hurry?: Promise<void>): Promise<void> {
+    this.#closing.abort();
+    this.#stopListening();
+    this.#disarm();
+    void hurry?.then(() => this.#stop.abort());
+    await this.#looking;
+    await Promise.all(this.#busy.values());
+  }
+}
