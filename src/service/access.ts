@@ -24,12 +24,15 @@ export interface AccessRules {
   readonly closing: () => boolean;
 }
 
+// What is answered is for the one who asked, and is what it says it is.
+const HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer', 'x-frame-options': 'DENY' } as const;
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 export function guardAccess(app: FastifyInstance, rules: AccessRules): void {
   const cookie = cookieName(rules.dataDir);
   app.decorateRequest('caller', null);
-  app.addHook('onRequest', async (request) => {
+  app.addHook('onRequest', async (request, reply) => {
+    reply.headers(HEADERS);
     const { role = 'viewer' } = request.routeOptions.config;
     if (rules.closing() && !SAFE_METHODS.has(request.method)) throw new RequestError('SHUTTING_DOWN', 'the server is being stopped');
     checkHost(request, rules.hosts());

@@ -85,6 +85,7 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
     http: { headersTimeout: limits.requestMs, connectionsCheckingInterval: Math.min(1000, limits.requestMs) },
     forceCloseConnections: true,
     return503OnClosing: false,
+    exposeHeadRoutes: false,
     clientErrorHandler: refuseOnSocket,
     routerOptions: { maxParamLength: 500 },
   }).withTypeProvider<ZodTypeProvider>();

@@ -2,6 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createClient, type ParleyClient } from '../../src/client/client.js';
+import { isType } from '../../src/client/is-type.js';
+import type { FcmpEvent } from '../../src/fcmp/event.js';
 import { ParleyError } from '../../src/client/parley-error.js';
 import { readFrames } from '../../src/client/read-frames.js';
 
@@ -119,6 +121,13 @@ test('a refusal is an error with its code; an answer that is none of ours still 
   const strange = createClient({ url: 'http://server', fetch: (async () => new Response('<html>', { status: 502 })) as typeof fetch });
   await expect(strange.get('run_1')).rejects.toMatchObject({ code: 'INTERNAL', status: 502, passing: true });
   await expect(play(new Error('fetch failed', { cause: new Error('connect ECONNREFUSED') })).client.list()).rejects.toThrow('connect ECONNREFUSED');
+});
+
+test('an event is told by its type, with its data', () => {
+  const event: FcmpEvent = { protocol_version: 'fcmp/1.0', run_id: 'run_1', seq: 1, ts: '', attempt_number: 1, rasp_seq: 1, type: 'user.input.required', data: { interaction_id: 'int_1' } };
+  expect(isType(event, 'conversation.completed')).toBe(false);
+  // As the documentation shows it; the compiler knows the member.
+  expect(isType(event, 'user.input.required') ? event.data.interaction_id.length : 0).toBe(5);
 });
 
 test('it runs in a browser: it takes only types from the rest of Parley, and nothing from Node', () => {

@@ -97,7 +97,6 @@ function sendFile(reply: FastifyReply, path: string, name: string, from: number,
   if (from > end) throw new RequestError('INVALID_ARGUMENT', `there are ${size} bytes; ${from} to ${to ?? size} is not within them`);
   reply
     .type('application/octet-stream')
-    .header('x-content-type-options', 'nosniff')
     .header('content-disposition', `attachment; filename="${name.replaceAll(/[^\w.-]/g, '_')}"`)
     .header('content-length', end - from);
   return end === from ? reply.send(Buffer.alloc(0)) : reply.send(createReadStream(path, { start: from, end: end - 1 }));

@@ -5,18 +5,16 @@ import { RequestError } from '../../run/request-error.js';
 import { signInCookie, signOutCookie } from '../access.js';
 import type { Room } from '../service.js';
 
-const HEADERS = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' } as const;
-
 export async function signInRoutes({ app: bare, tokens, dataDir }: Room): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();
 
   app.get('/sign-in', { schema: { hide: true, querystring: z.strictObject({ token: z.string().max(500) }) }, config: { role: 'anyone' } }, async ({ query: { token } }, reply) => {
     if (!tokens.find(token)) throw new RequestError('UNAUTHORIZED', 'this link is not known; parley serve prints the one that is');
-    return reply.headers(HEADERS).header('set-cookie', signInCookie(dataDir, token)).redirect('/', 303);
+    return reply.header('set-cookie', signInCookie(dataDir, token)).redirect('/', 303);
   });
 
-  app.post('/sign-out', { schema: { hide: true }, config: { role: 'viewer' } }, async (_request, reply) => reply.headers(HEADERS).header('set-cookie', signOutCookie(dataDir)).code(204).send());
+  app.post('/sign-out', { schema: { hide: true }, config: { role: 'viewer' } }, async (_request, reply) => reply.header('set-cookie', signOutCookie(dataDir)).code(204).send());
 
   // Until there is a console: where to go from here.
-  app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.headers(HEADERS).redirect('/docs', 303));
+  app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('/docs', 303));
 }
