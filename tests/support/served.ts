@@ -16,6 +16,8 @@ export interface Served {
   readonly token: string;
   readonly client: ParleyClient;
   readonly logged: string[];
+  // Names that it answers for; a proxy before it has another one.
+  readonly hosts: Set<string>;
   // Another person's or program's.
   tokenOf(role: 'viewer' | 'replier' | 'operator'): string;
   // Method and path of every route of the document.
@@ -61,6 +63,7 @@ export async function serve(changes: { readonly root?: string; readonly bench?: 
     token,
     client: createClient({ url, token }),
     logged,
+    hosts,
     routes,
     tokenOf: (role) => addToken(bench.data.path, `${role}-${logged.length}-${Math.floor(performance.now() * 1000)}`, role, '2026-01-01T00:00:00.000Z'),
     fetch: (path, { as = token, headers, ...init } = {}) => fetch(`${url}${path}`, { redirect: 'manual', ...init, headers: { ...(as === null ? {} : { authorization: `Bearer ${as}` }), ...(init.body ? { 'content-type': 'application/json' } : {}), ...(headers as Record<string, string>) } }),

@@ -305,9 +305,10 @@ describe('the server about itself', () => {
   });
 });
 
+const membersOf = (schema: z.ZodObject) => Object.keys(schema.shape).toSorted();
+
 test('what goes over the wire is what the contract of the command line says, and what the orchestrator checks', () => {
   const contract = JSON.parse(readFileSync(new URL('../../../contract/cli.schema.json', import.meta.url), 'utf8')) as { $defs: Record<string, { required: string[] }> };
-  const membersOf = (schema: z.ZodObject) => Object.keys(schema.shape).toSorted();
   expect(membersOf(runView)).toEqual(contract.$defs['run']?.required.toSorted());
   expect(membersOf(interactionView)).toEqual(contract.$defs['interaction']?.required.toSorted());
   expect(Object.keys(createRunBody.shape).toSorted()).toEqual(['cwd', 'engine', 'execution_mode', 'labels', 'model', 'output_schema', 'permission', 'prompt', 'request_id', 'runtime_options']);
