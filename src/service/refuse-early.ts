@@ -1,9 +1,10 @@
 // What is refused before a route is looked for, in the one form: what is not HTTP, what comes too slowly, what Node and Fastify
-// would refuse in words of their own, more headers than anybody needs, bodies that are packed.
+// would refuse in words of their own, more headers than anybody needs, bodies that are packed or nested too deeply.
 import { STATUS_CODES, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { HTTP_STATUS, type RequestErrorCode } from '../contract/error-codes.js';
+import { isDeeperThan } from '../kernel/json.js';
 import { RequestError } from '../run/request-error.js';
 import { envelope, explain } from './error-envelope.js';
 
@@ -28,6 +29,10 @@ export function refuseEarly(app: FastifyInstance): void {
     if (rawHeaders.length > 2 * MAX_HEADERS) throw new RequestError('HEADERS_TOO_LARGE', `more than ${MAX_HEADERS} headers`);
     const packed = headers['content-encoding'];
     if (packed !== undefined && packed.toLowerCase() !== 'identity') throw new RequestError('UNSUPPORTED_MEDIA_TYPE', 'a body must not be compressed');
+  });
+  // Parsed at any depth, but whoever walks or writes it later would not come back.
+  app.addHook('preValidation', async ({ body }) => {
+    if (isDeeperThan(body)) throw new RequestError('INVALID_ARGUMENT', 'the body is nested too deeply');
   });
 }
 

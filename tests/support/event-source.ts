@@ -4,7 +4,6 @@ import { get, type IncomingMessage } from 'node:http';
 export interface SourceOptions {
   readonly token: string;
   readonly cursor?: number;
-  readonly signal?: AbortSignal;
   // The data as the bytes that came.
   readonly onEvent: (seq: number, data: Buffer) => void;
   // How long to read nothing after so many events; null: not at all.
@@ -12,13 +11,13 @@ export interface SourceOptions {
 }
 
 // Resolves with the number of connections it took.
-export async function readAsBrowser(url: string, { token, cursor = 0, signal, onEvent, pace = () => null }: SourceOptions): Promise<number> {
+export async function readAsBrowser(url: string, { token, cursor = 0, onEvent, pace = () => null }: SourceOptions): Promise<number> {
   let last: number | null = null;
-  for (let connections = 1; !signal?.aborted; connections += 1) {
+  for (let connections = 1; ; connections += 1) {
     const over = await new Promise<boolean>((resolve) => {
       let ended = false;
       const lost = (): void => resolve(ended);
-      const request = get(`${url}?cursor=${cursor}`, { agent: false, headers: { authorization: `Bearer ${token}`, ...(last === null ? {} : { 'last-event-id': String(last) }) }, ...(signal ? { signal } : {}) }, (response) => {
+      const request = get(`${url}?cursor=${cursor}`, { agent: false, headers: { authorization: `Bearer ${token}`, ...(last === null ? {} : { 'last-event-id': String(last) }) } }, (response) => {
         if (response.statusCode === 204) return resolve(true);
         if (response.statusCode !== 200) throw new Error(`answered ${response.statusCode}`);
         response.on('error', lost).on('close', lost);
@@ -37,7 +36,6 @@ export async function readAsBrowser(url: string, { token, cursor = 0, signal, on
     if (over) return connections;
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
-  return 0;
 }
 
 function readFrames(response: IncomingMessage, pace: (events: number) => number | null, onFrame: (frame: Buffer) => void): void {

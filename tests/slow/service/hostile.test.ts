@@ -61,6 +61,16 @@ describe('bodies', () => {
     expectRefused(await ask(served.url, post(body)), 'INVALID_ARGUMENT');
   });
 
+  test('what is nested deeper than anybody needs is refused wherever JSON is taken', async () => {
+    const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+    const { interaction_id: id } = await served.client.interaction(runId);
+    for (const [path, body] of [
+      [`/v1/runs/${runId}/interaction/reply`, `{"interaction_id":"${id}","response":${deep}}`],
+      ['/v1/runs', `{"engine":"codex","prompt":"x","runtime_options":{"deep":${deep}}}`],
+      ['/v1/runs', `{"engine":"codex","prompt":"x","output_schema":{"enum":${deep}}}`],
+    ] as const) await refused(served.fetch(path, { method: 'POST', body }), 'INVALID_ARGUMENT');
+  });
+
   test('a hundred megabytes are refused, said beforehand or not, and are not kept in memory', async () => {
     const chunk = Buffer.alloc(64 * 1024, 0x20);
     const before = process.memoryUsage().rss;

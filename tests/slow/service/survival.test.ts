@@ -116,12 +116,12 @@ test(`after SIGKILL with ${WAITING} waiting runs all are answerable, and all cli
   leave.abort();
 });
 
-describe('SIGTERM', () => {
-  const settle = (site: Site, graceSec: number) => {
-    mkdirSync(site.data, { recursive: true, mode: 0o700 });
-    writeFileSync(join(site.data, 'config.json'), JSON.stringify({ shutdown_grace_sec: graceSec }));
-  };
+function settle(site: Site, graceSec: number): void {
+  mkdirSync(site.data, { recursive: true, mode: 0o700 });
+  writeFileSync(join(site.data, 'config.json'), JSON.stringify({ shutdown_grace_sec: graceSec }));
+}
 
+describe('SIGTERM', () => {
   test('a turn at work gets its time, then is ended; what waits is untouched; the streams end and go on after the restart', async () => {
     const site = createSite();
     settle(site, 1);
