@@ -310,7 +310,7 @@ describe('strangers', () => {
 
 describe('slowness', () => {
   test('heads and bodies that trickle in are refused after a while, others are served meanwhile', async () => {
-    const slow = await serve({ limits: { ...DEFAULT_LIMITS, requestMs: 1000 } });
+    const slow = await serve({ limits: { ...DEFAULT_LIMITS, requestMs: 2000 } });
     try {
       const there = new URL(slow.url).host;
       const head = `POST /v1/runs HTTP/1.1\r\nHost: ${there}\r\nAuthorization: Bearer ${slow.token}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n`;
@@ -325,7 +325,7 @@ describe('slowness', () => {
   });
 
   test('a stream whose request never ends is closed, not mixed with a refusal', async () => {
-    const slow = await serve({ limits: { ...DEFAULT_LIMITS, requestMs: 1000 } });
+    const slow = await serve({ limits: { ...DEFAULT_LIMITS, requestMs: 2000 } });
     try {
       const there = new URL(slow.url).host;
       const text = await exchange(slow.url, `GET /v1/interactions/events HTTP/1.1\r\nHost: ${there}\r\nAuthorization: Bearer ${slow.token}\r\nContent-Length: 100\r\n\r\n`);
