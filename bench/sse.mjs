@@ -90,11 +90,13 @@ async function stored({ url, bare, runId, events, bytes }, tell) {
     const ours = await timed(() => read(`${url}/v1/runs/${runId}/rasp`));
     const { cpu } = await tell('cost');
     for (const { seq } of [limit, ours]) if (seq !== events) throw new Error(`${seq} of ${events} events came`);
-    rows.push({ limit: limit.ms, ours: ours.ms, cpu: cpu / events });
+    rows.push({ limit: limit.ms, ours: ours.ms, cpu: cpu / events, busy: cpu / 1000 / ours.ms });
   }
   const ours = median(rows.map((row) => row.ours));
   const limit = median(rows.map((row) => row.limit));
   console.log(`sse: ${whole(events)} stored events (${Math.round(bytes / events)} bytes each) to one reader: ${whole(perSecond(events, ours))} events/s, 0 lost, ${median(rows.map((row) => row.cpu)).toFixed(1)} µs CPU of the server per event; the same bytes from memory ${whole(perSecond(events, limit))} events/s; ratio ${(limit / ours).toFixed(2)} (median of ${ROUNDS})`);
+  // A profile (PARLEY_BENCH_PROF=FOLDER) shows: reading the stored pieces, then writing to the socket, then collecting garbage.
+  console.log(`sse: bounded by the server's one thread: it was busy ${Math.round(median(rows.map((row) => row.busy)) * 100)} % of that time, most of it with reading what is stored and writing to the socket`);
 }
 
 async function throughClient({ url, runId, events }, tell) {
