@@ -18,7 +18,7 @@ if (command === 'fill') {
   const ids = createIds(systemClock);
   const deps = { store: data.store, clock: systemClock, ids, dataDir: data.path, queueLimit: Infinity };
   for (let number = 0; number < Number(count); number += 1) {
-    const run = await createRun(deps, { engine: 'codex', prompt: 'go', execution_mode: 'interactive', cwd: dir });
+    const run = await createRun(deps, { engine: 'codex', prompt: 'go', execution_mode: 'interactive', cwd: dir }, {});
     const { run: running } = await applyRunEvent(deps, run, { event: 'turn.started', facts: FACTS, set: { epoch: 1 } });
     const id = ids.interaction();
     const asked_at = systemClock.now();

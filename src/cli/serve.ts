@@ -37,6 +37,8 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
   const settings = readSettings(path);
   const hooks = loadHooks(settings.webhooks, io.env);
   const log = openLog(options, io);
+  // From here on: a signal that comes while it starts stops it as one that comes later.
+  const stopped = untilStopped(io);
   const writer = await openWriter(path, io, {
     onFailure: (runId, error) => {
       logFailure(path, io, runId, error);
@@ -61,13 +63,14 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
       workspaceRoots: roots,
       hosts: () => hosts,
     });
+    // Before it listens: who comes back to a known port at once must be known to be right there.
+    if (options.port !== 0) addHosts(hosts, options.host, String(options.port));
     const url = await listen(service, options);
-    const port = new URL(url).port || '80';
-    for (const name of ['127.0.0.1', 'localhost', '[::1]', bracketed(options.host)]) hosts.add(`${name.toLowerCase()}:${port}`);
+    addHosts(hosts, options.host, new URL(url).port || '80');
     noteServer(path, { ...writerOf(io), url });
     const beside = startBeside(writer, settings, hooks, log, io);
     tell(path, url, token, roots, options, io);
-    await untilStopped(io);
+    await stopped;
     log.info('stopping');
     const hurry = new Promise<void>((resolve) => void [io.onSignal('SIGINT', resolve), io.onSignal('SIGTERM', resolve)]);
     service.stopTaking();
@@ -110,6 +113,11 @@ async function listen({ app }: Service, { host, port }: ServeOptions): Promise<s
   }
   const { port: real } = app.server.address() as AddressInfo;
   return `http://${host === '0.0.0.0' || host === '::' ? '127.0.0.1' : bracketed(host)}:${real}`;
+}
+
+// As they stand in a Host header, which names no port where it is the usual one.
+function addHosts(hosts: Set<string>, host: string, port: string): void {
+  for (const name of ['127.0.0.1', 'localhost', '[::1]', bracketed(host)]) hosts.add(`${name.toLowerCase()}${port === '80' ? '' : `:${port}`}`);
 }
 
 function bracketed(host: string): string {

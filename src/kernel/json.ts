@@ -17,6 +17,12 @@ export function parseJson(text: string): Json | undefined {
 // JSON.parse reads any depth, JSON.stringify does not: what lies deeper than anyone writes by hand is cut off.
 const MAX_DEPTH = 200;
 
+// Recurses no deeper than that itself.
+export function isDeeperThan(value: unknown, depth = MAX_DEPTH): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return depth === 0 || Object.values(value).some((item) => isDeeperThan(item, depth - 1));
+}
+
 export function clipDepth(value: Json, depth = MAX_DEPTH): Json {
   if (typeof value !== 'object' || value === null) return value;
   if (depth === 0) return null;

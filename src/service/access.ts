@@ -8,6 +8,8 @@ import { ROLES, type Caller, type Role, type TokenBook } from './tokens.js';
 declare module 'fastify' {
   interface FastifyRequest {
     caller: Caller | null;
+    // False once the token was taken away: a stream ends then.
+    mayGoOn: () => boolean;
   }
   interface FastifyContextConfig {
     // What the caller must be; anyone: no token is needed.
@@ -31,6 +33,7 @@ const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
 export function guardAccess(app: FastifyInstance, rules: AccessRules): void {
   const cookie = cookieName(rules.dataDir);
   app.decorateRequest('caller', null);
+  app.decorateRequest('mayGoOn', () => true);
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(HEADERS);
     const { role = 'viewer' } = request.routeOptions.config;
@@ -45,6 +48,7 @@ export function guardAccess(app: FastifyInstance, rules: AccessRules): void {
     if (bearer === null && !SAFE_METHODS.has(request.method) && request.headers.origin === undefined) throw new RequestError('ORIGIN_NOT_ALLOWED', 'a request that changes something needs an Origin, or a token of its own');
     if (ROLES.indexOf(caller.role) < ROLES.indexOf(role)) throw new RequestError('FORBIDDEN', `this needs the role ${role}; the token "${caller.actor.name}" has the role ${caller.role}`);
     request.caller = caller;
+    request.mayGoOn = () => rules.tokens.knows(caller);
   });
 }
 

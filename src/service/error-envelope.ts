@@ -1,8 +1,6 @@
 // One form for everything that is refused: {"error":{"code","message","details"}}. What is not ours to explain to a stranger is
 // logged under an id, and the id is what the stranger gets.
 import { randomUUID } from 'node:crypto';
-import { STATUS_CODES } from 'node:http';
-import type { Socket } from 'node:net';
 import type { FastifyError, FastifyInstance } from 'fastify';
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
 import { HTTP_STATUS, type RequestErrorCode } from '../contract/error-codes.js';
@@ -24,6 +22,7 @@ const FRAMEWORK: Readonly<Record<string, readonly [RequestErrorCode, string]>> =
   FST_ERR_CTP_INVALID_JSON_BODY: ['INVALID_ARGUMENT', 'the body is not JSON'],
   FST_ERR_CTP_EMPTY_JSON_BODY: ['INVALID_ARGUMENT', 'the body is empty; it must be JSON'],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['INVALID_ARGUMENT', 'the body is not as long as it was said to be'],
+  ECONNRESET: ['INVALID_ARGUMENT', 'the request broke off'],
   FST_ERR_BAD_URL: ['INVALID_ARGUMENT', 'the address cannot be read'],
   FST_ERR_MAX_PARAM_LENGTH: ['INVALID_ARGUMENT', 'a part of the address is too long'],
 };
@@ -38,6 +37,8 @@ export function refuseInOneForm(app: FastifyInstance): void {
     const refusal = explain(error);
     if (refusal.code === 'INTERNAL' || refusal.code === 'STORE_UNAVAILABLE') request.log.error({ err: error, error_id: refusal.details?.['error_id'] }, refusal.code);
     if (refusal.code === 'UNAUTHORIZED') reply.header('www-authenticate', 'Bearer');
+    // Closed at once, the rest of the body would come back as a reset, and the client would never read why.
+    if (refusal.code === 'BODY_TOO_LARGE') reply.removeHeader('connection');
     return reply.code(HTTP_STATUS[refusal.code]).type('application/json').send(envelope(refusal));
   });
 }
@@ -63,18 +64,4 @@ function codeOf(error: unknown): string {
 
 export function envelope({ code, message, details }: Refusal): { readonly error: Refusal } {
   return { error: { code, message, ...(details ? { details } : {}) } };
-}
-
-const CLIENT_ERRORS: Readonly<Record<string, readonly [RequestErrorCode, string]>> = {
-  HPE_HEADER_OVERFLOW: ['HEADERS_TOO_LARGE', 'the headers are larger than this server takes'],
-  ERR_HTTP_REQUEST_TIMEOUT: ['REQUEST_TIMEOUT', 'the request did not arrive in time'],
-};
-
-// What is not even HTTP is refused on the bare socket.
-export function refuseOnSocket(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-  const [code, message] = CLIENT_ERRORS[error.code ?? ''] ?? (['INVALID_ARGUMENT', 'this is not a request that can be read'] as const);
-  const body = JSON.stringify(envelope({ code, message }));
-  const status = HTTP_STATUS[code];
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`);
 }

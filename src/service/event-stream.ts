@@ -1,5 +1,6 @@
 // One reader's stream of server-sent events: frames are written as fast as it reads and no faster, a comment now and then
-// keeps the connection alive, and whoever stops reading is let go of after a while; it comes back by its cursor.
+// keeps the connection alive, and whoever stops reading is let go of after a while; it comes back by its cursor. One whose token
+// was taken away gets no further frame.
 import type { ServerResponse } from 'node:http';
 import type { Timers } from '../process/timers.js';
 
@@ -10,12 +11,14 @@ const STALLED_MS = 120_000;
 export class EventStream {
   readonly #response: ServerResponse;
   readonly #timers: Timers;
+  readonly #mayGoOn: () => boolean;
   #over = false;
   #cancelBeat: (() => void) | null = null;
 
-  constructor(response: ServerResponse, timers: Timers) {
+  constructor(response: ServerResponse, timers: Timers, mayGoOn: () => boolean = () => true) {
     this.#response = response;
     this.#timers = timers;
+    this.#mayGoOn = mayGoOn;
     response.once('close', () => (this.#over = true));
     response.on('error', () => {});
     response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store', 'x-accel-buffering': 'no', 'x-content-type-options': 'nosniff' });
@@ -34,6 +37,7 @@ export class EventStream {
 
   // Resolves when the reader has taken it, as far as can be seen from here.
   async write(frames: Buffer | string): Promise<void> {
+    if (!this.#over && !this.#mayGoOn()) this.end();
     if (this.#over || this.#response.write(frames)) return;
     await new Promise<void>((resolve) => {
       const cancel = this.#timers.set(STALLED_MS, () => this.#response.destroy());
@@ -57,8 +61,13 @@ export class EventStream {
     this.#cancelBeat?.();
   }
 
+  // What was written is still sent, for as long as it is taken.
   end(frame = ''): void {
-    if (!this.#over) this.#response.end(frame);
+    if (this.#over) return;
+    this.#over = true;
+    const cancel = this.#timers.set(STALLED_MS, () => this.#response.destroy());
+    this.#response.once('close', cancel);
+    this.#response.end(this.#mayGoOn() ? frame : '');
   }
 }
 

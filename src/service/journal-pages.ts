@@ -70,7 +70,8 @@ export class JournalPages {
 function toFrames({ firstSeq, lastSeq, bytes }: Lines): Buffer {
   const count = lastSeq - firstSeq + 1;
   // "id: ", "\ndata: ", "\n\n" in place of "\n", and the digits.
-  const frames = Buffer.allocUnsafe(bytes.length + count * (4 + 7 + 1 + String(lastSeq).length));
+  // Of its own: a small piece of a shared block would keep the whole block.
+  const frames = Buffer.allocUnsafeSlow(bytes.length + count * (4 + 7 + 1 + String(lastSeq).length));
   let from = 0;
   let at = 0;
   for (let seq = firstSeq; seq <= lastSeq; seq += 1) {

@@ -14,8 +14,9 @@ const pageSize = z.coerce.number().int().min(1).max(MAX_PAGE);
 const status = z.enum(STATES);
 const executionMode = z.enum(['auto', 'interactive']);
 const permission = z.enum(['read-only', 'workspace-write', 'full']);
-const json = z.json();
-const object = z.record(z.string(), z.json());
+// What comes as JSON is JSON: nothing to check, and a schema that names itself would be a reference that leads nowhere.
+const json = z.unknown();
+const object = z.record(z.string(), json);
 const label = z.string().regex(/^[^=]+=/, 'must be name=value').meta({ description: 'name=value' });
 
 export const errorEnvelope = z.strictObject({

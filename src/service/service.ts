@@ -8,10 +8,11 @@ import type { Timers } from '../process/timers.js';
 import type { Store } from '../store/store.js';
 import { guardAccess } from './access.js';
 import { describeApi } from './describe-api.js';
-import { refuseInOneForm, refuseOnSocket } from './error-envelope.js';
+import { refuseInOneForm } from './error-envelope.js';
 import { InboxFeed } from './inbox-feed.js';
 import { JournalPages } from './journal-pages.js';
 import { createMetrics, type Metrics } from './metrics.js';
+import { refuseAddress, refuseEarly, refuseOnSocket } from './refuse-early.js';
 import { aboutRoutes } from './routes/about.js';
 import { evidenceRoutes } from './routes/evidence.js';
 import { inboxRoutes } from './routes/inbox.js';
@@ -82,11 +83,13 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: limits.bodyBytes,
     requestTimeout: limits.requestMs,
-    http: { headersTimeout: limits.requestMs, connectionsCheckingInterval: Math.min(1000, limits.requestMs) },
+    // Who names no host is refused by us, in our form.
+    http: { requireHostHeader: false, headersTimeout: limits.requestMs, connectionsCheckingInterval: Math.min(1000, limits.requestMs) },
     forceCloseConnections: true,
     return503OnClosing: false,
     exposeHeadRoutes: false,
     clientErrorHandler: refuseOnSocket,
+    frameworkErrors: refuseAddress,
     routerOptions: { maxParamLength: 500 },
   }).withTypeProvider<ZodTypeProvider>();
   app.setValidatorCompiler(validatorCompiler);
@@ -94,6 +97,7 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
   app.removeContentTypeParser('text/plain');
   let closing = false;
   refuseInOneForm(app);
+  refuseEarly(app);
   guardAccess(app, { tokens: deps.tokens, hosts: deps.hosts, dataDir: deps.dataDir, closing: () => closing });
   const streams = new Streams(limits.streams, deps.timers);
   const inbox = new InboxFeed(deps.store, deps.clock);

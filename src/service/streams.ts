@@ -26,7 +26,7 @@ export class Streams {
   // From here on the answer is a stream. It is fed until it is over; what fails then can only end it.
   async serve(reply: FastifyReply, feed: (stream: EventStream) => Promise<void>): Promise<void> {
     reply.hijack();
-    const stream = new EventStream(reply.raw, this.#timers);
+    const stream = new EventStream(reply.raw, this.#timers, reply.request.mayGoOn);
     this.#open.add(stream);
     try {
       await feed(stream);

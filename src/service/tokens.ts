@@ -89,13 +89,24 @@ export class TokenBook {
     return found;
   }
 
+  // Whether this is still somebody who was found.
+  knows(caller: Caller): boolean {
+    this.#refresh();
+    return caller === this.#operator.caller || this.#named.some((known) => known.caller === caller);
+  }
+
   #refresh(): void {
     const stat = statSync(join(this.#dataDir, FILE), { throwIfNoEntry: false });
     const stamp = stat ? `${stat.ino} ${stat.mtimeMs} ${stat.size}` : '';
     if (stamp === this.#stamp) return;
-    this.#named = listTokens(this.#dataDir).map(({ name, role, sha256 }) => ({ hash: Buffer.from(sha256, 'hex'), caller: { actor: { kind: 'token', name }, role } }));
+    const before = new Map(this.#named.map((known) => [keyOf(known.hash.toString('hex'), known.caller.actor.name, known.caller.role), known]));
+    this.#named = listTokens(this.#dataDir).map(({ name, role, sha256 }) => before.get(keyOf(sha256, name, role)) ?? { hash: Buffer.from(sha256, 'hex'), caller: { actor: { kind: 'token', name }, role } });
     this.#stamp = stamp;
   }
+}
+
+function keyOf(sha256: string, name: string, role: Role): string {
+  return `${sha256} ${role} ${name}`;
 }
 
 function hashOf(token: string): Buffer {

@@ -16,8 +16,12 @@ export interface Served {
   readonly token: string;
   readonly client: ParleyClient;
   readonly logged: string[];
+  // Names that it answers for; a proxy before it has another one.
+  readonly hosts: Set<string>;
   // Another person's or program's.
   tokenOf(role: 'viewer' | 'replier' | 'operator'): string;
+  // Method and path of every route of the document.
+  routes(): Promise<(readonly [string, string])[]>;
   fetch(path: string, init?: RequestInit & { readonly as?: string | null }): Promise<Response>;
   close(): Promise<void>;
 }
@@ -47,6 +51,10 @@ export async function serve(changes: { readonly root?: string; readonly bench?: 
   const { port } = service.app.server.address() as AddressInfo;
   hosts.add(`127.0.0.1:${port}`).add(`localhost:${port}`);
   const url = `http://127.0.0.1:${port}`;
+  const routes = async () => {
+    const { paths } = (await (await fetch(`${url}/openapi.json`, { headers: { authorization: `Bearer ${token}` } })).json()) as { paths: Record<string, object> };
+    return Object.entries(paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => [method.toUpperCase(), path] as const));
+  };
   return {
     root,
     bench,
@@ -55,6 +63,8 @@ export async function serve(changes: { readonly root?: string; readonly bench?: 
     token,
     client: createClient({ url, token }),
     logged,
+    hosts,
+    routes,
     tokenOf: (role) => addToken(bench.data.path, `${role}-${logged.length}-${Math.floor(performance.now() * 1000)}`, role, '2026-01-01T00:00:00.000Z'),
     fetch: (path, { as = token, headers, ...init } = {}) => fetch(`${url}${path}`, { redirect: 'manual', ...init, headers: { ...(as === null ? {} : { authorization: `Bearer ${as}` }), ...(init.body ? { 'content-type': 'application/json' } : {}), ...(headers as Record<string, string>) } }),
     close: async () => {

@@ -40,6 +40,7 @@ export async function inboxRoutes({ app: bare, orchestrator, store, clock, strea
   }
 
   app.get('/v1/interactions/events', {
+    exposeHeadRoute: false,
     schema: { operationId: 'streamInteractions', summary: 'The inbox as it changes', tags: ['inbox'], response: { 200: sse, ...REFUSALS } },
   }, async (_request, reply) => {
     streams.checkRoom();

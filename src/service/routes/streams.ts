@@ -18,6 +18,8 @@ export async function streamRoutes({ app: bare, store, streams, pages, orchestra
   const app = bare.withTypeProvider<ZodTypeProvider>();
   for (const protocol of ['fcmp', 'rasp'] as const) {
     app.get(`/v1/runs/:id/${PATHS[protocol]}`, {
+      // It would be a stream that nobody can read.
+      exposeHeadRoute: false,
       schema: {
         operationId: protocol === 'fcmp' ? 'streamEvents' : 'streamRasp',
         summary: `${SAYS[protocol]} as it happens, from any cursor`,

@@ -1,0 +1,53 @@
+// A connection that cannot be relied on: passes bytes on to a server, and cuts each connection off after so many of its answer.
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+
+export interface CuttingProxy {
+  readonly url: string;
+  readonly cuts: number;
+  close(): Promise<void>;
+}
+
+export async function openCuttingProxy(target: string, cutAfter: () => number): Promise<CuttingProxy> {
+  const { hostname, port } = new URL(target);
+  const open = new Set<Socket>();
+  let cuts = 0;
+  const server = createServer((near) => {
+    const far = connect(Number(port), hostname);
+    const cut = (): void => void [near.resetAndDestroy(), far.resetAndDestroy()];
+    for (const socket of [near, far]) {
+      open.add(socket);
+      socket.on('error', () => {}).once('close', () => {
+        open.delete(socket);
+        near.destroy();
+        far.destroy();
+      });
+    }
+    near.pipe(far);
+    let left = cutAfter();
+    far.on('data', (bytes: Buffer) => {
+      left -= bytes.length;
+      if (left > 0) {
+        if (!near.write(bytes)) far.pause();
+        return;
+      }
+      cuts += 1;
+      // In the middle of a frame, most often: what comes before the cut still arrives.
+      near.write(bytes.subarray(0, bytes.length + left), cut);
+      far.pause();
+    });
+    near.on('drain', () => far.resume());
+    far.on('end', () => near.end());
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    get cuts() {
+      return cuts;
+    },
+    close: async () => {
+      for (const socket of open) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

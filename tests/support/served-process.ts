@@ -1,0 +1,20 @@
+// The built server as a process of its own, as a person starts it: `parley serve` on a data directory.
+import { createClient, type ParleyClient } from '../../src/client/client.js';
+import { start, type Running, type Site } from './command.js';
+
+export interface ServerProcess extends Running {
+  readonly url: string;
+  readonly port: number;
+  readonly token: string;
+  readonly client: ParleyClient;
+}
+
+export async function startServer(site: Site, args: readonly string[] = ['--port', '0']): Promise<ServerProcess> {
+  const running = start(site, ['serve', '--json', '--log-level', 'warn', ...args]);
+  let output = '';
+  running.child.stdout.on('data', (text: string) => (output += text));
+  await running.waitFor('"type":"serving"');
+  const { url, link } = JSON.parse(output.split('\n')[0] ?? '') as { url: string; link: string };
+  const token = new URL(link).searchParams.get('token') ?? '';
+  return { ...running, url, port: Number(new URL(url).port), token, client: createClient({ url, token }) };
+}
