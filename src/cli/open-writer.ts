@@ -44,7 +44,7 @@ export async function openWriter(path: string, io: Io, { plays = true } = {}): P
       clock: io.clock,
       ids: createIds(io.clock),
       timers: io.timers,
-      dataDir: path,
+      dataDir: data.path,
       host: createEngineHost(machineOf(io), settings, io),
       queueLimit: settings.queue_limit,
     };
