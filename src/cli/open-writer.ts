@@ -50,7 +50,7 @@ export async function openWriter(path: string, io: Io, { plays = true, onFailure
       clock: io.clock,
       ids: createIds(io.clock),
       timers: io.timers,
-      dataDir: path,
+      dataDir: data.path,
       host: createEngineHost(machineOf(io), settings, io),
       queueLimit: settings.queue_limit,
       hooks: namedHooks(settings.webhooks),

@@ -48,6 +48,8 @@ export interface ProbeRules {
   readonly natives?: (wrapper: string, platform: string) => readonly string[];
   // For an engine that comes with Parley: its script, beside the built main.js. It is run by Node and not looked for on PATH.
   readonly bundled?: string;
+  // The packages that it is installed as: of these, and of no other, the version is its own.
+  readonly packages: RegExp;
   readonly versionArgs: readonly string[];
   readonly parseVersion: (output: string) => string | null;
   // What of its own help shows that it can continue a conversation. One that comes with Parley need not be asked.

@@ -1,6 +1,6 @@
 // What the folder of a run has to do with its engine: whether the engine would execute things of it whatever the permission is,
 // and which repository it is in. Looks only.
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Engine, Unstoppable, User } from '../engines/engine.js';
 import { TurnRefusedError } from '../run/turn-refused-error.js';
@@ -9,7 +9,7 @@ export function checkWorkspace({ name, home: { unstoppable } }: Engine, user: Us
   if (!unstoppable) return;
   const folders = [...listUpwards(cwd)];
   // Engines look up to the root of a project. From the user's own folder on it is not the workspace's.
-  const home = folders.indexOf(user.home);
+  const home = folders.indexOf(realOf(user.home));
   const found = (home < 0 ? folders : folders.slice(0, home)).flatMap((folder) => findIn(folder, unstoppable))[0];
   if (found !== undefined) throw new TurnRefusedError('WORKING_FOLDER_UNUSABLE', `${found} has ${unstoppable.what} that ${name} executes whatever the permission is: move them away, or run with the permission full`);
 }
@@ -19,9 +19,34 @@ export function projectOf(cwd: string): string {
 }
 
 function findIn(at: string, { folders, files, mention }: Unstoppable): string[] {
-  const full = folders.map((folder) => join(at, folder)).filter((folder) => existsSync(folder) && readdirSync(folder).length > 0);
-  const mentioning = files.map((file) => join(at, file)).filter((file) => existsSync(file) && mention.test(readFileSync(file, 'utf8')));
+  const full = folders.map((folder) => join(at, folder)).filter((folder) => existsSync(folder) && hasEntries(folder));
+  const mentioning = files.map((file) => join(at, file)).filter((file) => existsSync(file) && isSuspect(file, mention));
   return [...full, ...mentioning];
+}
+
+// What cannot be looked into may be anything.
+function hasEntries(folder: string): boolean {
+  try {
+    return readdirSync(folder).length > 0;
+  } catch {
+    return true;
+  }
+}
+
+function isSuspect(file: string, mention: RegExp): boolean {
+  try {
+    return mention.test(readFileSync(file, 'utf8'));
+  } catch {
+    return true;
+  }
+}
+
+function realOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
 }
 
 function* listUpwards(from: string): Generator<string> {

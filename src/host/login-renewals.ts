@@ -7,7 +7,9 @@ import type { Timers } from '../process/timers.js';
 
 const LOOK_MS = 100;
 // A renewal takes a second or two. Whoever waited so long tries for itself.
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 10_000;
+// Codex renews five minutes before the end.
+const AHEAD_MS = 330_000;
 
 export class LoginRenewals {
   readonly #clock: Clock;
@@ -25,7 +27,7 @@ export class LoginRenewals {
     const { loginExpiry } = home;
     const path = loginExpiry && fileOf(home.logins(user).map(({ from }) => from));
     if (!loginExpiry || !path) return () => {};
-    const isExpired = (): boolean => (loginExpiry(readOr(path, '')) ?? Number.MAX_SAFE_INTEGER) <= this.#clock.now();
+    const isExpired = (): boolean => (loginExpiry(readOr(path, '')) ?? Number.MAX_SAFE_INTEGER) <= this.#clock.now() + AHEAD_MS;
     for (let renewal = this.#renewing.get(path); renewal && isExpired(); renewal = this.#renewing.get(path)) await renewal;
     if (!isExpired()) return () => {};
     let over = false;

@@ -1,16 +1,18 @@
-// The version of a program that was installed as a package: it stands in the package.json above it. Nothing is started.
+// The version of a program that was installed as a package: it stands in the package.json above it, if that is a package of the
+// engine. Nothing is started.
 import { readFileSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { Engine } from '../engines/engine.js';
 
 // From the program of a platform package up to its root.
 const LEVELS = 6;
 
-export function packageVersion(program: readonly string[]): string | undefined {
+export function packageVersion({ probe: { packages } }: Engine, program: readonly string[]): string | undefined {
   const script = program.at(-1);
   if (script === undefined) return undefined;
   let folder = dirname(resolved(script));
   for (let level = 0; level < LEVELS; level += 1, folder = dirname(folder)) {
-    const version = versionIn(join(folder, 'package.json'));
+    const version = versionIn(join(folder, 'package.json'), packages);
     if (version !== undefined) return version;
   }
   return undefined;
@@ -25,10 +27,10 @@ function resolved(path: string): string {
 }
 
 // Without what follows it: platform packages add their platform.
-function versionIn(path: string): string | undefined {
+function versionIn(path: string, packages: RegExp): string | undefined {
   try {
-    const { version } = JSON.parse(readFileSync(path, 'utf8')) as { version?: unknown };
-    return typeof version === 'string' ? /^\d+\.\d+\.\d+/.exec(version)?.[0] : undefined;
+    const { name, version } = JSON.parse(readFileSync(path, 'utf8')) as { name?: unknown; version?: unknown };
+    return typeof name === 'string' && packages.test(name) && typeof version === 'string' ? /^\d+\.\d+\.\d+/.exec(version)?.[0] : undefined;
   } catch {
     return undefined;
   }

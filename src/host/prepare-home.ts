@@ -45,7 +45,7 @@ function writeTurnFile({ path, from, write }: NonNullable<HomeRules['turnFile']>
   const target = join(home, path);
   const source = [target, from(user)].find((file) => existsSync(file));
   const text = write(source === undefined ? null : readFileSync(source, 'utf8'), needs);
-  if (text === null) throw new TurnRefusedError('ENGINE_SETTINGS_INVALID', `${source} is not a JSON object: mend it, or move it away`);
+  if (text === null) throw new TurnRefusedError('ENGINE_SETTINGS_INVALID', `${source} cannot be read as ${source?.endsWith('.toml') ? 'TOML' : 'a JSON object'}: mend it, or move it away`);
   replace(target, text);
 }
 

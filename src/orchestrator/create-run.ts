@@ -1,6 +1,6 @@
 // Accepts a new run: everything that can be known to be wrong is refused here, before anything is stored.
 import { createHash } from 'node:crypto';
-import { statSync } from 'node:fs';
+import { realpathSync, statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { findEngine } from '../engines/registry.js';
 import { canonicalText, type Json, type JsonObject } from '../kernel/json.js';
@@ -86,7 +86,8 @@ function checkDirectory(path: string): string {
   if (!isAbsolute(path)) throw new RequestError('INVALID_ARGUMENT', `cwd must be an absolute path, not "${path}"`);
   const found = statSync(path, { throwIfNoEntry: false });
   if (!found?.isDirectory()) throw new RequestError('INVALID_ARGUMENT', `cwd ${path} is not a directory`);
-  return path;
+  // The folder itself: a link may lead elsewhere when the run goes on, and hides what lies above the folder.
+  return realpathSync(path);
 }
 
 function checkSchema(schema: JsonObject | undefined): JsonObject | undefined {

@@ -39,7 +39,7 @@ export interface EngineHost {
   // Why nothing starts it, where there is more to say than how to install it.
   explainMissing?(engine: Engine): string | undefined;
   // The version of what starts it, where that can be told without starting it.
-  versionOf?(program: readonly string[]): string | undefined;
+  versionOf?(engine: Engine, program: readonly string[]): string | undefined;
   // Resolves when an engine may be started; what it answers is called when the engine has ended, or was not started.
   admit?(engine: Engine): Promise<() => void>;
   // Makes the home of the run ready for a turn, and answers the complete environment for the engine's process.

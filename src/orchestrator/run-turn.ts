@@ -1,5 +1,6 @@
 // One turn of a run, from queued to wherever it ends: commit `running`, start the engine, record what it prints, judge it.
 import { writeFileSync } from 'node:fs';
+import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buildCommand, buildHandle, createTurnParser, explainMismatch, findEngine } from '../engines/registry.js';
 import type { Engine, EngineCommand } from '../engines/engine.js';
@@ -64,7 +65,7 @@ interface TurnBasis {
 
 async function startTurn(deps: OrchestratorDeps, engine: Engine, queued: RunRecord, { options, handle, answered, control }: TurnBasis): Promise<RunRecord> {
   const program = await deps.host.findProgram(engine);
-  const version = program === null ? undefined : deps.host.versionOf?.(program);
+  const version = program === null ? undefined : deps.host.versionOf?.(engine, program);
   const ask = askFor(deps, queued);
   const command = program === null ? null : build(deps, engine, queued, program, handle, answered, ask);
   // It stays queued.
@@ -81,8 +82,16 @@ async function startTurn(deps: OrchestratorDeps, engine: Engine, queued: RunReco
 async function explainNoResume(engine: Engine, cwd: string, handle: EngineSessionHandle): Promise<string | null> {
   const mismatch = explainMismatch(engine, cwd, handle);
   if (mismatch !== null) return mismatch;
-  const trouble = await explainDirectory(cwd);
+  const trouble = await explainFolder(cwd);
   return trouble === null ? null : `cannot work in ${cwd}: ${trouble}`;
+}
+
+// It was stored as the folder itself: if it leads elsewhere now, it is another.
+async function explainFolder(cwd: string): Promise<string | null> {
+  const trouble = await explainDirectory(cwd);
+  if (trouble !== null) return trouble;
+  const real = await realpath(cwd);
+  return real === cwd ? null : `it leads to ${real} now`;
 }
 
 async function endBeforeStart(deps: OrchestratorDeps, queued: RunRecord, error: RunError): Promise<RunRecord> {
@@ -126,6 +135,9 @@ class Turn {
     // Not when the run is created: a crash right after that would leave a queued run without it.
     if (this.#handle === null && run.spec.cwd === folder.workspace) makeFolder(folder.workspace);
     if (run.spec.home !== null) makeFolder(run.spec.home);
+    // A session's folder was looked at before; another is never taken for it.
+    const trouble = this.#handle === null ? await explainFolder(run.spec.cwd) : null;
+    if (trouble !== null) return fail(this.#deps, run, { code: 'WORKING_FOLDER_UNUSABLE', message: `cannot work in ${run.spec.cwd}: ${trouble}` });
     const parser = createTurnParser(this.#engine, this.#version);
     const prepared = this.#prepare();
     if ('refused' in prepared) return fail(this.#deps, run, prepared.refused);

@@ -37,7 +37,6 @@ export function guardAccess(app: FastifyInstance, rules: AccessRules): void {
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(HEADERS);
     const { role = 'viewer' } = request.routeOptions.config;
-    if (rules.closing() && !SAFE_METHODS.has(request.method)) throw new RequestError('SHUTTING_DOWN', 'the server is being stopped');
     checkHost(request, rules.hosts());
     if (role === 'anyone') return;
     const bearer = bearerOf(request);
@@ -47,6 +46,7 @@ export function guardAccess(app: FastifyInstance, rules: AccessRules): void {
     // A browser sends the cookie by itself, also for a page of somebody else; it says so in Origin.
     if (bearer === null && !SAFE_METHODS.has(request.method) && request.headers.origin === undefined) throw new RequestError('ORIGIN_NOT_ALLOWED', 'a request that changes something needs an Origin, or a token of its own');
     if (ROLES.indexOf(caller.role) < ROLES.indexOf(role)) throw new RequestError('FORBIDDEN', `this needs the role ${role}; the token "${caller.actor.name}" has the role ${caller.role}`);
+    if (rules.closing() && !SAFE_METHODS.has(request.method)) throw new RequestError('SHUTTING_DOWN', 'the server is being stopped');
     request.caller = caller;
     request.mayGoOn = () => rules.tokens.knows(caller);
   });

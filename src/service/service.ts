@@ -87,7 +87,6 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
     http: { requireHostHeader: false, headersTimeout: limits.requestMs, connectionsCheckingInterval: Math.min(1000, limits.requestMs) },
     forceCloseConnections: true,
     return503OnClosing: false,
-    exposeHeadRoutes: false,
     clientErrorHandler: refuseOnSocket,
     frameworkErrors: refuseAddress,
     routerOptions: { maxParamLength: 500 },

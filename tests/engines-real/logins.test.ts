@@ -58,14 +58,14 @@ function tokenFor(expiresInSec: number): string {
   return ['{"alg":"none"}', JSON.stringify(claims), 'x'].map((part) => Buffer.from(part).toString('base64url')).join('.');
 }
 
-test('two runs of codex that start together with an expired login renew it once, and both are let in', async () => {
+test.each([-3600, 200])('two runs of codex that start together with a login that expires in %d s renew it once, and both are let in', async (left) => {
   const renewals: string[] = [];
   const good = tokenFor(36_000);
   // A token to renew by counts once.
   const service = createServer(async (request, response) => {
     const { refresh_token: given } = JSON.parse(await text(request)) as { refresh_token: string };
     renewals.push(given);
-    if (given !== 'first') return void response.writeHead(400).end('{"error":"invalid_grant"}');
+    if (given !== 'first' || renewals.length > 1) return void response.writeHead(400).end('{"error":"invalid_grant"}');
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ id_token: good, access_token: good, refresh_token: 'second' }));
   });
   service.listen(0, '127.0.0.1');
@@ -75,7 +75,7 @@ test('two runs of codex that start together with an expired login renew it once,
     const folder = join(bench.root, 'user/.codex');
     const config = join(folder, 'config.toml');
     writeFileSync(config, readFileSync(config, 'utf8').replace('env_key = "SCRIPTED_API_KEY"', 'requires_openai_auth = true'));
-    writeFileSync(join(folder, 'auth.json'), JSON.stringify({ auth_mode: 'chatgpt', OPENAI_API_KEY: null, tokens: { id_token: tokenFor(-3600), access_token: tokenFor(-3600), refresh_token: 'first', account_id: 'account' }, last_refresh: '2026-01-01T00:00:00Z' }));
+    writeFileSync(join(folder, 'auth.json'), JSON.stringify({ auth_mode: 'chatgpt', OPENAI_API_KEY: null, tokens: { id_token: tokenFor(left), access_token: tokenFor(left), refresh_token: 'first', account_id: 'account' }, last_refresh: '2026-01-01T00:00:00Z' }));
     const runs = await Promise.all([bench.play('[[done 1]]'), bench.play('[[done 2]]')]);
     expect(runs.map(({ status, result }) => [status, result])).toEqual([['succeeded', 1], ['succeeded', 2]]);
     expect(renewals).toEqual(['first']);

@@ -44,6 +44,7 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
     await until(() => isRunning(command));
     expect(await bench.settled(runId)).toMatchObject({ status: 'failed', error: { code: 'TURN_TIMEOUT' } });
     expect(isRunning(command)).toBe(false);
+    expect(listMarked().filter(({ mark }) => mark?.startsWith(`${runId}/`))).toEqual([]);
   });
 
   test('two runs at once do not see each other', async () => {

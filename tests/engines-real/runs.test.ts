@@ -50,7 +50,12 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
     expect(existsSync(join(bench.cwd, 'made.txt'))).toBe(true);
     // Each comes from a line that speaks of it.
     if (shell) expect(bytesOf(bench, run.run_id, shell)).toContain('the output');
-    if (file) expect(bytesOf(bench, run.run_id, file).endsWith('\n')).toBe(true);
+    const calls = events.filter(({ event, correlation }) => event.type.startsWith('tool.call.') && correlation.item_id === file?.correlation.item_id);
+    expect([file, ...calls].map((event) => (event ? bytesOf(bench, run.run_id, event) : '')).join('')).toContain('made.txt');
+    // Every call that has ended had begun, with its input.
+    const started = of(events, 'tool.call.started');
+    for (const { correlation } of tools) expect(started.filter(({ correlation: begun }) => begun.item_id === correlation.item_id)).toHaveLength(1);
+    expect(JSON.stringify(started.find(({ data }) => data['kind'] === 'command')?.data['input'])).toContain('the output');
   });
 
   test('a done marker gives the result, checked against the schema that was asked for', async () => {

@@ -65,6 +65,6 @@ test('opencode: commits are its user’s, though their git settings lie in a fol
 test('gemini: settings that cannot be read fail the run with a code and the name of the file, and are not replaced', async () => {
   const bench = await openRealBench('gemini');
   put(bench, '.gemini/settings.json', '{ "security": ');
-  expect(await bench.play('[[done 1]]')).toMatchObject({ status: 'failed', error: { code: 'ENGINE_SETTINGS_INVALID', message: expect.stringContaining('user/.gemini/settings.json is not a JSON object') } });
+  expect(await bench.play('[[done 1]]')).toMatchObject({ status: 'failed', error: { code: 'ENGINE_SETTINGS_INVALID', message: expect.stringContaining('user/.gemini/settings.json cannot be read as a JSON object') } });
   expect(readFileSync(join(bench.root, 'user/.gemini/settings.json'), 'utf8')).toBe('{ "security": ');
 });

@@ -46,7 +46,7 @@ function refusalOf(call: () => unknown): Pick<RequestError, 'name' | 'code'> {
 const HANDLE_MISMATCH = { name: 'RequestError', code: 'HANDLE_MISMATCH' };
 
 // Against endless reconnects, updates in the middle of work, and keys in the commands of the agent.
-const CODEX_SETTINGS = ['-c', 'features.unbounded_connection_retries=false', '-c', 'check_for_update_on_startup=false', '-c', 'shell_environment_policy.exclude=["*KEY*","*TOKEN*","*SECRET*","*PASSWORD*"]'];
+const CODEX_SETTINGS = ['-c', 'features.unbounded_connection_retries=false', '-c', 'check_for_update_on_startup=false'];
 const ASK = ['/usr/bin/node', '/opt/parley.js', 'mcp-ask', '--file', '/data/a "b"/asks.jsonl', '--nonce', 'n'];
 
 describe('the question tool', () => {

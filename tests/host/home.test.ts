@@ -53,7 +53,7 @@ test('who has no login gets none, and a file that the engine wrote itself is lef
 });
 
 test.each([
-  ['codex', '.codex/config.toml', '.codex/config.toml'],
+  ['codex', '.codex/AGENTS.md', '.codex/AGENTS.md'],
   ['gemini', '.gemini/GEMINI.md', '.gemini/GEMINI.md'],
   ['iflow', '.iflow/settings.json', '.iflow/settings.json'],
   ['opencode', '.config/opencode/opencode.json', 'config/opencode/opencode.json'],

@@ -103,7 +103,7 @@ test('settings of gemini that are no object end the turn with the name of the fi
   const root = createRoot();
   const user = { home: join(root, 'user'), env: {} };
   const file = put(join(user.home, '.gemini/settings.json'), '{"security":');
-  expect(() => prepareHome(findEngine('gemini'), user, join(root, 'home'), PLAIN)).toThrow(`${file} is not a JSON object`);
+  expect(() => prepareHome(findEngine('gemini'), user, join(root, 'home'), PLAIN)).toThrow(`${file} cannot be read as a JSON object`);
   put(file, '{"ui":{}}');
   prepareHome(findEngine('gemini'), user, join(root, 'home'), PLAIN);
   expect(JSON.parse(readFileSync(join(root, 'home/.gemini/settings.json'), 'utf8'))).toMatchObject({ ui: {} });

@@ -1,5 +1,5 @@
 // The folder that a run works in: a turn that cannot work there, or would continue a session of another one, never starts.
-import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { CreateRunRequest } from '../../src/orchestrator/create-request.js';
@@ -28,6 +28,11 @@ const WAYS: readonly (readonly [string, (cwd: string) => void])[] = [
     rmSync(cwd, { recursive: true });
     writeFileSync(cwd, '');
   }],
+  ['is a link to another now', (cwd) => {
+    renameSync(cwd, `${cwd}-moved`);
+    mkdirSync(`${cwd}-other`);
+    symlinkSync(`${cwd}-other`, cwd);
+  }],
 ];
 
 describe.each(STAND_INS)('%s', (engine) => {
@@ -47,6 +52,35 @@ describe.each(STAND_INS)('%s', (engine) => {
     expect(await bench.data.store.loadHandle(waiting.request_id)).not.toBeNull();
     await bench.close();
   });
+});
+
+test('a run that is given a link works in the folder itself, at the start and when the link has been turned to another', async () => {
+  const root = createRoot();
+  const bench = await openBench(root);
+  const [first, second, link] = ['first', 'second', 'link'].map((name) => join(root, name)) as [string, string, string];
+  for (const folder of [first, second]) mkdirSync(folder);
+  symlinkSync(first, link);
+  const waiting = await play(bench, { cwd: link });
+  expect(waiting.spec.cwd).toBe(first);
+  unlinkSync(link);
+  symlinkSync(second, link);
+  expect((await answer(bench, waiting)).status).toBe('succeeded');
+  expect(startsIn(root).map(({ cwd }) => cwd)).toEqual([first, first]);
+  await bench.close();
+});
+
+test('a first turn whose folder has become a link to another never starts: WORKING_FOLDER_UNUSABLE', async () => {
+  const root = createRoot();
+  const cwd = join(root, 'work');
+  mkdirSync(cwd);
+  const bench = await openBench(root, { host: { findProgram: async () => {
+    renameSync(cwd, `${cwd}-moved`);
+    symlinkSync(`${cwd}-moved`, cwd);
+    return ['never'];
+  } } });
+  expect(await play(bench, { cwd })).toMatchObject({ status: 'failed', error: { code: 'WORKING_FOLDER_UNUSABLE', message: expect.stringContaining('-moved now') } });
+  expect(startsIn(root)).toEqual([]);
+  await bench.close();
 });
 
 test('a session that was made in another folder is not continued: SESSION_RESUME_FAILED, and nothing is started', async () => {

@@ -1,8 +1,8 @@
 // Codex keeps everything under CODEX_HOME; a thread is a rollout file that is named after its id.
 import { join } from 'node:path';
 import type { HomeRules, User } from '../engine.js';
-import { distrustWorkspace } from './distrust.js';
 import { codexLoginExpiry } from './login-expiry.js';
+import { codexSettings } from './settings-file.js';
 
 const homeOf = ({ home, env }: User): string => env['CODEX_HOME'] ?? join(home, '.codex');
 // What restricts the agent, and what people expect to have.
@@ -23,6 +23,6 @@ export const codexHome: HomeRules = {
     { from: homeOf(user), to: '.codex', only: /^(?!config\.toml$).*\.(?:toml|md)$/ },
     ...FOLDERS.map((name) => ({ from: join(homeOf(user), name), to: `.codex/${name}` })),
   ],
-  turnFile: { path: '.codex/config.toml', from: (user) => join(homeOf(user), 'config.toml'), write: distrustWorkspace },
+  turnFile: { path: '.codex/config.toml', from: (user) => join(homeOf(user), 'config.toml'), write: codexSettings },
   sessions: { folder: '.codex/sessions', holds: (path, id) => path.toLowerCase().endsWith(`-${id.toLowerCase()}.jsonl`) && 'by name' },
 };

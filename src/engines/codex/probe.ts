@@ -12,6 +12,7 @@ export const codexProbe: ProbeRules = {
     const packages = join(dirname(wrapper), '..', '..');
     return [join(packages, `codex-${platform}`, vendor), join(dirname(wrapper), '..', 'node_modules', '@openai', `codex-${platform}`, vendor)];
   },
+  packages: /^@openai\/codex(?:-|$)/,
   versionArgs: ['--version'],
   parseVersion: (output) => /codex(?:-cli)?\s+(\d+\.\d+\.\d+\S*)/.exec(output)?.[1] ?? null,
   resume: { args: ['exec', 'resume', '--help'], shows: /exec resume .*SESSION_ID/ },

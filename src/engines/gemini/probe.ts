@@ -3,6 +3,7 @@ import type { ProbeRules } from '../engine.js';
 
 export const geminiProbe: ProbeRules = {
   binary: 'gemini',
+  packages: /^@google\/gemini-cli$/,
   versionArgs: ['--version'],
   parseVersion: (output) => /^(\d+\.\d+\.\d+\S*)/m.exec(output)?.[1] ?? null,
   resume: { args: ['--help'], shows: /--resume\b/ },

@@ -3,6 +3,7 @@ import type { ProbeRules } from '../engine.js';
 
 export const iflowProbe: ProbeRules = {
   binary: 'iflow',
+  packages: /^@iflow-ai\/iflow-cli$/,
   versionArgs: ['--version'],
   parseVersion: (output) => /(\d+\.\d+\.\d+\S*)/.exec(output)?.[1] ?? null,
   resume: { args: ['--help'], shows: /--resume\b/ },

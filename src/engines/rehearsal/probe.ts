@@ -5,6 +5,7 @@ import type { ProbeRules } from '../engine.js';
 export const rehearsalProbe: ProbeRules = {
   binary: 'rehearsal',
   bundled: 'rehearsal/main.js',
+  packages: /^parley$/,
   versionArgs: ['--version'],
   parseVersion: (output) => /^rehearsal (\d+\.\d+\.\d+\S*)/m.exec(output)?.[1] ?? null,
   provedVersion: REHEARSAL_VERSION,

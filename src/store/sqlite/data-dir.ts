@@ -1,6 +1,6 @@
 // A data directory on this machine: made if missing, readable by its owner only, written by one process at a time.
 // The writer holds an exclusive lock in a small database of its own, so it is free again when the process is gone.
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, realpathSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RequestError } from '../../run/request-error.js';
 import type { Store } from '../store.js';
@@ -28,11 +28,13 @@ export interface Writer {
 export async function openDataDir(path: string, writer: Writer): Promise<DataDir> {
   return usable(path, async () => {
     mkdirSync(path, { recursive: true, mode: 0o700 });
+    const real = realpathSync(path);
     const lock = await lockDataDir(path, writer);
     try {
       const store = await openStore(join(path, 'parley.db'));
       return {
-        path,
+        // The folder itself, whatever link led to it: what is stored names it.
+        path: real,
         store,
         close: async () => {
           await store.close();

@@ -149,6 +149,7 @@ test('SIGTERM to a worker shuts it down: its run is ended with its code, and who
   const site = createSite();
   const command = start(site, ['run', 'rehearsal', hang]);
   await command.waitFor('At work.');
+  await untilEngine(site);
   process.kill(workerOf(site), 'SIGTERM');
   const { code, stdout } = await command.ended;
   expect({ code, told: stdout.includes('ORCHESTRATOR_RESTART_INTERRUPTED') }).toEqual({ code: 1, told: true });
