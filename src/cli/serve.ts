@@ -54,7 +54,7 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
       orchestrator: writer.orchestrator,
       clock: io.clock,
       timers: io.timers,
-      dataDir: path,
+      dataDir: writer.data.path,
       version: readVersion(),
       tokens: new TokenBook(path, { token, userName: io.machine.userName }),
       log,
@@ -150,7 +150,7 @@ function tell(path: string, url: string, token: string, roots: readonly string[]
 // As far as files tell: nothing is started for it.
 function lookAt(engine: (typeof ENGINES)[number], io: Io, settings: Settings): EngineReport {
   const { program, by } = findProgram(engine, machineOf(io), settings);
-  const version = program === null ? null : (packageVersion(program) ?? null);
+  const version = program === null ? null : (packageVersion(engine, program) ?? null);
   const { binary, install, provedVersion } = engine.probe;
   const login = engine.home.howToLogIn === '' ? null : findLogin(engine, machineOf(io).user) !== null;
   const advice = program === null ? (by === 'PATH' ? `${binary} not found: ${install}` : `${by} is not a program`) : login === false ? `not logged in: ${engine.home.howToLogIn}` : null;
