@@ -5,7 +5,7 @@ import type { Engine } from '../engines/engine.js';
 import { probeEngine, type ProbeReport } from '../engines/probe.js';
 import { ENGINES } from '../engines/registry.js';
 import { findProgram, type FoundProgram } from '../host/engine-host.js';
-import { findLogin } from '../host/find-login.js';
+import { findLogin } from '../engines/find-login.js';
 import { queryProgram } from '../host/query-program.js';
 import { DEFAULT_SETTINGS, readSettings, type Settings } from '../host/settings.js';
 import { RequestError } from '../run/request-error.js';

@@ -5,7 +5,7 @@ import { pino, type Logger } from 'pino';
 import { ENGINES } from '../engines/registry.js';
 import { loadHooks } from '../hooks/load-hooks.js';
 import { findProgram } from '../host/engine-host.js';
-import { findLogin } from '../host/find-login.js';
+import { findLogin } from '../engines/find-login.js';
 import { packageVersion } from '../host/package-version.js';
 import { readSettings, type Settings } from '../host/settings.js';
 import { redact } from '../kernel/redact.js';

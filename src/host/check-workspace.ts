@@ -1,7 +1,7 @@
-// What the folder of a run has to do with its engine: whether the engine would execute things of it whatever the permission is,
-// and which repository it is in. Looks only.
+// Whether an engine would execute things of the folder of a run whatever the permission is. Looks only.
 import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
+import { listUpwards } from '../engines/folders-above.js';
 import type { Engine, Unstoppable, User } from '../engines/engine.js';
 import { TurnRefusedError } from '../run/turn-refused-error.js';
 
@@ -12,10 +12,6 @@ export function checkWorkspace({ name, home: { unstoppable } }: Engine, user: Us
   const home = folders.indexOf(realOf(user.home));
   const found = (home < 0 ? folders : folders.slice(0, home)).flatMap((folder) => findIn(folder, unstoppable))[0];
   if (found !== undefined) throw new TurnRefusedError('WORKING_FOLDER_UNUSABLE', `${found} has ${unstoppable.what} that ${name} executes whatever the permission is: move them away, or run with the permission full`);
-}
-
-export function projectOf(cwd: string): string {
-  return [...listUpwards(cwd)].find((folder) => existsSync(join(folder, '.git'))) ?? cwd;
 }
 
 function findIn(at: string, { folders, files, mention }: Unstoppable): string[] {
@@ -46,12 +42,5 @@ function realOf(path: string): string {
     return realpathSync(path);
   } catch {
     return path;
-  }
-}
-
-function* listUpwards(from: string): Generator<string> {
-  for (let at = from; ; at = dirname(at)) {
-    yield at;
-    if (at === dirname(at)) return;
   }
 }

@@ -1,15 +1,16 @@
 // Engines as they are reached on this machine: programs from the environment, the settings or PATH, one private home a run.
 import { randomUUID } from 'node:crypto';
-import { existsSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Engine, ProbeRules, User } from '../engines/engine.js';
+import type { Engine, User } from '../engines/engine.js';
 import type { Clock } from '../kernel/clock.js';
 import type { EngineHost } from '../orchestrator/deps.js';
 import type { Timers } from '../process/timers.js';
-import { checkWorkspace, projectOf } from './check-workspace.js';
-import { buildEnvironment } from './environment.js';
-import { keyInstead } from './find-login.js';
-import { findNamed, findOnPath } from './find-program.js';
+import { projectOf } from '../engines/folders-above.js';
+import { checkWorkspace } from './check-workspace.js';
+import { nativeOf } from '../engines/native-program.js';
+import { buildEnvironment } from '../engines/environment.js';
+import { keyInstead } from '../engines/find-login.js';
+import { findNamed, findOnPath } from '../process/find-program.js';
 import { hasSession } from './find-session.js';
 import { LoginRenewals } from './login-renewals.js';
 import { packageVersion } from './package-version.js';
@@ -63,12 +64,6 @@ export function findProgram({ name, probe }: Engine, { user, node, programs, pla
   const configured = settings.engines[name]?.bin;
   if (configured !== undefined) return asProgram(nativeOf(findNamed(configured, path), probe, platform), `config.json: ${configured}`);
   return asProgram(nativeOf(findOnPath(probe.binary, path), probe, platform), 'PATH');
-}
-
-// The program behind a wrapper, where there is one.
-function nativeOf(found: string | null, { natives }: ProbeRules, platform: string): string | null {
-  if (found === null || !natives) return found;
-  return natives(realpathSync(found), platform).find((path) => existsSync(path)) ?? found;
 }
 
 function asProgram(found: string | null, by: string): FoundProgram {

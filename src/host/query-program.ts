@@ -8,7 +8,7 @@ import type { ProgramAnswer } from '../engines/probe.js';
 import { startChild, type Child, type ChildEnd } from '../process/child.js';
 import { LeftBehindError } from '../process/left-behind-error.js';
 import type { Timers } from '../process/timers.js';
-import { buildEnvironment, temporaryFolder } from './environment.js';
+import { buildEnvironment, temporaryFolder } from '../engines/environment.js';
 
 const GRACE_MS = 500;
 // A help has a few kilobytes.

@@ -11,6 +11,8 @@ export interface Command {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly stdin: string | null;
+  // Its stdin stays open, for whoever has the process to write to.
+  readonly keepsStdin?: boolean;
   readonly mark: string;
 }
 
@@ -30,10 +32,10 @@ export async function spawnProcess(command: Command): Promise<{ readonly started
   }
 }
 
-async function spawnOrThrow({ argv, cwd, env, stdin, mark }: Command): Promise<SpawnedProcess> {
+async function spawnOrThrow({ argv, cwd, env, stdin, keepsStdin = false, mark }: Command): Promise<SpawnedProcess> {
   const [program, ...args] = argv;
   invariant(program, 'a command names a program');
-  const child = spawn(program, args, { cwd, env: { ...env, [MARK_NAME]: mark }, detached: true, stdio: [stdin === null ? 'ignore' : 'pipe', 'pipe', 'pipe'] });
+  const child = spawn(program, args, { cwd, env: { ...env, [MARK_NAME]: mark }, detached: true, stdio: [stdin === null && !keepsStdin ? 'ignore' : 'pipe', 'pipe', 'pipe'] });
   if (child.pid === undefined) {
     const [error] = await once(child, 'error');
     throw error;

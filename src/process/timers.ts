@@ -1,9 +1,7 @@
-// Waiting is an argument: whoever sets a deadline is given Timers, so a test moves time by hand.
+// The timers of the system, for whoever is given Timers.
+import type { Timers } from '../kernel/timers.js';
 
-export interface Timers {
-  // Answers how to cancel it.
-  set(ms: number, fire: () => void): () => void;
-}
+export type { Timers } from '../kernel/timers.js';
 
 // setTimeout takes a longer time for none at all and fires at once: such a time is waited for in pieces.
 export const LONGEST_MS = 2 ** 31 - 1;

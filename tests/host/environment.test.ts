@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ENGINES, findEngine } from '../../src/engines/registry.js';
 import { findProgram, type Machine } from '../../src/host/engine-host.js';
-import { buildEnvironment } from '../../src/host/environment.js';
-import { findNamed, findOnPath } from '../../src/host/find-program.js';
+import { buildEnvironment } from '../../src/engines/environment.js';
+import { findNamed, findOnPath } from '../../src/process/find-program.js';
 import { DEFAULT_SETTINGS } from '../../src/host/settings.js';
 import { createRoot } from '../support/orchestrated.js';
 

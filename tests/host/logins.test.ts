@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { findEngine } from '../../src/engines/registry.js';
 import { checkWorkspace } from '../../src/host/check-workspace.js';
-import { findLogin, keyInstead } from '../../src/host/find-login.js';
+import { findLogin, keyInstead } from '../../src/engines/find-login.js';
 import { prepareHome } from '../../src/host/prepare-home.js';
 import { createRoot } from '../support/orchestrated.js';
 

@@ -4,7 +4,7 @@ import { fitsArgument, type CommandBuilder, type EngineCommand, type TurnSpec } 
 const SANDBOX = { 'read-only': 'read-only', 'workspace-write': 'workspace-write', full: 'danger-full-access' } as const;
 
 // Held against the user's own settings: without the first, a lost network is waited for without end.
-const SETTINGS = ['features.unbounded_connection_retries=false', 'check_for_update_on_startup=false'];
+export const SETTINGS = ['features.unbounded_connection_retries=false', 'check_for_update_on_startup=false'];
 
 export const codexCommand: CommandBuilder = {
   buildStart: (spec) => build(spec, []),

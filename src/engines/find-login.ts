@@ -1,20 +1,20 @@
 // Whether the user is logged in to an engine, as far as files and environment tell. Nothing is told of the login itself.
 import { existsSync, readFileSync } from 'node:fs';
-import type { Engine, LoginFile, User } from '../engines/engine.js';
+import type { Engine, LoginFile, User } from './engine.js';
 
 // Where the login is, or null.
-export function findLogin(engine: Engine, user: User): string | null {
+export function findLogin(engine: Pick<Engine, 'home'>, user: User): string | null {
   return findOwnLogin(engine, user) ?? (Object.keys(keyInstead(engine, user)).length > 0 ? (engine.home.keyInstead?.of ?? null) : null);
 }
 
 // The key that people have under another name, under the name that the engine knows.
-export function keyInstead(engine: Engine, user: User): Record<string, string> {
+export function keyInstead(engine: Pick<Engine, 'home'>, user: User): Record<string, string> {
   const rule = engine.home.keyInstead;
   const key = rule && user.env[rule.of];
   return rule && key && findOwnLogin(engine, user) === null ? { [rule.as]: key } : {};
 }
 
-function findOwnLogin({ home: { logins, keys } }: Engine, user: User): string | null {
+function findOwnLogin({ home: { logins, keys } }: Pick<Engine, 'home'>, user: User): string | null {
   const key = Object.keys(user.env).find((name) => user.env[name] && keys.some((pattern) => pattern.test(name)));
   return key ?? logins(user).find(isLogin)?.from ?? null;
 }

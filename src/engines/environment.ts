@@ -1,6 +1,6 @@
 // The environment of an engine's process: little by little, by name. Everything else of the user stays with the user.
 import { join } from 'node:path';
-import type { Engine, User } from '../engines/engine.js';
+import type { Engine, User } from './engine.js';
 
 // What any program needs to work as the user's own: language, paths, network, terminal, certificates, git.
 const COMMON = [
@@ -12,7 +12,7 @@ const COMMON = [
   /^(?:SSH_AUTH_SOCK|SystemRoot|COMSPEC|PATHEXT|APPDATA|LOCALAPPDATA|USERPROFILE)$/,
 ];
 
-export function buildEnvironment(engine: Engine, user: User, home: string | null, passthrough: readonly string[]): Record<string, string> {
+export function buildEnvironment(engine: Pick<Engine, 'home'>, user: User, home: string | null, passthrough: readonly string[]): Record<string, string> {
   const allowed = [...COMMON, ...engine.home.passes];
   const named = new Set(passthrough);
   const passed = Object.entries(user.env).filter((entry): entry is [string, string] => entry[1] !== undefined && (named.has(entry[0]) || allowed.some((pattern) => pattern.test(entry[0]))));

@@ -1,0 +1,94 @@
+// What the server has said, for any number of readers. Each reads the recording at its own pace from its own place: a slow one
+// holds up nobody and keeps nothing in memory but the line it is at.
+import { open } from 'node:fs/promises';
+import { LineSplitter } from '../jsonrpc/line-splitter.js';
+import { readMessage, type Message } from '../jsonrpc/read-message.js';
+
+// `raw` is the line as it came; it lies at [from, to) in events.jsonl.
+export type ServerEvent = Message & { readonly raw: string; readonly from: number; readonly to: number };
+
+export interface EventOptions {
+  // Where in events.jsonl to begin; without it, with what comes from now on.
+  readonly from?: number;
+  // Ends the iterator.
+  readonly signal?: AbortSignal;
+}
+
+const READ_BYTES = 64 * 1024;
+
+export class EventFeed {
+  readonly #path: string;
+  // Up to here the recording holds whole lines that the library itself has taken notice of.
+  #published: number;
+  #ended = false;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(path: string, published: number) {
+    this.#path = path;
+    this.#published = published;
+  }
+
+  publish(upTo: number): void {
+    this.#published = upTo;
+    this.#wake();
+  }
+
+  // With what may be there of a line that was cut off.
+  end(upTo: number): void {
+    this.#ended = true;
+    this.publish(upTo);
+  }
+
+  // The place is that of the call, not of the first look.
+  read({ from = this.#published, signal }: EventOptions = {}): AsyncGenerator<ServerEvent, void, undefined> {
+    return this.#read(from, signal);
+  }
+
+  async *#read(from: number, signal: AbortSignal | undefined): AsyncGenerator<ServerEvent, void, undefined> {
+    const wake = (): void => this.#wake();
+    signal?.addEventListener('abort', wake);
+    const file = await open(this.#path, 'r');
+    try {
+      let lines: ServerEvent[] = [];
+      let lineStart = from;
+      const splitter = new LineSplitter((line, bytes) => {
+        const raw = line.toString('utf8');
+        lines.push({ ...readMessage(raw), raw, from: lineStart, to: lineStart + bytes });
+        lineStart += bytes;
+      });
+      const buffer = Buffer.allocUnsafe(READ_BYTES);
+      for (let at = from; !signal?.aborted; ) {
+        if (at < this.#published) {
+          const { bytesRead } = await file.read(buffer, 0, Math.min(READ_BYTES, this.#published - at), at);
+          if (bytesRead === 0) throw new Error(`${this.#path} is shorter than what was written to it`);
+          at += bytesRead;
+          splitter.push(buffer.subarray(0, bytesRead));
+        } else if (this.#ended) {
+          splitter.end();
+          yield* lines;
+          return;
+        } else await this.#more(at, signal);
+        const ready = lines;
+        lines = [];
+        for (const event of ready) {
+          if (signal?.aborted) return;
+          yield event;
+        }
+      }
+    } finally {
+      signal?.removeEventListener('abort', wake);
+      await file.close();
+    }
+  }
+
+  #more(at: number, signal: AbortSignal | undefined): Promise<void> {
+    if (at < this.#published || this.#ended || signal?.aborted) return Promise.resolve();
+    return new Promise((resolve) => void this.#waiting.add(resolve));
+  }
+
+  #wake(): void {
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const resolve of waiting) resolve();
+  }
+}

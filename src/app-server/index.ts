@@ -1,0 +1,30 @@
+// `codex app-server` as a library: conversations with Codex whose every line is kept. The door through which others come.
+import { homedir } from 'node:os';
+import { systemClock } from '../kernel/clock.js';
+import { systemTimers } from '../process/timers.js';
+import type { CodexAppServer } from './codex-app-server.js';
+import { startAppServer, type StartOptions, type Surroundings } from './start-app-server.js';
+
+export { AppServerError, type AppServerErrorCode } from './app-server-error.js';
+export { JsonRpcError, PeerEndedError, RequestTimeoutError } from '../jsonrpc/errors.js';
+export type { RequestId } from '../jsonrpc/read-message.js';
+export type { RecordingPaths } from './agent-folder.js';
+export type { CodexAppServer } from './codex-app-server.js';
+export type { EventOptions, ServerEvent } from './event-feed.js';
+export type * from './protocol.js';
+export type { ServerEnd } from './server-process.js';
+export type { StartOptions } from './start-app-server.js';
+export type { Threads } from './threads.js';
+export type { Turns } from './turns.js';
+
+// Resolves when the server has been greeted. Fails with `codex not found` when there is none.
+export function start(options: StartOptions, surroundings: Partial<Surroundings> = {}): Promise<CodexAppServer> {
+  return startAppServer(options, {
+    user: options.user ?? { home: homedir(), env: process.env },
+    platform: `${process.platform}-${process.arch}`,
+    pid: process.pid,
+    clock: systemClock,
+    timers: systemTimers,
+    ...surroundings,
+  });
+}

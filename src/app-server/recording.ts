@@ -1,0 +1,78 @@
+// What both sides said, as files that only grow: exactly the bytes, in their order, each there before anybody hears of it.
+import { closeSync, openSync, writeSync } from 'node:fs';
+import { open, type FileHandle } from 'node:fs/promises';
+import type { RecordingPaths } from './agent-folder.js';
+
+const LF = 0x0a;
+
+export class Recording {
+  readonly events: GrowingFile;
+  readonly stderr: GrowingFile;
+  readonly #requests: number;
+
+  private constructor(requests: number, events: GrowingFile, stderr: GrowingFile) {
+    this.#requests = requests;
+    this.events = events;
+    this.stderr = stderr;
+  }
+
+  static async open(paths: RecordingPaths): Promise<Recording> {
+    const events = await GrowingFile.open(paths.events);
+    const stderr = await GrowingFile.open(paths.stderr);
+    // Made sound like the other two; then written at once, so that no request is sent that is not there.
+    await (await GrowingFile.open(paths.requests)).close();
+    return new Recording(openSync(paths.requests, 'a', 0o600), events, stderr);
+  }
+
+  request(line: string): void {
+    const bytes = Buffer.from(line);
+    for (let at = 0; at < bytes.length; ) at += writeSync(this.#requests, bytes, at);
+  }
+
+  async close(): Promise<void> {
+    closeSync(this.#requests);
+    await Promise.all([this.events.close(), this.stderr.close()]);
+  }
+}
+
+export class GrowingFile {
+  readonly #file: FileHandle;
+  #size: number;
+
+  private constructor(file: FileHandle, size: number) {
+    this.#file = file;
+    this.#size = size;
+  }
+
+  // A line that a crash has cut off is ended, so that the next one begins as a line.
+  static async open(path: string): Promise<GrowingFile> {
+    const file = await open(path, 'a+', 0o600);
+    try {
+      const { size } = await file.stat();
+      const grown = new GrowingFile(file, size);
+      const last = Buffer.alloc(1);
+      if (size > 0) await file.read(last, 0, 1, size - 1);
+      if (size > 0 && last[0] !== LF) await grown.append(Buffer.from([LF]));
+      return grown;
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  async append(chunk: Buffer): Promise<void> {
+    for (let at = 0; at < chunk.length; ) {
+      const { bytesWritten } = await this.#file.write(chunk, at, chunk.length - at);
+      this.#size += bytesWritten;
+      at += bytesWritten;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#file.close();
+  }
+}

@@ -1,0 +1,79 @@
+// Makes an instance ready and starts its app-server: the program, the folder of the instance, its home, its environment.
+import { realpathSync } from 'node:fs';
+import { SETTINGS } from '../engines/codex/command.js';
+import { codexHome } from '../engines/codex/home.js';
+import type { User } from '../engines/engine.js';
+import { buildEnvironment } from '../engines/environment.js';
+import { keyInstead } from '../engines/find-login.js';
+import { DEFAULT_TIMEOUT_MS } from '../jsonrpc/peer.js';
+import type { Clock } from '../kernel/clock.js';
+import { endLeftovers } from '../process/end-leftovers.js';
+import { listMarked, readStartTime } from '../process/process-table.js';
+import type { Timers } from '../process/timers.js';
+import { openAgentFolder } from './agent-folder.js';
+import { AppServerError } from './app-server-error.js';
+import { CodexHome } from './codex-home.js';
+import { launch, type CodexAppServer } from './codex-app-server.js';
+import { findCodex } from './find-codex.js';
+import type { ClientInfo } from './protocol.js';
+
+export interface StartOptions {
+  // The name of this agent within the task.
+  readonly instance: string;
+  readonly taskDir: string;
+  // Where its threads work unless they are told otherwise; without it, the folder of the task.
+  readonly cwd?: string;
+  // A path or a name; without it, `codex` on PATH.
+  readonly codexBin?: string;
+  // Without it, agents/<instance>/codex_home in the task.
+  readonly codexHome?: string;
+  // For the process, beside what every engine is given of the user's environment.
+  readonly env?: Readonly<Record<string, string>>;
+  // Whose login and settings are brought in.
+  readonly user?: User;
+  readonly requestTimeoutMs?: number;
+  readonly clientInfo?: ClientInfo;
+}
+
+export interface Surroundings {
+  readonly user: User;
+  // For instance linux-x64.
+  readonly platform: string;
+  readonly pid: number;
+  readonly clock: Clock;
+  readonly timers: Timers;
+}
+
+const PARLEY: ClientInfo = { name: 'parley', title: 'Parley', version: '0.1.0' };
+
+export async function startAppServer(options: StartOptions, { user, platform, pid, clock, timers }: Surroundings): Promise<CodexAppServer> {
+  const { instance, taskDir, env = {} } = options;
+  const codex = findCodex(options.codexBin, env['PATH'] ?? user.env['PATH'] ?? '', platform);
+  const folder = openAgentFolder(taskDir, instance);
+  const mark = await takeOver(folder.path, pid, timers);
+  const home = new CodexHome(options.codexHome ?? folder.codexHome, folder.path, user);
+  return launch({
+    instance,
+    argv: [codex, 'app-server', ...SETTINGS.flatMap((setting) => ['-c', setting])],
+    cwd: realpathSync(options.cwd ?? taskDir),
+    env: { ...buildEnvironment({ home: codexHome }, user, null, []), ...keyInstead({ home: codexHome }, user), ...env, TMPDIR: home.temporary, CODEX_HOME: home.path },
+    mark,
+    folder,
+    home,
+    initialize: { clientInfo: options.clientInfo ?? PARLEY, capabilities: { experimentalApi: true, requestAttestation: false } },
+    timeoutMs: options.requestTimeoutMs ?? DEFAULT_TIMEOUT_MS,
+    clock,
+    timers,
+  });
+}
+
+// The mark names the process that has the instance. While that lives, nobody else may have it; what a dead one left is ended.
+async function takeOver(path: string, pid: number, timers: Timers): Promise<string> {
+  const tail = `/${path}`;
+  for (const { mark } of listMarked()) {
+    const [owner = '', since = ''] = (mark?.endsWith(tail) ? mark.slice(0, -tail.length) : '').replace(/^app-server /, '').split(' ');
+    if (since !== '' && readStartTime(Number(owner)) === since) throw new AppServerError('in_use', `${path} is in use by process ${owner}`);
+  }
+  await endLeftovers((mark) => mark.startsWith('app-server ') && mark.endsWith(tail), { graceMs: 0, timers });
+  return `app-server ${pid} ${readStartTime(pid)}${tail}`;
+}

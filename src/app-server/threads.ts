@@ -1,0 +1,122 @@
+// The threads of one server: list, start, resume, fork, rollback. Sandbox, approval policy and folder are given each time a
+// thread is opened: Codex itself would bring back a sandbox from its settings, which may allow more.
+import { JsonRpcError } from '../jsonrpc/errors.js';
+import { asObject, type Json } from '../kernel/json.js';
+import { AppServerError } from './app-server-error.js';
+import type { CodexHome } from './codex-home.js';
+import type { Thread, ThreadForkParams, ThreadForkResponse, ThreadListParams, ThreadListResponse, ThreadResumeParams, ThreadResumeResponse, ThreadStartParams, ThreadStartResponse, ThreadTurnsListResponse } from './protocol.js';
+import type { SessionFile, ThreadSettings } from './session-file.js';
+import type { ThreadBook } from './thread-book.js';
+
+export interface Threads {
+  list(params?: ThreadListParams): Promise<ThreadListResponse>;
+  // Without a sandbox it may read only; without a policy it asks; without a folder it works in that of the instance.
+  start(params?: ThreadStartParams): Promise<ThreadStartResponse>;
+  // With the settings it had, as far as no others are given.
+  resume(threadId: string, params?: Omit<ThreadResumeParams, 'threadId'>): Promise<ThreadResumeResponse>;
+  // A new thread with the history of the old one.
+  fork(threadId: string, params?: Omit<ThreadForkParams, 'threadId'>): Promise<ThreadForkResponse>;
+  // Takes back the last turns; not what they did to files.
+  rollback(threadId: string, numTurns: number): Promise<Thread>;
+}
+
+export interface ServerParts {
+  readonly request: (method: string, params: object) => Promise<Json>;
+  readonly book: ThreadBook;
+  readonly session: SessionFile;
+  readonly home: CodexHome;
+  readonly cwd: string;
+  readonly timeoutMs: number;
+}
+
+const PAGE = 100;
+
+export function createThreads({ request, book, session, home, cwd }: ServerParts): Threads {
+  const knownOf = (threadId: string): ThreadSettings | undefined => book.settingsOf(threadId) ?? session.settingsOf(threadId);
+
+  async function open<Response>(method: string, params: Partial<ThreadStartParams> & { readonly threadId?: string }): Promise<Response & { readonly thread: Thread }> {
+    const settings = complete(params, params.threadId === undefined ? undefined : knownOf(params.threadId), cwd);
+    home.admit(settings.cwd, settings.sandbox);
+    // One of the two is allowed.
+    const { sandbox, ...others } = settings;
+    const result = await request(method, { ...params, ...others, ...(params.permissions == null ? { sandbox } : {}) });
+    const threadId = idOf(result, method);
+    book.open(threadId, settings);
+    return result as unknown as Response & { readonly thread: Thread };
+  }
+
+  async function revert(threadId: string, numTurns: number): Promise<Thread> {
+    const beforeTurnId = await findTurn(threadId, numTurns);
+    return threadOf(await request('thread/revert', { threadId, beforeTurnId }), 'thread/revert');
+  }
+
+  // The one that is so many from the end.
+  async function findTurn(threadId: string, numTurns: number): Promise<string> {
+    let cursor: string | null = null;
+    let seen = 0;
+    do {
+      const { data, nextCursor } = (await request('thread/turns/list', { threadId, limit: PAGE, sortDirection: 'desc', itemsView: 'notLoaded', ...(cursor === null ? {} : { cursor }) })) as unknown as ThreadTurnsListResponse;
+      const turn = data[numTurns - 1 - seen];
+      if (turn) return turn.id;
+      seen += data.length;
+      cursor = data.length === 0 ? null : (nextCursor ?? null);
+    } while (cursor !== null);
+    throw new AppServerError('too_few_turns', `the thread ${threadId} has ${seen} turns, of which ${numTurns} cannot be taken back`);
+  }
+
+  const threads: Threads = {
+    list: async (params = {}) => (await request('thread/list', params)) as unknown as ThreadListResponse,
+    start: (params = {}) => open<ThreadStartResponse>('thread/start', params),
+    async resume(threadId, params = {}) {
+      // All of the history in one line is deprecated, and long.
+      const response = await open<ThreadResumeResponse>('thread/resume', { excludeTurns: true, ...params, threadId } as ThreadResumeParams);
+      if (response.thread.id !== threadId) throw new AppServerError('unexpected_answer', `thread/resume of ${threadId} has opened ${response.thread.id}`);
+      return response;
+    },
+    async fork(threadId, params = {}) {
+      const response = await open<ThreadForkResponse>('thread/fork', { excludeTurns: true, ...params, threadId } as ThreadForkParams);
+      const { id, ephemeral } = response.thread;
+      if (id === threadId) throw new AppServerError('unexpected_answer', `thread/fork of ${threadId} has opened the same thread`);
+      const settings = book.settingsOf(id);
+      if (settings && !ephemeral) session.keep(id, settings, false);
+      return response;
+    },
+    async rollback(threadId, numTurns) {
+      if (!Number.isSafeInteger(numTurns) || numTurns < 1) throw new AppServerError('bad_options', `the number of turns to take back is a whole number from 1, not ${numTurns}`);
+      book.refuseIfActive(threadId);
+      // Only a thread that is loaded can be changed.
+      if (!book.settingsOf(threadId)) await threads.resume(threadId);
+      try {
+        return await revert(threadId, numTurns);
+      } catch (error) {
+        if (!isUnknownMethod(error)) throw error;
+        return threadOf(await request('thread/rollback', { threadId, numTurns }), 'thread/rollback');
+      }
+    },
+  };
+  return threads;
+}
+
+// Codex answers a method it does not know as it answers any other bad request; only the text tells.
+export function isUnknownMethod(error: unknown): boolean {
+  return error instanceof JsonRpcError && (error.code === -32601 || /unknown variant/.test(error.message));
+}
+
+function complete(params: Partial<ThreadStartParams>, known: ThreadSettings | undefined, cwd: string): ThreadSettings {
+  return {
+    cwd: params.cwd ?? known?.cwd ?? cwd,
+    sandbox: params.sandbox ?? known?.sandbox ?? 'read-only',
+    approvalPolicy: params.approvalPolicy ?? known?.approvalPolicy ?? 'on-request',
+  };
+}
+
+function threadOf(result: Json, method: string): Thread {
+  idOf(result, method);
+  return (result as unknown as { thread: Thread }).thread;
+}
+
+function idOf(result: Json, method: string): string {
+  const id = asObject(asObject(result)?.thread)?.id;
+  if (typeof id !== 'string') throw new AppServerError('unexpected_answer', `${method} was answered without a thread`);
+  return id;
+}

@@ -1,0 +1,42 @@
+// Brings files of the user into a private home: linked, or copied. What is there already stays.
+import { cpSync, existsSync, lstatSync, mkdirSync, readdirSync, realpathSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import type { Brought } from './engine.js';
+
+// The link leads to the file itself, also when the user has a link there.
+export function linkFiles(files: readonly Brought[], home: string): void {
+  bring(files, home, (from, to) => symlinkSync(realpathSync(from), to));
+}
+
+export function copyFiles(files: readonly Brought[], home: string): void {
+  bring(files.flatMap(listFiles), home, copy);
+}
+
+// Whole or not at all, and for nobody else to read.
+export function replaceFile(path: string, text: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  writeFileSync(`${path}.new`, text, { mode: 0o600 });
+  renameSync(`${path}.new`, path);
+}
+
+// It counts as there even if it is a link that leads nowhere.
+function bring(files: readonly Brought[], home: string, put: (from: string, to: string) => void): void {
+  for (const { from, to } of files) {
+    const path = join(home, to);
+    if (!existsSync(from) || lstatSync(path, { throwIfNoEntry: false })) continue;
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    put(from, path);
+  }
+}
+
+// A folder of which only some files are brought is those files.
+function listFiles({ from, to, only }: Brought): Brought[] {
+  if (!only) return [{ from, to }];
+  const names = existsSync(from) ? readdirSync(from).filter((name) => only.test(name)) : [];
+  return names.map((name) => ({ from: join(from, name), to: join(to, name) })).filter((file) => existsSync(file.from) && statSync(file.from).isFile());
+}
+
+// Links become what they lead to: a relative one would lead elsewhere here. One that leads nowhere is left out.
+function copy(from: string, to: string): void {
+  cpSync(from, to, { recursive: true, dereference: true, filter: (path) => existsSync(path) && !['node_modules', '.git'].includes(basename(path)) });
+}

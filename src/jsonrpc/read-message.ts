@@ -1,0 +1,49 @@
+// What one line of a JSON-RPC stream is. Total: a line that is none of the three kinds is unreadable, with the reason.
+import { isObject, parseJson, type Json, type JsonObject } from '../kernel/json.js';
+
+export type RequestId = string | number;
+
+export interface ErrorObject {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: Json;
+}
+
+export type Message =
+  | { readonly type: 'notification'; readonly method: string; readonly params: Json | undefined }
+  | { readonly type: 'request'; readonly id: RequestId; readonly method: string; readonly params: Json | undefined }
+  | { readonly type: 'response'; readonly id: RequestId; readonly outcome: { readonly result: Json } | { readonly error: ErrorObject } }
+  | { readonly type: 'unreadable'; readonly reason: string };
+
+export function readMessage(line: string): Message {
+  const value = parseJson(line);
+  if (value === undefined) return unreadable('not JSON');
+  if (!isObject(value)) return unreadable('not an object');
+  if ('method' in value) return readCall(value);
+  return 'id' in value ? readResponse(value) : unreadable('neither a method nor an id');
+}
+
+function readCall({ method, id, params }: JsonObject): Message {
+  if (typeof method !== 'string') return unreadable('the method is not a string');
+  if (id === undefined) return { type: 'notification', method, params };
+  return isId(id) ? { type: 'request', id, method, params } : unreadable('the id is neither a string nor a number');
+}
+
+function readResponse(value: JsonObject): Message {
+  const { id, result, error } = value;
+  if (!isId(id)) return unreadable('the id is neither a string nor a number');
+  if ('error' in value && !('result' in value && error === null)) {
+    if (!isObject(error) || typeof error.code !== 'number' || typeof error.message !== 'string') return unreadable('the error has no code or no message');
+    const { code, message, data } = error;
+    return { type: 'response', id, outcome: { error: { code, message, ...(data === undefined ? {} : { data }) } } };
+  }
+  return result === undefined ? unreadable('neither a method nor a result') : { type: 'response', id, outcome: { result } };
+}
+
+function isId(id: Json | undefined): id is RequestId {
+  return typeof id === 'string' || typeof id === 'number';
+}
+
+function unreadable(reason: string): Message {
+  return { type: 'unreadable', reason };
+}
