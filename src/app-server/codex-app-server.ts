@@ -9,6 +9,7 @@ import { AppServerError } from './app-server-error.js';
 import type { CodexHome } from './codex-home.js';
 import { EventFeed, type EventOptions, type ServerEvent } from './event-feed.js';
 import type { InitializeParams, InitializeResponse } from './protocol.js';
+import { Recording } from './recording.js';
 import { ServerProcess, type ServerEnd } from './server-process.js';
 import { SessionFile } from './session-file.js';
 import { ThreadBook } from './thread-book.js';
@@ -59,8 +60,10 @@ export async function launch(options: Launch): Promise<CodexAppServer> {
   const { folder, home, timers, timeoutMs } = options;
   const book = new ThreadBook(timers);
   let session: SessionFile | null = null;
-  let recordedFrom = 0;
-  let feed = new EventFeed(folder.recording.events, 0);
+  const recording = await Recording.open(folder.recording);
+  const recordedFrom = recording.events.size;
+  const feed = new EventFeed(folder.recording.events, recordedFrom);
+  // Requests of the server and lines that cannot be read are heard of by whoever reads the events.
   const peer = new JsonRpcPeer({ write: (line) => child.write(line), timers, timeoutMs, handlers: { notified, asked: () => {}, unreadable: () => {} } });
 
   function notified(method: string, params: Json | undefined): void {
@@ -72,22 +75,18 @@ export async function launch(options: Launch): Promise<CodexAppServer> {
     if (method === 'turn/started' && settings) session?.keep(threadId as string, settings, true);
   }
 
-  const child = await ServerProcess.launch({ argv: options.argv, cwd: options.cwd, env: options.env, mark: options.mark }, folder.recording, (from) => {
-    recordedFrom = from;
-    feed = new EventFeed(folder.recording.events, from);
-    return {
-      said(chunk, end) {
-        peer.receive(chunk);
-        const last = chunk.lastIndexOf(LF);
-        if (last >= 0) feed.publish(end - (chunk.length - last - 1));
-      },
-    };
-  }, timers);
+  function said(chunk: Buffer): void {
+    peer.receive(chunk);
+    const last = chunk.lastIndexOf(LF);
+    if (last >= 0) feed.publish(recording.events.size - (chunk.length - last - 1));
+  }
+
+  const child = await ServerProcess.launch({ argv: options.argv, cwd: options.cwd, env: options.env, mark: options.mark }, recording, { said }, timers);
 
   const closed = child.done.then((end) => {
     peer.end(`codex app-server is gone (${end.error?.message ?? `exit code ${end.code}, signal ${end.signal}`})`);
     book.end();
-    feed.end(child.recorded);
+    feed.end(recording.events.size);
     return end;
   });
   const close = (): Promise<ServerEnd> => {

@@ -8,7 +8,7 @@ import { readMessage, type Message } from '../jsonrpc/read-message.js';
 export type ServerEvent = Message & { readonly raw: string; readonly from: number; readonly to: number };
 
 export interface EventOptions {
-  // Where in events.jsonl to begin; without it, with what comes from now on.
+  // Where in events.jsonl to begin (`to` of the last event one had); without it, with what comes from now on.
   readonly from?: number;
   // Ends the iterator.
   readonly signal?: AbortSignal;
@@ -47,7 +47,6 @@ export class EventFeed {
   async *#read(from: number, signal: AbortSignal | undefined): AsyncGenerator<ServerEvent, void, undefined> {
     const wake = (): void => this.#wake();
     signal?.addEventListener('abort', wake);
-    const file = await open(this.#path, 'r');
     try {
       let lines: ServerEvent[] = [];
       let lineStart = from;
@@ -56,33 +55,44 @@ export class EventFeed {
         lines.push({ ...readMessage(raw), raw, from: lineStart, to: lineStart + bytes });
         lineStart += bytes;
       });
-      const buffer = Buffer.allocUnsafe(READ_BYTES);
-      for (let at = from; !signal?.aborted; ) {
-        if (at < this.#published) {
-          const { bytesRead } = await file.read(buffer, 0, Math.min(READ_BYTES, this.#published - at), at);
-          if (bytesRead === 0) throw new Error(`${this.#path} is shorter than what was written to it`);
-          at += bytesRead;
-          splitter.push(buffer.subarray(0, bytesRead));
-        } else if (this.#ended) {
-          splitter.end();
-          yield* lines;
-          return;
-        } else await this.#more(at, signal);
+      let at = from;
+      while (true) {
+        const isLast = this.#ended && at >= this.#published;
+        if (isLast) splitter.end();
+        else if (at < this.#published) {
+          const chunk = await this.#chunk(at);
+          at += chunk.length;
+          splitter.push(chunk);
+        } else await this.#more(signal);
         const ready = lines;
         lines = [];
         for (const event of ready) {
           if (signal?.aborted) return;
           yield event;
         }
+        if (isLast || signal?.aborted) return;
       }
     } finally {
       signal?.removeEventListener('abort', wake);
+    }
+  }
+
+  // Opened each time, so that a reader whom everybody has forgotten holds nothing.
+  async #chunk(at: number): Promise<Buffer> {
+    const file = await open(this.#path, 'r');
+    try {
+      const wanted = Math.min(READ_BYTES, this.#published - at);
+      const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(wanted), 0, wanted, at);
+      if (bytesRead === 0) throw new Error(`${this.#path} is shorter than what was written to it`);
+      return buffer.subarray(0, bytesRead);
+    } finally {
       await file.close();
     }
   }
 
-  #more(at: number, signal: AbortSignal | undefined): Promise<void> {
-    if (at < this.#published || this.#ended || signal?.aborted) return Promise.resolve();
+  // Called when there is nothing, in the same moment.
+  #more(signal: AbortSignal | undefined): Promise<void> {
+    if (signal?.aborted) return Promise.resolve();
     return new Promise((resolve) => void this.#waiting.add(resolve));
   }
 

@@ -6,9 +6,8 @@ import { readStartTime } from '../process/process-table.js';
 import { ProcessTree } from '../process/process-tree.js';
 import { spawnProcess, type Command, type SpawnedProcess } from '../process/spawn.js';
 import type { Timers } from '../process/timers.js';
-import type { RecordingPaths } from './agent-folder.js';
 import { AppServerError } from './app-server-error.js';
-import { Recording, type GrowingFile } from './recording.js';
+import type { GrowingFile, Recording } from './recording.js';
 
 // From the end of its input to SIGTERM, and from there to SIGKILL: it goes within 50 ms of either.
 const CLOSE_GRACE_MS = 3000;
@@ -24,14 +23,14 @@ export interface ServerEnd {
 }
 
 export interface ServerProcessHandlers {
-  // A chunk of its output, after it was recorded; `end` is where it ends in the recording.
-  said(chunk: Buffer, end: number): void;
+  // A chunk of its output, after it was recorded.
+  said(chunk: Buffer): void;
 }
 
 export class ServerProcess {
   readonly pid: number;
   readonly done: Promise<ServerEnd>;
-  readonly #process: SpawnedProcess;
+  readonly #child: SpawnedProcess;
   readonly #recording: Recording;
   readonly #handlers: ServerProcessHandlers;
   readonly #timers: Timers;
@@ -42,50 +41,51 @@ export class ServerProcess {
   #cancelGrace = () => {};
   #stopWaiting = () => {};
 
-  private constructor(process: SpawnedProcess, mark: string, recording: Recording, handlers: ServerProcessHandlers, timers: Timers) {
-    this.#process = process;
+  private constructor(child: SpawnedProcess, mark: string, recording: Recording, handlers: ServerProcessHandlers, timers: Timers) {
+    this.#child = child;
     this.#recording = recording;
     this.#handlers = handlers;
     this.#timers = timers;
-    this.pid = process.pid;
-    this.#tree = new ProcessTree((found) => found === mark, { pid: process.pid, startTime: readStartTime(process.pid) });
+    this.pid = child.pid;
+    this.#tree = new ProcessTree((found) => found === mark, { pid: child.pid, startTime: readStartTime(child.pid) });
     // A closed pipe shows in the exit.
-    process.stdin?.on('error', () => {});
+    child.stdin?.on('error', () => {});
     this.done = this.#live();
   }
 
-  static async launch(command: Omit<Command, 'stdin' | 'keepsStdin'>, paths: RecordingPaths, handlers: (recordedFrom: number) => ServerProcessHandlers, timers: Timers): Promise<ServerProcess> {
-    const recording = await Recording.open(paths);
-    const spawned = await spawnProcess({ ...command, stdin: null, keepsStdin: true });
-    if (spawned.started) return new ServerProcess(spawned.process, command.mark, recording, handlers(recording.events.size), timers);
-    await recording.close();
-    throw new AppServerError('not_started', `codex app-server could not be started: ${spawned.message}`);
-  }
-
-  get recorded(): number {
-    return this.#recording.events.size;
+  // The recording is the process's from here on, which closes it.
+  static async launch(command: Omit<Command, 'stdin' | 'keepsStdin'>, recording: Recording, handlers: ServerProcessHandlers, timers: Timers): Promise<ServerProcess> {
+    let child: ServerProcess | null = null;
+    try {
+      const spawned = await spawnProcess({ ...command, stdin: null, keepsStdin: true });
+      if (!spawned.started) throw new AppServerError('not_started', `codex app-server could not be started: ${spawned.message}`);
+      child = new ServerProcess(spawned.process, command.mark, recording, handlers, timers);
+      return child;
+    } finally {
+      if (child === null) await recording.close();
+    }
   }
 
   write(line: string): void {
     if (this.#state !== 'running') throw new AppServerError('closed', 'codex app-server is closed');
     this.#recording.request(line);
-    this.#process.stdin?.write(line);
+    this.#child.stdin?.write(line);
   }
 
   // The end of its input, which it takes for a farewell; then by force.
   close(): void {
     if (this.#state !== 'running') return;
     this.#state = 'closing';
-    this.#process.stdin?.end();
+    this.#child.stdin?.end();
     this.#cancelGrace = this.#timers.set(CLOSE_GRACE_MS, () => this.#force());
   }
 
   async #live(): Promise<ServerEnd> {
     const exited = this.#exit();
-    const heard = this.#pump(this.#process.stdout, this.#recording.events, (chunk) => this.#handlers.said(chunk, this.recorded));
+    const heard = this.#pump(this.#child.stdout, this.#recording.events, this.#handlers.said);
     // Without its output nothing can be asked of it any more.
     void heard.then(() => this.close());
-    const pumps = Promise.all([heard, this.#pump(this.#process.stderr, this.#recording.stderr)]);
+    const pumps = Promise.all([heard, this.#pump(this.#child.stderr, this.#recording.stderr)]);
     const { code, signal } = await exited;
     this.#state = 'gone';
     this.#cancelGrace();
@@ -97,7 +97,7 @@ export class ServerProcess {
 
   #exit(): Promise<{ code: number | null; signal: string | null }> {
     return new Promise((resolve) => {
-      this.#process.once('exit', (code, signal) => resolve({ code, signal }));
+      this.#child.once('exit', (code, signal) => resolve({ code, signal }));
       this.#stopWaiting = () => resolve({ code: null, signal: null });
     });
   }
@@ -122,7 +122,7 @@ export class ServerProcess {
   }
 
   async #drain(pumps: Promise<unknown>): Promise<void> {
-    const cancel = this.#timers.set(DRAIN_MS, () => void [this.#process.stdout, this.#process.stderr].map((pipe) => pipe.destroy()));
+    const cancel = this.#timers.set(DRAIN_MS, () => void [this.#child.stdout, this.#child.stderr].map((pipe) => pipe.destroy()));
     await pumps;
     cancel();
   }

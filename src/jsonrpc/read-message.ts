@@ -26,12 +26,12 @@ export function readMessage(line: string): Message {
 function readCall({ method, id, params }: JsonObject): Message {
   if (typeof method !== 'string') return unreadable('the method is not a string');
   if (id === undefined) return { type: 'notification', method, params };
-  return isId(id) ? { type: 'request', id, method, params } : unreadable('the id is neither a string nor a number');
+  return isId(id) ? { type: 'request', id, method, params } : unreadable('the id is neither a string nor an exact number');
 }
 
 function readResponse(value: JsonObject): Message {
   const { id, result, error } = value;
-  if (!isId(id)) return unreadable('the id is neither a string nor a number');
+  if (!isId(id)) return unreadable('the id is neither a string nor an exact number');
   if ('error' in value && !('result' in value && error === null)) {
     if (!isObject(error) || typeof error.code !== 'number' || typeof error.message !== 'string') return unreadable('the error has no code or no message');
     const { code, message, data } = error;
@@ -40,8 +40,9 @@ function readResponse(value: JsonObject): Message {
   return result === undefined ? unreadable('neither a method nor a result') : { type: 'response', id, outcome: { result } };
 }
 
+// A whole number too large to be held exactly could not be sent back as it came.
 function isId(id: Json | undefined): id is RequestId {
-  return typeof id === 'string' || typeof id === 'number';
+  return typeof id === 'string' || (typeof id === 'number' && (Number.isSafeInteger(id) || !Number.isInteger(id)));
 }
 
 function unreadable(reason: string): Message {

@@ -5,11 +5,12 @@ import { expect, test } from 'vitest';
 import { buildProtocolTypes } from '../../scripts/generate-app-server-types.mjs';
 import { start, type ServerEvent } from '../../src/app-server/index.js';
 import type { JsonObject } from '../../src/kernel/json.js';
-import { eventsOf, newThread, next, openDesk, paramsOf, play, readLines, sessionOf, turnIn } from './real-app-server.js';
+import { commandsOf, eventsOf, newThread, next, openDesk, paramsOf, play, readLines, sessionOf, turnIn } from './real-app-server.js';
 
 // What the person said, as the model is told it.
 function prompts(body: JsonObject | undefined): string[] {
-  const said = (body?.input as JsonObject[]).filter(({ role }) => role === 'user').flatMap(({ content }) => (content as JsonObject[]).map(({ text }) => String(text)));
+  const input = (body?.input ?? []) as JsonObject[];
+  const said = input.filter(({ role }) => role === 'user').flatMap(({ content }) => (content as JsonObject[]).map(({ text }) => String(text)));
   return said.filter((text) => text.startsWith('prompt '));
 }
 
@@ -117,7 +118,7 @@ test('notifications come while the turn runs, and an interrupt ends the turn and
   const server = await desk.open();
   const thread = await newThread(server);
   const seen: string[] = [];
-  const { turn } = await server.turns.start(thread, '[[answer Now.]] [[tool echo $$ > pid; exec sleep 600]]');
+  const { turn } = await server.turns.start(thread, '[[answer Now.]] [[tool sleep 600]]');
   for await (const event of server.events({ from: server.recordedFrom })) {
     if (event.type !== 'notification') continue;
     seen.push(event.method);
@@ -125,7 +126,9 @@ test('notifications come while the turn runs, and an interrupt ends the turn and
   }
   expect(seen).toEqual(expect.arrayContaining(['turn/started', 'item/agentMessage/delta', 'item/completed']));
   await expect(server.turns.start(thread, 'more')).rejects.toMatchObject({ code: 'turn_active' });
+  await expect.poll(() => commandsOf(server), { timeout: 20_000 }).toHaveLength(1);
   expect(await server.turns.interrupt(thread)).toBe('ended');
+  await expect.poll(() => commandsOf(server), { timeout: 5000 }).toEqual([]);
   const end = await next(server, thread, 'turn/completed');
   expect(turnIn(end)).toMatchObject({ id: turn.id, status: 'interrupted' });
   expect(await server.turns.interrupt(thread)).toBe('none');

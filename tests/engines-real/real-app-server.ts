@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach } from 'vitest';
 import { start, type CodexAppServer, type ServerEvent, type StartOptions, type ThreadStartParams } from '../../src/app-server/index.js';
 import type { JsonObject } from '../../src/kernel/json.js';
+import { descendantsOf } from '../../src/process/process-table.js';
 import { meetPerson, type Person } from './real-person.js';
 
 export interface Desk {
@@ -73,3 +74,17 @@ export async function play(server: CodexAppServer, threadId: string, prompt: str
 }
 
 export const sessionOf = (desk: Desk, instance = 'one'): JsonObject => JSON.parse(readFileSync(join(desk.taskDir, 'agents', instance, 'session.json'), 'utf8')) as JsonObject;
+
+// The processes below the server that sleep, as the commands of these tests do.
+export function commandsOf(server: CodexAppServer): number[] {
+  return descendantsOf(server.pid).map(({ pid }) => pid).filter((pid) => commandLineOf(pid).startsWith('sleep\0'));
+}
+
+// Empty for one that is gone.
+function commandLineOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  } catch {
+    return '';
+  }
+}

@@ -1,5 +1,5 @@
 // The peer alone: lines in, lines out, time moved by hand.
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { JsonRpcError, PeerEndedError, RequestTimeoutError } from '../../src/jsonrpc/errors.js';
 import { JsonRpcPeer } from '../../src/jsonrpc/peer.js';
@@ -23,6 +23,7 @@ function meet(timeoutMs?: number) {
   return { peer, timers, sent, heard, say };
 }
 
+const none = (): void => {};
 const failure = (promise: Promise<unknown>): Promise<unknown> => promise.then(() => 'no failure', (error: unknown) => error);
 
 test('requests are numbered from 1, written in their order, and resolve with their own result', async () => {
@@ -76,7 +77,7 @@ test('a request of the other side can be refused, and one that was withdrawn is 
   expect(sent).toEqual(['{"id":0,"error":{"code":-32601,"message":"unknown"}}\n']);
 });
 
-test.each(['no JSON', '[1]', '5', 'null', '{}', '{"id":1}', '{"id":null,"result":1}', '{"id":9,"result":1}', '{"id":{},"method":"a"}', '{"method":5}', '{"id":1,"error":"text"}', '{"id":1,"error":{"code":1}}', '', '  '])('the line %j is given out as unreadable', (line) => {
+test.each(['no JSON', '[1]', '5', 'null', '{}', '{"id":1}', '{"id":null,"result":1}', '{"id":9,"result":1}', '{"id":{},"method":"a"}', '{"id":12345678901234567890,"method":"a"}', '{"method":5}', '{"id":1,"error":"text"}', '{"id":1,"error":{"code":1}}', '', '  '])('the line %j is given out as unreadable', (line) => {
   const { peer, heard, say } = meet();
   void failure(peer.request('a'));
   say(`${line}\n`);
@@ -99,7 +100,6 @@ test('the end fails all that waits, gives out the rest of a line, and refuses wh
 
 test('a request that cannot be written fails and leaves nothing behind', async () => {
   const timers = new SimulatedTimers();
-  const none = () => {};
   const peer = new JsonRpcPeer({ write: () => { throw new Error('disk full'); }, timers, handlers: { notified: none, asked: none, unreadable: none } });
   expect(await failure(peer.request('a'))).toEqual(new Error('disk full'));
   expect(timers.lengths()).toEqual([]);

@@ -1,0 +1,94 @@
+// Threads on a scripted server: what is sent to open one, and to take turns back, on new servers and old ones.
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { openFakeDesk, paramsSent, sent, threadIn } from './fake-desk.js';
+
+const GIVEN = { cwd: '/', sandbox: 'workspace-write', approvalPolicy: 'never' } as const;
+
+test('a thread may read only, asks, and works in the folder of the instance, unless it is told otherwise', async () => {
+  const desk = openFakeDesk();
+  const server = await desk.open();
+  await server.threads.start();
+  expect(paramsSent(server, 'thread/start')).toEqual({ cwd: desk.taskDir, sandbox: 'read-only', approvalPolicy: 'on-request' });
+  await server.threads.start({ ...GIVEN, model: 'm' });
+  expect(paramsSent(server, 'thread/start')).toEqual({ ...GIVEN, model: 'm' });
+});
+
+test('a resume sends sandbox, policy and folder of the start, from memory and from session.json', async () => {
+  const desk = openFakeDesk();
+  const server = await desk.open();
+  const { thread } = await server.threads.start(GIVEN);
+  await server.turns.start(thread.id, 'plain');
+  await server.threads.resume(thread.id);
+  expect(paramsSent(server, 'thread/resume')).toEqual({ threadId: thread.id, excludeTurns: true, ...GIVEN });
+  await server.close();
+  const again = await desk.open();
+  expect(again.sessionThreadId).toBe(thread.id);
+  await again.threads.resume(thread.id);
+  expect(paramsSent(again, 'thread/resume')).toEqual({ threadId: thread.id, excludeTurns: true, ...GIVEN });
+  await again.threads.resume(thread.id, { sandbox: 'read-only' });
+  expect(paramsSent(again, 'thread/resume')).toMatchObject({ ...GIVEN, sandbox: 'read-only' });
+  await again.threads.resume('stranger');
+  expect(paramsSent(again, 'thread/resume')).toMatchObject({ cwd: desk.taskDir, sandbox: 'read-only', approvalPolicy: 'on-request' });
+});
+
+test('a fork takes the settings of its thread with it and is kept at once', async () => {
+  const desk = openFakeDesk();
+  const server = await desk.open();
+  const { thread } = await server.threads.start(GIVEN);
+  await server.turns.start(thread.id, 'plain');
+  await server.threads.list();
+  const { thread: forked } = await server.threads.fork(thread.id, { lastTurnId: 'turn-1' });
+  expect(paramsSent(server, 'thread/fork')).toEqual({ threadId: thread.id, lastTurnId: 'turn-1', excludeTurns: true, ...GIVEN });
+  const session = JSON.parse(readFileSync(join(desk.taskDir, 'agents/one/session.json'), 'utf8')) as object;
+  expect(session).toMatchObject({ threadId: thread.id, threads: { [forked.id]: GIVEN } });
+});
+
+test('a server that opens another thread than it was asked for is not believed', async () => {
+  const server = await openFakeDesk().open({ fake: 'confused' });
+  const thread = await threadIn(server);
+  await expect(server.threads.resume(thread)).rejects.toMatchObject({ code: 'unexpected_answer' });
+  await expect(server.threads.fork(thread)).rejects.toMatchObject({ code: 'unexpected_answer' });
+});
+
+test.each([[1, 'turn-5'], [2, 'turn-4'], [5, 'turn-1']])('a rollback of %i of five turns reverts to before %s', async (numTurns, beforeTurnId) => {
+  const server = await openFakeDesk().open();
+  const thread = await threadIn(server);
+  for (let turn = 0; turn < 5; turn += 1) {
+    await server.turns.start(thread, 'plain');
+    await server.threads.list();
+  }
+  expect((await server.threads.rollback(thread, numTurns)).id).toBe(thread);
+  expect(paramsSent(server, 'thread/revert')).toEqual({ threadId: thread, beforeTurnId });
+  await expect(server.threads.rollback(thread, 6)).rejects.toMatchObject({ code: 'too_few_turns' });
+  for (const bad of [0, -1, 1.5, Number.NaN]) await expect(server.threads.rollback(thread, bad)).rejects.toMatchObject({ code: 'bad_options' });
+  expect(sent(server, 'thread/rollback')).toEqual([]);
+});
+
+test('a rollback on an old server is thread/rollback', async () => {
+  const server = await openFakeDesk().open({ fake: 'old' });
+  const thread = await threadIn(server);
+  expect((await server.threads.rollback(thread, 2)).id).toBe(thread);
+  expect(paramsSent(server, 'thread/rollback')).toEqual({ threadId: thread, numTurns: 2 });
+});
+
+test('a rollback of a thread that is not loaded loads it first', async () => {
+  const server = await openFakeDesk().open({ fake: 'old' });
+  await server.threads.rollback('elsewhere', 1);
+  expect(sent(server).map(({ method }) => method)).toEqual(['initialize', 'initialized', 'thread/resume', 'thread/turns/list', 'thread/rollback']);
+});
+
+test('session.json is there when the first turn has begun, and one that cannot be read is as none', async () => {
+  const desk = openFakeDesk();
+  const path = join(desk.taskDir, 'agents/one/session.json');
+  const server = await desk.open();
+  const thread = await threadIn(server);
+  await server.turns.start(thread, 'late');
+  expect(existsSync(path)).toBe(false);
+  await server.request('test/started', { threadId: thread });
+  expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({ instance: 'one', threadId: thread, cwd: desk.taskDir, codexHome: server.codexHome, recording: { ...server.recording } });
+  await server.close();
+  writeFileSync(path, '{"threadId":5,"threads":{"a":{"cwd":1}}}');
+  expect((await desk.open()).sessionThreadId).toBeNull();
+});
