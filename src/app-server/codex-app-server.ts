@@ -52,6 +52,8 @@ export interface Launch {
   readonly timeoutMs: number;
   readonly clock: Clock;
   readonly timers: Timers;
+  // Called when nothing of it is left, before `closed` resolves.
+  readonly ended: () => void;
 }
 
 const LF = 0x0a;
@@ -87,6 +89,7 @@ export async function launch(options: Launch): Promise<CodexAppServer> {
     peer.end(`codex app-server is gone (${end.error?.message ?? `exit code ${end.code}, signal ${end.signal}`})`);
     book.end();
     feed.end(recording.events.size);
+    options.ended();
     return end;
   });
   const close = (): Promise<ServerEnd> => {

@@ -13,12 +13,12 @@ export type { CodexAppServer } from './codex-app-server.js';
 export type { EventOptions, ServerEvent } from './event-feed.js';
 export type * from './protocol.js';
 export type { ServerEnd } from './server-process.js';
-export type { StartOptions } from './start-app-server.js';
+export type { StartOptions, Surroundings } from './start-app-server.js';
 export type { Threads } from './threads.js';
 export type { Turns } from './turns.js';
 
 // Resolves when the server has been greeted. Fails with `codex not found` when there is none.
-export function start(options: StartOptions, surroundings: Partial<Surroundings> = {}): Promise<CodexAppServer> {
+export function start(options: StartOptions, surroundings: Partial<Omit<Surroundings, 'user'>> = {}): Promise<CodexAppServer> {
   return startAppServer(options, {
     user: options.user ?? { home: homedir(), env: process.env },
     platform: `${process.platform}-${process.arch}`,

@@ -1,4 +1,5 @@
 // Makes an instance ready and starts its app-server: the program, the folder of the instance, its home, its environment.
+import { randomUUID } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import { SETTINGS } from '../engines/codex/command.js';
 import { codexHome } from '../engines/codex/home.js';
@@ -8,10 +9,9 @@ import { keyInstead } from '../engines/find-login.js';
 import { DEFAULT_TIMEOUT_MS } from '../jsonrpc/peer.js';
 import type { Clock } from '../kernel/clock.js';
 import { endLeftovers } from '../process/end-leftovers.js';
-import { listMarked, readStartTime } from '../process/process-table.js';
 import type { Timers } from '../process/timers.js';
 import { openAgentFolder } from './agent-folder.js';
-import { AppServerError } from './app-server-error.js';
+import { lockAgent } from './agent-lock.js';
 import { CodexHome } from './codex-home.js';
 import { launch, type CodexAppServer } from './codex-app-server.js';
 import { findCodex } from './find-codex.js';
@@ -50,30 +50,28 @@ export async function startAppServer(options: StartOptions, { user, platform, pi
   const { instance, taskDir, env = {} } = options;
   const codex = findCodex(options.codexBin, env['PATH'] ?? user.env['PATH'] ?? '', platform);
   const folder = openAgentFolder(taskDir, instance);
-  const mark = await takeOver(folder.path, pid, timers);
-  const home = new CodexHome(options.codexHome ?? folder.codexHome, folder.path, user);
-  return launch({
-    instance,
-    argv: [codex, 'app-server', ...SETTINGS.flatMap((setting) => ['-c', setting])],
-    cwd: realpathSync(options.cwd ?? taskDir),
-    env: { ...buildEnvironment({ home: codexHome }, user, null, []), ...keyInstead({ home: codexHome }, user), ...env, TMPDIR: home.temporary, CODEX_HOME: home.path },
-    mark,
-    folder,
-    home,
-    initialize: { clientInfo: options.clientInfo ?? PARLEY, capabilities: { experimentalApi: true, requestAttestation: false } },
-    timeoutMs: options.requestTimeoutMs ?? DEFAULT_TIMEOUT_MS,
-    clock,
-    timers,
-  });
-}
-
-// The mark names the process that has the instance. While that lives, nobody else may have it; what a dead one left is ended.
-async function takeOver(path: string, pid: number, timers: Timers): Promise<string> {
-  const tail = `/${path}`;
-  for (const { mark } of listMarked()) {
-    const [owner = '', since = ''] = (mark?.endsWith(tail) ? mark.slice(0, -tail.length) : '').replace(/^app-server /, '').split(' ');
-    if (since !== '' && readStartTime(Number(owner)) === since) throw new AppServerError('in_use', `${path} is in use by process ${owner}`);
+  const unlock = lockAgent(folder.path, pid, randomUUID());
+  try {
+    // What a dead owner left running would write into what is now ours.
+    const mark = `app-server ${folder.path}`;
+    await endLeftovers((found) => found === mark, { graceMs: 0, timers });
+    const home = new CodexHome(options.codexHome ?? folder.codexHome, folder.path, user);
+    return await launch({
+      instance,
+      argv: [codex, 'app-server', ...SETTINGS.flatMap((setting) => ['-c', setting])],
+      cwd: realpathSync(options.cwd ?? taskDir),
+      env: { ...buildEnvironment({ home: codexHome }, user, null, []), ...keyInstead({ home: codexHome }, user), ...env, TMPDIR: home.temporary, CODEX_HOME: home.path },
+      mark,
+      folder,
+      home,
+      initialize: { clientInfo: options.clientInfo ?? PARLEY, capabilities: { experimentalApi: true, requestAttestation: false } },
+      timeoutMs: options.requestTimeoutMs ?? DEFAULT_TIMEOUT_MS,
+      clock,
+      timers,
+      ended: unlock,
+    });
+  } catch (error) {
+    unlock();
+    throw error;
   }
-  await endLeftovers((mark) => mark.startsWith('app-server ') && mark.endsWith(tail), { graceMs: 0, timers });
-  return `app-server ${pid} ${readStartTime(pid)}${tail}`;
 }

@@ -1,7 +1,7 @@
 // The server from start to end on a scripted one: what is kept of it, who hears of it, and that nothing of it is left.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { AppServerError, PeerEndedError, type ServerEvent } from '../../src/app-server/index.js';
@@ -136,14 +136,29 @@ test('a recording that cannot be written ends the server, and says why', async (
   expect(leftOf(desk.root)).toEqual([]);
 });
 
-test('what a dead owner of the instance left running is ended; a living owner keeps it', async () => {
+test('an instance has one owner at a time, also of many who come at once, and is free when it is closed', async () => {
+  const desk = openFakeDesk();
+  const starts = await Promise.allSettled(Array.from({ length: 5 }, () => desk.open()));
+  const [server, ...others] = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
+  expect(others).toEqual([]);
+  for (const start of starts) if (start.status === 'rejected') expect(start.reason).toMatchObject({ code: 'in_use' });
+  await server?.close();
+  expect(readdirSync(join(desk.taskDir, 'agents/one')).toSorted()).toEqual(['codex_home', 'runtime']);
+  await (await desk.open()).close();
+  await expect(desk.open({ fake: 'dies' })).rejects.toMatchObject({ code: 'not_started' });
+  await desk.open();
+});
+
+test.each(['4194305 1\n', '', 'nonsense'])('an owner that is dead (%j) has nothing, and what it left running is ended', async (owner) => {
   const desk = openFakeDesk();
   const path = join(desk.taskDir, 'agents/one');
-  const orphan = spawn('sleep', ['600'], { env: { ...process.env, PARLEY_TURN: `app-server 4194305 1/${path}` }, stdio: 'ignore' });
+  mkdirSync(path, { recursive: true });
+  writeFileSync(join(path, 'owner'), owner);
+  const orphan = spawn('sleep', ['600'], { env: { ...process.env, PARLEY_TURN: `app-server ${path}` }, stdio: 'ignore' });
   const exited = once(orphan, 'exit');
   await desk.open();
   expect((await exited)[1]).toMatch(/^SIG(?:TERM|KILL)$/);
-  await expect(desk.open()).rejects.toMatchObject({ code: 'in_use' });
+  expect(readFileSync(join(path, 'owner'), 'utf8')).toMatch(new RegExp(`^${process.pid} `));
 });
 
 test.each(['', '.', '..', 'a/b', 'a b', `${'x'.repeat(65)}`])('the instance %j is refused', async (instance) => {
