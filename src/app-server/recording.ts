@@ -17,11 +17,16 @@ export class Recording {
   }
 
   static async open(paths: RecordingPaths): Promise<Recording> {
-    const events = await GrowingFile.open(paths.events);
-    const stderr = await GrowingFile.open(paths.stderr);
-    // Made sound like the other two; then written at once, so that no request is sent that is not there.
-    await (await GrowingFile.open(paths.requests)).close();
-    return new Recording(openSync(paths.requests, 'a', 0o600), events, stderr);
+    const opened: GrowingFile[] = [];
+    try {
+      const [events, stderr, requests] = [await GrowingFile.open(paths.events, opened), await GrowingFile.open(paths.stderr, opened), await GrowingFile.open(paths.requests, opened)];
+      // Made sound like the other two; then written at once, so that no request is sent that is not there.
+      await requests.close();
+      return new Recording(openSync(paths.requests, 'a', 0o600), events, stderr);
+    } catch (error) {
+      await Promise.allSettled(opened.map((file) => file.close()));
+      throw error;
+    }
   }
 
   request(line: string): void {
@@ -45,7 +50,7 @@ export class GrowingFile {
   }
 
   // A line that a crash has cut off is ended, so that the next one begins as a line.
-  static async open(path: string): Promise<GrowingFile> {
+  static async open(path: string, opened: GrowingFile[] = []): Promise<GrowingFile> {
     const file = await open(path, 'a+', 0o600);
     try {
       const { size } = await file.stat();
@@ -53,6 +58,7 @@ export class GrowingFile {
       const last = Buffer.alloc(1);
       if (size > 0) await file.read(last, 0, 1, size - 1);
       if (size > 0 && last[0] !== LF) await grown.append(Buffer.from([LF]));
+      opened.push(grown);
       return grown;
     } catch (error) {
       await file.close();

@@ -13,7 +13,7 @@ import type { GrowingFile, Recording } from './recording.js';
 const CLOSE_GRACE_MS = 3000;
 const TERM_GRACE_MS = 2000;
 // A pipe that stays open when all we know of are gone is held by somebody who cannot be found.
-const DRAIN_MS = 1000;
+const DRAIN_MS = 5000;
 
 export interface ServerEnd {
   readonly code: number | null;

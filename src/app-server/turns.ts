@@ -2,7 +2,8 @@
 import { JsonRpcError, RequestTimeoutError } from '../jsonrpc/errors.js';
 import { asObject, asString } from '../kernel/json.js';
 import { AppServerError } from './app-server-error.js';
-import type { TurnStartParams, TurnStartResponse, UserInput } from './protocol.js';
+import type { SandboxMode, TurnStartParams, TurnStartResponse, UserInput } from './protocol.js';
+import type { ThreadSettings } from './session-file.js';
 import type { ServerParts } from './threads.js';
 
 export interface Turns {
@@ -13,17 +14,22 @@ export interface Turns {
   interrupt(threadId: string): Promise<'ended' | 'none'>;
 }
 
-export function createTurns({ request, book, timeoutMs }: ServerParts): Turns {
+const SANDBOXES: Readonly<Record<string, SandboxMode>> = { readOnly: 'read-only', workspaceWrite: 'workspace-write', dangerFullAccess: 'danger-full-access' };
+
+export function createTurns({ request, book, home, timeoutMs }: ServerParts): Turns {
   return {
     async start(threadId, input, params = {}) {
       book.ask(threadId);
+      const before = book.settingsOf(threadId);
       try {
+        if (before) adopt(threadId, before, params);
         const result = await request('turn/start', { ...params, threadId, input: toInput(input) });
         const turnId = asString(asObject(asObject(result)?.turn)?.id);
         if (turnId === undefined) throw new AppServerError('unexpected_answer', 'turn/start was answered without a turn');
         book.given(threadId, turnId);
         return result as unknown as TurnStartResponse;
       } catch (error) {
+        if (before) book.open(threadId, before);
         book.notGiven(threadId);
         throw error;
       }
@@ -38,6 +44,13 @@ export function createTurns({ request, book, timeoutMs }: ServerParts): Turns {
       return turn ? 'ended' : 'none';
     },
   };
+
+  // What is given for a turn counts for those after it, and so for a resume.
+  function adopt(threadId: string, before: ThreadSettings, { cwd, approvalPolicy, sandboxPolicy }: Partial<TurnStartParams>): void {
+    const settings = { cwd: cwd ?? before.cwd, approvalPolicy: approvalPolicy ?? before.approvalPolicy, sandbox: SANDBOXES[sandboxPolicy?.type ?? ''] ?? before.sandbox };
+    home.admit(settings.cwd, settings.sandbox);
+    book.open(threadId, settings);
+  }
 
   async function end(threadId: string, turnId: string | null): Promise<void> {
     const isOver = (): boolean => book.turnOf(threadId)?.id !== turnId;

@@ -33,6 +33,19 @@ test('a resume sends sandbox, policy and folder of the start, from memory and fr
   expect(paramsSent(again, 'thread/resume')).toMatchObject({ cwd: desk.taskDir, sandbox: 'read-only', approvalPolicy: 'on-request' });
 });
 
+test('what was given for a turn counts for a resume; what was refused with its turn does not', async () => {
+  const desk = openFakeDesk();
+  const server = await desk.open();
+  const { thread } = await server.threads.start(GIVEN);
+  await server.turns.start(thread.id, 'plain', { cwd: desk.home, approvalPolicy: 'on-request', sandboxPolicy: { type: 'readOnly', networkAccess: false } });
+  await server.threads.list();
+  await expect(server.turns.start(thread.id, 'refused', { cwd: '/tmp' })).rejects.toThrow('no');
+  await server.close();
+  const again = await desk.open();
+  await again.threads.resume(thread.id);
+  expect(paramsSent(again, 'thread/resume')).toMatchObject({ cwd: desk.home, approvalPolicy: 'on-request', sandbox: 'read-only' });
+});
+
 test('a fork takes the settings of its thread with it and is kept at once', async () => {
   const desk = openFakeDesk();
   const server = await desk.open();
