@@ -64,6 +64,12 @@ export function removeToken(dataDir: string, name: string): void {
   replacePrivate(join(dataDir, FILE), toText(tokens.filter((token) => token.name !== name)));
 }
 
+// Whose token it is.
+export function findNamed(tokens: readonly NamedToken[], token: string): NamedToken | undefined {
+  const hash = hashOf(token).toString('hex');
+  return tokens.find(({ sha256 }) => sha256 === hash);
+}
+
 function toText(tokens: readonly NamedToken[]): string {
   return `${JSON.stringify(tokens, null, 2)}\n`;
 }

@@ -22,10 +22,11 @@ export async function runRoutes({ app: bare, orchestrator, store, clock, workspa
     config: { role: 'operator' },
   }, async (request, reply) => {
     const { body } = request;
+    const roots = workspaceRoots(callerOf(request));
     const requestId = keyOf(request, body.request_id);
     const run = await orchestrator.create({
       ...(body as CreateRunRequest),
-      ...(body.cwd === undefined ? {} : { cwd: resolveWorkspace(body.cwd, workspaceRoots) }),
+      ...(body.cwd === undefined || roots === null ? {} : { cwd: resolveWorkspace(body.cwd, roots) }),
       ...(requestId === undefined ? {} : { request_id: requestId }),
     }, callerOf(request).actor);
     return reply.code(201).header('location', `/v1/runs/${run.run_id}`).send(await view(run));

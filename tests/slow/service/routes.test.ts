@@ -8,13 +8,13 @@ import type { RaspEvent } from '../../../src/rasp/event.js';
 import { createRunBody, interactionView, runView } from '../../../src/service/schemas.js';
 import { serve, type Served } from '../../support/served.js';
 
-// Of design and of the console; what is not for programs (pages, figures, sign-in) is not among them.
+// What is not for programs (pages, sign-in) is not among them.
 const ROUTES = [
   'POST /v1/runs', 'GET /v1/runs', 'GET /v1/runs/{id}', 'DELETE /v1/runs/{id}', 'POST /v1/runs/{id}/cancel', 'POST /v1/runs/{id}/retry', 'POST /v1/runs/{id}/continue',
   'GET /v1/runs/{id}/interaction', 'POST /v1/runs/{id}/interaction/reply', 'GET /v1/interactions', 'GET /v1/interactions/events',
   'GET /v1/runs/{id}/events', 'GET /v1/runs/{id}/events/history', 'GET /v1/runs/{id}/rasp', 'GET /v1/runs/{id}/rasp/history',
   'GET /v1/runs/{id}/logs', 'GET /v1/runs/{id}/result', 'GET /v1/runs/{id}/files', 'GET /v1/runs/{id}/files/content', 'GET /v1/runs/{id}/verify',
-  'GET /v1/engines', 'GET /v1/metrics/parsers', 'GET /v1/contract', 'GET /v1/me', 'GET /healthz', 'GET /readyz',
+  'GET /v1/engines', 'GET /v1/metrics/parsers', 'GET /v1/contract', 'GET /v1/me', 'GET /metrics', 'GET /healthz', 'GET /readyz',
 ];
 const ASK = '[[ask Which database?|Postgres|SQLite]]';
 
