@@ -10,7 +10,7 @@ import { packageVersion } from '../host/package-version.js';
 import { readSettings, type Settings } from '../host/settings.js';
 import { redact } from '../kernel/redact.js';
 import { RequestError } from '../run/request-error.js';
-import { operatorToken } from '../service/operator-token.js';
+import { operatorToken, TOKEN_FORM } from '../service/operator-token.js';
 import { forgetServer, noteServer } from '../service/server-file.js';
 import { createService, DEFAULT_LIMITS, type EngineReport, type Service } from '../service/service.js';
 import { findNamed, listTokens, TokenBook, type Caller } from '../service/tokens.js';
@@ -60,7 +60,7 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
       timers: io.timers,
       dataDir: writer.data.path,
       version: readVersion(),
-      tokens: new TokenBook(path, { token, userName: io.machine.userName }),
+      tokens: new TokenBook(path, { token, userName: io.machine.userName }, (error) => log.error({ err: error }, 'the tokens cannot be read: nobody but the operator is known')),
       log,
       engines: async () => ENGINES.map((engine) => lookAt(engine, io, settings)),
       limits: { ...DEFAULT_LIMITS, streams: settings.max_streams },
@@ -92,7 +92,7 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
 function presetToken({ env }: Io, path: string): string | null {
   const token = env['PARLEY_TOKEN'];
   if (token === undefined || token === '') return null;
-  if (!/^[\w.~+/=-]{16,500}$/.test(token)) throw new RequestError('INVALID_ARGUMENT', 'PARLEY_TOKEN must have at least 16 characters, of letters, digits and . _ ~ + / = -');
+  if (!TOKEN_FORM.test(token)) throw new RequestError('INVALID_ARGUMENT', 'PARLEY_TOKEN must have at least 16 characters, of letters, digits and . _ ~ + / = -');
   const named = findNamed(listTokens(path), token);
   if (named) throw new RequestError('INVALID_ARGUMENT', `PARLEY_TOKEN is the token of ${named.name} (${named.role}): the operator needs one of their own`);
   return token;

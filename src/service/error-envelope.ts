@@ -60,7 +60,8 @@ export function explain(error: unknown): Refusal {
   if (known) return { code: known, message };
   if (error instanceof SyntaxError && 'statusCode' in error) return { code: 'INVALID_ARGUMENT', message: `the body is not JSON: ${error.message}` };
   const id = randomUUID();
-  if (STORE_CODES.has(code)) return { code: 'STORE_UNAVAILABLE', message: `nothing was changed: ${(error as Error).message}`, details: { error_id: id } };
+  // What the store refuses by its own rules is a defect of ours.
+  if (STORE_CODES.has(code) && !/constraint/i.test((error as Error).message)) return { code: 'STORE_UNAVAILABLE', message: `nothing was changed: ${(error as Error).message}`, details: { error_id: id } };
   return { code: 'INTERNAL', message: `a defect of Parley, logged under ${id}`, details: { error_id: id } };
 }
 

@@ -8,7 +8,9 @@ const MAX_PAGE = 500;
 export const runId = z.string().regex(/^run_[0-9A-Z]{26}$/).meta({ description: 'The id of a run.' });
 export const interactionId = z.string().regex(/^int_[0-9A-Z]{26}$/);
 export const timestamp = z.string().regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/).meta({ description: 'ISO 8601, UTC, milliseconds.' });
-const name = z.string().min(1).max(200);
+// Without NUL: the store would cut it off there, and take two for one.
+const whole = z.string().regex(/^[^\u0000]*$/, 'must not have a NUL');
+const name = whole.min(1).max(200);
 const seq = z.coerce.number().int().min(0);
 const pageSize = z.coerce.number().int().min(1).max(MAX_PAGE);
 const status = z.enum(STATES);
@@ -74,7 +76,7 @@ export const createRunBody = z.strictObject({
   permission: permission.optional().meta({ description: 'What the agent may do; workspace-write if nothing is said.' }),
   output_schema: z.union([object, z.boolean()]).optional(),
   runtime_options: object.optional().meta({ description: 'session_timeout_sec, interactive_require_user_reply, auto_decide_policy, max_attempt, turn_timeout_sec, idle_timeout_sec: docs/cli.md has their meaning.' }),
-  labels: z.record(z.string().min(1).max(200), z.string().max(2000)).optional(),
+  labels: z.record(whole.min(1).max(200), whole.max(2000)).optional(),
   request_id: name.optional().meta({ description: 'Your key (or the header Idempotency-Key): the same key with the same body gives the same run.' }),
 });
 
