@@ -3,6 +3,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { SendingHook } from '../hooks/load-hooks.js';
 import { HookSender } from '../hooks/sender.js';
 import type { Settings } from '../host/settings.js';
+import { toTimestamp } from '../kernel/clock.js';
 import { sweepHourly } from '../orchestrator/retention.js';
 import type { Io } from './io.js';
 import type { OpenWriter } from './open-writer.js';
@@ -20,6 +21,7 @@ export function startBeside({ data, orchestrator }: OpenWriter, { retention }: S
     clock,
     timers,
     fetch,
+    onFailed: ({ delivery_id: id, hook, run_id: runId, type, tries }, error, nextAt) => log.warn({ delivery_id: id, hook, run_id: runId, type, tries: tries + 1, error, next_try: toTimestamp(nextAt) }, 'a webhook delivery has failed'),
     onGivenUp: ({ delivery_id: id, hook, run_id: runId, type }, error) => log.warn({ delivery_id: id, hook, run_id: runId, type, error }, 'a webhook delivery was given up'),
     onFailure: (error) => log.error({ err: error }, 'webhook deliveries could not be read or written down'),
   }, hooks);

@@ -10,16 +10,17 @@ import { packageVersion } from '../host/package-version.js';
 import { readSettings, type Settings } from '../host/settings.js';
 import { redact } from '../kernel/redact.js';
 import { RequestError } from '../run/request-error.js';
-import { operatorToken } from '../service/operator-token.js';
+import { operatorToken, TOKEN_FORM } from '../service/operator-token.js';
 import { forgetServer, noteServer } from '../service/server-file.js';
 import { createService, DEFAULT_LIMITS, type EngineReport, type Service } from '../service/service.js';
-import { TokenBook } from '../service/tokens.js';
+import { findNamed, listTokens, TokenBook, type Caller } from '../service/tokens.js';
 import { safeText } from '../terminal/safe-text.js';
 import { paint } from '../terminal/style.js';
 import { dataDirOf, type DataOption } from './data-dir.js';
 import { EXIT, type Io } from './io.js';
 import { logFailure, machineOf, openWriter, writerOf } from './open-writer.js';
 import { startBeside } from './serve-beside.js';
+import { findServer } from './server.js';
 import { styleOf } from './style.js';
 import { readVersion } from './version.js';
 
@@ -39,6 +40,8 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
   const log = openLog(options, io);
   // From here on: a signal that comes while it starts stops it as one that comes later.
   const stopped = untilStopped(io);
+  const served = findServer(path, io);
+  if (served) throw new RequestError('DATA_DIR_IN_USE', `${path} is served already at ${served.url}, by process ${served.pid}`);
   const writer = await openWriter(path, io, {
     onFailure: (runId, error) => {
       logFailure(path, io, runId, error);
@@ -46,8 +49,9 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
     },
   });
   try {
-    const token = presetToken(io) ?? operatorToken(path);
-    const roots = settings.workspace_roots ?? [io.machine.home, io.cwd];
+    const token = presetToken(io, path) ?? operatorToken(path);
+    // Whoever has the operator's own token has this account; others have what the settings say, or what is nearest.
+    const roots = ({ actor }: Caller): readonly string[] | null => settings.workspace_roots ?? (actor.kind === 'user' ? null : [io.machine.home, io.cwd]);
     const hosts = new Set(settings.allowed_hosts.map((host) => host.toLowerCase()));
     const service = await createService({
       store: writer.data.store,
@@ -56,7 +60,7 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
       timers: io.timers,
       dataDir: writer.data.path,
       version: readVersion(),
-      tokens: new TokenBook(path, { token, userName: io.machine.userName }),
+      tokens: new TokenBook(path, { token, userName: io.machine.userName }, (error) => log.error({ err: error }, 'the tokens cannot be read: nobody but the operator is known')),
       log,
       engines: async () => ENGINES.map((engine) => lookAt(engine, io, settings)),
       limits: { ...DEFAULT_LIMITS, streams: settings.max_streams },
@@ -69,7 +73,7 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
     addHosts(hosts, options.host, new URL(url).port || '80');
     noteServer(path, { ...writerOf(io), url });
     const beside = startBeside(writer, settings, hooks, log, io);
-    tell(path, url, token, roots, options, io);
+    tell(path, url, token, settings, options, io);
     await stopped;
     log.info('stopping');
     const hurry = new Promise<void>((resolve) => void [io.onSignal('SIGINT', resolve), io.onSignal('SIGTERM', resolve)]);
@@ -85,10 +89,12 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
 }
 
 // Its form is checked, because it goes into a cookie and a link.
-function presetToken({ env }: Io): string | null {
+function presetToken({ env }: Io, path: string): string | null {
   const token = env['PARLEY_TOKEN'];
   if (token === undefined || token === '') return null;
-  if (!/^[\w.~+/=-]{16,500}$/.test(token)) throw new RequestError('INVALID_ARGUMENT', 'PARLEY_TOKEN must have at least 16 characters, of letters, digits and . _ ~ + / = -');
+  if (!TOKEN_FORM.test(token)) throw new RequestError('INVALID_ARGUMENT', 'PARLEY_TOKEN must have at least 16 characters, of letters, digits and . _ ~ + / = -');
+  const named = findNamed(listTokens(path), token);
+  if (named) throw new RequestError('INVALID_ARGUMENT', `PARLEY_TOKEN is the token of ${named.name} (${named.role}): the operator needs one of their own`);
   return token;
 }
 
@@ -133,7 +139,7 @@ function untilStopped(io: Io): Promise<void> {
   });
 }
 
-function tell(path: string, url: string, token: string, roots: readonly string[], { host, json }: ServeOptions, io: Io): void {
+function tell(path: string, url: string, token: string, { workspace_roots: roots, webhooks }: Settings, { host, json }: ServeOptions, io: Io): void {
   const link = `${url}/sign-in?token=${encodeURIComponent(token)}`;
   if (json) return void io.stdout.write(`${JSON.stringify({ type: 'serving', url, link, data: path })}\n`);
   const style = styleOf(io);
@@ -141,7 +147,8 @@ function tell(path: string, url: string, token: string, roots: readonly string[]
     ['open', link],
     ['API', `${url}/docs`],
     ['data', path],
-    ['runs may work in', [...new Set(roots)].join(', ')],
+    ...(roots === null ? [] : [['runs may work in', roots.join(', ')] as [string, string]]),
+    ...(webhooks.length === 0 ? [] : [['webhooks', webhooks.map(({ name }) => name).join(', ')] as [string, string]]),
   ];
   const warning = LOOPBACK.has(host) ? '' : `${paint(style, 'yellow', `Reachable from other machines (${host}): whoever has the token may run agents here. Put TLS before it.`)}\n`;
   io.stdout.write(`${paint(style, 'bold', `Parley ${readVersion()} is serving`)}\n${lines.map(([name, text]) => `  ${name.padEnd(18)}${safeText(text)}`).join('\n')}\n${warning}Ctrl-C stops it; runs that wait are kept.\n`);

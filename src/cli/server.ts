@@ -41,7 +41,8 @@ function tokenFor(path: string, { env }: Io): string {
   if (given !== undefined && given !== '') return given;
   try {
     return readOperatorToken(path);
-  } catch {
+  } catch (error) {
+    if (error instanceof RequestError) throw error;
     throw new RequestError('UNAUTHORIZED', `a server runs on ${path} with a token of its own: set PARLEY_TOKEN to it`);
   }
 }

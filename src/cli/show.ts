@@ -29,6 +29,7 @@ export async function showCommand(meant: string, options: DataOption & { readonl
     io.stdout.write(`${header(run, view.interaction?.overdue ?? false, style, io)}\n\n`);
     io.stdout.write(lines.map((line) => conversation.push(JSON.parse(line) as FcmpEvent)).join('') + conversation.end());
     if (pending) io.stdout.write(`\n${paint(style, 'dim', `answer it with: parley reply ${run.run_id}`)}\n`);
+    if (run.status === 'failed') io.stdout.write(`\n${paint(style, 'dim', `try again with: parley retry ${run.run_id}`)}\n`);
     return EXIT.ok;
   });
 }

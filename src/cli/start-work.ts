@@ -42,13 +42,23 @@ export async function startWorker(assignment: Assignment, io: Io): Promise<Worke
   child.stdin?.on('error', () => {});
   child.stdin?.end(JSON.stringify(assignment));
   let interrupted = false;
-  const stops = (['SIGINT', 'SIGTERM'] as const).map((signal) => io.onSignal(signal, () => (interrupted = true)));
+  const stops: (() => void)[] = [];
   const answer = await new Promise<Answer>((resolve, reject) => {
+    const interrupt = (): void => {
+      // Who says so twice does not want to wait for the answer any more.
+      if (interrupted) reject(new RequestError('WORKER_NOT_STARTED', 'interrupted before it was known which run it is; parley ls shows it'));
+      interrupted = true;
+    };
+    stops.push(...(['SIGINT', 'SIGTERM'] as const).map((signal) => io.onSignal(signal, interrupt)));
     child.once('message', (message) => {
       if (isAnswer(message as Json)) resolve(message as Answer);
     });
     child.once('error', ({ message }) => reject(new RequestError('WORKER_NOT_STARTED', `the process that is to do the work cannot be started: ${message}`)));
     void ended.then(() => reject(new RequestError('WORKER_NOT_STARTED', 'the process that was to do the work ended before it began; see parley.log in the data directory')));
+  }).catch((error: unknown) => {
+    child.unref();
+    child.channel?.unref();
+    throw error;
   }).finally(() => {
     for (const stop of stops) stop();
   });

@@ -39,11 +39,10 @@ export async function work(io: Io): Promise<number> {
     if (!stay || 'error' in given) parent.disconnect();
   };
   const begun = await begin(data, job, io).catch(async (error: unknown) => {
-    if (!(error instanceof RequestError)) {
-      logFailure(data, io, '', error);
-      throw error;
-    }
-    await answer({ error: { code: error.code, message: error.message } });
+    if (!(error instanceof RequestError)) logFailure(data, io, '', error);
+    // Without an answer both would wait for ever.
+    const [code, message] = error instanceof RequestError ? [error.code, error.message] : ['WORKER_NOT_STARTED', `the work could not be begun: ${error instanceof Error ? error.message : String(error)}; see parley.log in the data directory`];
+    await answer({ error: { code, message } });
     return null;
   });
   if (!begun) return EXIT.failed;

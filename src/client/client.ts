@@ -13,7 +13,7 @@ export interface ClientOptions {
   // For instance http://127.0.0.1:7717; in a page of the server itself: ''.
   readonly url: string;
   // A page that was signed in needs none.
-  readonly token?: string;
+  readonly token?: string | undefined;
   readonly fetch?: typeof fetch;
   // How to wait before coming back; for tests.
   readonly wait?: (ms: number, signal: AbortSignal | undefined) => Promise<void>;
@@ -54,6 +54,7 @@ export interface StreamOptions {
 }
 
 export interface ParleyClient {
+  // Tried again while the server cannot be reached: with its key it starts one run. The same goes for reply.
   create(request: CreateRunRequest): Promise<RunView>;
   get(runId: string): Promise<RunView>;
   list(filter?: RunFilter): Promise<{ readonly runs: readonly RunView[]; readonly next_cursor: string | null }>;
@@ -62,6 +63,10 @@ export interface ParleyClient {
   continueFrom(runId: string, request: { readonly prompt: string; readonly request_id?: string }): Promise<RunView>;
   delete(runId: string): Promise<void>;
   reply(runId: string, reply: Reply): Promise<RunView>;
+  result(runId: string): Promise<{ readonly run_id: string; readonly status: RunView['status']; readonly result: Json; readonly error: RunView['error'] }>;
+  // What the engine printed: of the last turn, or of one, whole or a part.
+  logs(runId: string, part?: { readonly attempt?: number; readonly stream?: 'stdout' | 'stderr'; readonly byte_from?: number; readonly byte_to?: number }): Promise<Uint8Array>;
+  verify(runId: string): Promise<{ readonly run_id: string; readonly ok: boolean; readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly finding: string }[] }>;
   interaction(runId: string): Promise<InteractionView>;
   inbox(filter?: InboxFilter): Promise<{ readonly interactions: readonly InboxItem[]; readonly next_cursor: string | null }>;
   // The conversation, until the run has ended.
@@ -75,6 +80,8 @@ export interface ParleyClient {
 
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 10_000;
+// A quarter, a half, one, two, four and eight seconds: time enough to start a server again.
+const MOST_TRIES = 7;
 // The server gives a sign of life three times as often.
 const SILENCE_MS = 45_000;
 
@@ -97,6 +104,18 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
   async function call<T>(method: string, path: string, body?: object): Promise<T> {
     const response = await request(method, path, body as Json | undefined);
     return (response.status === 204 ? undefined : await response.json()) as T;
+  }
+
+  // Safe to repeat: it only looks, or its key makes it count once.
+  async function callSafely<T>(method: string, path: string, body?: object): Promise<T> {
+    for (let tries = 1, pauseMs = FIRST_PAUSE_MS; ; tries += 1, pauseMs *= 2) {
+      try {
+        return await call<T>(method, path, body);
+      } catch (error) {
+        if (!(error instanceof ParleyError && error.passing) || tries === MOST_TRIES) throw error;
+      }
+      await wait(pauseMs, undefined);
+    }
   }
 
   // The frames of one connection after the other, in groups, for as long as the reader wants them.
@@ -139,16 +158,26 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
   }
 
   return {
-    create: (run) => call('POST', '/v1/runs', run),
-    get: (runId) => call('GET', `/v1/runs/${encodeURIComponent(runId)}`),
-    list: (filter = {}) => call('GET', `/v1/runs${queryOf({ ...filter })}`),
+    create: (run) => {
+      const key = run.request_id ?? newKey();
+      return key === undefined ? call('POST', '/v1/runs', run) : callSafely('POST', '/v1/runs', { ...run, request_id: key });
+    },
+    get: (runId) => callSafely('GET', `/v1/runs/${encodeURIComponent(runId)}`),
+    list: (filter = {}) => callSafely('GET', `/v1/runs${queryOf({ ...filter })}`),
     cancel: (runId) => call('POST', `/v1/runs/${encodeURIComponent(runId)}/cancel`),
     retry: (runId, again = {}) => call('POST', `/v1/runs/${encodeURIComponent(runId)}/retry`, again),
     continueFrom: (runId, next) => call('POST', `/v1/runs/${encodeURIComponent(runId)}/continue`, next),
     delete: (runId) => call('DELETE', `/v1/runs/${encodeURIComponent(runId)}`),
-    reply: (runId, reply) => call('POST', `/v1/runs/${encodeURIComponent(runId)}/interaction/reply`, reply),
-    interaction: (runId) => call('GET', `/v1/runs/${encodeURIComponent(runId)}/interaction`),
-    inbox: (filter = {}) => call('GET', `/v1/interactions${queryOf({ ...filter })}`),
+    reply: (runId, reply) => {
+      const path = `/v1/runs/${encodeURIComponent(runId)}/interaction/reply`;
+      const key = reply.idempotency_key ?? newKey();
+      return key === undefined ? call('POST', path, reply) : callSafely('POST', path, { ...reply, idempotency_key: key });
+    },
+    result: (runId) => callSafely('GET', `/v1/runs/${encodeURIComponent(runId)}/result`),
+    logs: async (runId, part = {}) => new Uint8Array(await (await request('GET', `/v1/runs/${encodeURIComponent(runId)}/logs${queryOf({ ...part })}`)).arrayBuffer()),
+    verify: (runId) => callSafely('GET', `/v1/runs/${encodeURIComponent(runId)}/verify`),
+    interaction: (runId) => callSafely('GET', `/v1/runs/${encodeURIComponent(runId)}/interaction`),
+    inbox: (filter = {}) => callSafely('GET', `/v1/interactions${queryOf({ ...filter })}`),
     events: (runId, options = {}) => stream<FcmpEvent>(runId, 'events', options),
     rasp: (runId, options = {}) => stream<RaspEvent>(runId, 'rasp', options),
     inboxChanges: async function* (options = {}) {
@@ -209,6 +238,11 @@ async function refusalOf(response: Response): Promise<ParleyError> {
   const body = (await response.json().catch(() => null)) as { error?: { code?: string; message?: string; details?: JsonObject } } | null;
   const { code = 'INTERNAL', message = `the server answered ${response.status}`, details } = body?.error ?? {};
   return new ParleyError(code, message, response.status, details);
+}
+
+// A page that came over plain HTTP from another machine cannot make one; its calls are not repeated then.
+function newKey(): string | undefined {
+  return globalThis.crypto?.randomUUID?.();
 }
 
 // fetch hides why behind its own message.

@@ -16,6 +16,8 @@ export interface SenderDeps {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly fetch: Fetch;
+  // A try that failed, and when the next one is.
+  readonly onFailed: (delivery: Delivery, error: string, nextAt: number) => void;
   readonly onGivenUp: (delivery: Delivery, error: string) => void;
   // Of the store, or of our own.
   readonly onFailure: (error: unknown) => void;
@@ -100,6 +102,7 @@ export class HookSender {
   async #settle(delivery: Delivery, outcome: DeliveryOutcome): Promise<void> {
     await this.#deps.store.settleDelivery(delivery.delivery_id, outcome);
     if (outcome.type === 'given_up') this.#deps.onGivenUp(delivery, outcome.error);
+    if (outcome.type === 'retry') this.#deps.onFailed(delivery, outcome.error, outcome.at);
   }
 
   #rest(): Promise<void> {

@@ -7,7 +7,9 @@ import type { Engine } from '../engines/engine.js';
 // From the program of a platform package up to its root.
 const LEVELS = 6;
 
-export function packageVersion({ probe: { packages } }: Engine, program: readonly string[]): string | undefined {
+export function packageVersion({ probe: { packages, bundled, provedVersion } }: Engine, program: readonly string[]): string | undefined {
+  // It comes with Parley, in the version that is proved.
+  if (bundled !== undefined) return provedVersion;
   const script = program.at(-1);
   if (script === undefined) return undefined;
   let folder = dirname(resolved(script));

@@ -19,7 +19,9 @@ export interface CreateRunRequest {
   readonly request_id?: string;
 }
 
-const NAME = { type: 'string', minLength: 1, maxLength: 200 };
+// Without NUL: the store would cut it off there, and take two for one.
+const WHOLE = '^[^\\u0000]*$';
+const NAME = { type: 'string', minLength: 1, maxLength: 200, pattern: WHOLE };
 
 // Closed: a slip in a name is told instead of being passed over.
 const SCHEMA: JsonObject = {
@@ -35,7 +37,7 @@ const SCHEMA: JsonObject = {
     permission: { enum: ['read-only', 'workspace-write', 'full'] },
     output_schema: { type: ['object', 'boolean'] },
     runtime_options: { type: 'object' },
-    labels: { type: 'object', maxProperties: 100, propertyNames: { minLength: 1, maxLength: 200 }, additionalProperties: { type: 'string', maxLength: 2000 } },
+    labels: { type: 'object', maxProperties: 100, propertyNames: { minLength: 1, maxLength: 200, pattern: WHOLE }, additionalProperties: { type: 'string', maxLength: 2000, pattern: WHOLE } },
     request_id: NAME,
   },
 };

@@ -1,34 +1,53 @@
 // Deletes an ended run: its rows, logs, home, and its workspace if it was ours. A crash in the middle is made good at the
 // next start: only a folder that was put aside for it is ever removed.
-import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { RequestError } from '../run/request-error.js';
 import { isTerminal } from '../run/statechart.js';
 import type { OrchestratorDeps } from './deps.js';
+import { removeFolder } from './remove-folder.js';
 import { runFolder } from './run-folder.js';
 
 const ASIDE = '.deleted';
 
-export async function deleteRun(deps: OrchestratorDeps, runId: string): Promise<void> {
+type OnFailure = (runId: string, error: unknown) => void;
+
+export async function deleteRun(deps: OrchestratorDeps, runId: string, onFailure: OnFailure): Promise<void> {
   const run = await deps.store.loadRun(runId);
   // Its folder must not be moved, not even for a moment, while an agent is at work in it.
   if (run && !isTerminal(run.status)) throw new RequestError('RUN_NOT_ENDED', `run ${runId} is ${run.status}: cancel it first`);
   const path = runFolder(deps.dataDir, runId).path;
   if (run && existsSync(path)) renameSync(path, path + ASIDE);
-  const outcome = await deps.store.deleteRun(runId);
-  if (outcome === 'deleted') return rmSync(path + ASIDE, { recursive: true, force: true });
-  if (existsSync(path + ASIDE)) renameSync(path + ASIDE, path);
+  const outcome = await deps.store.deleteRun(runId).catch((error: unknown) => {
+    putBack(path);
+    throw error;
+  });
+  if (outcome === 'deleted') return remove(path + ASIDE, runId, onFailure);
+  putBack(path);
   if (outcome !== 'session_in_use') throw new RequestError('RUN_NOT_FOUND', `there is no run ${runId}`);
   throw new RequestError('SESSION_IN_USE', `another run continues the session of run ${runId} and lives in its home: delete that one first`);
 }
 
+function putBack(path: string): void {
+  if (existsSync(path + ASIDE)) renameSync(path + ASIDE, path);
+}
+
+// The run is deleted when its rows are. What cannot be removed of its files is told, and tried again at the next start.
+function remove(path: string, runId: string, onFailure: OnFailure): void {
+  try {
+    removeFolder(path);
+  } catch (error) {
+    onFailure(runId, error);
+  }
+}
+
 // What a deletion left that was cut off: done if the rows are gone, undone if they are not.
-export async function finishDeletions(deps: OrchestratorDeps): Promise<void> {
+export async function finishDeletions(deps: OrchestratorDeps, onFailure: OnFailure): Promise<void> {
   const runs = dirname(runFolder(deps.dataDir, 'any').path);
   for (const name of existsSync(runs) ? readdirSync(runs) : []) {
     if (!name.endsWith(ASIDE)) continue;
     const runId = name.slice(0, -ASIDE.length);
-    if (await deps.store.loadRun(runId)) renameSync(join(runs, name), join(runs, runId));
-    else rmSync(join(runs, name), { recursive: true, force: true });
+    if (await deps.store.loadRun(runId)) putBack(join(runs, runId));
+    else remove(join(runs, name), runId, onFailure);
   }
 }

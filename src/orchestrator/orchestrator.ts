@@ -47,6 +47,9 @@ export class Orchestrator {
   readonly #wakeups: CommitWakeups;
   readonly #closing = new AbortController();
   #recovering: Promise<void> = Promise.resolve();
+  // What is being changed from outside right now.
+  readonly #changes = new Set<Promise<void>>();
+  #stopping = false;
 
   private constructor(deps: OrchestratorDeps, settings: OrchestratorSettings, files: JournalFiles) {
     this.#deps = deps;
@@ -65,7 +68,7 @@ export class Orchestrator {
   }
 
   static async open(deps: OrchestratorDeps, settings: OrchestratorSettings): Promise<Orchestrator> {
-    await finishDeletions(deps);
+    await finishDeletions(deps, settings.onFailure);
     const files = new JournalFiles(deps.store, deps.dataDir, (error) => settings.onFailure('', error));
     await recover(deps, settings.recovery, settings.onFailure);
     const orchestrator = new Orchestrator(deps, settings, files);
@@ -78,29 +81,35 @@ export class Orchestrator {
     if (this.#settings.plays ?? true) this.#dispatch.wake();
   }
 
+  // Nothing is taken that nobody would play any more. What was taken before counts: its turn begins before the end does.
+  async #change<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#stopping) throw new RequestError('SHUTTING_DOWN', 'this Parley is being stopped');
+    const changing = work();
+    const over = changing.then(() => {}, () => {});
+    this.#changes.add(over);
+    try {
+      return await changing;
+    } finally {
+      this.#changes.delete(over);
+      this.#wake();
+    }
+  }
+
   async create(request: CreateRunRequest, actor?: Actor): Promise<RunRecord> {
-    const run = await createRun(this.#deps, request, { actor });
-    this.#wake();
-    return run;
+    return this.#change(() => createRun(this.#deps, request, { actor }));
   }
 
   async reply(runId: string, given: Reply, actor: Actor | null = null): Promise<RunRecord> {
-    const run = await reply(this.#deps, runId, given, actor);
-    this.#wake();
-    return run;
+    return this.#change(() => reply(this.#deps, runId, given, actor));
   }
 
   // A new run on the session of an ended one.
   async continueFrom(runId: string, request: ContinueRequest, actor?: Actor): Promise<RunRecord> {
-    const run = await continueRun(this.#deps, runId, request, actor);
-    this.#wake();
-    return run;
+    return this.#change(() => continueRun(this.#deps, runId, request, actor));
   }
 
   async retry(runId: string, request: Pick<CreateRunRequest, 'request_id'> = {}, actor?: Actor): Promise<RunRecord> {
-    const run = await retryRun(this.#deps, runId, request, actor);
-    this.#wake();
-    return run;
+    return this.#change(() => retryRun(this.#deps, runId, request, actor));
   }
 
   // Resolves when the run is canceled and nothing of its engine is left.
@@ -124,7 +133,7 @@ export class Orchestrator {
 
   // An ended run, with its files.
   delete(runId: string): Promise<void> {
-    return deleteRun(this.#deps, runId);
+    return this.#change(() => deleteRun(this.#deps, runId, this.#settings.onFailure));
   }
 
   // Deletes what the rules say, after the look at what the last one left.
@@ -179,6 +188,11 @@ export class Orchestrator {
 
   // Running turns may go on for a while and are then ended; nothing new begins, waiting runs are untouched.
   async close({ graceMs = 0, hurry }: { readonly graceMs?: number; readonly hurry?: Promise<void> } = {}): Promise<void> {
+    this.#stopping = true;
+    if (this.#changes.size > 0) {
+      await Promise.all(this.#changes);
+      await this.#dispatch.idle();
+    }
     const closed = this.#dispatch.close();
     if (graceMs > 0 && this.#controls.size > 0) {
       const turns = Promise.all([...this.#controls.values()].map(({ over }) => over)).then(() => {});

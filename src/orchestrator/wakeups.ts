@@ -21,6 +21,8 @@ interface Topic {
 
 export class CommitWakeups implements Wakeups {
   readonly #topics = new Map<string, Topic>();
+  // No version comes again: what was read for one reader must not be taken for news by another who came later.
+  #latest = 0;
   readonly #stopListening: () => void;
 
   constructor(store: Store) {
@@ -28,7 +30,7 @@ export class CommitWakeups implements Wakeups {
   }
 
   watch(runId: string): RunWatch {
-    const topic = this.#topics.get(runId) ?? { version: 0, watchers: 0, waiting: new Set() };
+    const topic = this.#topics.get(runId) ?? { version: (this.#latest += 1), watchers: 0, waiting: new Set() };
     this.#topics.set(runId, topic);
     topic.watchers += 1;
     const mine = new Set<() => void>();
@@ -60,7 +62,7 @@ export class CommitWakeups implements Wakeups {
   #bump(runId: string): void {
     const topic = this.#topics.get(runId);
     if (!topic) return;
-    topic.version += 1;
+    topic.version = this.#latest += 1;
     for (const wake of topic.waiting) wake();
   }
 

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { RequestError } from '../run/request-error.js';
-import { ROLES, type Caller, type Role, type TokenBook } from './tokens.js';
+import { ROLES, sessionFor, type Caller, type Role, type TokenBook } from './tokens.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -40,16 +40,22 @@ export function guardAccess(app: FastifyInstance, rules: AccessRules): void {
     checkHost(request, rules.hosts());
     if (role === 'anyone') return;
     const bearer = bearerOf(request);
-    const token = bearer ?? cookieOf(request, cookie);
-    const caller = token === null ? null : rules.tokens.find(token);
-    if (!caller) throw new RequestError('UNAUTHORIZED', token === null ? 'a token is needed: open the link that parley serve has printed, or send Authorization: Bearer …' : 'this token is not known');
+    const session = bearer === null ? cookieOf(request, cookie) : null;
+    const caller = bearer !== null ? rules.tokens.find(bearer) : session === null ? null : rules.tokens.findSignedIn(session);
+    if (!caller) throw new RequestError('UNAUTHORIZED', bearer === null && session === null ? 'a token is needed: open the link that parley serve has printed, or send Authorization: Bearer …' : 'this token is not known');
     // A browser sends the cookie by itself, also for a page of somebody else; it says so in Origin.
     if (bearer === null && !SAFE_METHODS.has(request.method) && request.headers.origin === undefined) throw new RequestError('ORIGIN_NOT_ALLOWED', 'a request that changes something needs an Origin, or a token of its own');
     if (ROLES.indexOf(caller.role) < ROLES.indexOf(role)) throw new RequestError('FORBIDDEN', `this needs the role ${role}; the token "${caller.actor.name}" has the role ${caller.role}`);
-    if (rules.closing() && !SAFE_METHODS.has(request.method)) throw new RequestError('SHUTTING_DOWN', 'the server is being stopped');
+    refuseAtEnd(request);
     request.caller = caller;
     request.mayGoOn = () => rules.tokens.knows(caller);
   });
+  // Once more when all of it has arrived, which may have taken its time.
+  app.addHook('preHandler', async (request) => refuseAtEnd(request));
+
+  function refuseAtEnd({ method }: FastifyRequest): void {
+    if (rules.closing() && !SAFE_METHODS.has(method)) throw new RequestError('SHUTTING_DOWN', 'the server is being stopped');
+  }
 }
 
 function checkHost({ headers: { host, origin } }: FastifyRequest, allowed: ReadonlySet<string>): void {
@@ -67,8 +73,8 @@ function bearerOf({ headers: { authorization } }: FastifyRequest): string | null
 
 function cookieOf({ headers: { cookie } }: FastifyRequest, name: string): string | null {
   for (const pair of cookie?.split(';') ?? []) {
-    const [key = '', value = ''] = pair.trim().split('=', 2);
-    if (key === name && value !== '') return value;
+    const at = pair.indexOf('=');
+    if (at > 0 && pair.slice(0, at).trim() === name) return pair.slice(at + 1).trim() || null;
   }
   return null;
 }
@@ -79,9 +85,10 @@ function cookieName(dataDir: string): string {
 
 const COOKIE_DAYS = 90;
 
-// What signs a browser in; no script can read it, and no other site's request carries it.
+// What signs a browser in. It is not the token; no script can read it, and no request of another site carries it. Browsers give
+// the cookies of a host to all its ports.
 export function signInCookie(dataDir: string, token: string): string {
-  return `${cookieName(dataDir)}=${token}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${COOKIE_DAYS * 24 * 3600}`;
+  return `${cookieName(dataDir)}=${sessionFor(token)}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${COOKIE_DAYS * 24 * 3600}`;
 }
 
 export function signOutCookie(dataDir: string): string {

@@ -3,13 +3,12 @@ import { realpathSync } from 'node:fs';
 import { isAbsolute, relative, resolve, sep } from 'node:path';
 import { RequestError } from '../run/request-error.js';
 
-// The folder that is meant, within one of the roots.
-export function resolveWorkspace(path: string, roots: readonly string[]): string {
+// A folder must lie within one of the roots.
+export function checkWorkspace(path: string, roots: readonly string[]): void {
   if (!isAbsolute(path)) throw new RequestError('INVALID_ARGUMENT', `cwd must be an absolute path, not ${JSON.stringify(path)}`);
   const real = realOf(path);
   if (real === null) throw new RequestError('INVALID_ARGUMENT', `there is no folder ${path}`);
   if (!roots.some((root) => isWithin(real, realOf(root)))) throw new RequestError('PATH_NOT_ALLOWED', `${path} is not within the folders where runs may work: ${roots.join(', ')} (workspace_roots in config.json)`);
-  return real;
 }
 
 // A file within a folder, named by a relative path; a part of the folder may be shut.

@@ -2,6 +2,7 @@
 
 interface Operation {
   readonly summary?: string;
+  readonly description?: string;
   readonly tags?: readonly string[];
   readonly parameters?: readonly { readonly name: string; readonly in: string; readonly required?: boolean; readonly schema?: Schema; readonly description?: string }[];
   readonly requestBody?: { readonly content?: Readonly<Record<string, { readonly schema?: Schema }>> };
@@ -51,16 +52,16 @@ ${parts.join('\n')}
 
 function describeOperation({ path, method, operation }: { readonly path: string; readonly method: string; readonly operation: Operation }): string {
   const body = operation.requestBody?.content?.['application/json']?.schema;
-  const parameters = (operation.parameters ?? []).map((each) => row(`${each.name}${each.required ? '' : '?'}`, typeOf(each.schema), `${each.in} ${each.description ?? each.schema?.description ?? ''}`));
+  const parameters = (operation.parameters ?? []).map((each) => row(`${each.name}${each.required ? '' : '?'}`, typeOf(each.schema), `${each.in}${defaultOf(each.schema)} ${each.description ?? each.schema?.description ?? ''}`));
   const answers = Object.entries(operation.responses ?? {}).map(([status, { content = {} }]) => row(status, Object.values(content).map(({ schema }) => typeOf(schema)).join(' ') || 'nothing', Object.values(content)[0]?.schema?.description ?? ''));
   return `<details><summary><span class="m">${method.toUpperCase()}</span> <code>${escape(path)}</code> <span class="dim">${escape(operation.summary ?? '')}</span></summary>
-${parameters.length > 0 ? `<table>${parameters.join('')}</table>` : ''}${body ? `<p>body</p>${membersOf(body)}` : ''}<p>answers</p><table>${answers.join('')}</table></details>`;
+<p class="dim">${escape(operation.description ?? '')}</p>${parameters.length > 0 ? `<table>${parameters.join('')}</table>` : ''}${body ? `<p>body</p>${membersOf(body)}` : ''}<p>answers</p><table>${answers.join('')}</table></details>`;
 }
 
 function membersOf(schema: Schema): string {
   const { properties, required = [] } = schema;
   if (!properties) return `<p><code>${typeOf(schema)}</code></p>`;
-  return `<table>${Object.entries(properties).map(([name, member]) => row(`${name}${required.includes(name) ? '' : '?'}`, typeOf(member), member.description ?? '')).join('')}</table>`;
+  return `<table>${Object.entries(properties).map(([name, member]) => row(`${name}${required.includes(name) ? '' : '?'}`, typeOf(member), `${member.description ?? ''}${defaultOf(member)}`)).join('')}</table>`;
 }
 
 // Already safe to put into the page.
@@ -75,6 +76,10 @@ function typeOf(schema: Schema | undefined): string {
   if (schema.anyOf) return schema.anyOf.map(typeOf).filter((part, at, all) => all.indexOf(part) === at).join(' | ');
   if (schema.items) return `${typeOf(schema.items)}[]`;
   return escape([schema.type ?? 'any'].flat().join(' | '));
+}
+
+function defaultOf(schema: Schema | undefined): string {
+  return schema?.default === undefined ? '' : `, default ${JSON.stringify(schema.default)}`;
 }
 
 function row(name: string, type: string, text: string): string {

@@ -5,6 +5,10 @@ import { apiPage } from './api-page.js';
 import type { Room } from './service.js';
 
 export async function describeApi({ app, version }: Room): Promise<void> {
+  // What a caller must be stands with each route.
+  app.addHook('onRoute', ({ schema, config }) => {
+    if (schema) schema.description = config?.role === 'anyone' ? 'Needs no token.' : `Needs the role ${config?.role ?? 'viewer'}.`;
+  });
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',

@@ -29,6 +29,9 @@ const FRAMEWORK: Readonly<Record<string, readonly [RequestErrorCode, string]>> =
 // The store says no: the disk is full, broken or read-only.
 const STORE_CODES = new Set(['ERR_SQLITE_ERROR', 'ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'EMFILE', 'ENFILE']);
 
+// For a person with a browser.
+const STRANGER = '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Parley</title><body style="font:16px/1.5 system-ui;max-width:34rem;margin:4rem auto;padding:0 1rem;color-scheme:light dark"><h1>Parley</h1><p>This browser is not signed in. Open the link that <code>parley serve</code> has printed.</p>';
+
 export function refuseInOneForm(app: FastifyInstance): void {
   app.setNotFoundHandler(async (request) => {
     throw new RequestError('NOT_FOUND', `there is nothing at ${request.method} ${request.url.split('?')[0]}`);
@@ -36,7 +39,10 @@ export function refuseInOneForm(app: FastifyInstance): void {
   app.setErrorHandler<FastifyError>(async (error, request, reply) => {
     const refusal = explain(error);
     if (refusal.code === 'INTERNAL' || refusal.code === 'STORE_UNAVAILABLE') request.log.error({ err: error, error_id: refusal.details?.['error_id'] }, refusal.code);
-    if (refusal.code === 'UNAUTHORIZED') reply.header('www-authenticate', 'Bearer');
+    if (refusal.code === 'UNAUTHORIZED') {
+      reply.header('www-authenticate', 'Bearer');
+      if (request.headers.accept?.includes('text/html')) return reply.code(401).type('text/html; charset=utf-8').send(STRANGER);
+    }
     // Closed at once, the rest of the body would come back as a reset, and the client would never read why.
     if (refusal.code === 'BODY_TOO_LARGE') reply.removeHeader('connection');
     return reply.code(HTTP_STATUS[refusal.code]).type('application/json').send(envelope(refusal));
@@ -54,7 +60,8 @@ export function explain(error: unknown): Refusal {
   if (known) return { code: known, message };
   if (error instanceof SyntaxError && 'statusCode' in error) return { code: 'INVALID_ARGUMENT', message: `the body is not JSON: ${error.message}` };
   const id = randomUUID();
-  if (STORE_CODES.has(code)) return { code: 'STORE_UNAVAILABLE', message: `nothing was changed: ${(error as Error).message}`, details: { error_id: id } };
+  // What the store refuses by its own rules is a defect of ours.
+  if (STORE_CODES.has(code) && !/constraint/i.test((error as Error).message)) return { code: 'STORE_UNAVAILABLE', message: `nothing was changed: ${(error as Error).message}`, details: { error_id: id } };
   return { code: 'INTERNAL', message: `a defect of Parley, logged under ${id}`, details: { error_id: id } };
 }
 

@@ -12,13 +12,15 @@ export class EventStream {
   readonly #response: ServerResponse;
   readonly #timers: Timers;
   readonly #mayGoOn: () => boolean;
-  #over = false;
+  #over: boolean;
   #cancelBeat: (() => void) | null = null;
 
   constructor(response: ServerResponse, timers: Timers, mayGoOn: () => boolean = () => true) {
     this.#response = response;
     this.#timers = timers;
     this.#mayGoOn = mayGoOn;
+    // Of one that is gone already no word comes.
+    this.#over = response.destroyed;
     response.once('close', () => (this.#over = true));
     response.on('error', () => {});
     response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store', 'x-accel-buffering': 'no', 'x-content-type-options': 'nosniff' });

@@ -56,8 +56,11 @@ export class JournalPages {
   }
 
   #keep(key: string, page: Page & { readonly bytes: Buffer }): void {
+    // Two reads of different versions may bring the same page: the later takes the place of the other, as the latest used.
+    const replaced = this.#pages.get(key);
+    this.#pages.delete(key);
     this.#pages.set(key, page);
-    this.#cached += page.bytes.length;
+    this.#cached += page.bytes.length - (replaced?.bytes.length ?? 0);
     for (const [oldest, { bytes }] of this.#pages) {
       if (this.#cached <= CACHE_BYTES || oldest === key) break;
       this.#pages.delete(oldest);

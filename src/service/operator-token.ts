@@ -2,6 +2,10 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { RequestError } from '../run/request-error.js';
+
+// It goes into a cookie and a link.
+export const TOKEN_FORM = /^[\w.~+/=-]{16,500}$/;
 
 export function operatorToken(dataDir: string): string {
   const path = join(dataDir, 'token');
@@ -12,7 +16,10 @@ export function operatorToken(dataDir: string): string {
 }
 
 export function readOperatorToken(dataDir: string): string {
-  return readFileSync(join(dataDir, 'token'), 'utf8').trim();
+  const path = join(dataDir, 'token');
+  const token = readFileSync(path, 'utf8').trim();
+  if (!TOKEN_FORM.test(token)) throw new RequestError('DATA_DIR_UNUSABLE', `${path} holds no token: delete it, and the next parley serve makes one`);
+  return token;
 }
 
 export function newToken(): string {

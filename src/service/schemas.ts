@@ -8,7 +8,9 @@ const MAX_PAGE = 500;
 export const runId = z.string().regex(/^run_[0-9A-Z]{26}$/).meta({ description: 'The id of a run.' });
 export const interactionId = z.string().regex(/^int_[0-9A-Z]{26}$/);
 export const timestamp = z.string().regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/).meta({ description: 'ISO 8601, UTC, milliseconds.' });
-const name = z.string().min(1).max(200);
+// Without NUL: the store would cut it off there, and take two for one.
+const whole = z.string().regex(/^[^\u0000]*$/, 'must not have a NUL');
+const name = whole.min(1).max(200);
 const seq = z.coerce.number().int().min(0);
 const pageSize = z.coerce.number().int().min(1).max(MAX_PAGE);
 const status = z.enum(STATES);
@@ -68,14 +70,14 @@ export const runView = z.strictObject({
 export const createRunBody = z.strictObject({
   engine: name,
   prompt: z.string().regex(/\S/).max(10_000_000),
-  execution_mode: executionMode.optional(),
+  execution_mode: executionMode.optional().meta({ description: 'interactive: the agent may ask. Else auto: it must do without a person.' }),
   cwd: z.string().min(1).optional().meta({ description: 'A folder within workspace_roots; without it, the run gets an empty one of its own.' }),
   model: name.optional(),
-  permission: permission.optional(),
+  permission: permission.optional().meta({ description: 'What the agent may do; workspace-write if nothing is said.' }),
   output_schema: z.union([object, z.boolean()]).optional(),
-  runtime_options: object.optional(),
-  labels: z.record(z.string().min(1).max(200), z.string().max(2000)).optional(),
-  request_id: name.optional().meta({ description: 'Your key: the same key with the same body gives the same run.' }),
+  runtime_options: object.optional().meta({ description: 'session_timeout_sec, interactive_require_user_reply, auto_decide_policy, max_attempt, turn_timeout_sec, idle_timeout_sec: docs/cli.md has their meaning.' }),
+  labels: z.record(whole.min(1).max(200), whole.max(2000)).optional(),
+  request_id: name.optional().meta({ description: 'Your key (or the header Idempotency-Key): the same key with the same body gives the same run.' }),
 });
 
 export const continueBody = z.strictObject({ prompt: z.string().regex(/\S/).max(10_000_000), request_id: name.optional() });
@@ -83,9 +85,9 @@ export const retryBody = z.strictObject({ request_id: name.optional() }).nullish
 
 export const replyBody = z.strictObject({
   interaction_id: z.string().min(1).max(200),
-  response: json.optional(),
-  finish: z.boolean().optional(),
-  idempotency_key: name.optional(),
+  response: json.optional().meta({ description: "The answer: an option's value, a text of your own, an object with a member for each field; for an approval {\"decision\": \"approve\" | \"approve_for_session\" | \"decline\" | \"cancel\"}." }),
+  finish: z.boolean().optional().meta({ description: 'In place of a response: ends a conversation in which nothing was asked.' }),
+  idempotency_key: name.optional().meta({ description: 'Your key (or the header Idempotency-Key): the same answer with the same key counts once.' }),
 });
 
 export const listQuery = z.strictObject({ status: status.optional(), engine: name.optional(), label: label.optional(), cursor: z.string().max(200).optional(), limit: pageSize.default(50) });
@@ -102,12 +104,12 @@ export const inboxQuery = z.strictObject({
 export const inboxItem = z.strictObject({ ...interactionView.shape, engine: z.string(), prompt: z.string(), labels: z.record(z.string(), z.string()) }).meta({ id: 'InboxItem', description: 'A question, and the run that asks it.' });
 export const inboxPage = z.strictObject({ interactions: z.array(inboxItem), next_cursor: z.string().nullable() });
 
-export const streamQuery = z.strictObject({ cursor: seq.optional() });
+export const streamQuery = z.strictObject({ cursor: seq.optional().meta({ description: 'The seq of the last event that is known; the header Last-Event-ID goes before it.' }) });
 export const historyQuery = z.strictObject({ from_seq: seq.optional(), to_seq: seq.optional(), from_ts: z.iso.datetime().optional(), to_ts: z.iso.datetime().optional(), limit: z.coerce.number().int().min(1).max(5000).default(1000) });
 export const historyPage = z.strictObject({ events: z.array(z.looseObject({ seq: z.int(), ts: timestamp })), next_seq: z.int().nullable() }).meta({ id: 'History', description: 'Events as they are stored (contract/fcmp.schema.json, contract/rasp.schema.json).' });
 
 export const logsQuery = z.strictObject({
-  attempt: z.coerce.number().int().min(1).optional(),
+  attempt: z.coerce.number().int().min(1).optional().meta({ description: 'The turn; the last one if nothing is said.' }),
   stream: z.enum(['stdout', 'stderr']).default('stdout'),
   byte_from: seq.optional(),
   byte_to: seq.optional().meta({ description: 'Exclusive.' }),

@@ -20,7 +20,7 @@ import { runRoutes } from './routes/runs.js';
 import { signInRoutes } from './routes/sign-in.js';
 import { streamRoutes } from './routes/streams.js';
 import { Streams } from './streams.js';
-import type { TokenBook } from './tokens.js';
+import type { Caller, TokenBook } from './tokens.js';
 
 export interface ServiceDeps {
   readonly store: Store;
@@ -33,8 +33,8 @@ export interface ServiceDeps {
   readonly log: FastifyBaseLogger;
   readonly engines: () => Promise<readonly EngineReport[]>;
   readonly limits: ServiceLimits;
-  // Where runs may work that name a folder.
-  readonly workspaceRoots: readonly string[];
+  // Where runs may work that name a folder; null: anywhere.
+  readonly workspaceRoots: (caller: Caller) => readonly string[] | null;
   // Names with their ports, as they stand in a Host header; known when it listens.
   readonly hosts: () => ReadonlySet<string>;
 }

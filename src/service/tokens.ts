@@ -1,5 +1,5 @@
 // Who may do what: the operator, and those whose tokens were given a name and a role. Of theirs only the hashes are kept.
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { createCheck } from '../kernel/validator.js';
@@ -64,6 +64,12 @@ export function removeToken(dataDir: string, name: string): void {
   replacePrivate(join(dataDir, FILE), toText(tokens.filter((token) => token.name !== name)));
 }
 
+// Whose token it is.
+export function findNamed(tokens: readonly NamedToken[], token: string): NamedToken | undefined {
+  const hash = hashOf(token).toString('hex');
+  return tokens.find(({ sha256 }) => sha256 === hash);
+}
+
 function toText(tokens: readonly NamedToken[]): string {
   return `${JSON.stringify(tokens, null, 2)}\n`;
 }
@@ -74,9 +80,12 @@ export class TokenBook {
   readonly #operator: { readonly hash: Buffer; readonly caller: Caller };
   #named: readonly { readonly hash: Buffer; readonly caller: Caller }[] = [];
   #stamp = '';
+  readonly #onProblem: (error: unknown) => void;
 
-  constructor(dataDir: string, operator: { readonly token: string; readonly userName: string }) {
+  // `onProblem` is told of a file of tokens that cannot be read: then nobody but the operator is known.
+  constructor(dataDir: string, operator: { readonly token: string; readonly userName: string }, onProblem: (error: unknown) => void = () => {}) {
     this.#dataDir = dataDir;
+    this.#onProblem = onProblem;
     this.#operator = { hash: hashOf(operator.token), caller: { actor: { kind: 'user', name: operator.userName }, role: 'operator' } };
   }
 
@@ -89,6 +98,15 @@ export class TokenBook {
     return found;
   }
 
+  // By what a browser was given in place of the token.
+  findSignedIn(session: string): Caller | null {
+    this.#refresh();
+    const given = hashOf(session);
+    let found: Caller | null = null;
+    for (const known of [this.#operator, ...this.#named]) if (timingSafeEqual(hashOf(sessionOf(known.hash)), given)) found = known.caller;
+    return found;
+  }
+
   // Whether this is still somebody who was found.
   knows(caller: Caller): boolean {
     this.#refresh();
@@ -96,13 +114,40 @@ export class TokenBook {
   }
 
   #refresh(): void {
-    const stat = statSync(join(this.#dataDir, FILE), { throwIfNoEntry: false });
-    const stamp = stat ? `${stat.ino} ${stat.mtimeMs} ${stat.size}` : '';
+    const stamp = this.#readStamp();
     if (stamp === this.#stamp) return;
-    const before = new Map(this.#named.map((known) => [keyOf(known.hash.toString('hex'), known.caller.actor.name, known.caller.role), known]));
-    this.#named = listTokens(this.#dataDir).map(({ name, role, sha256 }) => before.get(keyOf(sha256, name, role)) ?? { hash: Buffer.from(sha256, 'hex'), caller: { actor: { kind: 'token', name }, role } });
     this.#stamp = stamp;
+    const before = new Map(this.#named.map((known) => [keyOf(known.hash.toString('hex'), known.caller.actor.name, known.caller.role), known]));
+    this.#named = this.#list().map(({ name, role, sha256 }) => before.get(keyOf(sha256, name, role)) ?? { hash: Buffer.from(sha256, 'hex'), caller: { actor: { kind: 'token', name }, role } });
   }
+
+  // Never throws: a server with a damaged file goes on for its operator.
+  #list(): readonly NamedToken[] {
+    try {
+      return listTokens(this.#dataDir);
+    } catch (error) {
+      this.#onProblem(error);
+      return [];
+    }
+  }
+
+  #readStamp(): string {
+    try {
+      const stat = statSync(join(this.#dataDir, FILE), { throwIfNoEntry: false });
+      return stat ? `${stat.ino} ${stat.mtimeMs} ${stat.size}` : '';
+    } catch {
+      return 'unreadable';
+    }
+  }
+}
+
+// What stands in the cookie of a browser: made from the token, good for nothing but being that cookie.
+export function sessionFor(token: string): string {
+  return sessionOf(hashOf(token));
+}
+
+function sessionOf(hash: Buffer): string {
+  return createHmac('sha256', hash).update('parley browser session').digest('base64url');
 }
 
 function keyOf(sha256: string, name: string, role: Role): string {

@@ -13,8 +13,9 @@ const END = 'event: end\ndata: {}\n\n';
 // Each connection gets the next answer: text that is sent and then cut off, a status, or no connection at all.
 type Answer = string | { readonly status: number; readonly code: string } | 'silence' | Error;
 
-function play(...answers: Answer[]): { client: ParleyClient; asked: string[]; pauses: number[] } {
+function play(...answers: Answer[]): { client: ParleyClient; asked: string[]; bodies: string[]; pauses: number[] } {
   const asked: string[] = [];
+  const bodies: string[] = [];
   const pauses: number[] = [];
   const client = createClient({
     url: 'http://server/',
@@ -22,6 +23,7 @@ function play(...answers: Answer[]): { client: ParleyClient; asked: string[]; pa
     wait: async (ms) => void pauses.push(ms),
     fetch: (async (url: string, init: RequestInit) => {
       asked.push(String(url).replace('http://server', ''));
+      bodies.push(String(init.body));
       expect(new Headers(init.headers).get('authorization')).toBe('Bearer secret');
       const answer = answers.shift();
       if (answer === undefined) throw new Error('nobody listens any more');
@@ -30,7 +32,7 @@ function play(...answers: Answer[]): { client: ParleyClient; asked: string[]; pa
       return new Response(streamOf(answer, init.signal ?? null));
     }) as typeof fetch,
   });
-  return { client, asked, pauses };
+  return { client, asked, bodies, pauses };
 }
 
 function streamOf(text: string, signal: AbortSignal | null): ReadableStream<Uint8Array> {
@@ -118,9 +120,44 @@ test('a refusal is an error with its code; an answer that is none of ours still 
   const error = await client.get('run_1').catch((caught: unknown) => caught);
   expect(error).toBeInstanceOf(ParleyError);
   expect(error).toMatchObject({ code: 'RUN_NOT_FOUND', status: 404, passing: false });
-  const strange = createClient({ url: 'http://server', fetch: (async () => new Response('<html>', { status: 502 })) as typeof fetch });
+  const strange = createClient({ url: 'http://server', wait: async () => {}, fetch: (async () => new Response('<html>', { status: 502 })) as typeof fetch });
   await expect(strange.get('run_1')).rejects.toMatchObject({ code: 'INTERNAL', status: 502, passing: true });
-  await expect(play(new Error('fetch failed', { cause: new Error('connect ECONNREFUSED') })).client.list()).rejects.toThrow('connect ECONNREFUSED');
+  await expect(play(new Error('fetch failed', { cause: new Error('connect ECONNREFUSED') })).client.cancel('run_1')).rejects.toThrow('connect ECONNREFUSED');
+});
+
+describe('a call', () => {
+  const ANSWER = { status: 200, code: '' };
+
+  test.each([
+    ['a look', (client: ParleyClient) => client.get('run_1')],
+    ['a new run', (client: ParleyClient) => client.create({ engine: 'codex', prompt: 'x' })],
+    ['an answer', (client: ParleyClient) => client.reply('run_1', { interaction_id: 'int_1', response: 'x' })],
+  ])('that is %s is repeated while nobody answers, with the same body each time', async (_what, call) => {
+    const { client, bodies, pauses } = play(new Error('refused'), { status: 503, code: 'STORE_UNAVAILABLE' }, new Error('reset'), ANSWER);
+    await call(client);
+    expect(pauses).toEqual([250, 500, 1000]);
+    expect(new Set(bodies)).toHaveProperty('size', 1);
+    expect(bodies).toHaveLength(4);
+  });
+
+  test('has a key of the caller, or one of its own, which makes it count once', async () => {
+    const { client, bodies } = play(ANSWER, ANSWER, ANSWER);
+    await client.create({ engine: 'codex', prompt: 'x', request_id: 'mine' });
+    await client.create({ engine: 'codex', prompt: 'x' });
+    await client.reply('run_1', { interaction_id: 'int_1', response: 'x' });
+    const [first, second, third] = bodies.map((body) => JSON.parse(body) as Record<string, string>);
+    expect(first?.['request_id']).toBe('mine');
+    expect(second?.['request_id']).toMatch(/^[0-9a-f-]{36}$/);
+    expect(third?.['idempotency_key']).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  test('is given up after a while, and one that the server refuses or that would count twice is not repeated', async () => {
+    const { client, pauses } = play();
+    await expect(client.get('run_1')).rejects.toMatchObject({ code: 'UNREACHABLE' });
+    expect(pauses).toEqual([250, 500, 1000, 2000, 4000, 8000]);
+    await expect(play({ status: 409, code: 'REPLY_CONFLICT' }, ANSWER).client.reply('run_1', { interaction_id: 'int_1' })).rejects.toMatchObject({ code: 'REPLY_CONFLICT' });
+    for (const call of [(c: ParleyClient) => c.cancel('run_1'), (c: ParleyClient) => c.retry('run_1'), (c: ParleyClient) => c.delete('run_1')]) await expect(call(play(new Error('reset'), ANSWER).client)).rejects.toMatchObject({ code: 'UNREACHABLE' });
+  });
 });
 
 test('an event is told by its type, with its data', () => {

@@ -106,19 +106,20 @@ class Receiver {
 interface Scene {
   readonly sender: HookSender;
   readonly givenUp: [Delivery, string][];
+  readonly failed: [string, string, number][];
   readonly failures: unknown[];
   readonly allGivenUp: Gate;
 }
 
 function start(fetch: Fetch, hooks: readonly SendingHook[], store: Store = data.store): Scene {
-  const [givenUp, failures, allGivenUp]: [[Delivery, string][], unknown[], Gate] = [[], [], new Gate()];
+  const [givenUp, failed, failures, allGivenUp]: [[Delivery, string][], [string, string, number][], unknown[], Gate] = [[], [], [], new Gate()];
   const onGivenUp = (given: Delivery, error: string): void => {
     givenUp.push([given, error]);
     allGivenUp.open();
   };
-  const sender = new HookSender({ store, clock: { now: () => now }, timers, fetch, onGivenUp, onFailure: (error) => failures.push(error) }, hooks);
+  const sender = new HookSender({ store, clock: { now: () => now }, timers, fetch, onGivenUp, onFailed: ({ delivery_id: id }, error, nextAt) => failed.push([id, error, nextAt]), onFailure: (error) => failures.push(error) }, hooks);
   senders.push(sender);
-  return { sender, givenUp, failures, allGivenUp };
+  return { sender, givenUp, failed, failures, allGivenUp };
 }
 
 // Until everything that was sent is written down.
@@ -207,10 +208,11 @@ describe('a delivery', () => {
   test('to one that does not answer ends after 10 seconds and is tried again', async () => {
     await endRun(delivery('dlv_1', 'a'));
     const receiver = new Receiver((_post, { signal }) => new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(new Error('aborted')))));
-    start(receiver.fetch, [hook('a')]);
+    const scene = start(receiver.fetch, [hook('a')]);
     await receiver.count(1);
     advance(LIMIT_MS);
     await timers.armed(5 * SECOND);
+    expect(scene.failed).toEqual([['dlv_1', 'no answer within 10 s', now + 5 * SECOND]]);
     expect(await data.store.nextDelivery(now + HOUR)).toMatchObject({ delivery_id: 'dlv_1', tries: 1, error: 'no answer within 10 s', next_at: now + 5 * SECOND });
   });
 

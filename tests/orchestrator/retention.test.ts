@@ -158,7 +158,7 @@ test('one that cannot be deleted is told, the others go; a folder that was put a
   const store = alterStore(data.store, { deleteRun: async (runId) => (runId === idOf(2) ? Promise.reject(new Error('the disk is full')) : data.store.deleteRun(runId)) });
   expect(await sweepBy({ ended_after_days: 1, max_bytes: 1000 }, { store })).toEqual([idOf(1), idOf(3)]);
   expect(failures.map(([runId, error]) => [runId, String(error)])).toEqual([[idOf(2), 'Error: the disk is full']]);
-  await finishDeletions(depsWith(data.store));
+  await finishDeletions(depsWith(data.store), () => {});
   expect(await left()).toEqual([2]);
   expect(existsSync(join(dir, 'runs', idOf(2), 'attempts', '1', 'stdout.log'))).toBe(true);
   expect(await sweepBy({ ended_after_days: 1 })).toEqual([idOf(2)]);

@@ -43,7 +43,7 @@ export async function serve(changes: { readonly root?: string; readonly bench?: 
     log: pino({ level: 'info' }, { write: (line: string) => void logged.push(line) }),
     engines: async () => [{ name: 'codex', found: true, program: '/opt/codex', version: '1.0.0', proved_version: '1.0.0', login: true, advice: null }],
     limits: DEFAULT_LIMITS,
-    workspaceRoots: [join(root, 'allowed')],
+    workspaceRoots: () => [join(root, 'allowed')],
     hosts: () => hosts,
     ...rest,
   });

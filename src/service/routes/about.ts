@@ -41,5 +41,7 @@ export async function aboutRoutes({ app: bare, store, metrics, engines }: Room):
     schema: { operationId: 'getContract', summary: 'The chart that runs go by', tags: ['service'], response: { 200: contract, ...REFUSALS } },
   }, async () => ({ initial: INITIAL_STATE, states: [...STATES], terminal: [...TERMINAL_STATES], events: [...EVENTS], edges: [...CHART] }));
 
-  app.get('/metrics', { schema: { hide: true } }, async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()));
+  app.get('/metrics', {
+    schema: { operationId: 'metrics', summary: 'The figures of the server, for Prometheus', tags: ['service'], response: { 200: { description: 'Prometheus text', content: { 'text/plain': { schema: z.string() } } }, ...REFUSALS } },
+  }, async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()));
 }

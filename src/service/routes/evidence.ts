@@ -1,5 +1,5 @@
 // What proves what happened: stored events by seq and time, the engine's own bytes, the files of a run, its result, the checks.
-import { createReadStream, readdirSync, statSync } from 'node:fs';
+import { createReadStream, readdirSync, statSync, type Dirent } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import type { FastifyReply } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
@@ -28,11 +28,8 @@ export async function evidenceRoutes({ app: bare, store, dataDir }: Room): Promi
       serializerCompiler: () => (page) => (typeof page === 'string' ? page : JSON.stringify(page)),
     }, async ({ params: { id }, query }, reply) => {
       await loadRun(store, id);
-      const lines = await store.readJournal(id, protocol, rangeOf(query));
-      const more = lines.length > query.limit;
-      const page = more ? lines.slice(0, query.limit) : lines;
-      const next = more ? (JSON.parse(lines.at(-1) ?? '{}') as { seq: number }).seq : null;
-      return reply.type('application/json; charset=utf-8').send(`{"events":[${page.join(',')}],"next_seq":${next}}` as never);
+      const { lines, next } = await readPage((fromSeq, limit) => store.readJournal(id, protocol, { ...rangeOf(query), limit, ...(fromSeq === null ? {} : { fromSeq }) }), query.limit);
+      return reply.type('application/json; charset=utf-8').send(`{"events":[${lines.join(',')}],"next_seq":${next}}` as never);
     });
   }
 
@@ -78,10 +75,28 @@ export async function evidenceRoutes({ app: bare, store, dataDir }: Room): Promi
   });
 }
 
-// One more than asked for tells whether there is more.
-function rangeOf({ from_seq: fromSeq, to_seq: toSeq, from_ts: fromTs, to_ts: toTs, limit }: z.output<typeof historyQuery>): ReadRange {
+const CHUNK = 200;
+const MAX_CHARS = 8_000_000;
+
+// As many as were asked for, or as make a large answer; then where the next one is.
+async function readPage(read: (fromSeq: number | null, limit: number) => Promise<string[]>, limit: number): Promise<{ lines: string[]; next: number | null }> {
+  const lines: string[] = [];
+  let chars = 0;
+  for (let from: number | null = null; ; ) {
+    const found = await read(from, CHUNK);
+    for (const line of found) {
+      const { seq } = JSON.parse(line) as { seq: number };
+      if (lines.length === limit || chars > MAX_CHARS) return { lines, next: seq };
+      lines.push(line);
+      chars += line.length;
+      from = seq + 1;
+    }
+    if (found.length < CHUNK) return { lines, next: null };
+  }
+}
+
+function rangeOf({ from_seq: fromSeq, to_seq: toSeq, from_ts: fromTs, to_ts: toTs }: z.output<typeof historyQuery>): Omit<ReadRange, 'limit'> {
   return {
-    limit: limit + 1,
     ...(fromSeq === undefined ? {} : { fromSeq }),
     ...(toSeq === undefined ? {} : { toSeq }),
     ...(fromTs === undefined ? {} : { fromTs: Date.parse(fromTs) }),
@@ -102,11 +117,20 @@ function sendFile(reply: FastifyReply, path: string, name: string, from: number,
   return end === from ? reply.send(Buffer.alloc(0)) : reply.send(createReadStream(path, { start: from, end: end - 1 }));
 }
 
+// What cannot be read, or is gone by now, has nothing to show.
+function entriesOf(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    return [];
+  }
+}
+
 // Links are named by nothing: what they lead to is not of this run.
 function listFiles(folder: string, home: string): z.input<typeof fileList>['files'] {
   const found: z.input<typeof fileList>['files'] = [];
   const visit = (at: string): void => {
-    for (const entry of readdirSync(at, { withFileTypes: true }).toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+    for (const entry of entriesOf(at).toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
       const path = join(at, entry.name);
       if (found.length > MAX_FILES || path === home) continue;
       if (entry.isDirectory()) visit(path);

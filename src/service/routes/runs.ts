@@ -1,21 +1,34 @@
 // Runs: started, listed, looked at, ended, continued, deleted.
+import { dirname, sep } from 'node:path';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import type { CreateRunRequest } from '../../orchestrator/create-request.js';
 import { loadRun } from '../../orchestrator/load-run.js';
+import { runFolder } from '../../orchestrator/run-folder.js';
 import { viewRun, type RunView } from '../../orchestrator/run-view.js';
 import type { RunRecord } from '../../store/store.js';
 import { callerOf } from '../access.js';
-import { resolveWorkspace } from '../allowed-paths.js';
+import { checkWorkspace } from '../allowed-paths.js';
 import { keyOf, labelOf, REFUSALS } from '../requests.js';
 import { continueBody, createRunBody, listQuery, retryBody, runId, runList, runView } from '../schemas.js';
 import type { Room } from '../service.js';
+import type { Caller } from '../tokens.js';
 
 const params = z.strictObject({ id: runId });
 
-export async function runRoutes({ app: bare, orchestrator, store, clock, workspaceRoots }: Room): Promise<void> {
+export async function runRoutes({ app: bare, orchestrator, store, clock, dataDir, workspaceRoots }: Room): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();
   const view = async (run: RunRecord): Promise<z.input<typeof runView>> => toWire(viewRun(run, run.status === 'waiting_user' ? await store.loadPending(run.run_id) : null, clock.now()));
+
+  const checkFolder = (caller: Caller, cwd: string): void => {
+    const roots = workspaceRoots(caller);
+    if (roots !== null) checkWorkspace(cwd, roots);
+  };
+  // What goes on in the folder of another run; one of its own is nobody else's.
+  const checkSource = async (caller: Caller, id: string): Promise<void> => {
+    const { spec } = await loadRun(store, id);
+    if (!spec.cwd.startsWith(dirname(runFolder(dataDir, id).path) + sep)) checkFolder(caller, spec.cwd);
+  };
 
   app.post('/v1/runs', {
     schema: { operationId: 'createRun', summary: 'Start a run', tags: ['runs'], body: createRunBody, response: { 201: runView, ...REFUSALS } },
@@ -23,11 +36,9 @@ export async function runRoutes({ app: bare, orchestrator, store, clock, workspa
   }, async (request, reply) => {
     const { body } = request;
     const requestId = keyOf(request, body.request_id);
-    const run = await orchestrator.create({
-      ...(body as CreateRunRequest),
-      ...(body.cwd === undefined ? {} : { cwd: resolveWorkspace(body.cwd, workspaceRoots) }),
-      ...(requestId === undefined ? {} : { request_id: requestId }),
-    }, callerOf(request).actor);
+    // A request that is known is the same run, whatever has become of the folder since.
+    if (body.cwd !== undefined && !(requestId !== undefined && (await store.loadRequest(requestId)))) checkFolder(callerOf(request), body.cwd);
+    const run = await orchestrator.create({ ...(body as CreateRunRequest), ...(requestId === undefined ? {} : { request_id: requestId }) }, callerOf(request).actor);
     return reply.code(201).header('location', `/v1/runs/${run.run_id}`).send(await view(run));
   });
 
@@ -60,6 +71,7 @@ export async function runRoutes({ app: bare, orchestrator, store, clock, workspa
     schema: { operationId: 'retryRun', summary: 'Start an ended run again, from its session if it has one', tags: ['runs'], params, body: retryBody, response: { 201: runView, ...REFUSALS } },
     config: { role: 'operator' },
   }, async (request, reply) => {
+    await checkSource(callerOf(request), request.params.id);
     const requestId = keyOf(request, request.body?.request_id);
     const run = await orchestrator.retry(request.params.id, requestId === undefined ? {} : { request_id: requestId }, callerOf(request).actor);
     return reply.code(201).send(await view(run));
@@ -69,6 +81,7 @@ export async function runRoutes({ app: bare, orchestrator, store, clock, workspa
     schema: { operationId: 'continueRun', summary: 'Start a new run in the session of an ended one', tags: ['runs'], params, body: continueBody, response: { 201: runView, ...REFUSALS } },
     config: { role: 'operator' },
   }, async (request, reply) => {
+    await checkSource(callerOf(request), request.params.id);
     const requestId = keyOf(request, request.body.request_id);
     const run = await orchestrator.continueFrom(request.params.id, { prompt: request.body.prompt, ...(requestId === undefined ? {} : { request_id: requestId }) }, callerOf(request).actor);
     return reply.code(201).send(await view(run));

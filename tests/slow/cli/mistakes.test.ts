@@ -155,3 +155,13 @@ test.each([
   // Who only reads needs none of it.
   expect((await parley(site, ['ls', '-q'])).code).toBe(0);
 });
+
+test('work that cannot be begun for a reason that nobody foresaw is told, and nothing waits for ever', async () => {
+  const site = createSite();
+  mkdirSync(site.data, { recursive: true });
+  writeFileSync(join(site.data, 'runs'), 'a file where the folder of the runs should be');
+  const { code, stderr } = await parley(site, ['run', 'rehearsal', 'hi']);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^parley: the work could not be begun: ENOTDIR[^\n]*; see parley\.log in the data directory\n/);
+  expect(readFileSync(join(site.data, 'parley.log'), 'utf8')).toContain('ENOTDIR');
+});

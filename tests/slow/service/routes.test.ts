@@ -1,20 +1,23 @@
 // Every route over a real socket: what it answers, what it refuses, and that the document tells the truth about it.
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate as settle } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ParleyError } from '../../../src/client/parley-error.js';
 import { runFolder } from '../../../src/orchestrator/run-folder.js';
 import type { RaspEvent } from '../../../src/rasp/event.js';
 import { createRunBody, interactionView, runView } from '../../../src/service/schemas.js';
+import { Gate } from '../../support/gate.js';
 import { serve, type Served } from '../../support/served.js';
 
-// Of design and of the console; what is not for programs (pages, figures, sign-in) is not among them.
+// What is not for programs (pages, sign-in) is not among them.
 const ROUTES = [
   'POST /v1/runs', 'GET /v1/runs', 'GET /v1/runs/{id}', 'DELETE /v1/runs/{id}', 'POST /v1/runs/{id}/cancel', 'POST /v1/runs/{id}/retry', 'POST /v1/runs/{id}/continue',
   'GET /v1/runs/{id}/interaction', 'POST /v1/runs/{id}/interaction/reply', 'GET /v1/interactions', 'GET /v1/interactions/events',
   'GET /v1/runs/{id}/events', 'GET /v1/runs/{id}/events/history', 'GET /v1/runs/{id}/rasp', 'GET /v1/runs/{id}/rasp/history',
   'GET /v1/runs/{id}/logs', 'GET /v1/runs/{id}/result', 'GET /v1/runs/{id}/files', 'GET /v1/runs/{id}/files/content', 'GET /v1/runs/{id}/verify',
-  'GET /v1/engines', 'GET /v1/metrics/parsers', 'GET /v1/contract', 'GET /v1/me', 'GET /healthz', 'GET /readyz',
+  'GET /v1/engines', 'GET /v1/metrics/parsers', 'GET /v1/contract', 'GET /v1/me', 'GET /metrics', 'GET /healthz', 'GET /readyz',
 ];
 const ASK = '[[ask Which database?|Postgres|SQLite]]';
 
@@ -118,6 +121,24 @@ describe('runs', () => {
     for (const path of ['project', join(allowed, 'none'), `${allowed}\0`]) expect(await refusal(at(path)), path).toEqual({ code: 'INVALID_ARGUMENT', status: 400 });
   });
 
+  test('a request that is known is the same run, whatever has become of its folder', async () => {
+    const cwd = join(served.root, 'allowed', 'gone');
+    mkdirSync(cwd, { recursive: true });
+    const body = { engine: 'codex', prompt: '[[done 1]]', cwd, request_id: 'folder-1', permission: 'full' } as const;
+    const { run_id: runId } = await served.client.create(body);
+    await settled(runId);
+    rmSync(cwd, { recursive: true });
+    expect((await served.client.create(body)).run_id).toBe(runId);
+    expect(await refusal(served.client.create({ ...body, request_id: 'folder-2' }))).toEqual({ code: 'INVALID_ARGUMENT', status: 400 });
+  });
+
+  test('a run whose folder is not allowed here is not tried again or continued through the server', async () => {
+    const { run_id: runId } = await served.bench.orchestrator.create({ engine: 'codex', prompt: '[[done 1]]', cwd: served.root, permission: 'full' });
+    await settled(runId);
+    expect(await refusal(served.client.retry(runId))).toEqual({ code: 'PATH_NOT_ALLOWED', status: 403 });
+    expect(await refusal(served.client.continueFrom(runId, { prompt: 'x' }))).toEqual({ code: 'PATH_NOT_ALLOWED', status: 403 });
+  });
+
   test.each([
     ['an unknown member', { engine: 'codex', prompt: 'x', promt: 'y' }],
     ['no prompt', { engine: 'codex' }],
@@ -125,6 +146,8 @@ describe('runs', () => {
     ['an unknown engine', { engine: 'none', prompt: 'x' }],
     ['an unknown option', { engine: 'codex', prompt: 'x', runtime_options: { nothing: 1 } }],
     ['a label that is no text', { engine: 'codex', prompt: 'x', labels: { a: 1 } }],
+    ['a key with a NUL', { engine: 'codex', prompt: 'x', request_id: 'n\0A' }],
+    ['a label with a NUL', { engine: 'codex', prompt: 'x', labels: { 'a\0b': 'x', 'a\0c': 'x' } }],
     ['a name of the language', { engine: 'codex', prompt: 'x', runtime_options: { constructor: 1 } }],
   ])('%s is refused with 400', async (_what, body) => {
     expect((await refusal(served.client.create(body as never))).status).toBe(400);
@@ -294,6 +317,8 @@ describe('the server about itself', () => {
     const cookie = answer.headers.get('set-cookie') ?? '';
     expect(cookie).toMatch(/^parley_[0-9a-f]{12}=.*; Path=\/; HttpOnly; SameSite=Lax/);
     const [pair = ''] = cookie.split(';');
+    expect(cookie).not.toContain(served.token);
+    expect((await served.fetch('/v1/me', { as: pair.split('=')[1] ?? '' })).status).toBe(401);
     const asBrowser = (path: string, init: RequestInit = {}) => served.fetch(path, { ...init, as: null, headers: { cookie: pair, ...(init.headers as Record<string, string>) } });
     expect((await asBrowser('/v1/me')).status).toBe(200);
     expect((await asBrowser('/sign-out', { method: 'POST' })).status).toBe(403);
@@ -309,4 +334,36 @@ test('what goes over the wire is what the contract of the command line says, and
   expect(Object.keys(runView.shape).toSorted()).toEqual(contract.$defs['run']?.required.toSorted());
   expect(Object.keys(interactionView.shape).toSorted()).toEqual(contract.$defs['interaction']?.required.toSorted());
   expect(Object.keys(createRunBody.shape).toSorted()).toEqual(['cwd', 'engine', 'execution_mode', 'labels', 'model', 'output_schema', 'permission', 'prompt', 'request_id', 'runtime_options']);
+});
+
+test('an answer that arrives whole only when the server is being stopped is refused, and its run waits on', async () => {
+  const stopping = await serve();
+  const { run_id: runId } = await stopping.client.create({ engine: 'codex', prompt: ASK, execution_mode: 'interactive', permission: 'full' });
+  await stopping.bench.orchestrator.settled(runId);
+  const { interaction_id: id } = await stopping.client.interaction(runId);
+  const body = JSON.stringify({ interaction_id: id, response: 'a' });
+  const sending = new Gate();
+  const begun = once(stopping.service.app.server, 'request');
+  const answer = stopping.fetch(`/v1/runs/${runId}/interaction/reply`, {
+    method: 'POST',
+    duplex: 'half',
+    headers: { 'content-type': 'application/json' },
+    body: new ReadableStream({
+      start: async (controller) => {
+        controller.enqueue(new TextEncoder().encode(body.slice(0, 5)));
+        await sending.opened;
+        controller.enqueue(new TextEncoder().encode(body.slice(5)));
+        controller.close();
+      },
+    }),
+  } as RequestInit);
+  await begun;
+  // What is looked at first has been looked at.
+  await settle();
+  stopping.service.stopTaking();
+  sending.open();
+  const refused = await answer;
+  expect([refused.status, await refused.json()]).toMatchObject([503, { error: { code: 'SHUTTING_DOWN' } }]);
+  expect((await stopping.bench.data.store.loadRun(runId))?.status).toBe('waiting_user');
+  await stopping.close();
 });

@@ -158,7 +158,7 @@ describe('SIGTERM', () => {
     const { run_id: id } = await client.create({ engine: 'rehearsal', prompt: '[[answer At work.]][[sleep 6000]][[done 1]]' });
     await untilEngine(site);
     child.kill('SIGTERM');
-    const code = () => client.create({ engine: 'rehearsal', prompt: 'x', request_id: 'once' }).then(() => 'taken', (error: { code: string }) => error.code);
+    const code = () => client.request('POST', '/v1/runs', { engine: 'rehearsal', prompt: 'x', request_id: 'once' }).then(() => 'taken', (error: { code: string }) => error.code);
     await expect.poll(code, PATIENCE).toBe('SHUTTING_DOWN');
     expect((await client.get(id)).status).toBe('running');
     expect((await ended).code).toBe(0);
@@ -185,13 +185,35 @@ test('a second server on the same directory is refused, and one on a port that i
   const { port, client, child } = await startServer(site);
   const second = await parley(site, ['serve', '--port', '0']);
   expect([second.code, second.stdout]).toEqual([1, '']);
-  expect(second.stderr).toMatch(new RegExp(`^parley: .*${child.pid}`));
+  expect(second.stderr).toMatch(new RegExp(`^parley: .* is served already at http://127.0.0.1:${port}, by process ${child.pid}\n`));
   const other = createSite();
   const taken = await parley(other, ['serve', '--port', String(port)]);
   expect(taken).toMatchObject({ code: 2, stdout: '' });
   expect(taken.stderr).toContain(`port ${port} is in use on 127.0.0.1; choose another with --port`);
   expect((await client.list()).runs).toEqual([]);
   expect(existsSync(join(other.data, 'server.json'))).toBe(false);
+});
+
+test('the person whose server it is works in any folder; others where they may, unless the settings say more', async () => {
+  const site = createSite();
+  const { client, url } = await startServer(site);
+  const anywhere = join(site.root, 'anywhere');
+  mkdirSync(anywhere);
+  expect((await parley(site, ['run', 'rehearsal', '[[done 1]]', '-C', anywhere])).code).toBe(0);
+  const named = createClient({ url, token: (await parley(site, ['token', 'add', 'bot', '--role', 'operator'])).stdout.trim() });
+  await expect(named.create({ engine: 'rehearsal', prompt: '[[done 1]]', cwd: anywhere })).rejects.toMatchObject({ code: 'PATH_NOT_ALLOWED' });
+  const { run_id: id } = await named.create({ engine: 'rehearsal', prompt: '[[done 1]]', cwd: site.cwd });
+  await untilRun(site, 'succeeded', id);
+  expect((await client.get(id)).cwd).toBe(site.cwd);
+});
+
+test('a token that belongs to somebody else is not taken for that of the operator', async () => {
+  const site = createSite();
+  const token = (await parley(site, ['token', 'add', 'anna', '--role', 'viewer'])).stdout.trim();
+  const refused = await parley(site, ['serve', '--port', '0'], { env: { PARLEY_TOKEN: token } });
+  expect(refused).toMatchObject({ code: 2, stdout: '' });
+  expect(refused.stderr).toContain('PARLEY_TOKEN is the token of anna (viewer)');
+  expect(refused.stderr).not.toContain(token);
 });
 
 test('the command line goes through the server, and by itself when the server was killed or has gone', async () => {

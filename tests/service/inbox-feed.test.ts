@@ -1,0 +1,106 @@
+// The feed of what waits for a person: who fell behind, what changes while everything is told, and readers that are gone.
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { EventStream } from '../../src/service/event-stream.js';
+import { InboxFeed } from '../../src/service/inbox-feed.js';
+import { openDataDir } from '../../src/store/sqlite/data-dir.js';
+import type { CommitListener, RunRecord, Store } from '../../src/store/store.js';
+import { T0, ask, change, newRun } from '../store/conformance.js';
+import { alterStore } from '../support/altered-store.js';
+import { Gate } from '../support/gate.js';
+import { createRoot } from '../support/orchestrated.js';
+import { SimulatedTimers } from '../support/simulated-timers.js';
+import { Reader } from './reader.js';
+
+const HEARTBEAT_MS = 15_000;
+const STALLED_MS = 120_000;
+const CLOCK = { now: () => T0 };
+
+let store: Store;
+let close: () => Promise<void>;
+let reader: Reader;
+let timers: SimulatedTimers;
+
+beforeEach(async () => {
+  ({ store, close } = await openDataDir(createRoot(), { pid: process.pid }));
+  reader = new Reader();
+  timers = new SimulatedTimers();
+});
+afterEach(() => close());
+
+async function askIn(number: number): Promise<RunRecord> {
+  const outcome = await store.createRun(newRun(number));
+  if (!outcome.created) throw new Error(outcome.reason);
+  await store.commit(change(outcome.run, { set: { status: 'waiting_user' }, ask: ask(`int_${number}`) }));
+  return (await store.loadRun(outcome.run.run_id)) as RunRecord;
+}
+
+// A reader that holds back one change and gets this many more meanwhile: what it was told after the first time.
+async function fallBehind(changes: number): Promise<string[]> {
+  await askIn(1);
+  let tell: CommitListener | undefined;
+  const feed = new InboxFeed(alterStore(store, { onCommitted: (listener) => {
+    tell = listener;
+    return () => {};
+  } }), CLOCK);
+  const feeding = feed.feed(new EventStream(reader.response, timers));
+  await timers.armed(HEARTBEAT_MS);
+  expect(reader.told).toEqual(['reset', 'pending int_1', 'ready']);
+  reader.hold();
+  for (let count = 0; count < changes + 1; count += 1) {
+    tell?.({ run_id: 'run_0001', asked: 'int_1', ms: 0 });
+    if (count === 0) await timers.armed(STALLED_MS);
+  }
+  reader.release();
+  await timers.armed(HEARTBEAT_MS);
+  feed.close();
+  await feeding;
+  return reader.told.slice(3);
+}
+
+test('a reader that fell more than 2,000 changes behind is told everything again, and none of the changes', async () => {
+  expect(await fallBehind(2000)).toEqual(['pending int_1', 'reset', 'pending int_1', 'ready']);
+});
+
+test('a reader that fell less behind is told each change', async () => {
+  expect(await fallBehind(1999)).toEqual(Array.from({ length: 2000 }, () => 'pending int_1'));
+});
+
+test('what changes while everything is told is told after it', async () => {
+  const run = await askIn(1);
+  const listed = new Gate();
+  const goOn = new Gate();
+  const feed = new InboxFeed(alterStore(store, { listPending: async (filter) => {
+    const page = await store.listPending(filter);
+    listed.open();
+    await goOn.opened;
+    return page;
+  } }), CLOCK);
+  const feeding = feed.feed(new EventStream(reader.response, timers));
+  await listed.opened;
+  await store.commit(change(run, { set: { status: 'queued' }, resolve: { interaction_id: 'int_1', state: 'answered', resolution: { at: T0, response: { text: 'A' }, actor: { kind: 'user', name: 'ann' }, idempotency_key: null, finish: false } } }));
+  await askIn(2);
+  goOn.open();
+  await timers.armed(HEARTBEAT_MS);
+  // As it was when it was listed, which may also be told as it is by now.
+  expect(reader.told).toEqual(['reset', 'pending int_1', 'ready', 'resolved int_1', 'pending int_2']);
+  feed.close();
+  await feeding;
+});
+
+test('a reader that is gone is not waited for any more, and others are still told', async () => {
+  const feed = new InboxFeed(store, CLOCK);
+  const gone = new Reader();
+  const goneTimers = new SimulatedTimers();
+  const [leaving, staying] = [feed.feed(new EventStream(gone.response, goneTimers)), feed.feed(new EventStream(reader.response, timers))];
+  await Promise.all([goneTimers.armed(HEARTBEAT_MS), timers.armed(HEARTBEAT_MS)]);
+  gone.destroy();
+  await leaving;
+  expect(goneTimers.lengths()).toEqual([]);
+  await askIn(1);
+  await reader.heard('int_1');
+  expect(reader.told).toEqual(['reset', 'ready', 'pending int_1']);
+  expect(gone.told).toEqual(['reset', 'ready']);
+  feed.close();
+  await staying;
+  expect(timers.lengths()).toEqual([]);
+});

@@ -1,0 +1,157 @@
+// The pages of a journal: who shares a read and who must not, and which pages are kept in 16 MiB.
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { JournalPages } from '../../src/service/journal-pages.js';
+import { openDataDir } from '../../src/store/sqlite/data-dir.js';
+import type { RunRecord, Store } from '../../src/store/store.js';
+import { T0, change, flush, newRun } from '../store/conformance.js';
+import { alterStore } from '../support/altered-store.js';
+import { Gate } from '../support/gate.js';
+import { createRoot } from '../support/orchestrated.js';
+
+const range = (from: number, count: number): number[] => Array.from({ length: count }, (_, index) => from + index);
+
+let store: Store;
+let close: () => Promise<void>;
+let run: RunRecord;
+
+beforeEach(async () => {
+  ({ store, close } = await openDataDir(createRoot(), { pid: process.pid }));
+  // With the events 1 and 2.
+  const outcome = await store.createRun(newRun(1));
+  if (!outcome.created) throw new Error(outcome.reason);
+  run = outcome.run;
+});
+afterEach(() => close());
+
+// Pages whose reads have looked, and keep what they found until a gate is opened; a second gate tells that one has looked.
+function holdReads(isHeld: (read: number) => boolean) {
+  const goOn = new Gate();
+  const begun = new Gate();
+  const held = { goOn, begun, reads: 0, pages: new JournalPages(alterStore(store, { readLines: async (...asked) => {
+    held.reads += 1;
+    const mine = held.reads;
+    const lines = await store.readLines(...asked);
+    begun.open();
+    if (isHeld(mine)) await goOn.opened;
+    return lines;
+  } })) };
+  return held;
+}
+
+describe('a read that is under way', () => {
+  test('serves all who ask for the same meanwhile', async () => {
+    const held = holdReads(() => true);
+    const first = held.pages.after(run.run_id, 'rasp', 0, 0);
+    await held.begun.opened;
+    const second = held.pages.after(run.run_id, 'rasp', 0, 0);
+    held.goOn.open();
+    expect((await first).lastSeq).toBe(2);
+    expect(await second).toBe(await first);
+    expect(held.reads).toBe(1);
+  });
+
+  test('does not serve another protocol or cursor', async () => {
+    const held = holdReads(() => true);
+    const asked = [held.pages.after(run.run_id, 'rasp', 0, 0), held.pages.after(run.run_id, 'fcmp', 0, 0), held.pages.after(run.run_id, 'rasp', 1, 0)];
+    held.goOn.open();
+    expect((await Promise.all(asked)).map(({ bytes }) => bytes?.toString().match(/^id: .*$/gm))).toEqual([['id: 1', 'id: 2'], ['id: 1', 'id: 2'], ['id: 2']]);
+    expect(held.reads).toBe(3);
+  });
+
+  test('does not serve one who knows of a commit that came after it began', async () => {
+    const held = holdReads((read) => read === 1);
+    const before = held.pages.after(run.run_id, 'rasp', 2, 0);
+    await held.begun.opened;
+    expect(await store.commit(change(run, { journal: flush(3, 1, null, T0 + 10) }))).toMatchObject({ committed: true });
+    const after = held.pages.after(run.run_id, 'rasp', 2, 1);
+    held.goOn.open();
+    expect(await before).toEqual({ bytes: null, lastSeq: 2, ended: null });
+    expect((await after).bytes?.toString()).toMatch(/^id: 3\ndata: \{"seq":3,.*\}\n\n$/s);
+  });
+
+  test('is not remembered when it failed or found nothing', async () => {
+    let reads = 0;
+    const pages = new JournalPages(alterStore(store, { readLines: async (...asked) => {
+      reads += 1;
+      if (reads === 1) throw new Error('the disk is gone');
+      return store.readLines(...asked);
+    } }));
+    await expect(pages.after(run.run_id, 'rasp', 2, 0)).rejects.toThrow('the disk is gone');
+    expect((await pages.after(run.run_id, 'rasp', 2, 0)).bytes).toBeNull();
+    await store.commit(change(run, { journal: flush(3, 1, null, T0 + 10) }));
+    expect((await pages.after(run.run_id, 'rasp', 2, 0)).lastSeq).toBe(3);
+    expect(reads).toBe(3);
+  });
+});
+
+describe('the pages that are kept', () => {
+  // Sixteen of these fit, with what makes them frames, and no seventeenth.
+  const LINE = Buffer.from(`${' '.repeat(1024 * 1024 - 64)}\n`);
+  const FITTING = 16;
+
+  // A journal without end, of which each page is about 1 MiB. `reads` are the cursors that the store was asked for.
+  let reads: number[];
+  let pages: JournalPages;
+  let hold: (cursor: number) => Promise<void>;
+  beforeEach(() => {
+    reads = [];
+    hold = async () => {};
+    pages = new JournalPages(alterStore(store, { readLines: async (_run, _protocol, after) => {
+      reads.push(after);
+      await hold(after);
+      return { firstSeq: after + 1, lastSeq: after + 1, bytes: LINE };
+    } }));
+  });
+
+  const look = (cursor: number, version = 0) => pages.after(run.run_id, 'rasp', cursor, version);
+
+  // Which of these are not kept. Each that is not is read, so ask for the latest first.
+  async function missing(cursors: readonly number[]): Promise<number[]> {
+    reads = [];
+    for (const cursor of cursors) await look(cursor);
+    return reads;
+  }
+
+  test('are 16 MiB, and not read again', async () => {
+    expect(await missing(range(0, FITTING))).toHaveLength(FITTING);
+    expect(await missing(range(0, FITTING))).toEqual([]);
+    // The seventeenth takes the place of the first, which then takes that of the second.
+    expect(await missing([FITTING, 0, FITTING, 1])).toEqual([FITTING, 0, 1]);
+  });
+
+  test('are still 16 MiB after many were forgotten', async () => {
+    await missing(range(0, 50));
+    expect(await missing(range(50 - FITTING, FITTING))).toEqual([]);
+    expect(await missing([50 - FITTING - 1])).toHaveLength(1);
+  });
+
+  test('do not count twice what two reads have brought', async () => {
+    for (const cursor of range(0, FITTING)) await Promise.all([look(cursor, 0), look(cursor, 1)]);
+    expect(reads).toHaveLength(2 * FITTING);
+    expect(await missing(range(0, FITTING))).toEqual([]);
+    // Nor too little: there is no room for more.
+    expect(await missing([FITTING, 0])).toEqual([FITTING, 0]);
+  });
+
+  test('lose the one that was not used for longest first', async () => {
+    await missing(range(0, FITTING));
+    expect(await missing([0, FITTING, 0, 1])).toEqual([FITTING, 1]);
+  });
+
+  test('count one as used when a second read brings it again', async () => {
+    const begun = new Gate();
+    const goOn = new Gate();
+    hold = () => {
+      begun.open();
+      return goOn.opened;
+    };
+    const slow = look(0, 0);
+    await begun.opened;
+    hold = async () => {};
+    await look(0, 1);
+    await missing(range(1, FITTING - 1));
+    goOn.open();
+    await slow;
+    expect(await missing([FITTING, 0, 1])).toEqual([FITTING, 1]);
+  });
+});

@@ -1,0 +1,88 @@
+// A run's events as they are stored: nothing is missed between a look and the wait after it, and a reader that is gone is not waited for.
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { CommitWakeups } from '../../src/orchestrator/wakeups.js';
+import { EventStream } from '../../src/service/event-stream.js';
+import { JournalPages } from '../../src/service/journal-pages.js';
+import { streamJournal } from '../../src/service/stream-journal.js';
+import { openDataDir } from '../../src/store/sqlite/data-dir.js';
+import type { RunRecord, Store } from '../../src/store/store.js';
+import { T0, change, flush, newRun } from '../store/conformance.js';
+import { alterStore } from '../support/altered-store.js';
+import { Gate } from '../support/gate.js';
+import { createRoot } from '../support/orchestrated.js';
+import { SimulatedTimers } from '../support/simulated-timers.js';
+import { Reader } from './reader.js';
+
+const HEARTBEAT_MS = 15_000;
+
+let store: Store;
+let close: () => Promise<void>;
+let run: RunRecord;
+let reader: Reader;
+let timers: SimulatedTimers;
+let wakeups: CommitWakeups;
+
+beforeEach(async () => {
+  ({ store, close } = await openDataDir(createRoot(), { pid: process.pid }));
+  // With the events 1 and 2.
+  const outcome = await store.createRun(newRun(1));
+  if (!outcome.created) throw new Error(outcome.reason);
+  run = outcome.run;
+  reader = new Reader();
+  timers = new SimulatedTimers();
+  wakeups = new CommitWakeups(store);
+});
+afterEach(async () => {
+  wakeups.close();
+  await close();
+});
+
+const stream = (from: Store, cursor = 0) => streamJournal({ pages: new JournalPages(from), wakeups }, new EventStream(reader.response, timers), run.run_id, 'rasp', cursor);
+const seqs = (): (string | undefined)[] => reader.frames.map((frame) => /^(?:id|event): (.*)$/m.exec(frame)?.[1]);
+
+test('an event that is committed between the look and the wait is not missed, nor is the end', async () => {
+  const looked = [new Gate(), new Gate()];
+  const goOn = [new Gate(), new Gate()];
+  let empty = 0;
+  const streaming = stream(alterStore(store, { readLines: async (...asked) => {
+    const lines = await store.readLines(...asked);
+    if (lines || empty === goOn.length) return lines;
+    const at = empty;
+    empty += 1;
+    looked[at]?.open();
+    await goOn[at]?.opened;
+    return lines;
+  } }));
+  await looked[0]?.opened;
+  await store.commit(change(run, { journal: flush(3, 1, null, T0 + 10 * 3) }));
+  goOn[0]?.open();
+  await reader.heard('id: 3');
+  await looked[1]?.opened;
+  const now = (await store.loadRun(run.run_id)) as RunRecord;
+  await store.commit(change(now, { set: { status: 'canceled' }, journal: flush(4, 1, null, T0 + 10 * 4) }));
+  goOn[1]?.open();
+  await streaming;
+  expect(seqs()).toEqual(['1', '2', '3', '4', 'end']);
+  expect(reader.frames.at(-1)).toBe(`event: end\ndata: {"run_id":"${run.run_id}","status":"canceled","seq":4}`);
+  expect(wakeups.watched).toBe(0);
+});
+
+test('an event that is committed while it waits comes, each once', async () => {
+  const streaming = stream(store, 1);
+  await timers.armed(HEARTBEAT_MS);
+  await store.commit(change(run, { journal: flush(3, 2, null, T0 + 10 * 3) }));
+  await reader.heard('id: 4');
+  expect(seqs()).toEqual(['2', '3', '4']);
+  reader.destroy();
+  await streaming;
+});
+
+test('a reader that is gone is not waited for, and its run is not watched any more', async () => {
+  const streaming = stream(store);
+  await timers.armed(HEARTBEAT_MS);
+  expect(wakeups.watched).toBe(1);
+  reader.destroy();
+  await streaming;
+  expect(wakeups.watched).toBe(0);
+  expect(timers.lengths()).toEqual([]);
+});
