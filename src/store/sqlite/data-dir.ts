@@ -9,6 +9,8 @@ import { makeDurable, openDatabase, openLock, type Database } from './open-datab
 import { SqliteStore } from './sqlite-store.js';
 
 const NOTE = 'writer.json';
+// Kept here: a lock that nobody holds a reference to would be dropped with the garbage, and the directory given to another.
+const held = new Set<Database>();
 
 export interface DataDir {
   readonly path: string;
@@ -38,14 +40,19 @@ export async function openDataDir(path: string, writer: Writer): Promise<DataDir
         store,
         close: async () => {
           await store.close();
-          lock.close();
+          release(lock);
         },
       };
     } catch (error) {
-      lock.close();
+      release(lock);
       throw error;
     }
   });
+}
+
+function release(lock: Database): void {
+  held.delete(lock);
+  lock.close();
 }
 
 async function openStore(path: string): Promise<Store> {
@@ -67,6 +74,7 @@ async function lockDataDir(path: string, writer: Writer): Promise<Database> {
   try {
     lock.exec('BEGIN EXCLUSIVE');
     noteWriter(path, writer);
+    held.add(lock);
     return lock;
   } catch (error) {
     lock.close();
