@@ -1,65 +1,37 @@
-// Who has an instance: one process at a time, told by a file with its pid and when it began. One that is dead has nothing.
-import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+// Who has an instance: one process at a time, by a lock that is free when it dies. A file beside it only says whose it is.
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { readStartTime } from '../process/process-table.js';
+import { replaceFile } from '../engines/bring-files.js';
 import { AppServerError } from './app-server-error.js';
+import { tryLock } from './file-lock.js';
 
 // Answers how to give it back.
-export function lockAgent(folder: string, pid: number, unique: string): () => void {
-  const lock = join(folder, 'owner');
-  const draft = `${lock}.${unique}`;
-  const text = `${pid} ${readStartTime(pid)}\n`;
-  writeFileSync(draft, text, { mode: 0o600 });
-  try {
-    while (!tryLink(draft, lock)) removeDead(lock, `${draft}.dead`);
-  } finally {
-    rmSync(draft);
-  }
-  let held = true;
+export async function lockAgent(folder: string, pid: number): Promise<() => void> {
+  const note = join(folder, 'owner');
+  const unlock = await tryLock(join(folder, 'lock.db'));
+  if (!unlock) throw new AppServerError('in_use', `${folder} is in use by ${readOwner(note)}`);
+  let isHeld = true;
   // Once: afterwards it may be another's.
-  return () => {
-    if (held) rmSync(lock, { force: true });
-    held = false;
+  const release = (): void => {
+    if (isHeld) rmSync(note, { force: true });
+    isHeld = false;
+    unlock();
   };
-}
-
-// A link is made whole or not at all.
-function tryLink(draft: string, lock: string): boolean {
   try {
-    linkSync(draft, lock);
-    return true;
+    replaceFile(note, `${pid}\n`);
+    return release;
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
+    unlock();
     throw error;
   }
 }
 
-function removeDead(lock: string, aside: string): void {
-  const found = readIf(lock);
-  if (found === null) return;
-  const [pid = '', since = ''] = found.trim().split(' ');
-  if (since !== '' && readStartTime(Number(pid)) === since) throw new AppServerError('in_use', `${lock.slice(0, -'/owner'.length)} is in use by process ${pid}`);
-  // Moved before it is removed: another may have taken the place of the dead one since.
-  if (!moveIf(lock, aside)) return;
-  if (readIf(aside) !== found) tryLink(aside, lock);
-  rmSync(aside);
-}
-
-function moveIf(from: string, to: string): boolean {
+// It may not have said so yet, or not any more.
+function readOwner(note: string): string {
   try {
-    renameSync(from, to);
-    return true;
+    return `process ${readFileSync(note, 'utf8').trim()}`;
   } catch (error) {
-    if (!existsSync(from)) return false;
-    throw error;
-  }
-}
-
-function readIf(path: string): string | null {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    if (!existsSync(path)) return null;
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return 'another process';
     throw error;
   }
 }

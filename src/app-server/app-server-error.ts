@@ -7,6 +7,8 @@ export type AppServerErrorCode =
   // Another instance has this home, or this instance runs already.
   | 'in_use'
   | 'closed'
+  // It was asked by an earlier process.
+  | 'old_request'
   | 'turn_active'
   | 'turn_not_ended'
   | 'too_few_turns'

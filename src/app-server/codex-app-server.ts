@@ -1,7 +1,7 @@
 // One running `codex app-server`: its process, the conversation with it, and what is written down of both.
 import { asObject, type Json } from '../kernel/json.js';
 import type { Clock } from '../kernel/clock.js';
-import { JsonRpcPeer } from '../jsonrpc/peer.js';
+import { JsonRpcPeer, type AskedRequest } from '../jsonrpc/peer.js';
 import type { RequestId } from '../jsonrpc/read-message.js';
 import type { Timers } from '../process/timers.js';
 import type { AgentFolder, RecordingPaths } from './agent-folder.js';
@@ -20,7 +20,7 @@ export interface CodexAppServer {
   readonly pid: number;
   readonly codexHome: string;
   readonly recording: RecordingPaths;
-  // Where in events.jsonl this process began.
+  // Where in events.jsonl this process began. A request before it was one of an earlier process, whose ids come again.
   readonly recordedFrom: number;
   // What the server told of itself.
   readonly info: InitializeResponse;
@@ -32,9 +32,12 @@ export interface CodexAppServer {
   request(method: string, params?: object, timeoutMs?: number): Promise<Json>;
   // Each line of the server from now on, for any number of readers; ends with the server.
   events(options?: EventOptions): AsyncGenerator<ServerEvent, void, undefined>;
-  // Answers a request of the server, once. Throws when it does not wait any more.
-  respond(requestId: RequestId, result: unknown): void;
-  refuse(requestId: RequestId, code: number, message: string): void;
+  // The requests of the server that wait for an answer, the oldest first.
+  openRequests(): readonly AskedRequest[];
+  // Answers a request of the server, once. Throws when it does not wait any more. Given the event, also when that is of an earlier
+  // process; an id alone cannot tell.
+  respond(request: RequestId | ServerEvent, result: unknown): void;
+  refuse(request: RequestId | ServerEvent, code: number, message: string): void;
   // Resolves when the process and all it has started are gone.
   close(): Promise<ServerEnd>;
   readonly closed: Promise<ServerEnd>;
@@ -50,6 +53,8 @@ export interface Launch {
   readonly home: CodexHome;
   readonly initialize: InitializeParams;
   readonly timeoutMs: number;
+  // Methods of the server that nobody here answers: refused at once.
+  readonly unhandled: ReadonlySet<string>;
   readonly clock: Clock;
   readonly timers: Timers;
   // Called when nothing of it is left, before `closed` resolves.
@@ -57,16 +62,18 @@ export interface Launch {
 }
 
 const LF = 0x0a;
+const METHOD_NOT_FOUND = -32601;
 
 export async function launch(options: Launch): Promise<CodexAppServer> {
   const { folder, home, timers, timeoutMs } = options;
   const book = new ThreadBook(timers);
-  let session: SessionFile | null = null;
+  // First of all: without it, what a thread may do is not known.
+  const session = new SessionFile(folder, { instance: options.instance, codexHome: home.path }, options.clock);
   const recording = await Recording.open(folder.recording);
   const recordedFrom = recording.events.size;
   const feed = new EventFeed(folder.recording.events, recordedFrom);
   // Requests of the server and lines that cannot be read are heard of by whoever reads the events.
-  const peer = new JsonRpcPeer({ write: (line) => child.write(line), timers, timeoutMs, handlers: { notified, asked: () => {}, unreadable: () => {} } });
+  const peer = new JsonRpcPeer({ write: (line) => child.write(line), timers, timeoutMs, handlers: { notified, asked, unreadable: () => {} } });
 
   function notified(method: string, params: Json | undefined): void {
     book.notice(method, params);
@@ -74,7 +81,20 @@ export async function launch(options: Launch): Promise<CodexAppServer> {
     // Answered by an interrupt: the server would ignore what comes now.
     if (method === 'serverRequest/resolved' && (typeof requestId === 'string' || typeof requestId === 'number')) peer.withdraw(requestId);
     const settings = typeof threadId === 'string' ? book.settingsOf(threadId) : undefined;
-    if (method === 'turn/started' && settings) session?.keep(threadId as string, settings, true);
+    if (method === 'turn/started' && settings && !book.isEphemeral(threadId as string)) session.keep(threadId as string, settings, true);
+  }
+
+  function asked(id: RequestId, method: string): void {
+    if (options.unhandled.has(method)) peer.refuse(id, METHOD_NOT_FOUND, `${method} is not handled`);
+  }
+
+  function idToAnswer(request: RequestId | ServerEvent): RequestId {
+    if (typeof request !== 'object') return request;
+    if (request.type !== 'request') throw new AppServerError('bad_options', `what is to be answered is a ${request.type}, not a request`);
+    const { id, raw, from } = request;
+    const isOurs = from >= recordedFrom && peer.asked.every((open) => open.id !== id || open.raw === raw);
+    if (!isOurs) throw new AppServerError('old_request', `the request ${JSON.stringify(id)} was not asked by this process`);
+    return id;
   }
 
   function said(chunk: Buffer): void {
@@ -109,10 +129,9 @@ export async function launch(options: Launch): Promise<CodexAppServer> {
     return result as unknown as InitializeResponse;
   }
 
-  const kept = new SessionFile(folder, { instance: options.instance, codexHome: home.path, userAgent: info.userAgent }, options.clock);
-  session = kept;
+  session.greeted(info.userAgent);
   const request = (method: string, params: object = {}, ms?: number): Promise<Json> => peer.request(method, params, ms);
-  const parts: ServerParts = { request, book, session: kept, home, cwd: options.cwd, timeoutMs };
+  const parts: ServerParts = { request, book, session, home, cwd: options.cwd, timeoutMs };
   return {
     pid: child.pid,
     codexHome: home.path,
@@ -120,14 +139,15 @@ export async function launch(options: Launch): Promise<CodexAppServer> {
     recordedFrom,
     info,
     get sessionThreadId() {
-      return kept.threadId;
+      return session.threadId;
     },
     threads: createThreads(parts),
     turns: createTurns(parts),
     request,
     events: (at) => feed.read(at),
-    respond: (id, result) => peer.respond(id, result),
-    refuse: (id, code, message) => peer.refuse(id, code, message),
+    openRequests: () => peer.asked,
+    respond: (asked, result) => peer.respond(idToAnswer(asked), result),
+    refuse: (asked, code, message) => peer.refuse(idToAnswer(asked), code, message),
     close,
     closed,
   };

@@ -1,39 +1,57 @@
-// The CODEX_HOME of one instance and of no other: the user's login linked in, their settings copied. A folder in which an agent
-// may write is not trusted unless the user has said so, and keys stay out of the commands that the agent runs.
+// The CODEX_HOME of one instance and of no other: the user's login linked in, their settings copied. A folder in which a thread
+// works is not trusted unless the user has said so, and keys stay out of the commands that the agent runs.
 import { existsSync, mkdirSync, readFileSync, realpathSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { copyFiles, linkFiles, replaceFile } from '../engines/bring-files.js';
 import { codexHome } from '../engines/codex/home.js';
-import { codexSettings } from '../engines/codex/settings-file.js';
-import type { Brought, Permission, User } from '../engines/engine.js';
+import type { Brought, User } from '../engines/engine.js';
 import { projectOf } from '../engines/folders-above.js';
 import { AppServerError } from './app-server-error.js';
+import { tryLock } from './file-lock.js';
+import { homeSettings, type Folder } from './home-settings.js';
 
 const CONFIG = 'config.toml';
 const OWNER = 'parley-instance';
+const LOCK = 'parley-lock.db';
 
 export class CodexHome {
   readonly path: string;
   readonly #user: User;
 
-  constructor(path: string, owner: string, user: User) {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
-    this.path = realpathSync(path);
+  private constructor(path: string, user: User) {
+    this.path = path;
     this.#user = user;
-    this.#claim(owner);
+  }
+
+  static async open(path: string, owner: string, user: User): Promise<CodexHome> {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    const home = new CodexHome(realpathSync(path), user);
+    // Of two who come at once, one looks first.
+    const unlock = await tryLock(join(home.path, LOCK));
+    if (!unlock) throw new AppServerError('in_use', `${home.path} is being made the home of another instance`);
+    try {
+      home.#claim(owner);
+    } finally {
+      unlock();
+    }
+    home.#furnish();
+    return home;
+  }
+
+  #furnish(): void {
     mkdirSync(this.temporary, { recursive: true, mode: 0o700 });
-    linkFiles([...codexHome.logins(user), ...(codexHome.linked?.(user) ?? [])].map(rooted), this.path);
-    copyFiles(codexHome.settings(user).map(rooted), this.path);
-    this.#settle(this.path, 'read-only');
+    linkFiles([...codexHome.logins(this.#user), ...(codexHome.linked?.(this.#user) ?? [])].map(rooted), this.path);
+    copyFiles(codexHome.settings(this.#user).map(rooted), this.path);
+    this.#settle(null);
   }
 
   get temporary(): string {
     return join(this.path, 'tmp');
   }
 
-  // Before an agent works in a folder: as soon as it may write there, Codex trusts the folder by itself.
-  admit(cwd: string, sandbox: string | null | undefined): void {
-    if (sandbox === 'workspace-write') this.#settle(cwd, 'workspace-write');
+  // Before each thread and each turn in a folder: Codex trusts one by itself, and then starts what the folder's own settings name.
+  admit(cwd: string): void {
+    this.#settle({ cwd, project: projectOf(cwd) });
   }
 
   #claim(owner: string): void {
@@ -46,14 +64,19 @@ export class CodexHome {
     replaceFile(claim, `${owner}\n`);
   }
 
-  #settle(cwd: string, permission: Permission): void {
+  #settle(folder: Folder | null): void {
     const target = join(this.path, CONFIG);
-    const source = [target, codexHome.turnFile?.from(this.#user) ?? ''].find((file) => existsSync(file));
-    const before = source === undefined ? null : readFileSync(source, 'utf8');
-    const text = codexSettings(before, { ask: null, permission, cwd, project: projectOf(cwd) });
-    if (text === null) throw new AppServerError('bad_options', `${source} cannot be read as TOML: mend it, or move it away`);
-    if (source !== target || text !== before) replaceFile(target, text);
+    const own = codexHome.turnFile?.from(this.#user) ?? '';
+    const users = readIf(own);
+    const before = readIf(target);
+    const text = homeSettings(before ?? users, users, folder);
+    if (text === null) throw new AppServerError('bad_options', `${own} or ${target} cannot be read as TOML: mend it, or move it away`);
+    if (text !== before) replaceFile(target, text);
   }
+}
+
+function readIf(path: string): string | null {
+  return existsSync(path) ? readFileSync(path, 'utf8') : null;
 }
 
 // The rules speak of a home that has CODEX_HOME in it.

@@ -7,6 +7,7 @@ import { startAppServer, type StartOptions, type Surroundings } from './start-ap
 
 export { AppServerError, type AppServerErrorCode } from './app-server-error.js';
 export { JsonRpcError, PeerEndedError, RequestTimeoutError } from '../jsonrpc/errors.js';
+export type { AskedRequest } from '../jsonrpc/peer.js';
 export type { RequestId } from '../jsonrpc/read-message.js';
 export type { RecordingPaths } from './agent-folder.js';
 export type { CodexAppServer } from './codex-app-server.js';

@@ -4,36 +4,39 @@ import { replaceFile } from '../engines/bring-files.js';
 import { toTimestamp, type Clock } from '../kernel/clock.js';
 import { asObject, asString, parseJson, type Json } from '../kernel/json.js';
 import type { AgentFolder } from './agent-folder.js';
-import type { AskForApproval, SandboxMode } from './protocol.js';
-
-// What Codex does not restore when a thread is resumed, or not always.
-export interface ThreadSettings {
-  readonly cwd: string;
-  readonly sandbox: SandboxMode;
-  readonly approvalPolicy: AskForApproval;
-}
-
-const SANDBOXES: readonly string[] = ['read-only', 'workspace-write', 'danger-full-access'] satisfies SandboxMode[];
+import { AppServerError } from './app-server-error.js';
+import { readSettings, type ThreadSettings } from './thread-settings.js';
 
 export class SessionFile {
   readonly #folder: AgentFolder;
-  readonly #facts: { readonly instance: string; readonly codexHome: string; readonly userAgent: string };
+  readonly #facts: { readonly instance: string; readonly codexHome: string };
   readonly #clock: Clock;
   readonly #threads: Map<string, ThreadSettings>;
   #threadId: string | null;
+  #userAgent = '';
 
-  constructor(folder: AgentFolder, facts: { readonly instance: string; readonly codexHome: string; readonly userAgent: string }, clock: Clock) {
+  constructor(folder: AgentFolder, facts: { readonly instance: string; readonly codexHome: string }, clock: Clock) {
     this.#folder = folder;
     this.#facts = facts;
     this.#clock = clock;
-    const found = asObject(existsSync(folder.session) ? parseJson(readFileSync(folder.session, 'utf8')) : undefined);
-    this.#threads = new Map(Object.entries(asObject(found?.threads) ?? {}).flatMap(([id, value]) => readSettings(id, value)));
+    const found = asObject(read(folder.session));
+    this.#threads = new Map(
+      Object.entries(asObject(found?.threads) ?? {}).flatMap(([id, value]) => {
+        const settings = readSettings(value);
+        return settings ? [[id, settings] as const] : [];
+      }),
+    );
     this.#threadId = asString(found?.threadId) ?? null;
   }
 
   // The last one in which a turn began.
   get threadId(): string | null {
     return this.#threadId;
+  }
+
+  // What the server has said of itself.
+  greeted(userAgent: string): void {
+    this.#userAgent = userAgent;
   }
 
   settingsOf(threadId: string): ThreadSettings | undefined {
@@ -48,6 +51,7 @@ export class SessionFile {
     const { requests, events, stderr } = this.#folder.recording;
     const content = {
       ...this.#facts,
+      userAgent: this.#userAgent,
       threadId: current,
       cwd: this.#threads.get(current)?.cwd ?? settings.cwd,
       recording: { requests, events, stderr },
@@ -58,8 +62,11 @@ export class SessionFile {
   }
 }
 
-function readSettings(id: string, value: Json): [string, ThreadSettings][] {
-  const { cwd, sandbox, approvalPolicy } = asObject(value) ?? {};
-  if (typeof cwd !== 'string' || typeof sandbox !== 'string' || !SANDBOXES.includes(sandbox) || approvalPolicy === undefined) return [];
-  return [[id, { cwd, sandbox: sandbox as SandboxMode, approvalPolicy: approvalPolicy as AskForApproval }]];
+function read(path: string): Json | undefined {
+  if (!existsSync(path)) return undefined;
+  try {
+    return parseJson(readFileSync(path, 'utf8'));
+  } catch (error) {
+    throw new AppServerError('bad_options', `${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  }
 }

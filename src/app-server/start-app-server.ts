@@ -1,5 +1,4 @@
 // Makes an instance ready and starts its app-server: the program, the folder of the instance, its home, its environment.
-import { randomUUID } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import { SETTINGS } from '../engines/codex/command.js';
 import { codexHome } from '../engines/codex/home.js';
@@ -33,6 +32,8 @@ export interface StartOptions {
   readonly user?: User;
   readonly requestTimeoutMs?: number;
   readonly clientInfo?: ClientInfo;
+  // Requests of the server that are refused at once, by method; without it, those that need what only a client of Codex's own has.
+  readonly unhandled?: readonly string[];
 }
 
 export interface Surroundings {
@@ -44,18 +45,19 @@ export interface Surroundings {
   readonly timers: Timers;
 }
 
+const UNHANDLED = ['currentTime/read', 'attestation/generate', 'account/chatgptAuthTokens/refresh', 'item/tool/call'];
 const PARLEY: ClientInfo = { name: 'parley', title: 'Parley', version: '0.1.0' };
 
 export async function startAppServer(options: StartOptions, { user, platform, pid, clock, timers }: Surroundings): Promise<CodexAppServer> {
   const { instance, taskDir, env = {} } = options;
   const codex = findCodex(options.codexBin, env['PATH'] ?? user.env['PATH'] ?? '', platform);
   const folder = openAgentFolder(taskDir, instance);
-  const unlock = lockAgent(folder.path, pid, randomUUID());
+  const unlock = await lockAgent(folder.path, pid);
   try {
     // What a dead owner left running would write into what is now ours.
     const mark = `app-server ${folder.path}`;
     await endLeftovers((found) => found === mark, { graceMs: 0, timers });
-    const home = new CodexHome(options.codexHome ?? folder.codexHome, folder.path, user);
+    const home = await CodexHome.open(options.codexHome ?? folder.codexHome, folder.path, user);
     return await launch({
       instance,
       argv: [codex, 'app-server', ...SETTINGS.flatMap((setting) => ['-c', setting])],
@@ -66,6 +68,7 @@ export async function startAppServer(options: StartOptions, { user, platform, pi
       home,
       initialize: { clientInfo: options.clientInfo ?? PARLEY, capabilities: { experimentalApi: true, requestAttestation: false } },
       timeoutMs: options.requestTimeoutMs ?? DEFAULT_TIMEOUT_MS,
+      unhandled: new Set(options.unhandled ?? UNHANDLED),
       clock,
       timers,
       ended: unlock,

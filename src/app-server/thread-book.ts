@@ -1,13 +1,13 @@
 // What is known of the threads of one server: with which settings they were opened, and whether a turn is on. A turn is
-// `asked` (turn/start was sent) → `given` (it has an id) → `on` (turn/started has come) → gone (turn/completed has come).
-// Only a turn that is on can be interrupted.
+// `asked` (turn/start was sent) → `given` (it has an id) → `on` (turn/started has come) → gone (turn/completed has come). One that
+// was asked for and not answered is `unknown` until turn/started comes. Only a turn that is on can be interrupted.
 import type { Timers } from '../kernel/timers.js';
 import { asObject, asString, type Json } from '../kernel/json.js';
 import { AppServerError } from './app-server-error.js';
-import type { ThreadSettings } from './session-file.js';
+import type { ThreadSettings } from './thread-settings.js';
 
 interface ActiveTurn {
-  readonly stage: 'asked' | 'given' | 'on';
+  readonly stage: 'asked' | 'unknown' | 'given' | 'on';
   readonly id: string | null;
 }
 
@@ -15,6 +15,10 @@ export class ThreadBook {
   readonly #timers: Timers;
   readonly #opened = new Map<string, ThreadSettings>();
   readonly #active = new Map<string, ActiveTurn>();
+  // Whose history is being changed.
+  readonly #held = new Set<string>();
+  // Which Codex does not store.
+  readonly #ephemeral = new Set<string>();
   // The last one of each thread: the answer to turn/start may come after the end of the turn.
   readonly #completed = new Map<string, string>();
   readonly #looks = new Set<() => void>();
@@ -27,6 +31,14 @@ export class ThreadBook {
     this.#opened.set(threadId, settings);
   }
 
+  noteEphemeral(threadId: string): void {
+    this.#ephemeral.add(threadId);
+  }
+
+  isEphemeral(threadId: string): boolean {
+    return this.#ephemeral.has(threadId);
+  }
+
   settingsOf(threadId: string): ThreadSettings | undefined {
     return this.#opened.get(threadId);
   }
@@ -37,12 +49,25 @@ export class ThreadBook {
 
   // On a thread with an active turn, turn/start would steer that turn instead of beginning one.
   ask(threadId: string): void {
-    this.refuseIfActive(threadId);
+    this.#refuseIfActive(threadId);
     this.#active.set(threadId, { stage: 'asked', id: null });
   }
 
-  refuseIfActive(threadId: string): void {
+  // No turn begins meanwhile, and nobody else has the thread.
+  async hold<T>(threadId: string, work: () => Promise<T>): Promise<T> {
+    this.#refuseIfActive(threadId);
+    this.#held.add(threadId);
+    try {
+      return await work();
+    } finally {
+      this.#held.delete(threadId);
+    }
+  }
+
+  #refuseIfActive(threadId: string): void {
+    if (this.#held.has(threadId)) throw new AppServerError('turn_active', `the thread ${threadId} is being rolled back`);
     const turn = this.#active.get(threadId);
+    if (turn?.stage === 'unknown') throw new AppServerError('turn_active', `the thread ${threadId} may have a turn: turn/start was not answered`);
     if (turn) throw new AppServerError('turn_active', `the thread ${threadId} has an active turn${turn.id === null ? '' : ` (${turn.id})`}`);
   }
 
@@ -51,9 +76,20 @@ export class ThreadBook {
     this.#look();
   }
 
-  // It was refused, or not answered; if it begins all the same, turn/started will tell.
-  notGiven(threadId: string): void {
+  refused(threadId: string): void {
     if (this.#active.get(threadId)?.stage === 'asked') this.#active.delete(threadId);
+    this.#look();
+  }
+
+  // It may begin all the same; turn/started will tell.
+  unanswered(threadId: string): void {
+    if (this.#active.get(threadId)?.stage === 'asked') this.#active.set(threadId, { stage: 'unknown', id: null });
+    this.#look();
+  }
+
+  // As another source says.
+  ended(threadId: string, turnId: string): void {
+    this.#complete(threadId, turnId);
     this.#look();
   }
 

@@ -1,12 +1,14 @@
-// The threads of one server: list, start, resume, fork, rollback. Sandbox, approval policy and folder are given each time a
-// thread is opened: Codex itself would bring back a sandbox from its settings, which may allow more.
+// The threads of one server: list, start, resume, fork, rollback. Folder, limits and who is asked are given each time a thread is
+// opened: Codex itself would bring back a sandbox from its settings, which may allow more.
 import { JsonRpcError } from '../jsonrpc/errors.js';
 import { asObject, type Json } from '../kernel/json.js';
 import { AppServerError } from './app-server-error.js';
 import type { CodexHome } from './codex-home.js';
 import type { Thread, ThreadForkParams, ThreadForkResponse, ThreadListParams, ThreadListResponse, ThreadResumeParams, ThreadResumeResponse, ThreadStartParams, ThreadStartResponse, ThreadTurnsListResponse } from './protocol.js';
-import type { SessionFile, ThreadSettings } from './session-file.js';
+import { resolveFolder } from './resolve-folder.js';
+import type { SessionFile } from './session-file.js';
 import type { ThreadBook } from './thread-book.js';
+import { paramsToOpen, settingsToOpen, type ThreadSettings } from './thread-settings.js';
 
 export interface Threads {
   list(params?: ThreadListParams): Promise<ThreadListResponse>;
@@ -35,13 +37,14 @@ export function createThreads({ request, book, session, home, cwd }: ServerParts
   const knownOf = (threadId: string): ThreadSettings | undefined => book.settingsOf(threadId) ?? session.settingsOf(threadId);
 
   async function open<Response>(method: string, params: Partial<ThreadStartParams> & { readonly threadId?: string }): Promise<Response & { readonly thread: Thread }> {
-    const settings = complete(params, params.threadId === undefined ? undefined : knownOf(params.threadId), cwd);
-    home.admit(settings.cwd, settings.sandbox);
-    // One of the two is allowed.
-    const { sandbox, ...others } = settings;
-    const result = await request(method, { ...params, ...others, ...(params.permissions == null ? { sandbox } : {}) });
+    const asked = settingsToOpen(params, params.threadId === undefined ? undefined : knownOf(params.threadId), cwd);
+    const settings = { ...asked, cwd: resolveFolder(asked.cwd, cwd) };
+    home.admit(settings.cwd);
+    const { sandbox: _, permissions: __, ...others } = params;
+    const result = await request(method, { ...others, ...paramsToOpen(settings) });
     const threadId = idOf(result, method);
     book.open(threadId, settings);
+    if (threadOf(result, method).ephemeral) book.noteEphemeral(threadId);
     return result as unknown as Response & { readonly thread: Thread };
   }
 
@@ -83,15 +86,16 @@ export function createThreads({ request, book, session, home, cwd }: ServerParts
     },
     async rollback(threadId, numTurns) {
       if (!Number.isSafeInteger(numTurns) || numTurns < 1) throw new AppServerError('bad_options', `the number of turns to take back is a whole number from 1, not ${numTurns}`);
-      book.refuseIfActive(threadId);
-      // Only a thread that is loaded can be changed.
-      if (!book.settingsOf(threadId)) await threads.resume(threadId);
-      try {
-        return await revert(threadId, numTurns);
-      } catch (error) {
-        if (!isUnknownMethod(error)) throw error;
-        return threadOf(await request('thread/rollback', { threadId, numTurns }), 'thread/rollback');
-      }
+      return await book.hold(threadId, async () => {
+        // Only a thread that is loaded can be changed.
+        if (!book.settingsOf(threadId)) await threads.resume(threadId);
+        try {
+          return await revert(threadId, numTurns);
+        } catch (error) {
+          if (!isUnknownMethod(error)) throw error;
+          return threadOf(await request('thread/rollback', { threadId, numTurns }), 'thread/rollback');
+        }
+      });
     },
   };
   return threads;
@@ -100,14 +104,6 @@ export function createThreads({ request, book, session, home, cwd }: ServerParts
 // Codex answers a method it does not know as it answers any other bad request; only the text tells.
 export function isUnknownMethod(error: unknown): boolean {
   return error instanceof JsonRpcError && (error.code === -32601 || /unknown variant/.test(error.message));
-}
-
-function complete(params: Partial<ThreadStartParams>, known: ThreadSettings | undefined, cwd: string): ThreadSettings {
-  return {
-    cwd: params.cwd ?? known?.cwd ?? cwd,
-    sandbox: params.sandbox ?? known?.sandbox ?? 'read-only',
-    approvalPolicy: params.approvalPolicy ?? known?.approvalPolicy ?? 'on-request',
-  };
 }
 
 function threadOf(result: Json, method: string): Thread {

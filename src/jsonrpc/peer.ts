@@ -24,6 +24,13 @@ export interface PeerOptions {
   readonly timeoutMs?: number;
 }
 
+export interface AskedRequest {
+  readonly id: RequestId;
+  readonly method: string;
+  readonly params: Json | undefined;
+  readonly raw: string;
+}
+
 interface Pending {
   readonly method: string;
   readonly resolve: (result: Json) => void;
@@ -39,7 +46,7 @@ export class JsonRpcPeer {
   readonly #splitter = new LineSplitter((line) => this.#take(line.toString('utf8')));
   readonly #pending = new Map<RequestId, Pending>();
   // What the other side has asked and nobody has answered.
-  readonly #open = new Set<RequestId>();
+  readonly #open = new Map<RequestId, AskedRequest>();
   #lastId = 0;
   #ended: PeerEndedError | null = null;
 
@@ -75,8 +82,9 @@ export class JsonRpcPeer {
     this.#send({ method, ...(params === undefined ? {} : { params }) });
   }
 
-  isOpen(id: RequestId): boolean {
-    return this.#open.has(id);
+  // What waits for an answer of ours, the oldest first.
+  get asked(): readonly AskedRequest[] {
+    return [...this.#open.values()];
   }
 
   respond(id: RequestId, result: unknown): void {
@@ -120,7 +128,7 @@ export class JsonRpcPeer {
       case 'notification':
         return this.#handlers.notified(message.method, message.params, raw);
       case 'request':
-        this.#open.add(message.id);
+        this.#open.set(message.id, { id: message.id, method: message.method, params: message.params, raw });
         return this.#handlers.asked(message.id, message.method, message.params, raw);
       case 'response':
         return this.#takeResponse(message, raw);

@@ -143,7 +143,7 @@ test('an instance has one owner at a time, also of many who come at once, and is
   expect(others).toEqual([]);
   for (const start of starts) if (start.status === 'rejected') expect(start.reason).toMatchObject({ code: 'in_use' });
   await server?.close();
-  expect(readdirSync(join(desk.taskDir, 'agents/one')).toSorted()).toEqual(['codex_home', 'runtime']);
+  expect(readdirSync(join(desk.taskDir, 'agents/one')).toSorted()).toEqual(['codex_home', 'lock.db', 'runtime']);
   await (await desk.open()).close();
   await expect(desk.open({ fake: 'dies' })).rejects.toMatchObject({ code: 'not_started' });
   await desk.open();
@@ -158,7 +158,7 @@ test.each(['4194305 1\n', '', 'nonsense'])('an owner that is dead (%j) has nothi
   const exited = once(orphan, 'exit');
   await desk.open();
   expect((await exited)[1]).toMatch(/^SIG(?:TERM|KILL)$/);
-  expect(readFileSync(join(path, 'owner'), 'utf8')).toMatch(new RegExp(`^${process.pid} `));
+  expect(readFileSync(join(path, 'owner'), 'utf8')).toMatch(new RegExp(`^${process.pid}\n`));
 });
 
 test.each(['', '.', '..', 'a/b', 'a b', `${'x'.repeat(65)}`])('the instance %j is refused', async (instance) => {

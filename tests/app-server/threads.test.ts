@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openFakeDesk, paramsSent, sent, threadIn } from './fake-desk.js';
 
-const GIVEN = { cwd: '/', sandbox: 'workspace-write', approvalPolicy: 'never' } as const;
+const GIVEN = { cwd: '/', sandbox: 'workspace-write', approvalPolicy: 'never', approvalsReviewer: 'auto_review' } as const;
 
 test('a thread may read only, asks, and works in the folder of the instance, unless it is told otherwise', async () => {
   const desk = openFakeDesk();
   const server = await desk.open();
   await server.threads.start();
-  expect(paramsSent(server, 'thread/start')).toEqual({ cwd: desk.taskDir, sandbox: 'read-only', approvalPolicy: 'on-request' });
+  expect(paramsSent(server, 'thread/start')).toEqual({ cwd: desk.taskDir, sandbox: 'read-only', approvalPolicy: 'on-request', approvalsReviewer: 'user' });
   await server.threads.start({ ...GIVEN, model: 'm' });
   expect(paramsSent(server, 'thread/start')).toEqual({ ...GIVEN, model: 'm' });
 });
