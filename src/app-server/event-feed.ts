@@ -41,7 +41,15 @@ export class EventFeed {
 
   // The place is that of the call, not of the first look.
   read({ from = this.#published, signal }: EventOptions = {}): AsyncGenerator<ServerEvent, void, undefined> {
-    return this.#read(from, signal);
+    const stop = new AbortController();
+    const events = this.#read(from, signal ? AbortSignal.any([signal, stop.signal]) : stop.signal);
+    // By itself it would wait for the event that is being waited for.
+    const end = events.return.bind(events);
+    events.return = (value) => {
+      stop.abort();
+      return end(value);
+    };
+    return events;
   }
 
   async *#read(from: number, signal: AbortSignal | undefined): AsyncGenerator<ServerEvent, void, undefined> {

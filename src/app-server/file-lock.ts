@@ -10,7 +10,8 @@ export async function tryLock(path: string): Promise<(() => void) | null> {
   makePrivate(path);
   const lock = await openLock(path);
   try {
-    lock.exec('BEGIN EXCLUSIVE');
+    // Not EXCLUSIVE: of two who come at once, both could fail.
+    lock.exec('BEGIN IMMEDIATE');
   } catch (error) {
     lock.close();
     if (error instanceof Error && /locked|busy/i.test(error.message)) return null;

@@ -93,8 +93,8 @@ function stricterLimits(before: Limits, after: Limits): Limits {
   return rankOf(mine) < rankOf(theirs) ? mine : theirs;
 }
 
-function exactly(limits: Limits): Limits {
-  return limits.permissions === null ? { ...limits, sandboxPolicy: limits.sandboxPolicy ?? EXACT[limits.sandbox] } : limits;
+function exactly({ sandbox, sandboxPolicy, permissions }: Limits): Limits {
+  return { sandbox, sandboxPolicy: permissions === null ? (sandboxPolicy ?? EXACT[sandbox]) : null, permissions };
 }
 
 // Of a profile that is not known, nothing is known; without the network one may do least.

@@ -1,7 +1,7 @@
 // The server from start to end on a scripted one: what is kept of it, who hears of it, and that nothing of it is left.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { AppServerError, PeerEndedError, type ServerEvent } from '../../src/app-server/index.js';
@@ -87,6 +87,14 @@ test('a reader that waits is ended by its signal', async () => {
   expect(await nothing).toEqual({ done: true, value: undefined });
 });
 
+test('a reader that waits ends at once when it is told to return', async () => {
+  const server = await openFakeDesk().open();
+  const reader = server.events();
+  const nothing = reader.next();
+  expect(await reader.return()).toEqual({ done: true, value: undefined });
+  expect(await nothing).toEqual({ done: true, value: undefined });
+});
+
 test('the death of the server fails what waits, gives out the line it was saying, and ends the readers', async () => {
   const server = await openFakeDesk().open();
   const events: ServerEvent[] = [];
@@ -159,6 +167,16 @@ test.each(['4194305 1\n', '', 'nonsense'])('an owner that is dead (%j) has nothi
   await desk.open();
   expect((await exited)[1]).toMatch(/^SIG(?:TERM|KILL)$/);
   expect(readFileSync(join(path, 'owner'), 'utf8')).toMatch(new RegExp(`^${process.pid}\n`));
+});
+
+test('a session.json that cannot be read fails the start before anything runs, and the instance is free', async () => {
+  const desk = openFakeDesk();
+  const path = join(desk.taskDir, 'agents/one/session.json');
+  mkdirSync(path, { recursive: true });
+  await expect(desk.open()).rejects.toMatchObject({ code: 'bad_options', message: expect.stringContaining('session.json cannot be read') });
+  expect(leftOf(desk.root)).toEqual([]);
+  rmdirSync(path);
+  await desk.open();
 });
 
 test.each(['', '.', '..', 'a/b', 'a b', `${'x'.repeat(65)}`])('the instance %j is refused', async (instance) => {

@@ -1,8 +1,9 @@
 // Threads on a scripted server: what is sent to open one, and to take turns back, on new servers and old ones.
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { openFakeDesk, paramsSent, sent, threadIn } from './fake-desk.js';
+import type { SandboxPolicy } from '../../src/app-server/index.js';
+import { openFakeDesk, paramsSent, sent, threadIn, TIMEOUT_MS } from './fake-desk.js';
 
 const GIVEN = { cwd: '/', sandbox: 'workspace-write', approvalPolicy: 'never', approvalsReviewer: 'auto_review' } as const;
 
@@ -104,4 +105,58 @@ test('session.json is there when the first turn has begun, and one that cannot b
   await server.close();
   writeFileSync(path, '{"threadId":5,"threads":{"a":{"cwd":1}}}');
   expect((await desk.open()).sessionThreadId).toBeNull();
+});
+
+test('a thread that Codex does not store is not that of session.json', async () => {
+  const desk = openFakeDesk();
+  const server = await desk.open();
+  const kept = await threadIn(server);
+  await server.turns.start(kept, 'plain');
+  const { thread } = await server.threads.start({ ephemeral: true });
+  await server.turns.start(thread.id, 'plain');
+  await server.threads.list();
+  expect(server.sessionThreadId).toBe(kept);
+});
+
+const OPEN: SandboxPolicy = { type: 'dangerFullAccess' };
+const CLOSED: SandboxPolicy = { type: 'readOnly', networkAccess: false };
+const WORK: SandboxPolicy = { type: 'workspaceWrite', writableRoots: [], networkAccess: false, excludeTmpdirEnvVar: false, excludeSlashTmp: false };
+const NET: SandboxPolicy = { ...WORK, networkAccess: true };
+
+test.each<[SandboxPolicy, object, object]>([
+  [OPEN, { sandboxPolicy: CLOSED }, { sandboxPolicy: CLOSED }],
+  [CLOSED, { sandboxPolicy: OPEN }, { sandboxPolicy: CLOSED }],
+  [OPEN, { sandboxPolicy: WORK }, { sandboxPolicy: WORK }],
+  [WORK, { sandboxPolicy: OPEN }, { sandboxPolicy: WORK }],
+  [WORK, { sandboxPolicy: NET }, { sandboxPolicy: CLOSED }],
+  [OPEN, { permissions: ':read-only' }, { permissions: ':read-only' }],
+  [CLOSED, { permissions: 'mine' }, { sandboxPolicy: CLOSED }],
+  [OPEN, { permissions: 'mine' }, { sandboxPolicy: CLOSED }],
+])('of %j and %j, when it is not known which is in force, the stricter counts', async (first, then, counts) => {
+  const desk = openFakeDesk();
+  const server = await desk.open();
+  const thread = await threadIn(server);
+  await server.turns.start(thread, 'plain', { sandboxPolicy: first, approvalPolicy: 'on-request' });
+  await server.threads.list();
+  const failed = expect(server.turns.start(thread, 'unanswered', { ...then, approvalPolicy: 'never', approvalsReviewer: 'auto_review' })).rejects.toThrow('was not answered');
+  await desk.simulated.armed(TIMEOUT_MS);
+  desk.simulated.advance(TIMEOUT_MS);
+  await failed;
+  await server.close();
+  const again = await desk.open();
+  await again.threads.resume(thread);
+  await again.turns.start(thread, 'plain');
+  expect(paramsSent(again, 'turn/start')).toEqual({ threadId: thread, input: expect.anything(), cwd: desk.taskDir, approvalPolicy: 'untrusted', approvalsReviewer: 'user', ...counts });
+});
+
+test('a folder has one name, whatever links, dots and slashes lead there', async () => {
+  const desk = openFakeDesk();
+  const server = await desk.open();
+  mkdirSync(join(desk.taskDir, 'real'));
+  symlinkSync('real', join(desk.taskDir, 'link'));
+  for (const [cwd, real] of [['link/', 'real'], ['./link/../real', 'real'], ['link/not/there/', 'real/not/there']] as const) {
+    await server.threads.start({ cwd });
+    expect(paramsSent(server, 'thread/start')).toMatchObject({ cwd: join(desk.taskDir, real) });
+    expect(readFileSync(join(server.codexHome, 'config.toml'), 'utf8')).toContain(`[projects."${join(desk.taskDir, real)}"]\ntrust_level = "untrusted"`);
+  }
 });

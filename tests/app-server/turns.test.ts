@@ -81,9 +81,47 @@ test('a turn that is not answered in time fails; if it begins all the same, the 
   await desk.simulated.armed(TIMEOUT_MS);
   desk.simulated.advance(TIMEOUT_MS);
   await failed;
-  await server.request('test/started', { threadId: thread });
   await expect(server.turns.start(thread, 'plain')).rejects.toMatchObject({ code: 'turn_active' });
+  const interrupted = server.turns.interrupt(thread);
+  await server.threads.list();
+  expect(sent(server, 'turn/interrupt')).toEqual([]);
+  await server.request('test/started', { threadId: thread });
+  expect(await interrupted).toBe('ended');
+  expect((await server.turns.start(thread, 'plain')).turn.status).toBe('inProgress');
+});
+
+test('an interrupt of a turn of which nothing is heard fails: it may still begin', async () => {
+  const desk = openFakeDesk();
+  const server = await desk.open();
+  const thread = await threadIn(server);
+  const failed = expect(server.turns.start(thread, 'unanswered')).rejects.toThrow('was not answered');
+  const interrupted = expect(server.turns.interrupt(thread)).rejects.toMatchObject({ code: 'turn_not_ended' });
+  await desk.simulated.armed(TIMEOUT_MS);
+  desk.simulated.advance(TIMEOUT_MS);
+  await Promise.all([failed, interrupted]);
+});
+
+test('an interrupt that is refused is over when the server has the turn as ended', async () => {
+  const server = await openFakeDesk().open();
+  const thread = await threadIn(server);
+  await server.turns.start(thread, 'forgotten');
   expect(await server.turns.interrupt(thread)).toBe('ended');
+  expect((await server.turns.start(thread, 'plain')).turn.status).toBe('inProgress');
+});
+
+test('a thread that is rolled back takes neither a turn nor another rollback', async () => {
+  const server = await openFakeDesk().open();
+  const thread = await threadIn(server);
+  for (let turn = 0; turn < 2; turn += 1) {
+    await server.turns.start(thread, 'plain');
+    await server.threads.list();
+  }
+  const rolledBack = server.threads.rollback(thread, 1);
+  await expect(server.threads.rollback(thread, 1)).rejects.toMatchObject({ code: 'turn_active' });
+  await expect(server.turns.start(thread, 'plain')).rejects.toMatchObject({ code: 'turn_active' });
+  await rolledBack;
+  expect(sent(server, 'thread/revert')).toHaveLength(1);
+  await server.turns.start(thread, 'plain');
 });
 
 test('a request of the server with the id 0 is an event and is answered once', async () => {
@@ -97,4 +135,36 @@ test('a request of the server with the id 0 is an event and is answered once', a
   expect(() => server.refuse(0, 1, 'late')).toThrow('waits for an answer');
   const answered = (await readTo(server, 'serverRequest/answered')).at(-1);
   expect(answered).toMatchObject({ params: { id: 0, result: { decision: 'decline' } } });
+});
+
+test('a question of an earlier process does not answer one of this', async () => {
+  const desk = openFakeDesk();
+  const one = await desk.open();
+  await one.turns.start(await threadIn(one), 'asks');
+  const old = (await readTo(one, 'item/commandExecution/requestApproval')).at(-1);
+  await one.close();
+  const two = await desk.open();
+  await two.turns.start(await threadIn(two), 'asks');
+  const asked = (await readTo(two, 'item/commandExecution/requestApproval')).at(-1);
+  if (old?.type !== 'request' || asked?.type !== 'request') throw new Error('an approval is a request');
+  expect([old.id, old.raw]).toEqual([asked.id, asked.raw]);
+  expect(old.from).toBeLessThan(two.recordedFrom);
+  expect(() => two.respond(old, { decision: 'accept' })).toThrow(expect.objectContaining({ code: 'old_request' }));
+  expect(() => two.refuse(old, 1, 'no')).toThrow(expect.objectContaining({ code: 'old_request' }));
+  expect(() => two.respond({ ...asked, raw: '{}' }, {})).toThrow(expect.objectContaining({ code: 'old_request' }));
+  expect(two.openRequests()).toMatchObject([{ id: 0, method: 'item/commandExecution/requestApproval', params: { command: 'rm' } }]);
+  two.respond(asked, { decision: 'decline' });
+  expect(two.openRequests()).toEqual([]);
+});
+
+test('a request that nobody can answer is refused at once, unless the caller says who can', async () => {
+  const desk = openFakeDesk();
+  const server = await desk.open();
+  await server.turns.start(await threadIn(server), 'asks oddly');
+  expect((await readTo(server, 'serverRequest/answered')).at(-1)).toMatchObject({ params: { id: 7, error: { code: -32601 } } });
+  expect(server.openRequests()).toEqual([]);
+  const other = await desk.open({ instance: 'two', unhandled: [] });
+  await other.turns.start(await threadIn(other), 'asks oddly');
+  await readTo(other, 'currentTime/read');
+  expect(other.openRequests()).toMatchObject([{ id: 7, method: 'currentTime/read' }]);
 });

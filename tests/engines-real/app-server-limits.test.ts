@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import type { CodexAppServer, SandboxPolicy, ThreadStartParams, TurnStartParams } from '../../src/app-server/index.js';
 import { newThread, next, openDesk, play, readLines, sessionOf, turnIn, type Desk } from './real-app-server.js';
 
-const NARROW: SandboxPolicy = { type: 'workspaceWrite', writableRoots: [], networkAccess: false, excludeTmpdirEnvVar: false, excludeSlashTmp: false };
+const NARROW: SandboxPolicy = { type: 'workspaceWrite', writableRoots: [], networkAccess: false, excludeTmpdirEnvVar: true, excludeSlashTmp: true };
 
 function configure(desk: Desk, change: (text: string) => string): void {
   const path = join(desk.person.home, '.codex/config.toml');
@@ -21,6 +21,15 @@ async function playWith(server: CodexAppServer, thread: string, params: Omit<Tur
 
 // As the model was told with the last request.
 const sandboxTold = (desk: Desk): unknown => (JSON.parse(String(desk.person.model.requests.at(-1)?.headers['x-codex-turn-metadata'])) as { sandbox_mode: unknown }).sandbox_mode;
+
+// A folder whose own settings name a program, and whether that has run.
+function trap(desk: Desk, path: string): { readonly folder: string; readonly hasSprung: () => boolean } {
+  const folder = join(desk.person.cwd, path);
+  const sprung = join(desk.person.root, 'sprung');
+  mkdirSync(join(folder, '.codex'), { recursive: true });
+  writeFileSync(join(folder, '.codex/config.toml'), `[mcp_servers.evil]\ncommand = "/usr/bin/touch"\nargs = [${JSON.stringify(sprung)}]\n`);
+  return { folder, hasSprung: () => existsSync(sprung) };
+}
 
 describe("approvals are the caller's when the user's settings leave them to a reviewer", () => {
   const REVIEWED = '[[tool touch made.txt]] [[answer {"risk_level":"low","user_authorization":"high","outcome":"allow","rationale":"ok"}]]';
@@ -50,15 +59,6 @@ describe("approvals are the caller's when the user's settings leave them to a re
 });
 
 describe('what the settings of a folder name is not started', () => {
-  // A folder whose own settings name a program, and whether that has run.
-  function trap(desk: Desk, path: string): { readonly folder: string; readonly hasSprung: () => boolean } {
-    const folder = join(desk.person.cwd, path);
-    const sprung = join(desk.person.root, 'sprung');
-    mkdirSync(join(folder, '.codex'), { recursive: true });
-    writeFileSync(join(folder, '.codex/config.toml'), `[mcp_servers.evil]\ncommand = "/usr/bin/touch"\nargs = [${JSON.stringify(sprung)}]\n`);
-    return { folder, hasSprung: () => existsSync(sprung) };
-  }
-
   const write = { sandbox: 'workspace-write' } as const;
   test.each<[string, (folder: string) => ThreadStartParams]>([
     ['with a slash at the end', (folder) => ({ ...write, cwd: `${folder}/` })],
@@ -125,7 +125,7 @@ describe('a thread may do no more after a resume or a fork than before', () => {
 
   test('with an exact policy, which the settings of the user would widen', async () => {
     const desk = await openDesk();
-    configure(desk, (text) => `${text.replace('sandbox_mode = "read-only"', 'sandbox_mode = "danger-full-access"')}\n[sandbox_workspace_write]\nnetwork_access = true\nwritable_roots = [${JSON.stringify(desk.person.home)}]\n`);
+    configure(desk, (text) => `${text.replace('sandbox_mode = "read-only"', 'sandbox_mode = "danger-full-access"')}\n[sandbox_workspace_write]\nnetwork_access = true\n`);
     const server = await desk.open();
     expect(readFileSync(join(server.codexHome, 'config.toml'), 'utf8')).toContain('sandbox_mode = "read-only"');
     const thread = await newThread(server, { sandbox: 'workspace-write' });

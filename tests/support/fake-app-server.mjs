@@ -20,8 +20,8 @@ const completed = (threadId, id, status = 'completed') => {
   notify('turn/completed', { threadId, turn: { id, status } });
 };
 
-function newThread(id = `thread-${(threads += 1)}`) {
-  return { thread: { id, turns: [], ephemeral: false }, cwd: '/', sandbox: { type: 'readOnly' } };
+function newThread(id = `thread-${(threads += 1)}`, ephemeral = false) {
+  return { thread: { id, turns: [], ephemeral }, cwd: '/', sandbox: { type: 'readOnly' } };
 }
 
 function startTurn(id, { threadId, input }) {
@@ -37,8 +37,9 @@ function startTurn(id, { threadId, input }) {
   if (prompt === 'late') return undefined;
   started(threadId, turnId);
   if (prompt === 'garbage') out('not JSON\n[1]\r\n{"id":77,"result":{}}\n\n{"id":{},"method":"odd"}\n');
+  if (prompt === 'asks oddly') send({ method: 'currentTime/read', id: 7, params: {} });
   if (prompt === 'asks') return send({ method: 'item/commandExecution/requestApproval', id: 0, params: { threadId, command: 'rm' } });
-  if (['long', 'mute', 'deaf'].includes(prompt)) return undefined;
+  if (['long', 'mute', 'deaf', 'forgotten'].includes(prompt)) return undefined;
   return completed(threadId, turnId);
 }
 
@@ -48,14 +49,14 @@ const methods = {
     if (words.has('dies')) return process.exit(3);
     return send({ id, result: { userAgent: 'fake/1', codexHome: process.env.CODEX_HOME, platformFamily: 'unix', platformOs: 'linux' } });
   },
-  'thread/start': (id) => send({ id, result: newThread() }),
+  'thread/start': (id, { ephemeral }) => send({ id, result: newThread(undefined, ephemeral) }),
   'thread/resume': (id, { threadId }) => send({ id, result: newThread(words.has('confused') ? 'another' : threadId) }),
   'thread/fork': (id, { threadId }) => send({ id, result: newThread(words.has('confused') ? threadId : undefined) }),
   'thread/list': (id) => send({ id, result: { data: [], nextCursor: null } }),
   'thread/turns/list': (id, { threadId, cursor }) => {
     if (words.has('old')) return refuse(id, 'Invalid request: unknown variant `thread/turns/list`, expected one of `initialize`');
     // Two a page.
-    const all = (history.get(threadId) ?? []).toReversed().map((turn) => ({ id: turn }));
+    const all = (history.get(threadId) ?? []).toReversed().map((turn) => ({ id: turn, status: 'completed' }));
     const from = Number(cursor ?? 0);
     return send({ id, result: { data: all.slice(from, from + 2), nextCursor: from + 2 < all.length ? String(from + 2) : null } });
   },
@@ -65,6 +66,7 @@ const methods = {
   'turn/interrupt': (id, { threadId, turnId }) => {
     const turn = prompts.get(threadId);
     if (turn?.prompt === 'deaf') return undefined;
+    if (turn?.prompt === 'forgotten') return refuse(id, 'no active turn to interrupt');
     if (turn?.prompt !== 'mute') send({ id, result: {} });
     return completed(threadId, turnId, 'interrupted');
   },
