@@ -1,7 +1,7 @@
 // Who has an instance: one process at a time, by a lock that is free when it dies. A file beside it only says whose it is.
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { replaceFile } from '../engines/bring-files.js';
+import { replaceFile } from '../files/replace-file.js';
 import { AppServerError } from './app-server-error.js';
 import { tryLock } from './file-lock.js';
 

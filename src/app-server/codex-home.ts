@@ -2,7 +2,8 @@
 // works is not trusted unless the user has said so, and keys stay out of the commands that the agent runs.
 import { existsSync, mkdirSync, readFileSync, realpathSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { copyFiles, linkFiles, replaceFile } from '../engines/bring-files.js';
+import { copyFiles, linkFiles } from '../engines/bring-files.js';
+import { replaceFile } from '../files/replace-file.js';
 import { codexHome } from '../engines/codex/home.js';
 import type { Brought, User } from '../engines/engine.js';
 import { projectOf } from '../engines/folders-above.js';

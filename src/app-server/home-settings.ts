@@ -1,7 +1,8 @@
 // config.toml of an instance's home: the settings of a run, and besides them nothing that loosens. A folder in which a thread works
 // is trusted only when the user's own settings say so, whatever Codex has written here meanwhile.
-import { parse, stringify, type TomlTable } from 'smol-toml';
-import { codexSettings } from '../engines/codex/settings-file.js';
+import { stringify, type TomlTable } from 'smol-toml';
+import { hideKeys } from '../engines/codex/settings-file.js';
+import { parseToml, tableOf } from '../engines/codex/toml.js';
 
 export interface Folder {
   readonly cwd: string;
@@ -11,12 +12,12 @@ export interface Folder {
 
 // `own` is what the user has in their own home. Null: one of the two is not TOML.
 export function homeSettings(config: string | null, own: string | null, folder: Folder | null): string | null {
-  const text = codexSettings(config, { ask: null, permission: 'read-only', cwd: '/', project: '/' });
+  const settings = parseToml(config ?? '');
   const users = parseToml(own ?? '');
-  if (text === null || users === null) return null;
-  const settings = parse(text);
+  if (settings === null || users === null) return null;
   return stringify({
     ...settings,
+    shell_environment_policy: hideKeys(settings['shell_environment_policy']),
     // What Codex falls back to.
     ...('default_permissions' in settings ? { default_permissions: ':read-only' } : { sandbox_mode: 'read-only' }),
     projects: folder === null ? tableOf(settings['projects']) : decide(tableOf(settings['projects']), tableOf(users['projects']), folder),
@@ -33,16 +34,4 @@ function decide(projects: TomlTable, users: TomlTable, { cwd, project }: Folder)
     return [folder, level === undefined ? others : { ...others, trust_level: level as string }];
   });
   return { ...projects, ...(Object.fromEntries(decided) as TomlTable) };
-}
-
-function tableOf(value: unknown): TomlTable {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date) ? (value as TomlTable) : {};
-}
-
-function parseToml(text: string): TomlTable | null {
-  try {
-    return parse(text);
-  } catch {
-    return null;
-  }
 }

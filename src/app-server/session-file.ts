@@ -1,6 +1,6 @@
 // session.json: the thread an instance works in, and what is needed to go on with it in another process. Whole or not there.
 import { existsSync, readFileSync } from 'node:fs';
-import { replaceFile } from '../engines/bring-files.js';
+import { replaceFile } from '../files/replace-file.js';
 import { toTimestamp, type Clock } from '../kernel/clock.js';
 import { asObject, asString, parseJson, type Json } from '../kernel/json.js';
 import type { AgentFolder } from './agent-folder.js';

@@ -1,7 +1,7 @@
 // Dispatch within one process: as many turns at once as there are slots, oldest queued run first, and one timer for the
 // earliest deadline. Everything comes from the store, so nothing is lost when the process is.
 import type { Clock } from '../kernel/clock.js';
-import type { Timers } from '../process/timers.js';
+import { Alarm, type Timers } from '../process/timers.js';
 import type { Store } from '../store/store.js';
 import type { Dispatch, DispatchHandlers } from './dispatch.js';
 
@@ -20,13 +20,14 @@ export class EmbeddedDispatch implements Dispatch {
   readonly #turns = new Map<string, Promise<void>>();
   // Runs that could not be started just now, with what ends their rest early.
   readonly #resting = new Map<string, () => void>();
-  #cancelTimer: (() => void) | null = null;
+  readonly #alarm: Alarm;
   #closing = false;
   // One look at the store at a time.
   #looking: Promise<void> = Promise.resolve();
 
   constructor(deps: EmbeddedDeps, handlers: DispatchHandlers, slots: number) {
     this.#deps = deps;
+    this.#alarm = new Alarm(deps.timers);
     this.#handlers = handlers;
     this.#slots = slots;
   }
@@ -41,7 +42,7 @@ export class EmbeddedDispatch implements Dispatch {
 
   async close(): Promise<void> {
     this.#closing = true;
-    this.#disarm();
+    this.#alarm.clear();
     for (const cancel of this.#resting.values()) cancel();
     await this.#looking;
     await Promise.all(this.#turns.values());
@@ -59,7 +60,7 @@ export class EmbeddedDispatch implements Dispatch {
         this.#handlers.onFailure(error);
       }
     }
-    if (failed && !this.#closing) this.#setTimer(RETRY_MS);
+    if (failed && !this.#closing) this.#alarm.set(RETRY_MS, () => this.wake());
   }
 
   async #fillSlots(): Promise<void> {
@@ -95,24 +96,11 @@ export class EmbeddedDispatch implements Dispatch {
   }
 
   async #arm(): Promise<void> {
-    this.#disarm();
+    this.#alarm.clear();
     const next = await this.#deps.store.nextDecision();
     if (!next || this.#closing) return;
     const wait = next.due_at - this.#deps.clock.now();
     // One that is due and still there was refused just now: it is tried again, but not at once.
-    this.#setTimer(wait > 0 ? wait : RETRY_MS);
-  }
-
-  #setTimer(ms: number): void {
-    this.#disarm();
-    this.#cancelTimer = this.#deps.timers.set(ms, () => {
-      this.#cancelTimer = null;
-      this.wake();
-    });
-  }
-
-  #disarm(): void {
-    this.#cancelTimer?.();
-    this.#cancelTimer = null;
+    this.#alarm.set(wait > 0 ? wait : RETRY_MS, () => this.wake());
   }
 }

@@ -1,5 +1,5 @@
 // Brings files of the user into a private home: linked, or copied. What is there already stays.
-import { cpSync, existsSync, lstatSync, mkdirSync, readdirSync, realpathSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, lstatSync, mkdirSync, readdirSync, realpathSync, statSync, symlinkSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Brought } from './engine.js';
 
@@ -10,13 +10,6 @@ export function linkFiles(files: readonly Brought[], home: string): void {
 
 export function copyFiles(files: readonly Brought[], home: string): void {
   bring(files.flatMap(listFiles), home, copy);
-}
-
-// Whole or not at all, and for nobody else to read.
-export function replaceFile(path: string, text: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  writeFileSync(`${path}.new`, text, { mode: 0o600 });
-  renameSync(`${path}.new`, path);
 }
 
 // It counts as there even if it is a link that leads nowhere.

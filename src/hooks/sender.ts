@@ -2,7 +2,7 @@
 // nobody else. Everything comes from the store: what a crash left between sending and writing that down is sent again, with
 // the same id. Nothing is kept in memory but what is under way.
 import type { Clock } from '../kernel/clock.js';
-import type { Timers } from '../process/timers.js';
+import { Alarm, pause, type Timers } from '../process/timers.js';
 import type { Delivery, DeliveryOutcome, Store } from '../store/store.js';
 import type { SendingHook } from './load-hooks.js';
 import { post, type Fetch } from './post.js';
@@ -28,17 +28,18 @@ export class HookSender {
   readonly #hooks: ReadonlyMap<string, SendingHook>;
   // Hooks that are being sent to.
   readonly #busy = new Map<string, Promise<void>>();
+  readonly #alarm: Alarm;
   readonly #stopListening: () => void;
   // Nothing new begins; what is under way is cut off.
   readonly #closing = new AbortController();
   readonly #stop = new AbortController();
-  #cancelTimer: (() => void) | null = null;
   // One look at the store at a time, and at most one more after it.
   #looking: Promise<void> | null = null;
   #again = false;
 
   constructor(deps: SenderDeps, hooks: readonly SendingHook[]) {
     this.#deps = deps;
+    this.#alarm = new Alarm(deps.timers);
     this.#hooks = new Map(hooks.map((hook) => [hook.name, hook]));
     this.#stopListening = deps.store.onCommitted(({ status }) => {
       if (status !== undefined) this.wake();
@@ -73,7 +74,7 @@ export class HookSender {
     }
     const at = await store.nextDeliveryAt(busy());
     // A clock that went on since the last look is not waited for in no time.
-    if (at === null) this.#disarm();
+    if (at === null) this.#alarm.clear();
     else this.#arm(Math.max(1, at - clock.now()));
   }
 
@@ -82,7 +83,7 @@ export class HookSender {
       .catch((error: unknown) => {
         // It may have arrived and is still due: not at once again.
         this.#deps.onFailure(error);
-        return this.#rest();
+        return pause(this.#deps.timers, REST_MS, this.#closing.signal);
       })
       .finally(() => {
         this.#busy.delete(hook.name);
@@ -105,39 +106,15 @@ export class HookSender {
     if (outcome.type === 'retry') this.#deps.onFailed(delivery, outcome.error, outcome.at);
   }
 
-  #rest(): Promise<void> {
-    const { signal } = this.#closing;
-    if (signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => {
-      const end = (): void => {
-        cancel();
-        signal.removeEventListener('abort', end);
-        resolve();
-      };
-      const cancel = this.#deps.timers.set(REST_MS, end);
-      signal.addEventListener('abort', end);
-    });
-  }
-
   #arm(ms: number): void {
-    this.#disarm();
-    if (this.#closing.signal.aborted) return;
-    this.#cancelTimer = this.#deps.timers.set(ms, () => {
-      this.#cancelTimer = null;
-      this.wake();
-    });
-  }
-
-  #disarm(): void {
-    this.#cancelTimer?.();
-    this.#cancelTimer = null;
+    if (!this.#closing.signal.aborted) this.#alarm.set(ms, () => this.wake());
   }
 
   // Begins nothing new. What is under way ends within its limit, at once if there is hurry.
   async close(hurry?: Promise<void>): Promise<void> {
     this.#closing.abort();
     this.#stopListening();
-    this.#disarm();
+    this.#alarm.clear();
     void hurry?.then(() => this.#stop.abort());
     await this.#looking;
     await Promise.all(this.#busy.values());

@@ -1,15 +1,16 @@
 // Whether an engine would execute things of the folder of a run whatever the permission is. Looks only.
-import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { listUpwards } from '../engines/folders-above.js';
 import type { Engine, Unstoppable, User } from '../engines/engine.js';
+import { realPathOf } from '../files/real-path.js';
 import { TurnRefusedError } from '../run/turn-refused-error.js';
 
 export function checkWorkspace({ name, home: { unstoppable } }: Engine, user: User, cwd: string): void {
   if (!unstoppable) return;
   const folders = [...listUpwards(cwd)];
   // Engines look up to the root of a project. From the user's own folder on it is not the workspace's.
-  const home = folders.indexOf(realOf(user.home));
+  const home = folders.indexOf(realPathOf(user.home) ?? user.home);
   const found = (home < 0 ? folders : folders.slice(0, home)).flatMap((folder) => findIn(folder, unstoppable))[0];
   if (found !== undefined) throw new TurnRefusedError('WORKING_FOLDER_UNUSABLE', `${found} has ${unstoppable.what} that ${name} executes whatever the permission is: move them away, or run with the permission full`);
 }
@@ -34,13 +35,5 @@ function isSuspect(file: string, mention: RegExp): boolean {
     return mention.test(readFileSync(file, 'utf8'));
   } catch {
     return true;
-  }
-}
-
-function realOf(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return path;
   }
 }

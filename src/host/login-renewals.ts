@@ -1,7 +1,8 @@
 // One at a time where a login is to be renewed: an engine renews an expired one when it starts, with a token that counts once, and
 // knows nothing of its like in other homes. The first goes ahead; the others follow when the login is good again.
-import { readFileSync, realpathSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import type { Engine, User } from '../engines/engine.js';
+import { realPathOf } from '../files/real-path.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Timers } from '../process/timers.js';
 
@@ -25,8 +26,9 @@ export class LoginRenewals {
   // Resolves when an engine may start; what it answers is to be called when the engine has ended.
   async admit({ home }: Engine, user: User): Promise<() => void> {
     const { loginExpiry } = home;
-    const path = loginExpiry && fileOf(home.logins(user).map(({ from }) => from));
-    if (!loginExpiry || !path) return () => {};
+    // The file itself: what a login is for several homes.
+    const path = loginExpiry && home.logins(user).map(({ from }) => realPathOf(from)).find((found) => found !== null);
+    if (!loginExpiry || path === undefined) return () => {};
     const isExpired = (): boolean => (loginExpiry(readOr(path, '')) ?? Number.MAX_SAFE_INTEGER) <= this.#clock.now() + AHEAD_MS;
     for (let renewal = this.#renewing.get(path); renewal && isExpired(); renewal = this.#renewing.get(path)) await renewal;
     if (!isExpired()) return () => {};
@@ -48,18 +50,6 @@ export class LoginRenewals {
       look();
     });
   }
-}
-
-// The file itself: what a login is for several homes.
-function fileOf(candidates: readonly string[]): string | null {
-  for (const path of candidates) {
-    try {
-      return realpathSync(path);
-    } catch {
-      // The next one.
-    }
-  }
-  return null;
 }
 
 function readOr(path: string, otherwise: string): string {

@@ -1,8 +1,9 @@
 // The version of a program that was installed as a package: it stands in the package.json above it, if that is a package of the
 // engine. Nothing is started.
-import { readFileSync, realpathSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Engine } from '../engines/engine.js';
+import { realPathOf } from '../files/real-path.js';
 
 // From the program of a platform package up to its root.
 const LEVELS = 6;
@@ -12,20 +13,12 @@ export function packageVersion({ probe: { packages, bundled, provedVersion } }: 
   if (bundled !== undefined) return provedVersion;
   const script = program.at(-1);
   if (script === undefined) return undefined;
-  let folder = dirname(resolved(script));
+  let folder = dirname(realPathOf(script) ?? script);
   for (let level = 0; level < LEVELS; level += 1, folder = dirname(folder)) {
     const version = versionIn(join(folder, 'package.json'), packages);
     if (version !== undefined) return version;
   }
   return undefined;
-}
-
-function resolved(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return path;
-  }
 }
 
 // Without what follows it: platform packages add their platform.

@@ -2,7 +2,8 @@
 // engine renews is renewed for the user too; settings are copied, so that what the engine changes stays here.
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { copyFiles, linkFiles, replaceFile } from '../engines/bring-files.js';
+import { copyFiles, linkFiles } from '../engines/bring-files.js';
+import { replaceFile } from '../files/replace-file.js';
 import type { Engine, HomeRules, TurnFileNeeds, User } from '../engines/engine.js';
 import type { TurnNeeds } from '../orchestrator/deps.js';
 import { TurnRefusedError } from '../run/turn-refused-error.js';

@@ -2,6 +2,7 @@
 // It opens with recovery and closes without leaving an engine behind. A run that waits costs nothing here.
 import type { Dispatch } from '../dispatch/dispatch.js';
 import { EmbeddedDispatch } from '../dispatch/embedded.js';
+import { pause } from '../process/timers.js';
 import { RequestError } from '../run/request-error.js';
 import { isTerminal } from '../run/statechart.js';
 import type { Actor, RunRecord } from '../store/store.js';
@@ -232,18 +233,7 @@ export class Orchestrator {
       } catch (again) {
         if (again instanceof LostRunError || this.#closing.signal.aborted) throw again;
       }
-      await this.#pause();
+      await pause(this.#deps.timers, RETRY_MS, this.#closing.signal);
     }
-  }
-
-  // A while, or until the end.
-  #pause(): Promise<void> {
-    return new Promise((resolve) => {
-      const cancel = this.#deps.timers.set(RETRY_MS, resolve);
-      this.#closing.signal.addEventListener('abort', () => {
-        cancel();
-        resolve();
-      }, { once: true });
-    });
   }
 }

@@ -1,4 +1,4 @@
-// The timers of the system, for whoever is given Timers.
+// The timers of the system, and two things that are often done with timers.
 import type { Timers } from '../kernel/timers.js';
 
 export type { Timers } from '../kernel/timers.js';
@@ -16,3 +16,40 @@ export const systemTimers: Timers = {
     return () => clearTimeout(timer);
   },
 };
+
+// One time to be woken at: a new one replaces the old.
+export class Alarm {
+  readonly #timers: Timers;
+  #cancel: (() => void) | null = null;
+
+  constructor(timers: Timers) {
+    this.#timers = timers;
+  }
+
+  set(ms: number, fire: () => void): void {
+    this.clear();
+    this.#cancel = this.#timers.set(ms, () => {
+      this.#cancel = null;
+      fire();
+    });
+  }
+
+  clear(): void {
+    this.#cancel?.();
+    this.#cancel = null;
+  }
+}
+
+// A while, or until the signal.
+export function pause(timers: Timers, ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const end = (): void => {
+      cancel();
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const cancel = timers.set(ms, end);
+    signal.addEventListener('abort', end);
+  });
+}

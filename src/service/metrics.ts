@@ -40,12 +40,14 @@ export function createMetrics({ store, clock }: { readonly store: Store; readonl
   gauge('parley_webhook_deliveries', 'Notifications that still have to arrive, and those that were given up', ['state'], async (set) => {
     for (const [state, count] of Object.entries(await store.countDeliveries())) set({ state }, count);
   });
+  // Summed up once for all the figures that are made of them.
+  let turns: Promise<readonly ProfileTotals[]> = Promise.resolve([]);
   gauge('parley_streams', 'Open streams of events', [], async (set) => set({}, streams.size));
   for (const [name, help, value] of PROFILE_GAUGES) gauge(name, help, ['engine', 'profile'], async (set) => {
-    for (const totals of await store.sumTurns()) set({ engine: totals.engine, profile: totals.profile }, value(totals));
+    for (const totals of await turns) set({ engine: totals.engine, profile: totals.profile }, value(totals));
   });
   for (const [name, help, counts] of REASON_GAUGES) gauge(name, help, ['engine', 'profile', 'reason'], async (set) => {
-    for (const totals of await store.sumTurns()) for (const [reason, count] of Object.entries(counts(totals))) set({ engine: totals.engine, profile: totals.profile, reason }, count);
+    for (const totals of await turns) for (const [reason, count] of Object.entries(counts(totals))) set({ engine: totals.engine, profile: totals.profile, reason }, count);
   });
   const changes = new Counter({ name: 'parley_state_changes_total', help: 'Changes of state since the start, by the state that was entered', labelNames: ['state'], registers });
   const stop = store.onCommitted(({ status, resolved, ms }) => {
@@ -71,7 +73,10 @@ export function createMetrics({ store, clock }: { readonly store: Store; readonl
 
   return {
     answered: (method, route, status, ms) => requests.observe({ method, route, status: String(status) }, ms / 1000),
-    text: () => registry.metrics(),
+    text: () => {
+      turns = store.sumTurns();
+      return registry.metrics();
+    },
     contentType: registry.contentType,
     close: stop,
   };

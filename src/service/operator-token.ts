@@ -1,7 +1,8 @@
 // The operator's token: made at the first start, the same ever after, in a file that only its owner can read.
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { replaceFile } from '../files/replace-file.js';
 import { RequestError } from '../run/request-error.js';
 
 // It goes into a cookie and a link.
@@ -11,7 +12,7 @@ export function operatorToken(dataDir: string): string {
   const path = join(dataDir, 'token');
   if (existsSync(path)) return readOperatorToken(dataDir);
   const token = newToken();
-  replacePrivate(path, `${token}\n`);
+  replaceFile(path, `${token}\n`);
   return token;
 }
 
@@ -24,9 +25,4 @@ export function readOperatorToken(dataDir: string): string {
 
 export function newToken(): string {
   return `prl_${randomBytes(24).toString('base64url')}`;
-}
-
-export function replacePrivate(path: string, text: string): void {
-  writeFileSync(`${path}.new`, text, { mode: 0o600 });
-  renameSync(`${path}.new`, path);
 }

@@ -1,8 +1,8 @@
 // Tells who serves a data directory, and where: server.json, there while the server is. Other commands go through it.
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { replaceFile } from '../files/replace-file.js';
 import type { Writer } from '../store/sqlite/data-dir.js';
-import { replacePrivate } from './operator-token.js';
 
 const FILE = 'server.json';
 
@@ -11,7 +11,7 @@ export interface ServerNote extends Writer {
 }
 
 export function noteServer(dataDir: string, note: ServerNote): void {
-  replacePrivate(join(dataDir, FILE), `${JSON.stringify(note)}\n`);
+  replaceFile(join(dataDir, FILE), `${JSON.stringify(note)}\n`);
 }
 
 // What was left by one that was killed is still there: ask whether its process is.

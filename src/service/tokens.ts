@@ -2,10 +2,11 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { replaceFile } from '../files/replace-file.js';
 import { createCheck } from '../kernel/validator.js';
 import { RequestError } from '../run/request-error.js';
 import type { Actor } from '../store/store.js';
-import { newToken, replacePrivate } from './operator-token.js';
+import { newToken } from './operator-token.js';
 
 export const ROLES = ['viewer', 'replier', 'operator'] as const;
 export type Role = (typeof ROLES)[number];
@@ -54,14 +55,14 @@ export function addToken(dataDir: string, name: string, role: Role, now: string)
   if (!/^[\w.@ -]{1,100}$/.test(name)) throw new RequestError('INVALID_ARGUMENT', `a token's name has letters, digits, spaces and . _ - @, at most a hundred, not "${name}"`);
   if (tokens.some((token) => token.name === name)) throw new RequestError('INVALID_ARGUMENT', `there is a token "${name}" already; remove it first`);
   const token = newToken();
-  replacePrivate(join(dataDir, FILE), toText([...tokens, { name, role, sha256: hashOf(token).toString('hex'), created_at: now }]));
+  replaceFile(join(dataDir, FILE), toText([...tokens, { name, role, sha256: hashOf(token).toString('hex'), created_at: now }]));
   return token;
 }
 
 export function removeToken(dataDir: string, name: string): void {
   const tokens = listTokens(dataDir);
   if (!tokens.some((token) => token.name === name)) throw new RequestError('INVALID_ARGUMENT', `there is no token "${name}"`);
-  replacePrivate(join(dataDir, FILE), toText(tokens.filter((token) => token.name !== name)));
+  replaceFile(join(dataDir, FILE), toText(tokens.filter((token) => token.name !== name)));
 }
 
 // Whose token it is.

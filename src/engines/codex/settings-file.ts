@@ -1,8 +1,9 @@
 // The settings of a run of Codex: the user's own, with two things held against them. A folder is not trusted unless the user has
 // said so: Codex trusts one by itself as soon as it may write there, and then starts what the folder's own settings name,
 // outside of its sandbox. And keys stay out of the commands that the agent runs.
-import { parse, stringify, type TomlTable } from 'smol-toml';
+import { stringify, type TomlTable } from 'smol-toml';
 import type { TurnFileNeeds } from '../engine.js';
+import { parseToml, tableOf } from './toml.js';
 
 const HIDDEN = ['*KEY*', '*TOKEN*', '*SECRET*', '*PASSWORD*'];
 
@@ -10,13 +11,14 @@ const HIDDEN = ['*KEY*', '*TOKEN*', '*SECRET*', '*PASSWORD*'];
 export function codexSettings(config: string | null, needs: TurnFileNeeds): string | null {
   const settings = parseToml(config ?? '');
   if (!settings) return null;
-  const policy = tableOf(settings['shell_environment_policy']);
+  return stringify({ ...settings, projects: distrust(tableOf(settings['projects']), needs), shell_environment_policy: hideKeys(settings['shell_environment_policy']) });
+}
+
+// What the user keeps out of the environment of commands, and keys with it.
+export function hideKeys(given: unknown): TomlTable {
+  const policy = tableOf(given);
   const excluded = Array.isArray(policy['exclude']) ? policy['exclude'] : [];
-  return stringify({
-    ...settings,
-    projects: distrust(tableOf(settings['projects']), needs),
-    shell_environment_policy: { ...policy, exclude: [...new Set([...excluded, ...HIDDEN])] },
-  });
+  return { ...policy, exclude: [...new Set([...excluded, ...HIDDEN])] };
 }
 
 // Decided is what has a word about the folder or its repository, where Codex itself looks.
@@ -24,16 +26,4 @@ function distrust(projects: TomlTable, { cwd, project, permission }: TurnFileNee
   const isDecided = [cwd, project].some((folder) => tableOf(projects[folder])['trust_level'] !== undefined);
   if (permission !== 'workspace-write' || isDecided) return projects;
   return { ...projects, [cwd]: { ...tableOf(projects[cwd]), trust_level: 'untrusted' } };
-}
-
-function tableOf(value: unknown): TomlTable {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date) ? (value as TomlTable) : {};
-}
-
-function parseToml(text: string): TomlTable | null {
-  try {
-    return parse(text);
-  } catch {
-    return null;
-  }
 }

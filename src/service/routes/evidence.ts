@@ -84,8 +84,10 @@ async function readPage(read: (fromSeq: number | null, limit: number) => Promise
   let chars = 0;
   for (let from: number | null = null; ; ) {
     const found = await read(from, CHUNK);
-    for (const line of found) {
-      const { seq } = JSON.parse(line) as { seq: number };
+    // Times never go back: what lies within a range of them has no gap.
+    const first = (JSON.parse(found[0] ?? '{"seq":0}') as { seq: number }).seq;
+    for (const [index, line] of found.entries()) {
+      const seq = first + index;
       if (lines.length === limit || chars > MAX_CHARS) return { lines, next: seq };
       lines.push(line);
       chars += line.length;

@@ -1,7 +1,8 @@
 // A data directory on this machine: made if missing, readable by its owner only, written by one process at a time.
 // The writer holds an exclusive lock in a small database of its own, so it is free again when the process is gone.
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, realpathSync, renameSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
+import { replaceFile } from '../../files/replace-file.js';
 import { RequestError } from '../../run/request-error.js';
 import type { Store } from '../store.js';
 import { checkVersion, migrate, NEWEST_VERSION } from './migrate.js';
@@ -96,9 +97,7 @@ function privateFile(path: string): string {
 
 // The lock itself is what counts; this only says whose it is. Left behind when the writer is gone.
 export function noteWriter(path: string, writer: Writer): void {
-  const note = join(path, NOTE);
-  writeFileSync(`${note}.new`, JSON.stringify(writer), { mode: 0o600 });
-  renameSync(`${note}.new`, note);
+  replaceFile(join(path, NOTE), JSON.stringify(writer));
 }
 
 export function readWriter(path: string): Writer | null {
