@@ -106,6 +106,18 @@ interaction_id: string
 kind: FcmpInteractionKind
 prompt: string
 options: FcmpOption[]
+/**
+ * What an approval is about: the exact command, patch or permissions.
+ */
+action?: JsonObject
+/**
+ * Of the action, the folder and what the agent may do: what the decision is bound to.
+ */
+digest?: string
+/**
+ * What an answer must fit, where the engine says so.
+ */
+response_schema?: JsonObject
 fields?: FcmpField[]
 default?: FcmpJson
 /**

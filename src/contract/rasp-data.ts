@@ -22,6 +22,7 @@ export interface RaspData {
 "lifecycle.state.changed": RaspLifecycleStateChanged
 "lifecycle.turn.started": RaspLifecycleTurnStarted
 "lifecycle.process.spawned": RaspLifecycleProcessSpawned
+"lifecycle.process.ended": RaspLifecycleProcessEnded
 "lifecycle.session.bound": RaspLifecycleSessionBound
 "lifecycle.engine.progress": RaspLifecycleEngineProgress
 "lifecycle.turn.ended": RaspLifecycleTurnEnded
@@ -63,6 +64,10 @@ labels?: {
 runtime_options?: JsonObject
 output_schema?: JsonObject
 continue_from?: string
+/**
+ * The run whose conversation it began with a copy of.
+ */
+fork_from?: string
 actor?: RaspActor
 }
 /**
@@ -112,6 +117,30 @@ pid: number
 start_time: string
 }
 /**
+ * Nothing of an engine that stayed after its last turn is left: what it printed since then.
+ */
+export interface RaspLifecycleProcessEnded {
+streams: RaspStreams
+}
+/**
+ * Bytes and hashes.
+ */
+export interface RaspStreams {
+stdout: RaspReadBytes
+stderr: RaspReadBytes
+}
+/**
+ * What was read from one stream.
+ */
+export interface RaspReadBytes {
+/**
+ * Where in the log it begins, if not at 0: an engine that stays has one log for all its turns.
+ */
+from?: number
+bytes: number
+sha256: string
+}
+/**
  * The engine named its session.
  */
 export interface RaspLifecycleSessionBound {
@@ -144,25 +173,7 @@ completion: {
 result: ("completed" | "awaiting_user_input" | "interrupted" | "unknown")
 reason_code: string
 }
-/**
- * Bytes and hashes.
- */
-streams: {
-/**
- * What was read from one stream.
- */
-stdout: {
-bytes: number
-sha256: string
-}
-/**
- * What was read from one stream.
- */
-stderr: {
-bytes: number
-sha256: string
-}
-}
+streams: RaspStreams
 /**
  * What the parser made of stdout.
  */
@@ -280,6 +291,18 @@ interaction_id: string
 kind: RaspInteractionKind
 prompt: string
 options: RaspOption[]
+/**
+ * What an approval is about: the exact command, patch or permissions.
+ */
+action?: JsonObject
+/**
+ * Of the action, the folder and what the agent may do: what the decision is bound to.
+ */
+digest?: string
+/**
+ * What an answer must fit, where the engine says so.
+ */
+response_schema?: JsonObject
 asked_at: RaspTimestamp
 fields?: RaspField[]
 default?: RaspJson
@@ -413,6 +436,7 @@ export const RASP_TYPES = [
   "lifecycle.state.changed",
   "lifecycle.turn.started",
   "lifecycle.process.spawned",
+  "lifecycle.process.ended",
   "lifecycle.session.bound",
   "lifecycle.engine.progress",
   "lifecycle.turn.ended",

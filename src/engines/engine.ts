@@ -1,6 +1,6 @@
 // The port: what Parley needs to know of an engine. One folder implements it with four files.
 import type { EngineSessionHandle } from '../run/session-handle.js';
-import type { ParserReader } from './turn-parser.js';
+import type { ParserReader, ReaderMemory } from './turn-parser.js';
 import type { Emitter } from './emitter.js';
 
 export type Permission = 'read-only' | 'workspace-write' | 'full';
@@ -135,7 +135,7 @@ export interface Engine {
   readonly handle: HandleRules;
   readonly probe: ProbeRules;
   readonly home: HomeRules;
-  readonly createReader: (out: Emitter) => ParserReader;
+  readonly createReader: (out: Emitter, memory: ReaderMemory) => ParserReader;
   // It can be given the question tool.
   readonly asksByTool: boolean;
 }

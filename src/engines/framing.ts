@@ -21,12 +21,14 @@ export class LineFramer {
   // What of an unfinished line is held: #carry[0, #held), beginning at #offset in the stream.
   #carry = Buffer.alloc(0);
   #held = 0;
-  #offset = 0;
+  #offset: number;
   // Set while a line is being given out in pieces: the number of the next piece.
   #part = -1;
 
-  constructor(sink: LineSink) {
+  // `from` is where the first byte lies in the stream.
+  constructor(sink: LineSink, from = 0) {
     this.#sink = sink;
+    this.#offset = from;
   }
 
   push(chunk: Buffer): void {

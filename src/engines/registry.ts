@@ -27,7 +27,7 @@ import { rehearsalHandle } from './rehearsal/handle.js';
 import { rehearsalHome } from './rehearsal/home.js';
 import { createRehearsalReader, REHEARSAL_PROFILE } from './rehearsal/parser.js';
 import { rehearsalProbe } from './rehearsal/probe.js';
-import { TurnParser } from './turn-parser.js';
+import { TurnParser, type ParserStart } from './turn-parser.js';
 
 export const ENGINES: readonly Engine[] = [
   { name: 'codex', profile: CODEX_PROFILE, command: codexCommand, handle: codexHandle, probe: codexProbe, home: codexHome, asksByTool: true, createReader: createCodexReader },
@@ -43,8 +43,8 @@ export function findEngine(name: string): Engine {
   return engine;
 }
 
-export function createTurnParser(engine: Engine, engineVersion?: string): TurnParser {
-  return new TurnParser(engine.profile, engine.createReader, engine.handle.accepts, engineVersion);
+export function createTurnParser(engine: Engine, engineVersion?: string, start?: ParserStart): TurnParser {
+  return new TurnParser(engine.profile, engine.createReader, engine.handle.accepts, engineVersion, start);
 }
 
 export function buildHandle(engine: Engine, sessionId: string, where: { cwd: string; home: string | null; attempt: number }): EngineSessionHandle {

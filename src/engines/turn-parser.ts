@@ -3,6 +3,7 @@
 // The engine's own part is a ParserReader; this file owns what all have in common: lines, decoding, oddities, stderr.
 import { isUtf8 } from 'node:buffer';
 import { stripVTControlCharacters } from 'node:util';
+import type { JsonObject } from '../kernel/json.js';
 import type { RaspDraft } from '../rasp/draft.js';
 import type { StreamName } from '../rasp/event.js';
 import type { TurnEvidence } from '../run/evidence.js';
@@ -11,6 +12,7 @@ import { classifyFailure } from './auth-failure.js';
 import { Emitter, type ParserCounts } from './emitter.js';
 import { readEnvelope } from './envelope.js';
 import { LineFramer, type LineSink } from './framing.js';
+import type { NativeRequest } from './native-request.js';
 
 // What an engine's output shows; the envelope in its last message is read for all of them alike.
 export interface ReaderEvidence extends Omit<TurnEvidence, 'sessionId' | 'done' | 'complaint'> {
@@ -30,7 +32,24 @@ export interface ParserReader {
   readonly namesSessionLast?: boolean;
   // The engine repeats itself and would do so for ever.
   runaway?(): boolean;
+  // Of an engine that stays: its turn is over, and what it asks for and nobody has answered yet, the oldest first.
+  turnOver?(): boolean;
+  openRequests?(): readonly NativeRequest[];
   evidence(): ReaderEvidence;
+}
+
+// What the output of an engine that stays leaves for the parser of its next turn.
+export interface ReaderMemory {
+  // The session that is followed; lines of another belong to somebody whom the agent has called.
+  session: string | null;
+  // The bodies of the items that have begun, by their id.
+  readonly items: Map<string, JsonObject>;
+}
+
+export interface ParserStart {
+  // Where in its log the turn begins.
+  readonly at?: Readonly<Record<StreamName, number>>;
+  readonly memory?: ReaderMemory;
 }
 
 // What Buffer.toString calls in the end, without its checks: it is called for every line.
@@ -48,10 +67,10 @@ export class TurnParser {
   #complaint: string | null = null;
   #finished = false;
 
-  constructor(profile: string, createReader: (out: Emitter) => ParserReader, acceptsSession: (sessionId: string) => boolean, engineVersion?: string) {
+  constructor(profile: string, createReader: (out: Emitter, memory: ReaderMemory) => ParserReader, acceptsSession: (sessionId: string) => boolean, engineVersion?: string, { at, memory = newMemory() }: ParserStart = {}) {
     this.#out = new Emitter(profile, acceptsSession, engineVersion);
-    this.#reader = createReader(this.#out);
-    this.#framers = { stdout: new LineFramer(this.#sink('stdout')), stderr: new LineFramer(this.#sink('stderr')) };
+    this.#reader = createReader(this.#out, memory);
+    this.#framers = { stdout: new LineFramer(this.#sink('stdout'), at?.stdout), stderr: new LineFramer(this.#sink('stderr'), at?.stderr) };
   }
 
   push(stream: StreamName, chunk: Buffer): RaspDraft[] {
@@ -79,6 +98,14 @@ export class TurnParser {
   // The session that the engine works in, in any form, as soon as that is certain.
   get boundSession(): string | null {
     return this.#reader.namesSessionLast && !this.#finished ? null : this.#out.sessionId;
+  }
+
+  get turnOver(): boolean {
+    return this.#reader.turnOver?.() ?? false;
+  }
+
+  get openRequests(): readonly NativeRequest[] {
+    return this.#reader.openRequests?.() ?? [];
   }
 
   // It must be stopped from outside.
@@ -150,6 +177,10 @@ export class TurnParser {
     const flags = this.#out.oddities('stderr').map(({ code }) => code);
     if (lines > 0 || flags.length > 0) this.#out.warn('STDERR_TEXT', `${plural(lines)} of stderr kept as text`, { lines, flags: flags.length > 0 ? flags : undefined });
   }
+}
+
+export function newMemory(session: string | null = null): ReaderMemory {
+  return { session, items: new Map() };
 }
 
 function plural(lines: number): string {

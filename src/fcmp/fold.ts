@@ -157,6 +157,7 @@ export class ConversationFold {
       // For operators, not for a reader of the conversation.
       case 'lifecycle.turn.started':
       case 'lifecycle.process.spawned':
+      case 'lifecycle.process.ended':
       case 'lifecycle.session.bound':
       case 'lifecycle.engine.progress':
       case 'tool.call.updated':

@@ -11,6 +11,12 @@ export interface Question {
   readonly options: readonly RaspOption[];
   readonly default?: Json | undefined;
   readonly fields?: readonly RaspField[] | undefined;
+  // What an approval is about, exactly.
+  readonly action?: JsonObject | undefined;
+  // What the decision is bound to.
+  readonly digest?: string | undefined;
+  // What an answer must fit, where the engine says so.
+  readonly response_schema?: JsonObject | undefined;
   readonly channel: Channel;
 }
 
@@ -30,8 +36,8 @@ export function parseQuestion(input: Json | undefined, channel: Channel): Questi
 }
 
 // An engine's own request to be allowed something. Each option is a whole reply.
-export function buildApproval(prompt: string): Question {
-  return { kind: 'approval', prompt, options: DECISIONS.map(([decision, label]) => ({ label, value: { decision } })), channel: 'native' };
+export function buildApproval(prompt: string, action?: JsonObject): Question {
+  return { kind: 'approval', prompt, options: DECISIONS.map(([decision, label]) => ({ label, value: { decision } })), action, channel: 'native' };
 }
 
 // Several questions of one turn become one interaction with a field for each; the fields of a question stay fields.

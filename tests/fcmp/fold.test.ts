@@ -70,6 +70,7 @@ const TABLE: { readonly [T in RaspType]: readonly [RaspData[T], readonly [string
   ],
   'lifecycle.turn.started': [{ argv: ['codex'], resumed: false }, []],
   'lifecycle.process.spawned': [{ pid: 7, start_time: '1' }, []],
+  'lifecycle.process.ended': [{ streams: { stdout: { from: 7, bytes: 0, sha256: '' }, stderr: { bytes: 0, sha256: '' } } }, []],
   'lifecycle.session.bound': [{ session_id: 's', handle_type: 'session_id' }, []],
   'lifecycle.engine.progress': [{ phase: 'turn.started' }, []],
   'lifecycle.turn.ended': [ENDED, []],
