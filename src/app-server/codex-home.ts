@@ -24,14 +24,14 @@ export class CodexHome {
     this.#user = user;
   }
 
-  static async open(path: string, owner: string, user: User): Promise<CodexHome> {
+  static async open(path: string, owner: string, user: User, takesOver = false): Promise<CodexHome> {
     mkdirSync(path, { recursive: true, mode: 0o700 });
     const home = new CodexHome(realpathSync(path), user);
     // Of two who come at once, one looks first.
     const unlock = await tryLock(join(home.path, LOCK));
     if (!unlock) throw new AppServerError('in_use', `${home.path} is being made the home of another instance`);
     try {
-      home.#claim(owner);
+      home.#claim(owner, takesOver);
     } finally {
       unlock();
     }
@@ -55,13 +55,13 @@ export class CodexHome {
     this.#settle({ cwd, project: projectOf(cwd) });
   }
 
-  #claim(owner: string): void {
+  #claim(owner: string, takesOver: boolean): void {
     const own = dirname(codexHome.turnFile?.from(this.#user) ?? '');
     if (existsSync(own) && realpathSync(own) === this.path) throw new AppServerError('in_use', `${this.path} is the user's own home of Codex: an instance has one of its own`);
     const claim = join(this.path, OWNER);
     const claimed = existsSync(claim) ? readFileSync(claim, 'utf8').trim() : owner;
     // A folder that is not there any more was moved or deleted.
-    if (claimed !== owner && existsSync(claimed)) throw new AppServerError('in_use', `${this.path} is the home of another instance: ${claimed}`);
+    if (claimed !== owner && !takesOver && existsSync(claimed)) throw new AppServerError('in_use', `${this.path} is the home of another instance: ${claimed}`);
     replaceFile(claim, `${owner}\n`);
   }
 

@@ -4,8 +4,8 @@ import { open } from 'node:fs/promises';
 import { LineSplitter } from '../jsonrpc/line-splitter.js';
 import { readMessage, type Message } from '../jsonrpc/read-message.js';
 
-// `raw` is the line as it came; it lies at [from, to) in events.jsonl.
-export type ServerEvent = Message & { readonly raw: string; readonly from: number; readonly to: number };
+// `raw` is the line as it came, `bytes` the same with its end; it lies at [from, to) in events.jsonl.
+export type ServerEvent = Message & { readonly raw: string; readonly bytes: Buffer; readonly from: number; readonly to: number };
 
 export interface EventOptions {
   // Where in events.jsonl to begin (`to` of the last event one had); without it, with what comes from now on.
@@ -60,8 +60,9 @@ export class EventFeed {
       let lineStart = from;
       const splitter = new LineSplitter((line, bytes) => {
         const raw = line.toString('utf8');
-        lines.push({ ...readMessage(raw), raw, from: lineStart, to: lineStart + bytes });
-        lineStart += bytes;
+        const to = lineStart + bytes.length;
+        lines.push({ ...readMessage(raw), raw, bytes, from: lineStart, to });
+        lineStart = to;
       });
       let at = from;
       while (true) {

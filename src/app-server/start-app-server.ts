@@ -32,6 +32,10 @@ export interface StartOptions {
   readonly user?: User;
   readonly requestTimeoutMs?: number;
   readonly clientInfo?: ClientInfo;
+  // The home was another instance's, which is known not to use it any more.
+  readonly takesHomeOver?: boolean;
+  // By which its processes are found again; without it, one that names the instance.
+  readonly mark?: string;
   // Requests of the server that are refused at once, by method; without it, those that need what only a client of Codex's own has.
   readonly unhandled?: readonly string[];
 }
@@ -55,9 +59,9 @@ export async function startAppServer(options: StartOptions, { user, platform, pi
   const unlock = await lockAgent(folder.path, pid);
   try {
     // What a dead owner left running would write into what is now ours.
-    const mark = `app-server ${folder.path}`;
+    const mark = options.mark ?? `app-server ${folder.path}`;
     await endLeftovers((found) => found === mark, { graceMs: 0, timers });
-    const home = await CodexHome.open(options.codexHome ?? folder.codexHome, folder.path, user);
+    const home = await CodexHome.open(options.codexHome ?? folder.codexHome, folder.path, user, options.takesHomeOver);
     return await launch({
       instance,
       argv: [codex, 'app-server', ...SETTINGS.flatMap((setting) => ['-c', setting])],

@@ -6,33 +6,14 @@ import { Server } from '@modelcontextprotocol/server';
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import { isObject, type Json, type JsonObject } from '../kernel/json.js';
 import { appendAsk } from './ask-file.js';
+import { ASK_INPUT, ASK_TOOL } from './ask-tool.js';
 import { writeReceipt } from './receipt.js';
-
-// ask_user would be dropped by Gemini.
-export const ASK_TOOL = 'ask_human';
-
-const OPTION: JsonObject = { anyOf: [{ type: 'string' }, { type: 'object', properties: { label: { type: 'string' }, value: {}, description: { type: 'string' } }, required: ['label'] }] };
-const FIELD: JsonObject = {
-  type: 'object',
-  properties: { id: { type: 'string' }, prompt: { type: 'string' }, kind: { type: 'string', enum: ['open_text', 'choose_one', 'confirm'] }, options: { type: 'array', items: OPTION }, default: {} },
-  required: ['id', 'prompt'],
-};
 
 const TOOL = {
   name: ASK_TOOL,
   title: 'Ask a person',
   description: 'Ask the person you work for. Use it when you need a decision, a fact or a permission that you cannot find yourself. The person may be away: after the call END YOUR TURN at once; the answer comes as the next message.',
-  inputSchema: {
-    type: 'object' as const,
-    properties: {
-      prompt: { type: 'string', description: 'The question, with all that is needed to answer it.' },
-      kind: { type: 'string', enum: ['open_text', 'choose_one', 'confirm', 'fill_fields'] },
-      options: { type: 'array', items: OPTION, description: 'Answers to choose from; the person may also answer in own words.' },
-      default: { description: 'What you would take if nobody answered.' },
-      fields: { type: 'array', items: FIELD, description: 'Several questions at once.' },
-    },
-    required: ['prompt'],
-  },
+  inputSchema: ASK_INPUT,
   // It changes nothing, so engines need no approval for it.
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: false, openWorldHint: false },
 };

@@ -1,9 +1,11 @@
 // parley verify, replay and logs: what proves afterwards what happened. They only read.
 import { createReadStream, existsSync, statSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
+import { findEngine } from '../engines/registry.js';
 import { everyRun } from '../orchestrator/every-run.js';
 import { rebuildConversation, verifyRun, type Check } from '../orchestrator/verify-run.js';
 import { runFolder } from '../orchestrator/run-folder.js';
+import { logsOf } from '../orchestrator/turn-logs.js';
 import type { RaspEvent, StreamName } from '../rasp/event.js';
 import { RequestError } from '../run/request-error.js';
 import type { DataDir } from '../store/sqlite/data-dir.js';
@@ -77,7 +79,7 @@ export interface LogsOptions extends DataOption {
 export async function logsCommand(meant: string, options: LogsOptions, io: Io): Promise<number> {
   return withRun(meant, options, io, async (data, run) => {
     const range = options.event === undefined ? { attempt: options.attempt ?? run.attempt_number, stream: options.stream, from: options.from ?? 0, to: options.to } : await rangeOf(data, run, options.event);
-    const path = runFolder(data.path, run.run_id).attempt(range.attempt).logs[range.stream];
+    const path = logsOf(findEngine(run.spec.engine), runFolder(data.path, run.run_id), range.attempt)[range.stream];
     if (!existsSync(path)) throw new RequestError('INVALID_ARGUMENT', `run ${run.run_id} has no ${range.stream} of attempt ${range.attempt}`);
     const size = statSync(path).size;
     const to = Math.min(range.to ?? size, size);

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import type { Engine } from '../engines/engine.js';
 import { probeEngine, type ProbeReport } from '../engines/probe.js';
 import { ENGINES } from '../engines/registry.js';
-import { findProgram, type FoundProgram } from '../host/engine-host.js';
+import { findProgram, type FoundProgram } from '../host/machine.js';
 import { findLogin } from '../engines/find-login.js';
 import { queryProgram } from '../host/query-program.js';
 import { DEFAULT_SETTINGS, readSettings, type Settings } from '../host/settings.js';

@@ -2,7 +2,8 @@
 import { appendFileSync, constants, existsSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { namedHooks } from '../hooks/load-hooks.js';
-import { createEngineHost, type Machine } from '../host/engine-host.js';
+import { createEngineHost } from '../host/engine-host.js';
+import { type Machine } from '../host/machine.js';
 import { readSettings } from '../host/settings.js';
 import { toTimestamp } from '../kernel/clock.js';
 import { createIds } from '../kernel/ids.js';
@@ -35,11 +36,13 @@ export interface OpenWriter {
 }
 
 export interface OpenOptions {
+  // It stays: only then a process may wait with its run as long as the run does.
+  readonly serves?: boolean;
   readonly plays?: boolean;
   readonly onFailure?: (runId: string, error: unknown) => void;
 }
 
-export async function openWriter(path: string, io: Io, { plays = true, onFailure = (runId, error) => logFailure(path, io, runId, error) }: OpenOptions = {}): Promise<OpenWriter> {
+export async function openWriter(path: string, io: Io, { plays = true, serves = false, onFailure = (runId, error) => logFailure(path, io, runId, error) }: OpenOptions = {}): Promise<OpenWriter> {
   checkFolder(path, constants.W_OK | constants.X_OK);
   const settings = readSettings(path);
   makeFolder(path);
@@ -54,9 +57,10 @@ export async function openWriter(path: string, io: Io, { plays = true, onFailure
       host: createEngineHost(machineOf(io), settings, io),
       queueLimit: settings.queue_limit,
       hooks: namedHooks(settings.webhooks),
+      sticky: serves && settings.sessions.sticky,
     };
     const slots = settings.slots ?? Math.max(2, io.machine.cores);
-    const orchestrator = await Orchestrator.open(deps, { slots, recovery: settings.recovery, plays, onFailure });
+    const orchestrator = await Orchestrator.open(deps, { slots, recovery: settings.recovery, residents: { parkAfterMs: settings.sessions.park_after_sec * 1000, max: settings.sessions.max_resident }, plays, onFailure });
     return {
       data,
       orchestrator,
@@ -81,6 +85,7 @@ export function machineOf({ env, machine }: Io): Machine {
     node: machine.node,
     programs: machine.programs,
     platform: `${machine.platform}-${machine.arch}`,
+    pid: machine.pid,
     askTool: [machine.node, machine.entry, 'mcp-ask'],
   };
 }

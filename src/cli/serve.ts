@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { pino, type Logger } from 'pino';
 import { ENGINES } from '../engines/registry.js';
 import { loadHooks } from '../hooks/load-hooks.js';
-import { findProgram } from '../host/engine-host.js';
+import { findProgram } from '../host/machine.js';
 import { findLogin } from '../engines/find-login.js';
 import { packageVersion } from '../host/package-version.js';
 import { readSettings, type Settings } from '../host/settings.js';

@@ -2,6 +2,7 @@
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import type { ParserReader, ReaderMemory } from './turn-parser.js';
 import type { Emitter } from './emitter.js';
+import type { ResidentRules } from './resident.js';
 
 export type Permission = 'read-only' | 'workspace-write' | 'full';
 
@@ -44,6 +45,8 @@ export interface HandleRules {
 
 export interface ProbeRules {
   readonly binary: string;
+  // Another engine of the same program: where that was said to be, it is too.
+  readonly programOf?: string;
   // Where the native program is that a wrapper would start: the wrapper leaves it behind when it is killed.
   readonly natives?: (wrapper: string, platform: string) => readonly string[];
   // For an engine that comes with Parley: its script, beside the built main.js. It is run by Node and not looked for on PATH.
@@ -136,6 +139,8 @@ export interface Engine {
   readonly probe: ProbeRules;
   readonly home: HomeRules;
   readonly createReader: (out: Emitter, memory: ReaderMemory) => ParserReader;
+  // Its process stays between the turns of a conversation.
+  readonly resident?: ResidentRules;
   // It can be given the question tool.
   readonly asksByTool: boolean;
 }

@@ -47,8 +47,8 @@ export function createTurnParser(engine: Engine, engineVersion?: string, start?:
   return new TurnParser(engine.profile, engine.createReader, engine.handle.accepts, engineVersion, start);
 }
 
-export function buildHandle(engine: Engine, sessionId: string, where: { cwd: string; home: string | null; attempt: number }): EngineSessionHandle {
-  return { engine: engine.name, handle_type: 'session_id', handle_value: sessionId, cwd: where.cwd, home: where.home, created_at_attempt: where.attempt };
+export function buildHandle(engine: Engine, sessionId: string, where: { cwd: string; home: string | null; attempt: number; sticky?: boolean }): EngineSessionHandle {
+  return { engine: engine.name, handle_type: where.sticky ? 'process' : 'session_id', handle_value: sessionId, cwd: where.cwd, home: where.home, created_at_attempt: where.attempt };
 }
 
 // A resume that cannot be right is refused before anything is started.

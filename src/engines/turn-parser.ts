@@ -42,6 +42,8 @@ export interface ParserReader {
 export interface ReaderMemory {
   // The session that is followed; lines of another belong to somebody whom the agent has called.
   session: string | null;
+  // The turn that is on.
+  turn: string | null;
   // The bodies of the items that have begun, by their id.
   readonly items: Map<string, JsonObject>;
 }
@@ -180,7 +182,7 @@ export class TurnParser {
 }
 
 export function newMemory(session: string | null = null): ReaderMemory {
-  return { session, items: new Map() };
+  return { session, turn: null, items: new Map() };
 }
 
 function plural(lines: number): string {

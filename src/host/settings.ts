@@ -24,6 +24,8 @@ export interface Settings {
   readonly shutdown_grace_sec: number;
   // Who is told when runs wait or end.
   readonly webhooks: readonly WebhookSetting[];
+  // The processes of runs that wait: how long and how many are kept, and whether engines that cannot resume may keep theirs.
+  readonly sessions: { readonly sticky: boolean; readonly park_after_sec: number; readonly max_resident: number };
   // What is deleted by itself; nothing, unless it is said.
   readonly retention: RetentionSetting;
 }
@@ -44,7 +46,7 @@ export interface RetentionSetting {
 
 export const WEBHOOK_EVENTS: readonly RunState[] = ['waiting_user', ...TERMINAL_STATES];
 
-export const DEFAULT_SETTINGS: Settings = { engines: {}, env_passthrough: [], slots: null, queue_limit: 10_000, recovery: { queued: 'fail' }, workspace_roots: null, allowed_hosts: [], max_streams: 4000, shutdown_grace_sec: 10, webhooks: [], retention: {} };
+export const DEFAULT_SETTINGS: Settings = { engines: {}, env_passthrough: [], slots: null, queue_limit: 10_000, recovery: { queued: 'fail' }, workspace_roots: null, allowed_hosts: [], max_streams: 4000, shutdown_grace_sec: 10, webhooks: [], sessions: { sticky: false, park_after_sec: 300, max_resident: 8 }, retention: {} };
 
 const SCHEMA = {
   type: 'object',
@@ -73,6 +75,7 @@ const SCHEMA = {
         },
       },
     },
+    sessions: { type: 'object', additionalProperties: false, properties: { sticky: { type: 'boolean' }, park_after_sec: { type: 'number', minimum: 0, maximum: 2_000_000 }, max_resident: { type: 'integer', minimum: 0 } } },
     retention: { type: 'object', additionalProperties: false, properties: { ended_after_days: { type: 'number', exclusiveMinimum: 0 }, max_bytes: { type: 'integer', minimum: 1 } } },
   },
 } as const;
@@ -88,7 +91,8 @@ export function readSettings(dataDir: string): Settings {
   if (unknown !== undefined) throw new RequestError('INVALID_ARGUMENT', `${path}: there is no setting "${unknown}"; the settings are ${Object.keys(SCHEMA.properties).join(', ')}`);
   const problem = explain(given) ?? explainWebhooks((given as { webhooks?: readonly WebhookSetting[] }).webhooks ?? []);
   if (problem !== null) throw new RequestError('INVALID_ARGUMENT', `${path}: ${problem}`);
-  return { ...DEFAULT_SETTINGS, ...(given as unknown as Partial<Settings>) };
+  const { sessions, ...others } = given as unknown as Partial<Settings>;
+  return { ...DEFAULT_SETTINGS, ...others, sessions: { ...DEFAULT_SETTINGS.sessions, ...sessions } };
 }
 
 // What a schema cannot say. An address is not repeated: it may be a secret itself.

@@ -4,19 +4,19 @@ const LF = 0x0a;
 const CR = 0x0d;
 
 export class LineSplitter {
-  readonly #give: (line: Buffer, bytes: number) => void;
+  readonly #give: (line: Buffer, whole: Buffer) => void;
   // The beginning of a line whose end has not come.
   #held: Buffer[] = [];
 
-  // A line comes without its end (LF, or CR LF); `bytes` counts that too.
-  constructor(give: (line: Buffer, bytes: number) => void) {
+  // A line comes without its end (LF, or CR LF), and whole.
+  constructor(give: (line: Buffer, whole: Buffer) => void) {
     this.#give = give;
   }
 
   push(chunk: Buffer): void {
     let from = 0;
     for (let at = chunk.indexOf(LF); at >= 0; at = chunk.indexOf(LF, from)) {
-      this.#finish(chunk.subarray(from, at), 1);
+      this.#finish(chunk.subarray(from, at + 1));
       from = at + 1;
     }
     // A copy: the chunk is its owner's, who may use it again.
@@ -25,12 +25,13 @@ export class LineSplitter {
 
   // What has come of a line that will not end any more.
   end(): void {
-    if (this.#held.length > 0) this.#finish(Buffer.alloc(0), 0);
+    if (this.#held.length > 0) this.#finish(Buffer.alloc(0));
   }
 
-  #finish(last: Buffer, ending: number): void {
-    const line = this.#held.length === 0 ? last : Buffer.concat([...this.#held, last]);
+  #finish(last: Buffer): void {
+    const whole = this.#held.length === 0 ? last : Buffer.concat([...this.#held, last]);
     this.#held = [];
-    this.#give(line.at(-1) === CR ? line.subarray(0, -1) : line, line.length + ending);
+    const line = whole.at(-1) === LF ? whole.subarray(0, -1) : whole;
+    this.#give(line.at(-1) === CR ? line.subarray(0, -1) : line, whole);
   }
 }

@@ -3,13 +3,14 @@
 import type { RaspDraft } from '../rasp/draft.js';
 import type { GuardFacts } from '../run/guards.js';
 import type { RunError } from '../run/judge-completion.js';
-import type { Edge, RunEvent, Step } from '../run/statechart.js';
+import { isTerminal, type Edge, type RunEvent, type Step } from '../run/statechart.js';
 import type { RaspData } from '../rasp/event.js';
 import type { CommitOutcome, RunChange, RunRecord, TurnCounts } from '../store/store.js';
 import { buildDeliveries } from './build-deliveries.js';
 import type { OrchestratorDeps } from './deps.js';
 import { RunJournal } from './run-journal.js';
 import { takeEdge, type EdgeDetails } from './take-edge.js';
+import { readTail } from './unread-tail.js';
 
 export interface RunTransition extends Pick<EdgeDetails, 'result' | 'actor' | 'sessionId'> {
   readonly event: RunEvent;
@@ -31,14 +32,16 @@ export type Applied =
   | { readonly applied: false; readonly conflict: Extract<CommitOutcome, { committed: false }>['reason'] };
 
 // `run` is what the caller has read and decided upon; if the store has moved on since, the change is refused.
-export async function applyRunEvent(deps: Pick<OrchestratorDeps, 'store' | 'clock' | 'ids' | 'hooks'>, run: RunRecord, transition: RunTransition, journal?: RunJournal): Promise<Applied> {
+export async function applyRunEvent(deps: Pick<OrchestratorDeps, 'store' | 'clock' | 'ids' | 'hooks' | 'dataDir'>, run: RunRecord, transition: RunTransition, journal?: RunJournal): Promise<Applied> {
   const { event, facts, before = [], set, error, result, actor, sessionId, handle, ask, resolve } = transition;
   const now = deps.clock.now();
   const at = Math.max(now, run.heads.ts);
-  const taken = takeEdge(run.status, event, facts, { now: at, error, result, actor, sessionId });
+  const taken = takeEdge(run.status, event, facts, { now: at, error, result, actor, sessionId, sticky: run.spec.sticky });
   if (!taken.legal) return { applied: false, refusal: taken };
   const writer = journal ?? new RunJournal({ runId: run.run_id, engine: run.spec.engine, attempt: run.attempt_number }, run.heads, deps.clock);
-  writer.add([...before, taken.changed]);
+  // Of an engine that stayed, what nobody has read yet: it has printed its last.
+  const tail = isTerminal(taken.edge.to) && !before.some(({ type }) => type === 'lifecycle.turn.ended') ? await readTail(deps, run) : [];
+  writer.add([...tail, ...before, taken.changed]);
   const flush = writer.take();
   const outcome = await deps.store.commit({
     run_id: run.run_id,

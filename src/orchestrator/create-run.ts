@@ -9,6 +9,7 @@ import { draft } from '../rasp/draft.js';
 import { FIRST_ATTEMPT } from '../run/attempt.js';
 import { RequestError } from '../run/request-error.js';
 import { parseRuntimeOptions, toJson } from '../run/runtime-options.js';
+import { profileOf } from './run-view.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import { EMPTY_JOURNAL, type Actor, type RunRecord, type RunSpec } from '../store/store.js';
 import { invariant } from '../kernel/invariant.js';
@@ -27,11 +28,13 @@ export interface Continuation {
 export interface Origin {
   readonly actor?: Actor | undefined;
   readonly continuation?: Continuation;
+  // What it begins with a copy of.
+  readonly fork?: Continuation;
 }
 
-export async function createRun(deps: OrchestratorDeps, request: CreateRunRequest, { actor, continuation }: Origin): Promise<RunRecord> {
+export async function createRun(deps: OrchestratorDeps, request: CreateRunRequest, { actor, continuation, fork }: Origin): Promise<RunRecord> {
   checkRequest(request);
-  const digest = digestOf(request, continuation);
+  const digest = digestOf(request, continuation, fork);
   const known = request.request_id === undefined ? null : await deps.store.loadRequest(request.request_id);
   // Before anything else is looked at: what was right then need not be right now.
   if (known) return sameRun(known.run, known.digest === digest);
@@ -42,7 +45,7 @@ export async function createRun(deps: OrchestratorDeps, request: CreateRunReques
     engine: findEngine(request.engine).name,
     execution_mode: request.execution_mode ?? 'auto',
     prompt: request.prompt,
-    cwd: continuation?.handle.cwd ?? (request.cwd === undefined ? folder.workspace : checkDirectory(request.cwd)),
+    cwd: (continuation ?? fork)?.handle.cwd ?? (request.cwd === undefined ? folder.workspace : checkDirectory(request.cwd)),
     home: continuation ? continuation.handle.home : folder.home,
     model: request.model,
     permission: request.permission ?? 'workspace-write',
@@ -50,6 +53,8 @@ export async function createRun(deps: OrchestratorDeps, request: CreateRunReques
     runtime_options: toJson(options),
     labels: request.labels ?? {},
     continue_from: continuation?.run_id,
+    fork_from: fork && { run_id: fork.run_id, session: fork.handle.handle_value, home: fork.handle.home ?? '' },
+    ...(deps.sticky && request.execution_mode === 'interactive' ? { sticky: await needsProcess(deps, request.engine) } : {}),
   };
   const journal = new RunJournal({ runId, engine: spec.engine, attempt: FIRST_ATTEMPT }, EMPTY_JOURNAL, deps.clock);
   const requestId = request.request_id ?? runId;
@@ -78,8 +83,10 @@ function sameRun(run: RunRecord, sameRequest: boolean): RunRecord {
   return run;
 }
 
-function createdEvent({ home: _home, ...spec }: RunSpec, requestId: string, actor: Actor | undefined) {
-  return { ...spec, labels: { ...spec.labels }, request_id: requestId, actor };
+// How it waits is told only where that may differ.
+function createdEvent({ home: _home, sticky, fork_from: fork, ...spec }: RunSpec, requestId: string, actor: Actor | undefined) {
+  const profile = sticky === undefined ? {} : { interactive_profile: profileOf(sticky) };
+  return { ...spec, labels: { ...spec.labels }, fork_from: fork?.run_id, ...profile, request_id: requestId, actor };
 }
 
 function checkDirectory(path: string): string {
@@ -97,7 +104,13 @@ function checkSchema(schema: JsonObject | undefined): JsonObject | undefined {
   return schema;
 }
 
-function digestOf(request: CreateRunRequest, continuation: Continuation | undefined): string {
+function digestOf(request: CreateRunRequest, continuation: Continuation | undefined, fork: Continuation | undefined): string {
   const { request_id: _id, ...body } = request;
-  return createHash('sha256').update(canonicalText({ ...body, continue_from: continuation?.run_id })).digest('hex');
+  return createHash('sha256').update(canonicalText({ ...body, continue_from: continuation?.run_id, fork_from: fork?.run_id })).digest('hex');
+}
+
+// An engine that cannot continue a conversation in another process, but whose process can stay.
+async function needsProcess({ host }: OrchestratorDeps, engine: string): Promise<boolean> {
+  const found = findEngine(engine);
+  return found.resident !== undefined && (await host.resumes?.(found)) === false;
 }

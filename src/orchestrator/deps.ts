@@ -1,5 +1,6 @@
 // What the orchestrator is given: everything of the outside, as arguments.
 import type { Engine } from '../engines/engine.js';
+import type { Resident, ResidentStart } from '../engines/resident.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Ids } from '../kernel/ids.js';
 import type { Timers } from '../process/timers.js';
@@ -16,6 +17,8 @@ export interface OrchestratorDeps {
   readonly host: EngineHost;
   // New runs are refused while so many are queued; an answer never is.
   readonly queueLimit: number;
+  // Engines that cannot resume may keep their process while a run waits (sessions.sticky).
+  readonly sticky?: boolean;
   // Who is told of changes. A notification is stored with its change; sending it is somebody else's.
   readonly hooks?: readonly Hook[];
 }
@@ -44,10 +47,14 @@ export interface EngineHost {
   admit?(engine: Engine): Promise<() => void>;
   // Makes the home of the run ready for a turn, and answers the complete environment for the engine's process.
   environment(engine: Engine, run: RunRecord, turn: TurnNeeds): Readonly<Record<string, string>>;
+  // Starts one that stays, and greets it. Throws a TurnRefusedError where that is known not to work.
+  startResident?(engine: Engine, start: ResidentStart): Promise<Resident>;
   // Is the session really there? Looked up in its files; nothing is started.
   hasSession(handle: EngineSessionHandle): Promise<boolean>;
   // What starts the question tool; without it agents ask in their last message.
   readonly askTool?: readonly string[];
+  // Whether it can continue a conversation in another process; null: not known.
+  resumes?(engine: Engine): Promise<boolean | null>;
   // An id for a new session, for engines that let the caller choose.
   newSessionId(): string;
 }

@@ -1,10 +1,10 @@
 // Ends a turn that nobody can end in the ordinary way: its process is gone, and perhaps not everything it printed was stored.
 // Its logs are read again, what has no event yet is stored with it, and what the output shows is not lost: a question, a session.
-import { createHash } from 'node:crypto';
-import { createReadStream, existsSync } from 'node:fs';
 import { readAsks } from '../ask/ask-file.js';
 import { hearQuestions } from '../ask/witnesses.js';
+import type { Engine } from '../engines/engine.js';
 import { buildHandle, createTurnParser, findEngine } from '../engines/registry.js';
+import { newMemory, type ReaderMemory } from '../engines/turn-parser.js';
 import { ConversationFold, foldInputOf } from '../fcmp/fold.js';
 import { asString } from '../kernel/json.js';
 import { draft, ORCHESTRATOR, type ByteRange, type RaspDraft } from '../rasp/draft.js';
@@ -19,30 +19,32 @@ import type { OrchestratorDeps } from './deps.js';
 import { summariseParser } from './parser-summary.js';
 import { runFolder } from './run-folder.js';
 import { isSessionThere } from './session-there.js';
+import { endsIn, LOG_BEGIN, logsOf, readLog, type LogEnds, type LogPaths } from './turn-logs.js';
 import { TurnWriter } from './turn-writer.js';
 
 const PAGE = 500;
-const CHUNK_BYTES = 256 * 1024;
 
 export type Ending =
   | { readonly event: 'restart.reconcile_failed' | 'turn.failed'; readonly error: RunError }
   | { readonly event: 'run.canceled'; readonly actor: Actor | undefined };
 
 export async function endFromLogs(deps: OrchestratorDeps, run: RunRecord, ending: Ending): Promise<Applied> {
-  const { reports, fold, version } = await readStored(deps, run);
+  const { reports, fold, version, at } = await readStored(deps, run);
   const writer = new TurnWriter(deps, run, () => {}, fold);
-  const { logs, asks } = runFolder(deps.dataDir, run.run_id).attempt(run.attempt_number);
-  const parser = createTurnParser(findEngine(run.spec.engine), version);
+  const engine = findEngine(run.spec.engine);
+  const folder = runFolder(deps.dataDir, run.run_id);
+  const logs = logsOf(engine, folder, run.attempt_number);
+  const parser = createTurnParser(engine, version, { at, memory: await remember(engine, logs, at) });
   const add = (drafts: readonly RaspDraft[]) => writer.add(drafts.filter(({ type, range, data }) => !takeOne(reports, reportKey(type, range, data))));
   const streams = {
-    stdout: await readLog(logs.stdout, (chunk) => add(parser.push('stdout', chunk))),
-    stderr: await readLog(logs.stderr, (chunk) => add(parser.push('stderr', chunk))),
+    stdout: await readLog(logs.stdout, at.stdout, (chunk) => add(parser.push('stdout', chunk))),
+    stderr: await readLog(logs.stderr, at.stderr, (chunk) => add(parser.push('stderr', chunk))),
   };
   await add(parser.finish());
   await writer.flush();
   const evidence = parser.evidence();
   // The tool may have taken a question that the engine had no time to print.
-  const { questions } = hearQuestions(readAsks(asks, null).questions, evidence.questions);
+  const { questions } = hearQuestions(readAsks(folder.attempt(run.attempt_number).asks, null).questions, evidence.questions);
   const reason = 'error' in ending ? ending.error.code : 'CANCELED_BY_USER';
   return applyRunEvent(deps, writer.run, {
     event: ending.event,
@@ -63,6 +65,8 @@ async function findHandle(deps: OrchestratorDeps, run: RunRecord, { sessionId }:
 interface Stored {
   readonly fold: ConversationFold;
   readonly reports: Map<string, number>;
+  // Where in its logs the turn began.
+  readonly at: LogEnds;
   // Of the engine, as the turn began.
   readonly version: string | undefined;
 }
@@ -72,11 +76,14 @@ async function readStored(deps: OrchestratorDeps, run: RunRecord): Promise<Store
   const fold = new ConversationFold(run.run_id);
   const reports = new Map<string, number>();
   let version: string | undefined;
+  let at = LOG_BEGIN;
+  const isResident = findEngine(run.spec.engine).resident !== undefined;
   for (let fromSeq = 1; fromSeq <= run.heads.rasp_seq; fromSeq += PAGE) {
     for (const line of await deps.store.readJournal(run.run_id, 'rasp', { fromSeq, toSeq: fromSeq + PAGE - 1, limit: PAGE })) {
       const event = JSON.parse(line) as RaspEvent;
       const input = foldInputOf(event);
       fold.push(input);
+      if (isResident) at = endsIn(event) ?? at;
       if (event.attempt_number !== run.attempt_number) continue;
       if (event.event.type === 'lifecycle.turn.started') version = asString(event.data.engine_version);
       if (event.source.parser === ORCHESTRATOR) continue;
@@ -84,7 +91,7 @@ async function readStored(deps: OrchestratorDeps, run: RunRecord): Promise<Store
       reports.set(key, (reports.get(key) ?? 0) + 1);
     }
   }
-  return { fold, reports, version };
+  return { fold, reports, version, at };
 }
 
 // The place tells an event of the output; one without a place is told by what it says.
@@ -98,16 +105,15 @@ function takeOne(counts: Map<string, number>, key: string): boolean {
   return count > 0;
 }
 
-// Piece by piece, as the engine printed it; a log may be larger than the memory. Answers what was read.
-async function readLog(path: string, take: (chunk: Buffer) => void | Promise<void>): Promise<{ bytes: number; sha256: string }> {
-  const hash = createHash('sha256');
-  let bytes = 0;
-  if (existsSync(path)) {
-    for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES }) as AsyncIterable<Buffer>) {
-      hash.update(chunk);
-      bytes += chunk.length;
-      await take(chunk);
-    }
-  }
-  return { bytes, sha256: hash.digest('hex') };
+// What the turns before have left for the parser of this one.
+async function remember(engine: Engine, logs: LogPaths, at: LogEnds): Promise<ReaderMemory> {
+  const memory = newMemory();
+  if (!engine.resident || at.stdout === 0) return memory;
+  const earlier = createTurnParser(engine, undefined, { memory });
+  let left = at.stdout;
+  await readLog(logs.stdout, 0, (chunk) => {
+    earlier.push('stdout', chunk.subarray(0, left));
+    left = Math.max(0, left - chunk.length);
+  });
+  return memory;
 }

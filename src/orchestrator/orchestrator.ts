@@ -5,7 +5,8 @@ import { EmbeddedDispatch } from '../dispatch/embedded.js';
 import { pause } from '../process/timers.js';
 import { RequestError } from '../run/request-error.js';
 import { isTerminal } from '../run/statechart.js';
-import type { Actor, RunRecord } from '../store/store.js';
+import { parseRuntimeOptions } from '../run/runtime-options.js';
+import type { Actor, InteractionRecord, RunRecord } from '../store/store.js';
 import { cancelIdle, rememberCancel } from './cancel.js';
 import { continueRun, retryRun, type ContinueRequest } from './continue-run.js';
 import type { CreateRunRequest } from './create-request.js';
@@ -17,7 +18,9 @@ import { JournalFiles } from './journal-files.js';
 import { loadRun } from './load-run.js';
 import { recover, recoverWaitingRuns, type RecoverySettings } from './recover.js';
 import { decide, reply, type Reply } from './reply.js';
+import { Residents, type ResidentLimits } from './residents.js';
 import { failInternally, NotBegunError, runTurn } from './run-turn.js';
+import { failWaiting, PROCESS_LOST, WAITED_TOO_LONG } from './sticky.js';
 import { TurnControl } from './turn-control.js';
 import { LostRunError } from './turn-writer.js';
 import { sweep, type RetentionRules } from './retention.js';
@@ -27,11 +30,14 @@ import { CommitWakeups, type Wakeups } from './wakeups.js';
 const RETRY_MS = 1000;
 // Between looks at a queue whose runs could not be started just now.
 const QUIET_MS = 100;
+export const RESIDENT_LIMITS: ResidentLimits = { parkAfterMs: 300_000, max: 8 };
 
 export interface OrchestratorSettings {
   // How many turns may run at once.
   readonly slots: number;
   readonly recovery: RecoverySettings;
+  // How long, and how many, processes of runs that wait are kept.
+  readonly residents?: ResidentLimits;
   // False: for whoever only changes something and goes. Nothing is decided or started that it would then leave alone.
   readonly plays?: boolean;
   // A turn that ended in a way it should not have: a defect of ours, or the store is gone.
@@ -43,6 +49,7 @@ export class Orchestrator {
   readonly #settings: OrchestratorSettings;
   readonly #dispatch: Dispatch;
   // The turns under way, to end them from outside.
+  readonly #residents: Residents;
   readonly #controls = new Map<string, { readonly control: TurnControl; readonly over: Promise<void> }>();
   readonly #files: JournalFiles;
   readonly #wakeups: CommitWakeups;
@@ -57,11 +64,12 @@ export class Orchestrator {
     this.#settings = settings;
     this.#files = files;
     this.#wakeups = new CommitWakeups(deps.store);
+    this.#residents = new Residents(deps.timers, settings.residents ?? RESIDENT_LIMITS, (runId) => void this.#loseProcess(runId));
     this.#dispatch = new EmbeddedDispatch(
       deps,
       {
         startTurn: (run) => this.#startTurn(run),
-        decide: async (interaction) => (await decide(deps, interaction)) !== null,
+        decide: (interaction) => this.#decide(interaction),
         onFailure: (error) => settings.onFailure('', error),
       },
       settings.slots,
@@ -116,6 +124,8 @@ export class Orchestrator {
   // Resolves when the run is canceled and nothing of its engine is left.
   async cancel(runId: string, actor?: Actor): Promise<RunRecord> {
     for (;;) {
+      // Nothing of it may print any more when its last event is stored.
+      if ((await loadRun(this.#deps.store, runId)).status !== 'running') await this.#endResident(runId);
       const idle = await cancelIdle(this.#deps, runId, actor);
       if (idle) return idle;
       const turn = this.#controls.get(runId);
@@ -205,6 +215,7 @@ export class Orchestrator {
     this.#closing.abort();
     for (const { control } of this.#controls.values()) control.shutdown();
     await closed;
+    await this.#residents.close();
     await this.#recovering;
     this.#files.close();
     this.#wakeups.close();
@@ -212,12 +223,41 @@ export class Orchestrator {
 
   #startTurn(run: RunRecord): Promise<void> {
     const control = new TurnControl();
-    const played = runTurn(this.#deps, run, control)
+    const played = runTurn(this.#deps, run, control, this.#residents)
       .then(() => {}, (error: unknown) => this.#afterFailure(run.run_id, error))
       .finally(() => this.#controls.delete(run.run_id));
     this.#controls.set(run.run_id, { control, over: played.catch(() => {}) });
     if (this.#closing.signal.aborted) control.shutdown();
     return played;
+  }
+
+  // Of a run that waits, once its turn is over: only then its process is known.
+  async #endResident(runId: string): Promise<void> {
+    await this.#controls.get(runId)?.over;
+    await this.#residents.end(runId);
+  }
+
+  // The time of a question is over. Where its process is all there is, and only a person may answer, it is over with it.
+  async #decide(interaction: InteractionRecord): Promise<boolean> {
+    const run = await this.#deps.store.loadRun(interaction.run_id);
+    if (!run?.spec.sticky || !parseRuntimeOptions(run.spec.runtime_options).interactive_require_user_reply) return (await decide(this.#deps, interaction)) !== null;
+    await this.#endResident(run.run_id);
+    return failWaiting(this.#deps, run.run_id, interaction.interaction_id, WAITED_TOO_LONG);
+  }
+
+  async #loseProcess(runId: string): Promise<void> {
+    try {
+      await this.#controls.get(runId)?.over;
+      const pending = await this.#deps.store.loadPending(runId);
+      if (pending) await failWaiting(this.#deps, runId, pending.interaction_id, PROCESS_LOST);
+    } catch (error) {
+      this.#settings.onFailure(runId, error);
+    }
+  }
+
+  // For who wants to know what runs that wait cost.
+  get residents(): number {
+    return this.#residents.count;
   }
 
   // The run must not stay as it is: it is failed as soon as that can be stored, or at the next start.

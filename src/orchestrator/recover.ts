@@ -62,7 +62,7 @@ export async function recoverWaitingRuns(deps: OrchestratorDeps, stopped: () => 
 async function recoverWaiting(deps: OrchestratorDeps, run: RunRecord): Promise<void> {
   const pending = await deps.store.loadPending(run.run_id);
   const handle = await deps.store.loadHandle(run.request_id);
-  const facts = { ...NO_FACTS, pending: pending !== null, handle: handle !== null && (await deps.host.hasSession(handle)) };
+  const facts = { ...NO_FACTS, pending: pending !== null, handle: handle !== null && handle.handle_type === 'session_id' && (await deps.host.hasSession(handle)) };
   if (facts.pending && facts.handle) {
     await applyRunEvent(deps, run, { event: 'restart.preserve_waiting', facts });
     return;

@@ -1,6 +1,7 @@
 // Answers: from a person, or from the policy when nobody answered in time. Each question takes exactly one.
 import { toTimestamp } from '../kernel/clock.js';
 import { canonicalText, isObject, type Json, type JsonObject } from '../kernel/json.js';
+import { compileSchema } from '../kernel/validator.js';
 import { draft } from '../rasp/draft.js';
 import type { RaspData } from '../rasp/event.js';
 import { nextAttempt } from '../run/attempt.js';
@@ -73,8 +74,16 @@ function alreadyResolved(run: RunRecord, { interaction_id: id, state, resolution
 function checkReply({ question }: InteractionRecord, { response, finish }: Reply): void {
   if (finish && question.channel !== 'conversation') throw new RequestError('INVALID_ARGUMENT', 'the agent asked something: answer it, or cancel the run; finish ends only a conversation in which nothing was asked');
   if (!finish && response === undefined) throw new RequestError('INVALID_ARGUMENT', 'a reply needs a response');
+  if (isObject(question.response_schema) && !finish) checkForm(question.response_schema, response);
   if (question.kind !== 'approval' || finish) return;
   if (!isObject(response) || !DECISIONS.has(response.decision ?? null)) throw new RequestError('APPROVAL_INVALID', 'an approval needs {"decision": "approve" | "approve_for_session" | "decline" | "cancel"}');
+}
+
+// The engine would refuse it, and nobody could answer again.
+function checkForm(form: JsonObject, response: Json | undefined): void {
+  const schema = compileSchema(form);
+  const problem = schema.ok ? schema.explain(response ?? null) : null;
+  if (problem !== null) throw new RequestError('INVALID_ARGUMENT', `the answer does not have the form that was asked for: ${problem}`);
 }
 
 // Nobody answered in time. Answers the run, or null if the question is not there any more.

@@ -7,7 +7,13 @@ export interface RunFolder {
   readonly path: string;
   readonly workspace: string;
   readonly home: string;
-  attempt(number: number): { readonly path: string; readonly logs: Readonly<Record<StreamName, string>>; readonly asks: string };
+  attempt(number: number): AttemptFolder;
+}
+
+export interface AttemptFolder {
+  readonly path: string;
+  readonly logs: Readonly<Record<StreamName, string>>;
+  readonly asks: string;
 }
 
 export function runFolder(dataDir: string, runId: string): RunFolder {

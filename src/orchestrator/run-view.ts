@@ -19,6 +19,9 @@ export interface RunView {
   readonly permission: RunSpec['permission'];
   readonly labels: Readonly<Record<string, string>>;
   readonly continue_from: string | null;
+  readonly fork_from: string | null;
+  // Only where sessions.sticky is on.
+  readonly interactive_profile?: InteractiveProfile;
   readonly created_at: string;
   readonly updated_at: string;
   readonly error: RunError | null;
@@ -28,6 +31,16 @@ export interface RunView {
   readonly digest: string;
   // What it waits for, if it does.
   readonly interaction: InteractionView | null;
+}
+
+export interface InteractiveProfile {
+  readonly kind: 'resumable' | 'sticky_process';
+  // Until when its process waits for the answer.
+  readonly wait_deadline_at?: string;
+}
+
+export function profileOf(sticky: boolean): InteractiveProfile {
+  return { kind: sticky ? 'sticky_process' : 'resumable' };
 }
 
 export interface InteractionView {
@@ -58,6 +71,8 @@ export function viewRun(run: RunRecord, pending: InteractionRecord | null, now: 
     permission: spec.permission,
     labels: spec.labels,
     continue_from: spec.continue_from ?? null,
+    fork_from: spec.fork_from?.run_id ?? null,
+    ...(spec.sticky === undefined ? {} : { interactive_profile: { ...profileOf(spec.sticky), ...(spec.sticky && pending ? { wait_deadline_at: toTimestamp(pending.due_at) } : {}) } }),
     created_at: toTimestamp(run.created_at),
     updated_at: toTimestamp(run.updated_at),
     error: run.error,

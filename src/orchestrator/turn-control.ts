@@ -1,11 +1,16 @@
 // How a turn that runs is ended from outside. The wish may come before the process is there.
-import type { Child } from '../process/child.js';
+import type { EndReason } from '../process/child.js';
 import type { Actor } from '../store/store.js';
+
+interface Endable {
+  // The first reason counts.
+  end(reason: EndReason): void;
+}
 
 type Reason = 'canceled' | 'shutdown' | 'runaway' | 'other_session';
 
 export class TurnControl {
-  #child: Child | null = null;
+  #child: Endable | null = null;
   #reason: Reason | null = null;
   canceledBy: Actor | undefined;
 
@@ -32,7 +37,7 @@ export class TurnControl {
     this.#end('other_session');
   }
 
-  attach(child: Child): void {
+  attach(child: Endable): void {
     this.#child = child;
     if (this.#reason !== null) child.end(this.#reason);
   }

@@ -3,14 +3,16 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { findEngine } from '../engines/registry.js';
 import { projectConversation } from '../fcmp/fold.js';
 import { canonicalText, parseJson } from '../kernel/json.js';
 import { measureCover } from '../rasp/cover.js';
-import type { RaspData, RaspEvent } from '../rasp/event.js';
+import type { RaspData, RaspEvent, StreamName } from '../rasp/event.js';
 import { explainRasp } from '../rasp/validate.js';
-import { CHART, INITIAL_STATE } from '../run/statechart.js';
+import { CHART, INITIAL_STATE, isTerminal, STICKY_CHART } from '../run/statechart.js';
 import type { RunRecord, Store } from '../store/store.js';
 import { runFolder, type RunFolder } from './run-folder.js';
+import { logsOf } from './turn-logs.js';
 
 export interface Check {
   readonly name: string;
@@ -26,6 +28,9 @@ interface Evidence {
   readonly raspLines: readonly string[];
   readonly fcmpLines: readonly string[];
   readonly digest: string;
+  readonly reads: readonly Read[];
+  // A log, from its begin to its end.
+  readonly read: (attempt: number, stream: StreamName) => Buffer;
 }
 
 const STREAMS = ['stdout', 'stderr'] as const;
@@ -47,7 +52,13 @@ async function verifySeen(store: Store, dataDir: string, run: RunRecord): Promis
   const rasp = parsed.filter((event) => event !== undefined);
   const unreadable = parsed.findIndex((event) => event === undefined);
   if (unreadable >= 0) return [bad('journal', `event ${unreadable + 1} is not JSON`)];
-  const evidence: Evidence = { run, folder: runFolder(dataDir, run.run_id), rasp, raspLines, fcmpLines: await store.readJournal(run.run_id, 'fcmp', ALL), digest: await store.recomputeDigest(run.run_id) };
+  const folder = runFolder(dataDir, run.run_id);
+  const engine = findEngine(run.spec.engine);
+  const read = (attempt: number, stream: StreamName): Buffer => {
+    const path = logsOf(engine, folder, attempt)[stream];
+    return existsSync(path) ? readFileSync(path) : Buffer.alloc(0);
+  };
+  const evidence: Evidence = { run, folder, reads: readsOf(run, folder, rasp), read, rasp, raspLines, fcmpLines: await store.readJournal(run.run_id, 'fcmp', ALL), digest: await store.recomputeDigest(run.run_id) };
   return [checkDigest, checkOrder, checkForm, checkChart, checkHashes, checkCover, checkConversation, checkFiles, checkResult].map((check) => check(evidence));
 }
 
@@ -95,7 +106,7 @@ function checkChart({ run, rasp }: Evidence): Check {
   for (const { event, data, seq } of rasp) {
     if (event.type !== 'lifecycle.state.changed') continue;
     const change = data as unknown as RaspData['lifecycle.state.changed'];
-    if (change.from !== state || !CHART.some((edge) => edge.from === change.from && edge.on === change.trigger && edge.to === change.to)) return bad('chart', `event ${seq}: ${change.from} to ${change.to} by ${change.trigger} is no step from ${state}`);
+    if (change.from !== state || !(run.spec.sticky ? STICKY_CHART : CHART).some((edge) => edge.from === change.from && edge.on === change.trigger && edge.to === change.to)) return bad('chart', `event ${seq}: ${change.from} to ${change.to} by ${change.trigger} is no step from ${state}`);
     state = change.to;
     steps += 1;
     last = change;
@@ -106,36 +117,60 @@ function checkChart({ run, rasp }: Evidence): Check {
 }
 
 // Of every turn that has ended: its logs are the bytes that were read.
-function checkHashes({ rasp, folder }: Evidence): Check {
+function checkHashes({ reads, read }: Evidence): Check {
   let bytes = 0;
-  for (const { event, data, attempt_number: attempt } of rasp) {
-    if (event.type !== 'lifecycle.turn.ended') continue;
-    const { streams } = data as unknown as RaspData['lifecycle.turn.ended'];
-    for (const stream of STREAMS) {
-      const log = readLog(folder, attempt, stream);
-      const { bytes: size, sha256 } = streams[stream];
-      if (log.length !== size) return bad('hashes', `attempt ${attempt} ${stream}: the log has ${log.length} bytes, ${size} were read`);
-      if (createHash('sha256').update(log).digest('hex') !== sha256) return bad('hashes', `attempt ${attempt} ${stream}: the log was changed`);
-      bytes += size;
-    }
+  for (const { attempt, stream, from, bytes: size, sha256, isLast } of reads) {
+    const log = read(attempt, stream);
+    if (isLast ? log.length !== from + size : log.length < from + size) return bad('hashes', `attempt ${attempt} ${stream}: the log has ${log.length} bytes, ${from + size} were read`);
+    if (createHash('sha256').update(log.subarray(from, from + size)).digest('hex') !== sha256) return bad('hashes', `attempt ${attempt} ${stream}: the log was changed`);
+    bytes += size;
   }
   return good('hashes', `${bytes} bytes of logs unchanged`);
 }
 
-function checkCover({ run, rasp, folder }: Evidence): Check {
+// Of a turn that runs, not everything is stored yet.
+function checkCover({ rasp, reads }: Evidence): Check {
   let bytes = 0;
-  const ended = new Set(rasp.filter(({ event }) => event.type === 'lifecycle.turn.ended').map(({ attempt_number: attempt }) => attempt));
-  for (let attempt = 1; attempt <= run.attempt_number; attempt += 1) {
-    // Of a turn that runs, not everything is stored yet.
-    if (!ended.has(attempt)) continue;
-    for (const stream of STREAMS) {
-      const size = readLog(folder, attempt, stream).length;
-      const { covered, holes, overlaps } = measureCover(rasp, stream, attempt);
-      if (covered !== size || holes > 0 || overlaps > 0) return bad('cover', `attempt ${attempt} ${stream}: events cover ${covered} of ${size} bytes, ${holes} holes, ${overlaps} overlaps`);
-      bytes += size;
-    }
+  for (const { attempt, stream, from, bytes: size } of reads) {
+    const events = rasp.filter(({ raw_ref: ref }) => ref !== null && ref.byte_from >= from && ref.byte_from < from + Math.max(size, 1));
+    const { covered, holes, overlaps } = measureCover(events, stream, attempt, from);
+    if (covered !== from + size || holes > 0 || overlaps > 0) return bad('cover', `attempt ${attempt} ${stream}: events cover ${covered - from} of ${size} bytes, ${holes} holes, ${overlaps} overlaps`);
+    bytes += size;
   }
+  const stray = rasp.find(({ raw_ref: ref }) => ref !== null && isStray(ref, reads));
+  if (stray) return bad('cover', `event ${stray.seq} names bytes that its turn has not read`);
+  const gap = reads.find(({ stream, from }, index) => from !== (reads.slice(0, index).findLast((before) => before.stream === stream && before.log === reads[index]?.log)?.end ?? 0));
+  if (gap) return bad('cover', `attempt ${gap.attempt} ${gap.stream}: what was read does not begin where the turn before has ended`);
   return good('cover', `every one of ${bytes} bytes belongs to an event`);
+}
+
+function isStray(ref: NonNullable<RaspEvent['raw_ref']>, reads: readonly Read[]): boolean {
+  const own = reads.filter(({ attempt, stream }) => attempt === ref.attempt_number && stream === ref.stream);
+  return own.length > 0 && !own.some(({ from, end }) => ref.byte_from >= from && ref.byte_to <= end);
+}
+
+interface Read {
+  readonly from: number;
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly attempt: number;
+  readonly stream: StreamName;
+  readonly log: string;
+  readonly end: number;
+  // Nothing was read from this log afterwards, nor will be.
+  readonly isLast: boolean;
+}
+
+// What the turns have read, in order: each from a log of its own, or one after the other from the log of an engine that stays.
+function readsOf(run: RunRecord, folder: RunFolder, rasp: readonly RaspEvent[]): Read[] {
+  const engine = findEngine(run.spec.engine);
+  const found = rasp.flatMap(({ event, data, attempt_number: attempt }) => {
+    if (event.type !== 'lifecycle.turn.ended' && event.type !== 'lifecycle.process.ended') return [];
+    const { streams } = data as unknown as RaspData['lifecycle.process.ended'];
+    return STREAMS.map((stream) => ({ attempt, stream, facts: streams[stream], log: logsOf(engine, folder, attempt)[stream] }));
+  });
+  const goesOn = engine.resident !== undefined && !isTerminal(run.status);
+  return found.map(({ facts: { from = 0, bytes, sha256 }, ...read }, index) => Object.assign(read, { from, bytes, sha256, end: from + bytes, isLast: !goesOn && !found.slice(index + 1).some(({ log }) => log === read.log) }));
 }
 
 function checkConversation({ run, rasp, fcmpLines }: Evidence): Check {
@@ -161,9 +196,4 @@ function checkResult({ rasp, folder }: Evidence): Check {
   if (!existsSync(path)) return bad('result', `${written.path} is gone`);
   const same = createHash('sha256').update(readFileSync(path)).digest('hex') === written.sha256;
   return same ? good('result', `${written.path} unchanged`) : bad('result', `${written.path} was changed`);
-}
-
-function readLog(folder: RunFolder, attempt: number, stream: (typeof STREAMS)[number]): Buffer {
-  const path = folder.attempt(attempt).logs[stream];
-  return existsSync(path) ? readFileSync(path) : Buffer.alloc(0);
 }

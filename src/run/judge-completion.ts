@@ -1,6 +1,6 @@
 // How a turn ended: one table, read from the top; the first line that fits decides.
 // Exit code 0 is never success by itself: every one of the CLIs exits 0 after some failures.
-import type { RunErrorCode } from '../contract/error-codes.js';
+import type { RunErrorCode, StickyErrorCode } from '../contract/error-codes.js';
 import type { RunEvent } from '../contract/chart-names.js';
 import { invariant } from '../kernel/invariant.js';
 import type { Json, JsonObject } from '../kernel/json.js';
@@ -29,6 +29,10 @@ export interface TurnFacts {
   readonly exit: Exit;
   // Set when Parley itself ended the process.
   readonly endedByUs: 'canceled' | 'shutdown' | 'turn_timeout' | 'idle_timeout' | 'runaway' | 'other_session' | null;
+  // The process was still there when the turn was over: its end says nothing of it.
+  readonly outlived?: boolean;
+  // The person who was asked for leave has stopped the turn.
+  readonly stopped?: boolean;
   // The session id this turn was to continue; null for a first turn.
   readonly resumedFrom: string | null;
   // The session was looked for and is there; only then may a run wait for an answer.
@@ -37,7 +41,7 @@ export interface TurnFacts {
 }
 
 export interface RunError {
-  readonly code: RunErrorCode;
+  readonly code: RunErrorCode | StickyErrorCode;
   readonly message: string;
   readonly details?: JsonObject;
 }
@@ -64,8 +68,11 @@ const asked = (facts: TurnFacts) => facts.evidence.questions.length > 0;
 const succeeded = (facts: TurnFacts) => facts.evidence.success || facts.evidence.done !== null;
 // A conversation whose turn ended well without a word about being done goes on: reply or finish.
 const talks = (facts: TurnFacts) => interactive(facts) && facts.evidence.success && facts.output.kind === 'not_asked' && !facts.evidence.done;
-const wantsPerson = (facts: TurnFacts) => asked(facts) || talks(facts);
-const died = (facts: TurnFacts) => facts.exit.signal !== null || facts.exit.code !== 0;
+const stopped = (facts: TurnFacts) => interactive(facts) && facts.stopped === true;
+const wantsPerson = (facts: TurnFacts) => asked(facts) || stopped(facts) || talks(facts);
+const died = (facts: TurnFacts) => !facts.outlived && (facts.exit.signal !== null || facts.exit.code !== 0);
+
+const STOPPED: Question = { kind: 'open_text', prompt: 'You stopped the turn. Say how to go on, or finish.', options: [], channel: 'conversation' };
 
 export const RULES: readonly Rule[] = [
   { id: 'canceled', when: (f) => f.endedByUs === 'canceled', verdict: () => ({ event: 'run.canceled', completion: 'interrupted', reasonCode: 'CANCELED_BY_USER' }) },
@@ -80,6 +87,7 @@ export const RULES: readonly Rule[] = [
   { id: 'would wait, no session', when: (f) => wantsPerson(f) && !canResume(f), verdict: (f) => fail(f, 'SESSION_RESUME_FAILED', 'The agent needs a person, but its session could not be found, so an answer could never reach it.', 'awaiting_user_input', 'HANDLE_MISSING') },
   { id: 'would wait, attempts used up', when: (f) => wantsPerson(f) && f.attempt >= f.maxAttempt, verdict: (f) => fail(f, 'INTERACTIVE_MAX_ATTEMPT_EXCEEDED', `The agent needs a person again after ${f.attempt} turns; max_attempt is ${f.maxAttempt}.`, 'awaiting_user_input') },
   { id: 'question', when: asked, verdict: needsInput },
+  { id: 'stopped by the person', when: stopped, verdict: (f) => ({ ...needsInput(f), reasonCode: 'STOPPED_BY_USER', question: STOPPED }) },
   { id: 'output invalid', when: (f) => succeeded(f) && f.output.kind === 'invalid', verdict: outputInvalid },
   { id: 'done marker', when: (f) => f.evidence.done !== null, verdict: (f) => ({ event: 'turn.succeeded', completion: 'completed', reasonCode: 'DONE_MARKER', result: f.output.kind === 'valid' ? f.output.value : f.evidence.done?.result }) },
   { id: 'output valid', when: (f) => f.evidence.success && f.output.kind === 'valid', verdict: (f) => ({ event: 'turn.succeeded', completion: 'completed', reasonCode: 'OUTPUT_VALID', result: f.output.kind === 'valid' ? f.output.value : undefined }) },

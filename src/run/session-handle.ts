@@ -2,7 +2,8 @@
 
 export interface EngineSessionHandle {
   readonly engine: string;
-  readonly handle_type: 'session_id';
+  // A session in a process can be continued by that process alone; only where sessions.sticky is on.
+  readonly handle_type: 'session_id' | 'process';
   readonly handle_value: string;
   readonly cwd: string;
   readonly home: string | null;

@@ -2,20 +2,24 @@
 import type { Json } from '../kernel/json.js';
 import type { ExecutionMode } from './attempt.js';
 
-const HOW_TO_ASK = `
+const howToAsk = (afterCall: string): string => `
 
 ---
-You work in a conversation with a person who may be away. If you need a decision, call the tool ask_human if you have it, and
-then end your turn. Without that tool, end your message with a JSON object {"ask_user":{"prompt":"…","options":["…"]}}.
+You work in a conversation with a person who may be away. If you need a decision, call the tool ask_human if you have it${afterCall}. Without that tool, end your message with a JSON object {"ask_user":{"prompt":"…","options":["…"]}}.
 When everything is done, end your message with {"done":true,"result":…}.`;
+
+const HOW_TO_ASK = howToAsk(', and\nthen end your turn');
+// Where the call lasts until it is answered.
+const HOW_TO_WAIT = howToAsk(': its\nresult is the answer');
 
 const DO_NOT_ASK = `
 
 ---
 Nobody is there to answer questions. Decide yourself and do not ask.`;
 
-export function buildFirstPrompt(mode: ExecutionMode, prompt: string): string {
-  return prompt + (mode === 'interactive' ? HOW_TO_ASK : DO_NOT_ASK);
+export function buildFirstPrompt(mode: ExecutionMode, prompt: string, waitsInCall = false): string {
+  if (mode !== 'interactive') return prompt + DO_NOT_ASK;
+  return prompt + (waitsInCall ? HOW_TO_WAIT : HOW_TO_ASK);
 }
 
 // Engines refuse an empty prompt, but a person may well leave the answer empty.

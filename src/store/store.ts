@@ -24,6 +24,10 @@ export interface RunSpec {
   readonly runtime_options: JsonObject;
   readonly labels: Readonly<Record<string, string>>;
   readonly continue_from?: string | undefined;
+  // It begins with a copy of that run's session, as it was then.
+  readonly fork_from?: { readonly run_id: string; readonly session: string; readonly home: string } | undefined;
+  // The session is where its process is; only where sessions.sticky is on.
+  readonly sticky?: boolean | undefined;
 }
 
 export interface RunRecord {

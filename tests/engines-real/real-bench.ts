@@ -91,7 +91,7 @@ export async function openRealBench(engine: RealEngine, { oddly, env = () => ({}
 }
 
 function hostOf({ home, env }: Person) {
-  return createEngineHost({ user: { home, env }, node: process.execPath, programs: '', platform: `${process.platform}-${process.arch}`, askTool: [process.execPath, ENTRY, 'mcp-ask'] }, { ...DEFAULT_SETTINGS, ...PERSON_SETTINGS }, { clock: systemClock, timers: systemTimers });
+  return createEngineHost({ user: { home, env }, node: process.execPath, programs: '', platform: `${process.platform}-${process.arch}`, pid: process.pid, askTool: [process.execPath, ENTRY, 'mcp-ask'] }, { ...DEFAULT_SETTINGS, ...PERSON_SETTINGS }, { clock: systemClock, timers: systemTimers });
 }
 
 async function expectVerified(data: DataDir, run: RunRecord): Promise<void> {

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ENGINES, findEngine } from '../../src/engines/registry.js';
-import { findProgram, type Machine } from '../../src/host/engine-host.js';
+import { findProgram, type Machine } from '../../src/host/machine.js';
 import { buildEnvironment } from '../../src/engines/environment.js';
 import { findNamed, findOnPath } from '../../src/process/find-program.js';
 import { DEFAULT_SETTINGS } from '../../src/host/settings.js';
@@ -86,7 +86,7 @@ test('on PATH the first file that may be executed is the program', () => {
 
 test('a variable goes before the settings, the settings before PATH; what was named is never replaced by something else', () => {
   const { second } = createPrograms();
-  const machine = (env: Record<string, string>): Machine => ({ user: { home: '/', env: { PATH: second, ...env } }, node: '/node', programs: '/dist', platform: 'linux-x64', askTool: [] });
+  const machine = (env: Record<string, string>): Machine => ({ user: { home: '/', env: { PATH: second, ...env } }, node: '/node', programs: '/dist', platform: 'linux-x64', pid: 1, askTool: [] });
   const settings = { ...DEFAULT_SETTINGS, engines: { codex: { bin: join(second, 'mine') } } };
   const codex = findEngine('codex');
   expect(findProgram(codex, machine({}), DEFAULT_SETTINGS)).toEqual({ program: [join(second, 'codex')], by: 'PATH' });
@@ -106,7 +106,7 @@ test('behind a wrapper of npm the program itself is found, where it is', () => {
   }
   mkdirSync(bin);
   symlinkSync(wrapper, join(bin, 'codex'));
-  const on = (platform: string): Machine => ({ user: { home: '/', env: { PATH: bin } }, node: '/node', programs: '/dist', platform, askTool: [] });
+  const on = (platform: string): Machine => ({ user: { home: '/', env: { PATH: bin } }, node: '/node', programs: '/dist', platform, pid: 1, askTool: [] });
   expect(findProgram(findEngine('codex'), on('linux-x64'), DEFAULT_SETTINGS).program).toEqual([native]);
   expect(findProgram(findEngine('codex'), on('darwin-arm64'), DEFAULT_SETTINGS).program).toEqual([join(bin, 'codex')]);
 });

@@ -82,7 +82,7 @@ function transition(event: RunEvent, state: RunState): RunTransition {
 
 async function walk(run: RunRecord, ...events: readonly RunEvent[]): Promise<RunRecord> {
   for (const event of events) {
-    const applied = await applyRunEvent({ store, clock, ids, hooks }, run, transition(event, run.status));
+    const applied = await applyRunEvent({ store, clock, ids, hooks, dataDir: '' }, run, transition(event, run.status));
     if (!applied.applied) throw new Error(`${event} was refused in ${run.status}`);
     run = applied.run;
   }
@@ -109,7 +109,7 @@ test('of all 54 pairs of state and event exactly the 13 edges of the chart are t
     for (const event of EVENTS) {
       const run = await walk(await createRun(), ...WAY_TO[state]);
       const before = [await store.loadRun(run.run_id), await journalOf(run), await store.loadInteraction('int_1')];
-      const applied = await applyRunEvent({ store, clock, ids, hooks }, run, transition(event, state));
+      const applied = await applyRunEvent({ store, clock, ids, hooks, dataDir: '' }, run, transition(event, state));
       if (applied.applied) {
         taken.push(`${state} ${event} ${applied.run.status}`);
         expect(await store.loadRun(run.run_id)).toEqual(applied.run);
@@ -136,7 +136,7 @@ describe('a change through the door', () => {
 
   test('a guard that does not hold refuses it, and nothing is written', async () => {
     const run = await walk(await createRun(), 'turn.started');
-    const applied = await applyRunEvent({ store, clock, ids, hooks }, run, { ...transition('turn.needs_input', 'running'), facts: { ...WAITS, handle: false } });
+    const applied = await applyRunEvent({ store, clock, ids, hooks, dataDir: '' }, run, { ...transition('turn.needs_input', 'running'), facts: { ...WAITS, handle: false } });
     expect(applied).toMatchObject({ applied: false, refusal: { code: 'GUARD_REFUSED', guard: 'pending_and_handle' } });
     expect(await store.loadRun(run.run_id)).toEqual(run);
     expect(await store.loadPending(run.run_id)).toBeNull();
@@ -144,7 +144,7 @@ describe('a change through the door', () => {
 
   test('of a hundred answers at once exactly one is applied', async () => {
     const run = await walk(await createRun(), 'turn.started', 'turn.needs_input');
-    const outcomes = await Promise.all(Array.from({ length: 100 }, () => applyRunEvent({ store, clock, ids, hooks }, run, transition('interaction.reply.accepted', 'waiting_user'))));
+    const outcomes = await Promise.all(Array.from({ length: 100 }, () => applyRunEvent({ store, clock, ids, hooks, dataDir: '' }, run, transition('interaction.reply.accepted', 'waiting_user'))));
     expect(outcomes.filter((outcome) => outcome.applied)).toHaveLength(1);
     expect(outcomes.filter((outcome) => 'conflict' in outcome)).toHaveLength(99);
     const { rasp } = await journalOf(run);
@@ -209,7 +209,7 @@ describe('hooks', () => {
     ]);
     const again = await walk(run, 'interaction.reply.accepted', 'turn.started');
     const { details: _, ...error } = { ...ERROR, details: { stderr: 'secret words' } };
-    await applyRunEvent({ store, clock, ids, hooks }, again, { event: 'turn.failed', facts: WAITS, error: { ...ERROR, details: { stderr: 'secret words' } } });
+    await applyRunEvent({ store, clock, ids, hooks, dataDir: '' }, again, { event: 'turn.failed', facts: WAITS, error: { ...ERROR, details: { stderr: 'secret words' } } });
     expect((await takeDeliveries()).map(({ payload }) => payload)).toEqual([{ ...common, type: 'run.failed', status: 'failed', attempt_number: 2, interaction: null, error }]);
     await walk(await createRun(), 'turn.started', 'turn.succeeded');
     expect(JSON.stringify(await takeDeliveries())).not.toMatch(/"ok"|"go"/);
@@ -219,7 +219,7 @@ describe('hooks', () => {
     hooks = [ALL];
     const running = await walk(await createRun(), 'turn.started');
     const asks = transition('turn.needs_input', 'running');
-    await applyRunEvent({ store, clock, ids, hooks }, running, { ...asks, ...(asks.ask ? { ask: { ...asks.ask, question: { prompt: 'x'.repeat(50_000), kind: 'open_text', options: ['a'] } } } : {}) });
+    await applyRunEvent({ store, clock, ids, hooks, dataDir: '' }, running, { ...asks, ...(asks.ask ? { ask: { ...asks.ask, question: { prompt: 'x'.repeat(50_000), kind: 'open_text', options: ['a'] } } } : {}) });
     const [told] = await takeDeliveries();
     expect(told?.payload['interaction']).toEqual({ interaction_id: 'int_1', kind: 'open_text', prompt: `${'x'.repeat(10_000)}…`, options: ['a'] });
   });
@@ -227,8 +227,8 @@ describe('hooks', () => {
   test('a change that is refused tells nobody', async () => {
     hooks = [ALL];
     const run = await walk(await createRun(), 'turn.started');
-    await applyRunEvent({ store, clock, ids, hooks }, run, { ...transition('turn.needs_input', 'running'), facts: { ...WAITS, handle: false } });
-    await applyRunEvent({ store, clock, ids, hooks }, { ...run, epoch: 7 }, transition('turn.failed', 'running'));
+    await applyRunEvent({ store, clock, ids, hooks, dataDir: '' }, run, { ...transition('turn.needs_input', 'running'), facts: { ...WAITS, handle: false } });
+    await applyRunEvent({ store, clock, ids, hooks, dataDir: '' }, { ...run, epoch: 7 }, transition('turn.failed', 'running'));
     expect(await takeDeliveries()).toEqual([]);
   });
 });
@@ -251,7 +251,7 @@ describe('a journal that is written', () => {
     }
     journal.add([message('last')]);
     expect(journal.pending).toBe(1);
-    const applied = await applyRunEvent({ store, clock, ids, hooks }, { ...run, heads }, transition('turn.succeeded', 'running'), journal);
+    const applied = await applyRunEvent({ store, clock, ids, hooks, dataDir: '' }, { ...run, heads }, transition('turn.succeeded', 'running'), journal);
     expect(applied).toMatchObject({ applied: true });
     const { rasp, fcmp } = await journalOf(run);
     expect(rasp.map((event) => event.data.text).filter(Boolean)).toEqual(['a0', 'b0', 'a1', 'b1', 'a2', 'b2', 'last']);

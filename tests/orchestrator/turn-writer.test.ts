@@ -46,7 +46,7 @@ async function createRunning(): Promise<RunRecord> {
   const spec = { engine: 'codex', execution_mode: 'interactive', prompt: 'go', cwd: '/work', home: null, permission: 'workspace-write', runtime_options: {}, labels: {} } as const;
   const created = await data.store.createRun({ run_id: RUN, request_id: RUN, request_digest: '', spec, session_timeout_sec: 1200, handle: null, created_at: now, journal: flush, queue_limit: 1000 });
   if (!created.created) throw new Error(created.reason);
-  const started = await applyRunEvent({ store: data.store, clock, ids: createCountingIds() }, created.run, { event: 'turn.started', facts: NO_FACTS, set: { epoch: created.run.epoch + 1 } });
+  const started = await applyRunEvent({ store: data.store, clock, ids: createCountingIds(), dataDir: '' }, created.run, { event: 'turn.started', facts: NO_FACTS, set: { epoch: created.run.epoch + 1 } });
   if (!started.applied) throw new Error('the turn has not begun');
   return started.run;
 }

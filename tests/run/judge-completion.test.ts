@@ -100,6 +100,12 @@ const TABLE: readonly Row[] = [
     when: { evidence: { done: { result: 'x' } }, output: { kind: 'invalid', problems: 'must be object' } },
     ...alike(failed('OUTPUT_INVALID', 'completed')),
   },
+  {
+    name: 'a turn that the person stopped, who was asked for leave, is followed by their next word',
+    when: { stopped: true, evidence: { unfinished: 'TURN_INTERRUPTED' } },
+    auto: failed('COMPLETION_UNKNOWN', 'unknown', 'TURN_INTERRUPTED'),
+    interactive: waits('STOPPED_BY_USER'),
+  },
   { name: 'a done marker ends the run, with or without the success event of the engine', when: { evidence: { done: { result: 42 } } }, ...alike(succeeded('DONE_MARKER')) },
   { name: 'a successful turn with a valid output ends the run', when: { evidence: { success: true }, output: { kind: 'valid', value: { answer: 1 } } }, ...alike(succeeded('OUTPUT_VALID')) },
   {
@@ -171,6 +177,12 @@ describe('the first row that fits decides', () => {
       }
     }
     expect(pairs).toBeGreaterThan(500);
+  });
+
+  test('how a process ended says nothing of a turn that was over before', () => {
+    for (const exit of [{ code: 1, signal: null }, { code: null, signal: 'SIGKILL' }, { code: null, signal: null }]) {
+      for (const mode of MODES) check(succeeded('DONE_MARKER'), mode, { outlived: true, exit, evidence: { done: { result: 1 } } });
+    }
   });
 
   test('a cancel beats a timeout of the engine, a lost session, a question and even a success', () => {
@@ -313,8 +325,9 @@ function restated(facts: TurnFacts): { event: RunEvent; code?: RunErrorCode } {
   if (facts.endedByUs === 'other_session') return fails('SESSION_RESUME_FAILED');
   if (facts.resumedFrom && facts.resumedFrom !== evidence.sessionId) return fails('SESSION_RESUME_FAILED');
   if (evidence.failure) return fails(evidence.failure.kind === 'auth' ? 'ENGINE_AUTH_REQUIRED' : 'ENGINE_TURN_FAILED');
-  if (exit.signal || exit.code !== 0) return fails('ENGINE_EXITED');
+  if (!facts.outlived && (exit.signal || exit.code !== 0)) return fails('ENGINE_EXITED');
   if (evidence.questions.length > 0) return facts.mode === 'auto' ? fails('AUTO_MODE_CANNOT_ASK') : waitsIfPossible();
+  if (facts.stopped && facts.mode === 'interactive') return waitsIfPossible();
   if (!evidence.success && !evidence.done) return fails('COMPLETION_UNKNOWN');
   if (facts.output.kind === 'invalid') return fails('OUTPUT_INVALID');
   if (facts.output.kind === 'valid' || evidence.done || facts.mode === 'auto') return { event: 'turn.succeeded' };
@@ -334,6 +347,7 @@ const DIMENSIONS: readonly (readonly Patch[])[] = [
   [true, false].map((success) => ({ evidence: { success } })),
   [{ kind: 'not_asked' } as const, { kind: 'valid', value: 1 } as const, { kind: 'invalid', problems: 'x' } as const].map((output) => ({ output })),
   [1, 100].map((attempt) => ({ attempt })),
+  [{}, { outlived: true }, { outlived: true, stopped: true }],
 ];
 
 function* combinations(facts: TurnFacts, dimensions: readonly (readonly Patch[])[]): Generator<TurnFacts> {
@@ -383,6 +397,8 @@ const anyFacts: fc.Arbitrary<TurnFacts> = fc.record({
     { weight: 1, arbitrary: fc.record({ code: fc.option(fc.integer({ min: 0, max: 255 })), signal: fc.option(fc.constantFrom('SIGTERM', 'SIGKILL')) }) },
   ),
   endedByUs: rarely(fc.constantFrom('canceled' as const, 'shutdown' as const, 'turn_timeout' as const, 'idle_timeout' as const, 'runaway' as const, 'other_session' as const)),
+  outlived: fc.boolean(),
+  stopped: fc.boolean(),
   resumedFrom: rarely(fc.constantFrom(SESSION, OTHER_SESSION)),
   handleChecked: fc.boolean(),
   output: fc.oneof(fc.constant({ kind: 'not_asked' as const }), fc.constant({ kind: 'valid' as const, value: 1 }), fc.constant({ kind: 'invalid' as const, problems: 'x' })),
@@ -402,7 +418,7 @@ describe('whatever the facts', () => {
     forAnyFacts((facts, verdict) => {
       if (verdict.event !== 'turn.succeeded') return;
       expect(facts.evidence.success || facts.evidence.done !== null).toBe(true);
-      expect(facts.exit).toEqual({ code: 0, signal: null });
+      if (!facts.outlived) expect(facts.exit).toEqual({ code: 0, signal: null });
       expect(facts).toMatchObject({ endedByUs: null, evidence: { failure: null, questions: [] } });
       expect(facts.output.kind).not.toBe('invalid');
     });

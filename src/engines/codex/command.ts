@@ -1,7 +1,7 @@
 // codex exec --json: the options stand before the word `resume`, the thread id before the prompt.
 import { fitsArgument, type CommandBuilder, type EngineCommand, type TurnSpec } from '../engine.js';
 
-const SANDBOX = { 'read-only': 'read-only', 'workspace-write': 'workspace-write', full: 'danger-full-access' } as const;
+export const SANDBOX = { 'read-only': 'read-only', 'workspace-write': 'workspace-write', full: 'danger-full-access' } as const;
 
 // Held against the user's own settings: without the first, a lost network is waited for without end.
 export const SETTINGS = ['features.unbounded_connection_retries=false', 'check_for_update_on_startup=false'];

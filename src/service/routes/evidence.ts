@@ -5,8 +5,10 @@ import type { FastifyReply } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { toTimestamp } from '../../kernel/clock.js';
+import { findEngine } from '../../engines/registry.js';
 import { loadRun } from '../../orchestrator/load-run.js';
 import { runFolder } from '../../orchestrator/run-folder.js';
+import { logsOf } from '../../orchestrator/turn-logs.js';
 import { verifyRun } from '../../orchestrator/verify-run.js';
 import { RequestError } from '../../run/request-error.js';
 import type { ReadRange } from '../../store/store.js';
@@ -39,7 +41,7 @@ export async function evidenceRoutes({ app: bare, store, dataDir }: Room): Promi
     const run = await loadRun(store, id);
     const number = attempt ?? run.attempt_number;
     if (number > run.attempt_number) throw new RequestError('INVALID_ARGUMENT', `run ${id} has ${run.attempt_number} attempts, not ${number}`);
-    return sendFile(reply, runFolder(dataDir, id).attempt(number).logs[stream], `${id}-${number}-${stream}.log`, from, to);
+    return sendFile(reply, logsOf(findEngine(run.spec.engine), runFolder(dataDir, id), number)[stream], `${id}-${number}-${stream}.log`, from, to);
   });
 
   app.get('/v1/runs/:id/result', {

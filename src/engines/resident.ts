@@ -1,0 +1,68 @@
+// The port of an engine that stays: one process for several turns of a conversation, which may ask in the middle of one.
+import type { Json, JsonObject } from '../kernel/json.js';
+import type { StreamName } from '../rasp/event.js';
+import type { ExecutionMode } from '../run/attempt.js';
+import type { Exit } from '../run/judge-completion.js';
+import type { Permission } from './engine.js';
+import type { NativeRequest } from './native-request.js';
+
+export interface ResidentRules {
+  // Where in the folder of its run its output is kept: one log for all turns.
+  readonly logs: Readonly<Record<StreamName, string>>;
+  // What it is sent. Throws for a decision that is none: nothing is ever allowed by mistake.
+  readonly buildAnswer: (request: NativeRequest, response: Json) => JsonObject;
+  // What the agent is told when the process that asked is gone.
+  readonly describeAnswer: (question: JsonObject, response: Json) => string;
+  // What a decision is bound to.
+  readonly digest: (action: JsonObject, permission: Permission) => string;
+}
+
+export interface ResidentStart {
+  readonly program: readonly string[];
+  // The folder of the run.
+  readonly folder: string;
+  readonly home: string;
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly mark: string;
+}
+
+export interface Conversation {
+  // The one to go on with; null: a new one.
+  readonly session: string | null;
+  // To go on with a copy of it, which has an id of its own.
+  readonly copies?: boolean;
+  readonly cwd: string;
+  readonly permission: Permission;
+  // Whether somebody is there to be asked.
+  readonly mode: ExecutionMode;
+  readonly model?: string | undefined;
+}
+
+export interface ResidentEnd {
+  readonly exit: Exit;
+  // What went wrong on our side: not everything it said may be in its log.
+  readonly error: Error | null;
+}
+
+export interface Resident {
+  readonly pid: number;
+  // Tells a reused pid apart; '' where unknown.
+  readonly startTime: string;
+  // Where in its log it began: what is before that is another's.
+  readonly from: number;
+  readonly isAlive: boolean;
+  // Begins a turn, in a conversation that is opened if it is not yet.
+  converse(conversation: Conversation, prompt: string): Promise<void>;
+  // What it says from this place of its log on, line by line with their ends; ends with the process.
+  lines(from: number, signal: AbortSignal): AsyncIterable<Buffer>;
+  // Whether it still waits for the answer.
+  waitsFor(request: NativeRequest): boolean;
+  answer(request: NativeRequest, result: JsonObject): void;
+  refuse(request: NativeRequest, reason: string): void;
+  // Tells the agent something in the middle of its turn.
+  tell(text: string): Promise<void>;
+  // Resolves when nothing of it is left.
+  close(): Promise<ResidentEnd>;
+  readonly ended: Promise<ResidentEnd>;
+}

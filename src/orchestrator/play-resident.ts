@@ -1,0 +1,322 @@
+// Plays a turn of an engine that stays: hands the answer to the process that waits for it, or starts one that goes on with the
+// session; reads what it says until the turn is over or it asks for a person. `starting` → `listening` → over | asked | gone |
+// ended by us. A run that then waits keeps its process; any other end closes it first.
+import { createHash, type Hash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import type { EngineCommand } from '../engines/engine.js';
+import type { NativeRequest } from '../engines/native-request.js';
+import { createTurnParser } from '../engines/registry.js';
+import type { Conversation, Resident, ResidentRules } from '../engines/resident.js';
+import { newMemory, type ReaderMemory, type TurnParser } from '../engines/turn-parser.js';
+import { classifyFailure } from '../engines/auth-failure.js';
+import { invariant } from '../kernel/invariant.js';
+import { asObject, asString } from '../kernel/json.js';
+import type { EndReason } from '../process/child.js';
+import { IdleWatch } from '../process/idle-watch.js';
+import { draft } from '../rasp/draft.js';
+import type { TurnEvidence } from '../run/evidence.js';
+import type { Exit } from '../run/judge-completion.js';
+import { TurnRefusedError } from '../run/turn-refused-error.js';
+import { buildFirstPrompt, buildReplyPrompt } from '../run/turn-prompt.js';
+import type { Resolution, RunRecord } from '../store/store.js';
+import { Decisions } from './decisions.js';
+import { summariseParser } from './parser-summary.js';
+import { writeCommand } from './play-process.js';
+import { prepareTurn } from './prepare-turn.js';
+import type { Residents, Waiter } from './residents.js';
+import { runFolder } from './run-folder.js';
+import { logsOf, readEnds, readLog, type LogEnds, type LogPaths, type ReadBytes } from './turn-logs.js';
+import { fail, settle, weigh, type Played, type TurnScene } from './turn-scene.js';
+
+export interface ResidentStage {
+  readonly command: EngineCommand;
+  readonly program: readonly string[];
+  // The process that has waited for the answer, if it is still there.
+  readonly waiter: Waiter | null;
+  readonly residents: Residents;
+  // The session lives in the process and nowhere else.
+  readonly sticky: boolean;
+}
+
+const UNKNOWN_EXIT: Exit = { code: null, signal: null };
+
+export async function playResident(scene: TurnScene, stage: ResidentStage): Promise<RunRecord> {
+  const turn = new ResidentTurn(scene, stage, await readEnds(scene.deps.store, scene.writer.run));
+  try {
+    return await turn.play();
+  } catch (error) {
+    // Nobody would hear it any more.
+    await turn.abandon();
+    throw error;
+  }
+}
+
+class ResidentTurn {
+  readonly #scene: TurnScene;
+  readonly #rules: ResidentRules;
+  readonly #stage: ResidentStage;
+  readonly #begin: LogEnds;
+  readonly #logs: LogPaths;
+  readonly #memory: ReaderMemory;
+  readonly #parser: TurnParser;
+  readonly #idle: IdleWatch;
+  readonly #stop = new AbortController();
+  readonly #hash = createHash('sha256');
+  #at: number;
+  #resident: Resident | null;
+  #cancelTimeout = () => {};
+  #endedByUs: EndReason | null = null;
+  // Why it could not even begin.
+  #trouble: string | null = null;
+  // The turn was over, or somebody is to be asked, while the process was there.
+  #isOver = false;
+  readonly #stderrHash = createHash('sha256');
+  #stderrBytes = 0;
+  readonly #decisions: Decisions;
+  readonly #answered = new Set<NativeRequest['id']>();
+
+  constructor(scene: TurnScene, stage: ResidentStage, begin: LogEnds) {
+    const { run } = scene.writer;
+    invariant(scene.engine.resident, 'the engine stays');
+    this.#rules = scene.engine.resident;
+    this.#scene = scene;
+    this.#stage = stage;
+    this.#begin = begin;
+    this.#at = begin.stdout;
+    this.#logs = logsOf(scene.engine, runFolder(scene.deps.dataDir, run.run_id), run.attempt_number);
+    this.#memory = stage.waiter?.memory ?? newMemory(scene.handle?.handle_value ?? null);
+    this.#parser = createTurnParser(scene.engine, scene.version, { at: begin, memory: this.#memory });
+    this.#idle = new IdleWatch(scene.deps.timers);
+    this.#decisions = new Decisions(scene);
+    this.#resident = stage.waiter?.resident ?? null;
+  }
+
+  async abandon(): Promise<void> {
+    this.#stopClocks();
+    await this.#resident?.close();
+  }
+
+  async play(): Promise<RunRecord> {
+    await this.#leaveUnlessNeeded();
+    // Nothing has to be done for it, and the process that could be told is gone.
+    if (this.#resident === null && this.#decisions.given === 'cancel') {
+      this.#decisions.stop();
+      return this.#conclude(null, UNKNOWN_EXIT);
+    }
+    if (this.#resident === null) {
+      const refused = await this.#start();
+      if (refused) return refused;
+    }
+    const resident = this.#resident;
+    // It could not even be started.
+    if (resident === null) return this.#conclude(null, UNKNOWN_EXIT);
+    this.#startClocks();
+    this.#scene.control.attach({ end: (reason) => this.#endBy(reason) });
+    await this.#speak(resident).catch((error: unknown) => this.#note(error));
+    const asked = this.#trouble === null ? await this.#listen(resident) : null;
+    this.#stopClocks();
+    this.#isOver = asked !== null || this.#parser.turnOver;
+    if (this.#isOver && this.#endedByUs === null && (await this.#wouldWait(asked))) {
+      const run = await this.#conclude(asked, UNKNOWN_EXIT);
+      this.#stage.residents.keep(run.run_id, { resident, memory: this.#memory, request: asked, sticky: this.#stage.sticky });
+      return run;
+    }
+    const { exit, error } = await resident.close();
+    if (error) this.#note(error);
+    return this.#conclude(asked, exit);
+  }
+
+  // A process that does not wait for this answer any more is of no use; another goes on with the session.
+  async #leaveUnlessNeeded(): Promise<void> {
+    const { waiter } = this.#stage;
+    if (!waiter || (waiter.resident.isAlive && (waiter.request === null || waiter.resident.waitsFor(waiter.request)))) return;
+    await waiter.resident.close();
+    this.#resident = null;
+  }
+
+  async #wouldWait(asked: NativeRequest | null): Promise<boolean> {
+    const { transition } = await weigh(this.#scene, this.#played(asked, UNKNOWN_EXIT));
+    return transition.event === 'turn.needs_input';
+  }
+
+  // With all that is in the logs by now, which is on the disk before the change of state is stored.
+  async #conclude(asked: NativeRequest | null, exit: Exit): Promise<RunRecord> {
+    const { writer } = this.#scene;
+    if (!this.#resident?.isAlive) await readLog(this.#logs.stdout, this.#at, (bytes) => this.#take(bytes));
+    const { bytes } = await readLog(this.#logs.stderr, this.#begin.stderr, (chunk) => {
+      this.#stderrHash.update(chunk);
+      return writer.add(this.#parser.push('stderr', chunk));
+    });
+    this.#stderrBytes = bytes;
+    void writer.add(this.#parser.finish());
+    await Promise.all([writer.flush(), ...Object.values(this.#logs).map(syncFile)]);
+    return settle(this.#scene, await weigh(this.#scene, this.#played(asked, exit)));
+  }
+
+  // Answers the failed run when the engine is not even to be started.
+  async #start(): Promise<RunRecord | null> {
+    const { deps, engine, writer } = this.#scene;
+    const { run } = writer;
+    const prepared = await prepareTurn(this.#scene, null);
+    if ('refused' in prepared) return fail(deps, run, prepared.refused);
+    writeCommand(prepared.attempt.path, this.#stage.command, prepared.env);
+    invariant(deps.host.startResident && run.spec.home !== null, 'the host can start an engine that stays, in a home of its own');
+    try {
+      this.#resident = await deps.host.startResident(engine, {
+        program: this.#stage.program,
+        folder: runFolder(deps.dataDir, run.run_id).path,
+        home: run.spec.home,
+        cwd: run.spec.cwd,
+        env: prepared.env,
+        mark: `${run.run_id}/${run.attempt_number}`,
+      });
+      void writer.add([draft('lifecycle.process.spawned', { pid: this.#resident.pid, start_time: this.#resident.startTime })]);
+    } catch (error) {
+      if (error instanceof TurnRefusedError) return fail(deps, run, { code: error.code, message: error.message });
+      this.#note(error);
+    }
+    return null;
+  }
+
+  // The answer to what it waits for, or a turn of its own.
+  async #speak(resident: Resident): Promise<void> {
+    const { answered } = this.#scene;
+    const request = this.#stage.waiter?.request;
+    const resolution = answered?.resolution;
+    if (request && resolution) return this.#answerWaiting(resident, request, resolution);
+    this.#decisions.store();
+    await resident.converse(this.#conversation(), this.#prompt());
+  }
+
+  async #answerWaiting(resident: Resident, request: NativeRequest, resolution: Resolution): Promise<void> {
+    invariant(request.question, 'a person was asked');
+    // First: what is no answer throws.
+    const result = this.#rules.buildAnswer(request, resolution.response);
+    if (request.question.kind === 'approval') await this.#decisions.apply(request.question, resolution);
+    this.#answered.add(request.id);
+    resident.answer(request, result);
+    const note = asString(asObject(resolution.response)?.note);
+    if (note !== undefined && request.question.kind === 'approval' && !this.#decisions.stopped) await this.#tellNote(resident, note);
+  }
+
+  // The decision itself has arrived; a word that came too late fails nothing.
+  async #tellNote(resident: Resident, note: string): Promise<void> {
+    await resident.tell(note).catch((error: unknown) => this.#scene.writer.add([draft('diagnostic.engine.warning', { message: `the note could not be given to the agent: ${error instanceof Error ? error.message : String(error)}` })]));
+  }
+
+  // Answers what a person is to be asked, or null: the turn is over, or the process is gone.
+  async #listen(resident: Resident): Promise<NativeRequest | null> {
+    for await (const bytes of resident.lines(this.#at, this.#stop.signal)) {
+      this.#idle.hold();
+      try {
+        await this.#take(bytes);
+        // What another process has left in the log.
+        if (this.#at <= resident.from) continue;
+        if (this.#parser.turnOver) return null;
+        for (const request of this.#parser.openRequests) {
+          if (this.#answered.has(request.id) || !resident.waitsFor(request)) continue;
+          if (await this.#isForPerson(resident, request)) return request;
+        }
+      } finally {
+        this.#idle.release();
+      }
+    }
+    return null;
+  }
+
+  async #take(bytes: Buffer): Promise<void> {
+    const { writer, handle, control } = this.#scene;
+    this.#hash.update(bytes);
+    this.#at += bytes.length;
+    await writer.add(this.#parser.push('stdout', bytes));
+    if (handle !== null && this.#parser.boundSession !== null && this.#parser.boundSession !== handle.handle_value) control.stopOtherSession();
+  }
+
+  // What nobody can be asked is refused; what was decided before is done once; the rest waits.
+  async #isForPerson(resident: Resident, request: NativeRequest): Promise<boolean> {
+    if (request.question === null) {
+      this.#answered.add(request.id);
+      resident.refuse(request, `${request.method} is not handled`);
+      return false;
+    }
+    const decided = await this.#decisions.take(request.question);
+    if (decided === null) return true;
+    this.#answered.add(request.id);
+    resident.answer(request, this.#rules.buildAnswer(request, decided.response));
+    return false;
+  }
+
+  #conversation(): Conversation {
+    const { spec } = this.#scene.writer.run;
+    const { handle } = this.#scene;
+    if (handle === null && spec.fork_from) return { session: spec.fork_from.session, copies: true, cwd: spec.cwd, permission: spec.permission, mode: spec.execution_mode, model: spec.model };
+    return { session: handle?.handle_value ?? null, cwd: spec.cwd, permission: spec.permission, mode: spec.execution_mode, model: spec.model };
+  }
+
+  #prompt(): string {
+    const { answered, writer } = this.#scene;
+    const { spec } = writer.run;
+    const resolution = answered?.resolution;
+    if (!resolution) return buildFirstPrompt(spec.execution_mode, spec.prompt, true);
+    // The answer to something that was asked in the middle of a turn that is no more.
+    if (answered.question.channel === 'native') return this.#rules.describeAnswer(answered.question, resolution.response);
+    return buildReplyPrompt(resolution.response);
+  }
+
+  #played(asked: NativeRequest | null, exit: Exit): Played {
+    const streams = { stdout: slice(this.#begin.stdout, this.#at - this.#begin.stdout, this.#hash), stderr: slice(this.#begin.stderr, this.#stderrBytes, this.#stderrHash) };
+    return { evidence: this.#evidence(asked), remarks: [], parser: summariseParser(this.#parser.counts()), exit, endedByUs: this.#endedByUs, streams, outlived: this.#isOver || this.#decisions.stopped, sticky: this.#stage.sticky, stopped: this.#decisions.stopped };
+  }
+
+  // One question at a time: what else it waits for comes when this one is answered.
+  #evidence(asked: NativeRequest | null): TurnEvidence {
+    const evidence = this.#parser.evidence();
+    const requested = new Set(this.#parser.openRequests.map(({ question }) => question));
+    const unanswered = this.#parser.openRequests.filter(({ id }) => !this.#answered.has(id)).flatMap(({ question }) => question ?? []);
+    const questions = asked?.question ? [asked.question] : [...unanswered, ...evidence.questions.filter((question) => !requested.has(question))];
+    return {
+      ...evidence,
+      // A turn that was stopped before it began in a process of its own has the session that it was to go on with.
+      sessionId: evidence.sessionId ?? (this.#decisions.stopped ? (this.#scene.handle?.handle_value ?? null) : null),
+      failure: evidence.failure ?? (this.#trouble === null ? null : classifyFailure(this.#trouble)),
+      questions: questions.map((question) => (question.action ? Object.assign({}, question, { digest: this.#decisions.digestOf(question) }) : question)),
+    };
+  }
+
+  // The first trouble explains the others.
+  #note(error: unknown): void {
+    this.#trouble ??= error instanceof Error ? error.message : String(error);
+  }
+
+  #startClocks(): void {
+    const { deps, options } = this.#scene;
+    this.#idle.start(options.idle_timeout_sec * 1000, () => this.#endBy('idle_timeout'));
+    this.#cancelTimeout = deps.timers.set(options.turn_timeout_sec * 1000, () => this.#endBy('turn_timeout'));
+  }
+
+  #stopClocks(): void {
+    this.#idle.stop();
+    this.#cancelTimeout();
+  }
+
+  #endBy(reason: EndReason): void {
+    this.#endedByUs ??= reason;
+    this.#stop.abort();
+    void this.#resident?.close();
+  }
+}
+
+function slice(from: number, bytes: number, hash: Hash): ReadBytes {
+  return { ...(from > 0 ? { from } : {}), bytes, sha256: hash.copy().digest('hex') };
+}
+
+async function syncFile(path: string): Promise<void> {
+  if (!existsSync(path)) return;
+  const file = await open(path, 'r+');
+  try {
+    await file.datasync();
+  } finally {
+    await file.close();
+  }
+}

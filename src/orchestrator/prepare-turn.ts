@@ -1,0 +1,36 @@
+// Makes everything ready that a turn needs before its engine is started: its folders, the home of the run, the environment.
+import { realpath } from 'node:fs/promises';
+import { explainDirectory } from '../process/spawn.js';
+import type { RunError } from '../run/judge-completion.js';
+import { TurnRefusedError } from '../run/turn-refused-error.js';
+import { makeFolder, runFolder, type AttemptFolder } from './run-folder.js';
+import type { TurnScene } from './turn-scene.js';
+
+export type Prepared = { readonly attempt: AttemptFolder; readonly env: Readonly<Record<string, string>> } | { readonly refused: RunError };
+
+export async function prepareTurn({ deps, engine, handle, writer }: TurnScene, ask: readonly string[] | null): Promise<Prepared> {
+  const { run } = writer;
+  const folder = runFolder(deps.dataDir, run.run_id);
+  const attempt = folder.attempt(run.attempt_number);
+  makeFolder(attempt.path);
+  // Not when the run is created: a crash right after that would leave a queued run without it.
+  if (handle === null && run.spec.cwd === folder.workspace) makeFolder(folder.workspace);
+  if (run.spec.home !== null) makeFolder(run.spec.home);
+  // A session's folder was looked at before; another is never taken for it.
+  const trouble = handle === null ? await explainFolder(run.spec.cwd) : null;
+  if (trouble !== null) return { refused: { code: 'WORKING_FOLDER_UNUSABLE', message: `cannot work in ${run.spec.cwd}: ${trouble}` } };
+  try {
+    return { attempt, env: deps.host.environment(engine, run, { ask, resumed: handle }) };
+  } catch (error) {
+    if (!(error instanceof TurnRefusedError)) throw error;
+    return { refused: { code: error.code, message: error.message } };
+  }
+}
+
+// It was stored as the folder itself: if it leads elsewhere now, it is another.
+export async function explainFolder(cwd: string): Promise<string | null> {
+  const trouble = await explainDirectory(cwd);
+  if (trouble !== null) return trouble;
+  const real = await realpath(cwd);
+  return real === cwd ? null : `it leads to ${real} now`;
+}

@@ -1,0 +1,114 @@
+// A turn that is being played, whoever plays it: what it began with, and how what it left is weighed and stored.
+import { buildHandle } from '../engines/registry.js';
+import type { Engine } from '../engines/engine.js';
+import { parseJson, type Json } from '../kernel/json.js';
+import { compileSchema } from '../kernel/validator.js';
+import type { ChildEnd } from '../process/child.js';
+import type { RaspDraft } from '../rasp/draft.js';
+import type { TurnEvidence } from '../run/evidence.js';
+import { NO_FACTS } from '../run/guards.js';
+import type { OutputCheck, RunError } from '../run/judge-completion.js';
+import type { RuntimeOptions } from '../run/runtime-options.js';
+import type { EngineSessionHandle } from '../run/session-handle.js';
+import type { InteractionRecord, RunRecord } from '../store/store.js';
+import { applyRunEvent, type Applied, type RunTransition } from './apply-run-event.js';
+import { concludeTurn, type TurnConclusion } from './conclude-turn.js';
+import type { OrchestratorDeps } from './deps.js';
+import type { summariseParser } from './parser-summary.js';
+import { isSessionThere } from './session-there.js';
+import type { TurnControl } from './turn-control.js';
+import { LostRunError, type TurnWriter } from './turn-writer.js';
+import { writeResult } from './write-result.js';
+
+export interface TurnScene {
+  readonly deps: OrchestratorDeps;
+  readonly engine: Engine;
+  readonly options: RuntimeOptions;
+  // The session it continues; null in a first turn.
+  readonly handle: EngineSessionHandle | null;
+  // What was answered, in a later turn.
+  readonly answered: InteractionRecord | null;
+  readonly control: TurnControl;
+  readonly version: string | undefined;
+  readonly writer: TurnWriter;
+}
+
+// What a turn left.
+export interface Played extends ChildEnd {
+  readonly evidence: TurnEvidence;
+  readonly remarks: readonly RaspDraft[];
+  readonly parser: ReturnType<typeof summariseParser>;
+  // The process was still there when the turn was over: its end says nothing of it.
+  readonly outlived?: boolean;
+  // The session lives in that process and nowhere else.
+  readonly sticky?: boolean;
+  // The person who was asked for leave has stopped the turn.
+  readonly stopped?: boolean;
+}
+
+export interface Weighed {
+  readonly conclusion: TurnConclusion;
+  readonly transition: RunTransition;
+}
+
+// Nothing is stored yet, but what was written before.
+export async function weigh({ deps, engine, options, handle, control, writer }: TurnScene, { evidence, remarks, parser, exit, endedByUs, streams, outlived = false, sticky = false, stopped = false }: Played): Promise<Weighed> {
+  const { run } = writer;
+  const found = evidence.sessionId === null ? null : (handle ?? buildHandle(engine, evidence.sessionId, { cwd: run.spec.cwd, home: run.spec.home, attempt: run.attempt_number, sticky }));
+  const handleChecked = found !== null && (sticky ? outlived : await isSessionThere(deps, found));
+  const now = Math.max(deps.clock.now(), run.heads.ts);
+  const interactionId = deps.ids.interaction();
+  const conclusion = concludeTurn({
+    facts: { mode: run.spec.execution_mode, attempt: run.attempt_number, maxAttempt: options.max_attempt, evidence, exit, endedByUs, outlived, stopped, resumedFrom: handle?.handle_value ?? null, handleChecked, output: checkOutput(run, evidence) },
+    now,
+    interactionId,
+    canceledBy: control.canceledBy,
+    streams,
+    parser,
+    digest: run.heads.digest,
+    remarks,
+  });
+  const { question } = conclusion;
+  const transition: RunTransition = {
+    ...conclusion.transition,
+    // A first turn's session is kept however it ended, so that it can be continued; a later turn never replaces it.
+    handle: handle === null && handleChecked && found ? found : undefined,
+    ask: question
+      ? {
+          interaction_id: interactionId,
+          attempt_number: run.attempt_number,
+          question: JSON.parse(JSON.stringify(question)) as { [key: string]: Json },
+          asked_at: now,
+          due_at: now + options.session_timeout_sec * 1000,
+          // Where the process is all there is, its time is over with that of the question.
+          decides: sticky || !options.interactive_require_user_reply,
+        }
+      : undefined,
+  };
+  return { conclusion, transition };
+}
+
+export async function settle({ deps, writer }: TurnScene, { transition }: Weighed): Promise<RunRecord> {
+  const { before = [], result } = transition;
+  const whole = result === undefined ? before : [...before, writeResult(deps.dataDir, writer.run.run_id, result)];
+  return applied(await applyRunEvent(deps, writer.run, { ...transition, before: whole }, writer.journal));
+}
+
+// The result that the agent gave, or its last message, against the schema that was asked for.
+function checkOutput(run: RunRecord, evidence: TurnEvidence): OutputCheck {
+  if (run.spec.output_schema === undefined) return { kind: 'not_asked' };
+  const schema = compileSchema(run.spec.output_schema);
+  const value = evidence.done ? evidence.done.result : parseJson(evidence.lastMessage ?? '');
+  if (value === undefined) return { kind: 'invalid', problems: 'the last message is not JSON' };
+  const problems = schema.ok ? schema.explain(value) : schema.problem;
+  return problems === null ? { kind: 'valid', value } : { kind: 'invalid', problems };
+}
+
+export async function fail(deps: OrchestratorDeps, run: RunRecord, error: RunError): Promise<RunRecord> {
+  return applied(await applyRunEvent(deps, run, { event: 'turn.failed', facts: NO_FACTS, error }));
+}
+
+export function applied(outcome: Applied): RunRecord {
+  if (outcome.applied) return outcome.run;
+  throw new LostRunError('conflict' in outcome ? `the run was changed by somebody else (${outcome.conflict})` : `${outcome.refusal.event} is not possible in ${outcome.refusal.state}`);
+}
