@@ -91,6 +91,12 @@ const TABLE: readonly Row[] = [
   { name: 'a question at the last allowed attempt fails instead of waiting', when: { evidence: { questions: [WHICH], sessionId: SESSION }, handleChecked: true, attempt: 100 }, auto: cannotAsk, interactive: attemptsUsedUp },
   { name: 'a question waits in an interactive run and fails an auto run', when: { evidence: { questions: [WHICH], sessionId: SESSION }, handleChecked: true, attempt: 1 }, auto: cannotAsk, interactive: waits('QUESTION_ASKED') },
   {
+    name: 'a turn that the person stopped, who was asked for leave, is followed by their next word',
+    when: { stopped: true, evidence: { unfinished: 'TURN_INTERRUPTED', success: false, done: null } },
+    auto: failed('COMPLETION_UNKNOWN', 'unknown', 'TURN_INTERRUPTED'),
+    interactive: waits('STOPPED_BY_USER'),
+  },
+  {
     name: 'a successful turn whose output does not fit the schema fails',
     when: { evidence: { success: true }, output: { kind: 'invalid', problems: '/answer must be a number' } },
     ...alike(failed('OUTPUT_INVALID', 'completed')),
@@ -99,12 +105,6 @@ const TABLE: readonly Row[] = [
     name: 'a done marker does not save an output that does not fit the schema',
     when: { evidence: { done: { result: 'x' } }, output: { kind: 'invalid', problems: 'must be object' } },
     ...alike(failed('OUTPUT_INVALID', 'completed')),
-  },
-  {
-    name: 'a turn that the person stopped, who was asked for leave, is followed by their next word',
-    when: { stopped: true, evidence: { unfinished: 'TURN_INTERRUPTED' } },
-    auto: failed('COMPLETION_UNKNOWN', 'unknown', 'TURN_INTERRUPTED'),
-    interactive: waits('STOPPED_BY_USER'),
   },
   { name: 'a done marker ends the run, with or without the success event of the engine', when: { evidence: { done: { result: 42 } } }, ...alike(succeeded('DONE_MARKER')) },
   { name: 'a successful turn with a valid output ends the run', when: { evidence: { success: true }, output: { kind: 'valid', value: { answer: 1 } } }, ...alike(succeeded('OUTPUT_VALID')) },
