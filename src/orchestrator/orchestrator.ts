@@ -125,7 +125,8 @@ export class Orchestrator {
   async cancel(runId: string, actor?: Actor): Promise<RunRecord> {
     for (;;) {
       // Nothing of it may print any more when its last event is stored.
-      if ((await loadRun(this.#deps.store, runId)).status !== 'running') await this.#endResident(runId);
+      const { status } = await loadRun(this.#deps.store, runId);
+      if (status === 'waiting_user' || status === 'queued') await this.#endResident(runId, status);
       const idle = await cancelIdle(this.#deps, runId, actor);
       if (idle) return idle;
       const turn = this.#controls.get(runId);
@@ -231,9 +232,9 @@ export class Orchestrator {
     return played;
   }
 
-  // Of a run that waits, once its turn is over: only then its process is known.
-  async #endResident(runId: string): Promise<void> {
-    await this.#controls.get(runId)?.over;
+  // Of one that waits, once its turn is over: only then its process is known.
+  async #endResident(runId: string, status: 'waiting_user' | 'queued'): Promise<void> {
+    if (status === 'waiting_user') await this.#controls.get(runId)?.over;
     await this.#residents.end(runId);
   }
 
@@ -241,7 +242,7 @@ export class Orchestrator {
   async #decide(interaction: InteractionRecord): Promise<boolean> {
     const run = await this.#deps.store.loadRun(interaction.run_id);
     if (!run?.spec.sticky || !parseRuntimeOptions(run.spec.runtime_options).interactive_require_user_reply) return (await decide(this.#deps, interaction)) !== null;
-    await this.#endResident(run.run_id);
+    await this.#endResident(run.run_id, 'waiting_user');
     return failWaiting(this.#deps, run.run_id, interaction.interaction_id, WAITED_TOO_LONG);
   }
 

@@ -58,6 +58,11 @@ export class Residents {
     this.#makeRoom();
   }
 
+  // Whether it waits for its answer.
+  has(runId: string): boolean {
+    return this.#kept.get(runId)?.ending === null;
+  }
+
   // Null: there is none any more, and nothing of it is left.
   async take(runId: string): Promise<Waiter | null> {
     const kept = this.#kept.get(runId);

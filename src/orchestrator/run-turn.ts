@@ -16,7 +16,7 @@ import { loadRun } from './load-run.js';
 import { playProcess } from './play-process.js';
 import { playResident } from './play-resident.js';
 import { explainFolder } from './prepare-turn.js';
-import type { Residents, Waiter } from './residents.js';
+import type { Residents } from './residents.js';
 import { askFor, type TurnAsk } from './turn-ask.js';
 import type { TurnControl } from './turn-control.js';
 import { applied, fail } from './turn-scene.js';
@@ -28,26 +28,20 @@ export async function runTurn(deps: OrchestratorDeps, queued: RunRecord, control
   const engine = findEngine(queued.spec.engine);
   const answered = queued.attempt_number > 1 ? await deps.store.loadLatest(queued.run_id) : null;
   const handle = await deps.store.loadHandle(queued.request_id);
-  const waiter = await residents.take(queued.run_id);
+  if (answered?.resolution?.finish) {
+    await residents.end(queued.run_id);
+    return finishConversation(deps, queued, answered);
+  }
+  const obstacle = await explainObstacle(engine, queued, handle, residents.has(queued.run_id));
+  if (obstacle) {
+    await residents.end(queued.run_id);
+    return endBeforeStart(deps, queued, obstacle);
+  }
+  const release = (await deps.host.admit?.(engine)) ?? (() => {});
   try {
-    if (answered?.resolution?.finish) {
-      await waiter?.resident.close();
-      return await finishConversation(deps, queued, answered);
-    }
-    const obstacle = await explainObstacle(engine, queued, handle, waiter);
-    if (obstacle) {
-      await waiter?.resident.close();
-      return await endBeforeStart(deps, queued, obstacle);
-    }
-    const release = (await deps.host.admit?.(engine)) ?? (() => {});
-    try {
-      return await startTurn(deps, engine, queued, { handle, answered, control, waiter, residents });
-    } finally {
-      release();
-    }
-  } catch (error) {
-    await waiter?.resident.close();
-    throw error;
+    return await startTurn(deps, engine, queued, { handle, answered, control, residents });
+  } finally {
+    release();
   }
 }
 
@@ -55,28 +49,23 @@ interface TurnBasis {
   readonly handle: EngineSessionHandle | null;
   readonly answered: InteractionRecord | null;
   readonly control: TurnControl;
-  readonly waiter: Waiter | null;
   readonly residents: Residents;
 }
 
-async function startTurn(deps: OrchestratorDeps, engine: Engine, queued: RunRecord, { handle, answered, control, waiter, residents }: TurnBasis): Promise<RunRecord> {
+async function startTurn(deps: OrchestratorDeps, engine: Engine, queued: RunRecord, { handle, answered, control, residents }: TurnBasis): Promise<RunRecord> {
   const program = await deps.host.findProgram(engine);
   const version = program === null ? undefined : deps.host.versionOf?.(engine, program);
   const ask = engine.asksByTool ? askFor(deps, queued) : null;
   const command = program === null ? null : build(deps, engine, queued, program, handle, answered, ask);
   // It stays queued.
-  if (control.wantsShutdown) {
-    await waiter?.resident.close();
-    return queued;
-  }
-  const argv = waiter ? [] : (command?.argv ?? []).map(redact);
+  if (control.wantsShutdown) return queued;
+  const argv = residents.has(queued.run_id) ? [] : (command?.argv ?? []).map(redact);
   const started = await begin(deps, queued, [draft('lifecycle.turn.started', { argv, resumed: handle !== null, engine_version: version, cwd: queued.spec.cwd })]);
   // Canceled in the last moment, or taken by another: nothing has begun.
-  if (!started.applied) {
-    await waiter?.resident.close();
-    return loadRun(deps.store, queued.run_id);
-  }
+  if (!started.applied) return loadRun(deps.store, queued.run_id);
   const running = started.run;
+  // From here on it is ours: until now whoever cancels the run has ended it.
+  const waiter = await residents.take(queued.run_id);
   if (program === null || command === null) {
     await waiter?.resident.close();
     return fail(deps, running, { code: 'ENGINE_NOT_FOUND', message: deps.host.explainMissing?.(engine) ?? `${engine.probe.binary} not found: ${engine.probe.install}` });
@@ -87,9 +76,9 @@ async function startTurn(deps: OrchestratorDeps, engine: Engine, queued: RunReco
 }
 
 // Known before anything is started. An answer that could not reach the conversation it belongs to is never given to another.
-async function explainObstacle(engine: Engine, { attempt_number: attempt, spec }: RunRecord, handle: EngineSessionHandle | null, waiter: Waiter | null): Promise<RunError | null> {
+async function explainObstacle(engine: Engine, { attempt_number: attempt, spec }: RunRecord, handle: EngineSessionHandle | null, isWaiting: boolean): Promise<RunError | null> {
   if (handle === null) return attempt > 1 ? { code: 'SESSION_RESUME_FAILED', message: 'The run was answered, but its session is not stored any more.' } : null;
-  if (handle.handle_type === 'process' && !waiter?.resident.isAlive) return { code: 'INTERACTION_PROCESS_LOST', message: 'The process that waited for the answer is gone, and its session with it.' };
+  if (handle.handle_type === 'process' && !isWaiting) return { code: 'INTERACTION_PROCESS_LOST', message: 'The process that waited for the answer is gone, and its session with it.' };
   const obstacle = await explainNoResume(engine, spec.cwd, handle);
   return obstacle === null ? null : { code: 'SESSION_RESUME_FAILED', message: `The session cannot be continued: ${obstacle}.` };
 }

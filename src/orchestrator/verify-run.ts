@@ -129,9 +129,10 @@ function checkHashes({ reads, read }: Evidence): Check {
 }
 
 // Of a turn that runs, not everything is stored yet.
-function checkCover({ rasp, reads }: Evidence): Check {
+function checkCover({ rasp, reads, read }: Evidence): Check {
   let bytes = 0;
-  for (const { attempt, stream, from, bytes: size } of reads) {
+  for (const { attempt, stream, from, isLast, bytes: known } of reads) {
+    const size = isLast ? read(attempt, stream).length - from : known;
     const events = rasp.filter(({ raw_ref: ref }) => ref !== null && ref.byte_from >= from && ref.byte_from < from + Math.max(size, 1));
     const { covered, holes, overlaps } = measureCover(events, stream, attempt, from);
     if (covered !== from + size || holes > 0 || overlaps > 0) return bad('cover', `attempt ${attempt} ${stream}: events cover ${covered - from} of ${size} bytes, ${holes} holes, ${overlaps} overlaps`);

@@ -92,7 +92,7 @@ const TABLE: readonly Row[] = [
   { name: 'a question waits in an interactive run and fails an auto run', when: { evidence: { questions: [WHICH], sessionId: SESSION }, handleChecked: true, attempt: 1 }, auto: cannotAsk, interactive: waits('QUESTION_ASKED') },
   {
     name: 'a turn that the person stopped, who was asked for leave, is followed by their next word',
-    when: { stopped: true, evidence: { unfinished: 'TURN_INTERRUPTED', success: false, done: null } },
+    when: { stopped: true, handleChecked: true, attempt: 1, evidence: { sessionId: SESSION, unfinished: 'TURN_INTERRUPTED', success: false, done: null } },
     auto: failed('COMPLETION_UNKNOWN', 'unknown', 'TURN_INTERRUPTED'),
     interactive: waits('STOPPED_BY_USER'),
   },
