@@ -1,16 +1,14 @@
 #!/usr/bin/env node
 // Stands in for `codex exec --json` (0.166.0): JSONL on stdout, noise on stderr, threads under CODEX_HOME by id alone.
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
-import { randomBytes } from 'node:crypto';
+import { existsSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { readOptions, Refusal } from './arguments.mjs';
+import { codexHome, findRollout, newId, newRollout, SESSIONS, UUID } from './codex-threads.mjs';
 import { printBurst, printLine } from './output.mjs';
 import { play } from './play.mjs';
 import { createSession, loadSession } from './sessions.mjs';
-import { runCommand } from './shell.mjs';
+import { quoteCommand, runCommand } from './shell.mjs';
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const SANDBOXES = new Set(['read-only', 'workspace-write', 'danger-full-access']);
 const MAX_OUTPUT_CHARS = 1024 * 1024;
 const FAILURE = 'We’re currently experiencing high demand, which may cause temporary errors.';
@@ -31,16 +29,8 @@ const ANYWHERE = {
 const BEFORE_RESUME = { '-C': ['cd', true], '--cd': ['cd', true], '-s': ['sandbox', true], '--sandbox': ['sandbox', true], '--add-dir': ['addDir', true] };
 const SUBCOMMANDS = new Set(['resume', 'fork', 'review', 'help']);
 
-const home = resolve(process.env.CODEX_HOME ?? join(homedir(), '.codex'));
-
-const NO_ALIASES = `WARNING: proceeding, even though we could not create PATH aliases: Refusing to create helper binaries under temporary dir "/tmp" (codex_home: AbsolutePathBuf("${home}"))`;
+const NO_ALIASES = `WARNING: proceeding, even though we could not create PATH aliases: Refusing to create helper binaries under temporary dir "/tmp" (codex_home: AbsolutePathBuf("${codexHome}"))`;
 const BACKTRACE = ['', 'Stack backtrace:', ...Array.from({ length: 9 }, (_, index) => `   ${index}: <unknown>`)];
-
-// A thread id is a UUID of version 7.
-function newId() {
-  const hex = Date.now().toString(16).padStart(12, '0') + randomBytes(10).toString('hex');
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-7${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
-}
 
 const strict = {
   unknown: (flag) => new Refusal(2, `error: unexpected argument '${flag}' found`),
@@ -69,7 +59,7 @@ function readArguments([command, ...argv]) {
     session: resumed ? asked : newId(),
     // With a prompt as an argument a start reads stdin to its end all the same; a resume does not.
     stdin: byStdin ? 'prompt' : asked === undefined ? 'beside' : 'unread',
-    greeting: [...(home.startsWith('/tmp/') ? [NO_ALIASES] : []), ...(byStdin || asked !== undefined ? [] : ['Reading additional input from stdin...'])],
+    greeting: [...(codexHome.startsWith('/tmp/') ? [NO_ALIASES] : []), ...(byStdin || asked !== undefined ? [] : ['Reading additional input from stdin...'])],
     toPrompt(text) {
       if (byStdin && text === '') throw new Refusal(1, 'No prompt provided via stdin.');
       return byStdin ? text : words[0];
@@ -101,18 +91,9 @@ function isInGit(directory) {
 }
 
 function createThread(call) {
-  const now = new Date().toISOString();
-  const name = `rollout-${now.slice(0, 19).replaceAll(':', '-')}-${call.session}.jsonl`;
   // An ephemeral thread is stored nowhere that a resume would look.
-  const directory = call.options.ephemeral ? join(home, 'ephemeral') : join(home, 'sessions', ...now.slice(0, 10).split('-'));
-  return createSession(join(directory, name), { id: call.session, cwd: process.cwd() });
-}
-
-function findRollout(id) {
-  const sessions = join(home, 'sessions');
-  if (!existsSync(sessions)) return undefined;
-  const name = readdirSync(sessions, { recursive: true, encoding: 'utf8' }).find((path) => path.endsWith(`-${id.toLowerCase()}.jsonl`));
-  return name && join(sessions, name);
+  const directory = call.options.ephemeral ? join(codexHome, 'ephemeral') : SESSIONS;
+  return createSession(join(directory, newRollout(call.session)), { id: call.session, cwd: process.cwd() });
 }
 
 function printItem(phase, item) {
@@ -154,7 +135,7 @@ function createVoice({ call, session, sessionId }) {
     },
 
     async tool(command) {
-      const body = { id: nextId(), type: 'command_execution', command: `/bin/bash -lc ${quote(command)}` };
+      const body = { id: nextId(), type: 'command_execution', command: quoteCommand(command) };
       await printItem('started', { ...body, aggregated_output: '', exit_code: null, status: 'in_progress' });
       const { text, code } = await runCommand(command, { dieWithUs: true });
       await printItem('completed', { ...body, aggregated_output: text.slice(0, MAX_OUTPUT_CHARS), exit_code: code, status: code === 0 ? 'completed' : 'failed' });
@@ -191,10 +172,6 @@ function createVoice({ call, session, sessionId }) {
       return 1;
     },
   };
-}
-
-function quote(command) {
-  return /^[\w@%+=:,./-]+$/.test(command) ? command : `'${command.replaceAll("'", `'"'"'`)}'`;
 }
 
 // SIGINT: the stream just ends. SIGTERM is left to the system.

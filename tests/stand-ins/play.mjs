@@ -1,14 +1,13 @@
 // Plays one turn of a stand-in: arguments, record of the start, prompt, session, then step by step in the engine's voice.
 // What an engine alone does (its arguments, its sessions, its dialect) is in its own file; this one knows none of them.
-import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseDirectives } from '../../dist/rehearsal/directives.js';
 import { Refusal } from './arguments.mjs';
+import { log } from './log.mjs';
 import { complain, write } from './output.mjs';
 import { leaveOrphan } from './shell.mjs';
 
 const LOGGED_CHARS = 200;
-const LOGGED_ENV = ['PARLEY_TURN', 'CODEX_HOME', 'HOME', 'GEMINI_CLI_HOME', 'XDG_DATA_HOME'];
 // Multi-byte and combining characters, a line separator, an emoji of several code points.
 const UTF8_TEXT = 'Grüße 漢字 e\u0301 a\u2028b 👩‍👩‍👧 🚀';
 
@@ -173,13 +172,6 @@ async function readPrompt(call, record) {
   return call.toPrompt(text);
 }
 
-function recordStart(engine, argv, facts) {
-  const file = process.env.STAND_IN_LOG;
-  if (!file) return;
-  const env = Object.fromEntries(LOGGED_ENV.filter((name) => process.env[name] !== undefined).map((name) => [name, process.env[name]]));
-  const line = { engine: engine.name, argv, cwd: process.cwd(), pid: process.pid, stdin: facts.stdin, session: facts.session, resumed: facts.resumed, env };
-  const fd = openSync(file, 'a');
-  writeSync(fd, `${JSON.stringify(line)}\n`);
-  fsyncSync(fd);
-  closeSync(fd);
+function recordStart(engine, argv, { stdin, session, resumed }) {
+  log({ engine: engine.name, argv, cwd: process.cwd(), pid: process.pid, stdin, session, resumed });
 }

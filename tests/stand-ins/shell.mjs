@@ -11,17 +11,31 @@ const ORPHAN_SECONDS = 300;
 // to a file, without a name so that none is left behind: a pipe would stay open.
 // With `dieWithUs` the whole group is killed when this process ends, even by SIGKILL; without it the command survives, as it
 // does with Gemini and OpenCode.
-export function runCommand(command, { dieWithUs }) {
+export function runCommand(command, options) {
+  return startCommand(command, options).ended;
+}
+
+// The same for who does not only wait: `kill` ends the whole group, and the code is then -1.
+export function startCommand(command, { dieWithUs, cwd = process.cwd() }) {
   const output = openUnnamed();
-  const child = dieWithUs ? startGuarded(command, output) : spawn(SHELL, ['-c', command], { detached: true, stdio: ['ignore', output, output] });
-  return new Promise((resolve) => {
-    child.once('exit', (code) => {
+  const child = dieWithUs ? startGuarded(command, output, cwd) : spawn(SHELL, ['-c', command], { cwd, detached: true, stdio: ['ignore', output, output] });
+  const ended = new Promise((resolve) => {
+    const end = (code) => {
       const bytes = Buffer.alloc(fstatSync(output).size);
       readSync(output, bytes, 0, bytes.length, 0);
       closeSync(output);
       resolve({ text: bytes.toString(), code: code ?? -1 });
-    });
+    };
+    child.once('exit', end);
+    // A folder that is not there.
+    child.once('error', () => end(-1));
   });
+  return { pid: child.pid, ended, kill: () => process.kill(-child.pid, 'SIGKILL') };
+}
+
+// As Codex writes a command down: the words of its own call, quoted.
+export function quoteCommand(command) {
+  return `/bin/bash -lc ${/^[\w@%+=:,./-]+$/.test(command) ? command : `'${command.replaceAll("'", `'"'"'`)}'`}`;
 }
 
 function openUnnamed() {
@@ -32,10 +46,11 @@ function openUnnamed() {
 }
 
 // The command begins only when its guard is there.
-function startGuarded(command, output) {
-  const child = spawn(SHELL, ['-c', 'read -r word || exit; exec "$0" -c "$1" < /dev/null', SHELL, command], { detached: true, stdio: ['pipe', output, output] });
-  const guard = startGuard(child.pid);
+function startGuarded(command, output, cwd) {
+  const child = spawn(SHELL, ['-c', 'read -r word || exit; exec "$0" -c "$1" < /dev/null', SHELL, command], { cwd, detached: true, stdio: ['pipe', output, output] });
   child.stdin.on('error', () => {});
+  if (child.pid === undefined) return child;
+  const guard = startGuard(child.pid);
   child.stdin.end('go\n');
   child.once('exit', () => guard.stdin.end('over\n'));
   return child;

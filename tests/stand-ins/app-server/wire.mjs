@@ -1,0 +1,81 @@
+// The conversation with the client, a JSON object a line, in the form of the real one: no `jsonrpc`, every notification with
+// `emittedAtMs`, the ids of our own requests counted from 0. Lines that are no message are passed over in silence.
+import { createInterface } from 'node:readline';
+
+export const BAD_REQUEST = -32600;
+
+// A request that is refused; the text is all that tells one reason from another.
+export class BadRequest extends Error {}
+
+const optedOut = new Set();
+const waiting = new Map();
+let nextId = 0;
+
+// A client that went away ends the process, quietly.
+process.stdout.on('error', () => process.exit(0));
+
+function send(message) {
+  return process.stdout.write(`${JSON.stringify(message)}\n`);
+}
+
+// Resolves when the client took what was written so far.
+export function flush() {
+  return new Promise((resolve) => {
+    process.stdout.write('', resolve);
+  });
+}
+
+export function optOut(methods) {
+  for (const method of methods) optedOut.add(method);
+}
+
+// False when the client is slow: `flush` before there is more.
+export function notify(method, params) {
+  return optedOut.has(method) || send({ method, params, emittedAtMs: Date.now() });
+}
+
+export const answer = (id, result) => send({ id, result });
+export const refuse = (id, message) => send({ error: { code: BAD_REQUEST, message }, id });
+
+// Asks the client. `reply` resolves with {result} or {error}; never, when it is withdrawn.
+export function ask(method, params) {
+  const id = nextId;
+  nextId += 1;
+  send({ method, id, params });
+  const reply = new Promise((resolve) => {
+    waiting.set(id, { resolve, threadId: params.threadId });
+  });
+  return { id, reply };
+}
+
+// What comes for it later is ignored.
+export function withdraw(id) {
+  settle(id);
+}
+
+function settle(id) {
+  const asked = waiting.get(id);
+  if (!asked) return undefined;
+  waiting.delete(id);
+  notify('serverRequest/resolved', { threadId: asked.threadId, requestId: id });
+  return asked.resolve;
+}
+
+// Calls `handle` for each request and notification, in their order; ends with stdin.
+export async function listen(handle) {
+  for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
+    const message = readMessage(line);
+    if (message === undefined) continue;
+    if (typeof message.method === 'string') handle(message);
+    else if ('result' in message || 'error' in message) settle(message.id)?.(message);
+  }
+}
+
+function readMessage(line) {
+  try {
+    const value = JSON.parse(line);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,67 @@
+#!/usr/bin/env node
+// Stands in for `codex app-server` (0.166.0): JSON-RPC over stdio, threads under CODEX_HOME, approvals that wait for the client.
+// Ends with its stdin, also when somebody is asked. STAND_IN_RESUME=no: threads are in memory alone, and none can be resumed.
+//
+// What a turn does is said by directives in its prompt, [[word argument]], one after another:
+//   say TEXT                         a message, with its pieces
+//   reason TEXT                      a thought
+//   done JSON                        the message {"done":true,"result":JSON}
+//   run COMMAND                      runs it, through /bin/sh in the thread's folder
+//   work MS                          runs a command that takes so long
+//   approve COMMAND                  asks first: accept and acceptForSession run it, decline goes on, cancel ends the turn,
+//                                    anything else fails the command and goes on
+//   approvechanged COMMAND || OTHER  the same, but asked again it asks for OTHER
+//   parallel COMMAND | COMMAND       two approvals at once, the second first
+//   patch PATH TEXT                  asks whether it may write that text to that file
+//   hiddenpatch PATH TEXT            the same, without having said what is in it
+//   permissions                      asks for the network
+//   ask TEXT | OPTION | …            calls the client's tool ask_human; told to end its turn it does, else it says the answer
+//   input TEXT | OPTION | …          asks for user input, and says the answer
+//   form TEXT                        an MCP server's form with `name` (required) and `sure`, and says what came
+//   hang                             nothing, until it is interrupted
+//   noise N                          N notifications
+//   fail TEXT                        the turn fails
+//   exit CODE, kill                  the process ends
+//   change [COMMAND]                 see below
+// A turn that says nothing says "Done: " and how its prompt begins. What is not played because the turn ended or was cut off at
+// something it asked for is kept with the thread and played after the directives of the next prompt.
+// A turn that is cut off while an approval waits: the next one asks for the same again, before all else; with the word declined in
+// its prompt it leaves it, with [[change OTHER]] it asks for OTHER instead.
+import { readOptions, Refusal } from './arguments.mjs';
+import { listen } from './app-server/wire.mjs';
+import { handle } from './app-server/methods.mjs';
+import { VERSION } from './app-server/thread.mjs';
+import { log } from './log.mjs';
+
+const OPTIONS = { '-c': ['config', true], '--config': ['config', true], '--enable': ['enable', true], '--disable': ['disable', true] };
+const strict = {
+  unknown: (flag) => new Refusal(2, `error: unexpected argument '${flag}' found`),
+  missing: (flag) => new Refusal(2, `error: a value is required for '${flag}' but none was supplied`),
+};
+
+async function serve(argv) {
+  const { words } = readOptions(argv, OPTIONS, strict);
+  if (words.join(' ') !== 'app-server') throw new Refusal(2, `error: the stand-in only plays \`codex app-server\`, not '${words.join(' ')}'`);
+  log({ engine: 'codex-app-server', event: 'start', argv, cwd: process.cwd(), pid: process.pid, stdin: null, session: null, resumed: false });
+  process.on('SIGTERM', () => process.exit(0));
+  await listen(handle);
+}
+
+function answerProbe(words) {
+  if (words === '--version') return `codex-cli ${VERSION}`;
+  if (words !== 'exec resume --help') return undefined;
+  if (process.env.STAND_IN_RESUME === 'no') throw new Refusal(2, "error: unrecognized subcommand 'resume'");
+  return 'Usage: codex exec resume [OPTIONS] [SESSION_ID] [PROMPT]';
+}
+
+try {
+  const argv = process.argv.slice(2);
+  const text = answerProbe(argv.join(' '));
+  if (text === undefined) await serve(argv);
+  else console.log(text);
+  process.exit(0);
+} catch (error) {
+  if (!(error instanceof Refusal)) throw error;
+  console.error(error.message);
+  process.exit(error.code);
+}
