@@ -1,7 +1,7 @@
 // The common part of the profiles that print one JSON object a line: decode, find the rule, fall back.
 import { stripVTControlCharacters } from 'node:util';
 import type { DiagnosticCode } from '../contract/error-codes.js';
-import { isObject, parseJson, type JsonObject } from '../kernel/json.js';
+import { isObject, parseJson, type Json, type JsonObject } from '../kernel/json.js';
 import type { Emitter } from './emitter.js';
 
 // Why a rule could not use an event after all.
@@ -12,6 +12,14 @@ export interface Drift {
 
 export type Rule = (event: JsonObject) => Drift | undefined;
 
+// What happens to an event beside its rule.
+export interface LineHooks {
+  // Sees every decoded event, also one that drifts.
+  readonly before?: (event: JsonObject) => void;
+  // Under which name its rule is found, where that is not its `type`.
+  readonly nameOf?: (event: JsonObject) => Json | undefined;
+}
+
 export const drifted = (path: string): Drift => ({ code: 'FIELD_DRIFT', name: path });
 export const unknownType = (type: string): Drift => ({ code: 'UNKNOWN_EVENT_TYPE', name: type.slice(0, 200) });
 
@@ -19,13 +27,15 @@ export function isBlank(text: string): boolean {
   return text.trim() === '';
 }
 
-// Reads one line of stdout by the rules of a profile. `before` sees every decoded event, also one that drifts.
-export function readNdjsonLine(out: Emitter, rules: ReadonlyMap<string, Rule>, text: string, terminated: boolean, before?: (event: JsonObject) => void): void {
-  readDecodedLine(out, rules, decodeLine(out, text), text, terminated, before);
+const NO_HOOKS: LineHooks = {};
+
+// Reads one line of stdout by the rules of a profile.
+export function readNdjsonLine(out: Emitter, rules: ReadonlyMap<string, Rule>, text: string, terminated: boolean, hooks: LineHooks = NO_HOOKS): void {
+  readDecodedLine(out, rules, decodeLine(out, text), text, terminated, hooks);
 }
 
 // The same for a line that was decoded already (or could not be).
-export function readDecodedLine(out: Emitter, rules: ReadonlyMap<string, Rule>, event: JsonObject | undefined, text: string, terminated: boolean, before?: (event: JsonObject) => void): void {
+export function readDecodedLine(out: Emitter, rules: ReadonlyMap<string, Rule>, event: JsonObject | undefined, text: string, terminated: boolean, { before, nameOf }: LineHooks = NO_HOOKS): void {
   if (!event) {
     // An empty line is no output: covered, but neither a hit nor a fallback.
     if (isBlank(text)) out.raw('stdout', text);
@@ -33,7 +43,8 @@ export function readDecodedLine(out: Emitter, rules: ReadonlyMap<string, Rule>, 
     return;
   }
   before?.(event);
-  applyRule(out, rules.get(event.type as string), event, text);
+  const name = nameOf ? nameOf(event) : event.type;
+  applyRule(out, rules.get(name as string), event, name, text);
   if (!terminated) out.warn('UNTERMINATED_LAST_LINE', 'the last line has no end of line');
 }
 
@@ -48,12 +59,12 @@ export function decodeLine(out: Emitter, text: string): JsonObject | undefined {
 }
 
 // Applies a rule to a decoded line; a line that turns out to be unusable leaves nothing behind but its raw text.
-function applyRule(out: Emitter, rule: Rule | undefined, event: JsonObject, text: string): void {
+function applyRule(out: Emitter, rule: Rule | undefined, event: JsonObject, name: Json | undefined, text: string): void {
   const mark = out.mark();
   out.line = text;
   let drift: Drift | undefined;
   try {
-    drift = rule ? rule(event) : unknownType(typeOf(event));
+    drift = rule ? rule(event) : unknownType(textOf(name));
   } catch (error) {
     // JSON.parse reads any depth, JSON.stringify does not.
     if (!(error instanceof RangeError)) throw error;
@@ -63,17 +74,17 @@ function applyRule(out: Emitter, rule: Rule | undefined, event: JsonObject, text
   }
   if (drift) {
     out.rewind(mark);
-    fallBack(out, drift, event, text);
+    fallBack(out, drift, textOf(name), text);
   } else out.hit();
 }
 
-function fallBack(out: Emitter, drift: Drift, event: JsonObject, text: string): void {
+function fallBack(out: Emitter, drift: Drift, name: string, text: string): void {
   if (drift.code === 'UNKNOWN_EVENT_TYPE') out.fallback(text, drift.code, `no rule for event type ${drift.name}`, { event_type: drift.name });
-  else out.fallback(text, drift.code, `field ${drift.name} is missing or has another shape`, { event_type: typeOf(event).slice(0, 200), path: drift.name });
+  else out.fallback(text, drift.code, `field ${drift.name} is missing or has another shape`, { event_type: name.slice(0, 200), path: drift.name });
 }
 
-function typeOf(event: JsonObject): string {
-  return typeof event.type === 'string' ? event.type : '(none)';
+function textOf(name: Json | undefined): string {
+  return typeof name === 'string' ? name : '(none)';
 }
 
 export function undecodable(out: Emitter, text: string, terminated: boolean): void {

@@ -10,6 +10,7 @@ import { RecordingReader } from '../../src/orchestrator/read-recording.js';
 import { measureCover } from '../../src/rasp/cover.js';
 import type { RaspEvent, StreamName } from '../../src/rasp/event.js';
 import { explainRasp } from '../../src/rasp/validate.js';
+import { cut, mutation } from '../support/mutations.js';
 
 const RUNS = Number(process.env.PARLEY_PROPERTY_RUNS ?? 400);
 const SEED = Number(process.env.PARLEY_PROPERTY_SEED ?? 20261115);
@@ -21,37 +22,6 @@ function recordings(engine: string): { stdout: Buffer; stderr: Buffer }[] {
     stdout: readFileSync(join(golden, engine, name, 'stdout.bin')),
     stderr: readFileSync(join(golden, engine, name, 'stderr.bin')),
   }));
-}
-
-// One change to a stream: cut, doubled, overwritten, swapped lines, bytes thrown in.
-type Mutation = (bytes: Buffer) => Buffer;
-
-const at = (bytes: Buffer, part: number) => Math.floor(part * bytes.length);
-
-const mutation: fc.Arbitrary<Mutation> = fc.oneof(
-  fc.double({ min: 0, max: 1, noNaN: true }).map((part): Mutation => (bytes) => bytes.subarray(0, at(bytes, part))),
-  fc.double({ min: 0, max: 1, noNaN: true }).map((part): Mutation => (bytes) => bytes.subarray(at(bytes, part))),
-  fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.uint8Array({ minLength: 1, maxLength: 12 })).map(
-    ([part, noise]): Mutation => (bytes) => Buffer.concat([bytes.subarray(0, at(bytes, part)), noise, bytes.subarray(at(bytes, part))]),
-  ),
-  fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.integer({ min: 0, max: 255 })).map(([part, byte]): Mutation => (bytes) => {
-    const copy = Buffer.from(bytes);
-    if (copy.length > 0) copy[Math.min(copy.length - 1, at(copy, part))] = byte;
-    return copy;
-  }),
-  fc.infiniteStream(fc.nat()).map((order): Mutation => (bytes) => shuffleLines(bytes, order)),
-  fc.constantFrom('\r\n', '\n\n', '\u001b[31m', '\ufeff', '\0', '<Execution Info>', '</Execution Info>', '```json\n', '{"type":"error"}\n', '{', '}', '"').map(
-    (insert): Mutation => (bytes) => Buffer.concat([bytes, Buffer.from(insert), bytes]),
-  ),
-);
-
-function shuffleLines(bytes: Buffer, order: Iterator<number>): Buffer {
-  const lines = bytes.toString('latin1').split('\n');
-  for (let index = lines.length - 1; index > 0; index -= 1) {
-    const other = (order.next().value as number) % (index + 1);
-    [lines[index], lines[other]] = [lines[other] ?? '', lines[index] ?? ''];
-  }
-  return Buffer.from(lines.join('\n'), 'latin1');
 }
 
 function stream(engine: string): fc.Arbitrary<{ stdout: Buffer; stderr: Buffer }> {
@@ -78,14 +48,6 @@ function read(engine: string, chunks: Iterable<[StreamName, Buffer]>): { events:
   for (const [name, chunk] of chunks) reader.push(name, chunk);
   reader.finish({ code: 0, signal: null });
   return { events: rasp.trimEnd().split('\n').map((line) => JSON.parse(line) as RaspEvent), fcmp };
-}
-
-function* cut(name: StreamName, bytes: Buffer, sizes: Iterator<number>): Generator<[StreamName, Buffer]> {
-  for (let from = 0; from < bytes.length; ) {
-    const to = Math.min(bytes.length, from + (sizes.next().value as number));
-    yield [name, bytes.subarray(from, to)];
-    from = to;
-  }
 }
 
 describe.each(ENGINES.map((engine) => engine.name))('%s', (engine) => {

@@ -2,7 +2,10 @@
 // of the drafts account for every byte of both streams, and every draft makes a valid RASP event that says what the draft says.
 import { expect } from 'vitest';
 import type { ParserCounts } from '../../src/engines/emitter.js';
+import type { Engine } from '../../src/engines/engine.js';
+import type { NativeRequest } from '../../src/engines/native-request.js';
 import { createTurnParser, findEngine } from '../../src/engines/registry.js';
+import type { ParserStart } from '../../src/engines/turn-parser.js';
 import type { RaspDraft } from '../../src/rasp/draft.js';
 import { RASP_VERSION, type RaspData, type RaspEvent, type RaspType, type StreamName } from '../../src/rasp/event.js';
 import { explainRasp } from '../../src/rasp/validate.js';
@@ -19,22 +22,26 @@ export interface Parsed {
   readonly drafts: readonly RaspDraft[];
   readonly evidence: TurnEvidence;
   readonly counts: ParserCounts;
-  // How many bytes of each stream the ranges cover, from 0 on without a hole.
+  readonly turnOver: boolean;
+  readonly openRequests: readonly NativeRequest[];
+  // How many bytes of each stream the ranges cover, from where the turn begins on without a hole.
   readonly cover: Readonly<Record<StreamName, number>>;
 }
 
-export function parse(engine: string, output: Output): Parsed {
-  const parser = createTurnParser(findEngine(engine));
+export function parse(engine: string | Engine, output: Output, start: ParserStart = {}): Parsed {
+  const rules = typeof engine === 'string' ? findEngine(engine) : engine;
+  const parser = createTurnParser(rules, undefined, start);
+  const { stdout: fromStdout, stderr: fromStderr } = start.at ?? { stdout: 0, stderr: 0 };
   const bytes = { stdout: Buffer.from(output.stdout ?? ''), stderr: Buffer.from(output.stderr ?? '') };
   const drafts: RaspDraft[] = [];
   for (const stream of ['stdout', 'stderr'] as const) {
     for (const chunk of cut(bytes[stream], output.chunkBytes)) drafts.push(...parser.push(stream, chunk));
   }
   drafts.push(...parser.finish());
-  expectValid(engine, drafts);
-  const cover = { stdout: coverOf(drafts, 'stdout'), stderr: coverOf(drafts, 'stderr') };
+  expectValid(rules.name, drafts);
+  const cover = { stdout: coverOf(drafts, 'stdout', fromStdout), stderr: coverOf(drafts, 'stderr', fromStderr) };
   expect(cover).toEqual({ stdout: bytes.stdout.length, stderr: bytes.stderr.length });
-  return { drafts, evidence: parser.evidence(), counts: parser.counts(), cover };
+  return { drafts, evidence: parser.evidence(), counts: parser.counts(), turnOver: parser.turnOver, openRequests: parser.openRequests, cover };
 }
 
 function* cut(bytes: Buffer, size = Math.max(1, bytes.length)): Generator<Buffer> {
@@ -73,15 +80,15 @@ function expectValid(engine: string, drafts: readonly RaspDraft[]): void {
 }
 
 // Ranges are equal or disjoint and leave no hole: sorted, each begins where the one before it ended.
-function coverOf(drafts: readonly RaspDraft[], stream: StreamName): number {
+function coverOf(drafts: readonly RaspDraft[], stream: StreamName, begin: number): number {
   const ranges = new Map<string, readonly [number, number]>();
   for (const { range } of drafts) if (range?.stream === stream) ranges.set(`${range.from}-${range.to}`, [range.from, range.to]);
-  let end = 0;
+  let end = begin;
   for (const [from, to] of [...ranges.values()].toSorted((a, b) => a[0] - b[0] || a[1] - b[1])) {
     expect(from, `${stream}: the range ${from}-${to} begins where the one before it ended`).toBe(end);
     end = to;
   }
-  return end;
+  return end - begin;
 }
 
 export function joinLines(...texts: readonly string[]): string {

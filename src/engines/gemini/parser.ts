@@ -61,10 +61,12 @@ export function createGeminiReader(out: Emitter): ParserReader {
     ['result', resultEvent],
   ]);
 
+  const hooks = { before: beforeEvent };
+
   function stdoutLine(text: string, terminated: boolean): void {
     const event = decodeLine(out, text);
     if (!streaming && event && rules.has(event.type as string)) startStreaming();
-    if (streaming) readDecodedLine(out, rules, event, text, terminated, beforeEvent);
+    if (streaming) readDecodedLine(out, rules, event, text, terminated, hooks);
     // A document this large is none: it goes out as lines, and what follows is read line by line.
     else if (!held.add(text, terminated)) startStreaming();
   }

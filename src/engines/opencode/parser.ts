@@ -46,6 +46,8 @@ export function createOpencodeReader(out: Emitter): ParserReader {
     ['error', errorEvent],
   ]);
 
+  const hooks = { before: bind };
+
   function bind(event: JsonObject): void {
     const id = asString(event.sessionID);
     if (!id || id === out.sessionId) return;
@@ -146,7 +148,7 @@ export function createOpencodeReader(out: Emitter): ParserReader {
   }
 
   return {
-    stdoutLine: (line, terminated) => readNdjsonLine(out, rules, line, terminated, bind),
+    stdoutLine: (line, terminated) => readNdjsonLine(out, rules, line, terminated, hooks),
     finish: () => {},
     runaway: () => emptySteps >= MAX_EMPTY_STEPS,
     evidence: () => ({

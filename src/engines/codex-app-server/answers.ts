@@ -1,0 +1,107 @@
+// What a person answered, as the result that the server waits for; or, if the process that asked is gone, as words to the agent.
+// Any JSON is an answer to a question; but only one of the four decisions, spelled out, decides about an approval.
+import { createHash } from 'node:crypto';
+import { invariant } from '../../kernel/invariant.js';
+import { asObject, asString, canonicalText, clipDepth, isObject, type Json, type JsonObject } from '../../kernel/json.js';
+import type { NativeRequest } from '../native-request.js';
+import { COMMAND_APPROVAL, ELICITATION, FILE_CHANGE_APPROVAL, PERMISSIONS_APPROVAL, readInputQuestions, TOOL_CALL, USER_INPUT } from './requests.js';
+
+const DECISIONS = ['approve', 'approve_for_session', 'decline', 'cancel'] as const;
+type Decision = (typeof DECISIONS)[number];
+
+// The server offers to change its own rules too; a yes to one command never does that.
+const ACCEPTANCE: Record<Decision, string> = { approve: 'accept', approve_for_session: 'acceptForSession', decline: 'decline', cancel: 'cancel' };
+const ACTION: Record<Decision, string> = { ...ACCEPTANCE, approve_for_session: 'accept' };
+
+export function buildAnswer(request: NativeRequest, response: Json): JsonObject {
+  const { method, params, question } = request;
+  invariant(question !== null, `nobody was asked ${method}`);
+  switch (method) {
+    case COMMAND_APPROVAL:
+    case FILE_CHANGE_APPROVAL:
+      return { decision: ACCEPTANCE[readDecision(response)] };
+    case PERMISSIONS_APPROVAL:
+      return grantPermissions(params, readDecision(response));
+    case ELICITATION:
+      return question.kind === 'approval' ? decideElicitation(params, readDecision(response)) : fillForm(params, response);
+    case USER_INPUT:
+      return { answers: answersById(params, response) };
+    case TOOL_CALL:
+      return { contentItems: [{ type: 'inputText', text: textOf(response) }], success: true };
+    default:
+      invariant(false, `there is no answer to ${method}`);
+  }
+}
+
+// Of an answer to an approval; throws if it is none.
+function readDecision(response: Json): Decision {
+  const given = isObject(response) && Object.hasOwn(response, 'decision') ? response.decision : undefined;
+  const decision = DECISIONS.find((known) => known === given);
+  invariant(decision !== undefined, 'an approval is decided by {"decision": …} with approve, approve_for_session, decline or cancel');
+  return decision;
+}
+
+function grantPermissions({ permissions }: JsonObject, decision: Decision): JsonObject {
+  if (decision === 'decline' || decision === 'cancel') return { permissions: {}, scope: 'turn' };
+  // What is asked for has null where nothing is, what is granted has no such member.
+  const asked = Object.fromEntries(Object.entries(asObject(permissions) ?? {}).filter(([, value]) => value !== null));
+  return { permissions: asked, scope: decision === 'approve' ? 'turn' : 'session' };
+}
+
+function decideElicitation({ mode, _meta: meta }: JsonObject, decision: Decision): JsonObject {
+  const isYes = decision === 'approve' || decision === 'approve_for_session';
+  const offered = asObject(meta)?.persist;
+  // The request says for how long a yes may hold.
+  const isForSession = decision === 'approve_for_session' && (offered === 'session' || (Array.isArray(offered) && offered.includes('session')));
+  return { action: ACTION[decision], content: isYes && mode !== 'url' ? {} : null, _meta: isForSession ? { persist: 'session' } : null };
+}
+
+function fillForm({ requestedSchema }: JsonObject, response: Json): JsonObject {
+  if (isObject(response)) {
+    const { decision } = response;
+    const isRefusal = Object.hasOwn(response, 'decision') && Object.keys(response).length === 1 && (decision === 'decline' || decision === 'cancel');
+    return isRefusal ? { action: decision, content: null, _meta: null } : { action: 'accept', content: response, _meta: null };
+  }
+  const [name, ...others] = Object.keys(asObject(asObject(requestedSchema)?.properties) ?? {});
+  // A bare value fills the only field; it does not fill a form.
+  if (name === undefined || others.length > 0) return { action: 'decline', content: null, _meta: null };
+  return { action: 'accept', content: { [name]: response }, _meta: null };
+}
+
+function answersById(params: JsonObject, response: Json): JsonObject {
+  const questions = readInputQuestions(params);
+  const isByIds = isObject(response) && questions.some(({ id }) => Object.hasOwn(response, id));
+  // Without one of the ids in it, an answer is meant for all of them.
+  const entries = questions.map(({ id }): [string, Json] => {
+    if (!isByIds) return [id, { answers: textsOf(response) }];
+    return [id, { answers: Object.hasOwn(response, id) ? textsOf(response[id] ?? null) : [] }];
+  });
+  return Object.fromEntries(entries);
+}
+
+function textsOf(value: Json): string[] {
+  return Array.isArray(value) ? value.map(textOf) : [textOf(value)];
+}
+
+function textOf(value: Json): string {
+  return typeof value === 'string' ? value : JSON.stringify(clipDepth(value));
+}
+
+// `question` is an interaction as it was stored.
+export function describeAnswer(question: JsonObject, response: Json): string {
+  if (question.kind !== 'approval') return `You asked: ${asString(question.prompt) ?? ''}\nThe answer: ${textOf(response)}`;
+  const decision = readDecision(response);
+  const isYes = decision === 'approve' || decision === 'approve_for_session';
+  const action = question.action === undefined || question.action === null ? (asString(question.prompt) ?? '') : textOf(question.action);
+  const note = asString(asObject(response)?.note);
+  return [
+    `The person ${isYes ? 'approved' : 'declined'} this action: ${action}`,
+    ...(note ? [`Their note: ${note}`] : []),
+    isYes ? 'Do it now exactly as it was, then go on.' : decision === 'cancel' ? 'Do not do it. End your turn now.' : 'Do not do it. Go on without it.',
+  ].join('\n');
+}
+
+// What a decision is bound to: the action, and what the agent may do without being asked.
+export function actionDigest(action: JsonObject, sandbox: string): string {
+  return createHash('sha256').update(canonicalText({ action, sandbox })).digest('hex');
+}

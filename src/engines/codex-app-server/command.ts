@@ -1,0 +1,9 @@
+// codex app-server: all that a turn needs is said to it later, by requests.
+import type { CommandBuilder, EngineCommand, TurnSpec } from '../engine.js';
+import { SETTINGS } from '../codex/command.js';
+
+export const codexAppServerCommand: CommandBuilder = { buildStart: build, buildResume: build };
+
+function build(spec: TurnSpec): EngineCommand {
+  return { argv: [...spec.program, 'app-server', ...SETTINGS.flatMap((setting) => ['-c', setting])], cwd: spec.cwd, stdin: null, env: {} };
+}

@@ -1,0 +1,219 @@
+// Profile codex_app_server: the output of `codex app-server`, JSON-RPC a line without the `jsonrpc` member: notifications, requests
+// to the client, and answers to the client's own. Success is turn/completed with the status completed.
+// The server outlives a turn and may speak of several threads: the one that is followed stands in the memory, and of the others,
+// whom the agent has called to help, nothing is told but that they are at work.
+import { asCount, asObject, asString, type Json, type JsonObject } from '../../kernel/json.js';
+import type { EngineFailure } from '../../run/evidence.js';
+import { classifyFailure } from '../auth-failure.js';
+import type { Emitter } from '../emitter.js';
+import type { NativeRequest } from '../native-request.js';
+import { drifted, readNdjsonLine, type Drift, type Rule } from '../ndjson.js';
+import type { ParserReader, ReaderMemory } from '../turn-parser.js';
+import { ItemReader } from './items.js';
+import { REQUESTS, STEPS } from './known-names.js';
+import { readRequest } from './requests.js';
+
+export const CODEX_APP_SERVER_PROFILE = 'codex_app_server';
+
+// Names of rules that no method has.
+const RESPONSE = '(response)';
+const OTHER_THREAD = '(other thread)';
+
+const OPENS_THREAD = /^(?:thread\/started$|turn\/|item\/)/;
+const MAX_PHASE = 200;
+
+export function createCodexAppServerReader(out: Emitter, memory: ReaderMemory): ParserReader {
+  let over = false;
+  let success = false;
+  let failure: EngineFailure | null = null;
+  let unfinished: string | null = 'NO_TURN_COMPLETED';
+  let complaint: string | undefined;
+  // Of the line at hand.
+  let isOther = false;
+  const open = new Map<string | number, NativeRequest>();
+  const items = new ItemReader(out, memory);
+
+  const rules = new Map<string, Rule>([
+    ...STEPS.map((method): [string, Rule] => [method, () => progress(method)]),
+    ...REQUESTS.map((method): [string, Rule] => [method, (event) => (idOf(event.id) === undefined ? drifted('id') : progress(method))]),
+    [RESPONSE, response],
+    [OTHER_THREAD, (event) => progress(`other thread: ${asString(event.method) ?? '(none)'}`)],
+    ['turn/completed', withParams(turnCompleted)],
+    ['turn/plan/updated', withParams((params) => items.plan(params))],
+    ['item/started', withParams((params) => items.item('started', params))],
+    ['item/completed', withParams((params) => items.item('completed', params))],
+    ['item/agentMessage/delta', withParams((params) => items.messageDelta(params))],
+    ['item/commandExecution/outputDelta', withParams((params) => items.outputDelta(params))],
+    ['item/fileChange/patchUpdated', withParams((params) => items.patchUpdated(params))],
+    ['thread/tokenUsage/updated', withParams(tokenUsage)],
+    ['serverRequest/resolved', withParams(requestResolved)],
+    ['error', withParams(errorNotification)],
+    ['warning', withParams((params) => warning(params, 'message'))],
+    ['guardianWarning', withParams((params) => warning(params, 'message'))],
+    ['configWarning', withParams((params) => warning(params, 'summary'))],
+    ['deprecationNotice', withParams((params) => warning(params, 'summary'))],
+  ]);
+
+  function progress(phase: string, reason?: string): undefined {
+    out.emit('lifecycle.engine.progress', { phase: phase.slice(0, MAX_PHASE), reason });
+  }
+
+  // Before its rule, so that a line which drifts still names the session and can still be answered.
+  function before(event: JsonObject): void {
+    isOther = false;
+    const method = asString(event.method);
+    if (method === undefined) {
+      const result = asObject(event.result);
+      const thread = named(asObject(result?.thread)?.id);
+      // Only what the client itself has asked for opens a thread: if it is another one, the session has changed.
+      if (thread !== undefined && out.sessionId !== thread) follow(thread, asString(result?.model));
+      return;
+    }
+    const params = asObject(event.params);
+    const thread = named(params?.threadId) ?? named(asObject(params?.thread)?.id);
+    if (thread !== undefined) {
+      if (memory.session === null ? OPENS_THREAD.test(method) : memory.session === thread && out.sessionId === null) follow(thread);
+      isOther = memory.session !== null && memory.session !== thread;
+    }
+    const id = idOf(event.id);
+    if (id !== undefined && !isOther) open.set(id, readRequest(id, method, params ?? {}, memory));
+  }
+
+  function follow(thread: string, model?: string): void {
+    memory.session = thread;
+    out.bindSession(thread, model);
+  }
+
+  function nameOf(event: JsonObject): Json | undefined {
+    if (isOther) return OTHER_THREAD;
+    if (typeof event.method === 'string') return event.method;
+    return event.result === undefined && event.error === undefined ? undefined : RESPONSE;
+  }
+
+  function response(event: JsonObject): Drift | undefined {
+    if (idOf(event.id) === undefined) return drifted('id');
+    if (event.error === undefined) return progress('response');
+    const message = asString(asObject(event.error)?.message);
+    if (message === undefined) return drifted('error.message');
+    complaint ??= message;
+    out.emit('diagnostic.engine.warning', { message });
+    return undefined;
+  }
+
+  function turnCompleted(params: JsonObject): Drift | undefined {
+    over = true;
+    // Nothing is asked about an item of a turn that is over.
+    memory.items.clear();
+    const turn = asObject(params.turn);
+    const status = asString(turn?.status);
+    success = status === 'completed';
+    failure = null;
+    unfinished = success ? null : status === 'interrupted' ? 'TURN_INTERRUPTED' : 'NO_TURN_COMPLETED';
+    if (status === 'failed') return turnFailed(asObject(turn?.error));
+    if (status !== 'completed' && status !== 'interrupted') return drifted(turn ? 'turn.status' : 'turn');
+    const message = asString(asObject(turn?.error)?.message);
+    if (message !== undefined) out.emit('diagnostic.engine.warning', { message });
+    return progress('turn/completed', status === 'interrupted' ? status : undefined);
+  }
+
+  function turnFailed(error: JsonObject | undefined): Drift | undefined {
+    const { message, details, code, httpStatus } = readError(error);
+    // The details tell more of the reason, as what a service has answered.
+    const { kind } = classifyFailure([message, details].join('\n'), httpStatus);
+    failure = { kind, message: message ?? 'the turn failed' };
+    if (message === undefined) return drifted('turn.error.message');
+    out.emit('diagnostic.engine.error', { message, terminal: true, code, http_status: httpStatus });
+    return undefined;
+  }
+
+  function errorNotification(params: JsonObject): Drift | undefined {
+    const { message, code, httpStatus } = readError(asObject(params.error));
+    if (message === undefined) return drifted('error.message');
+    if (params.willRetry === true) out.emit('diagnostic.engine.warning', { message, code });
+    else out.emit('diagnostic.engine.error', { message, terminal: false, code, http_status: httpStatus });
+    return undefined;
+  }
+
+  function warning(params: JsonObject, member: 'message' | 'summary'): Drift | undefined {
+    const message = asString(params[member]);
+    if (message === undefined) return drifted(member);
+    const details = asString(params.details);
+    out.emit('diagnostic.engine.warning', { message: details ? `${message}\n${details}` : message });
+    return undefined;
+  }
+
+  function tokenUsage(params: JsonObject): Drift | undefined {
+    const total = asObject(asObject(params.tokenUsage)?.total);
+    if (!total) return drifted('tokenUsage.total');
+    out.emit('agent.usage', {
+      scope: 'thread',
+      input_tokens: asCount(total.inputTokens),
+      cached_input_tokens: asCount(total.cachedInputTokens),
+      output_tokens: asCount(total.outputTokens),
+      reasoning_tokens: asCount(total.reasoningOutputTokens),
+      total_tokens: asCount(total.totalTokens),
+    });
+    return undefined;
+  }
+
+  function requestResolved(params: JsonObject): Drift | undefined {
+    const id = idOf(params.requestId);
+    if (id === undefined) return drifted('requestId');
+    open.delete(id);
+    return progress('serverRequest/resolved');
+  }
+
+  const hooks = { before, nameOf };
+
+  return {
+    stdoutLine: (text, terminated) => readNdjsonLine(out, rules, text, terminated, hooks),
+    finish: () => {},
+    turnOver: () => over,
+    openRequests: () => [...open.values()],
+    evidence: () => ({
+      success,
+      failure,
+      unfinished,
+      questions: [...open.values()].flatMap(({ question }) => question ?? []),
+      lastMessage: items.lastMessage,
+      complaint,
+    }),
+  };
+}
+
+function withParams(rule: (params: JsonObject) => Drift | undefined): Rule {
+  return (event) => {
+    const params = asObject(event.params);
+    return params ? rule(params) : drifted('params');
+  };
+}
+
+// An id that is empty names nobody.
+function named(value: Json | undefined): string | undefined {
+  return asString(value) || undefined;
+}
+
+// The server counts its requests from 0.
+function idOf(value: Json | undefined): string | number | undefined {
+  return typeof value === 'string' || typeof value === 'number' ? value : undefined;
+}
+
+interface ServerError {
+  readonly message: string | undefined;
+  readonly details: string | undefined;
+  readonly code: string | undefined;
+  readonly httpStatus: number | undefined;
+}
+
+// What kind of error it is stands there as a word, or as an object with one member of that name.
+function readError(error: JsonObject | undefined): ServerError {
+  const info = error?.codexErrorInfo;
+  const [kind] = Object.entries(asObject(info) ?? {});
+  const code = asString(info) ?? kind?.[0];
+  return {
+    message: asString(error?.message),
+    details: asString(error?.additionalDetails),
+    code,
+    httpStatus: code === 'unauthorized' ? 401 : asCount(asObject(kind?.[1])?.httpStatusCode),
+  };
+}

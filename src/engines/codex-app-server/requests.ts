@@ -1,0 +1,152 @@
+// What the server asks its client, as a question to a person. The action of an approval is what the decision is bound to: it has all
+// that is done, exactly, and nothing that changes when the same is asked again (ids, times, the agent's reasons).
+// Whatever a person could not judge by what is shown has no question and is to be refused.
+import { asObject, asString, isDeeperThan, type Json, type JsonObject } from '../../kernel/json.js';
+import { buildApproval, parseQuestion, type Question } from '../../run/interaction.js';
+import type { NativeRequest } from '../native-request.js';
+import type { ReaderMemory } from '../turn-parser.js';
+import { buildForm } from './elicitation-form.js';
+import { readChanges } from './file-changes.js';
+
+export const COMMAND_APPROVAL = 'item/commandExecution/requestApproval';
+export const FILE_CHANGE_APPROVAL = 'item/fileChange/requestApproval';
+export const PERMISSIONS_APPROVAL = 'item/permissions/requestApproval';
+export const ELICITATION = 'mcpServer/elicitation/request';
+export const USER_INPUT = 'item/tool/requestUserInput';
+export const TOOL_CALL = 'item/tool/call';
+
+// The name of our question tool, where the server calls it by its client.
+export const ASK_TOOL = 'ask_human';
+
+type Build = (params: JsonObject, memory: ReaderMemory) => Question | null;
+
+const QUESTIONS = new Map<string, Build>([
+  [COMMAND_APPROVAL, askForCommand],
+  [FILE_CHANGE_APPROVAL, askForFileChange],
+  [PERMISSIONS_APPROVAL, askForPermissions],
+  [ELICITATION, askForElicitation],
+  [USER_INPUT, askForInput],
+  [TOOL_CALL, (params) => (params.tool === ASK_TOOL ? parseQuestion(params.arguments, 'native') : null)],
+]);
+
+export function readRequest(id: string | number, method: string, params: JsonObject, memory: ReaderMemory): NativeRequest {
+  // It could be neither stored nor shown whole, and what is shown in part cannot be approved.
+  if (isDeeperThan(params)) return { id, method, params: {}, question: null };
+  return { id, method, params, question: QUESTIONS.get(method)?.(params, memory) ?? null };
+}
+
+function askForCommand(params: JsonObject): Question | null {
+  const { command, cwd, environmentId, additionalPermissions, networkApprovalContext: network } = params;
+  if (asString(command) === undefined && !asObject(network)) return null;
+  const kind = asString(params.kind) ?? 'command';
+  const action = withoutNull({ kind, command, cwd, environment_id: environmentId, additional_permissions: additionalPermissions, network });
+  return buildApproval(
+    joinLines(
+      kind === 'command' ? 'The agent wants to run a command:' : `The agent wants to use a command (${kind}):`,
+      readableCommand(params),
+      labelled('in', cwd),
+      labelled('with network access:', network),
+      labelled('with more permissions:', additionalPermissions),
+      labelled('Its reason:', params.reason),
+    ),
+    action,
+  );
+}
+
+// As it was typed, before it was quoted for the shell that runs it.
+function readableCommand({ command, commandActions }: JsonObject): string | null {
+  const typed = Array.isArray(commandActions) ? commandActions.map((action) => asString(asObject(action)?.command)) : [];
+  return (typed.length > 0 && typed.every((text) => text !== undefined) ? typed.join('\n') : asString(command)) ?? null;
+}
+
+function askForFileChange(params: JsonObject, memory: ReaderMemory): Question | null {
+  const itemId = asString(params.itemId);
+  if (itemId === undefined) return null;
+  const changes = readChanges(memory.items.get(itemId)?.changes);
+  const isSeen = changes !== undefined && changes.length > 0 && changes.every(({ diff }) => diff !== undefined);
+  const about = isSeen
+    ? { changes: changes.map(({ path, kind, moveTo, diff = '' }) => withoutNull({ path, kind, move_to: moveTo, diff })) }
+    : { item_id: itemId, diff_seen: false };
+  return buildApproval(
+    joinLines(
+      'The agent wants to change files:',
+      ...(isSeen ? changes.map(({ path, kind, moveTo }) => `${kind} ${path}${moveTo === undefined ? '' : ` -> ${moveTo}`}`) : ['The change itself was not seen and cannot be shown.']),
+      labelled('with the right to write from now on under', params.grantRoot),
+      labelled('Its reason:', params.reason),
+    ),
+    withoutNull({ kind: 'file_change', ...about, grant_root: params.grantRoot }),
+  );
+}
+
+function askForPermissions(params: JsonObject): Question | null {
+  const permissions = asObject(params.permissions);
+  if (!permissions) return null;
+  const prompt = joinLines('The agent wants more permissions:', JSON.stringify(permissions), labelled('in', params.cwd), labelled('Its reason:', params.reason));
+  return buildApproval(prompt, withoutNull({ kind: 'permissions', permissions, cwd: params.cwd }));
+}
+
+function askForElicitation(params: JsonObject): Question | null {
+  const server = asString(params.serverName);
+  if (server === undefined) return null;
+  const message = asString(params.message) ?? '';
+  const approvalKind = asObject(params._meta)?.codex_approval_kind ?? null;
+  // Another kind of approval is no form, whatever it looks like.
+  if (approvalKind !== null) return approvalKind === 'mcp_tool_call' ? askForMcpTool(params, server, message) : null;
+  if (params.mode === 'url') {
+    const url = asString(params.url);
+    return url === undefined ? null : buildApproval(joinLines(`The MCP server ${server} wants a page to be opened:`, url, message), { kind: 'open_url', server, url });
+  }
+  const isForm = params.mode === 'form' || params.mode === 'openai/form' || params.mode === 'openaiForm';
+  return isForm ? buildForm(params.requestedSchema, message === '' ? `The MCP server ${server} asks:` : message) : null;
+}
+
+// Where the tool has no member of its own, it is named in the message.
+const RUN_TOOL = /\brun tool "([^"]+)"\?$/;
+
+function askForMcpTool(params: JsonObject, server: string, message: string): Question {
+  const { tool_params: given, tool_name: name } = asObject(params._meta) ?? {};
+  const tool = asString(name) ?? RUN_TOOL.exec(message)?.[1];
+  const prompt = joinLines(message === '' ? `The agent wants to call a tool of the MCP server ${server}:` : message, labelled('with', given));
+  return buildApproval(prompt, withoutNull({ kind: 'mcp_tool_call', server, tool, message: tool === undefined ? message : null, params: given }));
+}
+
+function askForInput(params: JsonObject): Question | null {
+  const questions = readInputQuestions(params);
+  const [first] = questions;
+  if (!first) return null;
+  if (questions.length === 1) return parseQuestion(first, 'native');
+  return parseQuestion({ kind: 'fill_fields', prompt: questions.map(({ prompt }, index) => `${index + 1}. ${prompt}`).join('\n'), fields: questions }, 'native');
+}
+
+export interface InputQuestion extends JsonObject {
+  readonly id: string;
+  readonly prompt: string;
+  readonly options: Json[];
+}
+
+// None at all if one of them could not be answered by its id.
+export function readInputQuestions({ questions }: JsonObject): InputQuestion[] {
+  if (!Array.isArray(questions)) return [];
+  const read: InputQuestion[] = [];
+  for (const entry of questions) {
+    const body = asObject(entry);
+    const id = asString(body?.id);
+    if (id === undefined || read.some((other) => other.id === id)) return [];
+    read.push({ id, prompt: asString(body?.question) || asString(body?.header) || id, options: Array.isArray(body?.options) ? body.options : [] });
+  }
+  return read;
+}
+
+// JSON has null where something is not there.
+function withoutNull(members: Readonly<Record<string, Json | undefined>>): JsonObject {
+  return Object.fromEntries(Object.entries(members).filter((member): member is [string, Json] => member[1] !== undefined && member[1] !== null));
+}
+
+function labelled(label: string, value: Json | undefined): string | null {
+  if (value === undefined || value === null || value === '') return null;
+  return `${label} ${typeof value === 'string' ? value : JSON.stringify(value)}`;
+}
+
+function joinLines(...lines: readonly (string | null)[]): string {
+  return lines.filter((line) => line !== null && line !== '').join('\n');
+}
