@@ -85,6 +85,10 @@ class ResidentCodex implements Resident {
     await this.#server.request('turn/steer', { threadId: this.#threadId, expectedTurnId: this.#turnId, input: [{ type: 'text', text, text_elements: [] }] });
   }
 
+  async interrupt(): Promise<void> {
+    if (this.#threadId !== null) await this.#server.turns.interrupt(this.#threadId);
+  }
+
   close(): Resident['ended'] {
     void this.#server.close();
     return this.ended;

@@ -6,6 +6,12 @@ import { codexHandle } from './codex/handle.js';
 import { codexHome } from './codex/home.js';
 import { CODEX_PROFILE, createCodexReader } from './codex/parser.js';
 import { codexProbe } from './codex/probe.js';
+import { codexAppServerCommand } from './codex-app-server/command.js';
+import { codexAppServerHandle } from './codex-app-server/handle.js';
+import { codexAppServerHome } from './codex-app-server/home.js';
+import { CODEX_APP_SERVER_PROFILE, createCodexAppServerReader } from './codex-app-server/parser.js';
+import { codexAppServerProbe } from './codex-app-server/probe.js';
+import { codexAppServerResident } from './codex-app-server/resident.js';
 import type { Engine, EngineCommand, TurnSpec } from './engine.js';
 import { geminiCommand } from './gemini/command.js';
 import { geminiHandle } from './gemini/handle.js';
@@ -31,6 +37,10 @@ import { TurnParser, type ParserStart } from './turn-parser.js';
 
 export const ENGINES: readonly Engine[] = [
   { name: 'codex', profile: CODEX_PROFILE, command: codexCommand, handle: codexHandle, probe: codexProbe, home: codexHome, asksByTool: true, createReader: createCodexReader },
+  {
+    name: 'codex-app-server', profile: CODEX_APP_SERVER_PROFILE, command: codexAppServerCommand, handle: codexAppServerHandle, probe: codexAppServerProbe, home: codexAppServerHome, asksByTool: false,
+    createReader: createCodexAppServerReader, resident: codexAppServerResident,
+  },
   { name: 'gemini', profile: GEMINI_PROFILE, command: geminiCommand, handle: geminiHandle, probe: geminiProbe, home: geminiHome, asksByTool: true, createReader: createGeminiReader },
   { name: 'iflow', profile: IFLOW_PROFILE, command: iflowCommand, handle: iflowHandle, probe: iflowProbe, home: iflowHome, asksByTool: false, createReader: createIflowReader },
   { name: 'opencode', profile: OPENCODE_PROFILE, command: opencodeCommand, handle: opencodeHandle, probe: opencodeProbe, home: opencodeHome, asksByTool: true, createReader: createOpencodeReader },

@@ -11,6 +11,8 @@ export interface ResidentRules {
   readonly logs: Readonly<Record<StreamName, string>>;
   // What it is sent. Throws for a decision that is none: nothing is ever allowed by mistake.
   readonly buildAnswer: (request: NativeRequest, response: Json) => JsonObject;
+  // Whether the decision `cancel`, as an answer to it, ends the turn by itself.
+  readonly stopsByAnswer: (request: NativeRequest) => boolean;
   // What the agent is told when the process that asked is gone.
   readonly describeAnswer: (question: JsonObject, response: Json) => string;
   // What a decision is bound to.
@@ -62,6 +64,8 @@ export interface Resident {
   refuse(request: NativeRequest, reason: string): void;
   // Tells the agent something in the middle of its turn.
   tell(text: string): Promise<void>;
+  // Ends the turn that is on.
+  interrupt(): Promise<void>;
   // Resolves when nothing of it is left.
   close(): Promise<ResidentEnd>;
   readonly ended: Promise<ResidentEnd>;

@@ -42,8 +42,9 @@ export interface ParserReader {
 export interface ReaderMemory {
   // The session that is followed; lines of another belong to somebody whom the agent has called.
   session: string | null;
-  // The turn that is on.
+  // The turn that is on, and the last one that was over.
   turn: string | null;
+  lastTurn: string | null;
   // The bodies of the items that have begun, by their id.
   readonly items: Map<string, JsonObject>;
 }
@@ -182,7 +183,7 @@ export class TurnParser {
 }
 
 export function newMemory(session: string | null = null): ReaderMemory {
-  return { session, turn: null, items: new Map() };
+  return { session, turn: null, lastTurn: null, items: new Map() };
 }
 
 function plural(lines: number): string {

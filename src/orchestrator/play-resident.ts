@@ -196,6 +196,7 @@ class ResidentTurn {
     if (request.question.kind === 'approval') await this.#decisions.apply(request.question, resolution);
     this.#answered.add(request.id);
     resident.answer(request, result);
+    if (this.#decisions.stopped && !this.#rules.stopsByAnswer(request)) return resident.interrupt();
     const note = asString(asObject(resolution.response)?.note);
     if (note !== undefined && request.question.kind === 'approval' && !this.#decisions.stopped) await this.#tellNote(resident, note);
   }

@@ -3,18 +3,21 @@ import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect } from 'vitest';
+import { findEngine } from '../../src/engines/registry.js';
 import { projectConversation } from '../../src/fcmp/fold.js';
+import { startResident } from '../../src/host/start-resident.js';
 import { systemClock, type Clock } from '../../src/kernel/clock.js';
 import { createIds } from '../../src/kernel/ids.js';
 import type { EngineHost, OrchestratorDeps } from '../../src/orchestrator/deps.js';
 import { Orchestrator, type OrchestratorSettings } from '../../src/orchestrator/orchestrator.js';
 import { runFolder } from '../../src/orchestrator/run-folder.js';
+import { verifyRun } from '../../src/orchestrator/verify-run.js';
 import { systemTimers, type Timers } from '../../src/process/timers.js';
 import { listMarked } from '../../src/process/process-table.js';
 import { measureCover } from '../../src/rasp/cover.js';
 import type { RaspEvent } from '../../src/rasp/event.js';
 import { explainRasp } from '../../src/rasp/validate.js';
-import { CHART } from '../../src/run/statechart.js';
+import { CHART, STICKY_CHART } from '../../src/run/statechart.js';
 import { openDataDir, type DataDir } from '../../src/store/sqlite/data-dir.js';
 import type { RunRecord, Store } from '../../src/store/store.js';
 import type { LoggedStart } from './stand-in.js';
@@ -52,7 +55,8 @@ let sessions = 0;
 
 function standInHost(root: string): EngineHost {
   return {
-    findProgram: async (engine) => [join(BIN, engine.name)],
+    findProgram: async (engine) => [join(BIN, engine.resident ? `${engine.name}-stand-in` : engine.name)],
+    startResident: (_engine, start) => startResident(start, { user: { home: join(root, 'user'), env: { PATH: process.env['PATH'] } }, platform: 'none', pid: process.pid, clock: systemClock, timers: systemTimers }),
     environment: (_engine, run) => ({ PATH: process.env['PATH'] ?? '', HOME: run.spec.home ?? root, STAND_IN_LOG: join(root, 'starts.jsonl') }),
     // Each of them keeps a session in a file that is named after it; Gemini's by its first eight characters.
     hasSession: async ({ handle_value: id, home }) => home !== null && readdirSync(home, { recursive: true, encoding: 'utf8' }).some((name) => name.includes(id) || name.includes(id.slice(0, 8))),
@@ -61,11 +65,11 @@ function standInHost(root: string): EngineHost {
 }
 
 // `data.store` is the real store; `store` alters what the orchestrator gets.
-export async function openBench(root: string, changes: { store?: (store: Store) => Store; clock?: Clock; timers?: Timers; host?: Partial<EngineHost>; settings?: Partial<OrchestratorSettings>; queueLimit?: number } = {}): Promise<Bench> {
+export async function openBench(root: string, changes: { store?: (store: Store) => Store; clock?: Clock; timers?: Timers; host?: Partial<EngineHost>; settings?: Partial<OrchestratorSettings>; queueLimit?: number; sticky?: boolean } = {}): Promise<Bench> {
   const data = await openDataDir(join(root, 'data'), { pid: process.pid });
   const clock = changes.clock ?? systemClock;
   const failures: unknown[] = [];
-  const deps: OrchestratorDeps = { store: changes.store?.(data.store) ?? data.store, clock, ids: createIds(clock), timers: changes.timers ?? systemTimers, dataDir: data.path, queueLimit: changes.queueLimit ?? 1000, host: { ...standInHost(root), ...changes.host } };
+  const deps: OrchestratorDeps = { store: changes.store?.(data.store) ?? data.store, clock, ids: createIds(clock), timers: changes.timers ?? systemTimers, dataDir: data.path, queueLimit: changes.queueLimit ?? 1000, host: { ...standInHost(root), ...changes.host }, sticky: changes.sticky ?? false };
   const orchestrator = await Orchestrator.open(deps, { slots: 4, recovery: { queued: 'fail' }, onFailure: (_run, error) => failures.push(error), ...changes.settings });
   await orchestrator.recovered();
   return {
@@ -99,7 +103,7 @@ export async function expectSound(bench: Bench, runId: string): Promise<RunRecor
   for (const { event, data } of rasp) {
     if (event.type !== 'lifecycle.state.changed') continue;
     expect(data.from).toBe(state);
-    expect(CHART.some((edge) => edge.from === data.from && edge.on === data.trigger && edge.to === data.to)).toBe(true);
+    expect((run.spec.sticky ? STICKY_CHART : CHART).some((edge) => edge.from === data.from && edge.on === data.trigger && edge.to === data.to)).toBe(true);
     state = data.to as string;
   }
   expect(state).toBe(run.status);
@@ -113,9 +117,16 @@ export async function expectSound(bench: Bench, runId: string): Promise<RunRecor
     expect(await bench.data.store.loadPending(runId)).not.toBeNull();
     expect(await bench.data.store.loadHandle(run.request_id)).not.toBeNull();
   }
-  expectCover(bench, run, rasp);
-  expect(listMarked().filter(({ mark }) => mark?.startsWith(`${runId}/`))).toEqual([]);
+  const { resident } = findEngine(run.spec.engine);
+  if (resident) expect((await verifyRun(bench.data.store, bench.data.path, run)).filter(({ ok }) => !ok)).toEqual([]);
+  else expectCover(bench, run, rasp);
+  // Only an engine that stays is there while its run waits.
+  if (!resident || run.status !== 'waiting_user') expect(processesOf(runId)).toEqual([]);
   return run;
+}
+
+export function processesOf(runId: string): number[] {
+  return listMarked().filter(({ mark }) => mark?.startsWith(`${runId}/`)).map(({ pid }) => pid);
 }
 
 function expectCover(bench: Bench, run: RunRecord, rasp: readonly RaspEvent[]): void {

@@ -44,6 +44,10 @@ export class ItemReader {
   }
 
   // What the agent said last; only that counts.
+  forgetMessage(): void {
+    this.#lastMessage = null;
+  }
+
   get lastMessage(): string | null {
     return this.#lastMessage;
   }

@@ -6,7 +6,7 @@ export const STEPS: readonly string[] = [
   'thread/started', 'thread/status/changed', 'thread/readState/changed', 'thread/archived', 'thread/deleted', 'thread/unarchived', 'thread/closed', 'thread/reverted',
   'skills/changed', 'thread/name/updated', 'thread/attachment/updated', 'thread/goal/updated', 'thread/prediction/updated', 'thread/goal/cleared',
   'thread/queue/changed', 'project/changed', 'thread/project/updated', 'thread/environment/connected', 'thread/environment/disconnected', 'thread/settings/updated',
-  'turn/started', 'hook/started', 'hook/completed', 'turn/diff/updated', 'item/autoApprovalReview/started', 'item/autoApprovalReview/completed',
+  'hook/started', 'hook/completed', 'turn/diff/updated', 'item/autoApprovalReview/started', 'item/autoApprovalReview/completed',
   'autoApprovalReview/strictReviewRequired', 'rawResponseItem/completed', 'rawResponse/completed', 'item/plan/delta', 'command/exec/outputDelta', 'process/outputDelta',
   'process/exited', 'item/commandExecution/terminalInteraction', 'item/fileChange/outputDelta', 'item/mcpToolCall/progress', 'mcpServer/oauthLogin/completed',
   'mcpServer/startupStatus/updated', 'mcpServer/event/stream/notification', 'account/updated', 'account/gatewayOAuth/changed', 'account/rateLimits/updated',

@@ -38,6 +38,7 @@ export function createCodexAppServerReader(out: Emitter, memory: ReaderMemory): 
     ...REQUESTS.map((method): [string, Rule] => [method, (event) => (idOf(event.id) === undefined ? drifted('id') : progress(method))]),
     [RESPONSE, response],
     [OTHER_THREAD, (event) => progress(`other thread: ${asString(event.method) ?? '(none)'}`)],
+    ['turn/started', withParams(turnStarted)],
     ['turn/completed', withParams(turnCompleted)],
     ['turn/plan/updated', withParams((params) => items.plan(params))],
     ['item/started', withParams((params) => items.item('started', params))],
@@ -64,6 +65,7 @@ export function createCodexAppServerReader(out: Emitter, memory: ReaderMemory): 
     const method = asString(event.method);
     if (method === undefined) {
       const result = asObject(event.result);
+      if (asString(result?.userAgent) !== undefined && asString(result?.codexHome) !== undefined) beginProcess();
       const thread = named(asObject(result?.thread)?.id);
       // Only what the client itself has asked for opens a thread: if it is another one, the session has changed.
       if (thread !== undefined && out.sessionId !== thread) follow(thread, asString(result?.model));
@@ -100,11 +102,34 @@ export function createCodexAppServerReader(out: Emitter, memory: ReaderMemory): 
     return undefined;
   }
 
+  // The greeting of another process: nobody waits for what the last one has asked, and its turn is no more.
+  function beginProcess(): void {
+    open.clear();
+    memory.items.clear();
+    memory.turn = null;
+    over = false;
+    success = false;
+    failure = null;
+    unfinished = 'NO_TURN_COMPLETED';
+    complaint = undefined;
+    items.forgetMessage();
+  }
+
+  function turnStarted(params: JsonObject): Drift | undefined {
+    memory.turn = asString(asObject(params.turn)?.id) ?? null;
+    return memory.turn === null ? drifted('turn.id') : progress('turn/started');
+  }
+
   function turnCompleted(params: JsonObject): Drift | undefined {
+    const turn = asObject(params.turn);
+    const id = asString(turn?.id) ?? null;
+    // The end of an earlier turn, told once more, is not that of this one.
+    if (memory.turn === null ? id !== null && id === memory.lastTurn : id !== null && id !== memory.turn) return progress('turn/completed', 'of another turn');
     over = true;
+    memory.turn = null;
+    memory.lastTurn = id;
     // Nothing is asked about an item of a turn that is over.
     memory.items.clear();
-    const turn = asObject(params.turn);
     const status = asString(turn?.status);
     success = status === 'completed';
     failure = null;

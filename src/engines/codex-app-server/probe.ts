@@ -2,4 +2,4 @@
 import type { ProbeRules } from '../engine.js';
 import { codexProbe } from '../codex/probe.js';
 
-export const codexAppServerProbe: ProbeRules = codexProbe;
+export const codexAppServerProbe: ProbeRules = { ...codexProbe, programOf: 'codex' };

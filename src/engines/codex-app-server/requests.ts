@@ -36,6 +36,7 @@ export function readRequest(id: string | number, method: string, params: JsonObj
 }
 
 function askForCommand(params: JsonObject): Question | null {
+  // The very command: what was made of it for people may be another.
   const { command, cwd, environmentId, additionalPermissions, networkApprovalContext: network } = params;
   if (asString(command) === undefined && !asObject(network)) return null;
   const kind = asString(params.kind) ?? 'command';
@@ -43,7 +44,7 @@ function askForCommand(params: JsonObject): Question | null {
   return buildApproval(
     joinLines(
       kind === 'command' ? 'The agent wants to run a command:' : `The agent wants to use a command (${kind}):`,
-      readableCommand(params),
+      asString(command) ?? null,
       labelled('in', cwd),
       labelled('with network access:', network),
       labelled('with more permissions:', additionalPermissions),
@@ -51,12 +52,6 @@ function askForCommand(params: JsonObject): Question | null {
     ),
     action,
   );
-}
-
-// As it was typed, before it was quoted for the shell that runs it.
-function readableCommand({ command, commandActions }: JsonObject): string | null {
-  const typed = Array.isArray(commandActions) ? commandActions.map((action) => asString(asObject(action)?.command)) : [];
-  return (typed.length > 0 && typed.every((text) => text !== undefined) ? typed.join('\n') : asString(command)) ?? null;
 }
 
 function askForFileChange(params: JsonObject, memory: ReaderMemory): Question | null {

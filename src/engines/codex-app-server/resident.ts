@@ -1,0 +1,14 @@
+// How a run lives with an app-server that stays.
+import { SANDBOX } from '../codex/command.js';
+import type { ResidentRules } from '../resident.js';
+import { actionDigest, buildAnswer, describeAnswer } from './answers.js';
+import { COMMAND_APPROVAL, FILE_CHANGE_APPROVAL } from './requests.js';
+
+export const codexAppServerResident: ResidentRules = {
+  // Of the one agent of a run.
+  logs: { stdout: 'agents/main/runtime/events.jsonl', stderr: 'agents/main/runtime/stderr.log' },
+  buildAnswer,
+  stopsByAnswer: ({ method }) => method === COMMAND_APPROVAL || method === FILE_CHANGE_APPROVAL,
+  describeAnswer,
+  digest: (action, permission) => actionDigest(action, SANDBOX[permission]),
+};
