@@ -54,6 +54,7 @@ describe('a decision', () => {
 
   const HOSTILE: Json[] = [
     null, true, false, 0, 1, '', 'approve', 'yes', [], ['approve'], [{ decision: 'approve' }], {}, { decision: true }, { decision: null }, { decision: 'APPROVE' }, { decision: 'accept' }, { decision: ' approve' },
+    Object.assign(['x'], { decision: 'approve' }), Object.create({ decision: 'approve' }) as JsonObject,
     { decision: ['approve'] }, { decision: { decision: 'approve' } }, { decision: 'acceptWithExecpolicyAmendment' }, { Decision: 'approve' }, { decision: 'constructor' }, parsed('{"__proto__":{"decision":"approve"}}'),
   ];
 

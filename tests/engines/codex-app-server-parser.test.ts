@@ -336,6 +336,12 @@ describe('the followed thread', () => {
     expect(warningsOf(drafts)).toEqual(['SESSION_ID_INVALID']);
   });
 
+  test('an answer or a warning after a line of another thread is not taken for one of it', () => {
+    const { drafts, openRequests } = read(OPENED, note('turn/started', {}, OTHER), json({ id: 9, result: {} }), note('turn/started', {}, OTHER), json({ method: 'currentTime/read', id: 3 }));
+    expect(brief(drafts.slice(2))).toEqual([progress('other thread: turn/started'), progress('response'), progress('other thread: turn/started'), progress('currentTime/read')]);
+    expect(openRequests).toHaveLength(1);
+  });
+
   test('lines of another thread only show that it works', () => {
     const memory = newMemory();
     const lines = [
