@@ -77,8 +77,11 @@ export function createCodexAppServerReader(out: Emitter, memory: ReaderMemory): 
       if (memory.session === null ? OPENS_THREAD.test(method) : memory.session === thread && out.sessionId === null) follow(thread);
       isOther = memory.session !== null && memory.session !== thread;
     }
+    // Also of a thread that the agent has called to help: it waits for the answer like any other.
     const id = idOf(event.id);
-    if (id !== undefined && !isOther) open.set(id, readRequest(id, method, params ?? {}, memory));
+    if (id !== undefined) open.set(id, readRequest(id, method, params ?? {}, memory));
+    const resolved = method === 'serverRequest/resolved' ? idOf(params?.requestId) : undefined;
+    if (resolved !== undefined) open.delete(resolved);
   }
 
   function follow(thread: string, model?: string): void {
@@ -182,10 +185,7 @@ export function createCodexAppServerReader(out: Emitter, memory: ReaderMemory): 
   }
 
   function requestResolved(params: JsonObject): Drift | undefined {
-    const id = idOf(params.requestId);
-    if (id === undefined) return drifted('requestId');
-    open.delete(id);
-    return progress('serverRequest/resolved');
+    return idOf(params.requestId) === undefined ? drifted('requestId') : progress('serverRequest/resolved');
   }
 
   const hooks = { before, nameOf };
