@@ -3,6 +3,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, test, vi } from 'vitest';
+import { startResident } from '../../../src/host/start-resident.js';
+import { systemClock } from '../../../src/kernel/clock.js';
+import { systemTimers } from '../../../src/process/timers.js';
 import { createRoot, expectSound, processesOf } from '../../support/orchestrated.js';
 import { dataOf, ENGINE, openResidentBench, type ResidentBench } from '../../support/resident-bench.js';
 
@@ -60,6 +63,28 @@ test('a process that dies while its run waits takes nothing with it', async () =
   expect((await bench.reply(run, { decision: 'approve' })).status).toBe('succeeded');
   expect(bench.commands()).toHaveLength(1);
 }));
+
+test('a process that does not wait for the answer any more is replaced by one that is told of it', async () => {
+  let started = 0;
+  let hasForgotten = false;
+  const bench = await openResidentBench({
+    host: {
+      startResident: async (_engine, start) => {
+        const resident = await startResident(start, { user: { home: start.folder, env: { PATH: process.env['PATH'] } }, platform: 'none', pid: process.pid, clock: systemClock, timers: systemTimers });
+        const waitsFor = resident.waitsFor.bind(resident);
+        const isFirst = (started += 1) === 1;
+        resident.waitsFor = (request) => !(isFirst && hasForgotten) && waitsFor(request);
+        return resident;
+      },
+    },
+  });
+  const run = await bench.play('[[approve echo once]] [[done 1]]');
+  hasForgotten = true;
+  expect((await bench.reply(run, { decision: 'approve' })).status).toBe('succeeded');
+  expect(started).toBe(2);
+  expect(bench.commands()).toHaveLength(1);
+  await bench.close();
+});
 
 test('one that does not start is told of, with what it printed', async () => withBench(async (bench) => {
   const missing = await bench.play('x');
@@ -128,13 +153,12 @@ describe('after a restart', () => {
     await vi.waitFor(() => expect(processesOf(runId)).toEqual([]));
     return runId;
   }
-
-  function killIfThere(pid: number): void {
-    try {
-      process.kill(pid, 'SIGKILL');
-    } catch {
-      // It went with its owner.
-    }
-  }
 });
 
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It went with its owner.
+  }
+}
