@@ -139,20 +139,6 @@ describe('after a restart', () => {
     expect(await bench.settled(next)).toMatchObject({ status: 'succeeded', result: 5 });
     await bench.close();
   });
-
-  // A process of its own plays a run up to a point and is then killed, with its engine.
-  async function playAndKill(root: string, prompt: string, until: 'waiting_user' | 'hangs'): Promise<string> {
-    const child = spawn(process.execPath, [new URL('../../support/resident-child.mjs', import.meta.url).pathname, root, prompt, until], { stdio: ['ignore', 'pipe', 'inherit'] });
-    const [line] = (await once(child.stdout, 'data')) as [Buffer];
-    const runId = line.toString('utf8').trim();
-    const engines = processesOf(runId);
-    expect(engines).not.toEqual([]);
-    child.kill('SIGKILL');
-    await once(child, 'exit');
-    for (const pid of engines) killIfThere(pid);
-    await vi.waitFor(() => expect(processesOf(runId)).toEqual([]));
-    return runId;
-  }
 });
 
 function killIfThere(pid: number): void {
@@ -161,4 +147,18 @@ function killIfThere(pid: number): void {
   } catch {
     // It went with its owner.
   }
+}
+
+// A process of its own plays a run up to a point and is then killed, with its engine.
+async function playAndKill(root: string, prompt: string, until: 'waiting_user' | 'hangs'): Promise<string> {
+  const child = spawn(process.execPath, [new URL('../../support/resident-child.mjs', import.meta.url).pathname, root, prompt, until], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [line] = (await once(child.stdout, 'data')) as [Buffer];
+  const runId = line.toString('utf8').trim();
+  const engines = processesOf(runId);
+  expect(engines).not.toEqual([]);
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  for (const pid of engines) killIfThere(pid);
+  await vi.waitFor(() => expect(processesOf(runId)).toEqual([]));
+  return runId;
 }
