@@ -21,12 +21,12 @@ export async function prepareTurn({ deps, engine, handle, writer }: TurnScene, a
   // Not when the run is created: a crash right after that would leave a queued run without it.
   if (handle === null && run.spec.cwd === folder.workspace) makeFolder(folder.workspace);
   if (run.spec.home !== null) makeFolder(run.spec.home);
-  // A session's folder was looked at before; another is never taken for it.
-  const trouble = handle === null ? await explainFolder(run.spec.cwd) : null;
-  if (trouble !== null) return { refused: { code: 'WORKING_FOLDER_UNUSABLE', message: `cannot work in ${run.spec.cwd}: ${trouble}` } };
   if (handle === null && !(await copySource(deps, run))) {
     return { refused: { code: 'SESSION_RESUME_FAILED', message: `The session of run ${run.spec.fork_from?.run_id} is not there any more: there is nothing to begin with a copy of.` } };
   }
+  // A session's folder was looked at before; another is never taken for it.
+  const trouble = handle === null ? await explainFolder(run.spec.cwd) : null;
+  if (trouble !== null) return { refused: { code: 'WORKING_FOLDER_UNUSABLE', message: `cannot work in ${run.spec.cwd}: ${trouble}` } };
   try {
     return { attempt, env: deps.host.environment(engine, run, { ask, resumed: handle }) };
   } catch (error) {
