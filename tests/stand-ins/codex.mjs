@@ -96,22 +96,22 @@ function failed(word, why) {
 function loadThread(id, word) {
   const file = findRollout(id);
   const session = file && loadSession(file);
-  const base = session?.header.payload?.history_base.thread_id;
+  const base = session?.header.payload?.history_base;
   if (base === undefined) return session;
-  const source = loadThread(base, word);
-  if (!source) throw failed(word, `invalid paginated history lineage for ${id}: missing source rollout`);
-  session.turns += source.turns;
-  session.messages += source.messages;
+  if (!loadThread(base.thread_id, word)) throw failed(word, `invalid paginated history lineage for ${id}: missing source rollout`);
+  // Of the source as it was then.
+  session.turns += base.turns;
+  session.messages += base.messages;
   return session;
 }
 
 function forkThread(call) {
   const source = loadThread(call.forked, 'fork');
   if (!source) throw failed('fork', `no rollout found for thread id ${call.forked}`);
-  const session = createThread(call, { payload: { history_base: { thread_id: source.id } } });
-  session.turns = source.turns;
-  session.messages = source.messages;
-  if (source.kept.length > 0) session.keep(source.kept);
+  const { id, turns, messages, kept } = source;
+  const session = createThread(call, { payload: { history_base: { thread_id: id, turns, messages } } });
+  Object.assign(session, { turns, messages });
+  if (kept.length > 0) session.keep(kept);
   return session;
 }
 
