@@ -1,6 +1,7 @@
 // A fork on the real Codex, by both of its ways: the copy has an id and a home of its own and knows what was said; the source
 // knows nothing of it.
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { RunRecord } from '../../src/store/store.js';
 import { openRealBench, type RealBench } from './real-bench.js';
@@ -72,6 +73,15 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     const { run_id: last } = await bench.orchestrator.continueFrom(again.run_id, { prompt: 'The end. [[done 5]]' });
     expect(await bench.settled(last)).toMatchObject({ status: 'succeeded', result: 5 });
     expectSent(bench, ['The end.', 'Begin.', 'Only in the copy.', 'A copy of the copy.']);
+  });
+
+  test('a fork may do no more than its source', async () => {
+    const bench = await openRealBench('codex');
+    const ended = await bench.play('Look at it. [[done 1]]', { engine, permission: 'read-only' });
+    const forked = await fork(bench, ended, 'Change it. [[file made.txt]][[done 2]]');
+    expect(forked).toMatchObject({ status: 'succeeded', result: 2, spec: { permission: 'read-only' } });
+    expectSent(bench, ['Change it.', 'Look at it.']);
+    expect(existsSync(join(bench.cwd, 'made.txt'))).toBe(false);
   });
 
   test('a run is forked while it is at work in a later turn, and ends as if nothing had been', async () => {

@@ -177,6 +177,18 @@ test('one request id is one fork, however often it is asked for; for another run
   await bench.close();
 });
 
+test('the folder that a run had of its own stays while a fork of it works there, also when its time is over', async () => {
+  const bench = await openBench(createRoot());
+  const ended = await play(bench, 'codex', '[[done 1]]');
+  const waiting = await fork(bench, ended, '[[ask Which?]][[done 2]]');
+  expect(waiting).toMatchObject({ status: 'waiting_user', spec: { cwd: ended.spec.cwd } });
+  await expect(bench.orchestrator.delete(ended.run_id)).rejects.toMatchObject({ code: 'SESSION_IN_USE', message: expect.stringContaining(waiting.run_id) as string });
+  expect(await bench.orchestrator.sweep({ max_bytes: 0 })).toEqual([]);
+  expect(await reply(bench, waiting, 'That one.')).toMatchObject({ status: 'succeeded', result: 2 });
+  await bench.orchestrator.delete(ended.run_id);
+  await bench.close();
+});
+
 test('a fork keeps nobody from continuing its source, and many forks of one run go side by side', async () => {
   const bench = await openBench(createRoot());
   const ended = await play(bench, 'codex', '[[answer One.]]', { execution_mode: 'auto' });
