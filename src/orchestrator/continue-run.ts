@@ -22,10 +22,11 @@ export async function continueRun(deps: OrchestratorDeps, runId: string, request
 export async function retryRun(deps: OrchestratorDeps, runId: string, request: Pick<CreateRunRequest, 'request_id'>, actor: Actor | undefined): Promise<RunRecord> {
   const source = await loadEnded(deps, runId);
   const handle = await deps.store.loadHandle(source.request_id);
-  const copied = forkSource(source.spec);
-  if (!handle && source.spec.fork_from && copied) return createRun(deps, { ...inherited(source), ...request, prompt: source.spec.prompt }, { actor, fork: { run_id: source.spec.fork_from.run_id, handle: copied } });
-  if (!handle) return createRun(deps, { ...inherited(source), ...request, prompt: source.spec.prompt, ...(isOwnWorkspace(source) ? {} : { cwd: source.spec.cwd }) }, { actor });
-  return createRun(deps, { ...inherited(source), ...request, prompt: await lastWords(deps, source) }, { actor, continuation: { run_id: runId, handle } });
+  if (handle) return createRun(deps, { ...inherited(source), ...request, prompt: await lastWords(deps, source) }, { actor, continuation: { run_id: runId, handle } });
+  const again = { ...inherited(source), ...request, prompt: source.spec.prompt };
+  const fork = forkSource(source.spec);
+  if (fork) return createRun(deps, again, { actor, fork });
+  return createRun(deps, { ...again, ...(isOwnWorkspace(source) ? {} : { cwd: source.spec.cwd }) }, { actor });
 }
 
 async function loadEnded(deps: OrchestratorDeps, runId: string): Promise<RunRecord> {

@@ -40,7 +40,7 @@ async function copySource({ host }: OrchestratorDeps, run: RunRecord): Promise<b
   const source = forkSource(run.spec);
   if (source === null) return true;
   invariant(host.copySession && run.spec.home !== null, 'the host can copy a session, and the run has a home of its own');
-  return host.copySession(source, run.spec.home);
+  return host.copySession(source.handle, run.spec.home);
 }
 
 // It was stored as the folder itself: if it leads elsewhere now, it is another.
