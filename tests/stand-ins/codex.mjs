@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Stands in for `codex exec --json` (0.166.0): JSONL on stdout, noise on stderr, threads under CODEX_HOME by id alone.
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { readOptions, Refusal } from './arguments.mjs';
 import { codexHome, findRollout, newId, newRollout, SESSIONS, UUID } from './codex-threads.mjs';
