@@ -25,9 +25,9 @@ export function startNotices(): void {
     if (!notifies.value || document.visibilityState === 'visible') return;
     const prompt = typeof item.question['prompt'] === 'string' ? item.question['prompt'] : '';
     const notice = new Notification(`${item.engine} asks`, { body: prompt.slice(0, 200), tag: item.interaction_id });
-    notice.onclick = () => {
+    notice.addEventListener('click', () => {
       window.focus();
       go('/');
-    };
+    });
   });
 }

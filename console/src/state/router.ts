@@ -34,7 +34,10 @@ export function go(to: string): void {
 // The same page with other words in its address, which is no step to go back.
 export function refine(changes: Readonly<Record<string, string | null>>): void {
   const url = new URL(address.value, location.origin);
-  for (const [name, value] of Object.entries(changes)) value === null || value === '' ? url.searchParams.delete(name) : url.searchParams.set(name, value);
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === null || value === '') url.searchParams.delete(name);
+    else url.searchParams.set(name, value);
+  }
   history.replaceState(null, '', url.pathname + url.search);
   address.value = url.pathname + url.search;
 }
