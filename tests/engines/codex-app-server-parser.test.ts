@@ -93,7 +93,7 @@ describe.each(RECORDINGS)('the recording %s', (name) => {
 
 describe('recorded turns', () => {
   test('a process that is killed while it asks leaves the request open and the turn unfinished', () => {
-    const { evidence, turnOver, openRequests } = recorded('approve-killed.jsonl');
+    const { evidence, turnOver, openRequests } = recorded('approve-killed');
     expect(turnOver).toBe(false);
     expect(evidence).toMatchObject({ success: false, failure: null, unfinished: 'NO_TURN_COMPLETED', sessionId: '01a1e09c-9883-7b61-a78d-0c2208633e87' });
     expect(openRequests).toMatchObject([{ id: 0, method: 'item/commandExecution/requestApproval' }]);
@@ -102,8 +102,8 @@ describe('recorded turns', () => {
   });
 
   test('the same action is asked for again by the next process: what a decision is bound to does not change', () => {
-    const before = recorded('approve-killed.jsonl').openRequests[0];
-    const lines = loadRecording('approve-resumed.jsonl').toString('utf8').split('\n');
+    const before = recorded('approve-killed').openRequests[0];
+    const lines = loadRecording('approve-resumed').toString('utf8').split('\n');
     const upTo = lines.findIndex((line) => line.includes('requestApproval'));
     const after = read(...lines.slice(0, upTo + 1)).openRequests[0];
     expect(after?.params['itemId']).not.toBe(before?.params['itemId']);
@@ -111,30 +111,30 @@ describe('recorded turns', () => {
   });
 
   test('an answered request is open no more, and the turn succeeds', () => {
-    const { evidence, turnOver, openRequests, drafts } = recorded('decline-resumed.jsonl');
+    const { evidence, turnOver, openRequests, drafts } = recorded('decline-resumed');
     expect({ turnOver, openRequests, success: evidence.success }).toEqual({ turnOver: true, openRequests: [], success: true });
     expect(dataOf(drafts, 'tool.call.completed')).toMatchObject([{ name: 'shell', kind: 'command', status: 'declined' }]);
   });
 
   test('a file change that is asked about shows the patch that began before it', () => {
-    const lines = loadRecording('file-change-resumed.jsonl').toString('utf8').split('\n');
+    const lines = loadRecording('file-change-resumed').toString('utf8').split('\n');
     const { openRequests } = read(...lines.slice(0, lines.findIndex((line) => line.includes('requestApproval')) + 1));
     expect(openRequests[0]?.question?.action).toEqual({ kind: 'file_change', changes: [{ path: '/var/srv/demo-loop-out.txt', kind: 'add', diff: 'hello\n' }] });
   });
 
   test('a forked start is bound to the fork, with its model', () => {
-    const [bound] = dataOf(recorded('fork-resume.jsonl').drafts, 'lifecycle.session.bound');
+    const [bound] = dataOf(recorded('fork-resume').drafts, 'lifecycle.session.bound');
     expect(bound).toEqual({ session_id: '01a1e070-3fa1-7aa3-a4e9-c6d0440de573', handle_type: 'session_id', model: expect.any(String) });
   });
 
   test('an unreachable service is told as failure, with what was tried before as warnings', () => {
-    const { evidence, drafts, turnOver } = recorded('noserver-bounded.jsonl');
+    const { evidence, drafts, turnOver } = recorded('noserver-bounded');
     expect({ turnOver, failure: evidence.failure }).toEqual({ turnOver: true, failure: { kind: 'turn', message: 'Connection failed: error sending request' } });
     expect(ofType(drafts, 'diagnostic.engine.error').filter(({ data }) => data.terminal)).toHaveLength(1);
   });
 
   test('a refused request of our own is remembered as a complaint', () => {
-    expect(recorded('revert-unloaded.jsonl').evidence.complaint).toEqual({ kind: 'turn', message: 'thread not found: 01a1e076-4f6c-7ad0-bbb9-7cbf564d4771' });
+    expect(recorded('revert-unloaded').evidence.complaint).toEqual({ kind: 'turn', message: 'thread not found: 01a1e076-4f6c-7ad0-bbb9-7cbf564d4771' });
   });
 });
 
