@@ -57,6 +57,8 @@ export const runView = z.strictObject({
   permission,
   labels: z.record(z.string(), z.string()),
   continue_from: runId.nullable(),
+  fork_from: runId.nullable(),
+  interactive_profile: z.strictObject({ kind: z.enum(['resumable', 'sticky_process']), wait_deadline_at: timestamp.optional() }).optional().meta({ description: 'Only where sessions.sticky is on.' }),
   created_at: timestamp,
   updated_at: timestamp,
   error: runError.nullable(),

@@ -355,7 +355,8 @@ describe('the greeting of another process', () => {
   });
 
   test('is told by both of its members; other answers forget nothing', () => {
-    for (const result of [{ userAgent: 'x' }, { codexHome: '/h' }, { userAgent: 1, codexHome: '/h' }, {}]) expect(read(OPENED, ask(0), json({ id: 1, result })).openRequests).toHaveLength(1);
+    const answers: JsonObject[] = [{ userAgent: 'x' }, { codexHome: '/h' }, { userAgent: 1, codexHome: '/h' }, {}];
+    for (const result of answers) expect(read(OPENED, ask(0), json({ id: 1, result })).openRequests).toHaveLength(1);
   });
 });
 
