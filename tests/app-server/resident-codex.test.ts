@@ -29,7 +29,7 @@ async function open(): Promise<Opened> {
   writeFileSync(program, `#!/bin/sh\n{ printf '%s\\n' "$@"; env; } > '${log}'\nexec '${process.execPath}' '${FAKE}' "$@"\n`, { mode: 0o755 });
   const user = { home, env: { PATH: '/usr/bin:/bin' } };
   const resident = await openResidentCodex(
-    { program: [program], folder, home: join(root, 'private'), cwd, env: { ...user.env, GIVEN: 'x' }, mark: 'test resident' },
+    { program: [program], folder, home: join(root, 'private'), cwd, env: { ...user.env, GIVEN: 'x' }, mark: `test ${root}` },
     { user, platform: 'linux-x64', pid: process.pid, clock: systemClock, timers: systemTimers },
   );
   onTestFinished(async () => void (await resident.close()));
@@ -42,7 +42,7 @@ async function open(): Promise<Opened> {
   };
 }
 
-const promptOf = (params: JsonObject | undefined): Json => (params?.['input'] as { text: string }[])[0]?.text ?? null;
+const promptOf = (params: JsonObject): Json => (params['input'] as { text: string }[])[0]?.text ?? null;
 
 describe('permissions', () => {
   test.each(PERMISSIONS)('%s is said when a thread is started, resumed and forked', async (permission, sandbox) => {
@@ -78,7 +78,7 @@ describe('prompts', () => {
     const { converse, sent } = await open();
     await converse(prompt);
     expect(sent('turn/start')).toMatchObject([{ threadId: 'thread-1' }]);
-    expect(promptOf(sent('turn/start')[0])).toBe(prompt);
+    expect(sent('turn/start').map(promptOf)).toEqual([prompt]);
   });
 
   test('the next one goes to the thread that is open', async () => {
