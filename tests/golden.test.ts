@@ -110,7 +110,7 @@ test('the golden folders together show all seven categories', () => {
 });
 
 test('each event names its parser profile and a confidence between 0 and 1', () => {
-  expect(ENGINES.map((engine) => engine.profile)).toEqual(expect.arrayContaining(['codex_ndjson', 'gemini_json', 'iflow_text', 'opencode_ndjson', 'rehearsal_ndjson']));
+  expect(ENGINES.map((engine) => engine.profile)).toEqual(expect.arrayContaining(['codex_ndjson', 'codex_app_server', 'gemini_json', 'iflow_text', 'opencode_ndjson', 'rehearsal_ndjson']));
   for (const folder of folders) {
     const { profile } = findEngine(folder.split('/')[0] ?? '');
     for (const line of lines(load(join(root, folder), 'rasp.jsonl'))) {

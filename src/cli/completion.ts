@@ -19,7 +19,7 @@ export function printCompletion(shell: string, program: Command, io: Io): void {
 }
 
 // What an argument may be, where that is known.
-const WORDS: readonly (readonly [string, readonly string[]])[] = [['engine', ['codex', 'gemini', 'opencode', 'iflow', 'rehearsal']], ['shell', Object.keys(SHELLS)]];
+const WORDS: readonly (readonly [string, readonly string[]])[] = [['engine', ['codex', 'codex-app-server', 'gemini', 'opencode', 'iflow', 'rehearsal']], ['shell', Object.keys(SHELLS)]];
 
 function describe(program: Command): Known[] {
   return program.commands.filter((command) => !hidden(command)).map((command) => ({

@@ -121,7 +121,8 @@ const MARKS: Readonly<Record<Finding['level'], readonly [string, Ink]>> = { ok: 
 
 function render(findings: readonly Finding[], io: Io): string {
   const style = styleOf(io);
-  const lines = findings.map(({ name, level, text }) => `${paint(style, ...markOf(name, level))} ${name.padEnd(10)} ${safeText(text)}`);
+  const width = Math.max(...findings.map(({ name }) => name.length));
+  const lines = findings.map(({ name, level, text }) => `${paint(style, ...markOf(name, level))} ${name.padEnd(width)} ${safeText(text)}`);
   return `${lines.join('\n')}\n\nNo engine yet? The rehearsal plays one: parley run rehearsal "Set up the storage" --interactive\n`;
 }
 

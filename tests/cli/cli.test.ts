@@ -251,6 +251,14 @@ describe('help and version', () => {
     for (const option of ['--engine', '--stderr', '--exit', '--mode', '--resumed-from', '--prompt', '--fcmp', '--stats', '--reproducible', 'Examples:']) expect(stdout).toContain(option);
   });
 
+  test('the help of run and the completion name every engine', async () => {
+    for (const args of [['run', '--help'], ['completion', 'bash'], ['completion', 'zsh'], ['completion', 'fish']]) {
+      const { code, stdout } = await run(args);
+      expect({ args, code }).toEqual({ args, code: 0 });
+      for (const { name } of ENGINES) expect(stdout, args.join(' ')).toMatch(new RegExp(`(?<![\\w-])${name}(?![\\w-])`));
+    }
+  });
+
   test('--version prints the version of the package and nothing else', async () => {
     const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
     expect(await run(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
@@ -269,7 +277,7 @@ describe('mistakes', () => {
   test('an engine that does not exist is answered with those that do', async () => {
     const said = await mistake(['parse', '--engine', 'claude']);
     expect(said).toContain('claude');
-    expect(said).toContain('codex, gemini, iflow, opencode, rehearsal');
+    expect(said).toContain('codex, codex-app-server, gemini, iflow, opencode, rehearsal');
   });
 
   test('an option with a slip in it is named, with the right one', async () => {

@@ -76,7 +76,8 @@ test('what a program writes into its home, its temporary folder and its folder i
   expect(codex?.text).toContain('can continue conversations');
   expect(readdirSync(join(root, 'home'))).toEqual([]);
   const homes = readFileSync(join(root, 'homes'), 'utf8').trim().split('\n');
-  expect(homes).toHaveLength(2);
+  // Version and help, once for each of the two engines that this program is.
+  expect(homes).toHaveLength(4);
   for (const home of homes) expect(existsSync(home)).toBe(false);
 });
 

@@ -28,5 +28,6 @@ test('it is the same program, in the same home, but no file is written for a tur
   expect(turnFile).toBeDefined();
   expect(APP_SERVER.home).toEqual(home);
   expect('turnFile' in APP_SERVER.home).toBe(false);
-  expect(APP_SERVER.probe).toEqual(codexProbe);
+  // Where Codex was said to be, it is too.
+  expect(APP_SERVER.probe).toEqual({ ...codexProbe, programOf: 'codex' });
 });

@@ -11,6 +11,8 @@ const OTHER = '01a1e065-0000-7fd2-a5f7-dea3d46cd55c';
 
 const OPENED = json({ id: 2, result: { thread: { id: THREAD }, model: 'gpt-5.5' } });
 const COMPLETED = turn('completed');
+// Of another process.
+const GREETING = json({ id: 1, result: { userAgent: 'x', codexHome: '/h' } });
 
 function json(value: Json): string {
   return JSON.stringify(value);
@@ -24,8 +26,12 @@ function item(phase: 'started' | 'completed', body: JsonObject): string {
   return note(`item/${phase}`, { item: { id: 'i1', ...body } });
 }
 
-function turn(status: string, error: Json = null): string {
-  return note('turn/completed', { turn: { id: 't', items: [], status, error } });
+function began(id = 't', threadId: string = THREAD): string {
+  return note('turn/started', { turn: { id, items: [], status: 'inProgress' } }, threadId);
+}
+
+function turn(status: string, error: Json = null, id = 't'): string {
+  return note('turn/completed', { turn: { id, items: [], status, error } });
 }
 
 function ask(id: string | number, method = 'item/tool/call', params: JsonObject = { tool: 'ask_human', arguments: { prompt: `Question ${id}?` } }, threadId: string = THREAD): string {
@@ -93,7 +99,7 @@ describe.each(RECORDINGS)('the recording %s', (name) => {
 
 describe('recorded turns', () => {
   test('a process that is killed while it asks leaves the request open and the turn unfinished', () => {
-    const { evidence, turnOver, openRequests } = recorded('approve-killed.jsonl');
+    const { evidence, turnOver, openRequests } = recorded('approve-killed');
     expect(turnOver).toBe(false);
     expect(evidence).toMatchObject({ success: false, failure: null, unfinished: 'NO_TURN_COMPLETED', sessionId: '01a1e09c-9883-7b61-a78d-0c2208633e87' });
     expect(openRequests).toMatchObject([{ id: 0, method: 'item/commandExecution/requestApproval' }]);
@@ -102,8 +108,8 @@ describe('recorded turns', () => {
   });
 
   test('the same action is asked for again by the next process: what a decision is bound to does not change', () => {
-    const before = recorded('approve-killed.jsonl').openRequests[0];
-    const lines = loadRecording('approve-resumed.jsonl').toString('utf8').split('\n');
+    const before = recorded('approve-killed').openRequests[0];
+    const lines = loadRecording('approve-resumed').toString('utf8').split('\n');
     const upTo = lines.findIndex((line) => line.includes('requestApproval'));
     const after = read(...lines.slice(0, upTo + 1)).openRequests[0];
     expect(after?.params['itemId']).not.toBe(before?.params['itemId']);
@@ -111,30 +117,30 @@ describe('recorded turns', () => {
   });
 
   test('an answered request is open no more, and the turn succeeds', () => {
-    const { evidence, turnOver, openRequests, drafts } = recorded('decline-resumed.jsonl');
+    const { evidence, turnOver, openRequests, drafts } = recorded('decline-resumed');
     expect({ turnOver, openRequests, success: evidence.success }).toEqual({ turnOver: true, openRequests: [], success: true });
     expect(dataOf(drafts, 'tool.call.completed')).toMatchObject([{ name: 'shell', kind: 'command', status: 'declined' }]);
   });
 
   test('a file change that is asked about shows the patch that began before it', () => {
-    const lines = loadRecording('file-change-resumed.jsonl').toString('utf8').split('\n');
+    const lines = loadRecording('file-change-resumed').toString('utf8').split('\n');
     const { openRequests } = read(...lines.slice(0, lines.findIndex((line) => line.includes('requestApproval')) + 1));
     expect(openRequests[0]?.question?.action).toEqual({ kind: 'file_change', changes: [{ path: '/var/srv/demo-loop-out.txt', kind: 'add', diff: 'hello\n' }] });
   });
 
   test('a forked start is bound to the fork, with its model', () => {
-    const [bound] = dataOf(recorded('fork-resume.jsonl').drafts, 'lifecycle.session.bound');
+    const [bound] = dataOf(recorded('fork-resume').drafts, 'lifecycle.session.bound');
     expect(bound).toEqual({ session_id: '01a1e070-3fa1-7aa3-a4e9-c6d0440de573', handle_type: 'session_id', model: expect.any(String) });
   });
 
   test('an unreachable service is told as failure, with what was tried before as warnings', () => {
-    const { evidence, drafts, turnOver } = recorded('noserver-bounded.jsonl');
+    const { evidence, drafts, turnOver } = recorded('noserver-bounded');
     expect({ turnOver, failure: evidence.failure }).toEqual({ turnOver: true, failure: { kind: 'turn', message: 'Connection failed: error sending request' } });
     expect(ofType(drafts, 'diagnostic.engine.error').filter(({ data }) => data.terminal)).toHaveLength(1);
   });
 
   test('a refused request of our own is remembered as a complaint', () => {
-    expect(recorded('revert-unloaded.jsonl').evidence.complaint).toEqual({ kind: 'turn', message: 'thread not found: 01a1e076-4f6c-7ad0-bbb9-7cbf564d4771' });
+    expect(recorded('revert-unloaded').evidence.complaint).toEqual({ kind: 'turn', message: 'thread not found: 01a1e076-4f6c-7ad0-bbb9-7cbf564d4771' });
   });
 });
 
@@ -144,7 +150,7 @@ describe('events', () => {
       json({ id: 1, result: { userAgent: 'x' } }),
       OPENED,
       json({ method: 'thread/started', params: { thread: { id: THREAD } } }),
-      note('turn/started', { turn: { id: 't' } }),
+      began(),
       note('item/agentMessage/delta', { itemId: 'm1', delta: 'Hel\n"lo"' }),
       item('completed', { type: 'agentMessage', id: 'm1', text: 'Hel\n"lo"' }),
       note('thread/tokenUsage/updated', { tokenUsage: { total: { totalTokens: 120, inputTokens: 100, cachedInputTokens: 10, outputTokens: 20, reasoningOutputTokens: 5 }, last: {} } }),
@@ -282,7 +288,7 @@ describe('how a turn ends', () => {
   test('a slice without an end is not over, whatever the one before it had', () => {
     const memory = newMemory();
     expect(readWith(memory, OPENED, COMPLETED).turnOver).toBe(true);
-    expect(readWith(memory, note('turn/started')).turnOver).toBe(false);
+    expect(readWith(memory, began('u')).turnOver).toBe(false);
   });
 
   test('nothing of the items of a turn is remembered after it', () => {
@@ -296,11 +302,70 @@ describe('how a turn ends', () => {
   });
 });
 
+describe('whose end it is', () => {
+  const ofAnother = { phase: 'turn/completed', reason: 'of another turn' };
+
+  test('the end of another turn does not end the one that is on, and forgets nothing of it', () => {
+    const memory = newMemory();
+    const { turnOver, evidence, drafts } = readWith(memory, OPENED, began('t'), item('started', { type: 'commandExecution', command: 'ls' }), turn('failed', error('other'), 'before'));
+    expect({ turnOver, on: memory.turn, items: [...memory.items.keys()] }).toEqual({ turnOver: false, on: 't', items: ['i1'] });
+    expect(evidence).toMatchObject({ success: false, failure: null, unfinished: 'NO_TURN_COMPLETED' });
+    expect(drafts.at(-1)?.data).toEqual(ofAnother);
+    expect(readWith(memory, turn('completed', null, 'before'), COMPLETED)).toMatchObject({ turnOver: true, evidence: { success: true } });
+  });
+
+  test('an end that is told once more is not that of the next turn, before it has begun and after', () => {
+    const memory = newMemory();
+    readWith(memory, OPENED, began('t'), COMPLETED);
+    expect({ on: memory.turn, last: memory.lastTurn }).toEqual({ on: null, last: 't' });
+    const { turnOver, evidence, drafts } = readWith(memory, COMPLETED, began('u'), COMPLETED);
+    expect({ turnOver, success: evidence.success, on: memory.turn }).toEqual({ turnOver: false, success: false, on: 'u' });
+    expect(drafts.filter(({ data }) => JSON.stringify(data) === JSON.stringify(ofAnother))).toHaveLength(2);
+    expect(readWith(memory, turn('interrupted', null, 'u'))).toMatchObject({ turnOver: true, evidence: { unfinished: 'TURN_INTERRUPTED' } });
+    expect(memory.lastTurn).toBe('u');
+  });
+
+  test('an end without a beginning counts, and so does one that names no turn', () => {
+    const memory = newMemory();
+    expect(readWith(memory, OPENED, began('t'), COMPLETED).turnOver).toBe(true);
+    expect(readWith(memory, turn('completed', null, 'u')).turnOver).toBe(true);
+    expect(readWith(memory, began('v'), note('turn/completed', { turn: { status: 'completed' } }))).toMatchObject({ turnOver: true, evidence: { success: true } });
+  });
+});
+
+describe('the greeting of another process', () => {
+  const say = item('completed', { type: 'agentMessage', text: '{"parley":{"done":true}}' });
+  const refused = json({ id: 3, error: { code: -32600, message: 'no' } });
+
+  test('forgets what the last one asked, said and began, but not the thread', () => {
+    const memory = newMemory();
+    const { turnOver, openRequests, evidence } = readWith(memory, OPENED, refused, began('t'), say, item('started', { type: 'commandExecution', command: 'ls' }), ask(0), GREETING);
+    expect({ turnOver, openRequests, on: memory.turn, items: memory.items.size }).toEqual({ turnOver: false, openRequests: [], on: null, items: 0 });
+    expect(evidence).toMatchObject({ success: false, failure: null, unfinished: 'NO_TURN_COMPLETED', questions: [], lastMessage: null, complaint: null });
+    expect(memory.session).toBe(THREAD);
+  });
+
+  test.each([['a success', COMPLETED], ['a failure', turn('failed', error('other'))], ['an interrupted turn', turn('interrupted')]])('forgets %s of the last one', (_, line) => {
+    const { turnOver, evidence } = read(OPENED, began(), line, GREETING);
+    expect({ turnOver, success: evidence.success, failure: evidence.failure, unfinished: evidence.unfinished }).toEqual({ turnOver: false, success: false, failure: null, unfinished: 'NO_TURN_COMPLETED' });
+  });
+
+  test('the same ids are asked again by it, and answered anew', () => {
+    expect(read(OPENED, ask(0), GREETING, ask(0, 'item/tool/call', { tool: 'ask_human', arguments: { prompt: 'Again?' } })).openRequests).toMatchObject([{ id: 0, question: { prompt: 'Again?' } }]);
+  });
+
+  test('is told by both of its members; other answers forget nothing', () => {
+    const answers: JsonObject[] = [{ userAgent: 'x' }, { codexHome: '/h' }, { userAgent: 1, codexHome: '/h' }, {}];
+    for (const result of answers) expect(read(OPENED, ask(0), json({ id: 1, result })).openRequests).toHaveLength(1);
+  });
+});
+
 describe('the followed thread', () => {
   test.each([
     ['an answer that opens a thread', OPENED],
     ['thread/started', json({ method: 'thread/started', params: { thread: { id: THREAD } } })],
-    ['a turn', note('turn/started')],
+    ['a turn', began()],
+    ['a turn that drifts', note('turn/started')],
     ['an item', item('started', { type: 'userMessage' })],
     ['an item that drifts', item('started', { type: 'no such' })],
   ])('is bound by %s', (_, line) => {
@@ -324,7 +389,7 @@ describe('the followed thread', () => {
 
   test('changes when an answer names another one, so that it shows', () => {
     const memory = newMemory(THREAD);
-    const parsed = readWith(memory, json({ id: 2, result: { thread: { id: OTHER } } }), note('turn/started', {}, OTHER));
+    const parsed = readWith(memory, json({ id: 2, result: { thread: { id: OTHER } } }), began('t', OTHER));
     expect(bound(parsed)).toEqual([OTHER]);
     expect({ session: memory.session, evidence: parsed.evidence.sessionId }).toEqual({ session: OTHER, evidence: OTHER });
     expect(parsed.drafts.at(-1)?.data).toEqual({ phase: 'turn/started' });
@@ -356,7 +421,9 @@ describe('the followed thread', () => {
     expect(brief(drafts.slice(2))).toEqual(
       ['thread/started', 'item/started', 'item/completed', 'no/such', 'item/commandExecution/requestApproval', 'turn/completed'].map((method) => progress(`other thread: ${method}`)),
     );
-    expect({ turnOver, openRequests, lastMessage: evidence.lastMessage, items: memory.items.size }).toEqual({ turnOver: false, openRequests: [], lastMessage: null, items: 0 });
+    expect({ turnOver, lastMessage: evidence.lastMessage, items: memory.items.size }).toEqual({ turnOver: false, lastMessage: null, items: 0 });
+    // But it waits for an answer like any other.
+    expect(openRequests.map(({ id }) => id)).toEqual([7]);
     expect(counts).toMatchObject({ units: 7, parsed: 7 });
     expect(memory.session).toBe(THREAD);
   });
@@ -378,6 +445,14 @@ describe('requests', () => {
 
   test('that name no thread belong to the followed one', () => {
     expect(read(OPENED, json({ method: 'currentTime/read', id: 3, params: {} })).openRequests).toEqual([{ id: 3, method: 'currentTime/read', params: {}, question: null }]);
+  });
+
+  test('of a thread that the agent has called to help are open too, until they are resolved there', () => {
+    const lines = [OPENED, ask(0), ask(1, 'item/commandExecution/requestApproval', { command: 'ls' }, OTHER)];
+    const { openRequests, evidence } = read(...lines);
+    expect(openRequests.map(({ id, params }) => [id, params['threadId']])).toEqual([[0, THREAD], [1, OTHER]]);
+    expect(evidence.questions.map(({ kind }) => kind)).toEqual(['open_text', 'approval']);
+    expect(read(...lines, note('serverRequest/resolved', { requestId: 1 }, OTHER)).openRequests.map(({ id }) => id)).toEqual([0]);
   });
 
   test('that nobody knows are drift, but can still be refused', () => {
@@ -413,6 +488,7 @@ describe('what does not fit', () => {
     ['an object that is no message', '{"type":"turn.started"}', 'UNKNOWN_EVENT_TYPE', { event_type: '(none)' }],
     ['a notification without params', json({ method: 'item/started' }), 'FIELD_DRIFT', { event_type: 'item/started', path: 'params' }],
     ['params that are a list', json({ method: 'item/started', params: [] }), 'FIELD_DRIFT', { path: 'params' }],
+    ['a turn without an id', note('turn/started', { turn: {} }), 'FIELD_DRIFT', { event_type: 'turn/started', path: 'turn.id' }],
     ['an item that is missing', note('item/completed'), 'FIELD_DRIFT', { path: 'item' }],
     ['an item without an id', note('item/started', { item: { type: 'plan', text: '' } }), 'FIELD_DRIFT', { path: 'item.id' }],
     ['an item without a type', item('started', {}), 'FIELD_DRIFT', { path: 'item.type' }],

@@ -58,10 +58,16 @@ describe('approvals', () => {
     expect(ask(COMMAND, again)?.action).toEqual(ask(COMMAND, RUN)?.action);
   });
 
-  test('of a command show it as it was typed, the folder and the reason', () => {
-    expect(ask(COMMAND, { ...RUN, reason: 'needs the network' })?.prompt).toBe('The agent wants to run a command:\ntouch zz\nin /w\nIts reason: needs the network');
-    for (const commandActions of [null, [], [{ type: 'unknown' }], ['touch'], 5]) expect(ask(COMMAND, { ...RUN, commandActions })?.prompt).toContain(RUN.command);
-    expect(ask(COMMAND, { ...RUN, commandActions: [{ command: 'cat a' }, { command: 'wc' }] })?.prompt).toContain('\ncat a\nwc\n');
+  test('of a command show the very command, the folder and the reason', () => {
+    expect(ask(COMMAND, { ...RUN, reason: 'needs the network' })?.prompt).toBe("The agent wants to run a command:\n/bin/bash -lc 'touch zz'\nin /w\nIts reason: needs the network");
+  });
+
+  test('of a command do not show what the server made of it for people, which may be another', () => {
+    const prompt = ask(COMMAND, RUN)?.prompt;
+    for (const commandActions of [null, [], 5, [{ type: 'unknown', command: 'ls' }], [{ command: 'cat a' }, { command: 'wc' }]]) expect(ask(COMMAND, { ...RUN, commandActions })?.prompt).toBe(prompt);
+  });
+
+  test('of a command show what it is to be allowed beyond the sandbox', () => {
     expect(ask(COMMAND, { ...RUN, networkApprovalContext: { host: 'example.org' }, additionalPermissions: { network: { enabled: true } } })?.prompt).toMatch(/example\.org[^]*"enabled":true/);
   });
 

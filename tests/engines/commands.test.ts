@@ -5,6 +5,7 @@ import type { RequestError } from '../../src/run/request-error.js';
 
 const SESSIONS: Readonly<Record<string, string>> = {
   codex: '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c',
+  'codex-app-server': '01a1e067-7713-74e1-a108-53aba51f6e9e',
   gemini: '28c926d4-640b-4f49-8c8a-017f79622861',
   iflow: 'session-e06bbd16-086a-47b2-8903-c9c250e3c2f7',
   opencode: 'ses_e1f9251edffeNx39HucHIZ5udw',
@@ -13,6 +14,8 @@ const SESSIONS: Readonly<Record<string, string>> = {
 const NEW_ID = 'b7a1c0de-0000-4000-8000-000000000001';
 const CWD = '/srv/work';
 const NAMES = ENGINES.map(({ name }) => name);
+// One that stays is told permission and prompt later, by requests: tests/app-server/resident-codex.test.ts.
+const TOLD_BY_COMMAND = ENGINES.filter(({ resident }) => resident === undefined).map(({ name }) => name);
 // Linux refuses an argv string of 128 KiB, the closing NUL included.
 const MAX_ARG_BYTES = 128 * 1024 - 1;
 
@@ -315,14 +318,14 @@ describe('permissions', () => {
     }
   });
 
-  test.each(NAMES)('%s is given something else for each permission', (engine) => {
+  test.each(TOLD_BY_COMMAND)('%s is given something else for each permission', (engine) => {
     const given = (['read-only', 'workspace-write', 'full'] as const).map((permission) => JSON.stringify(start(engine, { permission })));
     expect(new Set(given).size).toBe(3);
   });
 });
 
 describe('prompts', () => {
-  test.each(NAMES)('a prompt of 300 kB reaches %s whole, and no argument is longer than the system allows', (engine) => {
+  test.each(TOLD_BY_COMMAND)('a prompt of 300 kB reaches %s whole, and no argument is longer than the system allows', (engine) => {
     const prompt = 'x'.repeat(300_000);
     for (const { argv, stdin } of both(engine, prompt)) {
       expect(argv.filter((part) => Buffer.byteLength(part) > MAX_ARG_BYTES).map((part) => part.length)).toEqual([]);
@@ -330,13 +333,21 @@ describe('prompts', () => {
     }
   });
 
-  test.each(NAMES)('a prompt that looks like an option never becomes an argument of its own for %s', (engine) => {
+  test.each(TOLD_BY_COMMAND)('a prompt that looks like an option never becomes an argument of its own for %s', (engine) => {
     for (const prompt of ['-', '--yolo', '--resume', '-rf', '--- a heading']) {
       for (const { argv, stdin } of both(engine, prompt)) {
         const own = engine === 'codex' && prompt === '-' ? argv.slice(0, -1) : argv;
         expect(own.filter((part, index) => part === prompt && !(prompt === '--resume' && argv[index + 1] === SESSIONS[engine]))).toEqual([]);
         expect(stdin ?? argv.find((part) => part.endsWith(`=${prompt}`))).toBeDefined();
       }
+    }
+  });
+
+  test.each(NAMES.filter((name) => !TOLD_BY_COMMAND.includes(name)))('nothing of a turn is in the command of %s', (engine) => {
+    const plain = start(engine);
+    for (const permission of ['read-only', 'full'] as const) {
+      const changes = { permission, prompt: '--yolo', model: 'm', outputSchemaFile: '/srv/schema.json', ask: ASK, newSessionId: 'x' };
+      for (const command of [start(engine, changes), resume(engine, changes)]) expect(command).toEqual(plain);
     }
   });
 
@@ -375,7 +386,7 @@ describe('handles that cannot be right', () => {
     }
   });
 
-  test.each(['codex', 'iflow', 'opencode', 'rehearsal'])('a name that somebody gave a session is no session id of %s', (engine) => {
+  test.each(['codex', 'codex-app-server', 'iflow', 'opencode', 'rehearsal'])('a name that somebody gave a session is no session id of %s', (engine) => {
     for (const value of ['my-thread', 'fix the tests', 'my_session-1', 'refactoring2026']) {
       expect(refusalOf(() => resume(engine, {}, value)), value).toEqual(HANDLE_MISMATCH);
     }
@@ -396,6 +407,6 @@ describe('handles that cannot be right', () => {
 
   test('an engine that does not exist is refused with the names of those that do', () => {
     expect(refusalOf(() => findEngine('claude'))).toEqual({ name: 'RequestError', code: 'UNKNOWN_ENGINE' });
-    expect(() => findEngine('claude')).toThrow('codex, gemini, iflow, opencode, rehearsal');
+    expect(() => findEngine('claude')).toThrow('codex, codex-app-server, gemini, iflow, opencode, rehearsal');
   });
 });

@@ -31,8 +31,12 @@ function worldOf({ programs = {}, prints = {}, help = HELP }: World): ProbeDeps 
   };
 }
 
+// The program of an engine, where it has not its name.
+const PROGRAMS: Readonly<Record<string, string>> = { 'codex-app-server': 'codex' };
+
 const REAL: readonly (readonly [string, string, string])[] = [
   ['codex', 'codex-cli 0.166.0\n', '0.166.0'],
+  ['codex-app-server', 'codex-cli 0.166.0\n', '0.166.0'],
   ['gemini', '0.61.0\n', '0.61.0'],
   ['iflow', '0.5.19\n', '0.5.19'],
   ['opencode', '1.18.33\n', '1.18.33'],
@@ -40,10 +44,11 @@ const REAL: readonly (readonly [string, string, string])[] = [
 ];
 
 test.each(REAL)('%s in the version it was proved on is found without advice', async (name, output, version) => {
-  const deps = worldOf({ programs: { [name]: `/usr/bin/${name}` }, prints: { [`/usr/bin/${name}`]: output } });
-  expect(await probeEngine(findEngine(name), deps)).toEqual({ engine: name, bin: `/usr/bin/${name}`, version, provedVersion: version, resumes: true, advice: [] });
+  const program = PROGRAMS[name] ?? name;
+  const deps = worldOf({ programs: { [program]: `/usr/bin/${program}` }, prints: { [`/usr/bin/${program}`]: output } });
+  expect(await probeEngine(findEngine(name), deps)).toEqual({ engine: name, bin: `/usr/bin/${program}`, version, provedVersion: version, resumes: true, advice: [] });
   const { resume } = findEngine(name).probe;
-  expect(deps.calls).toEqual([`find ${name}`, `/usr/bin/${name} --version`, ...(resume ? [[`/usr/bin/${name}`, ...resume.args].join(' ')] : [])]);
+  expect(deps.calls).toEqual([`find ${program}`, `/usr/bin/${program} --version`, ...(resume ? [[`/usr/bin/${program}`, ...resume.args].join(' ')] : [])]);
 });
 
 test.each(ENGINES.map(({ name }) => name))('%s that is not installed is reported with how to get it, and nothing is started', async (name) => {
@@ -57,7 +62,7 @@ test.each(ENGINES.map(({ name }) => name))('%s that is not installed is reported
     resumes: null,
     advice: [`${probe.binary} not found: ${probe.install}`],
   });
-  expect(deps.calls).toEqual([`find ${name}`]);
+  expect(deps.calls).toEqual([`find ${PROGRAMS[name] ?? name}`]);
 });
 
 test('another version than the proved one is reported with both versions', async () => {
@@ -126,9 +131,9 @@ test('the versions that the tests install, that the probes call proved, and that
   const named = Object.fromEntries(cellsOf(header).map((name, index) => [name.toLowerCase(), /^\d+\.\d+\.\d+/.exec(cellsOf(proved)[index] ?? '')?.[0]]));
   const known = ENGINES.filter(({ probe }) => probe.bundled === undefined).map(({ name, probe }) => [name, probe.provedVersion] as const);
   expect(named).toEqual({ ...Object.fromEntries(known), rehearsal: undefined });
-  // iFlow can no longer be installed.
+  // iFlow can no longer be installed, and the program of another engine is that engine's.
   const installed = Object.entries(ENGINE_PACKAGES).map(([name, { version }]) => [name, version]);
-  expect(installed).toEqual(known.filter(([name]) => name !== 'iflow'));
+  expect(installed).toEqual(known.filter(([name]) => name !== 'iflow' && findEngine(name).probe.programOf === undefined));
   for (const [name, { name: packageName }] of Object.entries(ENGINE_PACKAGES)) expect(findEngine(name).probe.install).toBe(`npm install -g ${packageName}`);
 });
 

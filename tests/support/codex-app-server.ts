@@ -1,27 +1,14 @@
-// The engine that stays, and what real servers of it (0.166.0) printed, a file each. Lines that the recorder had cut off are left out.
+// What real servers (0.166.0) printed. Lines that the recorder had cut off are left out, and the pieces of a message whose end was
+// such a line; where a path was replaced, the pieces are those of the whole message.
 import { readdirSync, readFileSync } from 'node:fs';
-import { codexAppServerCommand } from '../../src/engines/codex-app-server/command.js';
-import { codexAppServerHandle } from '../../src/engines/codex-app-server/handle.js';
-import { codexAppServerHome } from '../../src/engines/codex-app-server/home.js';
-import { CODEX_APP_SERVER_PROFILE, createCodexAppServerReader } from '../../src/engines/codex-app-server/parser.js';
-import { codexAppServerProbe } from '../../src/engines/codex-app-server/probe.js';
-import type { Engine } from '../../src/engines/engine.js';
+import { findEngine } from '../../src/engines/registry.js';
 
-export const APP_SERVER: Engine = {
-  name: 'codex-app-server',
-  profile: CODEX_APP_SERVER_PROFILE,
-  command: codexAppServerCommand,
-  handle: codexAppServerHandle,
-  probe: codexAppServerProbe,
-  home: codexAppServerHome,
-  asksByTool: false,
-  createReader: createCodexAppServerReader,
-};
+export const APP_SERVER = findEngine('codex-app-server');
 
-const folder = new URL('../engines/codex-app-server/', import.meta.url);
+const folder = new URL('../golden/codex-app-server/', import.meta.url);
 
 export const RECORDINGS: readonly string[] = readdirSync(folder).toSorted();
 
 export function loadRecording(name: string): Buffer {
-  return readFileSync(new URL(name, folder));
+  return readFileSync(new URL(`${name}/stdout.bin`, folder));
 }

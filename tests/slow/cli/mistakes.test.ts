@@ -15,7 +15,7 @@ const REFUSED: readonly Mistake[] = [
   ['an empty prompt from stdin', ['run', 'rehearsal', '-'], 2, 'the prompt is empty'],
   ['a prompt without quotes', ['run', 'rehearsal', 'fix', 'the', 'build'], 2, /too many arguments[^]*the prompt is one argument: put it in quotes/],
   ['an engine without the command', ['codex', 'fix the build'], 2, /unknown command 'codex'[^]*\(Did you mean parley run codex\?\)/],
-  ['an unknown engine', ['run', 'claude', 'hi'], 2, /the engines are codex, gemini, iflow, opencode, rehearsal\n {2}parley doctor/],
+  ['an unknown engine', ['run', 'claude', 'hi'], 2, /the engines are codex, codex-app-server, gemini, iflow, opencode, rehearsal\n {2}parley doctor/],
   ['a folder that is not there', ['run', 'rehearsal', 'hi', '--cwd', 'nowhere'], 2, /the folder \S+nowhere does not exist/],
   ['a folder that is a file', ['run', 'rehearsal', 'hi', '--cwd', 'file.json'], 2, 'is not a directory'],
   ['a folder and a folder of its own', ['run', 'rehearsal', 'hi', '--cwd', '.', '--scratch'], 2, "cannot be used with option '-C, --cwd <dir>'"],

@@ -361,9 +361,12 @@ describe('the server about itself', () => {
 });
 
 test('what goes over the wire is what the contract of the command line says, and what the orchestrator checks', () => {
-  const contract = JSON.parse(readFileSync(new URL('../../../contract/cli.schema.json', import.meta.url), 'utf8')) as { $defs: Record<string, { required: string[] }> };
-  expect(Object.keys(runView.shape).toSorted()).toEqual(contract.$defs['run']?.required.toSorted());
-  expect(Object.keys(interactionView.shape).toSorted()).toEqual(contract.$defs['interaction']?.required.toSorted());
+  const contract = JSON.parse(readFileSync(new URL('../../../contract/cli.schema.json', import.meta.url), 'utf8')) as { $defs: Record<string, { required: string[]; properties: object }> };
+  for (const [name, { shape }] of [['run', runView], ['interaction', interactionView]] as const) {
+    const { required = [], properties = {} } = contract.$defs[name] ?? {};
+    expect(Object.keys(shape).toSorted()).toEqual(Object.keys(properties).toSorted());
+    expect(Object.entries(shape).filter(([, member]) => member.type !== 'optional').map(([member]) => member).toSorted()).toEqual(required.toSorted());
+  }
   expect(Object.keys(createRunBody.shape).toSorted()).toEqual(['cwd', 'engine', 'execution_mode', 'labels', 'model', 'output_schema', 'permission', 'prompt', 'request_id', 'runtime_options']);
 });
 
