@@ -421,12 +421,17 @@ describe('the followed thread', () => {
     expect(brief(drafts.slice(2))).toEqual(
       ['thread/started', 'item/started', 'item/completed', 'no/such', 'item/commandExecution/requestApproval', 'turn/completed'].map((method) => progress(`other thread: ${method}`)),
     );
-    expect({ turnOver, lastMessage: evidence.lastMessage, items: memory.items.size }).toEqual({ turnOver: false, lastMessage: null, items: 0 });
+    expect({ turnOver, lastMessage: evidence.lastMessage, items: memory.items.size }).toEqual({ turnOver: false, lastMessage: null, items: 1 });
     // But it waits for an answer like any other.
     expect(openRequests.map(({ id }) => id)).toEqual([7]);
     expect(counts).toMatchObject({ units: 7, parsed: 7 });
     expect(memory.session).toBe(THREAD);
   });
+});
+
+test('a turn that follows one that is over is judged by itself', () => {
+  const { turnOver, evidence } = read(OPENED, note('turn/started', { turn: { id: 'a' } }), note('turn/completed', { turn: { id: 'a', status: 'completed' } }), note('turn/started', { turn: { id: 'b' } }));
+  expect({ turnOver, success: evidence.success, unfinished: evidence.unfinished }).toEqual({ turnOver: false, success: false, unfinished: 'NO_TURN_COMPLETED' });
 });
 
 describe('requests', () => {
@@ -445,6 +450,14 @@ describe('requests', () => {
 
   test('that name no thread belong to the followed one', () => {
     expect(read(OPENED, json({ method: 'currentTime/read', id: 3, params: {} })).openRequests).toEqual([{ id: 3, method: 'currentTime/read', params: {}, question: null }]);
+  });
+
+  test('of a thread that the agent has called to help show what it has begun', () => {
+    const changes = [{ path: '/w/a', kind: { type: 'add' }, diff: 'one' }];
+    const started = note('item/started', { item: { id: 'x', type: 'fileChange', changes } }, OTHER);
+    const asked = ask(7, 'item/fileChange/requestApproval', { itemId: 'x' }, OTHER);
+    expect(read(OPENED, started, asked).openRequests[0]?.question?.action).toEqual({ kind: 'file_change', changes: [{ path: '/w/a', kind: 'add', diff: 'one' }] });
+    expect(read(OPENED, started, note('item/completed', { item: { id: 'x', type: 'fileChange', changes, status: 'completed' } }, OTHER), asked).openRequests[0]?.question?.action).toMatchObject({ diff_seen: false });
   });
 
   test('of a thread that the agent has called to help are open too, until they are resolved there', () => {

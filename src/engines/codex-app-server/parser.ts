@@ -77,11 +77,20 @@ export function createCodexAppServerReader(out: Emitter, memory: ReaderMemory): 
       if (memory.session === null ? OPENS_THREAD.test(method) : memory.session === thread && out.sessionId === null) follow(thread);
       isOther = memory.session !== null && memory.session !== thread;
     }
+    // What it begins may be what it then asks for.
+    if (isOther) remember(method, asObject(params?.item));
     // Also of a thread that the agent has called to help: it waits for the answer like any other.
     const id = idOf(event.id);
     if (id !== undefined) open.set(id, readRequest(id, method, params ?? {}, memory));
     const resolved = method === 'serverRequest/resolved' ? idOf(params?.requestId) : undefined;
     if (resolved !== undefined) open.delete(resolved);
+  }
+
+  function remember(method: string, item: JsonObject | undefined): void {
+    const id = named(item?.id);
+    if (!item || id === undefined) return;
+    if (method === 'item/started') memory.items.set(id, item);
+    else if (method === 'item/completed') memory.items.delete(id);
   }
 
   function follow(thread: string, model?: string): void {
@@ -110,16 +119,21 @@ export function createCodexAppServerReader(out: Emitter, memory: ReaderMemory): 
     open.clear();
     memory.items.clear();
     memory.turn = null;
+    complaint = undefined;
+    items.forgetMessage();
+    beginTurn();
+  }
+
+  function beginTurn(): void {
     over = false;
     success = false;
     failure = null;
     unfinished = 'NO_TURN_COMPLETED';
-    complaint = undefined;
-    items.forgetMessage();
   }
 
   function turnStarted(params: JsonObject): Drift | undefined {
     memory.turn = asString(asObject(params.turn)?.id) ?? null;
+    beginTurn();
     return memory.turn === null ? drifted('turn.id') : progress('turn/started');
   }
 

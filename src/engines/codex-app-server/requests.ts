@@ -1,6 +1,7 @@
 // What the server asks its client, as a question to a person. The action of an approval is what the decision is bound to: it has all
 // that is done, exactly, and nothing that changes when the same is asked again (ids, times, the agent's reasons).
 // Whatever a person could not judge by what is shown has no question and is to be refused.
+import { ASK_TOOL } from '../../ask/ask-tool.js';
 import { asObject, asString, isDeeperThan, type Json, type JsonObject } from '../../kernel/json.js';
 import { buildApproval, parseQuestion, type Question } from '../../run/interaction.js';
 import type { NativeRequest } from '../native-request.js';
@@ -14,9 +15,6 @@ export const PERMISSIONS_APPROVAL = 'item/permissions/requestApproval';
 export const ELICITATION = 'mcpServer/elicitation/request';
 export const USER_INPUT = 'item/tool/requestUserInput';
 export const TOOL_CALL = 'item/tool/call';
-
-// The name of our question tool, where the server calls it by its client.
-export const ASK_TOOL = 'ask_human';
 
 type Build = (params: JsonObject, memory: ReaderMemory) => Question | null;
 
