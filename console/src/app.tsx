@@ -1,0 +1,69 @@
+// The frame of every page: where one is, what waits, how the connection is.
+import type { ComponentChildren, JSX } from 'preact';
+import { Banner } from './parts/banner.js';
+import { Link } from './parts/link.js';
+import { EnginesPage } from './pages/engines.js';
+import { InboxPage } from './pages/inbox.js';
+import { NewRunPage } from './pages/new-run.js';
+import { RunPage } from './pages/run.js';
+import { RunsPage } from './pages/runs.js';
+import { count } from './state/inbox.js';
+import { canNotify, notifies, toggleNotices } from './state/notices.js';
+import { route } from './state/router.js';
+import { connection, mayOperate, me } from './state/server.js';
+
+export function App(): JSX.Element {
+  if (connection.value.state === 'refused') return <SignInNeeded reason={connection.value.reason} />;
+  return (
+    <>
+      <a class="skip" href="#main">Skip to content</a>
+      <header class="top">
+        <Link to="/" class="brand" aria-label="Parley, the inbox">Parley</Link>
+        <nav aria-label="Pages">
+          <NavLink to="/" page="inbox">Inbox{count.value > 0 && <span class="count" aria-label={`${count.value} waiting`}>{count.value}</span>}</NavLink>
+          <NavLink to="/runs" page="runs">Runs</NavLink>
+          <NavLink to="/engines" page="engines">Engines</NavLink>
+        </nav>
+        <span class="grow" />
+        {mayOperate() && <Link to="/new" class="button primary">New run</Link>}
+        {canNotify() && <button type="button" class="quiet" aria-pressed={notifies.value} onClick={() => void toggleNotices()} title="Tell me by a notification when something new waits">{notifies.value ? 'Notices on' : 'Notices off'}</button>}
+        {me.value && <span class="who" title={`signed in as ${me.value.name} (${me.value.role})`}>{me.value.name}</span>}
+      </header>
+      <Banner />
+      <main id="main" tabIndex={-1}><Page /></main>
+    </>
+  );
+}
+
+function Page(): JSX.Element {
+  const { value } = route;
+  switch (value.page) {
+    case 'inbox':
+      return <InboxPage />;
+    case 'runs':
+      return <RunsPage />;
+    case 'new':
+      return <NewRunPage />;
+    case 'engines':
+      return <EnginesPage />;
+    case 'run':
+      return <RunPage key={value.id} id={value.id} />;
+    case 'nowhere':
+      return <div class="empty"><h1>Nothing here</h1><p><code>{value.path}</code> is no page of the console. <Link to="/">To the inbox</Link></p></div>;
+  }
+}
+
+function NavLink({ to, page, children }: { readonly to: string; readonly page: string; readonly children: ComponentChildren }): JSX.Element {
+  const isHere = route.value.page === page || (page === 'runs' && route.value.page === 'run');
+  return <Link to={to} aria-current={isHere ? 'page' : undefined}>{children}</Link>;
+}
+
+function SignInNeeded({ reason }: { readonly reason: string }): JSX.Element {
+  return (
+    <main class="empty">
+      <h1>Parley</h1>
+      <p>This browser is not signed in. Open the link that <code>parley serve</code> has printed; it signs you in for 90 days.</p>
+      <p class="dim">{reason}</p>
+    </main>
+  );
+}

@@ -1,0 +1,32 @@
+// What waits for me, oldest first. Two keys answer: j and k choose a question, then the key that stands on the answer.
+import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { Link } from '../parts/link.js';
+import { QuestionCard } from '../parts/question-card.js';
+import { inbox, isKnown } from '../state/inbox.js';
+import { useAnswerKeys } from '../state/keys.js';
+
+export function InboxPage(): JSX.Element {
+  const items = inbox.value;
+  const [active, setActive] = useState<string | null>(null);
+  const at = Math.max(0, items.findIndex(({ interaction_id: id }) => id === active));
+  useEffect(() => {
+    if (items.length > 0 && !items.some(({ interaction_id: id }) => id === active)) setActive(items[0]?.interaction_id ?? null);
+  }, [items, active]);
+  useAnswerKeys({
+    move: (by) => setActive(items[Math.min(Math.max(at + by, 0), items.length - 1)]?.interaction_id ?? null),
+    card: () => document.querySelector<HTMLElement>(`[data-interaction="${CSS.escape(active ?? '')}"]`),
+  });
+  if (!isKnown.value) return <p class="empty dim" role="status">Looking for what waits…</p>;
+  return (
+    <>
+      <h1>{items.length === 0 ? 'Nothing waits for you' : 'Waiting for you'}</h1>
+      {items.length === 0
+        ? <div class="empty"><p>No agent needs you now. When one does, it is here.</p><p><Link to="/new">Start a run</Link>, or look at <Link to="/runs">those that are there</Link>.</p></div>
+        : <p class="hint dim"><kbd>j</kbd> <kbd>k</kbd> choose, <kbd>1</kbd>–<kbd>9</kbd> answer, <kbd>y</kbd> <kbd>n</kbd> decide, <kbd>r</kbd> write, <kbd>o</kbd> open</p>}
+      <div class="cards">
+        {items.map((item) => <QuestionCard key={item.interaction_id} item={item} isActive={item.interaction_id === active} onActivate={() => setActive(item.interaction_id)} />)}
+      </div>
+    </>
+  );
+}

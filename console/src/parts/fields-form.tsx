@@ -1,0 +1,41 @@
+// Several questions at once: a field for each, sent together.
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import type { Json, JsonObject } from '../../../src/kernel/json.js';
+
+interface Field {
+  readonly id: string;
+  readonly kind: string;
+  readonly prompt: string;
+  readonly options: readonly { readonly label: string; readonly value: Json }[];
+  readonly default?: Json;
+}
+
+export function FieldsForm({ fields: given, onAnswer }: { readonly fields: readonly JsonObject[]; readonly onAnswer: (response: Json) => void }): JSX.Element {
+  const fields = given as unknown as readonly Field[];
+  const [values, setValues] = useState<Readonly<Record<string, Json>>>(() => Object.fromEntries(fields.flatMap(({ id, default: value }) => (value === undefined ? [] : [[id, value]]))));
+  const set = (id: string, value: Json): void => setValues((before) => ({ ...before, [id]: value }));
+  const send = (event: Event): void => {
+    event.preventDefault();
+    onAnswer({ ...values });
+  };
+  return (
+    <form class="fields" onSubmit={send}>
+      {fields.map((field) => <FieldInput key={field.id} field={field} value={values[field.id]} onChange={(value) => set(field.id, value)} />)}
+      <button type="submit" class="primary">Send</button>
+    </form>
+  );
+}
+
+function FieldInput({ field: { id, kind, prompt, options }, value, onChange }: { readonly field: Field; readonly value: Json | undefined; readonly onChange: (value: Json) => void }): JSX.Element {
+  if (kind === 'confirm') return <label class="check"><input type="checkbox" checked={value === true} onChange={(event) => onChange(event.currentTarget.checked)} /> {prompt}</label>;
+  return (
+    <fieldset>
+      <legend>{prompt}</legend>
+      {options.map((option, index) => (
+        <label key={index} class="check"><input type="radio" name={id} checked={JSON.stringify(value) === JSON.stringify(option.value)} onChange={() => onChange(option.value)} /> {option.label}</label>
+      ))}
+      <input type="text" aria-label={options.length > 0 ? `${prompt}: in your own words` : prompt} placeholder={options.length > 0 ? 'Or in your own words…' : ''} value={typeof value === 'string' && !options.some((option) => option.value === value) ? value : ''} onInput={(event) => onChange(event.currentTarget.value)} />
+    </fieldset>
+  );
+}

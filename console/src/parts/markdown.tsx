@@ -1,0 +1,33 @@
+// Markdown of an agent, as HTML that can do nothing: no script, no style, no picture, no frame; links open elsewhere and tell nobody
+// where they came from.
+import DOMPurify from 'dompurify';
+import { Marked } from 'marked';
+import type { JSX } from 'preact';
+import { useMemo } from 'preact/hooks';
+
+const marked = new Marked({ gfm: true, breaks: true, async: false });
+
+const TAGS = ['p', 'br', 'strong', 'em', 'del', 'code', 'pre', 'ul', 'ol', 'li', 'blockquote', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'hr', 'a', 'table', 'thead', 'tbody', 'tr', 'th', 'td', 'input'];
+
+const purifier = DOMPurify(window);
+purifier.addHook('afterSanitizeAttributes', (node) => {
+  if (node.tagName === 'A') {
+    // A page of the server itself must not be reached by a word of an agent.
+    if (!/^(?:https?:|mailto:)/i.test(node.getAttribute('href') ?? '')) node.removeAttribute('href');
+    node.setAttribute('target', '_blank');
+    node.setAttribute('rel', 'noopener noreferrer nofollow');
+  }
+  if (node.tagName === 'INPUT') {
+    if (node.getAttribute('type') !== 'checkbox') node.remove();
+    else node.setAttribute('disabled', '');
+  }
+});
+
+export function toSafeHtml(text: string): string {
+  return purifier.sanitize(marked.parse(text) as string, { ALLOWED_TAGS: TAGS, ALLOWED_ATTR: ['href', 'type', 'checked', 'align', 'start'], ALLOW_DATA_ATTR: false, ALLOW_ARIA_ATTR: false });
+}
+
+export function Markdown({ text }: { readonly text: string }): JSX.Element {
+  const html = useMemo(() => toSafeHtml(text), [text]);
+  return <div class="prose" dangerouslySetInnerHTML={{ __html: html }} />;
+}

@@ -1,0 +1,153 @@
+// A question and the ways to answer it: its options by a key or a click, words of one's own always; an approval by its four decisions,
+// with exactly what it is about.
+import type { JSX } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { InboxItem } from '../../../src/client/index.js';
+import type { Json, JsonObject } from '../../../src/kernel/json.js';
+import { answer, fates, type Fate } from '../state/inbox.js';
+import { formatAge } from '../state/format.js';
+import { now } from '../state/now.js';
+import { mayAnswer } from '../state/server.js';
+import { Diff } from './diff.js';
+import { FieldsForm } from './fields-form.js';
+import { Link } from './link.js';
+import { Markdown } from './markdown.js';
+
+export interface Asked {
+  readonly kind: string;
+  readonly prompt: string;
+  readonly options: readonly { readonly label: string; readonly value: Json; readonly description?: string }[];
+  readonly fields?: readonly JsonObject[];
+  readonly default?: Json;
+  readonly channel?: string;
+  readonly action?: JsonObject;
+  readonly digest?: string;
+}
+
+type Card = Pick<InboxItem, 'run_id' | 'interaction_id' | 'question' | 'asked_at' | 'overdue' | 'state'> & Partial<Pick<InboxItem, 'engine' | 'prompt' | 'labels'>>;
+
+const DECISIONS = [
+  { decision: 'approve', label: 'Approve', key: 'y' },
+  { decision: 'approve_for_session', label: 'Approve for this session', key: 's' },
+  { decision: 'decline', label: 'Decline', key: 'n' },
+  { decision: 'cancel', label: 'Decline and stop', key: 'c' },
+] as const;
+
+interface CardProps {
+  readonly item: Card;
+  // Keys go to it.
+  readonly isActive: boolean;
+  readonly onActivate?: () => void;
+  // In the run itself, what it was asked to do need not be said again.
+  readonly showsRun?: boolean;
+}
+
+export function QuestionCard({ item, isActive, onActivate, showsRun = true }: CardProps): JSX.Element {
+  const question = item.question as unknown as Asked;
+  const fate = fates.value.get(item.interaction_id);
+  const isOpen = item.state === 'pending' && (fate === undefined || fate.type === 'refused') && mayAnswer();
+  const card = useRef<HTMLElement>(null);
+  useEffect(() => {
+    if (isActive) card.current?.scrollIntoView({ block: 'nearest' });
+  }, [isActive]);
+  return (
+    <article ref={card} class={`card${isActive ? ' active' : ''}${item.overdue ? ' overdue' : ''}`} data-interaction={item.interaction_id} aria-label={`Question: ${question.prompt.slice(0, 80)}`} onFocusIn={onActivate} onPointerDown={onActivate}>
+      <header>
+        {item.engine !== undefined && <span class="engine">{item.engine}</span>}
+        <span class="dim">{question.kind === 'approval' ? 'asks for leave' : question.channel === 'conversation' ? 'ended its turn' : 'asks'}</span>
+        <time dateTime={item.asked_at} title={item.asked_at} class={item.overdue ? 'bad' : 'dim'}>{formatAge(now.value - Date.parse(item.asked_at))}{item.overdue ? ', overdue' : ''}</time>
+        {Object.entries(item.labels ?? {}).map(([name, value]) => <span key={name} class="label">{name}={value}</span>)}
+        <span class="grow" />
+        {showsRun && <Link to={`/runs/${item.run_id}`}>Open the run</Link>}
+      </header>
+      {showsRun && item.prompt !== undefined && <p class="about" title={item.prompt}>{item.prompt}</p>}
+      <div class="question">{question.kind === 'approval' ? <pre class="plain">{question.prompt}</pre> : <Markdown text={question.prompt} />}</div>
+      {question.action && <Action action={question.action} />}
+      {isOpen && <Answers item={item} question={question} isActive={isActive} />}
+      {!mayAnswer() && item.state === 'pending' && <p class="dim">You may look, but not answer.</p>}
+      <p class="fate" role="status" aria-live="polite">{fate && <FateText fate={fate} />}</p>
+    </article>
+  );
+}
+
+function FateText({ fate }: { readonly fate: Fate }): JSX.Element {
+  switch (fate.type) {
+    case 'sending':
+      return <span class="dim">Sending…</span>;
+    case 'accepted':
+      return <span class="good">Accepted. The agent goes on.</span>;
+    case 'answered':
+      return <span class="bad">Already answered by {fate.by}.</span>;
+    case 'gone':
+      return <span class="bad">Not needed any more: {fate.why}</span>;
+    case 'refused':
+      return <span class="bad">Not accepted: {fate.why}</span>;
+  }
+}
+
+function Action({ action }: { readonly action: JsonObject }): JSX.Element {
+  const changes = Array.isArray(action.changes) ? (action.changes as JsonObject[]) : null;
+  if (changes) return <>{changes.map((change, index) => <Diff key={index} path={String(change.path ?? '')} kind={String(change.kind ?? 'update')} diff={String(change.diff ?? '')} />)}</>;
+  return (
+    <dl class="action">
+      {Object.entries(action).map(([name, value]) => <div key={name}><dt>{name}</dt><dd><code>{typeof value === 'string' ? value : JSON.stringify(value)}</code></dd></div>)}
+    </dl>
+  );
+}
+
+function Answers({ item, question, isActive }: { readonly item: Card; readonly question: Asked; readonly isActive: boolean }): JSX.Element {
+  const give = (response: Json): void => void answer(item, { response });
+  if (question.kind === 'approval') return <Decisions item={item} isActive={isActive} />;
+  if (question.fields && question.fields.length > 0) return <FieldsForm fields={question.fields} onAnswer={give} />;
+  return (
+    <>
+      {question.options.length > 0 && (
+        <div class="options" role="group" aria-label="Offered answers">
+          {question.options.map(({ label, value, description }, index) => (
+            <button key={index} type="button" data-key={index < 9 ? String(index + 1) : undefined} title={description} onClick={() => give(value)}>
+              {index < 9 && <kbd>{index + 1}</kbd>} {label}
+              {description && <small>{description}</small>}
+            </button>
+          ))}
+        </div>
+      )}
+      <FreeText item={item} question={question} />
+    </>
+  );
+}
+
+function Decisions({ item, isActive }: { readonly item: Card; readonly isActive: boolean }): JSX.Element {
+  const [note, setNote] = useState('');
+  const decide = (decision: string): void => void answer(item, { response: note.trim() === '' ? { decision } : { decision, note } });
+  return (
+    <>
+      <div class="options decisions" role="group" aria-label="Decisions">
+        {DECISIONS.map(({ decision, label, key }) => (
+          <button key={decision} type="button" class={decision === 'approve' ? 'primary' : ''} data-key={key} onClick={() => decide(decision)}>
+            {isActive && <kbd>{key}</kbd>} {label}
+          </button>
+        ))}
+      </div>
+      <input class="note" type="text" value={note} onInput={(event) => setNote(event.currentTarget.value)} placeholder="A note to the agent, if you like" aria-label="A note to the agent" maxLength={2000} />
+    </>
+  );
+}
+
+function FreeText({ item, question }: { readonly item: Card; readonly question: Asked }): JSX.Element {
+  const [text, setText] = useState('');
+  const isConversation = question.channel === 'conversation';
+  const send = (event: Event): void => {
+    event.preventDefault();
+    if (text.trim() !== '') void answer(item, { response: text });
+  };
+  const keys = (event: KeyboardEvent): void => {
+    if (event.key === 'Enter' && (event.metaKey || event.ctrlKey)) send(event);
+  };
+  return (
+    <form class="free" onSubmit={send}>
+      <textarea rows={2} value={text} onInput={(event) => setText(event.currentTarget.value)} onKeyDown={keys} placeholder={isConversation ? 'Say more…' : question.options.length > 0 ? 'Or in your own words…' : 'Your answer…'} aria-label="Your answer" data-key="r" />
+      <button type="submit" disabled={text.trim() === ''}>Send <kbd>Ctrl ⏎</kbd></button>
+      {isConversation && <button type="button" data-key="f" onClick={() => void answer(item, { finish: true })}>Finish</button>}
+    </form>
+  );
+}

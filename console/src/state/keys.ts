@@ -1,0 +1,46 @@
+// Keys that answer: those that stand on the buttons of the chosen card. Not while somebody types, and not with a modifier.
+import { useEffect, useRef } from 'preact/hooks';
+
+interface Keys {
+  readonly move?: (by: number) => void;
+  // The card that keys go to.
+  readonly card: () => HTMLElement | null;
+}
+
+export function useAnswerKeys(keys: Keys): void {
+  const latest = useRef(keys);
+  latest.current = keys;
+  useEffect(() => {
+    const press = (event: KeyboardEvent): void => {
+      if (event.metaKey || event.ctrlKey || event.altKey || event.defaultPrevented) return;
+      if (isTyping(event.target)) {
+        if (event.key === 'Escape') (event.target as HTMLElement).blur();
+        return;
+      }
+      if (act(latest.current, event.key)) event.preventDefault();
+    };
+    addEventListener('keydown', press);
+    return () => removeEventListener('keydown', press);
+  }, []);
+}
+
+function act({ move, card }: Keys, key: string): boolean {
+  if (move && (key === 'j' || key === 'ArrowDown')) return move(1), true;
+  if (move && (key === 'k' || key === 'ArrowUp')) return move(-1), true;
+  const chosen = card();
+  if (key === 'o') return follow(chosen?.querySelector('a'));
+  const control = chosen?.querySelector<HTMLElement>(`[data-key="${CSS.escape(key)}"]`);
+  if (!control) return false;
+  if (control instanceof HTMLTextAreaElement) control.focus();
+  else control.click();
+  return true;
+}
+
+function follow(link: HTMLElement | null | undefined): boolean {
+  link?.click();
+  return link != null;
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement || (target instanceof HTMLInputElement && !['checkbox', 'radio', 'button'].includes(target.type));
+}
