@@ -10,7 +10,7 @@ import type { CreateRunRequest } from '../../src/orchestrator/create-request.js'
 import type { OrchestratorDeps } from '../../src/orchestrator/deps.js';
 import { Orchestrator, type OrchestratorSettings } from '../../src/orchestrator/orchestrator.js';
 import { verifyRun } from '../../src/orchestrator/verify-run.js';
-import { systemTimers } from '../../src/process/timers.js';
+import { systemTimers, type Timers } from '../../src/process/timers.js';
 import type { RaspEvent } from '../../src/rasp/event.js';
 import { openDataDir, type DataDir } from '../../src/store/sqlite/data-dir.js';
 import type { InteractionRecord, RunRecord } from '../../src/store/store.js';
@@ -49,10 +49,12 @@ export interface BenchOptions {
   readonly env?: (root: string) => Readonly<Record<string, string | undefined>>;
   // The engine of the runs, where it is another one that starts the same program.
   readonly runsOn?: 'codex-app-server';
+  // Of the orchestrator; the engine has its own.
+  readonly timers?: Timers;
   readonly settings?: Pick<Partial<OrchestratorSettings>, 'slots' | 'residents'>;
 }
 
-export async function openRealBench(engine: RealEngine, { oddly, env = () => ({}), runsOn, settings = {} }: BenchOptions = {}): Promise<RealBench> {
+export async function openRealBench(engine: RealEngine, { oddly, env = () => ({}), runsOn, timers = systemTimers, settings = {} }: BenchOptions = {}): Promise<RealBench> {
   const person = await meetPerson(engine, (end) => endings.push(end), oddly);
   const { root, cwd, model } = person;
   const data = await openDataDir(person.data, { pid: process.pid });
@@ -61,7 +63,7 @@ export async function openRealBench(engine: RealEngine, { oddly, env = () => ({}
     store: data.store,
     clock: systemClock,
     ids: createIds(systemClock),
-    timers: systemTimers,
+    timers,
     dataDir: data.path,
     queueLimit: 100,
     host: hostOf({ ...person, env: { ...person.env, ...env(root) } }),

@@ -48,9 +48,11 @@ function toEntry(item: JsonObject, questions: ReadonlySet<Json | undefined>): En
   return item.role === 'user' && !isContext(text) && !text.startsWith('# AGENTS.md') ? [{ type: 'user', text }] : [];
 }
 
-// What Codex itself puts there for a call that had no end.
+// What Codex itself puts there for a call that had no end: killed, or told to go.
+const ABORTED = /^(?:Wall time: [^\n]*\n)?aborted\b/;
+
 function isAborted(output: Json | undefined): boolean {
-  return (asString(output) ?? listObjects(output).map((part) => asString(part.text) ?? '').join('')).startsWith('aborted');
+  return ABORTED.test(asString(output) ?? listObjects(output).map((part) => asString(part.text) ?? '').join(''));
 }
 
 // The number of items that were there makes the ids new in each response.

@@ -122,10 +122,9 @@ function keep(script: readonly Line[]): Line[] {
 function nextMove(script: readonly Line[]): { before: ModelStep[]; end: ModelStep | undefined; beside: ModelStep[] } {
   const end = script.findIndex(({ step }) => CALLS.has(step.type) || FAILURES.has(step.type));
   const before = end < 0 ? script : script.slice(0, end);
-  const beside: ModelStep[] = [];
-  for (let at = end + 1; end >= 0 && script[at]?.step.type === 'beside'; at += 2) {
-    const step = script[at + 1]?.step;
-    if (step && CALLS.has(step.type)) beside.push(step);
-  }
-  return { before: before.map(({ step }) => step), end: script[end]?.step, beside };
+  return { before: before.map(({ step }) => step), end: script[end]?.step, beside: end < 0 ? [] : callsBeside(script.slice(end + 1)) };
+}
+
+function callsBeside([joint, call, ...rest]: readonly Line[]): ModelStep[] {
+  return joint?.step.type === 'beside' && call && CALLS.has(call.step.type) ? [call.step, ...callsBeside(rest)] : [];
 }
