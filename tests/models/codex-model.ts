@@ -49,7 +49,7 @@ function toEntry(item: JsonObject, questions: ReadonlySet<Json | undefined>): En
 }
 
 // What Codex itself puts there for a call that had no end: killed, or told to go.
-const ABORTED = /^(?:Wall time: [^\n]*\n)?aborted\b/;
+const ABORTED = /^(?:Wall time: [^\n]*\n)?aborted\b|^dynamic tool call was cancelled/;
 
 function isAborted(output: Json | undefined): boolean {
   return ABORTED.test(asString(output) ?? listObjects(output).map((part) => asString(part.text) ?? '').join(''));
