@@ -22,6 +22,8 @@ export interface CodexAppServer {
   readonly recording: RecordingPaths;
   // Where in events.jsonl this process began. A request before it was one of an earlier process, whose ids come again.
   readonly recordedFrom: number;
+  // False as soon as its process is known to have ended, or is being ended.
+  readonly isOpen: boolean;
   // What the server told of itself.
   readonly info: InitializeResponse;
   // The thread of session.json, for `threads.resume`; null before the first turn of this instance.
@@ -137,6 +139,9 @@ export async function launch(options: Launch): Promise<CodexAppServer> {
     codexHome: home.path,
     recording: folder.recording,
     recordedFrom,
+    get isOpen() {
+      return child.isOpen;
+    },
     info,
     get sessionThreadId() {
       return session.threadId;

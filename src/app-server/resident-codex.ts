@@ -40,7 +40,6 @@ class ResidentCodex implements Resident {
   readonly from: number;
   readonly ended: Resident['ended'];
   readonly #server: CodexAppServer;
-  #isAlive = true;
   #threadId: string | null = null;
   #turnId: string | null = null;
 
@@ -49,14 +48,11 @@ class ResidentCodex implements Resident {
     this.pid = server.pid;
     this.startTime = readStartTime(server.pid);
     this.from = server.recordedFrom;
-    this.ended = server.closed.then(({ code, signal, error }) => {
-      this.#isAlive = false;
-      return { exit: { code, signal }, error };
-    });
+    this.ended = server.closed.then(({ code, signal, error }) => ({ exit: { code, signal }, error }));
   }
 
   get isAlive(): boolean {
-    return this.#isAlive;
+    return this.#server.isOpen;
   }
 
   async converse(conversation: Conversation, prompt: string): Promise<void> {

@@ -66,6 +66,11 @@ export class ServerProcess {
     }
   }
 
+  // False as soon as it is known to have ended, or is being ended.
+  get isOpen(): boolean {
+    return this.#state === 'running';
+  }
+
   write(line: string): void {
     if (this.#state !== 'running') throw new AppServerError('closed', 'codex app-server is closed');
     this.#recording.request(line);

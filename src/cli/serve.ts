@@ -43,6 +43,7 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
   const served = findServer(path, io);
   if (served) throw new RequestError('DATA_DIR_IN_USE', `${path} is served already at ${served.url}, by process ${served.pid}`);
   const writer = await openWriter(path, io, {
+    serves: true,
     onFailure: (runId, error) => {
       logFailure(path, io, runId, error);
       log.error({ err: error, run_id: runId === '' ? undefined : runId }, 'a turn or a look at the queue failed');
@@ -62,6 +63,7 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
       version: readVersion(),
       tokens: new TokenBook(path, { token, userName: io.machine.userName }, (error) => log.error({ err: error }, 'the tokens cannot be read: nobody but the operator is known')),
       log,
+      sticky: settings.sessions.sticky,
       engines: async () => ENGINES.map((engine) => lookAt(engine, io, settings)),
       limits: { ...DEFAULT_LIMITS, streams: settings.max_streams },
       workspaceRoots: roots,

@@ -118,7 +118,7 @@ class ResidentTurn {
     this.#stopClocks();
     this.#isOver = asked !== null || this.#parser.turnOver;
     if (this.#isOver && this.#endedByUs === null && (await this.#wouldWait(asked))) {
-      const run = await this.#conclude(asked, UNKNOWN_EXIT);
+      const run = await this.#conclude(asked, null);
       this.#stage.residents.keep(run.run_id, { resident, memory: this.#memory, request: asked, sticky: this.#stage.sticky });
       return run;
     }
@@ -140,10 +140,11 @@ class ResidentTurn {
     return transition.event === 'turn.needs_input';
   }
 
-  // With all that is in the logs by now, which is on the disk before the change of state is stored.
-  async #conclude(asked: NativeRequest | null, exit: Exit): Promise<RunRecord> {
+  // With all that is in the logs by now, which is on the disk before the change of state is stored. Without an exit the process
+  // goes on: what it says next belongs to the next turn.
+  async #conclude(asked: NativeRequest | null, exit: Exit | null): Promise<RunRecord> {
     const { writer } = this.#scene;
-    if (!this.#resident?.isAlive) await readLog(this.#logs.stdout, this.#at, (bytes) => this.#take(bytes));
+    if (exit) await readLog(this.#logs.stdout, this.#at, (bytes) => this.#take(bytes));
     const { bytes } = await readLog(this.#logs.stderr, this.#begin.stderr, (chunk) => {
       this.#stderrHash.update(chunk);
       return writer.add(this.#parser.push('stderr', chunk));
@@ -151,7 +152,7 @@ class ResidentTurn {
     this.#stderrBytes = bytes;
     void writer.add(this.#parser.finish());
     await Promise.all([writer.flush(), ...Object.values(this.#logs).map(syncFile)]);
-    return settle(this.#scene, await weigh(this.#scene, this.#played(asked, exit)));
+    return settle(this.#scene, await weigh(this.#scene, this.#played(asked, exit ?? UNKNOWN_EXIT)));
   }
 
   // Answers the failed run when the engine is not even to be started.

@@ -3,6 +3,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Clock } from '../kernel/clock.js';
 import { STATES } from '../run/statechart.js';
+import type { Orchestrator } from '../orchestrator/orchestrator.js';
 import type { ProfileTotals, Store } from '../store/store.js';
 import type { Streams } from './streams.js';
 
@@ -18,7 +19,7 @@ export interface Metrics {
   close(): void;
 }
 
-export function createMetrics({ store, clock }: { readonly store: Store; readonly clock: Clock }, streams: Streams): Metrics {
+export function createMetrics({ store, clock, orchestrator }: { readonly store: Store; readonly clock: Clock; readonly orchestrator: Pick<Orchestrator, 'residents'> }, streams: Streams): Metrics {
   const registry = new Registry();
   const registers = [registry];
   const requests = new Histogram({ name: 'parley_http_request_seconds', help: 'Answered requests by route and status', labelNames: ['method', 'route', 'status'], buckets: SECONDS, registers });
@@ -43,6 +44,7 @@ export function createMetrics({ store, clock }: { readonly store: Store; readonl
   // Summed up once for all the figures that are made of them.
   let turns: Promise<readonly ProfileTotals[]> = Promise.resolve([]);
   gauge('parley_streams', 'Open streams of events', [], async (set) => set({}, streams.size));
+  gauge('parley_resident_processes', 'Processes that are kept for runs that wait', [], async (set) => set({}, orchestrator.residents));
   for (const [name, help, value] of PROFILE_GAUGES) gauge(name, help, ['engine', 'profile'], async (set) => {
     for (const totals of await turns) set({ engine: totals.engine, profile: totals.profile }, value(totals));
   });

@@ -32,6 +32,8 @@ export interface ServiceDeps {
   readonly tokens: TokenBook;
   readonly log: FastifyBaseLogger;
   readonly engines: () => Promise<readonly EngineReport[]>;
+  // The edges of sessions.sticky are in force.
+  readonly sticky?: boolean;
   readonly limits: ServiceLimits;
   // Where runs may work that name a folder; null: anywhere.
   readonly workspaceRoots: (caller: Caller) => readonly string[] | null;

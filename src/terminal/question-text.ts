@@ -1,14 +1,14 @@
 // A question as a person reads it: the prompt, the numbered options, the fields, the default. The numbers are the ones
 // that the dialogue (answer.ts) takes.
 import type { FcmpData } from '../fcmp/event.js';
-import type { Json } from '../kernel/json.js';
+import { asObject, asString, type Json } from '../kernel/json.js';
 import { paint, type Ink, type Style } from './style.js';
 import { wrapText } from './wrap.js';
 
 type Asked = FcmpData['user.input.required'];
 type Option = Asked['options'][number];
 
-export type Question = Pick<Asked, 'kind' | 'prompt' | 'options' | 'fields' | 'default' | 'channel'> & {
+export type Question = Pick<Asked, 'kind' | 'prompt' | 'options' | 'fields' | 'default' | 'channel' | 'action'> & {
   // It waits for longer than was agreed.
   readonly overdue?: boolean | undefined;
 };
@@ -17,6 +17,7 @@ export function renderQuestion(question: Question, style: Style, lastMessage: st
   const fields = question.fields ?? [];
   const prompt = wrapText(promptOf(question, lastMessage), style.width, { first: paint(style, 'yellow', '? '), rest: '  ' });
   const lines = [paintLines(style, 'bold', prompt)];
+  lines.push(...changeLines(question.action, style));
   // An approval is answered by its letters.
   lines.push(...(question.kind === 'approval' ? [] : optionLines(question.options, style, '  ')), ...defaultLine(question.default, style, '  '));
   for (const [index, field] of fields.entries()) {
@@ -29,10 +30,29 @@ export function renderQuestion(question: Question, style: Style, lastMessage: st
 }
 
 // What the reader has just seen is not said again.
-function promptOf({ kind, prompt, fields = [], channel }: Question, lastMessage: string | null): string {
+function promptOf({ kind, prompt, action, fields = [], channel }: Question, lastMessage: string | null): string {
   if (channel === 'conversation' && prompt.trim() === lastMessage?.trim()) return 'The agent ended its turn. Say more, or finish.';
   if (fields.length > 0 && fields.every((field) => prompt.includes(field.prompt))) return `The agent has ${fields.length} questions:`;
-  return kind === 'approval' ? `The agent asks for permission: ${prompt}` : prompt;
+  // One that says what it is about speaks for itself.
+  return kind === 'approval' && !action ? `The agent asks for permission: ${prompt}` : prompt;
+}
+
+// What is to be written into which files, as far as it can be read in a terminal; `parley show` has it whole.
+const MAX_DIFF_LINES = 60;
+
+function changeLines(action: Question['action'], style: Style): string[] {
+  const changes = Array.isArray(action?.['changes']) ? (action['changes'] as Json[]) : [];
+  return changes.flatMap((change) => {
+    const { path, diff } = asObject(change) ?? {};
+    const all = (asString(diff) ?? '').trimEnd().split('\n');
+    const more = all.length - MAX_DIFF_LINES;
+    const shown = all.slice(0, MAX_DIFF_LINES).map((line) => paintLines(style, inkOf(line), wrapText(line, style.width, { first: '    ', rest: '    ' })));
+    return [wrapText(asString(path) ?? '', style.width, { first: '  ', rest: '  ' }), ...shown, ...(more > 0 ? [paint(style, 'dim', `    … and ${more} more lines`)] : [])];
+  });
+}
+
+function inkOf(line: string): Ink {
+  return line.startsWith('+') ? 'green' : line.startsWith('-') ? 'red' : 'dim';
 }
 
 function optionLines(options: readonly Option[], style: Style, indent: string): string[] {

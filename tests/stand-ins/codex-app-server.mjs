@@ -50,7 +50,8 @@ async function serve(argv) {
 function answerProbe(words) {
   if (words === '--version') return `codex-cli ${VERSION}`;
   if (words !== 'exec resume --help') return undefined;
-  if (process.env.STAND_IN_RESUME === 'no') throw new Refusal(2, "error: unrecognized subcommand 'resume'");
+  // A word that is no subcommand is a prompt.
+  if (process.env.STAND_IN_RESUME === 'no') return 'Usage: codex exec [OPTIONS] [PROMPT]';
   return 'Usage: codex exec resume [OPTIONS] [SESSION_ID] [PROMPT]';
 }
 

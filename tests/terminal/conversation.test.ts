@@ -10,6 +10,15 @@ const delta = (text: string, id: string | null = 'm') => event('assistant.messag
 const final = (text: string, id: string | null = 'm', truncated = false) => event('assistant.message.final', { message_id: id, text, truncated });
 const answered = (data: object) => show([event('interaction.reply.accepted', { interaction_id: 'i', resolution_mode: 'user_reply', accepted_at: '', ...data })], plain(80));
 
+test('an approval of a change shows what is to be written, harmless and not without end', () => {
+  const diff = ['+one', '-two', ' three\u001b[31m', ...Array.from({ length: 70 }, (_, index) => `+${index}`)].join('\n');
+  const action = { kind: 'file_change', changes: [{ path: '/w/a\u001b[2J.txt', kind: 'update', diff }] };
+  const shown = show([event('user.input.required', { interaction_id: 'i', kind: 'approval', prompt: 'The agent wants to change files:', options: [], action, channel: 'native' })], plain(60)).split('\n');
+  expect(shown.slice(0, 5)).toEqual(['? The agent wants to change files:', '  /w/a.txt', '    +one', '    -two', '     three']);
+  expect(shown.filter((line) => line.startsWith('    +')).length).toBe(58);
+  expect(shown).toContain('    … and 13 more lines');
+});
+
 describe('recorded conversations', () => {
   test('Codex asks two questions in one turn', () => {
     expect(show(loadRecorded('codex/ask-ask2'), plain(80))).toBe(screenOf(

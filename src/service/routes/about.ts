@@ -1,7 +1,7 @@
 // The server about itself: is it well, what can it drive, how do its parsers do, what is the contract.
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import { CHART, EVENTS, INITIAL_STATE, STATES, TERMINAL_STATES } from '../../run/statechart.js';
+import { CHART, EVENTS, INITIAL_STATE, STATES, STICKY_CHART, TERMINAL_STATES } from '../../run/statechart.js';
 import { callerOf } from '../access.js';
 import { REFUSALS } from '../requests.js';
 import { engineList, parserTotals, whoAmI } from '../schemas.js';
@@ -14,7 +14,7 @@ function health(operationId: string, summary: string) {
   return { schema: { operationId, summary, tags: ['service'], security: [], response: { 200: healthy, ...REFUSALS } }, config: { role: 'anyone' } as const };
 }
 
-export async function aboutRoutes({ app: bare, store, metrics, engines }: Room): Promise<void> {
+export async function aboutRoutes({ app: bare, store, metrics, engines, sticky }: Room): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();
   app.get('/healthz', health('isAlive', 'The process is alive'), async () => ({ status: 'ok' as const }));
   app.get('/readyz', health('isReady', 'The store can be read'), async () => {
@@ -39,7 +39,7 @@ export async function aboutRoutes({ app: bare, store, metrics, engines }: Room):
 
   app.get('/v1/contract', {
     schema: { operationId: 'getContract', summary: 'The chart that runs go by', tags: ['service'], response: { 200: contract, ...REFUSALS } },
-  }, async () => ({ initial: INITIAL_STATE, states: [...STATES], terminal: [...TERMINAL_STATES], events: [...EVENTS], edges: [...CHART] }));
+  }, async () => ({ initial: INITIAL_STATE, states: [...STATES], terminal: [...TERMINAL_STATES], events: [...EVENTS], edges: (sticky ? STICKY_CHART : CHART).map((edge) => ({ ...edge })) }));
 
   app.get('/metrics', {
     schema: { operationId: 'metrics', summary: 'The figures of the server, for Prometheus', tags: ['service'], response: { 200: { description: 'Prometheus text', content: { 'text/plain': { schema: z.string() } } }, ...REFUSALS } },

@@ -64,6 +64,6 @@ export async function inboxRoutes({ app: bare, orchestrator, store, clock, strea
     const key = keyOf(request, request.body.idempotency_key);
     const given = { ...request.body, ...(key === undefined ? {} : { idempotency_key: key }) } as Reply;
     const run = await orchestrator.reply(request.params.id, given, callerOf(request).actor);
-    return viewRun(run, run.status === 'waiting_user' ? await store.loadPending(run.run_id) : null, clock.now()) as z.input<typeof runView>;
+    return viewRun(run, run.status === 'waiting_user' ? await store.loadPending(run.run_id) : null, clock.now()) as unknown as z.input<typeof runView>;
   });
 }

@@ -1,0 +1,140 @@
+// How runs of an engine that stays end when something goes wrong: a process that dies, limits, cancels, a restart. Nothing of it is
+// left, and no byte is lost.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { describe, expect, test, vi } from 'vitest';
+import { createRoot, expectSound, processesOf } from '../../support/orchestrated.js';
+import { dataOf, ENGINE, openResidentBench, type ResidentBench } from '../../support/resident-bench.js';
+
+async function withBench(work: (bench: ResidentBench) => Promise<void>, changes: Parameters<typeof openResidentBench>[0] = {}): Promise<void> {
+  const bench = await openResidentBench(changes);
+  try {
+    await work(bench);
+  } finally {
+    await bench.close();
+  }
+}
+
+test.each([
+  { prompt: '[[say One.]] [[exit 3]]', code: 'ENGINE_EXITED', message: 'code 3' },
+  { prompt: '[[say One.]] [[exit 0]]', code: 'COMPLETION_UNKNOWN', message: 'NO_TURN_COMPLETED' },
+  { prompt: '[[say One.]] [[kill]]', code: 'ENGINE_EXITED', message: 'SIGKILL' },
+  { prompt: '[[say One.]] [[fail the model is gone]]', code: 'ENGINE_TURN_FAILED', message: 'the model is gone' },
+])('$prompt fails with $code', async ({ prompt, code, message }) => withBench(async (bench) => {
+  expect(await bench.play(prompt)).toMatchObject({ status: 'failed', error: { code, message: expect.stringContaining(message) } });
+}));
+
+test('a turn that hangs is ended by either limit; a person may take longer than both', async () => withBench(async (bench) => {
+  expect(await bench.play('[[hang]]', { runtime_options: { turn_timeout_sec: 1 } })).toMatchObject({ status: 'failed', error: { code: 'TURN_TIMEOUT' } });
+  expect(await bench.play('[[hang]]', { runtime_options: { idle_timeout_sec: 1 } })).toMatchObject({ status: 'failed', error: { code: 'ENGINE_IDLE_TIMEOUT' } });
+  const asked = await bench.play('[[approve true]] [[done 1]]', { runtime_options: { turn_timeout_sec: 0.5, idle_timeout_sec: 0.5 } });
+  const askedAt = Date.now();
+  await vi.waitFor(() => expect(Date.now() - askedAt).toBeGreaterThan(600), { timeout: 5000 });
+  expect(processesOf(asked.run_id)).not.toEqual([]);
+  expect((await bench.reply(asked, { decision: 'approve' })).status).toBe('succeeded');
+}));
+
+test('a run that is canceled while it waits ends its process, and what that has said since is kept', async () => withBench(async (bench) => {
+  // The second of two that are asked at once comes after the end of the turn.
+  const run = await bench.play('[[parallel echo a | echo b]]');
+  expect(processesOf(run.run_id)).not.toEqual([]);
+  await bench.orchestrator.cancel(run.run_id);
+  expect((await bench.settled(run)).status).toBe('canceled');
+  const events = await bench.events(run);
+  expect(dataOf(events, 'lifecycle.process.ended')).toHaveLength(1);
+  expect(events.slice(-3).map(({ event }) => event.type)).toEqual(['lifecycle.engine.progress', 'lifecycle.process.ended', 'lifecycle.state.changed']);
+}));
+
+test.each(['[[hang]]', '[[work 60000]]', '[[say One.]] [[noise 2000]] [[hang]]'])('%s is canceled: the run ends, and nothing of it is left', async (prompt) => withBench(async (bench) => {
+  const { run_id: runId } = await bench.orchestrator.create({ engine: ENGINE, prompt, execution_mode: 'interactive' });
+  await vi.waitFor(async () => expect(dataOf(await bench.events({ run_id: runId }), 'lifecycle.engine.progress').map(({ phase }) => phase)).toContain('turn/started'), { timeout: 20_000 });
+  expect((await bench.orchestrator.cancel(runId)).status).toBe('canceled');
+  await bench.settled({ run_id: runId });
+}));
+
+test('a process that dies while its run waits takes nothing with it', async () => withBench(async (bench) => {
+  const run = await bench.play('[[approve echo once]] [[done 1]]');
+  for (const pid of processesOf(run.run_id)) process.kill(pid, 'SIGKILL');
+  await vi.waitFor(() => expect(processesOf(run.run_id)).toEqual([]));
+  expect(bench.failures).toEqual([]);
+  expect((await bench.reply(run, { decision: 'approve' })).status).toBe('succeeded');
+  expect(bench.commands()).toHaveLength(1);
+}));
+
+test('one that does not start is told of, with what it printed', async () => withBench(async (bench) => {
+  const missing = await bench.play('x');
+  expect(missing).toMatchObject({ status: 'failed', error: { code: 'ENGINE_NOT_FOUND' } });
+}, { host: { findProgram: async () => ['/nowhere/codex'] } }));
+
+test('a session that is gone cannot be gone on with', async () => {
+  const root = createRoot();
+  let env: Record<string, string> = {};
+  const bench = await openResidentBench({ root, settings: { residents: { parkAfterMs: 0, max: 1 } }, host: { environment: () => ({ PATH: process.env['PATH'] ?? '', HOME: root, ...env }) } });
+  const run = await bench.play('[[approve true]]');
+  await vi.waitFor(() => expect(processesOf(run.run_id)).toEqual([]));
+  env = { STAND_IN_RESUME: 'no' };
+  expect(await bench.reply(run, { decision: 'approve' })).toMatchObject({ status: 'failed', error: { code: 'SESSION_RESUME_FAILED', message: expect.stringContaining('no rollout found') } });
+  await bench.close();
+});
+
+describe('after a restart', () => {
+  test('a stop ends what was kept; the questions are there at the next start, and are answered', async () => {
+    const root = createRoot();
+    const first = await openResidentBench({ root });
+    const run = await first.play('[[approve echo once]] [[done 1]]');
+    expect(processesOf(run.run_id)).not.toEqual([]);
+    await first.close();
+    expect(processesOf(run.run_id)).toEqual([]);
+    const second = await openResidentBench({ root });
+    expect((await second.reply(run, { decision: 'approve' })).status).toBe('succeeded');
+    expect(second.commands()).toHaveLength(1);
+    await second.close();
+  });
+
+  test.each([{ decision: 'approve', runs: 1 }, { decision: 'decline', runs: 0 }])('that follows SIGKILL of everything, $decision is applied as if nothing had been', async ({ decision, runs }) => {
+    const root = createRoot();
+    const runId = await playAndKill(root, '[[approve echo once]] [[done 1]]', 'waiting_user');
+    const bench = await openResidentBench({ root });
+    const waiting = await expectSound(bench, runId);
+    expect(waiting.status).toBe('waiting_user');
+    expect(processesOf(runId)).toEqual([]);
+    expect((await bench.reply(waiting, { decision })).status).toBe('succeeded');
+    expect(bench.commands()).toHaveLength(runs);
+    await bench.close();
+  });
+
+  test('a turn that was cut off is failed with all that it printed, and its session can be gone on with', async () => {
+    const root = createRoot();
+    const runId = await playAndKill(root, '[[say One.]] [[run echo first]] [[hang]]', 'hangs');
+    const bench = await openResidentBench({ root });
+    const failed = await expectSound(bench, runId);
+    expect(failed).toMatchObject({ status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } });
+    expect(dataOf(await bench.events(failed), 'agent.message.final')).toMatchObject([{ text: 'One.' }]);
+    const next = await bench.orchestrator.continueFrom(runId, { prompt: 'Go on. [[done 5]]' });
+    expect(await bench.settled(next)).toMatchObject({ status: 'succeeded', result: 5 });
+    await bench.close();
+  });
+
+  // A process of its own plays a run up to a point and is then killed, with its engine.
+  async function playAndKill(root: string, prompt: string, until: 'waiting_user' | 'hangs'): Promise<string> {
+    const child = spawn(process.execPath, [new URL('../../support/resident-child.mjs', import.meta.url).pathname, root, prompt, until], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const [line] = (await once(child.stdout, 'data')) as [Buffer];
+    const runId = line.toString('utf8').trim();
+    const engines = processesOf(runId);
+    expect(engines).not.toEqual([]);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    for (const pid of engines) killIfThere(pid);
+    await vi.waitFor(() => expect(processesOf(runId)).toEqual([]));
+    return runId;
+  }
+
+  function killIfThere(pid: number): void {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It went with its owner.
+    }
+  }
+});
+

@@ -1,0 +1,172 @@
+// sessions.sticky: a run of an engine that cannot resume waits in its process, and only there. A stand-in that cannot resume plays
+// it; with the setting off nothing of it is there.
+import { join } from 'node:path';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { createEngineHost } from '../../../src/host/engine-host.js';
+import { DEFAULT_SETTINGS } from '../../../src/host/settings.js';
+import { systemClock } from '../../../src/kernel/clock.js';
+import { viewRun } from '../../../src/orchestrator/run-view.js';
+import { findEngine } from '../../../src/engines/registry.js';
+import { systemTimers } from '../../../src/process/timers.js';
+import type { RunRecord } from '../../../src/store/store.js';
+import { createRoot, expectSound, processesOf } from '../../support/orchestrated.js';
+import { dataOf, ENGINE, openResidentBench, type ResidentBench } from '../../support/resident-bench.js';
+import { SimulatedTime } from '../../support/simulated-timers.js';
+
+const BIN = new URL('../../stand-ins/bin/codex-app-server-stand-in', import.meta.url).pathname;
+const ASK = '[[approve echo once]] [[done 1]]';
+
+const opened: ResidentBench[] = [];
+afterEach(async () => {
+  for (const bench of opened.splice(0)) await bench.close();
+});
+
+// As `parley serve` finds it: by the help of the program itself.
+async function openSticky(resumes: 'resumes' | 'cannot resume', changes: Parameters<typeof openResidentBench>[0] = {}): Promise<ResidentBench> {
+  const env: Record<string, string> = resumes === 'resumes' ? {} : { STAND_IN_RESUME: 'no' };
+  const probing = createEngineHost(
+    { user: { home: '/', env: { PATH: process.env['PATH'], PARLEY_CODEX_APP_SERVER_BIN: BIN, ...env } }, node: process.execPath, programs: '', platform: 'none', pid: process.pid, askTool: [] },
+    { ...DEFAULT_SETTINGS, env_passthrough: Object.keys(env) },
+    { clock: systemClock, timers: systemTimers },
+  );
+  const bench = await openResidentBench({ sticky: true, env, settings: { residents: { parkAfterMs: 0, max: 0 } }, ...changes, host: { resumes: (engine) => probing.resumes?.(engine) ?? Promise.resolve(null) } });
+  opened.push(bench);
+  return bench;
+}
+
+async function viewOf(bench: ResidentBench, run: RunRecord): Promise<ReturnType<typeof viewRun>> {
+  return viewRun((await bench.data.store.loadRun(run.run_id)) as RunRecord, await bench.data.store.loadPending(run.run_id), Date.now());
+}
+
+async function failed(bench: ResidentBench, run: RunRecord): Promise<RunRecord> {
+  await vi.waitFor(async () => expect((await bench.data.store.loadRun(run.run_id))?.status).toBe('failed'), { timeout: 20_000 });
+  return expectSound(bench, run.run_id);
+}
+
+test('where the probe passes, the run is marked resumable, and goes on in another process', async () => {
+  const bench = await openSticky('resumes');
+  const run = await bench.play(ASK);
+  expect(dataOf(await bench.events(run), 'lifecycle.run.created')).toMatchObject([{ interactive_profile: { kind: 'resumable' } }]);
+  expect((await viewOf(bench, run)).interactive_profile).toEqual({ kind: 'resumable' });
+  await vi.waitFor(() => expect(processesOf(run.run_id)).toEqual([]));
+  expect((await bench.reply(run, { decision: 'approve' })).status).toBe('succeeded');
+  expect(await bench.pids(run)).toHaveLength(2);
+});
+
+test('where the probe fails, the run is marked sticky_process, and is as interactive as any', async () => {
+  const bench = await openSticky('cannot resume');
+  const run = await bench.play('[[say Hello.]]');
+  expect(run.status).toBe('waiting_user');
+  expect(dataOf(await bench.events(run), 'lifecycle.run.created')).toMatchObject([{ interactive_profile: { kind: 'sticky_process' } }]);
+  expect(await bench.data.store.loadHandle(run.request_id)).toMatchObject({ handle_type: 'process' });
+  expect((await bench.reply(run, 'Go on. [[done 2]]')).result).toBe(2);
+});
+
+test('it waits in its process, which no limit of others ends, until asked_at and the session timeout', async () => {
+  const bench = await openSticky('cannot resume');
+  const run = await bench.play(ASK);
+  const pids = processesOf(run.run_id);
+  expect(pids.length).toBeGreaterThan(0);
+  const pending = await bench.pending(run);
+  expect(pending.due_at - pending.asked_at).toBe(1_200_000);
+  expect((await viewOf(bench, run)).interactive_profile).toEqual({ kind: 'sticky_process', wait_deadline_at: new Date(pending.due_at).toISOString() });
+  // Others come and go; this one stays.
+  const other = await bench.play(ASK);
+  await bench.orchestrator.cancel(other.run_id);
+  expect(processesOf(run.run_id)).toEqual(pids);
+});
+
+test('an answer in time reaches that very process', async () => {
+  const bench = await openSticky('cannot resume');
+  const run = await bench.play(ASK);
+  const [pid] = await bench.pids(run);
+  expect(processesOf(run.run_id)).toContain(pid);
+  expect((await bench.reply(run, { decision: 'approve' })).status).toBe('succeeded');
+  expect(await bench.pids(run)).toEqual([pid]);
+  expect(bench.commands()).toHaveLength(1);
+});
+
+test('at the deadline its process is ended and the run has failed with INTERACTION_WAIT_TIMEOUT', async () => {
+  const time = new SimulatedTime();
+  const bench = await openSticky('cannot resume', { clock: time.clock, timers: time.createTimers() });
+  const run = await bench.play(ASK);
+  expect(processesOf(run.run_id)).not.toEqual([]);
+  time.advance(1_199_000);
+  expect((await bench.data.store.loadRun(run.run_id))?.status).toBe('waiting_user');
+  time.advance(2000);
+  const over = await failed(bench, run);
+  expect(over.error).toMatchObject({ code: 'INTERACTION_WAIT_TIMEOUT', details: { unanswered: { kind: 'approval' } } });
+  expect(dataOf(await bench.events(run), 'lifecycle.state.changed').at(-1)).toMatchObject({ from: 'waiting_user', to: 'failed', trigger: 'turn.failed' });
+  expect(bench.commands()).toEqual([]);
+  await expect(bench.orchestrator.reply(run.run_id, { interaction_id: (await bench.data.store.loadLatest(run.run_id))?.interaction_id ?? '', response: { decision: 'approve' } })).rejects.toMatchObject({ code: 'RUN_NOT_WAITING' });
+});
+
+test('where nobody has to answer, the policy decides at the deadline, and the process gets its answer', async () => {
+  const time = new SimulatedTime();
+  const bench = await openSticky('cannot resume', { clock: time.clock, timers: time.createTimers() });
+  const run = await bench.play('[[ask Which? | red | blue]] [[done 1]]', { runtime_options: { interactive_require_user_reply: false } });
+  const [pid] = await bench.pids(run);
+  time.advance(1_201_000);
+  await vi.waitFor(async () => expect((await bench.data.store.loadRun(run.run_id))?.status).toBe('succeeded'), { timeout: 20_000 });
+  await bench.settled(run);
+  expect(await bench.pids(run)).toEqual([pid]);
+});
+
+test('a process that exits while its run waits fails it with INTERACTION_PROCESS_LOST', async () => {
+  const bench = await openSticky('cannot resume');
+  const run = await bench.play(ASK);
+  for (const pid of processesOf(run.run_id)) process.kill(pid, 'SIGKILL');
+  const over = await failed(bench, run);
+  expect(over.error).toMatchObject({ code: 'INTERACTION_PROCESS_LOST', details: { unanswered: { kind: 'approval' } } });
+});
+
+test('one that is canceled while it waits is canceled, not lost', async () => {
+  const bench = await openSticky('cannot resume');
+  const run = await bench.play(ASK);
+  expect((await bench.orchestrator.cancel(run.run_id)).status).toBe('canceled');
+  await bench.settled(run);
+});
+
+test('after a restart the process is gone, and the run has failed with SESSION_RESUME_FAILED', async () => {
+  const root = createRoot();
+  const first = await openSticky('cannot resume', { root });
+  const run = await first.play(ASK);
+  opened.splice(0);
+  await first.close();
+  expect(processesOf(run.run_id)).toEqual([]);
+  const second = await openSticky('cannot resume', { root });
+  const over = await expectSound(second, run.run_id);
+  expect(over).toMatchObject({ status: 'failed', error: { code: 'SESSION_RESUME_FAILED' } });
+});
+
+describe('with the setting off', () => {
+  test('nothing of it is there, and a run that would have to wait fails', async () => {
+    const bench = await openResidentBench({ env: { STAND_IN_RESUME: 'no' } });
+    opened.push(bench);
+    const run = await bench.play(ASK);
+    expect(run).toMatchObject({ status: 'failed', error: { code: 'SESSION_RESUME_FAILED' } });
+    expect(JSON.stringify([await viewOf(bench, run), await bench.events(run)])).not.toMatch(/interactive_profile|sticky|wait_deadline/);
+  });
+
+  test('an engine that cannot stay is never marked sticky, on or off', async () => {
+    const bench = await openResidentBench({ sticky: true, host: { resumes: async () => false } });
+    opened.push(bench);
+    const run = await bench.orchestrator.create({ engine: 'codex', prompt: '[[say Hello.]]', execution_mode: 'interactive' });
+    await bench.orchestrator.settled(run.run_id);
+    expect((await viewOf(bench, run)).interactive_profile).toEqual({ kind: 'resumable' });
+  });
+});
+
+test('whether an engine can resume is asked of the program itself, once, as long as it answers', async () => {
+  const asked = async (env: Record<string, string>): Promise<boolean | null | undefined> => {
+    const host = createEngineHost(
+      { user: { home: '/', env: { PATH: process.env['PATH'], PARLEY_CODEX_APP_SERVER_BIN: BIN, ...env } }, node: process.execPath, programs: '', platform: 'none', pid: process.pid, askTool: [] },
+      { ...DEFAULT_SETTINGS, env_passthrough: Object.keys(env) },
+      { clock: systemClock, timers: systemTimers },
+    );
+    return host.resumes?.(findEngine(ENGINE));
+  };
+  expect(await asked({})).toBe(true);
+  expect(await asked({ STAND_IN_RESUME: 'no' })).toBe(false);
+  expect(await asked({ PARLEY_CODEX_APP_SERVER_BIN: join('/', 'nowhere') })).toBeNull();
+});
