@@ -71,6 +71,8 @@ class ResidentTurn {
   #trouble: string | null = null;
   // The turn was over, or somebody is to be asked, while the process was there.
   #isOver = false;
+  // It is kept for the run, which waits.
+  #stays = false;
   readonly #stderrHash = createHash('sha256');
   #stderrBytes = 0;
   readonly #decisions: Decisions;
@@ -117,10 +119,11 @@ class ResidentTurn {
     const asked = this.#trouble === null ? await this.#listen(resident) : null;
     this.#stopClocks();
     this.#isOver = asked !== null || this.#parser.turnOver;
-    if (this.#isOver && this.#endedByUs === null && (await this.#wouldWait(asked))) {
-      const run = await this.#conclude(asked, null);
-      this.#stage.residents.keep(run.run_id, { resident, memory: this.#memory, request: asked, sticky: this.#stage.sticky });
-      return run;
+    if (this.#isOver && (await this.#wouldWait(asked)) && this.#endedByUs === null) {
+      // Before that is stored: whoever answers or ends the run from then on finds its process.
+      this.#stays = true;
+      this.#stage.residents.keep(this.#scene.writer.run.run_id, { resident, memory: this.#memory, request: asked, sticky: this.#stage.sticky });
+      return this.#conclude(asked, null);
     }
     const { exit, error } = await resident.close();
     if (error) this.#note(error);
@@ -303,6 +306,8 @@ class ResidentTurn {
   }
 
   #endBy(reason: EndReason): void {
+    // Too late for the turn; who wants the run ended finds it waiting.
+    if (this.#stays) return;
     this.#endedByUs ??= reason;
     this.#stop.abort();
     void this.#resident?.close();
