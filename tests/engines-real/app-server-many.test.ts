@@ -70,6 +70,31 @@ function expectSameParsedIfAny(bench: RealBench, runId: string, events: Awaited<
   if (events.some(({ source }) => source.parser === 'codex_app_server')) expectSameParsed(bench.data.path, runId, events);
 }
 
+// As soon as the question is stored, when the turn that asked has not quite ended.
+async function untilAsked(bench: RealBench, runId: string): Promise<string> {
+  const watch = bench.orchestrator.wakeups.watch(runId);
+  try {
+    for (;;) {
+      const { version } = watch;
+      const pending = await bench.data.store.loadPending(runId);
+      if (pending) return pending.interaction_id;
+      await watch.changed(version);
+    }
+  } finally {
+    watch.close();
+  }
+}
+
+test.each(['asked', 'answered'])('canceled in the moment in which it has %s, a run leaves no process', async (moment) => {
+  const bench = await openResidents();
+  const { run_id: runId } = await bench.create('[[approve echo done >> side.txt]] [[done 1]]', ASKS);
+  const id = await untilAsked(bench, runId);
+  if (moment === 'answered') await bench.orchestrator.reply(runId, { interaction_id: id, response: { decision: 'approve' } });
+  await bench.orchestrator.cancel(runId);
+  expect(await bench.settled(runId)).toMatchObject({ status: 'canceled' });
+  expect(bench.orchestrator.residents).toBe(0);
+});
+
 test('canceled at fifty moments, before, in and after a command and an approval, no run is stuck and no process is left', async () => {
   const bench = await openResidents({ settings: { slots: 4 } });
   const random = seededRandom(11);
