@@ -186,7 +186,8 @@ class ResidentTurn {
   // The answer to what it waits for, or a turn of its own.
   async #speak(resident: Resident): Promise<void> {
     const { answered } = this.#scene;
-    const request = this.#stage.waiter?.request;
+    const { waiter } = this.#stage;
+    const request = waiter?.resident === resident ? waiter.request : null;
     const resolution = answered?.resolution;
     if (request && resolution) return this.#answerWaiting(resident, request, resolution);
     this.#decisions.store();
@@ -277,6 +278,7 @@ class ResidentTurn {
   // One question at a time: what else it waits for comes when this one is answered.
   #evidence(asked: NativeRequest | null): TurnEvidence {
     const evidence = this.#parser.evidence();
+    const trouble = this.#trouble === null ? null : classifyFailure(this.#trouble);
     const requested = new Set(this.#parser.openRequests.map(({ question }) => question));
     const unanswered = this.#parser.openRequests.filter(({ id }) => !this.#answered.has(id)).flatMap(({ question }) => question ?? []);
     const questions = asked?.question ? [asked.question] : [...unanswered, ...evidence.questions.filter((question) => !requested.has(question))];
@@ -284,7 +286,8 @@ class ResidentTurn {
       ...evidence,
       // A turn that was stopped before it began in a process of its own has the session that it was to go on with.
       sessionId: evidence.sessionId ?? (this.#decisions.stopped ? (this.#scene.handle?.handle_value ?? null) : null),
-      failure: evidence.failure ?? (this.#trouble === null ? null : classifyFailure(this.#trouble)),
+      failure: evidence.failure ?? trouble,
+      complaint: evidence.complaint ?? trouble,
       questions: questions.map((question) => (question.action ? Object.assign({}, question, { digest: this.#decisions.digestOf(question) }) : question)),
     };
   }

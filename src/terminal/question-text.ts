@@ -42,13 +42,16 @@ const MAX_DIFF_LINES = 60;
 
 function changeLines(action: Question['action'], style: Style): string[] {
   const changes = Array.isArray(action?.['changes']) ? (action['changes'] as Json[]) : [];
-  return changes.flatMap((change) => {
+  const lines: string[] = [];
+  for (const change of changes) {
     const { path, diff } = asObject(change) ?? {};
     const all = (asString(diff) ?? '').trimEnd().split('\n');
     const more = all.length - MAX_DIFF_LINES;
     const shown = all.slice(0, MAX_DIFF_LINES).map((line) => paintLines(style, inkOf(line), wrapText(line, style.width, { first: '    ', rest: '    ' })));
-    return [wrapText(asString(path) ?? '', style.width, { first: '  ', rest: '  ' }), ...shown, ...(more > 0 ? [paint(style, 'dim', `    … and ${more} more lines`)] : [])];
-  });
+    lines.push(wrapText(asString(path) ?? '', style.width, { first: '  ', rest: '  ' }), ...shown);
+    if (more > 0) lines.push(paint(style, 'dim', `    … and ${more} more lines`));
+  }
+  return lines;
 }
 
 function inkOf(line: string): Ink {

@@ -39,7 +39,7 @@ export async function aboutRoutes({ app: bare, store, metrics, engines, sticky }
 
   app.get('/v1/contract', {
     schema: { operationId: 'getContract', summary: 'The chart that runs go by', tags: ['service'], response: { 200: contract, ...REFUSALS } },
-  }, async () => ({ initial: INITIAL_STATE, states: [...STATES], terminal: [...TERMINAL_STATES], events: [...EVENTS], edges: (sticky ? STICKY_CHART : CHART).map((edge) => ({ ...edge })) }));
+  }, async () => ({ initial: INITIAL_STATE, states: [...STATES], terminal: [...TERMINAL_STATES], events: [...EVENTS], edges: (sticky ? STICKY_CHART : CHART) as unknown as z.input<typeof contract>['edges'] }));
 
   app.get('/metrics', {
     schema: { operationId: 'metrics', summary: 'The figures of the server, for Prometheus', tags: ['service'], response: { 200: { description: 'Prometheus text', content: { 'text/plain': { schema: z.string() } } }, ...REFUSALS } },

@@ -93,9 +93,10 @@ test('two approvals at once are asked one after the other, in the same process, 
   expect(await bench.pids(first)).toHaveLength(1);
 }));
 
+const gone = (runId: string): Promise<void> => vi.waitFor(() => expect(processesOf(runId)).toEqual([]));
+
 describe('when the process that asked is gone', () => {
   const PARKED = { settings: { residents: { parkAfterMs: 0, max: 8 } } };
-  const gone = (runId: string): Promise<void> => vi.waitFor(() => expect(processesOf(runId)).toEqual([]));
 
   test.each([
     { decision: 'approve', runs: 1 },

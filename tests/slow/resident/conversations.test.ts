@@ -23,6 +23,8 @@ async function withBench(work: (bench: ResidentBench) => Promise<void>, changes:
   }
 }
 
+const cut = (path: string, { from = 0, bytes }: { from?: number; bytes: number }): Buffer => readFileSync(path).subarray(from, from + bytes);
+
 // What its parser gives now, turn by turn, for what the run has stored.
 async function expectReadAgain(bench: ResidentBench, run: RunRecord): Promise<void> {
   const stored = await bench.events(run);
@@ -35,7 +37,6 @@ async function expectReadAgain(bench: ResidentBench, run: RunRecord): Promise<vo
     const { stdout, stderr } = data['streams'] as Record<'stdout' | 'stderr', { from?: number; bytes: number }>;
     const version = stored.find((other) => other.event.type === 'lifecycle.turn.started' && other.attempt_number === attempt)?.data['engine_version'] as string | undefined;
     const parser = createTurnParser(engine, version, { at: { stdout: stdout.from ?? 0, stderr: stderr.from ?? 0 }, memory });
-    const cut = (path: string, { from = 0, bytes }: { from?: number; bytes: number }): Buffer => readFileSync(path).subarray(from, from + bytes);
     const drafts = [...parser.push('stdout', cut(logs.stdout, stdout)), ...parser.push('stderr', cut(logs.stderr, stderr)), ...parser.finish()];
     again.push(...drafts.map(({ type, data: told, range }) => ({ type, data: JSON.parse(JSON.stringify(told)) as Json, range: range && { attempt, ...range } })));
   }

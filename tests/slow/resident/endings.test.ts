@@ -3,6 +3,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, test, vi } from 'vitest';
+import { startResident } from '../../../src/host/start-resident.js';
+import { systemClock } from '../../../src/kernel/clock.js';
+import { systemTimers } from '../../../src/process/timers.js';
 import { createRoot, expectSound, processesOf } from '../../support/orchestrated.js';
 import { dataOf, ENGINE, openResidentBench, type ResidentBench } from '../../support/resident-bench.js';
 
@@ -61,6 +64,28 @@ test('a process that dies while its run waits takes nothing with it', async () =
   expect(bench.commands()).toHaveLength(1);
 }));
 
+test('a process that does not wait for the answer any more is replaced by one that is told of it', async () => {
+  let started = 0;
+  let hasForgotten = false;
+  const bench = await openResidentBench({
+    host: {
+      startResident: async (_engine, start) => {
+        const resident = await startResident(start, { user: { home: start.folder, env: { PATH: process.env['PATH'] } }, platform: 'none', pid: process.pid, clock: systemClock, timers: systemTimers });
+        const waitsFor = resident.waitsFor.bind(resident);
+        const isFirst = (started += 1) === 1;
+        resident.waitsFor = (request) => !(isFirst && hasForgotten) && waitsFor(request);
+        return resident;
+      },
+    },
+  });
+  const run = await bench.play('[[approve echo once]] [[done 1]]');
+  hasForgotten = true;
+  expect((await bench.reply(run, { decision: 'approve' })).status).toBe('succeeded');
+  expect(started).toBe(2);
+  expect(bench.commands()).toHaveLength(1);
+  await bench.close();
+});
+
 test('one that does not start is told of, with what it printed', async () => withBench(async (bench) => {
   const missing = await bench.play('x');
   expect(missing).toMatchObject({ status: 'failed', error: { code: 'ENGINE_NOT_FOUND' } });
@@ -114,27 +139,26 @@ describe('after a restart', () => {
     expect(await bench.settled(next)).toMatchObject({ status: 'succeeded', result: 5 });
     await bench.close();
   });
-
-  // A process of its own plays a run up to a point and is then killed, with its engine.
-  async function playAndKill(root: string, prompt: string, until: 'waiting_user' | 'hangs'): Promise<string> {
-    const child = spawn(process.execPath, [new URL('../../support/resident-child.mjs', import.meta.url).pathname, root, prompt, until], { stdio: ['ignore', 'pipe', 'inherit'] });
-    const [line] = (await once(child.stdout, 'data')) as [Buffer];
-    const runId = line.toString('utf8').trim();
-    const engines = processesOf(runId);
-    expect(engines).not.toEqual([]);
-    child.kill('SIGKILL');
-    await once(child, 'exit');
-    for (const pid of engines) killIfThere(pid);
-    await vi.waitFor(() => expect(processesOf(runId)).toEqual([]));
-    return runId;
-  }
-
-  function killIfThere(pid: number): void {
-    try {
-      process.kill(pid, 'SIGKILL');
-    } catch {
-      // It went with its owner.
-    }
-  }
 });
 
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It went with its owner.
+  }
+}
+
+// A process of its own plays a run up to a point and is then killed, with its engine.
+async function playAndKill(root: string, prompt: string, until: 'waiting_user' | 'hangs'): Promise<string> {
+  const child = spawn(process.execPath, [new URL('../../support/resident-child.mjs', import.meta.url).pathname, root, prompt, until], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [line] = (await once(child.stdout, 'data')) as [Buffer];
+  const runId = line.toString('utf8').trim();
+  const engines = processesOf(runId);
+  expect(engines).not.toEqual([]);
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  for (const pid of engines) killIfThere(pid);
+  await vi.waitFor(() => expect(processesOf(runId)).toEqual([]));
+  return runId;
+}

@@ -22,8 +22,8 @@ afterEach(async () => {
 });
 
 // As `parley serve` finds it: by the help of the program itself.
-async function openSticky(resumes: 'resumes' | 'cannot resume', changes: Parameters<typeof openResidentBench>[0] = {}): Promise<ResidentBench> {
-  const env: Record<string, string> = resumes === 'resumes' ? {} : { STAND_IN_RESUME: 'no' };
+async function openSticky(kind: 'resumes' | 'cannot resume', changes: Parameters<typeof openResidentBench>[0] = {}): Promise<ResidentBench> {
+  const env: Record<string, string> = kind === 'resumes' ? {} : { STAND_IN_RESUME: 'no' };
   const probing = createEngineHost(
     { user: { home: '/', env: { PATH: process.env['PATH'], PARLEY_CODEX_APP_SERVER_BIN: BIN, ...env } }, node: process.execPath, programs: '', platform: 'none', pid: process.pid, askTool: [] },
     { ...DEFAULT_SETTINGS, env_passthrough: Object.keys(env) },
@@ -157,16 +157,17 @@ describe('with the setting off', () => {
   });
 });
 
+async function resumes(env: Record<string, string>): Promise<boolean | null | undefined> {
+  const host = createEngineHost(
+    { user: { home: '/', env: { PATH: process.env['PATH'], PARLEY_CODEX_APP_SERVER_BIN: BIN, ...env } }, node: process.execPath, programs: '', platform: 'none', pid: process.pid, askTool: [] },
+    { ...DEFAULT_SETTINGS, env_passthrough: Object.keys(env) },
+    { clock: systemClock, timers: systemTimers },
+  );
+  return host.resumes?.(findEngine(ENGINE));
+}
+
 test('whether an engine can resume is asked of the program itself, once, as long as it answers', async () => {
-  const asked = async (env: Record<string, string>): Promise<boolean | null | undefined> => {
-    const host = createEngineHost(
-      { user: { home: '/', env: { PATH: process.env['PATH'], PARLEY_CODEX_APP_SERVER_BIN: BIN, ...env } }, node: process.execPath, programs: '', platform: 'none', pid: process.pid, askTool: [] },
-      { ...DEFAULT_SETTINGS, env_passthrough: Object.keys(env) },
-      { clock: systemClock, timers: systemTimers },
-    );
-    return host.resumes?.(findEngine(ENGINE));
-  };
-  expect(await asked({})).toBe(true);
-  expect(await asked({ STAND_IN_RESUME: 'no' })).toBe(false);
-  expect(await asked({ PARLEY_CODEX_APP_SERVER_BIN: join('/', 'nowhere') })).toBeNull();
+  expect(await resumes({})).toBe(true);
+  expect(await resumes({ STAND_IN_RESUME: 'no' })).toBe(false);
+  expect(await resumes({ PARLEY_CODEX_APP_SERVER_BIN: join('/', 'nowhere') })).toBeNull();
 });
