@@ -140,6 +140,14 @@ function addRunCommands(program: Command, io: Io, act: (action: Action) => Promi
     .option('-d, --detach', 'do not watch; print the id of the run')
     .action((run, prompt, options) => act(async () => (await import('./run.js')).continueCommand(run, prompt, options, io)));
 
+  withJson(program.command('fork'))
+    .summary('begin with a copy of a conversation')
+    .description('Start a new run with a copy of what was said in another, which stays as it is: waiting, at work or ended. Codex can.')
+    .argument('<run>', 'its id, a part of it, or last')
+    .argument('<prompt>', 'what the new one is to do; - reads it from stdin')
+    .option('-d, --detach', 'do not watch; print the id of the run')
+    .action((run, prompt, options) => act(async () => (await import('./run.js')).forkCommand(run, prompt, options, io)));
+
   withJson(program.command('retry'))
     .summary('try an ended run again')
     .description('Start it again from its session, with what was said last; from the beginning if it has none.')

@@ -1,4 +1,4 @@
-// parley run, continue and retry: a new run, in front of the person until it waits or has ended, or left to itself.
+// parley run, continue, fork and retry: a new run, in front of the person until it waits or has ended, or left to itself.
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -61,6 +61,11 @@ function checkFolderExists(path: string): void {
 export async function continueCommand(meant: string, prompt: string, options: StartOptions, io: Io): Promise<number> {
   const runId = await withRun(meant, options, io, async (_data, run) => run.run_id);
   return start({ type: 'continue', run_id: runId, prompt: await readPrompt(prompt, io) }, options, io);
+}
+
+export async function forkCommand(meant: string, prompt: string, options: StartOptions, io: Io): Promise<number> {
+  const runId = await withRun(meant, options, io, async (_data, run) => run.run_id);
+  return start({ type: 'fork', run_id: runId, prompt: await readPrompt(prompt, io) }, options, io);
 }
 
 export async function retryCommand(meant: string, options: StartOptions, io: Io): Promise<number> {

@@ -1,5 +1,6 @@
 // parley serve: the runs of a data directory for other programs and people, until it is told to stop. Then turns at work get a
 // bounded time; runs that wait are untouched. A second signal makes it hurry.
+import { join } from 'node:path';
 import type { AddressInfo } from 'node:net';
 import { pino, type Logger } from 'pino';
 import { ENGINES } from '../engines/registry.js';
@@ -60,6 +61,7 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
       clock: io.clock,
       timers: io.timers,
       dataDir: writer.data.path,
+      consoleDir: join(io.machine.programs, 'console'),
       version: readVersion(),
       tokens: new TokenBook(path, { token, userName: io.machine.userName }, (error) => log.error({ err: error }, 'the tokens cannot be read: nobody but the operator is known')),
       log,

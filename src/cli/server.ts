@@ -71,6 +71,8 @@ function take(client: ParleyClient, job: Job): Promise<{ readonly run_id: string
       return client.create(job.request);
     case 'continue':
       return client.continueFrom(job.run_id, { prompt: job.prompt });
+    case 'fork':
+      return client.fork(job.run_id, { prompt: job.prompt });
     case 'retry':
       return client.retry(job.run_id);
     case 'reply':

@@ -41,6 +41,7 @@ function header(run: RunRecord, overdue: boolean, style: Style, io: Io): string 
     ['status', `${run.status}${overdue ? ', overdue' : ''}, attempt ${run.attempt_number}, begun ${formatAge(now - run.created_at)} ago`],
     ['folder', run.spec.cwd],
     ...(run.spec.continue_from === undefined ? [] : [['continues', run.spec.continue_from] as [string, string]]),
+    ...(run.spec.fork_from === undefined ? [] : [['copy of', run.spec.fork_from.run_id] as [string, string]]),
     ...Object.entries(run.spec.labels).map(([name, value]): [string, string] => ['label', `${name}=${value}`]),
     ['events', `${run.heads.rasp_seq} observed, ${run.heads.fcmp_seq} shown, digest ${run.heads.digest.slice(0, 16)}…`],
   ];

@@ -15,6 +15,7 @@ import { actorOf, logFailure, openWriter, writerOf, type OpenWriter } from './op
 export type Job =
   | { readonly type: 'create'; readonly request: CreateRunRequest }
   | { readonly type: 'continue'; readonly run_id: string; readonly prompt: string }
+  | { readonly type: 'fork'; readonly run_id: string; readonly prompt: string }
   | { readonly type: 'retry'; readonly run_id: string }
   | { readonly type: 'reply'; readonly run_id: string; readonly reply: Reply }
   // Only what is due: recovery, and questions whose time is over.
@@ -86,6 +87,8 @@ function take(orchestrator: Orchestrator, job: Job, io: Io): Promise<Pick<RunRec
       return orchestrator.create(job.request, actorOf(io));
     case 'continue':
       return orchestrator.continueFrom(job.run_id, { prompt: job.prompt }, actorOf(io));
+    case 'fork':
+      return orchestrator.fork(job.run_id, { prompt: job.prompt }, actorOf(io));
     case 'retry':
       return orchestrator.retry(job.run_id, {}, actorOf(io));
     case 'reply':

@@ -61,6 +61,8 @@ export interface ParleyClient {
   cancel(runId: string): Promise<RunView>;
   retry(runId: string, request?: { readonly request_id?: string }): Promise<RunView>;
   continueFrom(runId: string, request: { readonly prompt: string; readonly request_id?: string }): Promise<RunView>;
+  // A new run with a copy of the conversation; the other stays as it is.
+  fork(runId: string, request: { readonly prompt: string; readonly request_id?: string }): Promise<RunView>;
   delete(runId: string): Promise<void>;
   reply(runId: string, reply: Reply): Promise<RunView>;
   result(runId: string): Promise<{ readonly run_id: string; readonly status: RunView['status']; readonly result: Json; readonly error: RunView['error'] }>;
@@ -167,6 +169,7 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
     cancel: (runId) => call('POST', `/v1/runs/${encodeURIComponent(runId)}/cancel`),
     retry: (runId, again = {}) => call('POST', `/v1/runs/${encodeURIComponent(runId)}/retry`, again),
     continueFrom: (runId, next) => call('POST', `/v1/runs/${encodeURIComponent(runId)}/continue`, next),
+    fork: (runId, next) => call('POST', `/v1/runs/${encodeURIComponent(runId)}/fork`, next),
     delete: (runId) => call('DELETE', `/v1/runs/${encodeURIComponent(runId)}`),
     reply: (runId, reply) => {
       const path = `/v1/runs/${encodeURIComponent(runId)}/interaction/reply`;

@@ -34,6 +34,8 @@ export interface EngineCommand {
 export interface CommandBuilder {
   buildStart(spec: TurnSpec): EngineCommand;
   buildResume(spec: TurnSpec, handle: EngineSessionHandle): EngineCommand;
+  // Begins with a copy of a session that is in the home; absent where the engine has no way to make one.
+  buildFork?(spec: TurnSpec, sessionId: string): EngineCommand;
 }
 
 export interface HandleRules {
@@ -128,7 +130,12 @@ export interface HomeRules {
   // Mends the text of a stored session before it is continued.
   readonly mend?: (session: string) => string;
   // Where in the home the sessions are, and which file there belongs to one: by its name, or because it mentions the id.
-  readonly sessions: { readonly folder: string; readonly holds: (path: string, sessionId: string) => 'by name' | 'if mentioned' | false };
+  readonly sessions: {
+    readonly folder: string;
+    readonly holds: (path: string, sessionId: string) => 'by name' | 'if mentioned' | false;
+    // By the first line of such a file: the session whose files hold what was said before it began; null: it has all of it.
+    readonly basis?: (firstLine: string) => string | null;
+  };
 }
 
 export interface Engine {

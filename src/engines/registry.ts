@@ -1,4 +1,5 @@
 // The engines there are, and the few things done with any of them.
+import { invariant } from '../kernel/invariant.js';
 import { RequestError } from '../run/request-error.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import { codexCommand } from './codex/command.js';
@@ -62,11 +63,17 @@ export function buildHandle(engine: Engine, sessionId: string, where: { cwd: str
 }
 
 // A resume that cannot be right is refused before anything is started.
-export function buildCommand(engine: Engine, spec: TurnSpec, handle: EngineSessionHandle | null): EngineCommand {
-  if (handle === null) return engine.command.buildStart(spec);
+export function buildCommand(engine: Engine, spec: TurnSpec, handle: EngineSessionHandle | null, copied?: string): EngineCommand {
+  if (handle === null) return copied === undefined ? engine.command.buildStart(spec) : buildFork(engine, spec, copied);
   const mismatch = explainMismatch(engine, spec.cwd, handle);
   if (mismatch !== null) throw new RequestError('HANDLE_MISMATCH', mismatch);
   return engine.command.buildResume(spec, handle);
+}
+
+function buildFork(engine: Engine, spec: TurnSpec, copied: string): EngineCommand {
+  if (!engine.handle.accepts(copied)) throw new RequestError('HANDLE_MISMATCH', `"${copied}" is no ${engine.name} session id`);
+  invariant(engine.command.buildFork, 'the engine can begin with a copy of a session');
+  return engine.command.buildFork(spec, copied);
 }
 
 // Why a session cannot be continued by this engine in this directory, or null.

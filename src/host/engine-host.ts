@@ -7,6 +7,7 @@ import { projectOf } from '../engines/folders-above.js';
 import { checkWorkspace } from './check-workspace.js';
 import { buildEnvironment } from '../engines/environment.js';
 import { keyInstead } from '../engines/find-login.js';
+import { copySession } from './copy-session.js';
 import { hasSession } from './find-session.js';
 import { LoginRenewals } from './login-renewals.js';
 import { findProgram, type Machine } from './machine.js';
@@ -36,6 +37,7 @@ export function createEngineHost(machine: Machine, settings: Settings, { clock, 
     startResident: (_engine, start) => startResident(start, { user, platform: machine.platform, pid: machine.pid, clock, timers }),
     resumes: (engine) => resumes(engine),
     hasSession: async (handle) => hasSession(handle),
+    copySession: async (handle, home) => copySession(handle, home),
     newSessionId: () => randomUUID(),
     askTool: machine.askTool,
   };

@@ -6,6 +6,7 @@ import type { Actor, RunRecord } from '../store/store.js';
 import type { CreateRunRequest } from './create-request.js';
 import { createRun } from './create-run.js';
 import type { OrchestratorDeps } from './deps.js';
+import { forkSource } from './fork-source.js';
 import { loadRun } from './load-run.js';
 
 export type ContinueRequest = Pick<CreateRunRequest, 'prompt' | 'request_id'>;
@@ -17,12 +18,15 @@ export async function continueRun(deps: OrchestratorDeps, runId: string, request
   return createRun(deps, { ...inherited(source), ...request }, { actor, continuation: { run_id: runId, handle } });
 }
 
-// The same again: from the stored session if there is one, with the last answer, else from the beginning.
+// The same again: from the stored session if there is one, with the last answer, else from the beginning, which may be a copy.
 export async function retryRun(deps: OrchestratorDeps, runId: string, request: Pick<CreateRunRequest, 'request_id'>, actor: Actor | undefined): Promise<RunRecord> {
   const source = await loadEnded(deps, runId);
   const handle = await deps.store.loadHandle(source.request_id);
-  if (!handle) return createRun(deps, { ...inherited(source), ...request, prompt: source.spec.prompt, ...(isOwnWorkspace(source) ? {} : { cwd: source.spec.cwd }) }, { actor });
-  return createRun(deps, { ...inherited(source), ...request, prompt: await lastWords(deps, source) }, { actor, continuation: { run_id: runId, handle } });
+  if (handle) return createRun(deps, { ...inherited(source), ...request, prompt: await lastWords(deps, source) }, { actor, continuation: { run_id: runId, handle } });
+  const again = { ...inherited(source), ...request, prompt: source.spec.prompt };
+  const fork = forkSource(source.spec);
+  if (fork) return createRun(deps, again, { actor, fork });
+  return createRun(deps, { ...again, ...(isOwnWorkspace(source) ? {} : { cwd: source.spec.cwd }) }, { actor });
 }
 
 async function loadEnded(deps: OrchestratorDeps, runId: string): Promise<RunRecord> {
@@ -31,7 +35,7 @@ async function loadEnded(deps: OrchestratorDeps, runId: string): Promise<RunReco
   return source;
 }
 
-function inherited({ spec }: RunRecord): Omit<CreateRunRequest, 'prompt' | 'cwd' | 'request_id'> {
+export function inherited({ spec }: RunRecord): Omit<CreateRunRequest, 'prompt' | 'cwd' | 'request_id'> {
   return {
     engine: spec.engine,
     execution_mode: spec.execution_mode,

@@ -16,7 +16,10 @@ export async function deleteRun(deps: OrchestratorDeps, runId: string, onFailure
   const run = await deps.store.loadRun(runId);
   // Its folder must not be moved, not even for a moment, while an agent is at work in it.
   if (run && !isTerminal(run.status)) throw new RequestError('RUN_NOT_ENDED', `run ${runId} is ${run.status}: cancel it first`);
-  const path = runFolder(deps.dataDir, runId).path;
+  const { path, workspace } = runFolder(deps.dataDir, runId);
+  // A fork of it has a home of its own, but not a folder to work in.
+  const by = run && (await deps.store.findAtWork(workspace));
+  if (by) throw new RequestError('SESSION_IN_USE', `run ${by} works in the folder of run ${runId}: wait until it has ended, or cancel it`);
   if (run && existsSync(path)) renameSync(path, path + ASIDE);
   const outcome = await deps.store.deleteRun(runId).catch((error: unknown) => {
     putBack(path);

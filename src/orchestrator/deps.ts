@@ -51,6 +51,8 @@ export interface EngineHost {
   startResident?(engine: Engine, start: ResidentStart): Promise<Resident>;
   // Is the session really there? Looked up in its files; nothing is started.
   hasSession(handle: EngineSessionHandle): Promise<boolean>;
+  // Copies what is stored of a session into another home, as far as it is whole. False: it is not there.
+  copySession?(handle: EngineSessionHandle, home: string): Promise<boolean>;
   // What starts the question tool; without it agents ask in their last message.
   readonly askTool?: readonly string[];
   // Whether it can continue a conversation in another process; null: not known.

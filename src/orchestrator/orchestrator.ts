@@ -14,6 +14,7 @@ import { createRun } from './create-run.js';
 import type { OrchestratorDeps } from './deps.js';
 import { deleteRun, finishDeletions } from './delete-run.js';
 import { endFromLogs } from './end-from-logs.js';
+import { forkRun } from './fork-run.js';
 import { JournalFiles } from './journal-files.js';
 import { loadRun } from './load-run.js';
 import { recover, recoverWaitingRuns, type RecoverySettings } from './recover.js';
@@ -115,6 +116,11 @@ export class Orchestrator {
   // A new run on the session of an ended one.
   async continueFrom(runId: string, request: ContinueRequest, actor?: Actor): Promise<RunRecord> {
     return this.#change(() => continueRun(this.#deps, runId, request, actor));
+  }
+
+  // A new run that begins with a copy of the conversation; the source stays as it is.
+  async fork(runId: string, request: ContinueRequest, actor?: Actor): Promise<RunRecord> {
+    return this.#change(() => forkRun(this.#deps, runId, request, actor));
   }
 
   async retry(runId: string, request: Pick<CreateRunRequest, 'request_id'> = {}, actor?: Actor): Promise<RunRecord> {

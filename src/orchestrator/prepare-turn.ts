@@ -1,8 +1,13 @@
-// Makes everything ready that a turn needs before its engine is started: its folders, the home of the run, the environment.
+// Makes everything ready that a turn needs before its engine is started: its folders, the home of the run, the session that it
+// begins with a copy of, the environment.
 import { realpath } from 'node:fs/promises';
+import { invariant } from '../kernel/invariant.js';
 import { explainDirectory } from '../process/spawn.js';
 import type { RunError } from '../run/judge-completion.js';
 import { TurnRefusedError } from '../run/turn-refused-error.js';
+import type { RunRecord } from '../store/store.js';
+import type { OrchestratorDeps } from './deps.js';
+import { forkSource } from './fork-source.js';
 import { makeFolder, runFolder, type AttemptFolder } from './run-folder.js';
 import type { TurnScene } from './turn-scene.js';
 
@@ -16,6 +21,9 @@ export async function prepareTurn({ deps, engine, handle, writer }: TurnScene, a
   // Not when the run is created: a crash right after that would leave a queued run without it.
   if (handle === null && run.spec.cwd === folder.workspace) makeFolder(folder.workspace);
   if (run.spec.home !== null) makeFolder(run.spec.home);
+  if (handle === null && !(await copySource(deps, run))) {
+    return { refused: { code: 'SESSION_RESUME_FAILED', message: `The session of run ${run.spec.fork_from?.run_id} is not there any more: there is nothing to begin with a copy of.` } };
+  }
   // A session's folder was looked at before; another is never taken for it.
   const trouble = handle === null ? await explainFolder(run.spec.cwd) : null;
   if (trouble !== null) return { refused: { code: 'WORKING_FOLDER_UNUSABLE', message: `cannot work in ${run.spec.cwd}: ${trouble}` } };
@@ -25,6 +33,14 @@ export async function prepareTurn({ deps, engine, handle, writer }: TurnScene, a
     if (!(error instanceof TurnRefusedError)) throw error;
     return { refused: { code: error.code, message: error.message } };
   }
+}
+
+// Into the home of the run: the source goes on in its own, whatever becomes of the copy.
+async function copySource({ host }: OrchestratorDeps, run: RunRecord): Promise<boolean> {
+  const source = forkSource(run.spec);
+  if (source === null) return true;
+  invariant(host.copySession && run.spec.home !== null, 'the host can copy a session, and the run has a home of its own');
+  return host.copySession(source.handle, run.spec.home);
 }
 
 // It was stored as the folder itself: if it leads elsewhere now, it is another.

@@ -14,6 +14,7 @@ import { JournalPages } from './journal-pages.js';
 import { createMetrics, type Metrics } from './metrics.js';
 import { refuseAddress, refuseEarly, refuseOnSocket } from './refuse-early.js';
 import { aboutRoutes } from './routes/about.js';
+import { consoleRoutes } from './routes/console.js';
 import { evidenceRoutes } from './routes/evidence.js';
 import { inboxRoutes } from './routes/inbox.js';
 import { runRoutes } from './routes/runs.js';
@@ -28,6 +29,8 @@ export interface ServiceDeps {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly dataDir: string;
+  // Where the built console is; null: there is none.
+  readonly consoleDir: string | null;
   readonly version: string;
   readonly tokens: TokenBook;
   readonly log: FastifyBaseLogger;
@@ -109,7 +112,7 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
   });
   const room: Room = { ...deps, app, streams, inbox, metrics, pages: new JournalPages(deps.store) };
   await describeApi(room);
-  for (const routes of [runRoutes, inboxRoutes, streamRoutes, evidenceRoutes, aboutRoutes, signInRoutes]) await app.register(async (part) => routes({ ...room, app: part }));
+  for (const routes of [runRoutes, inboxRoutes, streamRoutes, evidenceRoutes, aboutRoutes, signInRoutes, consoleRoutes]) await app.register(async (part) => routes({ ...room, app: part }));
   await app.ready();
   return {
     app,

@@ -256,6 +256,8 @@ export interface Store {
   onCommitted(listener: CommitListener): () => void;
 
   loadRun(runId: string): Promise<RunRecord | null>;
+  // A run that has not ended and works in this very folder.
+  findAtWork(cwd: string): Promise<string | null>;
   // The run that a request id was used for, and the digest of that request.
   loadRequest(requestId: string): Promise<{ readonly run: RunRecord; readonly digest: string } | null>;
   listRuns(filter: RunFilter): Promise<RunRecord[]>;

@@ -151,12 +151,20 @@ describe('a call', () => {
     expect(third?.['idempotency_key']).toMatch(/^[0-9a-f-]{36}$/);
   });
 
+  test('to continue or to fork a run names it, with the prompt and the key of the caller', async () => {
+    const { client, asked, bodies } = play(ANSWER, ANSWER);
+    await client.continueFrom('run/1', { prompt: 'x' });
+    await client.fork('run/1', { prompt: 'x', request_id: 'mine' });
+    expect(asked).toEqual(['/v1/runs/run%2F1/continue', '/v1/runs/run%2F1/fork']);
+    expect(bodies.map((body) => JSON.parse(body) as unknown)).toEqual([{ prompt: 'x' }, { prompt: 'x', request_id: 'mine' }]);
+  });
+
   test('is given up after a while, and one that the server refuses or that would count twice is not repeated', async () => {
     const { client, pauses } = play();
     await expect(client.get('run_1')).rejects.toMatchObject({ code: 'UNREACHABLE' });
     expect(pauses).toEqual([250, 500, 1000, 2000, 4000, 8000]);
     await expect(play({ status: 409, code: 'REPLY_CONFLICT' }, ANSWER).client.reply('run_1', { interaction_id: 'int_1' })).rejects.toMatchObject({ code: 'REPLY_CONFLICT' });
-    for (const call of [(c: ParleyClient) => c.cancel('run_1'), (c: ParleyClient) => c.retry('run_1'), (c: ParleyClient) => c.delete('run_1')]) await expect(call(play(new Error('reset'), ANSWER).client)).rejects.toMatchObject({ code: 'UNREACHABLE' });
+    for (const call of [(c: ParleyClient) => c.cancel('run_1'), (c: ParleyClient) => c.retry('run_1'), (c: ParleyClient) => c.fork('run_1', { prompt: 'x' }), (c: ParleyClient) => c.delete('run_1')]) await expect(call(play(new Error('reset'), ANSWER).client)).rejects.toMatchObject({ code: 'UNREACHABLE' });
   });
 });
 

@@ -49,6 +49,32 @@ const HANDLE_MISMATCH = { name: 'RequestError', code: 'HANDLE_MISMATCH' };
 const CODEX_SETTINGS = ['-c', 'features.unbounded_connection_retries=false', '-c', 'check_for_update_on_startup=false'];
 const ASK = ['/usr/bin/node', '/opt/parley.js', 'mcp-ask', '--file', '/data/a "b"/asks.jsonl', '--nonce', 'n'];
 
+describe('a fork', () => {
+  const SESSION = SESSIONS['codex'] ?? '';
+
+  test('of codex has all options of a start before the word, also the sandbox and the question tool, which are not in the thread', () => {
+    const options = { permission: 'read-only', model: 'm1', ask: ASK } as const;
+    const { argv, stdin } = buildCommand(findEngine('codex'), spec('codex', options), null, SESSION);
+    expect([...argv.slice(0, -3), ...argv.slice(-1)]).toEqual(start('codex', options).argv);
+    expect(argv.slice(-3)).toEqual(['fork', SESSION, 'Say hello']);
+    expect(stdin).toBeNull();
+    expect(buildCommand(findEngine('codex'), spec('codex', { prompt: '-x' }), null, SESSION)).toMatchObject({ stdin: '-x' });
+  });
+
+  test('of codex-app-server is asked for later, by a request', () => {
+    const engine = findEngine('codex-app-server');
+    expect(buildCommand(engine, spec(engine.name), null, SESSION)).toEqual(buildCommand(engine, spec(engine.name), null));
+  });
+
+  test('is not for an id that Codex could take for something else', () => {
+    for (const id of ['not-a-uuid', '--last', '']) expect(refusalOf(() => buildCommand(findEngine('codex'), spec('codex'), null, id))).toEqual(HANDLE_MISMATCH);
+  });
+
+  test('is for the engines that have a way to make one', () => {
+    expect(ENGINES.filter(({ command }) => command.buildFork !== undefined).map(({ name }) => name)).toEqual(['codex', 'codex-app-server']);
+  });
+});
+
 describe('the question tool', () => {
   test('is given to codex at start and at resume, offered directly, approved, and waited for', () => {
     for (const { argv } of [start('codex', { ask: ASK }), resume('codex', { ask: ASK })]) {

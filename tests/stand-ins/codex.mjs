@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Stands in for `codex exec --json` (0.166.0): JSONL on stdout, noise on stderr, threads under CODEX_HOME by id alone.
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { readOptions, Refusal } from './arguments.mjs';
 import { codexHome, findRollout, newId, newRollout, SESSIONS, UUID } from './codex-threads.mjs';
@@ -25,7 +25,7 @@ const ANYWHERE = {
   '-o': ['lastMessageFile', true],
   '--output-last-message': ['lastMessageFile', true],
 };
-// Refused behind the word resume.
+// Refused behind the words resume and fork.
 const BEFORE_RESUME = { '-C': ['cd', true], '--cd': ['cd', true], '-s': ['sandbox', true], '--sandbox': ['sandbox', true], '--add-dir': ['addDir', true] };
 const SUBCOMMANDS = new Set(['resume', 'fork', 'review', 'help']);
 
@@ -41,23 +41,25 @@ function readArguments([command, ...argv]) {
   if (command !== 'exec') throw new Refusal(2, `error: the stand-in only plays \`codex exec\`, not '${command}'`);
   const first = readOptions(argv, { ...ANYWHERE, ...BEFORE_RESUME }, { ...strict, stopAt: (word) => SUBCOMMANDS.has(word) });
   const [subcommand, ...after] = first.rest;
-  if (subcommand !== undefined && subcommand !== 'resume') throw new Refusal(2, `error: the stand-in does not play \`codex exec ${subcommand}\``);
+  if (subcommand !== undefined && subcommand !== 'resume' && subcommand !== 'fork') throw new Refusal(2, `error: the stand-in does not play \`codex exec ${subcommand}\``);
   const second = readOptions(after, ANYWHERE, strict);
   const options = { ...first.options, ...second.options };
-  const words = subcommand === 'resume' ? second.words.slice(1) : first.words;
-  const asked = subcommand === 'resume' ? second.words[0] : undefined;
+  const words = subcommand === undefined ? first.words : second.words.slice(1);
+  const asked = subcommand === undefined ? undefined : second.words[0];
   if (words.length > 1) throw strict.unknown(words[1]);
   if (options.sandbox !== undefined && !SANDBOXES.has(options.sandbox)) throw new Refusal(2, `error: invalid value '${options.sandbox}' for '--sandbox <SANDBOX_MODE>'`);
   if (!options.json) throw new Refusal(2, 'error: the stand-in only speaks --json');
-  if (subcommand === 'resume' && asked === undefined) throw new Refusal(2, 'error: the stand-in resumes only by a thread id');
-  // Not a UUID: taken for a name, and a new thread is started without a word.
-  const resumed = asked !== undefined && UUID.test(asked);
+  if (subcommand !== undefined && asked === undefined) throw new Refusal(2, `error: the stand-in plays \`${subcommand}\` only with a thread id`);
+  // Not a UUID: taken for a name. A fork finds none; a resume starts a new thread without a word.
+  if (subcommand === 'fork' && !UUID.test(asked)) throw new Refusal(1, `Error: Session not found: ${asked}`, ...BACKTRACE);
+  const resumed = subcommand === 'resume' && UUID.test(asked);
   const byStdin = words[0] === undefined || words[0] === '-';
   return {
     options,
     resumed,
     session: resumed ? asked : newId(),
-    // With a prompt as an argument a start reads stdin to its end all the same; a resume does not.
+    forked: subcommand === 'fork' ? asked : undefined,
+    // With a prompt as an argument a start reads stdin to its end all the same; a resume or a fork does not.
     stdin: byStdin ? 'prompt' : asked === undefined ? 'beside' : 'unread',
     greeting: [...(codexHome.startsWith('/tmp/') ? [NO_ALIASES] : []), ...(byStdin || asked !== undefined ? [] : ['Reading additional input from stdin...'])],
     toPrompt(text) {
@@ -75,25 +77,57 @@ function openSession(call) {
     process.chdir(cd);
   }
   if (!skipGitCheck && !isInGit(process.cwd())) throw new Refusal(1, 'Not inside a trusted directory and --skip-git-repo-check was not specified.');
+  if (call.forked !== undefined) return forkThread(call);
   if (!call.resumed) return createThread(call);
-  const file = findRollout(call.session);
-  const session = file && loadSession(file);
+  const session = loadThread(call.session, 'resume');
   if (!session) throw sessionNotFound(call);
   return session;
 }
 
 function sessionNotFound({ session }) {
-  return new Refusal(1, `Error: thread/resume: thread/resume failed: no rollout found for thread id ${session} (code -32600)`, ...BACKTRACE);
+  return failed('resume', `no rollout found for thread id ${session}`);
+}
+
+function failed(word, why) {
+  return new Refusal(1, `Error: thread/${word}: thread/${word} failed: ${why} (code -32600)`, ...BACKTRACE);
+}
+
+// A fork does not repeat what it began with: that is in the file of its source, which has to be there too.
+function loadThread(id, word) {
+  const file = findRollout(id);
+  const session = file && loadSession(file);
+  const base = session?.header.payload?.history_base;
+  if (base === undefined) return session;
+  if (!loadThread(base.thread_id, word)) throw failed(word, `invalid paginated history lineage for ${id}: missing source rollout`);
+  // Of the source as it was then.
+  session.turns += base.turns;
+  session.messages += base.messages;
+  return session;
+}
+
+function forkThread(call) {
+  const source = loadThread(call.forked, 'fork');
+  if (!source) throw failed('fork', `no rollout found for thread id ${call.forked}`);
+  const { id, turns, messages, kept } = source;
+  const session = createThread(call, { payload: { history_base: { thread_id: id, turns, messages } } });
+  Object.assign(session, { turns, messages });
+  if (kept.length > 0) session.keep(kept);
+  return session;
+}
+
+function isEmptyFolder(path) {
+  return statSync(path).isDirectory() && readdirSync(path).length === 0;
 }
 
 function isInGit(directory) {
-  return existsSync(join(directory, '.git')) || (dirname(directory) !== directory && isInGit(dirname(directory)));
+  // An empty one is what Codex's sandbox leaves in the folder for temporary files.
+  return (existsSync(join(directory, '.git')) && !isEmptyFolder(join(directory, '.git'))) || (dirname(directory) !== directory && isInGit(dirname(directory)));
 }
 
-function createThread(call) {
+function createThread(call, more = {}) {
   // An ephemeral thread is stored nowhere that a resume would look.
   const directory = call.options.ephemeral ? join(codexHome, 'ephemeral') : SESSIONS;
-  return createSession(join(directory, newRollout(call.session)), { id: call.session, cwd: process.cwd() });
+  return createSession(join(directory, newRollout(call.session)), { id: call.session, cwd: process.cwd(), more });
 }
 
 function printItem(phase, item) {

@@ -1,5 +1,5 @@
 // What the real CLIs refuse, refused the same way: nothing on stdout, the exit code and the words on stderr.
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -23,6 +23,10 @@ function expectRefusal(ran: Ran, code: number, message: string | RegExp): void {
 
 function conversation({ stderr }: Ran): string | undefined {
   return /"conversation-id": "(.+)"/.exec(stderr.toString())?.[1];
+}
+
+function fork(place: Place, id: string): Promise<Ran> {
+  return runArgv('codex', place, [...CODEX, '-C', place.cwd, '-s', 'read-only', 'fork', id, 'go on']);
 }
 
 // The same place, seen from another directory.
@@ -122,6 +126,40 @@ describe.concurrent('codex', () => {
     const child = start(commandOf('codex', place, 'go on', { resume: session }), place, { keepOpen: true });
     expect((await finish(child)).code).toBe(0);
     expect(loggedStarts(place).at(-1)).toMatchObject({ stdin: null, resumed: true });
+  });
+});
+
+describe.concurrent('codex exec fork', () => {
+  test('begins a thread with another id that knows what was said, and leaves its source as it was', async () => {
+    const place = createPlace();
+    const session = sessionOf(await runTurn('codex', place, 'first [[ask Which?]][[done 1]]'));
+    // What was still to be played is played in both.
+    const forked = judge('codex', await fork(place, session));
+    expect(forked.verdict).toMatchObject({ event: 'turn.succeeded', result: 1 });
+    const id = sessionOf(forked);
+    expect(id).not.toBe(session);
+    expect(loggedStarts(place).at(-1)).toMatchObject({ resumed: false, session: id, stdin: null });
+    expect((await runTurn('codex', place, 'that one', { resume: session })).verdict).toMatchObject({ event: 'turn.succeeded', result: 1 });
+    const resumed = await runTurn('codex', place, 'go on', { resume: id, mode: 'auto' });
+    expect(resumed).toMatchObject({ evidence: { sessionId: id }, verdict: { result: 'You said: go on\nEarlier turns: 2.' } });
+    const again = judge('codex', await fork(place, id), { mode: 'auto' });
+    expect(again.verdict).toMatchObject({ result: 'You said: go on\nEarlier turns: 3.' });
+  });
+
+  test('refuses a thread that it does not find, an id that is none, and options behind the word', async () => {
+    const place = createPlace();
+    expectRefusal(await fork(place, UNKNOWN.codex), 1, /^Error: thread\/fork: thread\/fork failed: no rollout found for thread id 01a1e065-0000-7fd2-a5f7-dea3d46cd55c \(code -32600\)$/m);
+    expectRefusal(await fork(place, 'not-a-uuid'), 1, /^Error: Session not found: not-a-uuid$/m);
+    expectRefusal(await runArgv('codex', place, [...CODEX, 'fork', '-C', place.cwd, UNKNOWN.codex, 'go on']), 2, /unexpected argument '-C' found/);
+  });
+
+  test('needs the file of the thread that it goes on from', async () => {
+    const place = createPlace();
+    const session = sessionOf(await runTurn('codex', place, 'first'));
+    const id = sessionOf(judge('codex', await fork(place, session)));
+    const sessions = join(place.root, '.codex', 'sessions');
+    for (const name of readdirSync(sessions, { recursive: true, encoding: 'utf8' })) if (name.endsWith(`${session}.jsonl`)) rmSync(join(sessions, name));
+    expectRefusal(await fork(place, id), 1, new RegExp(`^Error: thread/fork: thread/fork failed: invalid paginated history lineage for ${id}: missing source rollout`, 'm'));
   });
 });
 

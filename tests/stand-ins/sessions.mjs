@@ -3,10 +3,11 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-export function createSession(file, { id, cwd }) {
+export function createSession(file, { id, cwd, more = {} }) {
   mkdirSync(dirname(file), { recursive: true });
-  const session = new Session(file, id, cwd);
-  session.append({ type: 'session', sessionId: id, cwd, startTime: new Date().toISOString() });
+  const header = { type: 'session', sessionId: id, cwd, startTime: new Date().toISOString(), ...more };
+  const session = new Session(file, header);
+  session.append(header);
   return session;
 }
 
@@ -16,7 +17,7 @@ export function loadSession(file) {
   const lines = readFileSync(file, 'utf8').split('\n').filter((line) => line !== '').map((line) => JSON.parse(line));
   const header = lines.find(({ type }) => type === 'session');
   if (!header) return undefined;
-  const session = new Session(file, header.sessionId, header.cwd);
+  const session = new Session(file, header);
   session.turns = lines.filter(({ type }) => type === 'user').length;
   session.messages = lines.filter(({ type }) => type === 'user' || type === 'assistant').length;
   session.kept = lines.findLast(({ type }) => type === 'kept')?.steps ?? [];
@@ -30,10 +31,11 @@ class Session {
   kept = [];
   #file;
 
-  constructor(file, id, cwd) {
+  constructor(file, header) {
     this.#file = file;
-    this.id = id;
-    this.cwd = cwd;
+    this.header = header;
+    this.id = header.sessionId;
+    this.cwd = header.cwd;
   }
 
   append(line) {

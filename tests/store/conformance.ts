@@ -270,6 +270,16 @@ export function describeStore(name: string, open: () => Promise<{ store: Store; 
       expect(await store.deleteRun('run_0001')).toBe('deleted');
     });
 
+    test('a run that has not ended is found by the folder that it works in', async () => {
+      const spec = { ...newRun(1).spec, cwd: '/srv/one' };
+      const first = await create(1, { spec });
+      await create(2, { spec: { ...spec, cwd: '/srv/one/within' } });
+      expect(await store.findAtWork('/srv/one')).toBe('run_0001');
+      expect(await store.findAtWork('/srv')).toBeNull();
+      await commit(first, { set: { status: 'canceled' } });
+      expect(await store.findAtWork('/srv/one')).toBeNull();
+    });
+
     test('a new run is refused while the queue is full; a known request is still answered, and other states do not count', async () => {
       const first = await create(1, { queue_limit: 1 });
       expect(await store.createRun(newRun(2, { queue_limit: 1 }))).toEqual({ created: false, reason: 'queue_full', queued: 1 });

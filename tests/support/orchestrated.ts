@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, expect } from 'vitest';
 import { findEngine } from '../../src/engines/registry.js';
 import { projectConversation } from '../../src/fcmp/fold.js';
+import { copySession } from '../../src/host/copy-session.js';
 import { startResident } from '../../src/host/start-resident.js';
 import { systemClock, type Clock } from '../../src/kernel/clock.js';
 import { createIds } from '../../src/kernel/ids.js';
@@ -60,6 +61,7 @@ function standInHost(root: string): EngineHost {
     environment: (_engine, run) => ({ PATH: process.env['PATH'] ?? '', HOME: run.spec.home ?? root, STAND_IN_LOG: join(root, 'starts.jsonl') }),
     // Each of them keeps a session in a file that is named after it; Gemini's by its first eight characters.
     hasSession: async ({ handle_value: id, home }) => home !== null && readdirSync(home, { recursive: true, encoding: 'utf8' }).some((name) => name.includes(id) || name.includes(id.slice(0, 8))),
+    copySession: async (handle, home) => copySession(handle, home),
     newSessionId: () => `${String((process.pid * 1000 + (sessions += 1)) % 100_000_000).padStart(8, '0')}-0000-4000-8000-000000000001`,
   };
 }

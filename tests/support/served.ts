@@ -33,6 +33,7 @@ export async function serve(changes: { readonly root?: string; readonly bench?: 
   const hosts = new Set<string>();
   const logged: string[] = [];
   const service = await createService({
+    consoleDir: null,
     store: bench.data.store,
     orchestrator: bench.orchestrator,
     clock: bench.deps.clock,

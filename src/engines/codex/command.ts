@@ -1,4 +1,4 @@
-// codex exec --json: the options stand before the word `resume`, the thread id before the prompt.
+// codex exec --json: the options stand before the word `resume` or `fork`, the thread id before the prompt.
 import { fitsArgument, type CommandBuilder, type EngineCommand, type TurnSpec } from '../engine.js';
 
 export const SANDBOX = { 'read-only': 'read-only', 'workspace-write': 'workspace-write', full: 'danger-full-access' } as const;
@@ -9,21 +9,22 @@ export const SETTINGS = ['features.unbounded_connection_retries=false', 'check_f
 export const codexCommand: CommandBuilder = {
   buildStart: (spec) => build(spec, []),
   buildResume: (spec, handle) => build(spec, ['resume', handle.handle_value]),
+  buildFork: (spec, sessionId) => build(spec, ['fork', sessionId]),
 };
 
-function build(spec: TurnSpec, resume: readonly string[]): EngineCommand {
+function build(spec: TurnSpec, basis: readonly string[]): EngineCommand {
   // As an argument a leading dash makes an option of it, and a single word may be a subcommand (`codex exec review`).
   const byStdin = spec.prompt.startsWith('-') || !/\s/.test(spec.prompt) || !fitsArgument(spec.prompt);
   return {
     argv: [
       ...spec.program, 'exec', '--json', '--skip-git-repo-check',
       '-C', spec.cwd,
-      // Given at every resume too: Codex does not restore it.
+      // Given at every resume and fork too: Codex does not restore it.
       '-s', SANDBOX[spec.permission],
       ...(spec.model === undefined ? [] : ['-m', spec.model]),
       ...[...SETTINGS, ...(spec.ask ? askSettings(spec.ask) : [])].flatMap((setting) => ['-c', setting]),
       ...(spec.outputSchemaFile === undefined ? [] : ['--output-schema', spec.outputSchemaFile]),
-      ...resume,
+      ...basis,
       byStdin ? '-' : spec.prompt,
     ],
     cwd: spec.cwd,

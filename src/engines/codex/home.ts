@@ -1,5 +1,6 @@
 // Codex keeps everything under CODEX_HOME; a thread is a rollout file that is named after its id.
 import { join } from 'node:path';
+import { asObject, asString, parseJson } from '../../kernel/json.js';
 import type { HomeRules, User } from '../engine.js';
 import { codexLoginExpiry } from './login-expiry.js';
 import { codexSettings } from './settings-file.js';
@@ -24,5 +25,11 @@ export const codexHome: HomeRules = {
     ...FOLDERS.map((name) => ({ from: join(homeOf(user), name), to: `.codex/${name}` })),
   ],
   turnFile: { path: '.codex/config.toml', from: (user) => join(homeOf(user), 'config.toml'), write: codexSettings },
-  sessions: { folder: '.codex/sessions', holds: (path, id) => path.toLowerCase().endsWith(`-${id.toLowerCase()}.jsonl`) && 'by name' },
+  sessions: { folder: '.codex/sessions', holds: (path, id) => path.toLowerCase().endsWith(`-${id.toLowerCase()}.jsonl`) && 'by name', basis },
 };
+
+// The rollout of a fork does not repeat what it began with.
+function basis(firstLine: string): string | null {
+  const meta = asObject(asObject(parseJson(firstLine))?.payload);
+  return asString(asObject(meta?.history_base)?.thread_id) ?? null;
+}

@@ -1,4 +1,4 @@
-// Runs: started, listed, looked at, ended, continued, deleted.
+// Runs: started, listed, looked at, ended, continued, forked, deleted.
 import { dirname, sep } from 'node:path';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
@@ -84,6 +84,16 @@ export async function runRoutes({ app: bare, orchestrator, store, clock, dataDir
     await checkSource(callerOf(request), request.params.id);
     const requestId = keyOf(request, request.body.request_id);
     const run = await orchestrator.continueFrom(request.params.id, { prompt: request.body.prompt, ...(requestId === undefined ? {} : { request_id: requestId }) }, callerOf(request).actor);
+    return reply.code(201).send(await view(run));
+  });
+
+  app.post('/v1/runs/:id/fork', {
+    schema: { operationId: 'forkRun', summary: 'Start a new run with a copy of the conversation of another, which stays as it is', tags: ['runs'], params, body: continueBody, response: { 201: runView, ...REFUSALS } },
+    config: { role: 'operator' },
+  }, async (request, reply) => {
+    await checkSource(callerOf(request), request.params.id);
+    const requestId = keyOf(request, request.body.request_id);
+    const run = await orchestrator.fork(request.params.id, { prompt: request.body.prompt, ...(requestId === undefined ? {} : { request_id: requestId }) }, callerOf(request).actor);
     return reply.code(201).send(await view(run));
   });
 }

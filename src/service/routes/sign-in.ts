@@ -14,7 +14,4 @@ export async function signInRoutes({ app: bare, tokens, dataDir }: Room): Promis
   });
 
   app.post('/sign-out', { schema: { hide: true }, config: { role: 'viewer' } }, async (_request, reply) => reply.header('set-cookie', signOutCookie(dataDir)).code(204).send());
-
-  // Until there is a console: where to go from here.
-  app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('/docs', 303));
 }

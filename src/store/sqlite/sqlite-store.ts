@@ -155,6 +155,11 @@ export class SqliteStore implements Store {
     return this.#loadRun(runId);
   }
 
+  async findAtWork(cwd: string): Promise<string | null> {
+    const row = this.#db.prepare(`SELECT run_id FROM runs WHERE status IN ('queued', 'running', 'waiting_user') AND json_extract(spec_json, '$.cwd') = ? ORDER BY run_id LIMIT 1`).get(cwd) as { run_id: string } | undefined;
+    return row?.run_id ?? null;
+  }
+
   async loadRequest(requestId: string): Promise<{ run: RunRecord; digest: string } | null> {
     const row = this.#db.prepare('SELECT * FROM runs WHERE request_id = ?').get(requestId) as RunRow | undefined;
     return row ? { run: toRun(row), digest: row.request_digest } : null;

@@ -141,6 +141,23 @@ test('continue, retry and cancel: a new run in the session, the same again, and 
   expect((await parley(site, ['retry', 'last', '-d'])).stdout).toMatch(/^run_\w{26}\n$/);
 });
 
+test('fork: a new run with a copy of the conversation, in front of the person; the source waits on', async () => {
+  const site = createSite();
+  expect((await parley(site, ['run', 'codex', '[[answer Which one?]]', '-i', '-l', 'a=b'])).code).toBe(3);
+  const [source] = (await listRuns(site)).map((run) => run.run_id) as [string];
+  const forked = await parley(site, ['fork', 'last', '-', '--json'], { stdin: '[[done 2]]' });
+  expect(forked.code, forked.stderr).toBe(0);
+  expect(last(forked.stdout).run).toMatchObject({ status: 'succeeded', result: 2, fork_from: source, continue_from: null, cwd: site.cwd, labels: { a: 'b' } });
+  const id = String(last(forked.stdout).run['run_id']);
+  expect((await parley(site, ['show', id])).stdout).toMatch(new RegExp(`^copy of +${source}$`, 'm'));
+  expect((await parley(site, ['fork', id, '[[done 3]]', '-d'])).stdout).toMatch(/^run_\w{26}\n$/);
+  expect((await listRuns(site)).find((run) => run.run_id === source)).toMatchObject({ status: 'waiting_user' });
+  await untilFree(site);
+  await parley(site, ['run', 'rehearsal', '[[done 1]]']);
+  const refused = await parley(site, ['fork', 'last', 'x', '--json']);
+  expect({ code: refused.code, error: last(refused.stderr)['error'] }).toMatchObject({ code: 1, error: { code: 'FORK_UNSUPPORTED' } });
+});
+
 test('the commands that only look: ls, show, watch, logs, verify, replay', async () => {
   const site = createSite();
   await parley(site, ['run', 'rehearsal', '[[answer One.]][[done 1]]', '-l', 'a=b']);

@@ -13,7 +13,7 @@ import { serve, type Served } from '../../support/served.js';
 
 // What is not for programs (pages, sign-in) is not among them.
 const ROUTES = [
-  'POST /v1/runs', 'GET /v1/runs', 'GET /v1/runs/{id}', 'DELETE /v1/runs/{id}', 'POST /v1/runs/{id}/cancel', 'POST /v1/runs/{id}/retry', 'POST /v1/runs/{id}/continue',
+  'POST /v1/runs', 'GET /v1/runs', 'GET /v1/runs/{id}', 'DELETE /v1/runs/{id}', 'POST /v1/runs/{id}/cancel', 'POST /v1/runs/{id}/retry', 'POST /v1/runs/{id}/continue', 'POST /v1/runs/{id}/fork',
   'GET /v1/runs/{id}/interaction', 'POST /v1/runs/{id}/interaction/reply', 'GET /v1/interactions', 'GET /v1/interactions/events',
   'GET /v1/runs/{id}/events', 'GET /v1/runs/{id}/events/history', 'GET /v1/runs/{id}/rasp', 'GET /v1/runs/{id}/rasp/history',
   'GET /v1/runs/{id}/logs', 'GET /v1/runs/{id}/result', 'GET /v1/runs/{id}/files', 'GET /v1/runs/{id}/files/content', 'GET /v1/runs/{id}/verify',
@@ -109,6 +109,36 @@ describe('runs', () => {
     expect(await refusal(served.client.get(runId))).toEqual({ code: 'RUN_NOT_FOUND', status: 404 });
   });
 
+  test('a run is forked in whatever state, once for a key, by the body or by the header; the source stays as it is', async () => {
+    const runId = await waiting('[[answer Which one?]]');
+    const body = { prompt: '[[done 1]]', request_id: 'fork-1' };
+    const forked = await served.client.fork(runId, body);
+    expect(forked).toMatchObject({ fork_from: runId, continue_from: null, engine: 'codex', execution_mode: 'interactive', permission: 'full' });
+    expect(await served.client.fork(runId, body)).toMatchObject({ run_id: forked.run_id });
+    const again = await served.fetch(`/v1/runs/${runId}/fork`, { method: 'POST', body: JSON.stringify({ prompt: '[[done 1]]' }), headers: { 'idempotency-key': 'fork-1' } });
+    expect({ status: again.status, run: await again.json() }).toMatchObject({ status: 201, run: { run_id: forked.run_id } });
+    expect(await refusal(served.client.fork(runId, { ...body, prompt: 'other' }))).toEqual({ code: 'REQUEST_ID_CONFLICT', status: 409 });
+    await settled(forked.run_id);
+    expect(await served.client.get(forked.run_id)).toMatchObject({ status: 'succeeded', result: 1, fork_from: runId });
+    expect(await served.client.get(runId)).toMatchObject({ status: 'waiting_user', attempt_number: 1, fork_from: null });
+    const events = (await served.bench.data.store.readJournal(forked.run_id, 'rasp', { limit: 1 })).map((line) => JSON.parse(line) as RaspEvent);
+    expect(events).toMatchObject([{ data: { fork_from: runId, actor: { kind: 'user', name: 'ann' } } }]);
+    await served.client.cancel(runId);
+  });
+
+  test('what cannot be forked is refused with its code', async () => {
+    const { run_id: other } = await served.client.create({ engine: 'gemini', prompt: '[[answer x]]' });
+    await settled(other);
+    expect(await refusal(served.client.fork(other, { prompt: 'x' }))).toEqual({ code: 'FORK_UNSUPPORTED', status: 409 });
+    const { run_id: lost } = await served.client.create({ engine: 'codex', prompt: '[[nosession]][[answer x]]' });
+    await settled(lost);
+    expect(await refusal(served.client.fork(lost, { prompt: 'x' }))).toEqual({ code: 'NO_SESSION', status: 409 });
+    expect(await refusal(served.client.fork('run_01M7HEENCB3Q72PDFDW48J2F4K', { prompt: 'x' }))).toEqual({ code: 'RUN_NOT_FOUND', status: 404 });
+    expect(await refusal(served.client.fork(lost, { prompt: ' ' }))).toEqual({ code: 'INVALID_ARGUMENT', status: 400 });
+    const viewer = await served.fetch(`/v1/runs/${lost}/fork`, { method: 'POST', as: served.tokenOf('replier'), body: JSON.stringify({ prompt: 'x' }) });
+    expect(viewer.status).toBe(403);
+  });
+
   test('a folder within the roots is taken for what it is, any other is refused, also behind a link', async () => {
     const allowed = join(served.root, 'allowed', 'project');
     mkdirSync(allowed, { recursive: true });
@@ -132,11 +162,12 @@ describe('runs', () => {
     expect(await refusal(served.client.create({ ...body, request_id: 'folder-2' }))).toEqual({ code: 'INVALID_ARGUMENT', status: 400 });
   });
 
-  test('a run whose folder is not allowed here is not tried again or continued through the server', async () => {
+  test('a run whose folder is not allowed here is not tried again, continued or forked through the server', async () => {
     const { run_id: runId } = await served.bench.orchestrator.create({ engine: 'codex', prompt: '[[done 1]]', cwd: served.root, permission: 'full' });
     await settled(runId);
     expect(await refusal(served.client.retry(runId))).toEqual({ code: 'PATH_NOT_ALLOWED', status: 403 });
     expect(await refusal(served.client.continueFrom(runId, { prompt: 'x' }))).toEqual({ code: 'PATH_NOT_ALLOWED', status: 403 });
+    expect(await refusal(served.client.fork(runId, { prompt: 'x' }))).toEqual({ code: 'PATH_NOT_ALLOWED', status: 403 });
   });
 
   test.each([

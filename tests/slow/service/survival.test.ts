@@ -233,6 +233,9 @@ test('the command line goes through the server, and by itself when the server wa
     const next = await detached('continue', asked, '[[done 2]]', '--detach');
     await untilRun(site, 'succeeded', next);
     expect((await parley(site, ['retry', next])).code).toBe(0);
+    const source = await detached('run', 'codex', '[[done 1]]', '--detach');
+    await untilRun(site, 'succeeded', source);
+    expect((await parley(site, ['fork', source, '[[done 2]]'])).code).toBe(0);
     const hangs = await detached('run', 'rehearsal', '[[answer At work.]][[hang]]', '--detach');
     await untilEngine(site);
     expect(await detached('cancel', hangs)).toContain('canceled');

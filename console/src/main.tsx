@@ -1,0 +1,21 @@
+// The console: a page where people answer their agents, and look at what those did.
+import { render } from 'preact';
+import { App } from './app.js';
+import { startNotices } from './state/notices.js';
+import { watchInbox } from './state/inbox.js';
+import { meet, refused } from './state/server.js';
+import './style.css';
+
+const root = document.getElementById('app');
+if (root) render(<App />, root);
+
+// Until the server is there.
+async function begin(): Promise<void> {
+  for (let pauseMs = 500; !(await meet()); pauseMs = Math.min(pauseMs * 2, 5000)) {
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+  }
+  startNotices();
+  await watchInbox();
+}
+
+begin().catch(refused);

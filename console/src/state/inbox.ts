@@ -1,0 +1,101 @@
+// What waits for me, as it changes, and what became of my answers.
+import { computed, signal } from '@preact/signals';
+import { ParleyError, type InboxItem, type Reply } from '../../../src/client/index.js';
+import { client, lost, messageOf, open } from './server.js';
+
+// The fate of an answer. One that was given by somebody else is shown too, for a moment.
+export type Fate =
+  | { readonly type: 'sending' }
+  | { readonly type: 'accepted' }
+  | { readonly type: 'answered'; readonly by: string }
+  | { readonly type: 'gone'; readonly why: string }
+  | { readonly type: 'refused'; readonly why: string };
+
+const waiting = signal<ReadonlyMap<string, InboxItem>>(new Map());
+export const fates = signal<ReadonlyMap<string, Fate>>(new Map());
+// Everything that waits was told.
+export const isKnown = signal(false);
+
+export const inbox = computed(() => [...waiting.value.values()].toSorted((a, b) => a.asked_at.localeCompare(b.asked_at)));
+// Without those that this page has answered.
+export const count = computed(() => inbox.value.filter(({ interaction_id: id, state }) => state === 'pending' && fates.value.get(id)?.type !== 'accepted').length);
+
+const LINGER_MS = 6000;
+const listeners = new Set<(item: InboxItem) => void>();
+
+// Told of what begins to wait while the page is open.
+export function onAsked(listener: (item: InboxItem) => void): void {
+  listeners.add(listener);
+}
+
+function change(work: (items: Map<string, InboxItem>) => void): void {
+  const items = new Map(waiting.value);
+  work(items);
+  waiting.value = items;
+}
+
+function setFate(id: string, fate: Fate | null): void {
+  const all = new Map(fates.value);
+  if (fate === null) all.delete(id);
+  else all.set(id, fate);
+  fates.value = all;
+}
+
+function leave(id: string): void {
+  setTimeout(() => {
+    change((items) => void items.delete(id));
+    setFate(id, null);
+  }, LINGER_MS);
+}
+
+export async function watchInbox(): Promise<void> {
+  // What waits now, told anew after each loss of the connection: what is not in it does not wait any more.
+  let told: Set<string> | null = null;
+  for await (const event of client.inboxChanges({ onReconnect: lost })) {
+    open();
+    if (event.type === 'reset') told = new Set();
+    else if (event.type === 'ready') {
+      const kept = told;
+      if (kept) change((items) => void [...items.keys()].filter((id) => !kept.has(id) && !fates.value.has(id)).map((id) => items.delete(id)));
+      told = null;
+      isKnown.value = true;
+    } else if (event.type === 'pending') {
+      told?.add(event.item.interaction_id);
+      const isNew = !waiting.value.has(event.item.interaction_id);
+      change((items) => void items.set(event.item.interaction_id, event.item));
+      if (isNew && isKnown.value && told === null) for (const listener of listeners) listener(event.item);
+    } else resolved(event.item);
+  }
+}
+
+function resolved(item: InboxItem): void {
+  const { interaction_id: id } = item;
+  if (!waiting.value.has(id)) return;
+  change((items) => void items.set(id, item));
+  if (!fates.value.has(id)) setFate(id, item.state === 'answered' ? { type: 'answered', by: item.answer?.actor?.name ?? 'somebody' } : { type: 'gone', why: GONE[item.state] ?? item.state });
+  leave(id);
+}
+
+const GONE: Readonly<Record<string, string>> = { auto_decided: 'its time was over, and the policy decided', canceled: 'the run was canceled', abandoned: 'the run has ended' };
+
+export async function answer({ run_id: runId, interaction_id: id }: Pick<InboxItem, 'run_id' | 'interaction_id'>, given: Pick<Reply, 'response' | 'finish'>): Promise<boolean> {
+  setFate(id, { type: 'sending' });
+  try {
+    await client.reply(runId, { interaction_id: id, ...given });
+    setFate(id, { type: 'accepted' });
+    return true;
+  } catch (error) {
+    setFate(id, await fateOf(error, runId, id));
+    return false;
+  }
+}
+
+// Who was quicker is told by what the run says now.
+async function fateOf(error: unknown, runId: string, id: string): Promise<Fate> {
+  if (error instanceof ParleyError && error.status === 409) {
+    const by = inbox.value.find((item) => item.interaction_id === id)?.answer?.actor?.name;
+    return by === undefined ? { type: 'gone', why: error.message } : { type: 'answered', by };
+  }
+  void runId;
+  return { type: 'refused', why: messageOf(error) };
+}

@@ -1,0 +1,40 @@
+// Which page is shown: by its address, so that it can be linked, reloaded and gone back to.
+import { computed, signal } from '@preact/signals';
+
+export type Route =
+  | { readonly page: 'inbox' }
+  | { readonly page: 'runs' }
+  | { readonly page: 'new' }
+  | { readonly page: 'engines' }
+  | { readonly page: 'run'; readonly id: string }
+  | { readonly page: 'nowhere'; readonly path: string };
+
+const address = signal(location.pathname + location.search);
+addEventListener('popstate', () => (address.value = location.pathname + location.search));
+
+export const route = computed<Route>(() => routeOf(new URL(address.value, location.origin).pathname));
+export const query = computed(() => new URL(address.value, location.origin).searchParams);
+
+function routeOf(path: string): Route {
+  if (path === '/' || path === '/inbox') return { page: 'inbox' };
+  if (path === '/runs') return { page: 'runs' };
+  if (path === '/new') return { page: 'new' };
+  if (path === '/engines') return { page: 'engines' };
+  const id = /^\/runs\/([^/]+)$/.exec(path)?.[1];
+  return id === undefined ? { page: 'nowhere', path } : { page: 'run', id: decodeURIComponent(id) };
+}
+
+export function go(to: string): void {
+  if (to === address.value) return;
+  history.pushState(null, '', to);
+  address.value = to;
+  scrollTo(0, 0);
+}
+
+// The same page with other words in its address, which is no step to go back.
+export function refine(changes: Readonly<Record<string, string | null>>): void {
+  const url = new URL(address.value, location.origin);
+  for (const [name, value] of Object.entries(changes)) value === null || value === '' ? url.searchParams.delete(name) : url.searchParams.set(name, value);
+  history.replaceState(null, '', url.pathname + url.search);
+  address.value = url.pathname + url.search;
+}
