@@ -220,6 +220,8 @@ class ResidentTurn {
         // What another process has left in the log.
         if (this.#at <= resident.from) continue;
         if (this.#parser.turnOver) return null;
+        // What else it asked for ends with the turn that is being stopped.
+        if (this.#decisions.stopped) continue;
         for (const request of this.#parser.openRequests) {
           if (this.#answered.has(request.id) || !resident.waitsFor(request)) continue;
           if (await this.#isForPerson(resident, request)) return request;
@@ -281,7 +283,8 @@ class ResidentTurn {
     const trouble = this.#trouble === null ? null : classifyFailure(this.#trouble);
     const requested = new Set(this.#parser.openRequests.map(({ question }) => question));
     const unanswered = this.#parser.openRequests.filter(({ id }) => !this.#answered.has(id)).flatMap(({ question }) => question ?? []);
-    const questions = asked?.question ? [asked.question] : [...unanswered, ...evidence.questions.filter((question) => !requested.has(question))];
+    const others = this.#decisions.stopped ? [] : [...unanswered, ...evidence.questions.filter((question) => !requested.has(question))];
+    const questions = asked?.question ? [asked.question] : others;
     return {
       ...evidence,
       // A turn that was stopped before it began in a process of its own has the session that it was to go on with.
