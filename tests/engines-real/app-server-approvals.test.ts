@@ -129,6 +129,17 @@ describe('a command that asks for leave', () => {
   });
 });
 
+test('stopped with one of two that were asked for at once, the turn asks for the other no more', async () => {
+  const bench = await openResidents();
+  const { runId } = await ask(bench, '[[approve echo one >> side.txt]] [[beside]] [[approve echo two >> side.txt]] [[done 7]]');
+  expect(await bench.reply(runId, { decision: 'cancel' })).toMatchObject({ status: 'waiting_user', attempt_number: 2 });
+  expect((await bench.pending(runId)).question).toMatchObject({ kind: 'open_text', channel: 'conversation' });
+  expect(await bench.reply(runId, 'Then finish. [[done 8]]')).toMatchObject({ status: 'succeeded', result: 8 });
+  expect(side(bench)).toEqual([]);
+  expect(dataOf(await bench.events(runId), 'interaction.requested').map(({ kind }) => kind)).toEqual(['approval', 'open_text']);
+  await expectEndsWell(bench, runId);
+});
+
 // /tmp may be written to anyway.
 function outside(): string {
   const folder = mkdtempSync('/var/tmp/parley-real-');

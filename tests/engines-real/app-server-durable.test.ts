@@ -9,6 +9,7 @@ import { createJob, eventsOf, look, openSite, replyJob, settledRun, startWorker,
 
 const COMMAND = 'echo done >> side.txt';
 const side = ({ cwd }: { readonly cwd: string }) => linesIn(cwd, 'side.txt');
+const asks = (name: string) => `[[approve echo ${name} >> ${name}.txt]]`;
 const inbox = (person: Person) => look(person, ({ store }) => store.listPending({ limit: 10 }));
 
 // Both of them, by SIGKILL, and none has time to notice that the other is gone.
@@ -159,6 +160,38 @@ test('parked, a run that waits for leave has no process; approved, its command r
   const events = await bench.events(asked.run_id);
   expect(spawnedIn(events)).toHaveLength(2);
   expect(of(events, 'interaction.approval.applied')).toHaveLength(1);
+  expectSameParsed(bench.data.path, asked.run_id, events);
+});
+
+test('killed while Parley lives, the process of a run that waits for leave is replaced by the answer', async () => {
+  const bench = await openResidents();
+  const asked = await bench.play(`[[approve ${COMMAND}]] [[done 7]]`, ASKS);
+  for (const pid of processesOf(asked.run_id)) process.kill(pid, 'SIGKILL');
+  expect(await bench.reply(asked.run_id, { decision: 'approve' })).toMatchObject({ status: 'succeeded', attempt_number: 2, result: 7 });
+  expect(side(bench)).toEqual(['done']);
+  const events = await bench.events(asked.run_id);
+  expect(spawnedIn(events)).toHaveLength(2);
+  expect(of(events, 'interaction.approval.applied')).toHaveLength(1);
+  expectSameParsed(bench.data.path, asked.run_id, events);
+});
+
+test('of two that were asked for at once, the one is approved and the process parked: nothing runs twice, and the other is still asked for', async () => {
+  const bench = await openResidents({ settings: { residents: { parkAfterMs: 0, max: 8 } } });
+  const asked = await bench.play('[[approve echo one >> one.txt]] [[beside]] [[approve echo two >> two.txt]] [[done 7]]', ASKS);
+  await expectNoProcess(asked.run_id);
+  const first = String((await bench.pending(asked.run_id)).question.prompt).includes('one.txt') ? 'one' : 'two';
+  const second = first === 'one' ? 'two' : 'one';
+  // The new process is told of the one decision only; the agent asks for both once more.
+  expect(await bench.reply(asked.run_id, { decision: 'approve', note: `${asks(second)} [[beside]] ${asks(first)} [[done 7]]` })).toMatchObject({ status: 'waiting_user', attempt_number: 2 });
+  expect((await bench.pending(asked.run_id)).question).toMatchObject({ kind: 'approval', action: { command: expect.stringContaining(`${second}.txt`) } });
+  await expectNoProcess(asked.run_id);
+  expect(linesIn(bench.cwd, `${second}.txt`)).toEqual([]);
+  expect(linesIn(bench.cwd, `${first}.txt`).length).toBeLessThanOrEqual(1);
+  expect(await bench.reply(asked.run_id, { decision: 'approve', note: `${asks(second)} [[done 7]]` })).toMatchObject({ status: 'succeeded', attempt_number: 3, result: 7 });
+  expect(linesIn(bench.cwd, `${second}.txt`)).toEqual([second]);
+  expect(linesIn(bench.cwd, `${first}.txt`).length).toBeLessThanOrEqual(1);
+  const events = await bench.events(asked.run_id);
+  expect(dataOf(events, 'interaction.approval.applied').length).toBeLessThanOrEqual(2);
   expectSameParsed(bench.data.path, asked.run_id, events);
 });
 

@@ -105,7 +105,7 @@ describe('the limits of a turn', () => {
   test('end none that waits for a person, however long, and hold again when it goes on', async () => {
     const timers = new SimulatedTimers();
     const bench = await openResidents({ timers: onlyLong(timers), settings: { residents: { parkAfterMs: 1000 * HOUR_MS, max: 8 } } });
-    const asked = await bench.play('[[approve echo once >> side.txt]] [[hang]]', { ...ASKS, runtime_options: { turn_timeout_sec: 200, idle_timeout_sec: 100 } });
+    const asked = await bench.play('[[approve echo once >> side.txt]] [[hang]]', { ...ASKS, runtime_options: { turn_timeout_sec: 200, idle_timeout_sec: 1000 } });
     expect(asked.status).toBe('waiting_user');
     const pids = processesOf(asked.run_id);
     timers.advance(HOUR_MS);
@@ -119,9 +119,22 @@ describe('the limits of a turn', () => {
     expect(linesIn(bench.cwd, 'side.txt')).toEqual(['once']);
     await timers.armed(200_000);
     timers.advance(200_000);
-    expect(await bench.settled(asked.run_id)).toMatchObject({ status: 'failed' });
+    expect(await bench.settled(asked.run_id)).toMatchObject({ status: 'failed', error: { code: 'TURN_TIMEOUT' } });
     expect(processesOf(asked.run_id)).toEqual([]);
   });
+});
+
+test('killed in the middle of a command, the process takes the command with it, and the run fails with what was said', async () => {
+  const bench = await openResidents();
+  const { run_id: runId } = await bench.create('[[answer First some words.]] [[tool touch begun; sleep 600]] [[done 1]]');
+  await expect.poll(() => existsSync(join(bench.cwd, 'begun')), { timeout: 20_000 }).toBe(true);
+  const [pid] = spawnedIn(await bench.events(runId));
+  process.kill(pid as number, 'SIGKILL');
+  expect(await bench.settled(runId)).toMatchObject({ status: 'failed', error: { code: 'ENGINE_EXITED' } });
+  const events = await bench.events(runId);
+  expect(dataOf(events, 'agent.message.final')).toMatchObject([{ text: 'First some words.' }]);
+  expect(processesOf(runId)).toEqual([]);
+  expectSameParsed(bench.data.path, runId, events);
 });
 
 // Measured with `codex exec`: it tries for 26 s at most.
