@@ -280,6 +280,7 @@ class ResidentTurn {
   // One question at a time: what else it waits for comes when this one is answered.
   #evidence(asked: NativeRequest | null): TurnEvidence {
     const evidence = this.#parser.evidence();
+    const goesOn = this.#resident !== null && this.#resident === this.#stage.waiter?.resident;
     const trouble = this.#trouble === null ? null : classifyFailure(this.#trouble);
     const requested = new Set(this.#parser.openRequests.map(({ question }) => question));
     const unanswered = this.#parser.openRequests.filter(({ id }) => !this.#answered.has(id)).flatMap(({ question }) => question ?? []);
@@ -287,8 +288,9 @@ class ResidentTurn {
     const questions = asked?.question ? [asked.question] : others;
     return {
       ...evidence,
-      // A turn that was stopped before it began in a process of its own has the session that it was to go on with.
-      sessionId: evidence.sessionId ?? (this.#decisions.stopped ? (this.#scene.handle?.handle_value ?? null) : null),
+      // A turn that was stopped before it began in a process of its own has the session that it was to go on with, and so has one in
+      // the process that already had it, even if that said nothing more.
+      sessionId: evidence.sessionId ?? (this.#decisions.stopped || goesOn ? (this.#scene.handle?.handle_value ?? null) : null),
       failure: evidence.failure ?? trouble,
       complaint: evidence.complaint ?? trouble,
       questions: questions.map((question) => (question.action ? Object.assign({}, question, { digest: this.#decisions.digestOf(question) }) : question)),
