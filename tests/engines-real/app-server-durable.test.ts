@@ -175,6 +175,26 @@ test('killed while Parley lives, the process of a run that waits for leave is re
   expectSameParsed(bench.data.path, asked.run_id, events);
 });
 
+test('killed when the decision was sent and before it was read, the run fails, and the decision is not used again', async () => {
+  const bench = await openResidents();
+  const asked = await bench.play(`[[approve ${COMMAND}]] [[done 7]]`, ASKS);
+  const pids = processesOf(asked.run_id);
+  for (const pid of pids) process.kill(pid, 'SIGSTOP');
+  const { interaction_id: id } = await bench.pending(asked.run_id);
+  await bench.orchestrator.reply(asked.run_id, { interaction_id: id, response: { decision: 'approve' } });
+  await expect.poll(async () => of(await bench.events(asked.run_id), 'interaction.approval.applied').length, { timeout: 20_000 }).toBe(1);
+  for (const pid of pids) process.kill(pid, 'SIGKILL');
+  expect(await bench.settled(asked.run_id)).toMatchObject({ status: 'failed', error: { code: 'ENGINE_EXITED' } });
+  expect(side(bench)).toEqual([]);
+  expectSameParsed(bench.data.path, asked.run_id, await bench.events(asked.run_id));
+  // Whoever goes on with it is asked again.
+  const { run_id: runId } = await bench.orchestrator.continueFrom(asked.run_id, { prompt: `Go on. [[approve ${COMMAND}]] [[done 8]]` });
+  expect(await bench.settled(runId)).toMatchObject({ status: 'waiting_user' });
+  expect(side(bench)).toEqual([]);
+  expect(await bench.reply(runId, { decision: 'approve' })).toMatchObject({ status: 'succeeded', result: 8 });
+  expect(side(bench)).toEqual(['done']);
+});
+
 test('of two that were asked for at once, the one is approved and the process parked: nothing runs twice, and the other is still asked for', async () => {
   const bench = await openResidents({ settings: { residents: { parkAfterMs: 0, max: 8 } } });
   const asked = await bench.play('[[approve echo one >> one.txt]] [[beside]] [[approve echo two >> two.txt]] [[done 7]]', ASKS);
