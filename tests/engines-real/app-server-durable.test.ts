@@ -167,6 +167,8 @@ test('killed while Parley lives, the process of a run that waits for leave is re
   const bench = await openResidents();
   const asked = await bench.play(`[[approve ${COMMAND}]] [[done 7]]`, ASKS);
   for (const pid of processesOf(asked.run_id)) process.kill(pid, 'SIGKILL');
+  // Once that is known; a decision that is sent before is lost with the process.
+  await expect.poll(() => bench.orchestrator.residents, { timeout: 10_000 }).toBe(0);
   expect(await bench.reply(asked.run_id, { decision: 'approve' })).toMatchObject({ status: 'succeeded', attempt_number: 2, result: 7 });
   expect(side(bench)).toEqual(['done']);
   const events = await bench.events(asked.run_id);
