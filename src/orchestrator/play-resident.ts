@@ -2,8 +2,6 @@
 // session; reads what it says until the turn is over or it asks for a person. `starting` → `listening` → over | asked | gone |
 // ended by us. A run that then waits keeps its process; any other end closes it first.
 import { createHash, type Hash } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { open } from 'node:fs/promises';
 import type { EngineCommand } from '../engines/engine.js';
 import type { NativeRequest } from '../engines/native-request.js';
 import { createTurnParser } from '../engines/registry.js';
@@ -26,7 +24,7 @@ import { writeCommand } from './play-process.js';
 import { prepareTurn } from './prepare-turn.js';
 import type { Residents, Waiter } from './residents.js';
 import { runFolder } from './run-folder.js';
-import { logsOf, readEnds, readLog, type LogEnds, type LogPaths, type ReadBytes } from './turn-logs.js';
+import { logsOf, readEnds, readLog, syncLog, type LogEnds, type LogPaths, type ReadBytes } from './turn-logs.js';
 import { fail, settle, weigh, type Played, type TurnScene } from './turn-scene.js';
 
 export interface ResidentStage {
@@ -154,7 +152,7 @@ class ResidentTurn {
     });
     this.#stderrBytes = bytes;
     void writer.add(this.#parser.finish());
-    await Promise.all([writer.flush(), ...Object.values(this.#logs).map(syncFile)]);
+    await Promise.all([writer.flush(), ...Object.values(this.#logs).map(syncLog)]);
     return settle(this.#scene, await weigh(this.#scene, this.#played(asked, exit ?? UNKNOWN_EXIT)));
   }
 
@@ -324,14 +322,4 @@ class ResidentTurn {
 
 function slice(from: number, bytes: number, hash: Hash): ReadBytes {
   return { ...(from > 0 ? { from } : {}), bytes, sha256: hash.copy().digest('hex') };
-}
-
-async function syncFile(path: string): Promise<void> {
-  if (!existsSync(path)) return;
-  const file = await open(path, 'r+');
-  try {
-    await file.datasync();
-  } finally {
-    await file.close();
-  }
 }
