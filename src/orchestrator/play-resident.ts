@@ -2,8 +2,6 @@
 // session; reads what it says until the turn is over or it asks for a person. `starting` → `listening` → over | asked | gone |
 // ended by us. A run that then waits keeps its process; any other end closes it first.
 import { createHash, type Hash } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { open } from 'node:fs/promises';
 import type { EngineCommand } from '../engines/engine.js';
 import type { NativeRequest } from '../engines/native-request.js';
 import { createTurnParser } from '../engines/registry.js';
@@ -26,7 +24,7 @@ import { writeCommand } from './play-process.js';
 import { prepareTurn } from './prepare-turn.js';
 import type { Residents, Waiter } from './residents.js';
 import { runFolder } from './run-folder.js';
-import { logsOf, readEnds, readLog, type LogEnds, type LogPaths, type ReadBytes } from './turn-logs.js';
+import { logsOf, readEnds, readLog, syncLog, type LogEnds, type LogPaths, type ReadBytes } from './turn-logs.js';
 import { fail, settle, weigh, type Played, type TurnScene } from './turn-scene.js';
 
 export interface ResidentStage {
@@ -71,6 +69,8 @@ class ResidentTurn {
   #trouble: string | null = null;
   // The turn was over, or somebody is to be asked, while the process was there.
   #isOver = false;
+  // It is kept for the run, which waits.
+  #stays = false;
   readonly #stderrHash = createHash('sha256');
   #stderrBytes = 0;
   readonly #decisions: Decisions;
@@ -117,10 +117,11 @@ class ResidentTurn {
     const asked = this.#trouble === null ? await this.#listen(resident) : null;
     this.#stopClocks();
     this.#isOver = asked !== null || this.#parser.turnOver;
-    if (this.#isOver && this.#endedByUs === null && (await this.#wouldWait(asked))) {
-      const run = await this.#conclude(asked, null);
-      this.#stage.residents.keep(run.run_id, { resident, memory: this.#memory, request: asked, sticky: this.#stage.sticky });
-      return run;
+    if (this.#isOver && (await this.#wouldWait(asked)) && this.#endedByUs === null) {
+      // Before that is stored: whoever answers or ends the run from then on finds its process.
+      this.#stays = true;
+      this.#stage.residents.keep(this.#scene.writer.run.run_id, { resident, memory: this.#memory, request: asked, sticky: this.#stage.sticky });
+      return this.#conclude(asked, null);
     }
     const { exit, error } = await resident.close();
     if (error) this.#note(error);
@@ -151,7 +152,7 @@ class ResidentTurn {
     });
     this.#stderrBytes = bytes;
     void writer.add(this.#parser.finish());
-    await Promise.all([writer.flush(), ...Object.values(this.#logs).map(syncFile)]);
+    await Promise.all([writer.flush(), ...Object.values(this.#logs).map(syncLog)]);
     return settle(this.#scene, await weigh(this.#scene, this.#played(asked, exit ?? UNKNOWN_EXIT)));
   }
 
@@ -217,6 +218,8 @@ class ResidentTurn {
         // What another process has left in the log.
         if (this.#at <= resident.from) continue;
         if (this.#parser.turnOver) return null;
+        // What else it asked for ends with the turn that is being stopped.
+        if (this.#decisions.stopped) continue;
         for (const request of this.#parser.openRequests) {
           if (this.#answered.has(request.id) || !resident.waitsFor(request)) continue;
           if (await this.#isForPerson(resident, request)) return request;
@@ -275,14 +278,17 @@ class ResidentTurn {
   // One question at a time: what else it waits for comes when this one is answered.
   #evidence(asked: NativeRequest | null): TurnEvidence {
     const evidence = this.#parser.evidence();
+    const goesOn = this.#resident !== null && this.#resident === this.#stage.waiter?.resident;
     const trouble = this.#trouble === null ? null : classifyFailure(this.#trouble);
     const requested = new Set(this.#parser.openRequests.map(({ question }) => question));
     const unanswered = this.#parser.openRequests.filter(({ id }) => !this.#answered.has(id)).flatMap(({ question }) => question ?? []);
-    const questions = asked?.question ? [asked.question] : [...unanswered, ...evidence.questions.filter((question) => !requested.has(question))];
+    const others = this.#decisions.stopped ? [] : [...unanswered, ...evidence.questions.filter((question) => !requested.has(question))];
+    const questions = asked?.question ? [asked.question] : others;
     return {
       ...evidence,
-      // A turn that was stopped before it began in a process of its own has the session that it was to go on with.
-      sessionId: evidence.sessionId ?? (this.#decisions.stopped ? (this.#scene.handle?.handle_value ?? null) : null),
+      // A turn that was stopped before it began in a process of its own has the session that it was to go on with, and so has one in
+      // the process that already had it, even if that said nothing more.
+      sessionId: evidence.sessionId ?? (this.#decisions.stopped || goesOn ? (this.#scene.handle?.handle_value ?? null) : null),
       failure: evidence.failure ?? trouble,
       complaint: evidence.complaint ?? trouble,
       questions: questions.map((question) => (question.action ? Object.assign({}, question, { digest: this.#decisions.digestOf(question) }) : question)),
@@ -306,6 +312,8 @@ class ResidentTurn {
   }
 
   #endBy(reason: EndReason): void {
+    // Too late for the turn; who wants the run ended finds it waiting.
+    if (this.#stays) return;
     this.#endedByUs ??= reason;
     this.#stop.abort();
     void this.#resident?.close();
@@ -314,14 +322,4 @@ class ResidentTurn {
 
 function slice(from: number, bytes: number, hash: Hash): ReadBytes {
   return { ...(from > 0 ? { from } : {}), bytes, sha256: hash.copy().digest('hex') };
-}
-
-async function syncFile(path: string): Promise<void> {
-  if (!existsSync(path)) return;
-  const file = await open(path, 'r+');
-  try {
-    await file.datasync();
-  } finally {
-    await file.close();
-  }
 }

@@ -41,8 +41,9 @@ export class Residents {
     this.#onLost = onLost;
   }
 
+  // Those that are being ended are kept for nobody any more.
   get count(): number {
-    return this.#kept.size;
+    return [...this.#kept.values()].filter(({ ending }) => ending === null).length;
   }
 
   keep(runId: string, waiter: Waiter): void {

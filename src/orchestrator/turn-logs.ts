@@ -2,6 +2,7 @@
 // the log of an engine that stays.
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Engine } from '../engines/engine.js';
 import { asObject } from '../kernel/json.js';
@@ -57,4 +58,15 @@ export async function readLog(path: string, from: number, take: (chunk: Buffer) 
     }
   }
   return { ...(from > 0 ? { from } : {}), bytes, sha256: hash.digest('hex') };
+}
+
+// On the disk: what is said of its bytes then holds after a crash.
+export async function syncLog(path: string): Promise<void> {
+  if (!existsSync(path)) return;
+  const file = await open(path, 'r+');
+  try {
+    await file.datasync();
+  } finally {
+    await file.close();
+  }
 }

@@ -5,14 +5,15 @@ import { createEngineHost } from '../../src/host/engine-host.js';
 import { DEFAULT_SETTINGS } from '../../src/host/settings.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { createIds } from '../../src/kernel/ids.js';
+import type { Json } from '../../src/kernel/json.js';
 import type { CreateRunRequest } from '../../src/orchestrator/create-request.js';
 import type { OrchestratorDeps } from '../../src/orchestrator/deps.js';
-import { Orchestrator } from '../../src/orchestrator/orchestrator.js';
+import { Orchestrator, type OrchestratorSettings } from '../../src/orchestrator/orchestrator.js';
 import { verifyRun } from '../../src/orchestrator/verify-run.js';
-import { systemTimers } from '../../src/process/timers.js';
+import { systemTimers, type Timers } from '../../src/process/timers.js';
 import type { RaspEvent } from '../../src/rasp/event.js';
 import { openDataDir, type DataDir } from '../../src/store/sqlite/data-dir.js';
-import type { RunRecord } from '../../src/store/store.js';
+import type { InteractionRecord, RunRecord } from '../../src/store/store.js';
 import { expectSound, type Bench } from '../support/orchestrated.js';
 import type { ModelServer } from '../models/model-server.js';
 import type { RealEngine } from '../models/offline-config.js';
@@ -28,9 +29,11 @@ export interface RealBench extends Bench {
   readonly cwd: string;
   readonly model: ModelServer;
   readonly modelName: string;
+  create(prompt: string, rest?: Partial<CreateRunRequest>): Promise<RunRecord>;
   play(prompt: string, rest?: Partial<CreateRunRequest>): Promise<RunRecord>;
   settled(runId: string): Promise<RunRecord>;
-  reply(runId: string, response: string): Promise<RunRecord>;
+  pending(runId: string): Promise<InteractionRecord>;
+  reply(runId: string, response: Json): Promise<RunRecord>;
   events(runId: string): Promise<RaspEvent[]>;
 }
 
@@ -44,9 +47,14 @@ export interface BenchOptions {
   readonly oddly?: string;
   // What this person has set beside; undefined: what they have not.
   readonly env?: (root: string) => Readonly<Record<string, string | undefined>>;
+  // The engine of the runs, where it is another one that starts the same program.
+  readonly runsOn?: 'codex-app-server';
+  // Of the orchestrator; the engine has its own.
+  readonly timers?: Timers;
+  readonly settings?: Pick<Partial<OrchestratorSettings>, 'slots' | 'residents'>;
 }
 
-export async function openRealBench(engine: RealEngine, { oddly, env = () => ({}) }: BenchOptions = {}): Promise<RealBench> {
+export async function openRealBench(engine: RealEngine, { oddly, env = () => ({}), runsOn, timers = systemTimers, settings = {} }: BenchOptions = {}): Promise<RealBench> {
   const person = await meetPerson(engine, (end) => endings.push(end), oddly);
   const { root, cwd, model } = person;
   const data = await openDataDir(person.data, { pid: process.pid });
@@ -55,12 +63,12 @@ export async function openRealBench(engine: RealEngine, { oddly, env = () => ({}
     store: data.store,
     clock: systemClock,
     ids: createIds(systemClock),
-    timers: systemTimers,
+    timers,
     dataDir: data.path,
     queueLimit: 100,
     host: hostOf({ ...person, env: { ...person.env, ...env(root) } }),
   };
-  const orchestrator = await Orchestrator.open(deps, { slots: 2, recovery: { queued: 'fail' }, onFailure: (_run, error) => failures.push(error) });
+  const orchestrator = await Orchestrator.open(deps, { slots: 2, recovery: { queued: 'fail' }, onFailure: (_run, error) => failures.push(error), ...settings });
   await orchestrator.recovered();
   const close = async (): Promise<void> => {
     await orchestrator.close();
@@ -69,10 +77,8 @@ export async function openRealBench(engine: RealEngine, { oddly, env = () => ({}
   endings.push(close);
   const bench: RealBench = {
     engine, root, cwd, model, modelName: MODEL_NAMES[engine], data, deps, orchestrator, failures, close,
-    play: async (prompt, rest = {}) => {
-      const { run_id: runId } = await orchestrator.create({ engine, prompt, model: MODEL_NAMES[engine], cwd, permission: 'full', ...rest });
-      return bench.settled(runId);
-    },
+    create: (prompt, rest = {}) => orchestrator.create({ engine: runsOn ?? engine, prompt, model: MODEL_NAMES[engine], cwd, permission: 'full', ...rest }),
+    play: async (prompt, rest) => bench.settled((await bench.create(prompt, rest)).run_id),
     settled: async (runId) => {
       await orchestrator.settled(runId);
       expect(failures).toEqual([]);
@@ -80,9 +86,14 @@ export async function openRealBench(engine: RealEngine, { oddly, env = () => ({}
       await expectVerified(data, run);
       return run;
     },
-    reply: async (runId, response) => {
+    pending: async (runId) => {
       const pending = await data.store.loadPending(runId);
-      await orchestrator.reply(runId, { interaction_id: pending?.interaction_id ?? '', response });
+      if (!pending) throw new Error(`${runId} asks nothing`);
+      return pending;
+    },
+    reply: async (runId, response) => {
+      const { interaction_id: id } = await bench.pending(runId);
+      await orchestrator.reply(runId, { interaction_id: id, response });
       return bench.settled(runId);
     },
     events: async (runId) => (await data.store.readJournal(runId, 'rasp', { limit: 1_000_000 })).map((line) => JSON.parse(line) as RaspEvent),

@@ -8,6 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect } from 'vitest';
 import type { Answer, Assignment, Job } from '../../src/cli/worker.js';
+import type { Json, JsonObject } from '../../src/kernel/json.js';
 import type { CreateRunRequest } from '../../src/orchestrator/create-request.js';
 import { verifyRun } from '../../src/orchestrator/verify-run.js';
 import type { RaspEvent } from '../../src/rasp/event.js';
@@ -25,14 +26,15 @@ afterEach(async () => {
   for (const end of endings.splice(0).toReversed()) await end();
 });
 
-export async function openSite(engine: RealEngine): Promise<Person> {
+export async function openSite(engine: RealEngine, settings: JsonObject = {}): Promise<Person> {
   const person = await meetPerson(engine, (end) => endings.push(end));
-  writeFileSync(join(person.data, 'config.json'), JSON.stringify(PERSON_SETTINGS));
+  writeFileSync(join(person.data, 'config.json'), JSON.stringify({ ...PERSON_SETTINGS, ...settings }));
   return person;
 }
 
 export interface Worker {
   readonly runId: string;
+  readonly pid: number;
   // By SIGKILL: it can put nothing in order.
   kill(): Promise<void>;
 }
@@ -45,7 +47,7 @@ export async function startWorker({ env, root, data }: Person, job: Job): Promis
   child.stdin?.end(JSON.stringify({ data, job, stay: true } satisfies Assignment));
   const [answer] = (await once(child, 'message')) as [Answer];
   if ('error' in answer) throw new Error(`${answer.error.code}: ${answer.error.message}`);
-  return { runId: answer.run_id, kill };
+  return { runId: answer.run_id, pid: child.pid ?? 0, kill };
 }
 
 async function killed(child: ChildProcess): Promise<void> {
@@ -60,7 +62,7 @@ export function createJob({ engine, cwd }: Person, prompt: string, rest: Partial
   return { type: 'create', request: { engine, prompt, cwd, model: MODEL_NAMES[engine], permission: 'full', execution_mode: 'interactive', ...rest } };
 }
 
-export async function replyJob(person: Person, runId: string, response: string): Promise<Job> {
+export async function replyJob(person: Person, runId: string, response: Json): Promise<Job> {
   const pending = await look(person, ({ store }) => store.loadPending(runId));
   return { type: 'reply', run_id: runId, reply: { interaction_id: pending?.interaction_id ?? '', response } };
 }

@@ -14,7 +14,7 @@ const dialect: Dialect = {
     const offered = listTools(body.tools);
     const items = listObjects(body.input);
     const patches = offered.some(({ name }) => name === 'apply_patch');
-    return { type: 'conversation', conversation: { entries: items.flatMap(toEntry), offered, createVoice: () => createVoice(items.length, patches) } };
+    return { type: 'conversation', conversation: { entries: toEntries(items, offered), offered, createVoice: () => createVoice(items.length, patches) } };
   },
   errorBody: (status, message) => ({ error: { message, type: status === 429 ? 'rate_limit_exceeded' : 'scripted', code: null, param: null } }),
 };
@@ -29,12 +29,30 @@ function listTools(tools: Json | undefined): OfferedTool[] {
   });
 }
 
-function toEntry(item: JsonObject): Entry[] {
+function toEntries(items: readonly JsonObject[], offered: readonly OfferedTool[]): Entry[] {
+  // The client itself is called: the call lasts until the answer.
+  const waits = offered.some(({ name, namespace }) => name === 'ask_human' && namespace === undefined);
+  const questions = new Set(items.filter(({ type, name }) => waits && type === 'function_call' && name === 'ask_human').map((item) => item.call_id));
+  return items.flatMap((item) => toEntry(item, questions));
+}
+
+function toEntry(item: JsonObject, questions: ReadonlySet<Json | undefined>): Entry[] {
   if (item.type === 'function_call' || item.type === 'custom_tool_call') return [{ type: 'called' }];
+  if (item.type === 'function_call_output' || item.type === 'custom_tool_call_output') {
+    if (isAborted(item.output)) return [{ type: 'lost' }];
+    return questions.has(item.call_id) ? [{ type: 'answered' }] : [];
+  }
   if (item.type !== 'message') return [];
   if (item.role === 'assistant') return [{ type: 'said' }];
   const text = listObjects(item.content).map((part) => asString(part.text) ?? '').join('\n');
   return item.role === 'user' && !isContext(text) && !text.startsWith('# AGENTS.md') ? [{ type: 'user', text }] : [];
+}
+
+// What Codex itself puts there for a call that had no end: killed, or told to go.
+const ABORTED = /^(?:Wall time: [^\n]*\n)?aborted\b|^dynamic tool call was cancelled/;
+
+function isAborted(output: Json | undefined): boolean {
+  return ABORTED.test(asString(output) ?? listObjects(output).map((part) => asString(part.text) ?? '').join(''));
 }
 
 // The number of items that were there makes the ids new in each response.
@@ -78,7 +96,7 @@ const USAGE = {
 function toItem(call: ToolCall, patches: boolean): JsonObject {
   switch (call.type) {
     case 'tool':
-      return { type: 'function_call', name: 'exec_command', arguments: JSON.stringify({ cmd: call.command }) };
+      return { type: 'function_call', name: 'exec_command', arguments: JSON.stringify({ cmd: call.command, ...(call.asksLeave ? { sandbox_permissions: 'require_escalated', justification: 'It has to be done outside.' } : {}) }) };
     case 'file': {
       const patch = `*** Begin Patch\n*** Add File: ${call.name}\n${call.content.trimEnd().split('\n').map((line) => `+${line}\n`).join('')}*** End Patch`;
       if (patches) return { type: 'custom_tool_call', name: 'apply_patch', input: patch };

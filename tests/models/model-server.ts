@@ -19,7 +19,8 @@ export interface ModelServer {
 }
 
 export type ToolCall =
-  | { readonly type: 'tool'; readonly command: string }
+  // `asksLeave`: to run where it otherwise may not.
+  | { readonly type: 'tool'; readonly command: string; readonly asksLeave?: boolean }
   | { readonly type: 'file'; readonly name: string; readonly content: string }
   // The tool as it was offered.
   | { readonly type: 'ask'; readonly tool: OfferedTool; readonly input: JsonObject };
@@ -162,10 +163,10 @@ async function playSpeech(response: ServerResponse, move: Move, conversation: Co
   }
   switch (move.end?.type) {
     case 'tool':
-      await wire.write(voice.call(move.end));
-      break;
+    case 'approve':
     case 'file':
-      await wire.write(voice.call({ ...move.end, content: `${move.end.name}\n` }));
+    case 'patch':
+      for (const step of [move.end, ...move.beside]) for (const call of callsOf(step)) await wire.write(voice.call(call));
       break;
     case 'ask': {
       const tool = conversation.offered.find(({ name }) => name.endsWith('ask_human'));
@@ -190,6 +191,21 @@ async function playSpeech(response: ServerResponse, move: Move, conversation: Co
   }
   await wire.write(voice.end());
   response.end();
+}
+
+function callsOf(step: ModelStep): ToolCall[] {
+  switch (step.type) {
+    case 'tool':
+      return [step];
+    case 'approve':
+      return [{ type: 'tool', command: step.command, asksLeave: true }];
+    case 'file':
+      return [{ ...step, content: `${step.name}\n` }];
+    case 'patch':
+      return [{ type: 'file', name: step.path, content: 'patched\n' }];
+    default:
+      return [];
+  }
 }
 
 // As the prompt demands it of a model without the tool.

@@ -35,6 +35,13 @@ describe.each(CLIENTS)('the model of $name', (client: Client) => {
     expect((await hear(prompt, ...client.exchange(first), ...client.exchange(second))).text).toBe('end');
   });
 
+  test('makes two calls in one response, and a file anywhere', async () => {
+    const heard = await hear(client.user('[[tool echo hi]] [[beside]] [[patch /var/f.txt]]'));
+    expect(heard.calls).toHaveLength(2);
+    expect(heard.calls[0]).toEqual(client.calls.shell('echo hi'));
+    expect(JSON.stringify(heard.calls[1])).toContain('/var/f.txt');
+  });
+
   test('asks by the tool that is offered, ends its turn, and goes on after the answer, in another process', async () => {
     const prompt = client.user('[[ask Which?|red|blue]] [[done "ok"]]');
     const first = await hear(prompt);

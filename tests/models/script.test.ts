@@ -5,16 +5,19 @@ import { parseScript, planMove, type Entry } from './script.js';
 
 const SAID: Entry = { type: 'said' };
 const CALLED: Entry = { type: 'called' };
+const ANSWERED: Entry = { type: 'answered' };
+const LOST: Entry = { type: 'lost' };
 const user = (text: string): Entry => ({ type: 'user', text });
 
 // A move as short text: what is said, then what ends it.
 function next(...conversation: Entry[]): string {
-  const { says, end } = planMove(conversation);
-  return [...says.map((step) => (step.type === 'answer' ? step.text.split('\n').join('/') : step.type)), ...(end ? [`→${end.type}`] : [])].join(' ');
+  const { says, end, beside } = planMove(conversation);
+  const calls = [...(end ? [end] : []), ...beside].map((step) => `→${step.type}${'command' in step ? `:${step.command}` : ''}`);
+  return [...says.map((step) => (step.type === 'answer' ? step.text.split('\n').join('/') : step.type)), ...calls].join(' ');
 }
 
 test('the words of the service stand among those of the stand-ins, in their order', () => {
-  const words = '[[answer a]] [[http 429]] [[http 503 20]] [[slow 5]] [[huge 9]] [[cut]] [[empty]] [[html]] [[badsse]] [[hang]] [[http 99]] [[slow]] [[done {"a":[[1]]}]]';
+  const words = '[[answer a]] [[http 429]] [[http 503 20]] [[slow 5]] [[huge 9]] [[cut]] [[empty]] [[html]] [[badsse]] [[hang]] [[http 99]] [[slow]] [[patch /a/b.txt]] [[patch b]] [[beside]] [[done {"a":[[1]]}]]';
   expect(parseScript(words)).toEqual([
     { type: 'answer', text: 'a' },
     { type: 'http', status: 429, retryMs: undefined },
@@ -26,13 +29,15 @@ test('the words of the service stand among those of the stand-ins, in their orde
     { type: 'html' },
     { type: 'badsse' },
     { type: 'hang' },
+    { type: 'patch', path: '/a/b.txt' },
+    { type: 'beside' },
     { type: 'done', result: { a: [[1]] } },
   ]);
 });
 
 test('a response ends with a call, and the next one goes on behind it', () => {
   const prompt = user('[[answer a]] [[tool x]] [[file f]] [[answer b]] [[done]]');
-  expect(next(prompt)).toBe('a →tool');
+  expect(next(prompt)).toBe('a →tool:x');
   expect(next(prompt, SAID, CALLED)).toBe('→file');
   expect(next(prompt, SAID, CALLED, CALLED)).toBe('b done');
 });
@@ -40,12 +45,12 @@ test('a response ends with a call, and the next one goes on behind it', () => {
 test('a question ends the turn; what follows it is played after the answer, behind the directives of the answer', () => {
   const asked = [user('[[ask q]] [[tool x]] [[ask r]] [[done]]'), CALLED];
   expect(next(...asked)).toBe('The question is asked; I end my turn.');
-  expect(next(...asked, SAID, user('blue'))).toBe('→tool');
-  expect(next(...asked, SAID, user('blue [[answer c]]'))).toBe('c →tool');
+  expect(next(...asked, SAID, user('blue'))).toBe('→tool:x');
+  expect(next(...asked, SAID, user('blue [[answer c]]'))).toBe('c →tool:x');
   expect(next(...asked, SAID, user('blue'), CALLED)).toBe('→ask');
   expect(next(...asked, SAID, user('blue'), CALLED, CALLED, SAID, user('yes'))).toBe('done');
   // Killed before it could say so.
-  expect(next(...asked, user('blue'))).toBe('→tool');
+  expect(next(...asked, user('blue'))).toBe('→tool:x');
 });
 
 test('a question that could only be said is also followed by an answer', () => {
@@ -71,4 +76,26 @@ test('without a directive it says what it heard, and how many turns there were; 
   expect(next(user(buildFirstPrompt('interactive', 'hello')))).toBe('You said: hello/Earlier turns: 0.');
   expect(next(user('[[tool x]]'), CALLED)).toBe('Done./Earlier turns: 0.');
   expect(next(user(buildFirstPrompt('interactive', '[[answer a]] [[ask q]]')))).toBe('a →ask');
+});
+
+test('calls beside one another are one response, and each of them is behind it', () => {
+  const prompt = user('[[approve x]] [[beside]] [[approve y]] [[beside]] [[patch /f]] [[answer a]]');
+  expect(next(prompt)).toBe('→approve:x →approve:y →patch');
+  expect(next(prompt, CALLED, CALLED, CALLED)).toBe('a');
+});
+
+test('a question whose call lasted until its answer does not end the turn', () => {
+  expect(next(user('[[ask q]] [[done]]'), CALLED, ANSWERED)).toBe('done');
+  // Broken off, and answered in another turn.
+  expect(next(user('[[ask q]] [[done]]'), CALLED, LOST, user('You asked: q\nThe answer: blue'))).toBe('done');
+});
+
+test('told that a call which was broken off is approved it makes it again, told that it is declined it goes on without it', () => {
+  const asked = [user('[[approve x]] [[answer a]]'), CALLED, LOST];
+  expect(next(...asked, user('The person approved this action: {"command":"x"}\nDo it now.'))).toBe('→approve:x');
+  expect(next(...asked, user('The person approved this action: {"command":"x"}\nDo it now.'), CALLED)).toBe('a');
+  expect(next(...asked, user('The person declined this action: {"command":"x"}\nDo not.'))).toBe('a');
+  // The note has directives of its own.
+  expect(next(...asked, user('The person approved this action: {"command":"x"}\nTheir note: [[approve y]]'))).toBe('→approve:y');
+  expect(next(...asked, user('go on'))).toBe('You said: go on/Earlier turns: 1.');
 });

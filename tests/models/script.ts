@@ -4,8 +4,9 @@
 import { parseDirectives, type Step } from '../../src/rehearsal/directives.js';
 
 // Of the words of the stand-ins [[crash]] drops the connection before an answer, [[fail]] declines one, and [[hang]] gives none.
-// [[http]], [[html]], [[crash]], [[empty]] and [[fail]] are a whole response: what else it was to say is not said. Those that
-// speak of the CLI itself (approve, stderr, exit0, nosession, othersession, refuse, orphan) are passed over.
+// [[http]], [[html]], [[crash]], [[empty]] and [[fail]] are a whole response: what else it was to say is not said. [[approve]] is a
+// command that asks for leave, where the CLI has such a thing. Those that speak of the CLI itself (stderr, exit0, nosession,
+// othersession, refuse, orphan) are passed over.
 export type ServiceStep =
   // [[http STATUS]], or [[http STATUS MS]]: to be tried again after so many milliseconds.
   | { readonly type: 'http'; readonly status: number; readonly retryMs: number | undefined }
@@ -13,17 +14,24 @@ export type ServiceStep =
   | { readonly type: 'slow'; readonly ms: number }
   // [[huge BYTES]]: one message of this size.
   | { readonly type: 'huge'; readonly bytes: number }
+  // [[patch PATH]]: a new file anywhere.
+  | { readonly type: 'patch'; readonly path: string }
+  // [[beside]]: the call behind it is made in the same response as the one before it.
+  | { readonly type: 'beside' }
   // The connection dropped in mid-answer, an answer without content, a page of HTML with status 200, a line that is no JSON.
   | { readonly type: 'cut' | 'empty' | 'html' | 'badsse' };
 export type ModelStep = Step | ServiceStep;
 
-// A conversation as the model is told it, in its order. Results of tools and what a CLI adds on its own are left out.
-export type Entry = { readonly type: 'user'; readonly text: string } | { readonly type: 'said' } | { readonly type: 'called' };
+// A conversation as the model is told it, in its order. What a CLI adds on its own is left out, and so are the results of tools, but
+// for two: `answered`, that of a question whose call lasts until its answer, and `lost`, that of a call which was broken off.
+export type Entry = { readonly type: 'user'; readonly text: string } | { readonly type: 'said' | 'called' | 'answered' | 'lost' };
 
 // One response: what is said, and the step that ends it (none: the turn is over).
 export interface Move {
   readonly says: readonly ModelStep[];
   readonly end: ModelStep | undefined;
+  // Calls in the same response.
+  readonly beside: readonly ModelStep[];
 }
 
 interface Line {
@@ -32,9 +40,11 @@ interface Line {
   readonly kept: boolean;
 }
 
-const SERVICE_WORD = /\[\[(?:(http) ([1-5]\d\d)(?: (\d{1,9}))?|(slow|huge) (\d{1,9})|(cut|empty|html|badsse))\]\]/g;
-const CALLS = new Set(['tool', 'file', 'ask']);
+const SERVICE_WORD = /\[\[(?:(http) ([1-5]\d\d)(?: (\d{1,9}))?|(slow|huge) (\d{1,9})|(patch) (\/[^\s\]]+)|(cut|empty|html|badsse|beside))\]\]/g;
+const CALLS = new Set(['tool', 'approve', 'file', 'patch', 'ask']);
 const FAILURES = new Set(['fail', 'crash', 'hang', 'http', 'cut', 'empty', 'html', 'badsse']);
+// What Parley tells an agent whose request for leave was decided when nobody waited for it any more.
+const DECIDED = /^The person (approved|declined) this action: /;
 const SPEECH = new Set(['answer', 'done', 'utf8', 'events', 'huge']);
 
 export function parseScript(prompt: string): ModelStep[] {
@@ -47,39 +57,51 @@ export function parseScript(prompt: string): ModelStep[] {
   return [...steps, ...parseDirectives(prompt.slice(from))];
 }
 
-function toServiceStep([, http, status, retryMs, counted, count, bare]: RegExpMatchArray): ServiceStep {
+function toServiceStep([, http, status, retryMs, counted, count, patch, path = '', bare]: RegExpMatchArray): ServiceStep {
   if (http) return { type: 'http', status: Number(status), retryMs: retryMs === undefined ? undefined : Number(retryMs) };
   if (counted === 'slow') return { type: 'slow', ms: Number(count) };
   if (counted === 'huge') return { type: 'huge', bytes: Number(count) };
-  return { type: bare as 'cut' | 'empty' | 'html' | 'badsse' };
+  if (patch) return { type: 'patch', path };
+  return { type: bare as 'cut' | 'empty' | 'html' | 'badsse' | 'beside' };
 }
 
 // A response ends with a call or a failure, so the calls since the last prompt say how far its script has come.
 export function planMove(conversation: readonly Entry[]): Move {
   let script: readonly Line[] = [];
   let asked = false;
+  // The last call, and whether it was broken off.
+  let last: Line | undefined;
+  let isLost = false;
   // Since the last call.
   let said = false;
   let turns = 0;
   let prompt = '';
   for (const entry of conversation) {
     if (entry.type === 'user') {
-      script = [...parseScript(entry.text).map((step) => ({ step, kept: false })), ...carryOver(script, { asked, said })];
+      const own = parseScript(entry.text).map((step) => ({ step, kept: false }));
+      const decision = isLost ? DECIDED.exec(entry.text)?.[1] : undefined;
+      if (decision === undefined) script = [...own, ...carryOver(script, { asked, said })];
+      // It does as it is told: the same again, or none of it; or what the note says.
+      else script = [...(own.length > 0 || decision !== 'approved' || !last ? own : [last]), ...script];
       asked = false;
+      isLost = false;
       turns += 1;
       prompt = entry.text;
     } else if (entry.type === 'called') {
       const call = script.findIndex(({ step }) => CALLS.has(step.type));
-      asked = script[call]?.step.type === 'ask';
+      last = script[call];
+      asked = last?.step.type === 'ask';
+      isLost = false;
       script = call < 0 ? [] : script.slice(call + 1);
-    }
+    } else if (entry.type === 'answered') asked = false;
+    else if (entry.type === 'lost') isLost = true;
     said = entry.type === 'said';
   }
-  if (asked) return { says: [{ type: 'answer', text: 'The question is asked; I end my turn.' }], end: undefined };
-  const { before, end } = nextMove(script);
-  if (end || before.some((step) => SPEECH.has(step.type))) return { says: before, end };
+  if (asked) return { says: [{ type: 'answer', text: 'The question is asked; I end my turn.' }], end: undefined, beside: [] };
+  const { before, end, beside } = nextMove(script);
+  if (end || before.some((step) => SPEECH.has(step.type))) return { says: before, end, beside };
   const answer = parseScript(prompt).length > 0 ? 'Done.' : `You said: ${prompt.trim().split('\n', 1)[0]}`;
-  return { says: [...before, { type: 'answer', text: `${answer}\nEarlier turns: ${Math.max(0, turns - 1)}.` }], end };
+  return { says: [...before, { type: 'answer', text: `${answer}\nEarlier turns: ${Math.max(0, turns - 1)}.` }], end, beside };
 }
 
 // What the next turn takes over: all that stood behind a question, or what an earlier question had left. A step that broke the
@@ -97,8 +119,12 @@ function keep(script: readonly Line[]): Line[] {
   return script.map(({ step }) => ({ step, kept: true }));
 }
 
-function nextMove(script: readonly Line[]): { before: ModelStep[]; end: ModelStep | undefined } {
+function nextMove(script: readonly Line[]): { before: ModelStep[]; end: ModelStep | undefined; beside: ModelStep[] } {
   const end = script.findIndex(({ step }) => CALLS.has(step.type) || FAILURES.has(step.type));
   const before = end < 0 ? script : script.slice(0, end);
-  return { before: before.map(({ step }) => step), end: script[end]?.step };
+  return { before: before.map(({ step }) => step), end: script[end]?.step, beside: end < 0 ? [] : callsBeside(script.slice(end + 1)) };
+}
+
+function callsBeside([joint, call, ...rest]: readonly Line[]): ModelStep[] {
+  return joint?.step.type === 'beside' && call && CALLS.has(call.step.type) ? [call.step, ...callsBeside(rest)] : [];
 }

@@ -59,3 +59,13 @@ test('Codex without its patch tool gives the patch to the shell', async () => {
   expect(heard.text).toContain('"name":"exec_command"');
   expect(heard.text).toContain("apply_patch <<'PATCH'");
 });
+
+const user = (text: string): Json => ({ type: 'message', role: 'user', content: [{ type: 'input_text', text }] });
+
+test('Codex asks for leave by the arguments of its shell, and goes on behind a question that was answered in its call', async () => {
+  const asks = await post(startCodexModel(), '/v1/responses', { input: [user('[[approve make all]]')] });
+  expect(asks.text).toContain('\\"cmd\\":\\"make all\\",\\"sandbox_permissions\\":\\"require_escalated\\"');
+  const question: Json = { type: 'function_call', name: 'ask_human', call_id: 'c', arguments: '{}' };
+  const answered = await post(startCodexModel(), '/v1/responses', { tools: [{ type: 'function', name: 'ask_human' }], input: [user('[[ask Which?]] [[answer I go on.]]'), question, { type: 'function_call_output', call_id: 'c', output: 'blue' }] });
+  expect(answered.text).toContain('I go on.');
+});
