@@ -2,8 +2,12 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { go } from '../state/router.js';
 
-interface LinkProps extends Omit<JSX.HTMLAttributes<HTMLAnchorElement>, 'href'> {
+interface LinkProps {
   readonly to: string;
+  readonly class?: string;
+  readonly title?: string;
+  readonly 'aria-label'?: string;
+  readonly 'aria-current'?: 'page' | undefined;
   readonly children: ComponentChildren;
 }
 
