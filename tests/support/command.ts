@@ -60,7 +60,8 @@ export function createSite(): Site {
   mkdirSync(cwd);
   mkdirSync(home);
   const bins = Object.fromEntries(['codex', 'gemini', 'iflow', 'opencode'].map((name) => [`PARLEY_${name.toUpperCase()}_BIN`, join(STAND_INS, name)]));
-  const site = { root, data, cwd, env: { PATH: process.env['PATH'] ?? '', HOME: home, LANG: 'C.UTF-8', PARLEY_DATA: data, ...bins } };
+  const resident = { PARLEY_CODEX_APP_SERVER_BIN: join(STAND_INS, 'codex-app-server-stand-in') };
+  const site = { root, data, cwd, env: { PATH: process.env['PATH'] ?? '', HOME: home, LANG: 'C.UTF-8', PARLEY_DATA: data, ...bins, ...resident } };
   sites.push(site);
   return site;
 }
