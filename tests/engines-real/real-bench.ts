@@ -52,9 +52,11 @@ export interface BenchOptions {
   // Of the orchestrator; the engine has its own.
   readonly timers?: Timers;
   readonly settings?: Pick<Partial<OrchestratorSettings>, 'slots' | 'residents'>;
+  // sessions.sticky is on; what the probe finds may be said instead.
+  readonly sticky?: { readonly resumes?: boolean };
 }
 
-export async function openRealBench(engine: RealEngine, { oddly, env = () => ({}), runsOn, timers = systemTimers, settings = {} }: BenchOptions = {}): Promise<RealBench> {
+export async function openRealBench(engine: RealEngine, { oddly, env = () => ({}), runsOn, timers = systemTimers, settings = {}, sticky }: BenchOptions = {}): Promise<RealBench> {
   const person = await meetPerson(engine, (end) => endings.push(end), oddly);
   const { root, cwd, model } = person;
   const data = await openDataDir(person.data, { pid: process.pid });
@@ -67,7 +69,9 @@ export async function openRealBench(engine: RealEngine, { oddly, env = () => ({}
     dataDir: data.path,
     queueLimit: 100,
     host: hostOf({ ...person, env: { ...person.env, ...env(root) } }),
+    sticky: sticky !== undefined,
   };
+  if (sticky?.resumes !== undefined) Object.assign(deps.host, { resumes: async () => sticky.resumes });
   const orchestrator = await Orchestrator.open(deps, { slots: 2, recovery: { queued: 'fail' }, onFailure: (_run, error) => failures.push(error), ...settings });
   await orchestrator.recovered();
   const close = async (): Promise<void> => {

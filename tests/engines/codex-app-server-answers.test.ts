@@ -14,7 +14,7 @@ function request(method: string, params: JsonObject): NativeRequest {
 }
 
 // That nobody has interrupted it, whatever Codex says.
-const CUT_OFF = 'Your turn was cut off only because it waited long for this answer; nobody wanted you to stop.';
+const CUT_OFF = '(Your turn was cut off only because it waited long for this answer; nobody wanted you to stop.)';
 const parsed = (text: string) => JSON.parse(text) as JsonObject;
 
 const COMMAND = request('item/commandExecution/requestApproval', { command: 'ls', cwd: '/w', proposedExecpolicyAmendment: ['ls'], availableDecisions: ['accept', { acceptWithExecpolicyAmendment: {} }] });
@@ -158,7 +158,7 @@ describe('words for an agent whose process is gone', () => {
     [{ kind: 'open_text', prompt: 'p' }, { decision: 'approve' }, 'You asked: p\nThe answer: {"decision":"approve"}'],
     [{}, null, 'You asked: \nThe answer: null'],
   ])('%j, %j', (question, response, text) => {
-    expect(describeAnswer(question, response)).toBe(`${CUT_OFF}\n${text}`);
+    expect(describeAnswer(question, response)).toBe(`${text}\n${CUT_OFF}`);
   });
 });
 

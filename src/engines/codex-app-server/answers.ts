@@ -88,20 +88,20 @@ function textOf(value: Json): string {
 }
 
 // Codex tells the agent that the user has interrupted it on purpose.
-const CUT_OFF = 'Your turn was cut off only because it waited long for this answer; nobody wanted you to stop.';
+const CUT_OFF = '(Your turn was cut off only because it waited long for this answer; nobody wanted you to stop.)';
 
 // `question` is an interaction as it was stored.
 export function describeAnswer(question: JsonObject, response: Json): string {
-  if (question.kind !== 'approval') return `${CUT_OFF}\nYou asked: ${asString(question.prompt) ?? ''}\nThe answer: ${textOf(response)}`;
+  if (question.kind !== 'approval') return `You asked: ${asString(question.prompt) ?? ''}\nThe answer: ${textOf(response)}\n${CUT_OFF}`;
   const decision = readDecision(response);
   const isYes = decision === 'approve' || decision === 'approve_for_session';
   const action = question.action === undefined || question.action === null ? (asString(question.prompt) ?? '') : textOf(question.action);
   const note = asString(asObject(response)?.note);
   return [
-    CUT_OFF,
     `The person ${isYes ? 'approved' : 'declined'} this action: ${action}`,
     ...(note ? [`Their note: ${note}`] : []),
     isYes ? 'Do it now exactly as it was, then go on.' : decision === 'cancel' ? 'Do not do it. End your turn now.' : 'Do not do it. Go on without it.',
+    CUT_OFF,
   ].join('\n');
 }
 
