@@ -81,6 +81,9 @@ export function concludeTurn(end: TurnEnd): TurnConclusion {
       options: [...question.options],
       fields: question.fields && [...question.fields],
       default: question.default,
+      action: question.action,
+      digest: question.digest,
+      response_schema: question.response_schema,
       channel: question.channel,
       asked_at: now,
     }, { sessionId, interactionId: end.interactionId }));

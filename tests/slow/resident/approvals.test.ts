@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import type { Json } from '../../../src/kernel/json.js';
 import type { RaspEvent } from '../../../src/rasp/event.js';
-import { processesOf } from '../../support/orchestrated.js';
+import { journalOf, processesOf } from '../../support/orchestrated.js';
 import { ADA, dataOf, openResidentBench, type ResidentBench } from '../../support/resident-bench.js';
 
 const COMMAND = 'echo done >> made.txt';
@@ -29,6 +29,10 @@ test.each([
   const { question } = await bench.pending(asked);
   expect(question).toMatchObject({ kind: 'approval', channel: 'native', action: { kind: 'command', cwd: asked.spec.cwd }, digest: expect.stringMatching(/^[0-9a-f]{64}$/) });
   expect(String(question.prompt)).toContain(COMMAND);
+  // The same in the journal, and in what people see.
+  const { rasp, fcmp } = await journalOf(bench, asked.run_id);
+  expect(dataOf(rasp, 'interaction.requested')).toMatchObject([{ action: question.action, digest: question.digest }]);
+  expect(JSON.parse(fcmp.findLast((line) => line.includes('user.input.required')) ?? '')).toMatchObject({ data: { action: question.action, digest: question.digest } });
   const pids = processesOf(asked.run_id);
   expect(pids.length).toBeGreaterThan(0);
   const next = await bench.reply(asked, { decision });

@@ -116,6 +116,7 @@ describe.each([{ kept: 'the process that asked', changes: {} }, { kept: 'another
     const run = await bench.play('[[form Who are you?]] [[done 1]]');
     const { question, interaction_id: id } = await bench.pending(run);
     expect(question).toMatchObject({ kind: 'fill_fields', fields: [{ id: 'name' }, { id: 'sure' }], response_schema: {} });
+    expect(dataOf(await bench.events(run), 'interaction.requested')).toMatchObject([{ response_schema: question['response_schema'] }]);
     if (parks) await gone(run.run_id);
     for (const bogus of ['ada', { name: 7 }, { sure: true }, { decision: 'approve' }] as Json[]) await expect(bench.orchestrator.reply(run.run_id, { interaction_id: id, response: bogus })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     expect((await bench.reply(run, { name: 'ada', sure: true })).status).toBe('succeeded');
