@@ -15,6 +15,8 @@ export interface ResidentRules {
   readonly stopsByAnswer: (request: NativeRequest) => boolean;
   // What the agent is told when the process that asked is gone.
   readonly describeAnswer: (question: JsonObject, response: Json) => string;
+  // Whether a decision about an action may be used in another process, when the agent asks for the same again.
+  readonly carriesOver: (action: JsonObject) => boolean;
   // What a decision is bound to.
   readonly digest: (action: JsonObject, permission: Permission) => string;
 }

@@ -1,7 +1,7 @@
 // The decisions of people in one turn: what each is bound to, and that it is handed to the engine once at most.
 import { toTimestamp } from '../kernel/clock.js';
 import { invariant } from '../kernel/invariant.js';
-import { asObject } from '../kernel/json.js';
+import { asObject, type JsonObject } from '../kernel/json.js';
 import { draft } from '../rasp/draft.js';
 import type { RaspData } from '../rasp/event.js';
 import type { Question } from '../run/interaction.js';
@@ -39,14 +39,14 @@ export class Decisions {
   // For the case that the agent asks again.
   store(): void {
     const { answered } = this.#scene;
-    const digest = answered?.question.digest;
-    if (answered?.resolution && this.given !== null && typeof digest === 'string') this.#stored = { digest, resolution: answered.resolution };
+    const { digest, action } = answered?.question ?? {};
+    if (answered?.resolution && this.given !== null && typeof digest === 'string' && this.#carriesOver(asObject(action))) this.#stored = { digest, resolution: answered.resolution };
   }
 
   // The stored decision, if this is what it was made about; it is used up then.
   async take(question: Question): Promise<Resolution | null> {
     const stored = this.#stored;
-    if (!stored || question.kind !== 'approval' || this.digestOf(question) !== stored.digest) return null;
+    if (!stored || question.kind !== 'approval' || !this.#carriesOver(question.action) || this.digestOf(question) !== stored.digest) return null;
     this.#stored = null;
     await this.apply(question, stored.resolution);
     return stored.resolution;
@@ -61,6 +61,10 @@ export class Decisions {
     await writer.add([draft('interaction.approval.applied', { interaction_id: answered.interaction_id, decision, digest: this.digestOf(question), applied_at, actor: actor ?? undefined }, { interactionId: answered.interaction_id })]);
     await writer.flush();
     if (decision === 'cancel') this.#stopped = true;
+  }
+
+  #carriesOver(action: JsonObject | undefined): boolean {
+    return action !== undefined && this.#scene.engine.resident?.carriesOver(action) === true;
   }
 
   digestOf({ action = {} }: Question): string {

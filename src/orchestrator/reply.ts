@@ -82,7 +82,7 @@ function checkReply({ question }: InteractionRecord, { response, finish }: Reply
 // The engine would refuse it, and nobody could answer again.
 function checkForm(form: JsonObject, response: Json | undefined): void {
   const schema = compileSchema(form);
-  const problem = schema.ok ? schema.explain(response ?? null) : null;
+  const problem = schema.ok ? schema.explain(response ?? null) : schema.problem;
   if (problem !== null) throw new RequestError('INVALID_ARGUMENT', `the answer does not have the form that was asked for: ${problem}`);
 }
 
@@ -105,7 +105,7 @@ export async function decide(deps: OrchestratorDeps, interaction: InteractionRec
 
 function decisionFor(question: JsonObject, configured: 'engine_judgement' | 'use_default'): { policy: Policy; response: Json; finish: boolean } {
   // Nothing is ever allowed by silence.
-  if (question.kind === 'approval') return { policy: 'decline', response: { decision: 'decline' }, finish: false };
+  if (question.kind === 'approval' || isObject(question.response_schema)) return { policy: 'decline', response: { decision: 'decline' }, finish: false };
   if (question.channel === 'conversation') return { policy: 'finish', response: null, finish: true };
   if (configured === 'use_default' && question.default !== undefined) return { policy: 'use_default', response: question.default, finish: false };
   return { policy: 'engine_judgement', response: NOBODY_ANSWERED, finish: false };

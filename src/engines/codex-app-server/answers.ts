@@ -56,16 +56,21 @@ function decideElicitation({ mode, _meta: meta }: JsonObject, decision: Decision
   return { action: ACTION[decision], content: isYes && mode !== 'url' ? {} : null, _meta: isForSession ? { persist: 'session' } : null };
 }
 
+// Only an object fills a form; whatever else it is, nothing is accepted by it.
 function fillForm({ requestedSchema }: JsonObject, response: Json): JsonObject {
-  if (isObject(response)) {
-    const { decision } = response;
-    const isRefusal = Object.hasOwn(response, 'decision') && Object.keys(response).length === 1 && (decision === 'decline' || decision === 'cancel');
-    return isRefusal ? { action: decision, content: null, _meta: null } : { action: 'accept', content: response, _meta: null };
-  }
-  const [name, ...others] = Object.keys(asObject(asObject(requestedSchema)?.properties) ?? {});
-  // A bare value fills the only field; it does not fill a form.
-  if (name === undefined || others.length > 0) return { action: 'decline', content: null, _meta: null };
-  return { action: 'accept', content: { [name]: response }, _meta: null };
+  if (!isObject(response)) return { action: 'decline', content: null, _meta: null };
+  if (isRefusal(response)) return { action: response.decision ?? 'decline', content: null, _meta: null };
+  const properties = asObject(asObject(requestedSchema)?.properties) ?? {};
+  const content = Object.entries(response).map(([name, value]): [string, Json] => [name, isNumber(asObject(properties[name])) && typeof value === 'string' ? Number(value) : value]);
+  return { action: 'accept', content: Object.fromEntries(content), _meta: null };
+}
+
+function isRefusal(response: Json): boolean {
+  return isObject(response) && Object.hasOwn(response, 'decision') && Object.keys(response).length === 1 && (response.decision === 'decline' || response.decision === 'cancel');
+}
+
+function isNumber(property: JsonObject | undefined): boolean {
+  return property?.type === 'number' || property?.type === 'integer';
 }
 
 function answersById(params: JsonObject, response: Json): JsonObject {
@@ -108,4 +113,10 @@ export function describeAnswer(question: JsonObject, response: Json): string {
 // What a decision is bound to: the action, and what the agent may do without being asked.
 export function actionDigest(action: JsonObject, sandbox: string): string {
   return createHash('sha256').update(canonicalText({ action, sandbox })).digest('hex');
+}
+
+// Whether a decision about it may be used for the same action in another process. Only what says all that is done: not a change that was
+// not seen, not what is typed into a program that runs, not what an MCP server says of itself.
+export function carriesOver({ kind, command, changes, permissions }: JsonObject): boolean {
+  return (kind === 'command' && typeof command === 'string') || (kind === 'file_change' && Array.isArray(changes)) || (kind === 'permissions' && permissions !== undefined);
 }

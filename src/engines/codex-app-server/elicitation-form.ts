@@ -1,18 +1,37 @@
-// A form that an MCP server wants filled in, as a question with a field for each of its properties.
+// A form that an MCP server wants filled in, as a question with a field for each of its properties. What an answer must fit is written
+// anew out of the few words that such forms have: the schema itself is a stranger's, and is never run. What has other words is refused.
 import { asObject, asString, type Json, type JsonObject } from '../../kernel/json.js';
 import type { RaspField, RaspOption } from '../../contract/rasp-data.js';
 import type { Question } from '../../run/interaction.js';
 
 // Instead of an answer, whatever the form asks for.
 const REFUSAL: JsonObject = { type: 'object', required: ['decision'], properties: { decision: { enum: ['decline', 'cancel'] } }, additionalProperties: false };
+const MAX_FIELDS = 50;
+const MAX_OPTIONS = 200;
+const MAX_BYTES = 64 * 1024;
+// Said about a property, and not about its value.
+const TELLING = ['title', 'description', 'default', 'enumNames', 'format'];
+const LIMITS: Readonly<Record<string, readonly string[]>> = { string: ['minLength', 'maxLength'], number: ['minimum', 'maximum'], integer: ['minimum', 'maximum'], array: ['minItems', 'maxItems'] };
 
-// Null: it is not the schema of an object.
+// Null: it is no form that a person could be asked to fill in.
 export function buildForm(requested: Json | undefined, prompt: string): Question | null {
   const schema = asObject(requested);
   const properties = asObject(schema?.properties);
-  if (!schema || schema.type !== 'object' || !properties) return null;
-  const fields = Object.entries(properties).map(([id, property]) => buildField(id, asObject(property) ?? {}));
-  return { kind: 'fill_fields', prompt, options: [], fields, response_schema: { anyOf: [schema, REFUSAL] }, channel: 'native' };
+  if (!schema || schema.type !== 'object' || !properties || JSON.stringify(schema).length > MAX_BYTES) return null;
+  const names = Object.keys(properties);
+  const required = schema.required ?? [];
+  if (names.length > MAX_FIELDS || !Array.isArray(required) || !required.every((name) => typeof name === 'string' && names.includes(name))) return null;
+  const fields: RaspField[] = [];
+  const members: [string, JsonObject][] = [];
+  for (const id of names) {
+    const property = asObject(properties[id]);
+    const member = property && memberOf(property);
+    if (!property || !member) return null;
+    fields.push(buildField(id, property));
+    members.push([id, member]);
+  }
+  const form: JsonObject = { type: 'object', properties: Object.fromEntries(members), required, additionalProperties: false };
+  return { kind: 'fill_fields', prompt, options: [], fields, response_schema: { anyOf: [form, REFUSAL] }, channel: 'native' };
 }
 
 function buildField(id: string, property: JsonObject): RaspField {
@@ -20,6 +39,37 @@ function buildField(id: string, property: JsonObject): RaspField {
   const prompt = [asString(property.title), asString(property.description)].filter((text) => text !== undefined && text !== '').join(': ') || id;
   const kind = property.type === 'boolean' ? 'confirm' : options.length > 0 ? 'choose_one' : 'open_text';
   return { id, kind, prompt, options, default: property.default };
+}
+
+// What a value must be, in words of ours; null: the property says something that is not known here.
+function memberOf(property: JsonObject): JsonObject | null {
+  const { type } = property;
+  const choices = choicesOf(property);
+  if (choices === null) return null;
+  const limits = LIMITS[asString(type) ?? ''];
+  const known = new Set(['type', ...TELLING, ...(limits ?? []), ...(choices.length > 0 ? ['enum', 'oneOf', 'anyOf'] : []), ...(type === 'array' ? ['items', 'uniqueItems'] : [])]);
+  if (Object.keys(property).some((name) => !known.has(name))) return null;
+  if (choices.length > 0) return type === undefined || type === 'string' ? { enum: choices } : null;
+  if (type === 'boolean') return { type };
+  if (!limits || limits.some((name) => property[name] !== undefined && typeof property[name] !== 'number')) return null;
+  const bounds = Object.fromEntries(limits.flatMap((name) => (property[name] === undefined ? [] : [[name, property[name]]]))) as JsonObject;
+  if (type === 'string') return { type, ...bounds };
+  // People type their numbers.
+  if (type === 'number' || type === 'integer') return { anyOf: [{ type, ...bounds }, { type: 'string', pattern: type === 'integer' ? '^-?\\d{1,15}$' : '^-?\\d{1,15}(\\.\\d{1,15})?$' }] };
+  const items = asObject(property.items);
+  const each = items && choicesOf(items);
+  return each && each.length > 0 ? { type: 'array', items: { enum: each }, ...bounds } : null;
+}
+
+// The texts of which one is to be chosen; none: anything goes.
+function choicesOf(property: JsonObject): string[] | null {
+  const found = optionsOf(property).map(({ value }) => value);
+  const given = [property.enum, property.oneOf, property.anyOf].filter((list) => list !== undefined);
+  if (property.type === 'array') return given.length > 0 ? null : [];
+  if (given.length === 0) return [];
+  const texts = found.filter((value) => typeof value === 'string');
+  const [list] = given;
+  return given.length === 1 && Array.isArray(list) && list.length === texts.length && texts.length > 0 && texts.length <= MAX_OPTIONS ? texts : null;
 }
 
 function optionsOf(property: JsonObject): RaspOption[] {

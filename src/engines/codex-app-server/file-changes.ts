@@ -1,5 +1,5 @@
 // The changes of a patch as the server tells them.
-import { asObject, asString, type Json } from '../../kernel/json.js';
+import { asObject, asString, type Json, type JsonObject } from '../../kernel/json.js';
 import type { RaspData } from '../../rasp/event.js';
 
 export interface FileChange {
@@ -8,6 +8,25 @@ export interface FileChange {
   // Where the file goes, if it is moved.
   readonly moveTo: string | undefined;
   readonly diff: string | undefined;
+}
+
+// An id is the model's own, and may come again in another thread.
+export function itemKey(threadId: Json | undefined, itemId: string): string {
+  return `${asString(threadId) ?? ''} ${itemId}`;
+}
+
+// What an item begins with. One that begins twice is not what it was.
+export function rememberItem(items: Map<string, JsonObject>, key: string, body: JsonObject): void {
+  const { changes: _changes, ...rest } = body;
+  items.set(key, items.has(key) ? rest : body);
+}
+
+// What a patch is now; null: it cannot be told, so it was not seen.
+export function rememberChanges(items: Map<string, JsonObject>, key: string, changes: Json | undefined): void {
+  const body = items.get(key);
+  if (!body) return;
+  const { changes: _before, ...rest } = body;
+  items.set(key, readChanges(changes) ? { ...rest, changes: changes ?? null } : rest);
 }
 
 export function readChanges(value: Json | undefined): FileChange[] | undefined {

@@ -5,7 +5,7 @@ import type { RaspData } from '../../rasp/event.js';
 import type { Emitter } from '../emitter.js';
 import { drifted, unknownType, type Drift } from '../ndjson.js';
 import type { ReaderMemory } from '../turn-parser.js';
-import { readChanges } from './file-changes.js';
+import { itemKey, readChanges, rememberChanges, rememberItem } from './file-changes.js';
 import { SILENT_ITEMS } from './known-names.js';
 
 type Phase = 'started' | 'completed';
@@ -57,8 +57,9 @@ export class ItemReader {
     if (!body) return drifted('item');
     const id = asString(body.id);
     if (id === undefined) return drifted('item.id');
-    if (phase === 'started') this.#memory.items.set(id, body);
-    else this.#memory.items.delete(id);
+    const key = itemKey(params.threadId, id);
+    if (phase === 'started') rememberItem(this.#memory.items, key, body);
+    else this.#memory.items.delete(key);
     const type = asString(body.type);
     if (type === undefined) return drifted('item.type');
     const rule = this.#rules.get(type);
@@ -80,11 +81,10 @@ export class ItemReader {
   }
 
   // A patch that grew after its item had begun: who is asked about it must see what it is now.
-  patchUpdated({ itemId, changes }: JsonObject): Drift | undefined {
+  patchUpdated({ threadId, itemId, changes }: JsonObject): Drift | undefined {
     if (typeof itemId !== 'string') return drifted('itemId');
-    if (changes === undefined || !readChanges(changes)) return drifted('changes');
-    const body = this.#memory.items.get(itemId);
-    if (body) this.#memory.items.set(itemId, { ...body, changes });
+    rememberChanges(this.#memory.items, itemKey(threadId, itemId), changes);
+    if (!readChanges(changes)) return drifted('changes');
     this.#out.emit('tool.call.updated', { name: 'apply_patch', kind: 'file_change' }, itemId);
     return undefined;
   }

@@ -9,6 +9,7 @@ import type { Emitter } from '../emitter.js';
 import type { NativeRequest } from '../native-request.js';
 import { drifted, readNdjsonLine, type Drift, type Rule } from '../ndjson.js';
 import type { ParserReader, ReaderMemory } from '../turn-parser.js';
+import { itemKey, rememberChanges, rememberItem } from './file-changes.js';
 import { ItemReader } from './items.js';
 import { REQUESTS, STEPS } from './known-names.js';
 import { readRequest } from './requests.js';
@@ -78,7 +79,7 @@ export function createCodexAppServerReader(out: Emitter, memory: ReaderMemory): 
       isOther = memory.session !== null && memory.session !== thread;
     }
     // What it begins may be what it then asks for.
-    if (isOther) remember(method, asObject(params?.item));
+    if (isOther && params) remember(method, params);
     // Also of a thread that the agent has called to help: it waits for the answer like any other.
     const id = idOf(event.id);
     if (id !== undefined) open.set(id, readRequest(id, method, params ?? {}, memory));
@@ -86,11 +87,12 @@ export function createCodexAppServerReader(out: Emitter, memory: ReaderMemory): 
     if (resolved !== undefined) open.delete(resolved);
   }
 
-  function remember(method: string, item: JsonObject | undefined): void {
+  function remember(method: string, params: JsonObject): void {
+    const item = asObject(params.item);
     const id = named(item?.id);
-    if (!item || id === undefined) return;
-    if (method === 'item/started') memory.items.set(id, item);
-    else if (method === 'item/completed') memory.items.delete(id);
+    if (item && id !== undefined && method === 'item/started') rememberItem(memory.items, itemKey(params.threadId, id), item);
+    else if (id !== undefined && method === 'item/completed') memory.items.delete(itemKey(params.threadId, id));
+    else if (method === 'item/fileChange/patchUpdated' && typeof params.itemId === 'string') rememberChanges(memory.items, itemKey(params.threadId, params.itemId), params.changes);
   }
 
   function follow(thread: string, model?: string): void {

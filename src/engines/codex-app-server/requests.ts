@@ -7,7 +7,7 @@ import { buildApproval, parseQuestion, type Question } from '../../run/interacti
 import type { NativeRequest } from '../native-request.js';
 import type { ReaderMemory } from '../turn-parser.js';
 import { buildForm } from './elicitation-form.js';
-import { readChanges } from './file-changes.js';
+import { itemKey, readChanges } from './file-changes.js';
 
 export const COMMAND_APPROVAL = 'item/commandExecution/requestApproval';
 export const FILE_CHANGE_APPROVAL = 'item/fileChange/requestApproval';
@@ -41,8 +41,8 @@ function askForCommand(params: JsonObject): Question | null {
   const action = withoutNull({ kind, command, cwd, environment_id: environmentId, additional_permissions: additionalPermissions, network });
   return buildApproval(
     joinLines(
-      kind === 'command' ? 'The agent wants to run a command:' : `The agent wants to use a command (${kind}):`,
-      asString(command) ?? null,
+      kind === 'command' ? 'The agent wants to run a command:' : `The agent wants to use a command (${oneLine(kind)}):`,
+      quoted(command),
       labelled('in', cwd),
       labelled('with network access:', network),
       labelled('with more permissions:', additionalPermissions),
@@ -55,7 +55,7 @@ function askForCommand(params: JsonObject): Question | null {
 function askForFileChange(params: JsonObject, memory: ReaderMemory): Question | null {
   const itemId = asString(params.itemId);
   if (itemId === undefined) return null;
-  const changes = readChanges(memory.items.get(itemId)?.changes);
+  const changes = readChanges(memory.items.get(itemKey(params.threadId, itemId))?.changes);
   const isSeen = changes !== undefined && changes.length > 0 && changes.every(({ diff }) => diff !== undefined);
   const about = isSeen
     ? { changes: changes.map(({ path, kind, moveTo, diff = '' }) => withoutNull({ path, kind, move_to: moveTo, diff })) }
@@ -63,7 +63,7 @@ function askForFileChange(params: JsonObject, memory: ReaderMemory): Question | 
   return buildApproval(
     joinLines(
       'The agent wants to change files:',
-      ...(isSeen ? changes.map(({ path, kind, moveTo }) => `${kind} ${path}${moveTo === undefined ? '' : ` -> ${moveTo}`}`) : ['The change itself was not seen and cannot be shown.']),
+      ...(isSeen ? changes.map(({ path, kind, moveTo }) => `${kind} ${oneLine(path)}${moveTo === undefined ? '' : ` -> ${oneLine(moveTo)}`}`) : ['The change itself was not seen and cannot be shown.']),
       labelled('with the right to write from now on under', params.grantRoot),
       labelled('Its reason:', params.reason),
     ),
@@ -74,33 +74,31 @@ function askForFileChange(params: JsonObject, memory: ReaderMemory): Question | 
 function askForPermissions(params: JsonObject): Question | null {
   const permissions = asObject(params.permissions);
   if (!permissions) return null;
-  const prompt = joinLines('The agent wants more permissions:', JSON.stringify(permissions), labelled('in', params.cwd), labelled('Its reason:', params.reason));
+  const prompt = joinLines('The agent wants more permissions:', quoted(permissions), labelled('in', params.cwd), labelled('Its reason:', params.reason));
   return buildApproval(prompt, withoutNull({ kind: 'permissions', permissions, cwd: params.cwd }));
 }
 
 function askForElicitation(params: JsonObject): Question | null {
   const server = asString(params.serverName);
   if (server === undefined) return null;
-  const message = asString(params.message) ?? '';
+  const says = labelled('It says:', params.message);
   const approvalKind = asObject(params._meta)?.codex_approval_kind ?? null;
   // Another kind of approval is no form, whatever it looks like.
-  if (approvalKind !== null) return approvalKind === 'mcp_tool_call' ? askForMcpTool(params, server, message) : null;
+  if (approvalKind !== null) return approvalKind === 'mcp_tool_call' ? askForMcpTool(params, server, says) : null;
   if (params.mode === 'url') {
     const url = asString(params.url);
-    return url === undefined ? null : buildApproval(joinLines(`The MCP server ${server} wants a page to be opened:`, url, message), { kind: 'open_url', server, url });
+    return url === undefined ? null : buildApproval(joinLines(`The MCP server ${oneLine(server)} wants you to open a page:`, quoted(url), says), { kind: 'open_url', server, url });
   }
   const isForm = params.mode === 'form' || params.mode === 'openai/form' || params.mode === 'openaiForm';
-  return isForm ? buildForm(params.requestedSchema, message === '' ? `The MCP server ${server} asks:` : message) : null;
+  return isForm ? buildForm(params.requestedSchema, joinLines(`The MCP server ${oneLine(server)} wants to know something from you.`, says)) : null;
 }
 
-// Where the tool has no member of its own, it is named in the message.
-const RUN_TOOL = /\brun tool "([^"]+)"\?$/;
-
-function askForMcpTool(params: JsonObject, server: string, message: string): Question {
-  const { tool_params: given, tool_name: name } = asObject(params._meta) ?? {};
-  const tool = asString(name) ?? RUN_TOOL.exec(message)?.[1];
-  const prompt = joinLines(message === '' ? `The agent wants to call a tool of the MCP server ${server}:` : message, labelled('with', given));
-  return buildApproval(prompt, withoutNull({ kind: 'mcp_tool_call', server, tool, message: tool === undefined ? message : null, params: given }));
+// What a server says of itself is shown as that, below what is known.
+function askForMcpTool(params: JsonObject, server: string, says: string | null): Question {
+  const { tool_params: given, tool_name: tool } = asObject(params._meta) ?? {};
+  const what = asString(tool) === undefined ? 'a tool' : `the tool ${oneLine(String(tool))}`;
+  const prompt = joinLines(`The agent wants to call ${what} of the MCP server ${oneLine(server)}:`, labelled('with', given), says);
+  return buildApproval(prompt, withoutNull({ kind: 'mcp_tool_call', server, tool, message: params.message, params: given }));
 }
 
 function askForInput(params: JsonObject): Question | null {
@@ -124,7 +122,8 @@ export function readInputQuestions({ questions }: JsonObject): InputQuestion[] {
   for (const entry of questions) {
     const body = asObject(entry);
     const id = asString(body?.id);
-    if (id === undefined || read.some((other) => other.id === id)) return [];
+    // A secret would stand in the journal for ever.
+    if (id === undefined || body?.isSecret === true || read.some((other) => other.id === id)) return [];
     read.push({ id, prompt: asString(body?.question) || asString(body?.header) || id, options: Array.isArray(body?.options) ? body.options : [] });
   }
   return read;
@@ -135,9 +134,19 @@ function withoutNull(members: Readonly<Record<string, Json | undefined>>): JsonO
   return Object.fromEntries(Object.entries(members).filter((member): member is [string, Json] => member[1] !== undefined && member[1] !== null));
 }
 
-function labelled(label: string, value: Json | undefined): string | null {
+// Words of others stand behind a sign, so that they cannot pass for ours.
+function quoted(value: Json | undefined): string | null {
   if (value === undefined || value === null || value === '') return null;
-  return `${label} ${typeof value === 'string' ? value : JSON.stringify(value)}`;
+  return (typeof value === 'string' ? value : JSON.stringify(value)).split(/\r\n|[\n\r\u2028\u2029]/).map((line) => `  | ${line}`).join('\n');
+}
+
+function labelled(label: string, value: Json | undefined): string | null {
+  const text = quoted(value);
+  return text === null ? null : `${label}\n${text}`;
+}
+
+function oneLine(text: string): string {
+  return text.replaceAll(/[\n\r\u2028\u2029]+/g, ' ');
 }
 
 function joinLines(...lines: readonly (string | null)[]): string {

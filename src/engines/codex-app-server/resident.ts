@@ -1,7 +1,7 @@
 // How a run lives with an app-server that stays.
 import { SANDBOX } from '../codex/command.js';
 import type { ResidentRules } from '../resident.js';
-import { actionDigest, buildAnswer, describeAnswer } from './answers.js';
+import { actionDigest, buildAnswer, carriesOver, describeAnswer } from './answers.js';
 import { COMMAND_APPROVAL, FILE_CHANGE_APPROVAL } from './requests.js';
 
 export const codexAppServerResident: ResidentRules = {
@@ -10,5 +10,6 @@ export const codexAppServerResident: ResidentRules = {
   buildAnswer,
   stopsByAnswer: ({ method }) => method === COMMAND_APPROVAL || method === FILE_CHANGE_APPROVAL,
   describeAnswer,
+  carriesOver,
   digest: (action, permission) => actionDigest(action, SANDBOX[permission]),
 };
