@@ -57,6 +57,7 @@ export interface Launch {
   readonly timeoutMs: number;
   // Methods of the server that nobody here answers: refused at once.
   readonly unhandled: ReadonlySet<string>;
+  readonly signal?: AbortSignal;
   readonly clock: Clock;
   readonly timers: Timers;
   // Called when nothing of it is left, before `closed` resolves.
@@ -119,7 +120,10 @@ export async function launch(options: Launch): Promise<CodexAppServer> {
     return closed;
   };
 
-  const info = await initialize().catch(async (error: unknown) => {
+  const giveUp = (): void => child.force();
+  options.signal?.addEventListener('abort', giveUp, { once: true });
+  if (options.signal?.aborted) giveUp();
+  const info = await initialize().finally(() => options.signal?.removeEventListener('abort', giveUp)).catch(async (error: unknown) => {
     await close();
     throw new AppServerError('not_started', `codex app-server did not start: ${error instanceof Error ? error.message : String(error)} (${folder.recording.stderr})`, { cause: error });
   });

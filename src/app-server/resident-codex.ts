@@ -4,6 +4,7 @@ import { codexHome } from '../engines/codex/home.js';
 import { SANDBOX } from '../engines/codex/command.js';
 import type { NativeRequest } from '../engines/native-request.js';
 import type { Conversation, Resident, ResidentStart } from '../engines/resident.js';
+import { readMessage } from '../jsonrpc/read-message.js';
 import type { Json } from '../kernel/json.js';
 import { readStartTime } from '../process/process-table.js';
 import type { CodexAppServer } from './codex-app-server.js';
@@ -16,7 +17,7 @@ const NOT_ASKED = -32601;
 const REQUEST_TIMEOUT_MS = 60_000;
 const TOOL = { type: 'function', name: ASK_TOOL, description: 'Ask the person you work for. Use it when you need a decision, a fact or a permission that you cannot find yourself. The result of the call is the answer; it may take long.', inputSchema: ASK_INPUT } as const;
 
-export async function openResidentCodex({ program, folder, home, cwd, env, mark }: ResidentStart, surroundings: Surroundings): Promise<Resident> {
+export async function openResidentCodex({ program, folder, home, cwd, env, mark, signal }: ResidentStart, surroundings: Surroundings): Promise<Resident> {
   const server = await startAppServer({
     instance: INSTANCE,
     taskDir: folder,
@@ -27,6 +28,7 @@ export async function openResidentCodex({ program, folder, home, cwd, env, mark 
     takesHomeOver: true,
     env,
     mark,
+    signal,
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
     // The question tool is answered by whoever plays the run.
     unhandled: ['currentTime/read', 'attestation/generate', 'account/chatgptAuthTokens/refresh'],
@@ -75,6 +77,16 @@ class ResidentCodex implements Resident {
 
   refuse({ id }: NativeRequest, reason: string): void {
     this.#server.refuse(id, NOT_ASKED, reason);
+  }
+
+  refuseLine(line: Buffer): void {
+    const message = readMessage(line.toString('utf8'));
+    if (message.type === 'request' && this.#server.openRequests().some(({ id }) => id === message.id)) this.#server.refuse(message.id, NOT_ASKED, 'it is too long to be asked');
+  }
+
+  async forgets(request: NativeRequest, signal: AbortSignal): Promise<void> {
+    if (!this.waitsFor(request)) return;
+    for await (const _event of this.#server.events({ signal })) if (!this.waitsFor(request)) return;
   }
 
   async tell(text: string): Promise<void> {

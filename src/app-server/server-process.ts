@@ -85,6 +85,11 @@ export class ServerProcess {
     this.#cancelGrace = this.#timers.set(CLOSE_GRACE_MS, () => this.#force());
   }
 
+  // Without a farewell.
+  force(): void {
+    if (this.#state !== 'gone') this.#force();
+  }
+
   async #live(): Promise<ServerEnd> {
     const exited = this.#exit();
     const heard = this.#pump(this.#child.stdout, this.#recording.events, this.#handlers.said);

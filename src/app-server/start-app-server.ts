@@ -36,6 +36,8 @@ export interface StartOptions {
   readonly takesHomeOver?: boolean;
   // By which its processes are found again; without it, one that names the instance.
   readonly mark?: string;
+  // Gives the start up: what was started is ended, and the start fails.
+  readonly signal?: AbortSignal;
   // Requests of the server that are refused at once, by method; without it, those that need what only a client of Codex's own has.
   readonly unhandled?: readonly string[];
 }
@@ -73,6 +75,7 @@ export async function startAppServer(options: StartOptions, { user, platform, pi
       initialize: { clientInfo: options.clientInfo ?? PARLEY, capabilities: { experimentalApi: true, requestAttestation: false } },
       timeoutMs: options.requestTimeoutMs ?? DEFAULT_TIMEOUT_MS,
       unhandled: new Set(options.unhandled ?? UNHANDLED),
+      ...(options.signal ? { signal: options.signal } : {}),
       clock,
       timers,
       ended: unlock,

@@ -29,6 +29,8 @@ export interface ResidentStart {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly mark: string;
+  // Gives the start up.
+  readonly signal: AbortSignal;
 }
 
 export interface Conversation {
@@ -64,6 +66,10 @@ export interface Resident {
   waitsFor(request: NativeRequest): boolean;
   answer(request: NativeRequest, result: JsonObject): void;
   refuse(request: NativeRequest, reason: string): void;
+  // Refuses what stands in a line that was too long to be read.
+  refuseLine(line: Buffer): void;
+  // Resolves when it does not wait for the answer any more, though nobody has given it.
+  forgets(request: NativeRequest, signal: AbortSignal): Promise<void>;
   // Tells the agent something in the middle of its turn.
   tell(text: string): Promise<void>;
   // Ends the turn that is on.

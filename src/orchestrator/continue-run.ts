@@ -1,5 +1,6 @@
 // A new run that goes on with the session of an ended one: with a new prompt, or with what was said last.
 import { RequestError } from '../run/request-error.js';
+import type { EngineSessionHandle } from '../run/session-handle.js';
 import { isTerminal } from '../run/statechart.js';
 import { buildReplyPrompt } from '../run/turn-prompt.js';
 import type { Actor, RunRecord } from '../store/store.js';
@@ -13,7 +14,7 @@ export type ContinueRequest = Pick<CreateRunRequest, 'prompt' | 'request_id'>;
 
 export async function continueRun(deps: OrchestratorDeps, runId: string, request: ContinueRequest, actor: Actor | undefined): Promise<RunRecord> {
   const source = await loadEnded(deps, runId);
-  const handle = await deps.store.loadHandle(source.request_id);
+  const handle = await loadSession(deps, source);
   if (!handle) throw new RequestError('NO_SESSION', `run ${runId} has no stored session that could be continued`);
   return createRun(deps, { ...inherited(source), ...request }, { actor, continuation: { run_id: runId, handle } });
 }
@@ -21,12 +22,18 @@ export async function continueRun(deps: OrchestratorDeps, runId: string, request
 // The same again: from the stored session if there is one, with the last answer, else from the beginning, which may be a copy.
 export async function retryRun(deps: OrchestratorDeps, runId: string, request: Pick<CreateRunRequest, 'request_id'>, actor: Actor | undefined): Promise<RunRecord> {
   const source = await loadEnded(deps, runId);
-  const handle = await deps.store.loadHandle(source.request_id);
+  const handle = await loadSession(deps, source);
   if (handle) return createRun(deps, { ...inherited(source), ...request, prompt: await lastWords(deps, source) }, { actor, continuation: { run_id: runId, handle } });
   const again = { ...inherited(source), ...request, prompt: source.spec.prompt };
   const fork = forkSource(source.spec);
   if (fork) return createRun(deps, again, { actor, fork });
   return createRun(deps, { ...again, ...(isOwnWorkspace(source) ? {} : { cwd: source.spec.cwd }) }, { actor });
+}
+
+// One that was in a process only has ended with it.
+async function loadSession(deps: OrchestratorDeps, source: RunRecord): Promise<EngineSessionHandle | null> {
+  const handle = await deps.store.loadHandle(source.request_id);
+  return handle?.handle_type === 'session_id' ? handle : null;
 }
 
 async function loadEnded(deps: OrchestratorDeps, runId: string): Promise<RunRecord> {

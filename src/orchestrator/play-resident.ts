@@ -3,6 +3,7 @@
 // ended by us. A run that then waits keeps its process; any other end closes it first.
 import { createHash, type Hash } from 'node:crypto';
 import type { EngineCommand } from '../engines/engine.js';
+import { MAX_LINE_BYTES } from '../engines/framing.js';
 import type { NativeRequest } from '../engines/native-request.js';
 import { createTurnParser } from '../engines/registry.js';
 import type { Conversation, Resident, ResidentRules } from '../engines/resident.js';
@@ -25,6 +26,7 @@ import { prepareTurn } from './prepare-turn.js';
 import type { Residents, Waiter } from './residents.js';
 import { runFolder } from './run-folder.js';
 import { logsOf, readEnds, readLog, syncLog, type LogEnds, type LogPaths, type ReadBytes } from './turn-logs.js';
+import { PROCESS_LOST } from './sticky.js';
 import { fail, settle, weigh, type Played, type TurnScene } from './turn-scene.js';
 
 export interface ResidentStage {
@@ -99,20 +101,21 @@ class ResidentTurn {
 
   async play(): Promise<RunRecord> {
     await this.#leaveUnlessNeeded();
+    // Its session was there and nowhere else.
+    if (this.#resident === null && this.#stage.sticky && this.#scene.handle !== null) return fail(this.#scene.deps, this.#scene.writer.run, PROCESS_LOST);
     // Nothing has to be done for it, and the process that could be told is gone.
     if (this.#resident === null && this.#decisions.given === 'cancel') {
       this.#decisions.stop();
       return this.#conclude(null, UNKNOWN_EXIT);
     }
-    if (this.#resident === null) {
-      const refused = await this.#start();
-      if (refused) return refused;
-    }
-    const resident = this.#resident;
-    // It could not even be started.
-    if (resident === null) return this.#conclude(null, UNKNOWN_EXIT);
     this.#startClocks();
     this.#scene.control.attach({ end: (reason) => this.#endBy(reason) });
+    const refused = this.#resident === null ? await this.#start() : null;
+    const resident = this.#resident;
+    if (refused || resident === null) {
+      this.#stopClocks();
+      return refused ?? this.#conclude(null, UNKNOWN_EXIT);
+    }
     await this.#speak(resident).catch((error: unknown) => this.#note(error));
     const asked = this.#trouble === null ? await this.#listen(resident) : null;
     this.#stopClocks();
@@ -172,6 +175,7 @@ class ResidentTurn {
         cwd: run.spec.cwd,
         env: prepared.env,
         mark: `${run.run_id}/${run.attempt_number}`,
+        signal: this.#stop.signal,
       });
       void writer.add([draft('lifecycle.process.spawned', { pid: this.#resident.pid, start_time: this.#resident.startTime })]);
     } catch (error) {
@@ -215,6 +219,7 @@ class ResidentTurn {
       this.#idle.hold();
       try {
         await this.#take(bytes);
+        if (bytes.length > MAX_LINE_BYTES) resident.refuseLine(bytes);
         // What another process has left in the log.
         if (this.#at <= resident.from) continue;
         if (this.#parser.turnOver) return null;
@@ -282,8 +287,8 @@ class ResidentTurn {
     const trouble = this.#trouble === null ? null : classifyFailure(this.#trouble);
     const requested = new Set(this.#parser.openRequests.map(({ question }) => question));
     const unanswered = this.#parser.openRequests.filter(({ id }) => !this.#answered.has(id)).flatMap(({ question }) => question ?? []);
-    const others = this.#decisions.stopped ? [] : [...unanswered, ...evidence.questions.filter((question) => !requested.has(question))];
-    const questions = asked?.question ? [asked.question] : others;
+    const first = asked?.question ?? (this.#decisions.stopped ? undefined : unanswered[0]);
+    const questions = first ? [first] : this.#decisions.stopped ? [] : evidence.questions.filter((question) => !requested.has(question));
     return {
       ...evidence,
       // A turn that was stopped before it began in a process of its own has the session that it was to go on with, and so has one in

@@ -50,13 +50,23 @@ export class Residents {
     const stopTimer = waiter.sticky ? () => {} : this.#timers.set(this.#limits.parkAfterMs, () => void this.end(runId));
     const kept: Kept = { waiter, stopTimer, ending: null };
     this.#kept.set(runId, kept);
+    const over = new AbortController();
+    this.#watchForgetting(runId, kept, over.signal);
     void waiter.resident.ended.then(() => {
       stopTimer();
+      over.abort();
       if (this.#kept.get(runId) !== kept) return;
       this.#kept.delete(runId);
       if (waiter.sticky && kept.ending === null) this.#onLost(runId);
     });
     this.#makeRoom();
+  }
+
+  // It goes on without the answer, and nobody listens: the answer will find another process. A session that is only here has no other.
+  #watchForgetting(runId: string, kept: Kept, signal: AbortSignal): void {
+    const { resident, request, sticky } = kept.waiter;
+    if (request === null || sticky) return;
+    void resident.forgets(request, signal).then(() => void (!signal.aborted && this.#kept.get(runId) === kept && this.end(runId)), () => {});
   }
 
   // Whether it waits for its answer.

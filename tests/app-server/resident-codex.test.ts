@@ -29,7 +29,7 @@ async function open(): Promise<Opened> {
   writeFileSync(program, `#!/bin/sh\n{ printf '%s\\n' "$@"; env; } > '${log}'\nexec '${process.execPath}' '${FAKE}' "$@"\n`, { mode: 0o755 });
   const user = { home, env: { PATH: '/usr/bin:/bin' } };
   const resident = await openResidentCodex(
-    { program: [program], folder, home: join(root, 'private'), cwd, env: { ...user.env, GIVEN: 'x' }, mark: `test ${root}` },
+    { program: [program], folder, home: join(root, 'private'), cwd, env: { ...user.env, GIVEN: 'x' }, mark: `test ${root}` , signal: new AbortController().signal},
     { user, platform: 'linux-x64', pid: process.pid, clock: systemClock, timers: systemTimers },
   );
   onTestFinished(async () => void (await resident.close()));

@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import type { Json } from '../../../src/kernel/json.js';
 import type { RaspEvent } from '../../../src/rasp/event.js';
+import type { RunChange } from '../../../src/store/store.js';
+import { Gate } from '../../support/gate.js';
 import { journalOf, processesOf } from '../../support/orchestrated.js';
 import { ADA, dataOf, openResidentBench, type ResidentBench } from '../../support/resident-bench.js';
 
@@ -178,6 +180,43 @@ describe('when the process that asked is gone', () => {
     expect(bench.commands()).toEqual([]);
     expect(dataOf(await bench.events(asked), 'interaction.auto_decide.timeout')).toMatchObject([{ policy: 'decline' }]);
   }, PARKED));
+});
+
+test.each([{ kept: 'lives', parkAfterMs: 1_000_000 }, { kept: 'is gone', parkAfterMs: 0 }])('while the process that asked $kept, nothing is sent before it is stored that the decision is used', async ({ parkAfterMs }) => {
+  const gate = new Gate();
+  let isHeld = false;
+  const bench = await openResidentBench({
+    settings: { residents: { parkAfterMs, max: 8 } },
+    store: (store) => new Proxy(store, {
+      get: (target, name) => {
+        const member = Reflect.get(target, name, target) as unknown;
+        if (typeof member !== 'function') return member;
+        if (name !== 'commit') return member.bind(target) as unknown;
+        return async (change: RunChange) => {
+          if (change.journal?.rasp.bytes.includes('interaction.approval.applied')) {
+            isHeld = true;
+            await gate.opened;
+          }
+          return target.commit(change);
+        };
+      },
+    }),
+  });
+  const asked = await bench.play(`[[approve ${COMMAND}]] [[done 1]]`);
+  if (parkAfterMs === 0) await gone(asked.run_id);
+  const { interaction_id: id } = await bench.pending(asked);
+  await bench.orchestrator.reply(asked.run_id, { interaction_id: id, response: { decision: 'approve' } });
+  await vi.waitFor(() => expect(isHeld).toBe(true), { timeout: 20_000 });
+  const sent = (): string => readFileSync(join(bench.data.path, 'runs', asked.run_id, 'agents/main/runtime/requests.jsonl'), 'utf8');
+  // Whatever else is under way has its time.
+  for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  expect(sent()).not.toContain('"decision":"accept"');
+  expect(bench.commands()).toEqual([]);
+  gate.open();
+  expect((await bench.settled(asked)).status).toBe('succeeded');
+  expect(sent()).toContain('"decision":"accept"');
+  expect(bench.commands()).toHaveLength(1);
+  await bench.close();
 });
 
 // The decision is stored before the engine hears of it: before anything of the command is seen.

@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createEngineHost } from '../../../src/host/engine-host.js';
 import { DEFAULT_SETTINGS } from '../../../src/host/settings.js';
+import { startResident } from '../../../src/host/start-resident.js';
 import { systemClock } from '../../../src/kernel/clock.js';
+import type { EngineHost } from '../../../src/orchestrator/deps.js';
 import { viewRun } from '../../../src/orchestrator/run-view.js';
 import { findEngine } from '../../../src/engines/registry.js';
 import { systemTimers } from '../../../src/process/timers.js';
@@ -22,16 +24,22 @@ afterEach(async () => {
 });
 
 // As `parley serve` finds it: by the help of the program itself.
-async function openSticky(kind: 'resumes' | 'cannot resume', changes: Parameters<typeof openResidentBench>[0] = {}): Promise<ResidentBench> {
+async function openSticky(kind: 'resumes' | 'cannot resume', { startResident: start, ...changes }: Parameters<typeof openResidentBench>[0] & Pick<EngineHost, 'startResident'> = {}): Promise<ResidentBench> {
   const env: Record<string, string> = kind === 'resumes' ? {} : { STAND_IN_RESUME: 'no' };
   const probing = createEngineHost(
     { user: { home: '/', env: { PATH: process.env['PATH'], PARLEY_CODEX_APP_SERVER_BIN: BIN, ...env } }, node: process.execPath, programs: '', platform: 'none', pid: process.pid, askTool: [] },
     { ...DEFAULT_SETTINGS, env_passthrough: Object.keys(env) },
     { clock: systemClock, timers: systemTimers },
   );
-  const bench = await openResidentBench({ sticky: true, env, settings: { residents: { parkAfterMs: 0, max: 0 } }, ...changes, host: { resumes: (engine) => probing.resumes?.(engine) ?? Promise.resolve(null) } });
+  const bench = await openResidentBench({ sticky: true, env, settings: { residents: { parkAfterMs: 0, max: 0 } }, ...changes, host: { resumes: (engine) => probing.resumes?.(engine) ?? Promise.resolve(null), ...(start ? { startResident: start } : {}) } });
   opened.push(bench);
   return bench;
+}
+
+// A member as it is, on the object that has it.
+function bound<T extends object>(target: T, name: string | symbol): unknown {
+  const member = Reflect.get(target, name, target) as unknown;
+  return typeof member === 'function' ? (member.bind(target) as unknown) : member;
 }
 
 async function viewOf(bench: ResidentBench, run: RunRecord): Promise<ReturnType<typeof viewRun>> {
@@ -118,6 +126,32 @@ test('a process that exits while its run waits fails it with INTERACTION_PROCESS
   for (const pid of processesOf(run.run_id)) process.kill(pid, 'SIGKILL');
   const over = await failed(bench, run);
   expect(over.error).toMatchObject({ code: 'INTERACTION_PROCESS_LOST', details: { unanswered: { kind: 'approval' } } });
+});
+
+test('one that is found dead by the turn of its answer is lost too, and no other is started', async () => {
+  let isDead = false;
+  const bench = await openSticky('cannot resume', {
+    startResident: async (_engine, start) => {
+      const resident = await startResident(start, { user: { home: start.folder, env: { PATH: process.env['PATH'] } }, platform: 'none', pid: process.pid, clock: systemClock, timers: systemTimers });
+      return new Proxy(resident, { get: (target, name) => (name === 'isAlive' && isDead ? false : bound(target, name)) });
+    },
+  });
+  const run = await bench.play(ASK);
+  isDead = true;
+  expect(await bench.reply(run, { decision: 'approve' })).toMatchObject({ status: 'failed', error: { code: 'INTERACTION_PROCESS_LOST' } });
+  expect(await bench.pids(run)).toHaveLength(1);
+  expect(bench.commands()).toEqual([]);
+});
+
+test('what was lost with its process cannot be continued, and is tried again from its beginning', async () => {
+  const bench = await openSticky('cannot resume');
+  const run = await bench.play(ASK);
+  for (const pid of processesOf(run.run_id)) process.kill(pid, 'SIGKILL');
+  await failed(bench, run);
+  await expect(bench.orchestrator.continueFrom(run.run_id, { prompt: 'Go on.' })).rejects.toMatchObject({ code: 'NO_SESSION' });
+  const again = await bench.orchestrator.retry(run.run_id);
+  expect((await bench.settled(again)).status).toBe('waiting_user');
+  expect((await bench.pending(again)).question).toMatchObject({ kind: 'approval' });
 });
 
 test('one that is canceled while it waits is canceled, not lost', async () => {
