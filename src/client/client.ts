@@ -45,6 +45,9 @@ export interface InboxItem extends InteractionView {
 // reset: forget what you know; ready: everything that waits was told; then as it changes.
 export type InboxChange = { readonly type: 'reset' } | { readonly type: 'ready' } | { readonly type: 'pending' | 'resolved'; readonly item: InboxItem };
 
+// reset: what is known may be old; ready: from here on every change is told, so list what there is now; then as they change.
+export type RunsChange = { readonly type: 'reset' } | { readonly type: 'ready' } | { readonly type: 'run'; readonly run: RunView };
+
 export interface StreamOptions {
   // The seq of the last event that is known.
   readonly cursor?: number;
@@ -76,6 +79,8 @@ export interface ParleyClient {
   // What was observed, until the run has ended.
   rasp(runId: string, options?: StreamOptions): AsyncGenerator<RaspEvent, void>;
   inboxChanges(options?: Omit<StreamOptions, 'cursor'>): AsyncGenerator<InboxChange, void>;
+  // Each run that is new, changes its state, or asks.
+  runChanges(options?: Omit<StreamOptions, 'cursor'>): AsyncGenerator<RunsChange, void>;
   // Anything else: the answer as it is.
   request(method: string, path: string, body?: Json): Promise<Response>;
 }
@@ -188,6 +193,14 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
         for (const { event, data } of frames) {
           if (event === 'reset' || event === 'ready') yield { type: event };
           else if (event === 'pending' || event === 'resolved') yield { type: event, item: JSON.parse(data) as InboxItem };
+        }
+      }
+    },
+    runChanges: async function* (options = {}) {
+      for await (const frames of connect(() => '/v1/changes', options)) {
+        for (const { event, data } of frames) {
+          if (event === 'reset' || event === 'ready') yield { type: event };
+          else if (event === 'run') yield { type: event, run: JSON.parse(data) as RunView };
         }
       }
     },

@@ -96,6 +96,19 @@ describe('a stream', () => {
   });
 });
 
+test('the changes of runs begin anew after each loss, and what is of another kind is passed over', async () => {
+  const named = (name: string, data: object) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+  const begin = named('reset', {}) + named('ready', {});
+  const { client, asked } = play(begin + named('run', { run_id: 'run_1' }), begin + named('later', {}) + named('run', { run_id: 'run_2' }), { status: 401, code: 'UNAUTHORIZED' });
+  const seen: string[] = [];
+  const reading = (async () => {
+    for await (const change of client.runChanges()) seen.push(change.type === 'run' ? change.run.run_id : change.type);
+  })();
+  await expect(reading).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
+  expect(seen).toEqual(['reset', 'ready', 'run_1', 'reset', 'ready', 'run_2']);
+  expect(new Set(asked)).toEqual(new Set(['/v1/changes']));
+});
+
 test('frames are read whole wherever the bytes are cut', async () => {
   const bytes = new TextEncoder().encode(`${frame(1)}: still here\n\n${frame(2)}event: end\ndata: {"a":1}\n\n`);
   for (let size = 1; size <= bytes.length; size += 1) {
