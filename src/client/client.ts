@@ -102,7 +102,7 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
     try {
       response = await send(`${base}${path}`, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }), ...(signal ? { signal } : {}) });
     } catch (cause) {
-      throw new ParleyError('UNREACHABLE', `the server at ${base} cannot be reached: ${reasonOf(cause)}`, 0, {}, { cause });
+      throw new ParleyError('UNREACHABLE', `${base === '' ? 'the server' : `the server at ${base}`} cannot be reached: ${reasonOf(cause)}`, 0, {}, { cause });
     }
     if (!response.ok) throw await refusalOf(response);
     return response;

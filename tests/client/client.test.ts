@@ -8,6 +8,7 @@ import { ParleyError } from '../../src/client/parley-error.js';
 import { readFrames } from '../../src/client/read-frames.js';
 
 const frame = (seq: number) => `id: ${seq}\ndata: ${JSON.stringify({ seq, text: '漢字 \u2028' })}\n\n`;
+const named = (name: string, data: object) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 const END = 'event: end\ndata: {}\n\n';
 
 // Each connection gets the next answer: text that is sent and then cut off, a status, or no connection at all.
@@ -97,7 +98,6 @@ describe('a stream', () => {
 });
 
 test('the changes of runs begin anew after each loss, and what is of another kind is passed over', async () => {
-  const named = (name: string, data: object) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
   const begin = named('reset', {}) + named('ready', {});
   const { client, asked } = play(begin + named('run', { run_id: 'run_1' }), begin + named('later', {}) + named('run', { run_id: 'run_2' }), { status: 401, code: 'UNAUTHORIZED' });
   const seen: string[] = [];

@@ -13,11 +13,12 @@ interface Field {
 
 export function FieldsForm({ fields: given, onAnswer }: { readonly fields: readonly JsonObject[]; readonly onAnswer: (response: Json) => void }): JSX.Element {
   const fields = given as unknown as readonly Field[];
-  const [values, setValues] = useState<Readonly<Record<string, Json>>>(() => Object.fromEntries(fields.flatMap(({ id, default: value }) => (value === undefined ? [] : [[id, value]]))));
+  const [values, setValues] = useState<Readonly<Record<string, Json>>>(() => Object.fromEntries(fields.flatMap(({ id, kind, default: value }) => (value !== undefined ? [[id, value]] : kind === 'confirm' ? [[id, false]] : []))));
   const set = (id: string, value: Json): void => setValues((before) => ({ ...before, [id]: value }));
   const send = (event: Event): void => {
     event.preventDefault();
-    onAnswer({ ...values });
+    // A field that was emptied again is one that was left out.
+    onAnswer(Object.fromEntries(Object.entries(values).filter(([, value]) => value !== '')));
   };
   return (
     <form class="fields" onSubmit={send}>

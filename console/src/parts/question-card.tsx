@@ -45,7 +45,8 @@ interface CardProps {
 export function QuestionCard({ item, isActive, onActivate, showsRun = true }: CardProps): JSX.Element {
   const question = item.question as unknown as Asked;
   const fate = fates.value.get(item.interaction_id);
-  const isOpen = item.state === 'pending' && (fate === undefined || fate.type === 'refused') && mayAnswer();
+  const isSending = fate?.type === 'sending';
+  const isOpen = item.state === 'pending' && (fate === undefined || fate.type === 'refused' || isSending) && mayAnswer();
   const card = useRef<HTMLElement>(null);
   useEffect(() => {
     if (isActive) card.current?.scrollIntoView({ block: 'nearest' });
@@ -63,7 +64,8 @@ export function QuestionCard({ item, isActive, onActivate, showsRun = true }: Ca
       {showsRun && item.prompt !== undefined && <p class="about" title={item.prompt}>{item.prompt}</p>}
       <div class="question">{question.kind === 'approval' ? <pre class="plain">{question.prompt}</pre> : <Markdown text={question.prompt} />}</div>
       {question.action && <Action action={question.action} />}
-      {isOpen && <Answers item={item} question={question} isActive={isActive} />}
+      {/* Not taken away while it is on its way: what was written is still there if it does not arrive. */}
+      {isOpen && <fieldset class="answers" disabled={isSending}><Answers item={item} question={question} isActive={isActive} /></fieldset>}
       {!mayAnswer() && item.state === 'pending' && <p class="dim">You may look, but not answer.</p>}
       <p class="fate" role="status" aria-live="polite">{fate && <FateText fate={fate} />}</p>
     </article>
