@@ -10,7 +10,7 @@ import './engines.css';
 // Below it a parser has missed something; below the second much of a conversation is shown as raw text only.
 const GOOD = 0.99;
 const POOR = 0.9;
-const AGAIN_MS = 15_000;
+const AGAIN_MS = 10_000;
 
 type Loaded = { readonly state: 'loading' } | { readonly state: 'failed'; readonly why: string } | { readonly state: 'here'; readonly engines: readonly EngineReport[]; readonly profiles: readonly ProfileTotals[] };
 

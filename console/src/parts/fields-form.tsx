@@ -11,19 +11,31 @@ interface Field {
   readonly default?: Json;
 }
 
-export function FieldsForm({ fields: given, onAnswer }: { readonly fields: readonly JsonObject[]; readonly onAnswer: (response: Json) => void }): JSX.Element {
+interface FormProps {
+  readonly fields: readonly JsonObject[];
+  // What the answer must fit, where the engine says so; it then takes a refusal, too.
+  readonly schema?: JsonObject | undefined;
+  readonly onAnswer: (response: Json) => void;
+}
+
+export function FieldsForm({ fields: given, schema, onAnswer }: FormProps): JSX.Element {
   const fields = given as unknown as readonly Field[];
+  const numbers = numbersOf(schema);
   const [values, setValues] = useState<Readonly<Record<string, Json>>>(() => Object.fromEntries(fields.flatMap(({ id, kind, default: value }) => (value !== undefined ? [[id, value]] : kind === 'confirm' ? [[id, false]] : []))));
   const set = (id: string, value: Json): void => setValues((before) => ({ ...before, [id]: value }));
   const send = (event: Event): void => {
     event.preventDefault();
     // A field that was emptied again is one that was left out.
-    onAnswer(Object.fromEntries(Object.entries(values).filter(([, value]) => value !== '')));
+    onAnswer(Object.fromEntries(Object.entries(values).filter(([, value]) => value !== '').map(([id, value]) => [id, numbers.has(id) && Number.isFinite(Number(value)) ? Number(value) : value])));
   };
   return (
     <form class="fields" onSubmit={send}>
       {fields.map((field) => <FieldInput key={field.id} field={field} value={values[field.id]} onChange={(value) => set(field.id, value)} />)}
-      <button type="submit" class="primary">Send</button>
+      <div class="options">
+        <button type="submit" class="primary">Send</button>
+        {schema && <button type="button" onClick={() => onAnswer({ decision: 'decline' })}>Decline</button>}
+        {schema && <button type="button" onClick={() => onAnswer({ decision: 'cancel' })}>Decline and stop</button>}
+      </div>
     </form>
   );
 }
@@ -39,4 +51,11 @@ function FieldInput({ field: { id, kind, prompt, options }, value, onChange }: {
       <input type="text" aria-label={options.length > 0 ? `${prompt}: in your own words` : prompt} placeholder={options.length > 0 ? 'Or in your own words…' : ''} value={typeof value === 'string' && !options.some((option) => option.value === value) ? value : ''} onInput={(event) => onChange(event.currentTarget.value)} />
     </fieldset>
   );
+}
+
+// Fields whose text is to be sent as a number: the form stands in it, or is one of those that it names.
+function numbersOf(schema: JsonObject | undefined): ReadonlySet<string> {
+  const forms = [schema, ...(Array.isArray(schema?.['anyOf']) ? (schema['anyOf'] as JsonObject[]) : [])];
+  const fields = forms.flatMap((form) => Object.entries((form?.['properties'] ?? {}) as Record<string, JsonObject>));
+  return new Set(fields.filter(([, { type }]) => type === 'number' || type === 'integer').map(([id]) => id));
 }

@@ -22,6 +22,7 @@ export interface Asked {
   readonly channel?: string;
   readonly action?: JsonObject;
   readonly digest?: string;
+  readonly response_schema?: JsonObject;
 }
 
 type Card = Pick<InboxItem, 'run_id' | 'interaction_id' | 'question' | 'asked_at' | 'overdue' | 'state'> & Partial<Pick<InboxItem, 'engine' | 'prompt' | 'labels'>>;
@@ -100,7 +101,7 @@ function Action({ action }: { readonly action: JsonObject }): JSX.Element {
 function Answers({ item, question, isActive }: { readonly item: Card; readonly question: Asked; readonly isActive: boolean }): JSX.Element {
   const give = (response: Json): void => void answer(item, { response });
   if (question.kind === 'approval') return <Decisions item={item} isActive={isActive} />;
-  if (question.fields && question.fields.length > 0) return <FieldsForm fields={question.fields} onAnswer={give} />;
+  if (question.fields && question.fields.length > 0) return <FieldsForm fields={question.fields} schema={question.response_schema} onAnswer={give} />;
   return (
     <>
       {question.options.length > 0 && (
