@@ -97,7 +97,7 @@ export function problemsOf(error: unknown): Problems {
   const told = error.details['problems'];
   const found = Array.isArray(told) ? (told as { path?: string; message?: string }[]).flatMap(({ path = '', message: text = '' }) => entry(FIELDS[path.split('/')[1] ?? ''], text)) : [];
   if (found.length > 0) return Object.fromEntries(found);
-  return { [fieldIn(message)]: message };
+  return { [fieldIn(message)]: message.replace(/^cwd /, 'The folder ') };
 }
 
 function entry(field: Field | undefined, text: string): [Field, string][] {
