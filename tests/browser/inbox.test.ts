@@ -1,6 +1,7 @@
 // The inbox in a real browser: what waits is there, is answered by a click or two keys, and says what became of the answer.
 import { expect, test } from 'vitest';
 import { addToken } from '../../src/service/tokens.js';
+import { Gate } from '../support/gate.js';
 import { expectAccessible, openDesk, takePicture, type Desk, type Page } from './browser.js';
 
 const ASK = '[[ask Which database should it be? | Postgres | SQLite]] [[done "ok"]]';
@@ -93,15 +94,16 @@ test('an approval shows the exact command and is decided by y or n; one of a pat
   expect(await answers(desk, no)).toEqual([{ decision: 'decline', note: 'not on a Friday' }]);
 });
 
-test('a form is filled in; what does not fit is said, and what was filled in is still there', async () => {
+test('a form is filled in, with all that it needs, or declined', async () => {
   const desk = await openDesk();
   const id = await ask(desk, 'Introduce yourself [[form Who are you?]] [[done 1]]', { engine: 'codex-app-server' });
-  const page = await desk.open('/', { expects: /400/ });
+  const page = await desk.open('/');
   const form = page.locator('form.fields');
   await form.getByRole('checkbox').check();
   await form.getByRole('button', { name: 'Send' }).click();
-  await page.getByText('Not accepted').waitFor();
-  expect(await form.getByRole('checkbox').isChecked()).toBe(true);
+  // The browser says what is missing, and nothing is sent.
+  expect(await form.locator('input:invalid').getAttribute('aria-label')).toBe('Name');
+  expect(await fate(page)).toBe('');
   await form.getByRole('textbox').fill('Ada');
   await expectAccessible(page);
   await takePicture(page, 'inbox-form');
@@ -137,11 +139,10 @@ test('an answer that is still on its way when another arrives is told who was qu
   const token = addToken(desk.site.data, 'ann', 'replier', '2026-01-01T00:00:00.000Z');
   const [ann, slow] = [await desk.open('/', { token }), await desk.open('/', { expects: /409/ })];
   let sent = 0;
-  let letGo = (): void => {};
-  const held = new Promise<void>((resolve) => (letGo = resolve));
+  const held = new Gate();
   await slow.route('**/interaction/reply', async (route) => {
     sent += 1;
-    await held;
+    await held.opened;
     await route.continue();
   });
   await cards(slow).waitFor();
@@ -150,10 +151,24 @@ test('an answer that is still on its way when another arrives is told who was qu
   await slow.keyboard.press('2');
   await ann.getByRole('button', { name: 'SQLite' }).click();
   await ann.getByText('Accepted').waitFor();
-  letGo();
+  held.open();
   await slow.getByText('Already answered by ann.').waitFor();
   expect(sent).toBe(1);
   expect(await answers(desk, id)).toEqual(['SQLite']);
+});
+
+test('an answer that was not accepted is still there, says why, and can be sent again', async () => {
+  const desk = await openDesk();
+  const id = await ask(desk, ASK);
+  const page = await desk.open('/', { expects: /400/ });
+  await page.route('**/interaction/reply', (route) => route.fulfill({ status: 400, json: { error: { code: 'INVALID_ARGUMENT', message: 'not like that' } } }), { times: 1 });
+  await page.getByLabel('Your answer').fill('Long thought about');
+  await page.getByLabel('Your answer').press('Control+Enter');
+  await page.getByText('Not accepted: not like that').waitFor();
+  expect(await page.getByLabel('Your answer').inputValue()).toBe('Long thought about');
+  await page.getByLabel('Your answer').press('Control+Enter');
+  await page.getByText('Accepted.').waitFor();
+  expect(await answers(desk, id)).toEqual(['Long thought about']);
 });
 
 test('the server is killed and comes back while somebody writes: the answer is given without a reload', async () => {

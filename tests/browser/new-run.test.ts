@@ -128,6 +128,28 @@ test('when the answer of the server is lost, it is started once all the same', a
   expect((await desk.server.client.list()).runs).toHaveLength(1);
 });
 
+test('what was given up on and is started again is the same run, if it was made after all', async () => {
+  const desk = await openDesk();
+  const page = await desk.open('/new', { expects: /404/ });
+  await page.route('**/v1/runs', async (route) => {
+    await route.fetch();
+    await route.fulfill({ status: 404, json: { error: { code: 'NOT_FOUND', message: 'something between us broke' } } });
+  }, { times: 1 });
+  await engine(page, 'rehearsal').check();
+  await prompt(page).fill('Once [[done 1]]');
+  await pressStart(page);
+  await page.getByText('something between us broke').waitFor();
+  await pressStart(page);
+  await page.waitForURL(/\/runs\/run_/);
+  expect((await desk.server.client.list()).runs).toHaveLength(1);
+  // Meant once more, it is another one.
+  await page.goto('/new');
+  await prompt(page).fill('Once [[done 1]]');
+  await pressStart(page);
+  await page.waitForURL(/\/runs\/run_/);
+  expect((await desk.server.client.list()).runs).toHaveLength(2);
+});
+
 test('by keyboard alone', async () => {
   const desk = await openDesk();
   const page = await desk.open('/new');

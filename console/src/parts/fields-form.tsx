@@ -20,7 +20,7 @@ interface FormProps {
 
 export function FieldsForm({ fields: given, schema, onAnswer }: FormProps): JSX.Element {
   const fields = given as unknown as readonly Field[];
-  const numbers = numbersOf(schema);
+  const { numbers, required } = wantsOf(schema);
   const [values, setValues] = useState<Readonly<Record<string, Json>>>(() => Object.fromEntries(fields.flatMap(({ id, kind, default: value }) => (value !== undefined ? [[id, value]] : kind === 'confirm' ? [[id, false]] : []))));
   const set = (id: string, value: Json): void => setValues((before) => ({ ...before, [id]: value }));
   const send = (event: Event): void => {
@@ -30,7 +30,7 @@ export function FieldsForm({ fields: given, schema, onAnswer }: FormProps): JSX.
   };
   return (
     <form class="fields" onSubmit={send}>
-      {fields.map((field) => <FieldInput key={field.id} field={field} value={values[field.id]} onChange={(value) => set(field.id, value)} />)}
+      {fields.map((field) => <FieldInput key={field.id} field={field} isRequired={required.has(field.id)} value={values[field.id]} onChange={(value) => set(field.id, value)} />)}
       <div class="options">
         <button type="submit" class="primary">Send</button>
         {schema && <button type="button" onClick={() => onAnswer({ decision: 'decline' })}>Decline</button>}
@@ -40,7 +40,14 @@ export function FieldsForm({ fields: given, schema, onAnswer }: FormProps): JSX.
   );
 }
 
-function FieldInput({ field: { id, kind, prompt, options }, value, onChange }: { readonly field: Field; readonly value: Json | undefined; readonly onChange: (value: Json) => void }): JSX.Element {
+interface InputProps {
+  readonly field: Field;
+  readonly isRequired: boolean;
+  readonly value: Json | undefined;
+  readonly onChange: (value: Json) => void;
+}
+
+function FieldInput({ field: { id, kind, prompt, options }, isRequired, value, onChange }: InputProps): JSX.Element {
   if (kind === 'confirm') return <label class="check"><input type="checkbox" checked={value === true} onChange={(event) => onChange(event.currentTarget.checked)} /> {prompt}</label>;
   return (
     <fieldset>
@@ -48,14 +55,17 @@ function FieldInput({ field: { id, kind, prompt, options }, value, onChange }: {
       {options.map((option, index) => (
         <label key={index} class="check"><input type="radio" name={id} checked={JSON.stringify(value) === JSON.stringify(option.value)} onChange={() => onChange(option.value)} /> {option.label}</label>
       ))}
-      <input type="text" aria-label={options.length > 0 ? `${prompt}: in your own words` : prompt} placeholder={options.length > 0 ? 'Or in your own words…' : ''} value={typeof value === 'string' && !options.some((option) => option.value === value) ? value : ''} onInput={(event) => onChange(event.currentTarget.value)} />
+      <input type="text" required={isRequired && (value === undefined || value === '')} aria-label={options.length > 0 ? `${prompt}: in your own words` : prompt} placeholder={options.length > 0 ? 'Or in your own words…' : ''} value={typeof value === 'string' && !options.some((option) => option.value === value) ? value : ''} onInput={(event) => onChange(event.currentTarget.value)} />
     </fieldset>
   );
 }
 
-// Fields whose text is to be sent as a number: the form stands in it, or is one of those that it names.
-function numbersOf(schema: JsonObject | undefined): ReadonlySet<string> {
-  const forms = [schema, ...(Array.isArray(schema?.['anyOf']) ? (schema['anyOf'] as JsonObject[]) : [])];
-  const fields = forms.flatMap((form) => Object.entries((form?.['properties'] ?? {}) as Record<string, JsonObject>));
-  return new Set(fields.filter(([, { type }]) => type === 'number' || type === 'integer').map(([id]) => id));
+// Which fields must be there, and whose text is to be sent as a number: the form is the schema, or one of those that it names.
+function wantsOf(schema: JsonObject | undefined): { readonly numbers: ReadonlySet<string>; readonly required: ReadonlySet<string> } {
+  const forms = [schema, ...(Array.isArray(schema?.['anyOf']) ? (schema['anyOf'] as JsonObject[]) : [])].filter((form) => form !== undefined);
+  const fields = forms.flatMap(({ properties }) => Object.entries((properties ?? {}) as Record<string, JsonObject>));
+  return {
+    numbers: new Set(fields.filter(([, { type }]) => type === 'number' || type === 'integer').map(([id]) => id)),
+    required: new Set(forms.flatMap(({ required }) => (Array.isArray(required) ? (required as string[]) : []))),
+  };
 }
