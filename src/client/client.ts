@@ -110,7 +110,14 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
 
   async function call<T>(method: string, path: string, body?: object): Promise<T> {
     const response = await request(method, path, body as Json | undefined);
-    return (response.status === 204 ? undefined : await response.json()) as T;
+    if (response.status === 204) return undefined as T;
+    try {
+      return (await response.json()) as T;
+    } catch (cause) {
+      // Text that is no JSON is not Parley's; anything else is an answer that broke off.
+      if (cause instanceof SyntaxError) throw new ParleyError('INTERNAL', `the answer to ${method} ${path} is not JSON`, response.status, {}, { cause });
+      throw new ParleyError('UNREACHABLE', `the answer of the server broke off: ${reasonOf(cause)}`, 0, {}, { cause });
+    }
   }
 
   // Safe to repeat: it only looks, or its key makes it count once.

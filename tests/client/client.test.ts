@@ -172,6 +172,13 @@ describe('a call', () => {
     expect(bodies.map((body) => JSON.parse(body) as unknown)).toEqual([{ prompt: 'x' }, { prompt: 'x', request_id: 'mine' }]);
   });
 
+  test('whose answer breaks off is repeated too; one that is answered by somebody else is not', async () => {
+    const bodies: (string | ReadableStream)[] = [new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode('{"run_id":')), pull: (controller) => controller.error(new TypeError('terminated')) }), '{"run_id":"run_1"}', '<html>'];
+    const client = createClient({ url: '', wait: async () => {}, fetch: (async () => new Response(bodies.shift())) as typeof fetch });
+    expect(await client.create({ engine: 'codex', prompt: 'x' })).toEqual({ run_id: 'run_1' });
+    await expect(client.get('run_1')).rejects.toMatchObject({ code: 'INTERNAL', status: 200 });
+  });
+
   test('is given up after a while, and one that the server refuses or that would count twice is not repeated', async () => {
     const { client, pauses } = play();
     await expect(client.get('run_1')).rejects.toMatchObject({ code: 'UNREACHABLE' });
