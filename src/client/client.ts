@@ -45,6 +45,9 @@ export interface InboxItem extends InteractionView {
 // reset: forget what you know; ready: everything that waits was told; then as it changes.
 export type InboxChange = { readonly type: 'reset' } | { readonly type: 'ready' } | { readonly type: 'pending' | 'resolved'; readonly item: InboxItem };
 
+// reset: what is known may be old; ready: from here on every change is told, so list what there is now; then as they change.
+export type RunsChange = { readonly type: 'reset' } | { readonly type: 'ready' } | { readonly type: 'run'; readonly run: RunView };
+
 export interface StreamOptions {
   // The seq of the last event that is known.
   readonly cursor?: number;
@@ -76,6 +79,8 @@ export interface ParleyClient {
   // What was observed, until the run has ended.
   rasp(runId: string, options?: StreamOptions): AsyncGenerator<RaspEvent, void>;
   inboxChanges(options?: Omit<StreamOptions, 'cursor'>): AsyncGenerator<InboxChange, void>;
+  // Each run that is new, changes its state, or asks.
+  runChanges(options?: Omit<StreamOptions, 'cursor'>): AsyncGenerator<RunsChange, void>;
   // Anything else: the answer as it is.
   request(method: string, path: string, body?: Json): Promise<Response>;
 }
@@ -97,7 +102,7 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
     try {
       response = await send(`${base}${path}`, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }), ...(signal ? { signal } : {}) });
     } catch (cause) {
-      throw new ParleyError('UNREACHABLE', `the server at ${base} cannot be reached: ${reasonOf(cause)}`, 0, {}, { cause });
+      throw new ParleyError('UNREACHABLE', `${base === '' ? 'the server' : `the server at ${base}`} cannot be reached: ${reasonOf(cause)}`, 0, {}, { cause });
     }
     if (!response.ok) throw await refusalOf(response);
     return response;
@@ -105,7 +110,14 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
 
   async function call<T>(method: string, path: string, body?: object): Promise<T> {
     const response = await request(method, path, body as Json | undefined);
-    return (response.status === 204 ? undefined : await response.json()) as T;
+    if (response.status === 204) return undefined as T;
+    try {
+      return (await response.json()) as T;
+    } catch (cause) {
+      // Text that is no JSON is not Parley's; anything else is an answer that broke off.
+      if (cause instanceof SyntaxError) throw new ParleyError('INTERNAL', `the answer to ${method} ${path} is not JSON`, response.status, {}, { cause });
+      throw new ParleyError('UNREACHABLE', `the answer of the server broke off: ${reasonOf(cause)}`, 0, {}, { cause });
+    }
   }
 
   // Safe to repeat: it only looks, or its key makes it count once.
@@ -188,6 +200,14 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
         for (const { event, data } of frames) {
           if (event === 'reset' || event === 'ready') yield { type: event };
           else if (event === 'pending' || event === 'resolved') yield { type: event, item: JSON.parse(data) as InboxItem };
+        }
+      }
+    },
+    runChanges: async function* (options = {}) {
+      for await (const frames of connect(() => '/v1/changes', options)) {
+        for (const { event, data } of frames) {
+          if (event === 'reset' || event === 'ready') yield { type: event };
+          else if (event === 'run') yield { type: event, run: JSON.parse(data) as RunView };
         }
       }
     },

@@ -1,11 +1,11 @@
 // What waits for a person, over all runs, as it changes. Each reader gets what waits now, then each change; one that fell too far
-// behind gets what waits now again. Nothing is kept for a slow reader but its place.
+// behind gets what waits now again.
 import type { Clock } from '../kernel/clock.js';
 import { viewInteraction, type InteractionView } from '../orchestrator/run-view.js';
 import type { InteractionRecord, Store } from '../store/store.js';
 import { namedFrame, type EventStream } from './event-stream.js';
+import { RecentChanges } from './recent-changes.js';
 
-const KEPT_CHANGES = 2000;
 const PAGE = 200;
 
 export interface InboxItem extends InteractionView {
@@ -22,53 +22,29 @@ export async function toInboxItem(store: Store, interaction: InteractionRecord, 
 export class InboxFeed {
   readonly #store: Store;
   readonly #clock: Clock;
+  // By the id of the question.
+  readonly #changes = new RecentChanges();
   readonly #stopListening: () => void;
-  // The latest changes, by the id of the question; the number of the first grows as old ones are forgotten.
-  readonly #changes: string[] = [];
-  #first = 0;
-  readonly #waiting = new Set<() => void>();
-  #closed = false;
 
   constructor(store: Store, clock: Clock) {
     this.#store = store;
     this.#clock = clock;
     this.#stopListening = store.onCommitted(({ asked, resolved }) => {
-      for (const id of [resolved, asked]) if (id !== undefined) this.#add(id);
+      for (const id of [resolved, asked]) if (id !== undefined) this.#changes.add(id);
     });
   }
 
-  #add(id: string): void {
-    this.#changes.push(id);
-    if (this.#changes.length > KEPT_CHANGES) this.#first += this.#changes.splice(0, KEPT_CHANGES / 2).length;
-    this.#wakeAll();
-  }
-
-  #wakeAll(): void {
-    for (const wake of this.#waiting) wake();
-    this.#waiting.clear();
-  }
-
-  get #end(): number {
-    return this.#first + this.#changes.length;
-  }
-
   async feed(stream: EventStream): Promise<void> {
-    stream.onClosed(() => this.#wakeAll());
-    let place = -1;
-    while (!stream.over && !this.#closed) {
-      if (place < this.#first) place = await this.#tellAll(stream);
-      else if (place < this.#end) {
-        await this.#tellChange(stream, this.#changes[place - this.#first] ?? '');
-        place += 1;
-      } else {
-        await stream.idle(new Promise((resolve) => this.#waiting.add(resolve)));
-      }
-    }
+    await this.#changes.feed(stream, {
+      all: () => this.#tellAll(stream),
+      change: async (id) => {
+        const interaction = await this.#store.loadInteraction(id);
+        if (interaction) await this.#tell(stream, interaction);
+      },
+    });
   }
 
-  // What changes while it is told is told once more after it.
-  async #tellAll(stream: EventStream): Promise<number> {
-    const place = this.#end;
+  async #tellAll(stream: EventStream): Promise<void> {
     await stream.write(namedFrame('reset', {}));
     for (let after: InteractionRecord | undefined; !stream.over; ) {
       const page = await this.#store.listPending({ limit: PAGE, ...(after ? { after } : {}) });
@@ -77,12 +53,6 @@ export class InboxFeed {
       if (page.length < PAGE) break;
     }
     await stream.write(namedFrame('ready', {}));
-    return place;
-  }
-
-  async #tellChange(stream: EventStream, id: string): Promise<void> {
-    const interaction = await this.#store.loadInteraction(id);
-    if (interaction) await this.#tell(stream, interaction);
   }
 
   async #tell(stream: EventStream, interaction: InteractionRecord): Promise<void> {
@@ -91,8 +61,7 @@ export class InboxFeed {
   }
 
   close(): void {
-    this.#closed = true;
     this.#stopListening();
-    this.#wakeAll();
+    this.#changes.close();
   }
 }

@@ -13,6 +13,7 @@ import { InboxFeed } from './inbox-feed.js';
 import { JournalPages } from './journal-pages.js';
 import { createMetrics, type Metrics } from './metrics.js';
 import { refuseAddress, refuseEarly, refuseOnSocket } from './refuse-early.js';
+import { RunFeed } from './run-feed.js';
 import { aboutRoutes } from './routes/about.js';
 import { consoleRoutes } from './routes/console.js';
 import { evidenceRoutes } from './routes/evidence.js';
@@ -70,6 +71,7 @@ export interface Room extends ServiceDeps {
   readonly streams: Streams;
   readonly pages: JournalPages;
   readonly inbox: InboxFeed;
+  readonly runFeed: RunFeed;
   readonly metrics: Metrics;
 }
 
@@ -105,12 +107,13 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
   guardAccess(app, { tokens: deps.tokens, hosts: deps.hosts, dataDir: deps.dataDir, closing: () => closing });
   const streams = new Streams(limits.streams, deps.timers);
   const inbox = new InboxFeed(deps.store, deps.clock);
+  const runFeed = new RunFeed(deps.store, deps.clock);
   const metrics = createMetrics(deps, streams);
   app.addHook('onResponse', async (request, reply) => {
     metrics.answered(request.method, request.routeOptions.url ?? 'none', reply.statusCode, reply.elapsedTime);
     request.log.info({ method: request.method, route: request.routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime), by: request.caller?.actor.name }, 'answered');
   });
-  const room: Room = { ...deps, app, streams, inbox, metrics, pages: new JournalPages(deps.store) };
+  const room: Room = { ...deps, app, streams, inbox, runFeed, metrics, pages: new JournalPages(deps.store) };
   await describeApi(room);
   for (const routes of [runRoutes, inboxRoutes, streamRoutes, evidenceRoutes, aboutRoutes, signInRoutes, consoleRoutes]) await app.register(async (part) => routes({ ...room, app: part }));
   await app.ready();
@@ -122,6 +125,7 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
     close: async () => {
       closing = true;
       inbox.close();
+      runFeed.close();
       streams.close();
       metrics.close();
       await app.close();

@@ -32,6 +32,8 @@ export interface Look {
   readonly height?: number;
   readonly dark?: boolean;
   readonly touch?: boolean;
+  // Somebody else than the operator.
+  readonly token?: string;
   // Complaints of the page that are expected, as while its server is gone.
   readonly expects?: RegExp;
 }
@@ -44,8 +46,10 @@ export interface Desk {
   restart(): Promise<void>;
 }
 
-export async function openDesk(): Promise<Desk> {
-  const site = createSite();
+// The site may be prepared before the server begins, or be one of the test's own.
+export async function openDesk(prepare: (site: Site) => Site | void | Promise<Site | void> = () => {}): Promise<Desk> {
+  const made = createSite();
+  const site = (await prepare(made)) ?? made;
   const desk: Desk = {
     site,
     server: await startServer(site),
@@ -54,7 +58,7 @@ export async function openDesk(): Promise<Desk> {
       endings.push(() => context.close());
       const page = await context.newPage();
       watchComplaints(page, look.expects);
-      await page.goto(`/sign-in?token=${encodeURIComponent(desk.server.token)}`);
+      await page.goto(`/sign-in?token=${encodeURIComponent(look.token ?? desk.server.token)}`);
       if (path !== '/') await page.goto(path);
       return page;
     },

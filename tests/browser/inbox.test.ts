@@ -1,21 +1,273 @@
 // The inbox in a real browser: what waits is there, is answered by a click or two keys, and says what became of the answer.
 import { expect, test } from 'vitest';
-import { expectAccessible, openDesk, takePicture } from './browser.js';
+import { addToken } from '../../src/service/tokens.js';
+import { Gate } from '../support/gate.js';
+import { expectAccessible, openDesk, takePicture, type Desk, type Page } from './browser.js';
 
 const ASK = '[[ask Which database should it be? | Postgres | SQLite]] [[done "ok"]]';
+const GONE = /Failed to load resource|ERR_|net::/;
+
+const cards = (page: Page) => page.locator('[data-interaction]');
+const card = (page: Page, text: string) => cards(page).filter({ hasText: text });
+
+const fate = (page: Page) => page.locator('.fate').textContent();
+
+async function ask(desk: Desk, prompt: string, rest: object = {}): Promise<string> {
+  const { run_id: id } = await desk.server.client.create({ engine: 'rehearsal', prompt, execution_mode: 'interactive', ...rest });
+  await expect.poll(async () => (await desk.server.client.get(id)).status, { timeout: 30_000 }).toBe('waiting_user');
+  return id;
+}
+
+const ended = (desk: Desk, id: string) => expect.poll(async () => (await desk.server.client.get(id)).status, { timeout: 30_000 });
+
+// What was answered, of the questions that are over, in their order.
+async function answers(desk: Desk, id: string): Promise<unknown[]> {
+  const { events } = (await (await desk.server.client.request('GET', `/v1/runs/${id}/events/history`)).json()) as { events: { type: string; data: { response?: unknown } }[] };
+  return events.filter(({ type }) => type === 'interaction.reply.accepted').map(({ data }) => data.response);
+}
 
 test('what waits is shown, oldest first, and is answered by a click', async () => {
   const desk = await openDesk();
-  const first = await desk.server.client.create({ engine: 'rehearsal', prompt: `Set up the storage. ${ASK}`, execution_mode: 'interactive' });
+  const first = await ask(desk, `Set up the storage. ${ASK}`);
+  await ask(desk, 'Another. [[ask And this?]]');
   const page = await desk.open('/');
-  const card = page.locator('[data-interaction]');
-  await card.first().waitFor();
-  expect(await page.title()).toBe('(1) Parley');
+  await cards(page).first().waitFor();
+  await expect.poll(() => page.title()).toBe('(2) Parley');
+  expect(await page.locator('nav .count').textContent()).toBe('2');
+  expect(await cards(page).first().textContent()).toContain('Which database');
   await expectAccessible(page);
   await takePicture(page, 'inbox');
-  await card.getByRole('button', { name: 'SQLite' }).click();
+  await page.getByRole('button', { name: 'SQLite' }).click();
   await page.getByText('Accepted').waitFor();
+  await expect.poll(() => page.title()).toBe('(1) Parley');
+  await expect.poll(() => cards(page).count(), { timeout: 15_000 }).toBe(1);
+  await ended(desk, first).toBe('succeeded');
+  expect(await answers(desk, first)).toEqual(['SQLite']);
+});
+
+test('by keyboard alone: j and k choose, a number answers, r writes and Ctrl+Enter sends, o opens', async () => {
+  const desk = await openDesk();
+  const ids = [await ask(desk, `First ${ASK}`), await ask(desk, `Second ${ASK}`), await ask(desk, `Third ${ASK}`)];
+  const page = await desk.open('/');
+  await card(page, 'Third').waitFor();
+  await page.locator('.card.active', { hasText: 'First' }).waitFor();
+  await page.keyboard.press('j');
+  await page.keyboard.press('2');
+  await card(page, 'Second').getByText('Accepted').waitFor();
+  await page.keyboard.press('j');
+  await page.keyboard.press('r');
+  await page.keyboard.type('Neither: y, n, 1 and 2 are letters here');
+  await page.keyboard.press('Control+Enter');
+  await card(page, 'Third').getByText('Accepted').waitFor();
+  await page.keyboard.press('k');
+  await page.keyboard.press('k');
+  await page.locator('.card.active', { hasText: 'First' }).waitFor();
+  await page.keyboard.press('o');
+  await page.waitForURL(`**/runs/${ids[0]}`);
+  for (const id of ids.slice(1)) await ended(desk, id).toBe('succeeded');
+  expect(await answers(desk, ids[1] ?? '')).toEqual(['SQLite']);
+  expect(await answers(desk, ids[2] ?? '')).toEqual(['Neither: y, n, 1 and 2 are letters here']);
+});
+
+test('an approval shows the exact command and is decided by y or n; one of a patch shows its diff', async () => {
+  const desk = await openDesk();
+  const yes = await ask(desk, 'Say hi [[approve echo hi > said.txt]] [[done 1]]', { engine: 'codex-app-server' });
+  const no = await ask(desk, 'Write it [[patch f.txt hello]] [[done 1]]', { engine: 'codex-app-server' });
+  const page = await desk.open('/');
+  await card(page, 'echo hi > said.txt').locator('code, pre').filter({ hasText: 'echo hi > said.txt' }).first().waitFor();
+  const patch = card(page, 'f.txt').locator('figure.diff');
+  await patch.waitFor();
+  expect(await patch.textContent()).toMatch(/add.*f\.txt.*hello/s);
+  expect(await patch.locator('.added').count()).toBeGreaterThan(0);
+  await expectAccessible(page);
+  await takePicture(page, 'inbox-approvals');
+  await page.locator('.card.active', { hasText: 'echo hi' }).waitFor();
+  await page.keyboard.press('y');
+  await card(page, 'echo hi').getByText('Accepted').waitFor();
+  await page.keyboard.press('j');
+  await card(page, 'f.txt').getByLabel('A note to the agent').fill('not on a Friday');
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('n');
+  await card(page, 'f.txt').getByText('Accepted').waitFor();
+  for (const id of [yes, no]) await ended(desk, id).toBe('succeeded');
+  expect(await answers(desk, yes)).toEqual([{ decision: 'approve' }]);
+  expect(await answers(desk, no)).toEqual([{ decision: 'decline', note: 'not on a Friday' }]);
+});
+
+test('a form is filled in, with all that it needs, or declined', async () => {
+  const desk = await openDesk();
+  const id = await ask(desk, 'Introduce yourself [[form Who are you?]] [[done 1]]', { engine: 'codex-app-server' });
+  const page = await desk.open('/');
+  const form = page.locator('form.fields');
+  await form.getByRole('checkbox').check();
+  await form.getByRole('button', { name: 'Send' }).click();
+  // The browser says what is missing, and nothing is sent.
+  expect(await form.locator('input:invalid').getAttribute('aria-label')).toBe('Name');
+  expect(await fate(page)).toBe('');
+  await form.getByRole('textbox').fill('Ada');
+  await expectAccessible(page);
+  await takePicture(page, 'inbox-form');
+  await form.getByRole('button', { name: 'Send' }).click();
+  await page.getByText('Accepted').waitFor();
+  await ended(desk, id).toBe('succeeded');
+  expect(await answers(desk, id)).toEqual([{ name: 'Ada', sure: true }]);
+  const refused = await ask(desk, 'Again [[form Who are you?]] [[done 1]]', { engine: 'codex-app-server' });
+  await card(page, 'Again').getByRole('button', { name: 'Decline', exact: true }).click();
+  await ended(desk, refused).toBe('succeeded');
+  expect(await answers(desk, refused)).toEqual([{ decision: 'decline' }]);
+});
+
+test('of two people who answer at once, one is taken, and the other is told by whom', async () => {
+  const desk = await openDesk();
+  const id = await ask(desk, ASK);
+  const ann = await desk.open('/', { token: addToken(desk.site.data, 'ann', 'replier', '2026-01-01T00:00:00.000Z'), expects: /409/ });
+  const ben = await desk.open('/', { token: addToken(desk.site.data, 'ben', 'replier', '2026-01-01T00:00:00.000Z'), expects: /409/ });
+  const third = await desk.open('/');
+  for (const page of [ann, ben, third]) await cards(page).waitFor();
+  await Promise.all([ann.getByRole('button', { name: 'Postgres' }).click(), ben.getByRole('button', { name: 'SQLite' }).click()]);
+  await expect.poll(() => fate(ann)).toMatch(/Accepted|Already/);
+  await expect.poll(() => fate(ben)).toMatch(/Accepted|Already/);
+  const isAnn = (await fate(ann))?.startsWith('Accepted');
+  expect([await fate(ann), await fate(ben)].toSorted()).toEqual(['Accepted. The agent goes on.', `Already answered by ${isAnn ? 'ann' : 'ben'}.`]);
+  await third.getByText(`Already answered by ${isAnn ? 'ann' : 'ben'}.`).waitFor();
+  expect(await answers(desk, id)).toEqual([isAnn ? 'Postgres' : 'SQLite']);
+});
+
+test('an answer that is still on its way when another arrives is told who was quicker, and nothing is sent twice', async () => {
+  const desk = await openDesk();
+  const id = await ask(desk, ASK);
+  const token = addToken(desk.site.data, 'ann', 'replier', '2026-01-01T00:00:00.000Z');
+  const [ann, slow] = [await desk.open('/', { token }), await desk.open('/', { expects: /409/ })];
+  let sent = 0;
+  const held = new Gate();
+  await slow.route('**/interaction/reply', async (route) => {
+    sent += 1;
+    await held.opened;
+    await route.continue();
+  });
+  await cards(slow).waitFor();
+  await slow.keyboard.press('1');
+  await slow.getByText('Sending…').waitFor();
+  await slow.keyboard.press('2');
+  await ann.getByRole('button', { name: 'SQLite' }).click();
+  await ann.getByText('Accepted').waitFor();
+  held.open();
+  await slow.getByText('Already answered by ann.').waitFor();
+  expect(sent).toBe(1);
+  expect(await answers(desk, id)).toEqual(['SQLite']);
+});
+
+test('an answer that was not accepted is still there, says why, and can be sent again', async () => {
+  const desk = await openDesk();
+  const id = await ask(desk, ASK);
+  const page = await desk.open('/', { expects: /400/ });
+  await page.route('**/interaction/reply', (route) => route.fulfill({ status: 400, json: { error: { code: 'INVALID_ARGUMENT', message: 'not like that' } } }), { times: 1 });
+  await page.getByLabel('Your answer').fill('Long thought about');
+  await page.getByLabel('Your answer').press('Control+Enter');
+  await page.getByText('Not accepted: not like that').waitFor();
+  expect(await page.getByLabel('Your answer').inputValue()).toBe('Long thought about');
+  await page.getByLabel('Your answer').press('Control+Enter');
+  await page.getByText('Accepted.').waitFor();
+  expect(await answers(desk, id)).toEqual(['Long thought about']);
+});
+
+test('the server is killed and comes back while somebody writes: the answer is given without a reload', async () => {
+  const desk = await openDesk();
+  const id = await ask(desk, ASK);
+  const page = await desk.open('/', { expects: GONE });
+  await page.getByLabel('Your answer').fill('Something else');
+  await desk.restart();
+  await page.getByText('Connected again').waitFor({ timeout: 30_000 });
+  expect(await page.getByLabel('Your answer').inputValue()).toBe('Something else');
+  await page.getByRole('button', { name: /^Send/ }).click();
+  await page.getByText('Accepted').waitFor();
+  await ended(desk, id).toBe('succeeded');
+  expect(await answers(desk, id)).toEqual(['Something else']);
   await page.getByText('Nothing waits for you').waitFor({ timeout: 15_000 });
-  expect(await page.title()).toBe('Parley');
-  expect((await desk.server.client.get(first.run_id)).status).toBe('succeeded');
+});
+
+test('an answer that is given while the server is away arrives when it is back, once', async () => {
+  const desk = await openDesk();
+  const id = await ask(desk, ASK);
+  const page = await desk.open('/', { expects: GONE });
+  await cards(page).waitFor();
+  desk.server.child.kill('SIGKILL');
+  await desk.server.ended;
+  await page.getByText('The server cannot be reached').waitFor();
+  await page.getByRole('button', { name: 'SQLite' }).click();
+  await page.getByText('Sending…').waitFor();
+  await takePicture(page, 'inbox-lost');
+  await desk.restart();
+  await page.getByText('Accepted').waitFor({ timeout: 30_000 });
+  await ended(desk, id).toBe('succeeded');
+  expect(await answers(desk, id)).toEqual(['SQLite']);
+  await page.getByText('Nothing waits for you').waitFor({ timeout: 15_000 });
+});
+
+test('what an agent asks cannot do anything: not as a question, an option, a label or the address of a link', async () => {
+  const desk = await openDesk();
+  const evil = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>';
+  await ask(desk, `Set up ${evil} [[ask Choose ${evil} [here](javascript:window.hacked=1) [there](/sign-in) **bold** | ${evil} | "onclick="window.hacked=1]]`, { labels: { [evil]: evil } });
+  await ask(desk, `[[approve echo ${evil}]]`, { engine: 'codex-app-server' });
+  const page = await desk.open('/');
+  await expect.poll(() => cards(page).count()).toBe(2);
+  await page.locator('.question strong', { hasText: 'bold' }).waitFor();
+  expect(await page.locator('main img, main script').count()).toBe(0);
+  expect(await page.locator('.question a[href]').count()).toBe(0);
+  expect(await card(page, 'echo').locator('pre, code').first().textContent()).toContain('onerror');
+  await page.locator('.options button').nth(1).click();
+  await page.getByText('Accepted').waitFor();
+  expect(await page.evaluate('"hacked" in window')).toBe(false);
+});
+
+test('who may only look sees what waits, and cannot answer it', async () => {
+  const desk = await openDesk();
+  await ask(desk, ASK);
+  const page = await desk.open('/', { token: addToken(desk.site.data, 'vera', 'viewer', '2026-01-01T00:00:00.000Z') });
+  await page.getByText('You may look, but not answer.').waitFor();
+  expect(await cards(page).getByRole('button').count()).toBe(0);
+  await page.keyboard.press('1');
+  expect(await cards(page).locator('.fate').textContent()).toBe('');
+  await expectAccessible(page);
+});
+
+test('somebody who wants it is told by a notification when something new waits, and by no more than that', async () => {
+  const desk = await openDesk();
+  await ask(desk, `Old ${ASK}`);
+  const page = await desk.open('/');
+  await page.context().grantPermissions(['notifications'], { origin: desk.server.url });
+  await page.context().addInitScript(`
+    window.told = [];
+    window.Notification = class extends EventTarget {
+      static permission = 'granted';
+      static requestPermission = async () => 'granted';
+      constructor(title, options) { super(); window.told.push(title + ': ' + options.body); }
+    };
+    Object.defineProperty(document, 'visibilityState', { get: () => window.isAway ? 'hidden' : 'visible' });
+  `);
+  await page.reload();
+  await card(page, 'Old').waitFor();
+  await page.getByRole('button', { name: 'Notices off' }).click();
+  await page.getByRole('button', { name: 'Notices on' }).waitFor();
+  await ask(desk, 'Seen [[ask Seen?]]');
+  await card(page, 'Seen?').waitFor();
+  await page.evaluate('window.isAway = true');
+  await ask(desk, 'New [[ask Is anybody there?]]');
+  await expect.poll(() => page.evaluate('window.told')).toEqual(['rehearsal asks: Is anybody there?']);
+  expect(await page.title()).toBe('(3) Parley');
+  await page.reload();
+  await page.getByRole('button', { name: 'Notices on' }).waitFor();
+});
+
+test('on a phone and in the dark the questions fit', async () => {
+  const desk = await openDesk();
+  await ask(desk, `Set up the storage of the whole company, with care. ${ASK}`, { labels: { team: 'web' } });
+  await ask(desk, 'Say hi [[approve echo hi]]', { engine: 'codex-app-server' });
+  const page = await desk.open('/', { width: 390, height: 844, touch: true, dark: true });
+  await expect.poll(() => cards(page).count()).toBe(2);
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390);
+  await expectAccessible(page);
+  await takePicture(page, 'inbox-phone');
+  await page.getByRole('button', { name: 'Postgres' }).tap();
+  await page.getByText('Accepted').waitFor();
 });

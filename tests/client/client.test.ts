@@ -8,6 +8,7 @@ import { ParleyError } from '../../src/client/parley-error.js';
 import { readFrames } from '../../src/client/read-frames.js';
 
 const frame = (seq: number) => `id: ${seq}\ndata: ${JSON.stringify({ seq, text: '漢字 \u2028' })}\n\n`;
+const named = (name: string, data: object) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 const END = 'event: end\ndata: {}\n\n';
 
 // Each connection gets the next answer: text that is sent and then cut off, a status, or no connection at all.
@@ -96,6 +97,18 @@ describe('a stream', () => {
   });
 });
 
+test('the changes of runs begin anew after each loss, and what is of another kind is passed over', async () => {
+  const begin = named('reset', {}) + named('ready', {});
+  const { client, asked } = play(begin + named('run', { run_id: 'run_1' }), begin + named('later', {}) + named('run', { run_id: 'run_2' }), { status: 401, code: 'UNAUTHORIZED' });
+  const seen: string[] = [];
+  const reading = (async () => {
+    for await (const change of client.runChanges()) seen.push(change.type === 'run' ? change.run.run_id : change.type);
+  })();
+  await expect(reading).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
+  expect(seen).toEqual(['reset', 'ready', 'run_1', 'reset', 'ready', 'run_2']);
+  expect(new Set(asked)).toEqual(new Set(['/v1/changes']));
+});
+
 test('frames are read whole wherever the bytes are cut', async () => {
   const bytes = new TextEncoder().encode(`${frame(1)}: still here\n\n${frame(2)}event: end\ndata: {"a":1}\n\n`);
   for (let size = 1; size <= bytes.length; size += 1) {
@@ -157,6 +170,13 @@ describe('a call', () => {
     await client.fork('run/1', { prompt: 'x', request_id: 'mine' });
     expect(asked).toEqual(['/v1/runs/run%2F1/continue', '/v1/runs/run%2F1/fork']);
     expect(bodies.map((body) => JSON.parse(body) as unknown)).toEqual([{ prompt: 'x' }, { prompt: 'x', request_id: 'mine' }]);
+  });
+
+  test('whose answer breaks off is repeated too; one that is answered by somebody else is not', async () => {
+    const bodies: (string | ReadableStream)[] = [new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode('{"run_id":')), pull: (controller) => controller.error(new TypeError('terminated')) }), '{"run_id":"run_1"}', '<html>'];
+    const client = createClient({ url: '', wait: async () => {}, fetch: (async () => new Response(bodies.shift())) as typeof fetch });
+    expect(await client.create({ engine: 'codex', prompt: 'x' })).toEqual({ run_id: 'run_1' });
+    await expect(client.get('run_1')).rejects.toMatchObject({ code: 'INTERNAL', status: 200 });
   });
 
   test('is given up after a while, and one that the server refuses or that would count twice is not repeated', async () => {

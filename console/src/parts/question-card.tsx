@@ -22,6 +22,7 @@ export interface Asked {
   readonly channel?: string;
   readonly action?: JsonObject;
   readonly digest?: string;
+  readonly response_schema?: JsonObject;
 }
 
 type Card = Pick<InboxItem, 'run_id' | 'interaction_id' | 'question' | 'asked_at' | 'overdue' | 'state'> & Partial<Pick<InboxItem, 'engine' | 'prompt' | 'labels'>>;
@@ -45,7 +46,8 @@ interface CardProps {
 export function QuestionCard({ item, isActive, onActivate, showsRun = true }: CardProps): JSX.Element {
   const question = item.question as unknown as Asked;
   const fate = fates.value.get(item.interaction_id);
-  const isOpen = item.state === 'pending' && (fate === undefined || fate.type === 'refused') && mayAnswer();
+  const isSending = fate?.type === 'sending';
+  const isOpen = item.state === 'pending' && (fate === undefined || fate.type === 'refused' || isSending) && mayAnswer();
   const card = useRef<HTMLElement>(null);
   useEffect(() => {
     if (isActive) card.current?.scrollIntoView({ block: 'nearest' });
@@ -63,7 +65,8 @@ export function QuestionCard({ item, isActive, onActivate, showsRun = true }: Ca
       {showsRun && item.prompt !== undefined && <p class="about" title={item.prompt}>{item.prompt}</p>}
       <div class="question">{question.kind === 'approval' ? <pre class="plain">{question.prompt}</pre> : <Markdown text={question.prompt} />}</div>
       {question.action && <Action action={question.action} />}
-      {isOpen && <Answers item={item} question={question} isActive={isActive} />}
+      {/* Not taken away while it is on its way: what was written is still there if it does not arrive. */}
+      {isOpen && <fieldset class="answers" disabled={isSending}><Answers item={item} question={question} isActive={isActive} /></fieldset>}
       {!mayAnswer() && item.state === 'pending' && <p class="dim">You may look, but not answer.</p>}
       <p class="fate" role="status" aria-live="polite">{fate && <FateText fate={fate} />}</p>
     </article>
@@ -98,7 +101,7 @@ function Action({ action }: { readonly action: JsonObject }): JSX.Element {
 function Answers({ item, question, isActive }: { readonly item: Card; readonly question: Asked; readonly isActive: boolean }): JSX.Element {
   const give = (response: Json): void => void answer(item, { response });
   if (question.kind === 'approval') return <Decisions item={item} isActive={isActive} />;
-  if (question.fields && question.fields.length > 0) return <FieldsForm fields={question.fields} onAnswer={give} />;
+  if (question.fields && question.fields.length > 0) return <FieldsForm fields={question.fields} schema={question.response_schema} onAnswer={give} />;
   return (
     <>
       {question.options.length > 0 && (

@@ -41,11 +41,19 @@ function setFate(id: string, fate: Fate | null): void {
   fates.value = all;
 }
 
+function forget(id: string): void {
+  change((items) => void items.delete(id));
+  setFate(id, null);
+}
+
 function leave(id: string): void {
-  setTimeout(() => {
-    change((items) => void items.delete(id));
-    setFate(id, null);
-  }, LINGER_MS);
+  setTimeout(() => forget(id), LINGER_MS);
+}
+
+// Nothing was answered here, or in vain: it goes as soon as it is known not to wait. What was decided stays to be read, and then goes.
+function isUndecided(id: string): boolean {
+  const fate = fates.value.get(id);
+  return fate === undefined || fate.type === 'refused';
 }
 
 export async function watchInbox(): Promise<void> {
@@ -56,7 +64,7 @@ export async function watchInbox(): Promise<void> {
     if (event.type === 'reset') told = new Set();
     else if (event.type === 'ready') {
       const kept = told;
-      if (kept) change((items) => void [...items.keys()].filter((id) => !kept.has(id) && !fates.value.has(id)).map((id) => items.delete(id)));
+      if (kept) for (const id of [...waiting.value.keys()].filter((each) => !kept.has(each) && isUndecided(each))) forget(id);
       told = null;
       isKnown.value = true;
     } else if (event.type === 'pending') {
@@ -72,30 +80,33 @@ function resolved(item: InboxItem): void {
   const { interaction_id: id } = item;
   if (!waiting.value.has(id)) return;
   change((items) => void items.set(id, item));
-  if (!fates.value.has(id)) setFate(id, item.state === 'answered' ? { type: 'answered', by: item.answer?.actor?.name ?? 'somebody' } : { type: 'gone', why: GONE[item.state] ?? item.state });
+  // What came of my own answer is known better from its own answer; who was quicker, only from here.
+  const fate = fates.value.get(id)?.type;
+  if (fate !== 'sending' && fate !== 'accepted') setFate(id, item.state === 'answered' ? { type: 'answered', by: item.answer?.actor?.name ?? 'somebody' } : { type: 'gone', why: GONE[item.state] ?? item.state });
   leave(id);
 }
 
 const GONE: Readonly<Record<string, string>> = { auto_decided: 'its time was over, and the policy decided', canceled: 'the run was canceled', abandoned: 'the run has ended' };
 
 export async function answer({ run_id: runId, interaction_id: id }: Pick<InboxItem, 'run_id' | 'interaction_id'>, given: Pick<Reply, 'response' | 'finish'>): Promise<boolean> {
+  if (fates.value.get(id)?.type === 'sending') return false;
   setFate(id, { type: 'sending' });
   try {
     await client.reply(runId, { interaction_id: id, ...given });
     setFate(id, { type: 'accepted' });
     return true;
   } catch (error) {
-    setFate(id, await fateOf(error, runId, id));
+    setFate(id, fateOf(error, id));
     return false;
+  } finally {
+    // That it does not wait any more may be told, or be missed while the connection is lost.
+    if (!isUndecided(id)) leave(id);
   }
 }
 
-// Who was quicker is told by what the run says now.
-async function fateOf(error: unknown, runId: string, id: string): Promise<Fate> {
-  if (error instanceof ParleyError && error.status === 409) {
-    const by = inbox.value.find((item) => item.interaction_id === id)?.answer?.actor?.name;
-    return by === undefined ? { type: 'gone', why: error.message } : { type: 'answered', by };
-  }
-  void runId;
-  return { type: 'refused', why: messageOf(error) };
+// Who was quicker may have been told before; else it is told in a moment.
+function fateOf(error: unknown, id: string): Fate {
+  if (!(error instanceof ParleyError && error.status === 409)) return { type: 'refused', why: messageOf(error) };
+  const by = waiting.value.get(id)?.answer?.actor?.name;
+  return by === undefined ? { type: 'gone', why: error.message } : { type: 'answered', by };
 }

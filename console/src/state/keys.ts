@@ -7,6 +7,8 @@ interface Keys {
   readonly card: () => HTMLElement | null;
 }
 
+const MOVES: ReadonlySet<string> = new Set(['j', 'k', 'ArrowDown', 'ArrowUp']);
+
 export function useAnswerKeys(keys: Keys): void {
   const latest = useRef(keys);
   latest.current = keys;
@@ -17,6 +19,9 @@ export function useAnswerKeys(keys: Keys): void {
         if (event.key === 'Escape') (event.target as HTMLElement).blur();
         return;
       }
+      // Arrows choose among radio buttons; a key that is held down decides nothing twice.
+      if (event.target instanceof HTMLInputElement && event.target.type === 'radio' && event.key.startsWith('Arrow')) return;
+      if (event.repeat && !MOVES.has(event.key)) return;
       if (act(latest.current, event.key)) event.preventDefault();
     };
     addEventListener('keydown', press);

@@ -3,12 +3,13 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { loadRun } from '../../orchestrator/load-run.js';
 import type { Reply } from '../../orchestrator/reply.js';
-import { viewInteraction, viewRun } from '../../orchestrator/run-view.js';
+import { viewInteraction } from '../../orchestrator/run-view.js';
 import { RequestError } from '../../run/request-error.js';
 import type { PendingFilter } from '../../store/store.js';
 import { callerOf } from '../access.js';
 import { toInboxItem } from '../inbox-feed.js';
 import { keyOf, labelOf, REFUSALS } from '../requests.js';
+import { toRunView } from '../run-feed.js';
 import { inboxPage, inboxQuery, interactionView, replyBody, runId, runView } from '../schemas.js';
 import type { Room } from '../service.js';
 
@@ -64,6 +65,6 @@ export async function inboxRoutes({ app: bare, orchestrator, store, clock, strea
     const key = keyOf(request, request.body.idempotency_key);
     const given = { ...request.body, ...(key === undefined ? {} : { idempotency_key: key }) } as Reply;
     const run = await orchestrator.reply(request.params.id, given, callerOf(request).actor);
-    return viewRun(run, run.status === 'waiting_user' ? await store.loadPending(run.run_id) : null, clock.now()) as unknown as z.input<typeof runView>;
+    return (await toRunView(store, run, clock.now())) as unknown as z.input<typeof runView>;
   });
 }

@@ -5,20 +5,22 @@ import { z } from 'zod';
 import type { CreateRunRequest } from '../../orchestrator/create-request.js';
 import { loadRun } from '../../orchestrator/load-run.js';
 import { runFolder } from '../../orchestrator/run-folder.js';
-import { viewRun, type RunView } from '../../orchestrator/run-view.js';
+import type { RunView } from '../../orchestrator/run-view.js';
 import type { RunRecord } from '../../store/store.js';
 import { callerOf } from '../access.js';
 import { checkWorkspace } from '../allowed-paths.js';
 import { keyOf, labelOf, REFUSALS } from '../requests.js';
+import { toRunView } from '../run-feed.js';
 import { continueBody, createRunBody, listQuery, retryBody, runId, runList, runView } from '../schemas.js';
 import type { Room } from '../service.js';
 import type { Caller } from '../tokens.js';
 
 const params = z.strictObject({ id: runId });
+const sse = { description: '"reset" and "ready": list what there is, now; then "run" with the whole run when it is new, changes its state or asks; "reset" again if too much was missed.', content: { 'text/event-stream': { schema: z.string() } } };
 
-export async function runRoutes({ app: bare, orchestrator, store, clock, dataDir, workspaceRoots }: Room): Promise<void> {
+export async function runRoutes({ app: bare, orchestrator, store, clock, streams, runFeed, dataDir, workspaceRoots }: Room): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();
-  const view = async (run: RunRecord): Promise<z.input<typeof runView>> => toWire(viewRun(run, run.status === 'waiting_user' ? await store.loadPending(run.run_id) : null, clock.now()));
+  const view = async (run: RunRecord): Promise<z.input<typeof runView>> => toWire(await toRunView(store, run, clock.now()));
 
   const checkFolder = (caller: Caller, cwd: string): void => {
     const roots = workspaceRoots(caller);
@@ -48,6 +50,15 @@ export async function runRoutes({ app: bare, orchestrator, store, clock, dataDir
     const runs = await store.listRuns({ limit: limit + 1, ...(status ? { status } : {}), ...(engine ? { engine } : {}), ...(label ? { label: labelOf(label) } : {}), ...(cursor ? { before: cursor } : {}) });
     const page = runs.slice(0, limit);
     return { runs: await Promise.all(page.map(view)), next_cursor: runs.length > limit ? (page.at(-1)?.run_id ?? null) : null };
+  });
+
+  app.get('/v1/changes', {
+    exposeHeadRoute: false,
+    schema: { operationId: 'streamRuns', summary: 'The runs as they change', tags: ['runs'], response: { 200: sse, ...REFUSALS } },
+  }, async (_request, reply) => {
+    streams.checkRoom();
+    void streams.serve(reply, (stream) => runFeed.feed(stream));
+    return reply;
   });
 
   app.get('/v1/runs/:id', {

@@ -4,16 +4,18 @@ import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { setImmediate as settle } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createClient } from '../../../src/client/client.js';
 import { ParleyError } from '../../../src/client/parley-error.js';
 import { runFolder } from '../../../src/orchestrator/run-folder.js';
 import type { RaspEvent } from '../../../src/rasp/event.js';
 import { createRunBody, interactionView, runView } from '../../../src/service/schemas.js';
+import { addToken, removeToken } from '../../../src/service/tokens.js';
 import { Gate } from '../../support/gate.js';
 import { serve, type Served } from '../../support/served.js';
 
 // What is not for programs (pages, sign-in) is not among them.
 const ROUTES = [
-  'POST /v1/runs', 'GET /v1/runs', 'GET /v1/runs/{id}', 'DELETE /v1/runs/{id}', 'POST /v1/runs/{id}/cancel', 'POST /v1/runs/{id}/retry', 'POST /v1/runs/{id}/continue', 'POST /v1/runs/{id}/fork',
+  'POST /v1/runs', 'GET /v1/runs', 'GET /v1/changes', 'GET /v1/runs/{id}', 'DELETE /v1/runs/{id}', 'POST /v1/runs/{id}/cancel', 'POST /v1/runs/{id}/retry', 'POST /v1/runs/{id}/continue', 'POST /v1/runs/{id}/fork',
   'GET /v1/runs/{id}/interaction', 'POST /v1/runs/{id}/interaction/reply', 'GET /v1/interactions', 'GET /v1/interactions/events',
   'GET /v1/runs/{id}/events', 'GET /v1/runs/{id}/events/history', 'GET /v1/runs/{id}/rasp', 'GET /v1/runs/{id}/rasp/history',
   'GET /v1/runs/{id}/logs', 'GET /v1/runs/{id}/result', 'GET /v1/runs/{id}/files', 'GET /v1/runs/{id}/files/content', 'GET /v1/runs/{id}/verify',
@@ -226,6 +228,40 @@ describe('answers', () => {
     leave.abort();
     expect((await changes.next()).done).toBe(true);
     await served.client.cancel(after);
+  });
+});
+
+describe('the stream of changes of runs', () => {
+  test('tells each run that is new or comes into another state or asks, as it is then, in their order', async () => {
+    const leave = new AbortController();
+    const changes = served.client.runChanges({ signal: leave.signal });
+    const next = async () => (await changes.next()).value;
+    expect([await next(), await next()]).toEqual([{ type: 'reset' }, { type: 'ready' }]);
+    const id = await waiting(ASK, { labels: { team: 'b' } });
+    const seen: string[] = [];
+    let change = await next();
+    for (; !(change?.type === 'run' && change.run.status === 'waiting_user'); change = await next()) seen.push(change?.type === 'run' ? `${change.run.run_id} ${change.run.status}` : '');
+    expect(change.run).toEqual(await served.client.get(id));
+    expect(change.run).toMatchObject({ run_id: id, labels: { team: 'b' }, interaction: { question: { prompt: 'Which database?' } } });
+    // A state that was left before it could be told is not told.
+    for (const told of seen) expect(told).toMatch(new RegExp(`^${id} (?:queued|running)$`));
+    await served.client.cancel(id);
+    for (; !(change?.type === 'run' && change.run.status === 'canceled'); change = await next()) expect(change?.type).toBe('run');
+    expect(change.run.interaction).toBeNull();
+    leave.abort();
+    expect((await changes.next()).done).toBe(true);
+  });
+
+  test('is for everybody who may look, and ends with the token', async () => {
+    expect(await refusal(createClient({ url: served.url, token: 'not one' }).runChanges().next())).toEqual({ code: 'UNAUTHORIZED', status: 401 });
+    const token = addToken(served.bench.data.path, 'only looks', 'viewer', '2026-01-01T00:00:00.000Z');
+    const changes = createClient({ url: served.url, token }).runChanges();
+    expect((await changes.next()).value).toEqual({ type: 'reset' });
+    expect((await changes.next()).value).toEqual({ type: 'ready' });
+    removeToken(served.bench.data.path, 'only looks');
+    const next = refusal(changes.next());
+    await ended('[[answer A secret.]]');
+    expect(await next).toEqual({ code: 'UNAUTHORIZED', status: 401 });
   });
 });
 

@@ -4,7 +4,8 @@ import { execFileSync } from 'node:child_process';
 import { createHash, type Hash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { createClient } from '../../../src/client/client.js';
+import { createClient, type ParleyClient } from '../../../src/client/client.js';
+import type { RunView } from '../../../src/orchestrator/run-view.js';
 import type { CommitWakeups } from '../../../src/orchestrator/wakeups.js';
 import { createSite } from '../../support/command.js';
 import { openCuttingProxy } from '../../support/cutting-proxy.js';
@@ -95,6 +96,45 @@ describe(`002-04: of ${CLIENTS} clients and ${EVENTS} events`, () => {
   }, PATIENCE_MS);
 });
 
+// What there is, as one knows it who lists when told to begin, and then only hears of changes.
+async function followRuns(client: ParleyClient, signal: AbortSignal, known: Map<string, RunView>): Promise<void> {
+  const take = (run: RunView): void => {
+    const before = known.get(run.run_id);
+    if (!before || before.rasp_seq <= run.rasp_seq) known.set(run.run_id, run);
+  };
+  for await (const change of client.runChanges({ signal })) {
+    if (change.type === 'run') take(change.run);
+    if (change.type === 'ready') for (const run of (await client.list({ limit: 500 })).runs) take(run);
+  }
+}
+
+const truth = (all: Iterable<RunView>): string[] => [...all].map((run) => `${run.run_id} ${run.status} ${run.interaction?.interaction_id ?? '-'}`).toSorted();
+
+test('whoever follows the changes of runs ends with all of them as they are, however often the connection is cut', async () => {
+  const served = await serve();
+  const random = seededRandom(20_261_116);
+  const proxy = await openCuttingProxy(served.url, () => 2000 + random(40_000));
+  served.hosts.add(new URL(proxy.url).host);
+  const leave = new AbortController();
+  try {
+    const pictures = Array.from({ length: 5 }, () => new Map<string, RunView>());
+    const following = pictures.map((known) => followRuns(createClient({ url: proxy.url, token: served.token, wait: () => turn(undefined) }), leave.signal, known));
+    const prompts = Array.from({ length: 24 }, (_, number) => ['[[answer Done.]]', '[[fail]]', '[[ask Which?|a|b]]'][number % 3] ?? '');
+    const runs = await Promise.all(prompts.map((prompt) => served.client.create({ engine: 'codex', prompt, execution_mode: 'interactive', permission: 'full' })));
+    for (const { run_id: id } of runs) await served.bench.orchestrator.settled(id);
+    const { runs: listed } = await served.client.list({ limit: 500 });
+    expect(new Set(listed.map(({ status }) => status))).toEqual(new Set(['waiting_user', 'failed']));
+    for (const known of pictures) await expect.poll(() => truth(known.values()), { timeout: 60_000 }).toEqual(truth(listed));
+    expect(proxy.cuts).toBeGreaterThan(pictures.length);
+    leave.abort();
+    await Promise.all(following);
+  } finally {
+    leave.abort();
+    await proxy.close();
+    await served.close();
+  }
+});
+
 function memoryOf(pid: number | undefined): number {
   return Number(execFileSync('ps', ['-o', 'rss=', '-p', String(pid)], { encoding: 'utf8' })) * 1024;
 }
@@ -154,7 +194,7 @@ describe('memory', () => {
     const before = memoryOf(child.pid);
     const sockets = Array.from({ length: IDLE }, (_, number) => {
       const socket = open(url);
-      socket.write(`GET /v1/${number % 5 === 0 ? 'interactions/events' : `runs/${id}/events`} HTTP/1.1\r\nHost: ${new URL(url).host}\r\nAuthorization: Bearer ${token}\r\n\r\n`);
+      socket.write(`GET /v1/${number % 5 === 0 ? 'interactions/events' : number % 5 === 1 ? 'changes' : `runs/${id}/events`} HTTP/1.1\r\nHost: ${new URL(url).host}\r\nAuthorization: Bearer ${token}\r\n\r\n`);
       return socket.resume();
     });
     await expect.poll(figures, { timeout: 60_000 }).toContain(`parley_streams ${IDLE}\n`);

@@ -1,0 +1,37 @@
+// A few numbers as bars, each with its name and its number as text: the picture only says again what the words say.
+import type { JSX } from 'preact';
+import { formatCount } from '../state/format.js';
+
+interface BarsProps {
+  readonly title: string;
+  readonly counts: Readonly<Record<string, number>>;
+  // What is said where there are none.
+  readonly none: string;
+  readonly tone: 'accent' | 'warn' | 'bad';
+}
+
+export function Bars({ title, counts, none, tone }: BarsProps): JSX.Element {
+  const rows = Object.entries(counts).toSorted((a, b) => b[1] - a[1]);
+  const most = Math.max(1, ...rows.map(([, count]) => count));
+  return (
+    <section class="bars">
+      <h4>{title}</h4>
+      {rows.length === 0 ? <p class="dim">{none}</p> : (
+        <ul>
+          {rows.map(([name, count]) => (
+            <li key={name}><code>{name}</code><Bar share={count / most} tone={tone} /><span class="number">{formatCount(count)}</span></li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+export function Bar({ share, tone }: { readonly share: number; readonly tone: 'accent' | 'good' | 'warn' | 'bad' }): JSX.Element {
+  return (
+    <svg class={`bar ${tone}`} viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
+      <rect class="ground" width="100" height="6" />
+      <rect class="value" width={Math.min(Math.max(share, 0), 1) * 100} height="6" />
+    </svg>
+  );
+}

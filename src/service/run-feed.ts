@@ -1,0 +1,41 @@
+// The runs as they change: each that is new, or comes into another state, or asks something, as it is when it is told. What there is
+// already is not told, for it may be much: a reader lists it when it is told to begin, and again when it is told to begin anew.
+import type { Clock } from '../kernel/clock.js';
+import { viewRun, type RunView } from '../orchestrator/run-view.js';
+import type { RunRecord, Store } from '../store/store.js';
+import { namedFrame, type EventStream } from './event-stream.js';
+import { RecentChanges } from './recent-changes.js';
+
+export async function toRunView(store: Store, run: RunRecord, now: number): Promise<RunView> {
+  return viewRun(run, run.status === 'waiting_user' ? await store.loadPending(run.run_id) : null, now);
+}
+
+export class RunFeed {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #changes = new RecentChanges();
+  readonly #stopListening: () => void;
+
+  constructor(store: Store, clock: Clock) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#stopListening = store.onCommitted(({ run_id: id, status, asked, resolved }) => {
+      if (status !== undefined || asked !== undefined || resolved !== undefined) this.#changes.add(id);
+    });
+  }
+
+  async feed(stream: EventStream): Promise<void> {
+    await this.#changes.feed(stream, {
+      all: () => stream.write(namedFrame('reset', {}) + namedFrame('ready', {})),
+      change: async (id) => {
+        const run = await this.#store.loadRun(id);
+        if (run) await stream.write(namedFrame('run', await toRunView(this.#store, run, this.#clock.now())));
+      },
+    });
+  }
+
+  close(): void {
+    this.#stopListening();
+    this.#changes.close();
+  }
+}

@@ -1,0 +1,203 @@
+// The list of runs in a real browser: live, filtered by its address, page by page, by mouse, keyboard and finger.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { addToken } from '../../src/service/tokens.js';
+import { expectAccessible, openDesk, takePicture, type Desk, type Page } from './browser.js';
+import { fillWith } from './fill.js';
+
+const ASK = '[[ask Which database should it be? | Postgres | SQLite]] [[done "ok"]]';
+const GONE = /Failed to load resource|ERR_|net::/;
+
+const row = (page: Page, text: string) => page.locator('[data-run]').filter({ hasText: text });
+const prompts = async (page: Page): Promise<string[]> => page.locator('[data-run] .open').allTextContents();
+
+// With a turn that never ends, which the server does not wait for when it is stopped.
+function openHurried(): Promise<Desk> {
+  return openDesk(({ data }) => {
+    mkdirSync(data, { recursive: true, mode: 0o700 });
+    writeFileSync(join(data, 'config.json'), '{"shutdown_grace_sec": 0.1}');
+  });
+}
+
+// One of each kind.
+async function play(desk: Desk): Promise<void> {
+  const { client } = desk.server;
+  await client.create({ engine: 'rehearsal', prompt: 'Tidy the attic [[done "tidy"]]', labels: { team: 'home' } });
+  await client.create({ engine: 'rehearsal', prompt: 'Break the glass [[fail]]', labels: { team: 'web', ticket: 'GL-17' } });
+  await client.create({ engine: 'codex', prompt: 'Count the sheep [[hang]]', permission: 'full' });
+  await client.create({ engine: 'rehearsal', prompt: `Set up the storage.\nOn the second line: secrets. ${ASK}`, execution_mode: 'interactive', labels: { team: 'web' } });
+  await expect.poll(async () => (await client.list()).runs.map(({ status }) => status), { timeout: 30_000 }).toEqual(['waiting_user', 'running', 'failed', 'succeeded']);
+}
+
+test('every run is there with its state, engine, first line, labels, error, age and how long it has waited for you', async () => {
+  const desk = await openHurried();
+  await play(desk);
+  const page = await desk.open('/runs');
+  await row(page, 'Set up the storage').waitFor();
+  expect((await prompts(page)).map((text) => text.slice(0, 8))).toEqual(['Set up t', 'Count th', 'Break th', 'Tidy the']);
+  expect(await row(page, 'Set up the storage').textContent()).toMatch(/waiting for you.*rehearsal.*Set up the storage\..*team=web.*waits (?:now|\d+ s)/);
+  expect(await row(page, 'Set up').textContent()).not.toContain('second line');
+  expect(await row(page, 'Break the glass').textContent()).toMatch(/failed.*ENGINE.*ticket=GL-17/);
+  expect(await row(page, 'Count the sheep').textContent()).toMatch(/running.*codex/);
+  await page.getByText('● live').waitFor();
+  await expectAccessible(page);
+  await takePicture(page, 'runs');
+  const dark = await desk.open('/runs', { dark: true });
+  await row(dark, 'Tidy').waitFor();
+  await expectAccessible(dark);
+  await takePicture(dark, 'runs-dark');
+});
+
+test('a run that is started elsewhere appears at the top, changes in place, and nothing moves under the pointer', async () => {
+  const desk = await openDesk();
+  const { client } = desk.server;
+  await client.create({ engine: 'rehearsal', prompt: `First ${ASK}`, execution_mode: 'interactive' });
+  const page = await desk.open('/runs');
+  await row(page, 'First').getByText('waiting for you').waitFor();
+  const second = await client.create({ engine: 'rehearsal', prompt: `Second ${ASK}`, execution_mode: 'interactive' });
+  await row(page, 'Second').getByText('waiting for you').waitFor();
+  expect((await prompts(page)).map((text) => text.split(' ')[0])).toEqual(['Second', 'First']);
+  // With the pointer over the list, what is new is only counted.
+  await row(page, 'Second').hover();
+  await client.create({ engine: 'rehearsal', prompt: 'Third [[done 1]]' });
+  await page.getByRole('button', { name: '1 new' }).waitFor();
+  const pending = await client.interaction(second.run_id);
+  await client.reply(second.run_id, { interaction_id: pending.interaction_id, response: 'SQLite' });
+  await row(page, 'Second').getByText('succeeded').waitFor();
+  expect((await prompts(page)).map((text) => text.split(' ')[0])).toEqual(['Second', 'First']);
+  await page.mouse.move(2, 2);
+  await row(page, 'Third').getByText('succeeded').waitFor();
+  expect((await prompts(page)).map((text) => text.split(' ')[0])).toEqual(['Third', 'Second', 'First']);
+});
+
+test('filters stand in the address: they survive a reload, can be taken from a label, and hold for what comes', async () => {
+  const desk = await openHurried();
+  await play(desk);
+  const page = await desk.open('/runs');
+  await page.getByLabel('State').selectOption('waiting for you');
+  await expect.poll(() => prompts(page)).toHaveLength(1);
+  expect(new URL(page.url()).search).toBe('?status=waiting_user');
+  await page.reload();
+  await row(page, 'Set up').waitFor();
+  expect(await prompts(page)).toHaveLength(1);
+  expect(await page.getByLabel('State').inputValue()).toBe('waiting_user');
+  await page.getByRole('button', { name: 'Show all' }).click();
+  await row(page, 'Break').getByRole('button', { name: 'team=web' }).click();
+  await expect.poll(() => prompts(page)).toHaveLength(2);
+  expect(new URL(page.url()).searchParams.get('label')).toBe('team=web');
+  await page.getByLabel('Engine').selectOption('rehearsal');
+  await page.getByLabel('Words of the prompt').fill('GLASS');
+  await expect.poll(() => prompts(page)).toHaveLength(1);
+  await page.reload();
+  await row(page, 'Break').waitFor();
+  expect(await prompts(page)).toHaveLength(1);
+  // One that fits comes; another does not.
+  await desk.server.client.create({ engine: 'rehearsal', prompt: 'Plain glass [[done 1]]', labels: { team: 'home' } });
+  await desk.server.client.create({ engine: 'rehearsal', prompt: 'Stained glass [[done 1]]', labels: { team: 'web' } });
+  await row(page, 'Stained').getByText('succeeded').waitFor();
+  expect(await prompts(page)).toHaveLength(2);
+  await page.getByLabel('Words of the prompt').fill('no such words');
+  await page.getByText('No run is like that').waitFor();
+  await page.getByLabel('Label').fill('nonsense');
+  await page.keyboard.press('Enter');
+  await page.getByText('A label is name=value.').waitFor();
+});
+
+test('a run that stops matching keeps its place, and says what it is now', async () => {
+  const desk = await openDesk();
+  const { client } = desk.server;
+  const { run_id: id } = await client.create({ engine: 'rehearsal', prompt: `Alone ${ASK}`, execution_mode: 'interactive' });
+  const page = await desk.open('/runs?status=waiting_user');
+  await row(page, 'Alone').waitFor();
+  await page.getByText('● live').waitFor();
+  await client.reply(id, { interaction_id: (await client.interaction(id)).interaction_id, response: 'SQLite' });
+  await row(page, 'Alone').getByText('succeeded').waitFor();
+});
+
+test('120 runs come page by page, and those that are loaded stay when the connection is lost', async () => {
+  const desk = await openDesk((site) => fillWith(site, Array.from({ length: 120 }, (_, number) => `Task ${number + 1} of many`)));
+  const page = await desk.open('/runs', { expects: GONE });
+  await page.getByText('50 runs loaded, there are more').waitFor();
+  await page.getByRole('button', { name: 'Load more' }).click();
+  await page.getByText('100 runs loaded').waitFor();
+  await desk.restart();
+  await page.getByText('Connected again').waitFor({ timeout: 30_000 });
+  await page.getByText('● live').waitFor({ timeout: 30_000 });
+  await page.getByRole('button', { name: 'Load more' }).click();
+  await expect.poll(() => page.locator('.summary').textContent()).toMatch(/^120 runs●/);
+  const shown = await prompts(page);
+  expect(shown).toEqual(Array.from({ length: 120 }, (_, number) => `Task ${120 - number} of many`));
+  expect(await page.getByRole('button', { name: 'Load more' }).count()).toBe(0);
+  expect(await row(page, 'Task 7 of many').textContent()).toContain('ORCHESTRATOR_RESTART_INTERRUPTED');
+});
+
+test('the server may go and come back: the list says so and goes on without a reload', async () => {
+  const desk = await openDesk();
+  await desk.server.client.create({ engine: 'rehearsal', prompt: 'Before [[done 1]]' });
+  const page = await desk.open('/runs', { expects: GONE });
+  await row(page, 'Before').getByText('succeeded').waitFor();
+  await page.evaluate('window.marked = true');
+  await desk.restart();
+  await desk.server.client.create({ engine: 'rehearsal', prompt: 'After [[done 1]]' });
+  await row(page, 'After').getByText('succeeded').waitFor({ timeout: 30_000 });
+  expect(await page.evaluate('window.marked')).toBe(true);
+});
+
+test('by keyboard alone: j and k choose, Enter and o open', async () => {
+  const desk = await openDesk((site) => fillWith(site, ['One', 'Two', 'Three']));
+  const page = await desk.open('/runs');
+  await row(page, 'One').waitFor();
+  const focused = () => page.evaluate('document.activeElement?.textContent');
+  for (const [key, name] of [['j', 'Three'], ['j', 'Two'], ['j', 'One'], ['j', 'One'], ['k', 'Two']] as const) {
+    await page.keyboard.press(key);
+    expect(await focused()).toBe(name);
+  }
+  const id = await row(page, 'Two').getAttribute('data-run');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(`**/runs/${id}`);
+  await page.goBack();
+  await row(page, 'One').waitFor();
+  await page.keyboard.press('j');
+  await page.keyboard.press('o');
+  await page.waitForURL(/\/runs\/run_/);
+});
+
+test('what agents and people wrote is text, whatever is in it', async () => {
+  const desk = await openDesk();
+  const evil = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>';
+  await desk.server.client.create({ engine: 'rehearsal', prompt: `${evil} "onmouseover=window.hacked=1 [[done 1]]`, labels: { '<b>team</b>': 'javascript:window.hacked=1', evil } });
+  const page = await desk.open('/runs');
+  await row(page, 'onerror').getByText('succeeded').waitFor();
+  await page.getByRole('button', { name: /javascript:/ }).click();
+  await expect.poll(() => new URL(page.url()).searchParams.get('label')).toBe('<b>team</b>=javascript:window.hacked=1');
+  await row(page, 'onerror').waitFor();
+  expect(await page.evaluate('"hacked" in window')).toBe(false);
+  expect(await page.locator('main img, main script, main b').count()).toBe(0);
+});
+
+test('on a phone the runs are cards that fit, and a tap opens one', async () => {
+  const desk = await openHurried();
+  await play(desk);
+  const page = await desk.open('/runs', { width: 390, height: 844, touch: true });
+  await row(page, 'Tidy').waitFor();
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390);
+  await expectAccessible(page);
+  await takePicture(page, 'runs-phone');
+  await row(page, 'Tidy').tap();
+  await page.waitForURL(/\/runs\/run_/);
+});
+
+test('who may only look sees the list and is offered nothing to do; an empty list says what to do', async () => {
+  const desk = await openDesk();
+  const token = addToken(desk.site.data, 'vera', 'viewer', '2026-01-01T00:00:00.000Z');
+  const page = await desk.open('/runs', { token });
+  await page.getByText('No run was started here yet.').waitFor();
+  await page.getByText('An operator can start one').waitFor();
+  expect(await page.getByRole('link', { name: /run$/i }).count()).toBe(0);
+  const operator = await desk.open('/runs');
+  await operator.getByRole('link', { name: 'Start a run' }).waitFor();
+  await takePicture(operator, 'runs-empty');
+  await desk.server.client.create({ engine: 'rehearsal', prompt: 'Tidy [[done 1]]' });
+  await row(page, 'Tidy').getByText('succeeded').waitFor();
+});
