@@ -92,7 +92,7 @@ test('a form, whatever it is, is not asked, or can at least be refused, by words
       if (compiled.ok) for (const decision of ['decline', 'cancel']) expect(compiled.explain({ decision })).toBeNull();
       expect(JSON.stringify(stored)).not.toMatch(/\$ref|\$async|\(a\+\)|"not"/);
     }),
-    { numRuns: RUNS * 4, seed: SEED },
+    { numRuns: RUNS * 2, seed: SEED },
   );
-  expect(asked).toBeGreaterThan(RUNS / 2);
+  expect(asked).toBeGreaterThan(RUNS / 4);
 });
