@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { actionDigest, buildAnswer, describeAnswer } from '../../src/engines/codex-app-server/answers.js';
+import { actionDigest, buildAnswer, carriesOver, describeAnswer } from '../../src/engines/codex-app-server/answers.js';
 import { readRequest } from '../../src/engines/codex-app-server/requests.js';
 import type { NativeRequest } from '../../src/engines/native-request.js';
 import { newMemory } from '../../src/engines/turn-parser.js';
@@ -89,18 +89,22 @@ describe('a form', () => {
     ['an object is its content', two, { a: 'x', b: 1 }, { action: 'accept', content: { a: 'x', b: 1 }, _meta: null }],
     ['a refusal', two, { decision: 'decline' }, { action: 'decline', content: null, _meta: null }],
     ['a refusal that also stops', two, { decision: 'cancel' }, { action: 'cancel', content: null, _meta: null }],
-    ['a field of that name beside another', form({ decision: {}, b: {} }), { decision: 'decline', b: 1 }, { action: 'accept', content: { decision: 'decline', b: 1 }, _meta: null }],
-    ['another word in a field of that name', form({ decision: {} }), { decision: 'approve' }, { action: 'accept', content: { decision: 'approve' }, _meta: null }],
-    ['a bare value fills the only field', form({ a: { type: 'string' } }), 'x', { action: 'accept', content: { a: 'x' }, _meta: null }],
-    ['a bare value fills no form', two, 'x', { action: 'decline', content: null, _meta: null }],
-    ['a list fills no form', two, ['x'], { action: 'decline', content: null, _meta: null }],
-    ['nothing fills no form', form({}), null, { action: 'decline', content: null, _meta: null }],
+    ['a field of that name beside another', form({ decision: { type: 'string' }, b: { type: 'boolean' } }), { decision: 'decline', b: true }, { action: 'accept', content: { decision: 'decline', b: true }, _meta: null }],
+    ['another word in a field of that name', form({ decision: { type: 'string' } }), { decision: 'approve' }, { action: 'accept', content: { decision: 'approve' }, _meta: null }],
+    ['a number that was typed is a number', form({ a: { type: 'number' }, b: { type: 'integer' }, c: { type: 'string' } }), { a: '-1.5', b: '7', c: '7' }, { action: 'accept', content: { a: -1.5, b: 7, c: '7' }, _meta: null }],
+    ['a number is itself', form({ a: { type: 'number' } }), { a: 0.5 }, { action: 'accept', content: { a: 0.5 }, _meta: null }],
   ])('%s', (_, asked, response, answer) => {
     expect(buildAnswer(asked, response)).toEqual(answer);
   });
 
+  // As what is decided by silence is, and what a program sends that never saw the form.
+  test.each<Json>(['x', '', true, false, 0, 1, null, [], ['x'], [{ a: true }]])('%j fills no form, not even one of a single field', (response) => {
+    const forms = [two, form({}), form({ a: { type: 'string' } }), form({ confirm: { type: 'boolean' } }), form({ a: { type: 'integer' } })];
+    for (const asked of forms) expect(buildAnswer(asked, response)).toEqual({ action: 'decline', content: null, _meta: null });
+  });
+
   test('a field may have any name', () => {
-    const { content } = buildAnswer(form(parsed('{"__proto__":{"type":"string"}}')), 'x') as { content: JsonObject };
+    const { content } = buildAnswer(form(parsed('{"__proto__":{"type":"string"}}')), parsed('{"__proto__":"x"}')) as { content: JsonObject };
     expect(JSON.stringify(content)).toBe('{"__proto__":"x"}');
     expect(Object.getPrototypeOf(content)).toBe(Object.prototype);
   });
@@ -175,5 +179,29 @@ describe('the digest of an action', () => {
 
   test('is the one that was agreed: sha256 of the canonical text', () => {
     expect(actionDigest({ b: 1, a: [2] }, 's')).toBe('2da53b35d5de6e99448e4e84be0a6bc71d05040bcd1fff002ae5c5174d619b79');
+  });
+});
+
+describe('a decision is used in another process', () => {
+  const changes = [{ path: '/w/a', kind: 'add', diff: 'x' }];
+
+  test.each<[string, boolean, JsonObject]>([
+    ['about a command', true, { kind: 'command', command: 'ls', cwd: '/w' }],
+    ['about a change that was seen', true, { kind: 'file_change', changes }],
+    ['about permissions', true, { kind: 'permissions', permissions: { network: { enabled: true } } }],
+    ['about a change that was not seen', false, { kind: 'file_change', item_id: 'i', diff_seen: false }],
+    ['about the network alone', false, { kind: 'command', network: { host: 'h' } }],
+    ['about what is typed into a program', false, { kind: 'writeStdin', command: 'ls' }],
+    ['about another kind of command', false, { kind: 'unifiedExec', command: 'ls' }],
+    ['about a tool of an MCP server', false, { kind: 'mcp_tool_call', server: 's', tool: 't', params: {} }],
+    ['about such a tool that looks like a command', false, { kind: 'mcp_tool_call', server: 's', command: 'ls', changes, permissions: {} }],
+    ['about a page', false, { kind: 'open_url', server: 's', url: 'https://example.org' }],
+    ['about nothing', false, {}],
+  ])('%s: %j', (_, isUsed, action) => {
+    expect(carriesOver(action)).toBe(isUsed);
+  });
+
+  test('as the requests themselves say what they are about', () => {
+    expect(Object.entries(APPROVALS).filter(([, { question }]) => carriesOver(question?.action ?? {})).map(([name]) => name)).toEqual(['COMMAND', 'PERMISSIONS']);
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { itemKey } from '../../src/engines/codex-app-server/file-changes.js';
 import { newMemory, type ReaderMemory } from '../../src/engines/turn-parser.js';
 import type { Json, JsonObject } from '../../src/kernel/json.js';
 import { measureCover } from '../../src/rasp/cover.js';
@@ -294,9 +295,9 @@ describe('how a turn ends', () => {
   test('nothing of the items of a turn is remembered after it', () => {
     const memory = newMemory();
     readWith(memory, OPENED, item('started', { id: 'a', type: 'agentMessage', text: '' }), item('started', { id: 'b', type: 'commandExecution', command: 'ls' }));
-    expect([...memory.items.keys()]).toEqual(['a', 'b']);
+    expect([...memory.items.keys()]).toEqual([itemKey(THREAD, 'a'), itemKey(THREAD, 'b')]);
     readWith(memory, item('completed', { id: 'b', type: 'commandExecution', command: 'ls', status: 'completed' }));
-    expect([...memory.items.keys()]).toEqual(['a']);
+    expect([...memory.items.keys()]).toEqual([itemKey(THREAD, 'a')]);
     readWith(memory, turn('interrupted'));
     expect(memory.items.size).toBe(0);
   });
@@ -308,7 +309,7 @@ describe('whose end it is', () => {
   test('the end of another turn does not end the one that is on, and forgets nothing of it', () => {
     const memory = newMemory();
     const { turnOver, evidence, drafts } = readWith(memory, OPENED, began('t'), item('started', { type: 'commandExecution', command: 'ls' }), turn('failed', error('other'), 'before'));
-    expect({ turnOver, on: memory.turn, items: [...memory.items.keys()] }).toEqual({ turnOver: false, on: 't', items: ['i1'] });
+    expect({ turnOver, on: memory.turn, items: [...memory.items.keys()] }).toEqual({ turnOver: false, on: 't', items: [itemKey(THREAD, 'i1')] });
     expect(evidence).toMatchObject({ success: false, failure: null, unfinished: 'NO_TURN_COMPLETED' });
     expect(drafts.at(-1)?.data).toEqual(ofAnother);
     expect(readWith(memory, turn('completed', null, 'before'), COMPLETED)).toMatchObject({ turnOver: true, evidence: { success: true } });
@@ -434,6 +435,17 @@ test('a turn that follows one that is over is judged by itself', () => {
   expect({ turnOver, success: evidence.success, unfinished: evidence.unfinished }).toEqual({ turnOver: false, success: false, unfinished: 'NO_TURN_COMPLETED' });
 });
 
+// Of one id, which is the model's own.
+const patch = (diff: string) => [{ path: '/w/a', kind: { type: 'add' }, diff }];
+const started = (diff: string, threadId = THREAD) => note('item/started', { item: { id: 'call_1', type: 'fileChange', changes: patch(diff) } }, threadId);
+const updated = (changes: Json, threadId = THREAD) => note('item/fileChange/patchUpdated', { itemId: 'call_1', changes }, threadId);
+const completed = (threadId: string) => note('item/completed', { item: { id: 'call_1', type: 'fileChange', changes: [], status: 'completed' } }, threadId);
+const asked = (threadId = THREAD) => ask(0, 'item/fileChange/requestApproval', { itemId: 'call_1' }, threadId);
+const shown = (...lines: string[]) => read(OPENED, ...lines).openRequests[0]?.question?.action;
+const seen = (diff: string) => ({ kind: 'file_change', changes: [{ path: '/w/a', kind: 'add', diff }] });
+const UNSEEN = { kind: 'file_change', item_id: 'call_1', diff_seen: false };
+const BOTH = [started('+EVIL'), started('+benign', OTHER)];
+
 describe('requests', () => {
   test('are open in their order until they are resolved, by the very id', () => {
     const lines = [OPENED, ask(0), ask('0'), ask(1)];
@@ -486,6 +498,37 @@ describe('requests', () => {
     readWith(memory, note('item/fileChange/patchUpdated', { itemId: 'i1', changes: move('new') }));
     const { openRequests } = readWith(memory, ask(0, 'item/fileChange/requestApproval', { itemId: 'i1' }));
     expect(openRequests[0]?.question?.action).toEqual({ kind: 'file_change', changes: [{ path: '/w/a', kind: 'update', move_to: '/w/b', diff: 'new' }] });
+  });
+
+  describe('about a patch', () => {
+    test('show that of the thread that asks, whatever another one calls its own', () => {
+      for (const lines of [BOTH, BOTH.toReversed()]) {
+        expect(shown(...lines, asked())).toEqual(seen('+EVIL'));
+        expect(shown(...lines, asked(OTHER))).toEqual(seen('+benign'));
+      }
+      expect(shown(...BOTH, updated(patch('+more'), OTHER), asked())).toEqual(seen('+EVIL'));
+      expect(shown(...BOTH, completed(OTHER), asked())).toEqual(seen('+EVIL'));
+      expect(shown(...BOTH, completed(THREAD), asked(OTHER))).toEqual(seen('+benign'));
+      expect(shown(started('+benign', OTHER), asked())).toEqual(UNSEEN);
+    });
+
+    test.each([THREAD, OTHER])('show it as it is now, also of a thread that was called to help: %s', (thread) => {
+      expect(shown(started('old', thread), updated(patch('new'), thread), asked(thread))).toEqual(seen('new'));
+    });
+
+    test.each([THREAD, OTHER])('show nothing of one that cannot be read any more: %s', (thread) => {
+      for (const changes of [null, 'x', {}, [5], [{ path: '/w/a' }], [{ kind: { type: 'add' }, diff: 'x' }]] as Json[]) {
+        expect(shown(started('old', thread), updated(changes, thread), asked(thread)), JSON.stringify(changes)).toEqual(UNSEEN);
+      }
+      expect(shown(started('old', thread), note('item/fileChange/patchUpdated', { itemId: 'call_1' }, thread), asked(thread))).toEqual(UNSEEN);
+      // Seen again, it is shown again.
+      expect(shown(started('old', thread), updated('x', thread), updated(patch('new'), thread), asked(thread))).toEqual(seen('new'));
+    });
+
+    test.each([THREAD, OTHER])('show nothing of one that began twice: %s', (thread) => {
+      expect(shown(started('+EVIL', thread), started('+benign', thread), asked(thread))).toEqual(UNSEEN);
+      expect(shown(started('one', thread), completed(thread), started('two', thread), asked(thread))).toEqual(seen('two'));
+    });
   });
 
   test('nested too deeply to be shown ask nobody', () => {

@@ -1,7 +1,10 @@
 // Whatever the server prints: no throw, every byte covered exactly, the same for any chunking and for any cut into turns.
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { buildForm } from '../../src/engines/codex-app-server/elicitation-form.js';
 import { newMemory } from '../../src/engines/turn-parser.js';
+import type { Json } from '../../src/kernel/json.js';
+import { compileSchema } from '../../src/kernel/validator.js';
 import { APP_SERVER, loadRecording, RECORDINGS } from '../support/codex-app-server.js';
 import { mutation } from '../support/mutations.js';
 import { parse } from '../support/parse.js';
@@ -59,4 +62,37 @@ test('a stream that is cut into turns at any line is covered by them together, a
     }),
     { numRuns: RUNS, seed: SEED },
   );
+});
+
+// Near what a form may be, so that many are.
+const limit = fc.oneof(fc.nat({ max: 9 }), fc.double(), fc.constantFrom<unknown>(-1, 1.5, null, '1', Infinity));
+const choices = fc.array(fc.oneof(fc.constantFrom<unknown>('a', 'b', 1, null), fc.record({ const: fc.constantFrom<unknown>('a', 'b', 1), title: fc.constantFrom<unknown>('A', 5), pattern: fc.constant('(a+)+$') }, { requiredKeys: ['const'] })), { maxLength: 3 });
+const words = { type: fc.constantFrom<unknown>('string', 'number', 'integer', 'boolean', 'array', 'object', 'constructor', '__proto__', ['string']), enum: choices, oneOf: choices, anyOf: choices };
+const property = fc.record(
+  { ...words, items: fc.record({ ...words, $ref: fc.constant('#') }, { requiredKeys: [] }), title: fc.constantFrom<unknown>('T', 5), default: value, minLength: limit, maxLength: limit, minimum: limit, maximum: limit, minItems: limit, pattern: fc.constant('(a+)+$'), $ref: fc.constant('#'), $async: fc.constant(true) },
+  { requiredKeys: [] },
+).map((all) => Object.fromEntries(Object.entries(all).slice(0, 4)));
+const name = fc.constantFrom('a', 'b', 'decision', '__proto__', 'constructor');
+const form = fc.record(
+  { type: fc.constant('object'), properties: fc.dictionary(name, fc.oneof(property, fc.constant({ type: 'string' })), { maxKeys: 3 }), required: fc.array(name, { maxLength: 2 }) },
+  { requiredKeys: ['type', 'properties'] },
+);
+
+test('a form, whatever it is, is not asked, or can at least be refused, by words that have nothing of its own', () => {
+  let asked = 0;
+  fc.assert(
+    fc.property(form, (schema) => {
+      const question = buildForm(schema as Json, 'p');
+      if (!question) return;
+      asked += 1;
+      // As it was stored.
+      const stored = JSON.parse(JSON.stringify(question.response_schema)) as object;
+      const compiled = compileSchema(stored);
+      expect(compiled).toMatchObject({ ok: true });
+      if (compiled.ok) for (const decision of ['decline', 'cancel']) expect(compiled.explain({ decision })).toBeNull();
+      expect(JSON.stringify(stored)).not.toMatch(/\$ref|\$async|\(a\+\)|"not"/);
+    }),
+    { numRuns: RUNS * 2, seed: SEED },
+  );
+  expect(asked).toBeGreaterThan(RUNS / 4);
 });

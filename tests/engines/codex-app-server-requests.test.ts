@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { itemKey } from '../../src/engines/codex-app-server/file-changes.js';
 import { readRequest } from '../../src/engines/codex-app-server/requests.js';
 import { newMemory, type ReaderMemory } from '../../src/engines/turn-parser.js';
 import type { Json, JsonObject } from '../../src/kernel/json.js';
+import { compileSchema } from '../../src/kernel/validator.js';
 import type { Question } from '../../src/run/interaction.js';
 
 const COMMAND = 'item/commandExecution/requestApproval';
@@ -20,7 +22,7 @@ function ask(method: string, params: JsonObject, memory: ReaderMemory = newMemor
 
 function remember(changes: Json): ReaderMemory {
   const memory = newMemory();
-  memory.items.set('i', { id: 'i', type: 'fileChange', changes });
+  memory.items.set(itemKey('t', 'i'), { id: 'i', type: 'fileChange', changes });
   return memory;
 }
 
@@ -59,7 +61,7 @@ describe('approvals', () => {
   });
 
   test('of a command show the very command, the folder and the reason', () => {
-    expect(ask(COMMAND, { ...RUN, reason: 'needs the network' })?.prompt).toBe("The agent wants to run a command:\n/bin/bash -lc 'touch zz'\nin /w\nIts reason: needs the network");
+    expect(ask(COMMAND, { ...RUN, reason: 'needs the network' })?.prompt).toBe("The agent wants to run a command:\n  | /bin/bash -lc 'touch zz'\nin\n  | /w\nIts reason:\n  | needs the network");
   });
 
   test('of a command do not show what the server made of it for people, which may be another', () => {
@@ -73,14 +75,19 @@ describe('approvals', () => {
 
   test('of a patch show all of it, as it began', () => {
     const memory = remember([{ path: '/w/a', kind: { type: 'add' }, diff: 'x\n' }, { path: '/w/b', kind: { type: 'update', move_path: '/etc/c' }, diff: '@@' }, { path: '/w/d', kind: { type: 'delete' }, diff: '' }]);
-    const question = ask(FILES, { itemId: 'i', reason: 'why', grantRoot: null }, memory);
+    const question = ask(FILES, { threadId: 't', itemId: 'i', reason: 'why', grantRoot: null }, memory);
     expect(question?.action).toEqual({
       kind: 'file_change',
       changes: [{ path: '/w/a', kind: 'add', diff: 'x\n' }, { path: '/w/b', kind: 'update', move_to: '/etc/c', diff: '@@' }, { path: '/w/d', kind: 'delete', diff: '' }],
     });
-    expect(question?.prompt).toBe('The agent wants to change files:\nadd /w/a\nupdate /w/b -> /etc/c\ndelete /w/d\nIts reason: why');
-    expect(ask(FILES, { itemId: 'i', grantRoot: '/w' }, memory)?.action).toMatchObject({ grant_root: '/w' });
-    expect(ask(FILES, { itemId: 'i', grantRoot: '/w' }, memory)?.prompt).toContain('/w');
+    expect(question?.prompt).toBe('The agent wants to change files:\nadd /w/a\nupdate /w/b -> /etc/c\ndelete /w/d\nIts reason:\n  | why');
+    expect(ask(FILES, { threadId: 't', itemId: 'i', grantRoot: '/w' }, memory)?.action).toMatchObject({ grant_root: '/w' });
+    expect(ask(FILES, { threadId: 't', itemId: 'i', grantRoot: '/w' }, memory)?.prompt).toContain('with the right to write from now on under\n  | /w');
+  });
+
+  test.each(['u', undefined])('of a patch show nothing of what another thread began under that name: %j', (threadId) => {
+    const memory = remember([{ path: '/w/a', kind: { type: 'add' }, diff: 'x\n' }]);
+    expect(ask(FILES, threadId === undefined ? { itemId: 'i' } : { threadId, itemId: 'i' }, memory)?.action).toEqual({ kind: 'file_change', item_id: 'i', diff_seen: false });
   });
 
   test.each<[string, ReaderMemory]>([
@@ -89,7 +96,7 @@ describe('approvals', () => {
     ['has no diff', remember([{ path: '/w/a', kind: { type: 'add' } }])],
     ['has another shape', remember('x')],
   ])('of a patch that %s say so, and are bound to that one item', (_, memory) => {
-    const question = ask(FILES, { itemId: 'i' }, memory);
+    const question = ask(FILES, { threadId: 't', itemId: 'i' }, memory);
     expect(question?.action).toEqual({ kind: 'file_change', item_id: 'i', diff_seen: false });
     expect(question?.prompt).toContain('cannot be shown');
   });
@@ -97,59 +104,196 @@ describe('approvals', () => {
   test('of permissions name them and the folder', () => {
     const permissions = { network: { enabled: true }, fileSystem: null };
     expect(ask(PERMISSIONS, { permissions, cwd: '/w', reason: 'r', environmentId: 'local' })?.action).toEqual({ kind: 'permissions', permissions, cwd: '/w' });
-    expect(ask(PERMISSIONS, { permissions, cwd: '/w', reason: 'r' })?.prompt).toBe('The agent wants more permissions:\n{"network":{"enabled":true},"fileSystem":null}\nin /w\nIts reason: r');
+    expect(ask(PERMISSIONS, { permissions, cwd: '/w', reason: 'r' })?.prompt).toBe('The agent wants more permissions:\n  | {"network":{"enabled":true},"fileSystem":null}\nin\n  | /w\nIts reason:\n  | r');
   });
 
-  test('of an MCP tool name server, tool and what it is given', () => {
-    const request = { serverName: 'desk', mode: 'form', message: 'Allow the desk MCP server to run tool "ask_human"?', _meta: { codex_approval_kind: 'mcp_tool_call', tool_params: { a: 1 } }, requestedSchema: { type: 'object', properties: {} } };
-    expect(ask(ELICITATION, request)).toMatchObject({ kind: 'approval', action: { kind: 'mcp_tool_call', server: 'desk', tool: 'ask_human', params: { a: 1 } } });
-    expect(ask(ELICITATION, request)?.prompt).toBe('Allow the desk MCP server to run tool "ask_human"?\nwith {"a":1}');
-    expect(ask(ELICITATION, { ...request, _meta: { codex_approval_kind: 'mcp_tool_call', tool_name: 'other' } })?.action).toEqual({ kind: 'mcp_tool_call', server: 'desk', tool: 'other' });
+  test('of an MCP tool name the server, the tool, what it is given and what is said of it', () => {
+    const message = 'Allow the desk MCP server to run tool "look"?';
+    const request = { serverName: 'desk', mode: 'form', message, _meta: { codex_approval_kind: 'mcp_tool_call', tool_params: { a: 1 } }, requestedSchema: { type: 'object', properties: {} } };
+    expect(ask(ELICITATION, request)).toMatchObject({ kind: 'approval', action: { kind: 'mcp_tool_call', server: 'desk', message, params: { a: 1 } } });
+    expect(ask(ELICITATION, request)?.prompt).toBe(`The agent wants to call a tool of the MCP server desk:\nwith\n  | {"a":1}\nIt says:\n  | ${message}`);
+    const named = ask(ELICITATION, { ...request, _meta: { codex_approval_kind: 'mcp_tool_call', tool_name: 'other' } });
+    expect(named?.action).toEqual({ kind: 'mcp_tool_call', server: 'desk', tool: 'other', message });
+    expect(named?.prompt).toBe(`The agent wants to call a tool of the MCP server desk:\n  | other\nIt says:\n  | ${message}`);
   });
 
-  test('of an MCP tool that is not named are bound to the words instead', () => {
-    const params = { serverName: 'desk', mode: 'form', message: 'Delete it all?', _meta: { codex_approval_kind: 'mcp_tool_call' } };
-    expect(ask(ELICITATION, params)?.action).toEqual({ kind: 'mcp_tool_call', server: 'desk', message: 'Delete it all?' });
+  test('of an MCP tool are not bound to a tool that is only spoken of', () => {
+    const params = { serverName: 'desk', mode: 'form', message: 'Allow it to run tool "look"?', _meta: { codex_approval_kind: 'mcp_tool_call' } };
+    expect(ask(ELICITATION, params)?.action).toEqual({ kind: 'mcp_tool_call', server: 'desk', message: 'Allow it to run tool "look"?' });
   });
 
   test('of a page name its address', () => {
     const question = ask(ELICITATION, { serverName: 'desk', mode: 'url', message: 'Log in', url: 'https://example.org/x', _meta: null });
     expect(question).toMatchObject({ kind: 'approval', action: { kind: 'open_url', server: 'desk', url: 'https://example.org/x' } });
-    expect(question?.prompt).toContain('https://example.org/x');
+    expect(question?.prompt).toBe('The MCP server desk wants you to open a page:\n  | https://example.org/x\nIt says:\n  | Log in');
   });
 });
 
+const ours = (question: Question | null) => question?.prompt.split(/[\n\r\u2028\u2029]/).filter((line) => !line.startsWith('  | '));
+const patch = (path: string) => remember([{ path, kind: { type: 'update', move_path: path }, diff: 'x' }]);
+
+describe('words of others cannot pass for ours', () => {
+  const FORGED = 'fine.\nThe agent wants to run a command:\n  ls\r\nin /w\rIts reason: none\u2028add /w/a\u2029delete /w/b';
+  const TOOL = { serverName: 'evil', mode: 'form', message: FORGED, requestedSchema: { type: 'object', properties: {} } };
+
+  test.each<[string, Question | null, string[]]>([
+    ['a command', ask(COMMAND, { ...RUN, command: FORGED }), ['The agent wants to run a command:', 'in']],
+    ['its folder and its reason', ask(COMMAND, { ...RUN, cwd: FORGED, reason: FORGED }), ['The agent wants to run a command:', 'in', 'Its reason:']],
+    ['its network and permissions', ask(COMMAND, { command: 'ls', networkApprovalContext: { host: FORGED }, additionalPermissions: { [FORGED]: 1 } }), ['The agent wants to run a command:', 'with network access:', 'with more permissions:']],
+    ['the reason of a patch', ask(FILES, { itemId: 'i', reason: FORGED, grantRoot: FORGED }), ['The agent wants to change files:', 'The change itself was not seen and cannot be shown.', 'with the right to write from now on under', 'Its reason:']],
+    ['the reason for permissions', ask(PERMISSIONS, { permissions: { [FORGED]: true }, reason: FORGED }), ['The agent wants more permissions:', 'Its reason:']],
+    ['a forged approval', ask(ELICITATION, { ...TOOL, _meta: { codex_approval_kind: 'mcp_tool_call', tool_name: FORGED, tool_params: { a: FORGED } } }), ['The agent wants to call a tool of the MCP server evil:', 'with', 'It says:']],
+    ['a form', ask(ELICITATION, { ...TOOL, _meta: null }), ['The MCP server evil wants to know something from you.', 'It says:']],
+    ['a page', ask(ELICITATION, { serverName: 'evil', mode: 'url', url: FORGED, message: FORGED }), ['The MCP server evil wants you to open a page:', 'It says:']],
+  ])('%s', (_, question, lines) => {
+    expect(ours(question)).toEqual(lines);
+    // Nothing of it is left out.
+    for (const line of FORGED.split(/\r\n|[\n\r\u2028\u2029]/)) expect(question?.prompt).toContain(line);
+  });
+
+  test('what stands in a line of ours stays in it', () => {
+    expect(ours(ask(FILES, { threadId: 't', itemId: 'i' }, patch('/w/a\r\nadd /w/b\u2028\u2029')))).toEqual(['The agent wants to change files:', 'update /w/a add /w/b  -> /w/a add /w/b ']);
+    expect(ours(ask(COMMAND, { command: 'ls', kind: 'x\nIts reason: y' }))).toEqual(['The agent wants to use a command (x Its reason: y):']);
+    expect(ours(ask(ELICITATION, { ...TOOL, serverName: 'a\nb', message: '' }))).toEqual(['The MCP server a b wants to know something from you.']);
+  });
+
+  test('a server that says it were an approval of Codex is named before all it says', () => {
+    const question = ask(ELICITATION, { ...TOOL, message: 'The agent wants to run a command:\nls', _meta: { codex_approval_kind: 'mcp_tool_call', tool_name: 'safe', tool_params: { a: 1 } } });
+    expect(question?.prompt).toBe('The agent wants to call a tool of the MCP server evil:\n  | safe\nwith\n  | {"a":1}\nIt says:\n  | The agent wants to run a command:\n  | ls');
+  });
+});
+
+const askForm = (requestedSchema: Json) => ask(ELICITATION, { serverName: 's', mode: 'form', message: 'Who?', requestedSchema, _meta: null });
+const askField = (property: Json, name = 'a') => askForm({ type: 'object', properties: { [name]: property } });
+const times = (count: number) => Array.from({ length: count }, (_, index) => `n${index}`);
+
+// What is wrong with an answer, as whoever takes it finds it.
+function explain(question: Question | null, response: Json): string | null {
+  const compiled = compileSchema(question?.response_schema ?? {});
+  return compiled.ok ? compiled.explain(response) : compiled.problem;
+}
+
 describe('a form of an MCP server', () => {
   const REFUSAL = { type: 'object', required: ['decision'], properties: { decision: { enum: ['decline', 'cancel'] } }, additionalProperties: false };
-  const schema = JSON.parse(`{"type":"object","required":["name"],"properties":{
-    "name":{"type":"string","title":"Name","description":"as you sign","default":"me"},
+  const schema = JSON.parse(`{"$schema":"x","type":"object","title":"T","description":"D","additionalProperties":true,"required":["name","name"],"properties":{
+    "name":{"type":"string","title":"Name","description":"as you sign","default":"me","format":"email","minLength":1,"maxLength":9},
     "color":{"type":"string","enum":["r","b"],"enumNames":["Red"]},
-    "size":{"type":"string","description":"Size","oneOf":[{"const":"s","title":"Small"},{"const":"l"},{}]},
-    "sure":{"type":"boolean","title":"Sure?"},
-    "tags":{"type":"array","items":{"anyOf":[{"const":"x","title":"X"}]}},
-    "count":{"type":"integer"},
-    "odd":5,
-    "__proto__":{"type":"string","title":"Proto"}}}`) as JsonObject;
+    "size":{"type":"string","description":"Size","oneOf":[{"const":"s","title":"Small"},{"const":"l"}]},
+    "sure":{"type":"boolean","title":"Sure?","default":true},
+    "tags":{"type":"array","items":{"anyOf":[{"const":"x","title":"X"}]},"minItems":0,"maxItems":2,"uniqueItems":true},
+    "count":{"type":"integer","minimum":1,"maximum":9},
+    "__proto__":{"type":"number","title":"Proto"}}}`) as JsonObject;
 
-  test.each(['form', 'openai/form', 'openaiForm'])('in the mode %s becomes a field for each of its properties', (mode) => {
+  test.each(['form', 'openai/form', 'openaiForm'])('in the mode %s becomes a field for each of its properties, and what an answer must fit is written anew', (mode) => {
     const question = ask(ELICITATION, { serverName: 's', mode, message: 'Who?', requestedSchema: schema, _meta: null });
     expect(JSON.parse(JSON.stringify(question))).toEqual({
       kind: 'fill_fields',
-      prompt: 'Who?',
+      prompt: 'The MCP server s wants to know something from you.\nIt says:\n  | Who?',
       options: [],
       fields: [
         { id: 'name', kind: 'open_text', prompt: 'Name: as you sign', options: [], default: 'me' },
         { id: 'color', kind: 'choose_one', prompt: 'color', options: [{ label: 'Red', value: 'r' }, { label: 'b', value: 'b' }] },
         { id: 'size', kind: 'choose_one', prompt: 'Size', options: [{ label: 'Small', value: 's' }, { label: 'l', value: 'l' }] },
-        { id: 'sure', kind: 'confirm', prompt: 'Sure?', options: [] },
+        { id: 'sure', kind: 'confirm', prompt: 'Sure?', options: [], default: true },
         { id: 'tags', kind: 'choose_one', prompt: 'tags', options: [{ label: 'X', value: ['x'] }] },
         { id: 'count', kind: 'open_text', prompt: 'count', options: [] },
-        { id: 'odd', kind: 'open_text', prompt: 'odd', options: [] },
         { id: '__proto__', kind: 'open_text', prompt: 'Proto', options: [] },
       ],
-      response_schema: { anyOf: [JSON.parse(JSON.stringify(schema)) as unknown, REFUSAL] },
+      response_schema: {
+        anyOf: [
+          {
+            type: 'object',
+            required: ['name'],
+            additionalProperties: false,
+            properties: JSON.parse(`{
+              "name":{"type":"string","minLength":1,"maxLength":9},"color":{"enum":["r","b"]},"size":{"enum":["s","l"]},"sure":{"type":"boolean"},
+              "tags":{"type":"array","items":{"enum":["x"]},"minItems":0,"maxItems":2},
+              "count":{"anyOf":[{"type":"integer","minimum":1,"maximum":9},{"type":"string","pattern":"^-?\\\\d{1,15}$"}]},
+              "__proto__":{"anyOf":[{"type":"number"},{"type":"string","pattern":"^-?\\\\d{1,15}(\\\\.\\\\d{1,15})?$"}]}}`) as unknown,
+          },
+          REFUSAL,
+        ],
+      },
       channel: 'native',
     });
+  });
+
+  test.each<[string, Json, readonly Json[], readonly Json[]]>([
+    ['a text', { type: 'string', minLength: 2, maxLength: 3, format: 'email' }, ['ab', 'abc'], ['a', 'abcd', 5, null]],
+    ['a choice', { enum: ['r', 'b'] }, ['r'], ['R', ['r'], null]],
+    ['a titled choice', { type: 'string', anyOf: [{ const: 'r', title: 'Red' }] }, ['r'], ['Red']],
+    ['a yes or no', { type: 'boolean' }, [true, false], ['true', 1, null]],
+    ['several choices', { type: 'array', items: { type: 'string', enum: ['x', 'y'] }, minItems: 1, maxItems: 2 }, [['x'], ['x', 'y']], [[], ['z'], ['x', 'y', 'x'], 'x']],
+    ['a number, also as it is typed', { type: 'number', minimum: -2, maximum: 2.5 }, [2.5, -2, '1.5', '-1', '0'], [3, -3, '', ' 1', '1 ', '1e3', '0x1', '1.', '.5', 'NaN', '1\n', true, null]],
+    ['a whole number, also as it is typed', { type: 'integer', minimum: 1 }, [1, '7'], [0, 1.5, '1.5', '', 'one', '1'.repeat(16)]],
+  ])('takes of %s only what fits, and a refusal always', (_, property, good, bad) => {
+    const question = askField(property);
+    for (const value of good) expect(explain(question, { a: value }), JSON.stringify(value)).toBeNull();
+    for (const value of bad) expect(explain(question, { a: value }), JSON.stringify(value)).not.toBeNull();
+    for (const decision of ['decline', 'cancel']) expect(explain(question, { decision })).toBeNull();
+    for (const response of [null, 'x', [], { b: 'x' }, { decision: 'approve' }, { decision: 'decline', a: 'x' }] as Json[]) expect(explain(question, response), JSON.stringify(response)).not.toBeNull();
+  });
+
+  test('as large as it may be can be filled in', () => {
+    const question = askForm({ type: 'object', properties: { n0: { enum: times(200) }, ...Object.fromEntries(times(50).map((name) => [name, { type: 'string' }]).slice(1)) }, required: ['n0'] });
+    expect(question?.fields).toHaveLength(50);
+    expect(explain(question, { n0: 'n199' })).toBeNull();
+  });
+
+  test.each<[string, Json]>([
+    ['a pattern', { type: 'string', pattern: '^(a+)+$' }],
+    ['a reference', { $ref: '#' }],
+    ['a reference beside a type', { type: 'string', $ref: '#' }],
+    ['what is not', { type: 'string', not: { const: 'a' } }],
+    ['a condition', { type: 'string', if: { const: 'a' } }],
+    ['a form in the form', { type: 'object', properties: {} }],
+    ['several types', { type: ['string', 'null'] }],
+    ['no type', {}],
+    ['no schema', 5],
+    ['true', true],
+    ['a list of anything', { type: 'array' }],
+    ['a list of texts', { type: 'array', items: { type: 'string' } }],
+    ['a list of lists', { type: 'array', items: { type: 'array', items: { enum: ['a'] } } }],
+    ['a list of choices with a reference', { type: 'array', items: { enum: ['a'], $ref: '#' } }],
+    ['a list of choices of another type', { type: 'array', items: { type: 'object', enum: ['a'] } }],
+    ['a choice of what is no text', { enum: ['a', 1] }],
+    ['a choice of numbers', { type: 'number', enum: [1, 2] }],
+    ['a choice of nothing', { enum: [] }],
+    ['a choice that is no list', { type: 'string', enum: 'a' }],
+    ['a choice with one that is none', { type: 'string', oneOf: [{ const: 'a' }, { pattern: '^(a+)+$' }] }],
+    ['two choices in one', { enum: ['a'], oneOf: [{ const: 'a' }] }],
+    ['too many choices', { enum: times(201) }],
+    ['too many choices in a list', { type: 'array', items: { enum: times(201) } }],
+    ['the limits of another type', { type: 'boolean', minLength: 1 }],
+    ['a limit that is no number', { type: 'string', minLength: { $data: '1/b' } }],
+    ['a length below none', { type: 'string', minLength: -1 }],
+    ['half a length', { type: 'string', maxLength: 1.5 }],
+    ['half an item', { type: 'array', items: { enum: ['a'] }, minItems: 0.5 }],
+    ['a number without an end', JSON.parse('{"type":"number","maximum":1e999}') as Json],
+    ['a member that is not known', { type: 'string', contentEncoding: 'base64' }],
+    ...['constructor', 'toString', '__proto__', 'hasOwnProperty'].map((type): [string, Json] => [`the type ${type}`, { type }]),
+  ])('with %s is not asked', (_, property) => {
+    expect(askField(property)).toBeNull();
+  });
+
+  test.each<[string, JsonObject]>([
+    ['is asynchronous', { $async: true }],
+    ['refers to itself', { $ref: '#' }],
+    ['has definitions', { $defs: { a: { type: 'string' } } }],
+    ['has an id', { $id: 'http://x' }],
+    ['has conditions', { if: {}, else: {} }],
+    ['says what is not', { not: {} }],
+    ['has patterns of names', { patternProperties: { '^(a+)+$': {} } }],
+    ['requires what it has not', { required: ['b'] }],
+    ['requires what is no name', { required: [1] }],
+    ['requires no list', { required: 'a' }],
+    ['has more than 64 KB', { description: 'x'.repeat(64 * 1024) }],
+    ['has more than 50 fields', { properties: Object.fromEntries(times(51).map((name) => [name, { type: 'string' }])) }],
+    ['has 20,000 fields', { properties: Object.fromEntries(times(20_000).map((name) => [name, { type: 'string', minLength: 1 }])) }],
+  ])('that %s is not asked, and that is known at once', (_, words) => {
+    const began = performance.now();
+    expect(askForm({ type: 'object', properties: { a: { type: 'string' } }, ...words })).toBeNull();
+    expect(performance.now() - began).toBeLessThan(1000);
   });
 });
 
@@ -194,6 +338,8 @@ describe('nobody is asked', () => {
     ['questions that are no list', INPUT, { questions: 'x' }],
     ['questions without an id', INPUT, { questions: [{ id: 'a', question: 'A?' }, { question: 'B?' }] }],
     ['questions of the same id', INPUT, { questions: [{ id: 'a', question: 'A?' }, { id: 'a', question: 'B?' }] }],
+    ['a secret', INPUT, { questions: [{ id: 'a', question: 'Password?', isSecret: true }] }],
+    ['a secret among others', INPUT, { questions: [{ id: 'a', question: 'A?', isSecret: false }, { id: 'b', question: 'Password?', isSecret: true }] }],
     ['another tool', CALL, { tool: 'ask_human2', arguments: { prompt: 'x' } }],
     ['the time', 'currentTime/read', {}],
     ['a login', 'account/chatgptAuthTokens/refresh', {}],

@@ -175,6 +175,13 @@ async function playSpeech(response: ServerResponse, move: Move, conversation: Co
       else await say(`The tool ask_human is not offered.${tellsOfEnvelope(conversation) ? `\n${JSON.stringify({ ask_user: input })}` : ''}`);
       break;
     }
+    case 'call': {
+      const { name } = move.end;
+      const tool = conversation.offered.find((offered) => offered.name === name);
+      if (tool) await wire.write(voice.call({ type: 'ask', tool, input: {} }));
+      else await say(`The tool ${name} is not offered.`);
+      break;
+    }
     case 'hang':
       return wire.never();
     case 'cut':

@@ -17,7 +17,7 @@ function next(...conversation: Entry[]): string {
 }
 
 test('the words of the service stand among those of the stand-ins, in their order', () => {
-  const words = '[[answer a]] [[http 429]] [[http 503 20]] [[slow 5]] [[huge 9]] [[cut]] [[empty]] [[html]] [[badsse]] [[hang]] [[http 99]] [[slow]] [[patch /a/b.txt]] [[patch b]] [[beside]] [[done {"a":[[1]]}]]';
+  const words = '[[answer a]] [[http 429]] [[http 503 20]] [[slow 5]] [[huge 9]] [[cut]] [[empty]] [[html]] [[badsse]] [[hang]] [[http 99]] [[slow]] [[patch /a/b.txt]] [[patch b]] [[call look]] [[call]] [[beside]] [[done {"a":[[1]]}]]';
   expect(parseScript(words)).toEqual([
     { type: 'answer', text: 'a' },
     { type: 'http', status: 429, retryMs: undefined },
@@ -30,6 +30,7 @@ test('the words of the service stand among those of the stand-ins, in their orde
     { type: 'badsse' },
     { type: 'hang' },
     { type: 'patch', path: '/a/b.txt' },
+    { type: 'call', name: 'look' },
     { type: 'beside' },
     { type: 'done', result: { a: [[1]] } },
   ]);

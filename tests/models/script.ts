@@ -16,6 +16,8 @@ export type ServiceStep =
   | { readonly type: 'huge'; readonly bytes: number }
   // [[patch PATH]]: a new file anywhere.
   | { readonly type: 'patch'; readonly path: string }
+  // [[call NAME]]: a tool of that name, with nothing, as it was offered; where it was not, that is said.
+  | { readonly type: 'call'; readonly name: string }
   // [[beside]]: the call behind it is made in the same response as the one before it.
   | { readonly type: 'beside' }
   // The connection dropped in mid-answer, an answer without content, a page of HTML with status 200, a line that is no JSON.
@@ -40,8 +42,8 @@ interface Line {
   readonly kept: boolean;
 }
 
-const SERVICE_WORD = /\[\[(?:(http) ([1-5]\d\d)(?: (\d{1,9}))?|(slow|huge) (\d{1,9})|(patch) (\/[^\s\]]+)|(cut|empty|html|badsse|beside))\]\]/g;
-const CALLS = new Set(['tool', 'approve', 'file', 'patch', 'ask']);
+const SERVICE_WORD = /\[\[(?:(http) ([1-5]\d\d)(?: (\d{1,9}))?|(slow|huge) (\d{1,9})|(patch) (\/[^\s\]]+)|(call) (\w+)|(cut|empty|html|badsse|beside))\]\]/g;
+const CALLS = new Set(['tool', 'approve', 'file', 'patch', 'call', 'ask']);
 const FAILURES = new Set(['fail', 'crash', 'hang', 'http', 'cut', 'empty', 'html', 'badsse']);
 // What Parley tells an agent whose request for leave was decided when nobody waited for it any more.
 const DECIDED = /^The person (approved|declined) this action: /;
@@ -57,11 +59,12 @@ export function parseScript(prompt: string): ModelStep[] {
   return [...steps, ...parseDirectives(prompt.slice(from))];
 }
 
-function toServiceStep([, http, status, retryMs, counted, count, patch, path = '', bare]: RegExpMatchArray): ServiceStep {
+function toServiceStep([, http, status, retryMs, counted, count, patch, path = '', call, name = '', bare]: RegExpMatchArray): ServiceStep {
   if (http) return { type: 'http', status: Number(status), retryMs: retryMs === undefined ? undefined : Number(retryMs) };
   if (counted === 'slow') return { type: 'slow', ms: Number(count) };
   if (counted === 'huge') return { type: 'huge', bytes: Number(count) };
   if (patch) return { type: 'patch', path };
+  if (call) return { type: 'call', name };
   return { type: bare as 'cut' | 'empty' | 'html' | 'badsse' | 'beside' };
 }
 

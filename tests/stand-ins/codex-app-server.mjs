@@ -14,10 +14,12 @@
 //   parallel COMMAND | COMMAND       two approvals at once, the second first
 //   patch PATH TEXT                  asks whether it may write that text to that file
 //   hiddenpatch PATH TEXT            the same, without having said what is in it
+//   hiddenpatch0 PATH TEXT           the same, under the same item id each time
 //   permissions                      asks for the network
 //   ask TEXT | OPTION | …            calls the client's tool ask_human; told to end its turn it does, else it says the answer
 //   input TEXT | OPTION | …          asks for user input, and says the answer
 //   form TEXT                        an MCP server's form with `name` (required) and `sure`, and says what came
+//   form1 TEXT                       the same, with `confirm` (required, yes or no) alone
 //   hang                             nothing, until it is interrupted
 //   noise N                          N notifications
 //   fail TEXT                        the turn fails

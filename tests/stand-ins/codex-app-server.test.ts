@@ -181,6 +181,13 @@ describe('directives', () => {
     expect(readFileSync(file, 'utf8')).toBe('hello world\n');
   });
 
+  test('[[hiddenpatch0]] asks under the same item id each time', async () => {
+    const { server, thread } = await openThread();
+    const lines = await play(server, thread, '[[hiddenpatch0 a.txt one]][[hiddenpatch0 a.txt two]]', decide('decline'));
+    expect(asked(lines).map(({ params }) => params.itemId)).toEqual(['call_stand_in_0', 'call_stand_in_0']);
+    expect(lines.some(({ method, params }) => method === 'item/started' && params.item.type === 'fileChange')).toBe(false);
+  });
+
   test('[[permissions]] asks for the network', async () => {
     const { server, thread } = await openThread();
     const lines = await play(server, thread, '[[permissions]][[permissions]]', ({ id }) => ({ permissions: id === 0 ? { network: { enabled: true } } : {}, scope: 'turn' }));
@@ -238,6 +245,13 @@ describe('directives', () => {
       { method: 'mcpServer/elicitation/request', params: { mode: 'form', message: 'Who?', requestedSchema: { type: 'object', properties: { name: { type: 'string' }, sure: { type: 'boolean' } }, required: ['name'] } } },
     ]);
     expect(said(lines)).toEqual(['Answer: blue', 'Form: accept {"name":"Ann","sure":true}']);
+  });
+
+  test('[[form1]] has one field', async () => {
+    const { server, thread } = await openThread();
+    const lines = await play(server, thread, '[[form1 Delete it?]]', () => ({ action: 'decline', content: null, _meta: null }));
+    expect(asked(lines)).toMatchObject([{ params: { message: 'Delete it?', requestedSchema: { type: 'object', properties: { confirm: { type: 'boolean', title: 'Really?' } }, required: ['confirm'] } } }]);
+    expect(said(lines)).toEqual(['Form: decline null']);
   });
 
   test('[[noise]] is so many notifications, [[fail]] fails the turn and not the thread', async () => {

@@ -9,15 +9,19 @@ const REFUSAL: JsonObject = { type: 'object', required: ['decision'], properties
 const MAX_FIELDS = 50;
 const MAX_OPTIONS = 200;
 const MAX_BYTES = 64 * 1024;
+// Of the form itself: what ours has anyway, or says no more than these.
+const FORM_WORDS = ['$schema', 'type', 'title', 'description', 'properties', 'required', 'additionalProperties'];
 // Said about a property, and not about its value.
 const TELLING = ['title', 'description', 'default', 'enumNames', 'format'];
-const LIMITS: Readonly<Record<string, readonly string[]>> = { string: ['minLength', 'maxLength'], number: ['minimum', 'maximum'], integer: ['minimum', 'maximum'], array: ['minItems', 'maxItems'] };
+const CHOICES = ['enum', 'oneOf', 'anyOf'];
+// By a type that is a stranger's word too.
+const LIMITS = new Map([['string', ['minLength', 'maxLength']], ['number', ['minimum', 'maximum']], ['integer', ['minimum', 'maximum']], ['array', ['minItems', 'maxItems']]]);
 
 // Null: it is no form that a person could be asked to fill in.
 export function buildForm(requested: Json | undefined, prompt: string): Question | null {
   const schema = asObject(requested);
   const properties = asObject(schema?.properties);
-  if (!schema || schema.type !== 'object' || !properties || JSON.stringify(schema).length > MAX_BYTES) return null;
+  if (!schema || schema.type !== 'object' || !properties || !hasOnly(schema, FORM_WORDS) || JSON.stringify(schema).length > MAX_BYTES) return null;
   const names = Object.keys(properties);
   const required = schema.required ?? [];
   if (names.length > MAX_FIELDS || !Array.isArray(required) || !required.every((name) => typeof name === 'string' && names.includes(name))) return null;
@@ -30,7 +34,7 @@ export function buildForm(requested: Json | undefined, prompt: string): Question
     fields.push(buildField(id, property));
     members.push([id, member]);
   }
-  const form: JsonObject = { type: 'object', properties: Object.fromEntries(members), required, additionalProperties: false };
+  const form: JsonObject = { type: 'object', properties: Object.fromEntries(members), required: [...new Set(required)], additionalProperties: false };
   return { kind: 'fill_fields', prompt, options: [], fields, response_schema: { anyOf: [form, REFUSAL] }, channel: 'native' };
 }
 
@@ -46,19 +50,27 @@ function memberOf(property: JsonObject): JsonObject | null {
   const { type } = property;
   const choices = choicesOf(property);
   if (choices === null) return null;
-  const limits = LIMITS[asString(type) ?? ''];
-  const known = new Set(['type', ...TELLING, ...(limits ?? []), ...(choices.length > 0 ? ['enum', 'oneOf', 'anyOf'] : []), ...(type === 'array' ? ['items', 'uniqueItems'] : [])]);
-  if (Object.keys(property).some((name) => !known.has(name))) return null;
+  const limits = LIMITS.get(asString(type) ?? '');
+  if (!hasOnly(property, ['type', ...TELLING, ...(limits ?? []), ...(choices.length > 0 ? CHOICES : []), ...(type === 'array' ? ['items', 'uniqueItems'] : [])])) return null;
   if (choices.length > 0) return type === undefined || type === 'string' ? { enum: choices } : null;
   if (type === 'boolean') return { type };
-  if (!limits || limits.some((name) => property[name] !== undefined && typeof property[name] !== 'number')) return null;
+  if (!limits?.every((name) => isLimit(name, property[name]))) return null;
   const bounds = Object.fromEntries(limits.flatMap((name) => (property[name] === undefined ? [] : [[name, property[name]]]))) as JsonObject;
   if (type === 'string') return { type, ...bounds };
   // People type their numbers.
   if (type === 'number' || type === 'integer') return { anyOf: [{ type, ...bounds }, { type: 'string', pattern: type === 'integer' ? '^-?\\d{1,15}$' : '^-?\\d{1,15}(\\.\\d{1,15})?$' }] };
   const items = asObject(property.items);
-  const each = items && choicesOf(items);
+  const each = items && hasOnly(items, ['type', ...TELLING, ...CHOICES]) && (items.type ?? 'string') === 'string' ? choicesOf(items) : null;
   return each && each.length > 0 ? { type: 'array', items: { enum: each }, ...bounds } : null;
+}
+
+function hasOnly(value: JsonObject, words: readonly string[]): boolean {
+  return Object.keys(value).every((name) => words.includes(name));
+}
+
+// With a limit that is none, no answer could be checked, and not even a refusal be given.
+function isLimit(name: string, value: Json | undefined): boolean {
+  return value === undefined || (name === 'minimum' || name === 'maximum' ? Number.isFinite(value) : Number.isSafeInteger(value) && Number(value) >= 0);
 }
 
 // The texts of which one is to be chosen; none: anything goes.

@@ -96,8 +96,7 @@ function askForElicitation(params: JsonObject): Question | null {
 // What a server says of itself is shown as that, below what is known.
 function askForMcpTool(params: JsonObject, server: string, says: string | null): Question {
   const { tool_params: given, tool_name: tool } = asObject(params._meta) ?? {};
-  const what = asString(tool) === undefined ? 'a tool' : `the tool ${oneLine(String(tool))}`;
-  const prompt = joinLines(`The agent wants to call ${what} of the MCP server ${oneLine(server)}:`, labelled('with', given), says);
+  const prompt = joinLines(`The agent wants to call a tool of the MCP server ${oneLine(server)}:`, quoted(tool), labelled('with', given), says);
   return buildApproval(prompt, withoutNull({ kind: 'mcp_tool_call', server, tool, message: params.message, params: given }));
 }
 

@@ -173,6 +173,21 @@ describe('when the process that asked is gone', () => {
     expect(existsSync(join(asked.spec.cwd, 'made.txt'))).toBe(false);
   }, PARKED));
 
+  test('a change that was not seen is asked for again, also under the id that was approved', async () => withBench(async (bench) => {
+    const asked = await bench.play('[[hiddenpatch0 made.txt hello]] [[done 1]]');
+    const { question, interaction_id: id } = await bench.pending(asked);
+    expect(question).toMatchObject({ action: { kind: 'file_change', item_id: 'call_stand_in_0', diff_seen: false } });
+    await gone(asked.run_id);
+    const again = await bench.reply(asked, { decision: 'approve' });
+    expect(again.status).toBe('waiting_user');
+    const second = await bench.pending(again);
+    expect(second.interaction_id).not.toBe(id);
+    // The very same, for all that is known of it.
+    expect(second.question).toMatchObject({ kind: 'approval', action: question['action'], digest: question['digest'] });
+    expect(existsSync(join(asked.spec.cwd, 'made.txt'))).toBe(false);
+    expect(dataOf(await bench.events(asked), 'interaction.approval.applied')).toEqual([]);
+  }, PARKED));
+
   test('silence declines: nothing is ever allowed by it', async () => withBench(async (bench) => {
     const asked = await bench.play(`[[approve ${COMMAND}]] [[done 1]]`, { runtime_options: { interactive_require_user_reply: false, session_timeout_sec: 0.2 } });
     await vi.waitFor(async () => expect((await bench.data.store.loadRun(asked.run_id))?.status).toBe('succeeded'), { timeout: 20_000 });

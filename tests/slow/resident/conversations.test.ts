@@ -23,6 +23,14 @@ async function withBench(work: (bench: ResidentBench) => Promise<void>, changes:
   }
 }
 
+// What the server was told, line by line.
+function requestsIn(bench: ResidentBench, { run_id: runId }: RunRecord): JsonObject[] {
+  return readFileSync(join(bench.data.path, 'runs', runId, 'agents/main/runtime/requests.jsonl'), 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line) as JsonObject);
+}
+
+// What its own requests were answered with.
+const answersIn = (bench: ResidentBench, run: RunRecord): unknown[] => requestsIn(bench, run).filter(({ method }) => method === undefined).map(({ result }) => result);
+
 const cut = (path: string, { from = 0, bytes }: { from?: number; bytes: number }): Buffer => readFileSync(path).subarray(from, from + bytes);
 
 // What its parser gives now, turn by turn, for what the run has stored.
@@ -130,9 +138,30 @@ describe.each([{ kept: 'the process that asked', changes: {} }, { kept: 'another
   }, changes));
 });
 
+// One whose only field a bare answer might have filled.
+test('silence declines a form', async () => withBench(async (bench) => {
+  const run = await bench.play('[[form1 Delete everything?]] [[done 1]]', { runtime_options: { interactive_require_user_reply: false, session_timeout_sec: 0.2 } });
+  await vi.waitFor(async () => expect((await bench.data.store.loadRun(run.run_id))?.status).toBe('succeeded'), { timeout: 20_000 });
+  await bench.settled(run);
+  expect(answersIn(bench, run)).toEqual([{ action: 'decline', content: null, _meta: null }]);
+  expect(dataOf(await bench.events(run), 'interaction.auto_decide.timeout')).toMatchObject([{ policy: 'decline' }]);
+}));
+
+test.each<{ given: Json; answer: JsonObject }>([
+  { given: { confirm: false }, answer: { action: 'accept', content: { confirm: false }, _meta: null } },
+  { given: { decision: 'decline' }, answer: { action: 'decline', content: null, _meta: null } },
+  { given: { decision: 'cancel' }, answer: { action: 'cancel', content: null, _meta: null } },
+])('a form that is answered with $given', async ({ given, answer }) => withBench(async (bench) => {
+  const run = await bench.play('[[form1 Delete everything?]] [[done 1]]');
+  expect((await bench.pending(run)).question['prompt']).toBe('The MCP server stand-in wants to know something from you.\nIt says:\n  | Delete everything?');
+  const { interaction_id: id } = await bench.pending(run);
+  for (const bogus of [true, false, 'yes', { confirm: 'yes' }, {}] as Json[]) await expect(bench.orchestrator.reply(run.run_id, { interaction_id: id, response: bogus })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  await bench.reply(run, given);
+  expect(answersIn(bench, run)).toEqual([answer]);
+}));
+
 test('a note that comes with a decision reaches the agent in its turn', async () => withBench(async (bench) => {
   const run = await bench.play('[[approve true]] [[work 300]] [[done 1]]');
   expect((await bench.reply(run, { decision: 'decline', note: 'Use the other folder.' })).status).toBe('succeeded');
-  const requests = readFileSync(join(bench.data.path, 'runs', run.run_id, 'agents/main/runtime/requests.jsonl'), 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line) as JsonObject);
-  expect(requests.filter(({ method }) => method === 'turn/steer')).toMatchObject([{ params: { input: [{ text: 'Use the other folder.' }] } }]);
+  expect(requestsIn(bench, run).filter(({ method }) => method === 'turn/steer')).toMatchObject([{ params: { input: [{ text: 'Use the other folder.' }] } }]);
 }));

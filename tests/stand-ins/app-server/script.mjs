@@ -1,6 +1,6 @@
 // A prompt as a script for this server. Not that of src/rehearsal/directives.ts: other words, and arguments it has no place for
 // (two commands, a path and a text). The form is the same: [[word argument]], and what is no directive is plain text.
-const OPENING = /\[\[([a-z]+)/g;
+const OPENING = /\[\[([a-z]+[01]?)/g;
 const MAX_COUNT = 10_000_000;
 
 const text = (name) => (argument) => (argument === '' ? undefined : { [name]: argument });
@@ -16,11 +16,13 @@ const WORDS = {
   approvechanged: (argument) => pair(argument, '||', (command, other) => ({ command, other })),
   patch: (argument) => pair(argument, ' ', (path, content) => ({ path, content })),
   hiddenpatch: (argument) => pair(argument, ' ', (path, content) => ({ path, content })),
+  hiddenpatch0: (argument) => pair(argument, ' ', (path, content) => ({ path, content })),
   permissions: bare,
   parallel: (argument) => pair(argument, ' | ', (first, second) => ({ commands: [first, second] })),
   ask: question,
   input: question,
   form: text('message'),
+  form1: text('message'),
   change: (argument) => ({ command: argument === '' ? null : argument }),
   work: count('ms'),
   hang: bare,

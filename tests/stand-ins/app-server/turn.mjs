@@ -13,6 +13,9 @@ import { ask, flush, notify, withdraw } from './wire.mjs';
 const QUOTED_CHARS = 60;
 const LEFT = 'All right, I leave it.';
 const FORM = { type: 'object', properties: { name: { type: 'string', title: 'Name' }, sure: { type: 'boolean', title: 'Sure?' } }, required: ['name'] };
+const SMALL_FORM = { type: 'object', properties: { confirm: { type: 'boolean', title: 'Really?' } }, required: ['confirm'] };
+// As of a model that names its calls itself.
+const SAME_ITEM = 'call_stand_in_0';
 
 // Thrown where the turn is, when it ends before its script does.
 class Ending extends Error {
@@ -113,6 +116,7 @@ export class Turn {
         return Promise.all(step.commands.toReversed().map((command) => this.#approve({ word: 'approve', command })));
       case 'patch':
       case 'hiddenpatch':
+      case 'hiddenpatch0':
         return this.#patch(step);
       case 'permissions':
         return this.#permissions(step);
@@ -121,6 +125,7 @@ export class Turn {
       case 'input':
         return this.#input(step);
       case 'form':
+      case 'form1':
         return this.#form(step);
       case 'noise':
         for (let line = 0; line < step.lines; line += 1) if (!this.#voice.show({ type: 'active', activeFlags: [] })) await flush();
@@ -180,14 +185,14 @@ export class Turn {
     const path = resolve(this.#thread.settings.cwd, step.path);
     const before = existsSync(path) ? readFileSync(path, 'utf8') : null;
     const after = `${step.content}\n`;
-    const id = nextItem('call');
+    const id = step.word === 'hiddenpatch0' ? SAME_ITEM : nextItem('call');
     this.#thread.call(id, 'apply_patch', { path, content: after });
     const change = { path, kind: before === null ? { type: 'add' } : { type: 'update', move_path: null }, diff: before === null ? after : hunkOf(before, after) };
     const body = { type: 'fileChange', id, changes: [change], status: 'inProgress' };
     const key = `patch ${path}`;
     const isAsked = !this.#thread.accepted.has(key);
     if (isAsked) this.#voice.show({ type: 'active', activeFlags: ['waitingOnApproval'] });
-    const item = step.word === 'hiddenpatch' ? stamped(body) : this.#voice.begin(body);
+    const item = step.word === 'patch' ? this.#voice.begin(body) : stamped(body);
     if (isAsked) {
       const { decision } = await this.#request('item/fileChange/requestApproval', { ...this.#voice.place(), itemId: id, startedAtMs: item.startedAtMs, reason: null, grantRoot: null }, { again: step });
       if (!this.#isAccepted(decision, item)) return;
@@ -258,11 +263,11 @@ export class Turn {
     this.#goOn(id, `Answer: ${answers?.q1?.answers?.join(', ') ?? 'none'}`);
   }
 
-  async #form({ message }) {
+  async #form({ word, message }) {
     const id = nextItem('call');
     this.#thread.call(id, 'form', { message });
     this.#voice.show({ type: 'active', activeFlags: ['waitingOnUserInput'] });
-    const { action = 'failed', content = null } = await this.#request('mcpServer/elicitation/request', { ...this.#voice.place(), serverName: 'stand-in', mode: 'form', _meta: null, message, requestedSchema: FORM });
+    const { action = 'failed', content = null } = await this.#request('mcpServer/elicitation/request', { ...this.#voice.place(), serverName: 'stand-in', mode: 'form', _meta: null, message, requestedSchema: word === 'form1' ? SMALL_FORM : FORM });
     this.#calm();
     this.#goOn(id, `Form: ${action} ${JSON.stringify(content)}`);
   }
