@@ -144,6 +144,29 @@ test('the server may go and come back: the list says so and goes on without a re
   expect(await page.evaluate('window.marked')).toBe(true);
 });
 
+test('a page that nobody looks at holds no stream of runs; looked at again it has what came meanwhile', async () => {
+  const desk = await openDesk();
+  const page = await desk.open('/runs');
+  await page.getByText('● live').waitFor();
+  const streams = async () => /^parley_streams (\d+)$/m.exec(await (await desk.server.client.request('GET', '/metrics')).text())?.[1];
+  await expect.poll(streams).toBe('2');
+  const look = (state: string) => page.evaluate(`Object.defineProperty(document, 'visibilityState', { get: () => '${state}', configurable: true }); document.dispatchEvent(new Event('visibilitychange'));`);
+  await look('hidden');
+  await expect.poll(streams).toBe('1');
+  await desk.server.client.create({ engine: 'rehearsal', prompt: 'Meanwhile [[done 1]]' });
+  await look('visible');
+  await row(page, 'Meanwhile').getByText('succeeded').waitFor();
+});
+
+test('a question becomes overdue while it is looked at', async () => {
+  const desk = await openDesk();
+  await desk.server.client.create({ engine: 'rehearsal', prompt: `Soon ${ASK}`, execution_mode: 'interactive', runtime_options: { session_timeout_sec: 2 } });
+  const page = await desk.open('/runs');
+  await row(page, 'Soon').getByText(', overdue').waitFor();
+  await page.getByRole('link', { name: /^Inbox/ }).click();
+  await page.locator('.card.overdue').getByText(', overdue').waitFor();
+});
+
 test('by keyboard alone: j and k choose, Enter and o open', async () => {
   const desk = await openDesk((site) => fillWith(site, ['One', 'Two', 'Three']));
   const page = await desk.open('/runs');

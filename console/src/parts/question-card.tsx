@@ -25,7 +25,7 @@ export interface Asked {
   readonly response_schema?: JsonObject;
 }
 
-type Card = Pick<InboxItem, 'run_id' | 'interaction_id' | 'question' | 'asked_at' | 'overdue' | 'state'> & Partial<Pick<InboxItem, 'engine' | 'prompt' | 'labels'>>;
+type Card = Pick<InboxItem, 'run_id' | 'interaction_id' | 'question' | 'asked_at' | 'overdue' | 'state'> & Partial<Pick<InboxItem, 'engine' | 'prompt' | 'labels' | 'due_at'>>;
 
 const DECISIONS = [
   { decision: 'approve', label: 'Approve', key: 'y' },
@@ -46,6 +46,8 @@ interface CardProps {
 export function QuestionCard({ item, isActive, onActivate, showsRun = true }: CardProps): JSX.Element {
   const question = item.question as unknown as Asked;
   const fate = fates.value.get(item.interaction_id);
+  // It may become so while it is shown.
+  const isOverdue = item.overdue || (item.state === 'pending' && item.due_at !== undefined && now.value > Date.parse(item.due_at));
   const isSending = fate?.type === 'sending';
   const isOpen = item.state === 'pending' && (fate === undefined || fate.type === 'refused' || isSending) && mayAnswer();
   const card = useRef<HTMLElement>(null);
@@ -53,11 +55,11 @@ export function QuestionCard({ item, isActive, onActivate, showsRun = true }: Ca
     if (isActive) card.current?.scrollIntoView({ block: 'nearest' });
   }, [isActive]);
   return (
-    <article ref={card} class={`card${isActive ? ' active' : ''}${item.overdue ? ' overdue' : ''}`} data-interaction={item.interaction_id} aria-label={`Question: ${question.prompt.slice(0, 80)}`} onFocusIn={onActivate} onPointerDown={onActivate}>
+    <article ref={card} class={`card${isActive ? ' active' : ''}${isOverdue ? ' overdue' : ''}`} data-interaction={item.interaction_id} aria-label={`Question: ${question.prompt.slice(0, 80)}`} onFocusIn={onActivate} onPointerDown={onActivate}>
       <header>
         {item.engine !== undefined && <span class="engine">{item.engine}</span>}
         <span class="dim">{question.kind === 'approval' ? 'asks for leave' : question.channel === 'conversation' ? 'ended its turn' : 'asks'}</span>
-        <time dateTime={item.asked_at} title={item.asked_at} class={item.overdue ? 'bad' : 'dim'}>{formatAge(now.value - Date.parse(item.asked_at))}{item.overdue ? ', overdue' : ''}</time>
+        <time dateTime={item.asked_at} title={item.asked_at} class={isOverdue ? 'bad' : 'dim'}>{formatAge(now.value - Date.parse(item.asked_at))}{isOverdue ? ', overdue' : ''}</time>
         {Object.entries(item.labels ?? {}).map(([name, value]) => <span key={name} class="label">{name}={value}</span>)}
         <span class="grow" />
         {showsRun && <Link to={`/runs/${item.run_id}`}>Open the run</Link>}

@@ -105,7 +105,10 @@ export function openRunList(filter: Filter): RunList {
       isLive.value = false;
       problem.value = messageOf(error);
     });
-    return () => leaving.abort();
+    return () => {
+      leaving.abort();
+      isLive.value = false;
+    };
   }
 
   return {
