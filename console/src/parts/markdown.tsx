@@ -27,7 +27,18 @@ export function toSafeHtml(text: string): string {
   return purifier.sanitize(marked.parse(text) as string, { ALLOWED_TAGS: TAGS, ALLOWED_ATTR: ['href', 'type', 'checked', 'align', 'start'], ALLOW_DATA_ATTR: false, ALLOW_ARIA_ATTR: false });
 }
 
-export function Markdown({ text }: { readonly text: string }): JSX.Element {
-  const html = useMemo(() => toSafeHtml(text), [text]);
+const kept = new WeakMap<object, { readonly text: string; readonly html: string }>();
+
+function htmlOf(text: string, owner: object | undefined): string {
+  const known = owner && kept.get(owner);
+  if (known?.text === text) return known.html;
+  const html = toSafeHtml(text);
+  if (owner) kept.set(owner, { text, html });
+  return html;
+}
+
+// What it was made into is kept for as long as its owner is there: a row that leaves the screen comes back without that work.
+export function Markdown({ text, cachedBy }: { readonly text: string; readonly cachedBy?: object }): JSX.Element {
+  const html = useMemo(() => htmlOf(text, cachedBy), [text, cachedBy]);
   return <div class="prose" dangerouslySetInnerHTML={{ __html: html }} />;
 }
