@@ -16,6 +16,7 @@ export function RunPage({ id }: { readonly id: string }): JSX.Element {
   const feed = useMemo(() => followRun(id), [id]);
   const [isSideOpen, setSideOpen] = useState(false);
   useEffect(() => feed.stop, [feed]);
+  void feed.version.value;
   const run = feed.run.value;
   const shown = seqOf(query.value.get('evidence'));
   if (feed.failure.value !== null) return <div class="empty"><h1>{run === null ? 'No run to show' : 'Something went wrong'}</h1><p>{feed.failure.value} <Link to="/runs">To the runs</Link></p></div>;

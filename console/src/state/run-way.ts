@@ -16,10 +16,10 @@ export interface Attempt {
   readonly spans: Span[];
 }
 
-const ENDS: readonly State[] = ['succeeded', 'failed', 'canceled'];
+const ENDS: ReadonlySet<State> = new Set<State>(['succeeded', 'failed', 'canceled']);
 
 export function isEnd(state: State): boolean {
-  return ENDS.includes(state);
+  return ENDS.has(state);
 }
 
 export class RunWay {

@@ -11,6 +11,7 @@ import { client, mayAnswer, mayOperate, messageOf } from '../../state/server.js'
 type Asking = 'nothing' | 'cancel' | 'continue' | 'fork';
 
 export function Actions({ feed, run, status }: { readonly feed: RunFeed; readonly run: RunView; readonly status: State }): JSX.Element {
+  void feed.version.value;
   const [asking, setAsking] = useState<Asking>('nothing');
   const [doing, setDoing] = useState<string | null>(null);
   const [refusal, setRefusal] = useState<string | null>(null);

@@ -24,7 +24,7 @@ interface Props {
 }
 
 export function Conversation({ feed, runId, shown }: Props): JSX.Element {
-  // Read, so that it is drawn anew with every change.
+  // A component that reads signals is drawn anew only when one of them, or what it was given, is another.
   void feed.version.value;
   const { rows, pending } = feed.model;
   const run = feed.run.value;
@@ -55,7 +55,7 @@ export function Conversation({ feed, runId, shown }: Props): JSX.Element {
               return row && (
                 <article key={key} ref={list.measure} data-index={index} class={`row row-${row.type}${shown !== null && row.rasp.includes(shown) ? ' chosen' : ''}`} style={{ transform: `translateY(${start}px)` }} aria-posinset={index + 1} aria-setsize={rows.length} aria-label={NAMES[row.type]}>
                   {row.type === 'question'
-                    ? <QuestionRow runId={runId} row={row} isCurrent={isCurrent} isActive={isActive} />
+                    ? <QuestionRow runId={runId} row={row} rev={row.rev} isCurrent={isCurrent} isActive={isActive} />
                     : <Kept row={row} rev={row.rev} />}
                   <EvidenceButton rasp={row.rasp} at={row.at} />
                 </article>
@@ -72,14 +72,14 @@ export function Conversation({ feed, runId, shown }: Props): JSX.Element {
 
 // Drawn again only when it has changed.
 function Kept({ row, rev }: { readonly row: Exclude<Row, { type: 'question' }>; readonly rev: number }): JSX.Element {
-  return useMemo(() => <RowBody row={row} />, [row, rev]);
+  return useMemo(() => <RowBody row={row} rev={rev} />, [row, rev]);
 }
 
 function EvidenceButton({ rasp, at }: { readonly rasp: readonly number[]; readonly at: string }): JSX.Element {
   const [first = 1] = rasp;
   const time = new Date(at).toLocaleTimeString();
   const span = rasp.length > 1 ? `${first}–${rasp.at(-1)}` : String(first);
-  return <button type="button" class="quiet proof" title={`${time} · the evidence of event ${span}`} aria-label={`Evidence of event ${span}, ${time}`} onClick={() => refine({ evidence: String(first) })}><span class="time">{time}</span> #{first}</button>;
+  return <button type="button" class="quiet proof" title={`${time} · the evidence of event ${span}`} onClick={() => refine({ evidence: String(first) })}><span class="time" aria-hidden="true">{time}</span> <span class="unseen">Evidence of event </span>#{first}</button>;
 }
 
 function indexAt(target: EventTarget | null): number {

@@ -16,13 +16,16 @@ interface PanelProps {
   readonly last: number;
 }
 
+function show(seq: number | null): void {
+  refine({ evidence: seq === null ? null : String(seq) });
+}
+
 type Found = { readonly type: 'looking' } | { readonly type: 'found'; readonly evidence: Evidence } | { readonly type: 'failed'; readonly why: string };
 
 export function EvidencePanel({ runId, seq, row, last }: PanelProps): JSX.Element {
   const [found, setFound] = useState<Found>({ type: 'looking' });
   const panel = useRef<HTMLElement>(null);
   const opener = useRef(document.activeElement);
-  const show = (next: number | null): void => refine({ evidence: next === null ? null : String(next) });
   const close = (): void => {
     show(null);
     if (opener.current instanceof HTMLElement && opener.current.isConnected) opener.current.focus({ preventScroll: true });

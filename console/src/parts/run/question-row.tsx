@@ -13,6 +13,7 @@ import { Fold, Pretty } from './fold.js';
 interface QuestionProps {
   readonly runId: string;
   readonly row: Row;
+  readonly rev: number;
   // Nothing is known that came after it.
   readonly isCurrent: boolean;
   readonly isActive: boolean;
@@ -37,13 +38,12 @@ export function QuestionRow({ runId, row, isCurrent, isActive }: QuestionProps):
           {question.action && <Fold id={`${row.key}/action`} summary="What it was about">{() => <About action={question.action ?? {}} />}</Fold>}
         </div>
       )}
-      <Resolution row={row} question={question} />
+      <Resolution row={row} resolution={row.resolution} question={question} />
     </div>
   );
 }
 
-function Resolution({ row, question }: { readonly row: Row; readonly question: Asked }): JSX.Element | null {
-  const { resolution } = row;
+function Resolution({ row, resolution, question }: { readonly row: Row; readonly resolution: Row['resolution']; readonly question: Asked }): JSX.Element | null {
   const fate = fates.value.get(row.interactionId);
   switch (resolution.type) {
     case 'pending':

@@ -18,7 +18,8 @@ const SUMMARY_CHARS = 140;
 
 type Shown = Exclude<Row, { type: 'question' }>;
 
-export function RowBody({ row }: { readonly row: Shown }): JSX.Element {
+// rev: that it is drawn anew when the row was changed in place.
+export function RowBody({ row }: { readonly row: Shown; readonly rev: number }): JSX.Element {
   switch (row.type) {
     case 'user':
       return <div class="said-by-user"><span class="dim small">Asked of it</span><Markdown text={row.text} cachedBy={row} /></div>;
