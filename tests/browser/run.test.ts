@@ -103,7 +103,7 @@ test('an ended run is continued, a run is forked; what the server refuses is sai
   await page.getByRole('button', { name: 'Fork…' }).click();
   await page.keyboard.type('x');
   await page.getByRole('button', { name: 'Fork', exact: true }).click();
-  await page.locator('.actions .bad', { hasText: /fork/i }).waitFor();
+  await page.locator('.actions .bad', { hasText: 'cannot begin with a copy' }).waitFor();
 }, 90_000);
 
 test('a failure is clear, with what was left unanswered; a run that is not there is said not to be', async () => {
@@ -130,9 +130,9 @@ test('a server that was killed and came back is noticed, and the run goes on whe
   await page.getByRole('button', { name: 'SQLite' }).waitFor();
   await desk.restart();
   await page.getByText('Connected again.').waitFor();
-  expect(await page.getByText('First things first.').count()).toBe(1);
+  expect(await page.locator('.message', { hasText: 'First things first.' }).count()).toBe(1);
   await page.getByRole('button', { name: 'SQLite' }).click();
-  await page.getByText('So be it.').waitFor();
+  await page.locator('.message', { hasText: 'So be it.' }).waitFor();
   await state(page, 'succeeded');
   expect(await page.locator('article.row-question').count()).toBe(1);
 });
@@ -155,7 +155,7 @@ test('everything is done by keys alone', async () => {
   await page.locator('.scroll').focus();
   const focusOn = async (wanted: string): Promise<void> => {
     for (let presses = 0; presses < 60; presses += 1) {
-      if (await page.evaluate((selector) => document.activeElement?.matches(selector) ?? false, wanted)) return;
+      if (await page.evaluate<boolean>(`document.activeElement?.matches(${JSON.stringify(wanted)}) ?? false`)) return;
       await page.keyboard.press('Tab');
     }
     throw new Error(`Tab does not lead to ${wanted}`);
@@ -179,7 +179,7 @@ test('on a phone nothing is wider than the window, and the panel takes all of it
   const runId = await begin(desk, `Look at ${long} and tell me. [[answer See \`${long}\` and **this**:\n\n| a | b |\n|---|---|\n| 1 | ${long} |\n]] [[tool cat ${long}]] ${ASK}`);
   const page = await desk.open(`/runs/${runId}`, { width: 390, height: 780, touch: true });
   await page.getByRole('button', { name: 'SQLite' }).waitFor();
-  const widths = () => page.evaluate(() => [document.documentElement.scrollWidth, document.querySelector('.scroll')?.scrollWidth ?? 0]);
+  const widths = () => page.evaluate<number[]>(`[document.documentElement.scrollWidth, document.querySelector('.scroll').scrollWidth]`);
   for (const width of await widths()) expect(width).toBeLessThanOrEqual(390);
   await expectAccessible(page);
   await takePicture(page, 'run-phone');

@@ -55,7 +55,7 @@ export function Conversation({ feed, runId, shown }: Props): JSX.Element {
               return row && (
                 <article key={key} ref={list.measure} data-index={index} class={`row row-${row.type}${shown !== null && row.rasp.includes(shown) ? ' chosen' : ''}`} style={{ transform: `translateY(${start}px)` }} aria-posinset={index + 1} aria-setsize={rows.length} aria-label={NAMES[row.type]}>
                   {row.type === 'question'
-                    ? <QuestionRow runId={runId} row={row} rev={row.rev} isCurrent={isCurrent} isActive={isActive} />
+                    ? <QuestionRow runId={runId} waitsFor={run?.interaction ?? null} row={row} rev={row.rev} isCurrent={isCurrent} isActive={isActive} />
                     : <Kept row={row} rev={row.rev} />}
                   <EvidenceButton rasp={row.rasp} at={row.at} />
                 </article>

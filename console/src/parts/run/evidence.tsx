@@ -90,7 +90,7 @@ function Bytes({ runId, ref_: { attempt_number: attempt, stream, byte_from: from
   const mark = useRef<HTMLElement>(null);
   useEffect(() => {
     const box = mark.current?.parentElement;
-    if (box && mark.current) box.scrollTop = mark.current.offsetTop - box.offsetTop - 40;
+    if (box && mark.current) box.scrollTop = mark.current.offsetTop - 60;
   }, [part]);
   const href = `/v1/runs/${encodeURIComponent(runId)}/logs?attempt=${attempt}&stream=${stream}`;
   return (

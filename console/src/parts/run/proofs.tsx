@@ -22,8 +22,8 @@ export function Proofs({ runId }: { readonly runId: string }): JSX.Element {
   };
   return (
     <div class="proofs">
-      <p>
-        <button type="button" disabled={check.type === 'checking'} onClick={verify}>{check.type === 'checking' ? 'Checking…' : 'Check the digests'}</button>{' '}
+      <p class="options">
+        <button type="button" disabled={check.type === 'checking'} onClick={verify}>{check.type === 'checking' ? 'Checking…' : 'Check the digests'}</button>
         <a class="button" href={`/v1/runs/${encodeURIComponent(runId)}/archive`} download>Download the folder</a>
       </p>
       <div role="status" aria-live="polite">

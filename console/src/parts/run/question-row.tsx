@@ -1,6 +1,6 @@
 // A question where it was asked: with the ways to answer while it waits, then with its answer, by whom and when.
 import type { JSX } from 'preact';
-import type { InboxItem } from '../../../../src/client/index.js';
+import type { InboxItem, InteractionView } from '../../../../src/client/index.js';
 import { asObject, type Json, type JsonObject } from '../../../../src/kernel/json.js';
 import { formatTime } from '../../state/format.js';
 import { fates, inbox } from '../../state/inbox.js';
@@ -12,6 +12,8 @@ import { Fold, Pretty } from './fold.js';
 
 interface QuestionProps {
   readonly runId: string;
+  // What the run says that it waits for: with all of what an approval is about, which no event tells.
+  readonly waitsFor: InteractionView | null;
   readonly row: Row;
   readonly rev: number;
   // Nothing is known that came after it.
@@ -19,13 +21,15 @@ interface QuestionProps {
   readonly isActive: boolean;
 }
 
-export function QuestionRow({ runId, row, isCurrent, isActive }: QuestionProps): JSX.Element {
+export function QuestionRow({ runId, waitsFor, row, isCurrent, isActive }: QuestionProps): JSX.Element {
   const question = row.question as unknown as Asked;
   const isConversation = question.channel === 'conversation';
-  if (row.resolution.type === 'pending' && isCurrent) {
-    const waiting = inbox.value.find(({ interaction_id: id }) => id === row.interactionId);
+  const waiting = inbox.value.find(({ interaction_id: id }) => id === row.interactionId) ?? (waitsFor?.interaction_id === row.interactionId ? waitsFor : undefined);
+  // Nobody decides about what they have not seen.
+  if (row.resolution.type === 'pending' && isCurrent && (waiting !== undefined || question.kind !== 'approval')) {
+    const asked = waiting?.question ?? row.question;
     // What it said last stands above already.
-    const shown = isConversation ? { ...row.question, prompt: 'It waits for what you say next.' } : row.question;
+    const shown = isConversation ? { ...asked, prompt: 'It waits for what you say next.' } : asked;
     const item: Pick<InboxItem, 'run_id' | 'interaction_id' | 'question' | 'asked_at' | 'overdue' | 'state'> = { run_id: runId, interaction_id: row.interactionId, question: shown, asked_at: row.at, overdue: waiting?.overdue ?? false, state: 'pending' };
     return <QuestionCard item={item} isActive={isActive} showsRun={false} />;
   }
