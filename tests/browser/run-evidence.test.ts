@@ -55,7 +55,7 @@ test('bytes that are no text, and signs that turn or hide text, are shown and do
   await page.goto(`/runs/${runId}?evidence=${broken?.seq}`);
   await page.locator('.evidence mark').waitFor();
   expect(await page.locator('.evidence mark').textContent()).toMatch(/^\uFFFD/);
-  await page.getByText('INVALID_UTF8').first().waitFor();
+  await page.locator('.evidence .diagnostics', { hasText: 'STDERR_TEXT' }).waitFor();
   await takePicture(page, 'run-evidence-dark');
   const turned = (await journal(desk, runId)).find(({ event, data }) => event.type === 'agent.message.final' && String(data['text']).includes('safe'));
   await page.goto(`/runs/${runId}?evidence=${turned?.seq}`);
@@ -91,7 +91,7 @@ test('whatever an agent, a prompt, a file name or an option says: nothing of it 
   const name = '<img src=x onerror=window.pwned=1>.txt';
   const runId = await begin(desk, `${text} [[answer ${text}]] [[tool echo ${text}]] [[file ${name}]] [[ask ${text} | <img src=x onerror=window.pwned=1> | B]] [[done {"html":"<img src=x onerror=window.pwned=1>"}]]`);
   const page = await desk.open(`/runs/${runId}`);
-  await page.getByRole('button', { name: 'B', exact: true }).waitFor();
+  await page.getByRole('button', { name: /^\d B$/ }).waitFor();
   const harmless = async (): Promise<void> => {
     expect(await page.evaluate<unknown>('window.pwned')).toBeUndefined();
     expect(await page.locator('main :is(img, script, iframe, style, form[action], object, embed), main svg:not(.chart)').count()).toBe(0);

@@ -8,6 +8,14 @@ const FIRST_PAINT_MS = 5000;
 const ALL_MS = 30_000;
 const SLOW_FRAME_MS = 200;
 
+interface Frames {
+  readonly median: number;
+  readonly p95: number;
+  readonly worst: number;
+}
+
+const round = ({ median, p95, worst }: Frames): string => `median ${median.toFixed(1)} ms, p95 ${p95.toFixed(1)} ms, worst ${worst.toFixed(1)} ms`;
+
 test('twenty thousand events are there soon, scroll smoothly, and only what is on screen is drawn', async () => {
   const desk = await openDesk();
   const { client } = desk.server;
@@ -24,7 +32,7 @@ test('twenty thousand events are there soon, scroll smoothly, and only what is o
   expect(setSize).toBeGreaterThanOrEqual(EVENTS);
   await page.getByRole('button', { name: /^(?:To the end|\d+ new) ↓$/ }).waitFor();
   // By the wheel's step, by the page, and in great leaps; each in its own frames.
-  const scroll = (step: number, count: number) => page.evaluate<{ median: number; p95: number; worst: number }>(`new Promise((resolve) => {
+  const scroll = (step: number, count: number) => page.evaluate<Frames>(`new Promise((resolve) => {
     const box = document.querySelector('.scroll');
     const frames = [];
     let last = 0;
@@ -43,7 +51,6 @@ test('twenty thousand events are there soon, scroll smoothly, and only what is o
   await page.locator('.to-end').click();
   await page.getByRole('heading', { name: 'Succeeded' }).waitFor();
   const heap = await page.evaluate<number>('performance.memory.usedJSHeapSize');
-  const round = ({ median, p95, worst }: { median: number; p95: number; worst: number }) => `median ${median.toFixed(1)} ms, p95 ${p95.toFixed(1)} ms, worst ${worst.toFixed(1)} ms`;
   console.log(`${setSize} rows: first paint ${firstMs} ms, all told ${allMs} ms, rows drawn ${drawn}, heap ${(heap / 1e6).toFixed(0)} MB; frames: wheel ${round(figures.wheel)}; page ${round(figures.page)}; leap ${round(figures.leap)}`);
   await takePicture(page, 'run-large');
   expect(firstMs).toBeLessThan(FIRST_PAINT_MS);

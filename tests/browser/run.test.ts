@@ -50,12 +50,12 @@ test('an approval shows the exact diff, is given in place, and stands there with
   await page.locator('.card .diff .added', { hasText: 'hello' }).waitFor();
   await expectAccessible(page);
   await takePicture(page, 'run-approval-dark');
-  await page.getByRole('button', { name: 'Approve', exact: true }).click();
+  await page.getByRole('button', { name: /Approve$/ }).click();
   await page.locator('.answer .said', { hasText: 'Approve' }).waitFor();
   await page.locator('.files', { hasText: 'f.txt' }).waitFor();
   // Its turn is over; what it said is not said again by the card.
   await page.getByText('It waits for what you say next.').waitFor();
-  expect(await page.getByText('Written.').count()).toBe(1);
+  expect(await page.locator('.row:not(.row-user)', { hasText: 'Written.' }).count()).toBe(1);
   await page.locator('.fold.reasoning summary').first().click();
   await page.getByText('I should greet them', { exact: true }).first().waitFor();
   await page.getByLabel('What can be done').getByRole('button', { name: 'Finish' }).click();

@@ -5,7 +5,8 @@ import { Marked } from 'marked';
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 
-const marked = new Marked({ gfm: true, breaks: true, async: false });
+// HTML of its own is shown as the text it is: nothing that was said is left out, and nothing of it is ever built.
+const marked = new Marked({ gfm: true, breaks: true, async: false, renderer: { html: ({ text }) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;') } });
 
 const TAGS = ['p', 'br', 'strong', 'em', 'del', 'code', 'pre', 'ul', 'ol', 'li', 'blockquote', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'hr', 'a', 'table', 'thead', 'tbody', 'tr', 'th', 'td', 'input'];
 

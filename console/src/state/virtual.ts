@@ -47,21 +47,33 @@ export function useVirtual({ count, keyOf, estimate, pinned, startsAtEnd }: Opti
   useLayoutEffect(() => list._didMount(), [list]);
   useLayoutEffect(() => {
     list._willUpdate();
-    if (sticks.current && box.current) box.current.scrollTop = box.current.scrollHeight;
+    if (!box.current) return;
+    if (sticks.current) box.current.scrollTop = box.current.scrollHeight;
+    // All of it is on screen.
+    else if (box.current.scrollHeight <= box.current.clientHeight) setAtEnd(true);
+    else if (isAtEnd) setAtEnd(false);
   });
   useEffect(() => {
     const { current } = box;
-    let last = current?.scrollTop ?? 0;
+    if (!current) return undefined;
+    let last = { top: current.scrollTop, height: current.scrollHeight };
     const look = (): void => {
-      if (!current) return;
-      const isNear = current.scrollHeight - current.scrollTop - current.clientHeight < NEAR_PX;
-      // It may have grown since: only whoever goes up leaves the end.
-      if (isNear || current.scrollTop < last) sticks.current = isNear;
-      last = current.scrollTop;
+      const { scrollTop: top, scrollHeight: height, clientHeight } = current;
+      // It may have grown since: only whoever goes up leaves the end, and that with the first pixel, or it would be pulled back.
+      if (top < last.top && height >= last.height) sticks.current = false;
+      else if (height - top - clientHeight < NEAR_PX) sticks.current = true;
+      last = { top, height };
       setAtEnd(sticks.current);
     };
-    current?.addEventListener('scroll', look, { passive: true });
-    return () => current?.removeEventListener('scroll', look);
+    const turn = ({ deltaY }: WheelEvent): void => {
+      if (deltaY < 0 && current.scrollTop > 0) sticks.current = false;
+    };
+    current.addEventListener('scroll', look, { passive: true });
+    current.addEventListener('wheel', turn, { passive: true });
+    return () => {
+      current.removeEventListener('scroll', look);
+      current.removeEventListener('wheel', turn);
+    };
   }, []);
   return {
     box,

@@ -44,7 +44,8 @@ export function Conversation({ feed, runId, shown }: Props): JSX.Element {
   useAnswerKeys({ card: () => (isActive && pending ? document.querySelector<HTMLElement>(`[data-interaction="${CSS.escape(pending.interactionId)}"]`) : null) });
   useKeptFocus(pending?.interactionId ?? null, () => list.box.current);
   const seen = useRef(rows.length);
-  if (list.isAtEnd) seen.current = rows.length;
+  // What was there when one came is not new.
+  if (list.isAtEnd || !isCurrent) seen.current = rows.length;
   return (
     <section class="conversation" aria-label="Conversation">
       <Opened.Provider value={opened}>
