@@ -51,11 +51,13 @@ test('bytes that are no text, and signs that turn or hide text, are shown and do
   const runId = await begin(desk, '[[answer safe \u202egnp.exe]] [[utf8]] [[done 1]]');
   const page = await desk.open(`/runs/${runId}`, { dark: true });
   await succeeded(page);
+  // Nothing on the page obeys it.
+  expect(await page.locator('body').innerText()).not.toContain('\u202e');
+  await page.locator('.message', { hasText: 'safe ⟨U+202E⟩gnp.exe' }).waitFor();
   const broken = (await journal(desk, runId)).find(({ event }) => event.type === 'raw.stderr');
   await page.goto(`/runs/${runId}?evidence=${broken?.seq}`);
   await page.locator('.evidence mark').waitFor();
   expect(await page.locator('.evidence mark').textContent()).toMatch(/^\uFFFD/);
-  await page.locator('.evidence .diagnostics', { hasText: 'STDERR_TEXT' }).waitFor();
   await takePicture(page, 'run-evidence-dark');
   const turned = (await journal(desk, runId)).find(({ event, data }) => event.type === 'agent.message.final' && String(data['text']).includes('safe'));
   await page.goto(`/runs/${runId}?evidence=${turned?.seq}`);

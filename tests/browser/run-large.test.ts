@@ -61,7 +61,7 @@ test('twenty thousand events are there soon, scroll smoothly, and only what is o
 test('whoever reads further up is not moved by what comes, and is told of it', async () => {
   const desk = await openDesk();
   const { client } = desk.server;
-  const { run_id: runId } = await client.create({ engine: 'rehearsal', prompt: 'Count. [[events 300 400]] [[ask Go on? | Yes]] [[events 50 40]] [[ask And now? | Yes]]', execution_mode: 'interactive' });
+  const { run_id: runId } = await client.create({ engine: 'rehearsal', prompt: 'Count. [[events 300 400]] [[ask Go on? | Yes]] [[events 50 40]] [[ask And now? | Yes]] [[done 1]]', execution_mode: 'interactive' });
   const page = await desk.open(`/runs/${runId}`);
   await page.getByRole('button', { name: 'Yes' }).waitFor();
   // It has followed to its end.
@@ -77,7 +77,7 @@ test('whoever reads further up is not moved by what comes, and is told of it', a
   await page.locator('.facts .state', { hasText: 'waits for you' }).waitFor();
   expect(Math.abs((await top()) - before)).toBeLessThan(2);
   await page.locator('.to-end').click();
-  await page.getByText('And now?').waitFor();
+  await page.getByText('And now?', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Yes' }).click();
   await page.locator('.facts .state', { hasText: 'succeeded' }).waitFor();
 });

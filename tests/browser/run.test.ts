@@ -1,5 +1,6 @@
 // The page of a run in a real browser: the conversation as it happens, questions answered in place, and what can be done with a run.
 import { expect, test } from 'vitest';
+import { parley } from '../support/command.js';
 import { expectAccessible, openDesk, takePicture, type Desk, type Page } from './browser.js';
 
 const ASK = '[[ask Which database should it be? | Postgres | SQLite]]';
@@ -145,6 +146,19 @@ test('two who answer at once see who won', async () => {
   await one.getByRole('button', { name: 'SQLite' }).click();
   await two.locator('.answer .said', { hasText: 'SQLite' }).waitFor();
   await state(two, 'succeeded');
+});
+
+test('a viewer looks, and is offered nothing that it may not do', async () => {
+  const desk = await openDesk();
+  const runId = await begin(desk, `${ASK} [[done "ok"]]`);
+  const { stdout } = await parley(desk.site, ['token', 'add', 'anna', '--role', 'viewer']);
+  const page = await desk.open(`/runs/${runId}`);
+  await page.goto(`/sign-in?token=${encodeURIComponent(/[\w-]{20,}/.exec(stdout)?.[0] ?? '')}`);
+  await page.goto(`/runs/${runId}`);
+  await page.getByText('You may look, but not answer.').waitFor();
+  expect(await page.getByLabel('What can be done').getByRole('button').count()).toBe(0);
+  expect(await page.getByRole('button', { name: 'SQLite' }).count()).toBe(0);
+  expect(await page.getByRole('button', { name: 'Check the digests' }).count()).toBe(1);
 });
 
 test('everything is done by keys alone', async () => {

@@ -4,6 +4,7 @@ import DOMPurify from 'dompurify';
 import { Marked } from 'marked';
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
+import { nameTurns } from '../state/visible.js';
 
 // HTML of its own is shown as the text it is: nothing that was said is left out, and nothing of it is ever built.
 const marked = new Marked({ gfm: true, breaks: true, async: false, renderer: { html: ({ text }) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;') } });
@@ -33,7 +34,7 @@ const kept = new WeakMap<object, { readonly text: string; readonly html: string 
 function htmlOf(text: string, owner: object | undefined): string {
   const known = owner && kept.get(owner);
   if (known?.text === text) return known.html;
-  const html = toSafeHtml(text);
+  const html = toSafeHtml(nameTurns(text));
   if (owner) kept.set(owner, { text, html });
   return html;
 }

@@ -1,6 +1,7 @@
 // What proves one event: its envelope as it is stored, the diagnostics about the same bytes, and those bytes with what stands around them.
 import type { RaspEvent } from '../../../src/client/index.js';
 import { client } from './server.js';
+import { showBytes } from './visible.js';
 
 export interface Evidence {
   readonly event: RaspEvent;
@@ -49,14 +50,4 @@ function brokenAt(bytes: Uint8Array): number {
   let at = 0;
   while (at < 3 && ((bytes[at] ?? 0) & 0xc0) === 0x80) at += 1;
   return at;
-}
-
-// As text that does nothing to the text around it: what controls a terminal or turns the direction of writing is named, not done.
-export function showBytes(bytes: Uint8Array): string {
-  const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
-  return text.replaceAll(/[^\P{Cc}\n\t]/gu, (sign) => (sign < ' ' ? String.fromCodePoint(0x2400 + (sign.codePointAt(0) ?? 0)) : nameOf(sign))).replaceAll(/\p{Cf}|[\u2028\u2029]/gu, nameOf);
-}
-
-function nameOf(sign: string): string {
-  return `⟨U+${(sign.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}⟩`;
 }

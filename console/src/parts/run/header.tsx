@@ -6,6 +6,7 @@ import { formatAge, formatDuration, formatTime, shortId } from '../../state/form
 import { now } from '../../state/now.js';
 import type { RunFeed } from '../../state/run-feed.js';
 import { isEnd } from '../../state/run-way.js';
+import { nameTurns } from '../../state/visible.js';
 import { Link } from '../link.js';
 import { Actions } from './actions.js';
 
@@ -44,7 +45,7 @@ function Prompt({ text }: { readonly text: string }): JSX.Element {
   const isLong = text.length > LONG_CHARS || text.trim().includes('\n');
   return (
     <div class="prompt">
-      <h1 class={isWhole ? 'whole' : 'clipped'} tabIndex={isWhole ? 0 : undefined}>{text}</h1>
+      <h1 class={isWhole ? 'whole' : 'clipped'} tabIndex={isWhole ? 0 : undefined}>{nameTurns(text)}</h1>
       {isLong && <button type="button" class="quiet" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>{isWhole ? 'Show less' : 'Show all of it'}</button>}
     </div>
   );

@@ -5,6 +5,7 @@ import { asObject, type Json, type JsonObject } from '../../../../src/kernel/jso
 import { formatTime } from '../../state/format.js';
 import { fates, inbox } from '../../state/inbox.js';
 import type { QuestionRow as Row } from '../../state/run-rows.js';
+import { nameTurns } from '../../state/visible.js';
 import { Diff } from '../diff.js';
 import { Markdown } from '../markdown.js';
 import { QuestionCard, type Asked } from '../question-card.js';
@@ -38,7 +39,7 @@ export function QuestionRow({ runId, waitsFor, row, isCurrent, isActive }: Quest
       {!isConversation && (
         <div class="question">
           <span class="dim small">{question.kind === 'approval' ? 'Asked for leave' : 'Asked'}</span>
-          {question.kind === 'approval' ? <pre class="plain" tabIndex={0} role="region" aria-label="What it asked leave for">{question.prompt}</pre> : <Markdown text={question.prompt} cachedBy={row} />}
+          {question.kind === 'approval' ? <pre class="plain" tabIndex={0} role="region" aria-label="What it asked leave for">{nameTurns(question.prompt)}</pre> : <Markdown text={question.prompt} cachedBy={row} />}
           {question.action && <Fold id={`${row.key}/action`} summary="What it was about">{() => <About action={question.action ?? {}} />}</Fold>}
         </div>
       )}

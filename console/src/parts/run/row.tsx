@@ -4,6 +4,7 @@ import type { JSX } from 'preact';
 import { asObject, parseJson } from '../../../../src/kernel/json.js';
 import { formatCount, formatDuration } from '../../state/format.js';
 import type { MessageRow, PlanRow, Row, UsageRow } from '../../state/run-rows.js';
+import { nameTurns } from '../../state/visible.js';
 import { Markdown } from '../markdown.js';
 import { EndRow } from './end-row.js';
 import { Fold, Plain, Pretty } from './fold.js';
@@ -11,7 +12,7 @@ import { ToolRow } from './tool-row.js';
 
 // Beyond this, text is shown as it is: to make it pretty would hold the page up.
 const MARKDOWN_CHARS = 60_000;
-// The same while it grows, with every piece.
+// As much of one that grows is made pretty with every piece.
 const GROWING_CHARS = 12_000;
 const RAW_LINES = 400;
 const SUMMARY_CHARS = 140;
@@ -32,7 +33,7 @@ export function RowBody({ row }: { readonly row: Shown; readonly rev: number }):
     case 'tool':
       return <ToolRow row={row} />;
     case 'files':
-      return <p class="files"><span class="dim">{row.files.length === 1 ? 'File changed' : `${row.files.length} files changed`}</span> {row.files.slice(0, RAW_LINES).map(({ path, kind }, index) => <code key={index} title={kind}>{kind === 'add' ? '+ ' : kind === 'delete' ? '− ' : ''}{path}</code>)}</p>;
+      return <p class="files"><span class="dim">{row.files.length === 1 ? 'File changed' : `${row.files.length} files changed`}</span> {row.files.slice(0, RAW_LINES).map(({ path, kind }, index) => <code key={index} title={kind}>{kind === 'add' ? '+ ' : kind === 'delete' ? '− ' : ''}{nameTurns(path)}</code>)}</p>;
     case 'usage':
       return <Usage row={row} />;
     case 'attempt':
@@ -56,10 +57,11 @@ function Message({ row }: { readonly row: MessageRow }): JSX.Element {
   const { text, state, isTruncated } = row;
   const envelope = state === 'whole' ? envelopeOf(text) : null;
   if (envelope !== null) return <Fold id={row.key} class="raw" summary={<><span class="name">Answer in the agreed form</span> <span class="line dim">{firstLine(text)}</span></>}>{() => <Pretty value={envelope} label="Answer in the agreed form" />}</Fold>;
-  const isPretty = text.length <= (state === 'growing' ? GROWING_CHARS : MARKDOWN_CHARS);
+  // Whoever watches it grow looks at its end.
+  if (state === 'growing' && text.length > GROWING_CHARS) return <div class="message"><p class="dim small">… {formatCount(text.length - GROWING_CHARS)} characters before</p><pre class="plain" tabIndex={0} role="region" aria-label="The message so far">{text.slice(-GROWING_CHARS)}</pre></div>;
   return (
     <div class={`message ${state}`}>
-      {isPretty ? <Markdown text={text} cachedBy={row} /> : <Plain text={text} label="Message" />}
+      {text.length <= MARKDOWN_CHARS ? <Markdown text={text} cachedBy={row} /> : <Plain text={text} label="Message" />}
       {state === 'cut' && <p class="warn small">The turn ended here, in the middle of the message.</p>}
       {isTruncated && <p class="warn small">The message was too long to be kept whole in one event; the evidence has all of it.</p>}
     </div>

@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { asObject, type Json } from '../../../../src/kernel/json.js';
 import { formatDuration } from '../../state/format.js';
 import type { ToolRow as Row } from '../../state/run-rows.js';
+import { nameTurns } from '../../state/visible.js';
 import { Diff } from '../diff.js';
 import { Fold, Pretty } from './fold.js';
 
@@ -18,7 +19,7 @@ export function ToolRow({ row }: { readonly row: Row }): JSX.Element {
       <>
         <span class={`mark ${isBad ? 'bad' : status === 'completed' ? 'good' : 'dim'}`} aria-hidden="true">{MARKS[status]}</span>
         <span class="name">{name}</span>
-        <code class="line">{lineOf(input)}</code>
+        <code class="line">{nameTurns(lineOf(input))}</code>
         <span class={`how ${isBad ? 'bad' : 'dim'}`}>{[WORDS[status], exitCode == null ? '' : `exit ${exitCode}`, durationMs === undefined ? '' : formatDuration(durationMs)].filter((word) => word !== '').join(' · ')}</span>
       </>
     )}>
