@@ -1,6 +1,42 @@
-// Not built yet.
+// A run: what it was asked, the conversation as it happens, the way it took, and the evidence of every event of it.
 import type { JSX } from 'preact';
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { Link } from '../parts/link.js';
+import { StateChart } from '../parts/run/chart.js';
+import { Conversation } from '../parts/run/conversation.js';
+import { EvidencePanel } from '../parts/run/evidence.js';
+import { RunHeader } from '../parts/run/header.js';
+import { Proofs } from '../parts/run/proofs.js';
+import { Timeline } from '../parts/run/timeline.js';
+import { query } from '../state/router.js';
+import { followRun } from '../state/run-feed.js';
+import './run.css';
 
 export function RunPage({ id }: { readonly id: string }): JSX.Element {
-  return <p>RunPage {id}</p>;
+  const feed = useMemo(() => followRun(id), [id]);
+  const [isSideOpen, setSideOpen] = useState(false);
+  useEffect(() => feed.stop, [feed]);
+  void feed.version.value;
+  const run = feed.run.value;
+  const shown = seqOf(query.value.get('evidence'));
+  if (feed.failure.value !== null) return <div class="empty"><h1>{run === null ? 'No run to show' : 'Something went wrong'}</h1><p>{feed.failure.value} <Link to="/runs">To the runs</Link></p></div>;
+  if (run === null) return <p class="empty dim" role="status">Looking for the run…</p>;
+  const status = feed.isCurrent() ? feed.model.way.state : run.status;
+  return (
+    <div class="run wide">
+      <RunHeader feed={feed} run={run} />
+      <button type="button" class="side-toggle" aria-expanded={isSideOpen} aria-controls="run-side" onClick={() => setSideOpen(!isSideOpen)}>State, time and evidence</button>
+      <div id="run-side" class={`run-side${isSideOpen ? ' open' : ''}`}>
+        <section aria-labelledby="side-state"><h2 id="side-state">State</h2><StateChart feed={feed} status={status} /></section>
+        <section aria-labelledby="side-time"><h2 id="side-time">Time</h2><Timeline feed={feed} /></section>
+        <section aria-labelledby="side-proofs"><h2 id="side-proofs">Evidence</h2><Proofs runId={id} /></section>
+      </div>
+      <Conversation feed={feed} runId={id} shown={shown} />
+      {shown !== null && <EvidencePanel runId={id} seq={shown} row={feed.model.rows.find(({ rasp }) => rasp.includes(shown))?.rasp ?? []} last={Math.max(run.rasp_seq, feed.model.rows.at(-1)?.rasp.at(-1) ?? 0)} />}
+    </div>
+  );
+}
+
+function seqOf(text: string | null): number | null {
+  return text !== null && /^[1-9]\d{0,15}$/.test(text) ? Number(text) : null;
 }

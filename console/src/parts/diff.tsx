@@ -1,6 +1,7 @@
 // A diff, or the text of a new file, line by line.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import { nameTurns } from '../state/visible.js';
 
 const SHOWN = 200;
 
@@ -12,8 +13,8 @@ export function Diff({ path, kind, diff }: { readonly path: string; readonly kin
   const isText = kind === 'add' && !lines.some((line) => line.startsWith('+'));
   return (
     <figure class="diff">
-      <figcaption><span class={`kind ${kind}`}>{kind}</span> <code>{path}</code></figcaption>
-      <pre tabIndex={0}>{shown.map((line, index) => <span key={index} class={isText ? 'added' : classOf(line)}>{line}{'\n'}</span>)}</pre>
+      <figcaption><span class={`kind ${kind}`}>{kind}</span> <code>{nameTurns(path)}</code></figcaption>
+      <pre tabIndex={0}>{shown.map((line, index) => <span key={index} class={isText ? 'added' : classOf(line)}>{nameTurns(line)}{'\n'}</span>)}</pre>
       {lines.length > shown.length && <button type="button" class="quiet" onClick={() => setWhole(true)}>Show {lines.length - shown.length} more lines</button>}
     </figure>
   );

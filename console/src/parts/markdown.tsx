@@ -4,8 +4,10 @@ import DOMPurify from 'dompurify';
 import { Marked } from 'marked';
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
+import { nameTurns } from '../state/visible.js';
 
-const marked = new Marked({ gfm: true, breaks: true, async: false });
+// HTML of its own is shown as the text it is: nothing that was said is left out, and nothing of it is ever built.
+const marked = new Marked({ gfm: true, breaks: true, async: false, renderer: { html: ({ text }) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;') } });
 
 const TAGS = ['p', 'br', 'strong', 'em', 'del', 'code', 'pre', 'ul', 'ol', 'li', 'blockquote', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'hr', 'a', 'table', 'thead', 'tbody', 'tr', 'th', 'td', 'input'];
 
@@ -27,7 +29,18 @@ export function toSafeHtml(text: string): string {
   return purifier.sanitize(marked.parse(text) as string, { ALLOWED_TAGS: TAGS, ALLOWED_ATTR: ['href', 'type', 'checked', 'align', 'start'], ALLOW_DATA_ATTR: false, ALLOW_ARIA_ATTR: false });
 }
 
-export function Markdown({ text }: { readonly text: string }): JSX.Element {
-  const html = useMemo(() => toSafeHtml(text), [text]);
+const kept = new WeakMap<object, { readonly text: string; readonly html: string }>();
+
+function htmlOf(text: string, owner: object | undefined): string {
+  const known = owner && kept.get(owner);
+  if (known?.text === text) return known.html;
+  const html = toSafeHtml(nameTurns(text));
+  if (owner) kept.set(owner, { text, html });
+  return html;
+}
+
+// What it was made into is kept for as long as its owner is there: a row that leaves the screen comes back without that work.
+export function Markdown({ text, cachedBy }: { readonly text: string; readonly cachedBy?: object }): JSX.Element {
+  const html = useMemo(() => htmlOf(text, cachedBy), [text, cachedBy]);
   return <div class="prose" dangerouslySetInnerHTML={{ __html: html }} />;
 }

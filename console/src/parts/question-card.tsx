@@ -8,6 +8,7 @@ import { answer, fates, type Fate } from '../state/inbox.js';
 import { formatAge } from '../state/format.js';
 import { now } from '../state/now.js';
 import { mayAnswer } from '../state/server.js';
+import { nameTurns } from '../state/visible.js';
 import { Diff } from './diff.js';
 import { FieldsForm } from './fields-form.js';
 import { Link } from './link.js';
@@ -65,7 +66,7 @@ export function QuestionCard({ item, isActive, onActivate, showsRun = true }: Ca
         {showsRun && <Link to={`/runs/${item.run_id}`}>Open the run</Link>}
       </header>
       {showsRun && item.prompt !== undefined && <p class="about" title={item.prompt}>{item.prompt}</p>}
-      <div class="question">{question.kind === 'approval' ? <pre class="plain">{question.prompt}</pre> : <Markdown text={question.prompt} />}</div>
+      <div class="question">{question.kind === 'approval' ? <pre class="plain">{nameTurns(question.prompt)}</pre> : <Markdown text={question.prompt} />}</div>
       {question.action && <Action action={question.action} />}
       {/* Not taken away while it is on its way: what was written is still there if it does not arrive. */}
       {isOpen && <fieldset class="answers" disabled={isSending}><Answers item={item} question={question} isActive={isActive} /></fieldset>}
@@ -95,7 +96,7 @@ function Action({ action }: { readonly action: JsonObject }): JSX.Element {
   if (changes) return <>{changes.map((change, index) => <Diff key={index} path={String(change.path ?? '')} kind={String(change.kind ?? 'update')} diff={String(change.diff ?? '')} />)}</>;
   return (
     <dl class="action">
-      {Object.entries(action).map(([name, value]) => <div key={name}><dt>{name}</dt><dd><code>{typeof value === 'string' ? value : JSON.stringify(value)}</code></dd></div>)}
+      {Object.entries(action).map(([name, value]) => <div key={name}><dt>{name}</dt><dd><code>{nameTurns(typeof value === 'string' ? value : JSON.stringify(value))}</code></dd></div>)}
     </dl>
   );
 }

@@ -1,6 +1,7 @@
 // What proves what happened: stored events by seq and time, the engine's own bytes, the files of a run, its result, the checks.
 import { createReadStream, readdirSync, statSync, type Dirent } from 'node:fs';
 import { basename, join, relative } from 'node:path';
+import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
@@ -13,12 +14,15 @@ import { verifyRun } from '../../orchestrator/verify-run.js';
 import { RequestError } from '../../run/request-error.js';
 import type { ReadRange } from '../../store/store.js';
 import { resolveWithin } from '../allowed-paths.js';
+import { listForArchive } from '../archive-run.js';
 import { REFUSALS } from '../requests.js';
 import { fileList, fileQuery, historyPage, historyQuery, logsQuery, resultView, runId, verification } from '../schemas.js';
 import type { Room } from '../service.js';
+import { writeTar } from '../tar.js';
 
 const params = z.strictObject({ id: runId });
 const bytes = { description: 'The bytes themselves', content: { 'application/octet-stream': { schema: z.any().meta({ type: 'string', format: 'binary' }) } } };
+const archive = { description: 'A tar archive', content: { 'application/x-tar': { schema: z.any().meta({ type: 'string', format: 'binary' }) } } };
 const MAX_FILES = 5000;
 
 export async function evidenceRoutes({ app: bare, store, dataDir }: Room): Promise<void> {
@@ -67,6 +71,15 @@ export async function evidenceRoutes({ app: bare, store, dataDir }: Room): Promi
     const { path, home } = runFolder(dataDir, id);
     const file = resolveWithin(path, asked, home);
     return sendFile(reply, file, basename(file), 0, undefined);
+  });
+
+  app.get('/v1/runs/:id/archive', {
+    schema: { operationId: 'downloadArchive', summary: "A run's folder as a tar archive, without its home", tags: ['evidence'], params, response: { 200: archive, ...REFUSALS } },
+  }, async ({ params: { id } }, reply) => {
+    await loadRun(store, id);
+    const { path, home } = runFolder(dataDir, id);
+    reply.type('application/x-tar').header('content-disposition', `attachment; filename="${id}.tar"`);
+    return reply.send(Readable.from(writeTar(listForArchive(path, home, id)), { objectMode: false }));
   });
 
   app.get('/v1/runs/:id/verify', {

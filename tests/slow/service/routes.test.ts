@@ -1,7 +1,8 @@
 // Every route over a real socket: what it answers, what it refuses, and that the document tells the truth about it.
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { setImmediate as settle } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createClient } from '../../../src/client/client.js';
@@ -18,7 +19,7 @@ const ROUTES = [
   'POST /v1/runs', 'GET /v1/runs', 'GET /v1/changes', 'GET /v1/runs/{id}', 'DELETE /v1/runs/{id}', 'POST /v1/runs/{id}/cancel', 'POST /v1/runs/{id}/retry', 'POST /v1/runs/{id}/continue', 'POST /v1/runs/{id}/fork',
   'GET /v1/runs/{id}/interaction', 'POST /v1/runs/{id}/interaction/reply', 'GET /v1/interactions', 'GET /v1/interactions/events',
   'GET /v1/runs/{id}/events', 'GET /v1/runs/{id}/events/history', 'GET /v1/runs/{id}/rasp', 'GET /v1/runs/{id}/rasp/history',
-  'GET /v1/runs/{id}/logs', 'GET /v1/runs/{id}/result', 'GET /v1/runs/{id}/files', 'GET /v1/runs/{id}/files/content', 'GET /v1/runs/{id}/verify',
+  'GET /v1/runs/{id}/logs', 'GET /v1/runs/{id}/result', 'GET /v1/runs/{id}/files', 'GET /v1/runs/{id}/files/content', 'GET /v1/runs/{id}/archive', 'GET /v1/runs/{id}/verify',
   'GET /v1/engines', 'GET /v1/metrics/parsers', 'GET /v1/contract', 'GET /v1/me', 'GET /metrics', 'GET /healthz', 'GET /readyz',
 ];
 const ASK = '[[ask Which database?|Postgres|SQLite]]';
@@ -42,6 +43,8 @@ async function ended(prompt = '[[answer Done.]]'): Promise<string> {
   expect((await settled(runId)).status).toBe('succeeded');
   return runId;
 }
+
+const names = (folder: string) => readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map((entry) => relative(folder, join(entry.parentPath, entry.name))).toSorted();
 
 async function refusal(promise: Promise<unknown>): Promise<{ code: string; status: number }> {
   const error = await promise.then(() => null, (caught: unknown) => caught);
@@ -345,6 +348,29 @@ describe('evidence', () => {
     expect(await (await read('workspace/made.txt')).text()).toBe('made');
     for (const file of ['home/auth.json', './home/auth.json', 'workspace/../home/auth.json', 'workspace/to-home/auth.json', 'workspace/link', '/etc/passwd', '../../token', '../../../../../../etc/passwd']) expect((await read(file)).status, file).toBe(403);
     for (const file of ['none', 'workspace', 'workspace/made.txt\0']) expect((await read(file)).status, file).toBe(404);
+  });
+
+  test('the folder of a run is downloaded as a tar, without its home and without what a link leads to', async () => {
+    const runId = await ended();
+    const { path, workspace, home } = runFolder(served.bench.data.path, runId);
+    const long = join(workspace, 'a'.repeat(120), 'b'.repeat(120), `${'ü'.repeat(60)}.txt`);
+    mkdirSync(join(long, '..'), { recursive: true });
+    mkdirSync(home, { recursive: true });
+    writeFileSync(long, 'far');
+    writeFileSync(join(workspace, 'large.bin'), Buffer.alloc(1_000_001, 7));
+    writeFileSync(join(workspace, 'empty'), '');
+    writeFileSync(join(home, 'auth.json'), 'secret');
+    symlinkSync(home, join(workspace, 'to-home'));
+    symlinkSync('/etc/passwd', join(workspace, 'link'));
+    const answer = await served.fetch(`/v1/runs/${runId}/archive`);
+    expect([answer.status, answer.headers.get('content-type'), answer.headers.get('content-disposition')]).toEqual([200, 'application/x-tar', `attachment; filename="${runId}.tar"`]);
+    const out = join(served.root, 'unpacked');
+    mkdirSync(out);
+    execFileSync('tar', ['-x', '-C', out], { input: Buffer.from(await answer.arrayBuffer()) });
+    expect(names(join(out, runId))).toEqual(names(path).filter((name) => !name.startsWith('home/')));
+    expect(names(join(out, runId))).toEqual(expect.arrayContaining(['attempts/1/stdout.log', 'workspace/large.bin', 'workspace/empty', relative(path, long)]));
+    for (const name of names(join(out, runId))) expect(readFileSync(join(out, runId, name)).equals(readFileSync(join(path, name))), name).toBe(true);
+    expect((await served.fetch('/v1/runs/run_01M7HEENCB3Q72PDFDW48J2F4K/archive')).status).toBe(404);
   });
 
   test('result and checks of a run', async () => {

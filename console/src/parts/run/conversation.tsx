@@ -1,0 +1,104 @@
+// The conversation: rows in a box of which only those on screen are drawn. At its end it follows what comes; elsewhere a button tells of it.
+import type { JSX } from 'preact';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { refine } from '../../state/router.js';
+import type { RunFeed } from '../../state/run-feed.js';
+import type { Row } from '../../state/run-rows.js';
+import { isEnd } from '../../state/run-way.js';
+import { useAnswerKeys } from '../../state/keys.js';
+import { useVirtual } from '../../state/virtual.js';
+import { Opened } from './fold.js';
+import { QuestionRow } from './question-row.js';
+import { RowBody } from './row.js';
+
+const NAMES: Readonly<Record<Row['type'], string>> = { user: 'Prompt', message: 'Message', reasoning: 'Thought', plan: 'Plan', tool: 'Tool call', files: 'Files', usage: 'Usage', question: 'Question', attempt: 'Attempt', diagnostic: 'Diagnostic', raw: 'Output', end: 'End', unknown: 'Event' };
+const HEIGHTS: Readonly<Partial<Record<Row['type'], number>>> = { tool: 45, reasoning: 45, raw: 45, diagnostic: 45, files: 45, usage: 40, attempt: 56, question: 200, end: 120 };
+const LINE_PX = 24;
+const LINE_CHARS = 90;
+
+interface Props {
+  readonly feed: RunFeed;
+  readonly runId: string;
+  // Which event's evidence is open.
+  readonly shown: number | null;
+}
+
+export function Conversation({ feed, runId, shown }: Props): JSX.Element {
+  // A component that reads signals is drawn anew only when one of them, or what it was given, is another.
+  void feed.version.value;
+  const { rows, pending } = feed.model;
+  const run = feed.run.value;
+  const opened = useMemo(() => new Set<string>(), []);
+  const focused = useRef(-1);
+  const pendingAt = pending ? rows.lastIndexOf(pending) : -1;
+  const list = useVirtual({
+    count: rows.length,
+    keyOf: (index) => rows[index]?.key ?? String(index),
+    estimate: (index) => heightOf(rows[index]),
+    pinned: () => [focused.current, pendingAt].filter((index) => index >= 0),
+    startsAtEnd: run !== null && !isEnd(run.status),
+  });
+  const isCurrent = feed.isCurrent();
+  // Only what one sees is answered by a key.
+  const isActive = list.isAtEnd && shown === null;
+  useAnswerKeys({ card: () => (isActive && pending ? document.querySelector<HTMLElement>(`[data-interaction="${CSS.escape(pending.interactionId)}"]`) : null) });
+  useKeptFocus(pending?.interactionId ?? null, () => list.box.current);
+  const seen = useRef(rows.length);
+  // What was there when one came is not new.
+  if (list.isAtEnd || !isCurrent) seen.current = rows.length;
+  return (
+    <section class="conversation" aria-label="Conversation">
+      <Opened.Provider value={opened}>
+        <div ref={list.box} class="scroll" role="feed" aria-label="Events of the conversation" aria-busy={!isCurrent} tabIndex={0} onFocusIn={(event) => (focused.current = indexAt(event.target))} onFocusOut={() => (focused.current = -1)}>
+          <div class="rows" role="presentation" style={{ height: `${list.height}px` }}>
+            {list.items.map(({ index, start, key }) => {
+              const row = rows[index];
+              return row && (
+                <article key={key} ref={list.measure} data-index={index} class={`row row-${row.type}${shown !== null && row.rasp.includes(shown) ? ' chosen' : ''}`} style={{ transform: `translateY(${start}px)` }} aria-posinset={index + 1} aria-setsize={rows.length} aria-label={NAMES[row.type]}>
+                  {row.type === 'question'
+                    ? <QuestionRow runId={runId} waitsFor={run?.interaction ?? null} row={row} rev={row.rev} isCurrent={isCurrent} isActive={isActive} />
+                    : <Kept row={row} rev={row.rev} />}
+                  <EvidenceButton rasp={row.rasp} at={row.at} />
+                </article>
+              );
+            })}
+          </div>
+          {rows.length === 0 && <p class="empty dim" role="status">Nothing was said yet.</p>}
+        </div>
+      </Opened.Provider>
+      {!list.isAtEnd && <button type="button" class="to-end" onClick={list.toEnd}>{rows.length > seen.current ? `${rows.length - seen.current} new ↓` : 'To the end ↓'}</button>}
+    </section>
+  );
+}
+
+// Drawn again only when it has changed.
+function Kept({ row, rev }: { readonly row: Exclude<Row, { type: 'question' }>; readonly rev: number }): JSX.Element {
+  return useMemo(() => <RowBody row={row} rev={rev} />, [row, rev]);
+}
+
+function EvidenceButton({ rasp, at }: { readonly rasp: readonly number[]; readonly at: string }): JSX.Element {
+  const [first = 1] = rasp;
+  const time = new Date(at).toLocaleTimeString();
+  const span = rasp.length > 1 ? `${first}–${rasp.at(-1)}` : String(first);
+  return <button type="button" class="quiet proof" title={`${time} · the evidence of event ${span}`} onClick={() => refine({ evidence: String(first) })}><span class="time" aria-hidden="true">{time}</span> <span class="unseen">Evidence of event </span>#{first}</button>;
+}
+
+function indexAt(target: EventTarget | null): number {
+  const row = target instanceof Element ? target.closest<HTMLElement>('[data-index]') : null;
+  return row ? Number(row.dataset['index']) : -1;
+}
+
+function heightOf(row: Row | undefined): number {
+  if (!row) return LINE_PX;
+  if (row.type === 'message' || row.type === 'user') return 36 + LINE_PX * Math.min(40, Math.ceil(row.text.length / LINE_CHARS));
+  return row.type === 'plan' ? 60 + LINE_PX * row.items.length : HEIGHTS[row.type] ?? 45;
+}
+
+// A card that was answered goes away, and with it the button that had the focus.
+function useKeptFocus(pendingId: string | null, box: () => HTMLElement | null): void {
+  const before = useRef(pendingId);
+  useEffect(() => {
+    if (before.current !== null && before.current !== pendingId && (document.activeElement === null || document.activeElement === document.body)) box()?.focus({ preventScroll: true });
+    before.current = pendingId;
+  }, [pendingId]);
+}

@@ -1,0 +1,50 @@
+// Things that are folded until somebody wants them, and stay as they were when a row leaves the screen and comes back.
+import { createContext, type ComponentChildren, type JSX, type TargetedEvent } from 'preact';
+import { useContext, useState } from 'preact/hooks';
+import type { Json } from '../../../../src/kernel/json.js';
+import { nameTurns } from '../../state/visible.js';
+
+export const Opened = createContext<Set<string>>(new Set());
+
+interface FoldProps {
+  readonly id: string;
+  readonly class?: string;
+  readonly summary: ComponentChildren;
+  // Made only when it is open.
+  readonly children: () => ComponentChildren;
+}
+
+export function Fold({ id, class: name = '', summary, children }: FoldProps): JSX.Element {
+  const opened = useContext(Opened);
+  const [isOpen, setOpen] = useState(opened.has(id));
+  const toggle = (event: TargetedEvent<HTMLDetailsElement>): void => {
+    const { open } = event.currentTarget;
+    if (open) opened.add(id);
+    else opened.delete(id);
+    setOpen(open);
+  };
+  return (
+    <details class={`fold ${name}`} open={isOpen} onToggle={toggle}>
+      <summary>{summary}</summary>
+      {isOpen && <div class="folded">{children()}</div>}
+    </details>
+  );
+}
+
+const CLIP_CHARS = 20_000;
+
+// Text as it is; what is very long only when asked for.
+export function Plain({ text, label }: { readonly text: string; readonly label: string }): JSX.Element {
+  const [isWhole, setWhole] = useState(false);
+  const shown = isWhole ? text : text.slice(0, CLIP_CHARS);
+  return (
+    <>
+      <pre class="plain" tabIndex={0} role="region" aria-label={label}>{nameTurns(shown)}</pre>
+      {shown.length < text.length && <button type="button" class="quiet" onClick={() => setWhole(true)}>Show all {text.length.toLocaleString()} characters</button>}
+    </>
+  );
+}
+
+export function Pretty({ value, label }: { readonly value: Json | undefined; readonly label: string }): JSX.Element {
+  return <Plain label={label} text={typeof value === 'string' ? value : JSON.stringify(value, null, 2) ?? ''} />;
+}

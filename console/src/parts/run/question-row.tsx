@@ -1,0 +1,93 @@
+// A question where it was asked: with the ways to answer while it waits, then with its answer, by whom and when.
+import type { JSX } from 'preact';
+import type { InboxItem, InteractionView } from '../../../../src/client/index.js';
+import { asObject, type Json, type JsonObject } from '../../../../src/kernel/json.js';
+import { formatTime } from '../../state/format.js';
+import { fates, inbox } from '../../state/inbox.js';
+import type { QuestionRow as Row } from '../../state/run-rows.js';
+import { nameTurns } from '../../state/visible.js';
+import { Diff } from '../diff.js';
+import { Markdown } from '../markdown.js';
+import { QuestionCard, type Asked } from '../question-card.js';
+import { Fold, Pretty } from './fold.js';
+
+interface QuestionProps {
+  readonly runId: string;
+  // What the run says that it waits for: with all of what an approval is about, which no event tells.
+  readonly waitsFor: InteractionView | null;
+  readonly row: Row;
+  readonly rev: number;
+  // Nothing is known that came after it.
+  readonly isCurrent: boolean;
+  readonly isActive: boolean;
+}
+
+export function QuestionRow({ runId, waitsFor, row, isCurrent, isActive }: QuestionProps): JSX.Element {
+  const question = row.question as unknown as Asked;
+  const isConversation = question.channel === 'conversation';
+  const waiting = inbox.value.find(({ interaction_id: id }) => id === row.interactionId) ?? (waitsFor?.interaction_id === row.interactionId ? waitsFor : undefined);
+  // Nobody decides about what they have not seen.
+  if (row.resolution.type === 'pending' && isCurrent && (waiting !== undefined || question.kind !== 'approval')) {
+    const asked = waiting?.question ?? row.question;
+    // What it said last stands above already.
+    const shown = isConversation ? { ...asked, prompt: 'It waits for what you say next.' } : asked;
+    const item: Pick<InboxItem, 'run_id' | 'interaction_id' | 'question' | 'asked_at' | 'overdue' | 'state'> = { run_id: runId, interaction_id: row.interactionId, question: shown, asked_at: row.at, overdue: waiting?.overdue ?? false, state: 'pending' };
+    return <QuestionCard item={item} isActive={isActive} showsRun={false} />;
+  }
+  return (
+    <div class={`asked ${isConversation ? 'turn' : ''}`}>
+      {!isConversation && (
+        <div class="question">
+          <span class="dim small">{question.kind === 'approval' ? 'Asked for leave' : 'Asked'}</span>
+          {question.kind === 'approval' ? <pre class="plain" tabIndex={0} role="region" aria-label="What it asked leave for">{nameTurns(question.prompt)}</pre> : <Markdown text={question.prompt} cachedBy={row} />}
+          {question.action && <Fold id={`${row.key}/action`} summary="What it was about">{() => <About action={question.action ?? {}} />}</Fold>}
+        </div>
+      )}
+      <Resolution row={row} resolution={row.resolution} question={question} />
+    </div>
+  );
+}
+
+function Resolution({ row, resolution, question }: { readonly row: Row; readonly resolution: Row['resolution']; readonly question: Asked }): JSX.Element | null {
+  const fate = fates.value.get(row.interactionId);
+  switch (resolution.type) {
+    case 'pending':
+      return null;
+    case 'gone':
+      return <p class="answer dim">It was not answered: the run has ended.</p>;
+    case 'decided':
+      return (
+        <div class="answer">
+          <p class="dim small">Nobody answered in time; decided by the policy <code>{resolution.policy}</code> <When at={resolution.at} /></p>
+          {resolution.response !== undefined && <Said response={resolution.response} question={question} />}
+        </div>
+      );
+    case 'answered':
+      return (
+        <div class="answer">
+          <p class="dim small">{resolution.finish ? 'Finished' : 'Answered'} by <strong>{resolution.by}</strong> <When at={resolution.at} /></p>
+          {resolution.response !== undefined && !resolution.finish && <Said response={resolution.response} question={question} />}
+          {(fate?.type === 'gone' || fate?.type === 'answered') && <p class="bad" role="status">Your answer came too late.</p>}
+        </div>
+      );
+  }
+}
+
+function When({ at }: { readonly at: string }): JSX.Element {
+  return <time dateTime={at}>{formatTime(at)}</time>;
+}
+
+// In the words of the option that was chosen.
+function Said({ response, question }: { readonly response: Json; readonly question: Asked }): JSX.Element {
+  const decision = asObject(response)?.['decision'];
+  const label = question.options.find(({ value }) => JSON.stringify(value) === JSON.stringify(response) || (decision !== undefined && asObject(value)?.['decision'] === decision))?.label;
+  const note = asObject(response)?.['note'];
+  if (label !== undefined || typeof response === 'string') return <p class="said">{label ?? String(response)}{typeof note === 'string' && <> — {note}</>}</p>;
+  return <Pretty value={response} label="Answer" />;
+}
+
+function About({ action }: { readonly action: JsonObject }): JSX.Element {
+  const { changes } = action;
+  if (!Array.isArray(changes)) return <Pretty value={action} label="What it was about" />;
+  return <>{changes.map((change, index) => <Diff key={index} path={String(asObject(change)?.['path'] ?? '')} kind={String(asObject(change)?.['kind'] ?? 'update')} diff={String(asObject(change)?.['diff'] ?? '')} />)}</>;
+}

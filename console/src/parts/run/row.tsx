@@ -1,0 +1,107 @@
+// One row of the conversation, each in the way that fits it. All text is somebody else's: it is shown, never interpreted, but for Markdown
+// that can do nothing.
+import type { JSX } from 'preact';
+import { asObject, parseJson } from '../../../../src/kernel/json.js';
+import { formatCount, formatDuration } from '../../state/format.js';
+import type { MessageRow, PlanRow, Row, UsageRow } from '../../state/run-rows.js';
+import { nameTurns } from '../../state/visible.js';
+import { Markdown } from '../markdown.js';
+import { EndRow } from './end-row.js';
+import { Fold, Plain, Pretty } from './fold.js';
+import { ToolRow } from './tool-row.js';
+
+// Beyond this, text is shown as it is: to make it pretty would hold the page up.
+const MARKDOWN_CHARS = 60_000;
+// As much of one that grows is made pretty with every piece.
+const GROWING_CHARS = 12_000;
+const RAW_LINES = 400;
+const SUMMARY_CHARS = 140;
+
+type Shown = Exclude<Row, { type: 'question' }>;
+
+// rev: that it is drawn anew when the row was changed in place.
+export function RowBody({ row }: { readonly row: Shown; readonly rev: number }): JSX.Element {
+  switch (row.type) {
+    case 'user':
+      return <div class="said-by-user"><span class="dim small">Asked of it</span><Markdown text={row.text} cachedBy={row} /></div>;
+    case 'message':
+      return <Message row={row} />;
+    case 'reasoning':
+      return <Fold id={row.key} class="reasoning" summary={<><span class="name">Thought</span> <span class="line dim">{firstLine(row.text)}</span></>}>{() => <Plain text={row.text} label="What it thought" />}</Fold>;
+    case 'plan':
+      return <Plan row={row} />;
+    case 'tool':
+      return <ToolRow row={row} />;
+    case 'files':
+      return <p class="files"><span class="dim">{row.files.length === 1 ? 'File changed' : `${row.files.length} files changed`}</span> {row.files.slice(0, RAW_LINES).map(({ path, kind }, index) => <code key={index} title={kind}>{kind === 'add' ? '+ ' : kind === 'delete' ? '− ' : ''}{nameTurns(path)}</code>)}</p>;
+    case 'usage':
+      return <Usage row={row} />;
+    case 'attempt':
+      return <h3 class="rule"><span>Attempt {row.number}</span>{row.waitedMs > 0 && <small> after {formatDuration(row.waitedMs)} of waiting for you</small>}</h3>;
+    case 'diagnostic':
+      return <Diagnostic row={row} />;
+    case 'raw':
+      return (
+        <Fold id={row.key} class="raw" summary={<><span class="name">{row.stream}</span> <span class="line dim">{row.lines.length > 1 ? `${row.lines.length} lines: ` : ''}{firstLine(row.lines[0] ?? '')}</span></>}>
+          {() => <Plain text={row.lines.join('\n')} label={row.stream} />}
+        </Fold>
+      );
+    case 'end':
+      return <EndRow row={row} />;
+    case 'unknown':
+      return <Fold id={row.key} class="raw" summary={<span class="dim">{row.name}</span>}>{() => <Pretty value={row.data} label={row.name} />}</Fold>;
+  }
+}
+
+function Message({ row }: { readonly row: MessageRow }): JSX.Element {
+  const { text, state, isTruncated } = row;
+  const envelope = state === 'whole' ? envelopeOf(text) : null;
+  if (envelope !== null) return <Fold id={row.key} class="raw" summary={<><span class="name">Answer in the agreed form</span> <span class="line dim">{firstLine(text)}</span></>}>{() => <Pretty value={envelope} label="Answer in the agreed form" />}</Fold>;
+  // Whoever watches it grow looks at its end.
+  if (state === 'growing' && text.length > GROWING_CHARS) return <div class="message"><p class="dim small">… {formatCount(text.length - GROWING_CHARS)} characters before</p><pre class="plain" tabIndex={0} role="region" aria-label="The message so far">{text.slice(-GROWING_CHARS)}</pre></div>;
+  return (
+    <div class={`message ${state}`}>
+      {text.length <= MARKDOWN_CHARS ? <Markdown text={text} cachedBy={row} /> : <Plain text={text} label="Message" />}
+      {state === 'cut' && <p class="warn small">The turn ended here, in the middle of the message.</p>}
+      {isTruncated && <p class="warn small">The message was too long to be kept whole in one event; the evidence has all of it.</p>}
+    </div>
+  );
+}
+
+// {"done":true,"result":…}: the words by which it hands its result over.
+function envelopeOf(text: string): ReturnType<typeof asObject> | null {
+  if (!text.startsWith('{') || text.length > MARKDOWN_CHARS) return null;
+  const value = asObject(parseJson(text));
+  return typeof value?.['done'] === 'boolean' ? value : null;
+}
+
+function Plan({ row }: { readonly row: PlanRow }): JSX.Element {
+  const done = row.items.filter((item) => item.done).length;
+  const list = <ol class="plan">{row.items.map((item, index) => <li key={index} class={item.done ? 'done' : ''}><span aria-hidden="true">{item.done ? '✓' : '○'}</span> {item.text}<span class="unseen">{item.done ? ' (done)' : ' (to do)'}</span></li>)}</ol>;
+  if (row.isOld) return <Fold id={row.key} class="reasoning" summary={<span class="dim">An earlier plan: {done} of {row.items.length} done</span>}>{() => list}</Fold>;
+  return <div class="plan-box"><span class="dim small">Plan, {done} of {row.items.length} done</span>{list}</div>;
+}
+
+function Diagnostic({ row }: { readonly row: Extract<Row, { type: 'diagnostic' }> }): JSX.Element {
+  const { code, message, terminal } = row.found;
+  // What ended the turn is no side note.
+  if (code === 'ENGINE_ERROR') return <p class={`notice ${terminal ? 'bad' : 'warn'}`}><strong>{terminal ? 'Error of the engine' : 'The engine had an error and went on'}</strong> {message}</p>;
+  return <Fold id={row.key} class="raw" summary={<><span class="name">{code}</span> <span class="line dim">{firstLine(message)}</span></>}>{() => <Plain text={message} label={code} />}</Fold>;
+}
+
+const SCOPES = { step: 'this turn', turn: 'this turn', thread: 'the conversation so far' } as const;
+
+function Usage({ row: { usage } }: { readonly row: UsageRow }): JSX.Element {
+  const parts = [
+    usage.model,
+    usage.input_tokens === undefined ? undefined : `${formatCount(usage.input_tokens)} tokens in${usage.cached_input_tokens === undefined ? '' : ` (${formatCount(usage.cached_input_tokens)} cached)`}`,
+    usage.output_tokens === undefined ? undefined : `${formatCount(usage.output_tokens)} out${usage.reasoning_tokens ? ` (${formatCount(usage.reasoning_tokens)} thinking)` : ''}`,
+    usage.cost_usd === undefined ? undefined : `$${usage.cost_usd.toFixed(4)}`,
+    usage.duration_ms === undefined ? undefined : formatDuration(usage.duration_ms),
+  ];
+  return <p class="usage dim small">{SCOPES[usage.scope]}: {parts.filter((part) => part !== undefined).join(' · ')}</p>;
+}
+
+function firstLine(text: string): string {
+  return (text.trimStart().split('\n', 1)[0] ?? '').slice(0, SUMMARY_CHARS);
+}

@@ -1,0 +1,253 @@
+// The conversation of a run as rows: a fold over its events, one after the other, each in constant time. Pure: it reads no clock and draws
+// nothing, so it can be tested without a page.
+import type { FcmpData, FcmpEvent } from '../../../src/fcmp/event.js';
+import type { JsonObject } from '../../../src/kernel/json.js';
+import type { MessageRow, PlanRow, QuestionRow, Row, ToolRow } from './run-rows.js';
+import { isEnd, RunWay } from './run-way.js';
+
+type Body<R> = R extends Row ? Omit<R, 'key' | 'attempt' | 'at' | 'rev' | 'rasp'> : never;
+type Usage = FcmpData['usage'];
+
+const SUMMED = ['input_tokens', 'cached_input_tokens', 'output_tokens', 'reasoning_tokens', 'total_tokens', 'cost_usd'] as const;
+
+export class RunModel {
+  readonly rows: Row[] = [];
+  readonly way = new RunWay();
+  // Of the last event that was told.
+  seq = 0;
+  #event: FcmpEvent | null = null;
+  // Of this turn; engines name them anew in each.
+  readonly #messages = new Map<string | null, MessageRow>();
+  // A call may begin in one turn and end in the next: the person was asked meanwhile.
+  readonly #tools = new Map<string, ToolRow>();
+  readonly #questions = new Map<string, QuestionRow>();
+  #plan: PlanRow | null = null;
+  #waitedMs = 0;
+  // Figures of the turn, told when it ends.
+  #usage: { best: Usage; steps: Usage | null; rasp: number[] } | null = null;
+
+  // The one that waits for a person, if one does.
+  get pending(): QuestionRow | null {
+    for (const row of this.#questions.values()) if (row.resolution.type === 'pending') return row;
+    return null;
+  }
+
+  push(event: FcmpEvent): void {
+    this.seq = event.seq;
+    this.#event = event;
+    this.#take(event);
+  }
+
+  #take({ type, data, ts }: FcmpEvent): void {
+    const kind = type as keyof FcmpData;
+    const as = <T extends keyof FcmpData>(_kind: T): FcmpData[T] => data as unknown as FcmpData[T];
+    switch (kind) {
+      case 'conversation.started':
+        return this.way.begin(ts);
+      case 'conversation.state.changed':
+        return this.#moved(as(kind));
+      case 'user.message':
+        return void this.#add({ type: 'user', text: as(kind).text });
+      case 'assistant.message.delta':
+        return this.#grow(as(kind));
+      case 'assistant.message.final':
+        return this.#finishMessage(as(kind));
+      case 'assistant.reasoning':
+        return this.#reason(as(kind).text);
+      case 'assistant.plan':
+        return this.#planned(as(kind).items);
+      case 'assistant.tool.started':
+        return this.#toolStarted(as(kind));
+      case 'assistant.tool.completed':
+        return this.#toolCompleted(as(kind));
+      case 'artifact.file.changed':
+        return this.#changed(as(kind));
+      case 'usage':
+        return this.#used(as(kind));
+      case 'user.input.required':
+        return this.#asked(as(kind));
+      case 'interaction.reply.accepted': {
+        const { interaction_id: id, accepted_at: at, actor, response, finish = false } = as(kind);
+        return this.#resolve(id, { type: 'answered', at, by: actor?.name ?? 'somebody', response, finish });
+      }
+      case 'interaction.auto_decide.timeout': {
+        const { interaction_id: id, policy, response } = as(kind);
+        return this.#resolve(id, { type: 'decided', at: ts, policy, response });
+      }
+      case 'diagnostic.warning':
+        return void this.#add({ type: 'diagnostic', found: as(kind) });
+      case 'raw.stdout':
+      case 'raw.stderr':
+        return this.#raw(kind === 'raw.stdout' ? 'stdout' : 'stderr', as(kind).text);
+      case 'conversation.completed':
+        return this.#ended({ state: 'succeeded', result: as(kind).result });
+      case 'conversation.failed':
+        return this.#ended({ state: 'failed', error: as(kind).error });
+      case 'conversation.canceled':
+        return this.#ended({ state: 'canceled', by: as(kind).actor?.name });
+      default:
+        kind satisfies never;
+        this.#add({ type: 'unknown', name: type, data });
+    }
+  }
+
+  #add<R extends Row = Row>(body: Body<R>): R {
+    const { seq, ts, attempt_number: attempt, rasp_seq: rasp } = this.#event as FcmpEvent;
+    // One event makes up to two rows: the figures of the turn, and what came.
+    const key = this.rows.at(-1)?.key === String(seq) ? `${seq}+` : String(seq);
+    const row = { ...body, key, attempt, at: ts, rev: 0, rasp: [rasp] } as unknown as R;
+    this.rows.push(row);
+    return row;
+  }
+
+  #touch(row: Row): void {
+    row.rev += 1;
+    const { rasp_seq: rasp } = this.#event as FcmpEvent;
+    if (row.rasp.at(-1) !== rasp) row.rasp.push(rasp);
+  }
+
+  #lastIf<T extends Row['type']>(type: T): Extract<Row, { type: T }> | null {
+    const row = this.rows.at(-1);
+    return row?.type === type && row.attempt === this.#event?.attempt_number ? (row as Extract<Row, { type: T }>) : null;
+  }
+
+  #grow({ message_id: id, text }: FcmpData['assistant.message.delta']): void {
+    const row = this.#messages.get(id);
+    if (!row) return void this.#messages.set(id, this.#add<MessageRow>({ type: 'message', text, state: 'growing', isTruncated: false }));
+    row.text += text;
+    this.#touch(row);
+  }
+
+  #finishMessage({ message_id: id, text, truncated = false }: FcmpData['assistant.message.final']): void {
+    const row = this.#messages.get(id);
+    if (!row) return void this.#add<MessageRow>({ type: 'message', text, state: 'whole', isTruncated: truncated });
+    this.#messages.delete(id);
+    // Of one that was too long, the pieces have more.
+    if (!truncated) row.text = text;
+    row.state = 'whole';
+    row.isTruncated = truncated;
+    this.#touch(row);
+  }
+
+  #reason(text: string): void {
+    const last = this.#lastIf('reasoning');
+    if (!last) return void this.#add({ type: 'reasoning', text });
+    last.text += `\n\n${text}`;
+    this.#touch(last);
+  }
+
+  #planned(items: PlanRow['items']): void {
+    if (this.#plan && this.#plan === this.#lastIf('plan')) {
+      this.#plan.items = items;
+      return this.#touch(this.#plan);
+    }
+    if (this.#plan) {
+      this.#plan.isOld = true;
+      this.#plan.rev += 1;
+    }
+    this.#plan = this.#add<PlanRow>({ type: 'plan', items, isOld: false });
+  }
+
+  #toolStarted({ call_id: id, name, kind, input }: FcmpData['assistant.tool.started']): void {
+    const key = id ?? `?${name}`;
+    const before = this.#tools.get(key);
+    if (before) leave(before);
+    this.#tools.set(key, this.#add<ToolRow>({ type: 'tool', name, kind, input, status: 'running', output: undefined, error: undefined, exitCode: undefined, durationMs: undefined }));
+  }
+
+  #toolCompleted({ call_id: id, name, kind, status, output, error, exit_code: exitCode, duration_ms: durationMs }: FcmpData['assistant.tool.completed']): void {
+    const key = id ?? `?${name}`;
+    const row = this.#tools.get(key);
+    this.#tools.delete(key);
+    if (!row) return void this.#add<ToolRow>({ type: 'tool', name, kind, input: null, status, output, error, exitCode, durationMs });
+    Object.assign(row, { status, output, error, exitCode, durationMs });
+    this.#touch(row);
+  }
+
+  #changed(file: FcmpData['artifact.file.changed']): void {
+    const last = this.#lastIf('files');
+    if (!last) return void this.#add({ type: 'files', files: [file] });
+    last.files.push(file);
+    this.#touch(last);
+  }
+
+  #raw(stream: 'stdout' | 'stderr', text: string): void {
+    const last = this.#lastIf('raw');
+    if (last?.stream !== stream) return void this.#add({ type: 'raw', stream, lines: [text] });
+    last.lines.push(text);
+    this.#touch(last);
+  }
+
+  // The figures of the turn, or of the conversation so far, or of its steps together: the first of them that is told.
+  #used(usage: Usage): void {
+    const kept = this.#usage ?? { best: usage, steps: null, rasp: [] };
+    if (usage.scope === 'step') kept.steps = kept.steps ? sum(kept.steps, usage) : usage;
+    if (usage.scope === 'turn' || (usage.scope === 'thread' && kept.best.scope !== 'turn')) kept.best = usage;
+    else if (kept.best.scope === 'step' && kept.steps) kept.best = kept.steps;
+    kept.rasp.push(this.#event?.rasp_seq ?? 0);
+    this.#usage = kept;
+  }
+
+  #tellUsage(): void {
+    if (!this.#usage) return;
+    const { best, rasp } = this.#usage;
+    this.#usage = null;
+    const row = this.#add({ type: 'usage', usage: best });
+    row.rasp.splice(0, 1, ...rasp);
+  }
+
+  #asked({ interaction_id: interactionId, ...question }: FcmpData['user.input.required']): void {
+    this.#tellUsage();
+    this.#questions.set(interactionId, this.#add<QuestionRow>({ type: 'question', interactionId, question: question as unknown as JsonObject, resolution: { type: 'pending' } }));
+  }
+
+  #resolve(id: string, resolution: QuestionRow['resolution']): void {
+    const row = this.#questions.get(id);
+    if (!row) return;
+    row.resolution = resolution;
+    this.#touch(row);
+    this.#questions.delete(id);
+  }
+
+  #moved(change: FcmpData['conversation.state.changed']): void {
+    if (change.from === 'running') this.#endTurn(change.to === 'failed' || change.to === 'canceled' ? 'cut' : 'whole');
+    const lastedMs = this.way.move(change);
+    if (change.to === 'queued') this.#waitedMs = lastedMs;
+    if (change.to === 'running' && this.way.attempts.length > 1) this.#add({ type: 'attempt', number: this.way.attempts.length, waitedMs: this.#waitedMs });
+    if (isEnd(change.to)) this.#endAll();
+  }
+
+  #endTurn(state: MessageRow['state']): void {
+    this.#tellUsage();
+    for (const row of this.#messages.values()) {
+      row.state = state;
+      row.rev += 1;
+    }
+    this.#messages.clear();
+  }
+
+  #ended(end: Extract<Row, { type: 'end' }>['end']): void {
+    this.#endTurn(end.state === 'succeeded' ? 'whole' : 'cut');
+    this.#add({ type: 'end', end });
+  }
+
+  #endAll(): void {
+    for (const row of this.#tools.values()) leave(row);
+    this.#tools.clear();
+    for (const row of this.#questions.values()) {
+      row.resolution = { type: 'gone' };
+      row.rev += 1;
+    }
+    this.#questions.clear();
+  }
+}
+
+function leave(row: ToolRow): void {
+  row.status = 'unfinished';
+  row.rev += 1;
+}
+
+function sum(a: Usage, b: Usage): Usage {
+  const both = SUMMED.filter((name) => a[name] !== undefined || b[name] !== undefined);
+  return { ...b, ...Object.fromEntries(both.map((name) => [name, (a[name] ?? 0) + (b[name] ?? 0)])) };
+}

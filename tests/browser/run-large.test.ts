@@ -1,0 +1,83 @@
+// A run of twenty thousand events in a real browser: when its first words are there, when all of it is, and how smoothly it scrolls.
+import { expect, test } from 'vitest';
+import { openDesk, takePicture } from './browser.js';
+
+const EVENTS = 20_000;
+// On a machine that does other things meanwhile.
+const FIRST_PAINT_MS = 5000;
+const ALL_MS = 30_000;
+const SLOW_FRAME_MS = 200;
+
+interface Frames {
+  readonly median: number;
+  readonly p95: number;
+  readonly worst: number;
+}
+
+const round = ({ median, p95, worst }: Frames): string => `median ${median.toFixed(1)} ms, p95 ${p95.toFixed(1)} ms, worst ${worst.toFixed(1)} ms`;
+
+test('twenty thousand events are there soon, scroll smoothly, and only what is on screen is drawn', async () => {
+  const desk = await openDesk();
+  const { client } = desk.server;
+  const { run_id: runId } = await client.create({ engine: 'rehearsal', prompt: `Count. [[events ${EVENTS} 120]] [[done 1]]` });
+  for await (const { type } of client.events(runId)) if (type === 'conversation.completed') break;
+  const page = await desk.open('/engines');
+  const begun = Date.now();
+  await page.goto(`/runs/${runId}`);
+  await page.locator('.row-message').first().waitFor();
+  const firstMs = Date.now() - begun;
+  await page.locator('.scroll[aria-busy="false"]').waitFor({ timeout: ALL_MS });
+  const allMs = Date.now() - begun;
+  const setSize = Number(await page.locator('.row').first().getAttribute('aria-setsize'));
+  expect(setSize).toBeGreaterThanOrEqual(EVENTS);
+  await page.getByRole('button', { name: /^(?:To the end|\d+ new) ↓$/ }).waitFor();
+  // By the wheel's step, by the page, and in great leaps; each in its own frames.
+  const scroll = (step: number, count: number) => page.evaluate<Frames>(`new Promise((resolve) => {
+    const box = document.querySelector('.scroll');
+    const frames = [];
+    let last = 0;
+    const next = (now) => {
+      if (last > 0) frames.push(now - last);
+      last = now;
+      box.scrollTop += ${step};
+      if (frames.length < ${count}) return requestAnimationFrame(next);
+      const sorted = frames.toSorted((a, b) => a - b);
+      resolve({ median: sorted[Math.floor(sorted.length / 2)], p95: sorted[Math.floor(sorted.length * 0.95)], worst: sorted.at(-1) });
+    };
+    requestAnimationFrame(next);
+  })`);
+  const figures = { wheel: await scroll(100, 120), page: await scroll(600, 120), leap: await scroll(9000, 60) };
+  const drawn = await page.locator('.row').count();
+  await page.locator('.to-end').click();
+  await page.getByRole('heading', { name: 'Succeeded' }).waitFor();
+  const heap = await page.evaluate<number>('performance.memory.usedJSHeapSize');
+  console.log(`${setSize} rows: first paint ${firstMs} ms, all told ${allMs} ms, rows drawn ${drawn}, heap ${(heap / 1e6).toFixed(0)} MB; frames: wheel ${round(figures.wheel)}; page ${round(figures.page)}; leap ${round(figures.leap)}`);
+  await takePicture(page, 'run-large');
+  expect(firstMs).toBeLessThan(FIRST_PAINT_MS);
+  expect(drawn).toBeLessThan(80);
+  expect(figures.wheel.p95).toBeLessThan(SLOW_FRAME_MS);
+}, 180_000);
+
+test('whoever reads further up is not moved by what comes, and is told of it', async () => {
+  const desk = await openDesk();
+  const { client } = desk.server;
+  const { run_id: runId } = await client.create({ engine: 'rehearsal', prompt: 'Count. [[events 300 400]] [[ask Go on? | Yes]] [[events 50 40]] [[ask And now? | Yes]] [[done 1]]', execution_mode: 'interactive' });
+  const page = await desk.open(`/runs/${runId}`);
+  await page.getByRole('button', { name: 'Yes' }).waitFor();
+  // It has followed to its end.
+  expect(await page.locator('.to-end').count()).toBe(0);
+  await page.locator('.scroll').hover();
+  await page.mouse.wheel(0, -4000);
+  await page.getByRole('button', { name: 'To the end ↓' }).waitFor();
+  const top = () => page.evaluate<number>(`document.querySelector('.scroll').getBoundingClientRect().top - [...document.querySelectorAll('.row')].find((row) => row.getBoundingClientRect().top > 200).getBoundingClientRect().top`);
+  const before = await top();
+  const { interaction } = await client.get(runId);
+  await client.reply(runId, { interaction_id: interaction?.interaction_id ?? '', response: 'Yes' });
+  await page.getByRole('button', { name: /^\d+ new ↓$/ }).waitFor();
+  await page.locator('.facts .state', { hasText: 'waits for you' }).waitFor();
+  expect(Math.abs((await top()) - before)).toBeLessThan(2);
+  await page.locator('.to-end').click();
+  await page.getByText('And now?', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Yes' }).click();
+  await page.locator('.facts .state', { hasText: 'succeeded' }).waitFor();
+});

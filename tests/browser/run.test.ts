@@ -1,0 +1,210 @@
+// The page of a run in a real browser: the conversation as it happens, questions answered in place, and what can be done with a run.
+import { expect, test } from 'vitest';
+import { parley } from '../support/command.js';
+import { expectAccessible, openDesk, takePicture, type Desk, type Page } from './browser.js';
+
+const ASK = '[[ask Which database should it be? | Postgres | SQLite]]';
+const GONE = /Failed to load resource|ERR_CONNECTION|net::/;
+
+async function begin(desk: Desk, prompt: string, engine = 'rehearsal', rest: object = {}): Promise<string> {
+  return (await desk.server.client.create({ engine, prompt, execution_mode: 'interactive', ...rest })).run_id;
+}
+
+const state = (page: Page, name: string) => page.locator('.facts .state', { hasText: name }).waitFor();
+
+test('a conversation is shown as it happens: words as they come, tool calls in one line, the question in place, then the result', async () => {
+  const desk = await openDesk();
+  const runId = await begin(desk, 'Tidy up the tests', 'rehearsal', { labels: { team: 'storage' } });
+  const page = await desk.open(`/runs/${runId}`);
+  await page.getByRole('heading', { name: 'Tidy up the tests' }).waitFor();
+  await page.locator('.message', { hasText: 'This is a rehearsal: a script plays an agent' }).waitFor();
+  // The whole message has taken the place of its pieces.
+  expect(await page.locator('.message').count()).toBe(1);
+  const tool = page.locator('.fold.tool');
+  await tool.getByText('ls -la').waitFor();
+  expect(await tool.locator('summary').innerText()).toMatch(/shell[\s\S]*done · exit 0/);
+  await tool.locator('summary').click();
+  await tool.getByText('(only played, not run)').waitFor();
+  await state(page, 'waits for you');
+  expect(await page.locator('.facts').innerText()).toContain('team=storage');
+  await expectAccessible(page);
+  await takePicture(page, 'run-question');
+  await page.getByRole('button', { name: 'Carefully' }).click();
+  await page.getByText('Answered by').waitFor();
+  expect(await page.locator('.answer .said').innerText()).toBe('Carefully');
+  await page.getByRole('heading', { name: /Attempt 2/ }).waitFor();
+  await state(page, 'succeeded');
+  await page.getByRole('heading', { name: 'Succeeded' }).waitFor();
+  expect(await page.locator('.end pre').innerText()).toContain('"rehearsal": true');
+  const chart = await page.locator('svg.chart').getAttribute('aria-label');
+  expect(chart).toBe('State chart. Now succeeded. The way it took: queued to running 2 times, running to waiting_user, waiting_user to queued, running to succeeded.');
+  expect(await page.locator('.timeline li').count()).toBe(2);
+  expect(await page.locator('.facts').innerText()).toMatch(/blocked on you \d/);
+  await expectAccessible(page);
+  await takePicture(page, 'run-ended');
+});
+
+test('an approval shows the exact diff, is given in place, and stands there with its decision', async () => {
+  const desk = await openDesk();
+  const runId = await begin(desk, 'Greet. [[reason I should greet them]] [[say I will write a **greeting**.]] [[run echo hi]] [[patch f.txt hello]] [[say Written.]]', 'codex-app-server');
+  const page = await desk.open(`/runs/${runId}`, { dark: true });
+  await page.locator('.card .diff .added', { hasText: 'hello' }).waitFor();
+  await expectAccessible(page);
+  await takePicture(page, 'run-approval-dark');
+  await page.getByRole('button', { name: /Approve$/ }).click();
+  await page.locator('.answer .said', { hasText: 'Approve' }).waitFor();
+  await page.locator('.files', { hasText: 'f.txt' }).waitFor();
+  // Its turn is over; what it said is not said again by the card.
+  await page.getByText('It waits for what you say next.').waitFor();
+  expect(await page.locator('.row:not(.row-user)', { hasText: 'Written.' }).count()).toBe(1);
+  await page.locator('.fold.reasoning summary').first().click();
+  await page.getByText('I should greet them', { exact: true }).first().waitFor();
+  await page.getByLabel('What can be done').getByRole('button', { name: 'Finish' }).click();
+  await page.getByText('Finished by').waitFor();
+  await state(page, 'succeeded');
+});
+
+test('a run is canceled after it was asked once more, then tried again', async () => {
+  const desk = await openDesk();
+  const runId = await begin(desk, '[[answer I begin.]] [[hang]]');
+  const page = await desk.open(`/runs/${runId}`);
+  await state(page, 'running');
+  await page.getByRole('button', { name: 'Cancel…' }).click();
+  await page.getByRole('button', { name: 'No', exact: true }).click();
+  expect((await desk.server.client.get(runId)).status).toBe('running');
+  await page.getByRole('button', { name: 'Cancel…' }).click();
+  await page.getByRole('button', { name: 'Yes, cancel it' }).click();
+  await state(page, 'canceled');
+  await page.getByRole('heading', { name: /Canceled by/ }).waitFor();
+  await page.getByRole('button', { name: 'Retry' }).click();
+  await page.waitForURL((url) => url.pathname.startsWith('/runs/') && !url.pathname.endsWith(runId));
+  await state(page, 'running');
+  await desk.server.client.cancel(new URL(page.url()).pathname.split('/').at(-1) ?? '');
+  await state(page, 'canceled');
+});
+
+test('an ended run is continued, a run is forked; what the server refuses is said beside the button', async () => {
+  const desk = await openDesk();
+  const runId = await begin(desk, '[[done 1]]', 'codex');
+  const page = await desk.open(`/runs/${runId}`, { expects: /409/ });
+  await state(page, 'succeeded');
+  await page.getByRole('button', { name: 'Fork…' }).click();
+  await page.getByLabel('What the copy of this conversation should do next').fill('[[answer From the copy.]]');
+  await page.getByRole('button', { name: 'Fork', exact: true }).click();
+  await page.getByText('From the copy.').first().waitFor();
+  await page.locator('.facts', { hasText: 'forked from' }).waitFor();
+  await page.locator('.facts a').click();
+  await page.waitForURL(`**/runs/${runId}`);
+  await page.getByRole('button', { name: 'Continue…' }).click();
+  await page.keyboard.type('[[answer Going on.]]');
+  await page.keyboard.press('Control+Enter');
+  await page.locator('.facts', { hasText: 'continues' }).waitFor();
+  const other = await begin(desk, '[[done 1]]');
+  await page.goto(`/runs/${other}`);
+  await page.getByRole('button', { name: 'Fork…' }).click();
+  await page.keyboard.type('x');
+  await page.getByRole('button', { name: 'Fork', exact: true }).click();
+  await page.locator('.actions .bad', { hasText: 'cannot begin with a copy' }).waitFor();
+}, 90_000);
+
+test('a failure is clear, with what was left unanswered; a run that is not there is said not to be', async () => {
+  const desk = await openDesk();
+  const runId = await begin(desk, '[[answer Working on it.]] [[stderr 3]] [[fail]]');
+  const page = await desk.open(`/runs/${runId}`, { expects: /404/ });
+  await page.getByRole('heading', { name: 'Failed: ENGINE_TURN_FAILED' }).waitFor();
+  await page.locator('.fold.raw summary', { hasText: '3 lines' }).click();
+  await page.getByText('rehearsal: line 3 of 3').waitFor();
+  await expectAccessible(page);
+  await takePicture(page, 'run-failed');
+  const auto = await begin(desk, ASK, 'rehearsal', { execution_mode: 'auto' });
+  await page.goto(`/runs/${auto}`);
+  await page.getByRole('heading', { name: 'Failed: AUTO_MODE_CANNOT_ASK' }).waitFor();
+  await page.locator('.unanswered', { hasText: 'Which database should it be?' }).waitFor();
+  await page.goto('/runs/run_01M7HEENCB3Q72PDFDW48J2F4K');
+  await page.getByText('There is no such run.').waitFor();
+});
+
+test('a server that was killed and came back is noticed, and the run goes on where it was', async () => {
+  const desk = await openDesk();
+  const runId = await begin(desk, `Set up the storage. [[answer First things first.]] ${ASK} [[answer So be it.]] [[done "ok"]]`);
+  const page = await desk.open(`/runs/${runId}`, { expects: GONE });
+  await page.getByRole('button', { name: 'SQLite' }).waitFor();
+  await desk.restart();
+  await page.getByText('Connected again.').waitFor();
+  expect(await page.locator('.message', { hasText: 'First things first.' }).count()).toBe(1);
+  await page.getByRole('button', { name: 'SQLite' }).click();
+  await page.locator('.message', { hasText: 'So be it.' }).waitFor();
+  await state(page, 'succeeded');
+  expect(await page.locator('article.row-question').count()).toBe(1);
+});
+
+test('two who answer at once see who won', async () => {
+  const desk = await openDesk();
+  const runId = await begin(desk, `${ASK} [[done "ok"]]`);
+  const [one, two] = [await desk.open(`/runs/${runId}`), await desk.open(`/runs/${runId}`, { expects: /409/ })];
+  for (const page of [one, two]) await page.getByRole('button', { name: 'SQLite' }).waitFor();
+  await one.getByRole('button', { name: 'SQLite' }).click();
+  await two.locator('.answer .said', { hasText: 'SQLite' }).waitFor();
+  await state(two, 'succeeded');
+});
+
+test('a viewer looks, and is offered nothing that it may not do', async () => {
+  const desk = await openDesk();
+  const runId = await begin(desk, `${ASK} [[done "ok"]]`);
+  const { stdout } = await parley(desk.site, ['token', 'add', 'anna', '--role', 'viewer']);
+  const page = await desk.open(`/runs/${runId}`);
+  await page.goto(`/sign-in?token=${encodeURIComponent(/[\w-]{20,}/.exec(stdout)?.[0] ?? '')}`);
+  await page.goto(`/runs/${runId}`);
+  await page.getByText('You may look, but not answer.').waitFor();
+  expect(await page.getByLabel('What can be done').getByRole('button').count()).toBe(0);
+  expect(await page.getByRole('button', { name: 'SQLite' }).count()).toBe(0);
+  expect(await page.getByRole('button', { name: 'Check the digests' }).count()).toBe(1);
+});
+
+test('everything is done by keys alone', async () => {
+  const desk = await openDesk();
+  const runId = await begin(desk, `[[tool make all]] ${ASK} [[done "ok"]]`);
+  const page = await desk.open(`/runs/${runId}`);
+  await page.getByRole('button', { name: 'SQLite' }).waitFor();
+  await page.locator('.scroll').focus();
+  const focusOn = async (wanted: string): Promise<void> => {
+    for (let presses = 0; presses < 60; presses += 1) {
+      if (await page.evaluate<boolean>(`document.activeElement?.matches(${JSON.stringify(wanted)}) ?? false`)) return;
+      await page.keyboard.press('Tab');
+    }
+    throw new Error(`Tab does not lead to ${wanted}`);
+  };
+  await focusOn('.fold.tool > summary');
+  await page.keyboard.press('Enter');
+  await page.locator('.fold.tool[open]').waitFor();
+  await focusOn('.row-tool .proof');
+  await page.keyboard.press('Enter');
+  await page.locator('.evidence[data-seq]:focus').waitFor();
+  await page.keyboard.press('Escape');
+  await page.locator('.row-tool .proof:focus').waitFor();
+  await page.keyboard.press('2');
+  await page.locator('.answer .said', { hasText: 'SQLite' }).waitFor();
+  await state(page, 'succeeded');
+});
+
+test('on a phone nothing is wider than the window, and the panel takes all of it', async () => {
+  const desk = await openDesk();
+  const long = 'a_very_long_word_without_any_place_to_break_'.repeat(6);
+  const runId = await begin(desk, `Look at ${long} and tell me. [[answer See \`${long}\` and **this**:\n\n| a | b |\n|---|---|\n| 1 | ${long} |\n]] [[tool cat ${long}]] ${ASK}`);
+  const page = await desk.open(`/runs/${runId}`, { width: 390, height: 780, touch: true });
+  await page.getByRole('button', { name: 'SQLite' }).waitFor();
+  const widths = () => page.evaluate<number[]>(`[document.documentElement.scrollWidth, document.querySelector('.scroll').scrollWidth]`);
+  for (const width of await widths()) expect(width).toBeLessThanOrEqual(390);
+  await expectAccessible(page);
+  await takePicture(page, 'run-phone');
+  await page.getByRole('button', { name: 'State, time and evidence' }).click();
+  await page.locator('svg.chart').waitFor();
+  await takePicture(page, 'run-phone-side');
+  await page.getByRole('button', { name: 'State, time and evidence' }).click();
+  await page.locator('.row-tool .proof').click();
+  await page.locator('.evidence mark').waitFor();
+  expect((await page.locator('.evidence').boundingBox())?.width).toBe(390);
+  for (const width of await widths()) expect(width).toBeLessThanOrEqual(390);
+  await expectAccessible(page);
+  await takePicture(page, 'run-phone-evidence');
+});
