@@ -54,7 +54,10 @@ test('a low hit rate, oddities and names that are no names are shown as they are
   const page = await desk.open('/');
   const evil = '<img src=x onerror="window.hacked=1">';
   const engines = [{ name: 'codex', found: true, program: `/opt/${evil}`, version: '0.167.0', proved_version: '0.166.0', login: true, advice: `mind ${evil}` }];
-  const profiles = [{ engine: 'codex', profile: 'codex_ndjson', turns: 1200, units: 1000, parsed: 842, fallbacks: 158, hit_rate: 0.842, warnings: { UNKNOWN_EVENT_TYPE: 150, [evil]: 8 }, unknown: { NO_SUCCESS_SIGNAL: 3 } }, { engine: 'gemini', profile: 'gemini_json', turns: 1, units: 100_000, parsed: 99_999, fallbacks: 1, hit_rate: 0.99999, warnings: {}, unknown: {} }];
+  const profiles = [
+    { engine: 'codex', profile: 'codex_ndjson', turns: 1200, units: 1000, parsed: 842, fallbacks: 158, hit_rate: 0.842, warnings: { UNKNOWN_EVENT_TYPE: 150, [evil]: 8 }, unknown: { NO_SUCCESS_SIGNAL: 3 } },
+    { engine: 'gemini', profile: 'gemini_json', turns: 1, units: 100_000, parsed: 99_999, fallbacks: 1, hit_rate: 0.99999, warnings: {}, unknown: {} },
+  ];
   await page.route('**/v1/engines', (route) => route.fulfill({ json: { engines } }));
   await page.route('**/v1/metrics/parsers', (route) => route.fulfill({ json: { profiles } }));
   await page.getByRole('link', { name: 'Engines' }).click();

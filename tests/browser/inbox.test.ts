@@ -222,13 +222,17 @@ test('what an agent asks cannot do anything: not as a question, an option, a lab
 
 test('who may only look sees what waits, and cannot answer it', async () => {
   const desk = await openDesk();
-  await ask(desk, ASK);
+  const id = await ask(desk, ASK);
   const page = await desk.open('/', { token: addToken(desk.site.data, 'vera', 'viewer', '2026-01-01T00:00:00.000Z') });
   await page.getByText('You may look, but not answer.').waitFor();
   expect(await cards(page).getByRole('button').count()).toBe(0);
   await page.keyboard.press('1');
   expect(await cards(page).locator('.fate').textContent()).toBe('');
   await expectAccessible(page);
+  await desk.server.client.cancel(id);
+  await page.getByText('Not needed any more: the run was canceled').waitFor();
+  await page.getByText('Nothing waits for you').waitFor({ timeout: 15_000 });
+  expect(await page.getByRole('link', { name: /Start a run|New run/ }).count()).toBe(0);
 });
 
 test('somebody who wants it is told by a notification when something new waits, and by no more than that', async () => {

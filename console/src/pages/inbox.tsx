@@ -5,6 +5,7 @@ import { Link } from '../parts/link.js';
 import { QuestionCard } from '../parts/question-card.js';
 import { inbox, isKnown } from '../state/inbox.js';
 import { useAnswerKeys } from '../state/keys.js';
+import { mayOperate } from '../state/server.js';
 
 export function InboxPage(): JSX.Element {
   const items = inbox.value;
@@ -22,7 +23,7 @@ export function InboxPage(): JSX.Element {
     <>
       <h1>{items.length === 0 ? 'Nothing waits for you' : 'Waiting for you'}</h1>
       {items.length === 0
-        ? <div class="empty"><p>No agent needs you now. When one does, it is here.</p><p><Link to="/new">Start a run</Link>, or look at <Link to="/runs">those that are there</Link>.</p></div>
+        ? <div class="empty"><p>No agent needs you now. When one does, it is here.</p><p>{mayOperate() ? <><Link to="/new">Start a run</Link>, or look</> : 'Look'} at <Link to="/runs">the runs that are there</Link>.</p></div>
         : <p class="hint dim"><kbd>j</kbd> <kbd>k</kbd> choose, <kbd>1</kbd>–<kbd>9</kbd> answer, <kbd>y</kbd> <kbd>n</kbd> decide, <kbd>r</kbd> write, <kbd>o</kbd> open</p>}
       <div class="cards">
         {items.map((item) => <QuestionCard key={item.interaction_id} item={item} isActive={item.interaction_id === active} onActivate={() => setActive(item.interaction_id)} />)}

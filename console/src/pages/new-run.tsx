@@ -25,8 +25,17 @@ const PERMISSIONS = [
 
 export function NewRunPage(): JSX.Element {
   if (me.value === null) return <p class="empty dim" role="status">Connecting…</p>;
-  if (!mayOperate()) return <div class="empty"><h1>New run</h1><p>You may look{me.value.role === 'replier' ? ' and answer' : ''}, but not start runs: that takes the token of an operator.</p><p><Link to="/runs">To the runs</Link></p></div>;
-  return <NewRunForm />;
+  return mayOperate() ? <NewRunForm /> : <NotAllowed mayAnswer={me.value.role === 'replier'} />;
+}
+
+function NotAllowed({ mayAnswer }: { readonly mayAnswer: boolean }): JSX.Element {
+  return (
+    <div class="empty">
+      <h1>New run</h1>
+      <p>You may look{mayAnswer ? ' and answer' : ''}, but not start runs: that takes the token of an operator.</p>
+      <p><Link to="/runs">To the runs</Link></p>
+    </div>
+  );
 }
 
 function NewRunForm(): JSX.Element {

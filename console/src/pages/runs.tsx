@@ -97,7 +97,15 @@ function Filters({ filter, text, problem }: { readonly filter: Filter; readonly 
         </select>
       </label>
       <label>Label
-        <input type="text" value={label} placeholder="name=value" aria-invalid={problem !== null} aria-describedby={problem === null ? undefined : 'label-problem'} onInput={(event) => setLabel(event.currentTarget.value)} onChange={choose} />
+        <input
+          type="text"
+          value={label}
+          placeholder="name=value"
+          aria-invalid={problem !== null}
+          aria-describedby={problem === null ? undefined : 'label-problem'}
+          onInput={(event) => setLabel(event.currentTarget.value)}
+          onChange={choose}
+        />
         {problem !== null && <span id="label-problem" class="bad" role="alert">A label is name=value.</span>}
       </label>
       <label class="words">Words of the prompt

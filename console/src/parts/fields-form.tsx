@@ -55,7 +55,14 @@ function FieldInput({ field: { id, kind, prompt, options }, isRequired, value, o
       {options.map((option, index) => (
         <label key={index} class="check"><input type="radio" name={id} checked={JSON.stringify(value) === JSON.stringify(option.value)} onChange={() => onChange(option.value)} /> {option.label}</label>
       ))}
-      <input type="text" required={isRequired && (value === undefined || value === '')} aria-label={options.length > 0 ? `${prompt}: in your own words` : prompt} placeholder={options.length > 0 ? 'Or in your own words…' : ''} value={typeof value === 'string' && !options.some((option) => option.value === value) ? value : ''} onInput={(event) => onChange(event.currentTarget.value)} />
+      <input
+        type="text"
+        required={isRequired && (value === undefined || value === '')}
+        aria-label={options.length > 0 ? `${prompt}: in your own words` : prompt}
+        placeholder={options.length > 0 ? 'Or in your own words…' : ''}
+        value={typeof value === 'string' && !options.some((option) => option.value === value) ? value : ''}
+        onInput={(event) => onChange(event.currentTarget.value)}
+      />
     </fieldset>
   );
 }

@@ -28,7 +28,10 @@ export const NUMBERS = ['session_timeout_sec', 'turn_timeout_sec', 'idle_timeout
 
 const KEY = 'parley.new-run';
 const REMEMBERED = ['engine', 'cwd', 'mode', 'permission'] as const satisfies readonly Field[];
-const EMPTY: Draft = { engine: '', prompt: '', cwd: '', mode: 'interactive', permission: 'workspace-write', model: '', labels: '', requireReply: true, policy: 'engine_judgement', session_timeout_sec: '', turn_timeout_sec: '', idle_timeout_sec: '', max_attempt: '' };
+const EMPTY: Draft = {
+  engine: '', prompt: '', cwd: '', mode: 'interactive', permission: 'workspace-write', model: '', labels: '', requireReply: true, policy: 'engine_judgement',
+  session_timeout_sec: '', turn_timeout_sec: '', idle_timeout_sec: '', max_attempt: '',
+};
 
 // As the last one was started; what is stored may be of another version, or of somebody else's making.
 export function recallDraft(): Draft {
@@ -85,7 +88,10 @@ function parseLabels(text: string): Record<string, string> | null {
   return pairs.includes(null) ? null : Object.fromEntries(pairs.map((pair) => [pair?.[1]?.trim() ?? '', pair?.[2]?.trim() ?? '']));
 }
 
-const FIELDS: Readonly<Record<string, Field>> = { engine: 'engine', prompt: 'prompt', cwd: 'cwd', model: 'model', permission: 'permission', execution_mode: 'mode', labels: 'labels', ...Object.fromEntries(NUMBERS.map((name) => [name, name])) };
+const FIELDS: Readonly<Record<string, Field>> = {
+  engine: 'engine', prompt: 'prompt', cwd: 'cwd', model: 'model', permission: 'permission', execution_mode: 'mode', labels: 'labels',
+  ...Object.fromEntries(NUMBERS.map((name) => [name, name])),
+};
 
 // What the server refused, at the field that it speaks of.
 export function problemsOf(error: unknown): Problems {
