@@ -325,6 +325,4 @@ class ResidentTurn {
   }
 }
 
-function slice(from: number, bytes: number, hash: Hash): ReadBytes {
-  return { ...(from > 0 ? { from } : {}), bytes, sha256: hash.copy().digest('hex') };
-}
+const slice = (from: number, bytes: number, hash: Hash): ReadBytes => ({ ...(from > 0 ? { from } : {}), bytes, sha256: hash.copy().digest('hex') });
