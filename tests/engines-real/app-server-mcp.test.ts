@@ -25,6 +25,7 @@ describe('a form', () => {
   test.each<{ given: Json; result: JsonObject }>([
     { given: { name: 'Ada', age: '36', sure: false }, result: { action: 'accept', content: { name: 'Ada', age: 36, sure: false } } },
     { given: { decision: 'decline' }, result: { action: 'decline' } },
+    { given: { decision: 'cancel' }, result: { action: 'cancel' } },
   ])('is asked of the person; $given is what the server hears', async ({ given, result }) => {
     const bench = await openNosy('form');
     const asked = await bench.play(`${WAIT} [[done 7]]`, ASKS);
