@@ -58,6 +58,32 @@ test('twenty thousand events are there soon, scroll smoothly, and only what is o
   expect(figures.wheel.p95).toBeLessThan(SLOW_FRAME_MS);
 }, 180_000);
 
+test('twenty thousand events that come while one looks hold nothing up, and the end stays in sight', async () => {
+  const desk = await openDesk();
+  const { run_id: runId } = await desk.server.client.create({ engine: 'rehearsal', prompt: `Count. [[ask Begin? | Yes]] [[events ${EVENTS} 120]] [[done 1]]`, execution_mode: 'interactive' });
+  const page = await desk.open(`/runs/${runId}`);
+  await page.getByRole('button', { name: 'Yes' }).waitFor();
+  await page.evaluate(`(() => {
+    window.frames_ = [];
+    let last = performance.now();
+    const next = (now) => {
+      window.frames_.push(now - last);
+      last = now;
+      requestAnimationFrame(next);
+    };
+    requestAnimationFrame(next);
+  })()`);
+  const begun = Date.now();
+  await page.getByRole('button', { name: 'Yes' }).click();
+  await page.getByRole('heading', { name: 'Succeeded' }).waitFor();
+  const frames = await page.evaluate<number[]>('window.frames_.toSorted((a, b) => a - b)');
+  const figures = { median: frames[Math.floor(frames.length / 2)] ?? 0, p95: frames[Math.floor(frames.length * 0.95)] ?? 0, worst: frames.at(-1) ?? 0 };
+  console.log(`live: ${EVENTS} events in ${Date.now() - begun} ms; ${frames.length} frames: ${round(figures)}`);
+  expect(await page.locator('.to-end').count()).toBe(0);
+  expect(await page.locator('.row').count()).toBeLessThan(80);
+  expect(figures.median).toBeLessThan(SLOW_FRAME_MS / 2);
+}, 120_000);
+
 test('whoever reads further up is not moved by what comes, and is told of it', async () => {
   const desk = await openDesk();
   const { client } = desk.server;

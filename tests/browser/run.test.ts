@@ -1,6 +1,7 @@
 // The page of a run in a real browser: the conversation as it happens, questions answered in place, and what can be done with a run.
 import { expect, test } from 'vitest';
 import { parley } from '../support/command.js';
+import { Gate } from '../support/gate.js';
 import { expectAccessible, openDesk, takePicture, type Desk, type Page } from './browser.js';
 
 const ASK = '[[ask Which database should it be? | Postgres | SQLite]]';
@@ -143,9 +144,20 @@ test('two who answer at once see who won', async () => {
   const runId = await begin(desk, `${ASK} [[done "ok"]]`);
   const [one, two] = [await desk.open(`/runs/${runId}`), await desk.open(`/runs/${runId}`, { expects: /409/ })];
   for (const page of [one, two]) await page.getByRole('button', { name: 'SQLite' }).waitFor();
-  await one.getByRole('button', { name: 'SQLite' }).click();
-  await two.locator('.answer .said', { hasText: 'SQLite' }).waitFor();
+  // What the second sends arrives when the first was accepted.
+  const sent = new Gate();
+  await two.route('**/interaction/reply', async (route) => {
+    sent.open();
+    await one.getByRole('button', { name: 'SQLite' }).click();
+    await state(one, 'succeeded');
+    await route.continue();
+  });
+  await two.getByRole('button', { name: 'Postgres' }).click();
+  await sent.opened;
+  for (const page of [one, two]) await page.locator('.answer .said', { hasText: 'SQLite' }).waitFor();
+  await two.getByText('Your answer came too late.').waitFor();
   await state(two, 'succeeded');
+  expect(await one.getByText('Your answer came too late.').count()).toBe(0);
 });
 
 test('a viewer looks, and is offered nothing that it may not do', async () => {

@@ -1,6 +1,6 @@
 // The conversation: rows in a box of which only those on screen are drawn. At its end it follows what comes; elsewhere a button tells of it.
 import type { JSX } from 'preact';
-import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { useCallback, useEffect, useMemo, useRef } from 'preact/hooks';
 import { refine } from '../../state/router.js';
 import type { RunFeed } from '../../state/run-feed.js';
 import type { Row } from '../../state/run-rows.js';
@@ -31,9 +31,11 @@ export function Conversation({ feed, runId, shown }: Props): JSX.Element {
   const opened = useMemo(() => new Set<string>(), []);
   const focused = useRef(-1);
   const pendingAt = pending ? rows.lastIndexOf(pending) : -1;
+  // Always the same function: with another one, all heights are counted anew.
+  const keyOf = useCallback((index: number) => rows[index]?.key ?? String(index), [rows]);
   const list = useVirtual({
     count: rows.length,
-    keyOf: (index) => rows[index]?.key ?? String(index),
+    keyOf,
     estimate: (index) => heightOf(rows[index]),
     pinned: () => [focused.current, pendingAt].filter((index) => index >= 0),
     startsAtEnd: run !== null && !isEnd(run.status),

@@ -1,5 +1,6 @@
 // A question where it was asked: with the ways to answer while it waits, then with its answer, by whom and when.
 import type { JSX } from 'preact';
+import { useRef } from 'preact/hooks';
 import type { InboxItem, InteractionView } from '../../../../src/client/index.js';
 import { asObject, type Json, type JsonObject } from '../../../../src/kernel/json.js';
 import { formatTime } from '../../state/format.js';
@@ -25,6 +26,10 @@ interface QuestionProps {
 export function QuestionRow({ runId, waitsFor, row, isCurrent, isActive }: QuestionProps): JSX.Element {
   const question = row.question as unknown as Asked;
   const isConversation = question.channel === 'conversation';
+  const fate = fates.value.get(row.interactionId);
+  // An answer was sent from here, whatever became of it.
+  const tried = useRef(false);
+  if (fate?.type === 'sending') tried.current = true;
   const waiting = inbox.value.find(({ interaction_id: id }) => id === row.interactionId) ?? (waitsFor?.interaction_id === row.interactionId ? waitsFor : undefined);
   // Nobody decides about what they have not seen.
   if (row.resolution.type === 'pending' && isCurrent && (waiting !== undefined || question.kind !== 'approval')) {
@@ -43,13 +48,12 @@ export function QuestionRow({ runId, waitsFor, row, isCurrent, isActive }: Quest
           {question.action && <Fold id={`${row.key}/action`} summary="What it was about">{() => <About action={question.action ?? {}} />}</Fold>}
         </div>
       )}
-      <Resolution row={row} resolution={row.resolution} question={question} />
+      <Resolution resolution={row.resolution} question={question} isLate={tried.current && (fate?.type === 'gone' || fate?.type === 'answered')} />
     </div>
   );
 }
 
-function Resolution({ row, resolution, question }: { readonly row: Row; readonly resolution: Row['resolution']; readonly question: Asked }): JSX.Element | null {
-  const fate = fates.value.get(row.interactionId);
+function Resolution({ resolution, question, isLate }: { readonly resolution: Row['resolution']; readonly question: Asked; readonly isLate: boolean }): JSX.Element | null {
   switch (resolution.type) {
     case 'pending':
       return null;
@@ -67,7 +71,7 @@ function Resolution({ row, resolution, question }: { readonly row: Row; readonly
         <div class="answer">
           <p class="dim small">{resolution.finish ? 'Finished' : 'Answered'} by <strong>{resolution.by}</strong> <When at={resolution.at} /></p>
           {resolution.response !== undefined && !resolution.finish && <Said response={resolution.response} question={question} />}
-          {(fate?.type === 'gone' || fate?.type === 'answered') && <p class="bad" role="status">Your answer came too late.</p>}
+          {isLate && <p class="bad" role="status">Your answer came too late.</p>}
         </div>
       );
   }
