@@ -19,6 +19,9 @@
 //   ask TEXT | OPTION | …            calls the client's tool ask_human; told to end its turn it does, else it says the answer
 //   input TEXT | OPTION | …          asks for user input, and says the answer
 //   form TEXT                        an MCP server's form with `name` (required) and `sure`, and says what came
+//   fickle MS                        asks as `input`, and goes on without an answer after so long
+//   oddcall                          calls a tool that no client has
+//   hugeform BYTES                   a form with a message of this length
 //   form1 TEXT                       the same, with `confirm` (required, yes or no) alone
 //   hang                             nothing, until it is interrupted
 //   noise N                          N notifications

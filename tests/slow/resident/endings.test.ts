@@ -86,6 +86,22 @@ test('a process that does not wait for the answer any more is replaced by one th
   await bench.close();
 });
 
+test('a question that the engine itself has settled frees its process, and what it did meanwhile is kept; the answer is told to another', async () => withBench(async (bench) => {
+  const run = await bench.play('[[fickle 300]]');
+  expect((await bench.pending(run)).question['prompt']).toBe('Which?');
+  await vi.waitFor(() => expect(processesOf(run.run_id)).toEqual([]), { timeout: 20_000 });
+  // The end of its turn stands in the log that the next one begins with.
+  const after = await bench.reply(run, 'red [[done 3]]');
+  expect(after).toMatchObject({ status: 'succeeded', result: 3 });
+  expect(await bench.pids(run)).toHaveLength(2);
+  expect(dataOf(await bench.events(run), 'agent.message.final').map(({ text }) => text)).toContain('I decided myself.');
+}));
+
+test.each(['[[oddcall]]', '[[hugeform 17000000]]'])('%s asks nobody: it is refused, and the turn goes on', async (prompt) => withBench(async (bench) => {
+  expect(await bench.play(`${prompt} [[done 4]]`)).toMatchObject({ status: 'succeeded', result: 4 });
+  expect(dataOf(await bench.events({ run_id: (await bench.data.store.listRuns({ limit: 1 }))[0]?.run_id ?? '' }), 'interaction.requested')).toEqual([]);
+}));
+
 test('one that does not start is told of, with what it printed', async () => withBench(async (bench) => {
   const missing = await bench.play('x');
   expect(missing).toMatchObject({ status: 'failed', error: { code: 'ENGINE_NOT_FOUND' } });

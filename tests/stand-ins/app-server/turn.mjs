@@ -127,6 +127,12 @@ export class Turn {
       case 'form':
       case 'form1':
         return this.#form(step);
+      case 'fickle':
+        return this.#fickle(step);
+      case 'oddcall':
+        return this.#goOn(nextItem('call'), `Odd call: ${JSON.stringify(await this.#request('item/tool/call', { ...this.#voice.place(), callId: nextItem('call'), namespace: null, tool: 'no_such', arguments: {} }))}`);
+      case 'hugeform':
+        return this.#form({ word: 'form', message: 'x'.repeat(step.bytes) });
       case 'noise':
         for (let line = 0; line < step.lines; line += 1) if (!this.#voice.show({ type: 'active', activeFlags: [] })) await flush();
         return undefined;
@@ -270,6 +276,14 @@ export class Turn {
     const { action = 'failed', content = null } = await this.#request('mcpServer/elicitation/request', { ...this.#voice.place(), serverName: 'stand-in', mode: 'form', _meta: null, message, requestedSchema: word === 'form1' ? SMALL_FORM : FORM });
     this.#calm();
     this.#goOn(id, `Form: ${action} ${JSON.stringify(content)}`);
+  }
+
+  async #fickle({ ms }) {
+    const asked = { id: 'q1', header: 'Hm', question: 'Which?', isOther: true, isSecret: false, options: null };
+    const { id } = ask('item/tool/requestUserInput', { ...this.#voice.place(), itemId: nextItem('call'), questions: [asked], isBlocking: false, autoResolutionMs: ms });
+    await Promise.race([new Promise((resolve) => setTimeout(resolve, ms)), this.#ended]);
+    withdraw(id);
+    this.#voice.say('I decided myself.');
   }
 
   #goOn(callId, text) {
