@@ -107,10 +107,9 @@ describe('the limits of a turn', () => {
     const bench = await openResidents({ timers: onlyLong(timers), settings: { residents: { parkAfterMs: 1000 * HOUR_MS, max: 8 } } });
     const asked = await bench.play('[[approve echo once >> side.txt]] [[hang]]', { ...ASKS, runtime_options: { turn_timeout_sec: 200, idle_timeout_sec: 1000 } });
     expect(asked.status).toBe('waiting_user');
-    const pids = processesOf(asked.run_id);
     timers.advance(HOUR_MS);
     expect(await bench.settled(asked.run_id)).toMatchObject({ status: 'waiting_user' });
-    expect(processesOf(asked.run_id)).toEqual(pids);
+    expect(processesOf(asked.run_id)).toEqual(expect.arrayContaining(spawnedIn(await bench.events(asked.run_id))));
     const requests = bench.model.requests.length;
     const { interaction_id: id } = await bench.pending(asked.run_id);
     await bench.orchestrator.reply(asked.run_id, { interaction_id: id, response: { decision: 'approve' } });
