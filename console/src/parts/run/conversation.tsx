@@ -11,7 +11,10 @@ import { Opened } from './fold.js';
 import { QuestionRow } from './question-row.js';
 import { RowBody } from './row.js';
 
-const NAMES: Readonly<Record<Row['type'], string>> = { user: 'Prompt', message: 'Message', reasoning: 'Thought', plan: 'Plan', tool: 'Tool call', files: 'Files', usage: 'Usage', question: 'Question', attempt: 'Attempt', diagnostic: 'Diagnostic', raw: 'Output', end: 'End', unknown: 'Event' };
+const NAMES: Readonly<Record<Row['type'], string>> = {
+  user: 'Prompt', message: 'Message', reasoning: 'Thought', plan: 'Plan', tool: 'Tool call', files: 'Files', usage: 'Usage', question: 'Question', attempt: 'Attempt',
+  diagnostic: 'Diagnostic', raw: 'Output', end: 'End', unknown: 'Event',
+};
 const HEIGHTS: Readonly<Partial<Record<Row['type'], number>>> = { tool: 45, reasoning: 45, raw: 45, diagnostic: 45, files: 45, usage: 40, attempt: 56, question: 200, end: 120 };
 const LINE_PX = 24;
 const LINE_CHARS = 90;
@@ -56,7 +59,16 @@ export function Conversation({ feed, runId, shown }: Props): JSX.Element {
             {list.items.map(({ index, start, key }) => {
               const row = rows[index];
               return row && (
-                <article key={key} ref={list.measure} data-index={index} class={`row row-${row.type}${shown !== null && row.rasp.includes(shown) ? ' chosen' : ''}`} style={{ transform: `translateY(${start}px)` }} aria-posinset={index + 1} aria-setsize={rows.length} aria-label={NAMES[row.type]}>
+                <article
+                  key={key}
+                  ref={list.measure}
+                  data-index={index}
+                  class={`row row-${row.type}${shown !== null && row.rasp.includes(shown) ? ' chosen' : ''}`}
+                  style={{ transform: `translateY(${start}px)` }}
+                  aria-posinset={index + 1}
+                  aria-setsize={rows.length}
+                  aria-label={NAMES[row.type]}
+                >
                   {row.type === 'question'
                     ? <QuestionRow runId={runId} waitsFor={run?.interaction ?? null} row={row} rev={row.rev} isCurrent={isCurrent} isActive={isActive} />
                     : <Kept row={row} rev={row.rev} />}
@@ -82,7 +94,11 @@ function EvidenceButton({ rasp, at }: { readonly rasp: readonly number[]; readon
   const [first = 1] = rasp;
   const time = new Date(at).toLocaleTimeString();
   const span = rasp.length > 1 ? `${first}–${rasp.at(-1)}` : String(first);
-  return <button type="button" class="quiet proof" title={`${time} · the evidence of event ${span}`} onClick={() => refine({ evidence: String(first) })}><span class="time" aria-hidden="true">{time}</span> <span class="unseen">Evidence of event </span>#{first}</button>;
+  return (
+    <button type="button" class="quiet proof" title={`${time} · the evidence of event ${span}`} onClick={() => refine({ evidence: String(first) })}>
+      <span class="time" aria-hidden="true">{time}</span> <span class="unseen">Evidence of event </span>#{first}
+    </button>
+  );
 }
 
 function indexAt(target: EventTarget | null): number {

@@ -31,7 +31,11 @@ export function Proofs({ runId }: { readonly runId: string }): JSX.Element {
         {check.type === 'checked' && (
           <>
             <p class={check.found.ok ? 'good' : 'bad'}>{check.found.ok ? 'Everything is as it was written.' : 'Not everything is as it was written.'}</p>
-            <ul class="checks">{check.found.checks.map(({ name, ok, finding }) => <li key={name}><span class={ok ? 'good' : 'bad'} aria-hidden="true">{ok ? '✓' : '✗'}</span><span class="unseen">{ok ? 'good: ' : 'bad: '}</span> {name} <span class="dim small">{finding}</span></li>)}</ul>
+            <ul class="checks">
+              {check.found.checks.map(({ name, ok, finding }) => (
+                <li key={name}><span class={ok ? 'good' : 'bad'} aria-hidden="true">{ok ? '✓' : '✗'}</span><span class="unseen">{ok ? 'good: ' : 'bad: '}</span> {name} <span class="dim small">{finding}</span></li>
+              ))}
+            </ul>
           </>
         )}
       </div>

@@ -14,7 +14,7 @@ import { ToolRow } from './tool-row.js';
 const MARKDOWN_CHARS = 60_000;
 // As much of one that grows is made pretty with every piece.
 const GROWING_CHARS = 12_000;
-const RAW_LINES = 400;
+const FILES = 400;
 const SUMMARY_CHARS = 140;
 
 type Shown = Exclude<Row, { type: 'question' }>;
@@ -33,7 +33,12 @@ export function RowBody({ row }: { readonly row: Shown; readonly rev: number }):
     case 'tool':
       return <ToolRow row={row} />;
     case 'files':
-      return <p class="files"><span class="dim">{row.files.length === 1 ? 'File changed' : `${row.files.length} files changed`}</span> {row.files.slice(0, RAW_LINES).map(({ path, kind }, index) => <code key={index} title={kind}>{kind === 'add' ? '+ ' : kind === 'delete' ? '− ' : ''}{nameTurns(path)}</code>)}</p>;
+      return (
+        <p class="files">
+          <span class="dim">{row.files.length === 1 ? 'File changed' : `${row.files.length} files changed`}</span>
+          {row.files.slice(0, FILES).map(({ path, kind }, index) => <code key={index} title={kind}>{kind === 'add' ? '+ ' : kind === 'delete' ? '− ' : ''}{nameTurns(path)}</code>)}
+        </p>
+      );
     case 'usage':
       return <Usage row={row} />;
     case 'attempt':
@@ -58,7 +63,14 @@ function Message({ row }: { readonly row: MessageRow }): JSX.Element {
   const envelope = state === 'whole' ? envelopeOf(text) : null;
   if (envelope !== null) return <Fold id={row.key} class="raw" summary={<><span class="name">Answer in the agreed form</span> <span class="line dim">{firstLine(text)}</span></>}>{() => <Pretty value={envelope} label="Answer in the agreed form" />}</Fold>;
   // Whoever watches it grow looks at its end.
-  if (state === 'growing' && text.length > GROWING_CHARS) return <div class="message"><p class="dim small">… {formatCount(text.length - GROWING_CHARS)} characters before</p><pre class="plain" tabIndex={0} role="region" aria-label="The message so far">{text.slice(-GROWING_CHARS)}</pre></div>;
+  if (state === 'growing' && text.length > GROWING_CHARS) {
+    return (
+      <div class="message">
+        <p class="dim small">… {formatCount(text.length - GROWING_CHARS)} characters before</p>
+        <Plain text={text.slice(-GROWING_CHARS)} label="The message so far" />
+      </div>
+    );
+  }
   return (
     <div class={`message ${state}`}>
       {text.length <= MARKDOWN_CHARS ? <Markdown text={text} cachedBy={row} /> : <Plain text={text} label="Message" />}

@@ -21,7 +21,12 @@ export function Timeline({ feed }: { readonly feed: RunFeed }): JSX.Element {
           <div class="bar" aria-hidden="true" style={{ width: `${Math.max(6, (100 * lengthOf(attempt, now.value)) / longest)}%` }}>
             {attempt.spans.map((span, index) => <span key={index} class={span.state} style={{ flexGrow: Math.max(1, spanMs(span, now.value)) }} />)}
           </div>
-          <span class="small"><strong>{attempt.number}</strong> {attempt.spans.map((span, index) => <span key={index} class="figure"><i class={span.state} aria-hidden="true" />{WORDS[span.state] ?? span.state} {formatDuration(spanMs(span, now.value))}{span.to === null ? '…' : ''}</span>)}</span>
+          <span class="small">
+            <strong>{attempt.number}</strong>{' '}
+            {attempt.spans.map((span, index) => (
+              <span key={index} class="figure"><i class={span.state} aria-hidden="true" />{WORDS[span.state] ?? span.state} {formatDuration(spanMs(span, now.value))}{span.to === null ? '…' : ''}{' '}</span>
+            ))}
+          </span>
         </li>
       ))}
     </ol>
