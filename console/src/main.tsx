@@ -1,5 +1,6 @@
 // The console: a page where people answer their agents, and look at what those did.
 import { render } from 'preact';
+import { ParleyError } from '../../src/client/index.js';
 import { App } from './app.js';
 import { startNotices } from './state/notices.js';
 import { watchInbox } from './state/inbox.js';
@@ -15,7 +16,16 @@ async function begin(): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
   startNotices();
-  await watchInbox();
+  // What went wrong in the page itself ends nothing.
+  for (;;) {
+    try {
+      await watchInbox();
+    } catch (error) {
+      if (error instanceof ParleyError && (error.status === 401 || error.status === 403)) return refused(error);
+      console.error(error);
+      await new Promise((resolve) => setTimeout(resolve, 2000));
+    }
+  }
 }
 
-begin().catch(refused);
+void begin();

@@ -54,6 +54,8 @@ export interface StreamOptions {
   readonly signal?: AbortSignal;
   // Told before it tries again, with what went wrong.
   readonly onReconnect?: (error: ParleyError) => void;
+  // Told when it is connected, again too.
+  readonly onOpen?: () => void;
 }
 
 export interface ParleyClient {
@@ -133,11 +135,12 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
   }
 
   // The frames of one connection after the other, in groups, for as long as the reader wants them.
-  async function* connect(pathOf: () => string, { signal, onReconnect }: StreamOptions): AsyncGenerator<readonly Frame[], void> {
+  async function* connect(pathOf: () => string, { signal, onReconnect, onOpen }: StreamOptions): AsyncGenerator<readonly Frame[], void> {
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
       const silence = new Silence(signal);
       try {
         const response = await request('GET', pathOf(), undefined, silence.signal);
+        onOpen?.();
         if (response.body) for await (const frames of readFrames(response.body, () => silence.heard())) {
           pauseMs = FIRST_PAUSE_MS;
           yield frames;

@@ -128,7 +128,7 @@ test('of two people who answer at once, one is taken, and the other is told by w
   await expect.poll(() => fate(ann)).toMatch(/Accepted|Already/);
   await expect.poll(() => fate(ben)).toMatch(/Accepted|Already/);
   const isAnn = (await fate(ann))?.startsWith('Accepted');
-  expect([await fate(ann), await fate(ben)].toSorted()).toEqual(['Accepted. The agent goes on.', `Already answered by ${isAnn ? 'ann' : 'ben'}.`]);
+  expect([await fate(ann), await fate(ben)].toSorted()).toEqual(['Accepted.', `Already answered by ${isAnn ? 'ann' : 'ben'}.`]);
   await third.getByText(`Already answered by ${isAnn ? 'ann' : 'ben'}.`).waitFor();
   expect(await answers(desk, id)).toEqual([isAnn ? 'Postgres' : 'SQLite']);
 });
@@ -274,4 +274,42 @@ test('on a phone and in the dark the questions fit', async () => {
   await takePicture(page, 'inbox-phone');
   await page.getByRole('button', { name: 'Postgres' }).tap();
   await page.getByText('Accepted').waitFor();
+});
+
+test('a question that cannot be made pretty is shown as it is, and takes no other with it', async () => {
+  const desk = await openDesk();
+  const { client } = desk.server;
+  for (const text of ['>'.repeat(5000), '_a'.repeat(20_000), '- '.repeat(4000)]) await client.create({ engine: 'rehearsal', prompt: `[[ask ${text} end of it? | Yes]]`, execution_mode: 'interactive' });
+  await client.create({ engine: 'rehearsal', prompt: '[[ask A plain one? | Yes]]', execution_mode: 'interactive' });
+  const page = await desk.open('/');
+  await page.getByText('A plain one?').first().waitFor();
+  expect(await page.locator('[data-interaction]').count()).toBe(4);
+  expect(await page.getByText('end of it?').count()).toBeGreaterThanOrEqual(3);
+});
+
+test('the chosen question has the focus: Enter answers no other, and o opens its run and no link of an agent', async () => {
+  const desk = await openDesk();
+  const { client } = desk.server;
+  const first = await client.create({ engine: 'rehearsal', prompt: '[[ask First? | B1]] [[done 1]]', execution_mode: 'interactive' });
+  const page = await desk.open('/');
+  await page.getByText('First?').first().waitFor();
+  const second = await client.create({ engine: 'rehearsal', prompt: '[[ask Second, see [docs](https://example.com/x)? | B2]] [[done 1]]', execution_mode: 'interactive' });
+  await page.getByText('Second, see').first().waitFor();
+  await page.getByRole('button', { name: 'B1' }).focus();
+  await page.keyboard.press('j');
+  await page.keyboard.press('Enter');
+  expect((await client.get(first.run_id)).status).toBe('waiting_user');
+  await page.keyboard.press('o');
+  await page.waitForURL(`**/runs/${second.run_id}`);
+});
+
+test('a browser whose notifications only have the name shows what waits all the same', async () => {
+  const desk = await openDesk();
+  const page = await desk.open('/');
+  await page.context().grantPermissions(['notifications']);
+  await page.addInitScript(`localStorage.setItem('parley.notify', 'on'); window.Notification = class { static permission = 'granted'; static requestPermission = async () => 'granted'; constructor() { throw new TypeError('Illegal constructor'); } }; Object.defineProperty(document, 'visibilityState', { get: () => 'hidden' });`);
+  await page.reload();
+  await page.getByText('Nothing waits for you').waitFor();
+  await desk.server.client.create({ engine: 'rehearsal', prompt: '[[ask Still there? | Yes]]', execution_mode: 'interactive' });
+  await page.getByText('Still there?').first().waitFor();
 });

@@ -91,7 +91,7 @@ test('whoever reads further up is not moved by what comes, and is told of it', a
   const page = await desk.open(`/runs/${runId}`);
   await page.getByRole('button', { name: 'Yes' }).waitFor();
   // It has followed to its end.
-  expect(await page.locator('.to-end').count()).toBe(0);
+  await page.locator('.to-end').waitFor({ state: 'detached' });
   await page.locator('.scroll').hover();
   await page.mouse.wheel(0, -4000);
   await page.getByRole('button', { name: 'To the end ↓' }).waitFor();

@@ -2,6 +2,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { Link } from '../parts/link.js';
+import { Boundary } from '../parts/boundary.js';
 import { QuestionCard } from '../parts/question-card.js';
 import { inbox, isKnown } from '../state/inbox.js';
 import { useAnswerKeys } from '../state/keys.js';
@@ -15,8 +16,9 @@ export function InboxPage(): JSX.Element {
     if (items.length > 0 && !items.some(({ interaction_id: id }) => id === active)) setActive(items[0]?.interaction_id ?? null);
   }, [items, active]);
   useAnswerKeys({
-    move: (by) => setActive(items[Math.min(Math.max(at + by, 0), items.length - 1)]?.interaction_id ?? null),
-    card: () => document.querySelector<HTMLElement>(`[data-interaction="${CSS.escape(active ?? '')}"]`),
+    // With the focus: Enter must not answer another than the one that is marked.
+    move: (by) => cardOf(items[Math.min(Math.max(at + by, 0), items.length - 1)]?.interaction_id)?.focus(),
+    card: () => cardOf(active),
   });
   if (!isKnown.value) return <p class="empty dim" role="status">Looking for what waits…</p>;
   return (
@@ -26,8 +28,16 @@ export function InboxPage(): JSX.Element {
         ? <div class="empty"><p>No agent needs you now. When one does, it is here.</p><p>{mayOperate() ? <><Link to="/new">Start a run</Link>, or look</> : 'Look'} at <Link to="/runs">the runs that are there</Link>.</p></div>
         : <p class="hint dim"><kbd>j</kbd> <kbd>k</kbd> choose, <kbd>1</kbd>–<kbd>9</kbd> answer, <kbd>y</kbd> <kbd>n</kbd> decide, <kbd>r</kbd> write, <kbd>o</kbd> open</p>}
       <div class="cards">
-        {items.map((item) => <QuestionCard key={item.interaction_id} item={item} isActive={item.interaction_id === active} onActivate={() => setActive(item.interaction_id)} />)}
+        {items.map((item) => (
+          <Boundary key={item.interaction_id} name="This question">
+            <QuestionCard item={item} isActive={item.interaction_id === active} onActivate={() => setActive(item.interaction_id)} />
+          </Boundary>
+        ))}
       </div>
     </>
   );
+}
+
+function cardOf(id: string | null | undefined): HTMLElement | null {
+  return id == null ? null : document.querySelector<HTMLElement>(`[data-interaction="${CSS.escape(id)}"]`);
 }

@@ -7,6 +7,8 @@ interface LinkProps {
   readonly class?: string;
   readonly title?: string;
   readonly 'aria-label'?: string;
+  // Answers to this key, in a card.
+  readonly 'data-key'?: string;
   readonly 'aria-current'?: 'page' | undefined;
   readonly children: ComponentChildren;
 }

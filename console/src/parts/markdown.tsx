@@ -7,7 +7,7 @@ import { useMemo } from 'preact/hooks';
 import { nameTurns } from '../state/visible.js';
 
 // HTML of its own is shown as the text it is: nothing that was said is left out, and nothing of it is ever built.
-const marked = new Marked({ gfm: true, breaks: true, async: false, renderer: { html: ({ text }) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;') } });
+const marked = new Marked({ gfm: true, breaks: true, async: false, renderer: { html: ({ text }) => escapeHtml(text) } });
 
 const TAGS = ['p', 'br', 'strong', 'em', 'del', 'code', 'pre', 'ul', 'ol', 'li', 'blockquote', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'hr', 'a', 'table', 'thead', 'tbody', 'tr', 'th', 'td', 'input'];
 
@@ -25,7 +25,29 @@ purifier.addHook('afterSanitizeAttributes', (node) => {
   }
 });
 
+// To make more of it pretty would hold the page up: the time grows with the square of some signs.
+const MAX_CHARS = 20_000;
+const MAX_SIGNS = 1000;
+
 export function toSafeHtml(text: string): string {
+  if (text.length > MAX_CHARS || (text.match(/[_*`~[\]>|-]/g)?.length ?? 0) > MAX_SIGNS) return asText(text);
+  try {
+    return toHtml(text);
+  } catch {
+    // Nested too deeply, say. What was said is shown all the same.
+    return asText(text);
+  }
+}
+
+function asText(text: string): string {
+  return `<pre>${escapeHtml(text)}</pre>`;
+}
+
+function escapeHtml(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
+
+function toHtml(text: string): string {
   return purifier.sanitize(marked.parse(text) as string, { ALLOWED_TAGS: TAGS, ALLOWED_ATTR: ['href', 'type', 'checked', 'align', 'start'], ALLOW_DATA_ATTR: false, ALLOW_ARIA_ATTR: false });
 }
 

@@ -56,14 +56,14 @@ export function QuestionCard({ item, isActive, onActivate, showsRun = true }: Ca
     if (isActive) card.current?.scrollIntoView({ block: 'nearest' });
   }, [isActive]);
   return (
-    <article ref={card} class={`card${isActive ? ' active' : ''}${isOverdue ? ' overdue' : ''}`} data-interaction={item.interaction_id} aria-label={`Question: ${question.prompt.slice(0, 80)}`} onFocusIn={onActivate} onPointerDown={onActivate}>
+    <article ref={card} class={`card${isActive ? ' active' : ''}${isOverdue ? ' overdue' : ''}`} data-interaction={item.interaction_id} tabIndex={-1} aria-label={`Question: ${question.prompt.slice(0, 80)}`} onFocusIn={onActivate} onPointerDown={onActivate}>
       <header>
         {item.engine !== undefined && <span class="engine">{item.engine}</span>}
         <span class="dim">{question.kind === 'approval' ? 'asks for leave' : question.channel === 'conversation' ? 'ended its turn' : 'asks'}</span>
         <time dateTime={item.asked_at} title={item.asked_at} class={isOverdue ? 'bad' : 'dim'}>{formatAge(now.value - Date.parse(item.asked_at))}{isOverdue ? ', overdue' : ''}</time>
         {Object.entries(item.labels ?? {}).map(([name, value]) => <span key={name} class="label">{name}={value}</span>)}
         <span class="grow" />
-        {showsRun && <Link to={`/runs/${item.run_id}`}>Open the run</Link>}
+        {showsRun && <Link to={`/runs/${item.run_id}`} data-key="o">Open the run</Link>}
       </header>
       {showsRun && item.prompt !== undefined && <p class="about" title={item.prompt}>{item.prompt}</p>}
       <div class="question">{question.kind === 'approval' ? <pre class="plain">{nameTurns(question.prompt)}</pre> : <Markdown text={question.prompt} />}</div>
@@ -81,7 +81,7 @@ function FateText({ fate }: { readonly fate: Fate }): JSX.Element {
     case 'sending':
       return <span class="dim">Sending…</span>;
     case 'accepted':
-      return <span class="good">Accepted. The agent goes on.</span>;
+      return <span class="good">Accepted.</span>;
     case 'answered':
       return <span class="bad">Already answered by {fate.by}.</span>;
     case 'gone':
@@ -91,13 +91,15 @@ function FateText({ fate }: { readonly fate: Fate }): JSX.Element {
   }
 }
 
-function Action({ action }: { readonly action: JsonObject }): JSX.Element {
-  const changes = Array.isArray(action.changes) ? (action.changes as JsonObject[]) : null;
-  if (changes) return <>{changes.map((change, index) => <Diff key={index} path={String(change.path ?? '')} kind={String(change.kind ?? 'update')} diff={String(change.diff ?? '')} />)}</>;
+function Action({ action: { changes, ...rest } }: { readonly action: JsonObject }): JSX.Element {
+  const files = Array.isArray(changes) ? (changes as JsonObject[]) : [];
   return (
-    <dl class="action">
-      {Object.entries(action).map(([name, value]) => <div key={name}><dt>{name}</dt><dd><code>{nameTurns(typeof value === 'string' ? value : JSON.stringify(value))}</code></dd></div>)}
-    </dl>
+    <>
+      <dl class="action">
+        {Object.entries(rest).map(([name, value]) => <div key={name}><dt>{name}</dt><dd><code>{nameTurns(typeof value === 'string' ? value : JSON.stringify(value))}</code></dd></div>)}
+      </dl>
+      {files.map(({ path, kind, move_to: to, diff }, index) => <Diff key={index} path={`${String(path ?? '')}${to === undefined ? '' : ` → ${String(to)}`}`} kind={String(kind ?? 'update')} diff={String(diff ?? '')} />)}
+    </>
   );
 }
 

@@ -2,6 +2,8 @@
 import { computed, signal } from '@preact/signals';
 import { ParleyError, type InboxItem, type Reply } from '../../../src/client/index.js';
 import { client, lost, messageOf, open } from './server.js';
+import { notifies } from './notify-setting.js';
+import { whileSeen } from './while-seen.js';
 
 // The fate of an answer. One that was given by somebody else is shown too, for a moment.
 export type Fate =
@@ -59,7 +61,7 @@ function isUndecided(id: string): boolean {
 export async function watchInbox(): Promise<void> {
   // What waits now, told anew after each loss of the connection: what is not in it does not wait any more.
   let told: Set<string> | null = null;
-  for await (const event of client.inboxChanges({ onReconnect: lost })) {
+  for await (const event of whileSeen((signal) => client.inboxChanges({ signal, onReconnect: lost, onOpen: open }), () => notifies.value)) {
     open();
     if (event.type === 'reset') told = new Set();
     else if (event.type === 'ready') {
@@ -92,7 +94,7 @@ export async function answer({ run_id: runId, interaction_id: id }: Pick<InboxIt
   if (fates.value.get(id)?.type === 'sending') return false;
   setFate(id, { type: 'sending' });
   try {
-    await client.reply(runId, { interaction_id: id, ...given });
+    await client.reply(runId, { interaction_id: id, idempotency_key: keyOf(id, given), ...given });
     setFate(id, { type: 'accepted' });
     return true;
   } catch (error) {
@@ -104,9 +106,21 @@ export async function answer({ run_id: runId, interaction_id: id }: Pick<InboxIt
   }
 }
 
+const TOO_LATE: ReadonlySet<string> = new Set(['RUN_NOT_WAITING', 'INTERACTION_STALE', 'REPLY_CONFLICT', 'RUN_ENDED', 'INTERACTION_NOT_FOUND', 'RUN_NOT_FOUND']);
+
+const keys = new Map<string, string>();
+
+// The same answer, tried again, is the same.
+function keyOf(id: string, given: object): string {
+  const name = `${id} ${JSON.stringify(given)}`;
+  const key = keys.get(name) ?? `console-${Math.random().toString(36).slice(2)}${Date.now().toString(36)}`;
+  keys.set(name, key);
+  return key;
+}
+
 // Who was quicker may have been told before; else it is told in a moment.
 function fateOf(error: unknown, id: string): Fate {
-  if (!(error instanceof ParleyError && error.status === 409)) return { type: 'refused', why: messageOf(error) };
+  if (!(error instanceof ParleyError && TOO_LATE.has(error.code))) return { type: 'refused', why: messageOf(error) };
   const by = waiting.value.get(id)?.answer?.actor?.name;
   return by === undefined ? { type: 'gone', why: error.message } : { type: 'answered', by };
 }

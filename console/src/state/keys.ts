@@ -33,17 +33,11 @@ function act({ move, card }: Keys, key: string): boolean {
   if (move && (key === 'j' || key === 'ArrowDown')) return move(1), true;
   if (move && (key === 'k' || key === 'ArrowUp')) return move(-1), true;
   const chosen = card();
-  if (key === 'o') return follow(chosen?.querySelector('a'));
   const control = chosen?.querySelector<HTMLElement>(`[data-key="${CSS.escape(key)}"]`);
   if (!control) return false;
   if (control instanceof HTMLTextAreaElement) control.focus();
   else control.click();
   return true;
-}
-
-function follow(link: HTMLElement | null | undefined): boolean {
-  link?.click();
-  return link != null;
 }
 
 function isTyping(target: EventTarget | null): boolean {

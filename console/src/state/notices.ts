@@ -1,19 +1,14 @@
 // Tells of what begins to wait: a number in the title, and a notification of the browser if the person wants that.
-import { effect, signal } from '@preact/signals';
+import { effect } from '@preact/signals';
 import { count, onAsked } from './inbox.js';
+import { canNotify, NOTIFY_KEY, notifies } from './notify-setting.js';
 import { go } from './router.js';
 
-const KEY = 'parley.notify';
-
-export const notifies = signal(canNotify() && Notification.permission === 'granted' && localStorage.getItem(KEY) === 'on');
-
-export function canNotify(): boolean {
-  return 'Notification' in window;
-}
+export { canNotify, notifies };
 
 export async function toggleNotices(): Promise<void> {
   const on = !notifies.value && (await Notification.requestPermission()) === 'granted';
-  localStorage.setItem(KEY, on ? 'on' : 'off');
+  localStorage.setItem(NOTIFY_KEY, on ? 'on' : 'off');
   notifies.value = on;
 }
 
@@ -24,10 +19,15 @@ export function startNotices(): void {
   onAsked((item) => {
     if (!notifies.value || document.visibilityState === 'visible') return;
     const prompt = typeof item.question['prompt'] === 'string' ? item.question['prompt'] : '';
-    const notice = new Notification(`${item.engine} asks`, { body: prompt.slice(0, 200), tag: item.interaction_id });
-    notice.addEventListener('click', () => {
-      window.focus();
-      go('/');
-    });
+    try {
+      const notice = new Notification(`${item.engine} asks`, { body: prompt.slice(0, 200), tag: item.interaction_id });
+      notice.addEventListener('click', () => {
+        window.focus();
+        go('/');
+      });
+    } catch {
+      // Some browsers of phones have the name and not the thing.
+      notifies.value = false;
+    }
   });
 }

@@ -3,6 +3,7 @@ import { signal, type ReadonlySignal } from '@preact/signals';
 import { ParleyError, type RunView } from '../../../src/client/index.js';
 import { RunModel } from './run-model.js';
 import { client, lost, messageOf, open } from './server.js';
+import { whileSeen } from './while-seen.js';
 
 export interface RunFeed {
   readonly model: RunModel;
@@ -46,7 +47,7 @@ export function followRun(id: string): RunFeed {
     });
   };
   const follow = async (): Promise<void> => {
-    for await (const event of client.events(id, { signal: leave.signal, onReconnect: lost })) {
+    for await (const event of whileSeen((signal) => client.events(id, { cursor: model.seq, signal, onReconnect: lost, onOpen: open }), undefined, leave.signal)) {
       open();
       model.push(event);
       if (event.type === 'conversation.state.changed' && (run.value === null || event.seq > run.value.fcmp_seq)) refresh();

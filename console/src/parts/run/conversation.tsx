@@ -49,8 +49,10 @@ export function Conversation({ feed, runId, shown }: Props): JSX.Element {
   useAnswerKeys({ card: () => (isActive && pending ? document.querySelector<HTMLElement>(`[data-interaction="${CSS.escape(pending.interactionId)}"]`) : null) });
   useKeptFocus(pending?.interactionId ?? null, () => list.box.current);
   const seen = useRef(rows.length);
+  const wasCurrent = useRef(false);
   // What was there when one came is not new.
-  if (list.isAtEnd || !isCurrent) seen.current = rows.length;
+  if (list.isAtEnd || !wasCurrent.current) seen.current = rows.length;
+  if (isCurrent) wasCurrent.current = true;
   return (
     <section class="conversation" aria-label="Conversation">
       <Opened.Provider value={opened}>

@@ -1,0 +1,10 @@
+// Whether the person wants notifications, as far as this browser can give them.
+import { signal } from '@preact/signals';
+
+export const NOTIFY_KEY = 'parley.notify';
+
+export function canNotify(): boolean {
+  return 'Notification' in window;
+}
+
+export const notifies = signal(canNotify() && Notification.permission === 'granted' && localStorage.getItem(NOTIFY_KEY) === 'on');
