@@ -1,7 +1,6 @@
 // A scripted `codex app-server`: answers as the real one does, and misbehaves as the prompt of a turn or FAKE (words) says.
 // Requests whose method begins with test/ are for tests alone.
 import { spawn } from 'node:child_process';
-import { createInterface } from 'node:readline';
 
 const words = new Set((process.env.FAKE ?? '').split(' '));
 const out = (text) => process.stdout.write(text);
@@ -90,11 +89,17 @@ const methods = {
 
 if (words.has('stubborn')) for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => {});
 process.stderr.write('fake app-server\n');
-const lines = createInterface({ input: process.stdin });
-lines.on('line', (line) => {
+// At line feeds alone: readline cuts at other signs too, depending on the version of Node.
+let rest = '';
+process.stdin.setEncoding('utf8').on('data', (text) => {
+  const lines = (rest + text).split('\n');
+  rest = lines.pop() ?? '';
+  lines.forEach(take);
+});
+function take(line) {
   const { id, method, params } = JSON.parse(line);
   if (method === undefined) return notify('serverRequest/answered', JSON.parse(line));
   if (id === undefined) return undefined;
   return methods[method] ? methods[method](id, params) : refuse(id, `Invalid request: unknown variant \`${method}\``);
-});
-lines.on('close', () => (words.has('stubborn') ? setInterval(() => {}, 1000) : process.exit(0)));
+}
+process.stdin.on('end', () => (words.has('stubborn') ? setInterval(() => {}, 1000) : process.exit(0)));

@@ -1,6 +1,5 @@
 // The conversation with the client, a JSON object a line, in the form of the real one: no `jsonrpc`, every notification with
 // `emittedAtMs`, the ids of our own requests counted from 0. Lines that are no message are passed over in silence.
-import { createInterface } from 'node:readline';
 
 export const BAD_REQUEST = -32600;
 
@@ -63,11 +62,21 @@ function settle(id) {
 
 // Calls `handle` for each request and notification, in their order; ends with stdin.
 export async function listen(handle) {
-  for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
+  for await (const line of readLines(process.stdin)) {
     const message = readMessage(line);
     if (message === undefined) continue;
     if (typeof message.method === 'string') handle(message);
     else if ('result' in message || 'error' in message) settle(message.id)?.(message);
+  }
+}
+
+// At line feeds alone: readline cuts at other signs too, depending on the version of Node.
+async function* readLines(input) {
+  let rest = '';
+  for await (const text of input.setEncoding('utf8')) {
+    const lines = (rest + text).split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines;
   }
 }
 
