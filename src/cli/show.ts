@@ -1,9 +1,9 @@
 // parley show and parley watch: a run as it is now, or from a cursor on until it has ended.
-import { viewRun } from '../orchestrator/run-view.js';
+import { viewProfile, viewRun } from '../orchestrator/run-view.js';
 import type { FcmpEvent } from '../fcmp/event.js';
 import { RequestError } from '../run/request-error.js';
 import type { DataDir } from '../store/sqlite/data-dir.js';
-import type { RunRecord } from '../store/store.js';
+import type { InteractionRecord, RunRecord } from '../store/store.js';
 import { ConversationView } from '../terminal/conversation.js';
 import { formatAge } from '../terminal/format-time.js';
 import { safeText } from '../terminal/safe-text.js';
@@ -26,7 +26,7 @@ export async function showCommand(meant: string, options: DataOption & { readonl
     const style = styleOf(io);
     const conversation = new ConversationView(style, { live: false });
     const lines = await data.store.readJournal(run.run_id, 'fcmp', { limit: Number.MAX_SAFE_INTEGER });
-    io.stdout.write(`${header(run, view.interaction?.overdue ?? false, style, io)}\n\n`);
+    io.stdout.write(`${header(run, pending, view.interaction?.overdue ?? false, style, io)}\n\n`);
     io.stdout.write(lines.map((line) => conversation.push(JSON.parse(line) as FcmpEvent)).join('') + conversation.end());
     if (pending) io.stdout.write(`\n${paint(style, 'dim', `answer it with: parley reply ${run.run_id}`)}\n`);
     if (run.status === 'failed') io.stdout.write(`\n${paint(style, 'dim', `try again with: parley retry ${run.run_id}`)}\n`);
@@ -34,14 +34,16 @@ export async function showCommand(meant: string, options: DataOption & { readonl
   });
 }
 
-function header(run: RunRecord, overdue: boolean, style: Style, io: Io): string {
+function header(run: RunRecord, pending: InteractionRecord | null, overdue: boolean, style: Style, io: Io): string {
   const now = io.clock.now();
+  const profile = viewProfile(run, pending);
   const facts: [string, string][] = [
     ['run', run.run_id],
     ['status', `${run.status}${overdue ? ', overdue' : ''}, attempt ${run.attempt_number}, begun ${formatAge(now - run.created_at)} ago`],
     ['folder', run.spec.cwd],
     ...(run.spec.continue_from === undefined ? [] : [['continues', run.spec.continue_from] as [string, string]]),
     ...(run.spec.fork_from === undefined ? [] : [['copy of', run.spec.fork_from.run_id] as [string, string]]),
+    ...(profile === null ? [] : [['waits', profile.kind === 'sticky_process' ? `in its process${profile.wait_deadline_at === undefined ? '' : `, until ${profile.wait_deadline_at}`}` : 'without a process'] as [string, string]]),
     ...Object.entries(run.spec.labels).map(([name, value]): [string, string] => ['label', `${name}=${value}`]),
     ['events', `${run.heads.rasp_seq} observed, ${run.heads.fcmp_seq} shown, digest ${run.heads.digest.slice(0, 16)}…`],
   ];

@@ -20,8 +20,6 @@ export interface RunView {
   readonly labels: Readonly<Record<string, string>>;
   readonly continue_from: string | null;
   readonly fork_from: string | null;
-  // Only where sessions.sticky is on.
-  readonly interactive_profile?: InteractiveProfile;
   readonly created_at: string;
   readonly updated_at: string;
   readonly error: RunError | null;
@@ -41,6 +39,12 @@ export interface InteractiveProfile {
 
 export function profileOf(sticky: boolean): InteractiveProfile {
   return { kind: sticky ? 'sticky_process' : 'resumable' };
+}
+
+// How a run waits, where that may differ; until when is derived from its question.
+export function viewProfile({ spec: { sticky } }: RunRecord, pending: InteractionRecord | null): InteractiveProfile | null {
+  if (sticky === undefined) return null;
+  return { ...profileOf(sticky), ...(sticky && pending ? { wait_deadline_at: toTimestamp(pending.due_at) } : {}) };
 }
 
 export interface InteractionView {
@@ -72,7 +76,6 @@ export function viewRun(run: RunRecord, pending: InteractionRecord | null, now: 
     labels: spec.labels,
     continue_from: spec.continue_from ?? null,
     fork_from: spec.fork_from?.run_id ?? null,
-    ...(spec.sticky === undefined ? {} : { interactive_profile: { ...profileOf(spec.sticky), ...(spec.sticky && pending ? { wait_deadline_at: toTimestamp(pending.due_at) } : {}) } }),
     created_at: toTimestamp(run.created_at),
     updated_at: toTimestamp(run.updated_at),
     error: run.error,

@@ -44,8 +44,7 @@ export const interactionView = z.strictObject({
   answer: z.strictObject({ at: timestamp, response: json, actor: actor.nullable(), finish: z.boolean() }).nullable(),
 }).meta({ id: 'Interaction', description: 'A question of a run, and its answer.' });
 
-// A setting may add to it (sessions.sticky): a reader passes over what it does not know.
-export const runView = z.looseObject({
+export const runView = z.strictObject({
   run_id: runId,
   request_id: z.string(),
   status,

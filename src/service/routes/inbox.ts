@@ -65,6 +65,6 @@ export async function inboxRoutes({ app: bare, orchestrator, store, clock, strea
     const key = keyOf(request, request.body.idempotency_key);
     const given = { ...request.body, ...(key === undefined ? {} : { idempotency_key: key }) } as Reply;
     const run = await orchestrator.reply(request.params.id, given, callerOf(request).actor);
-    return (await toRunView(store, run, clock.now())) as unknown as z.input<typeof runView>;
+    return (await toRunView(store, run, clock.now())) as z.input<typeof runView>;
   });
 }

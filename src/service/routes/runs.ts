@@ -111,5 +111,5 @@ export async function runRoutes({ app: bare, orchestrator, store, clock, streams
 
 // The same value; what is read-only in the code is not in the schema.
 function toWire(run: RunView): z.input<typeof runView> {
-  return run as unknown as z.input<typeof runView>;
+  return run as z.input<typeof runView>;
 }

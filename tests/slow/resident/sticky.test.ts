@@ -7,7 +7,7 @@ import { DEFAULT_SETTINGS } from '../../../src/host/settings.js';
 import { startResident } from '../../../src/host/start-resident.js';
 import { systemClock } from '../../../src/kernel/clock.js';
 import type { EngineHost } from '../../../src/orchestrator/deps.js';
-import { viewRun } from '../../../src/orchestrator/run-view.js';
+import { viewProfile, viewRun } from '../../../src/orchestrator/run-view.js';
 import { findEngine } from '../../../src/engines/registry.js';
 import { systemTimers } from '../../../src/process/timers.js';
 import type { RunRecord } from '../../../src/store/store.js';
@@ -42,6 +42,10 @@ function bound<T extends object>(target: T, name: string | symbol): unknown {
   return typeof member === 'function' ? (member.bind(target) as unknown) : member;
 }
 
+async function profileOf(bench: ResidentBench, run: RunRecord): Promise<ReturnType<typeof viewProfile>> {
+  return viewProfile((await bench.data.store.loadRun(run.run_id)) as RunRecord, await bench.data.store.loadPending(run.run_id));
+}
+
 async function viewOf(bench: ResidentBench, run: RunRecord): Promise<ReturnType<typeof viewRun>> {
   return viewRun((await bench.data.store.loadRun(run.run_id)) as RunRecord, await bench.data.store.loadPending(run.run_id), Date.now());
 }
@@ -55,7 +59,7 @@ test('where the probe passes, the run is marked resumable, and goes on in anothe
   const bench = await openSticky('resumes');
   const run = await bench.play(ASK);
   expect(dataOf(await bench.events(run), 'lifecycle.run.created')).toMatchObject([{ interactive_profile: { kind: 'resumable' } }]);
-  expect((await viewOf(bench, run)).interactive_profile).toEqual({ kind: 'resumable' });
+  expect(await profileOf(bench, run)).toEqual({ kind: 'resumable' });
   await vi.waitFor(() => expect(processesOf(run.run_id)).toEqual([]));
   expect((await bench.reply(run, { decision: 'approve' })).status).toBe('succeeded');
   expect(await bench.pids(run)).toHaveLength(2);
@@ -77,7 +81,7 @@ test('it waits in its process, which no limit of others ends, until asked_at and
   expect(pids.length).toBeGreaterThan(0);
   const pending = await bench.pending(run);
   expect(pending.due_at - pending.asked_at).toBe(1_200_000);
-  expect((await viewOf(bench, run)).interactive_profile).toEqual({ kind: 'sticky_process', wait_deadline_at: new Date(pending.due_at).toISOString() });
+  expect(await profileOf(bench, run)).toEqual({ kind: 'sticky_process', wait_deadline_at: new Date(pending.due_at).toISOString() });
   // Others come and go; this one stays.
   const other = await bench.play(ASK);
   await bench.orchestrator.cancel(other.run_id);
@@ -187,7 +191,7 @@ describe('with the setting off', () => {
     opened.push(bench);
     const run = await bench.orchestrator.create({ engine: 'codex', prompt: '[[say Hello.]]', execution_mode: 'interactive' });
     await bench.orchestrator.settled(run.run_id);
-    expect((await viewOf(bench, run)).interactive_profile).toEqual({ kind: 'resumable' });
+    expect(await profileOf(bench, run)).toEqual({ kind: 'resumable' });
   });
 });
 

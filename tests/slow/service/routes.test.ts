@@ -425,9 +425,7 @@ describe('the server about itself', () => {
 test('what goes over the wire is what the contract of the command line says, and what the orchestrator checks', () => {
   const contract = JSON.parse(readFileSync(new URL('../../../contract/cli.schema.json', import.meta.url), 'utf8')) as { $defs: Record<string, { required: string[]; properties: object }> };
   for (const [name, { shape }] of [['run', runView], ['interaction', interactionView]] as const) {
-    const { required = [], properties: all = {} } = contract.$defs[name] ?? {};
-    // It is there only where sessions.sticky is on; the API does not speak of it.
-    const { interactive_profile: _profile, ...properties } = all as Record<string, object>;
+    const { required = [], properties = {} } = contract.$defs[name] ?? {};
     expect(Object.keys(shape).toSorted()).toEqual(Object.keys(properties).toSorted());
     expect(Object.entries(shape).filter(([, member]) => member.type !== 'optional').map(([member]) => member).toSorted()).toEqual(required.toSorted());
   }
