@@ -44,7 +44,7 @@ function RunRow({ run, isOther }: { readonly run: RunView; readonly isOther: boo
       <td class="c-state"><StateBadge state={run.status} /></td>
       <td class="c-engine"><span class="engine">{run.engine}</span></td>
       <td class="c-prompt">
-        <Link to={`/runs/${id}`} class="open" title={line}>{line}</Link>
+        <Link to={`/runs/${id}`} class="open" data-key="o" title={line}>{line}</Link>
         {error && <span class="error bad" title={error.message}><code>{error.code}</code></span>}
         {Object.entries(labels).map(([name, value]) => <button key={name} type="button" class="label" title={`Only runs with ${name}=${value}`} onClick={() => refine({ label: `${name}=${value}` })}>{name}={value}</button>)}
       </td>
