@@ -3,7 +3,7 @@ import { appendFileSync, constants, existsSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { namedHooks } from '../hooks/load-hooks.js';
 import { createEngineHost } from '../host/engine-host.js';
-import { type Machine } from '../host/machine.js';
+import type { Machine } from '../host/machine.js';
 import { readSettings } from '../host/settings.js';
 import { toTimestamp } from '../kernel/clock.js';
 import { createIds } from '../kernel/ids.js';

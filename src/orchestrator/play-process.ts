@@ -14,7 +14,7 @@ import type { RunRecord } from '../store/store.js';
 import { summariseParser } from './parser-summary.js';
 import { prepareTurn } from './prepare-turn.js';
 import { hearAsks, type TurnAsk } from './turn-ask.js';
-import { fail, settle, weigh, type TurnScene } from './turn-scene.js';
+import { fail, settle, stopElsewhere, weigh, type TurnScene } from './turn-scene.js';
 
 const GRACE_MS = 3000;
 
@@ -43,8 +43,7 @@ export async function playProcess(scene: TurnScene, command: EngineCommand, ask:
       onChunk: (stream, chunk) => {
         const stored = writer.add(parser.push(stream, chunk));
         if (parser.runaway) control.stopRunaway();
-        // What it does there belongs to no conversation of ours: it must not even begin.
-        if (handle !== null && parser.boundSession !== null && parser.boundSession !== handle.handle_value) control.stopOtherSession();
+        stopElsewhere(scene, parser);
         return stored;
       },
     },

@@ -27,7 +27,7 @@ import type { Residents, Waiter } from './residents.js';
 import { runFolder } from './run-folder.js';
 import { logsOf, readEnds, readLog, syncLog, type LogEnds, type LogPaths, type ReadBytes } from './turn-logs.js';
 import { PROCESS_LOST } from './sticky.js';
-import { fail, settle, weigh, type Played, type TurnScene } from './turn-scene.js';
+import { fail, settle, stopElsewhere, weigh, type Played, type TurnScene } from './turn-scene.js';
 
 export interface ResidentStage {
   readonly command: EngineCommand;
@@ -237,11 +237,11 @@ class ResidentTurn {
   }
 
   async #take(bytes: Buffer): Promise<void> {
-    const { writer, handle, control } = this.#scene;
+    const { writer } = this.#scene;
     this.#hash.update(bytes);
     this.#at += bytes.length;
     await writer.add(this.#parser.push('stdout', bytes));
-    if (handle !== null && this.#parser.boundSession !== null && this.#parser.boundSession !== handle.handle_value) control.stopOtherSession();
+    stopElsewhere(this.#scene, this.#parser);
   }
 
   // What nobody can be asked is refused; what was decided before is done once; the rest waits.

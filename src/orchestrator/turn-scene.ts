@@ -1,6 +1,7 @@
 // A turn that is being played, whoever plays it: what it began with, and how what it left is weighed and stored.
 import { buildHandle } from '../engines/registry.js';
 import type { Engine } from '../engines/engine.js';
+import type { TurnParser } from '../engines/turn-parser.js';
 import { parseJson, type Json } from '../kernel/json.js';
 import { compileSchema } from '../kernel/validator.js';
 import type { ChildEnd } from '../process/child.js';
@@ -92,6 +93,11 @@ export async function settle({ deps, writer }: TurnScene, { transition }: Weighe
   const { before = [], result } = transition;
   const whole = result === undefined ? before : [...before, writeResult(deps.dataDir, writer.run.run_id, result)];
   return applied(await applyRunEvent(deps, writer.run, { ...transition, before: whole }, writer.journal));
+}
+
+// What it does in another session belongs to no conversation of ours: it must not even begin.
+export function stopElsewhere({ handle, control }: Pick<TurnScene, 'handle' | 'control'>, { boundSession }: TurnParser): void {
+  if (handle !== null && boundSession !== null && boundSession !== handle.handle_value) control.stopOtherSession();
 }
 
 // The result that the agent gave, or its last message, against the schema that was asked for.

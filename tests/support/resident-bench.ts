@@ -1,12 +1,12 @@
 // Runs of an engine that stays, on its stand-in: an orchestrator whose processes and commands can be counted.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import type { Json, JsonObject } from '../../src/kernel/json.js';
 import type { CreateRunRequest } from '../../src/orchestrator/create-request.js';
 import type { RaspEvent } from '../../src/rasp/event.js';
 import type { Actor, InteractionRecord, RunRecord } from '../../src/store/store.js';
-import { createRoot, expectSound, journalOf, openBench, type Bench } from './orchestrated.js';
+import { createRoot, expectSound, journalOf, openBench, processesOf, type Bench } from './orchestrated.js';
 
 export const ENGINE = 'codex-app-server';
 export const ADA: Actor = { kind: 'user', name: 'ada' };
@@ -53,6 +53,17 @@ export async function openResidentBench(changes: NonNullable<Parameters<typeof o
   };
   return bench;
 }
+
+export async function withBench(work: (bench: ResidentBench) => Promise<void>, changes: Parameters<typeof openResidentBench>[0] = {}): Promise<void> {
+  const bench = await openResidentBench(changes);
+  try {
+    await work(bench);
+  } finally {
+    await bench.close();
+  }
+}
+
+export const gone = (runId: string): Promise<void> => vi.waitFor(() => expect(processesOf(runId)).toEqual([]));
 
 function logged(root: string): JsonObject[] {
   const path = join(root, 'starts.jsonl');

@@ -1,5 +1,8 @@
 // What the server says of its engines and of how their output was read.
+import type { ProfileTotals } from '../../../src/client/index.js';
 import { client } from './server.js';
+
+export type { ProfileTotals };
 
 export interface EngineReport {
   readonly name: string;
@@ -10,18 +13,6 @@ export interface EngineReport {
   // Null: it needs none.
   readonly login: boolean | null;
   readonly advice: string | null;
-}
-
-export interface ProfileTotals {
-  readonly engine: string;
-  readonly profile: string;
-  readonly turns: number;
-  readonly units: number;
-  readonly parsed: number;
-  readonly fallbacks: number;
-  readonly hit_rate: number | null;
-  readonly warnings: Readonly<Record<string, number>>;
-  readonly unknown: Readonly<Record<string, number>>;
 }
 
 // It comes with Parley and needs nothing else.

@@ -8,18 +8,9 @@ import type { RaspEvent } from '../../../src/rasp/event.js';
 import type { RunChange } from '../../../src/store/store.js';
 import { Gate } from '../../support/gate.js';
 import { journalOf, processesOf } from '../../support/orchestrated.js';
-import { ADA, dataOf, openResidentBench, type ResidentBench } from '../../support/resident-bench.js';
+import { ADA, dataOf, gone, openResidentBench, withBench } from '../../support/resident-bench.js';
 
 const COMMAND = 'echo done >> made.txt';
-
-async function withBench(work: (bench: ResidentBench) => Promise<void>, changes: Parameters<typeof openResidentBench>[0] = {}): Promise<void> {
-  const bench = await openResidentBench(changes);
-  try {
-    await work(bench);
-  } finally {
-    await bench.close();
-  }
-}
 
 test.each([
   { decision: 'approve', runs: 1 },
@@ -98,8 +89,6 @@ test('two approvals at once are asked one after the other, in the same process, 
   expect(commandOf(one)).toContain(String(bench.commands()[0]));
   expect(await bench.pids(first)).toHaveLength(1);
 }));
-
-const gone = (runId: string): Promise<void> => vi.waitFor(() => expect(processesOf(runId)).toEqual([]));
 
 describe('when the process that asked is gone', () => {
   const PARKED = { settings: { residents: { parkAfterMs: 0, max: 8 } } };

@@ -9,20 +9,9 @@ import type { Json, JsonObject } from '../../../src/kernel/json.js';
 import type { RaspEvent } from '../../../src/rasp/event.js';
 import type { RunRecord } from '../../../src/store/store.js';
 import { processesOf } from '../../support/orchestrated.js';
-import { dataOf, ENGINE, openResidentBench, type ResidentBench } from '../../support/resident-bench.js';
+import { dataOf, ENGINE, gone, type ResidentBench, withBench } from '../../support/resident-bench.js';
 
 const PARKED = { settings: { residents: { parkAfterMs: 0, max: 8 } } };
-const gone = (runId: string): Promise<void> => vi.waitFor(() => expect(processesOf(runId)).toEqual([]));
-
-async function withBench(work: (bench: ResidentBench) => Promise<void>, changes: Parameters<typeof openResidentBench>[0] = {}): Promise<void> {
-  const bench = await openResidentBench(changes);
-  try {
-    await work(bench);
-  } finally {
-    await bench.close();
-  }
-}
-
 // What the server was told, line by line.
 function requestsIn(bench: ResidentBench, { run_id: runId }: RunRecord): JsonObject[] {
   return readFileSync(join(bench.data.path, 'runs', runId, 'agents/main/runtime/requests.jsonl'), 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line) as JsonObject);

@@ -7,16 +7,7 @@ import { startResident } from '../../../src/host/start-resident.js';
 import { systemClock } from '../../../src/kernel/clock.js';
 import { systemTimers } from '../../../src/process/timers.js';
 import { createRoot, expectSound, processesOf } from '../../support/orchestrated.js';
-import { dataOf, ENGINE, openResidentBench, type ResidentBench } from '../../support/resident-bench.js';
-
-async function withBench(work: (bench: ResidentBench) => Promise<void>, changes: Parameters<typeof openResidentBench>[0] = {}): Promise<void> {
-  const bench = await openResidentBench(changes);
-  try {
-    await work(bench);
-  } finally {
-    await bench.close();
-  }
-}
+import { dataOf, ENGINE, openResidentBench, withBench } from '../../support/resident-bench.js';
 
 test.each([
   { prompt: '[[say One.]] [[exit 3]]', code: 'ENGINE_EXITED', message: 'code 3' },
