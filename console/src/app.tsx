@@ -1,5 +1,6 @@
 // The frame of every page: where one is, what waits, how the connection is.
 import type { ComponentChildren, JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
 import { Banner } from './parts/banner.js';
 import { Link } from './parts/link.js';
 import { EnginesPage } from './pages/engines.js';
@@ -13,6 +14,7 @@ import { route } from './state/router.js';
 import { connection, mayOperate, me } from './state/server.js';
 
 export function App(): JSX.Element {
+  useFocusOnChange();
   if (connection.value.state === 'refused') return <SignInNeeded reason={connection.value.reason} />;
   return (
     <>
@@ -26,13 +28,25 @@ export function App(): JSX.Element {
         </nav>
         <span class="grow" />
         {mayOperate() && <Link to="/new" class="button primary">New run</Link>}
-        {canNotify() && <button type="button" class="quiet" aria-pressed={notifies.value} onClick={() => void toggleNotices()} title="Tell me by a notification when something new waits">{notifies.value ? 'Notices on' : 'Notices off'}</button>}
+        {canNotify() && <button type="button" class="quiet" aria-pressed={notifies.value} onClick={() => void toggleNotices()} title="Tell me by a notification when something new waits">{notifies.value ? 'Notifying you' : 'Notify me'}</button>}
         {me.value && <span class="who" title={`signed in as ${me.value.name} (${me.value.role})`}>{me.value.name}</span>}
       </header>
       <Banner />
       <main id="main" tabIndex={-1}><Page /></main>
     </>
   );
+}
+
+// A page that was gone to has the focus, unless something on it has taken it: who hears the page instead of seeing it is there then.
+function useFocusOnChange(): void {
+  const { value } = route;
+  const shown = value.page === 'run' ? value.id : value.page;
+  const before = useRef(shown);
+  useEffect(() => {
+    const main = document.getElementById('main');
+    if (before.current !== shown && main && !main.contains(document.activeElement)) main.focus({ preventScroll: true });
+    before.current = shown;
+  }, [shown]);
 }
 
 function Page(): JSX.Element {

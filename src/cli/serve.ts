@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { AddressInfo } from 'node:net';
 import { pino, type Logger } from 'pino';
 import { ENGINES } from '../engines/registry.js';
+import type { EngineReport } from '../engines/engine-report.js';
 import { loadHooks } from '../hooks/load-hooks.js';
 import { findProgram } from '../host/machine.js';
 import { findLogin } from '../engines/find-login.js';
@@ -13,7 +14,7 @@ import { redact } from '../kernel/redact.js';
 import { RequestError } from '../run/request-error.js';
 import { operatorToken, TOKEN_FORM } from '../service/operator-token.js';
 import { forgetServer, noteServer } from '../service/server-file.js';
-import { createService, DEFAULT_LIMITS, type EngineReport, type Service } from '../service/service.js';
+import { createService, DEFAULT_LIMITS, type Service } from '../service/service.js';
 import { findNamed, listTokens, TokenBook, type Caller } from '../service/tokens.js';
 import { safeText } from '../terminal/safe-text.js';
 import { paint } from '../terminal/style.js';
@@ -165,5 +166,5 @@ function lookAt(engine: (typeof ENGINES)[number], io: Io, settings: Settings): E
   const { binary, install, provedVersion } = engine.probe;
   const login = engine.home.howToLogIn === '' ? null : findLogin(engine, machineOf(io).user) !== null;
   const advice = program === null ? (by === 'PATH' ? `${binary} not found: ${install}` : `${by} is not a program`) : login === false ? `not logged in: ${engine.home.howToLogIn}` : null;
-  return { name: engine.name, found: program !== null, program: program?.at(-1) ?? null, version, proved_version: provedVersion, login, advice };
+  return { name: engine.name, found: program !== null, program: program?.at(-1) ?? null, version, proved_version: provedVersion, login, forks: engine.command.buildFork !== undefined, advice };
 }

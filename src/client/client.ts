@@ -46,7 +46,7 @@ export interface InboxItem extends InteractionView {
 export type InboxChange = { readonly type: 'reset' } | { readonly type: 'ready' } | { readonly type: 'pending' | 'resolved'; readonly item: InboxItem };
 
 // reset: what is known may be old; ready: from here on every change is told, so list what there is now; then as they change.
-export type RunsChange = { readonly type: 'reset' } | { readonly type: 'ready' } | { readonly type: 'run'; readonly run: RunView };
+export type RunsChange = { readonly type: 'reset' } | { readonly type: 'ready' } | { readonly type: 'run'; readonly run: RunView } | { readonly type: 'gone'; readonly run_id: string };
 
 export interface StreamOptions {
   // The seq of the last event that is known.
@@ -69,7 +69,7 @@ export interface ParleyClient {
   // A new run with a copy of the conversation; the other stays as it is.
   fork(runId: string, request: { readonly prompt: string; readonly request_id?: string }): Promise<RunView>;
   delete(runId: string): Promise<void>;
-  reply(runId: string, reply: Reply): Promise<RunView>;
+  reply(runId: string, reply: Reply, options?: { readonly signal?: AbortSignal }): Promise<RunView>;
   result(runId: string): Promise<{ readonly run_id: string; readonly status: RunView['status']; readonly result: Json; readonly error: RunView['error'] }>;
   // What the engine printed: of the last turn, or of one, whole or a part.
   logs(runId: string, part?: { readonly attempt?: number; readonly stream?: 'stdout' | 'stderr'; readonly byte_from?: number; readonly byte_to?: number }): Promise<Uint8Array>;
@@ -110,8 +110,8 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
     return response;
   }
 
-  async function call<T>(method: string, path: string, body?: object): Promise<T> {
-    const response = await request(method, path, body as Json | undefined);
+  async function call<T>(method: string, path: string, body?: object, signal?: AbortSignal): Promise<T> {
+    const response = await request(method, path, body as Json | undefined, signal);
     if (response.status === 204) return undefined as T;
     try {
       return (await response.json()) as T;
@@ -123,14 +123,14 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
   }
 
   // Safe to repeat: it only looks, or its key makes it count once.
-  async function callSafely<T>(method: string, path: string, body?: object): Promise<T> {
+  async function callSafely<T>(method: string, path: string, body?: object, signal?: AbortSignal): Promise<T> {
     for (let tries = 1, pauseMs = FIRST_PAUSE_MS; ; tries += 1, pauseMs *= 2) {
       try {
-        return await call<T>(method, path, body);
+        return await call<T>(method, path, body, signal);
       } catch (error) {
-        if (!(error instanceof ParleyError && error.passing) || tries === MOST_TRIES) throw error;
+        if (!(error instanceof ParleyError && error.passing) || tries === MOST_TRIES || signal?.aborted) throw error;
       }
-      await wait(pauseMs, undefined);
+      await wait(pauseMs, signal);
     }
   }
 
@@ -186,10 +186,10 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
     continueFrom: (runId, next) => call('POST', `/v1/runs/${encodeURIComponent(runId)}/continue`, next),
     fork: (runId, next) => call('POST', `/v1/runs/${encodeURIComponent(runId)}/fork`, next),
     delete: (runId) => call('DELETE', `/v1/runs/${encodeURIComponent(runId)}`),
-    reply: (runId, reply) => {
+    reply: (runId, reply, { signal } = {}) => {
       const path = `/v1/runs/${encodeURIComponent(runId)}/interaction/reply`;
       const key = reply.idempotency_key ?? newKey();
-      return key === undefined ? call('POST', path, reply) : callSafely('POST', path, { ...reply, idempotency_key: key });
+      return key === undefined ? call('POST', path, reply, signal) : callSafely('POST', path, { ...reply, idempotency_key: key }, signal);
     },
     result: (runId) => callSafely('GET', `/v1/runs/${encodeURIComponent(runId)}/result`),
     logs: async (runId, part = {}) => new Uint8Array(await (await request('GET', `/v1/runs/${encodeURIComponent(runId)}/logs${queryOf({ ...part })}`)).arrayBuffer()),
@@ -211,6 +211,7 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
         for (const { event, data } of frames) {
           if (event === 'reset' || event === 'ready') yield { type: event };
           else if (event === 'run') yield { type: event, run: JSON.parse(data) as RunView };
+          else if (event === 'gone') yield { type: event, run_id: (JSON.parse(data) as { run_id: string }).run_id };
         }
       }
     },

@@ -22,6 +22,8 @@ export interface RunView {
   readonly fork_from: string | null;
   readonly created_at: string;
   readonly updated_at: string;
+  // How long its questions have waited for a person, all in all; what waits now is not in it.
+  readonly waited_ms: number;
   readonly error: RunError | null;
   readonly result: Json | null;
   readonly rasp_seq: number;
@@ -78,6 +80,7 @@ export function viewRun(run: RunRecord, pending: InteractionRecord | null, now: 
     fork_from: spec.fork_from?.run_id ?? null,
     created_at: toTimestamp(run.created_at),
     updated_at: toTimestamp(run.updated_at),
+    waited_ms: run.waited_ms,
     error: run.error,
     result: run.result,
     rasp_seq: heads.rasp_seq,

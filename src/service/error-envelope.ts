@@ -30,7 +30,13 @@ const FRAMEWORK: Readonly<Record<string, readonly [RequestErrorCode, string]>> =
 const STORE_CODES = new Set(['ERR_SQLITE_ERROR', 'ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'EMFILE', 'ENFILE']);
 
 // For a person with a browser.
-const STRANGER = '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Parley</title><body style="font:16px/1.5 system-ui;max-width:34rem;margin:4rem auto;padding:0 1rem;color-scheme:light dark"><h1>Parley</h1><p>This browser is not signed in. Open the link that <code>parley serve</code> has printed.</p>';
+const HTML = 'text/html; charset=utf-8';
+const STRANGER = pageOf('<p>This browser is not signed in. Open the link that <code>parley serve</code> has printed.</p>');
+const NOTHING = pageOf('<p>There is nothing at this address. <a href="/">To the inbox</a></p>');
+
+function pageOf(text: string): string {
+  return `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Parley</title><body style="font:16px/1.5 system-ui;max-width:34rem;margin:4rem auto;padding:0 1rem;color-scheme:light dark"><h1>Parley</h1>${text}`;
+}
 
 export function refuseInOneForm(app: FastifyInstance): void {
   app.setNotFoundHandler(async (request) => {
@@ -39,10 +45,12 @@ export function refuseInOneForm(app: FastifyInstance): void {
   app.setErrorHandler<FastifyError>(async (error, request, reply) => {
     const refusal = explain(error);
     if (refusal.code === 'INTERNAL' || refusal.code === 'STORE_UNAVAILABLE') request.log.error({ err: error, error_id: refusal.details?.['error_id'] }, refusal.code);
+    const isPerson = request.headers.accept?.includes('text/html') ?? false;
     if (refusal.code === 'UNAUTHORIZED') {
       reply.header('www-authenticate', 'Bearer');
-      if (request.headers.accept?.includes('text/html')) return reply.code(401).type('text/html; charset=utf-8').send(STRANGER);
+      if (isPerson) return reply.code(401).type(HTML).send(STRANGER);
     }
+    if (refusal.code === 'NOT_FOUND' && isPerson) return reply.code(404).type(HTML).send(NOTHING);
     // Closed at once, the rest of the body would come back as a reset, and the client would never read why.
     if (refusal.code === 'BODY_TOO_LARGE') reply.removeHeader('connection');
     return reply.code(HTTP_STATUS[refusal.code]).type('application/json').send(envelope(refusal));

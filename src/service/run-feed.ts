@@ -19,8 +19,8 @@ export class RunFeed {
   constructor(store: Store, clock: Clock) {
     this.#store = store;
     this.#clock = clock;
-    this.#stopListening = store.onCommitted(({ run_id: id, status, asked, resolved }) => {
-      if (status !== undefined || asked !== undefined || resolved !== undefined) this.#changes.add(id);
+    this.#stopListening = store.onCommitted(({ run_id: id, status, asked, resolved, deleted }) => {
+      if (status !== undefined || asked !== undefined || resolved !== undefined || deleted) this.#changes.add(id);
     });
   }
 
@@ -29,7 +29,7 @@ export class RunFeed {
       all: () => stream.write(namedFrame('reset', {}) + namedFrame('ready', {})),
       change: async (id) => {
         const run = await this.#store.loadRun(id);
-        if (run) await stream.write(namedFrame('run', await toRunView(this.#store, run, this.#clock.now())));
+        await stream.write(run ? namedFrame('run', await toRunView(this.#store, run, this.#clock.now())) : namedFrame('gone', { run_id: id }));
       },
     });
   }

@@ -60,6 +60,7 @@ export const runView = z.strictObject({
   fork_from: runId.nullable().meta({ description: 'The run whose conversation it began with a copy of.' }),
   created_at: timestamp,
   updated_at: timestamp,
+  waited_ms: z.int().min(0).meta({ description: 'How long its questions have waited for a person, all in all; one that waits now is not in it.' }),
   error: runError.nullable(),
   result: json,
   rasp_seq: z.int().min(0),
@@ -121,7 +122,7 @@ export const fileQuery = z.strictObject({ path: z.string().min(1).max(4096) });
 export const resultView = z.strictObject({ run_id: runId, status, result: json, error: runError.nullable() });
 
 export const engineList = z.strictObject({
-  engines: z.array(z.strictObject({ name: z.string(), found: z.boolean(), program: z.string().nullable(), version: z.string().nullable(), proved_version: z.string(), login: z.boolean().nullable(), advice: z.string().nullable() })),
+  engines: z.array(z.strictObject({ name: z.string(), found: z.boolean(), program: z.string().nullable(), version: z.string().nullable(), proved_version: z.string(), login: z.boolean().nullable(), forks: z.boolean(), advice: z.string().nullable() })),
 });
 
 export const parserTotals = z.strictObject({

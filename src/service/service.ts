@@ -2,6 +2,7 @@
 // connections; the orchestrator behind it goes on without it.
 import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { EngineReport } from '../engines/engine-report.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Orchestrator } from '../orchestrator/orchestrator.js';
 import type { Timers } from '../process/timers.js';
@@ -43,17 +44,6 @@ export interface ServiceDeps {
   readonly workspaceRoots: (caller: Caller) => readonly string[] | null;
   // Names with their ports, as they stand in a Host header; known when it listens.
   readonly hosts: () => ReadonlySet<string>;
-}
-
-export interface EngineReport {
-  readonly name: string;
-  readonly found: boolean;
-  readonly program: string | null;
-  readonly version: string | null;
-  readonly proved_version: string;
-  // Null: it needs none.
-  readonly login: boolean | null;
-  readonly advice: string | null;
 }
 
 export interface ServiceLimits {

@@ -42,6 +42,8 @@ export interface RunRecord {
   readonly result: Json | null;
   // Somebody wants it canceled; kept so that a crash does not forget it.
   readonly cancel_requested: CancelWish | null;
+  // How long its questions have waited for a person, all in all; one that still waits is not in it.
+  readonly waited_ms: number;
   readonly created_at: number;
   readonly updated_at: number;
   readonly heads: JournalHeads;
@@ -241,6 +243,7 @@ export interface Committed {
   // A question that waits from now on, and one that does not wait any more.
   readonly asked?: string | undefined;
   readonly resolved?: string | undefined;
+  readonly deleted?: true;
   // How long it took to make it durable.
   readonly ms: number;
 }

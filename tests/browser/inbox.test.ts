@@ -32,14 +32,14 @@ test('what waits is shown, oldest first, and is answered by a click', async () =
   await ask(desk, 'Another. [[ask And this?]]');
   const page = await desk.open('/');
   await cards(page).first().waitFor();
-  await expect.poll(() => page.title()).toBe('(2) Parley');
+  await expect.poll(() => page.title()).toBe('(2) Inbox · Parley');
   expect(await page.locator('nav .count').textContent()).toBe('2');
   expect(await cards(page).first().textContent()).toContain('Which database');
   await expectAccessible(page);
   await takePicture(page, 'inbox');
   await page.getByRole('button', { name: 'SQLite' }).click();
   await page.getByText('Accepted').waitFor();
-  await expect.poll(() => page.title()).toBe('(1) Parley');
+  await expect.poll(() => page.title()).toBe('(1) Inbox · Parley');
   await expect.poll(() => cards(page).count(), { timeout: 15_000 }).toBe(1);
   await ended(desk, first).toBe('succeeded');
   expect(await answers(desk, first)).toEqual(['SQLite']);
@@ -254,16 +254,16 @@ test('somebody who wants it is told by a notification when something new waits, 
   `);
   await page.reload();
   await card(page, 'Old').waitFor();
-  await page.getByRole('button', { name: 'Notices off' }).click();
-  await page.getByRole('button', { name: 'Notices on' }).waitFor();
+  await page.getByRole('button', { name: 'Notify me' }).click();
+  await page.getByRole('button', { name: 'Notifying you' }).waitFor();
   await ask(desk, 'Seen [[ask Seen?]]');
   await card(page, 'Seen?').waitFor();
   await page.evaluate('window.isAway = true');
   await ask(desk, 'New [[ask Is anybody there?]]');
   await expect.poll(() => page.evaluate('window.told')).toEqual(['rehearsal asks: Is anybody there?']);
-  expect(await page.title()).toBe('(3) Parley');
+  expect(await page.title()).toBe('(3) Inbox · Parley');
   await page.reload();
-  await page.getByRole('button', { name: 'Notices on' }).waitFor();
+  await page.getByRole('button', { name: 'Notifying you' }).waitFor();
 });
 
 test('on a phone and in the dark the questions fit', async () => {
@@ -286,7 +286,7 @@ test('a question that cannot be made pretty is shown as it is, and takes no othe
   await client.create({ engine: 'rehearsal', prompt: '[[ask A plain one? | Yes]]', execution_mode: 'interactive' });
   const page = await desk.open('/');
   await page.getByText('A plain one?').first().waitFor();
-  expect(await page.locator('[data-interaction]').count()).toBe(4);
+  await expect.poll(() => page.locator('[data-interaction]').count()).toBe(4);
   expect(await page.getByText('end of it?').count()).toBeGreaterThanOrEqual(3);
 });
 
@@ -315,4 +315,84 @@ test('a browser whose notifications only have the name shows what waits all the 
   await page.getByText('Nothing waits for you').waitFor();
   await desk.server.client.create({ engine: 'rehearsal', prompt: '[[ask Still there? | Yes]]', execution_mode: 'interactive' });
   await page.getByText('Still there?').first().waitFor();
+});
+
+test('a question that goes away by itself gives its mark to no other: the next key answers nothing, j goes to the one in its place', async () => {
+  const desk = await openDesk();
+  const first = await ask(desk, `First ${ASK}`);
+  const second = await ask(desk, `Second ${ASK}`);
+  const page = await desk.open('/');
+  await card(page, 'Second').waitFor();
+  await page.locator('.card.active', { hasText: 'First' }).waitFor();
+  await desk.server.client.cancel(first);
+  await expect.poll(() => cards(page).count(), { timeout: 15_000 }).toBe(1);
+  expect(await page.locator('.card.active').count()).toBe(0);
+  await page.keyboard.press('1');
+  expect(await card(page, 'Second').locator('.fate').textContent()).toBe('');
+  await page.keyboard.press('j');
+  await page.locator('.card.active', { hasText: 'Second' }).waitFor();
+  await page.keyboard.press('1');
+  await card(page, 'Second').getByText('Accepted').waitFor();
+  // The button is gone; the focus stayed with the question.
+  expect(await page.evaluate('document.activeElement.dataset.interaction !== undefined')).toBe(true);
+  expect(await answers(desk, second)).toEqual(['Postgres']);
+});
+
+test('six windows of it are open, and each of them still answers', async () => {
+  const desk = await openDesk();
+  const ids = await Promise.all(['A', 'B', 'C', 'D', 'E'].map((name) => ask(desk, `${name} ${ASK}`)));
+  const page = await desk.open('/');
+  await expect.poll(() => cards(page).count()).toBe(5);
+  // All in one browser, which has six connections for them.
+  const context = page.context();
+  const windows = await Promise.all(ids.slice(1).map(async (id) => {
+    const window = await context.newPage();
+    await window.goto(`${desk.server.url}/runs/${id}`);
+    await window.getByRole('button', { name: 'SQLite' }).waitFor();
+    return window;
+  }));
+  for (const window of windows) {
+    await window.getByRole('button', { name: 'SQLite' }).click();
+    await window.locator('.facts .state', { hasText: 'succeeded' }).waitFor();
+  }
+  await cards(page).filter({ hasText: 'A ' }).getByRole('button', { name: 'SQLite' }).click();
+  for (const id of ids) await ended(desk, id).toBe('succeeded');
+});
+
+test('a page that is gone to has the focus and its own title; the count is right on every page', async () => {
+  const desk = await openDesk();
+  await ask(desk, `Set up the storage ${ASK}`);
+  const page = await desk.open('/runs');
+  await expect.poll(() => page.title()).toBe('(1) Runs · Parley');
+  const focused = () => page.evaluate('document.activeElement.id');
+  await page.getByRole('link', { name: 'Engines' }).click();
+  await expect.poll(() => page.title()).toBe('(1) Engines · Parley');
+  expect(await focused()).toBe('main');
+  await page.getByRole('link', { name: 'Runs', exact: true }).click();
+  await page.getByRole('link', { name: /Set up the storage/ }).click();
+  await expect.poll(() => page.title()).toMatch(/^\(1\) Set up the storage .*… · Parley$/);
+  await page.getByRole('button', { name: 'SQLite' }).click();
+  await expect.poll(() => page.title(), { timeout: 10_000 }).toMatch(/^Set up the storage/);
+});
+
+test('an answer that the browser does not get rid of is given up in time, and says so', async () => {
+  const desk = await openDesk();
+  const id = await ask(desk, ASK);
+  const page = await desk.open('/', { expects: GONE });
+  await page.clock.install();
+  const held = new Gate();
+  await page.route('**/interaction/reply', async (route) => {
+    await held.opened;
+    await route.abort();
+  }, { times: 1 });
+  await page.addInitScript('AbortSignal.timeout = (ms) => { const stop = new AbortController(); setTimeout(() => stop.abort(new DOMException("timed out", "TimeoutError")), ms); return stop.signal; }');
+  await page.reload();
+  await page.getByRole('button', { name: 'SQLite' }).click();
+  await page.getByText('Sending…').waitFor();
+  await page.clock.runFor(31_000);
+  await page.getByText(/Not accepted: .*cannot be reached/).waitFor();
+  held.open();
+  await page.getByRole('button', { name: 'Postgres' }).click();
+  await page.getByText('Accepted').waitFor();
+  expect(await answers(desk, id)).toEqual(['Postgres']);
 });

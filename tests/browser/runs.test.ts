@@ -71,6 +71,24 @@ test('a run that is started elsewhere appears at the top, changes in place, and 
   expect((await prompts(page)).map((text) => text.split(' ')[0])).toEqual(['Third', 'Second', 'First']);
 });
 
+test('how long a run was blocked on people is told all in all, and a run that is deleted goes', async () => {
+  const desk = await openDesk();
+  const { client } = desk.server;
+  const { run_id: id } = await client.create({ engine: 'rehearsal', prompt: `Asked ${ASK}`, execution_mode: 'interactive' });
+  const page = await desk.open('/runs');
+  await row(page, 'Asked').getByText('waiting for you').waitFor();
+  await client.create({ engine: 'rehearsal', prompt: 'Left alone [[done 1]]' });
+  const waits = row(page, 'Asked').locator('.c-waits');
+  await expect.poll(() => waits.textContent(), { timeout: 10_000 }).toMatch(/waits (?:[2-9]|\d\d) s/);
+  await client.reply(id, { interaction_id: (await client.interaction(id)).interaction_id, response: 'SQLite' });
+  await row(page, 'Asked').getByText('succeeded').waitFor();
+  expect(await waits.textContent()).toMatch(/^waited (?:[2-9]|\d\d) s$/);
+  expect((await client.get(id)).waited_ms).toBeGreaterThanOrEqual(2000);
+  expect(await row(page, 'Left alone').locator('.c-waits').textContent()).toBe('');
+  await client.delete(id);
+  await expect.poll(() => row(page, 'Asked').count()).toBe(0);
+});
+
 test('filters stand in the address: they survive a reload, can be taken from a label, and hold for what comes', async () => {
   const desk = await openHurried();
   await play(desk);
@@ -149,10 +167,11 @@ test('a page that nobody looks at holds no stream of runs; looked at again it ha
   const page = await desk.open('/runs');
   await page.getByText('● live').waitFor();
   const streams = async () => /^parley_streams (\d+)$/m.exec(await (await desk.server.client.request('GET', '/metrics')).text())?.[1];
-  await expect.poll(streams).toBe('2');
+  // How many wait is only looked at now and then here.
+  await expect.poll(streams).toBe('1');
   const look = (state: string) => page.evaluate(`Object.defineProperty(document, 'visibilityState', { get: () => '${state}', configurable: true }); document.dispatchEvent(new Event('visibilitychange'));`);
   await look('hidden');
-  await expect.poll(streams).toBe('1');
+  await expect.poll(streams).toBe('0');
   await desk.server.client.create({ engine: 'rehearsal', prompt: 'Meanwhile [[done 1]]' });
   await look('visible');
   await row(page, 'Meanwhile').getByText('succeeded').waitFor();

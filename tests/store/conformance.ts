@@ -45,6 +45,8 @@ const turn = (attempt: number, units: number, parsed: number, warnings: Record<s
   completion: unknown === undefined ? { result: 'completed', reason_code: 'ENGINE_SUCCESS' } : { result: 'unknown', reason_code: unknown },
 });
 
+const resolution = (at: number) => ({ at, response: null, actor: null, idempotency_key: null, finish: false });
+
 export const delivery = (id: string, hook = 'chat', payload: NewDelivery['payload'] = { text: 'é 漢字' }): NewDelivery => ({ delivery_id: id, hook, type: 'run.waiting_user', payload });
 
 export function describeStore(name: string, open: () => Promise<{ store: Store; cleanup: () => Promise<void> }>): void {
@@ -303,6 +305,22 @@ export function describeStore(name: string, open: () => Promise<{ store: Store; 
       await expect(store.commit(change((await store.loadRun('run_0001')) as RunRecord, { turn: turn(2, 1, 1, {}) }))).rejects.toThrow();
     });
 
+    test('how long a run has waited for people grows with each question that is resolved', async () => {
+      let run = await create();
+      expect(run.waited_ms).toBe(0);
+      run = await commit(run, { ask: ask('int_1', { asked_at: T0 }) });
+      expect(run.waited_ms).toBe(0);
+      run = await commit(run, { resolve: { interaction_id: 'int_1', state: 'answered', resolution: resolution(T0 + 700) } });
+      run = await commit(run, { ask: ask('int_2', { asked_at: T0 + 1000, attempt_number: 2 }) });
+      run = await commit(run, { resolve: { interaction_id: 'int_2', state: 'auto_decided', resolution: resolution(T0 + 1050) } });
+      expect(run.waited_ms).toBe(750);
+      // A clock that was set back takes nothing away.
+      run = await commit(run, { ask: ask('int_3', { asked_at: T0 + 1000, attempt_number: 3 }) });
+      run = await commit(run, { resolve: { interaction_id: 'int_3', state: 'canceled', resolution: resolution(T0) } });
+      expect(run.waited_ms).toBe(750);
+      expect((await store.listRuns({ limit: 1 })).map((each) => each.waited_ms)).toEqual([750]);
+    });
+
     test('the digest can be computed again from what is stored', async () => {
       const run = await commit(await create(), { journal: flush(3, 4, null, T0 + 10) });
       expect(await store.recomputeDigest(run.run_id)).toBe(run.heads.digest);
@@ -310,8 +328,8 @@ export function describeStore(name: string, open: () => Promise<{ store: Store; 
 
     test('a listener is told of each commit after it, and of nothing else; what it throws changes nothing', async () => {
       const told: unknown[] = [];
-      const stop = store.onCommitted(({ run_id: runId, journal, status, asked, resolved }) => {
-        told.push([runId, journal?.rasp.lastSeq, status, asked, resolved]);
+      const stop = store.onCommitted(({ run_id: runId, journal, status, asked, resolved, deleted }) => {
+        told.push([runId, journal?.rasp.lastSeq, status, asked, resolved, ...(deleted ? ['deleted'] : [])]);
         throw new Error('not our problem');
       });
       const run = await create();
@@ -320,6 +338,10 @@ export function describeStore(name: string, open: () => Promise<{ store: Store; 
       const waiting = await commit(running, { set: { attempt_number: 2 }, ask: ask('int_1') });
       await commit(waiting, { resolve: { interaction_id: 'int_1', state: 'canceled', resolution: { at: T0, response: null, actor: null, idempotency_key: null, finish: false } } });
       await store.commit(change(run));
+      expect(await store.deleteRun(run.run_id)).toBe('not_ended');
+      const other = await create(2);
+      await commit(other, { set: { status: 'canceled' } });
+      expect(await store.deleteRun(other.run_id)).toBe('deleted');
       stop();
       await commit((await store.loadRun(run.run_id)) as RunRecord);
       expect(told).toEqual([
@@ -327,6 +349,9 @@ export function describeStore(name: string, open: () => Promise<{ store: Store; 
         ['run_0001', 3, 'running', undefined, undefined],
         ['run_0001', undefined, undefined, 'int_1', undefined],
         ['run_0001', undefined, undefined, undefined, 'int_1'],
+        ['run_0002', 2, 'queued', undefined, undefined],
+        ['run_0002', undefined, 'canceled', undefined, undefined],
+        ['run_0002', undefined, undefined, undefined, undefined, 'deleted'],
       ]);
     });
 

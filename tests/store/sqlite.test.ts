@@ -246,6 +246,16 @@ describe('the interactive runtime table', () => {
     db.close();
   });
 
+  test('how long runs have waited is counted for those that were there before', async () => {
+    const db = await openDatabase(join(dir, 'parley.db'));
+    migrate(db, MIGRATIONS.slice(0, 3));
+    db.exec(`INSERT INTO runs VALUES ('run_1', 'req_1', 'd', 'codex', '{}', 'succeeded', 3, 0, NULL, NULL, NULL, 1, 1, 1, 0, 0, 0, 'x'), ('run_2', 'req_2', 'd', 'codex', '{}', 'queued', 1, 0, NULL, NULL, NULL, 1, 1, 1, 0, 0, 0, 'x')`);
+    db.exec(`INSERT INTO interactions VALUES ('i1', 'run_1', 1, '{}', 'answered', 1000, 2000, 0, '{"at":1500}'), ('i2', 'run_1', 2, '{}', 'answered', 2000, 3000, 0, '{"at":2250}'), ('i3', 'run_1', 3, '{}', 'pending', 3000, 4000, 0, NULL)`);
+    migrate(db);
+    expect(db.prepare('SELECT run_id, waited_ms FROM runs ORDER BY run_id').all()).toEqual([{ run_id: 'run_1', waited_ms: 750 }, { run_id: 'run_2', waited_ms: 0 }]);
+    db.close();
+  });
+
   test('a migration that fails half way leaves the database as it was', async () => {
     const db = await openDatabase(join(dir, 'parley.db'));
     const broken = { version: 1, name: 'broken', up: (each: typeof db) => {

@@ -42,7 +42,7 @@ export async function serve(changes: { readonly root?: string; readonly bench?: 
     version: '0.0.0',
     tokens: new TokenBook(bench.data.path, { token, userName: 'ann' }),
     log: pino({ level: 'info' }, { write: (line: string) => void logged.push(line) }),
-    engines: async () => [{ name: 'codex', found: true, program: '/opt/codex', version: '1.0.0', proved_version: '1.0.0', login: true, advice: null }],
+    engines: async () => [{ name: 'codex', found: true, program: '/opt/codex', version: '1.0.0', proved_version: '1.0.0', login: true, forks: true, advice: null }],
     limits: DEFAULT_LIMITS,
     workspaceRoots: () => [join(root, 'allowed')],
     hosts: () => hosts,

@@ -10,12 +10,18 @@ import { Proofs } from '../parts/run/proofs.js';
 import { Timeline } from '../parts/run/timeline.js';
 import { query } from '../state/router.js';
 import { followRun } from '../state/run-feed.js';
+import { runPrompt } from '../state/title.js';
 import './run.css';
 
 export function RunPage({ id }: { readonly id: string }): JSX.Element {
   const feed = useMemo(() => followRun(id), [id]);
   const [isSideOpen, setSideOpen] = useState(false);
   useEffect(() => feed.stop, [feed]);
+  const prompt = feed.run.value?.prompt ?? null;
+  useEffect(() => {
+    runPrompt.value = prompt;
+    return () => void (runPrompt.value = null);
+  }, [prompt]);
   void feed.version.value;
   const run = feed.run.value;
   const shown = seqOf(query.value.get('evidence'));

@@ -2,6 +2,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Json, JsonObject } from '../../../src/kernel/json.js';
+import { nameTurns } from '../state/visible.js';
 
 interface Field {
   readonly id: string;
@@ -48,12 +49,12 @@ interface InputProps {
 }
 
 function FieldInput({ field: { id, kind, prompt, options }, isRequired, value, onChange }: InputProps): JSX.Element {
-  if (kind === 'confirm') return <label class="check"><input type="checkbox" checked={value === true} onChange={(event) => onChange(event.currentTarget.checked)} /> {prompt}</label>;
+  if (kind === 'confirm') return <label class="check"><input type="checkbox" checked={value === true} onChange={(event) => onChange(event.currentTarget.checked)} /> {nameTurns(prompt)}</label>;
   return (
     <fieldset>
-      <legend>{prompt}</legend>
+      <legend>{nameTurns(prompt)}</legend>
       {options.map((option, index) => (
-        <label key={index} class="check"><input type="radio" name={id} checked={JSON.stringify(value) === JSON.stringify(option.value)} onChange={() => onChange(option.value)} /> {option.label}</label>
+        <label key={index} class="check"><input type="radio" name={id} checked={JSON.stringify(value) === JSON.stringify(option.value)} onChange={() => onChange(option.value)} /> {nameTurns(option.label)}</label>
       ))}
       <input
         type="text"

@@ -55,17 +55,21 @@ export function QuestionCard({ item, isActive, onActivate, showsRun = true }: Ca
   useEffect(() => {
     if (isActive) card.current?.scrollIntoView({ block: 'nearest' });
   }, [isActive]);
+  // With the answer the button goes that had the focus.
+  useEffect(() => {
+    if (fate && isActive && (document.activeElement === null || document.activeElement === document.body)) card.current?.focus({ preventScroll: true });
+  }, [fate?.type]);
   return (
     <article ref={card} class={`card${isActive ? ' active' : ''}${isOverdue ? ' overdue' : ''}`} data-interaction={item.interaction_id} tabIndex={-1} aria-label={`Question: ${question.prompt.slice(0, 80)}`} onFocusIn={onActivate} onPointerDown={onActivate}>
       <header>
         {item.engine !== undefined && <span class="engine">{item.engine}</span>}
-        <span class="dim">{question.kind === 'approval' ? 'asks for leave' : question.channel === 'conversation' ? 'ended its turn' : 'asks'}</span>
+        <span class="dim">{question.kind === 'approval' ? 'asks for permission' : question.channel === 'conversation' ? 'ended its turn' : 'asks'}</span>
         <time dateTime={item.asked_at} title={item.asked_at} class={isOverdue ? 'bad' : 'dim'}>{formatAge(now.value - Date.parse(item.asked_at))}{isOverdue ? ', overdue' : ''}</time>
         {Object.entries(item.labels ?? {}).map(([name, value]) => <span key={name} class="label">{name}={value}</span>)}
         <span class="grow" />
         {showsRun && <Link to={`/runs/${item.run_id}`} data-key="o">Open the run</Link>}
       </header>
-      {showsRun && item.prompt !== undefined && <p class="about" title={item.prompt}>{item.prompt}</p>}
+      {showsRun && item.prompt !== undefined && <p class="about" title={item.prompt}>{nameTurns(item.prompt)}</p>}
       <div class="question">{question.kind === 'approval' ? <pre class="plain">{nameTurns(question.prompt)}</pre> : <Markdown text={question.prompt} />}</div>
       {question.action && <Action action={question.action} />}
       {/* Not taken away while it is on its way: what was written is still there if it does not arrive. */}
@@ -112,9 +116,9 @@ function Answers({ item, question, isActive }: { readonly item: Card; readonly q
       {question.options.length > 0 && (
         <div class="options" role="group" aria-label="Offered answers">
           {question.options.map(({ label, value, description }, index) => (
-            <button key={index} type="button" data-key={index < 9 ? String(index + 1) : undefined} title={description} onClick={() => give(value)}>
-              {index < 9 && <kbd>{index + 1}</kbd>} {label}
-              {description && <small>{description}</small>}
+            <button key={index} type="button" data-key={index < 9 ? String(index + 1) : undefined} title={description && nameTurns(description)} onClick={() => give(value)}>
+              {index < 9 && <kbd>{index + 1}</kbd>} {nameTurns(label)}
+              {description && <small>{nameTurns(description)}</small>}
             </button>
           ))}
         </div>

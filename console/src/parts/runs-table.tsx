@@ -1,15 +1,16 @@
 // Runs in rows, on phones as cards. While the pointer is over them no new row comes between it and what it is about to press.
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import type { RunView } from '../../../src/client/index.js';
+import type { InteractionView, RunView } from '../../../src/client/index.js';
 import { formatAge, formatTime } from '../state/format.js';
 import { now } from '../state/now.js';
 import { refine } from '../state/router.js';
 import { matches, type Filter } from '../state/runs.js';
+import { nameTurns } from '../state/visible.js';
 import { Link } from './link.js';
 import { StateBadge } from './state-badge.js';
 
-const COLUMNS = ['State', 'Engine', 'Prompt', 'Waiting for you', 'Attempt', 'Age'] as const;
+const COLUMNS = ['State', 'Engine', 'Prompt', 'Blocked on you', 'Attempt', 'Age'] as const;
 const FIRST_LINE = 200;
 
 export function RunsTable({ runs, filter }: { readonly runs: readonly RunView[]; readonly filter: Filter }): JSX.Element {
@@ -48,7 +49,7 @@ function RunRow({ run, isOther }: { readonly run: RunView; readonly isOther: boo
         {error && <span class="error bad" title={error.message}><code>{error.code}</code></span>}
         {Object.entries(labels).map(([name, value]) => <button key={name} type="button" class="label" title={`Only runs with ${name}=${value}`} onClick={() => refine({ label: `${name}=${value}` })}>{name}={value}</button>)}
       </td>
-      <td class="c-waits">{interaction && <Waits since={interaction.asked_at} due={interaction.due_at} />}</td>
+      <td class="c-waits">{(interaction !== null || run.waited_ms > 0) && <Waits before={run.waited_ms} now={interaction} />}</td>
       <td class="c-attempt"><span class="phone">attempt </span>{run.attempt_number}</td>
       <td class="c-age"><Age since={created} /></td>
     </tr>
@@ -60,12 +61,17 @@ function Age({ since }: { readonly since: string }): JSX.Element {
   return <time dateTime={since} title={formatTime(since)}>{formatAge(now.value - Date.parse(since))}</time>;
 }
 
-function Waits({ since, due }: { readonly since: string; readonly due: string }): JSX.Element {
+// All in all, with what waits now; how long that has waited is said by the pointer.
+function Waits({ before, now: interaction }: { readonly before: number; readonly now: InteractionView | null }): JSX.Element {
+  if (interaction === null) return <span class="dim" title="how long its questions waited, all in all"><span class="phone">waited </span>{formatAge(before)}</span>;
+  const { asked_at: since, due_at: due } = interaction;
+  const waits = now.value - Date.parse(since);
   const isOverdue = now.value > Date.parse(due);
-  return <time dateTime={since} title={`asked ${formatTime(since)}`} class={isOverdue ? 'bad' : 'warn'}><span class="phone">waits </span>{formatAge(now.value - Date.parse(since))}{isOverdue ? ', overdue' : ''}</time>;
+  const title = `asked ${formatTime(since)}, waits for ${formatAge(waits)}${before > 0 ? `; waited ${formatAge(before)} before` : ''}`;
+  return <time dateTime={since} title={title} class={isOverdue ? 'bad' : 'warn'}><span class="phone">waits </span>{formatAge(before + waits)}{isOverdue ? ', overdue' : ''}</time>;
 }
 
 function firstLine(prompt: string): string {
   const line = prompt.trim().split('\n', 1)[0] ?? '';
-  return line.length > FIRST_LINE ? `${line.slice(0, FIRST_LINE)}…` : line;
+  return nameTurns(line.length > FIRST_LINE ? `${line.slice(0, FIRST_LINE)}…` : line);
 }

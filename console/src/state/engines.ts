@@ -1,19 +1,8 @@
 // What the server says of its engines and of how their output was read.
-import type { ProfileTotals } from '../../../src/client/index.js';
+import type { EngineReport, ProfileTotals } from '../../../src/client/index.js';
 import { client } from './server.js';
 
-export type { ProfileTotals };
-
-export interface EngineReport {
-  readonly name: string;
-  readonly found: boolean;
-  readonly program: string | null;
-  readonly version: string | null;
-  readonly proved_version: string;
-  // Null: it needs none.
-  readonly login: boolean | null;
-  readonly advice: string | null;
-}
+export type { EngineReport, ProfileTotals };
 
 // It comes with Parley and needs nothing else.
 export const REHEARSAL = 'rehearsal';

@@ -1,8 +1,10 @@
 // What waits for me, as it changes, and what became of my answers.
 import { computed, signal } from '@preact/signals';
-import { ParleyError, type InboxItem, type Reply } from '../../../src/client/index.js';
-import { client, lost, messageOf, open } from './server.js';
+import { ParleyError, type InboxChange, type InboxItem, type Reply } from '../../../src/client/index.js';
+import { lookAgain } from './inbox-looks.js';
 import { notifies } from './notify-setting.js';
+import { route } from './router.js';
+import { client, lost, messageOf, open } from './server.js';
 import { whileSeen } from './while-seen.js';
 
 // The fate of an answer. One that was given by somebody else is shown too, for a moment.
@@ -23,6 +25,8 @@ export const inbox = computed(() => [...waiting.value.values()].toSorted((a, b) 
 export const count = computed(() => inbox.value.filter(({ interaction_id: id, state }) => state === 'pending' && fates.value.get(id)?.type !== 'accepted').length);
 
 const LINGER_MS = 6000;
+// A browser with all its connections in use sends nothing, and does not say so.
+const GIVE_UP_MS = 30_000;
 const listeners = new Set<(item: InboxItem) => void>();
 
 // Told of what begins to wait while the page is open.
@@ -58,10 +62,26 @@ function isUndecided(id: string): boolean {
   return fate === undefined || fate.type === 'refused';
 }
 
+const isShown = computed(() => route.value.page === 'inbox');
+
+// Until another page is shown, or this one again: only the inbox itself is worth a connection for good, of which a browser has six for
+// all its windows; elsewhere a look now and then tells how many wait.
 export async function watchInbox(): Promise<void> {
+  const left = new AbortController();
+  const wasShown = isShown.value;
+  const stopWatching = isShown.subscribe((is) => is !== wasShown && left.abort());
+  const stream = (signal: AbortSignal): AsyncIterable<InboxChange> => (wasShown ? client.inboxChanges({ signal, onReconnect: lost, onOpen: open }) : lookAgain(signal));
+  try {
+    await follow(whileSeen(stream, () => notifies.value, left.signal));
+  } finally {
+    stopWatching();
+  }
+}
+
+async function follow(changes: AsyncIterable<InboxChange>): Promise<void> {
   // What waits now, told anew after each loss of the connection: what is not in it does not wait any more.
   let told: Set<string> | null = null;
-  for await (const event of whileSeen((signal) => client.inboxChanges({ signal, onReconnect: lost, onOpen: open }), () => notifies.value)) {
+  for await (const event of changes) {
     open();
     if (event.type === 'reset') told = new Set();
     else if (event.type === 'ready') {
@@ -73,7 +93,7 @@ export async function watchInbox(): Promise<void> {
       told?.add(event.item.interaction_id);
       const isNew = !waiting.value.has(event.item.interaction_id);
       change((items) => void items.set(event.item.interaction_id, event.item));
-      if (isNew && isKnown.value && told === null) for (const listener of listeners) listener(event.item);
+      if (isNew && isKnown.value) for (const listener of listeners) listener(event.item);
     } else resolved(event.item);
   }
 }
@@ -94,7 +114,7 @@ export async function answer({ run_id: runId, interaction_id: id }: Pick<InboxIt
   if (fates.value.get(id)?.type === 'sending') return false;
   setFate(id, { type: 'sending' });
   try {
-    await client.reply(runId, { interaction_id: id, idempotency_key: keyOf(id, given), ...given });
+    await client.reply(runId, { interaction_id: id, idempotency_key: keyOf(id, given), ...given }, { signal: AbortSignal.timeout(GIVE_UP_MS) });
     setFate(id, { type: 'accepted' });
     return true;
   } catch (error) {

@@ -50,7 +50,11 @@ export function recallDraft(): Draft {
 }
 
 export function rememberDraft(draft: Draft): void {
-  localStorage.setItem(KEY, JSON.stringify(Object.fromEntries(REMEMBERED.map((name) => [name, draft[name]]))));
+  try {
+    localStorage.setItem(KEY, JSON.stringify(Object.fromEntries(REMEMBERED.map((name) => [name, draft[name]]))));
+  } catch {
+    // A browser that keeps nothing.
+  }
 }
 
 // Only what differs from the defaults is said.

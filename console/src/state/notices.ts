@@ -3,18 +3,23 @@ import { effect } from '@preact/signals';
 import { count, onAsked } from './inbox.js';
 import { canNotify, NOTIFY_KEY, notifies } from './notify-setting.js';
 import { go } from './router.js';
+import { pageName } from './title.js';
 
 export { canNotify, notifies };
 
 export async function toggleNotices(): Promise<void> {
   const on = !notifies.value && (await Notification.requestPermission()) === 'granted';
-  localStorage.setItem(NOTIFY_KEY, on ? 'on' : 'off');
+  try {
+    localStorage.setItem(NOTIFY_KEY, on ? 'on' : 'off');
+  } catch {
+    // A browser that keeps nothing: until the page is closed, then.
+  }
   notifies.value = on;
 }
 
 export function startNotices(): void {
   effect(() => {
-    document.title = count.value > 0 ? `(${count.value}) Parley` : 'Parley';
+    document.title = `${count.value > 0 ? `(${count.value}) ` : ''}${pageName.value} · Parley`;
   });
   onAsked((item) => {
     if (!notifies.value || document.visibilityState === 'visible') return;

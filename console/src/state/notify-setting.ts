@@ -7,4 +7,12 @@ export function canNotify(): boolean {
   return 'Notification' in window;
 }
 
-export const notifies = signal(canNotify() && Notification.permission === 'granted' && localStorage.getItem(NOTIFY_KEY) === 'on');
+export const notifies = signal(canNotify() && Notification.permission === 'granted' && wasOn());
+
+function wasOn(): boolean {
+  try {
+    return localStorage.getItem(NOTIFY_KEY) === 'on';
+  } catch {
+    return false;
+  }
+}

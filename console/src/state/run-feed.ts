@@ -1,6 +1,7 @@
 // A run as it happens: its events folded into rows, told to the page at most once a frame, and the run itself anew whenever its state changed.
 import { signal, type ReadonlySignal } from '@preact/signals';
 import { ParleyError, type RunView } from '../../../src/client/index.js';
+import { lookSoon } from './inbox-looks.js';
 import { RunModel } from './run-model.js';
 import { client, lost, messageOf, open } from './server.js';
 import { whileSeen } from './while-seen.js';
@@ -50,7 +51,10 @@ export function followRun(id: string): RunFeed {
     for await (const event of whileSeen((signal) => client.events(id, { cursor: model.seq, signal, onReconnect: lost, onOpen: open }), undefined, leave.signal)) {
       open();
       model.push(event);
-      if (event.type === 'conversation.state.changed' && (run.value === null || event.seq > run.value.fcmp_seq)) refresh();
+      if (event.type === 'conversation.state.changed' && (run.value === null || event.seq > run.value.fcmp_seq)) {
+        refresh();
+        lookSoon();
+      }
       tell();
     }
     tell();

@@ -1,8 +1,9 @@
 // A list of runs that stays true: what the server has for a filter, page by page, and each change as it comes. A run keeps its place,
-// also when it stops matching; nothing but a new list takes it away.
+// also when it stops matching; nothing but a new list, or that it was deleted, takes it away.
 import { computed, signal, type ReadonlySignal } from '@preact/signals';
-import type { RunFilter, RunView } from '../../../src/client/index.js';
-import { client, messageOf } from './server.js';
+import type { ParleyError, RunFilter, RunView } from '../../../src/client/index.js';
+import { lookSoon } from './inbox-looks.js';
+import { client, lost, messageOf, open } from './server.js';
 
 export type Filter = Pick<RunFilter, 'status' | 'engine' | 'label'>;
 
@@ -28,44 +29,51 @@ export function openRunList(filter: Filter): RunList {
   const isLoading = signal(false);
   const isLive = signal(false);
   const problem = signal<string | null>(null);
-  // What changed while a list was on its way, which may be older.
-  let changed = new Map<string, RunView>();
+  // What changed while a list was on its way, which may be older; null: it was deleted.
+  let changed = new Map<string, RunView | null>();
   let latest = 0;
 
-  async function ask(work: () => Promise<void>): Promise<void> {
+  // What was asked later is what counts: an older answer may still be on its way.
+  async function ask(work: (isLatest: () => boolean) => Promise<void>): Promise<void> {
     const mine = (latest += 1);
+    const isLatest = (): boolean => mine === latest;
     isLoading.value = true;
     try {
-      await work();
-      problem.value = null;
+      await work(isLatest);
+      if (isLatest()) problem.value = null;
     } catch (error) {
-      problem.value = messageOf(error);
+      if (isLatest()) problem.value = messageOf(error);
     } finally {
-      if (mine === latest) isLoading.value = false;
+      if (isLatest()) isLoading.value = false;
     }
   }
 
   // As many as were shown before, so that nobody is thrown back to the first page.
-  const reload = (): Promise<void> => ask(async () => {
+  const reload = (): Promise<void> => ask(async (isLatest) => {
     const wanted = known.value?.size ?? 0;
     changed = new Map();
     const runs: RunView[] = [];
     let next: string | null = null;
     do {
       const page = await client.list({ ...filter, limit: Math.min(Math.max(wanted - runs.length, PAGE), MOST), ...(next === null ? {} : { cursor: next }) });
+      if (!isLatest()) return;
       runs.push(...page.runs);
       next = page.next_cursor;
     } while (next !== null && runs.length < wanted);
     known.value = new Map(runs.map((run) => [run.run_id, run]));
     cursor.value = next;
-    for (const run of changed.values()) take(run);
+    for (const [id, run] of changed) {
+      if (run === null) drop(id);
+      else take(run);
+    }
   });
 
-  const loadMore = (): Promise<void> => ask(async () => {
+  const loadMore = (): Promise<void> => ask(async (isLatest) => {
     if (cursor.value === null) return;
     const { runs, next_cursor: next } = await client.list({ ...filter, limit: PAGE, cursor: cursor.value });
+    if (!isLatest()) return;
     cursor.value = next;
-    for (const run of runs) take(run, true);
+    for (const run of runs) if (changed.get(run.run_id) !== null) take(run, true);
   });
 
   function take(run: RunView, isListed = false): void {
@@ -76,25 +84,37 @@ export function openRunList(filter: Filter): RunList {
     known.value = new Map(value).set(run.run_id, run);
   }
 
+  function drop(id: string): void {
+    if (!known.value?.has(id)) return;
+    const rest = new Map(known.value);
+    rest.delete(id);
+    known.value = rest;
+  }
+
   // It will come when more are loaded.
   function isBelow({ run_id: id }: RunView): boolean {
     return cursor.value !== null && id < cursor.value;
   }
 
-  function lost(): void {
+  function missed(error: ParleyError): void {
+    lost(error);
     isLive.value = false;
     // Without its changes, the list is still worth having.
     if (known.value === null && !isLoading.value) void reload();
   }
 
   async function follow(signal: AbortSignal): Promise<void> {
-    for await (const change of client.runChanges({ signal, onReconnect: lost })) {
+    for await (const change of client.runChanges({ signal, onReconnect: missed, onOpen: open })) {
       if (change.type === 'ready') {
         isLive.value = true;
         void reload();
       } else if (change.type === 'run') {
         if (isLoading.value) changed.set(change.run.run_id, change.run);
         take(change.run);
+        lookSoon();
+      } else if (change.type === 'gone') {
+        if (isLoading.value) changed.set(change.run_id, null);
+        drop(change.run_id);
       }
     }
   }

@@ -16,7 +16,7 @@ import type { Room } from '../service.js';
 import type { Caller } from '../tokens.js';
 
 const params = z.strictObject({ id: runId });
-const sse = { description: '"reset" and "ready": list what there is, now; then "run" with the whole run when it is new, changes its state or asks; "reset" again if too much was missed.', content: { 'text/event-stream': { schema: z.string() } } };
+const sse = { description: '"reset" and "ready": list what there is, now; then "run" with the whole run when it is new, changes its state or asks, and "gone" when it was deleted; "reset" again if too much was missed.', content: { 'text/event-stream': { schema: z.string() } } };
 
 export async function runRoutes({ app: bare, orchestrator, store, clock, streams, runFeed, dataDir, workspaceRoots }: Room): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();

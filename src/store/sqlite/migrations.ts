@@ -11,6 +11,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'interactive runtime without process bindings', up: migrateInteractiveRuntime },
   { version: 2, name: 'runs, interactions and journals', up: createTables },
   { version: 3, name: 'deliveries to webhooks', up: createDeliveries },
+  { version: 4, name: 'how long runs have waited for people', up: addWaits },
 ];
 
 const RUNTIME_COLUMNS = ['request_id', 'effective_session_timeout_sec', 'session_handle_json', 'updated_at'];
@@ -132,5 +133,14 @@ CREATE TABLE deliveries (
 );
 CREATE INDEX deliveries_due ON deliveries (next_at, delivery_id, hook) WHERE state = 'pending';
 CREATE INDEX deliveries_given_up ON deliveries (next_at, run_id) WHERE state = 'given_up';
+`);
+}
+
+function addWaits(db: Database): void {
+  db.exec(`
+ALTER TABLE runs ADD COLUMN waited_ms INTEGER NOT NULL DEFAULT 0;
+UPDATE runs SET waited_ms = COALESCE((
+  SELECT SUM(MAX(0, json_extract(resolution_json, '$.at') - asked_at)) FROM interactions WHERE interactions.run_id = runs.run_id AND resolution_json IS NOT NULL
+), 0);
 `);
 }

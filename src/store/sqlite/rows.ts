@@ -15,6 +15,7 @@ export interface RunRow {
   error_json: string | null;
   result_json: string | null;
   cancel_requested_json: string | null;
+  waited_ms: number;
   created_at: number;
   updated_at: number;
   rasp_seq: number;
@@ -46,6 +47,7 @@ export function toRun(row: RunRow): RunRecord {
     error: row.error_json === null ? null : (JSON.parse(row.error_json) as RunError),
     result: row.result_json === null ? null : (JSON.parse(row.result_json) as Json),
     cancel_requested: row.cancel_requested_json === null ? null : (JSON.parse(row.cancel_requested_json) as CancelWish),
+    waited_ms: row.waited_ms,
     created_at: row.created_at,
     updated_at: row.updated_at,
     heads: { rasp_seq: row.rasp_seq, fcmp_seq: row.fcmp_seq, ts: row.ts, digest: row.digest },

@@ -133,11 +133,14 @@ export class SqliteStore implements Store {
   #resolve(run: RunRecord, { interaction_id: id, state, resolution }: NonNullable<RunChange['resolve']>): boolean {
     const { changes } = this.#db.prepare(`UPDATE interactions SET state = ?, resolution_json = ? WHERE interaction_id = ? AND run_id = ? AND state = 'pending'`)
       .run(state, JSON.stringify(resolution), id, run.run_id);
-    return Number(changes) === 1;
+    if (Number(changes) !== 1) return false;
+    this.#db.prepare('UPDATE runs SET waited_ms = waited_ms + MAX(0, ? - (SELECT asked_at FROM interactions WHERE interaction_id = ?)) WHERE run_id = ?').run(resolution.at, id, run.run_id);
+    return true;
   }
 
   async deleteRun(runId: string): Promise<DeleteOutcome> {
-    return transact(this.#db, () => {
+    const begun = performance.now();
+    const outcome = transact(this.#db, (): DeleteOutcome => {
       const run = this.#loadRun(runId);
       if (!run) return 'unknown_run';
       if (!isTerminal(run.status)) return 'not_ended';
@@ -149,6 +152,8 @@ export class SqliteStore implements Store {
       forgetGivenUp(this.#db, runId);
       return 'deleted';
     });
+    if (outcome === 'deleted') this.#tell({ run_id: runId, deleted: true, ms: performance.now() - begun });
+    return outcome;
   }
 
   async loadRun(runId: string): Promise<RunRecord | null> {

@@ -251,6 +251,8 @@ describe('the stream of changes of runs', () => {
     await served.client.cancel(id);
     for (; !(change?.type === 'run' && change.run.status === 'canceled'); change = await next()) expect(change?.type).toBe('run');
     expect(change.run.interaction).toBeNull();
+    await served.client.delete(id);
+    expect(await next()).toEqual({ type: 'gone', run_id: id });
     leave.abort();
     expect((await changes.next()).done).toBe(true);
   });

@@ -1,7 +1,8 @@
 // What can be done with a run, as far as one may: finish, cancel, try again, go on, fork. What the server refuses is said beside it.
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import type { RunView } from '../../../../src/client/index.js';
+import { loadEngines } from '../../state/engines.js';
 import { answer, fates } from '../../state/inbox.js';
 import { go } from '../../state/router.js';
 import type { RunFeed } from '../../state/run-feed.js';
@@ -16,6 +17,7 @@ export function Actions({ feed, run, status }: { readonly feed: RunFeed; readonl
   const [doing, setDoing] = useState<string | null>(null);
   const [refusal, setRefusal] = useState<string | null>(null);
   const { run_id: id } = run;
+  const forks = useForks(run.engine);
   const attempt = (what: string, work: () => Promise<RunView>): void => {
     setDoing(what);
     setRefusal(null);
@@ -40,7 +42,7 @@ export function Actions({ feed, run, status }: { readonly feed: RunFeed; readonl
         {mayOperate() && !hasEnded && <button type="button" class="danger" aria-expanded={asking === 'cancel'} disabled={doing !== null} onClick={ask('cancel')}>Cancel…</button>}
         {mayOperate() && hasEnded && <button type="button" disabled={doing !== null} onClick={() => attempt('Starting it again…', () => client.retry(id))}>Retry</button>}
         {mayOperate() && hasEnded && <button type="button" aria-expanded={asking === 'continue'} disabled={doing !== null} onClick={ask('continue')}>Continue…</button>}
-        {mayOperate() && <button type="button" aria-expanded={asking === 'fork'} disabled={doing !== null} onClick={ask('fork')}>Fork…</button>}
+        {mayOperate() && forks && <button type="button" aria-expanded={asking === 'fork'} disabled={doing !== null} onClick={ask('fork')}>Fork…</button>}
       </div>
       {asking === 'cancel' && !hasEnded && (
         <div class="sure" role="group" aria-label="Cancel the run?">
@@ -54,6 +56,15 @@ export function Actions({ feed, run, status }: { readonly feed: RunFeed; readonl
       <p class="fate" role="status" aria-live="polite">{doing !== null && <span class="dim">{doing}</span>}{refusal !== null && <span class="bad">{refusal}</span>}</p>
     </div>
   );
+}
+
+// Whether the engine can begin with a copy; not offered until that is known.
+function useForks(engine: string): boolean {
+  const [forks, setForks] = useState(false);
+  useEffect(() => {
+    loadEngines().then((engines) => setForks(engines.some((each) => each.name === engine && each.forks)), () => setForks(false));
+  }, [engine]);
+  return forks;
 }
 
 function NextPrompt({ label, action, isBusy, onSend }: { readonly label: string; readonly action: string; readonly isBusy: boolean; readonly onSend: (prompt: string) => void }): JSX.Element {

@@ -7,6 +7,7 @@ import type { Row } from '../../state/run-rows.js';
 import { isEnd } from '../../state/run-way.js';
 import { useAnswerKeys } from '../../state/keys.js';
 import { useVirtual } from '../../state/virtual.js';
+import { Boundary } from '../boundary.js';
 import { Opened } from './fold.js';
 import { QuestionRow } from './question-row.js';
 import { RowBody } from './row.js';
@@ -71,9 +72,11 @@ export function Conversation({ feed, runId, shown }: Props): JSX.Element {
                   aria-setsize={rows.length}
                   aria-label={NAMES[row.type]}
                 >
-                  {row.type === 'question'
-                    ? <QuestionRow runId={runId} waitsFor={run?.interaction ?? null} row={row} rev={row.rev} isCurrent={isCurrent} isActive={isActive} />
-                    : <Kept row={row} rev={row.rev} />}
+                  <Boundary name="This event">
+                    {row.type === 'question'
+                      ? <QuestionRow runId={runId} waitsFor={run?.interaction ?? null} row={row} rev={row.rev} isCurrent={isCurrent} isActive={isActive} />
+                      : <Kept row={row} rev={row.rev} />}
+                  </Boundary>
                   <EvidenceButton rasp={row.rasp} at={row.at} />
                 </article>
               );

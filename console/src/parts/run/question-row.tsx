@@ -43,8 +43,8 @@ export function QuestionRow({ runId, waitsFor, row, isCurrent, isActive }: Quest
     <div class={`asked ${isConversation ? 'turn' : ''}`}>
       {!isConversation && (
         <div class="question">
-          <span class="dim small">{question.kind === 'approval' ? 'Asked for leave' : 'Asked'}</span>
-          {question.kind === 'approval' ? <pre class="plain" tabIndex={0} role="region" aria-label="What it asked leave for">{nameTurns(question.prompt)}</pre> : <Markdown text={question.prompt} cachedBy={row} />}
+          <span class="dim small">{question.kind === 'approval' ? 'Asked for permission' : 'Asked'}</span>
+          {question.kind === 'approval' ? <pre class="plain" tabIndex={0} role="region" aria-label="What it asked permission for">{nameTurns(question.prompt)}</pre> : <Markdown text={question.prompt} cachedBy={row} />}
           {question.action && <Fold id={`${row.key}/action`} summary="What it was about">{() => <About action={question.action ?? {}} />}</Fold>}
         </div>
       )}
@@ -86,7 +86,7 @@ function Said({ response, question }: { readonly response: Json; readonly questi
   const decision = asObject(response)?.['decision'];
   const label = question.options.find(({ value }) => JSON.stringify(value) === JSON.stringify(response) || (decision !== undefined && asObject(value)?.['decision'] === decision))?.label;
   const note = asObject(response)?.['note'];
-  if (label !== undefined || typeof response === 'string') return <p class="said">{label ?? String(response)}{typeof note === 'string' && <> — {note}</>}</p>;
+  if (label !== undefined || typeof response === 'string') return <p class="said">{nameTurns(label ?? String(response))}{typeof note === 'string' && <> — {nameTurns(note)}</>}</p>;
   return <Pretty value={response} label="Answer" />;
 }
 

@@ -23,7 +23,7 @@ type Shown = Exclude<Row, { type: 'question' }>;
 export function RowBody({ row }: { readonly row: Shown; readonly rev: number }): JSX.Element {
   switch (row.type) {
     case 'user':
-      return <div class="said-by-user"><span class="dim small">Asked of it</span><Markdown text={row.text} cachedBy={row} /></div>;
+      return <div class="said-by-user"><span class="dim small">Prompt</span><Markdown text={row.text} cachedBy={row} /></div>;
     case 'message':
       return <Message row={row} />;
     case 'reasoning':
