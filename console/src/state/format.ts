@@ -8,6 +8,10 @@ export function formatAge(ms: number): string {
   return unit ? `${Math.floor(ms / unit[0])} ${unit[1]}` : 'now';
 }
 
+export function formatAgo(ms: number): string {
+  return ms < 1000 ? 'just now' : `${formatAge(ms)} ago`;
+}
+
 export function formatDuration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;

@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { RunView } from '../../../../src/client/index.js';
-import { formatAge, formatDuration, formatTime, shortId } from '../../state/format.js';
+import { formatAge, formatAgo, formatDuration, formatTime, shortId } from '../../state/format.js';
 import { now } from '../../state/now.js';
 import type { RunFeed } from '../../state/run-feed.js';
 import { isEnd } from '../../state/run-way.js';
@@ -28,7 +28,7 @@ export function RunHeader({ feed, run }: { readonly feed: RunFeed; readonly run:
         {run.model !== null && <span>{run.model}</span>}
         <span>{run.execution_mode}, {run.permission}</span>
         <span>attempt {run.attempt_number}</span>
-        <span title={formatTime(run.created_at)}>{isEnd(run.status) ? `took ${formatDuration(lastedMs)}, ${formatAge(now.value - Date.parse(run.updated_at))} ago` : `for ${formatAge(lastedMs)}`}</span>
+        <span title={formatTime(run.created_at)}>{isEnd(run.status) ? `took ${formatDuration(lastedMs)}, ${formatAgo(now.value - Date.parse(run.updated_at))}` : `for ${formatAge(lastedMs)}`}</span>
         {blockedMs > 0 && <span class={status === 'waiting_user' ? 'warn' : ''}>blocked on you {formatDuration(blockedMs)}</span>}
         {run.continue_from !== null && <span>continues <Link to={`/runs/${run.continue_from}`}>{shortId(run.continue_from)}</Link></span>}
         {run.fork_from !== null && <span>forked from <Link to={`/runs/${run.fork_from}`}>{shortId(run.fork_from)}</Link></span>}
