@@ -9,6 +9,8 @@ export interface TestDatabase {
   query<R extends object>(sql: string, values?: unknown[]): Promise<R[]>;
   // Ends all connections to it but the one that does it; answers how many those were.
   terminate(condition?: string): Promise<number>;
+  // Until so many connections wait for a lock.
+  untilWaiting(count: number): Promise<void>;
   drop(): Promise<void>;
 }
 
@@ -32,6 +34,7 @@ export async function withDatabase({ empty = false } = {}): Promise<TestDatabase
     url,
     query,
     terminate: async (condition = 'true') => (await query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND (${condition})`)).length,
+    untilWaiting: (count) => until(`${count} wait for a lock`, async () => (await query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)).length >= count),
     drop: async () => {
       await client.end();
       await once(admin, `DROP DATABASE ${name} WITH (FORCE)`);
