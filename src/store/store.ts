@@ -243,8 +243,11 @@ export interface Committed {
   // A question that waits from now on, and one that does not wait any more.
   readonly asked?: string | undefined;
   readonly resolved?: string | undefined;
-  readonly deleted?: true;
-  // How long it took to make it durable.
+  // The run is gone with all its rows.
+  readonly deleted?: true | undefined;
+  // Made by this very store, or by another one on the same database; of the latter the journal is not told.
+  readonly origin: 'here' | 'elsewhere';
+  // How long it took to make it durable; 0 if that was elsewhere.
   readonly ms: number;
 }
 
@@ -255,8 +258,11 @@ export interface Store {
   commit(change: RunChange): Promise<CommitOutcome>;
   // A terminal run with all its rows; not while another run lives in its home.
   deleteRun(runId: string): Promise<DeleteOutcome>;
-  // Told right after each commit of this process, before it is answered; what it throws is lost. Answers how to stop it.
+  // Told right after each commit of this process, before it is answered, and soon after one of another process on the same
+  // database; what it throws is lost. Answers how to stop it.
   onCommitted(listener: CommitListener): () => void;
+  // Told when commits of others may have been missed: whoever watches must look for himself.
+  onMissed(listener: () => void): () => void;
 
   loadRun(runId: string): Promise<RunRecord | null>;
   // A run that has not ended and works in this very folder.

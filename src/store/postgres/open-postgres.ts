@@ -1,0 +1,31 @@
+// Opens the store in a PostgreSQL database. One that is not of this version is refused, and migrated only if that is asked for.
+import { Database, type DatabaseOptions } from './database.js';
+import { checkMigrated, migrate } from './migrate.js';
+import { PostgresStore, type PostgresStoreOptions } from './postgres-store.js';
+
+export interface OpenOptions extends PostgresStoreOptions, DatabaseOptions {
+  readonly migrate?: boolean;
+}
+
+export async function openPostgres(url: string, options: OpenOptions): Promise<PostgresStore> {
+  const database = new Database(url, options);
+  const store = new PostgresStore(database, options);
+  try {
+    if (options.migrate) await migrate(database);
+    await checkMigrated(database);
+    await store.listen();
+    return store;
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+export async function migratePostgres(url: string): Promise<void> {
+  const database = new Database(url);
+  try {
+    await migrate(database);
+  } finally {
+    await database.close();
+  }
+}
