@@ -37,6 +37,7 @@ export class Database {
   readonly #pool: Pool;
   readonly #config: ClientConfig;
   readonly place: Place;
+  #closed: Promise<void> | null = null;
 
   constructor(url: string, { connections = CONNECTIONS }: DatabaseOptions = {}) {
     this.place = readPlace(url);
@@ -101,17 +102,20 @@ export class Database {
     }
   }
 
-  async close(): Promise<void> {
-    await this.#pool.end();
+  close(): Promise<void> {
+    this.#closed ??= this.#pool.end();
+    return this.#closed;
   }
 
-  // Once, and only if nothing can have been changed.
+  // Only if nothing can have been changed, and only as often as there may be broken connections that nobody has noticed yet: one
+  // that cannot be made is not tried again.
   async #again<T>(work: () => Promise<T>): Promise<T> {
-    try {
-      return await work();
-    } catch (error) {
-      if (!(error instanceof BrokenError) || error.uncertain) throw error;
-      return work();
+    for (let left = this.#pool.options.max; ; left -= 1) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!(error instanceof BrokenError) || error.uncertain || left <= 0) throw error;
+      }
     }
   }
 
