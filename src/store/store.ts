@@ -118,6 +118,8 @@ export interface NewRun {
   readonly handle: EngineSessionHandle | null;
   readonly created_at: number;
   readonly journal: JournalFlush;
+  // It works in files that are there already, where it is created.
+  readonly local?: boolean;
   // A new run is refused while so many are queued.
   readonly queue_limit: number;
 }
@@ -283,6 +285,8 @@ export interface Store {
   nextDecision(): Promise<InteractionRecord | null>;
   // Oldest first.
   listQueued(limit: number): Promise<string[]>;
+  // Those that may be begun here, oldest first: no other host begins them for a moment.
+  claimQueued(limit: number, except: readonly string[]): Promise<string[]>;
   // The event texts of a run, in order.
   readJournal(runId: string, protocol: Protocol, range: ReadRange): Promise<string[]>;
   // The same as whole lines: those after a seq, as many as fit, at least one; null if there is none.

@@ -27,7 +27,12 @@ interface LockedRow extends JournalHeads {
 
 const LOCK = 'SELECT request_id, engine, status, epoch, owner, last_commit, rasp_seq, fcmp_seq, ts, digest FROM parley.runs WHERE run_id = $1 FOR UPDATE';
 
-export async function commitRun(db: Database, host: string | null, change: RunChange, hint: string): Promise<CommitOutcome> {
+export interface Writer {
+  readonly host: string | null;
+  readonly site: string | null;
+}
+
+export async function commitRun(db: Database, { host, site }: Writer, change: RunChange, hint: string): Promise<CommitOutcome> {
   if (change.journal) checkFlush(change.journal);
   // By it the commit is known again.
   const id = randomUUID();
@@ -36,9 +41,9 @@ export async function commitRun(db: Database, host: string | null, change: RunCh
       const [heads] = await db.write<JournalHeads>(flushStatement(change, id, host, hint));
       if (heads) return { committed: true, heads: toHeads(heads) };
     }
-    return commitCarefully(db, host, change, id, hint, false);
+    return commitCarefully(db, { host, site }, change, id, hint, false);
   };
-  return ifUncertain(attempt, () => commitCarefully(db, host, change, id, hint, true));
+  return ifUncertain(attempt, () => commitCarefully(db, { host, site }, change, id, hint, true));
 }
 
 // Ours, although others have gone on since.
@@ -47,7 +52,7 @@ interface Overtaken {
 }
 
 // What is sent again cannot be stored twice: the first one moved the head, or will find it moved.
-async function commitCarefully(db: Database, host: string | null, change: RunChange, id: string, hint: string, again: boolean): Promise<CommitOutcome> {
+async function commitCarefully(db: Database, { host, site }: Writer, change: RunChange, id: string, hint: string, again: boolean): Promise<CommitOutcome> {
   const { run_id: runId, expect, resolve, journal } = change;
   const fenced = needsLeases(host, change);
   const look: Statement[] = [{ name: 'lock-run', text: LOCK, values: [runId] }];
@@ -66,9 +71,11 @@ async function commitCarefully(db: Database, host: string | null, change: RunCha
     if (run.status !== expect.status) return refuse('status');
     if (run.rasp_seq !== expect.rasp_seq) return refuse('seq');
     if (!mayWrite(host, run.owner, change, readLeases((leases?.rows ?? []) as { host_id: string; valid: boolean }[], host, run.owner))) return refuse('epoch');
-    if (resolve && answers[0]?.rowCount !== 1) return refuse('interaction');
+    const resolved = answers[0]?.rows[0] as { readonly asked_at: number } | undefined;
+    if (resolve && !resolved) return refuse('interaction');
+    const waitedMs = resolve && resolved ? Math.max(0, resolve.resolution.at - resolved.asked_at) : 0;
     const heads = journal ? extendHeads(toHeads(run), journal) : toHeads(run);
-    return { write: [compose(run, change, heads, ownerAfter(host, run.owner, change), id, hint)], answer: { committed: true, heads } };
+    return { write: [compose(run, change, heads, { owner: ownerAfter(host, run.owner, change), site, waitedMs }, id, hint)], answer: { committed: true, heads } };
   });
   return 'overtaken' in outcome ? { committed: true, heads: await headsAfter(db, change, outcome.overtaken) } : outcome;
 }
@@ -77,12 +84,21 @@ function refuse(reason: Extract<CommitOutcome, { committed: false }>['reason']):
   return { leave: { committed: false, reason } };
 }
 
-function compose(run: LockedRow, change: RunChange, heads: JournalHeads, owner: string | null, id: string, hint: string): Statement {
+interface Aftermath {
+  readonly owner: string | null;
+  // Of whoever begins it.
+  readonly site: string | null;
+  readonly waitedMs: number;
+}
+
+function compose(run: LockedRow, change: RunChange, heads: JournalHeads, { owner, site, waitedMs }: Aftermath, id: string, hint: string): Statement {
   const { run_id: runId, now, set = {}, journal, turn, handle, ask, deliveries = [] } = change;
   const all = new Composition('change:').add('u', (param) => {
     const status = param(set.status ?? run.status, 'text');
     return `UPDATE parley.runs SET status = ${status}, attempt_number = COALESCE(${param(set.attempt_number ?? null, 'integer')}, attempt_number),
-      epoch = ${param(set.epoch ?? run.epoch, 'bigint')}, owner = ${param(owner, 'text')}, error_json = COALESCE(${param(json(set.error), 'text')}, error_json),
+      epoch = ${param(set.epoch ?? run.epoch, 'bigint')}, owner = ${param(owner, 'text')}, site = CASE WHEN ${status} = 'running' THEN COALESCE(site, ${param(site, 'text')}) ELSE site END,
+      resident = CASE WHEN ${status} IN ('queued', 'waiting_user') THEN resident END, reserved_by = NULL, reserved_until = NULL,
+      waited_ms = waited_ms + ${param(waitedMs, 'bigint')}, error_json = COALESCE(${param(json(set.error), 'text')}, error_json),
       result_json = COALESCE(${param(json(set.result), 'text')}, result_json), cancel_requested_json = COALESCE(${param(json(set.cancel_requested), 'text')}, cancel_requested_json),
       updated_at = ${param(now, 'bigint')}, queued_at = CASE WHEN ${status} = 'queued' AND status <> 'queued' THEN ${param(now, 'bigint')} ELSE queued_at END,
       rasp_seq = ${param(heads.rasp_seq, 'bigint')}, fcmp_seq = ${param(heads.fcmp_seq, 'bigint')}, ts = ${param(heads.ts, 'bigint')}, digest = ${param(heads.digest, 'text')},

@@ -7,21 +7,22 @@ import { extendHeads } from '../extend-heads.js';
 import type { RunRow } from '../rows.js';
 import { EMPTY_JOURNAL, type CreateOutcome, type DeleteOutcome, type NewRun, type RunRecord } from '../store.js';
 import { addSegments } from './append-journal.js';
-import { Composition } from './compose.js';
+import { Composition, type Param } from './compose.js';
 import type { Database, Statement } from './database.js';
 import { ifUncertain } from './if-uncertain.js';
 import { LOCK_SPACE } from './migrate.js';
 import { toRunRecord } from './run-rows.js';
+import type { Site } from './site.js';
 import { pairKey, toText } from './text.js';
 
 const COMING_AND_GOING = 2;
 const LOCK: Statement = { name: 'lock-runs', text: `SELECT pg_advisory_xact_lock(${LOCK_SPACE}, ${COMING_AND_GOING})`, values: [] };
 
-export async function createRun(db: Database, run: NewRun, hint: string): Promise<CreateOutcome> {
-  return ifUncertain(() => tryCreate(db, run, hint, false), () => tryCreate(db, run, hint, true));
+export async function createRun(db: Database, run: NewRun, site: Site, hint: string): Promise<CreateOutcome> {
+  return ifUncertain(() => tryCreate(db, run, site, hint, false), () => tryCreate(db, run, site, hint, true));
 }
 
-function tryCreate(db: Database, run: NewRun, hint: string, again: boolean): Promise<CreateOutcome> {
+function tryCreate(db: Database, run: NewRun, site: Site, hint: string, again: boolean): Promise<CreateOutcome> {
   const look = [LOCK, known(run.request_id), COUNT_QUEUED, atWorkIn(run.handle?.home ?? null)];
   return db.transact<CreateOutcome>(look, (_, knownRows, queuedRows, workRows) => {
     const row = knownRows?.rows[0] as RunRow | undefined;
@@ -36,7 +37,7 @@ function tryCreate(db: Database, run: NewRun, hint: string, again: boolean): Pro
     const by = workRows?.rows[0] as { run_id: string } | undefined;
     if (by) return { leave: { created: false, reason: 'session_in_use', by: by.run_id } };
     const created = newRecord(run);
-    return { write: [insert(run, created, hint)], answer: { created: true, run: created } };
+    return { write: [insert(run, created, site, hint)], answer: { created: true, run: created } };
   });
 }
 
@@ -56,19 +57,28 @@ function newRecord({ run_id, request_id, spec, created_at, journal }: NewRun): R
     run_id, request_id,
     // As it comes back from the database: members that are not defined are not there.
     spec: JSON.parse(JSON.stringify(spec)) as RunRecord['spec'],
-    status: 'queued', attempt_number: 1, epoch: 0, error: null, result: null, cancel_requested: null, created_at, updated_at: created_at,
+    status: 'queued', attempt_number: 1, epoch: 0, error: null, result: null, cancel_requested: null, waited_ms: 0, created_at, updated_at: created_at,
     heads: extendHeads(EMPTY_JOURNAL, journal),
   };
 }
 
-function insert(run: NewRun, { heads }: RunRecord, hint: string): Statement {
+// Where the files of a run are: with those of the run it goes on with, or where it is created if they are there already, or where it is
+// begun first.
+function siteOf({ continue_from: continued, fork_from: fork }: NewRun['spec'], { site }: Site, isLocal: boolean, param: Param): string {
+  const source = continued ?? fork?.run_id;
+  if (source !== undefined) return `(SELECT site FROM parley.runs WHERE run_id = ${param(source, 'text')})`;
+  return param(isLocal ? site : null, 'text');
+}
+
+function insert(run: NewRun, { heads }: RunRecord, site: Site, hint: string): Statement {
   const { spec, run_id: runId } = run;
   const requestId = toText(run.request_id);
   const all = new Composition('create:').add('u', (param) => {
     const at = param(run.created_at, 'bigint');
-    return `INSERT INTO parley.runs (run_id, request_id, request_digest, engine, spec_json, cwd, home, continues, status, attempt_number, epoch, created_at, updated_at, queued_at, rasp_seq, fcmp_seq, ts, digest, last_commit)
+    return `INSERT INTO parley.runs (run_id, request_id, request_digest, engine, spec_json, cwd, home, continues, status, site, place, waited_ms, attempt_number, epoch, created_at, updated_at, queued_at, rasp_seq, fcmp_seq, ts, digest, last_commit)
       VALUES (${param(runId, 'text')}, ${param(requestId, 'text')}, ${param(run.request_digest, 'text')}, ${param(spec.engine, 'text')}, ${param(JSON.stringify(spec), 'text')},
-        ${param(toText(spec.cwd), 'text')}, ${param(spec.home === null ? null : toText(spec.home), 'text')}, ${param(spec.continue_from !== undefined, 'boolean')}, 'queued', 1, 0, ${at}, ${at}, ${at},
+        ${param(toText(spec.cwd), 'text')}, ${param(spec.home === null ? null : toText(spec.home), 'text')}, ${param(spec.continue_from !== undefined, 'boolean')}, 'queued',
+        ${siteOf(spec, site, run.local ?? false, param)}, ${param(site.place, 'text')}, 0, 1, 0, ${at}, ${at}, ${at},
         ${param(heads.rasp_seq, 'bigint')}, ${param(heads.fcmp_seq, 'bigint')}, ${param(heads.ts, 'bigint')}, ${param(heads.digest, 'text')}, ${param(randomUUID(), 'uuid')})`;
   });
   addSegments(all, runId, run.journal);

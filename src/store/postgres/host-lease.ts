@@ -10,6 +10,8 @@ export interface NewHost {
   readonly name: string;
   // Where the other hosts reach it.
   readonly url: string | null;
+  // Names the disk with its files; null: all hosts see the same.
+  readonly site?: string | null;
   readonly ttlMs: number;
   readonly info?: JsonObject;
 }
@@ -18,6 +20,7 @@ export interface HostRecord {
   readonly host_id: string;
   readonly name: string;
   readonly url: string | null;
+  readonly site: string | null;
   readonly started_at: number;
   readonly lease_until: number;
   readonly info: JsonObject;
@@ -31,12 +34,12 @@ export interface HostLease {
 }
 
 // A host id is used once: one that is there already is refused by the database.
-export async function registerHost(db: Database, { host_id: id, name, url, ttlMs, info = {} }: NewHost): Promise<HostLease> {
+export async function registerHost(db: Database, { host_id: id, name, url, site = null, ttlMs, info = {} }: NewHost): Promise<HostLease> {
   const lease = `clock_timestamp() + $2::double precision * interval '1 millisecond'`;
   await db.write({
     name: 'register-host',
-    text: `INSERT INTO parley.hosts (host_id, name, started_at, lease_until, url, info_json) VALUES ($1, $3, clock_timestamp(), ${lease}, $4, $5)`,
-    values: [id, ttlMs, toText(name), url === null ? null : toText(url), JSON.stringify(info)],
+    text: `INSERT INTO parley.hosts (host_id, name, started_at, lease_until, url, info_json, site) VALUES ($1, $3, clock_timestamp(), ${lease}, $4, $5, $6)`,
+    values: [id, ttlMs, toText(name), url === null ? null : toText(url), JSON.stringify(info), site],
   });
   return {
     host_id: id,
@@ -65,7 +68,7 @@ export async function forgetDeadHost(db: Database, hostId: string): Promise<bool
 async function listHosts(db: Database, name: string, condition: string): Promise<HostRecord[]> {
   const rows = await db.read<Omit<HostRecord, 'info'> & { info_json: string }>({
     name,
-    text: `SELECT host_id, name, url, info_json, (extract(epoch FROM started_at) * 1000)::bigint AS started_at, (extract(epoch FROM lease_until) * 1000)::bigint AS lease_until
+    text: `SELECT host_id, name, url, site, info_json, (extract(epoch FROM started_at) * 1000)::bigint AS started_at, (extract(epoch FROM lease_until) * 1000)::bigint AS lease_until
       FROM parley.hosts WHERE ${condition} ORDER BY started_at, host_id`,
     values: [],
   });
@@ -73,6 +76,7 @@ async function listHosts(db: Database, name: string, condition: string): Promise
     host_id: row.host_id,
     name: fromText(row.name),
     url: row.url === null ? null : fromText(row.url),
+    site: row.site,
     started_at: row.started_at,
     lease_until: row.lease_until,
     info: JSON.parse(row.info_json) as JsonObject,

@@ -9,6 +9,8 @@ export interface Migration {
 // Texts are ordered and compared by their bytes, whatever the language of the database is. JSON is text, because it must come
 // back exactly as it was. cwd and home may be longer than a tree index takes, so they have hash indexes.
 // A run's row changes with each flush: room in its page keeps its index entries where they are.
+// A run whose files are on the disk of one host has its site; place is the data directory that its paths are in; resident is the host that
+// has a process waiting with it; reserved_by is about to begin it.
 // Event lines are not compressed: it costs more time than their reading and writing.
 const TABLES = `
 CREATE TABLE parley.hosts (
@@ -17,6 +19,7 @@ CREATE TABLE parley.hosts (
   started_at timestamptz NOT NULL,
   lease_until timestamptz NOT NULL,
   url text,
+  site text COLLATE "C",
   info_json text NOT NULL
 );
 CREATE TABLE parley.runs (
@@ -32,9 +35,15 @@ CREATE TABLE parley.runs (
   attempt_number integer NOT NULL,
   epoch bigint NOT NULL,
   owner text COLLATE "C",
+  site text COLLATE "C",
+  place text COLLATE "C",
+  resident text COLLATE "C",
+  reserved_by text COLLATE "C",
+  reserved_until timestamptz,
   error_json text,
   result_json text,
   cancel_requested_json text,
+  waited_ms bigint NOT NULL,
   created_at bigint NOT NULL,
   updated_at bigint NOT NULL,
   queued_at bigint,

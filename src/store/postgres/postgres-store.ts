@@ -13,11 +13,14 @@ import { HintListener, writeHint } from './hints.js';
 import { countPending, findInteraction, listPending } from './interactions.js';
 import { readLines, readTexts } from './read-journal.js';
 import { countRuns, findAtWork, listOwnedByDead, listQueued, listRuns, loadRequest, loadRun } from './run-rows.js';
+import { claimQueued } from './claims.js';
+import { NOWHERE, type Site } from './site.js';
 import { toText } from './text.js';
 import { sumTurns } from './turn-counts.js';
 
 export interface PostgresStoreOptions {
   readonly host: string | null;
+  readonly site?: Site;
   // That of whoever asks for deliveries.
   readonly clock?: Clock;
 }
@@ -27,7 +30,8 @@ type Told = Pick<Committed, 'run_id' | 'journal' | 'status' | 'asked' | 'resolve
 export class PostgresStore implements Store {
   // For leases, which are on the same connections.
   readonly database: Database;
-  readonly #host: string | null;
+  #host: string | null;
+  readonly #site: Site;
   readonly #clock: Clock;
   readonly #instance = randomUUID();
   readonly #listener: HintListener;
@@ -35,13 +39,19 @@ export class PostgresStore implements Store {
   readonly #missed = new Set<() => void>();
 
   // The database is migrated; nothing is heard of others before `listen`.
-  constructor(database: Database, { host, clock = systemClock }: PostgresStoreOptions) {
+  constructor(database: Database, { host, site = NOWHERE, clock = systemClock }: PostgresStoreOptions) {
     this.database = database;
     this.#host = host;
+    this.#site = site;
     this.#clock = clock;
     this.#listener = new HintListener(database, this.#instance, (commit) => this.#tell(commit), () => {
       for (const listener of this.#missed) attempt(listener);
     });
+  }
+
+  // From now on it writes for another host: what the one before owned is somebody else's.
+  become(host: string): void {
+    this.#host = host;
   }
 
   listen(): Promise<void> {
@@ -49,12 +59,12 @@ export class PostgresStore implements Store {
   }
 
   async createRun(run: NewRun): Promise<CreateOutcome> {
-    return this.#telling({ run_id: run.run_id, journal: run.journal, status: 'queued' }, (hint) => createRun(this.database, run, hint), ({ created }) => created);
+    return this.#telling({ run_id: run.run_id, journal: run.journal, status: 'queued' }, (hint) => createRun(this.database, run, this.#site, hint), ({ created }) => created);
   }
 
   async commit(change: RunChange): Promise<CommitOutcome> {
     const told = { run_id: change.run_id, journal: change.journal, status: change.set?.status, asked: change.ask?.interaction_id, resolved: change.resolve?.interaction_id };
-    return this.#telling(told, (hint) => commitRun(this.database, this.#host, change, hint), ({ committed }) => committed);
+    return this.#telling(told, (hint) => commitRun(this.database, { host: this.#host, site: this.#site.site }, change, hint), ({ committed }) => committed);
   }
 
   async deleteRun(runId: string): Promise<DeleteOutcome> {
@@ -106,6 +116,10 @@ export class PostgresStore implements Store {
 
   async listQueued(limit: number): Promise<string[]> {
     return listQueued(this.database, limit);
+  }
+
+  async claimQueued(limit: number, except: readonly string[]): Promise<string[]> {
+    return claimQueued(this.database, this.#host, this.#site, limit, except);
   }
 
   async countRuns(): Promise<Record<RunState, number>> {

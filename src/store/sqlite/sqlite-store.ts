@@ -245,6 +245,11 @@ export class SqliteStore implements Store {
     return (this.#db.prepare(`SELECT run_id FROM runs WHERE status = 'queued' ORDER BY queued_at, run_id LIMIT ?`).all(limit) as { run_id: string }[]).map((row) => row.run_id);
   }
 
+  async claimQueued(limit: number, except: readonly string[]): Promise<string[]> {
+    const known = new Set(except);
+    return (await this.listQueued(limit + known.size)).filter((runId) => !known.has(runId)).slice(0, limit);
+  }
+
   async readJournal(runId: string, protocol: Protocol, range: ReadRange): Promise<string[]> {
     return this.#read(runId, protocol, range);
   }
