@@ -20,7 +20,9 @@ import { safeText } from '../terminal/safe-text.js';
 import { paint } from '../terminal/style.js';
 import { dataDirOf, type DataOption } from './data-dir.js';
 import { EXIT, type Io } from './io.js';
-import { logFailure, machineOf, openWriter, writerOf } from './open-writer.js';
+import { databaseUrl } from './open-data.js';
+import { logFailure, machineOf, openWriter } from './open-writer.js';
+import { writerOf } from './writer-of.js';
 import { startBeside } from './serve-beside.js';
 import { findServer } from './server.js';
 import { styleOf } from './style.js';
@@ -43,7 +45,9 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
   // From here on: a signal that comes while it starts stops it as one that comes later.
   const stopped = untilStopped(io);
   const served = findServer(path, io);
-  if (served) throw new RequestError('DATA_DIR_IN_USE', `${path} is served already at ${served.url}, by process ${served.pid}`);
+  // Hosts that see the same files serve them side by side.
+  const isAlone = databaseUrl(io) === null || settings.cluster.files !== 'shared';
+  if (served && isAlone) throw new RequestError('DATA_DIR_IN_USE', `${path} is served already at ${served.url}, by process ${served.pid}`);
   const writer = await openWriter(path, io, {
     serves: true,
     onFailure: (runId, error) => {
@@ -77,6 +81,7 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
     const url = await listen(service, options);
     addHosts(hosts, options.host, new URL(url).port || '80');
     noteServer(path, { ...writerOf(io), url });
+    await writer.cluster?.setUrl(settings.cluster.url ?? url);
     const beside = startBeside(writer, settings, hooks, log, io);
     tell(path, url, token, settings, options, io);
     await stopped;

@@ -22,8 +22,9 @@ export class EmbeddedDispatch implements Dispatch {
   readonly #resting = new Map<string, () => void>();
   readonly #alarm: Alarm;
   #closing = false;
-  // One look at the store at a time.
+  // One look at the store at a time, and at most one more after it.
   #looking: Promise<void> = Promise.resolve();
+  #next: Promise<void> | null = null;
 
   constructor(deps: EmbeddedDeps, handlers: DispatchHandlers, slots: number) {
     this.#deps = deps;
@@ -33,7 +34,11 @@ export class EmbeddedDispatch implements Dispatch {
   }
 
   wake(): void {
-    this.#looking = this.#looking.then(() => this.#look());
+    this.#next ??= this.#looking.then(() => {
+      this.#next = null;
+      return this.#look();
+    });
+    this.#looking = this.#next;
   }
 
   idle(): Promise<void> {
@@ -66,7 +71,7 @@ export class EmbeddedDispatch implements Dispatch {
   async #fillSlots(): Promise<void> {
     if (this.#turns.size >= this.#slots) return;
     // Those under way may still be queued in the store: they are passed over.
-    for (const runId of await this.#deps.store.listQueued(this.#slots + this.#turns.size + this.#resting.size)) {
+    for (const runId of await this.#deps.store.claimQueued(this.#slots - this.#turns.size, [...this.#turns.keys(), ...this.#resting.keys()])) {
       if (this.#turns.size >= this.#slots) return;
       const run = this.#turns.has(runId) ? null : await this.#deps.store.loadRun(runId);
       if (this.#closing) return;

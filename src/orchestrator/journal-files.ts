@@ -17,12 +17,15 @@ export class JournalFiles {
   readonly #dataDir: string;
   readonly #onFailure: (error: unknown) => void;
   readonly #stopListening: () => void;
+  readonly #afterTurns: boolean;
   // Whether every file is what is stored, as far as is known.
   #whole: boolean;
   // Runs with a file that could not be written: nothing more is appended behind a line that may be torn.
   readonly #torn = new Set<string>();
 
-  constructor(store: Store, dataDir: string, onFailure: (error: unknown) => void) {
+  // Where others share the store, each writes the files of the runs that it plays, after each turn; else with each commit.
+  constructor(store: Store, dataDir: string, onFailure: (error: unknown) => void, afterTurns = false) {
+    this.#afterTurns = afterTurns;
     this.#store = store;
     this.#dataDir = dataDir;
     this.#onFailure = onFailure;
@@ -30,7 +33,7 @@ export class JournalFiles {
     // From now on nobody has ended cleanly.
     rmSync(join(dataDir, CLEAN), { force: true });
     this.#stopListening = store.onCommitted(({ run_id: runId, journal }) => {
-      if (journal) this.#append(runId, journal);
+      if (journal && !afterTurns) this.#append(runId, journal);
     });
   }
 
@@ -50,7 +53,7 @@ export class JournalFiles {
   // Makes the files of all runs what is stored, beside other work, if the last one did not end cleanly. One that cannot be
   // written is told after all the others were looked at.
   async repair(stopped: () => boolean): Promise<void> {
-    if (this.#whole) return;
+    if (this.#whole || this.#afterTurns) return;
     let failure: unknown;
     for await (const { run_id: runId } of everyRun(this.#store)) {
       if (stopped()) return;
@@ -58,6 +61,11 @@ export class JournalFiles {
     }
     if (failure !== undefined) throw failure;
     this.#whole = true;
+  }
+
+  // After a turn that was played here.
+  async afterTurn(runId: string): Promise<void> {
+    if (this.#afterTurns) await this.#repairRun(runId);
   }
 
   async #repairRun(runId: string): Promise<void> {

@@ -30,6 +30,7 @@ export interface HostLease {
   readonly host_id: string;
   // False: the lease was over before, and will not come back.
   renew(): Promise<boolean>;
+  setUrl(url: string): Promise<void>;
   release(): Promise<void>;
 }
 
@@ -46,6 +47,9 @@ export async function registerHost(db: Database, { host_id: id, name, url, site 
     renew: async () => (await db.read({
       name: 'renew-host', text: `UPDATE parley.hosts SET lease_until = ${lease} WHERE host_id = $1 AND lease_until > clock_timestamp() RETURNING host_id`, values: [id, ttlMs],
     })).length === 1,
+    setUrl: async (at) => {
+      await db.read({ name: 'set-url', text: 'UPDATE parley.hosts SET url = $2 WHERE host_id = $1 RETURNING host_id', values: [id, toText(at)] });
+    },
     release: async () => {
       await db.read({ name: 'release-host', text: 'DELETE FROM parley.hosts WHERE host_id = $1', values: [id] });
     },

@@ -1,4 +1,5 @@
-// A change whose answer was lost is looked for until it is known what became of it, or until that takes too long.
+// A change that did not reach the database is tried again for a while; one whose answer was lost is looked for until it is known what became
+// of it, or until that takes too long.
 import { setTimeout as pause } from 'node:timers/promises';
 import { LostConnectionError } from './lost-connection.js';
 
@@ -10,18 +11,20 @@ export async function ifUncertain<T>(change: () => Promise<T>, findOut: () => Pr
   try {
     return await change();
   } catch (error) {
-    if (!(error instanceof LostConnectionError) || !error.uncertain) throw error;
-    return untilKnown(findOut, error);
+    if (!(error instanceof LostConnectionError)) throw error;
+    return untilKnown(error.uncertain ? findOut : change, findOut, error);
   }
 }
 
-async function untilKnown<T>(findOut: () => Promise<T>, lost: LostConnectionError): Promise<T> {
+async function untilKnown<T>(first: () => Promise<T>, findOut: () => Promise<T>, lost: LostConnectionError): Promise<T> {
+  let attempt = first;
   for (const ms of PAUSES_MS) {
     await pause(ms);
     try {
-      return await findOut();
+      return await attempt();
     } catch (error) {
       if (!(error instanceof LostConnectionError)) throw error;
+      if (error.uncertain) attempt = findOut;
     }
   }
   throw lost;
