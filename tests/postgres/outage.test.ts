@@ -109,6 +109,17 @@ describe.each([
   });
 });
 
+test('a change without events whose answer was lost is known by its own mark', async () => {
+  const stores = await withStores();
+  const proxy = await stores.proxy();
+  const store = await stores.store({ url: proxy.url, ...small });
+  const run = await commit(store, await create(store), { set: { attempt_number: 2 } });
+  const cut = proxy.cutAt('server', COMMITTED);
+  expect(await store.commit(change(run, { set: { status: 'waiting_user' }, ask: ask('int_1') }))).toEqual({ committed: true, heads: run.heads });
+  await cut;
+  expect(await store.loadRun(run.run_id)).toMatchObject({ status: 'waiting_user' });
+});
+
 test('a run whose creation was not answered is created once, and one whose deletion was not answered is deleted', async () => {
   const stores = await withStores();
   const proxy = await stores.proxy();

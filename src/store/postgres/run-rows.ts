@@ -7,17 +7,21 @@ import type { Database } from './database.js';
 import { fromText, pairKey, toText } from './text.js';
 
 
+// Named one by one: a later version may add columns while this one is at work, and its prepared statements must stay as they are.
+export const SELECT_RUNS = `SELECT run_id, request_id, request_digest, spec_json, status, attempt_number, epoch, error_json, result_json, cancel_requested_json,
+  created_at, updated_at, rasp_seq, fcmp_seq, ts, digest FROM parley.runs`;
+
 export function toRunRecord(row: RunRow): RunRecord {
   return { ...toRun(row), request_id: fromText(row.request_id) };
 }
 
 export async function loadRun(db: Database, runId: string): Promise<RunRecord | null> {
-  const [row] = await db.read<RunRow>({ name: 'load-run', text: 'SELECT * FROM parley.runs WHERE run_id = $1', values: [runId] });
+  const [row] = await db.read<RunRow>({ name: 'load-run', text: `${SELECT_RUNS} WHERE run_id = $1`, values: [runId] });
   return row ? toRunRecord(row) : null;
 }
 
 export async function loadRequest(db: Database, requestId: string): Promise<{ run: RunRecord; digest: string } | null> {
-  const [row] = await db.read<RunRow>({ name: 'load-request', text: 'SELECT * FROM parley.runs WHERE request_id = $1', values: [toText(requestId)] });
+  const [row] = await db.read<RunRow>({ name: 'load-request', text: `${SELECT_RUNS} WHERE request_id = $1`, values: [toText(requestId)] });
   return row ? { run: toRunRecord(row), digest: row.request_digest } : null;
 }
 
@@ -31,7 +35,7 @@ export async function findAtWork(db: Database, cwd: string): Promise<string | nu
 }
 
 export async function listRuns(db: Database, { status, engine, label, before, limit }: RunFilter): Promise<RunRecord[]> {
-  const statement = buildSelect('list-runs', 'SELECT * FROM parley.runs', [
+  const statement = buildSelect('list-runs', SELECT_RUNS, [
     status !== undefined && ['s', 'status = ?', status],
     engine !== undefined && ['e', 'engine = ?', engine],
     label !== undefined && ['l', 'run_id IN (SELECT run_id FROM parley.run_labels WHERE pair = ?)', pairKey(label.key, label.value)],
