@@ -124,7 +124,7 @@ function Answers({ item, question, isActive }: { readonly item: Card; readonly q
         <div class="options" role="group" aria-label="Offered answers">
           {question.options.map(({ label, value, description }, index) => (
             <button key={index} type="button" data-key={index < 9 ? String(index + 1) : undefined} title={description && nameTurns(description)} onClick={() => give(value)}>
-              {index < 9 && <kbd class={isActive ? '' : 'idle'}>{index + 1}</kbd>} {nameTurns(label)}
+              {index < 9 && isActive && <kbd>{index + 1}</kbd>} {nameTurns(label)}
               {description && <small>{nameTurns(description)}</small>}
             </button>
           ))}
@@ -143,7 +143,7 @@ function Decisions({ item, isActive }: { readonly item: Card; readonly isActive:
       <div class="options decisions" role="group" aria-label="Decisions">
         {DECISIONS.map(({ decision, label, key }) => (
           <button key={decision} type="button" class={decision === 'approve' ? 'primary' : ''} data-key={key} onClick={() => decide(decision)}>
-            <kbd class={isActive ? '' : 'idle'}>{key}</kbd> {label}
+            {isActive && <kbd>{key}</kbd>} {label}
           </button>
         ))}
       </div>
