@@ -9,7 +9,7 @@ import { NewRunPage } from './pages/new-run.js';
 import { RunPage } from './pages/run.js';
 import { RunsPage } from './pages/runs.js';
 import { count } from './state/inbox.js';
-import { canNotify, notifies, toggleNotices } from './state/notices.js';
+import { announced, canNotify, notifies, toggleNotices } from './state/notices.js';
 import { route } from './state/router.js';
 import { connection, mayOperate, me } from './state/server.js';
 
@@ -32,6 +32,7 @@ export function App(): JSX.Element {
         {me.value && <span class="who" title={`signed in as ${me.value.name} (${me.value.role})`}>{me.value.name}</span>}
       </header>
       <Banner />
+      <p class="unseen" role="status" aria-live="polite">{announced.value}</p>
       <main id="main" tabIndex={-1}><Page /></main>
     </>
   );

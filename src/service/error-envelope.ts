@@ -1,7 +1,7 @@
 // One form for everything that is refused: {"error":{"code","message","details"}}. What is not ours to explain to a stranger is
 // logged under an id, and the id is what the stranger gets.
 import { randomUUID } from 'node:crypto';
-import type { FastifyError, FastifyInstance } from 'fastify';
+import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify';
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
 import { HTTP_STATUS, type RequestErrorCode } from '../contract/error-codes.js';
 import type { JsonObject } from '../kernel/json.js';
@@ -30,9 +30,13 @@ const FRAMEWORK: Readonly<Record<string, readonly [RequestErrorCode, string]>> =
 const STORE_CODES = new Set(['ERR_SQLITE_ERROR', 'ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'EMFILE', 'ENFILE']);
 
 // For a person with a browser.
-const HTML = 'text/html; charset=utf-8';
+export const HTML = 'text/html; charset=utf-8';
 const STRANGER = pageOf('<p>This browser is not signed in. Open the link that <code>parley serve</code> has printed.</p>');
-const NOTHING = pageOf('<p>There is nothing at this address. <a href="/">To the inbox</a></p>');
+export const NOTHING = pageOf('<p>There is nothing at this address. <a href="/">To the inbox</a></p>');
+
+export function isPerson({ headers }: FastifyRequest): boolean {
+  return headers.accept?.includes('text/html') ?? false;
+}
 
 function pageOf(text: string): string {
   return `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Parley</title><body style="font:16px/1.5 system-ui;max-width:34rem;margin:4rem auto;padding:0 1rem;color-scheme:light dark"><h1>Parley</h1>${text}`;
@@ -45,12 +49,11 @@ export function refuseInOneForm(app: FastifyInstance): void {
   app.setErrorHandler<FastifyError>(async (error, request, reply) => {
     const refusal = explain(error);
     if (refusal.code === 'INTERNAL' || refusal.code === 'STORE_UNAVAILABLE') request.log.error({ err: error, error_id: refusal.details?.['error_id'] }, refusal.code);
-    const isPerson = request.headers.accept?.includes('text/html') ?? false;
     if (refusal.code === 'UNAUTHORIZED') {
       reply.header('www-authenticate', 'Bearer');
-      if (isPerson) return reply.code(401).type(HTML).send(STRANGER);
+      if (isPerson(request)) return reply.code(401).type(HTML).send(STRANGER);
     }
-    if (refusal.code === 'NOT_FOUND' && isPerson) return reply.code(404).type(HTML).send(NOTHING);
+    if (refusal.code === 'NOT_FOUND' && isPerson(request)) return reply.code(404).type(HTML).send(NOTHING);
     // Closed at once, the rest of the body would come back as a reset, and the client would never read why.
     if (refusal.code === 'BODY_TOO_LARGE') reply.removeHeader('connection');
     return reply.code(HTTP_STATUS[refusal.code]).type('application/json').send(envelope(refusal));

@@ -6,7 +6,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { HTTP_STATUS, type RequestErrorCode } from '../contract/error-codes.js';
 import { isDeeperThan } from '../kernel/json.js';
 import { RequestError } from '../run/request-error.js';
-import { envelope, explain } from './error-envelope.js';
+import { envelope, explain, HTML, isPerson, NOTHING } from './error-envelope.js';
 
 // Node keeps two thousand and drops the rest without a word.
 const MAX_HEADERS = 200;
@@ -51,7 +51,8 @@ function refuse(socket: Socket, code: RequestErrorCode, message: string): void {
 }
 
 // An address that cannot be read has no route, and so no handler of errors.
-export function refuseAddress(error: FastifyError, _request: FastifyRequest, reply: FastifyReply): void {
+export function refuseAddress(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
   const refusal = explain(error);
+  if (isPerson(request)) return void reply.code(HTTP_STATUS[refusal.code]).type(HTML).send(NOTHING);
   void reply.code(HTTP_STATUS[refusal.code]).type('application/json').send(JSON.stringify(envelope(refusal)));
 }

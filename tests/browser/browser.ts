@@ -44,6 +44,8 @@ export interface Desk {
   open(path?: string, look?: Look): Promise<Page>;
   // The server is killed, and comes back on the same port.
   restart(): Promise<void>;
+  // After it was killed.
+  startAgain(port: number): Promise<void>;
 }
 
 // The site may be prepared before the server begins, or be one of the test's own.
@@ -66,6 +68,9 @@ export async function openDesk(prepare: (site: Site) => Site | void | Promise<Si
       const { port } = desk.server;
       desk.server.child.kill('SIGKILL');
       await desk.server.ended;
+      await desk.startAgain(port);
+    },
+    async startAgain(port) {
       desk.server = await startServer(site, ['--port', String(port)]);
     },
   };

@@ -57,7 +57,7 @@ test('bytes that are no text, and signs that turn or hide text, are shown and do
   const broken = (await journal(desk, runId)).find(({ event }) => event.type === 'raw.stderr');
   await page.goto(`/runs/${runId}?evidence=${broken?.seq}`);
   await page.locator('.evidence mark').waitFor();
-  expect(await page.locator('.evidence mark').textContent()).toMatch(/^\uFFFD/);
+  expect(await page.locator('.evidence mark').textContent()).toMatch(/^⟨FF⟩/);
   await takePicture(page, 'run-evidence-dark');
   const turned = (await journal(desk, runId)).find(({ event, data }) => event.type === 'agent.message.final' && String(data['text']).includes('safe'));
   await page.goto(`/runs/${runId}?evidence=${turned?.seq}`);
@@ -93,7 +93,7 @@ test('whatever an agent, a prompt, a file name or an option says: nothing of it 
   const name = '<img src=x onerror=window.pwned=1>.txt';
   const runId = await begin(desk, `${text} [[answer ${text}]] [[tool echo ${text}]] [[file ${name}]] [[ask ${text} | <img src=x onerror=window.pwned=1> | B]] [[done {"html":"<img src=x onerror=window.pwned=1>"}]]`);
   const page = await desk.open(`/runs/${runId}`);
-  await page.getByRole('button', { name: /^\d B$/ }).waitFor();
+  await page.getByRole('button', { name: /B$/ }).waitFor();
   const harmless = async (): Promise<void> => {
     expect(await page.evaluate<unknown>('window.pwned')).toBeUndefined();
     expect(await page.locator('main :is(img, script, iframe, style, form[action], object, embed), main svg:not(.chart)').count()).toBe(0);
@@ -115,3 +115,26 @@ test('whatever an agent, a prompt, a file name or an option says: nothing of it 
   }
   for (const link of await page.locator('.prose a[href]').all()) expect(await link.getAttribute('rel')).toContain('noopener');
 }, 90_000);
+
+test('the row of an event is on the screen however its evidence was opened, and Back closes what was opened', async () => {
+  const desk = await openDesk();
+  const runId = await begin(desk, `[[stderr 3]] ${Array.from({ length: 60 }, (_, at) => `[[answer Message ${at}, with words.]]`).join(' ')} [[done 1]]`);
+  const page = await desk.open(`/runs/${runId}`, { width: 390, height: 760 });
+  await succeeded(page);
+  const events = await journal(desk, runId);
+  const at = events.find(({ data }) => JSON.stringify(data).includes('Message 55, with'))?.seq ?? 0;
+  await page.goto(`/runs/${runId}?evidence=${at}`);
+  await page.locator('.row.chosen', { hasText: 'Message 55' }).waitFor();
+  await page.getByRole('button', { name: 'Close' }).click();
+  await page.locator('.row.chosen').waitFor({ state: 'detached' });
+  await page.goto('/runs');
+  await page.locator('[data-run] .open').click();
+  await page.locator('.row-message .proof').first().click();
+  await page.locator('.evidence').waitFor();
+  await page.getByRole('button', { name: 'Next', exact: true }).click();
+  await page.goBack();
+  await page.locator('.evidence').waitFor({ state: 'detached' });
+  expect(new URL(page.url()).pathname).toBe(`/runs/${runId}`);
+  await page.goBack();
+  await page.waitForURL('**/runs');
+});

@@ -202,6 +202,7 @@ test('everything is done by keys alone', async () => {
   await page.locator('.evidence[data-seq]:focus').waitFor();
   await page.keyboard.press('Escape');
   await page.locator('.row-tool .proof:focus').waitFor();
+  await page.keyboard.press('j');
   await page.keyboard.press('2');
   await page.locator('.answer .said', { hasText: 'SQLite' }).waitFor();
   await state(page, 'succeeded');
@@ -227,4 +228,60 @@ test('on a phone nothing is wider than the window, and the panel takes all of it
   for (const width of await widths()) expect(width).toBeLessThanOrEqual(390);
   await expectAccessible(page);
   await takePicture(page, 'run-phone-evidence');
+});
+
+test('a question that comes by itself takes no key before it is chosen: pressing y again approves nothing unseen', async () => {
+  const desk = await openDesk();
+  const runId = await begin(desk, '[[approve ls]] [[approve rm -rf /important]] [[done 1]]', 'codex-app-server');
+  await expect.poll(async () => (await desk.server.client.get(runId)).status, { timeout: 30_000 }).toBe('waiting_user');
+  const page = await desk.open(`/runs/${runId}`);
+  await page.locator('.card.active', { hasText: 'ls' }).waitFor();
+  await page.keyboard.down('y');
+  await page.keyboard.down('y');
+  await page.locator('.card', { hasText: 'rm -rf' }).waitFor();
+  await page.keyboard.down('y');
+  await page.keyboard.up('y');
+  await page.keyboard.press('y');
+  expect(await page.locator('.card', { hasText: 'rm -rf' }).locator('.fate').textContent()).toBe('');
+  expect((await desk.server.client.get(runId)).status).toBe('waiting_user');
+  await page.keyboard.press('j');
+  await page.locator('.card.active', { hasText: 'rm -rf' }).waitFor();
+  await page.keyboard.press('n');
+  await state(page, 'succeeded');
+});
+
+test('the server may be away when a run or the form is opened: both are there when it is back, without a reload', async () => {
+  const desk = await openDesk();
+  const runId = await begin(desk, '[[done 1]]');
+  const page = await desk.open('/runs', { expects: /Failed to load resource|ERR_|net::/ });
+  await page.getByRole('link', { name: '[[done 1]]' }).waitFor();
+  const form = await desk.open('/runs', { expects: /Failed to load resource|ERR_|net::/ });
+  const { port } = desk.server;
+  desk.server.child.kill('SIGKILL');
+  await desk.server.ended;
+  await page.getByRole('link', { name: '[[done 1]]' }).click();
+  await form.getByRole('link', { name: 'New run' }).click();
+  await form.getByText('Looking for engines…').waitFor();
+  // Longer than a call is tried again by itself.
+  await page.getByText(/for 2\d s now/).waitFor({ timeout: 40_000 });
+  await desk.startAgain(port);
+  await state(page, 'succeeded');
+  await form.getByRole('radio', { name: /rehearsal/ }).waitFor();
+  expect(page.url()).toContain(runId);
+}, 90_000);
+
+test('retry, when the answer is lost, starts one run however often it is pressed', async () => {
+  const desk = await openDesk();
+  const runId = await begin(desk, 'Once [[fail]]');
+  const page = await desk.open(`/runs/${runId}`, { expects: /Failed to load resource|ERR_|net::/ });
+  await state(page, 'failed');
+  await page.route('**/retry', async (route) => {
+    await route.fetch();
+    await route.abort();
+  }, { times: 1 });
+  await page.getByRole('button', { name: 'Retry' }).click();
+  await page.getByText('it is done once').waitFor();
+  await page.getByRole('button', { name: 'Retry' }).click();
+  await page.waitForURL((url) => !url.pathname.endsWith(runId));
+  expect((await desk.server.client.list()).runs).toHaveLength(2);
 });

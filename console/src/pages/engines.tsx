@@ -59,7 +59,7 @@ function EngineCard({ engine: { name, found, program, version, proved_version: p
   const isReady = found && login !== false;
   return (
     <article class={`engine-card${found ? '' : ' missing'}`} aria-label={name} data-engine={name}>
-      <header><h3>{name}</h3><span class={`mark ${isReady ? 'good' : found ? 'warn' : 'dim'}`}>{isReady ? '✓ ready' : found ? '! not logged in' : '– not installed'}</span></header>
+      <header><h2>{name}</h2><span class={`mark ${isReady ? 'good' : found ? 'warn' : 'dim'}`}>{isReady ? '✓ ready' : found ? '! not logged in' : '– not installed'}</span></header>
       <dl>
         {found && <><dt>version</dt><dd>{version ?? 'not known'}{version !== null && version !== proved && <span class="warn"> (not the one that was proved)</span>}</dd></>}
         <dt>proved with</dt><dd>{proved}</dd>

@@ -5,7 +5,7 @@ import type { InboxItem } from '../../../src/client/index.js';
 import { Link } from '../parts/link.js';
 import { Boundary } from '../parts/boundary.js';
 import { QuestionCard } from '../parts/question-card.js';
-import { inbox, isKnown } from '../state/inbox.js';
+import { hold, inbox, isKnown } from '../state/inbox.js';
 import { useAnswerKeys } from '../state/keys.js';
 import { mayOperate } from '../state/server.js';
 
@@ -18,6 +18,7 @@ export function InboxPage(): JSX.Element {
   const items = all.slice(0, limit);
   const { active, mark, move } = useMark(items);
   useAnswerKeys({ move, card: () => cardOf(active) });
+  useEffect(() => () => hold(false), []);
   if (!isKnown.value) return <p class="empty dim" role="status">Looking for what waits…</p>;
   return (
     <>
@@ -25,7 +26,7 @@ export function InboxPage(): JSX.Element {
       {all.length === 0
         ? <div class="empty"><p>No agent needs you now. When one does, it is here.</p><p>{mayOperate() ? <><Link to="/new">Start a run</Link>, or look</> : 'Look'} at <Link to="/runs">the runs that are there</Link>.</p></div>
         : <p class="hint dim"><kbd>j</kbd> <kbd>k</kbd> choose, <kbd>1</kbd>–<kbd>9</kbd> answer, <kbd>y</kbd> <kbd>n</kbd> decide, <kbd>r</kbd> write, <kbd>o</kbd> open</p>}
-      <div class="cards">
+      <div class="cards" onPointerEnter={(event) => hold(event.pointerType === 'mouse')} onPointerLeave={() => hold(false)}>
         {items.map((item) => (
           <Boundary key={item.interaction_id} name="This question">
             <QuestionCard item={item} isActive={item.interaction_id === active} onActivate={() => mark(item.interaction_id)} />

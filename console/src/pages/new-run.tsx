@@ -5,7 +5,9 @@ import { defaultEngine, EngineChoice, hasOnlyRehearsal } from '../parts/engine-c
 import { Field } from '../parts/field.js';
 import { Link } from '../parts/link.js';
 import { MoreOptions } from '../parts/more-options.js';
+import { drop, keep, recall } from '../state/drafts.js';
 import { loadEngines, REHEARSAL, type EngineReport } from '../state/engines.js';
+import { persist } from '../state/persist.js';
 import { buildRequest, NUMBERS, problemsOf, recallDraft, rememberDraft, RequestKeys, type Draft, type Field as FieldName, type Problems } from '../state/new-run.js';
 import { go } from '../state/router.js';
 import { client, mayOperate, me, messageOf } from '../state/server.js';
@@ -23,6 +25,9 @@ const PERMISSIONS = [
   ['full', 'Full', 'It may do whatever you may, on the whole machine.'],
 ] as const;
 
+// What is written in the form stays there until it is started.
+const DRAFT = 'new-run';
+
 export function NewRunPage(): JSX.Element {
   if (me.value === null) return <p class="empty dim" role="status">Connecting…</p>;
   return mayOperate() ? <NewRunForm /> : <NotAllowed mayAnswer={me.value.role === 'replier'} />;
@@ -39,7 +44,7 @@ function NotAllowed({ mayAnswer }: { readonly mayAnswer: boolean }): JSX.Element
 }
 
 function NewRunForm(): JSX.Element {
-  const [draft, setDraft] = useState(recallDraft);
+  const [draft, setDraft] = useState(() => recall(DRAFT, recallDraft()));
   const [engines, setEngines] = useState<readonly EngineReport[] | null>(null);
   const [problems, setProblems] = useState<Problems>({});
   const [isMoreOpen, setMoreOpen] = useState(false);
@@ -47,11 +52,15 @@ function NewRunForm(): JSX.Element {
   const form = useRef<HTMLFormElement>(null);
   const set = (changes: Partial<Draft>): void => setDraft((before) => ({ ...before, ...changes }));
   useEffect(() => {
-    loadEngines().then((all) => {
+    const leave = new AbortController();
+    persist(loadEngines, leave.signal).then((all) => {
+      if (all === null) return;
       setEngines(all);
       setDraft((before) => ({ ...before, engine: defaultEngine(all, before.engine) }));
     }, (error: unknown) => setProblems({ '': `The engines could not be listed: ${messageOf(error)}` }));
+    return () => leave.abort();
   }, []);
+  useEffect(() => keep(DRAFT, draft), [draft]);
   useEffect(() => {
     const names = Object.keys(problems) as (FieldName | '')[];
     if (names.some((name) => name !== '' && FOLDED.has(name))) setMoreOpen(true);
@@ -122,6 +131,7 @@ function useStart(tell: (problems: Problems) => void): { readonly isStarting: bo
     setStarting(true);
     client.create({ ...built.request, request_id: keys.current.for(built.request) }).then((run) => {
       rememberDraft(draft);
+      drop(DRAFT);
       if (isHere.current) go(`/runs/${run.run_id}`);
     }, (error: unknown) => tell(problemsOf(error))).finally(() => {
       isBusy.current = false;

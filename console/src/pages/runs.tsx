@@ -6,6 +6,7 @@ import { RunsTable } from '../parts/runs-table.js';
 import { STATE_NAMES, stateWord } from '../parts/state-badge.js';
 import { loadEngines } from '../state/engines.js';
 import { useAnswerKeys } from '../state/keys.js';
+import { persist } from '../state/persist.js';
 import { query, refine } from '../state/router.js';
 import { openRunList, type Filter, type RunList } from '../state/runs.js';
 import { mayOperate } from '../state/server.js';
@@ -73,7 +74,9 @@ function Filters({ filter, text, problem }: { readonly filter: Filter; readonly 
   const [engines, setEngines] = useState<readonly string[]>([]);
   const [label, setLabel] = useState(problem ?? filter.label ?? '');
   useEffect(() => {
-    loadEngines().then((all) => setEngines(all.map(({ name }) => name)), () => setEngines([]));
+    const leave = new AbortController();
+    persist(loadEngines, leave.signal).then((all) => setEngines(all?.map(({ name }) => name) ?? []), () => setEngines([]));
+    return () => leave.abort();
   }, []);
   useEffect(() => setLabel(problem ?? filter.label ?? ''), [filter.label, problem]);
   // What is in the address stands in the box, also when the server does not know it.

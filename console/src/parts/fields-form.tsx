@@ -2,6 +2,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Json, JsonObject } from '../../../src/kernel/json.js';
+import { keep, recall } from '../state/drafts.js';
 import { nameTurns } from '../state/visible.js';
 
 interface Field {
@@ -13,25 +14,39 @@ interface Field {
 }
 
 interface FormProps {
+  // What is kept of it belongs to this.
+  readonly id: string;
   readonly fields: readonly JsonObject[];
   // What the answer must fit, where the engine says so; it then takes a refusal, too.
   readonly schema?: JsonObject | undefined;
   readonly onAnswer: (response: Json) => void;
 }
 
-export function FieldsForm({ fields: given, schema, onAnswer }: FormProps): JSX.Element {
+// What was chosen, and what was written instead.
+interface Filled {
+  readonly chosen: Readonly<Record<string, Json>>;
+  readonly words: Readonly<Record<string, string>>;
+}
+
+export function FieldsForm({ id: formId, fields: given, schema, onAnswer }: FormProps): JSX.Element {
   const fields = given as unknown as readonly Field[];
   const { numbers, required } = wantsOf(schema);
-  const [values, setValues] = useState<Readonly<Record<string, Json>>>(() => Object.fromEntries(fields.flatMap(({ id, kind, default: value }) => (value !== undefined ? [[id, value]] : kind === 'confirm' ? [[id, false]] : []))));
-  const set = (id: string, value: Json): void => setValues((before) => ({ ...before, [id]: value }));
+  const [filled, setFilled] = useState<Filled>(() => recall(`${formId}/fields`, begin(fields)));
+  const change = (next: Filled): void => {
+    keep(`${formId}/fields`, next);
+    setFilled(next);
+  };
+  const choose = (id: string, value: Json): void => change({ chosen: { ...filled.chosen, [id]: value }, words: { ...filled.words, [id]: '' } });
+  const write = (id: string, text: string): void => change({ chosen: without(filled.chosen, id), words: { ...filled.words, [id]: text } });
   const send = (event: Event): void => {
     event.preventDefault();
     // A field that was emptied again is one that was left out.
-    onAnswer(Object.fromEntries(Object.entries(values).filter(([, value]) => value !== '').map(([id, value]) => [id, numbers.has(id) && Number.isFinite(Number(value)) ? Number(value) : value])));
+    const written = Object.entries(filled.words).filter(([, text]) => text !== '').map(([id, text]) => [id, numbers.has(id) && Number.isFinite(Number(text)) ? Number(text) : text]);
+    onAnswer({ ...filled.chosen, ...Object.fromEntries(written) });
   };
   return (
     <form class="fields" onSubmit={send}>
-      {fields.map((field) => <FieldInput key={field.id} field={field} isRequired={required.has(field.id)} value={values[field.id]} onChange={(value) => set(field.id, value)} />)}
+      {fields.map((field) => <FieldInput key={field.id} field={field} isRequired={required.has(field.id)} chosen={filled.chosen[field.id]} words={filled.words[field.id] ?? ''} onChoose={(value) => choose(field.id, value)} onWrite={(text) => write(field.id, text)} />)}
       <div class="options">
         <button type="submit" class="primary">Send</button>
         {schema && <button type="button" onClick={() => onAnswer({ decision: 'decline' })}>Decline</button>}
@@ -41,28 +56,46 @@ export function FieldsForm({ fields: given, schema, onAnswer }: FormProps): JSX.
   );
 }
 
+// With the defaults: one of the options is chosen, any other text is written already.
+function begin(fields: readonly Field[]): Filled {
+  const chosen: Record<string, Json> = {};
+  const words: Record<string, string> = {};
+  for (const { id, kind, options, default: value } of fields) {
+    if (typeof value === 'string' && kind !== 'confirm' && !options.some((option) => option.value === value)) words[id] = value;
+    else if (value !== undefined) chosen[id] = value;
+    else if (kind === 'confirm') chosen[id] = false;
+  }
+  return { chosen, words };
+}
+
+function without(record: Readonly<Record<string, Json>>, id: string): Readonly<Record<string, Json>> {
+  return Object.fromEntries(Object.entries(record).filter(([name]) => name !== id));
+}
+
 interface InputProps {
   readonly field: Field;
   readonly isRequired: boolean;
-  readonly value: Json | undefined;
-  readonly onChange: (value: Json) => void;
+  readonly chosen: Json | undefined;
+  readonly words: string;
+  readonly onChoose: (value: Json) => void;
+  readonly onWrite: (text: string) => void;
 }
 
-function FieldInput({ field: { id, kind, prompt, options }, isRequired, value, onChange }: InputProps): JSX.Element {
-  if (kind === 'confirm') return <label class="check"><input type="checkbox" checked={value === true} onChange={(event) => onChange(event.currentTarget.checked)} /> {nameTurns(prompt)}</label>;
+function FieldInput({ field: { id, kind, prompt, options }, isRequired, chosen, words, onChoose, onWrite }: InputProps): JSX.Element {
+  if (kind === 'confirm') return <label class="check"><input type="checkbox" checked={chosen === true} onChange={(event) => onChoose(event.currentTarget.checked)} /> {nameTurns(prompt)}</label>;
   return (
     <fieldset>
       <legend>{nameTurns(prompt)}</legend>
       {options.map((option, index) => (
-        <label key={index} class="check"><input type="radio" name={id} checked={JSON.stringify(value) === JSON.stringify(option.value)} onChange={() => onChange(option.value)} /> {nameTurns(option.label)}</label>
+        <label key={index} class="check"><input type="radio" name={id} checked={chosen !== undefined && JSON.stringify(chosen) === JSON.stringify(option.value)} onChange={() => onChoose(option.value)} /> {nameTurns(option.label)}</label>
       ))}
       <input
         type="text"
-        required={isRequired && (value === undefined || value === '')}
+        required={isRequired && chosen === undefined && words === ''}
         aria-label={options.length > 0 ? `${prompt}: in your own words` : prompt}
         placeholder={options.length > 0 ? 'Or in your own words…' : ''}
-        value={typeof value === 'string' && !options.some((option) => option.value === value) ? value : ''}
-        onInput={(event) => onChange(event.currentTarget.value)}
+        value={words}
+        onInput={(event) => onWrite(event.currentTarget.value)}
       />
     </fieldset>
   );

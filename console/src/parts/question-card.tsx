@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { InboxItem } from '../../../src/client/index.js';
 import type { Json, JsonObject } from '../../../src/kernel/json.js';
 import { answer, fates, type Fate } from '../state/inbox.js';
+import { keep, recall } from '../state/drafts.js';
 import { formatAge } from '../state/format.js';
 import { now } from '../state/now.js';
 import { mayAnswer } from '../state/server.js';
@@ -52,9 +53,6 @@ export function QuestionCard({ item, isActive, onActivate, showsRun = true }: Ca
   const isSending = fate?.type === 'sending';
   const isOpen = item.state === 'pending' && (fate === undefined || fate.type === 'refused' || isSending) && mayAnswer();
   const card = useRef<HTMLElement>(null);
-  useEffect(() => {
-    if (isActive) card.current?.scrollIntoView({ block: 'nearest' });
-  }, [isActive]);
   // With the answer the button goes that had the focus.
   useEffect(() => {
     if (fate && isActive && (document.activeElement === null || document.activeElement === document.body)) card.current?.focus({ preventScroll: true });
@@ -67,17 +65,26 @@ export function QuestionCard({ item, isActive, onActivate, showsRun = true }: Ca
         <time dateTime={item.asked_at} title={item.asked_at} class={isOverdue ? 'bad' : 'dim'}>{formatAge(now.value - Date.parse(item.asked_at))}{isOverdue ? ', overdue' : ''}</time>
         {Object.entries(item.labels ?? {}).map(([name, value]) => <span key={name} class="label">{name}={value}</span>)}
         <span class="grow" />
+        {!showsRun && isOpen && !isActive && <span class="hint dim"><kbd>j</kbd> to answer by keys</span>}
         {showsRun && <Link to={`/runs/${item.run_id}`} data-key="o">Open the run</Link>}
       </header>
       {showsRun && item.prompt !== undefined && <p class="about" title={item.prompt}>{nameTurns(item.prompt)}</p>}
       <div class="question">{question.kind === 'approval' ? <pre class="plain">{nameTurns(question.prompt)}</pre> : <Markdown text={question.prompt} />}</div>
       {question.action && <Action action={question.action} />}
-      {/* Not taken away while it is on its way: what was written is still there if it does not arrive. */}
-      {isOpen && <fieldset class="answers" disabled={isSending}><Answers item={item} question={question} isActive={isActive} /></fieldset>}
+      {/* Never taken away before the card is: what was written is still there, and nothing moves under a pointer. */}
+      {mayAnswer() && <fieldset class="answers" disabled={!isOpen || isSending}><Answers item={item} question={question} isActive={isActive && isOpen} /></fieldset>}
       {!mayAnswer() && item.state === 'pending' && <p class="dim">You may look, but not answer.</p>}
       <p class="fate" role="status" aria-live="polite">{fate && <FateText fate={fate} />}</p>
     </article>
   );
+}
+
+function useDraft(key: string): readonly [string, (text: string) => void] {
+  const [text, setText] = useState(() => recall(key, ''));
+  return [text, (next) => {
+    keep(key, next);
+    setText(next);
+  }];
 }
 
 function FateText({ fate }: { readonly fate: Fate }): JSX.Element {
@@ -110,14 +117,14 @@ function Action({ action: { changes, ...rest } }: { readonly action: JsonObject 
 function Answers({ item, question, isActive }: { readonly item: Card; readonly question: Asked; readonly isActive: boolean }): JSX.Element {
   const give = (response: Json): void => void answer(item, { response });
   if (question.kind === 'approval') return <Decisions item={item} isActive={isActive} />;
-  if (question.fields && question.fields.length > 0) return <FieldsForm fields={question.fields} schema={question.response_schema} onAnswer={give} />;
+  if (question.fields && question.fields.length > 0) return <FieldsForm id={item.interaction_id} fields={question.fields} schema={question.response_schema} onAnswer={give} />;
   return (
     <>
       {question.options.length > 0 && (
         <div class="options" role="group" aria-label="Offered answers">
           {question.options.map(({ label, value, description }, index) => (
             <button key={index} type="button" data-key={index < 9 ? String(index + 1) : undefined} title={description && nameTurns(description)} onClick={() => give(value)}>
-              {index < 9 && <kbd>{index + 1}</kbd>} {nameTurns(label)}
+              {index < 9 && isActive && <kbd>{index + 1}</kbd>} {nameTurns(label)}
               {description && <small>{nameTurns(description)}</small>}
             </button>
           ))}
@@ -129,7 +136,7 @@ function Answers({ item, question, isActive }: { readonly item: Card; readonly q
 }
 
 function Decisions({ item, isActive }: { readonly item: Card; readonly isActive: boolean }): JSX.Element {
-  const [note, setNote] = useState('');
+  const [note, setNote] = useDraft(`${item.interaction_id}/note`);
   const decide = (decision: string): void => void answer(item, { response: note.trim() === '' ? { decision } : { decision, note } });
   return (
     <>
@@ -146,7 +153,7 @@ function Decisions({ item, isActive }: { readonly item: Card; readonly isActive:
 }
 
 function FreeText({ item, question }: { readonly item: Card; readonly question: Asked }): JSX.Element {
-  const [text, setText] = useState('');
+  const [text, setText] = useDraft(`${item.interaction_id}/text`);
   const isConversation = question.channel === 'conversation';
   const send = (event: Event): void => {
     event.preventDefault();

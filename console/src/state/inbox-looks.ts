@@ -1,9 +1,10 @@
 // What waits, looked at again and again: for pages that only want to know how much that is.
-import type { InboxChange, InboxItem } from '../../../src/client/index.js';
+import type { InboxItem } from '../../../src/client/index.js';
 import { ParleyError } from '../../../src/client/index.js';
 import { client, lost } from './server.js';
 
 const PAUSE_MS = 5000;
+const SELDOM_MS = 30_000;
 const SOON_MS = 300;
 const PAGE = 500;
 // Of the time, a look takes at most so much.
@@ -16,20 +17,19 @@ export function lookSoon(): void {
   soon?.();
 }
 
-export async function* lookAgain(signal: AbortSignal): AsyncGenerator<InboxChange, void> {
+export async function* lookAgain(signal: AbortSignal, isSeldom: boolean): AsyncGenerator<{ readonly type: 'all'; readonly items: readonly InboxItem[] }, void> {
   while (!signal.aborted) {
     const begun = performance.now();
     try {
       const items = await lookOnce();
       if (signal.aborted) return;
-      yield { type: 'reset' };
-      for (const item of items) yield { type: 'pending', item };
-      yield { type: 'ready' };
+      yield { type: 'all', items };
     } catch (error) {
       if (!(error instanceof ParleyError && error.passing)) throw error;
       lost(error);
     }
-    await pause(Math.max(PAUSE_MS, (performance.now() - begun) / SHARE), signal);
+    const least = (performance.now() - begun) / SHARE;
+    await pause(Math.max(isSeldom ? SELDOM_MS : PAUSE_MS, least), Math.max(SOON_MS, least), signal);
   }
 }
 
@@ -45,7 +45,8 @@ async function lookOnce(): Promise<readonly InboxItem[]> {
   return items;
 }
 
-function pause(ms: number, signal: AbortSignal): Promise<void> {
+// `soonMs`: how long at least, whatever happens.
+function pause(ms: number, soonMs: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       clearTimeout(timer);
@@ -57,7 +58,7 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
     // Several at once are one.
     soon = () => {
       clearTimeout(timer);
-      timer = window.setTimeout(done, SOON_MS);
+      timer = window.setTimeout(done, Math.min(ms, soonMs));
       soon = null;
     };
     signal.addEventListener('abort', done);

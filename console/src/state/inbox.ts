@@ -1,11 +1,12 @@
 // What waits for me, as it changes, and what became of my answers.
 import { computed, signal } from '@preact/signals';
 import { ParleyError, type InboxChange, type InboxItem, type Reply } from '../../../src/client/index.js';
+import { isAway } from './away.js';
+import { drop } from './drafts.js';
 import { lookAgain } from './inbox-looks.js';
 import { notifies } from './notify-setting.js';
 import { route } from './router.js';
 import { client, lost, messageOf, open } from './server.js';
-import { whileSeen } from './while-seen.js';
 
 // The fate of an answer. One that was given by somebody else is shown too, for a moment.
 export type Fate =
@@ -52,8 +53,26 @@ function forget(id: string): void {
   setFate(id, null);
 }
 
+// Not while the pointer is over the list: nothing moves under it.
+const leaving = new Set<string>();
+let isHeld = false;
+
 function leave(id: string): void {
-  setTimeout(() => forget(id), LINGER_MS);
+  setTimeout(() => {
+    leaving.add(id);
+    // Where nothing is left to be pressed, nothing can be pressed by mistake.
+    if (!isHeld || ![...waiting.value.values()].some((item) => item.state === 'pending' && isUndecided(item.interaction_id))) forgetLeaving();
+  }, LINGER_MS);
+}
+
+export function hold(is: boolean): void {
+  isHeld = is;
+  if (!is) forgetLeaving();
+}
+
+function forgetLeaving(): void {
+  for (const id of leaving) forget(id);
+  leaving.clear();
 }
 
 // Nothing was answered here, or in vain: it goes as soon as it is known not to wait. What was decided stays to be read, and then goes.
@@ -62,40 +81,53 @@ function isUndecided(id: string): boolean {
   return fate === undefined || fate.type === 'refused';
 }
 
-const isShown = computed(() => route.value.page === 'inbox');
+// Only the inbox itself is worth a connection for good, of which a browser has six for all its windows; elsewhere a look now and then tells
+// how many wait, and where nobody looks, seldom.
+type Way = 'stream' | 'look' | 'look seldom';
+const way = computed<Way>(() => (route.value.page === 'inbox' && (!isAway.value || notifies.value) ? 'stream' : isAway.value && !notifies.value ? 'look seldom' : 'look'));
 
-// Until another page is shown, or this one again: only the inbox itself is worth a connection for good, of which a browser has six for
-// all its windows; elsewhere a look now and then tells how many wait.
+// Until there is a better way to do it.
 export async function watchInbox(): Promise<void> {
-  const left = new AbortController();
-  const wasShown = isShown.value;
-  const stopWatching = isShown.subscribe((is) => is !== wasShown && left.abort());
-  const stream = (signal: AbortSignal): AsyncIterable<InboxChange> => (wasShown ? client.inboxChanges({ signal, onReconnect: lost, onOpen: open }) : lookAgain(signal));
+  const { value } = way;
+  const over = new AbortController();
+  const stopWatching = way.subscribe((better) => better !== value && over.abort());
   try {
-    await follow(whileSeen(stream, () => notifies.value, left.signal));
+    await follow(value === 'stream' ? client.inboxChanges({ signal: over.signal, onReconnect: lost, onOpen: open }) : lookAgain(over.signal, value === 'look seldom'));
   } finally {
     stopWatching();
   }
 }
 
-async function follow(changes: AsyncIterable<InboxChange>): Promise<void> {
+async function follow(changes: AsyncIterable<InboxChange | { readonly type: 'all'; readonly items: readonly InboxItem[] }>): Promise<void> {
   // What waits now, told anew after each loss of the connection: what is not in it does not wait any more.
-  let told: Set<string> | null = null;
+  let told: Map<string, InboxItem> | null = null;
   for await (const event of changes) {
     open();
-    if (event.type === 'reset') told = new Set();
+    if (event.type === 'reset') told = new Map();
     else if (event.type === 'ready') {
-      const kept = told;
-      if (kept) for (const id of [...waiting.value.keys()].filter((each) => !kept.has(each) && isUndecided(each))) forget(id);
+      if (told) takeAll(told);
       told = null;
-      isKnown.value = true;
-    } else if (event.type === 'pending') {
-      told?.add(event.item.interaction_id);
-      const isNew = !waiting.value.has(event.item.interaction_id);
-      change((items) => void items.set(event.item.interaction_id, event.item));
-      if (isNew && isKnown.value) for (const listener of listeners) listener(event.item);
+    } else if (event.type === 'all') takeAll(new Map(event.items.map((item) => [item.interaction_id, item])));
+    else if (event.type === 'pending') {
+      if (told) told.set(event.item.interaction_id, event.item);
+      else take([event.item]);
     } else resolved(event.item);
   }
+}
+
+function takeAll(told: ReadonlyMap<string, InboxItem>): void {
+  take([...told.values()], new Set([...waiting.value.keys()].filter((id) => !told.has(id) && isUndecided(id))));
+  isKnown.value = true;
+}
+
+function take(items: readonly InboxItem[], gone: ReadonlySet<string> = new Set()): void {
+  const fresh = items.filter(({ interaction_id: id }) => !waiting.value.has(id));
+  change((all) => {
+    for (const id of gone) all.delete(id);
+    for (const item of items) all.set(item.interaction_id, item);
+  });
+  for (const id of gone) setFate(id, null);
+  if (isKnown.value) for (const item of fresh) for (const listener of listeners) listener(item);
 }
 
 function resolved(item: InboxItem): void {
@@ -116,6 +148,7 @@ export async function answer({ run_id: runId, interaction_id: id }: Pick<InboxIt
   try {
     await client.reply(runId, { interaction_id: id, idempotency_key: keyOf(id, given), ...given }, { signal: AbortSignal.timeout(GIVE_UP_MS) });
     setFate(id, { type: 'accepted' });
+    drop(id);
     return true;
   } catch (error) {
     setFate(id, fateOf(error, id));

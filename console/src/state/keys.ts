@@ -1,4 +1,5 @@
-// Keys that answer: those that stand on the buttons of the chosen card. Not while somebody types, and not with a modifier.
+// Keys that answer: those that stand on the buttons of the chosen card. Not while somebody types, not with a modifier, and not while
+// somebody goes on typing although the field is gone: what they write decides nothing.
 import { useEffect, useRef } from 'preact/hooks';
 
 interface Keys {
@@ -8,6 +9,22 @@ interface Keys {
 }
 
 const MOVES: ReadonlySet<string> = new Set(['j', 'k', 'ArrowDown', 'ArrowUp']);
+// So long after the last letter somebody still types.
+const TYPING_MS = 1500;
+
+let typedAt = Number.NEGATIVE_INFINITY;
+
+// Whoever leaves a field by a deed of their own does not type any more.
+function endTyping(): void {
+  typedAt = Number.NEGATIVE_INFINITY;
+}
+addEventListener('pointerdown', endTyping, { capture: true });
+addEventListener('keydown', noteTyping, { capture: true });
+
+function noteTyping(event: KeyboardEvent): void {
+  if (event.key === 'Escape' || event.key === 'Tab' || (event.key === 'Enter' && (event.metaKey || event.ctrlKey))) endTyping();
+  else if (isTyping(event.target) || performance.now() - typedAt < TYPING_MS) typedAt = performance.now();
+}
 
 export function useAnswerKeys(keys: Keys): void {
   const latest = useRef(keys);
@@ -19,6 +36,7 @@ export function useAnswerKeys(keys: Keys): void {
         if (event.key === 'Escape') (event.target as HTMLElement).blur();
         return;
       }
+      if (performance.now() - typedAt < TYPING_MS) return;
       // Arrows choose among radio buttons; a key that is held down decides nothing twice.
       if (event.target instanceof HTMLInputElement && event.target.type === 'radio' && event.key.startsWith('Arrow')) return;
       if (event.repeat && !MOVES.has(event.key)) return;

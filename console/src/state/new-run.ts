@@ -124,7 +124,7 @@ export class RequestKeys {
   #body = '';
   #key = '';
 
-  for(request: CreateRunRequest): string {
+  for(request: object): string {
     const body = JSON.stringify(request);
     if (body !== this.#body) {
       this.#body = body;

@@ -1,11 +1,14 @@
 // Tells of what begins to wait: a number in the title, and a notification of the browser if the person wants that.
-import { effect } from '@preact/signals';
+import { effect, signal } from '@preact/signals';
 import { count, onAsked } from './inbox.js';
 import { canNotify, NOTIFY_KEY, notifies } from './notify-setting.js';
 import { go } from './router.js';
 import { pageName } from './title.js';
 
 export { canNotify, notifies };
+
+// For those who hear the page.
+export const announced = signal('');
 
 export async function toggleNotices(): Promise<void> {
   const on = !notifies.value && (await Notification.requestPermission()) === 'granted';
@@ -22,6 +25,7 @@ export function startNotices(): void {
     document.title = `${count.value > 0 ? `(${count.value}) ` : ''}${pageName.value} · Parley`;
   });
   onAsked((item) => {
+    announced.value = `${item.engine} asks something. ${count.value} ${count.value === 1 ? 'waits' : 'wait'} for you.`;
     if (!notifies.value || document.visibilityState === 'visible') return;
     const prompt = typeof item.question['prompt'] === 'string' ? item.question['prompt'] : '';
     try {

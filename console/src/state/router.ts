@@ -31,13 +31,20 @@ export function go(to: string): void {
   scrollTo(0, 0);
 }
 
-// The same page with other words in its address, which is no step to go back.
-export function refine(changes: Readonly<Record<string, string | null>>): void {
+// The same page with other words in its address. That is no step to go back, but for what covers the page (`opens`).
+export function refine(changes: Readonly<Record<string, string | null>>, { opens = false }: { readonly opens?: boolean } = {}): void {
   const url = new URL(address.value, location.origin);
   for (const [name, value] of Object.entries(changes)) {
     if (value === null || value === '') url.searchParams.delete(name);
     else url.searchParams.set(name, value);
   }
-  history.replaceState(null, '', url.pathname + url.search);
+  if (opens) history.pushState({ opened: true }, '', url.pathname + url.search);
+  else history.replaceState(history.state, '', url.pathname + url.search);
   address.value = url.pathname + url.search;
+}
+
+// What was opened goes as it came; without a step of its own it is taken out of the address.
+export function closeOpened(changes: Readonly<Record<string, null>>): void {
+  if ((history.state as { opened?: boolean } | null)?.opened) history.back();
+  else refine(changes);
 }

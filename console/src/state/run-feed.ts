@@ -2,6 +2,7 @@
 import { signal, type ReadonlySignal } from '@preact/signals';
 import { ParleyError, type RunView } from '../../../src/client/index.js';
 import { lookSoon } from './inbox-looks.js';
+import { persist } from './persist.js';
 import { RunModel } from './run-model.js';
 import { client, lost, messageOf, open } from './server.js';
 import { whileSeen } from './while-seen.js';
@@ -34,14 +35,14 @@ export function followRun(id: string): RunFeed {
     });
   };
   const fail = (error: unknown): void => {
-    if (!leave.signal.aborted) failure.value = error instanceof ParleyError && error.code === 'RUN_NOT_FOUND' ? 'There is no such run.' : messageOf(error);
+    if (!leave.signal.aborted) failure.value = error instanceof ParleyError && (error.code === 'RUN_NOT_FOUND' || error.code === 'INVALID_ARGUMENT') ? 'There is no such run.' : messageOf(error);
   };
   // One look at a time; what changes meanwhile is looked at after it.
   let looking: 'no' | 'yes' | 'again' = 'no';
   const refresh = (): void => {
     if (looking !== 'no') return void (looking = 'again');
     looking = 'yes';
-    client.get(id).then((view) => (run.value = view)).catch((error: unknown) => run.value === null && fail(error)).finally(() => {
+    persist(() => client.get(id), leave.signal).then((view) => view && (run.value = view)).catch((error: unknown) => run.value === null && fail(error)).finally(() => {
       const again = looking === 'again';
       looking = 'no';
       if (again && !leave.signal.aborted) refresh();

@@ -18,6 +18,7 @@ export interface VirtualList {
   readonly measure: (element: HTMLElement | null) => void;
   readonly isAtEnd: boolean;
   readonly toEnd: () => void;
+  readonly toIndex: (index: number) => void;
 }
 
 const NEAR_PX = 40;
@@ -81,6 +82,11 @@ export function useVirtual({ count, keyOf, estimate, pinned, startsAtEnd }: Opti
     height: list.getTotalSize(),
     measure: list.measureElement as (element: HTMLElement | null) => void,
     isAtEnd,
+    toIndex: (index) => {
+      sticks.current = false;
+      setAtEnd(false);
+      list.scrollToIndex(index, { align: 'center' });
+    },
     toEnd: () => {
       sticks.current = true;
       setAtEnd(true);

@@ -1,9 +1,11 @@
 // What can be done with a run, as far as one may: finish, cancel, try again, go on, fork. What the server refuses is said beside it.
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
-import type { RunView } from '../../../../src/client/index.js';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { ParleyError, type RunView } from '../../../../src/client/index.js';
 import { loadEngines } from '../../state/engines.js';
 import { answer, fates } from '../../state/inbox.js';
+import { RequestKeys } from '../../state/new-run.js';
+import { persist } from '../../state/persist.js';
 import { go } from '../../state/router.js';
 import type { RunFeed } from '../../state/run-feed.js';
 import { isEnd, type State } from '../../state/run-way.js';
@@ -18,6 +20,8 @@ export function Actions({ feed, run, status }: { readonly feed: RunFeed; readonl
   const [refusal, setRefusal] = useState<string | null>(null);
   const { run_id: id } = run;
   const forks = useForks(run.engine);
+  // What was sent before and is sent again starts one run.
+  const keys = useRef(new RequestKeys());
   const attempt = (what: string, work: () => Promise<RunView>): void => {
     setDoing(what);
     setRefusal(null);
@@ -25,7 +29,7 @@ export function Actions({ feed, run, status }: { readonly feed: RunFeed; readonl
       setAsking('nothing');
       if (after.run_id === id) feed.refresh();
       else go(`/runs/${after.run_id}`);
-    }).catch((error: unknown) => setRefusal(messageOf(error))).finally(() => setDoing(null));
+    }).catch((error: unknown) => setRefusal(`${messageOf(error)}${error instanceof ParleyError && error.passing ? '. Try it again when the server is back: it is done once.' : ''}`)).finally(() => setDoing(null));
   };
   const pending = feed.isCurrent() ? feed.model.pending : null;
   const isConversation = pending?.question['channel'] === 'conversation';
@@ -40,7 +44,7 @@ export function Actions({ feed, run, status }: { readonly feed: RunFeed; readonl
       <div class="options" role="group" aria-label="What can be done">
         {mayAnswer() && pending && isConversation && <button type="button" disabled={fate?.type === 'sending' || fate?.type === 'accepted'} onClick={() => void answer({ run_id: id, interaction_id: pending.interactionId }, { finish: true })}>Finish</button>}
         {mayOperate() && !hasEnded && <button type="button" class="danger" aria-expanded={asking === 'cancel'} disabled={doing !== null} onClick={ask('cancel')}>Cancel…</button>}
-        {mayOperate() && hasEnded && <button type="button" disabled={doing !== null} onClick={() => attempt('Starting it again…', () => client.retry(id))}>Retry</button>}
+        {mayOperate() && hasEnded && <button type="button" disabled={doing !== null} onClick={() => attempt('Starting it again…', () => client.retry(id, { request_id: keys.current.for({ retry: id }) }))}>Retry</button>}
         {mayOperate() && hasEnded && <button type="button" aria-expanded={asking === 'continue'} disabled={doing !== null} onClick={ask('continue')}>Continue…</button>}
         {mayOperate() && forks && <button type="button" aria-expanded={asking === 'fork'} disabled={doing !== null} onClick={ask('fork')}>Fork…</button>}
       </div>
@@ -51,8 +55,8 @@ export function Actions({ feed, run, status }: { readonly feed: RunFeed; readonl
           <button type="button" onClick={() => setAsking('nothing')}>No</button>
         </div>
       )}
-      {asking === 'continue' && hasEnded && <NextPrompt key="continue" label="What it should do next, in the same session" action="Continue" isBusy={doing !== null} onSend={(prompt) => attempt('Starting…', () => client.continueFrom(id, { prompt }))} />}
-      {asking === 'fork' && <NextPrompt key="fork" label="What the copy of this conversation should do next" action="Fork" isBusy={doing !== null} onSend={(prompt) => attempt('Copying the conversation…', () => client.fork(id, { prompt }))} />}
+      {asking === 'continue' && hasEnded && <NextPrompt key="continue" label="What it should do next, in the same session" action="Continue" isBusy={doing !== null} onSend={(prompt) => attempt('Starting…', () => client.continueFrom(id, { prompt, request_id: keys.current.for({ continue: id, prompt }) }))} />}
+      {asking === 'fork' && <NextPrompt key="fork" label="What the copy of this conversation should do next" action="Fork" isBusy={doing !== null} onSend={(prompt) => attempt('Copying the conversation…', () => client.fork(id, { prompt, request_id: keys.current.for({ fork: id, prompt }) }))} />}
       <p class="fate" role="status" aria-live="polite">{doing !== null && <span class="dim">{doing}</span>}{refusal !== null && <span class="bad">{refusal}</span>}</p>
     </div>
   );
@@ -62,7 +66,9 @@ export function Actions({ feed, run, status }: { readonly feed: RunFeed; readonl
 function useForks(engine: string): boolean {
   const [forks, setForks] = useState(false);
   useEffect(() => {
-    loadEngines().then((engines) => setForks(engines.some((each) => each.name === engine && each.forks)), () => setForks(false));
+    const leave = new AbortController();
+    persist(loadEngines, leave.signal).then((engines) => setForks(engines?.some((each) => each.name === engine && each.forks) ?? false), () => setForks(false));
+    return () => leave.abort();
   }, [engine]);
   return forks;
 }

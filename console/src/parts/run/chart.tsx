@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
+import { persist } from '../../state/persist.js';
 import type { RunFeed } from '../../state/run-feed.js';
 import { edgeKey, type State } from '../../state/run-way.js';
 import { client } from '../../state/server.js';
@@ -20,7 +21,9 @@ const PLACES: Readonly<Record<State, readonly [number, number]>> = { queued: [42
 
 export function StateChart({ feed, status }: { readonly feed: RunFeed; readonly status: State }): JSX.Element | null {
   useEffect(() => {
-    if (contract.value === null) client.request('GET', '/v1/contract').then(async (answer) => (contract.value = (await answer.json()) as Contract)).catch(() => {});
+    const leave = new AbortController();
+    if (contract.value === null) persist(async () => (await (await client.request('GET', '/v1/contract')).json()) as Contract, leave.signal).then((found) => found && (contract.value = found)).catch(() => {});
+    return () => leave.abort();
   }, []);
   void feed.version.value;
   const { visits, edges: taken } = feed.model.way;

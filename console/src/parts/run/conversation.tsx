@@ -1,7 +1,7 @@
 // The conversation: rows in a box of which only those on screen are drawn. At its end it follows what comes; elsewhere a button tells of it.
 import type { JSX } from 'preact';
-import { useCallback, useEffect, useMemo, useRef } from 'preact/hooks';
-import { refine } from '../../state/router.js';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { query, refine } from '../../state/router.js';
 import type { RunFeed } from '../../state/run-feed.js';
 import type { Row } from '../../state/run-rows.js';
 import { isEnd } from '../../state/run-way.js';
@@ -45,10 +45,13 @@ export function Conversation({ feed, runId, shown }: Props): JSX.Element {
     startsAtEnd: run !== null && !isEnd(run.status),
   });
   const isCurrent = feed.isCurrent();
+  const { isMarked, mark } = useMark(isCurrent, pending?.interactionId ?? null);
   // Only what one sees is answered by a key.
-  const isActive = list.isAtEnd && shown === null;
-  useAnswerKeys({ card: () => (isActive && pending ? document.querySelector<HTMLElement>(`[data-interaction="${CSS.escape(pending.interactionId)}"]`) : null) });
+  const isActive = isMarked && list.isAtEnd && shown === null;
+  const card = (): HTMLElement | null => (pending ? document.querySelector<HTMLElement>(`[data-interaction="${CSS.escape(pending.interactionId)}"]`) : null);
+  useAnswerKeys({ card: () => (isActive ? card() : null), move: () => card()?.focus() });
   useKeptFocus(pending?.interactionId ?? null, () => list.box.current);
+  useShown(list.toIndex, shown === null ? -1 : rows.findIndex(({ rasp }) => rasp.includes(shown)), () => list.items.map(({ index }) => index));
   const seen = useRef(rows.length);
   const wasCurrent = useRef(false);
   // What was there when one came is not new.
@@ -74,7 +77,7 @@ export function Conversation({ feed, runId, shown }: Props): JSX.Element {
                 >
                   <Boundary name="This event">
                     {row.type === 'question'
-                      ? <QuestionRow runId={runId} waitsFor={run?.interaction ?? null} row={row} rev={row.rev} isCurrent={isCurrent} isActive={isActive} />
+                      ? <QuestionRow runId={runId} waitsFor={run?.interaction ?? null} row={row} rev={row.rev} isCurrent={isCurrent} isActive={isActive} onActivate={mark} />
                       : <Kept row={row} rev={row.rev} />}
                   </Boundary>
                   <EvidenceButton rasp={row.rasp} at={row.at} />
@@ -90,6 +93,31 @@ export function Conversation({ feed, runId, shown }: Props): JSX.Element {
   );
 }
 
+// The row whose evidence is open is on the screen, however it was opened.
+function useShown(toIndex: (index: number) => void, index: number, drawn: () => readonly number[]): void {
+  useEffect(() => {
+    const row = document.querySelector<HTMLElement>(`.row[data-index="${index}"]`);
+    const box = row?.closest('.scroll');
+    if (index < 0) return;
+    if (!drawn().includes(index) || !row || !box) return toIndex(index);
+    const [a, b] = [row.getBoundingClientRect(), box.getBoundingClientRect()];
+    if (a.bottom < b.top || a.top > b.bottom) toIndex(index);
+  }, [index]);
+}
+
+// Whether keys go to the question that waits. To the one that was there when one came, and to one that was chosen; never to one that comes by
+// itself: a key that is just being pressed was meant for the one before.
+function useMark(isCurrent: boolean, pendingId: string | null): { readonly isMarked: boolean; readonly mark: () => void } {
+  const [marked, setMarked] = useState<string | null>(null);
+  const isFirst = useRef(true);
+  useEffect(() => {
+    if (!isCurrent || !isFirst.current) return;
+    isFirst.current = false;
+    setMarked(pendingId);
+  }, [isCurrent, pendingId]);
+  return { isMarked: pendingId !== null && marked === pendingId, mark: () => setMarked(pendingId) };
+}
+
 // Drawn again only when it has changed.
 function Kept({ row, rev }: { readonly row: Exclude<Row, { type: 'question' }>; readonly rev: number }): JSX.Element {
   return useMemo(() => <RowBody row={row} rev={rev} />, [row, rev]);
@@ -100,7 +128,7 @@ function EvidenceButton({ rasp, at }: { readonly rasp: readonly number[]; readon
   const time = new Date(at).toLocaleTimeString();
   const span = rasp.length > 1 ? `${first}–${rasp.at(-1)}` : String(first);
   return (
-    <button type="button" class="quiet proof" title={`${time} · the evidence of event ${span}`} onClick={() => refine({ evidence: String(first) })}>
+    <button type="button" class="quiet proof" title={`${time} · the evidence of event ${span}`} onClick={() => refine({ evidence: String(first) }, { opens: !query.value.has('evidence') })}>
       <span class="time" aria-hidden="true">{time}</span> <span class="unseen">Evidence of event </span>#{first}
     </button>
   );

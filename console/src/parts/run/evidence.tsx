@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { loadEvidence, type Evidence, type LogPart } from '../../state/evidence.js';
 import { formatBytes, formatCount, formatTime } from '../../state/format.js';
-import { refine } from '../../state/router.js';
+import { closeOpened, refine } from '../../state/router.js';
 import { messageOf } from '../../state/server.js';
 import { Plain } from './fold.js';
 
@@ -16,8 +16,8 @@ interface PanelProps {
   readonly last: number;
 }
 
-function show(seq: number | null): void {
-  refine({ evidence: seq === null ? null : String(seq) });
+function show(seq: number): void {
+  refine({ evidence: String(seq) });
 }
 
 type Found = { readonly type: 'looking' } | { readonly type: 'found'; readonly evidence: Evidence } | { readonly type: 'failed'; readonly why: string };
@@ -27,7 +27,7 @@ export function EvidencePanel({ runId, seq, row, last }: PanelProps): JSX.Elemen
   const panel = useRef<HTMLElement>(null);
   const opener = useRef(document.activeElement);
   const close = (): void => {
-    show(null);
+    closeOpened({ evidence: null });
     if (opener.current instanceof HTMLElement && opener.current.isConnected) opener.current.focus({ preventScroll: true });
     else document.querySelector<HTMLElement>('.conversation .scroll')?.focus({ preventScroll: true });
   };
@@ -62,7 +62,7 @@ export function EvidencePanel({ runId, seq, row, last }: PanelProps): JSX.Elemen
       )}
       {found.type === 'looking' && <p class="dim" role="status">Looking…</p>}
       {found.type === 'failed' && <p class="bad" role="alert">{found.why}</p>}
-      {found.type === 'found' && <Shown runId={runId} evidence={found.evidence} />}
+      {found.type === 'found' && <div class={found.evidence.event.seq === seq ? '' : 'stale'} aria-busy={found.evidence.event.seq !== seq}><Shown runId={runId} evidence={found.evidence} /></div>}
     </aside>
   );
 }

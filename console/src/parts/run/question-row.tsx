@@ -21,9 +21,10 @@ interface QuestionProps {
   // Nothing is known that came after it.
   readonly isCurrent: boolean;
   readonly isActive: boolean;
+  readonly onActivate: () => void;
 }
 
-export function QuestionRow({ runId, waitsFor, row, isCurrent, isActive }: QuestionProps): JSX.Element {
+export function QuestionRow({ runId, waitsFor, row, isCurrent, isActive, onActivate }: QuestionProps): JSX.Element {
   const question = row.question as unknown as Asked;
   const isConversation = question.channel === 'conversation';
   const fate = fates.value.get(row.interactionId);
@@ -37,7 +38,7 @@ export function QuestionRow({ runId, waitsFor, row, isCurrent, isActive }: Quest
     // What it said last stands above already.
     const shown = isConversation ? { ...asked, prompt: 'It waits for what you say next.' } : asked;
     const item: Pick<InboxItem, 'run_id' | 'interaction_id' | 'question' | 'asked_at' | 'overdue' | 'state'> = { run_id: runId, interaction_id: row.interactionId, question: shown, asked_at: row.at, overdue: waiting?.overdue ?? false, state: 'pending' };
-    return <QuestionCard item={item} isActive={isActive} showsRun={false} />;
+    return <QuestionCard item={item} isActive={isActive} onActivate={onActivate} showsRun={false} />;
   }
   return (
     <div class={`asked ${isConversation ? 'turn' : ''}`}>

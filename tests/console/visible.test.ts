@@ -1,0 +1,35 @@
+// Bytes as a person sees them in the evidence: text as it is, everything else by its name, nothing that hides or turns what stands around it.
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { nameTurns, showBytes } from '../../console/src/state/visible.js';
+
+test.each([
+  ['plain \n\ttext é 漢字 😀', 'plain \n\ttext é 漢字 😀'],
+  ['\u202egnp.exe', '⟨U+202E⟩gnp.exe'],
+  ['a\u0000b\u001b[31m', 'a␀b␛[31m'],
+])('%j is shown as %j', (text, shown) => {
+  expect(showBytes(Buffer.from(text))).toBe(shown);
+});
+
+test.each([
+  [[0xff], '⟨FF⟩'],
+  [[0x61, 0xc3, 0x28], 'a⟨C3⟩('],
+  [[0xe0, 0x80, 0x80], '⟨E0⟩⟨80⟩⟨80⟩'],
+  [[0xed, 0xa0, 0x80], '⟨ED⟩⟨A0⟩⟨80⟩'],
+  [[0xf4, 0x90, 0x80, 0x80], '⟨F4⟩⟨90⟩⟨80⟩⟨80⟩'],
+  [[0xf0, 0x9f, 0x98], '⟨F0⟩⟨9F⟩⟨98⟩'],
+  [[0xef, 0xbf, 0xbd, 0xfe], '\ufffd⟨FE⟩'],
+])('bytes %j that are no text are named one by one: %s', (bytes, shown) => {
+  expect(showBytes(Uint8Array.from(bytes))).toBe(shown);
+});
+
+test('what is text is decoded as it is, whatever stands behind it', () => {
+  fc.assert(fc.property(fc.string({ unit: 'grapheme' }), (text) => {
+    const bytes = Buffer.concat([Buffer.from(text), Buffer.from([0xff])]);
+    expect(showBytes(bytes)).toBe(`${showBytes(Buffer.from(text))}⟨FF⟩`);
+  }));
+});
+
+test('signs that cannot be seen are named; those that make letters and emoji stay', () => {
+  expect(nameTurns('a\u200bb\u2066c 👩\u200d💻 ❤\ufe0f')).toBe('a⟨U+200B⟩b⟨U+2066⟩c 👩\u200d💻 ❤\ufe0f');
+});
