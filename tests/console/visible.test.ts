@@ -1,5 +1,5 @@
 // Bytes as a person sees them in the evidence: text as it is, everything else by its name, nothing that hides or turns what stands around it.
-import fc from 'fast-check';
+import { assert, property, string } from 'fast-check';
 import { expect, test } from 'vitest';
 import { nameTurns, showBytes } from '../../console/src/state/visible.js';
 
@@ -24,7 +24,7 @@ test.each([
 });
 
 test('what is text is decoded as it is, whatever stands behind it', () => {
-  fc.assert(fc.property(fc.string({ unit: 'grapheme' }), (text) => {
+  assert(property(string({ unit: 'grapheme' }), (text) => {
     const bytes = Buffer.concat([Buffer.from(text), Buffer.from([0xff])]);
     expect(showBytes(bytes)).toBe(`${showBytes(Buffer.from(text))}⟨FF⟩`);
   }));

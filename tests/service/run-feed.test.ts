@@ -87,7 +87,7 @@ test('a reader that fell more than 2,000 changes behind is told to begin anew, a
   expect(await fallBehind(2000)).toEqual(['run run_0001 queued', 'reset', 'ready']);
 });
 
-test('a run that is deleted meanwhile is passed over', async () => {
+test('a run that is deleted meanwhile is told to be gone', async () => {
   const { run_id: id } = await createRun(1);
   const feed = new RunFeed(alterStore(store, { loadRun: async (asked) => (asked === id ? null : store.loadRun(asked)) }), CLOCK);
   const feeding = feed.feed(new EventStream(reader.response, timers));
@@ -95,7 +95,7 @@ test('a run that is deleted meanwhile is passed over', async () => {
   await store.commit(change((await store.loadRun(id)) as RunRecord, { set: { status: 'running' } }));
   await createRun(2);
   await reader.heard('run_0002');
-  expect(told(reader)).toEqual(['reset', 'ready', 'run run_0002 queued']);
+  expect(told(reader)).toEqual(['reset', 'ready', 'gone run_0001', 'run run_0002 queued']);
   feed.close();
   await feeding;
 });
