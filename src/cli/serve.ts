@@ -56,7 +56,8 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
     },
   });
   try {
-    const token = presetToken(io, path) ?? operatorToken(path);
+    const token = presetToken(io, path) ?? writer.cluster?.deriveToken('operator') ?? operatorToken(path);
+    const hostsToken = writer.cluster?.deriveToken('hosts') ?? null;
     // Whoever has the operator's own token has this account; others have what the settings say, or what is nearest.
     const roots = ({ actor }: Caller): readonly string[] | null => settings.workspace_roots ?? (actor.kind === 'user' ? null : [io.machine.home, io.cwd]);
     const hosts = new Set(settings.allowed_hosts.map((host) => host.toLowerCase()));
@@ -68,7 +69,8 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
       dataDir: writer.data.path,
       consoleDir: join(io.machine.programs, 'console'),
       version: readVersion(),
-      tokens: new TokenBook(path, { token, userName: io.machine.userName }, (error) => log.error({ err: error }, 'the tokens cannot be read: nobody but the operator is known')),
+      tokens: new TokenBook(path, { token, userName: io.machine.userName }, (error) => log.error({ err: error }, 'the tokens cannot be read: nobody but the operator is known'), hostsToken),
+      otherHosts: writer.cluster && hostsToken !== null ? { token: hostsToken, hasFiles: (id) => writer.cluster?.hasFiles(id) ?? Promise.resolve(true), whereFiles: (id) => writer.cluster?.whereFiles(id) ?? Promise.resolve(null) } : null,
       log,
       sticky: settings.sessions.sticky,
       engines: async () => ENGINES.map((engine) => lookAt(engine, io, settings)),

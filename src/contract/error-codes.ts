@@ -60,7 +60,8 @@ export type RequestErrorCode =
   | "HEADERS_TOO_LARGE"
   | "TOO_MANY_STREAMS"
   | "SHUTTING_DOWN"
-  | "STORE_UNAVAILABLE";
+  | "STORE_UNAVAILABLE"
+  | "FILES_UNREACHABLE";
 
 export type DiagnosticCode =
   | "LINE_UNDECODABLE"
@@ -130,5 +131,6 @@ export const HTTP_STATUS = {
   "HEADERS_TOO_LARGE": 431,
   "TOO_MANY_STREAMS": 503,
   "SHUTTING_DOWN": 503,
-  "STORE_UNAVAILABLE": 503
+  "STORE_UNAVAILABLE": 503,
+  "FILES_UNREACHABLE": 503
 } as const satisfies Record<RequestErrorCode | 'INTERNAL', number>;

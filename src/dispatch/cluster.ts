@@ -4,6 +4,8 @@ import type { RunRecord } from '../store/store.js';
 import type { Dispatch, DispatchHandlers } from './dispatch.js';
 
 export interface Cluster {
+  // Whether the files of runs are the same for all hosts, or each host has those of the runs it plays.
+  readonly files: 'own' | 'local';
   // Between looks at what dead hosts have left.
   readonly reconcileMs: number;
   // How the runs of this host are started, and questions decided by one host of all.
@@ -14,7 +16,7 @@ export interface Cluster {
   listAbandoned(limit: number): Promise<string[]>;
   // The run is this host's from then on; null: it was not abandoned.
   takeOver(run: RunRecord): Promise<RunRecord | null>;
-  // Somebody who is alive plays it.
+  // Somebody who is alive plays it, or has a process that waits with it.
   isPlayed(runId: string): Promise<boolean>;
   // The files of the run can be read here.
   hasFiles(runId: string): Promise<boolean>;

@@ -80,7 +80,7 @@ export class Orchestrator {
 
   static async open(deps: OrchestratorDeps, settings: OrchestratorSettings): Promise<Orchestrator> {
     await finishDeletions(deps, settings.onFailure);
-    const files = new JournalFiles(deps.store, deps.dataDir, (error) => settings.onFailure('', error), deps.cluster !== undefined);
+    const files = new JournalFiles(deps.store, deps.dataDir, (error) => settings.onFailure('', error), deps.cluster?.files ?? 'each');
     await recover(deps, settings.recovery, settings.onFailure);
     const orchestrator = new Orchestrator(deps, settings, files);
     orchestrator.#recovering = orchestrator.#lookAfter();
@@ -231,14 +231,14 @@ export class Orchestrator {
     await this.#cluster?.close();
     await this.#residents.close();
     await this.#recovering;
-    this.#files.close();
+    await this.#files.close();
     this.#wakeups.close();
   }
 
   #startTurn(run: RunRecord): Promise<void> {
     const control = new TurnControl();
     const played = runTurn(this.#deps, run, control, this.#residents)
-      .then(() => this.#files.afterTurn(run.run_id), (error: unknown) => (control.isLost ? undefined : this.#afterFailure(run.run_id, error)))
+      .then(() => {}, (error: unknown) => (control.isLost ? undefined : this.#afterFailure(run.run_id, error)))
       .finally(() => this.#controls.delete(run.run_id));
     this.#controls.set(run.run_id, { control, over: played.catch(() => {}) });
     if (this.#closing.signal.aborted) control.shutdown();

@@ -1,4 +1,5 @@
 // This host among those that share a PostgreSQL database: its lease, what it may begin, and what others have left.
+import { createHmac } from 'node:crypto';
 import type { Clock } from '../../kernel/clock.js';
 import type { Timers } from '../../process/timers.js';
 import { holdProcess, isPlayed, letProcessGo, listStranded, siteOf, takeOver } from '../../store/postgres/claims.js';
@@ -30,6 +31,8 @@ export interface JoinDeps {
 export interface Membership extends Cluster {
   readonly hostId: string;
   readonly isHeld: boolean;
+  // Made from a secret that only the database and its hosts know, the same on each of them.
+  deriveToken(what: 'operator' | 'hosts'): string;
   // Where other hosts reach this one.
   setUrl(url: string): Promise<void>;
   // When nothing of this host is at work any more.
@@ -44,6 +47,7 @@ export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, go
   const { database } = store;
   // Of this disk there is one host at a time: whoever was it before is gone.
   if (site.site !== null) await endEarlier(store, site.site);
+  const [{ value: secret }] = (await database.read<{ value: string }>({ name: 'read-secret', text: `SELECT value FROM parley.meta WHERE key = 'secret'`, values: [] })) as [{ value: string }];
   const keeper = await LeaseKeeper.open(deps, { name, url, site: site.site, ttlMs: leaseMs });
   return {
     get hostId() {
@@ -52,6 +56,7 @@ export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, go
     get isHeld() {
       return keeper.isHeld;
     },
+    files: site.site === null ? 'own' : 'local',
     reconcileMs: Math.max(500, leaseMs / 3),
     createDispatch: (handlers, slots) => new PostgresDispatch(deps, handlers, slots),
     onLost: (listener) => keeper.onLost(listener),
@@ -67,6 +72,7 @@ export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, go
     hold: (runId) => holdProcess(database, keeper.hostId, runId),
     letGo: (runId) => letProcessGo(database, keeper.hostId, runId),
     listStranded: (limit) => listStranded(database, goneMs, limit),
+    deriveToken: (what) => `prl_${createHmac('sha256', secret).update(what).digest('base64url')}`,
     setUrl: (at) => keeper.setUrl(at),
     leave: async () => {
       await keeper.close();

@@ -1,9 +1,8 @@
 // Which host a run belongs to: who may begin it, who takes it over from a host that is gone, who has a process waiting with it. What a host
 // may WRITE of a run is looked at with each change; this only keeps hosts from getting in each other's way.
-import type { RunRow } from '../rows.js';
 import type { RunRecord } from '../store.js';
 import type { Database } from './database.js';
-import { toRunRecord } from './run-rows.js';
+import { loadRun } from './run-rows.js';
 import type { Site } from './site.js';
 
 // Long enough to prepare a turn; a host that dies meanwhile holds nothing up for longer.
@@ -31,19 +30,19 @@ export async function claimQueued(db: Database, host: string | null, { site, pla
 // A running run of a host that is gone, with an epoch that shuts out whatever is left of that host. Null: it is not like that any more.
 export async function takeOver(db: Database, host: string, { run_id: runId, epoch }: RunRecord): Promise<RunRecord | null> {
   // The lease of the owner is locked with it: one that is being renewed right now is waited for.
-  const [row] = await db.read<RunRow>({
+  const [taken] = await db.read<{ run_id: string }>({
     name: 'take-over',
     text: `WITH owners AS (SELECT host_id FROM parley.hosts WHERE host_id = (SELECT owner FROM parley.runs WHERE run_id = $1::text) AND lease_until > clock_timestamp() FOR SHARE)
       UPDATE parley.runs SET owner = $2::text, epoch = epoch + 1, reserved_by = NULL, reserved_until = NULL
-      WHERE run_id = $1::text AND status = 'running' AND epoch = $3::bigint AND NOT EXISTS (SELECT FROM owners) AND ${isAlive('$2::text')} RETURNING *`,
+      WHERE run_id = $1::text AND status = 'running' AND epoch = $3::bigint AND NOT EXISTS (SELECT FROM owners) AND ${isAlive('$2::text')} RETURNING run_id`,
     values: [runId, host, epoch],
   });
-  return row ? toRunRecord(row) : null;
+  return taken ? loadRun(db, runId) : null;
 }
 
-// Whether a host that is alive plays it.
+// Whether a host that is alive plays it, or has a process that waits with it.
 export async function isPlayed(db: Database, runId: string): Promise<boolean> {
-  const [row] = await db.read<{ played: boolean }>({ name: 'is-played', text: `SELECT status = 'running' AND ${isAlive('run.owner')} AS played FROM parley.runs AS run WHERE run_id = $1`, values: [runId] });
+  const [row] = await db.read<{ played: boolean }>({ name: 'is-played', text: `SELECT (status = 'running' AND ${isAlive('run.owner')}) OR ${isAlive('run.resident')} AS played FROM parley.runs AS run WHERE run_id = $1`, values: [runId] });
   return row?.played ?? false;
 }
 

@@ -73,7 +73,7 @@ function siteOf({ continue_from: continued, fork_from: fork }: NewRun['spec'], {
 function insert(run: NewRun, { heads }: RunRecord, site: Site, hint: string): Statement {
   const { spec, run_id: runId } = run;
   const requestId = toText(run.request_id);
-  const all = new Composition('create:').add('u', (param) => {
+  const all = new Composition('create:').add(spec.continue_from === undefined && spec.fork_from === undefined ? 'u' : 'c', (param) => {
     const at = param(run.created_at, 'bigint');
     return `INSERT INTO parley.runs (run_id, request_id, request_digest, engine, spec_json, cwd, home, continues, status, site, place, waited_ms, attempt_number, epoch, created_at, updated_at, queued_at, rasp_seq, fcmp_seq, ts, digest, last_commit)
       VALUES (${param(runId, 'text')}, ${param(requestId, 'text')}, ${param(run.request_digest, 'text')}, ${param(spec.engine, 'text')}, ${param(JSON.stringify(spec), 'text')},

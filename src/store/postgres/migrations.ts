@@ -135,6 +135,9 @@ CREATE INDEX deliveries_claimed ON parley.deliveries (claimed_until) WHERE claim
 CREATE INDEX deliveries_given_up ON parley.deliveries (next_at, run_id) WHERE state = 'given_up';
 `;
 
+// What the hosts know each other by, and what the operator's token is made from where none was set.
+const SECRET = `INSERT INTO parley.meta (key, value) VALUES ('secret', replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''));`;
+
 export const MIGRATIONS: readonly Migration[] = [
-  { version: 1, name: 'hosts, runs, interactions, journals and deliveries', sql: TABLES + DELIVERIES },
+  { version: 1, name: 'hosts, runs, interactions, journals and deliveries', sql: TABLES + DELIVERIES + SECRET },
 ];
