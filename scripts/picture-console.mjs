@@ -56,6 +56,8 @@ try {
   browser = await playwright.launch({ executablePath: await chromium.executablePath(), args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'], headless: true });
   const look = async (path, options = {}) => {
     const page = await (await browser.newContext({ viewport: { width: 1180, height: 760 }, baseURL: url, ...options })).newPage();
+    // As in a browser that was not asked yet; one without a screen has decided for itself.
+    await page.addInitScript(`Object.defineProperty(Notification, 'permission', { get: () => 'default' })`);
     await page.goto(`/sign-in?token=${token}`);
     await page.goto(path);
     return page;

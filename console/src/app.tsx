@@ -1,6 +1,6 @@
 // The frame of every page: where one is, what waits, how the connection is.
 import type { ComponentChildren, JSX } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { Banner } from './parts/banner.js';
 import { Link } from './parts/link.js';
 import { EnginesPage } from './pages/engines.js';
@@ -9,7 +9,7 @@ import { NewRunPage } from './pages/new-run.js';
 import { RunPage } from './pages/run.js';
 import { RunsPage } from './pages/runs.js';
 import { count } from './state/inbox.js';
-import { announced, canNotify, notifies, toggleNotices } from './state/notices.js';
+import { announced, canNotify, isBlocked, notifies, toggleNotices } from './state/notices.js';
 import { route } from './state/router.js';
 import { connection, mayOperate, me } from './state/server.js';
 
@@ -28,7 +28,8 @@ export function App(): JSX.Element {
         </nav>
         <span class="grow" />
         {mayOperate() && <Link to="/new" class="button primary">New run</Link>}
-        {canNotify() && <button type="button" class="quiet" aria-pressed={notifies.value} onClick={() => void toggleNotices()} title="Tell me by a notification when something new waits">{notifies.value ? 'Notifying you' : 'Notify me'}</button>}
+        {canNotify() && isBlocked.value && <span class="dim small" title="The browser blocks them for this page; its settings can change that">Notifications blocked</span>}
+        {canNotify() && !isBlocked.value && <button type="button" class="quiet" aria-pressed={notifies.value} onClick={() => void toggleNotices()} title="Tell me by a notification when something new waits">{notifies.value ? 'Notifying you' : 'Notify me'}</button>}
         {me.value && <span class="who" title={`signed in as ${me.value.name} (${me.value.role})`}>{me.value.name}</span>}
       </header>
       <Banner />
@@ -74,10 +75,16 @@ function NavLink({ to, page, children }: { readonly to: string; readonly page: s
 }
 
 function SignInNeeded({ reason }: { readonly reason: string }): JSX.Element {
+  const [token, setToken] = useState('');
+  const signIn = (event: Event): void => {
+    event.preventDefault();
+    location.assign(`/sign-in?token=${encodeURIComponent(token.trim())}`);
+  };
   return (
     <main class="empty">
       <h1>Parley</h1>
       <p>This browser is not signed in. Open the link that <code>parley serve</code> has printed; it signs you in for 90 days.</p>
+      <form onSubmit={signIn}><label>Or sign in with a token: <input type="password" autocomplete="off" required value={token} onInput={(event) => setToken(event.currentTarget.value)} /></label> <button type="submit">Sign in</button></form>
       <p class="dim">{reason}</p>
     </main>
   );

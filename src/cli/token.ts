@@ -5,6 +5,7 @@ import { addToken, listTokens, removeToken, type Role } from '../service/tokens.
 import { renderTable } from '../terminal/table.js';
 import { dataDirOf, type DataOption } from './data-dir.js';
 import { EXIT, type Io } from './io.js';
+import { findServer } from './server.js';
 import { styleOf } from './style.js';
 
 export async function addTokenCommand(name: string, options: DataOption & { readonly role: Role }, io: Io): Promise<number> {
@@ -12,7 +13,8 @@ export async function addTokenCommand(name: string, options: DataOption & { read
   mkdirSync(path, { recursive: true, mode: 0o700 });
   const token = addToken(path, name, options.role, toTimestamp(io.clock.now()));
   io.stdout.write(`${token}\n`);
-  if (io.terminal.stdout) io.stderr.write(`the token of ${name} (${options.role}); it is not kept and not shown again\n`);
+  const url = findServer(path, io)?.url;
+  if (io.terminal.stdout) io.stderr.write(`the token of ${name} (${options.role}); it is not kept and not shown again\nit signs a browser in at ${url ?? 'http://HOST:PORT'}/sign-in?token=…, or where the console asks for it\n`);
   return EXIT.ok;
 }
 

@@ -93,7 +93,8 @@ function createdEvent({ home: _home, sticky, fork_from: fork, ...spec }: RunSpec
 function checkDirectory(path: string): string {
   if (!isAbsolute(path)) throw new RequestError('INVALID_ARGUMENT', `cwd must be an absolute path, not "${path}"`);
   const found = statSync(path, { throwIfNoEntry: false });
-  if (!found?.isDirectory()) throw new RequestError('INVALID_ARGUMENT', `cwd ${path} is not a directory`);
+  if (!found) throw new RequestError('INVALID_ARGUMENT', `cwd ${path} does not exist`);
+  if (!found.isDirectory()) throw new RequestError('INVALID_ARGUMENT', `cwd ${path} is not a directory`);
   // The folder itself: a link may lead elsewhere when the run goes on, and hides what lies above the folder.
   return realpathSync(path);
 }

@@ -117,7 +117,7 @@ function checkChart({ run, rasp }: Evidence): Check {
   }
   if (state !== run.status) return bad('chart', `the events end in ${state}, the run is ${run.status}`);
   for (const part of ['error', 'result'] as const) if (canonicalText(last[part] ?? null) !== canonicalText(run[part])) return bad('chart', `the ${part} of the run is not that of its last event`);
-  return good('chart', `${steps} changes of state, ends ${state}`);
+  return good('chart', `${steps} ${steps === 1 ? 'change' : 'changes'} of state, ${isTerminal(state) ? 'ended' : 'now'} ${state}`);
 }
 
 // Of every turn that has ended: its logs are the bytes that were read.

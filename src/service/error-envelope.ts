@@ -31,7 +31,9 @@ const STORE_CODES = new Set(['ERR_SQLITE_ERROR', 'ENOSPC', 'EDQUOT', 'EIO', 'ERO
 
 // For a person with a browser.
 export const HTML = 'text/html; charset=utf-8';
-const STRANGER = pageOf('<p>This browser is not signed in. Open the link that <code>parley serve</code> has printed.</p>');
+const SIGN_IN = '<form action="/sign-in" method="get"><label>Or sign in with a token: <input name="token" type="password" autocomplete="off" required></label> <button>Sign in</button></form>';
+const STRANGER = pageOf(`<p>This browser is not signed in. Open the link that <code>parley serve</code> has printed.</p>${SIGN_IN}`);
+const WRONG_LINK = pageOf(`<p>The token in this link is not known: it was taken back, or belongs to another server.</p>${SIGN_IN}`);
 export const NOTHING = pageOf('<p>There is nothing at this address. <a href="/">To the inbox</a></p>');
 
 export function isPerson({ headers }: FastifyRequest): boolean {
@@ -39,7 +41,7 @@ export function isPerson({ headers }: FastifyRequest): boolean {
 }
 
 function pageOf(text: string): string {
-  return `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Parley</title><body style="font:16px/1.5 system-ui;max-width:34rem;margin:4rem auto;padding:0 1rem;color-scheme:light dark"><h1>Parley</h1>${text}`;
+  return `<!doctype html><html lang="en" style="color-scheme:light dark"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Parley</title><body style="font:16px/1.5 system-ui;max-width:34rem;margin:4rem auto;padding:0 1rem"><h1>Parley</h1>${text}`;
 }
 
 export function refuseInOneForm(app: FastifyInstance): void {
@@ -51,7 +53,7 @@ export function refuseInOneForm(app: FastifyInstance): void {
     if (refusal.code === 'INTERNAL' || refusal.code === 'STORE_UNAVAILABLE') request.log.error({ err: error, error_id: refusal.details?.['error_id'] }, refusal.code);
     if (refusal.code === 'UNAUTHORIZED') {
       reply.header('www-authenticate', 'Bearer');
-      if (isPerson(request)) return reply.code(401).type(HTML).send(STRANGER);
+      if (isPerson(request)) return reply.code(401).type(HTML).send((request.query as { token?: string }).token ? WRONG_LINK : STRANGER);
     }
     if (refusal.code === 'NOT_FOUND' && isPerson(request)) return reply.code(404).type(HTML).send(NOTHING);
     // Closed at once, the rest of the body would come back as a reset, and the client would never read why.

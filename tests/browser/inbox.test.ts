@@ -132,7 +132,7 @@ test('of two people who answer at once, one is taken, and the other is told by w
   await expect.poll(() => fate(ann)).toMatch(/Accepted|Already/);
   await expect.poll(() => fate(ben)).toMatch(/Accepted|Already/);
   const isAnn = (await fate(ann))?.startsWith('Accepted');
-  expect([await fate(ann), await fate(ben)].toSorted()).toEqual(['Accepted.', `Already answered by ${isAnn ? 'ann' : 'ben'}.`]);
+  expect([await fate(ann), await fate(ben)].toSorted()).toEqual([`Accepted: ${isAnn ? 'Postgres' : 'SQLite'}`, `Already answered by ${isAnn ? 'ann' : 'ben'}.`]);
   await third.getByText(`Already answered by ${isAnn ? 'ann' : 'ben'}.`).waitFor();
   expect(await answers(desk, id)).toEqual([isAnn ? 'Postgres' : 'SQLite']);
 });
@@ -171,7 +171,7 @@ test('an answer that was not accepted is still there, says why, and can be sent 
   await page.getByText('Not accepted: not like that').waitFor();
   expect(await page.getByLabel('Your answer').inputValue()).toBe('Long thought about');
   await page.getByLabel('Your answer').press('Control+Enter');
-  await page.getByText('Accepted.').waitFor();
+  await page.getByText('Accepted: Long thought about').waitFor();
   expect(await answers(desk, id)).toEqual(['Long thought about']);
 });
 
@@ -229,6 +229,7 @@ test('who may only look sees what waits, and cannot answer it', async () => {
   const id = await ask(desk, ASK);
   const page = await desk.open('/', { token: addToken(desk.site.data, 'vera', 'viewer', '2026-01-01T00:00:00.000Z') });
   await page.getByText('You may look, but not answer.').waitFor();
+  expect(await cards(page).locator('.offered li').allTextContents()).toEqual(['Postgres', 'SQLite']);
   expect(await cards(page).getByRole('button').count()).toBe(0);
   await page.keyboard.press('1');
   expect(await cards(page).locator('.fate').textContent()).toBe('');
@@ -394,7 +395,7 @@ test('an answer that the browser does not get rid of is given up in time, and sa
   await page.getByRole('button', { name: 'SQLite' }).click();
   await page.getByText('Sending…').waitFor();
   await page.clock.runFor(31_000);
-  await page.getByText(/Not accepted: .*cannot be reached/).waitFor();
+  await page.getByText('the same answer counts once').waitFor();
   held.open();
   await page.getByRole('button', { name: 'Postgres' }).click();
   await page.getByText('Accepted').waitFor();
@@ -502,4 +503,42 @@ test('an address that is none of the console says so in a page, with the way bac
   await page.getByText('Nothing waits for you').waitFor();
   await page.goto('/runs/none');
   await page.getByText('There is no such run.').waitFor();
+});
+
+test('when the server goes, nothing moves under the pointer; what could not be sent can be sent when it is back', async () => {
+  const desk = await openDesk();
+  const id = await ask(desk, '[[approve rm -rf build]] [[done 1]]', { engine: 'codex-app-server' });
+  const page = await desk.open('/', { expects: GONE });
+  const note = page.getByLabel('A note to the agent');
+  const before = await note.boundingBox();
+  const { port } = desk.server;
+  desk.server.child.kill('SIGKILL');
+  await desk.server.ended;
+  await page.getByText('The server cannot be reached').waitFor();
+  expect(await note.boundingBox()).toEqual(before);
+  await page.keyboard.press('n');
+  await page.getByText('the same answer counts once').waitFor({ timeout: 40_000 });
+  await desk.startAgain(port);
+  await page.getByText('Connected again').waitFor({ timeout: 30_000 });
+  expect(await fate(page)).toBe('');
+  await page.keyboard.press('n');
+  await page.getByText('Accepted: Decline').waitFor();
+  expect(await answers(desk, id)).toEqual([{ decision: 'decline' }]);
+}, 120_000);
+
+test('a token signs in where the page asks for it; a link that is not known says so', async () => {
+  const desk = await openDesk();
+  const token = addToken(desk.site.data, 'eve', 'viewer', '2026-01-01T00:00:00.000Z');
+  const page = await desk.open('/', { expects: /401/ });
+  await page.context().clearCookies();
+  await page.goto('/');
+  await page.getByText('This browser is not signed in').waitFor();
+  await expectAccessible(page);
+  await page.getByLabel('Or sign in with a token').fill('prl_not-one-that-is-known');
+  await page.keyboard.press('Enter');
+  await page.getByText('The token in this link is not known').waitFor();
+  await page.getByLabel('Or sign in with a token').fill(token);
+  await page.keyboard.press('Enter');
+  await page.getByText('Nothing waits for you').waitFor();
+  expect(await page.locator('.who').textContent()).toBe('eve');
 });

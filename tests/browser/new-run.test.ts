@@ -19,7 +19,7 @@ const prompt = (page: Page) => page.getByLabel('What shall it do?');
 const engine = (page: Page, name: string) => page.getByRole('radio', { name: new RegExp(`^${name}(?: |$)`) });
 const pressStart = (page: Page) => page.getByRole('button', { name: /^Start/ }).click();
 
-test('a run is started as it was filled in, and its page is shown; the next form remembers how', async () => {
+test('a run is started as it was filled in, and its page is shown; the next form remembers where, and not what it may do', async () => {
   const desk = await openDesk();
   const page = await desk.open('/runs');
   await page.getByRole('link', { name: 'New run' }).click();
@@ -32,6 +32,9 @@ test('a run is started as it was filled in, and its page is shown; the next form
   await page.getByLabel('Model').fill('some-model');
   await page.getByLabel('Labels').fill('team=home\nticket=A=7\n');
   await page.getByLabel('A question is overdue after').fill('60');
+  await page.getByLabel('Most turns').fill('1e');
+  await pressStart(page);
+  await page.getByText('A number above zero.').waitFor();
   await page.getByLabel('Most turns').fill('5');
   await page.getByLabel('Only a person answers').uncheck();
   await page.getByLabel('When a question is overdue').selectOption('its own default is taken');
@@ -46,7 +49,8 @@ test('a run is started as it was filled in, and its page is shown; the next form
   expect(events[0]?.data.runtime_options).toMatchObject({ session_timeout_sec: 60, max_attempt: 5, interactive_require_user_reply: false, auto_decide_policy: 'use_default', turn_timeout_sec: 1200 });
   await page.goto('/new');
   await engine(page, 'rehearsal').waitFor();
-  expect([await engine(page, 'rehearsal').isChecked(), await page.getByRole('radio', { name: /^Read only/ }).isChecked(), await page.getByLabel('Folder (optional)').inputValue(), await prompt(page).inputValue()]).toEqual([true, true, desk.site.cwd, '']);
+  expect([await engine(page, 'rehearsal').isChecked(), await page.getByRole('radio', { name: /^Read only/ }).isChecked(), await page.getByLabel('Folder (optional)').inputValue(), await prompt(page).inputValue()]).toEqual([true, false, desk.site.cwd, '']);
+  await page.getByText('As last time.').waitFor();
 });
 
 test('without any CLI the rehearsal is offered with an example that asks; the others say how to get them', async () => {
@@ -58,7 +62,7 @@ test('without any CLI the rehearsal is offered with an example that asks; the ot
   await page.getByText('codex not found: npm install -g @openai/codex').first().waitFor();
   await expectAccessible(page);
   await takePicture(page, 'new-run-empty');
-  await page.getByRole('button', { name: 'Try it with an example' }).click();
+  await page.getByRole('button', { name: 'Fill in an example' }).click();
   await page.keyboard.press('Control+Enter');
   await page.waitForURL(/\/runs\/run_/);
   await page.goto('/');

@@ -74,10 +74,10 @@ test('the digests are checked, check by check, and the files of the run can be t
   await page.getByText('Everything is as it was written.').waitFor();
   const { checks } = await desk.server.client.verify(runId);
   expect(await page.locator('.checks li').count()).toBe(checks.length);
-  await page.getByText('Files of the run, without its home').click();
+  await page.getByText('Its record: logs, events, result').click();
   await page.getByRole('link', { name: 'attempts/1/stdout.log' }).waitFor();
   await takePicture(page, 'run-proofs');
-  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Download the folder' }).click()]);
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Download its record' }).click()]);
   expect(download.suggestedFilename()).toBe(`${runId}.tar`);
   expect(readFileSync(await download.path()).subarray(257, 262).toString()).toBe('ustar');
 });

@@ -25,7 +25,7 @@ export function InboxPage(): JSX.Element {
       <h1 tabIndex={-1}>{all.length === 0 ? 'Nothing waits for you' : 'Waiting for you'}</h1>
       {all.length === 0
         ? <div class="empty"><p>No agent needs you now. When one does, it is here.</p><p>{mayOperate() ? <><Link to="/new">Start a run</Link>, or look</> : 'Look'} at <Link to="/runs">the runs that are there</Link>.</p></div>
-        : <p class="hint dim"><kbd>j</kbd> <kbd>k</kbd> choose, <kbd>1</kbd>–<kbd>9</kbd> answer, <kbd>y</kbd> <kbd>n</kbd> decide, <kbd>r</kbd> write, <kbd>o</kbd> open</p>}
+        : <p class="hint dim"><kbd>j</kbd> <kbd>k</kbd> choose, <kbd>1</kbd>–<kbd>9</kbd> answer, <kbd>y</kbd> <kbd>s</kbd> <kbd>n</kbd> <kbd>c</kbd> decide, <kbd>r</kbd> write, <kbd>f</kbd> finish, <kbd>o</kbd> open</p>}
       <div class="cards" onPointerEnter={(event) => hold(event.pointerType === 'mouse')} onPointerLeave={() => hold(false)}>
         {items.map((item) => (
           <Boundary key={item.interaction_id} name="This question">

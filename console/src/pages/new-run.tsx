@@ -44,7 +44,8 @@ function NotAllowed({ mayAnswer }: { readonly mayAnswer: boolean }): JSX.Element
 }
 
 function NewRunForm(): JSX.Element {
-  const [draft, setDraft] = useState(() => recall(DRAFT, recallDraft()));
+  const [last] = useState(recallDraft);
+  const [draft, setDraft] = useState(() => recall(DRAFT, last));
   const [engines, setEngines] = useState<readonly EngineReport[] | null>(null);
   const [problems, setProblems] = useState<Problems>({});
   const [isMoreOpen, setMoreOpen] = useState(false);
@@ -76,7 +77,7 @@ function NewRunForm(): JSX.Element {
     if (event.key === 'Enter' && (event.metaKey || event.ctrlKey)) submit(event);
   };
   const useExample = (): void => {
-    set({ engine: REHEARSAL, prompt: EXAMPLE, mode: 'interactive' });
+    set({ engine: REHEARSAL, prompt: EXAMPLE, mode: 'interactive', cwd: '' });
     form.current?.querySelector<HTMLElement>('#field-prompt')?.focus();
   };
   const onlyRehearsal = engines !== null && hasOnlyRehearsal(engines);
@@ -86,7 +87,7 @@ function NewRunForm(): JSX.Element {
       {onlyRehearsal && (
         <section class="offer" aria-label="Rehearsal">
           <p><strong>No agent is installed here yet.</strong> The rehearsal plays one: it asks, waits for your answer and goes on, and executes nothing.</p>
-          <button type="button" class="primary" onClick={useExample}>Try it with an example</button>
+          <button type="button" class="primary" onClick={useExample}>Fill in an example</button>
         </section>
       )}
       {engines === null ? <p class="dim" role="status">Looking for engines…</p> : <EngineChoice engines={engines} chosen={draft.engine} problem={problems.engine} onChoose={(engine) => set({ engine })} />}
@@ -94,7 +95,7 @@ function NewRunForm(): JSX.Element {
         {(ties) => <textarea {...ties} rows={6} value={draft.prompt} required autofocus onInput={(event) => set({ prompt: event.currentTarget.value })} />}
       </Field>
       {!onlyRehearsal && draft.engine === REHEARSAL && draft.prompt === '' && <p class="example"><button type="button" class="quiet" onClick={useExample}>Use an example that asks something</button></p>}
-      <Field name="cwd" label="Folder (optional)" hint="An absolute path on the server's machine. Without one, the run gets a fresh, empty folder." problem={problems.cwd}>
+      <Field name="cwd" label="Folder (optional)" hint={`${draft.cwd !== '' && draft.cwd === last.cwd ? 'As last time. ' : ''}An absolute path on the server's machine. Without one, the run gets a fresh, empty folder.`} problem={problems.cwd}>
         {(ties) => <input {...ties} type="text" value={draft.cwd} placeholder="/home/me/project" spellcheck={false} autocomplete="off" onInput={(event) => set({ cwd: event.currentTarget.value })} />}
       </Field>
       <div class="pair">

@@ -35,7 +35,7 @@ export function RunPage({ id }: { readonly id: string }): JSX.Element {
       <div id="run-side" class={`run-side${isSideOpen ? ' open' : ''}`}>
         <section aria-labelledby="side-state"><h2 id="side-state">State</h2><StateChart feed={feed} status={status} /></section>
         <section aria-labelledby="side-time"><h2 id="side-time">Time</h2><Timeline feed={feed} /></section>
-        <section aria-labelledby="side-proofs"><h2 id="side-proofs">Evidence</h2><Proofs runId={id} /></section>
+        <section aria-labelledby="side-proofs"><h2 id="side-proofs">Evidence</h2><Proofs runId={id} status={status} /></section>
       </div>
       <Conversation feed={feed} runId={id} shown={shown} />
       {shown !== null && <EvidencePanel runId={id} seq={shown} row={feed.model.rows.find(({ rasp }) => rasp.includes(shown))?.rasp ?? []} last={Math.max(run.rasp_seq, feed.model.rows.at(-1)?.rasp.at(-1) ?? 0)} />}

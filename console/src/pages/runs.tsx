@@ -83,7 +83,7 @@ function Filters({ filter, text, problem }: { readonly filter: Filter; readonly 
   const names = useMemo(() => [...new Set([...engines, ...(filter.engine === undefined ? [] : [filter.engine])])], [engines, filter.engine]);
   const choose = (event: Event): void => {
     event.preventDefault();
-    refine({ label: label.trim() });
+    refine({ label: label.trim().replace(/\s*=\s*/, '=') });
   };
   return (
     <form class="filters" role="search" aria-label="Runs" onSubmit={choose}>

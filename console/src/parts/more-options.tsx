@@ -29,7 +29,7 @@ export function MoreOptions({ draft, problems, onChange }: MoreProps): JSX.Eleme
         const [label, standard, hint] = NUMBER_FIELDS[name];
         return (
           <Field key={name} name={name} label={label} hint={hint} problem={problems[name]}>
-            {(ties) => <input {...ties} type="number" min={1} value={draft[name]} placeholder={standard} onInput={(event) => onChange({ [name]: event.currentTarget.value })} />}
+            {(ties) => <input {...ties} type="text" inputMode="numeric" autocomplete="off" value={draft[name]} placeholder={standard} onInput={(event) => onChange({ [name]: event.currentTarget.value })} />}
           </Field>
         );
       })}

@@ -51,7 +51,8 @@ export function QuestionCard({ item, isActive, onActivate, showsRun = true }: Ca
   // It may become so while it is shown.
   const isOverdue = item.overdue || (item.state === 'pending' && item.due_at !== undefined && now.value > Date.parse(item.due_at));
   const isSending = fate?.type === 'sending';
-  const isOpen = item.state === 'pending' && (fate === undefined || fate.type === 'refused' || isSending) && mayAnswer();
+  const isDecided = item.state !== 'pending' || fate?.type === 'accepted' || fate?.type === 'answered' || fate?.type === 'gone';
+  const isOpen = item.state === 'pending' && (fate === undefined || fate.type === 'refused' || fate.type === 'unsent' || isSending) && mayAnswer();
   const card = useRef<HTMLElement>(null);
   // With the answer the button goes that had the focus.
   useEffect(() => {
@@ -61,8 +62,8 @@ export function QuestionCard({ item, isActive, onActivate, showsRun = true }: Ca
     <article ref={card} class={`card${isActive ? ' active' : ''}${isOverdue ? ' overdue' : ''}`} data-interaction={item.interaction_id} tabIndex={-1} aria-label={`Question: ${question.prompt.slice(0, 80)}`} onFocusIn={onActivate} onPointerDown={onActivate}>
       <header>
         {item.engine !== undefined && <span class="engine">{item.engine}</span>}
-        <span class="dim">{question.kind === 'approval' ? 'asks for permission' : question.channel === 'conversation' ? 'ended its turn' : 'asks'}</span>
-        <time dateTime={item.asked_at} title={item.asked_at} class={isOverdue ? 'bad' : 'dim'}>{formatAge(now.value - Date.parse(item.asked_at))}{isOverdue ? ', overdue' : ''}</time>
+        <span class="dim">{isDecided ? 'asked' : question.kind === 'approval' ? 'asks for permission' : question.channel === 'conversation' ? 'ended its turn' : 'asks'}</span>
+        {!isDecided && <time dateTime={item.asked_at} title={item.asked_at} class={isOverdue ? 'bad' : 'dim'}>{formatAge(now.value - Date.parse(item.asked_at))}{isOverdue ? ', overdue' : ''}</time>}
         {Object.entries(item.labels ?? {}).map(([name, value]) => <span key={name} class="label">{name}={value}</span>)}
         <span class="grow" />
         {!showsRun && isOpen && !isActive && <span class="hint dim"><kbd>j</kbd> to answer by keys</span>}
@@ -73,9 +74,20 @@ export function QuestionCard({ item, isActive, onActivate, showsRun = true }: Ca
       {question.action && <Action action={question.action} />}
       {/* Never taken away before the card is: what was written is still there, and nothing moves under a pointer. */}
       {mayAnswer() && <fieldset class="answers" disabled={!isOpen || isSending}><Answers item={item} question={question} isActive={isActive && isOpen} /></fieldset>}
-      {!mayAnswer() && item.state === 'pending' && <p class="dim">You may look, but not answer.</p>}
+      {!mayAnswer() && item.state === 'pending' && <Offered question={question} />}
       <p class="fate" role="status" aria-live="polite">{fate && <FateText fate={fate} />}</p>
     </article>
+  );
+}
+
+// For who may not answer: what could be.
+function Offered({ question: { options, fields = [] } }: { readonly question: Asked }): JSX.Element {
+  const offered = [...options.map(({ label }) => label), ...fields.map(({ prompt }) => String(prompt ?? ''))];
+  return (
+    <>
+      {offered.length > 0 && <ul class="offered">{offered.map((text, index) => <li key={index}>{nameTurns(text)}</li>)}</ul>}
+      <p class="dim">You may look, but not answer.</p>
+    </>
   );
 }
 
@@ -92,11 +104,13 @@ function FateText({ fate }: { readonly fate: Fate }): JSX.Element {
     case 'sending':
       return <span class="dim">Sending…</span>;
     case 'accepted':
-      return <span class="good">Accepted.</span>;
+      return <span class="good">Accepted{fate.said === '' ? '.' : <>: <strong>{nameTurns(fate.said)}</strong></>}</span>;
     case 'answered':
       return <span class="bad">Already answered by {fate.by}.</span>;
     case 'gone':
       return <span class="bad">Not needed any more: {fate.why}</span>;
+    case 'unsent':
+      return <span class="bad">The server was not reached, or its answer was lost. Send it again: the same answer counts once.</span>;
     case 'refused':
       return <span class="bad">Not accepted: {fate.why}</span>;
   }
@@ -115,7 +129,7 @@ function Action({ action: { changes, ...rest } }: { readonly action: JsonObject 
 }
 
 function Answers({ item, question, isActive }: { readonly item: Card; readonly question: Asked; readonly isActive: boolean }): JSX.Element {
-  const give = (response: Json): void => void answer(item, { response });
+  const give = (response: Json, said?: string): void => void answer(item, { response }, said);
   if (question.kind === 'approval') return <Decisions item={item} isActive={isActive} />;
   if (question.fields && question.fields.length > 0) return <FieldsForm id={item.interaction_id} fields={question.fields} schema={question.response_schema} onAnswer={give} />;
   return (
@@ -123,26 +137,26 @@ function Answers({ item, question, isActive }: { readonly item: Card; readonly q
       {question.options.length > 0 && (
         <div class="options" role="group" aria-label="Offered answers">
           {question.options.map(({ label, value, description }, index) => (
-            <button key={index} type="button" data-key={index < 9 ? String(index + 1) : undefined} title={description && nameTurns(description)} onClick={() => give(value)}>
+            <button key={index} type="button" data-key={index < 9 ? String(index + 1) : undefined} title={description && nameTurns(description)} onClick={() => give(value, label)}>
               {index < 9 && isActive && <kbd>{index + 1}</kbd>} {nameTurns(label)}
               {description && <small>{nameTurns(description)}</small>}
             </button>
           ))}
         </div>
       )}
-      <FreeText item={item} question={question} />
+      <FreeText item={item} question={question} isActive={isActive} />
     </>
   );
 }
 
 function Decisions({ item, isActive }: { readonly item: Card; readonly isActive: boolean }): JSX.Element {
   const [note, setNote] = useDraft(`${item.interaction_id}/note`);
-  const decide = (decision: string): void => void answer(item, { response: note.trim() === '' ? { decision } : { decision, note } });
+  const decide = (decision: string, label: string): void => void answer(item, { response: note.trim() === '' ? { decision } : { decision, note } }, label);
   return (
     <>
       <div class="options decisions" role="group" aria-label="Decisions">
         {DECISIONS.map(({ decision, label, key }) => (
-          <button key={decision} type="button" class={decision === 'approve' ? 'primary' : ''} data-key={key} onClick={() => decide(decision)}>
+          <button key={decision} type="button" class={decision === 'approve' ? 'primary' : ''} data-key={key} onClick={() => decide(decision, label)}>
             {isActive && <kbd>{key}</kbd>} {label}
           </button>
         ))}
@@ -152,12 +166,12 @@ function Decisions({ item, isActive }: { readonly item: Card; readonly isActive:
   );
 }
 
-function FreeText({ item, question }: { readonly item: Card; readonly question: Asked }): JSX.Element {
+function FreeText({ item, question, isActive }: { readonly item: Card; readonly question: Asked; readonly isActive: boolean }): JSX.Element {
   const [text, setText] = useDraft(`${item.interaction_id}/text`);
   const isConversation = question.channel === 'conversation';
   const send = (event: Event): void => {
     event.preventDefault();
-    if (text.trim() !== '') void answer(item, { response: text });
+    if (text.trim() !== '') void answer(item, { response: text }, text.length > 80 ? `${text.slice(0, 80)}…` : text);
   };
   const keys = (event: KeyboardEvent): void => {
     if (event.key === 'Enter' && (event.metaKey || event.ctrlKey)) send(event);
@@ -166,7 +180,7 @@ function FreeText({ item, question }: { readonly item: Card; readonly question: 
     <form class="free" onSubmit={send}>
       <textarea rows={2} value={text} onInput={(event) => setText(event.currentTarget.value)} onKeyDown={keys} placeholder={isConversation ? 'Say more…' : question.options.length > 0 ? 'Or in your own words…' : 'Your answer…'} aria-label="Your answer" data-key="r" />
       <button type="submit" disabled={text.trim() === ''}>Send <kbd>Ctrl ⏎</kbd></button>
-      {isConversation && <button type="button" data-key="f" onClick={() => void answer(item, { finish: true })}>Finish</button>}
+      {isConversation && <button type="button" data-key="f" onClick={() => void answer(item, { finish: true }, 'Finish')}>Finish{isActive && <> <kbd>f</kbd></>}</button>}
     </form>
   );
 }

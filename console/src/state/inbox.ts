@@ -6,14 +6,17 @@ import { drop } from './drafts.js';
 import { lookAgain } from './inbox-looks.js';
 import { notifies } from './notify-setting.js';
 import { route } from './router.js';
-import { client, lost, messageOf, open } from './server.js';
+import { client, connection, lost, messageOf, open } from './server.js';
 
 // The fate of an answer. One that was given by somebody else is shown too, for a moment.
 export type Fate =
   | { readonly type: 'sending' }
-  | { readonly type: 'accepted' }
+  // In words, as far as it can be said.
+  | { readonly type: 'accepted'; readonly said: string }
   | { readonly type: 'answered'; readonly by: string }
   | { readonly type: 'gone'; readonly why: string }
+  // Not by the server: it was not reached, or its answer was lost.
+  | { readonly type: 'unsent' }
   | { readonly type: 'refused'; readonly why: string };
 
 const waiting = signal<ReadonlyMap<string, InboxItem>>(new Map());
@@ -78,7 +81,7 @@ function forgetLeaving(): void {
 // Nothing was answered here, or in vain: it goes as soon as it is known not to wait. What was decided stays to be read, and then goes.
 function isUndecided(id: string): boolean {
   const fate = fates.value.get(id);
-  return fate === undefined || fate.type === 'refused';
+  return fate === undefined || fate.type === 'refused' || fate.type === 'unsent';
 }
 
 // Only the inbox itself is worth a connection for good, of which a browser has six for all its windows; elsewhere a look now and then tells
@@ -116,17 +119,23 @@ async function follow(changes: AsyncIterable<InboxChange | { readonly type: 'all
 }
 
 function takeAll(told: ReadonlyMap<string, InboxItem>): void {
-  take([...told.values()], new Set([...waiting.value.keys()].filter((id) => !told.has(id) && isUndecided(id))));
+  for (const id of [...waiting.value.keys()].filter((each) => !told.has(each) && isUndecided(each))) {
+    // Nothing goes from under a pointer.
+    if (!isHeld) forget(id);
+    else {
+      setFate(id, { type: 'gone', why: 'it does not wait any more' });
+      leave(id);
+    }
+  }
+  take([...told.values()]);
   isKnown.value = true;
 }
 
-function take(items: readonly InboxItem[], gone: ReadonlySet<string> = new Set()): void {
+function take(items: readonly InboxItem[]): void {
   const fresh = items.filter(({ interaction_id: id }) => !waiting.value.has(id));
   change((all) => {
-    for (const id of gone) all.delete(id);
     for (const item of items) all.set(item.interaction_id, item);
   });
-  for (const id of gone) setFate(id, null);
   if (isKnown.value) for (const item of fresh) for (const listener of listeners) listener(item);
 }
 
@@ -142,12 +151,12 @@ function resolved(item: InboxItem): void {
 
 const GONE: Readonly<Record<string, string>> = { auto_decided: 'its time was over, and the policy decided', canceled: 'the run was canceled', abandoned: 'the run has ended' };
 
-export async function answer({ run_id: runId, interaction_id: id }: Pick<InboxItem, 'run_id' | 'interaction_id'>, given: Pick<Reply, 'response' | 'finish'>): Promise<boolean> {
+export async function answer({ run_id: runId, interaction_id: id }: Pick<InboxItem, 'run_id' | 'interaction_id'>, given: Pick<Reply, 'response' | 'finish'>, said = ''): Promise<boolean> {
   if (fates.value.get(id)?.type === 'sending') return false;
   setFate(id, { type: 'sending' });
   try {
     await client.reply(runId, { interaction_id: id, idempotency_key: keyOf(id, given), ...given }, { signal: AbortSignal.timeout(GIVE_UP_MS) });
-    setFate(id, { type: 'accepted' });
+    setFate(id, { type: 'accepted', said });
     drop(id);
     return true;
   } catch (error) {
@@ -173,7 +182,14 @@ function keyOf(id: string, given: object): string {
 
 // Who was quicker may have been told before; else it is told in a moment.
 function fateOf(error: unknown, id: string): Fate {
+  if (error instanceof ParleyError && error.passing) return { type: 'unsent' };
   if (!(error instanceof ParleyError && TOO_LATE.has(error.code))) return { type: 'refused', why: messageOf(error) };
   const by = waiting.value.get(id)?.answer?.actor?.name;
   return by === undefined ? { type: 'gone', why: error.message } : { type: 'answered', by };
 }
+
+// What could not be sent while the server was away can be now.
+connection.subscribe(({ state }) => {
+  if (state !== 'open') return;
+  for (const [id, { type }] of fates.peek()) if (type === 'unsent') setFate(id, null);
+});

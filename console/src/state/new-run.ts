@@ -27,7 +27,8 @@ export type Problems = Readonly<Partial<Record<Field | '', string>>>;
 export const NUMBERS = ['session_timeout_sec', 'turn_timeout_sec', 'idle_timeout_sec', 'max_attempt'] as const satisfies readonly Field[];
 
 const KEY = 'parley.new-run';
-const REMEMBERED = ['engine', 'cwd', 'mode', 'permission'] as const satisfies readonly Field[];
+// Not what it may do: that is said each time anew.
+const REMEMBERED = ['engine', 'cwd'] as const satisfies readonly Field[];
 const EMPTY: Draft = {
   engine: '', prompt: '', cwd: '', mode: 'interactive', permission: 'workspace-write', model: '', labels: '', requireReply: true, policy: 'engine_judgement',
   session_timeout_sec: '', turn_timeout_sec: '', idle_timeout_sec: '', max_attempt: '',
@@ -36,13 +37,11 @@ const EMPTY: Draft = {
 // As the last one was started; what is stored may be of another version, or of somebody else's making.
 export function recallDraft(): Draft {
   try {
-    const { engine, cwd, mode, permission } = JSON.parse(localStorage.getItem(KEY) ?? '{}') as Record<string, unknown>;
+    const { engine, cwd } = JSON.parse(localStorage.getItem(KEY) ?? '{}') as Record<string, unknown>;
     return {
       ...EMPTY,
       ...(typeof engine === 'string' ? { engine } : {}),
       ...(typeof cwd === 'string' ? { cwd } : {}),
-      ...(mode === 'auto' || mode === 'interactive' ? { mode } : {}),
-      ...(permission === 'read-only' || permission === 'workspace-write' || permission === 'full' ? { permission } : {}),
     };
   } catch {
     return EMPTY;

@@ -7,6 +7,9 @@ import { pageName } from './title.js';
 
 export { canNotify, notifies };
 
+// The browser was told to show none.
+export const isBlocked = signal(canNotify() && Notification.permission === 'denied');
+
 // For those who hear the page.
 export const announced = signal('');
 
@@ -18,6 +21,7 @@ export async function toggleNotices(): Promise<void> {
     // A browser that keeps nothing: until the page is closed, then.
   }
   notifies.value = on;
+  isBlocked.value = Notification.permission === 'denied';
 }
 
 export function startNotices(): void {

@@ -27,6 +27,8 @@ export function refused(error: unknown): void {
 }
 
 export function messageOf(error: unknown): string {
+  // Why exactly is known to the browser only, in words of its own.
+  if (error instanceof ParleyError && error.code === 'UNREACHABLE') return 'the server cannot be reached';
   return error instanceof Error ? error.message : String(error);
 }
 

@@ -8,7 +8,7 @@ import type { Room } from '../service.js';
 export async function signInRoutes({ app: bare, tokens, dataDir }: Room): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();
 
-  app.get('/sign-in', { schema: { hide: true, querystring: z.strictObject({ token: z.string().max(500) }) }, config: { role: 'anyone' } }, async ({ query: { token } }, reply) => {
+  app.get('/sign-in', { schema: { hide: true, querystring: z.strictObject({ token: z.string().max(500).default('') }) }, config: { role: 'anyone' } }, async ({ query: { token } }, reply) => {
     if (!tokens.find(token)) throw new RequestError('UNAUTHORIZED', 'this link is not known; parley serve prints the one that is');
     return reply.header('set-cookie', signInCookie(dataDir, token)).redirect('/', 303);
   });

@@ -419,7 +419,7 @@ describe('the server about itself', () => {
     expect((await asBrowser('/sign-out', { method: 'POST' })).status).toBe(403);
     expect((await asBrowser('/sign-out', { method: 'POST', headers: { origin: served.url } })).status).toBe(204);
     expect((await served.fetch('/sign-in?token=wrong', { as: null })).status).toBe(401);
-    expect((await served.fetch('/sign-in', { as: null })).status).toBe(400);
+    expect((await served.fetch('/sign-in', { as: null })).status).toBe(401);
     expect(served.logged.join('')).not.toContain(served.token);
   });
 });

@@ -44,7 +44,7 @@ export function Actions({ feed, run, status }: { readonly feed: RunFeed; readonl
       <div class="options" role="group" aria-label="What can be done">
         {mayAnswer() && pending && isConversation && <button type="button" disabled={fate?.type === 'sending' || fate?.type === 'accepted'} onClick={() => void answer({ run_id: id, interaction_id: pending.interactionId }, { finish: true })}>Finish</button>}
         {mayOperate() && !hasEnded && <button type="button" class="danger" aria-expanded={asking === 'cancel'} disabled={doing !== null} onClick={ask('cancel')}>Cancel…</button>}
-        {mayOperate() && hasEnded && <button type="button" disabled={doing !== null} onClick={() => attempt('Starting it again…', () => client.retry(id, { request_id: keys.current.for({ retry: id }) }))}>Retry</button>}
+        {mayOperate() && (status === 'failed' || status === 'canceled') && <button type="button" disabled={doing !== null} onClick={() => attempt('Starting it again…', () => client.retry(id, { request_id: keys.current.for({ retry: id }) }))}>Retry</button>}
         {mayOperate() && hasEnded && <button type="button" aria-expanded={asking === 'continue'} disabled={doing !== null} onClick={ask('continue')}>Continue…</button>}
         {mayOperate() && forks && <button type="button" aria-expanded={asking === 'fork'} disabled={doing !== null} onClick={ask('fork')}>Fork…</button>}
       </div>

@@ -33,6 +33,7 @@ export function RunHeader({ feed, run }: { readonly feed: RunFeed; readonly run:
         {run.continue_from !== null && <span>continues <Link to={`/runs/${run.continue_from}`}>{shortId(run.continue_from)}</Link></span>}
         {run.fork_from !== null && <span>forked from <Link to={`/runs/${run.fork_from}`}>{shortId(run.fork_from)}</Link></span>}
         {Object.entries(run.labels).map(([name, value]) => <span key={name} class="label">{name}={value}</span>)}
+        <code class="id">{run.run_id}</code>
         <code class="cwd" title={`${run.run_id} works in ${run.cwd}`}>{run.cwd}</code>
       </p>
       <Actions feed={feed} run={run} status={status} />

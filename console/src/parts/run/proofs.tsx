@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { ParleyClient } from '../../../../src/client/index.js';
 import { formatBytes } from '../../state/format.js';
+import { isEnd, type State } from '../../state/run-way.js';
 import { client, messageOf } from '../../state/server.js';
 import { Fold } from './fold.js';
 
@@ -14,8 +15,10 @@ interface Listed {
   readonly truncated: boolean;
 }
 
-export function Proofs({ runId }: { readonly runId: string }): JSX.Element {
+export function Proofs({ runId, status }: { readonly runId: string; readonly status: State }): JSX.Element {
   const [check, setCheck] = useState<Check>({ type: 'none' });
+  // What was found holds for what there was then.
+  useEffect(() => setCheck({ type: 'none' }), [status]);
   const verify = (): void => {
     setCheck({ type: 'checking' });
     client.verify(runId).then((found) => setCheck({ type: 'checked', found }), (error: unknown) => setCheck({ type: 'failed', why: messageOf(error) }));
@@ -24,13 +27,13 @@ export function Proofs({ runId }: { readonly runId: string }): JSX.Element {
     <div class="proofs">
       <p class="options">
         <button type="button" disabled={check.type === 'checking'} onClick={verify}>{check.type === 'checking' ? 'Checking…' : 'Check the digests'}</button>
-        <a class="button" href={`/v1/runs/${encodeURIComponent(runId)}/archive`} download>Download the folder</a>
+        <a class="button" href={`/v1/runs/${encodeURIComponent(runId)}/archive`} download>Download its record</a>
       </p>
       <div role="status" aria-live="polite">
         {check.type === 'failed' && <p class="bad">{check.why}</p>}
         {check.type === 'checked' && (
           <>
-            <p class={check.found.ok ? 'good' : 'bad'}>{check.found.ok ? 'Everything is as it was written.' : 'Not everything is as it was written.'}</p>
+            <p class={check.found.ok ? 'good' : 'bad'}>{!check.found.ok ? 'Not everything is as it was written.' : isEnd(status) ? 'Everything is as it was written.' : 'So far everything is as it was written; the run goes on.'}</p>
             <ul class="checks">
               {check.found.checks.map(({ name, ok, finding }) => (
                 <li key={name}><span class={ok ? 'good' : 'bad'} aria-hidden="true">{ok ? '✓' : '✗'}</span><span class="unseen">{ok ? 'good: ' : 'bad: '}</span> {name} <span class="dim small">{finding}</span></li>
@@ -39,7 +42,7 @@ export function Proofs({ runId }: { readonly runId: string }): JSX.Element {
           </>
         )}
       </div>
-      <Fold id="files" summary="Files of the run, without its home">{() => <Files runId={runId} />}</Fold>
+      <Fold id="files" summary="Its record: logs, events, result">{() => <Files key={status} runId={runId} />}</Fold>
     </div>
   );
 }
@@ -56,7 +59,7 @@ function Files({ runId }: { readonly runId: string }): JSX.Element {
     <ul class="file-list">
       {listed.files.map((file) => <li key={file.path}><a href={`${path}/content?path=${encodeURIComponent(file.path)}`} download>{file.path}</a> <span class="dim small">{formatBytes(file.bytes)}</span></li>)}
       {listed.files.length === 0 && <li class="dim">None.</li>}
-      {listed.truncated && <li class="dim">There are more; the folder has all of them.</li>}
+      {listed.truncated && <li class="dim">There are more; the download has all of them.</li>}
     </ul>
   );
 }
