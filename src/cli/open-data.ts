@@ -44,7 +44,7 @@ export async function openToWrite(path: string, io: Io, settings: Settings, onFa
     const site: Site = { site: isShared ? null : readSite(real), place: real };
     const store = await openPostgres(url, { host: null, site, clock: io.clock });
     try {
-      const cluster = await joinCluster({ store, clock: io.clock, timers: io.timers, monotonicMs: () => performance.now(), onFailure }, {
+      const cluster = await joinCluster({ url, store, clock: io.clock, timers: io.timers, monotonicMs: () => performance.now(), onFailure }, {
         name: io.env['HOSTNAME'] || io.machine.userName, url: null, site, leaseMs: settings.cluster.lease_sec * 1000, goneMs: settings.cluster.gone_sec * 1000,
       });
       const close = async (): Promise<void> => {

@@ -21,6 +21,8 @@ export interface JoinOptions {
 }
 
 export interface JoinDeps {
+  // Of the database.
+  readonly url: string;
   readonly store: PostgresStore;
   readonly clock: Clock;
   readonly timers: Timers;

@@ -16,7 +16,7 @@ export function addAsk(to: Composition, runId: string, ask: NonNullable<RunChang
 export function resolveStatement(runId: string, { interaction_id: id, state, resolution }: NonNullable<RunChange['resolve']>): Statement {
   return {
     name: 'resolve',
-    text: `UPDATE parley.interactions SET state = $3, resolution_json = $4, idempotency_key = $5 WHERE interaction_id = $1 AND run_id = $2 AND state = 'pending' RETURNING asked_at`,
+    text: `UPDATE parley.interactions SET state = $3, resolution_json = $4, idempotency_key = $5 WHERE interaction_id = $1 AND run_id = $2 AND state = 'pending' RETURNING asked_at, decides`,
     values: [id, runId, state, JSON.stringify(resolution), resolution.idempotency_key === null ? null : toText(resolution.idempotency_key)],
   };
 }

@@ -1,5 +1,6 @@
 // Opens the store in a PostgreSQL database. One that is not of this version is refused, and migrated only if that is asked for.
 import { Database, type DatabaseOptions } from './database.js';
+import { migrateJobs } from './jobs.js';
 import { checkMigrated, migrate } from './migrate.js';
 import { PostgresStore, type PostgresStoreOptions } from './postgres-store.js';
 
@@ -11,7 +12,7 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<P
   const database = new Database(url, options);
   const store = new PostgresStore(database, options);
   try {
-    if (options.migrate) await migrate(database);
+    if (options.migrate) await migrateAll(database, url);
     await checkMigrated(database);
     await store.listen();
     return store;
@@ -24,8 +25,14 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<P
 export async function migratePostgres(url: string): Promise<void> {
   const database = new Database(url);
   try {
-    await migrate(database);
+    await migrateAll(database, url);
   } finally {
     await database.close();
   }
+}
+
+// Whoever finds our version finds the jobs, too.
+async function migrateAll(database: Database, url: string): Promise<void> {
+  await migrateJobs(database, url);
+  await migrate(database);
 }
