@@ -4,12 +4,13 @@ import type { JournalFlush, RunChange } from '../store.js';
 import { CHANNEL, type Composition } from './compose.js';
 import type { Statement } from './database.js';
 
-const COLUMNS = '(run_id, protocol, seq_from, seq_to, ts_from, ts_to, body)';
+const COLUMNS = '(run_id, protocol, epoch, seq_from, seq_to, ts_from, ts_to, body)';
 
 // Only in a transaction that has locked the run and compared its head.
-export function addSegments(to: Composition, runId: string, { rasp, fcmp, firstTs, lastTs }: JournalFlush): void {
+// The epoch is that of whoever writes them.
+export function addSegments(to: Composition, runId: string, epoch: number, { rasp, fcmp, firstTs, lastTs }: JournalFlush): void {
   const row = (sign: string, protocol: string, { firstSeq, lastSeq, bytes }: { firstSeq: number; lastSeq: number; bytes: Buffer }, from: number) =>
-    to.add(sign, (param) => `INSERT INTO parley.segments ${COLUMNS} VALUES (${param(runId, 'text')}, '${protocol}', ${param(firstSeq, 'bigint')}, ${param(lastSeq, 'bigint')}, ${param(from, 'bigint')}, ${param(lastTs, 'bigint')}, ${param(bytes, 'bytea')})`);
+    to.add(sign, (param) => `INSERT INTO parley.segments ${COLUMNS} VALUES (${param(runId, 'text')}, '${protocol}', ${param(epoch, 'bigint')}, ${param(firstSeq, 'bigint')}, ${param(lastSeq, 'bigint')}, ${param(from, 'bigint')}, ${param(lastTs, 'bigint')}, ${param(bytes, 'bytea')})`);
   row('r', 'rasp', rasp, firstTs);
   if (fcmp) row('f', 'fcmp', fcmp, fcmp.firstTs);
 }
@@ -25,9 +26,9 @@ const FLUSH = `WITH run AS (
       OR (owner = $15::text AND EXISTS (SELECT FROM parley.hosts WHERE host_id = $15::text AND lease_until > clock_timestamp())))
   RETURNING run_id, rasp_seq, fcmp_seq, ts, digest
 ), rasp AS (
-  INSERT INTO parley.segments ${COLUMNS} SELECT run_id, 'rasp', $4::bigint + 1, $5::bigint, $6::bigint, $7::bigint, $8::bytea FROM run
+  INSERT INTO parley.segments ${COLUMNS} SELECT run_id, 'rasp', $2::bigint, $4::bigint + 1, $5::bigint, $6::bigint, $7::bigint, $8::bytea FROM run
 ), fcmp AS (
-  INSERT INTO parley.segments ${COLUMNS} SELECT run_id, 'fcmp', $9::bigint, $10::bigint, $11::bigint, $7::bigint, $13::bytea FROM run WHERE $9::bigint IS NOT NULL
+  INSERT INTO parley.segments ${COLUMNS} SELECT run_id, 'fcmp', $2::bigint, $9::bigint, $10::bigint, $11::bigint, $7::bigint, $13::bytea FROM run WHERE $9::bigint IS NOT NULL
 )
 SELECT rasp_seq, fcmp_seq, ts, digest, pg_notify('${CHANNEL}', $16::text) FROM run`;
 

@@ -107,7 +107,7 @@ function compose(run: LockedRow, change: RunChange, heads: JournalHeads, { owner
       rasp_seq = ${param(heads.rasp_seq, 'bigint')}, fcmp_seq = ${param(heads.fcmp_seq, 'bigint')}, ts = ${param(heads.ts, 'bigint')}, digest = ${param(heads.digest, 'text')},
       last_commit = ${param(id, 'uuid')} WHERE run_id = ${param(runId, 'text')}`;
   });
-  if (journal) addSegments(all, runId, journal);
+  if (journal) addSegments(all, runId, set.epoch ?? run.epoch, journal);
   if (handle) all.add('h', (param) => `UPDATE parley.request_interactive_runtime SET session_handle_json = ${param(JSON.stringify(handle), 'text')}, updated_at = ${param(toTimestamp(now), 'text')} WHERE request_id = ${param(run.request_id, 'text')}`);
   if (ask) addAsk(all, runId, ask);
   if (ask?.decides) addDecision(all, ask.interaction_id, ask.due_at);

@@ -81,7 +81,7 @@ function insert(run: NewRun, { heads }: RunRecord, site: Site, hint: string): St
         ${siteOf(spec, site, run.local ?? false, param)}, ${param(site.place, 'text')}, 0, 1, 0, ${at}, ${at}, ${at},
         ${param(heads.rasp_seq, 'bigint')}, ${param(heads.fcmp_seq, 'bigint')}, ${param(heads.ts, 'bigint')}, ${param(heads.digest, 'text')}, ${param(randomUUID(), 'uuid')})`;
   });
-  addSegments(all, runId, run.journal);
+  addSegments(all, runId, 0, run.journal);
   all.add('i', (param) => `INSERT INTO parley.request_interactive_runtime (request_id, effective_session_timeout_sec, session_handle_json, updated_at)
     VALUES (${param(requestId, 'text')}, ${param(run.session_timeout_sec, 'double precision')}, ${param(run.handle === null ? null : JSON.stringify(run.handle), 'text')}, ${param(toTimestamp(run.created_at), 'text')})`);
   const pairs = Object.entries(spec.labels).map(([key, value]) => pairKey(key, value));

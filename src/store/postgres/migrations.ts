@@ -102,6 +102,7 @@ CREATE TABLE parley.turns (
 CREATE TABLE parley.segments (
   run_id text COLLATE "C" NOT NULL REFERENCES parley.runs ON DELETE CASCADE,
   protocol text COLLATE "C" NOT NULL,
+  epoch bigint NOT NULL,
   seq_from bigint NOT NULL,
   seq_to bigint NOT NULL,
   ts_from bigint NOT NULL,
