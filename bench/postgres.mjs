@@ -110,7 +110,7 @@ async function bareInserts(url, writers, events) {
   return inserts;
 }
 
-async function startServer() {
+export async function startServer() {
   const child = spawn(process.execPath, [new URL('../scripts/postgres-server.mjs', import.meta.url).pathname], { stdio: ['pipe', 'pipe', 'inherit'] });
   const exit = once(child, 'exit');
   const [url] = await once(createInterface(child.stdout), 'line');
