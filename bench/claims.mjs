@@ -32,7 +32,7 @@ const turn = () => new Promise((resolve) => setTimeout(resolve, TURN_MS));
 async function byJobs(url) {
   const utils = await makeWorkerUtils({ connectionString: url, logger: new Logger(() => () => {}) });
   let left = 0;
-  let done = () => {};
+  let done;
   const begun = new Map();
   const latencies = [];
   const task = async ({ name }) => {
@@ -65,7 +65,7 @@ async function byClaims(url) {
   const stores = await Promise.all(Array.from({ length: HOSTS }, (_, number) => openPostgres(url, { host: `claimer${number}` })));
   for (const [number, store] of stores.entries()) await registerHost(store.database, { host_id: `claimer${number}`, name: 'bench', url: null, ttlMs: 600_000 });
   let left = 0;
-  let done = () => {};
+  let done;
   const begun = new Map();
   const latencies = [];
   let isOver = true;

@@ -66,7 +66,7 @@ export class ClusterWork {
 
   #hear({ run_id: runId, origin, status, deleted }: Committed): void {
     if (origin === 'here') return;
-    if (deleted) return this.#work(runId, async () => this.#forget(runId));
+    if (deleted) return this.#work(runId, () => this.#forget(runId));
     if (this.#controls.has(runId)) return this.#work(runId, () => this.#lookAt(runId));
     // It went on elsewhere, or has ended: nobody will answer the process that waits here.
     if (status !== undefined && status !== 'waiting_user' && status !== 'queued' && this.#residents.has(runId)) this.#work(runId, () => this.#residents.end(runId));
@@ -82,9 +82,9 @@ export class ClusterWork {
     for (const runId of this.#controls.keys()) await this.#lookAt(runId);
   }
 
-  // Its rows are gone.
-  #forget(runId: string): void {
-    removeFolder(runFolder(this.#deps.dataDir, runId).path);
+  // A hint is not believed: only if its rows are gone do its files go. Files that all share went with them.
+  async #forget(runId: string): Promise<void> {
+    if (this.#cluster.files === 'local' && !(await this.#deps.store.loadRun(runId))) removeFolder(runFolder(this.#deps.dataDir, runId).path);
   }
 
   async #loseAll(): Promise<void> {

@@ -205,7 +205,7 @@ export class Orchestrator {
       await this.#dispatch.idle();
       const turns = [...this.#controls.values()].map(({ over }) => over);
       if (turns.length > 0) await Promise.race(turns);
-      else if ((await this.#deps.store.listQueued(1)).length === 0) return;
+      else if ((await this.#deps.store.claimQueued(1, [])).length === 0) return;
       else await new Promise((resolve) => this.#deps.timers.set(QUIET_MS, () => resolve(null)));
     }
   }

@@ -1,4 +1,6 @@
 // Several servers on one database: any of them creates, plays, shows and answers any run; one that dies leaves nothing behind.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { ParleyClient } from '../../src/client/client.js';
 import { withHosts } from '../support/hosts.js';
@@ -155,4 +157,20 @@ test('a question whose time is over is decided once, by whichever host, also whe
   }
   await becomes(b.client, answered).toMatch(/succeeded|failed/);
   await expect.poll(() => hosts.database.query('SELECT FROM graphile_worker.jobs')).toEqual([]);
+});
+
+test('a run that is deleted on one host goes with its files on the other, and a hint alone deletes nothing', async () => {
+  const hosts = await withHosts({ files: 'host' });
+  const [a, b] = [await hosts.start('a'), await hosts.start('b')];
+  const [kept, deleted] = await Promise.all([0, 1].map(async () => (await a.client.create({ engine: 'rehearsal', prompt: '[[done 1]]', cwd: hosts.site.cwd })).run_id));
+  if (kept === undefined || deleted === undefined) throw new Error('two runs were started');
+  for (const id of [kept, deleted]) await becomes(b.client, id).toBe('succeeded');
+  const folder = (id: string) => join(hosts.site.root, 'data-a', 'runs', id);
+  await hosts.database.query('SELECT pg_notify($1, $2)', ['parley_commits', JSON.stringify({ i: 'x', h: null, r: kept, x: true })]);
+  await hosts.database.query('SELECT pg_notify($1, $2)', ['parley_commits', JSON.stringify({ i: 'x', h: null, r: '../../work', x: true })]);
+  expect(existsSync(folder(deleted))).toBe(true);
+  await b.client.delete(deleted);
+  await expect.poll(() => existsSync(folder(deleted))).toBe(false);
+  expect([existsSync(folder(kept)), existsSync(hosts.site.cwd)]).toEqual([true, true]);
+  expect(await b.client.logs(kept)).toEqual(await a.client.logs(kept));
 });

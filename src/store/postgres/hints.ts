@@ -90,11 +90,13 @@ export class HintListener {
   }
 }
 
-// Anybody who may connect can write to the channel.
+// Anybody who may connect can write to the channel, and an id becomes a part of paths.
+const RUN_ID = /^\w{1,64}$/;
+
 function parseHint(payload: string): Hint | null {
   try {
     const hint = JSON.parse(payload) as Hint | null;
-    return typeof hint?.r === 'string' ? hint : null;
+    return typeof hint?.r === 'string' && RUN_ID.test(hint.r) ? hint : null;
   } catch {
     return null;
   }
