@@ -44,7 +44,7 @@ export class ClusterWork {
     this.#alarm = new Alarm(deps.timers);
     cluster.onLost(() => this.#loseAll());
     this.#stopListening = [
-      store.onCommitted((commit) => this.#hear(commit)),
+      store.onCommitted((told) => this.#hear(told)),
       store.onMissed(() => this.#work('', () => this.#lookAtAll())),
     ];
   }
