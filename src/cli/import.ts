@@ -65,7 +65,7 @@ async function copyAll(source: RunExport, target: RunImport, site: Site, progres
   try {
     for (const stored of source.runs()) {
       const { run_id: runId } = stored.run;
-      const outcome = await target.importRun(stored, source.segments(runId), site);
+      const outcome = await target.importRun(stored, () => source.segments(runId), site);
       if (outcome === 'copied' || outcome === 'known') tally[outcome] += 1;
       else tally[outcome].push(runId);
       progress((done += 1));

@@ -10,8 +10,8 @@ export interface StoredRun {
   readonly deliveries: readonly DeliveryRow[];
 }
 
+// Of the run's request.
 export interface RuntimeRow {
-  readonly request_id: string;
   readonly effective_session_timeout_sec: number;
   readonly session_handle_json: string | null;
   readonly updated_at: string;

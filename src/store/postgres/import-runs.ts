@@ -61,7 +61,7 @@ export class RunImport {
     return this.#db.place.name;
   }
 
-  async importRun(stored: StoredRun, segments: Iterable<SegmentRow>, site: Site): Promise<ImportOutcome> {
+  async importRun(stored: StoredRun, segments: () => Iterable<SegmentRow>, site: Site): Promise<ImportOutcome> {
     const before = await this.#compare(stored);
     if (before !== null) return before;
     try {
@@ -71,7 +71,7 @@ export class RunImport {
         const since = await this.#compare(stored);
         if (since !== null) return since;
         await this.#insertRun(stored, site);
-        await this.#insertSegments(segments);
+        await this.#insertSegments(segments());
         if ((await digestUpTo(this.#reader, stored.run.run_id, Number.MAX_SAFE_INTEGER)) !== stored.run.digest) return 'broken';
         await this.#query(`SELECT pg_notify('${CHANNEL}', $1)`, [this.#hintOf(stored)]);
         return 'copied';
@@ -110,7 +110,7 @@ export class RunImport {
     const { run_id } = run;
     const spec = JSON.parse(run.spec_json) as RunSpec;
     await this.#insert('runs', RUN, [{ ...run, spec, site, place }]);
-    if (runtime) await this.#insert('request_interactive_runtime', RUNTIME, [runtime]);
+    if (runtime) await this.#insert('request_interactive_runtime', RUNTIME, [{ ...runtime, request_id: run.request_id }]);
     await this.#insert('run_labels', LABEL, Object.entries(spec.labels).map(([key, value]) => ({ run_id, pair: pairKey(key, value) })));
     await this.#insert('interactions', INTERACTION, interactions);
     await this.#insert('turns', TURN, turns);
@@ -186,7 +186,7 @@ const RUN: Columns<ImportedRun> = {
   error_json: 'text', result_json: 'text', cancel_requested_json: 'text', waited_ms: 'bigint', created_at: 'bigint', updated_at: 'bigint', queued_at: 'bigint',
   rasp_seq: 'bigint', fcmp_seq: 'bigint', ts: 'bigint', digest: 'text', last_commit: ['uuid', () => randomUUID()],
 };
-const RUNTIME: Columns<RuntimeRow> = { request_id: REQUEST_ID, effective_session_timeout_sec: 'double precision', session_handle_json: 'text', updated_at: 'text' };
+const RUNTIME: Columns<RuntimeRow & { readonly request_id: string }> = { request_id: REQUEST_ID, effective_session_timeout_sec: 'double precision', session_handle_json: 'text', updated_at: 'text' };
 const LABEL: Columns<{ readonly run_id: string; readonly pair: string }> = { run_id: 'text', pair: 'text' };
 const INTERACTION: Columns<InteractionRow> = {
   interaction_id: 'text', run_id: 'text', attempt_number: 'integer', question_json: 'text', state: 'text', asked_at: 'bigint', due_at: 'bigint', decides: ['boolean', ({ decides }) => Boolean(decides)],

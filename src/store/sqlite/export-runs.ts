@@ -8,11 +8,30 @@ import { checkVersion, NEWEST_VERSION } from './migrate.js';
 import { MIGRATIONS } from './migrations.js';
 import { openDatabase, type Database } from './open-database.js';
 
+type Statement = ReturnType<Database['prepare']>;
+
+const RUN = 'SELECT * FROM runs WHERE run_id > ? ORDER BY run_id LIMIT 1';
+const RUNTIME = 'SELECT runtime.* FROM request_interactive_runtime AS runtime JOIN runs USING (request_id) WHERE run_id = ?';
+const SEGMENTS = 'SELECT run_id, protocol, seq_from, seq_to, ts_from, ts_to, body FROM segments WHERE run_id = ? ORDER BY protocol, seq_from';
+
 export class RunExport {
   readonly #db: Database;
+  // Kept as long as they may be at work: one that nobody refers to is finalized with the garbage, in the middle of its rows.
+  readonly #run: Statement;
+  readonly #runtime: Statement;
+  readonly #interactions: Statement;
+  readonly #turns: Statement;
+  readonly #deliveries: Statement;
+  readonly #segments: Statement;
 
   private constructor(db: Database) {
     this.#db = db;
+    this.#run = db.prepare(RUN);
+    this.#runtime = db.prepare(RUNTIME);
+    this.#interactions = db.prepare('SELECT * FROM interactions WHERE run_id = ? ORDER BY interaction_id');
+    this.#turns = db.prepare('SELECT * FROM turns WHERE run_id = ? ORDER BY attempt_number');
+    this.#deliveries = db.prepare('SELECT * FROM deliveries WHERE run_id = ? ORDER BY delivery_id');
+    this.#segments = db.prepare(SEGMENTS);
   }
 
   static open(path: string): Promise<RunExport> {
@@ -30,23 +49,23 @@ export class RunExport {
 
   // Oldest first. One at a time is in memory, without its journal.
   *runs(): Generator<StoredRun> {
-    const next = this.#db.prepare('SELECT * FROM runs WHERE run_id > ? ORDER BY run_id LIMIT 1');
-    for (let run = next.get('') as StoredRun['run'] | undefined; run; run = next.get(run.run_id) as StoredRun['run'] | undefined) yield this.#withRows(run);
+    for (let after = ''; ; ) {
+      const run = this.#run.get(after) as StoredRun['run'] | undefined;
+      if (!run) return;
+      after = run.run_id;
+      yield {
+        run,
+        runtime: (this.#runtime.get(after) as RuntimeRow | undefined) ?? null,
+        interactions: this.#interactions.all(after) as unknown as InteractionRow[],
+        turns: this.#turns.all(after) as unknown as TurnRow[],
+        deliveries: this.#deliveries.all(after) as unknown as DeliveryRow[],
+      };
+    }
   }
 
-  #withRows(run: StoredRun['run']): StoredRun {
-    const rows = <R>(table: string, order: string) => this.#db.prepare(`SELECT * FROM ${table} WHERE run_id = ? ORDER BY ${order}`).all(run.run_id) as R[];
-    return {
-      run,
-      runtime: (this.#db.prepare('SELECT * FROM request_interactive_runtime WHERE request_id = ?').get(run.request_id) as RuntimeRow | undefined) ?? null,
-      interactions: rows<InteractionRow>('interactions', 'interaction_id'),
-      turns: rows<TurnRow>('turns', 'attempt_number'),
-      deliveries: rows<DeliveryRow>('deliveries', 'delivery_id'),
-    };
-  }
-
+  // To be read to their end, or left, before those of another run.
   segments(runId: string): Iterable<SegmentRow> {
-    return this.#db.prepare('SELECT run_id, protocol, seq_from, seq_to, ts_from, ts_to, body FROM segments WHERE run_id = ? ORDER BY protocol, seq_from').iterate(runId) as unknown as Iterable<SegmentRow>;
+    return this.#segments.iterate(runId) as unknown as Iterable<SegmentRow>;
   }
 
   // Of runs that were deleted: they are still to arrive.
