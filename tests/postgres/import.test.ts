@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { lockDataDir, openDataDir } from '../../src/store/sqlite/data-dir.js';
 import { openDatabase } from '../../src/store/sqlite/open-database.js';
 import type { Store } from '../../src/store/store.js';
-import { createSite, expectLines, parley, start, untilFree, untilRun, type Site } from '../support/command.js';
+import { createSite, expectLines, onTerminal, parley, start, untilFree, untilRun, type Site } from '../support/command.js';
 import { until, withDatabase, type TestDatabase } from '../support/postgres.js';
 import { commit, create, withStores } from '../support/postgres-stores.js';
 import { startServer } from '../support/served-process.js';
@@ -211,4 +211,15 @@ test('files that all hosts share belong to no site', async () => {
   writeFileSync(join(site.data, 'config.json'), JSON.stringify({ cluster: { files: 'shared' } }));
   await expectImported(stores, site, { copied: 1, known: 0 });
   expect(await stores.query('SELECT site, place FROM parley.runs')).toEqual([{ site: null, place: site.data }]);
+});
+
+test('on a terminal it tells how far it is, in a line that is gone at the end', async () => {
+  const { url } = await withStores();
+  const site = createSite();
+  await fill(site, async (store) => {
+    for (const number of [1, 2]) await ended(store, number);
+  });
+  const pty = onTerminal(site, ['import'], { env: { PARLEY_DATABASE_URL: url } });
+  expect(await pty.exit).toBe(0);
+  expect(pty.output()).toMatch(/\r\u001b\[2K1 of 2 runs\r\u001b\[2K2 of 2 runs\r\u001b\[2K2 runs copied into parley_test_\w+ at \S+\r\n$/);
 });
