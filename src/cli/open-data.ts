@@ -1,12 +1,9 @@
 // Opens what runs are kept in: the data directory alone, or with PARLEY_DATABASE_URL a PostgreSQL database that other hosts share, beside the
 // data directory for their files.
-import { randomUUID } from 'node:crypto';
-import { existsSync, readFileSync, realpathSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, realpathSync } from 'node:fs';
 import type { Membership } from '../dispatch/postgres/join-cluster.js';
-import { replaceFile } from '../files/replace-file.js';
 import type { Settings } from '../host/settings.js';
-import type { Site } from '../store/postgres/site.js';
+import { siteAt } from '../store/postgres/site.js';
 import { lockDataDir, openDataDir, openForReading, type DataDir } from '../store/sqlite/data-dir.js';
 import type { Io } from './io.js';
 import { writerOf } from './writer-of.js';
@@ -41,7 +38,7 @@ export async function openToWrite(path: string, io: Io, settings: Settings, onFa
   const release = isShared ? () => {} : await lockDataDir(path, writerOf(io));
   try {
     const real = realpathSync(path);
-    const site: Site = { site: isShared ? null : readSite(real), place: real };
+    const site = siteAt(real, settings.cluster.files);
     const store = await openPostgres(url, { host: null, site, clock: io.clock });
     try {
       const cluster = await joinCluster({ url, store, clock: io.clock, timers: io.timers, monotonicMs: () => performance.now(), onFailure }, {
@@ -61,13 +58,4 @@ export async function openToWrite(path: string, io: Io, settings: Settings, onFa
     release();
     throw error;
   }
-}
-
-// Names the disk for the other hosts, whatever becomes of the machine's name.
-function readSite(path: string): string {
-  const file = join(path, 'site');
-  if (existsSync(file)) return readFileSync(file, 'utf8').trim();
-  const site = `site_${randomUUID()}`;
-  replaceFile(file, `${site}\n`);
-  return site;
 }

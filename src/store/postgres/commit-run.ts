@@ -8,7 +8,7 @@ import { checkFlush, extendHeads } from '../extend-heads.js';
 import type { CommitOutcome, JournalFlush, JournalHeads, RunChange } from '../store.js';
 import { addSegments, flushStatement, isFlushOnly } from './append-journal.js';
 import { Composition } from './compose.js';
-import type { Database, Decision, Statement } from './database.js';
+import type { Database, Decision, Reader, Statement } from './database.js';
 import { addDeliveries } from './deliveries.js';
 import { leasesStatement, mayWrite, needsLeases, ownerAfter, readLeases } from './fence.js';
 import { ifUncertain } from './if-uncertain.js';
@@ -131,7 +131,7 @@ async function headsAfter(db: Database, { run_id: runId, journal }: RunChange, n
   return { rasp_seq: journal.rasp.lastSeq, fcmp_seq: journal.fcmp?.lastSeq ?? now.fcmp_seq, ts: journal.lastTs, digest: await digestUpTo(db, runId, journal.rasp.lastSeq) };
 }
 
-export async function digestUpTo(db: Database, runId: string, toSeq: number): Promise<string> {
+export async function digestUpTo(db: Reader, runId: string, toSeq: number): Promise<string> {
   let digest = FIRST_DIGEST;
   for await (const { body } of readSegments(db, runId, 'rasp', { fromSeq: 1, toSeq })) digest = nextDigest(digest, body);
   return digest;

@@ -16,14 +16,14 @@ import { SELECT_RUNS, toRunRecord } from './run-rows.js';
 import { pairKey, toText } from './text.js';
 
 const COMING_AND_GOING = 2;
-const LOCK: Statement = { name: 'lock-runs', text: `SELECT pg_advisory_xact_lock(${LOCK_SPACE}, ${COMING_AND_GOING})`, values: [] };
+export const LOCK_RUNS: Statement = { name: 'lock-runs', text: `SELECT pg_advisory_xact_lock(${LOCK_SPACE}, ${COMING_AND_GOING})`, values: [] };
 
 export async function createRun(db: Database, run: NewRun, site: Site, hint: string): Promise<CreateOutcome> {
   return ifUncertain(() => tryCreate(db, run, site, hint, false), () => tryCreate(db, run, site, hint, true));
 }
 
 function tryCreate(db: Database, run: NewRun, site: Site, hint: string, again: boolean): Promise<CreateOutcome> {
-  const look = [LOCK, known(run.request_id), COUNT_QUEUED, atWorkIn(run.handle?.home ?? null)];
+  const look = [LOCK_RUNS, known(run.request_id), COUNT_QUEUED, atWorkIn(run.handle?.home ?? null)];
   return db.transact<CreateOutcome>(look, (_, knownRows, queuedRows, workRows) => {
     const row = knownRows?.rows[0] as RunRow | undefined;
     if (row) {
@@ -108,7 +108,7 @@ function tryDelete(db: Database, runId: string, hint: string): Promise<DeleteOut
   // Those that continue it live in its home, with its session.
   const look = { name: 'deletable', values: [runId], text: `SELECT request_id, status, continues,
     (SELECT count(*) FROM parley.runs AS other WHERE other.home = run.home) AS sharers FROM parley.runs AS run WHERE run_id = $1 FOR UPDATE OF run` };
-  return db.transact<DeleteOutcome>([LOCK, look], (_, found) => {
+  return db.transact<DeleteOutcome>([LOCK_RUNS, look], (_, found) => {
     const run = found?.rows[0] as Deletable | undefined;
     if (!run) return { leave: 'unknown_run' };
     if (!isTerminal(run.status)) return { leave: 'not_ended' };

@@ -33,6 +33,9 @@ const types: CustomTypesConfig = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') => (oid === INT8 ? Number : (defaults.getTypeParser(oid, format as 'text') as (value: string) => unknown)),
 } as CustomTypesConfig;
 
+// Whoever only looks needs no more.
+export type Reader = Pick<Database, 'read'>;
+
 export class Database {
   readonly #pool: Pool;
   readonly #config: ClientConfig;

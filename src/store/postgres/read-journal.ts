@@ -1,7 +1,7 @@
 // Reads a run's event texts by seq and by time. Segments are read whole, some at a time, and cut at their lines.
 import { LineGatherer, TextPicker, type Segment } from '../cut-segments.js';
 import type { Lines, Protocol, ReadRange } from '../store.js';
-import type { Database } from './database.js';
+import type { Reader } from './database.js';
 
 // At most so many segments and about so many bytes in one answer.
 const PAGE_ROWS = 64;
@@ -16,7 +16,7 @@ const PAGE = `SELECT seq_from, seq_to, body, found FROM (
 ) AS sized WHERE before < $7::bigint ORDER BY seq_from`;
 
 // Those that may hold something of the range, in order.
-export async function* readSegments(db: Database, runId: string, protocol: Protocol, range: Omit<ReadRange, 'limit'>, bytes = PAGE_BYTES): AsyncGenerator<Segment> {
+export async function* readSegments(db: Reader, runId: string, protocol: Protocol, range: Omit<ReadRange, 'limit'>, bytes = PAGE_BYTES): AsyncGenerator<Segment> {
   const { toSeq = Number.MAX_SAFE_INTEGER, fromTs = 0, toTs = Number.MAX_SAFE_INTEGER } = range;
   let from = range.fromSeq ?? 1;
   for (;;) {
@@ -28,7 +28,7 @@ export async function* readSegments(db: Database, runId: string, protocol: Proto
   }
 }
 
-export async function readTexts(db: Database, runId: string, protocol: Protocol, range: ReadRange): Promise<string[]> {
+export async function readTexts(db: Reader, runId: string, protocol: Protocol, range: ReadRange): Promise<string[]> {
   const picker = new TextPicker(range);
   for await (const segment of readSegments(db, runId, protocol, range)) {
     if (!picker.add(segment)) break;
@@ -36,7 +36,7 @@ export async function readTexts(db: Database, runId: string, protocol: Protocol,
   return picker.found;
 }
 
-export async function readLines(db: Database, runId: string, protocol: Protocol, afterSeq: number, maxBytes: number): Promise<Lines | null> {
+export async function readLines(db: Reader, runId: string, protocol: Protocol, afterSeq: number, maxBytes: number): Promise<Lines | null> {
   const gatherer = new LineGatherer(afterSeq, maxBytes);
   for await (const segment of readSegments(db, runId, protocol, { fromSeq: afterSeq + 1 }, Math.min(maxBytes, PAGE_BYTES))) {
     if (!gatherer.add(segment)) break;

@@ -149,7 +149,7 @@ function isBusy(error: unknown): boolean {
 }
 
 // What the system or SQLite refuses becomes one error with a code; it tells the path.
-async function usable<T>(path: string, open: () => Promise<T>): Promise<T> {
+export async function usable<T>(path: string, open: () => Promise<T>): Promise<T> {
   try {
     return await open();
   } catch (error) {
