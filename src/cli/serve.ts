@@ -80,10 +80,13 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
     });
     // Before it listens: who comes back to a known port at once must be known to be right there.
     if (options.port !== 0) addHosts(hosts, options.host, String(options.port));
+    if (settings.cluster.url !== null) hosts.add(new URL(settings.cluster.url).host.toLowerCase());
     const url = await listen(service, options);
     addHosts(hosts, options.host, new URL(url).port || '80');
     noteServer(path, { ...writerOf(io), url });
-    await writer.cluster?.setUrl(settings.cluster.url ?? url);
+    const reached = settings.cluster.url ?? (LOOPBACK.has(options.host) ? url : null);
+    if (reached !== null) await writer.cluster?.setUrl(reached);
+    else if (writer.cluster && settings.cluster.files === 'host') log.warn('cluster.url in config.json does not say where other hosts reach this one: they cannot show its files');
     const beside = startBeside(writer, settings, hooks, log, io);
     tell(path, url, token, settings, options, io);
     await stopped;

@@ -14,6 +14,7 @@ export interface OtherHosts {
   whereFiles(runId: string): Promise<{ readonly url: string } | null>;
 }
 
+const FORWARDED = 'x-parley-forwarded';
 const TOLD = ['content-type', 'content-length', 'content-disposition'] as const;
 
 export function forwardFiles(store: Store, hosts: OtherHosts | null) {
@@ -21,8 +22,9 @@ export function forwardFiles(store: Store, hosts: OtherHosts | null) {
     const { id = '' } = request.params as { readonly id?: string };
     if (hosts === null || (await hosts.hasFiles(id))) return undefined;
     await loadRun(store, id);
-    const at = await hosts.whereFiles(id);
-    const answer = at && (await fetch(new URL(request.url, at.url), { headers: { authorization: `Bearer ${hosts.token}` } }).catch(() => null));
+    // Whoever forwards is believed to have the right address; the other way round they would go round for ever.
+    const at = request.headers[FORWARDED] === undefined ? await hosts.whereFiles(id) : null;
+    const answer = at && (await fetch(new URL(request.url, at.url), { headers: { authorization: `Bearer ${hosts.token}`, [FORWARDED]: '1' } }).catch(() => null));
     if (!answer) throw new RequestError('FILES_UNREACHABLE', `the files of run ${id} are on another host, which cannot be reached now`);
     for (const name of TOLD) {
       const value = answer.headers.get(name);

@@ -199,7 +199,8 @@ const DELIVERY: Columns<DeliveryRow> = {
   delivery_id: 'text', hook: ['text', ({ hook }) => toText(hook)], type: 'text', payload_json: 'text', run_id: 'text', rasp_seq: 'bigint', digest: 'text', created_at: 'bigint', state: 'text',
   tries: 'integer', next_at: 'bigint', error: ['text', ({ error }) => orNull(error)],
 };
-const SEGMENT: Columns<SegmentRow> = { run_id: 'text', protocol: 'text', seq_from: 'bigint', seq_to: 'bigint', ts_from: 'bigint', ts_to: 'bigint', body: ['bytea', ({ body }) => Buffer.from(body.buffer, body.byteOffset, body.length)] };
+// Of the time before there were epochs of hosts.
+const SEGMENT: Columns<SegmentRow> = { run_id: 'text', protocol: 'text', epoch: ['bigint', () => 0], seq_from: 'bigint', seq_to: 'bigint', ts_from: 'bigint', ts_to: 'bigint', body: ['bytea', ({ body }) => Buffer.from(body.buffer, body.byteOffset, body.length)] };
 
 function orNull(text: string | null): string | null {
   return text === null ? null : toText(text);
