@@ -68,16 +68,16 @@ async function byClaims(url) {
   let done;
   const begun = new Map();
   const latencies = [];
-  let isOver = true;
+  const state = { isOpen: false };
   const lookers = stores.map((store, number) => {
     let busy = 0;
     let again = false;
     let looking = false;
     const look = async () => {
       again = true;
-      if (looking || isOver) return;
+      if (looking || !state.isOpen) return;
       looking = true;
-      while (again && !isOver && busy < SLOTS) {
+      while (again && state.isOpen && busy < SLOTS) {
         again = false;
         for (const id of await claimQueued(store.database, `claimer${number}`, { site: null, place: null }, SLOTS - busy, [])) {
           busy += 1;
@@ -109,7 +109,7 @@ async function byClaims(url) {
   await Promise.all(Array.from({ length: TURNS }, (_, number) => create(`run_many_${number}`)));
   const seconds = await timed(async () => {
     left = TURNS;
-    isOver = false;
+    state.isOpen = true;
     const over = new Promise((resolve) => (done = resolve));
     for (const look of lookers) void look();
     await over;
@@ -121,7 +121,7 @@ async function byClaims(url) {
     await create(`run_one_${number}`);
     await over;
   }
-  isOver = true;
+  state.isOpen = false;
   await Promise.all(stores.map((store) => store.close()));
   return { seconds, latencies };
 }
