@@ -15,20 +15,19 @@ test('a call during an outage is refused with a reason that does not tell the pa
   const proxy = await stores.proxy();
   const store = await stores.store({ url: proxy.url });
   const run = await create(store);
-  for (let round = 0; round < 3; round += 1) {
+  for (let round = 0; round < 2; round += 1) {
     proxy.shut();
     const calls = [() => store.loadRun(run.run_id), () => store.listRuns({ limit: 1 }), () => store.createRun(newRun(9)), () => store.commit(change(run, { journal: flush(9, 1, null) })), () => store.deleteRun(run.run_id), () => store.nextDelivery(T0)];
-    for (const call of calls.slice(0, 3)) {
-      const error = await call().then(() => null, (reason: unknown) => reason as Error & { code: string });
+    // A change is tried for a while before it is refused; all at once, that takes one such while.
+    for (const error of await Promise.all(calls.map((call) => call().then(() => null, (reason: unknown) => reason as Error & { code: string })))) {
       expect(error).toMatchObject({ name: 'RequestError', code: 'STORE_UNAVAILABLE', message: expect.stringContaining('cannot be reached') as string });
       expect(JSON.stringify([error?.message, error?.stack, error])).not.toContain(new URL(stores.url).password);
     }
-    for (const call of calls) await expect(call()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
     proxy.open();
     expect(await store.loadRun(run.run_id)).toEqual(run);
   }
   expect(await store.loadRun('run_0009')).toBeNull();
-});
+}, 120_000);
 
 test('connections that the server ended are replaced: no call fails because of them', async () => {
   const stores = await withStores();

@@ -51,7 +51,8 @@ export async function registerHost(db: Database, { host_id: id, name, url, site 
       await db.read({ name: 'set-url', text: 'UPDATE parley.hosts SET url = $2 WHERE host_id = $1 RETURNING host_id', values: [id, toText(at)] });
     },
     release: async () => {
-      await db.read({ name: 'release-host', text: 'DELETE FROM parley.hosts WHERE host_id = $1', values: [id] });
+      // Its row tells since when its site is without a host.
+      await db.read({ name: 'release-host', text: 'UPDATE parley.hosts SET lease_until = LEAST(lease_until, clock_timestamp()) WHERE host_id = $1 RETURNING host_id', values: [id] });
     },
   };
 }

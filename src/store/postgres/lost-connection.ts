@@ -11,8 +11,8 @@ export class LostConnectionError extends RequestError {
   }
 }
 
-// Of PostgreSQL: connection, shutdown and crash, a transaction that was idle for too long. Of the system: all it has.
-const CODES = /^(?:08[0-9A-Z]{3}|57P0\d|25P03|E(?!RR_)[A-Z_]+)$/;
+// Of PostgreSQL: connection, shutdown and crash, a transaction that was idle for too long, a server that only reads by now. Of the system: all it has.
+const CODES = /^(?:08[0-9A-Z]{3}|57P0\d|25P03|25006|E(?!RR_)[A-Z_]+)$/;
 // What the driver says without a code.
 const SAYINGS = /^(?:Connection terminated|Client (?:has encountered|was closed)|Query read timeout)/;
 // Out of resources, a lock or an answer that did not come in time, a failing disk: the connection is still there, and nothing was changed.
