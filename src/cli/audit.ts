@@ -12,6 +12,7 @@ import type { DataDir } from '../store/sqlite/data-dir.js';
 import type { RunRecord } from '../store/store.js';
 import { paint } from '../terminal/style.js';
 import { withRun } from './find-run.js';
+import { databaseUrl } from './open-data.js';
 import { EXIT, LineWriter, type Io } from './io.js';
 import { openReader, type DataOption } from './data-dir.js';
 import { styleOf } from './style.js';
@@ -36,11 +37,17 @@ export async function verifyCommand(meant: string | undefined, options: JsonOpti
 }
 
 async function verifyOne(data: DataDir, run: RunRecord, { json }: JsonOption, io: Io): Promise<boolean> {
+  checkFiles(data, run, io);
   const checks = await verifyRun(data.store, data.path, run);
   const ok = checks.every((check) => check.ok);
   if (json) io.stdout.write(`${JSON.stringify({ type: 'verified', run_id: run.run_id, ok, checks })}\n`);
   else io.stdout.write(renderChecks(run, ok, checks, io));
   return ok;
+}
+
+// On another host of the same database they are not: that nothing is there says nothing of the run.
+function checkFiles(data: DataDir, run: RunRecord, io: Io): void {
+  if (databaseUrl(io) !== null && !existsSync(runFolder(data.path, run.run_id).path)) throw new RequestError('FILES_UNREACHABLE', `the files of run ${run.run_id} are not in ${data.path}: they are on another host, and its server gives them`);
 }
 
 function renderChecks(run: RunRecord, ok: boolean, checks: readonly Check[], io: Io): string {
@@ -79,6 +86,7 @@ export interface LogsOptions extends DataOption {
 export async function logsCommand(meant: string, options: LogsOptions, io: Io): Promise<number> {
   return withRun(meant, options, io, async (data, run) => {
     const range = options.event === undefined ? { attempt: options.attempt ?? run.attempt_number, stream: options.stream, from: options.from ?? 0, to: options.to } : await rangeOf(data, run, options.event);
+    checkFiles(data, run, io);
     const path = logsOf(findEngine(run.spec.engine), runFolder(data.path, run.run_id), range.attempt)[range.stream];
     if (!existsSync(path)) throw new RequestError('INVALID_ARGUMENT', `run ${run.run_id} has no ${range.stream} of attempt ${range.attempt}`);
     const size = statSync(path).size;

@@ -1,9 +1,10 @@
 // Cancels a run from the command line: by itself if nobody writes, else through the server or the worker that plays it.
 import { RequestError } from '../run/request-error.js';
 import { isTerminal } from '../run/statechart.js';
-import { openForReading, readWriter } from '../store/sqlite/data-dir.js';
+import { readWriter } from '../store/sqlite/data-dir.js';
 import type { RunRecord } from '../store/store.js';
 import type { Io } from './io.js';
+import { openToRead } from './open-data.js';
 import { findServer } from './server.js';
 import { isAlive } from './writer-alive.js';
 
@@ -35,7 +36,7 @@ export async function cancelRun(path: string, runId: string, io: Io): Promise<Ru
 }
 
 async function untilEnded(path: string, runId: string, io: Io): Promise<RunRecord> {
-  const data = await openForReading(path);
+  const data = await openToRead(path, io);
   const begun = io.clock.now();
   try {
     for (;;) {

@@ -2,8 +2,9 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { RequestError } from '../run/request-error.js';
-import { openForReading, type DataDir } from '../store/sqlite/data-dir.js';
+import type { DataDir } from '../store/sqlite/data-dir.js';
 import type { Io } from './io.js';
+import { openToRead } from './open-data.js';
 
 export interface DataOption {
   readonly data?: string;
@@ -24,7 +25,7 @@ function defaultDataDir({ env, machine: { home, platform } }: Io): string {
 export async function openReader(options: DataOption, io: Io): Promise<DataDir | null> {
   const path = dataDirOf(options, io);
   checkFolder(path, constants.R_OK | constants.X_OK);
-  return openForReading(path);
+  return openToRead(path, io);
 }
 
 // What is there but cannot be used is told; it must not look like a directory without runs.

@@ -17,6 +17,8 @@ import { paint, type Ink } from '../terminal/style.js';
 import { EXIT, type Io } from './io.js';
 import { machineOf } from './open-writer.js';
 import { dataDirOf, type DataOption } from './data-dir.js';
+import { lookAtDatabase } from './look-at-database.js';
+import { databaseUrl } from './open-data.js';
 import { styleOf } from './style.js';
 import { isAlive } from './writer-alive.js';
 import { readVersion } from './version.js';
@@ -24,7 +26,7 @@ import { readVersion } from './version.js';
 // For each question to a program; the slowest need about two seconds.
 const ANSWER_LIMIT_MS = 10_000;
 
-interface Finding {
+export interface Finding {
   readonly name: string;
   // missing: something does not work without it; note: good to know.
   readonly level: 'ok' | 'note' | 'missing';
@@ -33,7 +35,9 @@ interface Finding {
 
 export async function doctorCommand(options: DataOption & { readonly json?: boolean }, io: Io, limitMs = ANSWER_LIMIT_MS): Promise<number> {
   const path = dataDirOf(options, io);
-  const findings: Finding[] = [{ name: 'parley', level: 'ok', text: `${readVersion()} on Node ${process.versions.node}, ${io.machine.platform}` }, ...(await lookAtData(path))];
+  const url = databaseUrl(io);
+  const findings: Finding[] = [{ name: 'parley', level: 'ok', text: `${readVersion()} on Node ${process.versions.node}, ${io.machine.platform}` }, ...(await lookAtData(path, url !== null))];
+  if (url !== null) findings.push(...(await lookAtDatabase(url, io.clock.now())));
   const { settings, problem } = lookAtSettings(path);
   if (problem !== null) findings.push({ name: 'config', level: 'missing', text: problem });
   const engines = await lookAtEngines(settings, limitMs, io);
@@ -55,13 +59,14 @@ function lookAtSettings(path: string): { settings: Settings; problem: string | n
   }
 }
 
-async function lookAtData(path: string): Promise<Finding[]> {
+async function lookAtData(path: string, isBeside: boolean): Promise<Finding[]> {
   const there = nearest(path);
   const { bavail, bsize } = statfsSync(there);
   const room = `${formatSize(bavail * bsize)} free`;
   if (!statSync(there).isDirectory()) return [{ name: 'data', level: 'missing', text: `${there} is not a directory; choose another with --data or PARLEY_DATA` }];
   if (!isWritable(there)) return [{ name: 'data', level: 'missing', text: `${path} cannot be written; choose another with --data or PARLEY_DATA` }];
   if (!existsSync(join(path, 'parley.db'))) return [{ name: 'data', level: 'ok', text: `${path} (nothing there yet), ${room}` }];
+  if (isBeside) return [{ name: 'data', level: 'note', text: `${path}, ${room}; the runs of its own are not those of the database: parley import copies them` }];
   try {
     const data = await openForReading(path);
     const waiting = (await data?.store.listPending({ limit: 1000 }))?.length ?? 0;
@@ -116,7 +121,7 @@ function tellEngine({ name, home }: Engine, { by }: FoundProgram, { bin, version
 }
 
 // What keeps Parley from working at all is not what can be done without.
-const NEEDED: ReadonlySet<string> = new Set(['data', 'config']);
+const NEEDED: ReadonlySet<string> = new Set(['data', 'config', 'database']);
 const MARKS: Readonly<Record<Finding['level'], readonly [string, Ink]>> = { ok: ['✓', 'green'], note: ['!', 'yellow'], missing: ['–', 'dim'] };
 
 function render(findings: readonly Finding[], io: Io): string {

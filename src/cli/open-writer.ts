@@ -9,12 +9,13 @@ import { toTimestamp } from '../kernel/clock.js';
 import { createIds } from '../kernel/ids.js';
 import { redact } from '../kernel/redact.js';
 import { Orchestrator } from '../orchestrator/orchestrator.js';
-import { readStartTime } from '../process/process-table.js';
 import { RequestError } from '../run/request-error.js';
-import { openDataDir, type DataDir, type Writer } from '../store/sqlite/data-dir.js';
+import type { Membership } from '../dispatch/postgres/join-cluster.js';
+import type { DataDir } from '../store/sqlite/data-dir.js';
 import type { Actor } from '../store/store.js';
 import { checkFolder } from './data-dir.js';
 import type { Io } from './io.js';
+import { openToWrite } from './open-data.js';
 
 // Folder by folder: mkdir's own way to do that never ends where nothing can be made, in /proc for one.
 function makeFolder(path: string): void {
@@ -31,6 +32,7 @@ function makeFolder(path: string): void {
 
 export interface OpenWriter {
   readonly data: DataDir;
+  readonly cluster: Membership | null;
   readonly orchestrator: Orchestrator;
   close(): Promise<void>;
 }
@@ -46,7 +48,7 @@ export async function openWriter(path: string, io: Io, { plays = true, serves = 
   checkFolder(path, constants.W_OK | constants.X_OK);
   const settings = readSettings(path);
   makeFolder(path);
-  const data = await openDataDir(path, writerOf(io));
+  const { data, cluster } = await openToWrite(path, io, settings, (error) => onFailure('', error));
   try {
     const deps = {
       store: data.store,
@@ -58,11 +60,13 @@ export async function openWriter(path: string, io: Io, { plays = true, serves = 
       queueLimit: settings.queue_limit,
       hooks: namedHooks(settings.webhooks),
       sticky: serves && settings.sessions.sticky,
+      ...(cluster ? { cluster } : {}),
     };
     const slots = settings.slots ?? Math.max(2, io.machine.cores);
     const orchestrator = await Orchestrator.open(deps, { slots, recovery: settings.recovery, residents: { parkAfterMs: settings.sessions.park_after_sec * 1000, max: settings.sessions.max_resident }, plays, onFailure });
     return {
       data,
+      cluster,
       orchestrator,
       close: async () => {
         await orchestrator.close();
@@ -73,10 +77,6 @@ export async function openWriter(path: string, io: Io, { plays = true, serves = 
     await data.close();
     throw error;
   }
-}
-
-export function writerOf(io: Io): Writer {
-  return { pid: io.machine.pid, start_time: readStartTime(io.machine.pid) };
 }
 
 export function machineOf({ env, machine }: Io): Machine {

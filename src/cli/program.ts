@@ -260,6 +260,16 @@ function addOtherCommands(program: Command, io: Io, act: (action: Action) => Pro
     .addHelpText('after', '\nPARLEY_TOKEN sets the token of the operator; else one is made and kept in the data directory.')
     .action((options) => act(async () => (await import('./serve.js')).serveCommand(options, io)));
 
+  program.command('migrate')
+    .summary('prepare a PostgreSQL database')
+    .description('Prepare the database that PARLEY_DATABASE_URL names for Parley, or bring it up to date. Several servers may then share it.')
+    .action(() => act(async () => (await import('./migrate.js')).migrateCommand(io)));
+
+  withJson(program.command('import'))
+    .summary('copy a data directory into PostgreSQL')
+    .description('Copy the runs of a data directory into the database of PARLEY_DATABASE_URL. Their files stay; done again, it goes on where it was cut off.')
+    .action((options) => act(async () => (await import('./import.js')).importCommand(options, io)));
+
   const token = program.command('token').summary('who may use the server').description('Tokens for other people and programs. What they allow: viewer looks, replier answers too, operator does everything.');
   withData(token.command('add')).description('Make a token; it is printed once.').argument('<name>', 'whose it is: it stands in what is recorded')
     .addOption(new Option('--role <role>', 'what it allows').choices(['viewer', 'replier', 'operator']).default('replier'))

@@ -9,12 +9,13 @@ import { isObject, parseJson, type Json, type JsonObject } from '../kernel/json.
 import type { CreateRunRequest } from '../orchestrator/create-request.js';
 import { RequestError } from '../run/request-error.js';
 import { parseRuntimeOptions } from '../run/runtime-options.js';
-import { openForReading, type DataDir } from '../store/sqlite/data-dir.js';
+import type { DataDir } from '../store/sqlite/data-dir.js';
 import { converse } from './converse.js';
 import { withRun } from './find-run.js';
 import { EXIT, type Io } from './io.js';
 import { dataDirOf, type DataOption } from './data-dir.js';
 import { startWork } from './start-work.js';
+import { openToRead } from './open-data.js';
 import { runLine } from './tell.js';
 import type { Job } from './worker.js';
 
@@ -76,7 +77,7 @@ export async function retryCommand(meant: string, options: StartOptions, io: Io)
 async function start(job: Job, options: StartOptions, io: Io): Promise<number> {
   const path = dataDirOf(options, io);
   const work = await startWork({ data: path, job }, io);
-  const data = await openForReading(path);
+  const data = await openToRead(path, io);
   if (!data) throw new Error(`the worker made no database in ${path}`);
   try {
     if (!options.detach) return await converse(data, work.runId, work, { json: options.json ?? false, answer: true }, io);

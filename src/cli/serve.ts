@@ -20,7 +20,9 @@ import { safeText } from '../terminal/safe-text.js';
 import { paint } from '../terminal/style.js';
 import { dataDirOf, type DataOption } from './data-dir.js';
 import { EXIT, type Io } from './io.js';
-import { logFailure, machineOf, openWriter, writerOf } from './open-writer.js';
+import { databaseUrl } from './open-data.js';
+import { logFailure, machineOf, openWriter } from './open-writer.js';
+import { writerOf } from './writer-of.js';
 import { startBeside } from './serve-beside.js';
 import { findServer } from './server.js';
 import { styleOf } from './style.js';
@@ -43,7 +45,9 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
   // From here on: a signal that comes while it starts stops it as one that comes later.
   const stopped = untilStopped(io);
   const served = findServer(path, io);
-  if (served) throw new RequestError('DATA_DIR_IN_USE', `${path} is served already at ${served.url}, by process ${served.pid}`);
+  // Hosts that see the same files serve them side by side.
+  const isAlone = databaseUrl(io) === null || settings.cluster.files !== 'shared';
+  if (served && isAlone) throw new RequestError('DATA_DIR_IN_USE', `${path} is served already at ${served.url}, by process ${served.pid}`);
   const writer = await openWriter(path, io, {
     serves: true,
     onFailure: (runId, error) => {
@@ -52,7 +56,8 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
     },
   });
   try {
-    const token = presetToken(io, path) ?? operatorToken(path);
+    const token = presetToken(io, path) ?? writer.cluster?.deriveToken('operator') ?? operatorToken(path);
+    const hostsToken = writer.cluster?.deriveToken('hosts') ?? null;
     // Whoever has the operator's own token has this account; others have what the settings say, or what is nearest.
     const roots = ({ actor }: Caller): readonly string[] | null => settings.workspace_roots ?? (actor.kind === 'user' ? null : [io.machine.home, io.cwd]);
     const hosts = new Set(settings.allowed_hosts.map((host) => host.toLowerCase()));
@@ -64,7 +69,8 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
       dataDir: writer.data.path,
       consoleDir: join(io.machine.programs, 'console'),
       version: readVersion(),
-      tokens: new TokenBook(path, { token, userName: io.machine.userName }, (error) => log.error({ err: error }, 'the tokens cannot be read: nobody but the operator is known')),
+      tokens: new TokenBook(path, { token, userName: io.machine.userName }, (error) => log.error({ err: error }, 'the tokens cannot be read: nobody but the operator is known'), hostsToken),
+      otherHosts: writer.cluster && hostsToken !== null ? { token: hostsToken, hasFiles: (id) => writer.cluster?.hasFiles(id) ?? Promise.resolve(true), whereFiles: (id) => writer.cluster?.whereFiles(id) ?? Promise.resolve(null) } : null,
       log,
       sticky: settings.sessions.sticky,
       engines: async () => ENGINES.map((engine) => lookAt(engine, io, settings)),
@@ -74,9 +80,13 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
     });
     // Before it listens: who comes back to a known port at once must be known to be right there.
     if (options.port !== 0) addHosts(hosts, options.host, String(options.port));
+    if (settings.cluster.url !== null) hosts.add(new URL(settings.cluster.url).host.toLowerCase());
     const url = await listen(service, options);
     addHosts(hosts, options.host, new URL(url).port || '80');
     noteServer(path, { ...writerOf(io), url });
+    const reached = settings.cluster.url ?? (LOOPBACK.has(options.host) ? url : null);
+    if (reached !== null) await writer.cluster?.setUrl(reached);
+    else if (writer.cluster && settings.cluster.files === 'host') log.warn('cluster.url in config.json does not say where other hosts reach this one: they cannot show its files');
     const beside = startBeside(writer, settings, hooks, log, io);
     tell(path, url, token, settings, options, io);
     await stopped;

@@ -10,7 +10,8 @@ import { RequestError } from '../run/request-error.js';
 import { noteWriter } from '../store/sqlite/data-dir.js';
 import type { RunRecord } from '../store/store.js';
 import { EXIT, type Io } from './io.js';
-import { actorOf, logFailure, openWriter, writerOf, type OpenWriter } from './open-writer.js';
+import { actorOf, logFailure, openWriter, type OpenWriter } from './open-writer.js';
+import { writerOf } from './writer-of.js';
 
 export type Job =
   | { readonly type: 'create'; readonly request: CreateRunRequest }

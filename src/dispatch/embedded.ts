@@ -21,11 +21,15 @@ export class EmbeddedDispatch implements Dispatch {
   // Runs that could not be started just now, with what ends their rest early.
   readonly #resting = new Map<string, () => void>();
   readonly #alarm: Alarm;
+  readonly #decides: boolean;
   #closing = false;
-  // One look at the store at a time.
+  // One look at the store at a time, and at most one more after it.
   #looking: Promise<void> = Promise.resolve();
+  #next: Promise<void> | null = null;
 
-  constructor(deps: EmbeddedDeps, handlers: DispatchHandlers, slots: number) {
+  // `decides`: whether it looks after questions whose time is over, or somebody else does.
+  constructor(deps: EmbeddedDeps, handlers: DispatchHandlers, slots: number, { decides = true }: { readonly decides?: boolean } = {}) {
+    this.#decides = decides;
     this.#deps = deps;
     this.#alarm = new Alarm(deps.timers);
     this.#handlers = handlers;
@@ -33,7 +37,11 @@ export class EmbeddedDispatch implements Dispatch {
   }
 
   wake(): void {
-    this.#looking = this.#looking.then(() => this.#look());
+    this.#next ??= this.#looking.then(() => {
+      this.#next = null;
+      return this.#look();
+    });
+    this.#looking = this.#next;
   }
 
   idle(): Promise<void> {
@@ -51,7 +59,7 @@ export class EmbeddedDispatch implements Dispatch {
   // Each step is tried whatever becomes of the others; after a failure everything is looked at again in a while.
   async #look(): Promise<void> {
     let failed = false;
-    for (const step of [() => this.#decideDue(), () => this.#fillSlots(), () => this.#arm()]) {
+    for (const step of this.#decides ? [() => this.#decideDue(), () => this.#fillSlots(), () => this.#arm()] : [() => this.#fillSlots()]) {
       if (this.#closing) return;
       try {
         await step();
@@ -66,7 +74,7 @@ export class EmbeddedDispatch implements Dispatch {
   async #fillSlots(): Promise<void> {
     if (this.#turns.size >= this.#slots) return;
     // Those under way may still be queued in the store: they are passed over.
-    for (const runId of await this.#deps.store.listQueued(this.#slots + this.#turns.size + this.#resting.size)) {
+    for (const runId of await this.#deps.store.claimQueued(this.#slots - this.#turns.size, [...this.#turns.keys(), ...this.#resting.keys()])) {
       if (this.#turns.size >= this.#slots) return;
       const run = this.#turns.has(runId) ? null : await this.#deps.store.loadRun(runId);
       if (this.#closing) return;

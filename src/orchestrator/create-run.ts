@@ -69,6 +69,7 @@ export async function createRun(deps: OrchestratorDeps, request: CreateRunReques
     session_timeout_sec: options.session_timeout_sec,
     handle: continuation?.handle ?? null,
     created_at: deps.clock.now(),
+    local: request.cwd !== undefined,
     journal: flush,
     queue_limit: deps.queueLimit,
   });

@@ -1,4 +1,5 @@
 // What the orchestrator is given: everything of the outside, as arguments.
+import type { Cluster } from '../dispatch/cluster.js';
 import type { Engine } from '../engines/engine.js';
 import type { Resident, ResidentStart } from '../engines/resident.js';
 import type { Clock } from '../kernel/clock.js';
@@ -19,6 +20,8 @@ export interface OrchestratorDeps {
   readonly queueLimit: number;
   // Engines that cannot resume may keep their process while a run waits (sessions.sticky).
   readonly sticky?: boolean;
+  // Other hosts share the store.
+  readonly cluster?: Cluster;
   // Who is told of changes. A notification is stored with its change; sending it is somebody else's.
   readonly hooks?: readonly Hook[];
 }

@@ -12,25 +12,34 @@ const PRIVATE = { mode: 0o600 };
 // Left by a clean end; where it is missing, any file may be short.
 const CLEAN = 'exports.clean';
 
+// each: with each commit, by the only one who commits. Where hosts share the store, when a turn is over or the run has ended: own: by whoever
+// has committed it, for the files are the same for all; local: by whoever has the files of the run.
+export type FileMode = 'each' | 'own' | 'local';
+
 export class JournalFiles {
   readonly #store: Store;
   readonly #dataDir: string;
   readonly #onFailure: (error: unknown) => void;
   readonly #stopListening: () => void;
+  readonly #mode: FileMode;
+  // Those that are being made whole, one after the other.
+  #work: Promise<void> = Promise.resolve();
   // Whether every file is what is stored, as far as is known.
   #whole: boolean;
   // Runs with a file that could not be written: nothing more is appended behind a line that may be torn.
   readonly #torn = new Set<string>();
 
-  constructor(store: Store, dataDir: string, onFailure: (error: unknown) => void) {
+  constructor(store: Store, dataDir: string, onFailure: (error: unknown) => void, mode: FileMode = 'each') {
+    this.#mode = mode;
     this.#store = store;
     this.#dataDir = dataDir;
     this.#onFailure = onFailure;
     this.#whole = existsSync(join(dataDir, CLEAN));
     // From now on nobody has ended cleanly.
     rmSync(join(dataDir, CLEAN), { force: true });
-    this.#stopListening = store.onCommitted(({ run_id: runId, journal }) => {
-      if (journal) this.#append(runId, journal);
+    this.#stopListening = store.onCommitted(({ run_id: runId, journal, status, origin }) => {
+      if (journal && mode === 'each') this.#append(runId, journal);
+      else if (mode !== 'each' && status !== undefined && status !== 'queued' && status !== 'running' && (mode === 'own' ? origin === 'here' : existsSync(runFolder(dataDir, runId).path))) this.#later(runId);
     });
   }
 
@@ -50,7 +59,7 @@ export class JournalFiles {
   // Makes the files of all runs what is stored, beside other work, if the last one did not end cleanly. One that cannot be
   // written is told after all the others were looked at.
   async repair(stopped: () => boolean): Promise<void> {
-    if (this.#whole) return;
+    if (this.#whole || this.#mode !== 'each') return;
     let failure: unknown;
     for await (const { run_id: runId } of everyRun(this.#store)) {
       if (stopped()) return;
@@ -58,6 +67,10 @@ export class JournalFiles {
     }
     if (failure !== undefined) throw failure;
     this.#whole = true;
+  }
+
+  #later(runId: string): void {
+    this.#work = this.#work.then(() => this.#repairRun(runId)).catch((error: unknown) => this.#onFailure(error));
   }
 
   async #repairRun(runId: string): Promise<void> {
@@ -76,9 +89,10 @@ export class JournalFiles {
     }
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.#stopListening();
-    if (this.#whole && this.#torn.size === 0) writeFileSync(join(this.#dataDir, CLEAN), '', PRIVATE);
+    await this.#work;
+    if (this.#mode === 'each' && this.#whole && this.#torn.size === 0) writeFileSync(join(this.#dataDir, CLEAN), '', PRIVATE);
   }
 
   #pathOf(runId: string, protocol: Protocol): string {

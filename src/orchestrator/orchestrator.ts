@@ -1,6 +1,6 @@
 // The runs of one data directory, alive: turns are started as slots are free, questions are decided when their time is over.
 // It opens with recovery and closes without leaving an engine behind. A run that waits costs nothing here.
-import type { Dispatch } from '../dispatch/dispatch.js';
+import type { Dispatch, DispatchHandlers } from '../dispatch/dispatch.js';
 import { EmbeddedDispatch } from '../dispatch/embedded.js';
 import { pause } from '../process/timers.js';
 import { RequestError } from '../run/request-error.js';
@@ -8,6 +8,7 @@ import { isTerminal } from '../run/statechart.js';
 import { parseRuntimeOptions } from '../run/runtime-options.js';
 import type { Actor, InteractionRecord, RunRecord } from '../store/store.js';
 import { cancelIdle, rememberCancel } from './cancel.js';
+import { ClusterWork } from './cluster-work.js';
 import { continueRun, retryRun, type ContinueRequest } from './continue-run.js';
 import type { CreateRunRequest } from './create-request.js';
 import { createRun } from './create-run.js';
@@ -54,6 +55,8 @@ export class Orchestrator {
   readonly #controls = new Map<string, { readonly control: TurnControl; readonly over: Promise<void> }>();
   readonly #files: JournalFiles;
   readonly #wakeups: CommitWakeups;
+  // What it does for the others, and they for it.
+  readonly #cluster: ClusterWork | null;
   readonly #closing = new AbortController();
   #recovering: Promise<void> = Promise.resolve();
   // What is being changed from outside right now.
@@ -65,24 +68,23 @@ export class Orchestrator {
     this.#settings = settings;
     this.#files = files;
     this.#wakeups = new CommitWakeups(deps.store);
-    this.#residents = new Residents(deps.timers, settings.residents ?? RESIDENT_LIMITS, (runId) => void this.#loseProcess(runId));
-    this.#dispatch = new EmbeddedDispatch(
-      deps,
-      {
-        startTurn: (run) => this.#startTurn(run),
-        decide: (interaction) => this.#decide(interaction),
-        onFailure: (error) => settings.onFailure('', error),
-      },
-      settings.slots,
-    );
+    this.#residents = new Residents(deps.timers, settings.residents ?? RESIDENT_LIMITS, (runId) => void this.#loseProcess(runId), (runId) => void this.#cluster?.letGo(runId));
+    const handlers: DispatchHandlers = {
+      startTurn: (run) => this.#startTurn(run),
+      decide: (interaction) => this.#decide(interaction),
+      onFailure: (error) => settings.onFailure('', error),
+    };
+    this.#dispatch = deps.cluster?.createDispatch(handlers, settings.slots) ?? new EmbeddedDispatch(deps, handlers, settings.slots);
+    this.#cluster = deps.cluster ? new ClusterWork(deps, this.#controls, this.#residents, settings.onFailure) : null;
   }
 
   static async open(deps: OrchestratorDeps, settings: OrchestratorSettings): Promise<Orchestrator> {
     await finishDeletions(deps, settings.onFailure);
-    const files = new JournalFiles(deps.store, deps.dataDir, (error) => settings.onFailure('', error));
+    const files = new JournalFiles(deps.store, deps.dataDir, (error) => settings.onFailure('', error), deps.cluster?.files ?? 'each');
     await recover(deps, settings.recovery, settings.onFailure);
     const orchestrator = new Orchestrator(deps, settings, files);
     orchestrator.#recovering = orchestrator.#lookAfter();
+    orchestrator.#cluster?.begin();
     orchestrator.#wake();
     return orchestrator;
   }
@@ -144,8 +146,10 @@ export class Orchestrator {
       const run = await loadRun(this.#deps.store, runId);
       if (run.status === 'canceled') return run;
       if (isTerminal(run.status)) throw new RequestError('RUN_ENDED', `run ${runId} has ${run.status} before it could be canceled`);
-      // Nobody plays it: its turn was lost.
-      if (run.status === 'running' && !this.#controls.has(runId)) await endFromLogs(this.#deps, run, { event: 'run.canceled', actor });
+      if (run.status !== 'running' || this.#controls.has(runId)) continue;
+      // Another host plays it, or one that is gone did; else nobody: its turn was lost.
+      if (this.#cluster) await this.#cluster.cancelElsewhere(run, actor, this.#wakeups);
+      else await endFromLogs(this.#deps, run, { event: 'run.canceled', actor });
     }
   }
 
@@ -172,7 +176,9 @@ export class Orchestrator {
 
   async #lookAfter(): Promise<void> {
     const stopped = () => this.#closing.signal.aborted;
-    for (const work of [() => recoverWaitingRuns(this.#deps, stopped, this.#settings.onFailure), () => this.#files.repair(stopped)]) {
+    // With others there is no start: whoever waits is answered by any of them.
+    const waiting = this.#cluster ? async () => {} : () => recoverWaitingRuns(this.#deps, stopped, this.#settings.onFailure);
+    for (const work of [waiting, () => this.#files.repair(stopped)]) {
       await work().catch((error: unknown) => this.#settings.onFailure('', error));
     }
   }
@@ -199,7 +205,7 @@ export class Orchestrator {
       await this.#dispatch.idle();
       const turns = [...this.#controls.values()].map(({ over }) => over);
       if (turns.length > 0) await Promise.race(turns);
-      else if ((await this.#deps.store.listQueued(1)).length === 0) return;
+      else if ((await this.#deps.store.claimQueued(1, [])).length === 0) return;
       else await new Promise((resolve) => this.#deps.timers.set(QUIET_MS, () => resolve(null)));
     }
   }
@@ -222,16 +228,17 @@ export class Orchestrator {
     this.#closing.abort();
     for (const { control } of this.#controls.values()) control.shutdown();
     await closed;
+    await this.#cluster?.close();
     await this.#residents.close();
     await this.#recovering;
-    this.#files.close();
+    await this.#files.close();
     this.#wakeups.close();
   }
 
   #startTurn(run: RunRecord): Promise<void> {
     const control = new TurnControl();
     const played = runTurn(this.#deps, run, control, this.#residents)
-      .then(() => {}, (error: unknown) => this.#afterFailure(run.run_id, error))
+      .then(() => {}, (error: unknown) => (control.isLost ? undefined : this.#afterFailure(run.run_id, error)))
       .finally(() => this.#controls.delete(run.run_id));
     this.#controls.set(run.run_id, { control, over: played.catch(() => {}) });
     if (this.#closing.signal.aborted) control.shutdown();

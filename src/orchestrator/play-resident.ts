@@ -123,6 +123,7 @@ class ResidentTurn {
     if (this.#isOver && (await this.#wouldWait(asked)) && this.#endedByUs === null) {
       // Before that is stored: whoever answers or ends the run from then on finds its process.
       this.#stays = true;
+      await this.#scene.deps.cluster?.hold(this.#scene.writer.run.run_id);
       this.#stage.residents.keep(this.#scene.writer.run.run_id, { resident, memory: this.#memory, request: asked, sticky: this.#stage.sticky });
       return this.#conclude(asked, null);
     }

@@ -17,13 +17,15 @@ export interface RecoverySettings {
 }
 
 const GRACE_MS = 2000;
-const INTERRUPTED: RunError = { code: 'ORCHESTRATOR_RESTART_INTERRUPTED', message: 'Parley stopped while the run was queued or running.' };
+export const INTERRUPTED: RunError = { code: 'ORCHESTRATOR_RESTART_INTERRUPTED', message: 'Parley stopped while the run was queued or running.' };
 
 type OnFailure = (runId: string, error: unknown) => void;
 
 // What cannot be recovered is told, and keeps nothing else from being recovered.
 export async function recover(deps: OrchestratorDeps, settings: RecoverySettings, onFailure: OnFailure): Promise<void> {
   await endEngines(deps).catch((error: unknown) => onFailure('', error));
+  // Others may be at what this one finds.
+  if (deps.cluster) return;
   for (const run of await listAll(deps, 'running')) await recoverRunning(deps, run, onFailure);
   if (settings.queued === 'fail') for (const run of await listAll(deps, 'queued')) await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: INTERRUPTED });
 }
@@ -32,12 +34,13 @@ export async function recover(deps: OrchestratorDeps, settings: RecoverySettings
 async function endEngines(deps: OrchestratorDeps): Promise<void> {
   const marks = new Set<string>();
   for (const { mark } of listMarked()) {
-    if (mark !== null && (await deps.store.loadRun(mark.slice(0, mark.lastIndexOf('/'))))) marks.add(mark);
+    const runId = mark?.slice(0, mark.lastIndexOf('/')) ?? '';
+    if (mark !== null && (await deps.store.loadRun(runId)) && !(await deps.cluster?.isPlayed(runId))) marks.add(mark);
   }
   if (marks.size > 0) await endLeftovers((mark) => marks.has(mark), { graceMs: GRACE_MS, timers: deps.timers });
 }
 
-async function recoverRunning(deps: OrchestratorDeps, run: RunRecord, onFailure: OnFailure): Promise<void> {
+export async function recoverRunning(deps: OrchestratorDeps, run: RunRecord, onFailure: OnFailure): Promise<void> {
   const wish = run.cancel_requested;
   try {
     await endFromLogs(deps, run, wish ? { event: 'run.canceled', actor: wish.actor ?? undefined } : { event: 'restart.reconcile_failed', error: INTERRUPTED });

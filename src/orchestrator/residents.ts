@@ -31,14 +31,16 @@ export class Residents {
   readonly #timers: Timers;
   readonly #limits: ResidentLimits;
   readonly #onLost: (runId: string) => void;
+  readonly #onEnded: (runId: string) => void;
   // The oldest first.
   readonly #kept = new Map<string, Kept>();
 
-  // `onLost` is told of a process that went by itself and took its session with it.
-  constructor(timers: Timers, limits: ResidentLimits, onLost: (runId: string) => void) {
+  // `onLost` is told of a process that went by itself and took its session with it, `onEnded` of each that does not wait any more.
+  constructor(timers: Timers, limits: ResidentLimits, onLost: (runId: string) => void, onEnded: (runId: string) => void = () => {}) {
     this.#timers = timers;
     this.#limits = limits;
     this.#onLost = onLost;
+    this.#onEnded = onEnded;
   }
 
   // Those that are being ended are kept for nobody any more.
@@ -57,6 +59,7 @@ export class Residents {
       over.abort();
       if (this.#kept.get(runId) !== kept) return;
       this.#kept.delete(runId);
+      this.#onEnded(runId);
       if (waiter.sticky && kept.ending === null) this.#onLost(runId);
     });
     this.#makeRoom();
@@ -92,7 +95,11 @@ export class Residents {
     const kept = this.#kept.get(runId);
     if (!kept) return;
     kept.stopTimer();
-    kept.ending ??= kept.waiter.resident.close().then(() => void (this.#kept.get(runId) === kept && this.#kept.delete(runId)));
+    kept.ending ??= kept.waiter.resident.close().then(() => {
+      if (this.#kept.get(runId) !== kept) return;
+      this.#kept.delete(runId);
+      this.#onEnded(runId);
+    });
     await kept.ending;
   }
 

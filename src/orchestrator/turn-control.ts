@@ -13,6 +13,7 @@ export class TurnControl {
   #child: Endable | null = null;
   #reason: Reason | null = null;
   canceledBy: Actor | undefined;
+  isLost = false;
 
   get wantsShutdown(): boolean {
     return this.#reason === 'shutdown';
@@ -24,6 +25,12 @@ export class TurnControl {
   }
 
   shutdown(): void {
+    this.#end('shutdown');
+  }
+
+  // The turn is not this host's any more: it is ended, and nothing is stored of that.
+  lose(): void {
+    this.isLost = true;
     this.#end('shutdown');
   }
 

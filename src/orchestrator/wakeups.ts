@@ -23,10 +23,13 @@ export class CommitWakeups implements Wakeups {
   readonly #topics = new Map<string, Topic>();
   // No version comes again: what was read for one reader must not be taken for news by another who came later.
   #latest = 0;
-  readonly #stopListening: () => void;
+  readonly #stopListening: readonly (() => void)[];
 
   constructor(store: Store) {
-    this.#stopListening = store.onCommitted(({ run_id: runId }) => this.#bump(runId));
+    this.#stopListening = [
+      store.onCommitted(({ run_id: runId }) => this.#bump(runId)),
+      store.onMissed(() => this.#bumpAll()),
+    ];
   }
 
   watch(runId: string): RunWatch {
@@ -73,7 +76,11 @@ export class CommitWakeups implements Wakeups {
 
   // Whoever still waits looks once more.
   close(): void {
-    this.#stopListening();
+    for (const stop of this.#stopListening) stop();
+    this.#bumpAll();
+  }
+
+  #bumpAll(): void {
     for (const runId of this.#topics.keys()) this.#bump(runId);
   }
 }

@@ -23,15 +23,12 @@ export class InboxFeed {
   readonly #store: Store;
   readonly #clock: Clock;
   // By the id of the question.
-  readonly #changes = new RecentChanges();
-  readonly #stopListening: () => void;
+  readonly #changes: RecentChanges;
 
   constructor(store: Store, clock: Clock) {
     this.#store = store;
     this.#clock = clock;
-    this.#stopListening = store.onCommitted(({ asked, resolved }) => {
-      for (const id of [resolved, asked]) if (id !== undefined) this.#changes.add(id);
-    });
+    this.#changes = new RecentChanges(store, ({ asked, resolved }) => [resolved, asked].filter((id) => id !== undefined));
   }
 
   async feed(stream: EventStream): Promise<void> {
@@ -61,7 +58,6 @@ export class InboxFeed {
   }
 
   close(): void {
-    this.#stopListening();
     this.#changes.close();
   }
 }

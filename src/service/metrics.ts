@@ -52,7 +52,9 @@ export function createMetrics({ store, clock, orchestrator }: { readonly store: 
     for (const totals of await turns) for (const [reason, count] of Object.entries(counts(totals))) set({ engine: totals.engine, profile: totals.profile, reason }, count);
   });
   const changes = new Counter({ name: 'parley_state_changes_total', help: 'Changes of state since the start, by the state that was entered', labelNames: ['state'], registers });
-  const stop = store.onCommitted(({ status, resolved, ms }) => {
+  const stop = store.onCommitted(({ status, resolved, origin, ms }) => {
+    // Every process counts its own, so that they can be added up.
+    if (origin !== 'here') return;
     latency.observe(ms / 1000);
     if (status !== undefined) changes.inc({ state: status });
     if (resolved !== undefined) void observeWait(resolved);

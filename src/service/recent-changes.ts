@@ -1,5 +1,6 @@
 // The ids of what changed lately, in their order, for any number of readers. Each has a place of its own and waits there for the
 // next; one that fell so far behind that its place is forgotten begins anew. Nothing is kept for a slow reader but its place.
+import type { Committed, Store } from '../store/store.js';
 import type { EventStream } from './event-stream.js';
 
 const KEPT_CHANGES = 2000;
@@ -16,10 +17,27 @@ export class RecentChanges {
   #first = 0;
   readonly #waiting = new Set<() => void>();
   #closed = false;
+  readonly #stopListening: readonly (() => void)[];
 
-  add(id: string): void {
+  // `idsOf` tells what a commit changed.
+  constructor(store: Store, idsOf: (told: Committed) => readonly string[]) {
+    this.#stopListening = [
+      store.onCommitted((told) => {
+        for (const id of idsOf(told)) this.#add(id);
+      }),
+      store.onMissed(() => this.#forget()),
+    ];
+  }
+
+  #add(id: string): void {
     this.#ids.push(id);
     if (this.#ids.length > KEPT_CHANGES) this.#first += this.#ids.splice(0, KEPT_CHANGES / 2).length;
+    this.#wakeAll();
+  }
+
+  // Something may have been missed: every reader begins anew.
+  #forget(): void {
+    this.#first += this.#ids.splice(0).length + 1;
     this.#wakeAll();
   }
 
@@ -51,6 +69,7 @@ export class RecentChanges {
 
   close(): void {
     this.#closed = true;
+    for (const stop of this.#stopListening) stop();
     this.#wakeAll();
   }
 }

@@ -13,15 +13,12 @@ export async function toRunView(store: Store, run: RunRecord, now: number): Prom
 export class RunFeed {
   readonly #store: Store;
   readonly #clock: Clock;
-  readonly #changes = new RecentChanges();
-  readonly #stopListening: () => void;
+  readonly #changes: RecentChanges;
 
   constructor(store: Store, clock: Clock) {
     this.#store = store;
     this.#clock = clock;
-    this.#stopListening = store.onCommitted(({ run_id: id, status, asked, resolved, deleted }) => {
-      if (status !== undefined || asked !== undefined || resolved !== undefined || deleted) this.#changes.add(id);
-    });
+    this.#changes = new RecentChanges(store, ({ run_id: id, status, asked, resolved, deleted }) => (status !== undefined || asked !== undefined || resolved !== undefined || deleted ? [id] : []));
   }
 
   async feed(stream: EventStream): Promise<void> {
@@ -35,7 +32,6 @@ export class RunFeed {
   }
 
   close(): void {
-    this.#stopListening();
     this.#changes.close();
   }
 }

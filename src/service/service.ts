@@ -10,6 +10,7 @@ import type { Store } from '../store/store.js';
 import { guardAccess } from './access.js';
 import { describeApi } from './describe-api.js';
 import { refuseInOneForm } from './error-envelope.js';
+import type { OtherHosts } from './forward-files.js';
 import { InboxFeed } from './inbox-feed.js';
 import { JournalPages } from './journal-pages.js';
 import { createMetrics, type Metrics } from './metrics.js';
@@ -37,6 +38,8 @@ export interface ServiceDeps {
   readonly tokens: TokenBook;
   readonly log: FastifyBaseLogger;
   readonly engines: () => Promise<readonly EngineReport[]>;
+  // Those that have files of runs which this one has not; null: there are none.
+  readonly otherHosts?: OtherHosts | null;
   // The edges of sessions.sticky are in force.
   readonly sticky?: boolean;
   readonly limits: ServiceLimits;

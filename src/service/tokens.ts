@@ -79,14 +79,17 @@ function toText(tokens: readonly NamedToken[]): string {
 export class TokenBook {
   readonly #dataDir: string;
   readonly #operator: { readonly hash: Buffer; readonly caller: Caller };
+  readonly #hosts: readonly { readonly hash: Buffer; readonly caller: Caller }[];
   #named: readonly { readonly hash: Buffer; readonly caller: Caller }[] = [];
   #stamp = '';
   readonly #onProblem: (error: unknown) => void;
 
   // `onProblem` is told of a file of tokens that cannot be read: then nobody but the operator is known.
-  constructor(dataDir: string, operator: { readonly token: string; readonly userName: string }, onProblem: (error: unknown) => void = () => {}) {
+  // `hosts` is the token of the other hosts, which may look.
+  constructor(dataDir: string, operator: { readonly token: string; readonly userName: string }, onProblem: (error: unknown) => void = () => {}, hosts: string | null = null) {
     this.#dataDir = dataDir;
     this.#onProblem = onProblem;
+    this.#hosts = hosts === null ? [] : [{ hash: hashOf(hosts), caller: { actor: { kind: 'token', name: 'another host' }, role: 'viewer' } }];
     this.#operator = { hash: hashOf(operator.token), caller: { actor: { kind: 'user', name: operator.userName }, role: 'operator' } };
   }
 
@@ -95,7 +98,7 @@ export class TokenBook {
     const hash = hashOf(token);
     this.#refresh();
     let found: Caller | null = null;
-    for (const known of [this.#operator, ...this.#named]) if (timingSafeEqual(known.hash, hash)) found = known.caller;
+    for (const known of [this.#operator, ...this.#hosts, ...this.#named]) if (timingSafeEqual(known.hash, hash)) found = known.caller;
     return found;
   }
 
@@ -111,7 +114,7 @@ export class TokenBook {
   // Whether this is still somebody who was found.
   knows(caller: Caller): boolean {
     this.#refresh();
-    return caller === this.#operator.caller || this.#named.some((known) => known.caller === caller);
+    return caller === this.#operator.caller || [...this.#hosts, ...this.#named].some((known) => known.caller === caller);
   }
 
   #refresh(): void {

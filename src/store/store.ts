@@ -118,6 +118,8 @@ export interface NewRun {
   readonly handle: EngineSessionHandle | null;
   readonly created_at: number;
   readonly journal: JournalFlush;
+  // It works in files that are there already, where it is created.
+  readonly local?: boolean;
   // A new run is refused while so many are queued.
   readonly queue_limit: number;
 }
@@ -243,8 +245,11 @@ export interface Committed {
   // A question that waits from now on, and one that does not wait any more.
   readonly asked?: string | undefined;
   readonly resolved?: string | undefined;
-  readonly deleted?: true;
-  // How long it took to make it durable.
+  // The run is gone with all its rows.
+  readonly deleted?: true | undefined;
+  // Made by this very store, or by another one on the same database; of the latter the journal is not told.
+  readonly origin: 'here' | 'elsewhere';
+  // How long it took to make it durable; 0 if that was elsewhere.
   readonly ms: number;
 }
 
@@ -255,8 +260,11 @@ export interface Store {
   commit(change: RunChange): Promise<CommitOutcome>;
   // A terminal run with all its rows; not while another run lives in its home.
   deleteRun(runId: string): Promise<DeleteOutcome>;
-  // Told right after each commit of this process, before it is answered; what it throws is lost. Answers how to stop it.
+  // Told right after each commit of this process, before it is answered, and soon after one of another process on the same
+  // database; what it throws is lost. Answers how to stop it.
   onCommitted(listener: CommitListener): () => void;
+  // Told when commits of others may have been missed: whoever watches must look for himself.
+  onMissed(listener: () => void): () => void;
 
   loadRun(runId: string): Promise<RunRecord | null>;
   // A run that has not ended and works in this very folder.
@@ -277,6 +285,8 @@ export interface Store {
   nextDecision(): Promise<InteractionRecord | null>;
   // Oldest first.
   listQueued(limit: number): Promise<string[]>;
+  // Those that may be begun here, oldest first: no other host begins them for a moment.
+  claimQueued(limit: number, except: readonly string[]): Promise<string[]>;
   // The event texts of a run, in order.
   readJournal(runId: string, protocol: Protocol, range: ReadRange): Promise<string[]>;
   // The same as whole lines: those after a seq, as many as fit, at least one; null if there is none.

@@ -101,7 +101,7 @@ class Scene {
 
 test.each([
   ['nextDecision', 2],
-  ['listQueued', 1],
+  ['claimQueued', 1],
   ['loadRun', 1],
   ['decide', 1],
 ] as const)('a look in which %s fails does the rest all the same, and everything is looked at again after a while', async (name, failures) => {
@@ -157,7 +157,7 @@ test('a run that could not be started rests for a while and does not hide the ru
   await scene.close();
 });
 
-test.each(['nextDecision', 'listQueued', 'loadRun'] as const)('nothing is started or decided any more when it is closed while %s is under way', async (name) => {
+test.each(['nextDecision', 'claimQueued', 'loadRun'] as const)('nothing is started or decided any more when it is closed while %s is under way', async (name) => {
   await queue(1);
   await askDue(2);
   const asked = new Gate();

@@ -47,7 +47,7 @@ async function fallBehind(changes: number): Promise<string[]> {
   expect(reader.told).toEqual(['reset', 'pending int_1', 'ready']);
   reader.hold();
   for (let count = 0; count < changes + 1; count += 1) {
-    tell?.({ run_id: 'run_0001', asked: 'int_1', ms: 0 });
+    tell?.({ run_id: 'run_0001', asked: 'int_1', origin: 'here', ms: 0 });
     if (count === 0) await timers.armed(STALLED_MS);
   }
   reader.release();

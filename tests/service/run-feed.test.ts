@@ -65,9 +65,9 @@ async function fallBehind(changes: number): Promise<string[]> {
   await timers.armed(HEARTBEAT_MS);
   reader.hold();
   // Neither an event of its journal alone nor a wish changes the run.
-  tell?.({ run_id: id, ms: 0 });
+  tell?.({ run_id: id, origin: 'here', ms: 0 });
   for (let count = 0; count < changes + 1; count += 1) {
-    tell?.({ run_id: id, status: 'running', ms: 0 });
+    tell?.({ run_id: id, status: 'running', origin: 'here', ms: 0 });
     if (count === 0) await timers.armed(STALLED_MS);
   }
   reader.release();

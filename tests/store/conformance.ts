@@ -355,6 +355,36 @@ export function describeStore(name: string, open: () => Promise<{ store: Store; 
       ]);
     });
 
+    test('a listener is told of a run that was deleted, and of none that was not; nothing that this store did is from elsewhere', async () => {
+      const told: unknown[] = [];
+      const missed = store.onMissed(() => told.push('missed'));
+      const stop = store.onCommitted(({ run_id: runId, status, deleted, origin }) => told.push([runId, status, deleted, origin]));
+      const run = await create();
+      await store.deleteRun(run.run_id);
+      await commit(run, { set: { status: 'canceled' } });
+      await store.deleteRun(run.run_id);
+      await store.deleteRun(run.run_id);
+      expect(told).toEqual([['run_0001', 'queued', undefined, 'here'], ['run_0001', 'canceled', undefined, 'here'], ['run_0001', undefined, true, 'here']]);
+      stop();
+      missed();
+    });
+
+    test('every text comes back as it was, with NUL, lone surrogates and backslashes', async () => {
+      const odd = 'a\u0000b\\u0000\\ \ud800 漢字 \u2028';
+      const spec = { ...newRun(1).spec, prompt: odd, model: odd, runtime_options: { b: 1, a: 1e300, [odd]: odd, 10: -0.1 }, labels: { [odd]: odd, other: '' } };
+      const handle = { ...HANDLE, handle_value: odd };
+      const run = await create(1, { spec, handle });
+      expect(JSON.stringify((await store.loadRun(run.run_id))?.spec)).toBe(JSON.stringify(spec));
+      expect(await store.loadHandle(run.request_id)).toEqual(handle);
+      expect((await store.listRuns({ label: { key: odd, value: odd }, limit: 9 })).map((each) => each.run_id)).toEqual([run.run_id]);
+      const waiting = await commit(run, { set: { status: 'waiting_user', result: { [odd]: odd }, error: { code: 'INTERNAL', message: odd } }, ask: ask('int_1', { question: { prompt: odd } }), deliveries: [delivery('dlv_1', 'chat', { odd })] });
+      expect(waiting).toMatchObject({ result: { [odd]: odd }, error: { message: odd } });
+      const resolution = { at: T0, response: { [odd]: odd }, actor: { kind: 'user', name: odd }, idempotency_key: 'k', finish: false } as const;
+      await commit(waiting, { set: { status: 'succeeded' }, resolve: { interaction_id: 'int_1', state: 'answered', resolution } });
+      expect(await store.loadByKey(run.run_id, 'k')).toMatchObject({ question: { prompt: odd }, resolution });
+      expect(await store.nextDelivery(T0 + 9000)).toMatchObject({ payload: { odd } });
+    });
+
     test('error, result and cancel wish are kept until they are set again', async () => {
       const wish = { at: T0, actor: { kind: 'user', name: 'ann' } } as const;
       const run = await commit(await create(), { set: { cancel_requested: wish, result: { ok: [1, null] } } });

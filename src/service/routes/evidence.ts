@@ -15,6 +15,7 @@ import { RequestError } from '../../run/request-error.js';
 import type { ReadRange } from '../../store/store.js';
 import { resolveWithin } from '../allowed-paths.js';
 import { listForArchive } from '../archive-run.js';
+import { forwardFiles } from '../forward-files.js';
 import { REFUSALS } from '../requests.js';
 import { fileList, fileQuery, historyPage, historyQuery, logsQuery, resultView, runId, verification } from '../schemas.js';
 import type { Room } from '../service.js';
@@ -25,8 +26,9 @@ const bytes = { description: 'The bytes themselves', content: { 'application/oct
 const archive = { description: 'A tar archive', content: { 'application/x-tar': { schema: z.any().meta({ type: 'string', format: 'binary' }) } } };
 const MAX_FILES = 5000;
 
-export async function evidenceRoutes({ app: bare, store, dataDir }: Room): Promise<void> {
+export async function evidenceRoutes({ app: bare, store, dataDir, otherHosts = null }: Room): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();
+  const preHandler = forwardFiles(store, otherHosts);
   for (const protocol of ['fcmp', 'rasp'] as const) {
     app.get(`/v1/runs/:id/${protocol === 'fcmp' ? 'events' : 'rasp'}/history`, {
       schema: { operationId: protocol === 'fcmp' ? 'readEvents' : 'readRasp', summary: 'Stored events by seq and by time; both ends belong to it', tags: ['events'], params, querystring: historyQuery, response: { 200: historyPage, ...REFUSALS } },
@@ -41,6 +43,7 @@ export async function evidenceRoutes({ app: bare, store, dataDir }: Room): Promi
 
   app.get('/v1/runs/:id/logs', {
     schema: { operationId: 'readLogs', summary: 'What the engine printed, byte for byte', tags: ['evidence'], params, querystring: logsQuery, response: { 200: bytes, ...REFUSALS } },
+    preHandler,
   }, async ({ params: { id }, query: { attempt, stream, byte_from: from = 0, byte_to: to } }, reply) => {
     const run = await loadRun(store, id);
     const number = attempt ?? run.attempt_number;
@@ -57,6 +60,7 @@ export async function evidenceRoutes({ app: bare, store, dataDir }: Room): Promi
 
   app.get('/v1/runs/:id/files', {
     schema: { operationId: 'listFiles', summary: "The files of a run's folder, without its home", tags: ['evidence'], params, response: { 200: fileList, ...REFUSALS } },
+    preHandler,
   }, async ({ params: { id } }) => {
     await loadRun(store, id);
     const { path, home } = runFolder(dataDir, id);
@@ -66,6 +70,7 @@ export async function evidenceRoutes({ app: bare, store, dataDir }: Room): Promi
 
   app.get('/v1/runs/:id/files/content', {
     schema: { operationId: 'readFile', summary: "One file of a run's folder", tags: ['evidence'], params, querystring: fileQuery, response: { 200: bytes, ...REFUSALS } },
+    preHandler,
   }, async ({ params: { id }, query: { path: asked } }, reply) => {
     await loadRun(store, id);
     const { path, home } = runFolder(dataDir, id);
@@ -75,6 +80,7 @@ export async function evidenceRoutes({ app: bare, store, dataDir }: Room): Promi
 
   app.get('/v1/runs/:id/archive', {
     schema: { operationId: 'downloadArchive', summary: "A run's folder as a tar archive, without its home", tags: ['evidence'], params, response: { 200: archive, ...REFUSALS } },
+    preHandler,
   }, async ({ params: { id } }, reply) => {
     await loadRun(store, id);
     const { path, home } = runFolder(dataDir, id);
@@ -84,6 +90,7 @@ export async function evidenceRoutes({ app: bare, store, dataDir }: Room): Promi
 
   app.get('/v1/runs/:id/verify', {
     schema: { operationId: 'verifyRun', summary: 'Check that everything is as it was written', tags: ['evidence'], params, response: { 200: verification, ...REFUSALS } },
+    preHandler,
   }, async ({ params: { id } }) => {
     const checks = await verifyRun(store, dataDir, await loadRun(store, id));
     return { run_id: id, ok: checks.every(({ ok }) => ok), checks: checks.map(({ name, ok, finding }) => ({ name, ok, finding })) };

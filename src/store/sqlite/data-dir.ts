@@ -32,7 +32,7 @@ export async function openDataDir(path: string, writer: Writer): Promise<DataDir
   return usable(path, async () => {
     mkdirSync(path, { recursive: true, mode: 0o700 });
     const real = realpathSync(path);
-    const lock = await lockDataDir(path, writer);
+    const lock = await takeLock(path, writer);
     try {
       const store = await openStore(join(path, 'parley.db'));
       return {
@@ -48,6 +48,15 @@ export async function openDataDir(path: string, writer: Writer): Promise<DataDir
       release(lock);
       throw error;
     }
+  });
+}
+
+// For whoever keeps only files there; answers how to let it go.
+export async function lockDataDir(path: string, writer: Writer): Promise<() => void> {
+  return usable(path, async () => {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    const lock = await takeLock(path, writer);
+    return () => release(lock);
   });
 }
 
@@ -70,7 +79,7 @@ async function openStore(path: string): Promise<Store> {
   }
 }
 
-async function lockDataDir(path: string, writer: Writer): Promise<Database> {
+async function takeLock(path: string, writer: Writer): Promise<Database> {
   const lock = await openLock(privateFile(join(path, 'lock.db')));
   try {
     lock.exec('BEGIN EXCLUSIVE');
@@ -140,7 +149,7 @@ function isBusy(error: unknown): boolean {
 }
 
 // What the system or SQLite refuses becomes one error with a code; it tells the path.
-async function usable<T>(path: string, open: () => Promise<T>): Promise<T> {
+export async function usable<T>(path: string, open: () => Promise<T>): Promise<T> {
   try {
     return await open();
   } catch (error) {

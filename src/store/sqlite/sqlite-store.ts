@@ -8,7 +8,7 @@ import { prepareAppend, type AppendJournal } from './append-journal.js';
 import { countDeliveries, forgetGivenUp, insertDelivery, nextDelivery, nextDeliveryAt, settleDelivery } from './deliveries.js';
 import { transact, type Database } from './open-database.js';
 import { prepareRead, prepareReadLines, type ReadJournal, type ReadLines } from './read-journal.js';
-import { toInteraction, toRun, type InteractionRow, type RunRow } from './rows.js';
+import { toInteraction, toRun, type InteractionRow, type RunRow } from '../rows.js';
 import { insertTurn, sumTurns } from './turn-counts.js';
 
 export class SqliteStore implements Store {
@@ -38,7 +38,7 @@ export class SqliteStore implements Store {
       this.#insertRun(run);
       return { created: true, run: this.#loadRun(run.run_id) as RunRecord };
     });
-    if (outcome.created) this.#tell({ run_id: run.run_id, journal: run.journal, status: 'queued', ms: performance.now() - begun });
+    if (outcome.created) this.#tell({ run_id: run.run_id, journal: run.journal, status: 'queued', origin: 'here', ms: performance.now() - begun });
     return outcome;
   }
 
@@ -76,13 +76,18 @@ export class SqliteStore implements Store {
       for (const delivery of change.deliveries ?? []) insertDelivery(this.#db, run.run_id, heads, change.now, delivery);
       return { committed: true, heads };
     });
-    if (outcome.committed) this.#tell({ run_id: change.run_id, journal: change.journal, status: change.set?.status, asked: change.ask?.interaction_id, resolved: change.resolve?.interaction_id, ms: performance.now() - begun });
+    if (outcome.committed) this.#tell({ run_id: change.run_id, journal: change.journal, status: change.set?.status, asked: change.ask?.interaction_id, resolved: change.resolve?.interaction_id, origin: 'here', ms: performance.now() - begun });
     return outcome;
   }
 
   onCommitted(listener: CommitListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  // Nobody else writes to this file, so nothing is ever missed.
+  onMissed(): () => void {
+    return () => {};
   }
 
   #tell(commit: Committed): void {
@@ -152,7 +157,7 @@ export class SqliteStore implements Store {
       forgetGivenUp(this.#db, runId);
       return 'deleted';
     });
-    if (outcome === 'deleted') this.#tell({ run_id: runId, deleted: true, ms: performance.now() - begun });
+    if (outcome === 'deleted') this.#tell({ run_id: runId, deleted: true, origin: 'here', ms: performance.now() - begun });
     return outcome;
   }
 
@@ -238,6 +243,11 @@ export class SqliteStore implements Store {
 
   async listQueued(limit: number): Promise<string[]> {
     return (this.#db.prepare(`SELECT run_id FROM runs WHERE status = 'queued' ORDER BY queued_at, run_id LIMIT ?`).all(limit) as { run_id: string }[]).map((row) => row.run_id);
+  }
+
+  async claimQueued(limit: number, except: readonly string[]): Promise<string[]> {
+    const known = new Set(except);
+    return (await this.listQueued(limit + known.size)).filter((runId) => !known.has(runId)).slice(0, limit);
   }
 
   async readJournal(runId: string, protocol: Protocol, range: ReadRange): Promise<string[]> {

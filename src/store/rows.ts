@@ -1,8 +1,8 @@
 // Rows as they stand in the database, and the records they become.
-import type { Json, JsonObject } from '../../kernel/json.js';
-import type { RunError } from '../../run/judge-completion.js';
-import type { RunState } from '../../run/statechart.js';
-import type { CancelWish, InteractionRecord, InteractionState, Resolution, RunRecord, RunSpec } from '../store.js';
+import type { Json, JsonObject } from '../kernel/json.js';
+import type { RunError } from '../run/judge-completion.js';
+import type { RunState } from '../run/statechart.js';
+import type { CancelWish, InteractionRecord, InteractionState, Resolution, RunRecord, RunSpec } from './store.js';
 
 export interface RunRow {
   run_id: string;
@@ -32,7 +32,7 @@ export interface InteractionRow {
   state: InteractionState;
   asked_at: number;
   due_at: number;
-  decides: number;
+  decides: number | boolean;
   resolution_json: string | null;
 }
 
@@ -63,7 +63,7 @@ export function toInteraction(row: InteractionRow): InteractionRecord {
     state: row.state,
     asked_at: row.asked_at,
     due_at: row.due_at,
-    decides: row.decides === 1,
+    decides: Boolean(row.decides),
     resolution: row.resolution_json === null ? null : (JSON.parse(row.resolution_json) as Resolution),
   };
 }

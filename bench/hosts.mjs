@@ -1,0 +1,89 @@
+// Whole servers on one PostgreSQL, beside one server on SQLite: turns and events a second for 1, 2 and 3 of them, and how long an answer takes
+// from one server to a reader at another. All on this machine, with the scripted engine: its processes are most of the work.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { createClient } from '../dist/client/index.js';
+import { migratePostgres } from '../dist/store/postgres/open-postgres.js';
+import { startServer } from './postgres.mjs';
+
+const TURNS = Number(process.env.PARLEY_BENCH_TURNS ?? 60);
+const EVENTS = 500;
+const ANSWERS = 50;
+const TOKEN = 'prl_token-of-the-bench';
+const program = new URL('../bin/parley.js', import.meta.url).pathname;
+
+export default async function bench() {
+  const database = process.env.PARLEY_BENCH_DATABASE_URL ? { url: process.env.PARLEY_BENCH_DATABASE_URL, stop: async () => {} } : await startServer();
+  try {
+    await migratePostgres(database.url);
+    const alone = await play(null, 1);
+    console.log(`SQLite, 1 server: ${alone.turns.toFixed(1)} turns/s, ${Math.round(alone.events).toLocaleString('en')} events/s`);
+    for (const count of [1, 2, 3]) {
+      const { turns, events, latencies } = await play(database.url, count);
+      console.log(`PostgreSQL, ${count} server${count === 1 ? '' : 's'}: ${turns.toFixed(1)} turns/s, ${Math.round(events).toLocaleString('en')} events/s, ${(turns / alone.turns).toFixed(2)} of SQLite`);
+      if (latencies.length > 0) {
+        const at = (share) => latencies.toSorted((a, b) => a - b)[Math.floor(latencies.length * share)].toFixed(1);
+        console.log(`an answer given to the second server, of a question of the first, seen at the third: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms (${latencies.length} answers)`);
+      }
+    }
+  } finally {
+    await database.stop();
+  }
+}
+
+async function play(url, count) {
+  const root = mkdtempSync(join(tmpdir(), 'parley-bench-'));
+  const servers = [];
+  try {
+    for (let number = 0; number < count; number += 1) servers.push(await serve(root, url));
+    const { client } = servers[0];
+    const create = (prompt, mode = 'auto') => client.create({ engine: 'rehearsal', prompt, execution_mode: mode });
+    await ended(client, (await create('[[done 1]]')).run_id);
+    const begun = performance.now();
+    const runs = await Promise.all(Array.from({ length: TURNS }, () => create(`[[events ${EVENTS} 120]] [[done 1]]`)));
+    for (const { run_id: id } of runs) await ended(client, id);
+    const seconds = (performance.now() - begun) / 1000;
+    const seqs = await Promise.all(runs.map(async ({ run_id: id }) => (await client.get(id)).rasp_seq));
+    const latencies = count === 3 ? await answer(servers) : [];
+    return { turns: TURNS / seconds, events: seqs.reduce((sum, seq) => sum + seq, 0) / seconds, latencies };
+  } finally {
+    for (const { child, exit } of servers) {
+      child.kill('SIGTERM');
+      await exit;
+    }
+    rmSync(root, { recursive: true, force: true });
+  }
+}
+
+async function ended(client, id) {
+  for await (const _ of client.events(id));
+}
+
+async function answer([a, b, c]) {
+  const latencies = [];
+  for (let number = 0; number < ANSWERS; number += 1) {
+    const { run_id: id } = await a.client.create({ engine: 'rehearsal', prompt: '[[ask Which?]] [[done 1]]', execution_mode: 'interactive' });
+    let sent = 0;
+    for await (const { type, data } of c.client.events(id)) {
+      if (type === 'interaction.reply.accepted') latencies.push(performance.now() - sent);
+      if (type !== 'user.input.required') continue;
+      sent = performance.now();
+      void b.client.reply(id, { interaction_id: data.interaction_id, response: 'this' });
+    }
+  }
+  return latencies;
+}
+
+async function serve(root, url) {
+  const data = join(root, 'data');
+  mkdirSync(data, { recursive: true, mode: 0o700 });
+  writeFileSync(join(data, 'config.json'), JSON.stringify({ slots: 4, cluster: { files: 'shared' } }));
+  const child = spawn(process.execPath, [program, 'serve', '--json', '--port', '0', '--log-level', 'error'], { cwd: root, env: { PATH: process.env.PATH, HOME: root, PARLEY_DATA: data, PARLEY_TOKEN: TOKEN, ...(url === null ? {} : { PARLEY_DATABASE_URL: url }) }, stdio: ['ignore', 'pipe', 'inherit'] });
+  const exit = once(child, 'exit');
+  const [line] = await once(createInterface(child.stdout), 'line');
+  return { child, exit, client: createClient({ url: JSON.parse(line).url, token: TOKEN }) };
+}

@@ -1,0 +1,8 @@
+// This process, as whoever writes to a data directory.
+import { readStartTime } from '../process/process-table.js';
+import type { Writer } from '../store/sqlite/data-dir.js';
+import type { Io } from './io.js';
+
+export function writerOf(io: Io): Writer {
+  return { pid: io.machine.pid, start_time: readStartTime(io.machine.pid) };
+}

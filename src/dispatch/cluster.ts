@@ -1,0 +1,30 @@
+// The port: the other hosts that share the store. A host plays runs only while it has a lease; what a host without one was at is taken over
+// by another.
+import type { RunRecord } from '../store/store.js';
+import type { Dispatch, DispatchHandlers } from './dispatch.js';
+
+export interface Cluster {
+  // Whether the files of runs are the same for all hosts, or each host has those of the runs it plays.
+  readonly files: 'own' | 'local';
+  // Between looks at what dead hosts have left.
+  readonly reconcileMs: number;
+  // How the runs of this host are started, and questions decided by one host of all.
+  createDispatch(handlers: DispatchHandlers, slots: number): Dispatch;
+  // Told when the lease is over: nothing that was begun under it may work on. Only when that is so is another lease asked for.
+  onLost(listener: () => Promise<void>): void;
+  // Running runs that nobody plays who is alive.
+  listAbandoned(limit: number): Promise<string[]>;
+  // The run is this host's from then on; null: it was not abandoned.
+  takeOver(run: RunRecord): Promise<RunRecord | null>;
+  // Somebody who is alive plays it, or has a process that waits with it.
+  isPlayed(runId: string): Promise<boolean>;
+  // The files of the run can be read here.
+  hasFiles(runId: string): Promise<boolean>;
+  // Where its files can be had, if another host that is alive has them.
+  whereFiles(runId: string): Promise<{ readonly url: string } | null>;
+  // A process of the run waits here, so that it must go on here; and not any more.
+  hold(runId: string): Promise<void>;
+  letGo(runId: string): Promise<void>;
+  // Queued runs whose files are where no host has been for too long.
+  listStranded(limit: number): Promise<string[]>;
+}

@@ -1,0 +1,92 @@
+// This host among those that share a PostgreSQL database: its lease, what it may begin, and what others have left.
+import { createHmac } from 'node:crypto';
+import type { Clock } from '../../kernel/clock.js';
+import type { Timers } from '../../process/timers.js';
+import { holdProcess, isPlayed, letProcessGo, listStranded, siteOf, takeOver } from '../../store/postgres/claims.js';
+import { forgetDeadHost, listDeadHosts, listLiveHosts } from '../../store/postgres/host-lease.js';
+import type { PostgresStore } from '../../store/postgres/postgres-store.js';
+import type { Site } from '../../store/postgres/site.js';
+import type { Cluster } from '../cluster.js';
+import { LeaseKeeper } from './lease-keeper.js';
+import { PostgresDispatch } from './postgres-dispatch.js';
+
+export interface JoinOptions {
+  readonly name: string;
+  // Where other hosts reach it.
+  readonly url: string | null;
+  readonly site: Site;
+  readonly leaseMs: number;
+  // A site that was gone for longer will not be waited for.
+  readonly goneMs: number;
+}
+
+export interface JoinDeps {
+  // Of the database.
+  readonly url: string;
+  readonly store: PostgresStore;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly monotonicMs: () => number;
+  readonly onFailure: (error: unknown) => void;
+}
+
+export interface Membership extends Cluster {
+  readonly hostId: string;
+  readonly isHeld: boolean;
+  // Made from a secret that only the database and its hosts know, the same on each of them.
+  deriveToken(what: 'operator' | 'hosts'): string;
+  // Where other hosts reach this one.
+  setUrl(url: string): Promise<void>;
+  // When nothing of this host is at work any more.
+  leave(): Promise<void>;
+}
+
+// Rows of dead hosts are kept so long: they tell since when a site is gone.
+const REMEMBERED_MS = 7 * 24 * 3600 * 1000;
+
+export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, goneMs }: JoinOptions): Promise<Membership> {
+  const { store } = deps;
+  const { database } = store;
+  // Of this disk there is one host at a time: whoever was it before is gone.
+  if (site.site !== null) await endEarlier(store, site.site);
+  const [{ value: secret }] = (await database.read<{ value: string }>({ name: 'read-secret', text: `SELECT value FROM parley.meta WHERE key = 'secret'`, values: [] })) as [{ value: string }];
+  const keeper = await LeaseKeeper.open(deps, { name, url, site: site.site, ttlMs: leaseMs });
+  return {
+    get hostId() {
+      return keeper.hostId;
+    },
+    get isHeld() {
+      return keeper.isHeld;
+    },
+    files: site.site === null ? 'own' : 'local',
+    reconcileMs: Math.max(500, leaseMs / 3),
+    createDispatch: (handlers, slots) => new PostgresDispatch(deps, handlers, slots),
+    onLost: (listener) => keeper.onLost(listener),
+    listAbandoned: (limit) => store.listOwnedByDead(limit),
+    takeOver: (run) => takeOver(database, keeper.hostId, run),
+    isPlayed: (runId) => isPlayed(database, runId),
+    hasFiles: async (runId) => site.site === null || [null, site.site].includes(await siteOf(database, runId)),
+    whereFiles: async (runId) => {
+      const where = site.site === null ? null : await siteOf(database, runId);
+      const found = where === null ? undefined : (await listLiveHosts(database)).find((host) => host.site === where && host.url !== null);
+      return found?.url ? { url: found.url } : null;
+    },
+    hold: (runId) => holdProcess(database, keeper.hostId, runId),
+    letGo: (runId) => letProcessGo(database, keeper.hostId, runId),
+    listStranded: (limit) => listStranded(database, goneMs, limit),
+    deriveToken: (what) => `prl_${createHmac('sha256', secret).update(what).digest('base64url')}`,
+    setUrl: (at) => keeper.setUrl(at),
+    leave: async () => {
+      await keeper.close();
+      await forgetOld(deps).catch(deps.onFailure);
+    },
+  };
+}
+
+async function endEarlier({ database }: PostgresStore, site: string): Promise<void> {
+  await database.read({ name: 'end-earlier', text: 'UPDATE parley.hosts SET lease_until = clock_timestamp() WHERE site = $1 AND lease_until > clock_timestamp() RETURNING host_id', values: [site] });
+}
+
+async function forgetOld({ store: { database }, clock }: JoinDeps): Promise<void> {
+  for (const { host_id: id, lease_until: until } of await listDeadHosts(database)) if (until < clock.now() - REMEMBERED_MS) await forgetDeadHost(database, id);
+}

@@ -1,0 +1,54 @@
+// What other hosts have left: runs that were running when their host went are ended with their code, as after a restart; runs that wait for a
+// host that does not come back are told so. Runs that wait for a person stay as they are: any host takes the answer.
+import { endLeftovers } from '../process/end-leftovers.js';
+import { NO_FACTS } from '../run/guards.js';
+import type { RunRecord } from '../store/store.js';
+import { applyRunEvent } from './apply-run-event.js';
+import type { OrchestratorDeps } from './deps.js';
+import { INTERRUPTED, recoverRunning } from './recover.js';
+
+// At a time; what is left is seen at the next look.
+const MOST = 100;
+const GRACE_MS = 2000;
+
+type OnFailure = (runId: string, error: unknown) => void;
+
+export async function reconcile(deps: OrchestratorDeps, stopped: () => boolean, onFailure: OnFailure): Promise<void> {
+  const { cluster, store } = deps;
+  if (!cluster) return;
+  for (const runId of await cluster.listAbandoned(MOST)) {
+    if (stopped()) return;
+    await endAbandoned(deps, runId, onFailure).catch((error: unknown) => onFailure(runId, error));
+  }
+  for (const runId of await cluster.listStranded(MOST)) {
+    if (stopped()) return;
+    const run = await store.loadRun(runId);
+    if (run?.status === 'queued') await endStranded(deps, run);
+  }
+}
+
+// Null: it is not abandoned, or another was first.
+export async function takeOver({ cluster, store, timers }: OrchestratorDeps, runId: string): Promise<RunRecord | null> {
+  const run = await store.loadRun(runId);
+  const taken = run?.status === 'running' ? ((await cluster?.takeOver(run)) ?? null) : null;
+  // Nothing of it may work on here; on another machine nobody listens to it any more.
+  if (taken) await endLeftovers((mark) => mark.startsWith(`${runId}/`), { graceMs: GRACE_MS, timers });
+  return taken;
+}
+
+async function endAbandoned(deps: OrchestratorDeps, runId: string, onFailure: OnFailure): Promise<void> {
+  const taken = await takeOver(deps, runId);
+  if (!taken) return;
+  if (await deps.cluster?.hasFiles(runId)) return recoverRunning(deps, taken, onFailure);
+  const wish = taken.cancel_requested;
+  const message = `${INTERRUPTED.message} The host that played it is gone; what its engine printed last is in its logs there.`;
+  await applyRunEvent(deps, taken, wish ? { event: 'run.canceled', facts: NO_FACTS, actor: wish.actor ?? undefined } : { event: 'restart.reconcile_failed', facts: NO_FACTS, error: { ...INTERRUPTED, message } });
+}
+
+async function endStranded(deps: OrchestratorDeps, run: RunRecord): Promise<void> {
+  await applyRunEvent(deps, run, {
+    event: 'restart.reconcile_failed',
+    facts: NO_FACTS,
+    error: { code: 'SESSION_RESUME_FAILED', message: 'The files of the run are on a host that has been gone for too long; the conversation can go on only there.' },
+  });
+}

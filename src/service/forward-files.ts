@@ -1,0 +1,35 @@
+// What lies in the files of a run is answered by the host that has them: whoever asks another one is given that host's answer.
+import { Readable } from 'node:stream';
+import type { ReadableStream } from 'node:stream/web';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { RequestError } from '../run/request-error.js';
+import { loadRun } from '../orchestrator/load-run.js';
+import type { Store } from '../store/store.js';
+
+// Hosts with files of their own, as far as the service needs to know of them.
+export interface OtherHosts {
+  // What they know each other by; it allows to look.
+  readonly token: string;
+  hasFiles(runId: string): Promise<boolean>;
+  whereFiles(runId: string): Promise<{ readonly url: string } | null>;
+}
+
+const FORWARDED = 'x-parley-forwarded';
+const TOLD = ['content-type', 'content-length', 'content-disposition'] as const;
+
+export function forwardFiles(store: Store, hosts: OtherHosts | null) {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> => {
+    const { id = '' } = request.params as { readonly id?: string };
+    if (hosts === null || (await hosts.hasFiles(id))) return undefined;
+    await loadRun(store, id);
+    // Whoever forwards is believed to have the right address; the other way round they would go round for ever.
+    const at = request.headers[FORWARDED] === undefined ? await hosts.whereFiles(id) : null;
+    const answer = at && (await fetch(new URL(request.url, at.url), { headers: { authorization: `Bearer ${hosts.token}`, [FORWARDED]: '1' } }).catch(() => null));
+    if (!answer) throw new RequestError('FILES_UNREACHABLE', `the files of run ${id} are on another host, which cannot be reached now`);
+    for (const name of TOLD) {
+      const value = answer.headers.get(name);
+      if (value !== null) reply.header(name, value);
+    }
+    return reply.code(answer.status).send(answer.body ? Readable.fromWeb(answer.body as ReadableStream) : null);
+  };
+}

@@ -1,0 +1,92 @@
+// Cuts stored segments at their lines: what a store reads as whole flushes becomes the lines that were asked for.
+import type { Lines, ReadRange } from './store.js';
+
+export interface Segment {
+  readonly seq_from: number;
+  readonly seq_to: number;
+  readonly body: Uint8Array;
+}
+
+// Picks the texts of a range out of segments that come in order.
+export class TextPicker {
+  readonly found: string[] = [];
+  readonly #range: ReadRange;
+
+  constructor(range: ReadRange) {
+    this.#range = range;
+  }
+
+  // Answers whether a further segment may hold more.
+  add({ seq_from: seqFrom, body }: Segment): boolean {
+    const { fromSeq = 1, toSeq = Number.MAX_SAFE_INTEGER, fromTs, toTs, limit } = this.#range;
+    const lines = toBuffer(body).toString('utf8').split('\n');
+    lines.pop();
+    for (const [index, line] of lines.entries()) {
+      const seq = seqFrom + index;
+      if (seq < fromSeq || !isWithin(line, fromTs, toTs)) continue;
+      if (seq > toSeq || this.found.length >= limit) return false;
+      this.found.push(line);
+    }
+    return this.found.length < limit;
+  }
+}
+
+function isWithin(line: string, fromTs: number | undefined, toTs: number | undefined): boolean {
+  if (fromTs === undefined && toTs === undefined) return true;
+  const ts = Date.parse((JSON.parse(line) as { ts: string }).ts);
+  return ts >= (fromTs ?? 0) && ts <= (toTs ?? Number.MAX_SAFE_INTEGER);
+}
+
+// Gathers the whole lines after a seq, as many as fit, at least one.
+export class LineGatherer {
+  readonly #afterSeq: number;
+  readonly #pieces: Buffer[] = [];
+  #lastSeq: number;
+  #room: number;
+
+  constructor(afterSeq: number, maxBytes: number) {
+    this.#afterSeq = afterSeq;
+    this.#lastSeq = afterSeq;
+    this.#room = maxBytes;
+  }
+
+  // Answers whether there is room for more.
+  add({ seq_from: seqFrom, seq_to: seqTo, body }: Segment): boolean {
+    const bytes = toBuffer(body);
+    const from = skipLines(bytes, this.#lastSeq + 1 - seqFrom);
+    const whole = bytes.length - from <= this.#room;
+    const to = whole ? bytes.length : endWithin(bytes, from, this.#room, this.#pieces.length === 0);
+    if (to > from) this.#pieces.push(bytes.subarray(from, to));
+    this.#lastSeq = whole ? seqTo : this.#lastSeq + countLines(bytes, from, to);
+    this.#room -= to - from;
+    return whole && this.#room > 0;
+  }
+
+  take(): Lines | null {
+    const [only] = this.#pieces;
+    return only === undefined ? null : { firstSeq: this.#afterSeq + 1, lastSeq: this.#lastSeq, bytes: this.#pieces.length === 1 ? only : Buffer.concat(this.#pieces) };
+  }
+}
+
+function toBuffer(body: Uint8Array): Buffer {
+  return Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+}
+
+function skipLines(bytes: Buffer, lines: number): number {
+  let at = 0;
+  for (let skipped = 0; skipped < lines; skipped += 1) at = bytes.indexOf(0x0a, at) + 1;
+  return at;
+}
+
+// Where the last line ends that fits; a first one that does not fit is taken all the same.
+function endWithin(bytes: Buffer, from: number, room: number, atLeastOne: boolean): number {
+  const end = bytes.lastIndexOf(0x0a, from + room - 1) + 1;
+  if (end > from) return end;
+  return atLeastOne ? bytes.indexOf(0x0a, from) + 1 : from;
+}
+
+function countLines(bytes: Buffer, from: number, to: number): number {
+  let lines = 0;
+  for (let at = bytes.indexOf(0x0a, from); at >= 0 && at < to; at = bytes.indexOf(0x0a, at + 1)) lines += 1;
+  return lines;
+}

@@ -1,0 +1,55 @@
+// Adds a flush to a run's journal: one row per protocol, holding the lines exactly as they are sent.
+// A change that is nothing but a flush is one statement, which compares, adds, moves the heads and tells the others.
+import type { JournalFlush, RunChange } from '../store.js';
+import { CHANNEL, type Composition } from './compose.js';
+import type { Statement } from './database.js';
+
+const COLUMNS = '(run_id, protocol, epoch, seq_from, seq_to, ts_from, ts_to, body)';
+
+// Only in a transaction that has locked the run and compared its head.
+// The epoch is that of whoever writes them.
+export function addSegments(to: Composition, runId: string, epoch: number, { rasp, fcmp, firstTs, lastTs }: JournalFlush): void {
+  const row = (sign: string, protocol: string, { firstSeq, lastSeq, bytes }: { firstSeq: number; lastSeq: number; bytes: Buffer }, from: number) =>
+    to.add(sign, (param) => `INSERT INTO parley.segments ${COLUMNS} VALUES (${param(runId, 'text')}, '${protocol}', ${param(epoch, 'bigint')}, ${param(firstSeq, 'bigint')}, ${param(lastSeq, 'bigint')}, ${param(from, 'bigint')}, ${param(lastTs, 'bigint')}, ${param(bytes, 'bytea')})`);
+  row('r', 'rasp', rasp, firstTs);
+  if (fcmp) row('f', 'fcmp', fcmp, fcmp.firstTs);
+}
+
+// A row that another transaction has changed meanwhile is compared again as it is then, and the digest is made from that.
+// The lease may be seen as it was before such a wait; no row is answered then, and the careful way looks again.
+const FLUSH = `WITH run AS (
+  UPDATE parley.runs SET rasp_seq = $5::bigint, fcmp_seq = COALESCE($10::bigint, fcmp_seq), ts = $7::bigint, updated_at = $12::bigint, last_commit = $14::uuid,
+    digest = encode(sha256(convert_to(digest || E'\\n', 'UTF8') || $8::bytea), 'hex')
+  WHERE run_id = $1::text AND epoch = $2::bigint AND status = $3::text AND rasp_seq = $4::bigint AND ts <= $6::bigint
+    AND ($9::bigint IS NULL OR fcmp_seq + 1 = $9::bigint)
+    AND ($15::text IS NULL OR status <> 'running'
+      OR (owner = $15::text AND EXISTS (SELECT FROM parley.hosts WHERE host_id = $15::text AND lease_until > clock_timestamp())))
+  RETURNING run_id, rasp_seq, fcmp_seq, ts, digest
+), rasp AS (
+  INSERT INTO parley.segments ${COLUMNS} SELECT run_id, 'rasp', $2::bigint, $4::bigint + 1, $5::bigint, $6::bigint, $7::bigint, $8::bytea FROM run
+), fcmp AS (
+  INSERT INTO parley.segments ${COLUMNS} SELECT run_id, 'fcmp', $2::bigint, $9::bigint, $10::bigint, $11::bigint, $7::bigint, $13::bytea FROM run WHERE $9::bigint IS NOT NULL
+)
+SELECT rasp_seq, fcmp_seq, ts, digest, pg_notify('${CHANNEL}', $16::text) FROM run`;
+
+export type FlushChange = RunChange & { readonly journal: JournalFlush };
+
+export function isFlushOnly(change: RunChange): change is FlushChange {
+  const { journal, set = {}, turn, handle, ask, resolve, deliveries = [] } = change;
+  const others = [...Object.values(set), turn, handle, ask, resolve, ...deliveries];
+  return journal !== undefined && journal.rasp.firstSeq === change.expect.rasp_seq + 1 && others.every((each) => each === undefined);
+}
+
+// Answers the heads after it, or no row.
+export function flushStatement(change: FlushChange, commitId: string, host: string | null, hint: string): Statement {
+  const { run_id: runId, expect, now, journal: { rasp, fcmp, firstTs, lastTs } } = change;
+  return {
+    name: 'flush',
+    text: FLUSH,
+    values: [
+      runId, expect.epoch, expect.status, expect.rasp_seq, rasp.lastSeq, firstTs, lastTs, rasp.bytes,
+      fcmp?.firstSeq ?? null, fcmp?.lastSeq ?? null, fcmp?.firstTs ?? null, now, fcmp?.bytes ?? null, commitId, host, hint,
+    ],
+  };
+}
+

@@ -1,0 +1,73 @@
+// Which host a run belongs to: who may begin it, who takes it over from a host that is gone, who has a process waiting with it. What a host
+// may WRITE of a run is looked at with each change; this only keeps hosts from getting in each other's way.
+import type { RunRecord } from '../store.js';
+import type { Database } from './database.js';
+import { loadRun } from './run-rows.js';
+import type { Site } from './site.js';
+
+// Long enough to prepare a turn; a host that dies meanwhile holds nothing up for longer.
+const RESERVED = `interval '10 seconds'`;
+const isAlive = (host: string) => `EXISTS (SELECT FROM parley.hosts WHERE host_id = ${host} AND lease_until > clock_timestamp())`;
+
+// Each run to one host: rows that another is just looking at are passed over. Only while this host has a lease.
+export async function claimQueued(db: Database, host: string | null, { site, place }: Site, limit: number, except: readonly string[]): Promise<string[]> {
+  if (limit <= 0) return [];
+  const rows = await db.read<{ run_id: string; queued_at: number }>({
+    name: 'claim-queued',
+    text: `UPDATE parley.runs SET reserved_by = $1::text, reserved_until = clock_timestamp() + ${RESERVED} WHERE run_id IN (
+      SELECT run_id FROM parley.runs AS run WHERE status = 'queued' AND run_id <> ALL($5::text[])
+        AND (reserved_until IS NULL OR reserved_until <= clock_timestamp() OR reserved_by = $1::text)
+        AND ($3::text IS NULL OR place IS NULL OR place = $3::text)
+        AND ($2::text IS NULL OR site IS NULL OR site = $2::text)
+        AND (resident IS NULL OR resident = $1::text OR NOT ${isAlive('run.resident')})
+        AND ($1::text IS NULL OR ${isAlive('$1::text')})
+      ORDER BY queued_at, run_id LIMIT $4 FOR UPDATE SKIP LOCKED) RETURNING run_id, queued_at`,
+    values: [host, site, place, limit, except],
+  });
+  return rows.toSorted((a, b) => a.queued_at - b.queued_at || (a.run_id < b.run_id ? -1 : 1)).map((row) => row.run_id);
+}
+
+// A running run of a host that is gone, with an epoch that shuts out whatever is left of that host. Null: it is not like that any more.
+export async function takeOver(db: Database, host: string, { run_id: runId, epoch }: RunRecord): Promise<RunRecord | null> {
+  // The lease of the owner is locked with it: one that is being renewed right now is waited for.
+  const [taken] = await db.read<{ run_id: string }>({
+    name: 'take-over',
+    text: `WITH owners AS (SELECT host_id FROM parley.hosts WHERE host_id = (SELECT owner FROM parley.runs WHERE run_id = $1::text) AND lease_until > clock_timestamp() FOR SHARE)
+      UPDATE parley.runs SET owner = $2::text, epoch = epoch + 1, reserved_by = NULL, reserved_until = NULL
+      WHERE run_id = $1::text AND status = 'running' AND epoch = $3::bigint AND NOT EXISTS (SELECT FROM owners) AND ${isAlive('$2::text')} RETURNING run_id`,
+    values: [runId, host, epoch],
+  });
+  return taken ? loadRun(db, runId) : null;
+}
+
+// Whether a host that is alive plays it, or has a process that waits with it.
+export async function isPlayed(db: Database, runId: string): Promise<boolean> {
+  const [row] = await db.read<{ played: boolean }>({ name: 'is-played', text: `SELECT (status = 'running' AND ${isAlive('run.owner')}) OR ${isAlive('run.resident')} AS played FROM parley.runs AS run WHERE run_id = $1`, values: [runId] });
+  return row?.played ?? false;
+}
+
+// Its process waits here: whoever goes on with the run must be here, as long as that is so.
+export async function holdProcess(db: Database, host: string, runId: string): Promise<void> {
+  await db.read({ name: 'hold-process', text: `UPDATE parley.runs SET resident = $2::text WHERE run_id = $1::text AND owner = $2::text RETURNING run_id`, values: [runId, host] });
+}
+
+export async function letProcessGo(db: Database, host: string, runId: string): Promise<void> {
+  await db.read({ name: 'let-go', text: 'UPDATE parley.runs SET resident = NULL WHERE run_id = $1::text AND resident = $2::text RETURNING run_id', values: [runId, host] });
+}
+
+export async function siteOf(db: Database, runId: string): Promise<string | null> {
+  const [row] = await db.read<{ site: string | null }>({ name: 'site-of', text: 'SELECT site FROM parley.runs WHERE run_id = $1', values: [runId] });
+  return row?.site ?? null;
+}
+
+// Queued for a site that no host has served for so long.
+export async function listStranded(db: Database, goneMs: number, limit: number): Promise<string[]> {
+  const rows = await db.read<{ run_id: string }>({
+    name: 'list-stranded',
+    text: `SELECT run_id FROM parley.runs AS run WHERE status = 'queued' AND site IS NOT NULL
+      AND NOT EXISTS (SELECT FROM parley.hosts WHERE site = run.site AND lease_until > clock_timestamp() - $1::double precision * interval '1 millisecond')
+      AND to_timestamp(queued_at / 1000.0) < clock_timestamp() - $1::double precision * interval '1 millisecond' ORDER BY queued_at, run_id LIMIT $2`,
+    values: [goneMs, limit],
+  });
+  return rows.map((row) => row.run_id);
+}

@@ -1,0 +1,37 @@
+// Several changes as one statement: each part is a common table expression, and the last word tells the other hosts.
+// The same parts make the same text, so the statement is prepared once for each combination.
+import type { Statement } from './database.js';
+
+export const CHANNEL = 'parley_commits';
+
+export type Param = (value: unknown, type: string) => string;
+
+export class Composition {
+  readonly #parts: string[] = [];
+  readonly #calls: string[] = [];
+  readonly #values: unknown[] = [];
+  #name: string;
+
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  // The sign stands for the part's text in the statement's name.
+  add(sign: string, write: (param: Param) => string): this {
+    this.#name += sign;
+    this.#parts.push(`part_${this.#parts.length} AS (${write((value, type) => `$${this.#values.push(value)}::${type}`)})`);
+    return this;
+  }
+
+  // A function of the database, called in the same transaction.
+  call(sign: string, write: (param: Param) => string): this {
+    this.#name += sign;
+    this.#calls.push(write((value, type) => `$${this.#values.push(value)}::${type}`));
+    return this;
+  }
+
+  notifying(hint: string): Statement {
+    const text = `WITH ${this.#parts.join(',\n')} SELECT ${[...this.#calls, `pg_notify('${CHANNEL}', $${this.#values.length + 1})`].join(', ')}`;
+    return { name: this.#name, text, values: [...this.#values, hint] };
+  }
+}

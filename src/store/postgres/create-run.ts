@@ -1,0 +1,123 @@
+// Runs come and go under one lock: whether a request is known, the queue full or a session in use is then exact, also between
+// hosts. A run is created much less often than it is written to, and the lock is held for one commit.
+import { randomUUID } from 'node:crypto';
+import { toTimestamp } from '../../kernel/clock.js';
+import { isTerminal, type RunState } from '../../run/statechart.js';
+import { extendHeads } from '../extend-heads.js';
+import type { RunRow } from '../rows.js';
+import { EMPTY_JOURNAL, type CreateOutcome, type DeleteOutcome, type NewRun, type RunRecord } from '../store.js';
+import { addSegments } from './append-journal.js';
+import { Composition, type Param } from './compose.js';
+import type { Database, Statement } from './database.js';
+import { ifUncertain } from './if-uncertain.js';
+import { LOCK_SPACE } from './migrate.js';
+import type { Site } from './site.js';
+import { SELECT_RUNS, toRunRecord } from './run-rows.js';
+import { pairKey, toText } from './text.js';
+
+const COMING_AND_GOING = 2;
+export const LOCK_RUNS: Statement = { name: 'lock-runs', text: `SELECT pg_advisory_xact_lock(${LOCK_SPACE}, ${COMING_AND_GOING})`, values: [] };
+
+export async function createRun(db: Database, run: NewRun, site: Site, hint: string): Promise<CreateOutcome> {
+  return ifUncertain(() => tryCreate(db, run, site, hint, false), () => tryCreate(db, run, site, hint, true));
+}
+
+function tryCreate(db: Database, run: NewRun, site: Site, hint: string, again: boolean): Promise<CreateOutcome> {
+  const look = [LOCK_RUNS, known(run.request_id), COUNT_QUEUED, atWorkIn(run.handle?.home ?? null)];
+  return db.transact<CreateOutcome>(look, (_, knownRows, queuedRows, workRows) => {
+    const row = knownRows?.rows[0] as RunRow | undefined;
+    if (row) {
+      const found = toRunRecord(row);
+      // Created by ourselves, by the try whose answer was lost.
+      if (again && found.run_id === run.run_id) return { leave: { created: true, run: found } };
+      return { leave: { created: false, reason: 'known', run: found, sameRequest: row.request_digest === run.request_digest } };
+    }
+    const queued = (queuedRows?.rows[0] as { queued: number } | undefined)?.queued ?? 0;
+    if (queued >= run.queue_limit) return { leave: { created: false, reason: 'queue_full', queued } };
+    const by = workRows?.rows[0] as { run_id: string } | undefined;
+    if (by) return { leave: { created: false, reason: 'session_in_use', by: by.run_id } };
+    const created = newRecord(run);
+    return { write: [insert(run, created, site, hint)], answer: { created: true, run: created } };
+  });
+}
+
+function known(requestId: string): Statement {
+  return { name: 'load-request', text: `${SELECT_RUNS} WHERE request_id = $1`, values: [toText(requestId)] };
+}
+
+const COUNT_QUEUED: Statement = { name: 'count-queued', text: `SELECT count(*) AS queued FROM parley.runs WHERE status = 'queued'`, values: [] };
+
+// A run that has not ended and lives in this home.
+function atWorkIn(home: string | null): Statement {
+  return { name: 'at-work-in', text: `SELECT run_id FROM parley.runs WHERE home = $1 AND status IN ('queued', 'running', 'waiting_user') LIMIT 1`, values: [home === null ? null : toText(home)] };
+}
+
+function newRecord({ run_id, request_id, spec, created_at, journal }: NewRun): RunRecord {
+  return {
+    run_id, request_id,
+    // As it comes back from the database: members that are not defined are not there.
+    spec: JSON.parse(JSON.stringify(spec)) as RunRecord['spec'],
+    status: 'queued', attempt_number: 1, epoch: 0, error: null, result: null, cancel_requested: null, waited_ms: 0, created_at, updated_at: created_at,
+    heads: extendHeads(EMPTY_JOURNAL, journal),
+  };
+}
+
+// Where the files of a run are: with those of the run it goes on with, or where it is created if they are there already, or where it is
+// begun first.
+function siteOf({ continue_from: continued, fork_from: fork }: NewRun['spec'], { site }: Site, isLocal: boolean, param: Param): string {
+  const source = continued ?? fork?.run_id;
+  if (source !== undefined) return `(SELECT site FROM parley.runs WHERE run_id = ${param(source, 'text')})`;
+  return param(isLocal ? site : null, 'text');
+}
+
+function insert(run: NewRun, { heads }: RunRecord, site: Site, hint: string): Statement {
+  const { spec, run_id: runId } = run;
+  const requestId = toText(run.request_id);
+  const all = new Composition('create:').add(spec.continue_from === undefined && spec.fork_from === undefined ? 'u' : 'c', (param) => {
+    const at = param(run.created_at, 'bigint');
+    return `INSERT INTO parley.runs (run_id, request_id, request_digest, engine, spec_json, cwd, home, continues, status, site, place, waited_ms, attempt_number, epoch, created_at, updated_at, queued_at, rasp_seq, fcmp_seq, ts, digest, last_commit)
+      VALUES (${param(runId, 'text')}, ${param(requestId, 'text')}, ${param(run.request_digest, 'text')}, ${param(spec.engine, 'text')}, ${param(JSON.stringify(spec), 'text')},
+        ${param(toText(spec.cwd), 'text')}, ${param(spec.home === null ? null : toText(spec.home), 'text')}, ${param(spec.continue_from !== undefined, 'boolean')}, 'queued',
+        ${siteOf(spec, site, run.local ?? false, param)}, ${param(site.place, 'text')}, 0, 1, 0, ${at}, ${at}, ${at},
+        ${param(heads.rasp_seq, 'bigint')}, ${param(heads.fcmp_seq, 'bigint')}, ${param(heads.ts, 'bigint')}, ${param(heads.digest, 'text')}, ${param(randomUUID(), 'uuid')})`;
+  });
+  addSegments(all, runId, 0, run.journal);
+  all.add('i', (param) => `INSERT INTO parley.request_interactive_runtime (request_id, effective_session_timeout_sec, session_handle_json, updated_at)
+    VALUES (${param(requestId, 'text')}, ${param(run.session_timeout_sec, 'double precision')}, ${param(run.handle === null ? null : JSON.stringify(run.handle), 'text')}, ${param(toTimestamp(run.created_at), 'text')})`);
+  const pairs = Object.entries(spec.labels).map(([key, value]) => pairKey(key, value));
+  if (pairs.length > 0) all.add('l', (param) => `INSERT INTO parley.run_labels (run_id, pair) SELECT ${param(runId, 'text')}, pair FROM unnest(${param(pairs, 'text[]')}) AS each (pair)`);
+  return all.notifying(hint);
+}
+
+export async function deleteRun(db: Database, runId: string, hint: string): Promise<DeleteOutcome> {
+  return ifUncertain(() => tryDelete(db, runId, hint), async () => {
+    const outcome = await tryDelete(db, runId, hint);
+    // It was there before the answer was lost.
+    return outcome === 'unknown_run' ? 'deleted' : outcome;
+  });
+}
+
+interface Deletable {
+  readonly request_id: string;
+  readonly status: RunState;
+  readonly continues: boolean;
+  readonly sharers: number;
+}
+
+function tryDelete(db: Database, runId: string, hint: string): Promise<DeleteOutcome> {
+  // Those that continue it live in its home, with its session.
+  const look = { name: 'deletable', values: [runId], text: `SELECT request_id, status, continues,
+    (SELECT count(*) FROM parley.runs AS other WHERE other.home = run.home) AS sharers FROM parley.runs AS run WHERE run_id = $1 FOR UPDATE OF run` };
+  return db.transact<DeleteOutcome>([LOCK_RUNS, look], (_, found) => {
+    const run = found?.rows[0] as Deletable | undefined;
+    if (!run) return { leave: 'unknown_run' };
+    if (!isTerminal(run.status)) return { leave: 'not_ended' };
+    if (!run.continues && run.sharers > 1) return { leave: 'session_in_use' };
+    const all = new Composition('delete:')
+      .add('i', (param) => `DELETE FROM parley.request_interactive_runtime WHERE request_id = ${param(run.request_id, 'text')}`)
+      .add('u', (param) => `DELETE FROM parley.runs WHERE run_id = ${param(runId, 'text')}`)
+      // What still has to arrive stays.
+      .add('g', (param) => `DELETE FROM parley.deliveries WHERE state = 'given_up' AND run_id = ${param(runId, 'text')}`);
+    return { write: [all.notifying(hint)], answer: 'deleted' };
+  });
+}

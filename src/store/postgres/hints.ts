@@ -1,0 +1,103 @@
+// Tells of commits between the stores on one database: each commit leaves a hint in its own transaction, and one connection of each
+// store listens. A hint says that something changed, not what: whoever wants to know reads it.
+// A connection that is lost is made again, later and later; once it is back, hints may have been missed, and that is told.
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Client } from 'pg';
+import type { RunState } from '../../run/statechart.js';
+import type { Committed } from '../store.js';
+import { CHANNEL } from './compose.js';
+import type { Database } from './database.js';
+
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 5000;
+
+// In short words: a payload is smaller than 8000 bytes.
+interface Hint {
+  // The store instance that made the commit, and its host.
+  readonly i: string;
+  readonly h: string | null;
+  readonly r: string;
+  readonly s?: RunState | undefined;
+  readonly a?: string | undefined;
+  readonly d?: string | undefined;
+  readonly x?: true | undefined;
+}
+
+export function writeHint(instance: string, host: string | null, { run_id: runId, status, asked, resolved, deleted }: Pick<Committed, 'run_id' | 'status' | 'asked' | 'resolved' | 'deleted'>): string {
+  return JSON.stringify({ i: instance, h: host, r: runId, s: status, a: asked, d: resolved, x: deleted } satisfies Hint);
+}
+
+export class HintListener {
+  readonly #db: Database;
+  readonly #instance: string;
+  readonly #onHint: (commit: Committed) => void;
+  readonly #onMissed: () => void;
+  readonly #closing = new AbortController();
+  #client: Client | null = null;
+  #work: Promise<void> = Promise.resolve();
+
+  constructor(db: Database, instance: string, onHint: (commit: Committed) => void, onMissed: () => void) {
+    this.#db = db;
+    this.#instance = instance;
+    this.#onHint = onHint;
+    this.#onMissed = onMissed;
+  }
+
+  // Once this resolves no hint is missed.
+  async open(): Promise<void> {
+    const client = await this.#db.connect();
+    try {
+      client.on('notification', ({ payload }) => this.#hear(payload ?? ''));
+      await client.query(`LISTEN ${CHANNEL}`);
+    } catch (error) {
+      await client.end().catch(() => {});
+      throw error;
+    }
+    // It may have been closed while it was being opened.
+    if (this.#closing.signal.aborted) return client.end();
+    this.#client = client;
+    client.once('end', () => {
+      this.#client = null;
+      if (!this.#closing.signal.aborted) this.#work = this.#reopen();
+    });
+    return undefined;
+  }
+
+  async #reopen(): Promise<void> {
+    for (let ms = FIRST_PAUSE_MS; !this.#closing.signal.aborted; ms = Math.min(ms * 2, LONGEST_PAUSE_MS)) {
+      await pause(ms, undefined, { signal: this.#closing.signal }).catch(() => {});
+      try {
+        await this.open();
+      } catch {
+        // Still away; whoever calls the store is told so.
+        continue;
+      }
+      if (!this.#closing.signal.aborted) this.#onMissed();
+      return;
+    }
+  }
+
+  #hear(payload: string): void {
+    const hint = parseHint(payload);
+    if (hint === null || hint.i === this.#instance) return;
+    this.#onHint({ run_id: hint.r, status: hint.s, asked: hint.a, resolved: hint.d, deleted: hint.x, origin: 'elsewhere', ms: 0 });
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#client?.end().catch(() => {});
+    await this.#work;
+  }
+}
+
+// Anybody who may connect can write to the channel, and an id becomes a part of paths.
+const RUN_ID = /^\w{1,64}$/;
+
+function parseHint(payload: string): Hint | null {
+  try {
+    const hint = JSON.parse(payload) as Hint | null;
+    return typeof hint?.r === 'string' && RUN_ID.test(hint.r) ? hint : null;
+  } catch {
+    return null;
+  }
+}

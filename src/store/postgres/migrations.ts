@@ -1,0 +1,144 @@
+// The numbered steps from an empty (or an older) database to the present one. A step that was published never changes.
+
+export interface Migration {
+  readonly version: number;
+  readonly name: string;
+  readonly sql: string;
+}
+
+// Texts are ordered and compared by their bytes, whatever the language of the database is. JSON is text, because it must come
+// back exactly as it was. cwd and home may be longer than a tree index takes, so they have hash indexes.
+// A run's row changes with each flush: room in its page keeps its index entries where they are.
+// A run whose files are on the disk of one host has its site; place is the data directory that its paths are in; resident is the host that
+// has a process waiting with it; reserved_by is about to begin it.
+// Event lines are not compressed: it costs more time than their reading and writing.
+const TABLES = `
+CREATE TABLE parley.hosts (
+  host_id text COLLATE "C" PRIMARY KEY,
+  name text NOT NULL,
+  started_at timestamptz NOT NULL,
+  lease_until timestamptz NOT NULL,
+  url text,
+  site text COLLATE "C",
+  info_json text NOT NULL
+);
+CREATE TABLE parley.runs (
+  run_id text COLLATE "C" PRIMARY KEY,
+  request_id text COLLATE "C" NOT NULL UNIQUE,
+  request_digest text NOT NULL,
+  engine text COLLATE "C" NOT NULL,
+  spec_json text NOT NULL,
+  cwd text COLLATE "C" NOT NULL,
+  home text COLLATE "C",
+  continues boolean NOT NULL,
+  status text COLLATE "C" NOT NULL,
+  attempt_number integer NOT NULL,
+  epoch bigint NOT NULL,
+  owner text COLLATE "C",
+  site text COLLATE "C",
+  place text COLLATE "C",
+  resident text COLLATE "C",
+  reserved_by text COLLATE "C",
+  reserved_until timestamptz,
+  error_json text,
+  result_json text,
+  cancel_requested_json text,
+  waited_ms bigint NOT NULL,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  queued_at bigint,
+  rasp_seq bigint NOT NULL,
+  fcmp_seq bigint NOT NULL,
+  ts bigint NOT NULL,
+  digest text COLLATE "C" NOT NULL,
+  last_commit uuid NOT NULL
+) WITH (fillfactor = 70);
+CREATE INDEX runs_by_status ON parley.runs (status, run_id);
+CREATE INDEX runs_queued ON parley.runs (queued_at, run_id) WHERE status = 'queued';
+CREATE INDEX runs_owned ON parley.runs (owner, run_id) WHERE status = 'running';
+CREATE INDEX runs_by_home ON parley.runs USING hash (home);
+CREATE INDEX runs_by_cwd ON parley.runs USING hash (cwd);
+CREATE TABLE parley.request_interactive_runtime (
+  request_id text COLLATE "C" PRIMARY KEY,
+  effective_session_timeout_sec double precision NOT NULL,
+  session_handle_json text,
+  updated_at text NOT NULL
+);
+CREATE TABLE parley.run_labels (
+  run_id text COLLATE "C" NOT NULL REFERENCES parley.runs ON DELETE CASCADE,
+  pair text COLLATE "C" NOT NULL,
+  PRIMARY KEY (pair, run_id)
+);
+CREATE INDEX run_labels_by_run ON parley.run_labels (run_id);
+CREATE TABLE parley.interactions (
+  interaction_id text COLLATE "C" PRIMARY KEY,
+  run_id text COLLATE "C" NOT NULL REFERENCES parley.runs ON DELETE CASCADE,
+  attempt_number integer NOT NULL,
+  question_json text NOT NULL,
+  state text COLLATE "C" NOT NULL,
+  asked_at bigint NOT NULL,
+  due_at bigint NOT NULL,
+  decides boolean NOT NULL,
+  idempotency_key text COLLATE "C",
+  resolution_json text
+);
+CREATE UNIQUE INDEX one_pending_per_run ON parley.interactions (run_id) WHERE state = 'pending';
+CREATE INDEX pending_by_age ON parley.interactions (asked_at, interaction_id) WHERE state = 'pending';
+CREATE INDEX pending_by_decision ON parley.interactions (due_at, interaction_id) WHERE state = 'pending' AND decides;
+CREATE INDEX interactions_by_run ON parley.interactions (run_id);
+CREATE TABLE parley.turns (
+  run_id text COLLATE "C" NOT NULL REFERENCES parley.runs ON DELETE CASCADE,
+  attempt_number integer NOT NULL,
+  engine text COLLATE "C" NOT NULL,
+  profile text COLLATE "C" NOT NULL,
+  units bigint NOT NULL,
+  parsed bigint NOT NULL,
+  fallbacks bigint NOT NULL,
+  warnings_json text NOT NULL,
+  completion text NOT NULL,
+  reason_code text COLLATE "C" NOT NULL,
+  PRIMARY KEY (run_id, attempt_number)
+);
+CREATE TABLE parley.segments (
+  run_id text COLLATE "C" NOT NULL REFERENCES parley.runs ON DELETE CASCADE,
+  protocol text COLLATE "C" NOT NULL,
+  epoch bigint NOT NULL,
+  seq_from bigint NOT NULL,
+  seq_to bigint NOT NULL,
+  ts_from bigint NOT NULL,
+  ts_to bigint NOT NULL,
+  body bytea NOT NULL,
+  PRIMARY KEY (run_id, protocol, seq_from)
+);
+ALTER TABLE parley.segments ALTER COLUMN body SET STORAGE EXTERNAL;
+`;
+
+// Without a reference to the run: a notification outlives it. claimed_by is sending it, until claimed_until.
+const DELIVERIES = `
+CREATE TABLE parley.deliveries (
+  delivery_id text COLLATE "C" PRIMARY KEY,
+  hook text COLLATE "C" NOT NULL,
+  type text NOT NULL,
+  payload_json text NOT NULL,
+  run_id text COLLATE "C" NOT NULL,
+  rasp_seq bigint NOT NULL,
+  digest text NOT NULL,
+  created_at bigint NOT NULL,
+  state text COLLATE "C" NOT NULL,
+  tries integer NOT NULL,
+  next_at bigint NOT NULL,
+  error text,
+  claimed_by text COLLATE "C",
+  claimed_until timestamptz
+);
+CREATE INDEX deliveries_due ON parley.deliveries (next_at, delivery_id) WHERE state = 'pending';
+CREATE INDEX deliveries_claimed ON parley.deliveries (claimed_until) WHERE claimed_by IS NOT NULL;
+CREATE INDEX deliveries_given_up ON parley.deliveries (next_at, run_id) WHERE state = 'given_up';
+`;
+
+// What the hosts know each other by, and what the operator's token is made from where none was set.
+const SECRET = `INSERT INTO parley.meta (key, value) VALUES ('secret', replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''));`;
+
+export const MIGRATIONS: readonly Migration[] = [
+  { version: 1, name: 'hosts, runs, interactions, journals and deliveries', sql: TABLES + DELIVERIES + SECRET },
+];

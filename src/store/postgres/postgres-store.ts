@@ -1,0 +1,213 @@
+// The store in a PostgreSQL database, which several hosts share. A store that is a host's may write running runs only while that
+// host owns them and its lease is valid; a store without a host asks for no lease.
+import { randomUUID } from 'node:crypto';
+import { systemClock, type Clock } from '../../kernel/clock.js';
+import type { EngineSessionHandle } from '../../run/session-handle.js';
+import type { RunState } from '../../run/statechart.js';
+import type { CommitListener, CommitOutcome, Committed, CreateOutcome, DeleteOutcome, Delivery, DeliveryOutcome, InteractionRecord, Lines, NewRun, PendingFilter, ProfileTotals, Protocol, ReadRange, RunChange, RunFilter, RunRecord, Store } from '../store.js';
+import { commitRun, digestUpTo } from './commit-run.js';
+import { createRun, deleteRun } from './create-run.js';
+import type { Database } from './database.js';
+import { countDeliveries, nextDelivery, nextDeliveryAt, settleDelivery } from './deliveries.js';
+import { HintListener, writeHint } from './hints.js';
+import { countPending, findInteraction, listPending } from './interactions.js';
+import { readLines, readTexts } from './read-journal.js';
+import { countRuns, findAtWork, listOwnedByDead, listQueued, listRuns, loadRequest, loadRun } from './run-rows.js';
+import { claimQueued } from './claims.js';
+import { NOWHERE, type Site } from './site.js';
+import { toText } from './text.js';
+import { sumTurns } from './turn-counts.js';
+
+export interface PostgresStoreOptions {
+  readonly host: string | null;
+  readonly site?: Site;
+  // That of whoever asks for deliveries.
+  readonly clock?: Clock;
+}
+
+type Told = Pick<Committed, 'run_id' | 'journal' | 'status' | 'asked' | 'resolved' | 'deleted'>;
+
+export class PostgresStore implements Store {
+  // For leases, which are on the same connections.
+  readonly database: Database;
+  #host: string | null;
+  readonly #site: Site;
+  readonly #clock: Clock;
+  readonly #instance = randomUUID();
+  readonly #listener: HintListener;
+  readonly #listeners = new Set<CommitListener>();
+  readonly #missed = new Set<() => void>();
+
+  // The database is migrated; nothing is heard of others before `listen`.
+  constructor(database: Database, { host, site = NOWHERE, clock = systemClock }: PostgresStoreOptions) {
+    this.database = database;
+    this.#host = host;
+    this.#site = site;
+    this.#clock = clock;
+    this.#listener = new HintListener(database, this.#instance, (commit) => this.#tell(commit), () => {
+      for (const listener of this.#missed) attempt(listener);
+    });
+  }
+
+  // From now on it writes for another host: what the one before owned is somebody else's.
+  become(host: string): void {
+    this.#host = host;
+  }
+
+  listen(): Promise<void> {
+    return this.#listener.open();
+  }
+
+  async createRun(run: NewRun): Promise<CreateOutcome> {
+    return this.#telling({ run_id: run.run_id, journal: run.journal, status: 'queued' }, (hint) => createRun(this.database, run, this.#site, hint), ({ created }) => created);
+  }
+
+  async commit(change: RunChange): Promise<CommitOutcome> {
+    const told = { run_id: change.run_id, journal: change.journal, status: change.set?.status, asked: change.ask?.interaction_id, resolved: change.resolve?.interaction_id };
+    return this.#telling(told, (hint) => commitRun(this.database, { host: this.#host, site: this.#site.site }, change, hint), ({ committed }) => committed);
+  }
+
+  async deleteRun(runId: string): Promise<DeleteOutcome> {
+    return this.#telling({ run_id: runId, deleted: true }, (hint) => deleteRun(this.database, runId, hint), (outcome) => outcome === 'deleted');
+  }
+
+  // The others by the hint, our own listeners here.
+  async #telling<T>(told: Told, work: (hint: string) => Promise<T>, isDone: (outcome: T) => boolean): Promise<T> {
+    const begun = performance.now();
+    const outcome = await work(writeHint(this.#instance, this.#host, told));
+    if (isDone(outcome)) this.#tell({ ...told, origin: 'here', ms: performance.now() - begun });
+    return outcome;
+  }
+
+  onCommitted(listener: CommitListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  onMissed(listener: () => void): () => void {
+    this.#missed.add(listener);
+    return () => this.#missed.delete(listener);
+  }
+
+  #tell(commit: Committed): void {
+    for (const listener of this.#listeners) attempt(() => listener(commit));
+  }
+
+  async loadRun(runId: string): Promise<RunRecord | null> {
+    return loadRun(this.database, runId);
+  }
+
+  async findAtWork(cwd: string): Promise<string | null> {
+    return findAtWork(this.database, cwd);
+  }
+
+  async loadRequest(requestId: string): Promise<{ run: RunRecord; digest: string } | null> {
+    return loadRequest(this.database, requestId);
+  }
+
+  async listRuns(filter: RunFilter): Promise<RunRecord[]> {
+    return listRuns(this.database, filter);
+  }
+
+  // Of hosts that are gone: nobody plays these runs.
+  async listOwnedByDead(limit: number): Promise<string[]> {
+    return listOwnedByDead(this.database, limit);
+  }
+
+  async listQueued(limit: number): Promise<string[]> {
+    return listQueued(this.database, limit);
+  }
+
+  async claimQueued(limit: number, except: readonly string[]): Promise<string[]> {
+    return claimQueued(this.database, this.#host, this.#site, limit, except);
+  }
+
+  async countRuns(): Promise<Record<RunState, number>> {
+    return countRuns(this.database);
+  }
+
+  async loadHandle(requestId: string): Promise<EngineSessionHandle | null> {
+    const [row] = await this.database.read<{ session_handle_json: string | null }>({
+      name: 'load-handle', text: 'SELECT session_handle_json FROM parley.request_interactive_runtime WHERE request_id = $1', values: [toText(requestId)],
+    });
+    return row?.session_handle_json ? (JSON.parse(row.session_handle_json) as EngineSessionHandle) : null;
+  }
+
+  async loadInteraction(interactionId: string): Promise<InteractionRecord | null> {
+    return findInteraction(this.database, 'by-id', interactionId);
+  }
+
+  async loadByKey(runId: string, idempotencyKey: string): Promise<InteractionRecord | null> {
+    return findInteraction(this.database, 'by-key', runId, toText(idempotencyKey));
+  }
+
+  async loadPending(runId: string): Promise<InteractionRecord | null> {
+    return findInteraction(this.database, 'pending', runId);
+  }
+
+  async loadLatest(runId: string): Promise<InteractionRecord | null> {
+    return findInteraction(this.database, 'latest', runId);
+  }
+
+  async listPending(filter: PendingFilter): Promise<InteractionRecord[]> {
+    return listPending(this.database, filter);
+  }
+
+  async nextDecision(): Promise<InteractionRecord | null> {
+    return findInteraction(this.database, 'next-decision');
+  }
+
+  async countPending(now: number): Promise<{ pending: number; overdue: number }> {
+    return countPending(this.database, now);
+  }
+
+  async readJournal(runId: string, protocol: Protocol, range: ReadRange): Promise<string[]> {
+    return readTexts(this.database, runId, protocol, range);
+  }
+
+  async readLines(runId: string, protocol: Protocol, afterSeq: number, maxBytes: number): Promise<Lines | null> {
+    return readLines(this.database, runId, protocol, afterSeq, maxBytes);
+  }
+
+  async recomputeDigest(runId: string): Promise<string> {
+    return digestUpTo(this.database, runId, Number.MAX_SAFE_INTEGER);
+  }
+
+  async nextDelivery(now: number, except: readonly string[] = []): Promise<Delivery | null> {
+    return nextDelivery(this.database, this.#claimant, now, except);
+  }
+
+  async nextDeliveryAt(except: readonly string[] = []): Promise<number | null> {
+    return nextDeliveryAt(this.database, this.#claimant, this.#clock, except);
+  }
+
+  get #claimant(): string {
+    return this.#host ?? this.#instance;
+  }
+
+  async settleDelivery(deliveryId: string, outcome: DeliveryOutcome): Promise<boolean> {
+    return settleDelivery(this.database, deliveryId, outcome);
+  }
+
+  async countDeliveries(): Promise<{ pending: number; given_up: number }> {
+    return countDeliveries(this.database);
+  }
+
+  async sumTurns(runId?: string): Promise<ProfileTotals[]> {
+    return sumTurns(this.database, runId);
+  }
+
+  async close(): Promise<void> {
+    await this.#listener.close();
+    await this.database.close();
+  }
+}
+
+// It is committed, whatever a listener makes of it.
+function attempt(tell: () => void): void {
+  try {
+    tell();
+  } catch {
+    // Its own affair.
+  }
+}

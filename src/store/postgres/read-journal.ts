@@ -1,0 +1,45 @@
+// Reads a run's event texts by seq and by time. Segments are read whole, some at a time, and cut at their lines.
+import { LineGatherer, TextPicker, type Segment } from '../cut-segments.js';
+import type { Lines, Protocol, ReadRange } from '../store.js';
+import type { Reader } from './database.js';
+
+// At most so many segments and about so many bytes in one answer.
+const PAGE_ROWS = 64;
+const PAGE_BYTES = 1024 * 1024;
+
+const PAGE = `SELECT seq_from, seq_to, body, found FROM (
+  SELECT seq_from, seq_to, body, count(*) OVER () AS found, sum(octet_length(body)) OVER (ORDER BY seq_from) - octet_length(body) AS before
+  FROM (SELECT seq_from, seq_to, body FROM parley.segments
+    WHERE run_id = $1 AND protocol = $2 AND seq_to >= $3::bigint AND seq_from <= $4::bigint AND ts_to >= $5::bigint AND ts_from <= $6::bigint
+      AND seq_from >= COALESCE((SELECT max(seq_from) FROM parley.segments WHERE run_id = $1 AND protocol = $2 AND seq_from <= $3::bigint), 0)
+    ORDER BY seq_from LIMIT ${PAGE_ROWS}) AS page
+) AS sized WHERE before < $7::bigint ORDER BY seq_from`;
+
+// Those that may hold something of the range, in order.
+export async function* readSegments(db: Reader, runId: string, protocol: Protocol, range: Omit<ReadRange, 'limit'>, bytes = PAGE_BYTES): AsyncGenerator<Segment> {
+  const { toSeq = Number.MAX_SAFE_INTEGER, fromTs = 0, toTs = Number.MAX_SAFE_INTEGER } = range;
+  let from = range.fromSeq ?? 1;
+  for (;;) {
+    const page = await db.read<Segment & { found: number }>({ name: 'segments', text: PAGE, values: [runId, protocol, from, toSeq, fromTs, toTs, bytes] });
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined || (page.length === last.found && last.found < PAGE_ROWS)) return;
+    from = last.seq_to + 1;
+  }
+}
+
+export async function readTexts(db: Reader, runId: string, protocol: Protocol, range: ReadRange): Promise<string[]> {
+  const picker = new TextPicker(range);
+  for await (const segment of readSegments(db, runId, protocol, range)) {
+    if (!picker.add(segment)) break;
+  }
+  return picker.found;
+}
+
+export async function readLines(db: Reader, runId: string, protocol: Protocol, afterSeq: number, maxBytes: number): Promise<Lines | null> {
+  const gatherer = new LineGatherer(afterSeq, maxBytes);
+  for await (const segment of readSegments(db, runId, protocol, { fromSeq: afterSeq + 1 }, Math.min(maxBytes, PAGE_BYTES))) {
+    if (!gatherer.add(segment)) break;
+  }
+  return gatherer.take();
+}

@@ -1,0 +1,64 @@
+// Runs as they stand in the database, and how they are found.
+import { STATES, type RunState } from '../../run/statechart.js';
+import { toRun, type RunRow } from '../rows.js';
+import type { RunFilter, RunRecord } from '../store.js';
+import { buildSelect } from './build-select.js';
+import type { Database } from './database.js';
+import { fromText, pairKey, toText } from './text.js';
+
+
+// Named one by one: a later version may add columns while this one is at work, and its prepared statements must stay as they are.
+export const SELECT_RUNS = `SELECT run_id, request_id, request_digest, spec_json, status, attempt_number, epoch, error_json, result_json, cancel_requested_json, waited_ms,
+  created_at, updated_at, rasp_seq, fcmp_seq, ts, digest FROM parley.runs`;
+
+export function toRunRecord(row: RunRow): RunRecord {
+  return { ...toRun(row), request_id: fromText(row.request_id) };
+}
+
+export async function loadRun(db: Database, runId: string): Promise<RunRecord | null> {
+  const [row] = await db.read<RunRow>({ name: 'load-run', text: `${SELECT_RUNS} WHERE run_id = $1`, values: [runId] });
+  return row ? toRunRecord(row) : null;
+}
+
+export async function loadRequest(db: Database, requestId: string): Promise<{ run: RunRecord; digest: string } | null> {
+  const [row] = await db.read<RunRow>({ name: 'load-request', text: `${SELECT_RUNS} WHERE request_id = $1`, values: [toText(requestId)] });
+  return row ? { run: toRunRecord(row), digest: row.request_digest } : null;
+}
+
+export async function findAtWork(db: Database, cwd: string): Promise<string | null> {
+  const [row] = await db.read<{ run_id: string }>({
+    name: 'find-at-work',
+    text: `SELECT run_id FROM parley.runs WHERE cwd = $1 AND status IN ('queued', 'running', 'waiting_user') ORDER BY run_id LIMIT 1`,
+    values: [toText(cwd)],
+  });
+  return row?.run_id ?? null;
+}
+
+export async function listRuns(db: Database, { status, engine, label, before, limit }: RunFilter): Promise<RunRecord[]> {
+  const statement = buildSelect('list-runs', SELECT_RUNS, [
+    status !== undefined && ['s', 'status = ?', status],
+    engine !== undefined && ['e', 'engine = ?', engine],
+    label !== undefined && ['l', 'run_id IN (SELECT run_id FROM parley.run_labels WHERE pair = ?)', pairKey(label.key, label.value)],
+    before !== undefined && ['b', 'run_id < ?', before],
+  ], 'ORDER BY run_id DESC LIMIT ?', limit);
+  return (await db.read<RunRow>(statement)).map(toRunRecord);
+}
+
+export async function listQueued(db: Database, limit: number): Promise<string[]> {
+  return ids(db, 'list-queued', `SELECT run_id FROM parley.runs WHERE status = 'queued' ORDER BY queued_at, run_id LIMIT $1`, limit);
+}
+
+// Running, but nobody with a valid lease plays them.
+export async function listOwnedByDead(db: Database, limit: number): Promise<string[]> {
+  return ids(db, 'list-owned-by-dead', `SELECT run_id FROM parley.runs AS run WHERE status = 'running'
+    AND NOT EXISTS (SELECT FROM parley.hosts WHERE host_id = run.owner AND lease_until > clock_timestamp()) ORDER BY run_id LIMIT $1`, limit);
+}
+
+async function ids(db: Database, name: string, text: string, limit: number): Promise<string[]> {
+  return (await db.read<{ run_id: string }>({ name, text, values: [limit] })).map((row) => row.run_id);
+}
+
+export async function countRuns(db: Database): Promise<Record<RunState, number>> {
+  const rows = await db.read<{ status: RunState; runs: number }>({ name: 'count-runs', text: 'SELECT status, count(*) AS runs FROM parley.runs GROUP BY status', values: [] });
+  return Object.fromEntries(STATES.map((state) => [state, rows.find(({ status }) => status === state)?.runs ?? 0])) as Record<RunState, number>;
+}

@@ -1,0 +1,28 @@
+// Where a host keeps the files of runs.
+import { randomUUID } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { replaceFile } from '../../files/replace-file.js';
+
+export interface Site {
+  // Names the disk; null: all hosts see the same files.
+  readonly site: string | null;
+  // The data directory, which stands in the paths of runs; null: of a store that plays nothing.
+  readonly place: string | null;
+}
+
+export const NOWHERE: Site = { site: null, place: null };
+
+// Of a data directory, by its real path.
+export function siteAt(place: string, files: 'host' | 'shared'): Site {
+  return { site: files === 'shared' ? null : readSite(place), place };
+}
+
+// Names the disk for the other hosts, whatever becomes of the machine's name.
+function readSite(path: string): string {
+  const file = join(path, 'site');
+  if (existsSync(file)) return readFileSync(file, 'utf8').trim();
+  const site = `site_${randomUUID()}`;
+  replaceFile(file, `${site}\n`);
+  return site;
+}

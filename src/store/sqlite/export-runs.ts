@@ -1,0 +1,105 @@
+// Hands out the runs of a data directory as their rows stand, for a copy elsewhere; whoever calls has the directory's lock.
+// Nothing is changed: a file of an older version is brought up to date in a transaction that is taken back.
+import { join } from 'node:path';
+import type { InteractionRow } from '../rows.js';
+import type { DeliveryRow, RuntimeRow, SegmentRow, StoredRun, TurnRow } from '../stored-run.js';
+import { usable } from './data-dir.js';
+import { checkVersion, NEWEST_VERSION } from './migrate.js';
+import { MIGRATIONS } from './migrations.js';
+import { openDatabase, type Database } from './open-database.js';
+
+type Statement = ReturnType<Database['prepare']>;
+
+const RUN = 'SELECT * FROM runs WHERE run_id > ? ORDER BY run_id LIMIT 1';
+const RUNTIME = 'SELECT runtime.* FROM request_interactive_runtime AS runtime JOIN runs USING (request_id) WHERE run_id = ?';
+const SEGMENTS = 'SELECT run_id, protocol, seq_from, seq_to, ts_from, ts_to, body FROM segments WHERE run_id = ? ORDER BY protocol, seq_from';
+
+export class RunExport {
+  readonly #db: Database;
+  // Kept as long as they may be at work: one that nobody refers to is finalized with the garbage, in the middle of its rows.
+  readonly #run: Statement;
+  readonly #runtime: Statement;
+  readonly #interactions: Statement;
+  readonly #turns: Statement;
+  readonly #deliveries: Statement;
+  readonly #segments: Statement;
+
+  private constructor(db: Database) {
+    this.#db = db;
+    this.#run = db.prepare(RUN);
+    this.#runtime = db.prepare(RUNTIME);
+    this.#interactions = db.prepare('SELECT * FROM interactions WHERE run_id = ? ORDER BY interaction_id');
+    this.#turns = db.prepare('SELECT * FROM turns WHERE run_id = ? ORDER BY attempt_number');
+    this.#deliveries = db.prepare('SELECT * FROM deliveries WHERE run_id = ? ORDER BY delivery_id');
+    this.#segments = db.prepare(SEGMENTS);
+  }
+
+  static open(path: string): Promise<RunExport> {
+    return usable(path, async () => new RunExport(await openAsNewest(join(path, 'parley.db'))));
+  }
+
+  count(): number {
+    return (this.#db.prepare('SELECT COUNT(*) AS runs FROM runs').get() as { runs: number }).runs;
+  }
+
+  // Those that are queued or running.
+  listMoving(): string[] {
+    return (this.#db.prepare(`SELECT run_id FROM runs WHERE status IN ('queued', 'running') ORDER BY run_id`).all() as { run_id: string }[]).map((row) => row.run_id);
+  }
+
+  // Oldest first. One at a time is in memory, without its journal.
+  *runs(): Generator<StoredRun> {
+    for (let after = ''; ; ) {
+      const run = this.#run.get(after) as StoredRun['run'] | undefined;
+      if (!run) return;
+      after = run.run_id;
+      yield {
+        run,
+        runtime: (this.#runtime.get(after) as RuntimeRow | undefined) ?? null,
+        interactions: this.#interactions.all(after) as unknown as InteractionRow[],
+        turns: this.#turns.all(after) as unknown as TurnRow[],
+        deliveries: this.#deliveries.all(after) as unknown as DeliveryRow[],
+      };
+    }
+  }
+
+  // To be read to their end, or left, before those of another run.
+  segments(runId: string): Iterable<SegmentRow> {
+    return this.#segments.iterate(runId) as unknown as Iterable<SegmentRow>;
+  }
+
+  // Of runs that were deleted: they are still to arrive.
+  strayDeliveries(): DeliveryRow[] {
+    return this.#db.prepare('SELECT * FROM deliveries WHERE run_id NOT IN (SELECT run_id FROM runs) ORDER BY delivery_id').all() as unknown as DeliveryRow[];
+  }
+
+  // What was brought up to date only to be read is taken back with it.
+  close(): void {
+    this.#db.close();
+  }
+}
+
+async function openAsNewest(file: string): Promise<Database> {
+  const db = await openDatabase(file, { readOnly: true });
+  try {
+    if (checkVersion(db) === NEWEST_VERSION) return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+  db.close();
+  return openMigrated(file);
+}
+
+async function openMigrated(file: string): Promise<Database> {
+  const db = await openDatabase(file);
+  try {
+    const version = checkVersion(db);
+    db.exec('BEGIN IMMEDIATE');
+    for (const { up } of MIGRATIONS.filter((each) => each.version > version)) up(db);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}

@@ -1,0 +1,20 @@
+// The store in PostgreSQL does what every store must do, with and without a host.
+import { openPostgres } from '../../src/store/postgres/open-postgres.js';
+import { registerHost } from '../../src/store/postgres/host-lease.js';
+import { describeStore } from '../store/conformance.js';
+import { withDatabase } from '../support/postgres.js';
+
+for (const host of [null, 'host_1']) {
+  describeStore(host === null ? 'PostgreSQL' : 'PostgreSQL of a host', async () => {
+    const database = await withDatabase();
+    const store = await openPostgres(database.url, { host });
+    if (host !== null) await registerHost(store.database, { host_id: host, name: 'one', url: null, ttlMs: 600_000 });
+    return {
+      store,
+      cleanup: async () => {
+        await store.close();
+        await database.drop();
+      },
+    };
+  });
+}

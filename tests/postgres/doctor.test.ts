@@ -1,0 +1,54 @@
+// parley doctor with PARLEY_DATABASE_URL: what it tells of the database, and what it never tells.
+import { expect, test } from 'vitest';
+import { registerHost } from '../../src/store/postgres/host-lease.js';
+import { createSite, expectLines, parley, type Site } from '../support/command.js';
+import { commit, create, withStores } from '../support/postgres-stores.js';
+import { ask } from '../store/conformance.js';
+
+interface Finding {
+  readonly name: string;
+  readonly level: string;
+  readonly text: string;
+}
+
+async function doctor(site: Site, url: string): Promise<{ code: number; said: string; about: (name: string) => Finding[] }> {
+  const { code, stdout, stderr } = await parley(site, ['doctor', '--json'], { env: { PARLEY_DATABASE_URL: url } });
+  const findings = expectLines(stdout)[0]?.['findings'] as Finding[];
+  return { code, said: stdout + stderr, about: (name) => findings.filter((each) => each.name === name) };
+}
+
+test('the database, its version, the hosts that are alive and what waits are told', async () => {
+  const stores = await withStores();
+  const site = createSite();
+  const store = await stores.store();
+  expect((await doctor(site, stores.url)).about('hosts')).toMatchObject([{ level: 'note', text: expect.stringContaining('none is alive') as string }]);
+  await registerHost(store.database, { host_id: 'h1', name: 'one', url: 'http://anna:geheim@one.example:7717', ttlMs: 600_000 });
+  await registerHost(store.database, { host_id: 'h2', name: 'two', url: null, ttlMs: 1 });
+  await commit(store, await create(store), { set: { status: 'waiting_user' }, ask: ask('int_1') });
+  const { code, said, about } = await doctor(site, stores.url);
+  expect(code).toBe(0);
+  expect(about('database')).toMatchObject([{ level: 'ok', text: expect.stringMatching(/^parley_test_\w+ at \S+ \(PostgreSQL \d+\S*.*, tables of version 1\), 1 waiting for an answer, 1 of them overdue$/) as string }]);
+  expect(about('host')).toMatchObject([{ level: 'ok', text: expect.stringMatching(/^one since \S+Z, http:\/\/one\.example:7717$/) as string }]);
+  expect(said).not.toContain('geheim');
+});
+
+test('a database that is not reached, not prepared or not an address is told, without its password', async () => {
+  const { url } = await withStores({ empty: true });
+  const site = createSite();
+  for (const [address, text] of [
+    ['postgresql://parley:geheim@127.0.0.1:1/none', 'none at 127.0.0.1:1 cannot be reached'],
+    [url, 'run "parley migrate"'],
+    ['parley:geheim@nowhere', 'looks like postgresql://'],
+  ] as const) {
+    const { code, said, about } = await doctor(site, address);
+    expect({ code, findings: about('database') }).toMatchObject({ code: 1, findings: [{ level: 'missing', text: expect.stringContaining(text) as string }] });
+    expect(said).not.toContain('geheim');
+  }
+});
+
+test('runs in the data directory itself are not mistaken for those of the database', async () => {
+  const { url } = await withStores();
+  const site = createSite();
+  expect((await parley(site, ['run', 'rehearsal', '[[ask Which?|A|B]]', '-i', '--scratch'])).code).toBe(3);
+  expect((await doctor(site, url)).about('data')).toMatchObject([{ level: 'note', text: expect.stringContaining('parley import copies them') as string }]);
+});

@@ -1,0 +1,96 @@
+// Commits of one store are told to the listeners of the others, and what may have been missed is told too.
+import { expect, test } from 'vitest';
+import type { Committed } from '../../src/store/store.js';
+import type { PostgresStore } from '../../src/store/postgres/postgres-store.js';
+import { T0, ask, flush } from '../store/conformance.js';
+import { until } from '../support/postgres.js';
+import { commit, create, withStores } from '../support/postgres-stores.js';
+
+function listen(store: PostgresStore): { told: Committed[]; missed: () => number } {
+  const told: Committed[] = [];
+  let missed = 0;
+  store.onCommitted((each) => {
+    told.push(each);
+    throw new Error('not our problem');
+  });
+  store.onMissed(() => {
+    missed += 1;
+    throw new Error('not our problem');
+  });
+  return { told, missed: () => missed };
+}
+
+const brief = ({ run_id: runId, status, asked, resolved, deleted, origin }: Committed) => [runId, status, asked, resolved, deleted, origin];
+
+const everything = (origin: string) => [
+  ['run_0001', 'queued', undefined, undefined, undefined, origin],
+  ['run_0001', 'running', undefined, undefined, undefined, origin],
+  ['run_0001', undefined, undefined, undefined, undefined, origin],
+  ['run_0001', 'waiting_user', 'int_1', undefined, undefined, origin],
+  ['run_0001', 'canceled', undefined, 'int_1', undefined, origin],
+  ['run_0001', undefined, undefined, undefined, true, origin],
+];
+
+test('a store hears of each commit of another store once, in order, also of one with the same host', async () => {
+  const stores = await withStores();
+  const [one, two, same] = [await stores.host('host_1'), await stores.host('host_2'), await stores.store({ host: 'host_1' })];
+  const [here, there, beside] = [listen(one), listen(two), listen(same)];
+  const running = await commit(one, await create(one), { set: { status: 'running', epoch: 1 } });
+  const flushed = await commit(one, running, { journal: flush(3, 1, null, T0 + 10) });
+  const waiting = await commit(one, flushed, { set: { status: 'waiting_user' }, ask: ask('int_1') });
+  await commit(one, waiting, { set: { status: 'canceled' }, resolve: { interaction_id: 'int_1', state: 'canceled', resolution: { at: T0, response: null, actor: null, idempotency_key: null, finish: false } } });
+  await one.deleteRun(waiting.run_id);
+  await until('the deletion is heard of', () => [there, beside].every(({ told }) => told.some(({ deleted }) => deleted)));
+  expect(here.told.map(brief)).toEqual(everything('here'));
+  for (const { told } of [there, beside]) expect(told.map(brief)).toEqual(everything('elsewhere'));
+  expect(there.told.every(({ journal, ms }) => journal === undefined && ms === 0)).toBe(true);
+  expect([here, there, beside].map(({ missed }) => missed())).toEqual([0, 0, 0]);
+});
+
+test('a change that is refused is told to nobody', async () => {
+  const stores = await withStores();
+  const [one, two] = [await stores.store(), await stores.store()];
+  const { told } = listen(two);
+  const run = await create(one);
+  await one.commit({ run_id: run.run_id, expect: { status: 'queued', epoch: 7, rasp_seq: 2 }, now: T0, journal: flush(3, 1, null, T0 + 10) });
+  await expect(one.commit({ run_id: run.run_id, expect: { status: 'queued', epoch: 0, rasp_seq: 2 }, now: T0, journal: flush(3, 1, 9, T0 + 10) })).rejects.toThrow();
+  await one.deleteRun(run.run_id);
+  await create(one, 2);
+  await until('the second run is heard of', () => told.some(({ run_id: id }) => id === 'run_0002'));
+  expect(told.map(({ run_id: id }) => id)).toEqual(['run_0001', 'run_0002']);
+});
+
+test('a listener whose connection was ended listens again, and says that something may have been missed', async () => {
+  const stores = await withStores();
+  const [one, two] = [await stores.store(), await stores.store()];
+  const { told, missed } = listen(two);
+  for (let round = 1; round <= 3; round += 1) {
+    await until('both listen', async () => (await stores.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%' AND state = 'idle'`)).length === 2);
+    expect(await stores.terminate(`query LIKE 'LISTEN%'`)).toBe(2);
+    await until('it is told', () => missed() === round);
+    await create(one, round);
+    await until('it hears again', () => told.some(({ run_id: id }) => id === `run_000${round}`));
+  }
+  expect(missed()).toBe(3);
+});
+
+test('what nobody meant for us is not heard', async () => {
+  const stores = await withStores();
+  const store = await stores.store();
+  const { told } = listen(store);
+  for (const payload of ['', 'no json', 'null', '[]', '{"r":1}']) await stores.query(`SELECT pg_notify('parley_commits', $1)`, [payload]);
+  await stores.query(`SELECT pg_notify('parley_commits', '{"i":"x","h":null,"r":"run_x"}')`);
+  await until('the last one is heard', () => told.length > 0);
+  expect(told.map(brief)).toEqual([['run_x', undefined, undefined, undefined, undefined, 'elsewhere']]);
+});
+
+test('a store that is closed while its database is away ends at once', async () => {
+  const stores = await withStores();
+  const proxy = await stores.proxy();
+  const store = await stores.store({ url: proxy.url });
+  proxy.shut();
+  await expect(store.loadRun('run_0001')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  const begun = performance.now();
+  await store.close();
+  expect(performance.now() - begun).toBeLessThan(3000);
+});

@@ -1,0 +1,176 @@
+// Several servers on one database: any of them creates, plays, shows and answers any run; one that dies leaves nothing behind.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { ParleyClient } from '../../src/client/client.js';
+import { withHosts } from '../support/hosts.js';
+
+const ASK = '[[ask Which database? | Postgres | SQLite]] [[done "ok"]]';
+
+const becomes = (client: ParleyClient, id: string) => expect.poll(async () => (await client.get(id)).status, { timeout: 30_000 });
+
+// Files beside the store are written after it.
+const proves = (client: ParleyClient, id: string) => expect.poll(async () => (await client.verify(id)).checks.filter(({ ok }) => !ok), { timeout: 10_000 }).toEqual([]);
+
+test('a question asked on one host is answered on another and seen on a third', async () => {
+  const hosts = await withHosts();
+  const [a, b, c] = [await hosts.start('a'), await hosts.start('b'), await hosts.start('c')];
+  const { run_id: id } = await a.client.create({ engine: 'rehearsal', prompt: ASK, execution_mode: 'interactive' });
+  const seen: string[] = [];
+  const watching = (async () => {
+    for await (const { type } of c.client.events(id)) seen.push(type);
+  })();
+  await becomes(b.client, id).toBe('waiting_user');
+  const pending = await b.client.interaction(id);
+  await b.client.reply(id, { interaction_id: pending.interaction_id, response: 'SQLite' });
+  await watching;
+  expect(seen).toContain('interaction.reply.accepted');
+  expect(await c.client.get(id)).toMatchObject({ status: 'succeeded', attempt_number: 2 });
+  await proves(c.client, id);
+});
+
+test('a host that is killed leaves its waiting runs answerable, its queued ones queued, and its running ones ended within its lease and a look', async () => {
+  const hosts = await withHosts({ slots: 1 });
+  const [a, b] = [await hosts.start('a'), await hosts.start('b')];
+  const { run_id: waiting } = await a.client.create({ engine: 'rehearsal', prompt: ASK, execution_mode: 'interactive' });
+  await becomes(a.client, waiting).toBe('waiting_user');
+  // One at each of the two.
+  const hanging = await Promise.all([0, 1].map(async () => (await a.client.create({ engine: 'rehearsal', prompt: '[[hang]]' })).run_id));
+  for (const id of hanging) await becomes(a.client, id).toBe('running');
+  const { run_id: queued } = await a.client.create({ engine: 'rehearsal', prompt: '[[done "later"]]' });
+  const owners = await hosts.database.query<{ run_id: string; name: string }>('SELECT run_id, name FROM parley.runs JOIN parley.hosts ON host_id = owner');
+  expect(owners.map(({ name }) => name).toSorted()).toEqual(['a', 'b']);
+  const ofA = owners.find(({ name }) => name === 'a')?.run_id ?? '';
+  const ofB = owners.find(({ name }) => name === 'b')?.run_id ?? '';
+  a.child.kill('SIGKILL');
+  await a.ended;
+  const killed = performance.now();
+  await becomes(b.client, ofA).toBe('failed');
+  const tookMs = performance.now() - killed;
+  expect(await b.client.get(ofA)).toMatchObject({ error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } });
+  // The lease of three seconds, and a third of it between looks; some more on a busy machine.
+  expect(tookMs).toBeLessThan(12_000);
+  expect((await b.client.get(ofB)).status).toBe('running');
+  expect((await b.client.get(queued)).status).toBe('queued');
+  await b.client.cancel(ofB);
+  await becomes(b.client, queued).toBe('succeeded');
+  await b.client.reply(waiting, { interaction_id: (await b.client.interaction(waiting)).interaction_id, response: 'SQLite' });
+  await becomes(b.client, waiting).toBe('succeeded');
+  for (const id of [waiting, ofA, ofB, queued]) await proves(b.client, id);
+});
+
+test('a host that was stopped beyond its lease writes no row when it is woken, ends its engine, and goes on as a new one', async () => {
+  const hosts = await withHosts({ slots: 1 });
+  const a = await hosts.start('a');
+  const { run_id: id } = await a.client.create({ engine: 'rehearsal', prompt: '[[events 5 20]] [[sleep 3000]] [[events 2000 20]] [[done 1]]' });
+  await becomes(a.client, id).toBe('running');
+  const b = await hosts.start('b');
+  a.child.kill('SIGSTOP');
+  await becomes(b.client, id).toBe('failed');
+  const before = await b.client.get(id);
+  a.child.kill('SIGCONT');
+  // It is there again under another name.
+  const { run_id: next } = await b.client.create({ engine: 'rehearsal', prompt: '[[hang]]' });
+  await becomes(b.client, next).toBe('running');
+  const { run_id: after } = await b.client.create({ engine: 'rehearsal', prompt: '[[done "again"]]' });
+  await becomes(a.client, after).toBe('succeeded');
+  expect(await b.client.get(id)).toEqual(before);
+  await proves(b.client, id);
+  await b.client.cancel(next);
+});
+
+test('a run that is played elsewhere is canceled from any host, also when the one that plays it has just died', async () => {
+  const hosts = await withHosts({ slots: 1 });
+  const a = await hosts.start('a');
+  const { run_id: id } = await a.client.create({ engine: 'rehearsal', prompt: '[[hang]]' });
+  await becomes(a.client, id).toBe('running');
+  const b = await hosts.start('b');
+  expect(await b.client.cancel(id)).toMatchObject({ status: 'canceled' });
+  const { run_id: other } = await a.client.create({ engine: 'rehearsal', prompt: '[[hang]]' });
+  await becomes(a.client, other).toBe('running');
+  const [{ name } = { name: '' }] = await hosts.database.query<{ name: string }>('SELECT name FROM parley.runs JOIN parley.hosts ON host_id = owner');
+  const [player, looker] = name === 'a' ? [a, b] : [b, a];
+  player.child.kill('SIGKILL');
+  expect(await looker.client.cancel(other)).toMatchObject({ status: 'canceled' });
+});
+
+test('with files of its own, a run goes on where they are; on a host that does not come back it is ended, and says why', async () => {
+  const hosts = await withHosts({ files: 'host', goneSec: 3 });
+  const a = await hosts.start('a');
+  const { run_id: id } = await a.client.create({ engine: 'rehearsal', prompt: ASK, execution_mode: 'interactive' });
+  const { run_id: lost } = await a.client.create({ engine: 'rehearsal', prompt: ASK, execution_mode: 'interactive' });
+  for (const each of [id, lost]) await becomes(a.client, each).toBe('waiting_user');
+  const b = await hosts.start('b');
+  const answer = async (run: string) => b.client.reply(run, { interaction_id: (await b.client.interaction(run)).interaction_id, response: 'SQLite' });
+  await answer(id);
+  await becomes(b.client, id).toBe('succeeded');
+  const sites = await hosts.database.query<{ site: string }>('SELECT DISTINCT site FROM parley.runs');
+  expect(sites).toHaveLength(1);
+  // What the engine printed is there, through either.
+  expect(Buffer.from(await b.client.logs(id, { attempt: 1 })).toString()).toBe(Buffer.from(await a.client.logs(id, { attempt: 1 })).toString());
+  await proves(b.client, id);
+  a.child.kill('SIGKILL');
+  await a.ended;
+  await answer(lost);
+  await becomes(b.client, lost).toBe('failed');
+  expect(await b.client.get(lost)).toMatchObject({ error: { code: 'SESSION_RESUME_FAILED', message: expect.stringContaining('gone for too long') as string } });
+});
+
+test('a process that waits with its run keeps it on its host; when it is gone, any other goes on', async () => {
+  const hosts = await withHosts();
+  const a = await hosts.start('a');
+  const { run_id: id } = await a.client.create({ engine: 'codex-app-server', prompt: '[[approve ls]] [[approve pwd]] [[done 1]]', execution_mode: 'interactive' });
+  await becomes(a.client, id).toBe('waiting_user');
+  const b = await hosts.start('b');
+  const holder = async () => (await hosts.database.query<{ name: string }>('SELECT name FROM parley.runs JOIN parley.hosts ON host_id = resident WHERE run_id = $1', [id]))[0]?.name;
+  expect(await holder()).toBe('a');
+  const approve = async () => b.client.reply(id, { interaction_id: (await b.client.interaction(id)).interaction_id, response: { decision: 'approve' } });
+  await approve();
+  await expect.poll(async () => (await b.client.get(id)).attempt_number, { timeout: 30_000 }).toBe(2);
+  await becomes(b.client, id).toBe('waiting_user');
+  expect(await holder()).toBe('a');
+  a.child.kill('SIGKILL');
+  await a.ended;
+  await approve();
+  await becomes(b.client, id).toBe('succeeded');
+});
+
+test('a question whose time is over is decided once, by whichever host, also when the one that asked it is gone', async () => {
+  const hosts = await withHosts();
+  const a = await hosts.start('a');
+  const options = { session_timeout_sec: 4, interactive_require_user_reply: false };
+  const ids = await Promise.all([0, 1, 2, 3].map(async () => (await a.client.create({ engine: 'rehearsal', prompt: ASK, execution_mode: 'interactive', runtime_options: options })).run_id));
+  for (const id of ids) await becomes(a.client, id).toBe('waiting_user');
+  expect(await hosts.database.query('SELECT FROM graphile_worker.jobs')).toHaveLength(4);
+  // An answer takes the job with it, in its transaction.
+  const answered = ids[0] ?? '';
+  await a.client.reply(answered, { interaction_id: (await a.client.interaction(answered)).interaction_id, response: 'SQLite' });
+  expect(await hosts.database.query('SELECT FROM graphile_worker.jobs')).toHaveLength(3);
+  const b = await hosts.start('b');
+  a.child.kill('SIGKILL');
+  await a.ended;
+  for (const id of ids.slice(1)) {
+    await becomes(b.client, id).toBe('succeeded');
+    const types: string[] = [];
+    for await (const { type } of b.client.events(id)) types.push(type);
+    expect(types.filter((type) => type === 'interaction.auto_decide.timeout')).toHaveLength(1);
+  }
+  await becomes(b.client, answered).toMatch(/succeeded|failed/);
+  await expect.poll(() => hosts.database.query('SELECT FROM graphile_worker.jobs')).toEqual([]);
+});
+
+test('a run that is deleted on one host goes with its files on the other, and a hint alone deletes nothing', async () => {
+  const hosts = await withHosts({ files: 'host' });
+  const [a, b] = [await hosts.start('a'), await hosts.start('b')];
+  const [kept, deleted] = await Promise.all([0, 1].map(async () => (await a.client.create({ engine: 'rehearsal', prompt: '[[done 1]]', cwd: hosts.site.cwd })).run_id));
+  if (kept === undefined || deleted === undefined) throw new Error('two runs were started');
+  for (const id of [kept, deleted]) await becomes(b.client, id).toBe('succeeded');
+  const folder = (id: string) => join(hosts.site.root, 'data-a', 'runs', id);
+  await hosts.database.query('SELECT pg_notify($1, $2)', ['parley_commits', JSON.stringify({ i: 'x', h: null, r: kept, x: true })]);
+  await hosts.database.query('SELECT pg_notify($1, $2)', ['parley_commits', JSON.stringify({ i: 'x', h: null, r: '../../work', x: true })]);
+  expect(existsSync(folder(deleted))).toBe(true);
+  await b.client.delete(deleted);
+  await expect.poll(() => existsSync(folder(deleted))).toBe(false);
+  expect([existsSync(folder(kept)), existsSync(hosts.site.cwd)]).toEqual([true, true]);
+  expect(await b.client.logs(kept)).toEqual(await a.client.logs(kept));
+});

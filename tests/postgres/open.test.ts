@@ -1,0 +1,121 @@
+// Opening a database: what is refused and how, migrations by several processes at once, and texts that PostgreSQL does not take.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { expect, test } from 'vitest';
+import { Database } from '../../src/store/postgres/database.js';
+import { migrate } from '../../src/store/postgres/migrate.js';
+import { MIGRATIONS } from '../../src/store/postgres/migrations.js';
+import { migratePostgres, openPostgres } from '../../src/store/postgres/open-postgres.js';
+import { fromText, toText } from '../../src/store/postgres/text.js';
+import { T0, ask, delivery, newRun } from '../store/conformance.js';
+import { commit, create, withStores } from '../support/postgres-stores.js';
+
+test('a database that was never migrated is refused and not touched, and is usable afterwards', async () => {
+  const stores = await withStores({ empty: true });
+  await expect(stores.store()).rejects.toMatchObject({ code: 'DATABASE_NOT_MIGRATED', message: expect.stringContaining('parley migrate') as string });
+  expect(await stores.query(`SELECT FROM pg_namespace WHERE nspname = 'parley'`)).toEqual([]);
+  await migratePostgres(stores.url);
+  await migratePostgres(stores.url);
+  await create(await stores.store());
+});
+
+test('an older database is refused unless it is to be migrated, a later one in any case', async () => {
+  const stores = await withStores({ empty: true });
+  await create(await stores.store({ migrate: true }));
+  await stores.query(`UPDATE parley.meta SET value = '0' WHERE key = 'version'`);
+  await expect(stores.store()).rejects.toMatchObject({ code: 'DATABASE_NOT_MIGRATED' });
+  await stores.query(`UPDATE parley.meta SET value = '9999' WHERE key = 'version'`);
+  for (const how of [{}, { migrate: true }]) await expect(stores.store(how)).rejects.toMatchObject({ code: 'DATABASE_TOO_NEW' });
+  await expect(migratePostgres(stores.url)).rejects.toMatchObject({ code: 'DATABASE_TOO_NEW' });
+});
+
+test('a migration that fails half way leaves the database as it was', async () => {
+  const stores = await withStores();
+  const db = new Database(stores.url);
+  const later = MIGRATIONS.length + 1;
+  const broken = { version: later, name: 'broken', sql: 'CREATE TABLE parley.half (x int); SELECT 1 / 0' };
+  await expect(migrate(db, [...MIGRATIONS, broken])).rejects.toThrow('division by zero');
+  expect(await stores.query(`SELECT value, to_regclass('parley.half') AS half FROM parley.meta WHERE key = 'version'`)).toEqual([{ value: String(later - 1), half: null }]);
+  await migrate(db, [...MIGRATIONS, { ...broken, sql: 'CREATE TABLE parley.half (x int)' }]);
+  expect(await stores.query(`SELECT value FROM parley.meta WHERE key = 'version'`)).toEqual([{ value: String(later) }]);
+  await db.close();
+});
+
+test('four processes that migrate at once all succeed', async () => {
+  const stores = await withStores({ empty: true });
+  const script = `
+    import { migratePostgres } from ${JSON.stringify(new URL('../../dist/store/postgres/open-postgres.js', import.meta.url).href)};
+    process.stdout.write('ready ');
+    await new Promise((resolve) => process.stdin.once('data', resolve));
+    await migratePostgres(${JSON.stringify(stores.url)});
+    process.stdout.write('migrated');
+    process.stdin.destroy();`;
+  const children = Array.from({ length: 4 }, () => spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['pipe', 'pipe', 'inherit'] }));
+  const said = children.map((child) => text(child.stdout));
+  await Promise.all(children.map((child) => once(child.stdout, 'readable')));
+  for (const child of children) child.stdin.write('go');
+  expect(await Promise.all(said)).toEqual(Array.from({ length: 4 }, () => 'ready migrated'));
+  await create(await stores.store());
+});
+
+test('a database that cannot be reached, a wrong password and a wrong address are told without the password', async () => {
+  const stores = await withStores();
+  const proxy = await stores.proxy();
+  proxy.shut();
+  const wrong = new URL(stores.url);
+  wrong.password = 'not-the-password';
+  const missing = new URL(stores.url);
+  missing.pathname = '/no_such_database';
+  for (const url of [proxy.url, wrong.href, missing.href]) {
+    const error = await openPostgres(url, { host: null }).then(() => null, (reason: unknown) => reason as Error);
+    expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    expect(`${error?.message} ${error?.stack}`).not.toContain(new URL(url).password);
+  }
+  for (const url of ['mysql://u:secret@h/d', 'secret', '']) {
+    await expect(openPostgres(url, { host: null })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.not.stringContaining('secret') as string });
+  }
+});
+
+test('the type parsers of others are not changed', async () => {
+  const stores = await withStores();
+  const store = await stores.store();
+  expect((await create(store)).created_at).toBe(T0 + 1);
+  expect(await store.loadRun('run_0001')).toMatchObject({ created_at: T0 + 1 });
+  expect(await stores.query('SELECT 1::bigint AS big')).toEqual([{ big: '1' }]);
+});
+
+test('texts with NUL, lone surrogates and backslashes are told apart from those that look like their escapes', async () => {
+  for (const odd of ['a\0b', 'a\\u0000b', 'a\\\\u0000b', '\ud800', '\udc00\ud800', '\ufffd', '😀', '\\', '']) expect(fromText(toText(odd))).toBe(odd);
+  const stores = await withStores();
+  const store = await stores.store();
+  const [nul, escape] = ['a\0b', 'a\\u0000b'];
+  const spec = { ...newRun(1).spec, cwd: nul, home: nul, labels: { [nul]: nul } };
+  const handle = { engine: 'codex', handle_type: 'session_id', handle_value: nul, cwd: nul, home: nul, created_at_attempt: 1 } as const;
+  const run = await create(store, 1, { spec, handle, request_id: nul });
+  expect(await store.loadRun(run.run_id)).toEqual(run);
+  expect([(await store.loadRequest(nul))?.run, await store.loadRequest(escape)]).toEqual([run, null]);
+  expect([await store.loadHandle(nul), await store.loadHandle(escape)]).toEqual([handle, null]);
+  expect([await store.findAtWork(nul), await store.findAtWork(escape)]).toEqual([run.run_id, null]);
+  const labelled = async (key: string, value: string) => (await store.listRuns({ label: { key, value }, limit: 9 })).length;
+  expect([await labelled(nul, nul), await labelled(nul, escape), await labelled(escape, nul)]).toEqual([1, 0, 0]);
+  expect(await store.createRun(newRun(2, { handle }))).toMatchObject({ reason: 'session_in_use' });
+  const waiting = await commit(store, run, { set: { status: 'waiting_user' }, ask: ask('int_1'), deliveries: [delivery('dlv_1', nul)] });
+  const resolution = { at: T0, response: nul, actor: null, idempotency_key: nul, finish: false };
+  await commit(store, waiting, { set: { status: 'succeeded' }, resolve: { interaction_id: 'int_1', state: 'answered', resolution } });
+  expect([(await store.loadByKey(run.run_id, nul))?.resolution, await store.loadByKey(run.run_id, escape)]).toEqual([resolution, null]);
+  expect([await store.nextDelivery(T0 * 2, [nul]), (await store.nextDelivery(T0 * 2, [escape]))?.hook]).toEqual([null, nul]);
+  await store.settleDelivery('dlv_1', { type: 'retry', at: T0, error: nul });
+  expect((await store.nextDelivery(T0 * 2))?.error).toBe(nul);
+  expect([await store.loadRun(nul), await store.loadInteraction(nul), await store.readLines(nul, 'rasp', 0, 10), await store.deleteRun(nul)]).toEqual([null, null, null, 'unknown_run']);
+});
+
+test('labels and folders may be longer than an index of PostgreSQL takes', async () => {
+  const stores = await withStores();
+  const store = await stores.store();
+  // What compresses well would fit all the same.
+  const long = Array.from({ length: 4000 }, (_, index) => String.fromCodePoint(0x4e00 + ((index * 7919) % 20_000))).join('');
+  await create(store, 1, { spec: { ...newRun(1).spec, cwd: `/${long}`, home: `/${long}`, labels: { [long]: long } } });
+  expect(await store.findAtWork(`/${long}`)).toBe('run_0001');
+  expect(await store.listRuns({ label: { key: long, value: long }, limit: 9 })).toHaveLength(1);
+});
