@@ -54,9 +54,14 @@ export class ClusterWork {
   // The first look is now: somebody may have been gone for long.
   begin(): void {
     this.#work('', async () => {
-      await reconcile(this.#deps, (runId) => this.#controls.has(runId) || this.#ending.has(runId), () => this.#closing.signal.aborted, this.#onFailure).finally(() => {
+      try {
+        // Hints may be lost: what others want is looked at, too.
+        await this.#lookAtAll();
+        await reconcile(this.#deps, (runId) => this.#controls.has(runId) || this.#ending.has(runId), () => this.#closing.signal.aborted, this.#onFailure);
+      } finally {
+        // Whatever became of it, there is another look.
         if (!this.#closing.signal.aborted) this.#alarm.set(this.#cluster.reconcileMs, () => this.begin());
-      });
+      }
     });
   }
 
