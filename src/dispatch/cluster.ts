@@ -14,6 +14,10 @@ export interface Cluster {
   onLost(listener: () => Promise<void>): void;
   // Running runs that nobody plays who is alive.
   listAbandoned(limit: number): Promise<string[]>;
+  // Running runs that belong to this host, whoever plays them.
+  listOwned(limit: number): Promise<string[]>;
+  // The lease holds at this very moment, as far as this host can know: asked before anything is begun that others could not take back.
+  mayPlay(): boolean;
   // The run is this host's from then on; null: it was not abandoned.
   takeOver(run: RunRecord): Promise<RunRecord | null>;
   // Somebody who is alive plays it, or has a process that waits with it.

@@ -32,6 +32,8 @@ export class ClusterWork {
   readonly #stopListening: readonly (() => void)[];
   // What was begun and has to end before the store is closed.
   readonly #works = new Set<Promise<void>>();
+  // Runs that were taken over to be canceled.
+  readonly #ending = new Set<string>();
 
   constructor(deps: OrchestratorDeps, controls: Controls, residents: Residents, onFailure: (runId: string, error: unknown) => void) {
     const { cluster, store } = deps;
@@ -52,9 +54,14 @@ export class ClusterWork {
   // The first look is now: somebody may have been gone for long.
   begin(): void {
     this.#work('', async () => {
-      await reconcile(this.#deps, () => this.#closing.signal.aborted, this.#onFailure).finally(() => {
+      try {
+        // Hints may be lost: what others want is looked at, too.
+        await this.#lookAtAll();
+        await reconcile(this.#deps, (runId) => this.#controls.has(runId) || this.#ending.has(runId), () => this.#closing.signal.aborted, this.#onFailure);
+      } finally {
+        // Whatever became of it, there is another look.
         if (!this.#closing.signal.aborted) this.#alarm.set(this.#cluster.reconcileMs, () => this.begin());
-      });
+      }
     });
   }
 
@@ -80,6 +87,10 @@ export class ClusterWork {
 
   async #lookAtAll(): Promise<void> {
     for (const runId of this.#controls.keys()) await this.#lookAt(runId);
+    for (const runId of this.#residents.kept()) {
+      const run = await this.#deps.store.loadRun(runId);
+      if (run?.status !== 'waiting_user' && run?.status !== 'queued' && !this.#controls.has(runId)) await this.#residents.end(runId);
+    }
   }
 
   // A hint is not believed: only if its rows are gone do its files go. Files that all share went with them.
@@ -115,12 +126,14 @@ export class ClusterWork {
       const { version } = watch;
       const found = await this.#deps.store.loadRun(runId);
       if (!found || isTerminal(found.status) || found.status !== 'running') return;
-      const taken = await takeOver(this.#deps, runId);
+      this.#ending.add(runId);
+      const taken = await takeOver(this.#deps, runId, this.#onFailure);
       if (taken) return await this.#endCanceled(taken, actor);
       if (this.#closing.signal.aborted) throw new RequestError('SHUTTING_DOWN', 'this Parley is being stopped; the wish to cancel the run is stored');
       const waited = new AbortController();
       await Promise.race([watch.changed(version), pause(this.#deps.timers, this.#cluster.reconcileMs, waited.signal)]).finally(() => waited.abort());
     } finally {
+      this.#ending.delete(runId);
       watch.close();
     }
   }

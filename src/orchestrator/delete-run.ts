@@ -4,6 +4,7 @@ import { existsSync, readdirSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { RequestError } from '../run/request-error.js';
 import { isTerminal } from '../run/statechart.js';
+import type { DeleteOutcome, RunRecord } from '../store/store.js';
 import type { OrchestratorDeps } from './deps.js';
 import { removeFolder } from './remove-folder.js';
 import { runFolder } from './run-folder.js';
@@ -16,19 +17,30 @@ export async function deleteRun(deps: OrchestratorDeps, runId: string, onFailure
   const run = await deps.store.loadRun(runId);
   // Its folder must not be moved, not even for a moment, while an agent is at work in it.
   if (run && !isTerminal(run.status)) throw new RequestError('RUN_NOT_ENDED', `run ${runId} is ${run.status}: cancel it first`);
-  const { path, workspace } = runFolder(deps.dataDir, runId);
+  const { path } = runFolder(deps.dataDir, runId);
   // A fork of it has a home of its own, but not a folder to work in.
-  const by = run && (await deps.store.findAtWork(workspace));
+  const by = run && (await deps.store.findAtWork(workspaceOf(deps, run)));
   if (by) throw new RequestError('SESSION_IN_USE', `run ${by} works in the folder of run ${runId}: wait until it has ended, or cancel it`);
+  // Others may begin with it while it is decided: its files go after its rows, here and wherever they are.
+  if (deps.cluster) return settle(runId, await deps.store.deleteRun(runId), () => remove(path, runId, onFailure));
   if (run && existsSync(path)) renameSync(path, path + ASIDE);
   const outcome = await deps.store.deleteRun(runId).catch((error: unknown) => {
     putBack(path);
     throw error;
   });
-  if (outcome === 'deleted') return remove(path + ASIDE, runId, onFailure);
-  putBack(path);
+  if (outcome !== 'deleted') putBack(path);
+  settle(runId, outcome, () => remove(path + ASIDE, runId, onFailure));
+}
+
+function settle(runId: string, outcome: DeleteOutcome, removeFiles: () => void): void {
+  if (outcome === 'deleted') return removeFiles();
   if (outcome !== 'session_in_use') throw new RequestError('RUN_NOT_FOUND', `there is no run ${runId}`);
   throw new RequestError('SESSION_IN_USE', `another run continues the session of run ${runId} and lives in its home: delete that one first`);
+}
+
+// Where it was created, which may be a path of another host: its home tells.
+function workspaceOf({ dataDir }: OrchestratorDeps, { run_id: runId, spec: { home } }: RunRecord): string {
+  return home === null ? runFolder(dataDir, runId).workspace : join(dirname(dirname(home)), runId, 'workspace');
 }
 
 function putBack(path: string): void {

@@ -14,7 +14,7 @@ import type { RunRecord } from '../store/store.js';
 import { summariseParser } from './parser-summary.js';
 import { prepareTurn } from './prepare-turn.js';
 import { hearAsks, type TurnAsk } from './turn-ask.js';
-import { fail, settle, stopElsewhere, weigh, type TurnScene } from './turn-scene.js';
+import { checkLease, fail, settle, stopElsewhere, weigh, type TurnScene } from './turn-scene.js';
 
 const GRACE_MS = 3000;
 
@@ -27,6 +27,7 @@ export async function playProcess(scene: TurnScene, command: EngineCommand, ask:
   const parser = createTurnParser(engine, version);
   const env = { ...prepared.env, ...command.env };
   writeCommand(attempt.path, command, env);
+  checkLease(scene);
   const result = await startChild(
     {
       argv: command.argv,

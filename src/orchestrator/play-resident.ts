@@ -1,7 +1,7 @@
 // Plays a turn of an engine that stays: hands the answer to the process that waits for it, or starts one that goes on with the
 // session; reads what it says until the turn is over or it asks for a person. `starting` → `listening` → over | asked | gone |
 // ended by us. A run that then waits keeps its process; any other end closes it first.
-import { createHash, type Hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { EngineCommand } from '../engines/engine.js';
 import { MAX_LINE_BYTES } from '../engines/framing.js';
 import type { NativeRequest } from '../engines/native-request.js';
@@ -25,9 +25,9 @@ import { writeCommand } from './play-process.js';
 import { prepareTurn } from './prepare-turn.js';
 import type { Residents, Waiter } from './residents.js';
 import { runFolder } from './run-folder.js';
-import { logsOf, readEnds, readLog, syncLog, type LogEnds, type LogPaths, type ReadBytes } from './turn-logs.js';
+import { logsOf, readEnds, readLog, slice, syncLog, type LogEnds, type LogPaths } from './turn-logs.js';
 import { PROCESS_LOST } from './sticky.js';
-import { fail, settle, stopElsewhere, weigh, type Played, type TurnScene } from './turn-scene.js';
+import { checkLease, fail, settle, stopElsewhere, weigh, type Played, type TurnScene } from './turn-scene.js';
 
 export interface ResidentStage {
   readonly command: EngineCommand;
@@ -110,12 +110,14 @@ class ResidentTurn {
     }
     this.#startClocks();
     this.#scene.control.attach({ end: (reason) => this.#endBy(reason) });
+    checkLease(this.#scene);
     const refused = this.#resident === null ? await this.#start() : null;
     const resident = this.#resident;
     if (refused || resident === null) {
       this.#stopClocks();
       return refused ?? this.#conclude(null, UNKNOWN_EXIT);
     }
+    checkLease(this.#scene);
     await this.#speak(resident).catch((error: unknown) => this.#note(error));
     const asked = this.#trouble === null ? await this.#listen(resident) : null;
     this.#stopClocks();
@@ -325,5 +327,3 @@ class ResidentTurn {
     void this.#resident?.close();
   }
 }
-
-const slice = (from: number, bytes: number, hash: Hash): ReadBytes => ({ ...(from > 0 ? { from } : {}), bytes, sha256: hash.copy().digest('hex') });

@@ -13,12 +13,19 @@ const GRACE_MS = 2000;
 
 type OnFailure = (runId: string, error: unknown) => void;
 
-export async function reconcile(deps: OrchestratorDeps, stopped: () => boolean, onFailure: OnFailure): Promise<void> {
+// `isPlayed` tells of a turn that is under way here.
+export async function reconcile(deps: OrchestratorDeps, isPlayed: (runId: string) => boolean, stopped: () => boolean, onFailure: OnFailure): Promise<void> {
   const { cluster, store } = deps;
   if (!cluster) return;
   for (const runId of await cluster.listAbandoned(MOST)) {
     if (stopped()) return;
     await endAbandoned(deps, runId, onFailure).catch((error: unknown) => onFailure(runId, error));
+  }
+  // Ours by the store, and nobody's here: its beginning or its take-over was stored, and nobody heard of it.
+  for (const runId of await cluster.listOwned(MOST)) {
+    if (stopped()) return;
+    const run = isPlayed(runId) ? null : await store.loadRun(runId);
+    if (run?.status === 'running' && !isPlayed(runId)) await endTaken(deps, run, onFailure).catch((error: unknown) => onFailure(runId, error));
   }
   for (const runId of await cluster.listStranded(MOST)) {
     if (stopped()) return;
@@ -28,18 +35,21 @@ export async function reconcile(deps: OrchestratorDeps, stopped: () => boolean, 
 }
 
 // Null: it is not abandoned, or another was first.
-export async function takeOver({ cluster, store, timers }: OrchestratorDeps, runId: string): Promise<RunRecord | null> {
+export async function takeOver({ cluster, store, timers }: OrchestratorDeps, runId: string, onFailure: OnFailure): Promise<RunRecord | null> {
   const run = await store.loadRun(runId);
   const taken = run?.status === 'running' ? ((await cluster?.takeOver(run)) ?? null) : null;
   // Nothing of it may work on here; on another machine nobody listens to it any more.
-  if (taken) await endLeftovers((mark) => mark.startsWith(`${runId}/`), { graceMs: GRACE_MS, timers });
+  if (taken) await endLeftovers((mark) => mark.startsWith(`${runId}/`), { graceMs: GRACE_MS, timers }).catch((error: unknown) => onFailure(runId, error));
   return taken;
 }
 
 async function endAbandoned(deps: OrchestratorDeps, runId: string, onFailure: OnFailure): Promise<void> {
-  const taken = await takeOver(deps, runId);
-  if (!taken) return;
-  if (await deps.cluster?.hasFiles(runId)) return recoverRunning(deps, taken, onFailure);
+  const taken = await takeOver(deps, runId, onFailure);
+  if (taken) await endTaken(deps, taken, onFailure);
+}
+
+async function endTaken(deps: OrchestratorDeps, taken: RunRecord, onFailure: OnFailure): Promise<void> {
+  if (await deps.cluster?.hasFiles(taken.run_id)) return recoverRunning(deps, taken, onFailure);
   const wish = taken.cancel_requested;
   const message = `${INTERRUPTED.message} The host that played it is gone; what its engine printed last is in its logs there.`;
   await applyRunEvent(deps, taken, wish ? { event: 'run.canceled', facts: NO_FACTS, actor: wish.actor ?? undefined } : { event: 'restart.reconcile_failed', facts: NO_FACTS, error: { ...INTERRUPTED, message } });

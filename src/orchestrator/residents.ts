@@ -48,6 +48,11 @@ export class Residents {
     return [...this.#kept.values()].filter(({ ending }) => ending === null).length;
   }
 
+  // The runs whose process waits.
+  kept(): string[] {
+    return [...this.#kept.keys()];
+  }
+
   keep(runId: string, waiter: Waiter): void {
     const stopTimer = waiter.sticky ? () => {} : this.#timers.set(this.#limits.parkAfterMs, () => void this.end(runId));
     const kept: Kept = { waiter, stopTimer, ending: null };

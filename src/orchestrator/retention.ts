@@ -42,7 +42,9 @@ export async function sweep(deps: OrchestratorDeps, rules: RetentionRules, stopp
     for (const runId of all) if (!broom.deleted.has(runId) && !stopped()) sizes.set(runId, await sizeOf(runFolder(deps.dataDir, runId).path));
     let total = [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0);
     broom.onDeleted = (runId) => (total -= sizes.get(runId) ?? 0);
-    await broom.delete(ended.filter(({ runId }) => !broom.deleted.has(runId)), () => total > limit && !stopped());
+    // What lies on the disk of another host makes no room here.
+    const isHere = (runId: string): boolean => deps.cluster?.files !== 'local' || (sizes.get(runId) ?? 0) > 0;
+    await broom.delete(ended.filter(({ runId }) => !broom.deleted.has(runId) && isHere(runId)), () => total > limit && !stopped());
   }
   return [...broom.deleted];
 }

@@ -26,8 +26,7 @@ import { writeResult } from './write-result.js';
 // Answers the run as it is afterwards. Throws if the store is lost; the engine is gone by then.
 export async function runTurn(deps: OrchestratorDeps, queued: RunRecord, control: TurnControl, residents: Residents): Promise<RunRecord> {
   const engine = findEngine(queued.spec.engine);
-  const answered = queued.attempt_number > 1 ? await deps.store.loadLatest(queued.run_id) : null;
-  const handle = await deps.store.loadHandle(queued.request_id);
+  const { answered, handle } = await readBasis(deps, queued);
   if (answered?.resolution?.finish) {
     await residents.end(queued.run_id);
     return finishConversation(deps, queued, answered);
@@ -42,6 +41,15 @@ export async function runTurn(deps: OrchestratorDeps, queued: RunRecord, control
     return await startTurn(deps, engine, queued, { handle, answered, control, residents });
   } finally {
     release();
+  }
+}
+
+// What cannot be read now can be read later: nothing has begun.
+async function readBasis({ store }: OrchestratorDeps, queued: RunRecord): Promise<Pick<TurnBasis, 'answered' | 'handle'>> {
+  try {
+    return { answered: queued.attempt_number > 1 ? await store.loadLatest(queued.run_id) : null, handle: await store.loadHandle(queued.request_id) };
+  } catch (cause) {
+    throw new NotBegunError('what the turn begins with could not be read', { cause });
   }
 }
 
@@ -121,6 +129,8 @@ async function begin(deps: OrchestratorDeps, queued: RunRecord, before?: RunTran
 export async function failInternally(deps: OrchestratorDeps, runId: string, reason: unknown): Promise<void> {
   const found = await deps.store.loadRun(runId);
   if (found?.status !== 'queued' && found?.status !== 'running') return;
+  // Another host may begin it.
+  if (found.status === 'queued' && deps.cluster) return;
   const running = found.status === 'running' ? found : applied(await begin(deps, found));
   const error: RunError = { code: 'INTERNAL', message: redact(clip(`The turn could not be played: ${reason instanceof Error ? reason.message : String(reason)}`, 500)) };
   applied(await endFromLogs(deps, running, { event: 'turn.failed', error }));

@@ -1,6 +1,6 @@
 // Where the output of a turn is kept, and where in it the turn begins: at 0 in a log of its own, or where the last one ended in
 // the log of an engine that stays.
-import { createHash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -69,4 +69,9 @@ export async function syncLog(path: string): Promise<void> {
   } finally {
     await file.close();
   }
+}
+
+// What was read of a log so far, from where a turn began with it.
+export function slice(from: number, bytes: number, hash: Hash): ReadBytes {
+  return { ...(from > 0 ? { from } : {}), bytes, sha256: hash.copy().digest('hex') };
 }

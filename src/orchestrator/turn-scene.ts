@@ -95,6 +95,11 @@ export async function settle({ deps, writer }: TurnScene, { transition }: Weighe
   return applied(await applyRunEvent(deps, writer.run, { ...transition, before: whole }, writer.journal));
 }
 
+// Nothing is begun, and no answer is given, for a turn that may be another host's by now.
+export function checkLease({ deps: { cluster }, writer }: Pick<TurnScene, 'deps' | 'writer'>): void {
+  if (cluster && !cluster.mayPlay()) throw new LostRunError(`run ${writer.run.run_id} may be another host's: the lease of this one is over`);
+}
+
 // What it does in another session belongs to no conversation of ours: it must not even begin.
 export function stopElsewhere({ handle, control }: Pick<TurnScene, 'handle' | 'control'>, { boundSession }: TurnParser): void {
   if (handle !== null && boundSession !== null && boundSession !== handle.handle_value) control.stopOtherSession();

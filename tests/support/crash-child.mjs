@@ -41,7 +41,7 @@ function armed(store) {
   const isTarget = (kind) => (kill.kind === undefined ? calls === kill.call : kind === kill.kind && turn === kill.turn);
   return new Proxy(store, {
     get(target, name) {
-      if (name === 'onCommitted') return target[name].bind(target);
+      if (name === 'onCommitted' || name === 'onMissed') return target[name].bind(target);
       return async (...args) => {
         calls += 1;
         const kind = name === 'createRun' ? 'create' : name === 'commit' ? kindOf(args[0]) : 'read';

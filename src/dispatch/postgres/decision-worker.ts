@@ -1,7 +1,6 @@
 // Decides questions whose time is over, as jobs of the database: each is taken by one of the hosts. A worker that breaks is replaced; what a
 // host that died had taken is found by whoever looks after it late.
 import { run, type Runner } from 'graphile-worker';
-import type { Clock } from '../../kernel/clock.js';
 import { pause, type Timers } from '../../process/timers.js';
 import { DECIDE, JOBS_SCHEMA, silentLogger, type DecideJob } from '../../store/postgres/jobs.js';
 import type { Store } from '../../store/store.js';
@@ -10,7 +9,6 @@ import type { DispatchHandlers } from '../dispatch.js';
 export interface WorkerDeps {
   readonly url: string;
   readonly store: Store;
-  readonly clock: Clock;
   readonly timers: Timers;
 }
 
@@ -39,7 +37,7 @@ export class DecisionWorker {
       try {
         this.#runner = await run({
           connectionString: this.#deps.url, schema: JOBS_SCHEMA, concurrency: CONCURRENCY, maxPoolSize: CONCURRENCY + 2, pollInterval: POLL_MS, noHandleSignals: true, logger,
-          taskList: { [DECIDE]: async (payload, { addJob }) => this.#decide(payload as DecideJob, (at, id) => addJob(DECIDE, payload, { runAt: new Date(at), jobKey: `decide:${id}` })) },
+          taskList: { [DECIDE]: (payload) => this.#decide(payload as DecideJob) },
         });
         if (signal.aborted) await this.#runner.stop().catch(() => {});
         await this.#runner.promise;
@@ -51,12 +49,10 @@ export class DecisionWorker {
     }
   }
 
-  async #decide({ interaction_id: id }: DecideJob, later: (at: number, id: string) => Promise<unknown>): Promise<void> {
+  // Its time is over by the clock of the database, which is the same for all hosts.
+  async #decide({ interaction_id: id }: DecideJob): Promise<void> {
     const interaction = await this.#deps.store.loadInteraction(id);
-    if (interaction?.state !== 'pending') return;
-    // The clock of the database may be ahead of ours.
-    if (interaction.due_at > this.#deps.clock.now()) await later(interaction.due_at, id);
-    else await this.#handlers.decide(interaction);
+    if (interaction?.state === 'pending') await this.#handlers.decide(interaction);
   }
 
   async close(): Promise<void> {

@@ -2,7 +2,8 @@
 import { createHmac } from 'node:crypto';
 import type { Clock } from '../../kernel/clock.js';
 import type { Timers } from '../../process/timers.js';
-import { holdProcess, isPlayed, letProcessGo, listStranded, siteOf, takeOver } from '../../store/postgres/claims.js';
+import { holdProcess, isPlayed, letProcessGo, listOwned, listStranded, siteOf, takeOver } from '../../store/postgres/claims.js';
+import { Database } from '../../store/postgres/database.js';
 import { forgetDeadHost, listDeadHosts, listLiveHosts } from '../../store/postgres/host-lease.js';
 import type { PostgresStore } from '../../store/postgres/postgres-store.js';
 import type { Site } from '../../store/postgres/site.js';
@@ -50,7 +51,9 @@ export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, go
   // Of this disk there is one host at a time: whoever was it before is gone.
   if (site.site !== null) await endEarlier(store, site.site);
   const [{ value: secret }] = (await database.read<{ value: string }>({ name: 'read-secret', text: `SELECT value FROM parley.meta WHERE key = 'secret'`, values: [] })) as [{ value: string }];
-  const keeper = await LeaseKeeper.open(deps, { name, url, site: site.site, ttlMs: leaseMs });
+  // Of its own: whatever the others wait for, the lease is renewed.
+  const connection = new Database(deps.url, { connections: 1 });
+  const keeper = await LeaseKeeper.open({ ...deps, connection }, { name, url, site: site.site, ttlMs: leaseMs });
   return {
     get hostId() {
       return keeper.hostId;
@@ -63,6 +66,8 @@ export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, go
     createDispatch: (handlers, slots) => new PostgresDispatch(deps, handlers, slots),
     onLost: (listener) => keeper.onLost(listener),
     listAbandoned: (limit) => store.listOwnedByDead(limit),
+    listOwned: (limit) => listOwned(database, keeper.hostId, limit),
+    mayPlay: () => keeper.mayPlay,
     takeOver: (run) => takeOver(database, keeper.hostId, run),
     isPlayed: (runId) => isPlayed(database, runId),
     hasFiles: async (runId) => site.site === null || [null, site.site].includes(await siteOf(database, runId)),
@@ -78,6 +83,7 @@ export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, go
     setUrl: (at) => keeper.setUrl(at),
     leave: async () => {
       await keeper.close();
+      await connection.close();
       await forgetOld(deps).catch(deps.onFailure);
     },
   };

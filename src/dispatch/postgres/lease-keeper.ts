@@ -4,10 +4,13 @@ import { randomUUID } from 'node:crypto';
 import { pause, type Timers } from '../../process/timers.js';
 import type { NewHost } from '../../store/postgres/host-lease.js';
 import { registerHost, type HostLease } from '../../store/postgres/host-lease.js';
+import type { Database } from '../../store/postgres/database.js';
 import type { PostgresStore } from '../../store/postgres/postgres-store.js';
 
 export interface KeeperDeps {
   readonly store: PostgresStore;
+  // What the lease is renewed on.
+  readonly connection: Database;
   readonly timers: Timers;
   // Time that only goes on, also while the process is stopped.
   readonly monotonicMs: () => number;
@@ -36,7 +39,7 @@ export class LeaseKeeper {
 
   static async open(deps: KeeperDeps, host: Omit<NewHost, 'host_id'>): Promise<LeaseKeeper> {
     const since = deps.monotonicMs();
-    const lease = await register(deps.store, host);
+    const lease = await register(deps, host);
     const keeper = new LeaseKeeper(deps, host, lease, since);
     keeper.#work = keeper.#keep();
     return keeper;
@@ -53,6 +56,10 @@ export class LeaseKeeper {
   async setUrl(url: string): Promise<void> {
     this.#host = { ...this.#host, url };
     await this.#lease.setUrl(url);
+  }
+
+  get mayPlay(): boolean {
+    return this.#isHeld && this.#deps.monotonicMs() - this.#since < this.#host.ttlMs;
   }
 
   onLost(listener: () => Promise<void>): void {
@@ -79,7 +86,8 @@ export class LeaseKeeper {
       try {
         if (!(await within(this.#lease.renew(), this.#since + this.#host.ttlMs - begun, timers))) return false;
         this.#since = begun;
-        return true;
+        // The process may have been stopped since it asked.
+        return this.mayPlay;
       } catch (error) {
         if (!isTold) onFailure(error);
         isTold = true;
@@ -90,7 +98,7 @@ export class LeaseKeeper {
   }
 
   async #replace(): Promise<void> {
-    const { store, timers, monotonicMs, onFailure } = this.#deps;
+    const { timers, monotonicMs, onFailure } = this.#deps;
     const { signal } = this.#closing;
     this.#isHeld = false;
     onFailure(new Error(`the lease of host ${this.hostId} is over: what it was at is ended`));
@@ -98,7 +106,7 @@ export class LeaseKeeper {
     while (!signal.aborted) {
       const begun = monotonicMs();
       try {
-        this.#lease = await register(store, this.#host);
+        this.#lease = await register(this.#deps, this.#host);
         this.#since = begun;
         this.#isHeld = true;
         return;
@@ -117,8 +125,8 @@ export class LeaseKeeper {
   }
 }
 
-async function register(store: PostgresStore, host: Omit<NewHost, 'host_id'>): Promise<HostLease> {
-  const lease = await registerHost(store.database, { ...host, host_id: `host_${randomUUID()}` });
+async function register({ store, connection }: KeeperDeps, host: Omit<NewHost, 'host_id'>): Promise<HostLease> {
+  const lease = await registerHost(connection, { ...host, host_id: `host_${randomUUID()}` });
   store.become(lease.host_id);
   return lease;
 }

@@ -4,6 +4,7 @@ import type { Clock } from '../../kernel/clock.js';
 import { Alarm, type Timers } from '../../process/timers.js';
 import type { PostgresStore } from '../../store/postgres/postgres-store.js';
 import type { Dispatch, DispatchHandlers } from '../dispatch.js';
+import { readClock } from '../../store/postgres/host-lease.js';
 import { EmbeddedDispatch } from '../embedded.js';
 import { DecisionWorker } from './decision-worker.js';
 
@@ -60,7 +61,7 @@ export class PostgresDispatch implements Dispatch {
   // A job that was lost with its host, or that there never was.
   async #decideLate(): Promise<void> {
     const next = await this.#deps.store.nextDecision();
-    if (next && next.due_at < this.#deps.clock.now() - LATE_MS) await this.#handlers.decide(next);
+    if (next && next.due_at < (await readClock(this.#deps.store.database)) - LATE_MS) await this.#handlers.decide(next);
   }
 
   idle(): Promise<void> {

@@ -28,16 +28,24 @@ export async function claimQueued(db: Database, host: string | null, { site, pla
 }
 
 // A running run of a host that is gone, with an epoch that shuts out whatever is left of that host. Null: it is not like that any more.
+// Done again, it finds what it did the first time.
 export async function takeOver(db: Database, host: string, { run_id: runId, epoch }: RunRecord): Promise<RunRecord | null> {
-  // The lease of the owner is locked with it: one that is being renewed right now is waited for.
   const [taken] = await db.read<{ run_id: string }>({
     name: 'take-over',
-    text: `WITH owners AS (SELECT host_id FROM parley.hosts WHERE host_id = (SELECT owner FROM parley.runs WHERE run_id = $1::text) AND lease_until > clock_timestamp() FOR SHARE)
+    // The lease of the owner is locked first: one that is being renewed right now is waited for.
+    text: `WITH owners AS (SELECT lease_until FROM parley.hosts WHERE host_id = (SELECT owner FROM parley.runs WHERE run_id = $1::text) FOR SHARE)
       UPDATE parley.runs SET owner = $2::text, epoch = epoch + 1, reserved_by = NULL, reserved_until = NULL
-      WHERE run_id = $1::text AND status = 'running' AND epoch = $3::bigint AND NOT EXISTS (SELECT FROM owners) AND ${isAlive('$2::text')} RETURNING run_id`,
+      WHERE run_id = $1::text AND status = 'running' AND epoch = $3::bigint AND NOT EXISTS (SELECT FROM owners WHERE lease_until > clock_timestamp()) AND ${isAlive('$2::text')} RETURNING run_id`,
     values: [runId, host, epoch],
   });
-  return taken ? loadRun(db, runId) : null;
+  if (taken) return loadRun(db, runId);
+  const [mine] = await db.read<{ run_id: string }>({ name: 'taken-before', text: `SELECT run_id FROM parley.runs WHERE run_id = $1 AND owner = $2 AND status = 'running' AND epoch = $3::bigint + 1`, values: [runId, host, epoch] });
+  return mine ? loadRun(db, runId) : null;
+}
+
+// Running runs that belong to this host.
+export async function listOwned(db: Database, host: string, limit: number): Promise<string[]> {
+  return (await db.read<{ run_id: string }>({ name: 'list-owned', text: `SELECT run_id FROM parley.runs WHERE owner = $1 AND status = 'running' ORDER BY run_id LIMIT $2`, values: [host, limit] })).map((row) => row.run_id);
 }
 
 // Whether a host that is alive plays it, or has a process that waits with it.

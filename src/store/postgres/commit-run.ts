@@ -10,7 +10,7 @@ import { addSegments, flushStatement, isFlushOnly } from './append-journal.js';
 import { Composition } from './compose.js';
 import type { Database, Decision, Reader, Statement } from './database.js';
 import { addDeliveries } from './deliveries.js';
-import { leasesStatement, mayWrite, needsLeases, ownerAfter, readLeases } from './fence.js';
+import { isOnlyWish, leasesStatement, mayWrite, needsLeases, ownerAfter, readLeases } from './fence.js';
 import { ifUncertain } from './if-uncertain.js';
 import { addDecision, removeDecision } from './jobs.js';
 import { addAsk, resolveStatement } from './interactions.js';
@@ -70,7 +70,8 @@ async function commitCarefully(db: Database, { host, site }: Writer, change: Run
     if (own?.rowCount === 1) return { leave: { overtaken: toHeads(run) } };
     if (run.epoch !== expect.epoch) return refuse('epoch');
     if (run.status !== expect.status) return refuse('status');
-    if (run.rasp_seq !== expect.rasp_seq) return refuse('seq');
+    // A wish holds whatever was printed since: against a turn that prints all the time it would never be the first.
+    if (run.rasp_seq !== expect.rasp_seq && !isOnlyWish(change)) return refuse('seq');
     if (!mayWrite(host, run.owner, change, readLeases((leases?.rows ?? []) as { host_id: string; valid: boolean }[], host, run.owner))) return refuse('epoch');
     const resolved = answers[0]?.rows[0] as { readonly asked_at: number; readonly decides: boolean } | undefined;
     if (resolve && !resolved) return refuse('interaction');

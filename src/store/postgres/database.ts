@@ -2,6 +2,7 @@
 // that a transaction takes two round trips: what it must know, and what it does about it.
 import { Client, Pool, types as defaults, type ClientConfig, type CustomTypesConfig, type PoolClient, type PoolConfig, type QueryResult } from 'pg';
 import { describeLoss, isLost, isRefusedNow, LostConnectionError, readPlace, type Place } from './lost-connection.js';
+import { patiently } from './patience.js';
 import { toText } from './text.js';
 
 export interface Statement {
@@ -22,8 +23,8 @@ const CONNECTIONS = 10;
 // For a new connection, and for a free one.
 const CONNECT_MS = 10_000;
 // A row is locked for as long as a commit takes; whoever holds it longer is gone.
-const LOCK_MS = 15_000;
-const IDLE_IN_TRANSACTION_MS = 15_000;
+const LOCK_MS = 5000;
+const IDLE_IN_TRANSACTION_MS = 5000;
 const ANSWER_MS = 30_000;
 const KEEPALIVE_MS = 10_000;
 const INT8 = 20;
@@ -58,9 +59,9 @@ export class Database {
     });
   }
 
-  // A statement that only looks, or may be done twice: it is tried again if its connection turns out to be broken.
+  // A statement that only looks, or may be done twice: it is tried again if its connection turns out to be broken, and for a moment if there is none.
   async read<R extends object>(statement: Statement): Promise<R[]> {
-    return this.#again(() => this.#single<R>(statement, false));
+    return patiently(() => this.#again(() => this.#single<R>(statement, false)));
   }
 
   // One statement as its own transaction.

@@ -51,7 +51,7 @@ function statusAfter({ expect, set }: RunChange): string {
   return set?.status ?? expect.status;
 }
 
-function isOnlyWish({ set = {}, journal, turn, handle, ask, resolve, deliveries = [] }: RunChange): boolean {
+export function isOnlyWish({ set = {}, journal, turn, handle, ask, resolve, deliveries = [] }: RunChange): boolean {
   const { cancel_requested: wish, ...rest } = set;
   return wish !== undefined && [...Object.values(rest), journal, turn, handle, ask, resolve, ...deliveries].every((each) => each === undefined);
 }

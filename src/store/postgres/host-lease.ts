@@ -87,3 +87,9 @@ async function listHosts(db: Database, name: string, condition: string): Promise
     info: JSON.parse(row.info_json) as JsonObject,
   }));
 }
+
+// The time of the database, which all hosts go by.
+export async function readClock(db: Database): Promise<number> {
+  const [row] = await db.read<{ now: number }>({ name: 'read-clock', text: 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now', values: [] });
+  return row?.now ?? 0;
+}

@@ -1,0 +1,140 @@
+// Which host a run belongs to: claims of queued runs, take-overs, processes that wait, sites that are gone.
+import { expect, test } from 'vitest';
+import { claimQueued, holdProcess, isPlayed, letProcessGo, listOwned, listStranded, takeOver } from '../../src/store/postgres/claims.js';
+import { listDeadHosts } from '../../src/store/postgres/host-lease.js';
+import type { PostgresStore } from '../../src/store/postgres/postgres-store.js';
+import type { RunRecord } from '../../src/store/store.js';
+import { ask, T0 } from '../store/conformance.js';
+import { commit, create, withStores } from '../support/postgres-stores.js';
+
+const begin = (store: PostgresStore, run: RunRecord) => commit(store, run, { set: { status: 'running', epoch: run.epoch + 1 } });
+
+test('queued runs are given out once, oldest first, as many as are wanted; what is not begun can be had by others after a while', async () => {
+  const stores = await withStores();
+  const [a, b] = [await stores.host('a'), await stores.host('b')];
+  for (let number = 1; number <= 5; number += 1) await create(a, number);
+  expect(await a.claimQueued(2, [])).toEqual(['run_0001', 'run_0002']);
+  expect(await b.claimQueued(2, [])).toEqual(['run_0003', 'run_0004']);
+  expect(await a.claimQueued(5, ['run_0001'])).toEqual(['run_0002', 'run_0005']);
+  expect(await b.claimQueued(0, [])).toEqual([]);
+  await stores.query(`UPDATE parley.runs SET reserved_until = clock_timestamp() WHERE run_id = 'run_0001'`);
+  expect(await b.claimQueued(5, ['run_0003', 'run_0004'])).toEqual(['run_0001']);
+});
+
+test('two hundred runs that ten hosts want at once go to one host each', async () => {
+  const stores = await withStores();
+  const hosts = await Promise.all(Array.from({ length: 10 }, (_, number) => stores.host(`h${number}`)));
+  for (let number = 1; number <= 200; number += 1) await create(hosts[0] as PostgresStore, number);
+  const claimed: string[] = [];
+  await Promise.all(hosts.map(async (store) => {
+    for (let mine: string[] = []; ; ) {
+      const found = await store.claimQueued(3, mine);
+      if (found.length === 0) return;
+      claimed.push(...found);
+      mine = [...mine, ...found];
+    }
+  }));
+  expect(claimed.toSorted()).toEqual(Array.from({ length: 200 }, (_, index) => `run_${String(index + 1).padStart(4, '0')}`));
+});
+
+test('a host without a lease gets none', async () => {
+  const stores = await withStores();
+  const a = await stores.host('a');
+  await create(a);
+  await stores.expire('a');
+  expect(await a.claimQueued(1, [])).toEqual([]);
+});
+
+test('a run whose files are on one disk goes to the host of that disk; one with another path in it to nobody who has not that path', async () => {
+  const stores = await withStores();
+  await stores.host('h');
+  const store = (site: string, place: string) => stores.store({ host: 'h', site: { site, place } });
+  const [a, b, c] = [await store('site_a', '/data'), await store('site_b', '/data'), await store('site_c', '/other')];
+  await create(a, 1, { local: true });
+  await create(a, 2);
+  const claim = (site: string, place: string) => claimQueued(a.database, 'h', { site, place }, 9, []);
+  expect(await claim('site_c', '/other')).toEqual([]);
+  expect(await claim('site_b', '/data')).toEqual(['run_0002']);
+  expect(await claim('site_a', '/data')).toEqual(['run_0001', 'run_0002']);
+  // Whoever begins it first has its files.
+  await begin(b, (await b.loadRun('run_0002')) as RunRecord);
+  expect(await stores.query(`SELECT run_id, site FROM parley.runs ORDER BY run_id`)).toEqual([{ run_id: 'run_0001', site: 'site_a' }, { run_id: 'run_0002', site: 'site_b' }]);
+  // One that goes on with another's session goes where that is.
+  await create(c, 3, { local: true, spec: { ...(await b.loadRun('run_0002') as RunRecord).spec, continue_from: 'run_0002' } });
+  expect(await stores.query(`SELECT site FROM parley.runs WHERE run_id = 'run_0003'`)).toEqual([{ site: 'site_b' }]);
+});
+
+test('a run of a dead host is taken over once, with another epoch; one of a living host is not', async () => {
+  const stores = await withStores();
+  const [a, b, c] = [await stores.host('a'), await stores.host('b'), await stores.host('c')];
+  const run = await begin(a, await create(a));
+  expect(await isPlayed(a.database, run.run_id)).toBe(true);
+  expect(await takeOver(b.database, 'b', run)).toBeNull();
+  await stores.expire('a');
+  expect(await isPlayed(a.database, run.run_id)).toBe(false);
+  expect(await b.listOwnedByDead(9)).toEqual([run.run_id]);
+  const outcomes = await Promise.all([takeOver(b.database, 'b', run), takeOver(c.database, 'c', run)]);
+  expect(outcomes.filter((outcome) => outcome !== null)).toMatchObject([{ epoch: run.epoch + 1, status: 'running' }]);
+  const winner = outcomes[0] ? 'b' : 'c';
+  expect([await listOwned(b.database, 'b', 9), await listOwned(b.database, 'c', 9)]).toEqual(winner === 'b' ? [[run.run_id], []] : [[], [run.run_id]]);
+  // What the dead one still wants to write is refused.
+  await expect(commit(a, run, { set: { status: 'succeeded' } })).rejects.toThrow('epoch');
+});
+
+test('a take-over whose answer was lost is known to be one when it is done again', async () => {
+  const stores = await withStores();
+  const [a, proxy] = [await stores.host('a'), await stores.proxy()];
+  await stores.host('b');
+  const b = await stores.store({ host: 'b', url: proxy.url });
+  const run = await begin(a, await create(a));
+  await stores.expire('a');
+  const cut = proxy.cutAt('server', run.run_id);
+  const taken = takeOver(b.database, 'b', run);
+  await cut;
+  expect(await taken).toMatchObject({ run_id: run.run_id, epoch: run.epoch + 1 });
+});
+
+test('a take-over waits for a renewal that is under way, and then finds the owner alive', async () => {
+  const stores = await withStores();
+  const [a, b] = [await stores.host('a'), await stores.host('b')];
+  const run = await begin(a, await create(a));
+  await stores.expire('a');
+  await stores.query('BEGIN');
+  await stores.query(`UPDATE parley.hosts SET lease_until = clock_timestamp() + interval '1 minute' WHERE host_id = 'a'`);
+  const taking = takeOver(b.database, 'b', run);
+  await stores.untilWaiting(1);
+  await stores.query('COMMIT');
+  expect(await taking).toBeNull();
+});
+
+test('a process that waits holds its run for its host, until it is let go or the host is gone', async () => {
+  const stores = await withStores();
+  const [a, b] = [await stores.host('a'), await stores.host('b')];
+  let run = await begin(a, await create(a));
+  await holdProcess(a.database, 'a', run.run_id);
+  await holdProcess(b.database, 'b', run.run_id);
+  run = await commit(a, run, { set: { status: 'waiting_user' }, ask: ask('int_1') });
+  expect(await isPlayed(b.database, run.run_id)).toBe(true);
+  run = await commit(b, run, { set: { status: 'queued' }, resolve: { interaction_id: 'int_1', state: 'answered', resolution: { at: T0, response: 'x', actor: null, idempotency_key: null, finish: false } } });
+  expect(await b.claimQueued(1, [])).toEqual([]);
+  expect(await a.claimQueued(1, [])).toEqual([run.run_id]);
+  await stores.query('UPDATE parley.runs SET reserved_until = NULL');
+  await letProcessGo(b.database, 'b', run.run_id);
+  expect(await b.claimQueued(1, [])).toEqual([]);
+  await letProcessGo(a.database, 'a', run.run_id);
+  expect(await b.claimQueued(1, [])).toEqual([run.run_id]);
+});
+
+test('a queued run is stranded when no host of its site was there for so long, and not when one has only just left', async () => {
+  const stores = await withStores();
+  await stores.host('x');
+  const a = await stores.store({ host: 'x', site: { site: 'site_a', place: '/data' } });
+  await create(a, 1, { local: true });
+  await stores.query(`UPDATE parley.hosts SET site = 'site_a'`);
+  expect(await listStranded(a.database, 60_000, 9)).toEqual([]);
+  await stores.expire('x');
+  expect(await listStranded(a.database, 60_000, 9)).toEqual([]);
+  await stores.query(`UPDATE parley.hosts SET lease_until = clock_timestamp() - interval '2 minutes'`);
+  expect(await listStranded(a.database, 60_000, 9)).toEqual(['run_0001']);
+  expect(await listDeadHosts(a.database)).toMatchObject([{ site: 'site_a' }]);
+});
