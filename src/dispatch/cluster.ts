@@ -29,6 +29,9 @@ export interface Cluster {
   // A process of the run waits here, so that it must go on here; and not any more.
   hold(runId: string): Promise<void>;
   letGo(runId: string): Promise<void>;
+  // Runs at rest whose files beside the journal are short, as far as this host can write them; and that they are whole up to a seq.
+  listUnexported(limit: number): Promise<string[]>;
+  markExported(runId: string, seq: number): Promise<void>;
   // Queued runs whose files are where no host has been for too long.
   listStranded(limit: number): Promise<string[]>;
 }

@@ -8,6 +8,7 @@ import type { Actor, Committed, RunRecord } from '../store/store.js';
 import { rememberCancel } from './cancel.js';
 import type { OrchestratorDeps } from './deps.js';
 import { endFromLogs } from './end-from-logs.js';
+import type { JournalFiles } from './journal-files.js';
 import { reconcile, takeOver } from './reconcile.js';
 import { removeFolder } from './remove-folder.js';
 import type { Residents } from './residents.js';
@@ -18,6 +19,8 @@ import { NO_FACTS } from '../run/guards.js';
 import { applyRunEvent } from './apply-run-event.js';
 
 const RETRY_MS = 500;
+// At a look.
+const MOST_FILES = 50;
 
 type Controls = ReadonlyMap<string, { readonly control: TurnControl; readonly over: Promise<void> }>;
 
@@ -26,6 +29,7 @@ export class ClusterWork {
   readonly #cluster: Cluster;
   readonly #controls: Controls;
   readonly #residents: Residents;
+  readonly #files: JournalFiles;
   readonly #onFailure: (runId: string, error: unknown) => void;
   readonly #closing = new AbortController();
   readonly #alarm: Alarm;
@@ -35,13 +39,14 @@ export class ClusterWork {
   // Runs that were taken over to be canceled.
   readonly #ending = new Set<string>();
 
-  constructor(deps: OrchestratorDeps, controls: Controls, residents: Residents, onFailure: (runId: string, error: unknown) => void) {
+  constructor(deps: OrchestratorDeps, controls: Controls, residents: Residents, files: JournalFiles, onFailure: (runId: string, error: unknown) => void) {
     const { cluster, store } = deps;
     if (!cluster) throw new Error('there are no other hosts');
     this.#deps = deps;
     this.#cluster = cluster;
     this.#controls = controls;
     this.#residents = residents;
+    this.#files = files;
     this.#onFailure = onFailure;
     this.#alarm = new Alarm(deps.timers);
     cluster.onLost(() => this.#loseAll());
@@ -58,6 +63,8 @@ export class ClusterWork {
         // Hints may be lost: what others want is looked at, too.
         await this.#lookAtAll();
         await reconcile(this.#deps, (runId) => this.#controls.has(runId) || this.#ending.has(runId), () => this.#closing.signal.aborted, this.#onFailure);
+        // What a host that went had no time to write beside.
+        for (const runId of await this.#cluster.listUnexported(MOST_FILES)) if (!this.#closing.signal.aborted) await this.#files.write(runId);
       } finally {
         // Whatever became of it, there is another look.
         if (!this.#closing.signal.aborted) this.#alarm.set(this.#cluster.reconcileMs, () => this.begin());

@@ -22,6 +22,7 @@ export class JournalFiles {
   readonly #onFailure: (error: unknown) => void;
   readonly #stopListening: () => void;
   readonly #mode: FileMode;
+  readonly #onWritten: (runId: string, seq: number) => Promise<void>;
   // Those that are being made whole, one after the other.
   #work: Promise<void> = Promise.resolve();
   // Whether every file is what is stored, as far as is known.
@@ -29,8 +30,9 @@ export class JournalFiles {
   // Runs with a file that could not be written: nothing more is appended behind a line that may be torn.
   readonly #torn = new Set<string>();
 
-  constructor(store: Store, dataDir: string, onFailure: (error: unknown) => void, mode: FileMode = 'each') {
+  constructor(store: Store, dataDir: string, onFailure: (error: unknown) => void, mode: FileMode = 'each', onWritten: (runId: string, seq: number) => Promise<void> = async () => {}) {
     this.#mode = mode;
+    this.#onWritten = onWritten;
     this.#store = store;
     this.#dataDir = dataDir;
     this.#onFailure = onFailure;
@@ -70,7 +72,20 @@ export class JournalFiles {
   }
 
   #later(runId: string): void {
-    this.#work = this.#work.then(() => this.#repairRun(runId)).catch((error: unknown) => this.#onFailure(error));
+    void this.write(runId).catch((error: unknown) => this.#onFailure(error));
+  }
+
+  // Makes the files of a run what is stored, one run after the other; resolves with how far they go.
+  write(runId: string): Promise<number> {
+    const written = this.#work.then(async () => {
+      const run = await this.#store.loadRun(runId);
+      if (!run) return 0;
+      await this.#repairRun(runId);
+      await this.#onWritten(runId, run.heads.rasp_seq);
+      return run.heads.rasp_seq;
+    });
+    this.#work = written.then(() => {}, () => {});
+    return written;
   }
 
   async #repairRun(runId: string): Promise<void> {

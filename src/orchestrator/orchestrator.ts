@@ -75,12 +75,12 @@ export class Orchestrator {
       onFailure: (error) => settings.onFailure('', error),
     };
     this.#dispatch = deps.cluster?.createDispatch(handlers, settings.slots) ?? new EmbeddedDispatch(deps, handlers, settings.slots);
-    this.#cluster = deps.cluster ? new ClusterWork(deps, this.#controls, this.#residents, settings.onFailure) : null;
+    this.#cluster = deps.cluster ? new ClusterWork(deps, this.#controls, this.#residents, files, settings.onFailure) : null;
   }
 
   static async open(deps: OrchestratorDeps, settings: OrchestratorSettings): Promise<Orchestrator> {
     await finishDeletions(deps, settings.onFailure);
-    const files = new JournalFiles(deps.store, deps.dataDir, (error) => settings.onFailure('', error), deps.cluster?.files ?? 'each');
+    const files = new JournalFiles(deps.store, deps.dataDir, (error) => settings.onFailure('', error), deps.cluster?.files ?? 'each', (runId, seq) => deps.cluster?.markExported(runId, seq) ?? Promise.resolve());
     await recover(deps, settings.recovery, settings.onFailure);
     const orchestrator = new Orchestrator(deps, settings, files);
     orchestrator.#recovering = orchestrator.#lookAfter();

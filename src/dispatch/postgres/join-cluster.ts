@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto';
 import type { Clock } from '../../kernel/clock.js';
 import type { Timers } from '../../process/timers.js';
-import { holdProcess, isPlayed, letProcessGo, listOwned, listStranded, siteOf, takeOver } from '../../store/postgres/claims.js';
+import { holdProcess, isPlayed, letProcessGo, listOwned, listStranded, listUnexported, markExported, siteOf, takeOver } from '../../store/postgres/claims.js';
 import { Database } from '../../store/postgres/database.js';
 import { forgetDeadHost, listDeadHosts, listLiveHosts } from '../../store/postgres/host-lease.js';
 import type { PostgresStore } from '../../store/postgres/postgres-store.js';
@@ -78,6 +78,8 @@ export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, go
     },
     hold: (runId) => holdProcess(database, keeper.hostId, runId),
     letGo: (runId) => letProcessGo(database, keeper.hostId, runId),
+    listUnexported: (limit) => listUnexported(database, site, limit),
+    markExported: (runId, seq) => markExported(database, runId, seq),
     listStranded: (limit) => listStranded(database, goneMs, limit),
     deriveToken: (what) => `prl_${createHmac('sha256', secret).update(what).digest('base64url')}`,
     setUrl: (at) => keeper.setUrl(at),

@@ -79,3 +79,18 @@ export async function listStranded(db: Database, goneMs: number, limit: number):
   });
   return rows.map((row) => row.run_id);
 }
+
+// Runs at rest whose files beside the journal are short, or were never written; not those that have changed just now.
+export async function listUnexported(db: Database, { site, place }: Site, limit: number): Promise<string[]> {
+  const rows = await db.read<{ run_id: string }>({
+    name: 'list-unexported',
+    text: `SELECT run_id FROM parley.runs WHERE exported_seq < rasp_seq AND status IN ('waiting_user', 'succeeded', 'failed', 'canceled')
+      AND to_timestamp(updated_at / 1000.0) < clock_timestamp() - interval '3 seconds' AND place = $2::text AND ($1::text IS NULL OR site = $1::text) ORDER BY updated_at LIMIT $3`,
+    values: [site, place, limit],
+  });
+  return rows.map((row) => row.run_id);
+}
+
+export async function markExported(db: Database, runId: string, seq: number): Promise<void> {
+  await db.read({ name: 'mark-exported', text: 'UPDATE parley.runs SET exported_seq = $2::bigint WHERE run_id = $1 AND exported_seq < $2::bigint RETURNING run_id', values: [runId, seq] });
+}

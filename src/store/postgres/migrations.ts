@@ -11,6 +11,7 @@ export interface Migration {
 // A run's row changes with each flush: room in its page keeps its index entries where they are.
 // A run whose files are on the disk of one host has its site; place is the data directory that its paths are in; resident is the host that
 // has a process waiting with it; reserved_by is about to begin it.
+// exported_seq: so far the files beside the journal are known to go.
 // Event lines are not compressed: it costs more time than their reading and writing.
 const TABLES = `
 CREATE TABLE parley.hosts (
@@ -44,6 +45,7 @@ CREATE TABLE parley.runs (
   result_json text,
   cancel_requested_json text,
   waited_ms bigint NOT NULL,
+  exported_seq bigint NOT NULL DEFAULT 0,
   created_at bigint NOT NULL,
   updated_at bigint NOT NULL,
   queued_at bigint,
@@ -55,6 +57,7 @@ CREATE TABLE parley.runs (
 ) WITH (fillfactor = 70);
 CREATE INDEX runs_by_status ON parley.runs (status, run_id);
 CREATE INDEX runs_queued ON parley.runs (queued_at, run_id) WHERE status = 'queued';
+CREATE INDEX runs_unexported ON parley.runs (updated_at) WHERE exported_seq < rasp_seq AND status IN ('waiting_user', 'succeeded', 'failed', 'canceled');
 CREATE INDEX runs_owned ON parley.runs (owner, run_id) WHERE status = 'running';
 CREATE INDEX runs_by_home ON parley.runs USING hash (home);
 CREATE INDEX runs_by_cwd ON parley.runs USING hash (cwd);
