@@ -2,7 +2,6 @@
 // ends all of them when its lease is over.
 import { Alarm, pause } from '../process/timers.js';
 import { RequestError } from '../run/request-error.js';
-import { isTerminal } from '../run/statechart.js';
 import type { Cluster } from '../dispatch/cluster.js';
 import type { Actor, Committed, RunRecord } from '../store/store.js';
 import { rememberCancel } from './cancel.js';
@@ -132,7 +131,7 @@ export class ClusterWork {
       await rememberCancel(this.#deps, runId, actor);
       const { version } = watch;
       const found = await this.#deps.store.loadRun(runId);
-      if (!found || isTerminal(found.status) || found.status !== 'running') return;
+      if (found?.status !== 'running') return;
       this.#ending.add(runId);
       const taken = await takeOver(this.#deps, runId, this.#onFailure);
       if (taken) return await this.#endCanceled(taken, actor);

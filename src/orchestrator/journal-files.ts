@@ -75,16 +75,15 @@ export class JournalFiles {
     void this.write(runId).catch((error: unknown) => this.#onFailure(error));
   }
 
-  // Makes the files of a run what is stored, one run after the other; resolves with how far they go.
-  write(runId: string): Promise<number> {
+  // Makes the files of a run what is stored, one run after the other, and tells how far they go.
+  write(runId: string): Promise<void> {
     const written = this.#work.then(async () => {
       const run = await this.#store.loadRun(runId);
-      if (!run) return 0;
+      if (!run) return;
       await this.#repairRun(runId);
       await this.#onWritten(runId, run.heads.rasp_seq);
-      return run.heads.rasp_seq;
     });
-    this.#work = written.then(() => {}, () => {});
+    this.#work = written.catch(() => {});
     return written;
   }
 

@@ -49,7 +49,7 @@ export function followRun(id: string): RunFeed {
     });
   };
   const follow = async (): Promise<void> => {
-    for await (const event of whileSeen((signal) => client.events(id, { cursor: model.seq, signal, onReconnect: lost, onOpen: open }), undefined, leave.signal)) {
+    for await (const event of whileSeen((signal) => client.events(id, { cursor: model.seq, signal, onReconnect: lost, onOpen: open }), leave.signal)) {
       open();
       model.push(event);
       if (event.type === 'conversation.state.changed' && (run.value === null || event.seq > run.value.fcmp_seq)) {

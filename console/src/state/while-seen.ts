@@ -2,8 +2,7 @@
 // its tabs, and a stream takes one of them for good.
 const LINGER_MS = 5000;
 
-// `alsoHidden` says whether it is wanted all the same.
-export async function* whileSeen<T>(stream: (signal: AbortSignal) => AsyncIterable<T>, alsoHidden: () => boolean = () => false, outer?: AbortSignal): AsyncGenerator<T, void> {
+export async function* whileSeen<T>(stream: (signal: AbortSignal) => AsyncIterable<T>, outer?: AbortSignal): AsyncGenerator<T, void> {
   for (;;) {
     if (outer?.aborted) return;
     const stop = new AbortController();
@@ -12,7 +11,7 @@ export async function* whileSeen<T>(stream: (signal: AbortSignal) => AsyncIterab
     let timer = 0;
     const look = (): void => {
       clearTimeout(timer);
-      if (document.visibilityState === 'hidden') timer = window.setTimeout(() => !alsoHidden() && end(), LINGER_MS);
+      if (document.visibilityState === 'hidden') timer = window.setTimeout(end, LINGER_MS);
     };
     document.addEventListener('visibilitychange', look);
     look();

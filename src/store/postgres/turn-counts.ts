@@ -1,4 +1,5 @@
 // What the parsers made of the turns, one row a turn, and the sums over them by engine and profile.
+import { addUpTurns, type NamedCount, type TurnSum } from '../add-up-turns.js';
 import type { ProfileTotals, TurnCounts } from '../store.js';
 import type { Composition } from './compose.js';
 import type { Database } from './database.js';
@@ -9,36 +10,17 @@ export function addTurn(to: Composition, runId: string, engine: string, { attemp
       ${param(parser.fallbacks, 'bigint')}, ${param(JSON.stringify(parser.warnings), 'text')}, ${param(completion.result, 'text')}, ${param(completion.reason_code, 'text')})`);
 }
 
-interface Sum {
-  engine: string;
-  profile: string;
-  turns: number;
-  units: number;
-  parsed: number;
-  fallbacks: number;
-}
-
-interface Count {
-  engine: string;
-  profile: string;
-  name: string;
-  count: number;
-}
-
 const ONLY = '($1::text IS NULL OR run_id = $1::text)';
 
 export async function sumTurns(db: Database, runId: string | undefined): Promise<ProfileTotals[]> {
   const values = [runId ?? null];
   const [sums, warnings, unknown] = await Promise.all([
-    db.read<Sum>({ name: 'turn-sums', values, text: `SELECT engine, profile, count(*) AS turns, sum(units)::bigint AS units, sum(parsed)::bigint AS parsed, sum(fallbacks)::bigint AS fallbacks
+    db.read<TurnSum>({ name: 'turn-sums', values, text: `SELECT engine, profile, count(*) AS turns, sum(units)::bigint AS units, sum(parsed)::bigint AS parsed, sum(fallbacks)::bigint AS fallbacks
       FROM parley.turns WHERE ${ONLY} GROUP BY engine, profile ORDER BY engine, profile` }),
-    db.read<Count>({ name: 'turn-warnings', values, text: `SELECT engine, profile, warning.key COLLATE "C" AS name, sum(warning.value::bigint)::bigint AS count
+    db.read<NamedCount>({ name: 'turn-warnings', values, text: `SELECT engine, profile, warning.key COLLATE "C" AS name, sum(warning.value::bigint)::bigint AS count
       FROM parley.turns, json_each_text(warnings_json::json) AS warning WHERE ${ONLY} GROUP BY engine, profile, name ORDER BY name` }),
-    db.read<Count>({ name: 'turn-unknown', values, text: `SELECT engine, profile, reason_code AS name, count(*) AS count
+    db.read<NamedCount>({ name: 'turn-unknown', values, text: `SELECT engine, profile, reason_code AS name, count(*) AS count
       FROM parley.turns WHERE completion = 'unknown' AND ${ONLY} GROUP BY engine, profile, name ORDER BY name` }),
   ]);
-  return sums.map(({ engine, profile, turns, units, parsed, fallbacks }) => {
-    const countsOf = (counts: readonly Count[]) => Object.fromEntries(counts.filter((each) => each.engine === engine && each.profile === profile).map(({ name, count }) => [name, count]));
-    return { engine, profile, turns, units, parsed, fallbacks, hit_rate: units === 0 ? null : parsed / units, warnings: countsOf(warnings), unknown: countsOf(unknown) };
-  });
+  return addUpTurns(sums, warnings, unknown);
 }

@@ -1,4 +1,5 @@
 // What the parsers made of the turns, one row a turn, and the sums over them by engine and profile.
+import { addUpTurns, type NamedCount, type TurnSum } from '../add-up-turns.js';
 import type { ProfileTotals, RunRecord, TurnCounts } from '../store.js';
 import type { Database } from './open-database.js';
 
@@ -7,33 +8,14 @@ export function insertTurn(db: Database, run: RunRecord, { attempt_number: attem
     .run(run.run_id, attempt, run.spec.engine, parser.profile, parser.units, parser.parsed, parser.fallbacks, JSON.stringify(parser.warnings), completion.result, completion.reason_code);
 }
 
-interface Sum {
-  engine: string;
-  profile: string;
-  turns: number;
-  units: number;
-  parsed: number;
-  fallbacks: number;
-}
-
-interface Count {
-  engine: string;
-  profile: string;
-  name: string;
-  count: number;
-}
-
 export function sumTurns(db: Database, runId: string | undefined): ProfileTotals[] {
   const given = runId === undefined ? [] : [runId];
   const only = runId === undefined ? '1' : 'run_id = ?';
   const sums = db.prepare(`SELECT engine, profile, COUNT(*) AS turns, SUM(units) AS units, SUM(parsed) AS parsed, SUM(fallbacks) AS fallbacks
-    FROM turns WHERE ${only} GROUP BY engine, profile ORDER BY engine, profile`).all(...given) as unknown as Sum[];
+    FROM turns WHERE ${only} GROUP BY engine, profile ORDER BY engine, profile`).all(...given) as unknown as TurnSum[];
   const warnings = db.prepare(`SELECT engine, profile, warning.key AS name, SUM(warning.value) AS count
-    FROM turns, json_each(warnings_json) AS warning WHERE ${only} GROUP BY engine, profile, name ORDER BY name`).all(...given) as unknown as Count[];
+    FROM turns, json_each(warnings_json) AS warning WHERE ${only} GROUP BY engine, profile, name ORDER BY name`).all(...given) as unknown as NamedCount[];
   const unknown = db.prepare(`SELECT engine, profile, reason_code AS name, COUNT(*) AS count
-    FROM turns WHERE completion = 'unknown' AND ${only} GROUP BY engine, profile, name ORDER BY name`).all(...given) as unknown as Count[];
-  return sums.map(({ engine, profile, turns, units, parsed, fallbacks }) => {
-    const countsOf = (counts: readonly Count[]) => Object.fromEntries(counts.filter((each) => each.engine === engine && each.profile === profile).map(({ name, count }) => [name, count]));
-    return { engine, profile, turns, units, parsed, fallbacks, hit_rate: units === 0 ? null : parsed / units, warnings: countsOf(warnings), unknown: countsOf(unknown) };
-  });
+    FROM turns WHERE completion = 'unknown' AND ${only} GROUP BY engine, profile, name ORDER BY name`).all(...given) as unknown as NamedCount[];
+  return addUpTurns(sums, warnings, unknown);
 }
