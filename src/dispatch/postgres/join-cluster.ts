@@ -8,6 +8,7 @@ import { forgetDeadHost, listDeadHosts, listLiveHosts } from '../../store/postgr
 import type { PostgresStore } from '../../store/postgres/postgres-store.js';
 import { forgetLeftover, listLeftovers, listStranded, listUnexported, markExported, siteOf } from '../../store/postgres/run-files.js';
 import type { Site } from '../../store/postgres/site.js';
+import { listTokenRows, type TokenRow } from '../../store/postgres/token-rows.js';
 import type { Cluster } from '../cluster.js';
 import { admitHost } from './admit-host.js';
 import { LeaseKeeper } from './lease-keeper.js';
@@ -38,6 +39,8 @@ export interface Membership extends Cluster {
   readonly isHeld: boolean;
   // Made from a secret that only the database and its hosts know, the same on each of them.
   deriveToken(what: 'operator' | 'hosts'): string;
+  // Named tokens, which all hosts know.
+  listTokens(): Promise<TokenRow[]>;
   // Where other hosts reach this one.
   setUrl(url: string): Promise<void>;
   // When nothing of this host is at work any more.
@@ -86,6 +89,7 @@ export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, go
     listLeftovers: (except, limit) => listLeftovers(database, site, except, limit),
     forgetLeftover: (runId) => forgetLeftover(database, runId),
     deriveToken: (what) => `prl_${createHmac('sha256', secret).update(what).digest('base64url')}`,
+    listTokens: () => listTokenRows(database),
     setUrl: (at) => keeper.setUrl(at),
     leave: async () => {
       await keeper.close();

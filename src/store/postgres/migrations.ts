@@ -12,6 +12,7 @@ export interface Migration {
 // A run whose files are on the disk of one host has its site; place is the data directory that its paths are in; resident is the host that
 // has a process waiting with it; reserved_by is about to begin it.
 // exported_seq: so far the files beside the journal are known to go.
+// tokens are those of people and programs, by their hashes.
 // leftovers are the files of deleted runs, until a host that has them has removed them.
 // Event lines are not compressed: it costs more time than their reading and writing.
 const TABLES = `
@@ -116,6 +117,12 @@ CREATE TABLE parley.segments (
   PRIMARY KEY (run_id, protocol, seq_from)
 );
 ALTER TABLE parley.segments ALTER COLUMN body SET STORAGE EXTERNAL;
+CREATE TABLE parley.tokens (
+  name text COLLATE "C" PRIMARY KEY,
+  role text NOT NULL,
+  sha256 text NOT NULL,
+  created_at text NOT NULL
+);
 CREATE TABLE parley.leftovers (
   run_id text COLLATE "C" PRIMARY KEY,
   site text COLLATE "C",
