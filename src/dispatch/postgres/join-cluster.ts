@@ -58,6 +58,8 @@ export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, go
   // Of its own: whatever the others wait for, the lease is renewed.
   const connection = new Database(deps.url, { connections: 1 });
   const keeper = await LeaseKeeper.open({ ...deps, connection }, { name, url, ...site, ttlMs: leaseMs });
+  // Nobody counts as gone before this one has been there so long: all of them may have been away, and come back one after the other.
+  const joined = deps.monotonicMs();
   return {
     get hostId() {
       return keeper.hostId;
@@ -85,7 +87,7 @@ export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, go
     letGo: (runId) => letProcessGo(database, keeper.hostId, runId),
     listUnexported: (limit) => listUnexported(database, site, limit),
     markExported: (runId, seq) => markExported(database, runId, seq),
-    listStranded: (limit) => listStranded(database, goneMs, limit),
+    listStranded: async (limit) => (deps.monotonicMs() - joined < goneMs ? [] : listStranded(database, goneMs, limit)),
     listLeftovers: (except, limit) => listLeftovers(database, site, except, limit),
     forgetLeftover: (runId) => forgetLeftover(database, runId),
     deriveToken: (what) => `prl_${createHmac('sha256', secret).update(what).digest('base64url')}`,
