@@ -5,8 +5,8 @@ import { readSite } from '../store/postgres/site.js';
 import type { Io } from './io.js';
 import { hostNameOf } from './open-data.js';
 
-// One that is well answers at once; one that died is listed until its lease is over.
-const ANSWER_MS = 1500;
+// One that is well answers at once, on a busy machine soon; one that died is listed until its lease is over.
+const ANSWER_MS = 3000;
 // There may be hundreds; where none of these answers, others hardly will.
 const ASKED = 10;
 
@@ -46,9 +46,9 @@ async function lookForHosts(url: string): Promise<{ hosts: HostRecord[]; token: 
 }
 
 // All are asked at once; the first of them in this order that answers as one of these hosts is taken.
-export async function firstToAnswer(urls: readonly string[], hostIds: ReadonlySet<string>, answerMs = ANSWER_MS): Promise<string | null> {
+export async function firstToAnswer(urls: readonly string[], hostIds: ReadonlySet<string>): Promise<string | null> {
   const enough = new AbortController();
-  const signal = AbortSignal.any([enough.signal, AbortSignal.timeout(answerMs)]);
+  const signal = AbortSignal.any([enough.signal, AbortSignal.timeout(ANSWER_MS)]);
   const asked = urls.map((url) => askHost(url, signal));
   try {
     for (const [index, answer] of asked.entries()) {

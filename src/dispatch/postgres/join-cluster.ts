@@ -56,7 +56,10 @@ export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, go
   const secret = await loadSecret(database);
   // Of its own: whatever the others wait for, the lease is renewed.
   const connection = new Database(deps.url, { connections: 1 });
-  const keeper = await LeaseKeeper.open({ ...deps, connection }, { name, url, site: site.site, ttlMs: leaseMs, info });
+  const keeper = await LeaseKeeper.open({ ...deps, connection }, { name, url, site: site.site, ttlMs: leaseMs, info }).catch(async (error: unknown) => {
+    await connection.close();
+    throw error;
+  });
   return {
     get hostId() {
       return keeper.hostId;
