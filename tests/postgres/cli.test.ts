@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { expect, onTestFinished, test } from 'vitest';
 import { openToWrite } from '../../src/cli/open-data.js';
-import { DEFAULT_SETTINGS } from '../../src/host/settings.js';
+import { readVersion } from '../../src/cli/version.js';
+import { DEFAULT_SETTINGS, type Settings } from '../../src/host/settings.js';
 import { lockDataDir } from '../../src/store/sqlite/data-dir.js';
 import { expectLines, parley, start, type Ended } from '../support/command.js';
 import { TOKEN, withHosts, type Hosts, type HostsOptions } from '../support/hosts.js';
@@ -34,6 +35,8 @@ async function besideHosts(options: HostsOptions = {}): Promise<Beside> {
     hostCount: async () => (await hosts.database.query('SELECT FROM parley.hosts')).length,
   };
 }
+
+const ioOn = (url: string, env: Readonly<Record<string, string>> = {}) => createIo({ stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() }, { env: { PARLEY_DATABASE_URL: url, ...env } });
 
 const deadHost = (hosts: Hosts, name: string, url: string) => hosts.database.query(`INSERT INTO parley.hosts (host_id, name, started_at, lease_until, url, info_json) VALUES ($1, $1, '2026-01-01', clock_timestamp() + interval '1 hour', $2, '{}')`, [name, url]);
 
@@ -130,13 +133,46 @@ test('a server that cannot reach the database in time is alive but not ready, sa
   expect((await ask('/readyz')).body.host_id).not.toBe(before.body.host_id);
 });
 
+test('whoever watches runs whose last host has died goes on with them: what ran is ended, what was queued is played', async () => {
+  const hosts = await besideHosts({ slots: 1 });
+  const a = await hosts.start('a', { token: null });
+  const run = (prompt: string) => start(hosts.site, ['run', 'rehearsal', prompt, '--scratch', '--json'], { env: { ...hosts.env, PARLEY_DATA: hosts.site.data } });
+  const statuses = async () => (await hosts.database.query<{ status: string }>('SELECT status FROM parley.runs ORDER BY run_id')).map(({ status }) => status);
+  const running = run('[[hang]]');
+  await expect.poll(statuses, { timeout: 30_000 }).toEqual(['running']);
+  const queued = run('[[done 1]]');
+  await expect.poll(statuses, { timeout: 30_000 }).toEqual(['running', 'queued']);
+  // Both are watched by now: the server has told the commands which runs they are.
+  for (const each of [running, queued]) await each.waitFor('conversation.');
+  a.child.kill('SIGKILL');
+  const [first, second] = await Promise.all([running.ended, queued.ended]);
+  expect({ code: first.code, last: expectLines(first.stdout).at(-1) }).toMatchObject({ code: 1, last: { run: { status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } } } });
+  expect({ code: second.code, last: expectLines(second.stdout).at(-1) }).toMatchObject({ code: 0, last: { run: { status: 'succeeded' } } });
+});
+
+test('a host has the name of its machine unless HOSTNAME says another, tells how it is set, and takes as many connections as it may', async () => {
+  const { database, site } = await withHosts();
+  mkdirSync(site.data);
+  const settings: Settings = { ...DEFAULT_SETTINGS, cluster: { ...DEFAULT_SETTINGS.cluster, connections: 2 } };
+  for (const [env, name] of [[{}, 'desk'], [{ HOSTNAME: 'attic' }, 'attic']] as const) {
+    const { data } = await openToWrite(site.data, ioOn(database.url, env), settings, () => {});
+    try {
+      await Promise.all(Array.from({ length: 20 }, () => data.store.countRuns()));
+      // Besides, one listens and one renews the lease.
+      expect(await database.query(`SELECT FROM pg_stat_activity WHERE application_name = 'parley' AND datname = current_database()`)).toHaveLength(4);
+      expect(await database.query('SELECT name, info_json::json AS info FROM parley.hosts WHERE lease_until > clock_timestamp()')).toEqual([{ name, info: { version: readVersion(), files: 'host', lease_sec: 15 } }]);
+    } finally {
+      await data.close();
+    }
+    await expect.poll(() => database.query(`SELECT FROM pg_stat_activity WHERE application_name = 'parley' AND datname = current_database()`), { timeout: 5000 }).toEqual([]);
+  }
+});
+
 test.each(['shared', 'host'] as const)('files %s: whoever cannot join leaves neither a lock nor a connection behind', async (files) => {
   const { database, site } = await withHosts();
   await database.query('DROP TABLE parley.hosts CASCADE');
   mkdirSync(site.data);
-  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
-  const io = createIo({ stdin, stdout, stderr }, { env: { PARLEY_DATABASE_URL: database.url } });
-  await expect(openToWrite(site.data, io, { ...DEFAULT_SETTINGS, cluster: { ...DEFAULT_SETTINGS.cluster, files } }, () => {})).rejects.toThrow('parley.hosts');
+  await expect(openToWrite(site.data, ioOn(database.url), { ...DEFAULT_SETTINGS, cluster: { ...DEFAULT_SETTINGS.cluster, files } }, () => {})).rejects.toThrow('parley.hosts');
   const release = await lockDataDir(site.data, { pid: process.pid });
   release();
   // A server takes a moment to notice that a connection was closed, but not the ten seconds that an idle one is kept.
