@@ -1,124 +1,100 @@
-// The shared store on a real PostgreSQL with its durable settings: flushes of 1 and of 8 writers beside bare inserts of the same bytes,
-// changes of state, and what is read back. Against PARLEY_BENCH_DATABASE_URL (an empty database), or a server that is started for it.
+// Whole servers on one PostgreSQL, beside one server on SQLite: turns and events a second for 1, 2 and 3 of them, and how long an answer takes
+// from one server to a reader at another. All on this machine, with the scripted engine: its processes are most of the work.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { Pool } from 'pg';
-import { registerHost } from '../dist/store/postgres/host-lease.js';
-import { openPostgres } from '../dist/store/postgres/open-postgres.js';
+import { setTimeout as pause } from 'node:timers/promises';
+import { createClient } from '../dist/client/index.js';
+import { migratePostgres } from '../dist/store/postgres/open-postgres.js';
+import { startServer } from './postgres-store.mjs';
 
-const SECONDS = 3;
-const EVENT = `{"seq":1,"text":"${'x'.repeat(580)}"}\n`;
+const TURNS = 60;
+const TALKERS = 6;
+const EVENTS = 20_000;
+const ANSWERS = 50;
+const TOKEN = 'prl_token-of-the-bench';
+const program = new URL('../bin/parley.js', import.meta.url).pathname;
 
 export default async function bench() {
-  const server = process.env.PARLEY_BENCH_DATABASE_URL ? { url: process.env.PARLEY_BENCH_DATABASE_URL, stop: async () => {} } : await startServer();
-  const store = await openPostgres(server.url, { host: 'bench', migrate: true });
+  const database = process.env.PARLEY_BENCH_DATABASE_URL ? { url: process.env.PARLEY_BENCH_DATABASE_URL, stop: async () => {} } : await startServer();
   try {
-    await registerHost(store.database, { host_id: 'bench', name: 'bench', url: null, ttlMs: 3_600_000 });
-    await measure(store, server.url);
+    await migratePostgres(database.url);
+    const alone = await play(null, 1);
+    console.log(`SQLite, 1 server: ${alone.turns.toFixed(1)} turns/s, ${Math.round(alone.events).toLocaleString('en')} events/s stored`);
+    for (const count of [1, 2, 3]) {
+      const { turns, events, latencies } = await play(database.url, count);
+      console.log(`PostgreSQL, ${count} server${count === 1 ? '' : 's'}: ${turns.toFixed(1)} turns/s (${(turns / alone.turns).toFixed(2)} of SQLite), ${Math.round(events).toLocaleString('en')} events/s stored (${(events / alone.events).toFixed(2)} of SQLite)`);
+      if (latencies.length > 0) {
+        const at = (share) => latencies.toSorted((a, b) => a - b)[Math.floor(latencies.length * share)].toFixed(1);
+        console.log(`an answer given to the second server, of a question of the first, seen at the third: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms (${latencies.length} answers)`);
+      }
+    }
   } finally {
-    await store.close();
-    await server.stop();
+    await database.stop();
   }
 }
 
-async function measure(store, url) {
-  for (const events of [1, 10, 100, 500]) {
-    for (const writers of [1, 8]) {
-      const bare = await bareInserts(url, writers, events);
-      const flushes = await rate(writers, await Promise.all(Array.from({ length: writers }, () => writer(store, events))));
-      console.log(`${writers} writer${writers === 1 ? ' ' : 's'}, ${String(events).padStart(3)} events a flush: ${fixed(flushes)} flushes/s, ${fixed(flushes * events)} events/s, ${(flushes / bare).toFixed(2)} of a bare insert`);
-    }
-  }
-  for (const writers of [1, 8]) console.log(`${writers} creating runs: ${fixed(await rate(writers, Array.from({ length: writers }, () => () => create(store))))} runs/s`);
-  for (const writers of [1, 8]) console.log(`${writers} changing states: ${fixed(await rate(writers, await Promise.all(Array.from({ length: writers }, () => changer(store)))))} changes/s`);
-  const run = await create(store);
-  const step = await follow(store, run, 500);
-  for (let round = 0; round < 200; round += 1) await step();
-  const begun = performance.now();
-  for (let after = 0, read; (read = await store.readLines(run.run_id, 'rasp', after, 256 * 1024)); after = read.lastSeq);
-  console.log(`reading: ${fixed(100_000 / ((performance.now() - begun) / 1000))} events/s`);
-}
-
-const fixed = (value) => Math.round(value).toLocaleString('en');
-
-// How many a second, of so many at once.
-async function rate(writers, steps) {
-  for (const step of steps) for (let warm = 0; warm < 10; warm += 1) await step();
-  const begun = performance.now();
-  let done = 0;
-  await Promise.all(steps.slice(0, writers).map(async (step) => {
-    while (performance.now() - begun < SECONDS * 1000) {
-      await step();
-      done += 1;
-    }
-  }));
-  return done / ((performance.now() - begun) / 1000);
-}
-
-let count = 0;
-
-function lines(firstSeq, events) {
-  return { firstSeq, lastSeq: firstSeq + events - 1, bytes: Buffer.from(EVENT.repeat(events)) };
-}
-
-async function create(store) {
-  const id = `${Date.now()}_${(count += 1)}`;
-  const spec = { engine: 'codex', execution_mode: 'interactive', prompt: 'x', cwd: '/work', home: null, permission: 'full', runtime_options: {}, labels: { team: 'a' } };
-  const outcome = await store.createRun({
-    run_id: `run_${id}`, request_id: `req_${id}`, request_digest: 'd', spec, session_timeout_sec: 1, handle: null, created_at: 1, queue_limit: 1e9,
-    journal: { rasp: lines(1, 1), fcmp: null, firstTs: 1, lastTs: 1 },
-  });
-  return outcome.run;
-}
-
-async function commit(store, run, rest) {
-  const outcome = await store.commit({ run_id: run.run_id, expect: { status: run.status, epoch: run.epoch, rasp_seq: run.heads.rasp_seq }, now: 1, ...rest });
-  if (!outcome.committed) throw new Error(outcome.reason);
-  return { ...run, status: rest.set?.status ?? run.status, heads: outcome.heads };
-}
-
-async function writer(store, events) {
-  return follow(store, await commit(store, await create(store), { set: { status: 'running' } }), events);
-}
-
-async function follow(store, first, events) {
-  let run = first;
-  return async () => {
-    run = await commit(store, run, { journal: { rasp: lines(run.heads.rasp_seq + 1, events), fcmp: null, firstTs: 1, lastTs: 1 } });
-  };
-}
-
-// From one turn to the next and back, with an event each.
-async function changer(store) {
-  let run = await create(store);
-  return async () => {
-    run = await commit(store, run, { set: { status: run.status === 'running' ? 'queued' : 'running' }, journal: { rasp: lines(run.heads.rasp_seq + 1, 1), fcmp: null, firstTs: 1, lastTs: 1 } });
-  };
-}
-
-async function bareInserts(url, writers, events) {
-  const pool = new Pool({ connectionString: url, max: writers });
-  await pool.query('CREATE TABLE IF NOT EXISTS bare (id text, seq bigint, body bytea, PRIMARY KEY (id, seq)); ALTER TABLE bare ALTER body SET STORAGE EXTERNAL; TRUNCATE bare');
-  const body = Buffer.from(EVENT.repeat(events));
-  const inserts = await rate(writers, Array.from({ length: writers }, (_, index) => {
-    let seq = 0;
-    return () => pool.query({ name: 'bare', text: 'INSERT INTO bare VALUES ($1, $2, $3)', values: [`run_${index}`, (seq += 1), body] });
-  }));
-  await pool.query('DROP TABLE bare');
-  await pool.end();
-  return inserts;
-}
-
-export async function startServer() {
-  const child = spawn(process.execPath, [new URL('../scripts/postgres-server.mjs', import.meta.url).pathname], { stdio: ['pipe', 'pipe', 'inherit'] });
-  const exit = once(child, 'exit');
-  const [url] = await once(createInterface(child.stdout), 'line');
-  return {
-    url,
-    stop: async () => {
-      child.stdin.end();
+async function play(url, count) {
+  const root = mkdtempSync(join(tmpdir(), 'parley-bench-'));
+  const servers = [];
+  try {
+    for (let number = 0; number < count; number += 1) servers.push(await serve(root, url));
+    const { client } = servers[0];
+    const create = (prompt, mode = 'auto') => client.create({ engine: 'rehearsal', prompt, execution_mode: mode });
+    await ended(client, (await create('[[done 1]]')).run_id);
+    const short = await all(client, TURNS, () => create('[[done 1]]'));
+    const long = await all(client, TALKERS, () => create(`[[events ${EVENTS} 120]] [[done 1]]`));
+    const latencies = count === 3 ? await answer(servers) : [];
+    return { turns: TURNS / short.seconds, events: long.events / long.seconds, latencies };
+  } finally {
+    for (const { child, exit } of servers) {
+      child.kill('SIGTERM');
       await exit;
-    },
-  };
+    }
+    rmSync(root, { recursive: true, force: true });
+  }
+}
+
+// Until each has ended, looked at by little: whoever watches would be a part of what is measured.
+async function all(client, count, create) {
+  const begun = performance.now();
+  const runs = await Promise.all(Array.from({ length: count }, create));
+  for (const { run_id: id } of runs) await ended(client, id);
+  const seconds = (performance.now() - begun) / 1000;
+  const views = await Promise.all(runs.map(({ run_id: id }) => client.get(id)));
+  const failed = views.find(({ status }) => status !== 'succeeded');
+  if (failed) throw new Error(`run ${failed.run_id} is ${failed.status}`);
+  return { seconds, events: views.reduce((sum, { rasp_seq: seq }) => sum + seq, 0) };
+}
+
+async function ended(client, id) {
+  while (!['succeeded', 'failed', 'canceled'].includes((await client.get(id)).status)) await pause(20);
+}
+
+async function answer([a, b, c]) {
+  const latencies = [];
+  for (let number = 0; number < ANSWERS; number += 1) {
+    const { run_id: id } = await a.client.create({ engine: 'rehearsal', prompt: '[[ask Which?]] [[done 1]]', execution_mode: 'interactive' });
+    let sent = 0;
+    for await (const { type, data } of c.client.events(id)) {
+      if (type === 'interaction.reply.accepted') latencies.push(performance.now() - sent);
+      if (type !== 'user.input.required') continue;
+      sent = performance.now();
+      void b.client.reply(id, { interaction_id: data.interaction_id, response: 'this' });
+    }
+  }
+  return latencies;
+}
+
+async function serve(root, url) {
+  const data = join(root, 'data');
+  mkdirSync(data, { recursive: true, mode: 0o700 });
+  writeFileSync(join(data, 'config.json'), JSON.stringify({ slots: 4, cluster: { files: 'shared' } }));
+  const child = spawn(process.execPath, [program, 'serve', '--json', '--port', '0', '--log-level', 'error'], { cwd: root, env: { PATH: process.env.PATH, HOME: root, PARLEY_DATA: data, PARLEY_TOKEN: TOKEN, ...(url === null ? {} : { PARLEY_DATABASE_URL: url }) }, stdio: ['ignore', 'pipe', 'inherit'] });
+  const exit = once(child, 'exit');
+  const [line] = await once(createInterface(child.stdout), 'line');
+  return { child, exit, client: createClient({ url: JSON.parse(line).url, token: TOKEN }) };
 }

@@ -15,7 +15,8 @@ import { RequestError } from '../run/request-error.js';
 import { operatorToken, TOKEN_FORM } from '../service/operator-token.js';
 import { forgetServer, noteServer } from '../service/server-file.js';
 import { createService, DEFAULT_LIMITS, type Service } from '../service/service.js';
-import { findNamed, listTokens, TokenBook, type Caller } from '../service/tokens.js';
+import { SharedTokens } from '../service/shared-tokens.js';
+import { findNamed, TokenBook, tokensIn, type Caller, type NamedToken } from '../service/tokens.js';
 import { safeText } from '../terminal/safe-text.js';
 import { paint } from '../terminal/style.js';
 import { dataDirOf, type DataOption } from './data-dir.js';
@@ -55,8 +56,13 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
       log.error({ err: error, run_id: runId === '' ? undefined : runId }, 'a turn or a look at the queue failed');
     },
   });
+  const { cluster } = writer;
+  const warn = (error: unknown): void => log.error({ err: error }, 'the tokens cannot be read: those that are not known yet are refused');
+  let shared: SharedTokens | null = null;
   try {
-    const token = presetToken(io, path) ?? writer.cluster?.deriveToken('operator') ?? operatorToken(path);
+    shared = cluster && (await SharedTokens.open(async () => (await cluster.listTokens()) as NamedToken[], io.timers, warn));
+    const named = shared ?? tokensIn(path);
+    const token = presetToken(io, named.list()) ?? writer.cluster?.deriveToken('operator') ?? operatorToken(path);
     const hostsToken = writer.cluster?.deriveToken('hosts') ?? null;
     // Whoever has the operator's own token has this account; others have what the settings say, or what is nearest.
     const roots = ({ actor }: Caller): readonly string[] | null => settings.workspace_roots ?? (actor.kind === 'user' ? null : [io.machine.home, io.cwd]);
@@ -69,7 +75,7 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
       dataDir: writer.data.path,
       consoleDir: join(io.machine.programs, 'console'),
       version: readVersion(),
-      tokens: new TokenBook(path, { token, userName: io.machine.userName }, (error) => log.error({ err: error }, 'the tokens cannot be read: nobody but the operator is known'), hostsToken),
+      tokens: new TokenBook(named, { token, userName: io.machine.userName }, warn, hostsToken),
       otherHosts: writer.cluster && hostsToken !== null ? { token: hostsToken, hasFiles: (id) => writer.cluster?.hasFiles(id) ?? Promise.resolve(true), whereFiles: (id) => writer.cluster?.whereFiles(id) ?? Promise.resolve(null) } : null,
       thisHost: writer.cluster,
       log,
@@ -100,16 +106,17 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
     await service.close();
     return EXIT.ok;
   } finally {
+    await shared?.close();
     await writer.close();
   }
 }
 
 // Its form is checked, because it goes into a cookie and a link.
-function presetToken({ env }: Io, path: string): string | null {
+function presetToken({ env }: Io, tokens: readonly NamedToken[]): string | null {
   const token = env['PARLEY_TOKEN'];
   if (token === undefined || token === '') return null;
   if (!TOKEN_FORM.test(token)) throw new RequestError('INVALID_ARGUMENT', 'PARLEY_TOKEN must have at least 16 characters, of letters, digits and . _ ~ + / = -');
-  const named = findNamed(listTokens(path), token);
+  const named = findNamed(tokens, token);
   if (named) throw new RequestError('INVALID_ARGUMENT', `PARLEY_TOKEN is the token of ${named.name} (${named.role}): the operator needs one of their own`);
   return token;
 }

@@ -26,12 +26,17 @@ export interface Cluster {
   hasFiles(runId: string): Promise<boolean>;
   // Where its files can be had, if another host that is alive has them.
   whereFiles(runId: string): Promise<{ readonly url: string } | null>;
+  // A process of the run waits on another host that is alive.
+  isHeldElsewhere(runId: string): Promise<boolean>;
   // A process of the run waits here, so that it must go on here; and not any more.
   hold(runId: string): Promise<void>;
   letGo(runId: string): Promise<void>;
   // Runs at rest whose files beside the journal are short, as far as this host can write them; and that they are whole up to a seq.
   listUnexported(limit: number): Promise<string[]>;
   markExported(runId: string, seq: number): Promise<void>;
-  // Queued runs whose files are where no host has been for too long.
-  listStranded(limit: number): Promise<string[]>;
+  // Queued runs whose files, or whose paths if there are none yet, are where no host has been for too long.
+  listStranded(limit: number): Promise<{ readonly run_id: string; readonly hasSite: boolean }[]>;
+  // Deleted runs whose files this host can remove; and that they are removed.
+  listLeftovers(except: readonly string[], limit: number): Promise<string[]>;
+  forgetLeftover(runId: string): Promise<void>;
 }

@@ -32,8 +32,8 @@ export type Applied =
   | { readonly applied: false; readonly conflict: Extract<CommitOutcome, { committed: false }>['reason'] };
 
 // `run` is what the caller has read and decided upon; if the store has moved on since, the change is refused.
-export async function applyRunEvent(deps: Pick<OrchestratorDeps, 'store' | 'clock' | 'ids' | 'hooks' | 'dataDir'>, run: RunRecord, transition: RunTransition, journal?: RunJournal): Promise<Applied> {
-  const { event, facts, before = [], set, error, result, actor, sessionId, handle, ask, resolve } = transition;
+export async function applyRunEvent(deps: Pick<OrchestratorDeps, 'store' | 'clock' | 'ids' | 'hooks' | 'dataDir' | 'cluster'>, run: RunRecord, transition: RunTransition, journal?: RunJournal): Promise<Applied> {
+  const { event, facts, before = [], error, result, actor, sessionId, handle, ask, resolve } = transition;
   const now = deps.clock.now();
   const at = Math.max(now, run.heads.ts);
   const taken = takeEdge(run.status, event, facts, { now: at, error, result, actor, sessionId, sticky: run.spec.sticky });
@@ -41,7 +41,9 @@ export async function applyRunEvent(deps: Pick<OrchestratorDeps, 'store' | 'cloc
   const writer = journal ?? new RunJournal({ runId: run.run_id, engine: run.spec.engine, attempt: run.attempt_number }, run.heads, deps.clock);
   // Of an engine that stayed, what nobody has read yet: it has printed its last.
   const tail = isTerminal(taken.edge.to) && !before.some(({ type }) => type === 'lifecycle.turn.ended') ? await readTail(deps, run) : [];
-  writer.add([...tail, ...before, taken.changed]);
+  // What cannot be read here is not the run's any more, as after a host that was lost.
+  const set = tail === null && run.status !== 'running' ? { ...transition.set, epoch: run.epoch + 1 } : transition.set;
+  writer.add([...(tail ?? []), ...before, taken.changed]);
   const flush = writer.take();
   const outcome = await deps.store.commit({
     run_id: run.run_id,

@@ -26,11 +26,11 @@ export async function cancelIdle(deps: OrchestratorDeps, runId: string, actor: A
   return outcome.applied ? outcome.run : cancelIdle(deps, runId, actor);
 }
 
-// Before the engine is ended: whoever finds the run afterwards knows what was wanted, and by whom.
+// Before the engine is ended: whoever finds the run afterwards knows what was wanted, and by whom. An ended run is left as it is.
 export async function rememberCancel(deps: OrchestratorDeps, runId: string, actor: Actor | undefined): Promise<void> {
   for (;;) {
     const run = await loadRun(deps.store, runId);
-    if (run.status !== 'running' || run.cancel_requested) return;
+    if (isTerminal(run.status) || run.cancel_requested) return;
     const now = deps.clock.now();
     const outcome = await deps.store.commit({
       run_id: runId,

@@ -8,10 +8,9 @@ import { rememberCancel } from './cancel.js';
 import type { OrchestratorDeps } from './deps.js';
 import { endFromLogs } from './end-from-logs.js';
 import type { JournalFiles } from './journal-files.js';
+import { Leftovers } from './leftovers.js';
 import { reconcile, takeOver } from './reconcile.js';
-import { removeFolder } from './remove-folder.js';
 import type { Residents } from './residents.js';
-import { runFolder } from './run-folder.js';
 import type { TurnControl } from './turn-control.js';
 import type { Wakeups } from './wakeups.js';
 import { NO_FACTS } from '../run/guards.js';
@@ -21,6 +20,7 @@ const RETRY_MS = 500;
 // At a look.
 const MOST_FILES = 50;
 
+type Cancel = (runId: string, actor: Actor | undefined) => Promise<unknown>;
 type Controls = ReadonlyMap<string, { readonly control: TurnControl; readonly over: Promise<void> }>;
 
 export class ClusterWork {
@@ -37,8 +37,10 @@ export class ClusterWork {
   readonly #works = new Set<Promise<void>>();
   // Runs that were taken over to be canceled.
   readonly #ending = new Set<string>();
+  readonly #leftovers: Leftovers;
+  readonly #cancel: Cancel;
 
-  constructor(deps: OrchestratorDeps, controls: Controls, residents: Residents, files: JournalFiles, onFailure: (runId: string, error: unknown) => void) {
+  constructor(deps: OrchestratorDeps, controls: Controls, residents: Residents, files: JournalFiles, cancel: Cancel, onFailure: (runId: string, error: unknown) => void) {
     const { cluster, store } = deps;
     if (!cluster) throw new Error('there are no other hosts');
     this.#deps = deps;
@@ -46,7 +48,9 @@ export class ClusterWork {
     this.#controls = controls;
     this.#residents = residents;
     this.#files = files;
+    this.#cancel = cancel;
     this.#onFailure = onFailure;
+    this.#leftovers = new Leftovers(deps, cluster, () => this.#closing.signal.aborted, onFailure);
     this.#alarm = new Alarm(deps.timers);
     cluster.onLost(() => this.#loseAll());
     this.#stopListening = [
@@ -63,6 +67,7 @@ export class ClusterWork {
         await this.#lookAtAll();
         await reconcile(this.#deps, (runId) => this.#controls.has(runId) || this.#ending.has(runId), () => this.#closing.signal.aborted, this.#onFailure);
         // What a host that went had no time to write beside.
+        void this.#leftovers.remove();
         for (const runId of await this.#cluster.listUnexported(MOST_FILES)) if (!this.#closing.signal.aborted) await this.#files.write(runId);
       } finally {
         // Whatever became of it, there is another look.
@@ -77,31 +82,25 @@ export class ClusterWork {
     this.#works.add(over);
   }
 
-  #hear({ run_id: runId, origin, status, deleted }: Committed): void {
-    if (origin === 'here') return;
-    if (deleted) return this.#work(runId, () => this.#forget(runId));
-    if (this.#controls.has(runId)) return this.#work(runId, () => this.#lookAt(runId));
-    // It went on elsewhere, or has ended: nobody will answer the process that waits here.
-    if (status !== undefined && status !== 'waiting_user' && status !== 'queued' && this.#residents.has(runId)) this.#work(runId, () => this.#residents.end(runId));
+  #hear({ run_id: runId, origin, deleted }: Committed): void {
+    if (deleted) return this.#work(runId, () => this.#leftovers.remove());
+    if (origin === 'elsewhere' && (this.#controls.has(runId) || this.#residents.has(runId))) this.#work(runId, () => this.#lookAt(runId));
   }
 
-  // The wish to cancel a turn that is played here.
+  // What others want of a run that is played, or waits with its process, here.
   async #lookAt(runId: string): Promise<void> {
     const run = await this.#deps.store.loadRun(runId);
-    if (run?.cancel_requested) this.#controls.get(runId)?.control.cancel(run.cancel_requested.actor ?? undefined);
+    const turn = this.#controls.get(runId);
+    const wish = run?.cancel_requested;
+    if (turn) return wish ? turn.control.cancel(wish.actor ?? undefined) : undefined;
+    const isWaiting = run?.status === 'waiting_user' || run?.status === 'queued';
+    if (isWaiting && wish) await this.#cancel(runId, wish.actor ?? undefined);
+    // It went on elsewhere, or has ended: nobody will answer the process that waits here.
+    else if (!isWaiting) await this.#residents.end(runId);
   }
 
   async #lookAtAll(): Promise<void> {
-    for (const runId of this.#controls.keys()) await this.#lookAt(runId);
-    for (const runId of this.#residents.kept()) {
-      const run = await this.#deps.store.loadRun(runId);
-      if (run?.status !== 'waiting_user' && run?.status !== 'queued' && !this.#controls.has(runId)) await this.#residents.end(runId);
-    }
-  }
-
-  // A hint is not believed: only if its rows are gone do its files go. Files that all share went with them.
-  async #forget(runId: string): Promise<void> {
-    if (this.#cluster.files === 'local' && !(await this.#deps.store.loadRun(runId))) removeFolder(runFolder(this.#deps.dataDir, runId).path);
+    for (const runId of new Set([...this.#controls.keys(), ...this.#residents.kept()])) await this.#lookAt(runId);
   }
 
   async #loseAll(): Promise<void> {
@@ -135,13 +134,33 @@ export class ClusterWork {
       this.#ending.add(runId);
       const taken = await takeOver(this.#deps, runId, this.#onFailure);
       if (taken) return await this.#endCanceled(taken, actor);
-      if (this.#closing.signal.aborted) throw new RequestError('SHUTTING_DOWN', 'this Parley is being stopped; the wish to cancel the run is stored');
-      const waited = new AbortController();
-      await Promise.race([watch.changed(version), pause(this.#deps.timers, this.#cluster.reconcileMs, waited.signal)]).finally(() => waited.abort());
+      await this.#changed(watch, version);
     } finally {
       this.#ending.delete(runId);
       watch.close();
     }
+  }
+
+  // A run that waits with its process on another host: that one ends the process, then the run, so that nothing is printed after its end.
+  // False: there is no such process. Answers when something has changed.
+  async cancelHeld(runId: string, actor: Actor | undefined, wakeups: Wakeups): Promise<boolean> {
+    const watch = wakeups.watch(runId);
+    try {
+      const { version } = watch;
+      if (!(await this.#cluster.isHeldElsewhere(runId))) return false;
+      await rememberCancel(this.#deps, runId, actor);
+      await this.#changed(watch, version);
+      return true;
+    } finally {
+      watch.close();
+    }
+  }
+
+  // Or nothing was heard of it for a while.
+  async #changed(watch: ReturnType<Wakeups['watch']>, version: number): Promise<void> {
+    if (this.#closing.signal.aborted) throw new RequestError('SHUTTING_DOWN', 'this Parley is being stopped; the wish to cancel the run is stored');
+    const waited = new AbortController();
+    await Promise.race([watch.changed(version), pause(this.#deps.timers, this.#cluster.reconcileMs, waited.signal)]).finally(() => waited.abort());
   }
 
   async #endCanceled(taken: RunRecord, actor: Actor | undefined): Promise<void> {

@@ -27,7 +27,7 @@ export async function retryRun(deps: OrchestratorDeps, runId: string, request: P
   const again = { ...inherited(source), ...request, prompt: source.spec.prompt };
   const fork = forkSource(source.spec);
   if (fork) return createRun(deps, again, { actor, fork });
-  return createRun(deps, { ...again, ...(isOwnWorkspace(source) ? {} : { cwd: source.spec.cwd }) }, { actor });
+  return isOwnWorkspace(source) ? createRun(deps, again, { actor }) : createRun(deps, { ...again, cwd: source.spec.cwd }, { actor, beside: source });
 }
 
 // One that was in a process only has ended with it.

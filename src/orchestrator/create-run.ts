@@ -15,7 +15,7 @@ import { EMPTY_JOURNAL, type Actor, type RunRecord, type RunSpec } from '../stor
 import { invariant } from '../kernel/invariant.js';
 import { checkRequest, type CreateRunRequest } from './create-request.js';
 import type { OrchestratorDeps } from './deps.js';
-import { runFolder } from './run-folder.js';
+import { dataDirOf, runFolder } from './run-folder.js';
 import { RunJournal } from './run-journal.js';
 
 // A session of an ended run that the new one goes on with.
@@ -30,22 +30,24 @@ export interface Origin {
   readonly continuation?: Continuation;
   // What it begins with a copy of.
   readonly fork?: Continuation;
+  // Whose folder it works in.
+  readonly beside?: RunRecord;
 }
 
-export async function createRun(deps: OrchestratorDeps, request: CreateRunRequest, { actor, continuation, fork }: Origin): Promise<RunRecord> {
+export async function createRun(deps: OrchestratorDeps, request: CreateRunRequest, { actor, continuation, fork, beside }: Origin): Promise<RunRecord> {
   checkRequest(request);
   const digest = digestOf(request, continuation, fork);
   const known = request.request_id === undefined ? null : await deps.store.loadRequest(request.request_id);
   // Before anything else is looked at: what was right then need not be right now.
   if (known) return sameRun(known.run, known.digest === digest);
   const runId = deps.ids.run();
-  const folder = runFolder(deps.dataDir, runId);
+  const folder = runFolder(dataDirFor(deps, fork?.handle.home ?? beside?.spec.home), runId);
   const options = parseRuntimeOptions(request.runtime_options as Json | undefined);
   const spec: RunSpec = {
     engine: findEngine(request.engine).name,
     execution_mode: request.execution_mode ?? 'auto',
     prompt: request.prompt,
-    cwd: (continuation ?? fork)?.handle.cwd ?? (request.cwd === undefined ? folder.workspace : checkDirectory(request.cwd)),
+    cwd: (continuation ?? fork)?.handle.cwd ?? (request.cwd === undefined ? folder.workspace : await checkFolder(deps, request.cwd, beside)),
     home: continuation ? continuation.handle.home : folder.home,
     model: request.model,
     permission: request.permission ?? 'workspace-write',
@@ -70,6 +72,7 @@ export async function createRun(deps: OrchestratorDeps, request: CreateRunReques
     handle: continuation?.handle ?? null,
     created_at: deps.clock.now(),
     local: request.cwd !== undefined,
+    beside: (continuation ?? fork ?? beside)?.run_id,
     journal: flush,
     queue_limit: deps.queueLimit,
   });
@@ -88,6 +91,16 @@ function sameRun(run: RunRecord, sameRequest: boolean): RunRecord {
 function createdEvent({ home: _home, sticky, fork_from: fork, ...spec }: RunSpec, requestId: string, actor: Actor | undefined) {
   const profile = sticky === undefined ? {} : { interactive_profile: profileOf(sticky) };
   return { ...spec, labels: { ...spec.labels }, fork_from: fork?.run_id, ...profile, request_id: requestId, actor };
+}
+
+// With those of the run that it needs, where hosts have directories of their own.
+function dataDirFor({ cluster, dataDir }: OrchestratorDeps, home: string | null | undefined): string {
+  return cluster && home ? dataDirOf(home) : dataDir;
+}
+
+// A folder of another host is looked at when the run begins there.
+async function checkFolder({ cluster }: OrchestratorDeps, path: string, beside: RunRecord | undefined): Promise<string> {
+  return cluster && beside && !(await cluster.hasFiles(beside.run_id)) ? path : checkDirectory(path);
 }
 
 function checkDirectory(path: string): string {

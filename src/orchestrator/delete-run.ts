@@ -7,7 +7,7 @@ import { isTerminal } from '../run/statechart.js';
 import type { DeleteOutcome, RunRecord } from '../store/store.js';
 import type { OrchestratorDeps } from './deps.js';
 import { removeFolder } from './remove-folder.js';
-import { runFolder } from './run-folder.js';
+import { dataDirOf, runFolder } from './run-folder.js';
 
 const ASIDE = '.deleted';
 
@@ -21,26 +21,27 @@ export async function deleteRun(deps: OrchestratorDeps, runId: string, onFailure
   // A fork of it has a home of its own, but not a folder to work in.
   const by = run && (await deps.store.findAtWork(workspaceOf(deps, run)));
   if (by) throw new RequestError('SESSION_IN_USE', `run ${by} works in the folder of run ${runId}: wait until it has ended, or cancel it`);
-  // Others may begin with it while it is decided: its files go after its rows, here and wherever they are.
-  if (deps.cluster) return settle(runId, await deps.store.deleteRun(runId), () => remove(path, runId, onFailure));
+  // Others may begin with it while it is decided: its files go after its rows, wherever they are.
+  if (deps.cluster) return check(runId, await deps.store.deleteRun(runId));
   if (run && existsSync(path)) renameSync(path, path + ASIDE);
   const outcome = await deps.store.deleteRun(runId).catch((error: unknown) => {
     putBack(path);
     throw error;
   });
   if (outcome !== 'deleted') putBack(path);
-  settle(runId, outcome, () => remove(path + ASIDE, runId, onFailure));
+  check(runId, outcome);
+  await remove(path + ASIDE, runId, onFailure);
 }
 
-function settle(runId: string, outcome: DeleteOutcome, removeFiles: () => void): void {
-  if (outcome === 'deleted') return removeFiles();
+function check(runId: string, outcome: DeleteOutcome): void {
+  if (outcome === 'deleted') return;
   if (outcome !== 'session_in_use') throw new RequestError('RUN_NOT_FOUND', `there is no run ${runId}`);
   throw new RequestError('SESSION_IN_USE', `another run continues the session of run ${runId} and lives in its home: delete that one first`);
 }
 
 // Where it was created, which may be a path of another host: its home tells.
 function workspaceOf({ dataDir }: OrchestratorDeps, { run_id: runId, spec: { home } }: RunRecord): string {
-  return home === null ? runFolder(dataDir, runId).workspace : join(dirname(dirname(home)), runId, 'workspace');
+  return runFolder(home === null ? dataDir : dataDirOf(home), runId).workspace;
 }
 
 function putBack(path: string): void {
@@ -48,9 +49,9 @@ function putBack(path: string): void {
 }
 
 // The run is deleted when its rows are. What cannot be removed of its files is told, and tried again at the next start.
-function remove(path: string, runId: string, onFailure: OnFailure): void {
+async function remove(path: string, runId: string, onFailure: OnFailure): Promise<void> {
   try {
-    removeFolder(path);
+    await removeFolder(path);
   } catch (error) {
     onFailure(runId, error);
   }
@@ -63,6 +64,6 @@ export async function finishDeletions(deps: OrchestratorDeps, onFailure: OnFailu
     if (!name.endsWith(ASIDE)) continue;
     const runId = name.slice(0, -ASIDE.length);
     if (await deps.store.loadRun(runId)) putBack(join(runs, runId));
-    else remove(join(runs, name), runId, onFailure);
+    else await remove(join(runs, name), runId, onFailure);
   }
 }

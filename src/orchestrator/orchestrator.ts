@@ -75,7 +75,7 @@ export class Orchestrator {
       onFailure: (error) => settings.onFailure('', error),
     };
     this.#dispatch = deps.cluster?.createDispatch(handlers, settings.slots) ?? new EmbeddedDispatch(deps, handlers, settings.slots);
-    this.#cluster = deps.cluster ? new ClusterWork(deps, this.#controls, this.#residents, files, settings.onFailure) : null;
+    this.#cluster = deps.cluster ? new ClusterWork(deps, this.#controls, this.#residents, files, (runId, actor) => this.cancel(runId, actor), settings.onFailure) : null;
   }
 
   static async open(deps: OrchestratorDeps, settings: OrchestratorSettings): Promise<Orchestrator> {
@@ -134,7 +134,10 @@ export class Orchestrator {
     for (;;) {
       // Nothing of it may print any more when its last event is stored.
       const { status } = await loadRun(this.#deps.store, runId);
-      if (status === 'waiting_user' || status === 'queued') await this.#endResident(runId, status);
+      if (status === 'waiting_user' || status === 'queued') {
+        if (await this.#cluster?.cancelHeld(runId, actor, this.#wakeups)) continue;
+        await this.#endResident(runId, status);
+      }
       const idle = await cancelIdle(this.#deps, runId, actor);
       if (idle) return idle;
       const turn = this.#controls.get(runId);
@@ -255,6 +258,8 @@ export class Orchestrator {
   async #decide(interaction: InteractionRecord): Promise<boolean> {
     const run = await this.#deps.store.loadRun(interaction.run_id);
     if (!run?.spec.sticky || !parseRuntimeOptions(run.spec.runtime_options).interactive_require_user_reply) return (await decide(this.#deps, interaction)) !== null;
+    // The host that has it ends it, and finds that its time is over.
+    if (await this.#deps.cluster?.isHeldElsewhere(run.run_id)) return false;
     await this.#endResident(run.run_id, 'waiting_user');
     return failWaiting(this.#deps, run.run_id, interaction.interaction_id, WAITED_TOO_LONG);
   }

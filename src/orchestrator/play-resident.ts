@@ -27,7 +27,7 @@ import type { Residents, Waiter } from './residents.js';
 import { runFolder } from './run-folder.js';
 import { logsOf, readEnds, readLog, slice, syncLog, type LogEnds, type LogPaths } from './turn-logs.js';
 import { PROCESS_LOST } from './sticky.js';
-import { checkLease, fail, settle, stopElsewhere, weigh, type Played, type TurnScene } from './turn-scene.js';
+import { checkLease, fail, settle, stopElsewhere, weigh, whileHeld, type Played, type TurnScene } from './turn-scene.js';
 
 export interface ResidentStage {
   readonly command: EngineCommand;
@@ -42,7 +42,7 @@ export interface ResidentStage {
 const UNKNOWN_EXIT: Exit = { code: null, signal: null };
 
 export async function playResident(scene: TurnScene, stage: ResidentStage): Promise<RunRecord> {
-  const turn = new ResidentTurn(scene, stage, await readEnds(scene.deps.store, scene.writer.run));
+  const turn = new ResidentTurn(scene, stage, await whileHeld(scene.deps, () => readEnds(scene.deps.store, scene.writer.run)));
   try {
     return await turn.play();
   } catch (error) {
@@ -125,7 +125,7 @@ class ResidentTurn {
     if (this.#isOver && (await this.#wouldWait(asked)) && this.#endedByUs === null) {
       // Before that is stored: whoever answers or ends the run from then on finds its process.
       this.#stays = true;
-      await this.#scene.deps.cluster?.hold(this.#scene.writer.run.run_id);
+      await whileHeld(this.#scene.deps, async () => this.#scene.deps.cluster?.hold(this.#scene.writer.run.run_id));
       this.#stage.residents.keep(this.#scene.writer.run.run_id, { resident, memory: this.#memory, request: asked, sticky: this.#stage.sticky });
       return this.#conclude(asked, null);
     }

@@ -2,6 +2,7 @@
 // host that does not come back are told so. Runs that wait for a person stay as they are: any host takes the answer.
 import { endLeftovers } from '../process/end-leftovers.js';
 import { NO_FACTS } from '../run/guards.js';
+import type { RunError } from '../run/judge-completion.js';
 import type { RunRecord } from '../store/store.js';
 import { applyRunEvent } from './apply-run-event.js';
 import type { OrchestratorDeps } from './deps.js';
@@ -10,6 +11,9 @@ import { INTERRUPTED, recoverRunning } from './recover.js';
 // At a time; what is left is seen at the next look.
 const MOST = 100;
 const GRACE_MS = 2000;
+
+const FILES_GONE: RunError = { code: 'SESSION_RESUME_FAILED', message: 'The files of the run are on a host that has been gone for too long; the conversation can go on only there.' };
+const PATHS_GONE: RunError = { ...INTERRUPTED, message: 'The run did not begin: no host with the data directory that it was created in has been there for too long.' };
 
 type OnFailure = (runId: string, error: unknown) => void;
 
@@ -27,10 +31,10 @@ export async function reconcile(deps: OrchestratorDeps, isPlayed: (runId: string
     const run = isPlayed(runId) ? null : await store.loadRun(runId);
     if (run?.status === 'running' && !isPlayed(runId)) await endTaken(deps, run, onFailure).catch((error: unknown) => onFailure(runId, error));
   }
-  for (const runId of await cluster.listStranded(MOST)) {
+  for (const { run_id: runId, hasSite } of await cluster.listStranded(MOST)) {
     if (stopped()) return;
     const run = await store.loadRun(runId);
-    if (run?.status === 'queued') await endStranded(deps, run);
+    if (run?.status === 'queued') await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: hasSite ? FILES_GONE : PATHS_GONE });
   }
 }
 
@@ -53,12 +57,4 @@ async function endTaken(deps: OrchestratorDeps, taken: RunRecord, onFailure: OnF
   const wish = taken.cancel_requested;
   const message = `${INTERRUPTED.message} The host that played it is gone; what its engine printed last is in its logs there.`;
   await applyRunEvent(deps, taken, wish ? { event: 'run.canceled', facts: NO_FACTS, actor: wish.actor ?? undefined } : { event: 'restart.reconcile_failed', facts: NO_FACTS, error: { ...INTERRUPTED, message } });
-}
-
-async function endStranded(deps: OrchestratorDeps, run: RunRecord): Promise<void> {
-  await applyRunEvent(deps, run, {
-    event: 'restart.reconcile_failed',
-    facts: NO_FACTS,
-    error: { code: 'SESSION_RESUME_FAILED', message: 'The files of the run are on a host that has been gone for too long; the conversation can go on only there.' },
-  });
 }

@@ -1,6 +1,6 @@
 // Where the files of a run lie in the data directory.
 import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { StreamName } from '../rasp/event.js';
 
 export interface RunFolder {
@@ -27,6 +27,11 @@ export function runFolder(dataDir: string, runId: string): RunFolder {
       return { path: attempt, logs: { stdout: join(attempt, 'stdout.log'), stderr: join(attempt, 'stderr.log') }, asks: join(attempt, 'asks.jsonl') };
     },
   };
+}
+
+// The data directory that the home of a run is in, which may be that of another host.
+export function dataDirOf(home: string): string {
+  return dirname(dirname(dirname(home)));
 }
 
 // Readable by its owner only.

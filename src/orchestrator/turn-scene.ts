@@ -9,6 +9,7 @@ import type { RaspDraft } from '../rasp/draft.js';
 import type { TurnEvidence } from '../run/evidence.js';
 import { NO_FACTS } from '../run/guards.js';
 import type { OutputCheck, RunError } from '../run/judge-completion.js';
+import { RequestError } from '../run/request-error.js';
 import type { RuntimeOptions } from '../run/runtime-options.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import type { InteractionRecord, RunRecord } from '../store/store.js';
@@ -98,6 +99,20 @@ export async function settle({ deps, writer }: TurnScene, { transition }: Weighe
 // Nothing is begun, and no answer is given, for a turn that may be another host's by now.
 export function checkLease({ deps: { cluster }, writer }: Pick<TurnScene, 'deps' | 'writer'>): void {
   if (cluster && !cluster.mayPlay()) throw new LostRunError(`run ${writer.run.run_id} may be another host's: the lease of this one is over`);
+}
+
+const RETRY_MS = 500;
+
+// A store that is away ends no turn that has begun, as long as it is this host's: what only looks, or may be done twice, is tried again.
+export async function whileHeld<T>({ cluster, timers }: OrchestratorDeps, work: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof RequestError && error.code === 'STORE_UNAVAILABLE') || !cluster?.mayPlay()) throw error;
+    }
+    await new Promise<void>((resolve) => timers.set(RETRY_MS, resolve));
+  }
 }
 
 // What it does in another session belongs to no conversation of ours: it must not even begin.

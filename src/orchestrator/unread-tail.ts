@@ -8,10 +8,11 @@ import type { OrchestratorDeps } from './deps.js';
 import { runFolder } from './run-folder.js';
 import { logsOf, readEnds, readLog } from './turn-logs.js';
 
-// Nothing, for other engines. A log that cannot be read keeps no run from its end.
-export async function readTail(deps: Pick<OrchestratorDeps, 'store' | 'dataDir'>, run: RunRecord): Promise<RaspDraft[]> {
+// Nothing, for other engines. Null: the logs are on another host. A log that cannot be read keeps no run from its end.
+export async function readTail(deps: Pick<OrchestratorDeps, 'store' | 'dataDir' | 'cluster'>, run: RunRecord): Promise<RaspDraft[] | null> {
   const engine = findEngine(run.spec.engine);
   if (!engine.resident) return [];
+  if (deps.cluster && !(await deps.cluster.hasFiles(run.run_id))) return null;
   try {
     const logs = logsOf(engine, runFolder(deps.dataDir, run.run_id), run.attempt_number);
     const at = await readEnds(deps.store, run);

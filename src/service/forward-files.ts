@@ -15,7 +15,22 @@ export interface OtherHosts {
 }
 
 const FORWARDED = 'x-parley-forwarded';
+// To verify a large run takes a while.
+const PATIENCE_MS = 20_000;
 const TOLD = ['content-type', 'content-length', 'content-disposition'] as const;
+
+// Null: it cannot be reached, or is there and says nothing. What it has begun to say may take as long as it takes.
+async function ask(url: URL, token: string): Promise<Response | null> {
+  const silence = new AbortController();
+  const timer = setTimeout(() => silence.abort(), PATIENCE_MS);
+  try {
+    return await fetch(url, { headers: { authorization: `Bearer ${token}`, [FORWARDED]: '1' }, signal: silence.signal });
+  } catch {
+    return null;
+  } finally {
+    clearTimeout(timer);
+  }
+}
 
 export function forwardFiles(store: Store, hosts: OtherHosts | null) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> => {
@@ -24,7 +39,7 @@ export function forwardFiles(store: Store, hosts: OtherHosts | null) {
     await loadRun(store, id);
     // Whoever forwards is believed to have the right address; the other way round they would go round for ever.
     const at = request.headers[FORWARDED] === undefined ? await hosts.whereFiles(id) : null;
-    const answer = at && (await fetch(new URL(request.url, at.url), { headers: { authorization: `Bearer ${hosts.token}`, [FORWARDED]: '1' } }).catch(() => null));
+    const answer = at && (await ask(new URL(request.url, at.url), hosts.token));
     if (!answer) throw new RequestError('FILES_UNREACHABLE', `the files of run ${id} are on another host, which cannot be reached now`);
     for (const name of TOLD) {
       const value = answer.headers.get(name);

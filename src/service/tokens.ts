@@ -49,20 +49,33 @@ export function listTokens(dataDir: string): readonly NamedToken[] {
   return found as NamedToken[];
 }
 
-// Answers the token itself: it is told once and not kept.
+// The token itself is told once and not kept.
+export function makeToken(name: string, role: Role, now: string): { readonly token: string; readonly named: NamedToken } {
+  if (!/^[\w.@ -]{1,100}$/.test(name)) throw new RequestError('INVALID_ARGUMENT', `a token's name has letters, digits, spaces and . _ - @, at most a hundred, not "${name}"`);
+  const token = newToken();
+  return { token, named: { name, role, sha256: hashOf(token).toString('hex'), created_at: now } };
+}
+
 export function addToken(dataDir: string, name: string, role: Role, now: string): string {
   const tokens = listTokens(dataDir);
-  if (!/^[\w.@ -]{1,100}$/.test(name)) throw new RequestError('INVALID_ARGUMENT', `a token's name has letters, digits, spaces and . _ - @, at most a hundred, not "${name}"`);
-  if (tokens.some((token) => token.name === name)) throw new RequestError('INVALID_ARGUMENT', `there is a token "${name}" already; remove it first`);
-  const token = newToken();
-  replaceFile(join(dataDir, FILE), toText([...tokens, { name, role, sha256: hashOf(token).toString('hex'), created_at: now }]));
+  const { token, named } = makeToken(name, role, now);
+  if (tokens.some((each) => each.name === name)) throw nameTaken(name);
+  replaceFile(join(dataDir, FILE), toText([...tokens, named]));
   return token;
 }
 
 export function removeToken(dataDir: string, name: string): void {
   const tokens = listTokens(dataDir);
-  if (!tokens.some((token) => token.name === name)) throw new RequestError('INVALID_ARGUMENT', `there is no token "${name}"`);
+  if (!tokens.some((token) => token.name === name)) throw nameUnknown(name);
   replaceFile(join(dataDir, FILE), toText(tokens.filter((token) => token.name !== name)));
+}
+
+export function nameTaken(name: string): RequestError {
+  return new RequestError('INVALID_ARGUMENT', `there is a token "${name}" already; remove it first`);
+}
+
+export function nameUnknown(name: string): RequestError {
+  return new RequestError('INVALID_ARGUMENT', `there is no token "${name}"`);
 }
 
 // Whose token it is.
@@ -75,19 +88,41 @@ function toText(tokens: readonly NamedToken[]): string {
   return `${JSON.stringify(tokens, null, 2)}\n`;
 }
 
-// Knows the tokens as they are now: one that was added or removed counts from the next request on.
+// Where named tokens are found.
+export interface TokenSource {
+  // Another one when they may have changed.
+  stamp(): string;
+  list(): readonly NamedToken[];
+}
+
+// One that was added or removed counts from the next request on.
+export function tokensIn(dataDir: string): TokenSource {
+  return {
+    stamp: () => {
+      try {
+        const stat = statSync(join(dataDir, FILE), { throwIfNoEntry: false });
+        return stat ? `${stat.ino} ${stat.mtimeMs} ${stat.size}` : '';
+      } catch {
+        return 'unreadable';
+      }
+    },
+    list: () => listTokens(dataDir),
+  };
+}
+
+// Knows the tokens as they are now.
 export class TokenBook {
-  readonly #dataDir: string;
+  readonly #source: TokenSource;
   readonly #operator: { readonly hash: Buffer; readonly caller: Caller };
   readonly #hosts: readonly { readonly hash: Buffer; readonly caller: Caller }[];
   #named: readonly { readonly hash: Buffer; readonly caller: Caller }[] = [];
   #stamp = '';
   readonly #onProblem: (error: unknown) => void;
 
-  // `onProblem` is told of a file of tokens that cannot be read: then nobody but the operator is known.
+  // `onProblem` is told of tokens that cannot be read: then nobody but the operator is known.
   // `hosts` is the token of the other hosts, which may look.
-  constructor(dataDir: string, operator: { readonly token: string; readonly userName: string }, onProblem: (error: unknown) => void = () => {}, hosts: string | null = null) {
-    this.#dataDir = dataDir;
+  constructor(source: TokenSource, operator: { readonly token: string; readonly userName: string }, onProblem: (error: unknown) => void = () => {}, hosts: string | null = null) {
+    this.#source = source;
     this.#onProblem = onProblem;
     this.#hosts = hosts === null ? [] : [{ hash: hashOf(hosts), caller: { actor: { kind: 'token', name: 'another host' }, role: 'viewer' } }];
     this.#operator = { hash: hashOf(operator.token), caller: { actor: { kind: 'user', name: operator.userName }, role: 'operator' } };
@@ -118,7 +153,7 @@ export class TokenBook {
   }
 
   #refresh(): void {
-    const stamp = this.#readStamp();
+    const stamp = this.#source.stamp();
     if (stamp === this.#stamp) return;
     this.#stamp = stamp;
     const before = new Map(this.#named.map((known) => [keyOf(known.hash.toString('hex'), known.caller.actor.name, known.caller.role), known]));
@@ -128,19 +163,10 @@ export class TokenBook {
   // Never throws: a server with a damaged file goes on for its operator.
   #list(): readonly NamedToken[] {
     try {
-      return listTokens(this.#dataDir);
+      return this.#source.list();
     } catch (error) {
       this.#onProblem(error);
       return [];
-    }
-  }
-
-  #readStamp(): string {
-    try {
-      const stat = statSync(join(this.#dataDir, FILE), { throwIfNoEntry: false });
-      return stat ? `${stat.ino} ${stat.mtimeMs} ${stat.size}` : '';
-    } catch {
-      return 'unreadable';
     }
   }
 }

@@ -120,6 +120,8 @@ export interface NewRun {
   readonly journal: JournalFlush;
   // It works in files that are there already, where it is created.
   readonly local?: boolean;
+  // It needs the files of this run, wherever they are.
+  readonly beside?: string | undefined;
   // A new run is refused while so many are queued.
   readonly queue_limit: number;
 }

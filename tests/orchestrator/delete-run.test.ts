@@ -10,12 +10,12 @@ import { createRoot, openBench, type Bench } from '../support/orchestrated.js';
 const NOBODY = 65_534;
 
 // As somebody whom the modes of files bind.
-function asNobody(root: string, work: () => void): void {
+async function asNobody(root: string, work: () => Promise<void>): Promise<void> {
   if (process.getuid?.() !== 0) return work();
   chownSync(root, NOBODY, NOBODY);
   process.seteuid?.(NOBODY);
   try {
-    work();
+    await work();
   } finally {
     process.seteuid?.(0);
   }
@@ -27,14 +27,14 @@ async function ended(bench: Bench): Promise<string> {
   return runId;
 }
 
-test('a folder with read-only folders in it, as Go leaves them, is removed', () => {
+test('a folder with read-only folders in it, as Go leaves them, is removed', async () => {
   const root = createRoot();
-  asNobody(root, () => {
+  await asNobody(root, async () => {
     const deep = join(root, 'run', 'go', 'pkg', 'mod', 'x@v1');
     mkdirSync(deep, { recursive: true });
     writeFileSync(join(deep, 'f.go'), 'x', { mode: 0o400 });
     for (const folder of [deep, join(deep, '..'), join(deep, '..', '..')]) chmodSync(folder, 0o500);
-    removeFolder(join(root, 'run'));
+    await removeFolder(join(root, 'run'));
     expect(existsSync(join(root, 'run'))).toBe(false);
   });
 });
@@ -48,7 +48,7 @@ test('what cannot be removed is told, the run is deleted all the same, and the n
   mkdirSync(join(`${path}.deleted`, 'in', 'the', 'way'), { recursive: true });
   await expect(bench.orchestrator.delete(runId)).rejects.toThrow();
   expect(readdirSync(path)).toContain('rasp.jsonl');
-  removeFolder(`${path}.deleted`);
+  await removeFolder(`${path}.deleted`);
   await bench.orchestrator.delete(runId);
   expect(existsSync(path)).toBe(false);
   await bench.close();

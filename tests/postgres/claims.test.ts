@@ -1,6 +1,7 @@
 // Which host a run belongs to: claims of queued runs, take-overs, processes that wait, sites that are gone.
 import { expect, test } from 'vitest';
-import { claimQueued, holdProcess, isPlayed, letProcessGo, listOwned, listStranded, takeOver } from '../../src/store/postgres/claims.js';
+import { claimQueued, holdProcess, isHeldElsewhere, isPlayed, letProcessGo, listOwned, takeOver } from '../../src/store/postgres/claims.js';
+import { forgetLeftover, listLeftovers, listStranded } from '../../src/store/postgres/run-files.js';
 import { listDeadHosts } from '../../src/store/postgres/host-lease.js';
 import type { PostgresStore } from '../../src/store/postgres/postgres-store.js';
 import type { RunRecord } from '../../src/store/store.js';
@@ -60,8 +61,8 @@ test('a run whose files are on one disk goes to the host of that disk; one with 
   await begin(b, (await b.loadRun('run_0002')) as RunRecord);
   expect(await stores.query(`SELECT run_id, site FROM parley.runs ORDER BY run_id`)).toEqual([{ run_id: 'run_0001', site: 'site_a' }, { run_id: 'run_0002', site: 'site_b' }]);
   // One that goes on with another's session goes where that is.
-  await create(c, 3, { local: true, spec: { ...(await b.loadRun('run_0002') as RunRecord).spec, continue_from: 'run_0002' } });
-  expect(await stores.query(`SELECT site FROM parley.runs WHERE run_id = 'run_0003'`)).toEqual([{ site: 'site_b' }]);
+  await create(c, 3, { local: true, beside: 'run_0002' });
+  expect(await stores.query(`SELECT site, place FROM parley.runs WHERE run_id = 'run_0003'`)).toEqual([{ site: 'site_b', place: '/data' }]);
 });
 
 test('a run of a dead host is taken over once, with another epoch; one of a living host is not', async () => {
@@ -115,6 +116,7 @@ test('a process that waits holds its run for its host, until it is let go or the
   await holdProcess(b.database, 'b', run.run_id);
   run = await commit(a, run, { set: { status: 'waiting_user' }, ask: ask('int_1') });
   expect(await isPlayed(b.database, run.run_id)).toBe(true);
+  expect([await isHeldElsewhere(a.database, 'a', run.run_id), await isHeldElsewhere(b.database, 'b', run.run_id)]).toEqual([false, true]);
   run = await commit(b, run, { set: { status: 'queued' }, resolve: { interaction_id: 'int_1', state: 'answered', resolution: { at: T0, response: 'x', actor: null, idempotency_key: null, finish: false } } });
   expect(await b.claimQueued(1, [])).toEqual([]);
   expect(await a.claimQueued(1, [])).toEqual([run.run_id]);
@@ -135,6 +137,34 @@ test('a queued run is stranded when no host of its site was there for so long, a
   await stores.expire('x');
   expect(await listStranded(a.database, 60_000, 9)).toEqual([]);
   await stores.query(`UPDATE parley.hosts SET lease_until = clock_timestamp() - interval '2 minutes'`);
-  expect(await listStranded(a.database, 60_000, 9)).toEqual(['run_0001']);
+  expect(await listStranded(a.database, 60_000, 9)).toEqual([{ run_id: 'run_0001', hasSite: true }]);
   expect(await listDeadHosts(a.database)).toMatchObject([{ site: 'site_a' }]);
+});
+
+test('a queued run without files is stranded when no host with its paths was there for so long', async () => {
+  const stores = await withStores();
+  await stores.host('x');
+  const a = await stores.store({ host: 'x', site: { site: 'site_a', place: '/data' } });
+  await create(a);
+  await stores.query(`UPDATE parley.hosts SET site = 'site_b', place = '/data'`);
+  expect(await listStranded(a.database, 0, 9)).toEqual([]);
+  await stores.query(`UPDATE parley.hosts SET place = '/other'`);
+  expect(await listStranded(a.database, 60_000, 9)).toEqual([{ run_id: 'run_0001', hasSite: false }]);
+  expect(await listStranded(a.database, Date.now(), 9)).toEqual([]);
+});
+
+test('the files of a deleted run are left to the host of their disk, or to whoever has their path, until they are removed', async () => {
+  const stores = await withStores();
+  const [a, shared] = [await stores.store({ site: { site: 'site_a', place: '/data' } }), await stores.store({ site: { site: null, place: '/shared' } })];
+  await create(a, 1, { local: true });
+  await create(shared, 2);
+  for (const id of ['run_0001', 'run_0002']) {
+    await commit(a, (await a.loadRun(id)) as RunRecord, { set: { status: 'canceled' } });
+    expect(await a.deleteRun(id)).toBe('deleted');
+  }
+  const left = (site: string | null, place: string, except: string[] = []) => listLeftovers(a.database, { site, place }, except, 9);
+  expect([await left('site_a', '/moved'), await left('site_b', '/data'), await left(null, '/shared')]).toEqual([['run_0001'], [], ['run_0002']]);
+  expect(await left('site_a', '/data', ['run_0001'])).toEqual([]);
+  await forgetLeftover(a.database, 'run_0001');
+  expect(await left('site_a', '/data')).toEqual([]);
 });

@@ -74,6 +74,23 @@ test('a listener whose connection was ended listens again, and says that somethi
   expect(missed()).toBe(3);
 });
 
+test('a connection that says nothing any more is found out and replaced, and what may have been missed is told', async () => {
+  const stores = await withStores();
+  const proxy = await stores.proxy();
+  const [one, two] = [await stores.store(), await stores.store({ url: proxy.url, checkMs: 100 })];
+  const { told, missed } = listen(two);
+  const listening = () => stores.query<{ pid: number }>(`SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND query IN ('LISTEN parley_commits', 'SELECT')`);
+  const before = (await listening()).length;
+  const letGo = proxy.hold();
+  await create(one, 1);
+  await until('it has given the silent one up', async () => (await listening()).length < before);
+  letGo();
+  await until('it is told', () => missed() === 1);
+  await create(one, 2);
+  await until('it hears again', () => told.some(({ run_id: id }) => id === 'run_0002'));
+  expect(told.map(({ run_id: id }) => id)).toEqual(['run_0002']);
+});
+
 test('what nobody meant for us is not heard', async () => {
   const stores = await withStores();
   const store = await stores.store();

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { operatorToken, readOperatorToken } from '../../src/service/operator-token.js';
-import { addToken, removeToken, sessionFor, TokenBook } from '../../src/service/tokens.js';
+import { addToken, removeToken, sessionFor, TokenBook, tokensIn } from '../../src/service/tokens.js';
 
 const OPERATOR = { token: 'operator-token-0123', userName: 'ann' };
 let folder = '';
@@ -15,7 +15,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 test('a file of tokens that is damaged while it is used is told once, and only the operator is known then', () => {
   const problems: unknown[] = [];
-  const book = new TokenBook(folder, OPERATOR, (error) => problems.push(error));
+  const book = new TokenBook(tokensIn(folder), OPERATOR, (error) => problems.push(error));
   const token = addToken(folder, 'bob', 'viewer', '2026-01-01T00:00:00.000Z');
   const bob = book.find(token);
   expect(bob).toMatchObject({ role: 'viewer' });
@@ -30,7 +30,7 @@ test('a file of tokens that is damaged while it is used is told once, and only t
 });
 
 test('what a browser keeps is not the token, is not taken for one, and is gone with it', () => {
-  const book = new TokenBook(folder, OPERATOR);
+  const book = new TokenBook(tokensIn(folder), OPERATOR);
   const token = addToken(folder, 'bob', 'replier', '2026-01-01T00:00:00.000Z');
   const session = sessionFor(token);
   expect(session).not.toContain(token);

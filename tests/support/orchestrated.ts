@@ -54,7 +54,7 @@ export function startsIn(root: string): LoggedStart[] {
 
 let sessions = 0;
 
-function standInHost(root: string): EngineHost {
+export function standInHost(root: string): EngineHost {
   return {
     findProgram: async (engine) => [join(BIN, engine.resident ? `${engine.name}-stand-in` : engine.name)],
     startResident: (_engine, start) => startResident(start, { user: { home: join(root, 'user'), env: { PATH: process.env['PATH'] } }, platform: 'none', pid: process.pid, clock: systemClock, timers: systemTimers }),

@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { createClient, type ParleyClient } from '../../src/client/client.js';
 import { createService, DEFAULT_LIMITS, type Service, type ServiceDeps } from '../../src/service/service.js';
 import { operatorToken } from '../../src/service/operator-token.js';
-import { addToken, TokenBook } from '../../src/service/tokens.js';
+import { addToken, TokenBook, tokensIn } from '../../src/service/tokens.js';
 import { createRoot, openBench, type Bench } from './orchestrated.js';
 
 export interface Served {
@@ -40,7 +40,7 @@ export async function serve(changes: { readonly root?: string; readonly bench?: 
     timers: bench.deps.timers,
     dataDir: bench.data.path,
     version: '0.0.0',
-    tokens: new TokenBook(bench.data.path, { token, userName: 'ann' }),
+    tokens: new TokenBook(tokensIn(bench.data.path), { token, userName: 'ann' }),
     log: pino({ level: 'info' }, { write: (line: string) => void logged.push(line) }),
     engines: async () => [{ name: 'codex', found: true, program: '/opt/codex', version: '1.0.0', proved_version: '1.0.0', login: true, forks: true, advice: null }],
     limits: DEFAULT_LIMITS,

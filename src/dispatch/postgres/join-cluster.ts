@@ -2,13 +2,16 @@
 import type { Clock } from '../../kernel/clock.js';
 import type { JsonObject } from '../../kernel/json.js';
 import type { Timers } from '../../process/timers.js';
-import { holdProcess, isPlayed, letProcessGo, listOwned, listStranded, listUnexported, markExported, siteOf, takeOver } from '../../store/postgres/claims.js';
+import { holdProcess, isHeldElsewhere, isPlayed, letProcessGo, listOwned, takeOver } from '../../store/postgres/claims.js';
 import { Database } from '../../store/postgres/database.js';
 import { deriveToken, loadSecret } from '../../store/postgres/derive-token.js';
 import { forgetDeadHost, listDeadHosts, listLiveHosts } from '../../store/postgres/host-lease.js';
 import type { PostgresStore } from '../../store/postgres/postgres-store.js';
+import { forgetLeftover, listLeftovers, listStranded, listUnexported, markExported, siteOf } from '../../store/postgres/run-files.js';
 import type { Site } from '../../store/postgres/site.js';
+import { listTokenRows, type TokenRow } from '../../store/postgres/token-rows.js';
 import type { Cluster } from '../cluster.js';
+import { admitHost } from './admit-host.js';
 import { LeaseKeeper } from './lease-keeper.js';
 import { PostgresDispatch } from './postgres-dispatch.js';
 
@@ -39,6 +42,8 @@ export interface Membership extends Cluster {
   readonly isHeld: boolean;
   // Made from a secret that only the database and its hosts know, the same on each of them.
   deriveToken(what: 'operator' | 'hosts'): string;
+  // Named tokens, which all hosts know.
+  listTokens(): Promise<TokenRow[]>;
   // Where other hosts reach this one.
   setUrl(url: string): Promise<void>;
   // When nothing of this host is at work any more.
@@ -51,12 +56,11 @@ const REMEMBERED_MS = 7 * 24 * 3600 * 1000;
 export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, goneMs, info = {} }: JoinOptions): Promise<Membership> {
   const { store } = deps;
   const { database } = store;
-  // Of this disk there is one host at a time: whoever was it before is gone.
-  if (site.site !== null) await endEarlier(store, site.site);
+  await admitHost(database, deps.timers, { name, ...site });
   const secret = await loadSecret(database);
   // Of its own: whatever the others wait for, the lease is renewed.
   const connection = new Database(deps.url, { connections: 1 });
-  const keeper = await LeaseKeeper.open({ ...deps, connection }, { name, url, site: site.site, ttlMs: leaseMs, info }).catch(async (error: unknown) => {
+  const keeper = await LeaseKeeper.open({ ...deps, connection }, { name, url, ...site, ttlMs: leaseMs, info }).catch(async (error: unknown) => {
     await connection.close();
     throw error;
   });
@@ -82,12 +86,16 @@ export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, go
       const found = where === null ? undefined : (await listLiveHosts(database)).find((host) => host.site === where && host.url !== null);
       return found?.url ? { url: found.url } : null;
     },
+    isHeldElsewhere: (runId) => isHeldElsewhere(database, keeper.hostId, runId),
     hold: (runId) => holdProcess(database, keeper.hostId, runId),
     letGo: (runId) => letProcessGo(database, keeper.hostId, runId),
     listUnexported: (limit) => listUnexported(database, site, limit),
     markExported: (runId, seq) => markExported(database, runId, seq),
     listStranded: (limit) => listStranded(database, goneMs, limit),
+    listLeftovers: (except, limit) => listLeftovers(database, site, except, limit),
+    forgetLeftover: (runId) => forgetLeftover(database, runId),
     deriveToken: (what) => deriveToken(secret, what),
+    listTokens: () => listTokenRows(database),
     setUrl: (at) => keeper.setUrl(at),
     leave: async () => {
       await keeper.close();
@@ -95,10 +103,6 @@ export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, go
       await forgetOld(deps).catch(deps.onFailure);
     },
   };
-}
-
-async function endEarlier({ database }: PostgresStore, site: string): Promise<void> {
-  await database.read({ name: 'end-earlier', text: 'UPDATE parley.hosts SET lease_until = clock_timestamp() WHERE site = $1 AND lease_until > clock_timestamp() RETURNING host_id', values: [site] });
 }
 
 async function forgetOld({ store: { database }, clock }: JoinDeps): Promise<void> {

@@ -48,6 +48,12 @@ export async function listOwned(db: Database, host: string, limit: number): Prom
   return (await db.read<{ run_id: string }>({ name: 'list-owned', text: `SELECT run_id FROM parley.runs WHERE owner = $1 AND status = 'running' ORDER BY run_id LIMIT $2`, values: [host, limit] })).map((row) => row.run_id);
 }
 
+// Another host, which is alive, has a process that waits with it.
+export async function isHeldElsewhere(db: Database, host: string, runId: string): Promise<boolean> {
+  const [row] = await db.read<{ held: boolean }>({ name: 'is-held', text: `SELECT resident <> $2::text AND ${isAlive('run.resident')} AS held FROM parley.runs AS run WHERE run_id = $1`, values: [runId, host] });
+  return row?.held ?? false;
+}
+
 // Whether a host that is alive plays it, or has a process that waits with it.
 export async function isPlayed(db: Database, runId: string): Promise<boolean> {
   const [row] = await db.read<{ played: boolean }>({ name: 'is-played', text: `SELECT (status = 'running' AND ${isAlive('run.owner')}) OR ${isAlive('run.resident')} AS played FROM parley.runs AS run WHERE run_id = $1`, values: [runId] });
@@ -61,36 +67,4 @@ export async function holdProcess(db: Database, host: string, runId: string): Pr
 
 export async function letProcessGo(db: Database, host: string, runId: string): Promise<void> {
   await db.read({ name: 'let-go', text: 'UPDATE parley.runs SET resident = NULL WHERE run_id = $1::text AND resident = $2::text RETURNING run_id', values: [runId, host] });
-}
-
-export async function siteOf(db: Database, runId: string): Promise<string | null> {
-  const [row] = await db.read<{ site: string | null }>({ name: 'site-of', text: 'SELECT site FROM parley.runs WHERE run_id = $1', values: [runId] });
-  return row?.site ?? null;
-}
-
-// Queued for a site that no host has served for so long.
-export async function listStranded(db: Database, goneMs: number, limit: number): Promise<string[]> {
-  const rows = await db.read<{ run_id: string }>({
-    name: 'list-stranded',
-    text: `SELECT run_id FROM parley.runs AS run WHERE status = 'queued' AND site IS NOT NULL
-      AND NOT EXISTS (SELECT FROM parley.hosts WHERE site = run.site AND lease_until > clock_timestamp() - $1::double precision * interval '1 millisecond')
-      AND to_timestamp(queued_at / 1000.0) < clock_timestamp() - $1::double precision * interval '1 millisecond' ORDER BY queued_at, run_id LIMIT $2`,
-    values: [goneMs, limit],
-  });
-  return rows.map((row) => row.run_id);
-}
-
-// Runs at rest whose files beside the journal are short, or were never written; not those that have changed just now.
-export async function listUnexported(db: Database, { site, place }: Site, limit: number): Promise<string[]> {
-  const rows = await db.read<{ run_id: string }>({
-    name: 'list-unexported',
-    text: `SELECT run_id FROM parley.runs WHERE exported_seq < rasp_seq AND status IN ('waiting_user', 'succeeded', 'failed', 'canceled')
-      AND to_timestamp(updated_at / 1000.0) < clock_timestamp() - interval '3 seconds' AND place = $2::text AND ($1::text IS NULL OR site = $1::text) ORDER BY updated_at LIMIT $3`,
-    values: [site, place, limit],
-  });
-  return rows.map((row) => row.run_id);
-}
-
-export async function markExported(db: Database, runId: string, seq: number): Promise<void> {
-  await db.read({ name: 'mark-exported', text: 'UPDATE parley.runs SET exported_seq = $2::bigint WHERE run_id = $1 AND exported_seq < $2::bigint RETURNING run_id', values: [runId, seq] });
 }

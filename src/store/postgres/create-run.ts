@@ -62,23 +62,23 @@ function newRecord({ run_id, request_id, spec, created_at, journal }: NewRun): R
   };
 }
 
-// Where the files of a run are: with those of the run it goes on with, or where it is created if they are there already, or where it is
+// Where the files of a run are: with those of another that it needs, or where it is created if they are there already, or where it is
 // begun first.
-function siteOf({ continue_from: continued, fork_from: fork }: NewRun['spec'], { site }: Site, isLocal: boolean, param: Param): string {
-  const source = continued ?? fork?.run_id;
-  if (source !== undefined) return `(SELECT site FROM parley.runs WHERE run_id = ${param(source, 'text')})`;
-  return param(isLocal ? site : null, 'text');
+function whereFiles({ beside, local = false }: NewRun, { site, place }: Site, param: Param): string {
+  if (beside === undefined) return `${param(local ? site : null, 'text')}, ${param(place, 'text')}`;
+  const other = param(beside, 'text');
+  return `(SELECT site FROM parley.runs WHERE run_id = ${other}), COALESCE((SELECT place FROM parley.runs WHERE run_id = ${other}), ${param(place, 'text')})`;
 }
 
 function insert(run: NewRun, { heads }: RunRecord, site: Site, hint: string): Statement {
   const { spec, run_id: runId } = run;
   const requestId = toText(run.request_id);
-  const all = new Composition('create:').add(spec.continue_from === undefined && spec.fork_from === undefined ? 'u' : 'c', (param) => {
+  const all = new Composition('create:').add(run.beside === undefined ? 'u' : 'c', (param) => {
     const at = param(run.created_at, 'bigint');
     return `INSERT INTO parley.runs (run_id, request_id, request_digest, engine, spec_json, cwd, home, continues, status, site, place, waited_ms, attempt_number, epoch, created_at, updated_at, queued_at, rasp_seq, fcmp_seq, ts, digest, last_commit)
       VALUES (${param(runId, 'text')}, ${param(requestId, 'text')}, ${param(run.request_digest, 'text')}, ${param(spec.engine, 'text')}, ${param(JSON.stringify(spec), 'text')},
         ${param(toText(spec.cwd), 'text')}, ${param(spec.home === null ? null : toText(spec.home), 'text')}, ${param(spec.continue_from !== undefined, 'boolean')}, 'queued',
-        ${siteOf(spec, site, run.local ?? false, param)}, ${param(site.place, 'text')}, 0, 1, 0, ${at}, ${at}, ${at},
+        ${whereFiles(run, site, param)}, 0, 1, 0, ${at}, ${at}, ${at},
         ${param(heads.rasp_seq, 'bigint')}, ${param(heads.fcmp_seq, 'bigint')}, ${param(heads.ts, 'bigint')}, ${param(heads.digest, 'text')}, ${param(randomUUID(), 'uuid')})`;
   });
   addSegments(all, runId, 0, run.journal);
@@ -115,6 +115,8 @@ function tryDelete(db: Database, runId: string, hint: string): Promise<DeleteOut
     if (!run.continues && run.sharers > 1) return { leave: 'session_in_use' };
     const all = new Composition('delete:')
       .add('i', (param) => `DELETE FROM parley.request_interactive_runtime WHERE request_id = ${param(run.request_id, 'text')}`)
+      // One statement sees what was there before it, so the row may go in the same.
+      .add('f', (param) => `INSERT INTO parley.leftovers (run_id, site, place) SELECT run_id, site, place FROM parley.runs WHERE run_id = ${param(runId, 'text')} ON CONFLICT DO NOTHING`)
       .add('u', (param) => `DELETE FROM parley.runs WHERE run_id = ${param(runId, 'text')}`)
       // What still has to arrive stays.
       .add('g', (param) => `DELETE FROM parley.deliveries WHERE state = 'given_up' AND run_id = ${param(runId, 'text')}`);

@@ -1,6 +1,7 @@
 // Tells of commits between the stores on one database: each commit leaves a hint in its own transaction, and one connection of each
 // store listens. A hint says that something changed, not what: whoever wants to know reads it.
-// A connection that is lost is made again, later and later; once it is back, hints may have been missed, and that is told.
+// A connection that is lost is made again, later and later; once it is back, hints may have been missed, and that is told. One that says
+// nothing may be lost without a word: it is asked now and then.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from 'pg';
 import type { RunState } from '../../run/statechart.js';
@@ -8,6 +9,8 @@ import type { Committed } from '../store.js';
 import { CHANNEL } from './compose.js';
 import type { Database } from './database.js';
 
+// Between questions to the connection, and for their answer.
+export const CHECK_MS = 10_000;
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 5000;
 
@@ -32,15 +35,17 @@ export class HintListener {
   readonly #instance: string;
   readonly #onHint: (commit: Committed) => void;
   readonly #onMissed: () => void;
+  readonly #checkMs: number;
   readonly #closing = new AbortController();
   #client: Client | null = null;
   #work: Promise<void> = Promise.resolve();
 
-  constructor(db: Database, instance: string, onHint: (commit: Committed) => void, onMissed: () => void) {
+  constructor(db: Database, instance: string, onHint: (commit: Committed) => void, onMissed: () => void, checkMs: number) {
     this.#db = db;
     this.#instance = instance;
     this.#onHint = onHint;
     this.#onMissed = onMissed;
+    this.#checkMs = checkMs;
   }
 
   // Once this resolves no hint is missed.
@@ -56,11 +61,27 @@ export class HintListener {
     // It may have been closed while it was being opened.
     if (this.#closing.signal.aborted) return client.end();
     this.#client = client;
+    const stopChecking = this.#check(client);
     client.once('end', () => {
+      stopChecking();
       this.#client = null;
       if (!this.#closing.signal.aborted) this.#work = this.#reopen();
     });
     return undefined;
+  }
+
+  #check(client: Client): () => void {
+    let timer: NodeJS.Timeout;
+    const ask = (): void => {
+      // Ended in the middle of a question, it does not wait for an answer.
+      timer = setTimeout(() => void client.end().catch(() => {}), this.#checkMs);
+      client.query('SELECT').then(() => {
+        clearTimeout(timer);
+        timer = setTimeout(ask, this.#checkMs);
+      }, () => {});
+    };
+    timer = setTimeout(ask, this.#checkMs);
+    return () => clearTimeout(timer);
   }
 
   async #reopen(): Promise<void> {

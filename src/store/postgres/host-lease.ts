@@ -12,6 +12,8 @@ export interface NewHost {
   readonly url: string | null;
   // Names the disk with its files; null: all hosts see the same.
   readonly site?: string | null;
+  // Its data directory.
+  readonly place?: string | null;
   readonly ttlMs: number;
   readonly info?: JsonObject;
 }
@@ -21,6 +23,7 @@ export interface HostRecord {
   readonly name: string;
   readonly url: string | null;
   readonly site: string | null;
+  readonly place: string | null;
   readonly started_at: number;
   readonly lease_until: number;
   readonly info: JsonObject;
@@ -35,12 +38,12 @@ export interface HostLease {
 }
 
 // A host id is used once: one that is there already is refused by the database.
-export async function registerHost(db: Database, { host_id: id, name, url, site = null, ttlMs, info = {} }: NewHost): Promise<HostLease> {
+export async function registerHost(db: Database, { host_id: id, name, url, site = null, place = null, ttlMs, info = {} }: NewHost): Promise<HostLease> {
   const lease = `clock_timestamp() + $2::double precision * interval '1 millisecond'`;
   await db.write({
     name: 'register-host',
-    text: `INSERT INTO parley.hosts (host_id, name, started_at, lease_until, url, info_json, site) VALUES ($1, $3, clock_timestamp(), ${lease}, $4, $5, $6)`,
-    values: [id, ttlMs, toText(name), url === null ? null : toText(url), JSON.stringify(info), site],
+    text: `INSERT INTO parley.hosts (host_id, name, started_at, lease_until, url, info_json, site, place) VALUES ($1, $3, clock_timestamp(), ${lease}, $4, $5, $6, $7)`,
+    values: [id, ttlMs, toText(name), url === null ? null : toText(url), JSON.stringify(info), site, place],
   });
   return {
     host_id: id,
@@ -73,7 +76,7 @@ export async function forgetDeadHost(db: Database, hostId: string): Promise<bool
 async function listHosts(db: Database, name: string, condition: string): Promise<HostRecord[]> {
   const rows = await db.read<Omit<HostRecord, 'info'> & { info_json: string }>({
     name,
-    text: `SELECT host_id, name, url, site, info_json, (extract(epoch FROM started_at) * 1000)::bigint AS started_at, (extract(epoch FROM lease_until) * 1000)::bigint AS lease_until
+    text: `SELECT host_id, name, url, site, place, info_json, (extract(epoch FROM started_at) * 1000)::bigint AS started_at, (extract(epoch FROM lease_until) * 1000)::bigint AS lease_until
       FROM parley.hosts WHERE ${condition} ORDER BY started_at, host_id`,
     values: [],
   });
@@ -82,6 +85,7 @@ async function listHosts(db: Database, name: string, condition: string): Promise
     name: fromText(row.name),
     url: row.url === null ? null : fromText(row.url),
     site: row.site,
+    place: row.place,
     started_at: row.started_at,
     lease_until: row.lease_until,
     info: JSON.parse(row.info_json) as JsonObject,

@@ -110,6 +110,8 @@ export class RunImport {
     const { run_id } = run;
     const spec = JSON.parse(run.spec_json) as RunSpec;
     await this.#insert('runs', RUN, [{ ...run, spec, site, place }]);
+    // It was deleted here, and has come back: so do its files.
+    await this.#query('DELETE FROM parley.leftovers WHERE run_id = $1', [run_id]);
     if (runtime) await this.#insert('request_interactive_runtime', RUNTIME, [{ ...runtime, request_id: run.request_id }]);
     await this.#insert('run_labels', LABEL, Object.entries(spec.labels).map(([key, value]) => ({ run_id, pair: pairKey(key, value) })));
     await this.#insert('interactions', INTERACTION, interactions);

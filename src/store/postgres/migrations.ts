@@ -12,6 +12,8 @@ export interface Migration {
 // A run whose files are on the disk of one host has its site; place is the data directory that its paths are in; resident is the host that
 // has a process waiting with it; reserved_by is about to begin it.
 // exported_seq: so far the files beside the journal are known to go.
+// tokens are those of people and programs, by their hashes.
+// leftovers are the files of deleted runs, until a host that has them has removed them.
 // Event lines are not compressed: it costs more time than their reading and writing.
 const TABLES = `
 CREATE TABLE parley.hosts (
@@ -21,6 +23,7 @@ CREATE TABLE parley.hosts (
   lease_until timestamptz NOT NULL,
   url text,
   site text COLLATE "C",
+  place text COLLATE "C",
   info_json text NOT NULL
 );
 CREATE TABLE parley.runs (
@@ -114,6 +117,17 @@ CREATE TABLE parley.segments (
   PRIMARY KEY (run_id, protocol, seq_from)
 );
 ALTER TABLE parley.segments ALTER COLUMN body SET STORAGE EXTERNAL;
+CREATE TABLE parley.tokens (
+  name text COLLATE "C" PRIMARY KEY,
+  role text NOT NULL,
+  sha256 text NOT NULL,
+  created_at text NOT NULL
+);
+CREATE TABLE parley.leftovers (
+  run_id text COLLATE "C" PRIMARY KEY,
+  site text COLLATE "C",
+  place text COLLATE "C"
+);
 `;
 
 // Without a reference to the run: a notification outlives it. claimed_by is sending it, until claimed_until.

@@ -9,7 +9,7 @@ import { commitRun, digestUpTo } from './commit-run.js';
 import { createRun, deleteRun } from './create-run.js';
 import type { Database } from './database.js';
 import { countDeliveries, nextDelivery, nextDeliveryAt, settleDelivery } from './deliveries.js';
-import { HintListener, writeHint } from './hints.js';
+import { CHECK_MS, HintListener, writeHint } from './hints.js';
 import { countPending, findInteraction, listPending } from './interactions.js';
 import { readLines, readTexts } from './read-journal.js';
 import { countRuns, findAtWork, listOwnedByDead, listQueued, listRuns, loadRequest, loadRun } from './run-rows.js';
@@ -23,6 +23,8 @@ export interface PostgresStoreOptions {
   readonly site?: Site;
   // That of whoever asks for deliveries.
   readonly clock?: Clock;
+  // Between looks whether the connection that listens is still there.
+  readonly checkMs?: number;
 }
 
 type Told = Pick<Committed, 'run_id' | 'journal' | 'status' | 'asked' | 'resolved' | 'deleted'>;
@@ -39,14 +41,14 @@ export class PostgresStore implements Store {
   readonly #missed = new Set<() => void>();
 
   // The database is migrated; nothing is heard of others before `listen`.
-  constructor(database: Database, { host, site = NOWHERE, clock = systemClock }: PostgresStoreOptions) {
+  constructor(database: Database, { host, site = NOWHERE, clock = systemClock, checkMs = CHECK_MS }: PostgresStoreOptions) {
     this.database = database;
     this.#host = host;
     this.#site = site;
     this.#clock = clock;
     this.#listener = new HintListener(database, this.#instance, (commit) => this.#tell(commit), () => {
       for (const listener of this.#missed) attempt(listener);
-    });
+    }, checkMs);
   }
 
   // From now on it writes for another host: what the one before owned is somebody else's.

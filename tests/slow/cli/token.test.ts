@@ -2,7 +2,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { TokenBook } from '../../../src/service/tokens.js';
+import { TokenBook, tokensIn } from '../../../src/service/tokens.js';
 import { createSite, parley } from '../../support/command.js';
 
 test('a token is printed once, kept as a hash, counts with its role, and counts for nothing when it is removed', async () => {
@@ -13,7 +13,7 @@ test('a token is printed once, kept as a hash, counts with its role, and counts 
   const file = join(site.data, 'tokens.json');
   expect(readFileSync(file, 'utf8')).not.toContain(token);
   expect(statSync(file).mode & 0o777).toBe(0o600);
-  const book = new TokenBook(site.data, { token: 'operator-token-1', userName: 'me' });
+  const book = new TokenBook(tokensIn(site.data), { token: 'operator-token-1', userName: 'me' });
   expect(book.find(token)).toEqual({ actor: { kind: 'token', name: 'anna' }, role: 'viewer' });
   expect(book.find('operator-token-1')).toEqual({ actor: { kind: 'user', name: 'me' }, role: 'operator' });
   expect(book.find(`${token}x`)).toBeNull();

@@ -1,0 +1,59 @@
+// The files of runs that were deleted, on whichever host: each host removes those that it has, also when it was away meanwhile.
+import type { Cluster } from '../dispatch/cluster.js';
+import type { OrchestratorDeps } from './deps.js';
+import { removeFolder } from './remove-folder.js';
+import { runFolder } from './run-folder.js';
+
+// At a time.
+const MOST = 50;
+
+export class Leftovers {
+  readonly #deps: OrchestratorDeps;
+  readonly #cluster: Cluster;
+  readonly #stopped: () => boolean;
+  readonly #onFailure: (runId: string, error: unknown) => void;
+  // Could not be removed: told once, and tried again at the next start.
+  readonly #stuck = new Set<string>();
+  #work: Promise<void> = Promise.resolve();
+  // A look that has not begun yet: it will see what there is then.
+  #next: Promise<void> | null = null;
+
+  constructor(deps: OrchestratorDeps, cluster: Cluster, stopped: () => boolean, onFailure: (runId: string, error: unknown) => void) {
+    this.#deps = deps;
+    this.#cluster = cluster;
+    this.#stopped = stopped;
+    this.#onFailure = onFailure;
+  }
+
+  remove(): Promise<void> {
+    this.#next ??= this.#work.then(() => {
+      this.#next = null;
+      this.#work = this.#removeAll();
+      return this.#work;
+    });
+    return this.#next;
+  }
+
+  async #removeAll(): Promise<void> {
+    try {
+      for (;;) {
+        const found = await this.#cluster.listLeftovers([...this.#stuck], MOST);
+        for (const runId of found) if (!this.#stopped()) await this.#removeOne(runId);
+        if (found.length < MOST || this.#stopped()) return;
+      }
+    } catch (error) {
+      this.#onFailure('', error);
+    }
+  }
+
+  async #removeOne(runId: string): Promise<void> {
+    try {
+      // One that has come back by an import keeps its files.
+      if ((await this.#deps.store.loadRun(runId)) === null) await removeFolder(runFolder(this.#deps.dataDir, runId).path);
+    } catch (error) {
+      this.#stuck.add(runId);
+      return this.#onFailure(runId, error);
+    }
+    await this.#cluster.forgetLeftover(runId);
+  }
+}

@@ -1,0 +1,100 @@
+// Hosts with files of their own, in directories of different names: what one host wants of a run whose files are on another, and what a host
+// finds that was away.
+import { existsSync, readdirSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { ParleyClient } from '../../src/client/client.js';
+import { listMarked } from '../../src/process/process-table.js';
+import { withHosts, type Hosts } from '../support/hosts.js';
+
+const becomes = (client: ParleyClient, id: string) => expect.poll(async () => (await client.get(id)).status, { timeout: 30_000 });
+
+const proves = (client: ParleyClient, id: string) => expect.poll(async () => (await client.verify(id)).checks.filter(({ ok }) => !ok), { timeout: 10_000 }).toEqual([]);
+
+const folderOf = ({ site }: Hosts, name: string, id: string) => join(site.root, `data-${name}`, 'runs', id);
+
+test('a run is continued, copied and tried again through a host that has none of its files, and plays where they are', async () => {
+  const hosts = await withHosts({ files: 'host', slots: 1 });
+  const a = await hosts.start('a');
+  const { run_id: first } = await a.client.create({ engine: 'codex', prompt: '[[answer one]]' });
+  await becomes(a.client, first).toBe('succeeded');
+  // One that has a folder and no session: it never began.
+  const { run_id: hanging } = await a.client.create({ engine: 'codex', prompt: '[[hang]]' });
+  const { run_id: unbegun } = await a.client.create({ engine: 'codex', prompt: '[[answer four]]', cwd: hosts.site.cwd });
+  for (const id of [unbegun, hanging]) expect(await a.client.cancel(id)).toMatchObject({ status: 'canceled' });
+  const b = await hosts.start('b');
+  const copied = await b.client.fork(first, { prompt: '[[answer two]]' });
+  await becomes(b.client, copied.run_id).toBe('succeeded');
+  const continued = await b.client.continueFrom(first, { prompt: '[[answer three]]' });
+  const again = await b.client.retry(unbegun);
+  await becomes(b.client, continued.run_id).toBe('succeeded');
+  await becomes(b.client, again.run_id).toBe('succeeded');
+  expect((await b.client.get(again.run_id)).cwd).toBe(realpathSync(hosts.site.cwd));
+  for (const { run_id: id } of [copied, continued, again]) {
+    expect([existsSync(folderOf(hosts, 'a', id)), existsSync(folderOf(hosts, 'b', id))]).toEqual([true, false]);
+    await proves(b.client, id);
+  }
+});
+
+test('a process that waits on another host is ended with its run: nothing is printed after the end, and what it printed is there', async () => {
+  const hosts = await withHosts({ files: 'host' });
+  const a = await hosts.start('a');
+  const { run_id: id } = await a.client.create({ engine: 'codex-app-server', prompt: '[[approve ls]] [[done 1]]', execution_mode: 'interactive' });
+  await becomes(a.client, id).toBe('waiting_user');
+  const b = await hosts.start('b');
+  const processes = () => listMarked().filter(({ mark }) => mark?.startsWith(`${id}/`));
+  expect(processes()).not.toEqual([]);
+  expect(await b.client.cancel(id)).toMatchObject({ status: 'canceled' });
+  expect(processes()).toEqual([]);
+  expect(await hosts.database.query('SELECT epoch::int, cancel_requested_json IS NOT NULL AS wished FROM parley.runs')).toEqual([{ epoch: 1, wished: true }]);
+  await proves(b.client, id);
+});
+
+test('a run whose process waited on a host that died is canceled by another; its logs, which nobody read to the end, count as far as they were read', async () => {
+  const hosts = await withHosts({ files: 'host', goneSec: 60 });
+  const a = await hosts.start('a');
+  const { run_id: id } = await a.client.create({ engine: 'codex-app-server', prompt: '[[approve ls]] [[done 1]]', execution_mode: 'interactive' });
+  await becomes(a.client, id).toBe('waiting_user');
+  const b = await hosts.start('b');
+  a.child.kill('SIGKILL');
+  await a.ended;
+  expect(await b.client.cancel(id)).toMatchObject({ status: 'canceled' });
+  expect(await hosts.database.query('SELECT epoch::int FROM parley.runs')).toEqual([{ epoch: 2 }]);
+  await hosts.start('a');
+  await proves(b.client, id);
+  await expect.poll(() => listMarked().filter(({ mark }) => mark?.startsWith(`${id}/`))).toEqual([]);
+});
+
+test('a host that was away removes the files of runs that were deleted meanwhile, and only those', async () => {
+  const hosts = await withHosts({ files: 'host' });
+  const a = await hosts.start('a');
+  const ids = await Promise.all([0, 1, 2].map(async () => (await a.client.create({ engine: 'rehearsal', prompt: '[[done 1]]' })).run_id));
+  for (const id of ids) await becomes(a.client, id).toBe('succeeded');
+  const b = await hosts.start('b');
+  a.child.kill('SIGKILL');
+  await a.ended;
+  const [kept = '', ...deleted] = ids;
+  for (const id of deleted) await b.client.delete(id);
+  expect(readdirSync(join(hosts.site.root, 'data-a', 'runs')).toSorted()).toEqual(ids.toSorted());
+  expect(await hosts.database.query('SELECT FROM parley.leftovers')).toHaveLength(2);
+  await hosts.start('a');
+  await expect.poll(() => readdirSync(join(hosts.site.root, 'data-a', 'runs'))).toEqual([kept]);
+  await expect.poll(() => hosts.database.query('SELECT FROM parley.leftovers')).toEqual([]);
+  await proves(b.client, kept);
+});
+
+test('a queued run whose paths no host has any more is ended, and says why', async () => {
+  const hosts = await withHosts({ files: 'host', goneSec: 3, slots: 1 });
+  const a = await hosts.start('a');
+  const { run_id: hanging } = await a.client.create({ engine: 'rehearsal', prompt: '[[hang]]' });
+  await becomes(a.client, hanging).toBe('running');
+  const { run_id: queued } = await a.client.create({ engine: 'rehearsal', prompt: '[[done 1]]' });
+  const b = await hosts.start('b');
+  a.child.kill('SIGKILL');
+  await a.ended;
+  for (const id of [hanging, queued]) {
+    await becomes(b.client, id).toBe('failed');
+    expect(await b.client.get(id)).toMatchObject({ error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } });
+  }
+  expect((await b.client.get(queued)).error?.message).toContain('data directory that it was created in');
+});

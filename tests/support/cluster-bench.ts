@@ -1,0 +1,60 @@
+// An orchestrator in this process that is a host of a PostgreSQL database, with stand-in engines; what it asks of the store and of the
+// cluster can be altered.
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import type { Cluster } from '../../src/dispatch/cluster.js';
+import { joinCluster, type Membership } from '../../src/dispatch/postgres/join-cluster.js';
+import { systemClock } from '../../src/kernel/clock.js';
+import { createIds } from '../../src/kernel/ids.js';
+import type { OrchestratorDeps } from '../../src/orchestrator/deps.js';
+import { Orchestrator } from '../../src/orchestrator/orchestrator.js';
+import { verifyRun } from '../../src/orchestrator/verify-run.js';
+import { systemTimers } from '../../src/process/timers.js';
+import { siteAt } from '../../src/store/postgres/site.js';
+import type { PostgresStore } from '../../src/store/postgres/postgres-store.js';
+import type { RunRecord, Store } from '../../src/store/store.js';
+import { createRoot, standInHost } from './orchestrated.js';
+import { withStores, type Stores } from './postgres-stores.js';
+
+export interface ClusterBench {
+  readonly stores: Stores;
+  // The real one.
+  readonly store: PostgresStore;
+  readonly membership: Membership;
+  readonly orchestrator: Orchestrator;
+  readonly failures: unknown[];
+  // What cannot be proved of a run.
+  doubts(runId: string): Promise<string[]>;
+}
+
+export interface Alterations {
+  readonly store?: (store: Store) => Store;
+  readonly cluster?: (cluster: Membership) => Partial<Cluster>;
+}
+
+// Two seconds: short for a test, long enough for a busy machine.
+const LEASE_MS = 2000;
+
+export async function openClusterBench(alter: Alterations = {}): Promise<ClusterBench> {
+  const stores = await withStores();
+  const root = createRoot();
+  const dataDir = join(root, 'data');
+  mkdirSync(dataDir);
+  const site = siteAt(dataDir, 'host');
+  const store = await stores.store({ site });
+  const failures: unknown[] = [];
+  const onFailure = (error: unknown): void => void failures.push(error);
+  const membership = await joinCluster({ url: stores.url, store, clock: systemClock, timers: systemTimers, monotonicMs: () => performance.now(), onFailure }, { name: 'a', url: null, site, leaseMs: LEASE_MS, goneMs: 60_000 });
+  const cluster = new Proxy(membership, { get: (target, name: keyof Membership) => (alter.cluster?.(membership) as Partial<Membership> | undefined)?.[name] ?? target[name] });
+  const deps: OrchestratorDeps = { store: alter.store?.(store) ?? store, clock: systemClock, ids: createIds(systemClock), timers: systemTimers, dataDir, queueLimit: 1000, host: standInHost(root), cluster };
+  const orchestrator = await Orchestrator.open(deps, { slots: 4, recovery: { queued: 'requeue' }, onFailure: (_run, error) => onFailure(error) });
+  onTestFinished(async () => {
+    await orchestrator.close();
+    await membership.leave();
+  });
+  return {
+    stores, store, membership, orchestrator, failures,
+    doubts: async (runId) => (await verifyRun(store, dataDir, (await store.loadRun(runId)) as RunRecord)).filter(({ ok }) => !ok).map(({ name, finding }) => `${name}: ${finding}`),
+  };
+}
