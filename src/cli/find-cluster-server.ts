@@ -1,5 +1,6 @@
 // A server among the hosts that share a database, for a command beside them: the nearest one that answers. A host that is listed but
 // does not answer is passed over, and so is anything else that answers at its address.
+import type { Timers } from '../process/timers.js';
 import type { HostRecord } from '../store/postgres/host-lease.js';
 import { readSite } from '../store/postgres/site.js';
 import type { Io } from './io.js';
@@ -21,7 +22,7 @@ export async function findClusterServer(database: string, path: string, own: str
   const { hosts, token } = await lookForHosts(database);
   const near = { name: hostNameOf(io), site: readSite(path) };
   const urls = new Set([...(own === null ? [] : [own]), ...orderHosts(hosts, near).flatMap(({ url }) => url ?? [])]);
-  const url = await firstToAnswer([...urls].slice(0, ASKED), new Set(hosts.map(({ host_id: id }) => id)));
+  const url = await firstToAnswer([...urls].slice(0, ASKED), new Set(hosts.map(({ host_id: id }) => id)), io.timers);
   return url === null ? null : { url, token };
 }
 
@@ -46,10 +47,11 @@ async function lookForHosts(url: string): Promise<{ hosts: HostRecord[]; token: 
 }
 
 // All are asked at once; the first of them in this order that answers as one of these hosts is taken.
-export async function firstToAnswer(urls: readonly string[], hostIds: ReadonlySet<string>): Promise<string | null> {
+export async function firstToAnswer(urls: readonly string[], hostIds: ReadonlySet<string>, timers: Timers): Promise<string | null> {
   const enough = new AbortController();
-  const signal = AbortSignal.any([enough.signal, AbortSignal.timeout(ANSWER_MS)]);
-  const asked = urls.map((url) => askHost(url, signal));
+  // A timer of ours: a signal that is made of others may be collected with its timeout before that is over.
+  const stop = timers.set(ANSWER_MS, () => enough.abort());
+  const asked = urls.map((url) => askHost(url, enough.signal));
   try {
     for (const [index, answer] of asked.entries()) {
       const id = await answer;
@@ -57,6 +59,7 @@ export async function firstToAnswer(urls: readonly string[], hostIds: ReadonlySe
     }
     return null;
   } finally {
+    stop();
     enough.abort();
   }
 }

@@ -4,6 +4,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { firstToAnswer, orderHosts } from '../../src/cli/find-cluster-server.js';
+import { systemTimers } from '../../src/process/timers.js';
 
 async function listen(answer: RequestListener): Promise<string> {
   const server = createServer(answer);
@@ -43,9 +44,9 @@ test('one that is silent, away, not ready, another program, another host or lead
     await listen((_request, response) => void response.writeHead(302, { location: `${good}/readyz` }).end()),
   ];
   const known = new Set(['host_1', 'host_2']);
-  expect(await firstToAnswer([...bad, `${good}/`], known)).toBe(`${good}/`);
+  expect(await firstToAnswer([...bad, `${good}/`], known, systemTimers)).toBe(`${good}/`);
   // No token was sent: it is not known yet who answers.
   expect(asked).toEqual(['GET /readyz undefined']);
-  expect(await firstToAnswer(bad.slice(1), known)).toBeNull();
-  expect(await firstToAnswer([], known)).toBeNull();
+  expect(await firstToAnswer(bad.slice(1), known, systemTimers)).toBeNull();
+  expect(await firstToAnswer([], known, systemTimers)).toBeNull();
 });
