@@ -67,7 +67,7 @@ export class ClusterWork {
         await this.#lookAtAll();
         await reconcile(this.#deps, (runId) => this.#controls.has(runId) || this.#ending.has(runId), () => this.#closing.signal.aborted, this.#onFailure);
         // What a host that went had no time to write beside.
-        void this.#leftovers.remove();
+        this.#work('', () => this.#leftovers.remove());
         for (const runId of await this.#cluster.listUnexported(MOST_FILES)) if (!this.#closing.signal.aborted) await this.#files.write(runId);
       } finally {
         // Whatever became of it, there is another look.

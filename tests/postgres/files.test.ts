@@ -98,3 +98,26 @@ test('a queued run whose paths no host has any more is ended, and says why', asy
   }
   expect((await b.client.get(queued)).error?.message).toContain('data directory that it was created in');
 });
+
+test('after all hosts were away for longer than that, an answered run still waits for the one that has its files', async () => {
+  const hosts = await withHosts({ files: 'host', goneSec: 8 });
+  const [a, b] = [await hosts.start('a'), await hosts.start('b')];
+  const { run_id: id } = await a.client.create({ engine: 'rehearsal', prompt: '[[ask Which? | this]] [[done 1]]', execution_mode: 'interactive', cwd: hosts.site.cwd });
+  await becomes(a.client, id).toBe('waiting_user');
+  a.child.kill('SIGKILL');
+  await a.ended;
+  await b.client.reply(id, { interaction_id: (await b.client.interaction(id)).interaction_id, response: 'this' });
+  b.child.kill('SIGKILL');
+  await b.ended;
+  // A day later.
+  await hosts.database.query(`UPDATE parley.hosts SET lease_until = lease_until - interval '1 day'`);
+  await hosts.database.query('UPDATE parley.runs SET queued_at = queued_at - 86400000');
+  const again = await hosts.start('b');
+  const leased = async () => (await hosts.database.query<{ until: number }>(`SELECT max(extract(epoch FROM lease_until))::float AS until FROM parley.hosts`))[0]?.until ?? 0;
+  // It has renewed its lease twice, and looked as often at what others have left.
+  const before = await leased();
+  await expect.poll(leased, { timeout: 20_000 }).toBeGreaterThan(before + 1.5);
+  expect((await again.client.get(id)).status).toBe('queued');
+  await hosts.start('a');
+  await becomes(again.client, id).toBe('succeeded');
+});

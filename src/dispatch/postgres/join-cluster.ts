@@ -64,6 +64,8 @@ export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, go
     await connection.close();
     throw error;
   });
+  // Nobody counts as gone before this one has been there so long: all of them may have been away, and come back one after the other.
+  const joined = deps.monotonicMs();
   return {
     get hostId() {
       return keeper.hostId;
@@ -91,7 +93,7 @@ export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, go
     letGo: (runId) => letProcessGo(database, keeper.hostId, runId),
     listUnexported: (limit) => listUnexported(database, site, limit),
     markExported: (runId, seq) => markExported(database, runId, seq),
-    listStranded: (limit) => listStranded(database, goneMs, limit),
+    listStranded: async (limit) => (deps.monotonicMs() - joined < goneMs ? [] : listStranded(database, goneMs, limit)),
     listLeftovers: (except, limit) => listLeftovers(database, site, except, limit),
     forgetLeftover: (runId) => forgetLeftover(database, runId),
     deriveToken: (what) => deriveToken(secret, what),
