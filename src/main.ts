@@ -1,5 +1,5 @@
 // The composition root: the only file that touches the process's own streams, signals, clock and exit code.
-import { availableParallelism, homedir, userInfo } from 'node:os';
+import { availableParallelism, homedir, hostname, userInfo } from 'node:os';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runCli } from './cli/program.js';
@@ -29,6 +29,7 @@ const io: Io = {
   machine: {
     home: homedir(),
     userName: readUserName(),
+    hostName: hostname(),
     platform: process.platform,
     arch: process.arch,
     pid: process.pid,

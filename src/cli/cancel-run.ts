@@ -13,7 +13,7 @@ const POLL_MS = 50;
 const PATIENCE_MS = 30_000;
 
 export async function cancelRun(path: string, runId: string, io: Io): Promise<RunRecord> {
-  const server = findServer(path, io);
+  const server = await findServer(path, io);
   if (server) {
     await server.call((client) => client.cancel(runId));
     return untilEnded(path, runId, io);

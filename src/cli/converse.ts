@@ -4,7 +4,6 @@ import type { Json } from '../kernel/json.js';
 import { loadRun } from '../orchestrator/load-run.js';
 import { RequestError } from '../run/request-error.js';
 import { isTerminal } from '../run/statechart.js';
-import type { DataDir } from '../store/sqlite/data-dir.js';
 import type { InteractionRecord, RunRecord } from '../store/store.js';
 import { createDialogue } from '../terminal/answer.js';
 import type { Question } from '../terminal/question-text.js';
@@ -14,10 +13,10 @@ import { LineAsker } from './ask.js';
 import { cancelRun } from './cancel-run.js';
 import { createLineViewer, createScreenViewer, Follower, type Watched } from './follow.js';
 import { EXIT, exitCodeOf, type Io } from './io.js';
+import type { ReadData } from './open-data.js';
 import { startWork, type Work } from './start-work.js';
 import { styleOf } from './style.js';
 import { runLine } from './tell.js';
-import { hasWriter } from './writer-alive.js';
 import type { Job } from './worker.js';
 
 const POLL_MS = 250;
@@ -35,12 +34,12 @@ export interface ConverseOptions {
   readonly cursor?: number;
 }
 
-export async function converse(data: DataDir, runId: string, work: Work | null, options: ConverseOptions, io: Io): Promise<number> {
+export async function converse(data: ReadData, runId: string, work: Work | null, options: ConverseOptions, io: Io): Promise<number> {
   return new Conversation(data, runId, work, options, io).run();
 }
 
 class Conversation {
-  readonly #data: DataDir;
+  readonly #data: ReadData;
   readonly #runId: string;
   readonly #options: ConverseOptions;
   readonly #io: Io;
@@ -50,7 +49,7 @@ class Conversation {
   #early: boolean;
   #rescued = false;
 
-  constructor(data: DataDir, runId: string, work: Work | null, options: ConverseOptions, io: Io) {
+  constructor(data: ReadData, runId: string, work: Work | null, options: ConverseOptions, io: Io) {
     this.#data = data;
     this.#runId = runId;
     this.#work = work;
@@ -104,9 +103,9 @@ class Conversation {
     return this.#io.terminal.stdin && this.#io.terminal.stdout && !this.#options.json;
   }
 
-  // Our own worker, or whoever writes to the directory now.
-  #isAlive(): boolean {
-    return this.#work?.alive() === true || hasWriter(this.#data.path);
+  // Our own worker, or whoever works for the directory now.
+  async #isAlive(): Promise<boolean> {
+    return this.#work?.alive() === true || this.#data.hasWriter();
   }
 
   #interrupt(): void {

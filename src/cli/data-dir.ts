@@ -2,9 +2,8 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { RequestError } from '../run/request-error.js';
-import type { DataDir } from '../store/sqlite/data-dir.js';
 import type { Io } from './io.js';
-import { openToRead } from './open-data.js';
+import { openToRead, type ReadData } from './open-data.js';
 
 export interface DataOption {
   readonly data?: string;
@@ -22,7 +21,7 @@ function defaultDataDir({ env, machine: { home, platform } }: Io): string {
   return join(env['XDG_DATA_HOME'] || join(home, '.local', 'share'), 'parley');
 }
 
-export async function openReader(options: DataOption, io: Io): Promise<DataDir | null> {
+export async function openReader(options: DataOption, io: Io): Promise<ReadData | null> {
   const path = dataDirOf(options, io);
   checkFolder(path, constants.R_OK | constants.X_OK);
   return openToRead(path, io);

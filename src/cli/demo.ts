@@ -22,7 +22,8 @@ const PROMPT = 'Set up the storage of this project.';
 export async function demoCommand(options: { readonly keep?: boolean }, io: Io): Promise<number> {
   const path = mkdtempSync(join(tmpdir(), 'parley-demo-'));
   try {
-    const ok = await tell(path, io);
+    // Its folder is all it uses, whatever other hosts share.
+    const ok = await tell(path, { ...io, env: { ...io.env, PARLEY_DATABASE_URL: undefined } });
     if (options.keep) io.stdout.write(`\nEverything is kept in ${path}: parley show last --data ${path}\n`);
     return ok ? EXIT.ok : EXIT.failed;
   } finally {

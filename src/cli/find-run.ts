@@ -1,10 +1,10 @@
 // The run that a person means: its id, the end or the beginning of it, or the word "last".
 import { everyRun } from '../orchestrator/every-run.js';
 import { RequestError } from '../run/request-error.js';
-import type { DataDir } from '../store/sqlite/data-dir.js';
 import type { RunRecord, Store } from '../store/store.js';
 import type { Io } from './io.js';
 import { dataDirOf, openReader, type DataOption } from './data-dir.js';
+import type { ReadData } from './open-data.js';
 
 const FEWEST_CHARS = 4;
 
@@ -30,7 +30,7 @@ async function listMatching(store: Store, part: string): Promise<RunRecord[]> {
 }
 
 // Opens the directory to look, finds the run, and closes again when the work is done.
-export async function withRun<T>(meant: string, options: DataOption, io: Io, work: (data: DataDir, run: RunRecord) => Promise<T>): Promise<T> {
+export async function withRun<T>(meant: string, options: DataOption, io: Io, work: (data: ReadData, run: RunRecord) => Promise<T>): Promise<T> {
   const data = await openReader(options, io);
   if (!data) throw new RequestError('RUN_NOT_FOUND', `there is no run "${meant}": nothing was ever run in ${dataDirOf(options, io)}`);
   try {

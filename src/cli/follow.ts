@@ -41,7 +41,7 @@ export interface FollowOptions {
   // A run that waits is watched on.
   readonly throughWaiting?: boolean;
   // False when nobody works on it any more.
-  readonly isAlive?: () => boolean;
+  readonly isAlive?: () => boolean | Promise<boolean>;
   // Resolves when the person wants to stop watching.
   readonly leave?: Promise<void>;
   // Called when it begins to wait, where that is watched through.
@@ -70,7 +70,7 @@ export class Follower {
       this.#wake?.();
     });
     for (;;) {
-      const alive = isAlive();
+      const alive = await isAlive();
       // Read before its events: when there are none, it is known up to this state.
       const run = await loadRun(store, runId);
       const lines = await store.readJournal(runId, protocol, { fromSeq: this.#seq + 1, limit: PAGE });

@@ -29,6 +29,7 @@ export type Signal = 'SIGINT' | 'SIGTERM';
 export interface MachineFacts {
   readonly home: string;
   readonly userName: string;
+  readonly hostName: string;
   readonly platform: string;
   readonly arch: string;
   readonly pid: number;

@@ -18,7 +18,7 @@ export async function lookAtDatabase(url: string, now: number): Promise<Finding[
       const { pending, overdue } = await store.countPending(now);
       const hosts = await listLiveHosts(database);
       const text = `${database.place.name} (PostgreSQL ${server?.version}, tables of version ${server?.schema}), ${pending} waiting for an answer${overdue > 0 ? `, ${overdue} of them overdue` : ''}`;
-      return [{ name: 'database', level: 'ok', text }, ...tellHosts(hosts)];
+      return [{ name: 'database', level: 'ok', text }, ...tellHosts(hosts), ...tellDifferences(hosts)];
     } finally {
       await store.close();
     }
@@ -31,6 +31,26 @@ function tellHosts(hosts: readonly HostRecord[]): Finding[] {
   if (hosts.length === 0) return [{ name: 'hosts', level: 'note', text: 'none is alive: parley serve starts one' }];
   const told = hosts.slice(0, SHOWN).map(({ name, started_at: at, url }): Finding => ({ name: 'host', level: 'ok', text: `${name} since ${toTimestamp(at)}${url === null ? '' : `, ${withoutLogin(url)}`}` }));
   return hosts.length > SHOWN ? [...told, { name: 'hosts', level: 'ok', text: `and ${hosts.length - SHOWN} more` }] : told;
+}
+
+// What hosts say of themselves; what they should have in common, and what to do where they have not.
+const COMMON: readonly (readonly [key: string, what: string, advice: string])[] = [
+  ['files', 'cluster.files', 'set the same in config.json of each'],
+  ['lease_sec', 'cluster.lease_sec', 'set the same in config.json of each'],
+  ['version', 'their version of Parley', 'update them to the same'],
+];
+
+function tellDifferences(hosts: readonly HostRecord[]): Finding[] {
+  return COMMON.flatMap(([key, what, advice]): Finding[] => {
+    const namesBy = new Map<string, Set<string>>();
+    for (const { name, info } of hosts) if (info[key] !== undefined) namesBy.set(String(info[key]), (namesBy.get(String(info[key])) ?? new Set()).add(name));
+    if (namesBy.size < 2) return [];
+    return [{ name: 'hosts', level: 'note', text: `the living ones differ in ${what}: ${[...namesBy].map(([value, names]) => `${value} (${listSome([...names])})`).join(', ')}; ${advice}` }];
+  });
+}
+
+function listSome(names: readonly string[]): string {
+  return names.length > SHOWN ? `${names.slice(0, SHOWN).join(', ')} and ${names.length - SHOWN} more` : names.join(', ');
 }
 
 function withoutLogin(address: string): string {

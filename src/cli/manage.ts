@@ -21,7 +21,7 @@ export async function removeCommand(meant: readonly string[], options: Options, 
   const runIds = new Set<string>();
   for (const each of meant) runIds.add(await withRun(each, options, io, async (_data, run) => run.run_id));
   const path = dataDirOf(options, io);
-  const server = findServer(path, io);
+  const server = await findServer(path, io);
   const writer = server ? null : await openWriter(path, io, { plays: false });
   try {
     for (const runId of runIds) {

@@ -6,6 +6,8 @@ import type { Settings } from '../host/settings.js';
 import { siteAt } from '../store/postgres/site.js';
 import { lockDataDir, openDataDir, openForReading, type DataDir } from '../store/sqlite/data-dir.js';
 import type { Io } from './io.js';
+import { readVersion } from './version.js';
+import { hasWriter } from './writer-alive.js';
 import { writerOf } from './writer-of.js';
 
 export interface OpenData {
@@ -14,17 +16,37 @@ export interface OpenData {
   readonly cluster: Membership | null;
 }
 
+export interface ReadData extends DataDir {
+  // Somebody is there who goes on with runs that are not at rest.
+  hasWriter(): Promise<boolean>;
+}
+
 export function databaseUrl({ env }: Io): string | null {
   return env['PARLEY_DATABASE_URL'] || null;
 }
 
+// What this machine is called among the hosts.
+export function hostNameOf({ env, machine }: Io): string {
+  return env['HOSTNAME'] || machine.hostName;
+}
+
 // Only to look; null: there is nothing yet.
-export async function openToRead(path: string, io: Io): Promise<DataDir | null> {
+export async function openToRead(path: string, io: Io): Promise<ReadData | null> {
   const url = databaseUrl(io);
-  if (url === null) return openForReading(path);
+  if (url === null) {
+    const data = await openForReading(path);
+    return data && { ...data, hasWriter: async () => hasWriter(data.path) };
+  }
   const { openPostgres } = await import('../store/postgres/open-postgres.js');
+  const { listLiveHosts } = await import('../store/postgres/host-lease.js');
   const store = await openPostgres(url, { host: null, connections: 2 });
-  return { path: existsSync(path) ? realpathSync(path) : path, store, close: () => store.close() };
+  return {
+    path: existsSync(path) ? realpathSync(path) : path,
+    store,
+    close: () => store.close(),
+    // What a host leaves behind, any other takes over.
+    hasWriter: async () => (await listLiveHosts(store.database)).length > 0,
+  };
 }
 
 export async function openToWrite(path: string, io: Io, settings: Settings, onFailure: (error: unknown) => void): Promise<OpenData> {
@@ -33,29 +55,37 @@ export async function openToWrite(path: string, io: Io, settings: Settings, onFa
   // Loaded when they are needed: a command on a data directory alone begins without them.
   const { openPostgres } = await import('../store/postgres/open-postgres.js');
   const { joinCluster } = await import('../dispatch/postgres/join-cluster.js');
-  const isShared = settings.cluster.files === 'shared';
-  // Of files that are on this disk there is one host; of shared ones, as many as there are.
-  const release = isShared ? () => {} : await lockDataDir(path, writerOf(io));
+  const { clock, timers } = io;
+  const { files, lease_sec: leaseSec, gone_sec: goneSec, connections } = settings.cluster;
+  const opened: Undo[] = [];
   try {
+    // Of files that are on this disk there is one host; of shared ones, as many as there are.
+    if (files === 'host') opened.push(await lockDataDir(path, writerOf(io)));
     const real = realpathSync(path);
-    const site = siteAt(real, settings.cluster.files);
-    const store = await openPostgres(url, { host: null, site, clock: io.clock });
-    try {
-      const cluster = await joinCluster({ url, store, clock: io.clock, timers: io.timers, monotonicMs: () => performance.now(), onFailure }, {
-        name: io.env['HOSTNAME'] || io.machine.userName, url: null, site, leaseMs: settings.cluster.lease_sec * 1000, goneMs: settings.cluster.gone_sec * 1000,
-      });
-      const close = async (): Promise<void> => {
-        await cluster.leave();
-        await store.close();
-        release();
-      };
-      return { data: { path: real, store, close }, cluster };
-    } catch (error) {
-      await store.close();
-      throw error;
-    }
+    const site = siteAt(real, files);
+    const store = await openPostgres(url, { host: null, site, clock, connections });
+    opened.push(() => store.close());
+    const cluster = await joinCluster({ url, store, clock, timers, monotonicMs: () => performance.now(), onFailure }, {
+      name: hostNameOf(io), url: null, site, leaseMs: leaseSec * 1000, goneMs: goneSec * 1000, info: { version: readVersion(), files, lease_sec: leaseSec },
+    });
+    opened.push(() => cluster.leave());
+    return { data: { path: real, store, close: () => undoAll(opened) }, cluster };
   } catch (error) {
-    release();
+    // Why it could not be opened is what counts.
+    await undoAll(opened).catch(onFailure);
     throw error;
+  }
+}
+
+type Undo = () => void | Promise<void>;
+
+// What was opened last goes first, and each of them, whatever becomes of the others.
+async function undoAll(opened: Undo[]): Promise<void> {
+  const last = opened.pop();
+  if (!last) return;
+  try {
+    await last();
+  } finally {
+    await undoAll(opened);
   }
 }

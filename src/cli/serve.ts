@@ -25,7 +25,7 @@ import { databaseUrl } from './open-data.js';
 import { logFailure, machineOf, openWriter } from './open-writer.js';
 import { writerOf } from './writer-of.js';
 import { startBeside } from './serve-beside.js';
-import { findServer } from './server.js';
+import { readLiveServer } from './server.js';
 import { styleOf } from './style.js';
 import { readVersion } from './version.js';
 
@@ -45,10 +45,10 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
   const log = openLog(options, io);
   // From here on: a signal that comes while it starts stops it as one that comes later.
   const stopped = untilStopped(io);
-  const served = findServer(path, io);
-  // Hosts that see the same files serve them side by side.
+  // Hosts that see the same files serve them side by side; none of them is the server of the directory.
   const isAlone = databaseUrl(io) === null || settings.cluster.files !== 'shared';
-  if (served && isAlone) throw new RequestError('DATA_DIR_IN_USE', `${path} is served already at ${served.url}, by process ${served.pid}`);
+  const served = isAlone ? readLiveServer(path) : null;
+  if (served) throw new RequestError('DATA_DIR_IN_USE', `${path} is served already at ${served.url}, by process ${served.pid}`);
   const writer = await openWriter(path, io, {
     serves: true,
     onFailure: (runId, error) => {
@@ -77,6 +77,7 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
       version: readVersion(),
       tokens: new TokenBook(named, { token, userName: io.machine.userName }, warn, hostsToken),
       otherHosts: writer.cluster && hostsToken !== null ? { token: hostsToken, hasFiles: (id) => writer.cluster?.hasFiles(id) ?? Promise.resolve(true), whereFiles: (id) => writer.cluster?.whereFiles(id) ?? Promise.resolve(null) } : null,
+      thisHost: writer.cluster,
       log,
       sticky: settings.sessions.sticky,
       engines: async () => ENGINES.map((engine) => lookAt(engine, io, settings)),
@@ -89,7 +90,7 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
     if (settings.cluster.url !== null) hosts.add(new URL(settings.cluster.url).host.toLowerCase());
     const url = await listen(service, options);
     addHosts(hosts, options.host, new URL(url).port || '80');
-    noteServer(path, { ...writerOf(io), url });
+    if (isAlone) noteServer(path, { ...writerOf(io), url });
     const reached = settings.cluster.url ?? (LOOPBACK.has(options.host) ? url : null);
     if (reached !== null) await writer.cluster?.setUrl(reached);
     else if (writer.cluster && settings.cluster.files === 'host') log.warn('cluster.url in config.json does not say where other hosts reach this one: they cannot show its files');
@@ -99,7 +100,7 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
     log.info('stopping');
     const hurry = new Promise<void>((resolve) => void [io.onSignal('SIGINT', resolve), io.onSignal('SIGTERM', resolve)]);
     service.stopTaking();
-    forgetServer(path);
+    if (isAlone) forgetServer(path);
     await writer.orchestrator.close({ graceMs: settings.shutdown_grace_sec * 1000, hurry });
     await Promise.all([beside.stopSweeping(), beside.stopSending(hurry)]);
     await service.close();

@@ -1,44 +1,61 @@
-// The server of a data directory, if one runs: then commands that change something go through it instead of writing themselves.
+// The server of a data directory or of a database, if one runs: then commands that change something go through it instead of writing
+// themselves.
 import { createClient, type ParleyClient } from '../client/client.js';
 import { ParleyError } from '../client/parley-error.js';
 import type { RequestErrorCode } from '../contract/error-codes.js';
 import { RequestError } from '../run/request-error.js';
-import { readServer } from '../service/server-file.js';
+import { readServer, type ServerNote } from '../service/server-file.js';
 import { readOperatorToken } from '../service/operator-token.js';
+import { findClusterServer } from './find-cluster-server.js';
 import type { Io } from './io.js';
+import { databaseUrl } from './open-data.js';
 import type { Work } from './start-work.js';
 import type { Job } from './worker.js';
 import { isAlive } from './writer-alive.js';
 
 export interface Server {
   readonly url: string;
-  readonly pid: number;
+  // It is known to be there. Of a database there may be several: who follows a run asks there whether any is.
   readonly alive: () => boolean;
   // What the server refuses becomes an error of the command.
   call<T>(work: (client: ParleyClient) => Promise<T>): Promise<T>;
 }
 
-export function findServer(path: string, io: Io): Server | null {
+export async function findServer(path: string, io: Io): Promise<Server | null> {
+  const note = readLiveServer(path);
+  const database = databaseUrl(io);
+  if (database === null) return note && serverAt(note.url, () => tokenFor(path, io), (error) => explain(error, note.url), () => isAlive(note));
+  const found = await findClusterServer(database, path, note?.url ?? null, io);
+  return found && serverAt(found.url, () => givenToken(io) ?? found.token, (error) => explainHost(error, found.url, givenToken(io) !== null), () => false);
+}
+
+// What stands in the directory, as long as its process is there.
+export function readLiveServer(path: string): ServerNote | null {
   const note = readServer(path);
-  if (!note || !isAlive(note)) return null;
-  const { url, pid } = note;
+  return note && isAlive(note) ? note : null;
+}
+
+function serverAt(url: string, token: () => string, toRefusal: (error: ParleyError) => RequestError, alive: () => boolean): Server {
   return {
     url,
-    pid,
-    alive: () => isAlive(note),
+    alive,
     call: async (work) => {
       try {
-        return await work(createClient({ url, token: tokenFor(path, io) }));
+        return await work(createClient({ url, token: token() }));
       } catch (error) {
-        throw error instanceof ParleyError ? toRequestError(error, url) : error;
+        throw error instanceof ParleyError ? toRefusal(error) : error;
       }
     },
   };
 }
 
-function tokenFor(path: string, { env }: Io): string {
-  const given = env['PARLEY_TOKEN'];
-  if (given !== undefined && given !== '') return given;
+function givenToken({ env }: Io): string | null {
+  return env['PARLEY_TOKEN'] || null;
+}
+
+function tokenFor(path: string, io: Io): string {
+  const given = givenToken(io);
+  if (given !== null) return given;
   try {
     return readOperatorToken(path);
   } catch (error) {
@@ -47,9 +64,15 @@ function tokenFor(path: string, { env }: Io): string {
   }
 }
 
-function toRequestError({ code, message }: ParleyError, url: string): RequestError {
+function explain({ code, message }: ParleyError, url: string): RequestError {
   if (code === 'UNREACHABLE') return new RequestError('DATA_DIR_IN_USE', `${message}; its process is there`);
   if (code === 'UNAUTHORIZED') return new RequestError('UNAUTHORIZED', `the server at ${url} does not know the token: set PARLEY_TOKEN to the one it was started with`);
+  return new RequestError(code as RequestErrorCode, message);
+}
+
+function explainHost({ code, message }: ParleyError, url: string, isGiven: boolean): RequestError {
+  if (code === 'UNREACHABLE') return new RequestError('STORE_UNAVAILABLE', `${message}; it answered just now: look with parley ls what became of it, and try again`);
+  if (code === 'UNAUTHORIZED') return new RequestError('UNAUTHORIZED', `the server at ${url} does not know the token ${isGiven ? 'in PARLEY_TOKEN: set it to the one the server was started with, or unset it if it was started without one' : 'of the database: set PARLEY_TOKEN to the one it was started with'}`);
   return new RequestError(code as RequestErrorCode, message);
 }
 
@@ -58,7 +81,6 @@ export async function workByServer(server: Server, job: Job): Promise<Work> {
   const { run_id: runId } = await server.call((client) => take(client, job));
   return {
     runId,
-    pid: server.pid,
     interrupted: false,
     alive: server.alive,
     interrupt: () => void server.call((client) => client.cancel(runId)).catch(() => {}),

@@ -13,7 +13,6 @@ import { createLineViewer, createScreenViewer, Follower } from './follow.js';
 import { EXIT, exitCodeOf, type Io } from './io.js';
 import type { DataOption } from './data-dir.js';
 import { styleOf } from './style.js';
-import { hasWriter } from './writer-alive.js';
 
 export async function showCommand(meant: string, options: DataOption & { readonly json?: boolean }, io: Io): Promise<number> {
   return withRun(meant, options, io, async (data, run) => {
@@ -70,7 +69,7 @@ export async function watchCommand(meant: string, options: WatchOptions, io: Io)
       viewer.rest();
       return exitCodeOf(run.status);
     }
-    return follow(data, run, new Follower({ store: data.store, runId: run.run_id, viewer, protocol, throughWaiting: true, isAlive: () => hasWriter(data.path), onWaiting: () => options.json || io.stderr.write(`waits for an answer: parley reply ${run.run_id}    (Ctrl-C ends the watching)\n`) }, options.cursor, io), io);
+    return follow(data, run, new Follower({ store: data.store, runId: run.run_id, viewer, protocol, throughWaiting: true, isAlive: () => data.hasWriter(), onWaiting: () => options.json || io.stderr.write(`waits for an answer: parley reply ${run.run_id}    (Ctrl-C ends the watching)\n`) }, options.cursor, io), io);
   });
 }
 

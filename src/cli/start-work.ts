@@ -10,21 +10,21 @@ import { isAnswer, type Answer, type Assignment } from './worker.js';
 
 export interface Work {
   readonly runId: string;
-  readonly pid: number;
   // A signal came while it was starting.
   readonly interrupted: boolean;
-  // Whether who works on it is still there.
+  // Whether who works on it is known to be still there.
   readonly alive: () => boolean;
   // Cancels its run.
   readonly interrupt: () => void;
 }
 
 export interface WorkerWork extends Work {
+  readonly pid: number;
   readonly untilEnded: () => Promise<void>;
 }
 
 export async function startWork(assignment: Assignment, io: Io): Promise<Work> {
-  const server = findServer(assignment.data, io);
+  const server = await findServer(assignment.data, io);
   return server ? workByServer(server, assignment.job) : startWorker(assignment, io);
 }
 

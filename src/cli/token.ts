@@ -20,8 +20,10 @@ export async function addTokenCommand(name: string, options: DataOption & { read
     return made.token;
   })) ?? addHere(path, name, options.role, now);
   io.stdout.write(`${token}\n`);
-  const url = findServer(path, io)?.url;
-  if (io.terminal.stdout) io.stderr.write(`the token of ${name} (${options.role}); it is not kept and not shown again\nit signs a browser in at ${url ?? 'http://HOST:PORT'}/sign-in?token=…, or where the console asks for it\n`);
+  if (!io.terminal.stdout) return EXIT.ok;
+  // The token is made: a database that cannot be reached keeps nobody from being told so.
+  const url = (await findServer(path, io).catch(() => null))?.url;
+  io.stderr.write(`the token of ${name} (${options.role}); it is not kept and not shown again\nit signs a browser in at ${url ?? 'http://HOST:PORT'}/sign-in?token=…, or where the console asks for it\n`);
   return EXIT.ok;
 }
 

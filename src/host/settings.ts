@@ -26,9 +26,9 @@ export interface Settings {
   readonly webhooks: readonly WebhookSetting[];
   // The processes of runs that wait: how long and how many are kept, and whether engines that cannot resume may keep theirs.
   readonly sessions: { readonly sticky: boolean; readonly park_after_sec: number; readonly max_resident: number };
-  // For hosts that share a PostgreSQL database: whether they see the same files, how long a host that is not heard of keeps its turns, and how
-  // long a run waits for a host that has its files.
-  readonly cluster: { readonly files: 'host' | 'shared'; readonly lease_sec: number; readonly gone_sec: number; readonly url: string | null };
+  // For hosts that share a PostgreSQL database: whether they see the same files, how long a host that is not heard of keeps its turns, how
+  // long a run waits for a host that has its files, and how many connections each keeps at most.
+  readonly cluster: { readonly files: 'host' | 'shared'; readonly lease_sec: number; readonly gone_sec: number; readonly connections: number; readonly url: string | null };
   // What is deleted by itself; nothing, unless it is said.
   readonly retention: RetentionSetting;
 }
@@ -49,7 +49,7 @@ export interface RetentionSetting {
 
 export const WEBHOOK_EVENTS: readonly RunState[] = ['waiting_user', ...TERMINAL_STATES];
 
-export const DEFAULT_SETTINGS: Settings = { engines: {}, env_passthrough: [], slots: null, queue_limit: 10_000, recovery: { queued: 'fail' }, workspace_roots: null, allowed_hosts: [], max_streams: 4000, shutdown_grace_sec: 10, webhooks: [], sessions: { sticky: false, park_after_sec: 300, max_resident: 8 }, cluster: { files: 'host', lease_sec: 15, gone_sec: 600, url: null }, retention: {} };
+export const DEFAULT_SETTINGS: Settings = { engines: {}, env_passthrough: [], slots: null, queue_limit: 10_000, recovery: { queued: 'fail' }, workspace_roots: null, allowed_hosts: [], max_streams: 4000, shutdown_grace_sec: 10, webhooks: [], sessions: { sticky: false, park_after_sec: 300, max_resident: 8 }, cluster: { files: 'host', lease_sec: 15, gone_sec: 600, connections: 10, url: null }, retention: {} };
 
 const SCHEMA = {
   type: 'object',
@@ -79,7 +79,7 @@ const SCHEMA = {
       },
     },
     sessions: { type: 'object', additionalProperties: false, properties: { sticky: { type: 'boolean' }, park_after_sec: { type: 'number', minimum: 0, maximum: 2_000_000 }, max_resident: { type: 'integer', minimum: 0 } } },
-    cluster: { type: 'object', additionalProperties: false, properties: { files: { enum: ['host', 'shared'] }, lease_sec: { type: 'number', minimum: 1, maximum: 3600 }, gone_sec: { type: 'number', minimum: 1 }, url: { type: 'string', pattern: '^https?://' } } },
+    cluster: { type: 'object', additionalProperties: false, properties: { files: { enum: ['host', 'shared'] }, lease_sec: { type: 'number', minimum: 1, maximum: 3600 }, gone_sec: { type: 'number', minimum: 1 }, connections: { type: 'integer', minimum: 2, maximum: 100 }, url: { type: 'string', pattern: '^https?://' } } },
     retention: { type: 'object', additionalProperties: false, properties: { ended_after_days: { type: 'number', exclusiveMinimum: 0 }, max_bytes: { type: 'integer', minimum: 1 } } },
   },
 } as const;

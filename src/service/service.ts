@@ -40,6 +40,8 @@ export interface ServiceDeps {
   readonly engines: () => Promise<readonly EngineReport[]>;
   // Those that have files of runs which this one has not; null: there are none.
   readonly otherHosts?: OtherHosts | null;
+  // Itself among them; null: it is alone.
+  readonly thisHost?: ThisHost | null;
   // The edges of sessions.sticky are in force.
   readonly sticky?: boolean;
   readonly limits: ServiceLimits;
@@ -47,6 +49,12 @@ export interface ServiceDeps {
   readonly workspaceRoots: (caller: Caller) => readonly string[] | null;
   // Names with their ports, as they stand in a Host header; known when it listens.
   readonly hosts: () => ReadonlySet<string>;
+}
+
+export interface ThisHost {
+  readonly hostId: string;
+  // It has a lease.
+  mayPlay(): boolean;
 }
 
 export interface ServiceLimits {

@@ -1,5 +1,6 @@
 // parley doctor with PARLEY_DATABASE_URL: what it tells of the database, and what it never tells.
 import { expect, test } from 'vitest';
+import type { JsonObject } from '../../src/kernel/json.js';
 import { registerHost } from '../../src/store/postgres/host-lease.js';
 import { createSite, expectLines, parley, type Site } from '../support/command.js';
 import { commit, create, withStores } from '../support/postgres-stores.js';
@@ -39,6 +40,7 @@ test('a database that is not reached, not prepared or not an address is told, wi
     ['postgresql://parley:geheim@127.0.0.1:1/none', 'none at 127.0.0.1:1 cannot be reached'],
     [url, 'run "parley migrate"'],
     ['parley:geheim@nowhere', 'looks like postgresql://'],
+    ['postgresql://parley:geheim%@127.0.0.1:1/none', 'as %25'],
   ] as const) {
     const { code, said, about } = await doctor(site, address);
     expect({ code, findings: about('database') }).toMatchObject({ code: 1, findings: [{ level: 'missing', text: expect.stringContaining(text) as string }] });
@@ -51,4 +53,24 @@ test('runs in the data directory itself are not mistaken for those of the databa
   const site = createSite();
   expect((await parley(site, ['run', 'rehearsal', '[[ask Which?|A|B]]', '-i', '--scratch'])).code).toBe(3);
   expect((await doctor(site, url)).about('data')).toMatchObject([{ level: 'note', text: expect.stringContaining('parley import copies them') as string }]);
+});
+
+test('living hosts that differ in what they should have in common are told, with their names', async () => {
+  const stores = await withStores();
+  const site = createSite();
+  const { database } = await stores.store();
+  const register = (name: string, info: JsonObject) => registerHost(database, { host_id: `host_${name}`, name, url: null, ttlMs: 600_000, info });
+  await register('a', { version: '1.0.0', files: 'host', lease_sec: 15 });
+  // One that says nothing of itself differs in nothing.
+  await register('b', {});
+  expect((await doctor(site, stores.url)).about('hosts')).toEqual([]);
+  await register('c', { version: '1.0.0', files: 'shared', lease_sec: 15 });
+  await register('d', { version: '1.0.1', files: 'shared', lease_sec: 5 });
+  const { code, about } = await doctor(site, stores.url);
+  expect(code).toBe(0);
+  expect(about('hosts')).toEqual([
+    { name: 'hosts', level: 'note', text: 'the living ones differ in cluster.files: host (a), shared (c, d); set the same in config.json of each' },
+    { name: 'hosts', level: 'note', text: 'the living ones differ in cluster.lease_sec: 15 (a, c), 5 (d); set the same in config.json of each' },
+    { name: 'hosts', level: 'note', text: 'the living ones differ in their version of Parley: 1.0.0 (a, c), 1.0.1 (d); update them to the same' },
+  ]);
 });

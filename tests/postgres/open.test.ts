@@ -72,7 +72,7 @@ test('a database that cannot be reached, a wrong password and a wrong address ar
     expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE' });
     expect(`${error?.message} ${error?.stack}`).not.toContain(new URL(url).password);
   }
-  for (const url of ['mysql://u:secret@h/d', 'secret', '']) {
+  for (const url of ['mysql://u:secret@h/d', 'secret', '', 'postgresql://u:secret%@h/d']) {
     await expect(openPostgres(url, { host: null })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.not.stringContaining('secret') as string });
   }
 });

@@ -11,8 +11,9 @@ export const TOKEN = 'prl_token-of-all-hosts';
 export interface Hosts {
   readonly database: TestDatabase;
   readonly site: Site;
-  // With files of its own, or with those that all share; the database may be reached by another address.
-  start(name: string, options?: { readonly url?: string }): Promise<ServerProcess>;
+  // With files of its own, or with those that all share; the database may be reached by another address. Without a token it has that of the
+  // database.
+  start(name: string, options?: { readonly url?: string; readonly token?: string | null }): Promise<ServerProcess>;
 }
 
 export interface HostsOptions {
@@ -35,11 +36,11 @@ export async function withHosts({ files = 'shared', leaseSec = 3, goneSec = 5, s
   return {
     database,
     site,
-    start: async (name, { url = database.url } = {}) => {
+    start: async (name, { url = database.url, token = TOKEN } = {}) => {
       const data = files === 'shared' ? site.data : join(site.root, `data-${name}`);
       mkdirSync(data, { recursive: true, mode: 0o700 });
       writeFileSync(join(data, 'config.json'), JSON.stringify({ slots, cluster: { files, lease_sec: leaseSec, gone_sec: goneSec }, shutdown_grace_sec: 0.1 }));
-      const server = await startServer({ ...site, data, env: { ...site.env, PARLEY_DATA: data, PARLEY_DATABASE_URL: url, PARLEY_TOKEN: TOKEN, HOSTNAME: name } });
+      const server = await startServer({ ...site, data, env: { ...site.env, PARLEY_DATA: data, PARLEY_DATABASE_URL: url, ...(token === null ? {} : { PARLEY_TOKEN: token }), HOSTNAME: name } });
       servers.push(server);
       return server;
     },

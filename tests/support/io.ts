@@ -10,7 +10,7 @@ export function createIo(streams: { readonly stdin: Readable; readonly stdout: W
     timers: systemTimers,
     env: {},
     cwd: '/nowhere',
-    machine: { home: '/nowhere', userName: 'ann', platform: 'linux', arch: 'x64', pid: 1, cores: 2, node: process.execPath, entry: '', programs: '' },
+    machine: { home: '/nowhere', userName: 'ann', hostName: 'desk', platform: 'linux', arch: 'x64', pid: 1, cores: 2, node: process.execPath, entry: '', programs: '' },
     terminal: { stdin: false, stdout: false, stderr: false, columns: () => 80 },
     onSignal: () => () => {},
     setBrokenPipeCode: () => {},

@@ -1,9 +1,10 @@
 // This host among those that share a PostgreSQL database: its lease, what it may begin, and what others have left.
-import { createHmac } from 'node:crypto';
 import type { Clock } from '../../kernel/clock.js';
+import type { JsonObject } from '../../kernel/json.js';
 import type { Timers } from '../../process/timers.js';
 import { holdProcess, isHeldElsewhere, isPlayed, letProcessGo, listOwned, takeOver } from '../../store/postgres/claims.js';
 import { Database } from '../../store/postgres/database.js';
+import { deriveToken, loadSecret } from '../../store/postgres/derive-token.js';
 import { forgetDeadHost, listDeadHosts, listLiveHosts } from '../../store/postgres/host-lease.js';
 import type { PostgresStore } from '../../store/postgres/postgres-store.js';
 import { forgetLeftover, listLeftovers, listStranded, listUnexported, markExported, siteOf } from '../../store/postgres/run-files.js';
@@ -22,6 +23,8 @@ export interface JoinOptions {
   readonly leaseMs: number;
   // A site that was gone for longer will not be waited for.
   readonly goneMs: number;
+  // For whoever looks at the hosts.
+  readonly info?: JsonObject;
 }
 
 export interface JoinDeps {
@@ -50,14 +53,17 @@ export interface Membership extends Cluster {
 // Rows of dead hosts are kept so long: they tell since when a site is gone.
 const REMEMBERED_MS = 7 * 24 * 3600 * 1000;
 
-export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, goneMs }: JoinOptions): Promise<Membership> {
+export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, goneMs, info = {} }: JoinOptions): Promise<Membership> {
   const { store } = deps;
   const { database } = store;
   await admitHost(database, deps.timers, { name, ...site });
-  const [{ value: secret }] = (await database.read<{ value: string }>({ name: 'read-secret', text: `SELECT value FROM parley.meta WHERE key = 'secret'`, values: [] })) as [{ value: string }];
+  const secret = await loadSecret(database);
   // Of its own: whatever the others wait for, the lease is renewed.
   const connection = new Database(deps.url, { connections: 1 });
-  const keeper = await LeaseKeeper.open({ ...deps, connection }, { name, url, ...site, ttlMs: leaseMs });
+  const keeper = await LeaseKeeper.open({ ...deps, connection }, { name, url, ...site, ttlMs: leaseMs, info }).catch(async (error: unknown) => {
+    await connection.close();
+    throw error;
+  });
   // Nobody counts as gone before this one has been there so long: all of them may have been away, and come back one after the other.
   const joined = deps.monotonicMs();
   return {
@@ -90,7 +96,7 @@ export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, go
     listStranded: async (limit) => (deps.monotonicMs() - joined < goneMs ? [] : listStranded(database, goneMs, limit)),
     listLeftovers: (except, limit) => listLeftovers(database, site, except, limit),
     forgetLeftover: (runId) => forgetLeftover(database, runId),
-    deriveToken: (what) => `prl_${createHmac('sha256', secret).update(what).digest('base64url')}`,
+    deriveToken: (what) => deriveToken(secret, what),
     listTokens: () => listTokenRows(database),
     setUrl: (at) => keeper.setUrl(at),
     leave: async () => {

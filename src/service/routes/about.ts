@@ -1,6 +1,7 @@
 // The server about itself: is it well, what can it drive, how do its parsers do, what is the contract.
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
+import { RequestError } from '../../run/request-error.js';
 import { CHART, EVENTS, INITIAL_STATE, STATES, STICKY_CHART, TERMINAL_STATES } from '../../run/statechart.js';
 import { callerOf } from '../access.js';
 import { REFUSALS } from '../requests.js';
@@ -8,18 +9,21 @@ import { engineList, parserTotals, whoAmI } from '../schemas.js';
 import type { Room } from '../service.js';
 
 const healthy = z.strictObject({ status: z.literal('ok') });
+// Among several hosts: which one answers.
+const ready = healthy.extend({ host_id: z.string().optional() });
 const contract = z.looseObject({ initial: z.string(), states: z.array(z.string()), terminal: z.array(z.string()), events: z.array(z.string()), edges: z.array(z.looseObject({ id: z.string(), from: z.string(), on: z.string(), to: z.string() })) });
 
-function health(operationId: string, summary: string) {
-  return { schema: { operationId, summary, tags: ['service'], security: [], response: { 200: healthy, ...REFUSALS } }, config: { role: 'anyone' } as const };
+function health<T extends z.ZodType>(operationId: string, summary: string, answer: T) {
+  return { schema: { operationId, summary, tags: ['service'], security: [], response: { 200: answer, ...REFUSALS } }, config: { role: 'anyone' } as const };
 }
 
-export async function aboutRoutes({ app: bare, store, metrics, engines, sticky }: Room): Promise<void> {
+export async function aboutRoutes({ app: bare, store, metrics, engines, sticky, thisHost = null }: Room): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();
-  app.get('/healthz', health('isAlive', 'The process is alive'), async () => ({ status: 'ok' as const }));
-  app.get('/readyz', health('isReady', 'The store can be read'), async () => {
+  app.get('/healthz', health('isAlive', 'The process is alive', healthy), async () => ({ status: 'ok' as const }));
+  app.get('/readyz', health('isReady', 'The store can be read, and a host among several has its lease', ready), async () => {
+    if (thisHost?.mayPlay() === false) throw new RequestError('STORE_UNAVAILABLE', 'this host has lost its lease and has no other yet: it could not reach the database in time');
     await store.listQueued(1);
-    return { status: 'ok' as const };
+    return { status: 'ok' as const, ...(thisHost ? { host_id: thisHost.hostId } : {}) };
   });
 
   app.get('/v1/me', {

@@ -47,5 +47,23 @@ export interface Place {
 export function readPlace(url: string): Place {
   const parsed = URL.canParse(url) ? new URL(url) : null;
   if (parsed === null || !/^postgres(?:ql)?:$/.test(parsed.protocol)) throw new RequestError('INVALID_ARGUMENT', 'the address of a database looks like postgresql://user:password@host:5432/name');
-  return { name: `${decodeURIComponent(parsed.pathname.slice(1)) || 'postgres'} at ${parsed.host || parsed.searchParams.get('host') || 'localhost'}`, password: decodeURIComponent(parsed.password) };
+  // The driver would guess: with one stray % it takes the codes of all other characters for what they look like.
+  if (STRAY.test(url)) throw strayPercent();
+  decode(parsed.username);
+  return { name: `${decode(parsed.pathname.slice(1)) || 'postgres'} at ${parsed.host || parsed.searchParams.get('host') || 'localhost'}`, password: decode(parsed.password) };
+}
+
+const STRAY = /%(?![0-9a-f]{2})/i;
+
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    // The reason would have the text in it.
+    throw strayPercent();
+  }
+}
+
+function strayPercent(): RequestError {
+  return new RequestError('INVALID_ARGUMENT', 'in the address of a database % begins the code of a character: write a % that is meant itself, in a password say, as %25');
 }

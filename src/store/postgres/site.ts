@@ -15,14 +15,17 @@ export const NOWHERE: Site = { site: null, place: null };
 
 // Of a data directory, by its real path.
 export function siteAt(place: string, files: 'host' | 'shared'): Site {
-  return { site: files === 'shared' ? null : readSite(place), place };
+  return { site: files === 'shared' ? null : readSite(place) ?? makeSite(place), place };
 }
 
-// Names the disk for the other hosts, whatever becomes of the machine's name.
-function readSite(path: string): string {
+// Names the disk for the other hosts, whatever becomes of the machine's name; null: it has no name yet.
+export function readSite(path: string): string | null {
   const file = join(path, 'site');
-  if (existsSync(file)) return readFileSync(file, 'utf8').trim();
+  return existsSync(file) ? readFileSync(file, 'utf8').trim() : null;
+}
+
+function makeSite(path: string): string {
   const site = `site_${randomUUID()}`;
-  replaceFile(file, `${site}\n`);
+  replaceFile(join(path, 'site'), `${site}\n`);
   return site;
 }

@@ -1,0 +1,29 @@
+// The address of a database: what may be shown of it, and what is refused.
+import { expect, test } from 'vitest';
+import { readPlace } from '../../src/store/postgres/lost-connection.js';
+
+test('the name tells where it is, the password is decoded so that it can be hidden', () => {
+  expect(readPlace('postgresql://u:a%2Fb%25c@h:5433/my%20runs')).toEqual({ name: 'my runs at h:5433', password: 'a/b%c' });
+  expect(readPlace('postgres://u@h')).toEqual({ name: 'postgres at h', password: '' });
+});
+
+test.each([
+  ['in the password', 'postgresql://u:geheim%@h/d'],
+  ['before what is no code', 'postgresql://u:geheim%zz@h/d'],
+  ['before half a code', 'postgresql://u:geheim%4@h/d'],
+  ['with codes that are no UTF-8', 'postgresql://u:geheim%E4@h/d'],
+  ['in the name of the user', 'postgresql://u%:geheim@h/d'],
+  ['in the name of the user, with codes that are no UTF-8', 'postgresql://u%FF:geheim@h/d'],
+  ['in the name of the database', 'postgresql://u:geheim@h/50%'],
+  // The driver would then read the code in the password as four characters.
+  ['in an option', 'postgresql://u:geheim%2Fnis@h/d?application_name=50%'],
+])('a %% %s is refused with what to write instead, and the password is not told', (_where, url) => {
+  let error: unknown;
+  try {
+    readPlace(url);
+  } catch (thrown) {
+    error = thrown;
+  }
+  expect(error).toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining('%25') as string });
+  expect(`${(error as Error).message} ${(error as Error).stack}`).not.toContain('geheim');
+});
