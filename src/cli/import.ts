@@ -1,10 +1,11 @@
-// parley import: copies the runs of a data directory into the database that PARLEY_DATABASE_URL names. The directory stays as it is, and
+// parley import: copies the runs and the named tokens of a data directory into the database that PARLEY_DATABASE_URL names. The directory stays as it is, and
 // its files where they are; whoever serves it with that database goes on with them. Cut off, it is simply done again.
 import { constants, existsSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { readSettings } from '../host/settings.js';
 import { RequestError } from '../run/request-error.js';
 import type { RunImport } from '../store/postgres/import-runs.js';
+import { listTokens } from '../service/tokens.js';
 import { siteAt, type Site } from '../store/postgres/site.js';
 import { lockDataDir } from '../store/sqlite/data-dir.js';
 import { RunExport } from '../store/sqlite/export-runs.js';
@@ -40,6 +41,7 @@ export async function importCommand(options: DataOption & { readonly json?: bool
       try {
         const real = realpathSync(path);
         const tally = await copyAll(source, target, siteAt(real, cluster.files), progressOf(source.count(), options.json ?? false, io));
+        for (const token of listTokens(real)) await target.importToken(token);
         tell(tally, real, target.name, options.json ?? false, io);
         return EXIT.ok;
       } finally {

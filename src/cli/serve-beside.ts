@@ -15,12 +15,13 @@ export interface Beside {
   stopSending(hurry: Promise<void>): Promise<void>;
 }
 
-export function startBeside({ data, orchestrator }: OpenWriter, { retention }: Settings, hooks: readonly SendingHook[], log: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>, { clock, timers }: Io): Beside {
+export function startBeside({ data, orchestrator, cluster }: OpenWriter, { retention }: Settings, hooks: readonly SendingHook[], log: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>, { clock, timers }: Io): Beside {
   const sender = new HookSender({
     store: data.store,
     clock,
     timers,
     fetch,
+    isShared: cluster !== null,
     onFailed: ({ delivery_id: id, hook, run_id: runId, type, tries }, error, nextAt) => log.warn({ delivery_id: id, hook, run_id: runId, type, tries: tries + 1, error, next_try: toTimestamp(nextAt) }, 'a webhook delivery has failed'),
     onGivenUp: ({ delivery_id: id, hook, run_id: runId, type }, error) => log.warn({ delivery_id: id, hook, run_id: runId, type, error }, 'a webhook delivery was given up'),
     onFailure: (error) => log.error({ err: error }, 'webhook deliveries could not be read or written down'),

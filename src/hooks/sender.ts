@@ -16,6 +16,8 @@ export interface SenderDeps {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly fetch: Fetch;
+  // Others send, too: what is no hook here may be one there.
+  readonly isShared?: boolean;
   // A try that failed, and when the next one is.
   readonly onFailed: (delivery: Delivery, error: string, nextAt: number) => void;
   readonly onGivenUp: (delivery: Delivery, error: string) => void;
@@ -70,12 +72,18 @@ export class HookSender {
     for (let next = await store.nextDelivery(clock.now(), busy()); next && !this.#closing.signal.aborted; next = await store.nextDelivery(clock.now(), busy())) {
       const hook = this.#hooks.get(next.hook);
       if (hook) this.#begin(hook, next);
-      else await this.#settle(next, { type: 'given_up', at: clock.now(), error: `there is no webhook "${next.hook}" any more` });
+      else await this.#settle(next, this.#withoutHook(next));
     }
     const at = await store.nextDeliveryAt(busy());
     // A clock that went on since the last look is not waited for in no time.
     if (at === null) this.#alarm.clear();
     else this.#arm(Math.max(1, at - clock.now()));
+  }
+
+  #withoutHook(delivery: Delivery): DeliveryOutcome {
+    const { clock, isShared = false } = this.#deps;
+    if (isShared) return afterFailure(delivery, clock.now(), `a host has no webhook "${delivery.hook}" in its config.json`);
+    return { type: 'given_up', at: clock.now(), error: `there is no webhook "${delivery.hook}" any more` };
   }
 
   #begin(hook: SendingHook, delivery: Delivery): void {

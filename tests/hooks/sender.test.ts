@@ -111,13 +111,13 @@ interface Scene {
   readonly allGivenUp: Gate;
 }
 
-function start(fetch: Fetch, hooks: readonly SendingHook[], store: Store = data.store): Scene {
+function start(fetch: Fetch, hooks: readonly SendingHook[], store: Store = data.store, isShared = false): Scene {
   const [givenUp, failed, failures, allGivenUp]: [[Delivery, string][], [string, string, number][], unknown[], Gate] = [[], [], [], new Gate()];
   const onGivenUp = (given: Delivery, error: string): void => {
     givenUp.push([given, error]);
     allGivenUp.open();
   };
-  const sender = new HookSender({ store, clock: { now: () => now }, timers, fetch, onGivenUp, onFailed: ({ delivery_id: id }, error, nextAt) => failed.push([id, error, nextAt]), onFailure: (error) => failures.push(error) }, hooks);
+  const sender = new HookSender({ store, clock: { now: () => now }, timers, fetch, isShared, onGivenUp, onFailed: ({ delivery_id: id }, error, nextAt) => failed.push([id, error, nextAt]), onFailure: (error) => failures.push(error) }, hooks);
   senders.push(sender);
   return { sender, givenUp, failed, failures, allGivenUp };
 }
@@ -203,6 +203,20 @@ describe('a delivery', () => {
     await settled(scene);
     expect(receiver.ids()).toEqual(['dlv_2']);
     expect(scene.givenUp.map(([{ delivery_id: id }, error]) => [id, error])).toEqual([['dlv_1', 'there is no webhook "gone" any more']]);
+  });
+
+  test('of a hook that only other hosts know is left to them for as long as one that fails', async () => {
+    await endRun(delivery('dlv_1', 'elsewhere'));
+    const receiver = new Receiver();
+    const scene = start(receiver.fetch, [hook('a')], data.store, true);
+    await timers.armed(5 * SECOND);
+    expect([scene.failed, scene.givenUp]).toEqual([[['dlv_1', 'a host has no webhook "elsewhere" in its config.json', now + 5 * SECOND]], []]);
+    await settled(scene);
+    const other = start(receiver.fetch, [hook('elsewhere')], data.store, true);
+    advance(5 * SECOND);
+    await receiver.count(1);
+    await settled(other);
+    expect(receiver.ids()).toEqual(['dlv_1']);
   });
 
   test('to one that does not answer ends after 10 seconds and is tried again', async () => {

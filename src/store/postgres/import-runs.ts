@@ -15,6 +15,7 @@ import { describeLoss, isLost, isRefusedNow } from './lost-connection.js';
 import { checkMigrated } from './migrate.js';
 import type { Site } from './site.js';
 import { pairKey, toText } from './text.js';
+import { addTokenRow, type TokenRow } from './token-rows.js';
 
 // conflict: the id or the request id is that of a run with another content. broken: its journal does not fit its digest.
 export type ImportOutcome = 'copied' | 'known' | 'conflict' | 'broken';
@@ -54,6 +55,11 @@ export class RunImport {
       await db.close();
       throw error;
     }
+  }
+
+  // One whose name is there is left alone.
+  importToken(token: TokenRow): Promise<boolean> {
+    return addTokenRow(this.#db, token);
   }
 
   // Where it is, as it may be shown.
