@@ -21,9 +21,9 @@ export function readTrace(file: string): TracedProcess[] {
     const process = found.findLast((each) => each.pid === pid && each.turn === turn);
     if (process) process.told += told;
   }
-  return found.map(({ turn, ...rest }) => {
+  return found.map(({ turn, pid, told }) => {
     const [runId = '', attempt = ''] = turn.split('/');
-    return { turn, runId, attempt: Number(attempt), ...rest };
+    return { turn, runId, attempt: Number(attempt), pid, told };
   });
 }
 
@@ -31,11 +31,6 @@ export function readTrace(file: string): TracedProcess[] {
 export function expectNothingTwice(processes: readonly TracedProcess[]): void {
   expect(twice(processes.map(({ turn }) => turn)), 'turns with two processes').toEqual([]);
   for (const { turn, told } of processes) expect(twice(answersIn(told)), `answered twice in ${turn}`).toEqual([]);
-}
-
-// How often the engines were told this, all together.
-export function timesTold(processes: readonly TracedProcess[], text: string): number {
-  return processes.reduce((sum, { told }) => sum + told.split(text).length - 1, 0);
 }
 
 export function isThere({ pid, turn }: TracedProcess): boolean {

@@ -36,10 +36,10 @@ export class World {
   }
 
   async begin(): Promise<void> {
-    for (const name of NAMES) {
+    await Promise.all(NAMES.map(async (name) => {
       const proxy = await openPostgresProxy(this.#hosts.database.url);
       this.#machines.set(name, { server: await this.#hosts.start(name, { url: proxy.url }), proxy, isWell: true });
-    }
+    }));
   }
 
   // One that answers, as far as is known; each time the next of them.
