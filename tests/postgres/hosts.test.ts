@@ -2,15 +2,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { ParleyClient } from '../../src/client/client.js';
-import { withHosts } from '../support/hosts.js';
+import { becomes, proves, withHosts } from '../support/hosts.js';
 
 const ASK = '[[ask Which database? | Postgres | SQLite]] [[done "ok"]]';
-
-const becomes = (client: ParleyClient, id: string) => expect.poll(async () => (await client.get(id)).status, { timeout: 30_000 });
-
-// Files beside the store are written after it.
-const proves = (client: ParleyClient, id: string) => expect.poll(async () => (await client.verify(id)).checks.filter(({ ok }) => !ok), { timeout: 10_000 }).toEqual([]);
 
 test('a question asked on one host is answered on another and seen on a third', async () => {
   const hosts = await withHosts();

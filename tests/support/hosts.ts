@@ -1,7 +1,8 @@
 // Several built servers on one database, with stand-in engines; each may be killed, stopped, cut off and started again.
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
+import type { ParleyClient } from '../../src/client/client.js';
 import { createSite, type Site } from './command.js';
 import { readTrace, type TracedProcess } from './engine-trace.js';
 import { withDatabase, type TestDatabase } from './postgres.js';
@@ -63,5 +64,19 @@ export async function withHosts({ files = 'shared', leaseSec = 3, goneSec = 5, s
     },
     traced: (runId) => readTrace(trace).filter((each) => runId === undefined || each.runId === runId),
     foldersOf: (runId) => readdirSync(site.root).filter((name) => name.startsWith('data')).map((name) => join(site.root, name, 'runs')).flatMap((runs) => (existsSync(runs) ? readdirSync(runs).filter((name) => name.startsWith(runId)).map((name) => join(runs, name)) : [])),
+  };
+}
+
+export const becomes = (client: ParleyClient, id: string) => expect.poll(async () => (await client.get(id)).status, { timeout: 30_000 });
+
+// Files beside the store are written after it.
+export const proves = (client: ParleyClient, id: string) => expect.poll(async () => (await client.verify(id)).checks.filter(({ ok }) => !ok), { timeout: 10_000 }).toEqual([]);
+
+// Everything that is stored of a run but how far its files go, which are written later.
+export async function rowsOf({ database }: Hosts, id: string): Promise<{ run: object[]; segments: object[]; interactions: object[] }> {
+  return {
+    run: await database.query('SELECT status, attempt_number, epoch, owner, site, resident, reserved_by, error_json, result_json, updated_at, rasp_seq, fcmp_seq, digest, last_commit FROM parley.runs WHERE run_id = $1', [id]),
+    segments: await database.query('SELECT protocol, seq_from, seq_to, epoch, sha256(body) AS body FROM parley.segments WHERE run_id = $1 ORDER BY protocol, seq_from', [id]),
+    interactions: await database.query('SELECT * FROM parley.interactions WHERE run_id = $1 ORDER BY interaction_id', [id]),
   };
 }

@@ -53,8 +53,9 @@ export class World {
     return machine.server.url;
   }
 
-  async rage(): Promise<void> {
-    while (!this.#isOver) {
+  // Until so much is done, or it is healed.
+  async rage(most: number): Promise<void> {
+    while (!this.#isOver && this.deeds.length < most) {
       await pause(500 + this.#random(1500));
       const well = [...this.#machines].filter(([, { isWell }]) => isWell);
       // One stays.
