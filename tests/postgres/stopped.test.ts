@@ -75,14 +75,30 @@ test('stopped in the middle of printing: nothing more of it is stored, and what 
   await becomes(b.client, id).toBe('failed');
   await proves(b.client, id);
   const before = await rowsOf(hosts, id);
-  const [engine, ...more] = hosts.traced(id);
-  if (!engine) throw new Error('its engine was started');
-  // It has more to say, and nobody reads it.
-  expect([more, isThere(engine)]).toEqual([[], true]);
   await wake(hosts, a, b);
-  expect(isThere(engine)).toBe(false);
+  expect(hosts.traced(id).map((each) => isThere(each))).toEqual([false]);
   expect(await rowsOf(hosts, id)).toEqual(before);
   await proves(b.client, id);
+});
+
+test('stopped in the middle of printing, with no other host: woken, it ends what prints and stores nothing more as the host that it was', async () => {
+  const hosts = await withHosts({ slots: 1 });
+  const a = await hosts.start('a');
+  const { run_id: id } = await a.client.create({ engine: 'rehearsal', prompt: '[[events 2000000 60]] [[hang]]' });
+  await expect.poll(async () => (await rowsOf(hosts, id)).segments.length, { timeout: 30_000 }).toBeGreaterThan(4);
+  a.child.kill('SIGSTOP');
+  await expect.poll(async () => (await hosts.database.query('SELECT FROM parley.hosts WHERE lease_until > clock_timestamp()')).length, { timeout: 10_000 }).toBe(0);
+  const before = await rowsOf(hosts, id);
+  // It has more to say, and nobody reads it.
+  expect(hosts.traced(id).map((each) => isThere(each))).toEqual([true]);
+  a.child.kill('SIGCONT');
+  await becomes(a.client, id).toBe('failed');
+  expect(await a.client.get(id)).toMatchObject({ error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } });
+  expect(hosts.traced(id).map((each) => isThere(each))).toEqual([false]);
+  const { segments } = await rowsOf(hosts, id);
+  // What was printed meanwhile is read from its log, under the next epoch.
+  expect(segments.filter((each) => Number((each as { epoch: string }).epoch) < 2)).toEqual(before.segments);
+  await proves(a.client, id);
 });
 
 test.each(['shared', 'host'] as const)('stopped while a process waits with a run (files: %s): answers that another takes are applied once, and nothing of the old process is stored', async (files) => {
@@ -98,7 +114,11 @@ test.each(['shared', 'host'] as const)('stopped while a process waits with a run
   a.child.kill('SIGSTOP');
   expect(await approve()).toMatchObject({ status: 'queued', attempt_number: 2 });
   if (files === 'shared') {
-    await becomes(b.client, id).toBe('waiting_user');
+    const asks = async () => {
+      const { status, error, attempt_number: attempt } = await b.client.get(id);
+      return { status, error, attempt };
+    };
+    await expect.poll(asks, { timeout: 20_000 }).toEqual({ status: 'waiting_user', error: null, attempt: 2 });
     await approve();
     await becomes(b.client, id).toBe('succeeded');
     const before = await rowsOf(hosts, id);
