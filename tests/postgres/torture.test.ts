@@ -1,6 +1,7 @@
 // Three servers on one database, runs that ask, that wait with a process, that nobody answers, that are canceled and deleted, and a world that
 // kills, stops and cuts off the servers at random, by a seed: every run comes to its end, nothing is played or told twice, nobody who lost a
 // run writes to it, and whoever watches misses nothing. What the engines did is known from themselves.
+import { readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { listMarked } from '../../src/process/process-table.js';
 import { expectNothingTwice, twice } from '../support/engine-trace.js';
@@ -14,6 +15,11 @@ const SEED = Number(process.env['PARLEY_SEED'] ?? 20261116);
 const LEASE_SEC = 2;
 // Far longer than any host is away: with files of its own, no run may be given up.
 const GONE_SEC = 3600;
+
+const UNENDED = `SELECT run_id, request_id, engine, status, attempt_number, epoch, cancel_requested_json, reserved_by, reserved_until, owner, resident, site,
+  (SELECT json_agg(json_build_object('host', host_id, 'name', name, 'site', site, 'alive', lease_until > clock_timestamp())) FROM parley.hosts WHERE host_id IN (owner, resident, reserved_by) OR hosts.site = runs.site) AS hosts,
+  (SELECT json_agg(json_build_object('state', state, 'due', to_timestamp(due_at / 1000.0), 'decides', decides)) FROM parley.interactions WHERE interactions.run_id = runs.run_id) AS questions, clock_timestamp() AS now
+  FROM parley.runs WHERE status IN ('queued', 'running', 'waiting_user')`;
 
 interface Row {
   readonly run_id: string;
@@ -39,7 +45,7 @@ test.each(['shared', 'host'] as const)(`${RUNS} runs on three hosts that are kil
     living.push(live(world, run));
   }
   const lives = Promise.all(living);
-  await expect.poll(async () => (await hosts.database.query<{ runs: number }>(`SELECT count(*)::int AS runs FROM parley.runs WHERE status IN ('queued', 'running', 'waiting_user')`))[0]?.runs, { timeout: 60_000 + RUNS * 2000, interval: 200 }).toBe(0);
+  await expect.poll(() => hosts.database.query(UNENDED), { timeout: 60_000 + RUNS * 2000, interval: 200 }).toEqual([]);
   await world.heal();
   await raging;
   isDone = true;
@@ -71,12 +77,12 @@ test.each(['shared', 'host'] as const)(`${RUNS} runs on three hosts that are kil
   // Rows of an epoch never come after those of a later one: whoever lost a run wrote nothing more.
   expect(await hosts.database.query(`SELECT run_id, protocol, seq_from FROM (SELECT run_id, protocol, seq_from, epoch, max(epoch) OVER (PARTITION BY run_id, protocol ORDER BY seq_from) AS latest FROM parley.segments) AS each WHERE epoch < latest`)).toEqual([]);
   // Nothing is left to be done, and nobody does anything.
-  expect(await hosts.database.query('SELECT FROM graphile_worker.jobs')).toEqual([]);
+  expect(await hosts.database.query('SELECT key, attempts, locked_by, locked_at, run_at, last_error, clock_timestamp() AS now FROM graphile_worker.jobs')).toEqual([]);
   await expect.poll(() => listMarked().filter(({ mark }) => runs.some(({ runId }) => mark?.startsWith(`${runId}/`))), { timeout: 20_000 }).toEqual([]);
   const counts = [...new Set(ends)].map((end) => `${ends.filter((each) => each === end).length} ${end}`);
   console.log(`${RUNS} runs, files ${files}: ${counts.join(', ')}, ${RUNS - ends.length} deleted; ${traced.length} processes of engines; ${world.deeds.length} deeds: ${world.deeds.join(', ')}`);
   await expectProved(world, runs.filter(({ isDeleted }) => !isDeleted));
   // On whichever host, also if it was away when they were deleted.
-  await expect.poll(() => runs.filter(({ isDeleted }) => isDeleted).flatMap(({ runId }) => hosts.foldersOf(runId)), { timeout: 20_000 }).toEqual([]);
+  await expect.poll(() => runs.filter(({ isDeleted }) => isDeleted).flatMap(({ kind, runId }) => hosts.foldersOf(runId).map((folder) => `${kind} ${folder}: ${readdirSync(folder, { recursive: true }).join(' ')}`)), { timeout: 20_000 }).toEqual([]);
   await world.end();
 }, 120_000 + RUNS * 4000);
