@@ -168,3 +168,15 @@ test('a run that is deleted on one host goes with its files on the other, and a 
   expect([existsSync(folder(kept)), existsSync(hosts.site.cwd)]).toEqual([true, true]);
   expect(await b.client.logs(kept)).toEqual(await a.client.logs(kept));
 });
+
+test('with files of its own, a run that is canceled on another host before it began can be proved on either', async () => {
+  const hosts = await withHosts({ files: 'host', slots: 1 });
+  const a = await hosts.start('a');
+  const { run_id: hanging } = await a.client.create({ engine: 'rehearsal', prompt: '[[hang]]' });
+  await becomes(a.client, hanging).toBe('running');
+  const { run_id: id } = await a.client.create({ engine: 'rehearsal', prompt: '[[done 1]]' });
+  const b = await hosts.start('b');
+  expect(await b.client.cancel(id)).toMatchObject({ status: 'canceled' });
+  for (const { client } of [b, a]) await proves(client, id);
+  await b.client.cancel(hanging);
+});
