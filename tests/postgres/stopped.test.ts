@@ -1,6 +1,6 @@
 // A host that is stopped (SIGSTOP) beyond its lease at the worst moments: others go on without it, and when it is woken it stores nothing, starts
 // nothing and tells no engine anything, and its own engines are ended.
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { expectNothingTwice, isThere } from '../support/engine-trace.js';
@@ -62,6 +62,8 @@ test('stopped when the run had just become running: the run is ended, and its en
   await wake(hosts, a, b);
   expect(await rowsOf(hosts, id)).toEqual(before);
   expect(hosts.traced(id)).toEqual([]);
+  // One that was ended before it could write anything down would have had its logs opened.
+  expect(hosts.foldersOf(id).flatMap((folder) => readdirSync(folder, { recursive: true, encoding: 'utf8' })).filter((path) => /std(?:out|err)/.test(path))).toEqual([]);
   await proves(b.client, id);
 });
 

@@ -45,7 +45,7 @@ test.each(['shared', 'host'] as const)(`${RUNS} runs on three hosts that are kil
     living.push(live(world, run));
   }
   const lives = Promise.all(living);
-  await expect.poll(() => hosts.database.query(UNENDED), { timeout: 60_000 + RUNS * 2000, interval: 200 }).toEqual([]);
+  await expect.poll(() => hosts.database.query(UNENDED), { timeout: 60_000 + RUNS * 4000, interval: 200 }).toEqual([]);
   await world.heal();
   await raging;
   isDone = true;
@@ -85,4 +85,4 @@ test.each(['shared', 'host'] as const)(`${RUNS} runs on three hosts that are kil
   // On whichever host, also if it was away when they were deleted.
   await expect.poll(() => runs.filter(({ isDeleted }) => isDeleted).flatMap(({ kind, runId }) => hosts.foldersOf(runId).map((folder) => `${kind} ${folder}: ${readdirSync(folder, { recursive: true }).join(' ')}`)), { timeout: 20_000 }).toEqual([]);
   await world.end();
-}, 120_000 + RUNS * 4000);
+}, 180_000 + RUNS * 7000);

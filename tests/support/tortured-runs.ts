@@ -155,11 +155,18 @@ export async function expectGone(world: World, hosts: Hosts, run: Tortured): Pro
   for (const { name } of tables) expect(await hosts.database.query(`SELECT FROM parley.${name} WHERE run_id = $1`, [runId]), name).toEqual([]);
 }
 
-// What cannot be proved of these runs, once files beside the store had their time to be written.
+// All of these can be proved, once files beside the store had their time to be written.
 export async function expectProved(world: World, runs: readonly Tortured[]): Promise<void> {
-  const unproved = async () => (await Promise.all(runs.map(async ({ runId, kind, canceled }) => {
-    const { checks } = await world.somewhere((client) => client.verify(runId));
-    return checks.filter(({ ok }) => !ok).map(({ name, finding }) => `${kind} ${runId}${canceled ? ' (canceled)' : ''}: ${name}: ${finding}`);
-  }))).flat();
-  await expect.poll(unproved, { timeout: 20_000, interval: 500 }).toEqual([]);
+  let left = runs;
+  const unproved = async (): Promise<string[]> => {
+    const findings = new Map<Tortured, string>();
+    for (const run of left) {
+      const { checks } = await world.somewhere((client) => client.verify(run.runId));
+      const failed = checks.filter(({ ok }) => !ok).map(({ name, finding }) => `${name}: ${finding}`);
+      if (failed.length > 0) findings.set(run, `${run.kind} ${run.runId}${run.canceled ? ' (canceled)' : ''}: ${failed.join('; ')}`);
+    }
+    left = [...findings.keys()];
+    return [...findings.values()];
+  };
+  await expect.poll(unproved, { timeout: 20_000 + runs.length * 500, interval: 500 }).toEqual([]);
 }
