@@ -3,13 +3,8 @@
 import { existsSync, readdirSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { ParleyClient } from '../../src/client/client.js';
 import { listMarked } from '../../src/process/process-table.js';
-import { withHosts, type Hosts } from '../support/hosts.js';
-
-const becomes = (client: ParleyClient, id: string) => expect.poll(async () => (await client.get(id)).status, { timeout: 30_000 });
-
-const proves = (client: ParleyClient, id: string) => expect.poll(async () => (await client.verify(id)).checks.filter(({ ok }) => !ok), { timeout: 10_000 }).toEqual([]);
+import { becomes, proves, withHosts, type Hosts } from '../support/hosts.js';
 
 const folderOf = ({ site }: Hosts, name: string, id: string) => join(site.root, `data-${name}`, 'runs', id);
 

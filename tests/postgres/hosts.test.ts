@@ -2,15 +2,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { ParleyClient } from '../../src/client/client.js';
-import { withHosts } from '../support/hosts.js';
+import { becomes, proves, withHosts } from '../support/hosts.js';
 
 const ASK = '[[ask Which database? | Postgres | SQLite]] [[done "ok"]]';
-
-const becomes = (client: ParleyClient, id: string) => expect.poll(async () => (await client.get(id)).status, { timeout: 30_000 });
-
-// Files beside the store are written after it.
-const proves = (client: ParleyClient, id: string) => expect.poll(async () => (await client.verify(id)).checks.filter(({ ok }) => !ok), { timeout: 10_000 }).toEqual([]);
 
 test('a question asked on one host is answered on another and seen on a third', async () => {
   const hosts = await withHosts();
@@ -173,4 +167,16 @@ test('a run that is deleted on one host goes with its files on the other, and a 
   await expect.poll(() => existsSync(folder(deleted))).toBe(false);
   expect([existsSync(folder(kept)), existsSync(hosts.site.cwd)]).toEqual([true, true]);
   expect(await b.client.logs(kept)).toEqual(await a.client.logs(kept));
+});
+
+test('with files of its own, a run that is canceled on another host before it began can be proved on either', async () => {
+  const hosts = await withHosts({ files: 'host', slots: 1 });
+  const a = await hosts.start('a');
+  const { run_id: hanging } = await a.client.create({ engine: 'rehearsal', prompt: '[[hang]]' });
+  await becomes(a.client, hanging).toBe('running');
+  const { run_id: id } = await a.client.create({ engine: 'rehearsal', prompt: '[[done 1]]' });
+  const b = await hosts.start('b');
+  expect(await b.client.cancel(id)).toMatchObject({ status: 'canceled' });
+  for (const { client } of [b, a]) await proves(client, id);
+  await b.client.cancel(hanging);
 });

@@ -1,0 +1,57 @@
+// What the processes of engines wrote down themselves: which were started, for which turn, and what each was told.
+import { existsSync, readFileSync } from 'node:fs';
+import { expect } from 'vitest';
+import { readMark } from '../../src/process/process-table.js';
+
+export interface TracedProcess {
+  // Run and attempt, as it was marked.
+  readonly turn: string;
+  readonly runId: string;
+  readonly attempt: number;
+  readonly pid: number;
+  readonly told: string;
+}
+
+export function readTrace(file: string): TracedProcess[] {
+  const found: { turn: string; pid: number; told: string }[] = [];
+  const lines = existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n') : [];
+  for (const line of lines) {
+    const { turn, pid, began, told = '' } = JSON.parse(line) as { turn: string; pid: number; began?: string[]; told?: string };
+    if (began) found.push({ turn, pid, told: '' });
+    const process = found.findLast((each) => each.pid === pid && each.turn === turn);
+    if (process) process.told += told;
+  }
+  return found.map(({ turn, pid, told }) => {
+    const [runId = '', attempt = ''] = turn.split('/');
+    return { turn, runId, attempt: Number(attempt), pid, told };
+  });
+}
+
+// No turn had two processes, and no process was given two answers to one thing it asked.
+export function expectNothingTwice(processes: readonly TracedProcess[]): void {
+  expect(twice(processes.map(({ turn }) => turn)), 'turns with two processes').toEqual([]);
+  for (const { turn, told } of processes) expect(twice(answersIn(told)), `answered twice in ${turn}`).toEqual([]);
+}
+
+export function isThere({ pid, turn }: TracedProcess): boolean {
+  const mark = readMark(pid);
+  return mark.kind === 'marked' && mark.mark === turn;
+}
+
+export function twice(all: readonly string[]): string[] {
+  return all.filter((each, index) => all.indexOf(each) !== index);
+}
+
+// By the ids of the requests of an engine that stays; what is told to others is no JSON.
+function answersIn(told: string): string[] {
+  return told.split('\n').flatMap((line) => {
+    if (!line.startsWith('{')) return [];
+    try {
+      const { id, method } = JSON.parse(line) as { id?: number | string; method?: string };
+      return method === undefined && id !== undefined ? [String(id)] : [];
+    } catch {
+      // A prompt of several lines, or one that was cut off with its process.
+      return [];
+    }
+  });
+}
