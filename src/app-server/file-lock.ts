@@ -3,7 +3,7 @@ import { closeSync, openSync } from 'node:fs';
 import { openLock, type Database } from '../store/sqlite/open-database.js';
 
 // Kept here: a lock that nobody refers to would be dropped with the garbage.
-const held = new Set<Database>();
+const held = new Map<Database, string>();
 
 // Answers how to give it back, or null when another has it.
 export async function tryLock(path: string): Promise<(() => void) | null> {
@@ -17,10 +17,15 @@ export async function tryLock(path: string): Promise<(() => void) | null> {
     if (error instanceof Error && /locked|busy/i.test(error.message)) return null;
     throw error;
   }
-  held.add(lock);
+  held.set(lock, path);
   return () => {
     if (held.delete(lock)) lock.close();
   };
+}
+
+// By this process itself.
+export function isHeldHere(path: string): boolean {
+  return [...held.values()].includes(path);
 }
 
 // One that is there is not opened here: to close it again would drop every lock that this process has on it.

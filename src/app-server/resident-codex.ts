@@ -17,7 +17,7 @@ const NOT_ASKED = -32601;
 const REQUEST_TIMEOUT_MS = 60_000;
 const TOOL = { type: 'function', name: ASK_TOOL, description: 'Ask the person you work for. Use it when you need a decision, a fact or a permission that you cannot find yourself. The result of the call is the answer; it may take long.', inputSchema: ASK_INPUT } as const;
 
-export async function openResidentCodex({ program, folder, home, cwd, env, mark, signal }: ResidentStart, surroundings: Surroundings): Promise<Resident> {
+export async function openResidentCodex({ program, folder, home, cwd, env, mark, passesOver, signal }: ResidentStart, surroundings: Surroundings): Promise<Resident> {
   const server = await startAppServer({
     instance: INSTANCE,
     taskDir: folder,
@@ -28,6 +28,7 @@ export async function openResidentCodex({ program, folder, home, cwd, env, mark,
     takesHomeOver: true,
     env,
     mark,
+    ...(passesOver === undefined ? {} : { passesOver }),
     signal,
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
     // The question tool is answered by whoever plays the run.

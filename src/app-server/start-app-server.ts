@@ -34,6 +34,8 @@ export interface StartOptions {
   readonly clientInfo?: ClientInfo;
   // The home was another instance's, which is known not to use it any more.
   readonly takesHomeOver?: boolean;
+  // Whoever has the instance has lost it: its processes, whose marks begin so, are ended as far as they are here, and its lock does not count.
+  readonly passesOver?: string;
   // By which its processes are found again; without it, one that names the instance.
   readonly mark?: string;
   // Gives the start up: what was started is ended, and the start fails.
@@ -58,7 +60,8 @@ export async function startAppServer(options: StartOptions, { user, platform, pi
   const { instance, taskDir, env = {} } = options;
   const codex = findCodex(options.codexBin, env['PATH'] ?? user.env['PATH'] ?? '', platform);
   const folder = openAgentFolder(taskDir, instance);
-  const unlock = await lockAgent(folder.path, pid);
+  const { passesOver } = options;
+  const unlock = await lockAgent(folder.path, pid, passesOver === undefined ? undefined : () => endLeftovers((found) => found.startsWith(passesOver), { graceMs: 0, timers }));
   try {
     // What a dead owner left running would write into what is now ours.
     const mark = options.mark ?? `app-server ${folder.path}`;

@@ -2,6 +2,7 @@
 // data directory for their files.
 import { existsSync, realpathSync } from 'node:fs';
 import type { Membership } from '../dispatch/postgres/join-cluster.js';
+import type { Clock } from '../kernel/clock.js';
 import type { Settings } from '../host/settings.js';
 import { siteAt } from '../store/postgres/site.js';
 import { lockDataDir, openDataDir, openForReading, type DataDir } from '../store/sqlite/data-dir.js';
@@ -14,6 +15,8 @@ export interface OpenData {
   readonly data: DataDir;
   // The other hosts, where there may be some.
   readonly cluster: Membership | null;
+  // That of the hosts, where there may be some.
+  readonly clock: Clock;
 }
 
 export interface ReadData extends DataDir {
@@ -51,11 +54,13 @@ export async function openToRead(path: string, io: Io): Promise<ReadData | null>
 
 export async function openToWrite(path: string, io: Io, settings: Settings, onFailure: (error: unknown) => void): Promise<OpenData> {
   const url = databaseUrl(io);
-  if (url === null) return { data: await openDataDir(path, writerOf(io)), cluster: null };
+  if (url === null) return { data: await openDataDir(path, writerOf(io)), cluster: null, clock: io.clock };
   // Loaded when they are needed: a command on a data directory alone begins without them.
   const { openPostgres } = await import('../store/postgres/open-postgres.js');
   const { joinCluster } = await import('../dispatch/postgres/join-cluster.js');
-  const { clock, timers } = io;
+  const { SharedClock } = await import('../dispatch/postgres/shared-clock.js');
+  const { timers } = io;
+  const clock = new SharedClock(io.clock);
   const { files, lease_sec: leaseSec, gone_sec: goneSec, connections } = settings.cluster;
   const opened: Undo[] = [];
   try {
@@ -69,7 +74,7 @@ export async function openToWrite(path: string, io: Io, settings: Settings, onFa
       name: hostNameOf(io), url: null, site, leaseMs: leaseSec * 1000, goneMs: goneSec * 1000, info: { version: readVersion(), files, lease_sec: leaseSec },
     });
     opened.push(() => cluster.leave());
-    return { data: { path: real, store, close: () => undoAll(opened) }, cluster };
+    return { data: { path: real, store, close: () => undoAll(opened) }, cluster, clock };
   } catch (error) {
     // Why it could not be opened is what counts.
     await undoAll(opened).catch(onFailure);

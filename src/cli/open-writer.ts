@@ -5,7 +5,7 @@ import { namedHooks } from '../hooks/load-hooks.js';
 import { createEngineHost } from '../host/engine-host.js';
 import type { Machine } from '../host/machine.js';
 import { readSettings } from '../host/settings.js';
-import { toTimestamp } from '../kernel/clock.js';
+import { toTimestamp, type Clock } from '../kernel/clock.js';
 import { createIds } from '../kernel/ids.js';
 import { redact } from '../kernel/redact.js';
 import { Orchestrator } from '../orchestrator/orchestrator.js';
@@ -33,6 +33,7 @@ function makeFolder(path: string): void {
 export interface OpenWriter {
   readonly data: DataDir;
   readonly cluster: Membership | null;
+  readonly clock: Clock;
   readonly orchestrator: Orchestrator;
   close(): Promise<void>;
 }
@@ -48,12 +49,12 @@ export async function openWriter(path: string, io: Io, { plays = true, serves = 
   checkFolder(path, constants.W_OK | constants.X_OK);
   const settings = readSettings(path);
   makeFolder(path);
-  const { data, cluster } = await openToWrite(path, io, settings, (error) => onFailure('', error));
+  const { data, cluster, clock } = await openToWrite(path, io, settings, (error) => onFailure('', error));
   try {
     const deps = {
       store: data.store,
-      clock: io.clock,
-      ids: createIds(io.clock),
+      clock,
+      ids: createIds(clock),
       timers: io.timers,
       dataDir: data.path,
       host: createEngineHost(machineOf(io), settings, io),
@@ -67,6 +68,7 @@ export async function openWriter(path: string, io: Io, { plays = true, serves = 
     return {
       data,
       cluster,
+      clock,
       orchestrator,
       close: async () => {
         await orchestrator.close();

@@ -15,7 +15,7 @@ export interface Beside {
   stopSending(hurry: Promise<void>): Promise<void>;
 }
 
-export function startBeside({ data, orchestrator, cluster }: OpenWriter, { retention }: Settings, hooks: readonly SendingHook[], log: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>, { clock, timers }: Io): Beside {
+export function startBeside({ data, orchestrator, cluster, clock }: OpenWriter, { retention }: Settings, hooks: readonly SendingHook[], log: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>, { timers }: Io): Beside {
   const sender = new HookSender({
     store: data.store,
     clock,

@@ -70,7 +70,7 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
     const service = await createService({
       store: writer.data.store,
       orchestrator: writer.orchestrator,
-      clock: io.clock,
+      clock: writer.clock,
       timers: io.timers,
       dataDir: writer.data.path,
       consoleDir: join(io.machine.programs, 'console'),

@@ -29,6 +29,8 @@ export interface ResidentStart {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly mark: string;
+  // Of processes that a host without a lease may still have for this run.
+  readonly passesOver?: string;
   // Gives the start up.
   readonly signal: AbortSignal;
 }

@@ -4,6 +4,7 @@ import { appendFileSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JournalFlush, Protocol, Store } from '../store/store.js';
 import { everyRun } from './every-run.js';
+import { removeFolder } from './remove-folder.js';
 import { repairFile } from './repair-file.js';
 import { makeFolder, runFolder } from './run-folder.js';
 
@@ -82,6 +83,8 @@ export class JournalFiles {
       if (!run) return;
       await this.#repairRun(runId);
       await this.#onWritten(runId, run.heads.rasp_seq);
+      // Deleted meanwhile, it must not come back as a folder.
+      if (!(await this.#store.loadRun(runId))) await removeFolder(runFolder(this.#dataDir, runId).path);
     });
     this.#work = written.catch(() => {});
     return written;

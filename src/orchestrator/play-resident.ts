@@ -178,6 +178,7 @@ class ResidentTurn {
         cwd: run.spec.cwd,
         env: prepared.env,
         mark: `${run.run_id}/${run.attempt_number}`,
+        ...(deps.cluster ? { passesOver: `${run.run_id}/` } : {}),
         signal: this.#stop.signal,
       });
       void writer.add([draft('lifecycle.process.spawned', { pid: this.#resident.pid, start_time: this.#resident.startTime })]);

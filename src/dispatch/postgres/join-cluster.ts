@@ -1,11 +1,10 @@
 // This host among those that share a PostgreSQL database: its lease, what it may begin, and what others have left.
-import type { Clock } from '../../kernel/clock.js';
 import type { JsonObject } from '../../kernel/json.js';
 import type { Timers } from '../../process/timers.js';
 import { holdProcess, isHeldElsewhere, isPlayed, letProcessGo, listOwned, takeOver } from '../../store/postgres/claims.js';
 import { Database } from '../../store/postgres/database.js';
 import { deriveToken, loadSecret } from '../../store/postgres/derive-token.js';
-import { forgetDeadHost, listDeadHosts, listLiveHosts } from '../../store/postgres/host-lease.js';
+import { forgetDeadHost, listDeadHosts, listLiveHosts, readClock } from '../../store/postgres/host-lease.js';
 import type { PostgresStore } from '../../store/postgres/postgres-store.js';
 import { forgetLeftover, listLeftovers, listStranded, listUnexported, markExported, siteOf } from '../../store/postgres/run-files.js';
 import type { Site } from '../../store/postgres/site.js';
@@ -13,6 +12,7 @@ import { listTokenRows, type TokenRow } from '../../store/postgres/token-rows.js
 import type { Cluster } from '../cluster.js';
 import { admitHost } from './admit-host.js';
 import { LeaseKeeper } from './lease-keeper.js';
+import type { SharedClock } from './shared-clock.js';
 import { PostgresDispatch } from './postgres-dispatch.js';
 
 export interface JoinOptions {
@@ -31,7 +31,8 @@ export interface JoinDeps {
   // Of the database.
   readonly url: string;
   readonly store: PostgresStore;
-  readonly clock: Clock;
+  // Learns from the database what time it is.
+  readonly clock: SharedClock;
   readonly timers: Timers;
   readonly monotonicMs: () => number;
   readonly onFailure: (error: unknown) => void;
@@ -58,9 +59,11 @@ export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, go
   const { database } = store;
   await admitHost(database, deps.timers, { name, ...site });
   const secret = await loadSecret(database);
+  const learn = () => deps.clock.learn(() => readClock(database));
+  await learn();
   // Of its own: whatever the others wait for, the lease is renewed.
   const connection = new Database(deps.url, { connections: 1 });
-  const keeper = await LeaseKeeper.open({ ...deps, connection }, { name, url, ...site, ttlMs: leaseMs, info }).catch(async (error: unknown) => {
+  const keeper = await LeaseKeeper.open({ ...deps, connection, onRenewed: () => void learn().catch(deps.onFailure) }, { name, url, ...site, ttlMs: leaseMs, info }).catch(async (error: unknown) => {
     await connection.close();
     throw error;
   });

@@ -15,6 +15,7 @@ export interface KeeperDeps {
   // Time that only goes on, also while the process is stopped.
   readonly monotonicMs: () => number;
   readonly onFailure: (error: unknown) => void;
+  readonly onRenewed?: () => void;
 }
 
 const RETRY_MS = 500;
@@ -86,6 +87,7 @@ export class LeaseKeeper {
       try {
         if (!(await within(this.#lease.renew(), this.#since + this.#host.ttlMs - begun, timers))) return false;
         this.#since = begun;
+        this.#deps.onRenewed?.();
         // The process may have been stopped since it asked.
         return this.mayPlay;
       } catch (error) {

@@ -88,7 +88,7 @@ function refuse(reason: Extract<CommitOutcome, { committed: false }>['reason']):
 
 interface Aftermath {
   readonly owner: string | null;
-  // Of whoever begins it.
+  // Of whoever begins it, or ends it before it began.
   readonly site: string | null;
   readonly waitedMs: number;
   // A job waits for the time of the question that is resolved.
@@ -100,7 +100,7 @@ function compose(run: LockedRow, change: RunChange, heads: JournalHeads, { owner
   const all = new Composition('change:').add('u', (param) => {
     const status = param(set.status ?? run.status, 'text');
     return `UPDATE parley.runs SET status = ${status}, attempt_number = COALESCE(${param(set.attempt_number ?? null, 'integer')}, attempt_number),
-      epoch = ${param(set.epoch ?? run.epoch, 'bigint')}, owner = ${param(owner, 'text')}, site = CASE WHEN ${status} = 'running' THEN COALESCE(site, ${param(site, 'text')}) ELSE site END,
+      epoch = ${param(set.epoch ?? run.epoch, 'bigint')}, owner = ${param(owner, 'text')}, site = CASE WHEN ${status} IN ('queued', 'waiting_user') THEN site ELSE COALESCE(site, ${param(site, 'text')}) END,
       resident = CASE WHEN ${status} IN ('queued', 'waiting_user') THEN resident END, reserved_by = NULL, reserved_until = NULL,
       waited_ms = waited_ms + ${param(waitedMs, 'bigint')}, error_json = COALESCE(${param(json(set.error), 'text')}, error_json),
       result_json = COALESCE(${param(json(set.result), 'text')}, result_json), cancel_requested_json = COALESCE(${param(json(set.cancel_requested), 'text')}, cancel_requested_json),

@@ -31,7 +31,7 @@ export async function listUnexported(db: Database, { site, place }: Site, limit:
   return ids(await db.read({
     name: 'list-unexported',
     text: `SELECT run_id FROM parley.runs WHERE exported_seq < rasp_seq AND status IN ('waiting_user', 'succeeded', 'failed', 'canceled')
-      AND to_timestamp(updated_at / 1000.0) < clock_timestamp() - interval '3 seconds' AND place = $2::text AND ($1::text IS NULL OR site = $1::text) ORDER BY updated_at LIMIT $3`,
+      AND to_timestamp(updated_at / 1000.0) < clock_timestamp() - interval '3 seconds' AND (site = $1::text OR (site IS NULL AND place = $2::text)) ORDER BY updated_at LIMIT $3`,
     values: [site, place, limit],
   }));
 }
