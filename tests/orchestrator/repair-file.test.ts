@@ -1,5 +1,5 @@
 // A file is made what is stored, whatever is the matter with it, and is left alone where it is right.
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -33,7 +33,7 @@ test.each([
   if (content !== null) writeFileSync(path, content);
   await repairFile(path, pages);
   expect(readFileSync(path, 'utf8')).toBe('one\ntwo\nthree\n');
-  expect(existsSync(`${path}.new`)).toBe(false);
+  expect(readdirSync(dir)).toEqual(['file']);
 });
 
 test('a file that is right is not written again', async () => {
@@ -52,4 +52,30 @@ test('what is stored while a file is written is in it too', async () => {
     return pages(stored.slice());
   });
   expect(readFileSync(path, 'utf8')).toBe('one\ntwo\nthree\nfour\n');
+});
+
+test('several who do it at once, and see it at different times, leave it whole', async () => {
+  const stored = [...STORED];
+  const slow = async function* (): AsyncGenerator<Buffer> {
+    for (const page of stored.slice()) {
+      await new Promise((resolve) => setImmediate(resolve));
+      yield Buffer.from(page);
+    }
+  };
+  const all = Array.from({ length: 5 }, async (_, number) => {
+    for (let turn = 0; turn < number; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    stored.push(`${number}\n`);
+    await repairFile(path, slow);
+  });
+  await Promise.all(all);
+  expect(readFileSync(path, 'utf8')).toBe(stored.join(''));
+  expect(readdirSync(dir)).toEqual(['file']);
+});
+
+test('one that cannot be written leaves nothing beside it', async () => {
+  await expect(repairFile(path, async function* () {
+    yield Buffer.from('one');
+    throw new Error('away');
+  })).rejects.toThrow('away');
+  expect(readdirSync(dir)).toEqual([]);
 });
