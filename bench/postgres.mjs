@@ -14,7 +14,7 @@ import { startServer } from './postgres-store.mjs';
 const TURNS = 60;
 const TALKERS = 6;
 const EVENTS = 20_000;
-const ANSWERS = 50;
+const ANSWERS = 200;
 const TOKEN = 'prl_token-of-the-bench';
 const program = new URL('../bin/parley.js', import.meta.url).pathname;
 

@@ -1,8 +1,9 @@
 // Several servers on one database: any of them creates, plays, shows and answers any run; one that dies leaves nothing behind.
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { becomes, proves, withHosts } from '../support/hosts.js';
+import { openPostgresProxy } from '../support/postgres-proxy.js';
 
 const ASK = '[[ask Which database? | Postgres | SQLite]] [[done "ok"]]';
 
@@ -179,4 +180,24 @@ test('with files of its own, a run that is canceled on another host before it be
   expect(await b.client.cancel(id)).toMatchObject({ status: 'canceled' });
   for (const { client } of [b, a]) await proves(client, id);
   await b.client.cancel(hanging);
+});
+
+test('a database that is away for seconds ends no turn: what is printed meanwhile is stored when it is back', async () => {
+  const hosts = await withHosts({ leaseSec: 15 });
+  const proxy = await openPostgresProxy(hosts.database.url);
+  onTestFinished(() => proxy.close());
+  const a = await hosts.start('a', { url: proxy.url });
+  const { run_id: id } = await a.client.create({ engine: 'rehearsal', prompt: `${'[[events 20 60]] [[sleep 1000]] '.repeat(12)} [[done 1]]` });
+  await becomes(a.client, id).toBe('running');
+  proxy.shut();
+  const stored = async () => (await hosts.database.query<{ seq: number }>('SELECT rasp_seq::int AS seq FROM parley.runs'))[0]?.seq ?? 0;
+  const printed = () => hosts.foldersOf(id).flatMap((folder) => readFileSync(join(folder, 'attempts', '1', 'stdout.log'), 'utf8').split('\n')).length;
+  const [before, lines] = [await stored(), printed()];
+  // It goes on printing, and nothing of it can be stored.
+  await expect.poll(printed, { timeout: 20_000 }).toBeGreaterThan(lines + 60);
+  expect(await stored()).toBe(before);
+  proxy.open();
+  await becomes(a.client, id).toBe('succeeded');
+  expect(await stored()).toBeGreaterThan(240);
+  await proves(a.client, id);
 });
