@@ -192,7 +192,10 @@ test('a database that is away for seconds ends no turn: what is printed meanwhil
   proxy.shut();
   const stored = async () => (await hosts.database.query<{ seq: number }>('SELECT rasp_seq::int AS seq FROM parley.runs'))[0]?.seq ?? 0;
   const printed = () => hosts.foldersOf(id).flatMap((folder) => readFileSync(join(folder, 'attempts', '1', 'stdout.log'), 'utf8').split('\n')).length;
-  const [before, lines] = [await stored(), printed()];
+  const lines = printed();
+  // What was on its way has arrived by then.
+  await expect.poll(printed, { timeout: 20_000 }).toBeGreaterThan(lines + 15);
+  const before = await stored();
   // It goes on printing, and nothing of it can be stored.
   await expect.poll(printed, { timeout: 20_000 }).toBeGreaterThan(lines + 60);
   expect(await stored()).toBe(before);
