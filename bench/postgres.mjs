@@ -11,6 +11,7 @@ import { createClient } from '../dist/client/index.js';
 import { migratePostgres } from '../dist/store/postgres/open-postgres.js';
 import { startServer } from './postgres-store.mjs';
 
+const ROUNDS = 5;
 const TURNS = 60;
 const TALKERS = 6;
 const EVENTS = 20_000;
@@ -22,22 +23,29 @@ export default async function bench() {
   const database = process.env.PARLEY_BENCH_DATABASE_URL ? { url: process.env.PARLEY_BENCH_DATABASE_URL, stop: async () => {} } : await startServer();
   try {
     await migratePostgres(database.url);
-    const alone = await play(null, 1);
-    console.log(`SQLite, 1 server: ${alone.turns.toFixed(1)} turns/s, ${Math.round(alone.events).toLocaleString('en')} events/s stored`);
-    for (const count of [1, 2, 3]) {
-      const { turns, events, latencies } = await play(database.url, count);
-      console.log(`PostgreSQL, ${count} server${count === 1 ? '' : 's'}: ${turns.toFixed(1)} turns/s (${(turns / alone.turns).toFixed(2)} of SQLite), ${Math.round(events).toLocaleString('en')} events/s stored (${(events / alone.events).toFixed(2)} of SQLite)`);
-      if (latencies.length > 0) {
-        const at = (share) => latencies.toSorted((a, b) => a - b)[Math.floor(latencies.length * share)].toFixed(1);
-        console.log(`an answer given to the second server, of a question of the first, seen at the third: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms (${latencies.length} answers)`);
-      }
+    const rounds = [];
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const alone = await play(null, 1);
+      rounds.push([alone]);
+      for (const count of [1, 2, 3]) rounds.at(-1).push(await play(database.url, count, round === 0));
     }
+    const figures = (index, of) => rounds.map((round) => of(round[index], round[0])).toSorted((a, b) => a - b);
+    const middle = (index, of) => figures(index, of)[Math.floor(ROUNDS / 2)];
+    const spread = (index, of) => `${figures(index, of)[0].toFixed(2)} to ${figures(index, of).at(-1).toFixed(2)}`;
+    console.log(`the median of ${ROUNDS} rounds, each on all four in turn; ratios are those within a round, with their spread`);
+    for (const [index, name] of ['SQLite, 1 server', 'PostgreSQL, 1 server', 'PostgreSQL, 2 servers', 'PostgreSQL, 3 servers'].entries()) {
+      const ratio = (what) => (index === 0 ? '' : ` (${middle(index, (each, alone) => each[what] / alone[what]).toFixed(2)} of SQLite, ${spread(index, (each, alone) => each[what] / alone[what])})`);
+      console.log(`${name}: ${middle(index, ({ turns }) => turns).toFixed(1)} turns/s${ratio('turns')}, ${Math.round(middle(index, ({ events }) => events)).toLocaleString('en')} events/s stored${ratio('events')}`);
+    }
+    const latencies = rounds[0][3].latencies.toSorted((a, b) => a - b);
+    const at = (share) => latencies[Math.floor(latencies.length * share)].toFixed(1);
+    console.log(`an answer given to the second server, of a question of the first, seen at the third: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms (${latencies.length} answers)`);
   } finally {
     await database.stop();
   }
 }
 
-async function play(url, count) {
+async function play(url, count, answers = false) {
   const root = mkdtempSync(join(tmpdir(), 'parley-bench-'));
   const servers = [];
   try {
@@ -47,7 +55,7 @@ async function play(url, count) {
     await ended(client, (await create('[[done 1]]')).run_id);
     const short = await all(client, TURNS, () => create('[[done 1]]'));
     const long = await all(client, TALKERS, () => create(`[[events ${EVENTS} 120]] [[done 1]]`));
-    const latencies = count === 3 ? await answer(servers) : [];
+    const latencies = answers && count === 3 ? await answer(servers) : [];
     return { turns: TURNS / short.seconds, events: long.events / long.seconds, latencies };
   } finally {
     for (const { child, exit } of servers) {
