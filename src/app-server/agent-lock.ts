@@ -7,7 +7,7 @@ import { AppServerError } from './app-server-error.js';
 import { isHeldHere, tryLock } from './file-lock.js';
 
 // Answers how to give it back. `pass` is called before a holder is passed over; without it none is.
-export async function lockAgent(folder: string, pid: number, pass?: () => Promise<unknown>): Promise<() => void> {
+export async function lockAgent(folder: string, pid: number, pass?: () => Promise<void>): Promise<() => void> {
   const note = join(folder, 'owner');
   const path = join(folder, 'lock.db');
   let unlock = await tryLock(path);

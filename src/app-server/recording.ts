@@ -1,6 +1,6 @@
 // What both sides said, as files that only grow: exactly the bytes, in their order, each there before anybody hears of it.
-import { closeSync, openSync, writeSync } from 'node:fs';
-import { open, type FileHandle } from 'node:fs/promises';
+import { closeSync, existsSync, openSync, writeSync } from 'node:fs';
+import { copyFile, open, rename, type FileHandle } from 'node:fs/promises';
 import type { RecordingPaths } from './agent-folder.js';
 
 const LF = 0x0a;
@@ -37,6 +37,15 @@ export class Recording {
   async close(): Promise<void> {
     closeSync(this.#requests);
     await Promise.all([this.events.close(), this.stderr.close()]);
+  }
+}
+
+// Whoever has these files open writes into nothing from here on: they are others, with all that was in them.
+export async function detachRecording(paths: RecordingPaths): Promise<void> {
+  for (const path of [paths.requests, paths.events, paths.stderr]) {
+    if (!existsSync(path)) continue;
+    await copyFile(path, `${path}.kept`);
+    await rename(`${path}.kept`, path);
   }
 }
 

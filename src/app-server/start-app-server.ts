@@ -11,6 +11,7 @@ import { endLeftovers } from '../process/end-leftovers.js';
 import type { Timers } from '../process/timers.js';
 import { openAgentFolder } from './agent-folder.js';
 import { lockAgent } from './agent-lock.js';
+import { detachRecording } from './recording.js';
 import { CodexHome } from './codex-home.js';
 import { launch, type CodexAppServer } from './codex-app-server.js';
 import { findCodex } from './find-codex.js';
@@ -61,7 +62,12 @@ export async function startAppServer(options: StartOptions, { user, platform, pi
   const codex = findCodex(options.codexBin, env['PATH'] ?? user.env['PATH'] ?? '', platform);
   const folder = openAgentFolder(taskDir, instance);
   const { passesOver } = options;
-  const unlock = await lockAgent(folder.path, pid, passesOver === undefined ? undefined : () => endLeftovers((found) => found.startsWith(passesOver), { graceMs: 0, timers }));
+  const pass = async (begin: string): Promise<void> => {
+    await endLeftovers((found) => found.startsWith(begin), { graceMs: 0, timers });
+    // On another machine it may still print.
+    await detachRecording(folder.recording);
+  };
+  const unlock = await lockAgent(folder.path, pid, passesOver === undefined ? undefined : () => pass(passesOver));
   try {
     // What a dead owner left running would write into what is now ours.
     const mark = options.mark ?? `app-server ${folder.path}`;

@@ -1,0 +1,49 @@
+// The recording of an agent that was passed over: what its former owner still writes is in nobody's files.
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { lockAgent } from '../../src/app-server/agent-lock.js';
+import { detachRecording, Recording } from '../../src/app-server/recording.js';
+
+let dir = '';
+const paths = () => ({ requests: join(dir, 'requests.jsonl'), events: join(dir, 'events.jsonl'), stderr: join(dir, 'stderr.log') });
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'parley-recording-'));
+});
+afterEach(() => rmSync(dir, { recursive: true }));
+
+test('what was recorded stays, what the former owner still records does not arrive, and what the next one records follows', async () => {
+  const former = await Recording.open(paths());
+  await former.events.append(Buffer.from('{"n":1}\n'));
+  await detachRecording(paths());
+  const next = await Recording.open(paths());
+  await former.events.append(Buffer.from('{"late":1}\n'));
+  await former.stderr.append(Buffer.from('late\n'));
+  former.request('{"late":1}\n');
+  await next.events.append(Buffer.from('{"n":2}\n'));
+  next.request('{"n":3}\n');
+  expect([paths().events, paths().stderr, paths().requests].map((path) => readFileSync(path, 'utf8'))).toEqual(['{"n":1}\n{"n":2}\n', '', '{"n":3}\n']);
+  expect(next.events.size).toBe(16);
+  await Promise.all([former.close(), next.close()]);
+  expect(readdirSync(dir).toSorted()).toEqual(['events.jsonl', 'requests.jsonl', 'stderr.log']);
+});
+
+test('there is nothing to leave behind where nothing was recorded', async () => {
+  await detachRecording(paths());
+  expect(readdirSync(dir)).toEqual([]);
+});
+
+test('a lock that this very process has is not passed over; one that is free is taken without a word', async () => {
+  let passed = 0;
+  const pass = async (): Promise<void> => void (passed += 1);
+  const release = await lockAgent(dir, 1, pass);
+  await expect(lockAgent(dir, 1, pass)).rejects.toMatchObject({ code: 'in_use' });
+  expect(passed).toBe(0);
+  // Somebody who was passed over leaves the note of the next one alone.
+  writeFileSync(join(dir, 'owner'), '2\n');
+  release();
+  expect(readFileSync(join(dir, 'owner'), 'utf8')).toBe('2\n');
+  (await lockAgent(dir, 1, pass))();
+  expect(passed).toBe(0);
+});
