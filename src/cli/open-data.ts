@@ -1,6 +1,7 @@
 // Opens what runs are kept in: the data directory alone, or with PARLEY_DATABASE_URL a PostgreSQL database that other hosts share, beside the
 // data directory for their files.
 import { existsSync, realpathSync } from 'node:fs';
+import { uptime } from 'node:os';
 import type { Membership } from '../dispatch/postgres/join-cluster.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Settings } from '../host/settings.js';
@@ -60,7 +61,7 @@ export async function openToWrite(path: string, io: Io, settings: Settings, onFa
   const { joinCluster } = await import('../dispatch/postgres/join-cluster.js');
   const { SharedClock } = await import('../dispatch/postgres/shared-clock.js');
   const { timers } = io;
-  const clock = new SharedClock(io.clock);
+  const clock = new SharedClock(io.clock, () => performance.now());
   const { files, lease_sec: leaseSec, gone_sec: goneSec, connections } = settings.cluster;
   const opened: Undo[] = [];
   try {
@@ -70,7 +71,7 @@ export async function openToWrite(path: string, io: Io, settings: Settings, onFa
     const site = siteAt(real, files);
     const store = await openPostgres(url, { host: null, site, clock, connections });
     opened.push(() => store.close());
-    const cluster = await joinCluster({ url, store, clock, timers, monotonicMs: () => performance.now(), onFailure }, {
+    const cluster = await joinCluster({ url, store, clock, timers, monotonicMs: () => uptime() * 1000, onFailure }, {
       name: hostNameOf(io), url: null, site, leaseMs: leaseSec * 1000, goneMs: goneSec * 1000, info: { version: readVersion(), files, lease_sec: leaseSec },
     });
     opened.push(() => cluster.leave());

@@ -51,6 +51,8 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
   if (served) throw new RequestError('DATA_DIR_IN_USE', `${path} is served already at ${served.url}, by process ${served.pid}`);
   const writer = await openWriter(path, io, {
     serves: true,
+    // Only when it listens: who cannot be reached begins nothing.
+    plays: false,
     onFailure: (runId, error) => {
       logFailure(path, io, runId, error);
       log.error({ err: error, run_id: runId === '' ? undefined : runId }, 'a turn or a look at the queue failed');
@@ -90,6 +92,7 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
     if (settings.cluster.url !== null) hosts.add(new URL(settings.cluster.url).host.toLowerCase());
     const url = await listen(service, options);
     addHosts(hosts, options.host, new URL(url).port || '80');
+    writer.orchestrator.play();
     if (isAlone) noteServer(path, { ...writerOf(io), url });
     const reached = settings.cluster.url ?? (LOOPBACK.has(options.host) ? url : null);
     if (reached !== null) await writer.cluster?.setUrl(reached);

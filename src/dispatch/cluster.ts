@@ -14,6 +14,8 @@ export interface Cluster {
   onLost(listener: () => Promise<void>): void;
   // Running runs that nobody plays who is alive.
   listAbandoned(limit: number): Promise<string[]>;
+  // Runs that wait, that somebody wants to have canceled, and that no living host has a process for.
+  listWished(limit: number): Promise<string[]>;
   // Running runs that belong to this host, whoever plays them.
   listOwned(limit: number): Promise<string[]>;
   // The lease holds at this very moment, as far as this host can know: asked before anything is begun that others could not take back.

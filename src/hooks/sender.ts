@@ -6,7 +6,7 @@ import { Alarm, pause, type Timers } from '../process/timers.js';
 import type { Delivery, DeliveryOutcome, Store } from '../store/store.js';
 import type { SendingHook } from './load-hooks.js';
 import { post, type Fetch } from './post.js';
-import { afterFailure } from './schedule.js';
+import { afterFailure, TRIED_FOR_MS } from './schedule.js';
 
 // After a failure of the store.
 const REST_MS = 5000;
@@ -30,6 +30,8 @@ export class HookSender {
   readonly #hooks: ReadonlyMap<string, SendingHook>;
   // Hooks that are being sent to.
   readonly #busy = new Map<string, Promise<void>>();
+  // Hooks of other hosts: what was taken by mistake is theirs again after a minute.
+  readonly #unknown = new Set<string>();
   readonly #alarm: Alarm;
   readonly #stopListening: () => void;
   // Nothing new begins; what is under way is cut off.
@@ -68,22 +70,17 @@ export class HookSender {
 
   async #look(): Promise<void> {
     const { store, clock } = this.#deps;
-    const busy = (): string[] => [...this.#busy.keys()];
+    const busy = (): string[] => [...this.#busy.keys(), ...this.#unknown];
     for (let next = await store.nextDelivery(clock.now(), busy()); next && !this.#closing.signal.aborted; next = await store.nextDelivery(clock.now(), busy())) {
       const hook = this.#hooks.get(next.hook);
       if (hook) this.#begin(hook, next);
-      else await this.#settle(next, this.#withoutHook(next));
+      else if (this.#deps.isShared && clock.now() < next.created_at + TRIED_FOR_MS) this.#unknown.add(next.hook);
+      else await this.#settle(next, { type: 'given_up', at: clock.now(), error: `there is no webhook "${next.hook}" any more` });
     }
     const at = await store.nextDeliveryAt(busy());
     // A clock that went on since the last look is not waited for in no time.
     if (at === null) this.#alarm.clear();
     else this.#arm(Math.max(1, at - clock.now()));
-  }
-
-  #withoutHook(delivery: Delivery): DeliveryOutcome {
-    const { clock, isShared = false } = this.#deps;
-    if (isShared) return afterFailure(delivery, clock.now(), `a host has no webhook "${delivery.hook}" in its config.json`);
-    return { type: 'given_up', at: clock.now(), error: `there is no webhook "${delivery.hook}" any more` };
   }
 
   #begin(hook: SendingHook, delivery: Delivery): void {

@@ -19,6 +19,7 @@ import { applyRunEvent } from './apply-run-event.js';
 const RETRY_MS = 500;
 // At a look.
 const MOST_FILES = 50;
+const MOST_WISHES = 20;
 
 type Cancel = (runId: string, actor: Actor | undefined) => Promise<unknown>;
 type Controls = ReadonlyMap<string, { readonly control: TurnControl; readonly over: Promise<void> }>;
@@ -38,6 +39,7 @@ export class ClusterWork {
   // Runs that were taken over to be canceled.
   readonly #ending = new Set<string>();
   readonly #leftovers: Leftovers;
+  #isWriting = false;
   readonly #cancel: Cancel;
 
   constructor(deps: OrchestratorDeps, controls: Controls, residents: Residents, files: JournalFiles, cancel: Cancel, onFailure: (runId: string, error: unknown) => void) {
@@ -66,14 +68,30 @@ export class ClusterWork {
         // Hints may be lost: what others want is looked at, too.
         await this.#lookAtAll();
         await reconcile(this.#deps, (runId) => this.#controls.has(runId) || this.#ending.has(runId), () => this.#closing.signal.aborted, this.#onFailure);
-        // What a host that went had no time to write beside.
+        for (const runId of await this.#cluster.listWished(MOST_WISHES)) this.#work(runId, () => this.#lookAfterWish(runId));
         this.#work('', () => this.#leftovers.remove());
-        for (const runId of await this.#cluster.listUnexported(MOST_FILES)) if (!this.#closing.signal.aborted) await this.#files.write(runId);
+        if (!this.#isWriting) this.#work('', () => this.#writeFiles());
       } finally {
         // Whatever became of it, there is another look.
         if (!this.#closing.signal.aborted) this.#alarm.set(this.#cluster.reconcileMs, () => this.begin());
       }
     });
+  }
+
+  // What a host that went had no time to write beside. It may take long, and nothing waits for it.
+  async #writeFiles(): Promise<void> {
+    this.#isWriting = true;
+    try {
+      for (const runId of await this.#cluster.listUnexported(MOST_FILES)) if (!this.#closing.signal.aborted) await this.#files.write(runId);
+    } finally {
+      this.#isWriting = false;
+    }
+  }
+
+  // Of a run that waits: whoever wanted it canceled is gone, and so is the host that was to do it.
+  async #lookAfterWish(runId: string): Promise<void> {
+    const run = await this.#deps.store.loadRun(runId);
+    if (run?.cancel_requested && (run.status === 'waiting_user' || run.status === 'queued')) await this.#cancel(runId, run.cancel_requested.actor ?? undefined);
   }
 
   #work(runId: string, work: () => Promise<void>): void {
@@ -89,14 +107,15 @@ export class ClusterWork {
 
   // What others want of a run that is played, or waits with its process, here.
   async #lookAt(runId: string): Promise<void> {
+    const before = { turn: this.#controls.get(runId), waiter: this.#residents.waiterOf(runId) };
     const run = await this.#deps.store.loadRun(runId);
     const turn = this.#controls.get(runId);
     const wish = run?.cancel_requested;
     if (turn) return wish ? turn.control.cancel(wish.actor ?? undefined) : undefined;
     const isWaiting = run?.status === 'waiting_user' || run?.status === 'queued';
     if (isWaiting && wish) await this.#cancel(runId, wish.actor ?? undefined);
-    // It went on elsewhere, or has ended: nobody will answer the process that waits here.
-    else if (!isWaiting) await this.#residents.end(runId);
+    // It went on elsewhere, or has ended: nobody will answer the process that waits here. One that began to wait since the look is another matter.
+    else if (!isWaiting && before.turn === undefined && before.waiter === this.#residents.waiterOf(runId)) await this.#residents.end(runId);
   }
 
   async #lookAtAll(): Promise<void> {
@@ -112,7 +131,8 @@ export class ClusterWork {
   // The process that waited for the run is gone: any host may go on with it.
   letGo(runId: string): void {
     this.#work(runId, async () => {
-      while (!this.#closing.signal.aborted) {
+      // If it goes on here meanwhile, there may be another process.
+      while (!this.#closing.signal.aborted && !this.#controls.has(runId) && !this.#residents.has(runId)) {
         try {
           return await this.#cluster.letGo(runId);
         } catch {

@@ -64,6 +64,7 @@ export async function finishDeletions(deps: OrchestratorDeps, onFailure: OnFailu
     if (!name.endsWith(ASIDE)) continue;
     const runId = name.slice(0, -ASIDE.length);
     if (await deps.store.loadRun(runId)) putBack(join(runs, runId));
-    else await remove(join(runs, name), runId, onFailure);
+    // Where hosts share the store, a run that is not there may still have to be brought.
+    else if (!deps.cluster) await remove(join(runs, name), runId, onFailure);
   }
 }

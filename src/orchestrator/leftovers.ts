@@ -1,11 +1,14 @@
 // The files of runs that were deleted, on whichever host: each host removes those that it has, also when it was away meanwhile.
 import type { Cluster } from '../dispatch/cluster.js';
+import { endLeftovers } from '../process/end-leftovers.js';
 import type { OrchestratorDeps } from './deps.js';
 import { removeFolder } from './remove-folder.js';
 import { runFolder } from './run-folder.js';
 
 // At a time.
 const MOST = 50;
+// It becomes a part of a path.
+const RUN_ID = /^\w{1,64}$/;
 
 export class Leftovers {
   readonly #deps: OrchestratorDeps;
@@ -49,11 +52,17 @@ export class Leftovers {
   async #removeOne(runId: string): Promise<void> {
     try {
       // One that has come back by an import keeps its files.
-      if ((await this.#deps.store.loadRun(runId)) === null) await removeFolder(runFolder(this.#deps.dataDir, runId).path);
+      if (RUN_ID.test(runId) && (await this.#deps.store.loadRun(runId)) === null) await this.#removeFiles(runId);
     } catch (error) {
       this.#stuck.add(runId);
       return this.#onFailure(runId, error);
     }
     await this.#cluster.forgetLeftover(runId);
+  }
+
+  // An engine that was left alone when its host died must not work on in nothing.
+  async #removeFiles(runId: string): Promise<void> {
+    await endLeftovers((mark) => mark.startsWith(`${runId}/`), { graceMs: 0, timers: this.#deps.timers });
+    await removeFolder(runFolder(this.#deps.dataDir, runId).path);
   }
 }

@@ -62,10 +62,12 @@ export class Orchestrator {
   // What is being changed from outside right now.
   readonly #changes = new Set<Promise<void>>();
   #stopping = false;
+  #plays: boolean;
 
   private constructor(deps: OrchestratorDeps, settings: OrchestratorSettings, files: JournalFiles) {
     this.#deps = deps;
     this.#settings = settings;
+    this.#plays = settings.plays ?? true;
     this.#files = files;
     this.#wakeups = new CommitWakeups(deps.store);
     this.#residents = new Residents(deps.timers, settings.residents ?? RESIDENT_LIMITS, (runId) => void this.#loseProcess(runId), (runId) => void this.#cluster?.letGo(runId));
@@ -90,7 +92,13 @@ export class Orchestrator {
   }
 
   #wake(): void {
-    if (this.#settings.plays ?? true) this.#dispatch.wake();
+    if (this.#plays) this.#dispatch.wake();
+  }
+
+  // From now on turns are started, where it was opened without that.
+  play(): void {
+    this.#plays = true;
+    this.#wake();
   }
 
   // Nothing is taken that nobody would play any more. What was taken before counts: its turn begins before the end does.
@@ -221,6 +229,8 @@ export class Orchestrator {
       await this.#dispatch.idle();
     }
     const closed = this.#dispatch.close();
+    // Others go on with what waits, as soon as nothing of it waits here.
+    if (this.#cluster) await this.#residents.close();
     if (graceMs > 0 && this.#controls.size > 0) {
       const turns = Promise.all([...this.#controls.values()].map(({ over }) => over)).then(() => {});
       await new Promise<void>((resolve) => {

@@ -177,8 +177,7 @@ class ResidentTurn {
         home: run.spec.home,
         cwd: run.spec.cwd,
         env: prepared.env,
-        mark: `${run.run_id}/${run.attempt_number}`,
-        ...(deps.cluster ? { passesOver: `${run.run_id}/` } : {}),
+        mark: `${run.run_id}/${run.attempt_number}`, ...(deps.cluster ? { passesOver: `${run.run_id}/` } : {}),
         signal: this.#stop.signal,
       });
       void writer.add([draft('lifecycle.process.spawned', { pid: this.#resident.pid, start_time: this.#resident.startTime })]);

@@ -34,7 +34,7 @@ export async function reconcile(deps: OrchestratorDeps, isPlayed: (runId: string
   for (const { run_id: runId, hasSite } of await cluster.listStranded(MOST)) {
     if (stopped()) return;
     const run = await store.loadRun(runId);
-    if (run?.status === 'queued') await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: hasSite ? FILES_GONE : PATHS_GONE });
+    if (run?.status === 'queued') await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: hasSite ? FILES_GONE : PATHS_GONE }).catch((error: unknown) => onFailure(runId, error));
   }
 }
 

@@ -82,6 +82,11 @@ export class Residents {
     return this.#kept.get(runId)?.ending === null;
   }
 
+  // What waits for the run right now.
+  waiterOf(runId: string): Waiter | null {
+    return this.#kept.get(runId)?.waiter ?? null;
+  }
+
   // Null: there is none any more, and nothing of it is left.
   async take(runId: string): Promise<Waiter | null> {
     const kept = this.#kept.get(runId);

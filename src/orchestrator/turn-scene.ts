@@ -90,8 +90,10 @@ export async function weigh({ deps, engine, options, handle, control, writer }: 
   return { conclusion, transition };
 }
 
-export async function settle({ deps, writer }: TurnScene, { transition }: Weighed): Promise<RunRecord> {
+export async function settle(scene: TurnScene, { transition }: Weighed): Promise<RunRecord> {
+  const { deps, writer } = scene;
   const { before = [], result } = transition;
+  if (result !== undefined) checkLease(scene);
   const whole = result === undefined ? before : [...before, writeResult(deps.dataDir, writer.run.run_id, result)];
   return applied(await applyRunEvent(deps, writer.run, { ...transition, before: whole }, writer.journal));
 }

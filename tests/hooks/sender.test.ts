@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { SendingHook } from '../../src/hooks/load-hooks.js';
+import { TRIED_FOR_MS } from '../../src/hooks/schedule.js';
 import type { Fetch } from '../../src/hooks/post.js';
 import { HookSender } from '../../src/hooks/sender.js';
 import { openDataDir, type DataDir } from '../../src/store/sqlite/data-dir.js';
@@ -205,18 +206,26 @@ describe('a delivery', () => {
     expect(scene.givenUp.map(([{ delivery_id: id }, error]) => [id, error])).toEqual([['dlv_1', 'there is no webhook "gone" any more']]);
   });
 
-  test('of a hook that only other hosts know is left to them for as long as one that fails', async () => {
-    await endRun(delivery('dlv_1', 'elsewhere'));
+  test('of a hook that only other hosts know is left to them, until it is too old for anybody', async () => {
+    await endRun(delivery('dlv_1', 'elsewhere'), delivery('dlv_2', 'elsewhere'), delivery('dlv_3', 'a'));
     const receiver = new Receiver();
     const scene = start(receiver.fetch, [hook('a')], data.store, true);
-    await timers.armed(5 * SECOND);
-    expect([scene.failed, scene.givenUp]).toEqual([[['dlv_1', 'a host has no webhook "elsewhere" in its config.json', now + 5 * SECOND]], []]);
-    await settled(scene);
-    const other = start(receiver.fetch, [hook('elsewhere')], data.store, true);
-    advance(5 * SECOND);
     await receiver.count(1);
+    await settled(scene);
+    expect([receiver.ids(), scene.failed, scene.givenUp]).toEqual([['dlv_3'], [], []]);
+    const other = start(receiver.fetch, [hook('elsewhere')], data.store, true);
+    await receiver.count(3);
     await settled(other);
-    expect(receiver.ids()).toEqual(['dlv_1']);
+    expect(receiver.ids().toSorted()).toEqual(['dlv_1', 'dlv_2', 'dlv_3']);
+  });
+
+  test('of a hook that nobody knows is given up when it is too old', async () => {
+    await endRun(delivery('dlv_1', 'elsewhere'));
+    advance(TRIED_FOR_MS + 1);
+    const scene = start(new Receiver().fetch, [], data.store, true);
+    await scene.allGivenUp.opened;
+    expect(scene.givenUp.map(([{ delivery_id: id }]) => id)).toEqual(['dlv_1']);
+    await settled(scene);
   });
 
   test('to one that does not answer ends after 10 seconds and is tried again', async () => {

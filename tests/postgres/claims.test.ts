@@ -1,11 +1,11 @@
 // Which host a run belongs to: claims of queued runs, take-overs, processes that wait, sites that are gone.
 import { expect, test } from 'vitest';
-import { claimQueued, holdProcess, isHeldElsewhere, isPlayed, letProcessGo, listOwned, takeOver } from '../../src/store/postgres/claims.js';
+import { claimQueued, holdProcess, isHeldElsewhere, isPlayed, letProcessGo, listOwned, listWished, takeOver } from '../../src/store/postgres/claims.js';
 import { forgetLeftover, listLeftovers, listStranded } from '../../src/store/postgres/run-files.js';
 import { listDeadHosts } from '../../src/store/postgres/host-lease.js';
 import type { PostgresStore } from '../../src/store/postgres/postgres-store.js';
 import type { RunRecord } from '../../src/store/store.js';
-import { ask, T0 } from '../store/conformance.js';
+import { ask, newRun, T0 } from '../store/conformance.js';
 import { commit, create, withStores } from '../support/postgres-stores.js';
 
 const begin = (store: PostgresStore, run: RunRecord) => commit(store, run, { set: { status: 'running', epoch: run.epoch + 1 } });
@@ -158,8 +158,8 @@ test('the files of a deleted run are left to the host of their disk, or to whoev
   const [a, shared] = [await stores.store({ site: { site: 'site_a', place: '/data' } }), await stores.store({ site: { site: null, place: '/shared' } })];
   await create(a, 1, { local: true });
   await create(shared, 2);
-  for (const id of ['run_0001', 'run_0002']) {
-    await commit(a, (await a.loadRun(id)) as RunRecord, { set: { status: 'canceled' } });
+  for (const [store, id] of [[a, 'run_0001'], [shared, 'run_0002']] as const) {
+    await commit(store, (await a.loadRun(id)) as RunRecord, { set: { status: 'canceled' } });
     expect(await a.deleteRun(id)).toBe('deleted');
   }
   const left = (site: string | null, place: string, except: string[] = []) => listLeftovers(a.database, { site, place }, except, 9);
@@ -167,4 +167,38 @@ test('the files of a deleted run are left to the host of their disk, or to whoev
   expect(await left('site_a', '/data', ['run_0001'])).toEqual([]);
   await forgetLeftover(a.database, 'run_0001');
   expect(await left('site_a', '/data')).toEqual([]);
+});
+
+test('a run whose files moved with their disk goes on there; a run without files does not follow', async () => {
+  const stores = await withStores();
+  await stores.host('h');
+  const a = await stores.store({ host: 'h', site: { site: 'site_a', place: '/old' } });
+  await create(a, 1, { local: true });
+  await create(a, 2);
+  expect(await claimQueued(a.database, 'h', { site: 'site_a', place: '/new' }, 9, [])).toEqual(['run_0001']);
+  expect(await claimQueued(a.database, 'h', { site: 'site_b', place: '/new' }, 9, [])).toEqual([]);
+});
+
+test('a run whose folder another works in is not deleted, whoever was first', async () => {
+  const stores = await withStores();
+  const a = await stores.store({ site: { site: 'site_a', place: '/data' } });
+  const spec = { ...newRun(1).spec, cwd: '/data/runs/run_0001/workspace' };
+  await commit(a, await create(a, 1, { spec }), { set: { status: 'canceled' } });
+  const fork = await create(a, 2, { beside: 'run_0001', spec });
+  expect(await a.deleteRun('run_0001')).toBe('session_in_use');
+  await commit(a, fork, { set: { status: 'canceled' } });
+  expect(await a.deleteRun('run_0001')).toBe('deleted');
+});
+
+test('a wish to cancel a run that waits is found when no living host has its process', async () => {
+  const stores = await withStores();
+  const a = await stores.host('a');
+  let run = await begin(a, await create(a));
+  await holdProcess(a.database, 'a', run.run_id);
+  run = await commit(a, run, { set: { status: 'waiting_user' }, ask: ask('int_1') });
+  expect(await listWished(a.database, 9)).toEqual([]);
+  await commit(a, run, { set: { cancel_requested: { at: T0, actor: null } } });
+  expect(await listWished(a.database, 9)).toEqual([]);
+  await stores.expire('a');
+  expect(await listWished(a.database, 9)).toEqual([run.run_id]);
 });

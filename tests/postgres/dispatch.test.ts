@@ -67,3 +67,14 @@ test('a question whose job was lost with its host is decided all the same, late'
   await database.query(`UPDATE parley.interactions SET due_at = (extract(epoch FROM clock_timestamp()) * 1000)::bigint - 11000`);
   await eventually(() => [...a.decided, ...b.decided]).toEqual(['int_1']);
 });
+
+test('what is late is looked after however often it is woken', async () => {
+  const { database, a, b } = await withTwo(0);
+  await b.close();
+  await a.ask(1, 3_600_000);
+  await database.query('SELECT graphile_worker.remove_job(key) FROM graphile_worker.jobs');
+  const waking = setInterval(() => a.dispatch.wake(), 100);
+  onTestFinished(() => clearInterval(waking));
+  await database.query(`UPDATE parley.interactions SET due_at = (extract(epoch FROM clock_timestamp()) * 1000)::bigint - 11000`);
+  await eventually(() => a.decided).toEqual(['int_1']);
+});

@@ -1,9 +1,12 @@
 // Hosts with files of their own, in directories of different names: what one host wants of a run whose files are on another, and what a host
 // finds that was away.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readdirSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { listMarked } from '../../src/process/process-table.js';
+import { parley } from '../support/command.js';
 import { becomes, proves, withHosts, type Hosts } from '../support/hosts.js';
 
 const folderOf = ({ site }: Hosts, name: string, id: string) => join(site.root, `data-${name}`, 'runs', id);
@@ -115,4 +118,36 @@ test('after all hosts were away for longer than that, an answered run still wait
   expect((await again.client.get(id)).status).toBe('queued');
   await hosts.start('a');
   await becomes(again.client, id).toBe('succeeded');
+});
+
+test('an engine that was left at work when its host died is ended there before the files of its deleted run are removed', async () => {
+  const hosts = await withHosts({ files: 'host' });
+  const a = await hosts.start('a');
+  const { run_id: id } = await a.client.create({ engine: 'rehearsal', prompt: '[[hang]]' });
+  await becomes(a.client, id).toBe('running');
+  const b = await hosts.start('b');
+  a.child.kill('SIGKILL');
+  await a.ended;
+  await becomes(b.client, id).toBe('failed');
+  // Stands for the engine on the machine of a: b, which is on the same one here, has ended the real one.
+  const engine = spawn('sleep', ['600'], { env: { PATH: process.env['PATH'] ?? '', PARLEY_TURN: `${id}/1` }, detached: true, stdio: 'ignore' });
+  const exit = once(engine, 'exit');
+  await b.client.delete(id);
+  await hosts.start('a');
+  await exit;
+  await expect.poll(() => existsSync(folderOf(hosts, 'a', id))).toBe(false);
+  await expect.poll(() => hosts.database.query('SELECT FROM parley.leftovers')).toEqual([]);
+});
+
+test('a server that cannot listen begins nothing', async () => {
+  const hosts = await withHosts({ slots: 1 });
+  const a = await hosts.start('a');
+  const { run_id: hanging } = await a.client.create({ engine: 'rehearsal', prompt: '[[hang]]' });
+  await becomes(a.client, hanging).toBe('running');
+  const { run_id: queued } = await a.client.create({ engine: 'rehearsal', prompt: '[[done 1]]' });
+  const env = { ...hosts.site.env, PARLEY_DATABASE_URL: hosts.database.url, HOSTNAME: 'b' };
+  expect(await parley({ ...hosts.site, env }, ['serve', '--port', String(a.port)])).toMatchObject({ code: 2, stderr: expect.stringContaining(String(a.port)) as string });
+  expect(await hosts.database.query('SELECT status, reserved_by FROM parley.runs WHERE run_id = $1', [queued])).toEqual([{ status: 'queued', reserved_by: null }]);
+  await a.client.cancel(hanging);
+  await becomes(a.client, queued).toBe('succeeded');
 });

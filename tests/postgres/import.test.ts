@@ -223,3 +223,19 @@ test('on a terminal it tells how far it is, in a line that is gone at the end', 
   expect(await pty.exit).toBe(0);
   expect(pty.output()).toMatch(/\r\u001b\[2K1 of 2 runs\r\u001b\[2K2 of 2 runs\r\u001b\[2K2 runs copied into parley_test_\w+ at \S+\r\n$/);
 });
+
+test('named tokens come along once: one that was taken back does not come back', async () => {
+  const database = await ownDatabase();
+  const site = createSite();
+  await fill(site, async (store) => void (await ended(store, 1)));
+  for (const name of ['ann', 'bob']) expect((await parley(site, ['token', 'add', name, '--role', 'viewer'])).code).toBe(0);
+  await expectImported(database, site, { copied: 1, known: 0 });
+  const tokens = (...args: string[]) => parley(site, ['token', ...args], { env: { PARLEY_DATABASE_URL: database.url } });
+  expect((await tokens('ls')).stdout).toMatch(/ann[^]*bob/);
+  expect((await tokens('rm', 'bob')).code).toBe(0);
+  await expectImported(database, site, { copied: 0, known: 1 });
+  expect((await tokens('ls')).stdout).not.toContain('bob');
+  // Another of the same name does.
+  expect((await tokens('add', 'bob', '--role', 'replier')).code).toBe(0);
+  expect((await tokens('ls')).stdout).toMatch(/bob\s+replier/);
+});

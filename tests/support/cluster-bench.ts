@@ -46,7 +46,7 @@ export async function openClusterBench(alter: Alterations = {}): Promise<Cluster
   const store = await stores.store({ site });
   const failures: unknown[] = [];
   const onFailure = (error: unknown): void => void failures.push(error);
-  const membership = await joinCluster({ url: stores.url, store, clock: new SharedClock(systemClock), timers: systemTimers, monotonicMs: () => performance.now(), onFailure }, { name: 'a', url: null, site, leaseMs: LEASE_MS, goneMs: 60_000 });
+  const membership = await joinCluster({ url: stores.url, store, clock: new SharedClock(systemClock, () => performance.now()), timers: systemTimers, monotonicMs: () => performance.now(), onFailure }, { name: 'a', url: null, site, leaseMs: LEASE_MS, goneMs: 60_000 });
   const cluster = new Proxy(membership, { get: (target, name: keyof Membership) => (alter.cluster?.(membership) as Partial<Membership> | undefined)?.[name] ?? target[name] });
   const deps: OrchestratorDeps = { store: alter.store?.(store) ?? store, clock: systemClock, ids: createIds(systemClock), timers: systemTimers, dataDir, queueLimit: 1000, host: standInHost(root), cluster };
   const orchestrator = await Orchestrator.open(deps, { slots: 4, recovery: { queued: 'requeue' }, onFailure: (_run, error) => onFailure(error) });

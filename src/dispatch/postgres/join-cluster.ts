@@ -1,7 +1,7 @@
 // This host among those that share a PostgreSQL database: its lease, what it may begin, and what others have left.
 import type { JsonObject } from '../../kernel/json.js';
 import type { Timers } from '../../process/timers.js';
-import { holdProcess, isHeldElsewhere, isPlayed, letProcessGo, listOwned, takeOver } from '../../store/postgres/claims.js';
+import { holdProcess, isHeldElsewhere, isPlayed, letProcessGo, listOwned, listWished, takeOver } from '../../store/postgres/claims.js';
 import { Database } from '../../store/postgres/database.js';
 import { deriveToken, loadSecret } from '../../store/postgres/derive-token.js';
 import { forgetDeadHost, listDeadHosts, listLiveHosts, readClock } from '../../store/postgres/host-lease.js';
@@ -62,13 +62,11 @@ export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, go
   const learn = () => deps.clock.learn(() => readClock(database));
   await learn();
   // Of its own: whatever the others wait for, the lease is renewed.
-  const connection = new Database(deps.url, { connections: 1 });
+  const connection = new Database(deps.url, { connections: 1, answerMs: leaseMs / 3 });
   const keeper = await LeaseKeeper.open({ ...deps, connection, onRenewed: () => void learn().catch(deps.onFailure) }, { name, url, ...site, ttlMs: leaseMs, info }).catch(async (error: unknown) => {
     await connection.close();
     throw error;
   });
-  // Nobody counts as gone before this one has been there so long: all of them may have been away, and come back one after the other.
-  const joined = deps.monotonicMs();
   return {
     get hostId() {
       return keeper.hostId;
@@ -81,6 +79,7 @@ export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, go
     createDispatch: (handlers, slots) => new PostgresDispatch(deps, handlers, slots),
     onLost: (listener) => keeper.onLost(listener),
     listAbandoned: (limit) => store.listOwnedByDead(limit),
+    listWished: (limit) => listWished(database, limit),
     listOwned: (limit) => listOwned(database, keeper.hostId, limit),
     mayPlay: () => keeper.mayPlay,
     takeOver: (run) => takeOver(database, keeper.hostId, run),
@@ -96,7 +95,8 @@ export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, go
     letGo: (runId) => letProcessGo(database, keeper.hostId, runId),
     listUnexported: (limit) => listUnexported(database, site, limit),
     markExported: (runId, seq) => markExported(database, runId, seq),
-    listStranded: async (limit) => (deps.monotonicMs() - joined < goneMs ? [] : listStranded(database, goneMs, limit)),
+    // Nobody counts as gone before this one has been there so long: all of them may have been away, and come back one after the other.
+    listStranded: async (limit) => (keeper.heldMs < goneMs ? [] : listStranded(database, goneMs, limit)),
     listLeftovers: (except, limit) => listLeftovers(database, site, except, limit),
     forgetLeftover: (runId) => forgetLeftover(database, runId),
     deriveToken: (what) => deriveToken(secret, what),

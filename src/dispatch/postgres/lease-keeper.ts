@@ -12,7 +12,7 @@ export interface KeeperDeps {
   // What the lease is renewed on.
   readonly connection: Database;
   readonly timers: Timers;
-  // Time that only goes on, also while the process is stopped.
+  // Time that only goes on, also while the process is stopped or the machine sleeps.
   readonly monotonicMs: () => number;
   readonly onFailure: (error: unknown) => void;
   readonly onRenewed?: () => void;
@@ -28,6 +28,8 @@ export class LeaseKeeper {
   #lease: HostLease;
   // When the last renewal that counted began.
   #since: number;
+  // When this lease began.
+  #registered: number;
   #work: Promise<void> = Promise.resolve();
   #isHeld = true;
 
@@ -36,6 +38,7 @@ export class LeaseKeeper {
     this.#host = host;
     this.#lease = lease;
     this.#since = since;
+    this.#registered = since;
   }
 
   static async open(deps: KeeperDeps, host: Omit<NewHost, 'host_id'>): Promise<LeaseKeeper> {
@@ -48,6 +51,11 @@ export class LeaseKeeper {
 
   get hostId(): string {
     return this.#lease.host_id;
+  }
+
+  // How long this host has been there, without a break.
+  get heldMs(): number {
+    return this.#isHeld ? this.#deps.monotonicMs() - this.#registered : 0;
   }
 
   get isHeld(): boolean {
@@ -110,6 +118,7 @@ export class LeaseKeeper {
       try {
         this.#lease = await register(this.#deps, this.#host);
         this.#since = begun;
+        this.#registered = begun;
         this.#isHeld = true;
         return;
       } catch {

@@ -25,6 +25,8 @@ export class PostgresDispatch implements Dispatch {
   #worker: DecisionWorker | null = null;
   #late: Promise<void> = Promise.resolve();
   readonly #alarm: Alarm;
+  // Of its own: whatever is woken for, what is late is looked after.
+  readonly #lateAlarm: Alarm;
   readonly #stopListening: (() => void)[];
   #isAwake = false;
   #isClosing = false;
@@ -34,6 +36,7 @@ export class PostgresDispatch implements Dispatch {
     this.#handlers = handlers;
     this.#inner = new EmbeddedDispatch(deps, handlers, slots, { decides: false });
     this.#alarm = new Alarm(deps.timers);
+    this.#lateAlarm = new Alarm(deps.timers);
     this.#stopListening = [
       deps.store.onCommitted(({ origin, status }) => {
         if (origin === 'elsewhere' && status === 'queued') this.#wakeIfAwake();
@@ -49,13 +52,19 @@ export class PostgresDispatch implements Dispatch {
 
   wake(): void {
     if (this.#isClosing) return;
+    if (!this.#isAwake) this.#lookLate();
     this.#isAwake = true;
     this.#worker ??= new DecisionWorker(this.#deps, this.#handlers);
-    this.#alarm.set(LOOK_MS, () => {
-      this.#late = this.#decideLate().catch((error: unknown) => this.#handlers.onFailure(error));
-      this.wake();
-    });
+    this.#alarm.set(LOOK_MS, () => this.wake());
     this.#inner.wake();
+  }
+
+  #lookLate(): void {
+    this.#lateAlarm.set(LOOK_MS, () => {
+      this.#late = this.#decideLate().catch((error: unknown) => this.#handlers.onFailure(error)).finally(() => {
+        if (!this.#isClosing) this.#lookLate();
+      });
+    });
   }
 
   // A job that was lost with its host, or that there never was.
@@ -73,6 +82,7 @@ export class PostgresDispatch implements Dispatch {
     this.#isClosing = true;
     this.#isAwake = false;
     this.#alarm.clear();
+    this.#lateAlarm.clear();
     await Promise.all([this.#worker?.close(), this.#late, this.#inner.close()]);
   }
 }

@@ -17,8 +17,7 @@ export async function claimQueued(db: Database, host: string | null, { site, pla
     text: `UPDATE parley.runs SET reserved_by = $1::text, reserved_until = clock_timestamp() + ${RESERVED} WHERE run_id IN (
       SELECT run_id FROM parley.runs AS run WHERE status = 'queued' AND run_id <> ALL($5::text[])
         AND (reserved_until IS NULL OR reserved_until <= clock_timestamp() OR reserved_by = $1::text)
-        AND ($3::text IS NULL OR place IS NULL OR place = $3::text)
-        AND ($2::text IS NULL OR site IS NULL OR site = $2::text)
+        AND (site = $2::text OR (($2::text IS NULL OR site IS NULL) AND ($3::text IS NULL OR place IS NULL OR place = $3::text)))
         AND (resident IS NULL OR resident = $1::text OR NOT ${isAlive('run.resident')})
         AND ($1::text IS NULL OR ${isAlive('$1::text')})
       ORDER BY queued_at, run_id LIMIT $4 FOR UPDATE SKIP LOCKED) RETURNING run_id, queued_at`,
@@ -41,6 +40,11 @@ export async function takeOver(db: Database, host: string, { run_id: runId, epoc
   if (taken) return loadRun(db, runId);
   const [mine] = await db.read<{ run_id: string }>({ name: 'taken-before', text: `SELECT run_id FROM parley.runs WHERE run_id = $1 AND owner = $2 AND status = 'running' AND epoch = $3::bigint + 1`, values: [runId, host, epoch] });
   return mine ? loadRun(db, runId) : null;
+}
+
+// Not running, to be canceled, and without a living host that has a process for them.
+export async function listWished(db: Database, limit: number): Promise<string[]> {
+  return (await db.read<{ run_id: string }>({ name: 'list-wished', text: `SELECT run_id FROM parley.runs AS run WHERE cancel_requested_json IS NOT NULL AND status IN ('queued', 'waiting_user') AND NOT COALESCE(${isAlive('run.resident')}, false) ORDER BY run_id LIMIT $1`, values: [limit] })).map((row) => row.run_id);
 }
 
 // Running runs that belong to this host.

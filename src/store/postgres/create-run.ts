@@ -102,17 +102,20 @@ interface Deletable {
   readonly status: RunState;
   readonly continues: boolean;
   readonly sharers: number;
+  // Another run is at work in its folder.
+  readonly worked_in: boolean;
 }
 
 function tryDelete(db: Database, runId: string, hint: string): Promise<DeleteOutcome> {
   // Those that continue it live in its home, with its session.
   const look = { name: 'deletable', values: [runId], text: `SELECT request_id, status, continues,
-    (SELECT count(*) FROM parley.runs AS other WHERE other.home = run.home) AS sharers FROM parley.runs AS run WHERE run_id = $1 FOR UPDATE OF run` };
+    (SELECT count(*) FROM parley.runs AS other WHERE other.home = run.home) AS sharers,
+    EXISTS (SELECT FROM parley.runs AS other WHERE other.cwd = run.cwd AND other.run_id <> run.run_id AND strpos(run.cwd, run.run_id) > 0 AND other.status IN ('queued', 'running', 'waiting_user')) AS worked_in FROM parley.runs AS run WHERE run_id = $1 FOR UPDATE OF run` };
   return db.transact<DeleteOutcome>([LOCK_RUNS, look], (_, found) => {
     const run = found?.rows[0] as Deletable | undefined;
     if (!run) return { leave: 'unknown_run' };
     if (!isTerminal(run.status)) return { leave: 'not_ended' };
-    if (!run.continues && run.sharers > 1) return { leave: 'session_in_use' };
+    if (run.worked_in || (!run.continues && run.sharers > 1)) return { leave: 'session_in_use' };
     const all = new Composition('delete:')
       .add('i', (param) => `DELETE FROM parley.request_interactive_runtime WHERE request_id = ${param(run.request_id, 'text')}`)
       // One statement sees what was there before it, so the row may go in the same.

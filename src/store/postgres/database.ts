@@ -17,6 +17,8 @@ export type Decision<T> = { readonly leave: T } | { readonly write: readonly Sta
 export interface DatabaseOptions {
   // How many connections at most, besides the one that listens.
   readonly connections?: number;
+  // How long an answer is waited for.
+  readonly answerMs?: number;
 }
 
 const CONNECTIONS = 10;
@@ -43,12 +45,12 @@ export class Database {
   readonly place: Place;
   #closed: Promise<void> | null = null;
 
-  constructor(url: string, { connections = CONNECTIONS }: DatabaseOptions = {}) {
+  constructor(url: string, { connections = CONNECTIONS, answerMs = ANSWER_MS }: DatabaseOptions = {}) {
     this.place = readPlace(url);
     this.#config = { connectionString: url, types, keepAlive: true, keepAliveInitialDelayMillis: KEEPALIVE_MS, connectionTimeoutMillis: CONNECT_MS, application_name: 'parley' };
     this.#pool = new Pool({
       ...this.#config, max: connections, pipeline: true,
-      query_timeout: ANSWER_MS, lock_timeout: LOCK_MS, idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+      query_timeout: answerMs, lock_timeout: LOCK_MS, idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
     } as PoolConfig);
     // A connection that breaks is told to whoever waits for its answer; nobody else needs to know, least of all by an end of the process.
     this.#pool.on('error', () => {});

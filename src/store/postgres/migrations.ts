@@ -61,6 +61,7 @@ CREATE TABLE parley.runs (
 CREATE INDEX runs_by_status ON parley.runs (status, run_id);
 CREATE INDEX runs_queued ON parley.runs (queued_at, run_id) WHERE status = 'queued';
 CREATE INDEX runs_unexported ON parley.runs (updated_at) WHERE exported_seq < rasp_seq AND status IN ('waiting_user', 'succeeded', 'failed', 'canceled');
+CREATE INDEX runs_wished ON parley.runs (run_id) WHERE cancel_requested_json IS NOT NULL AND status IN ('queued', 'waiting_user');
 CREATE INDEX runs_owned ON parley.runs (owner, run_id) WHERE status = 'running';
 CREATE INDEX runs_by_home ON parley.runs USING hash (home);
 CREATE INDEX runs_by_cwd ON parley.runs USING hash (cwd);

@@ -1,0 +1,28 @@
+// A host among others: what it thinks of hosts that are away, when it was away itself.
+import { expect, onTestFinished, test } from 'vitest';
+import { joinCluster } from '../../src/dispatch/postgres/join-cluster.js';
+import { SharedClock } from '../../src/dispatch/postgres/shared-clock.js';
+import { systemClock } from '../../src/kernel/clock.js';
+import { systemTimers } from '../../src/process/timers.js';
+import { create, withStores } from '../support/postgres-stores.js';
+
+const GONE_MS = 60_000;
+
+test('a host that lost its lease with all others waits as long as a new one before it gives up what waits for them', async () => {
+  const stores = await withStores();
+  const site = { site: 'site_b', place: '/b' };
+  const store = await stores.store({ site });
+  await create(await stores.store({ site: { site: 'site_a', place: '/a' } }), 1, { local: true });
+  await stores.query('UPDATE parley.runs SET queued_at = 1');
+  let gone = 0;
+  const monotonicMs = () => performance.now() + gone;
+  const host = await joinCluster({ url: stores.url, store, clock: new SharedClock(systemClock, () => performance.now()), timers: systemTimers, monotonicMs, onFailure: () => {} }, { name: 'b', url: null, site, leaseMs: 3000, goneMs: GONE_MS });
+  onTestFinished(() => host.leave());
+  expect(await host.listStranded(9)).toEqual([]);
+  gone += GONE_MS;
+  expect(await host.listStranded(9)).toEqual([{ run_id: 'run_0001', hasSite: true }]);
+  // The time that has gone has taken its lease, too; it comes back as another.
+  const before = host.hostId;
+  await expect.poll(() => host.isHeld && host.hostId !== before, { timeout: 20_000 }).toBe(true);
+  expect(await host.listStranded(9)).toEqual([]);
+});
