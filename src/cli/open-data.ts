@@ -53,7 +53,8 @@ export async function openToRead(path: string, io: Io): Promise<ReadData | null>
   };
 }
 
-export async function openToWrite(path: string, io: Io, settings: Settings, onFailure: (error: unknown) => void): Promise<OpenData> {
+// `serves`: it stays, and plays what others have created.
+export async function openToWrite(path: string, io: Io, settings: Settings, serves: boolean, onFailure: (error: unknown) => void): Promise<OpenData> {
   const url = databaseUrl(io);
   if (url === null) return { data: await openDataDir(path, writerOf(io)), cluster: null, clock: io.clock };
   // Loaded when they are needed: a command on a data directory alone begins without them.
@@ -69,7 +70,7 @@ export async function openToWrite(path: string, io: Io, settings: Settings, onFa
     if (files === 'host') opened.push(await lockDataDir(path, writerOf(io)));
     const real = realpathSync(path);
     const site = siteAt(real, files);
-    const store = await openPostgres(url, { host: null, site, clock, connections });
+    const store = await openPostgres(url, { host: null, site, clock, connections, ownOnly: !serves });
     opened.push(() => store.close());
     const cluster = await joinCluster({ url, store, clock, timers, monotonicMs: () => uptime() * 1000, onFailure }, {
       name: hostNameOf(io), url: null, site, leaseMs: leaseSec * 1000, goneMs: goneSec * 1000, info: { version: readVersion(), files, lease_sec: leaseSec },

@@ -49,7 +49,7 @@ export async function openWriter(path: string, io: Io, { plays = true, serves = 
   checkFolder(path, constants.W_OK | constants.X_OK);
   const settings = readSettings(path);
   makeFolder(path);
-  const { data, cluster, clock } = await openToWrite(path, io, settings, (error) => onFailure('', error));
+  const { data, cluster, clock } = await openToWrite(path, io, settings, serves, (error) => onFailure('', error));
   try {
     const deps = {
       store: data.store,

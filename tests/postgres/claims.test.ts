@@ -202,3 +202,17 @@ test('a wish to cancel a run that waits is found when no living host has its pro
   await stores.expire('a');
   expect(await listWished(a.database, 9)).toEqual([run.run_id]);
 });
+
+test('a host that does not stay claims what it has created or changed, and nothing of others', async () => {
+  const stores = await withStores();
+  await stores.host('h');
+  const [server, command] = [await stores.store({ host: 'h' }), await stores.store({ host: 'h', ownOnly: true })];
+  await create(server, 1);
+  const answered = await begin(server, await create(server, 2));
+  const waiting = await commit(server, answered, { set: { status: 'waiting_user' }, ask: ask('int_2') });
+  await create(command, 3);
+  expect(await command.claimQueued(9, [])).toEqual(['run_0003']);
+  await commit(command, waiting, { set: { status: 'queued' }, resolve: { interaction_id: 'int_2', state: 'answered', resolution: { at: T0, response: 'x', actor: null, idempotency_key: null, finish: false } } });
+  expect((await command.claimQueued(9, [])).toSorted()).toEqual(['run_0002', 'run_0003']);
+  expect(await server.claimQueued(9, [])).toContain('run_0001');
+});

@@ -155,7 +155,7 @@ test('a host has the name of its machine unless HOSTNAME says another, tells how
   mkdirSync(site.data);
   const settings: Settings = { ...DEFAULT_SETTINGS, cluster: { ...DEFAULT_SETTINGS.cluster, connections: 2 } };
   for (const [env, name] of [[{}, 'desk'], [{ HOSTNAME: 'attic' }, 'attic']] as const) {
-    const { data } = await openToWrite(site.data, ioOn(database.url, env), settings, () => {});
+    const { data } = await openToWrite(site.data, ioOn(database.url, env), settings, true, () => {});
     try {
       await Promise.all(Array.from({ length: 20 }, () => data.store.countRuns()));
       // Besides, one listens and one renews the lease.
@@ -172,7 +172,7 @@ test.each(['shared', 'host'] as const)('files %s: whoever cannot join leaves nei
   const { database, site } = await withHosts();
   await database.query('ALTER TABLE parley.hosts ADD CONSTRAINT nobody CHECK (false)');
   mkdirSync(site.data);
-  await expect(openToWrite(site.data, ioOn(database.url), { ...DEFAULT_SETTINGS, cluster: { ...DEFAULT_SETTINGS.cluster, files } }, () => {})).rejects.toThrow('nobody');
+  await expect(openToWrite(site.data, ioOn(database.url), { ...DEFAULT_SETTINGS, cluster: { ...DEFAULT_SETTINGS.cluster, files } }, true, () => {})).rejects.toThrow('nobody');
   const release = await lockDataDir(site.data, { pid: process.pid });
   release();
   // A server takes a moment to notice that a connection was closed, but not the ten seconds that an idle one is kept.

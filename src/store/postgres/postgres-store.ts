@@ -23,6 +23,8 @@ export interface PostgresStoreOptions {
   readonly site?: Site;
   // That of whoever asks for deliveries.
   readonly clock?: Clock;
+  // Claims no runs but those that it has created or changed itself: it does not stay for others.
+  readonly ownOnly?: boolean;
   // Between looks whether the connection that listens is still there.
   readonly checkMs?: number;
 }
@@ -35,17 +37,19 @@ export class PostgresStore implements Store {
   #host: string | null;
   readonly #site: Site;
   readonly #clock: Clock;
+  readonly #own: Set<string> | null;
   readonly #instance = randomUUID();
   readonly #listener: HintListener;
   readonly #listeners = new Set<CommitListener>();
   readonly #missed = new Set<() => void>();
 
   // The database is migrated; nothing is heard of others before `listen`.
-  constructor(database: Database, { host, site = NOWHERE, clock = systemClock, checkMs = CHECK_MS }: PostgresStoreOptions) {
+  constructor(database: Database, { host, site = NOWHERE, clock = systemClock, ownOnly = false, checkMs = CHECK_MS }: PostgresStoreOptions) {
     this.database = database;
     this.#host = host;
     this.#site = site;
     this.#clock = clock;
+    this.#own = ownOnly ? new Set() : null;
     this.#listener = new HintListener(database, this.#instance, (commit) => this.#tell(commit), () => {
       for (const listener of this.#missed) attempt(listener);
     }, checkMs);
@@ -77,6 +81,7 @@ export class PostgresStore implements Store {
   async #telling<T>(told: Told, work: (hint: string) => Promise<T>, isDone: (outcome: T) => boolean): Promise<T> {
     const begun = performance.now();
     const outcome = await work(writeHint(this.#instance, this.#host, told));
+    if (isDone(outcome)) this.#own?.add(told.run_id);
     if (isDone(outcome)) this.#tell({ ...told, origin: 'here', ms: performance.now() - begun });
     return outcome;
   }
@@ -121,7 +126,7 @@ export class PostgresStore implements Store {
   }
 
   async claimQueued(limit: number, except: readonly string[]): Promise<string[]> {
-    return claimQueued(this.database, this.#host, this.#site, limit, except);
+    return claimQueued(this.database, this.#host, this.#site, limit, except, this.#own && [...this.#own]);
   }
 
   async countRuns(): Promise<Record<RunState, number>> {
