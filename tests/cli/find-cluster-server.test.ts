@@ -7,6 +7,7 @@ import { challengeIn, listenAsStranger } from '../support/stranger.js';
 
 const KEY = 'prl_key';
 const host = (name: string, site: string | null) => ({ name, site });
+const row = (host_id: string, name: string, site: string | null, url: string | null) => ({ host_id, name, site, url });
 const says = async (status: number, text: string) => (await listenAsStranger((_request, response) => void response.writeHead(status).end(text))).url;
 
 test('a host of this machine comes first, then one with the files of this directory, then any in their order', () => {
@@ -17,7 +18,6 @@ test('a host of this machine comes first, then one with the files of this direct
 });
 
 test('an address is that of the hosts which are listed with it; the server of the directory is known by its site', () => {
-  const row = (host_id: string, name: string, site: string | null, url: string | null) => ({ host_id, name, site, url });
   const hosts = [row('h1', 'x', 's1', 'http://x'), row('h2', 'desk', 's2', null), row('h3', 'x', 's3', 'http://x'), row('h4', 'desk', null, 'http://desk')];
   const near = { name: 'desk', site: 's2' };
   const [desk, x] = [{ url: 'http://desk', hostIds: new Set(['h4']) }, { url: 'http://x', hostIds: new Set(['h1', 'h3']) }];
