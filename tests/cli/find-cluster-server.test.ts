@@ -8,6 +8,7 @@ import { challengeIn, listenAsStranger } from '../support/stranger.js';
 const KEY = 'prl_key';
 const host = (name: string, site: string | null) => ({ name, site });
 const row = (host_id: string, name: string, site: string | null, url: string | null) => ({ host_id, name, site, url });
+const at = (urls: readonly string[], ...ids: string[]) => urls.map((url) => ({ url, hostIds: new Set(ids) }));
 const says = async (status: number, text: string) => (await listenAsStranger((_request, response) => void response.writeHead(status).end(text))).url;
 
 test('a host of this machine comes first, then one with the files of this directory, then any in their order', () => {
@@ -43,7 +44,6 @@ test('one that is silent, away, not ready, another program, another host or lead
     await says(503, '{"status":"ok","host_id":"host_1"}'),
     (await listenAsStranger(({ url }, response) => void response.writeHead(302, { location: `${good}${url}` }).end())).url,
   ];
-  const at = (urls: readonly string[], ...ids: string[]) => urls.map((url) => ({ url, hostIds: new Set(ids) }));
   expect(await firstToAnswer(at([...bad, `${good}/`], 'host_1', 'host_2'), KEY, systemTimers)).toBe(`${good}/`);
   // No token was sent: it is not known yet who answers.
   expect(asked).toEqual(['GET /readyz undefined']);
