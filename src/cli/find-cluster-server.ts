@@ -1,6 +1,7 @@
 // A server among the hosts that share a database, for a command beside them: the nearest one that answers. A host that is listed but
 // does not answer is passed over, and so is anything else that answers at its address.
 import type { Timers } from '../process/timers.js';
+import { answersAs } from '../service/host-proof.js';
 import type { HostRecord } from '../store/postgres/host-lease.js';
 import { readSite } from '../store/postgres/site.js';
 import type { Io } from './io.js';
@@ -17,13 +18,27 @@ export interface ClusterServer {
   readonly token: string;
 }
 
+// An address, and the hosts that it may be the address of: one that was killed and started again is listed twice for a while.
+export interface Candidate {
+  readonly url: string;
+  readonly hostIds: ReadonlySet<string>;
+}
+
 // `own`: the address of the server that holds this data directory, which may be reached from this machine only.
 export async function findClusterServer(database: string, path: string, own: string | null, io: Io): Promise<ClusterServer | null> {
-  const { hosts, token } = await lookForHosts(database);
+  const { hosts, token, proofKey } = await lookForHosts(database);
   const near = { name: hostNameOf(io), site: readSite(path) };
-  const urls = new Set([...(own === null ? [] : [own]), ...orderHosts(hosts, near).flatMap(({ url }) => url ?? [])]);
-  const url = await firstToAnswer([...urls].slice(0, ASKED), new Set(hosts.map(({ host_id: id }) => id)), io.timers);
+  const url = await firstToAnswer(listCandidates(hosts, near, own).slice(0, ASKED), proofKey, io.timers);
   return url === null ? null : { url, token };
+}
+
+export function listCandidates(hosts: readonly Pick<HostRecord, 'host_id' | 'name' | 'site' | 'url'>[], near: { readonly name: string; readonly site: string | null }, own: string | null): Candidate[] {
+  const found = new Map<string, Set<string>>();
+  const add = (url: string, id: string): unknown => found.get(url)?.add(id) ?? found.set(url, new Set([id]));
+  // The hosts know the server of a directory by its site; they may have no address of it, or another.
+  if (own !== null) for (const { host_id: id, site } of hosts) if (site !== null && site === near.site) add(own, id);
+  for (const { host_id: id, url } of orderHosts(hosts, near)) if (url !== null) add(url, id);
+  return [...found].map(([url, hostIds]) => ({ url, hostIds }));
 }
 
 // Those of this machine come first, and of equal ones those that have the files of this data directory.
@@ -32,7 +47,7 @@ export function orderHosts<T extends Pick<HostRecord, 'name' | 'site'>>(hosts: r
   return hosts.toSorted((one, other) => distance(one) - distance(other));
 }
 
-async function lookForHosts(url: string): Promise<{ hosts: HostRecord[]; token: string }> {
+async function lookForHosts(url: string): Promise<{ hosts: HostRecord[]; token: string; proofKey: string }> {
   const { Database } = await import('../store/postgres/database.js');
   const { deriveToken, loadSecret } = await import('../store/postgres/derive-token.js');
   const { listLiveHosts } = await import('../store/postgres/host-lease.js');
@@ -40,37 +55,25 @@ async function lookForHosts(url: string): Promise<{ hosts: HostRecord[]; token: 
   const database = new Database(url, { connections: 1 });
   try {
     await checkMigrated(database);
-    return { hosts: await listLiveHosts(database), token: deriveToken(await loadSecret(database), 'operator') };
+    const secret = await loadSecret(database);
+    return { hosts: await listLiveHosts(database), token: deriveToken(secret, 'operator'), proofKey: deriveToken(secret, 'proof') };
   } finally {
     await database.close();
   }
 }
 
-// All are asked at once; the first of them in this order that answers as one of these hosts is taken.
-export async function firstToAnswer(urls: readonly string[], hostIds: ReadonlySet<string>, timers: Timers): Promise<string | null> {
+// All are asked at once; the first of them in this order that proves to be a host of this address is taken. Any program may listen where a host
+// that died is still listed, so no token is sent before.
+export async function firstToAnswer(candidates: readonly Candidate[], proofKey: string, timers: Timers): Promise<string | null> {
   const enough = new AbortController();
   // A timer of ours: a signal that is made of others may be collected with its timeout before that is over.
   const stop = timers.set(ANSWER_MS, () => enough.abort());
-  const asked = urls.map((url) => askHost(url, enough.signal));
+  const asked = candidates.map(({ url, hostIds }) => answersAs(hostIds, url, proofKey, enough.signal));
   try {
-    for (const [index, answer] of asked.entries()) {
-      const id = await answer;
-      if (id !== null && hostIds.has(id)) return urls[index] ?? null;
-    }
+    for (const [index, answer] of asked.entries()) if (await answer) return candidates[index]?.url ?? null;
     return null;
   } finally {
     stop();
     enough.abort();
-  }
-}
-
-// Which host it is; it is asked before any token is sent there. Null: no host that could do something now.
-async function askHost(url: string, signal: AbortSignal): Promise<string | null> {
-  try {
-    const answer = await fetch(`${url.replace(/\/+$/, '')}/readyz`, { signal, redirect: 'error' });
-    const { host_id: id } = (await answer.json()) as { host_id?: unknown };
-    return answer.ok && typeof id === 'string' ? id : null;
-  } catch {
-    return null;
   }
 }

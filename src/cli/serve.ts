@@ -78,7 +78,7 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
       consoleDir: join(io.machine.programs, 'console'),
       version: readVersion(),
       tokens: new TokenBook(named, { token, userName: io.machine.userName }, warn, hostsToken),
-      otherHosts: writer.cluster && hostsToken !== null ? { token: hostsToken, hasFiles: (id) => writer.cluster?.hasFiles(id) ?? Promise.resolve(true), whereFiles: (id) => writer.cluster?.whereFiles(id) ?? Promise.resolve(null) } : null,
+      otherHosts: writer.cluster && hostsToken !== null ? { token: hostsToken, proofKey: writer.cluster.deriveToken('proof'), hasFiles: (id) => writer.cluster?.hasFiles(id) ?? Promise.resolve(true), whereFiles: (id) => writer.cluster?.whereFiles(id) ?? Promise.resolve(null) } : null,
       thisHost: writer.cluster,
       log,
       sticky: settings.sessions.sticky,

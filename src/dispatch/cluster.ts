@@ -27,7 +27,7 @@ export interface Cluster {
   // The files of the run can be read here.
   hasFiles(runId: string): Promise<boolean>;
   // Where its files can be had, if another host that is alive has them.
-  whereFiles(runId: string): Promise<{ readonly url: string } | null>;
+  whereFiles(runId: string): Promise<{ readonly host_id: string; readonly url: string } | null>;
   // A process of the run waits on another host that is alive.
   isHeldElsewhere(runId: string): Promise<boolean>;
   // A process of the run waits here, so that it must go on here; and not any more.

@@ -21,8 +21,8 @@ export interface AccessRules {
   readonly tokens: TokenBook;
   // Names with their ports, as they stand in a Host header.
   readonly hosts: () => ReadonlySet<string>;
-  // Names the cookie: several servers on one host must not take each other's.
-  readonly dataDir: string;
+  // The name of it.
+  readonly cookie: string;
   readonly closing: () => boolean;
 }
 
@@ -31,7 +31,6 @@ const HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosnif
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 export function guardAccess(app: FastifyInstance, rules: AccessRules): void {
-  const cookie = cookieName(rules.dataDir);
   app.decorateRequest('caller', null);
   app.decorateRequest('mayGoOn', () => true);
   app.addHook('onRequest', async (request, reply) => {
@@ -40,7 +39,7 @@ export function guardAccess(app: FastifyInstance, rules: AccessRules): void {
     checkHost(request, rules.hosts());
     if (role === 'anyone') return;
     const bearer = bearerOf(request);
-    const session = bearer === null ? cookieOf(request, cookie) : null;
+    const session = bearer === null ? cookieOf(request, rules.cookie) : null;
     const caller = bearer !== null ? rules.tokens.find(bearer) : session === null ? null : rules.tokens.findSignedIn(session);
     if (!caller) throw new RequestError('UNAUTHORIZED', bearer === null && session === null ? 'a token is needed: open the link that parley serve has printed, or send Authorization: Bearer …' : 'this token is not known');
     // A browser sends the cookie by itself, also for a page of somebody else; it says so in Origin.
@@ -79,20 +78,21 @@ function cookieOf({ headers: { cookie } }: FastifyRequest, name: string): string
   return null;
 }
 
-function cookieName(dataDir: string): string {
-  return `parley_${createHash('sha256').update(dataDir).digest('hex').slice(0, 12)}`;
+// Named after what its server serves: several on one machine must not take each other's. The name tells nothing of it.
+export function cookieName(served: string): string {
+  return `parley_${createHash('sha256').update(served).digest('hex').slice(0, 12)}`;
 }
 
 const COOKIE_DAYS = 90;
 
 // What signs a browser in. It is not the token; no script can read it, and no request of another site carries it. Browsers give
 // the cookies of a host to all its ports.
-export function signInCookie(dataDir: string, token: string): string {
-  return `${cookieName(dataDir)}=${sessionFor(token)}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${COOKIE_DAYS * 24 * 3600}`;
+export function signInCookie(name: string, token: string): string {
+  return `${name}=${sessionFor(token)}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${COOKIE_DAYS * 24 * 3600}`;
 }
 
-export function signOutCookie(dataDir: string): string {
-  return `${cookieName(dataDir)}=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0`;
+export function signOutCookie(name: string): string {
+  return `${name}=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0`;
 }
 
 // The one who asks, where the route needs one.

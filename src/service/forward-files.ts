@@ -5,28 +5,39 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RequestError } from '../run/request-error.js';
 import { loadRun } from '../orchestrator/load-run.js';
 import type { Store } from '../store/store.js';
+import { answersAs, withoutSlash } from './host-proof.js';
 
 // Hosts with files of their own, as far as the service needs to know of them.
 export interface OtherHosts {
   // What they know each other by; it allows to look.
   readonly token: string;
+  // What each of them proves itself with.
+  readonly proofKey: string;
   hasFiles(runId: string): Promise<boolean>;
-  whereFiles(runId: string): Promise<{ readonly url: string } | null>;
+  whereFiles(runId: string): Promise<{ readonly host_id: string; readonly url: string } | null>;
 }
 
 const FORWARDED = 'x-parley-forwarded';
+// One that is well answers at once, on a busy machine soon.
+const PROOF_MS = 5000;
 // To verify a large run takes a while.
 const PATIENCE_MS = 20_000;
 const TOLD = ['content-type', 'content-length', 'content-disposition'] as const;
 
 // Null: it cannot be reached, or is there and says nothing. What it has begun to say may take as long as it takes.
-async function ask(url: URL, token: string): Promise<Response | null> {
-  const silence = new AbortController();
-  const timer = setTimeout(() => silence.abort(), PATIENCE_MS);
+async function ask(url: string, token: string): Promise<Response | null> {
   try {
-    return await fetch(url, { headers: { authorization: `Bearer ${token}`, [FORWARDED]: '1' }, signal: silence.signal });
+    return await within(PATIENCE_MS, (signal) => fetch(url, { headers: { authorization: `Bearer ${token}`, [FORWARDED]: '1' }, signal, redirect: 'error' }));
   } catch {
     return null;
+  }
+}
+
+async function within<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const silence = new AbortController();
+  const timer = setTimeout(() => silence.abort(), ms);
+  try {
+    return await work(silence.signal);
   } finally {
     clearTimeout(timer);
   }
@@ -39,7 +50,9 @@ export function forwardFiles(store: Store, hosts: OtherHosts | null) {
     await loadRun(store, id);
     // Whoever forwards is believed to have the right address; the other way round they would go round for ever.
     const at = request.headers[FORWARDED] === undefined ? await hosts.whereFiles(id) : null;
-    const answer = at && (await ask(new URL(request.url, at.url), hosts.token));
+    // Each time anew: a host may be gone since, and another program listen where it was.
+    const isThere = at !== null && (await within(PROOF_MS, (signal) => answersAs(new Set([at.host_id]), at.url, hosts.proofKey, signal)));
+    const answer = isThere ? await ask(`${withoutSlash(at.url)}${request.url}`, hosts.token) : null;
     if (!answer) throw new RequestError('FILES_UNREACHABLE', `the files of run ${id} are on another host, which cannot be reached now`);
     for (const name of TOLD) {
       const value = answer.headers.get(name);

@@ -7,7 +7,7 @@ import type { Clock } from '../kernel/clock.js';
 import type { Orchestrator } from '../orchestrator/orchestrator.js';
 import type { Timers } from '../process/timers.js';
 import type { Store } from '../store/store.js';
-import { guardAccess } from './access.js';
+import { cookieName, guardAccess } from './access.js';
 import { describeApi } from './describe-api.js';
 import { refuseInOneForm } from './error-envelope.js';
 import type { OtherHosts } from './forward-files.js';
@@ -55,6 +55,8 @@ export interface ThisHost {
   readonly hostId: string;
   // It has a lease.
   mayPlay(): boolean;
+  // The same on all hosts of its database, and known to nobody else.
+  deriveToken(what: 'proof' | 'cookie'): string;
 }
 
 export interface ServiceLimits {
@@ -69,6 +71,8 @@ export const DEFAULT_LIMITS: ServiceLimits = { bodyBytes: 16 * 1024 * 1024, stre
 // What the routes share.
 export interface Room extends ServiceDeps {
   readonly app: FastifyInstance;
+  // The name of the one that a browser is signed in by.
+  readonly cookie: string;
   readonly streams: Streams;
   readonly pages: JournalPages;
   readonly inbox: InboxFeed;
@@ -105,7 +109,9 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
   let closing = false;
   refuseInOneForm(app);
   refuseEarly(app);
-  guardAccess(app, { tokens: deps.tokens, hosts: deps.hosts, dataDir: deps.dataDir, closing: () => closing });
+  // A browser may come to any host of a database.
+  const cookie = cookieName(deps.thisHost?.deriveToken('cookie') ?? deps.dataDir);
+  guardAccess(app, { tokens: deps.tokens, hosts: deps.hosts, cookie, closing: () => closing });
   const streams = new Streams(limits.streams, deps.timers);
   const inbox = new InboxFeed(deps.store, deps.clock);
   const runFeed = new RunFeed(deps.store, deps.clock);
@@ -114,7 +120,7 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
     metrics.answered(request.method, request.routeOptions.url ?? 'none', reply.statusCode, reply.elapsedTime);
     request.log.info({ method: request.method, route: request.routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime), by: request.caller?.actor.name }, 'answered');
   });
-  const room: Room = { ...deps, app, streams, inbox, runFeed, metrics, pages: new JournalPages(deps.store) };
+  const room: Room = { ...deps, app, cookie, streams, inbox, runFeed, metrics, pages: new JournalPages(deps.store) };
   await describeApi(room);
   for (const routes of [runRoutes, inboxRoutes, streamRoutes, evidenceRoutes, aboutRoutes, signInRoutes, consoleRoutes]) await app.register(async (part) => routes({ ...room, app: part }));
   await app.ready();

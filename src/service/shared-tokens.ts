@@ -1,5 +1,5 @@
 // The tokens that hosts share, read every two seconds: one that was added or removed counts on all of them after that time. While they cannot be
-// read, those that were read last count.
+// read, those that were read last count, and it is told once.
 import { Alarm, type Timers } from '../process/timers.js';
 import type { NamedToken, TokenSource } from './tokens.js';
 
@@ -12,6 +12,8 @@ export class SharedTokens implements TokenSource {
   #tokens: readonly NamedToken[];
   #work: Promise<void> = Promise.resolve();
   #isClosing = false;
+  // A database that is away would be told of every two seconds.
+  #isTold = false;
 
   private constructor(read: () => Promise<readonly NamedToken[]>, timers: Timers, onProblem: (error: unknown) => void, tokens: readonly NamedToken[]) {
     this.#read = read;
@@ -32,8 +34,10 @@ export class SharedTokens implements TokenSource {
   async #look(): Promise<void> {
     try {
       this.#tokens = await this.#read();
+      this.#isTold = false;
     } catch (error) {
-      this.#onProblem(error);
+      if (!this.#isTold) this.#onProblem(error);
+      this.#isTold = true;
     }
   }
 

@@ -1,23 +1,15 @@
 // Which of the hosts a command goes to: the nearest one that answers as one of them.
-import { once } from 'node:events';
-import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { expect, onTestFinished, test } from 'vitest';
-import { firstToAnswer, orderHosts } from '../../src/cli/find-cluster-server.js';
+import { expect, test } from 'vitest';
+import { firstToAnswer, listCandidates, orderHosts } from '../../src/cli/find-cluster-server.js';
 import { systemTimers } from '../../src/process/timers.js';
+import { proofOf } from '../../src/service/host-proof.js';
+import { challengeIn, listenAsStranger } from '../support/stranger.js';
 
-async function listen(answer: RequestListener): Promise<string> {
-  const server = createServer(answer);
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
+const KEY = 'prl_key';
 const host = (name: string, site: string | null) => ({ name, site });
-const says = (status: number, text: string) => listen((_request, response) => void response.writeHead(status).end(text));
+const row = (host_id: string, name: string, site: string | null, url: string | null) => ({ host_id, name, site, url });
+const at = (urls: readonly string[], ...ids: string[]) => urls.map((url) => ({ url, hostIds: new Set(ids) }));
+const says = async (status: number, text: string) => (await listenAsStranger((_request, response) => void response.writeHead(status).end(text))).url;
 
 test('a host of this machine comes first, then one with the files of this directory, then any in their order', () => {
   const [any, files, here, both, other] = [host('x', null), host('y', 's1'), host('desk', null), host('desk', 's1'), host('z', 's2')];
@@ -26,27 +18,37 @@ test('a host of this machine comes first, then one with the files of this direct
   expect(orderHosts([other, any], { name: 'desk', site: null })).toEqual([other, any]);
 });
 
+test('an address is that of the hosts which are listed with it; the server of the directory is known by its site', () => {
+  const hosts = [row('h1', 'x', 's1', 'http://x'), row('h2', 'desk', 's2', null), row('h3', 'x', 's3', 'http://x'), row('h4', 'desk', null, 'http://desk')];
+  const near = { name: 'desk', site: 's2' };
+  const [desk, x] = [{ url: 'http://desk', hostIds: new Set(['h4']) }, { url: 'http://x', hostIds: new Set(['h1', 'h3']) }];
+  expect(listCandidates(hosts, near, null)).toEqual([desk, x]);
+  expect(listCandidates(hosts, near, 'http://own')).toEqual([{ url: 'http://own', hostIds: new Set(['h2']) }, desk, x]);
+  expect(listCandidates(hosts, { ...near, site: 's3' }, 'http://x')).toEqual([x, desk]);
+  // No host has this directory: whoever answers there is none of them.
+  for (const site of [null, 's9']) expect(listCandidates(hosts, { ...near, site }, 'http://own')).toEqual([desk, x]);
+});
+
 test('one that is silent, away, not ready, another program, another host or leads elsewhere is passed over', async () => {
-  const asked: string[] = [];
-  const good = await listen((request, response) => {
-    asked.push(`${request.method} ${request.url} ${request.headers.authorization}`);
-    response.end('{"status":"ok","host_id":"host_1"}');
-  });
+  const { url: good, asked } = await listenAsStranger(({ url }, response) => void response.end(JSON.stringify({ status: 'ok', host_id: 'host_1', proof: proofOf(KEY, challengeIn(url), 'host_1') })));
   const bad = [
-    await listen(() => {}),
+    (await listenAsStranger(() => {})).url,
     'http://127.0.0.1:1',
     'not an address',
     await says(200, ''),
     await says(200, 'null'),
     await says(200, '{"status":"ok"}'),
-    await says(200, '{"status":"ok","host_id":"host_of_another_database"}'),
+    // What /readyz tells to anybody.
+    await says(200, '{"status":"ok","host_id":"host_1"}'),
+    await says(200, `{"status":"ok","host_id":"host_1","proof":"${proofOf(KEY, 'another-challenge', 'host_1')}"}`),
     await says(503, '{"status":"ok","host_id":"host_1"}'),
-    await listen((_request, response) => void response.writeHead(302, { location: `${good}/readyz` }).end()),
+    (await listenAsStranger(({ url }, response) => void response.writeHead(302, { location: `${good}${url}` }).end())).url,
   ];
-  const known = new Set(['host_1', 'host_2']);
-  expect(await firstToAnswer([...bad, `${good}/`], known, systemTimers)).toBe(`${good}/`);
+  expect(await firstToAnswer(at([...bad, `${good}/`], 'host_1', 'host_2'), KEY, systemTimers)).toBe(`${good}/`);
   // No token was sent: it is not known yet who answers.
   expect(asked).toEqual(['GET /readyz undefined']);
-  expect(await firstToAnswer(bad.slice(1), known, systemTimers)).toBeNull();
-  expect(await firstToAnswer([], known, systemTimers)).toBeNull();
+  expect(await firstToAnswer(at(bad.slice(1), 'host_1'), KEY, systemTimers)).toBeNull();
+  // It is a host, but not the one of this address.
+  expect(await firstToAnswer(at([good], 'host_2'), KEY, systemTimers)).toBeNull();
+  expect(await firstToAnswer([], KEY, systemTimers)).toBeNull();
 });

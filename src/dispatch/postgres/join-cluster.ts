@@ -3,7 +3,7 @@ import type { JsonObject } from '../../kernel/json.js';
 import type { Timers } from '../../process/timers.js';
 import { holdProcess, isHeldElsewhere, isPlayed, letProcessGo, listOwned, listWished, takeOver } from '../../store/postgres/claims.js';
 import { Database } from '../../store/postgres/database.js';
-import { deriveToken, loadSecret } from '../../store/postgres/derive-token.js';
+import { deriveToken, loadSecret, type Purpose } from '../../store/postgres/derive-token.js';
 import { forgetDeadHost, listDeadHosts, listLiveHosts, readClock } from '../../store/postgres/host-lease.js';
 import type { PostgresStore } from '../../store/postgres/postgres-store.js';
 import { forgetLeftover, listLeftovers, listStranded, listUnexported, markExported, siteOf } from '../../store/postgres/run-files.js';
@@ -42,7 +42,7 @@ export interface Membership extends Cluster {
   readonly hostId: string;
   readonly isHeld: boolean;
   // Made from a secret that only the database and its hosts know, the same on each of them.
-  deriveToken(what: 'operator' | 'hosts'): string;
+  deriveToken(what: Purpose): string;
   // Named tokens, which all hosts know.
   listTokens(): Promise<TokenRow[]>;
   // Where other hosts reach this one.
@@ -88,7 +88,7 @@ export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, go
     whereFiles: async (runId) => {
       const where = site.site === null ? null : await siteOf(database, runId);
       const found = where === null ? undefined : (await listLiveHosts(database)).find((host) => host.site === where && host.url !== null);
-      return found?.url ? { url: found.url } : null;
+      return found?.url ? { host_id: found.host_id, url: found.url } : null;
     },
     isHeldElsewhere: (runId) => isHeldElsewhere(database, keeper.hostId, runId),
     hold: (runId) => holdProcess(database, keeper.hostId, runId),

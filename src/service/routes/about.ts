@@ -4,13 +4,16 @@ import { z } from 'zod';
 import { RequestError } from '../../run/request-error.js';
 import { CHART, EVENTS, INITIAL_STATE, STATES, STICKY_CHART, TERMINAL_STATES } from '../../run/statechart.js';
 import { callerOf } from '../access.js';
+import { CHALLENGE_FORM, proofOf } from '../host-proof.js';
 import { REFUSALS } from '../requests.js';
 import { engineList, parserTotals, whoAmI } from '../schemas.js';
 import type { Room } from '../service.js';
 
 const healthy = z.strictObject({ status: z.literal('ok') });
-// Among several hosts: which one answers.
-const ready = healthy.extend({ host_id: z.string().optional() });
+// Among several hosts: which one answers, and if it was challenged the proof of it.
+const ready = healthy.extend({ host_id: z.string().optional(), proof: z.string().optional() });
+// Whoever looks whether it is well may add what he likes.
+const challenged = z.object({ challenge: z.string().regex(CHALLENGE_FORM).optional() });
 const contract = z.looseObject({ initial: z.string(), states: z.array(z.string()), terminal: z.array(z.string()), events: z.array(z.string()), edges: z.array(z.looseObject({ id: z.string(), from: z.string(), on: z.string(), to: z.string() })) });
 
 function health<T extends z.ZodType>(operationId: string, summary: string, answer: T) {
@@ -20,10 +23,13 @@ function health<T extends z.ZodType>(operationId: string, summary: string, answe
 export async function aboutRoutes({ app: bare, store, metrics, engines, sticky, thisHost = null }: Room): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();
   app.get('/healthz', health('isAlive', 'The process is alive', healthy), async () => ({ status: 'ok' as const }));
-  app.get('/readyz', health('isReady', 'The store can be read, and a host among several has its lease', ready), async () => {
+  const { schema, config } = health('isReady', 'The store can be read, and a host among several has its lease', ready);
+  app.get('/readyz', { schema: { ...schema, querystring: challenged }, config }, async ({ query: { challenge } }) => {
     if (thisHost?.mayPlay() === false) throw new RequestError('STORE_UNAVAILABLE', 'this host has lost its lease and has no other yet: it could not reach the database in time');
     await store.listQueued(1);
-    return { status: 'ok' as const, ...(thisHost ? { host_id: thisHost.hostId } : {}) };
+    if (!thisHost) return { status: 'ok' as const };
+    const { hostId } = thisHost;
+    return { status: 'ok' as const, host_id: hostId, ...(challenge === undefined ? {} : { proof: proofOf(thisHost.deriveToken('proof'), challenge, hostId) }) };
   });
 
   app.get('/v1/me', {

@@ -384,6 +384,10 @@ describe('evidence', () => {
 
 describe('the server about itself', () => {
   test('health needs no token; who one is, engines, contract, parsers and figures do', async () => {
+    // It shares no database: there is nothing to prove, and nobody to prove it to.
+    const challenge = (text: string) => served.fetch(`/readyz?challenge=${text}`, { as: null });
+    expect(await (await challenge('x'.repeat(16))).json()).toEqual({ status: 'ok' });
+    for (const wrong of ['', 'x'.repeat(15), 'x'.repeat(129), 'x%20'.repeat(16)]) expect((await challenge(wrong)).status).toBe(400);
     for (const path of ['/healthz', '/readyz']) expect(await (await served.fetch(path, { as: null })).json()).toEqual({ status: 'ok' });
     expect(await (await served.fetch('/v1/me')).json()).toEqual({ name: 'ann', role: 'operator' });
     expect(await (await served.fetch('/v1/engines')).json()).toMatchObject({ engines: [{ name: 'codex', found: true }] });
