@@ -113,7 +113,8 @@ export class ClusterWork {
     const wish = run?.cancel_requested;
     if (turn) return wish ? turn.control.cancel(wish.actor ?? undefined) : undefined;
     const isWaiting = run?.status === 'waiting_user' || run?.status === 'queued';
-    if (isWaiting && wish) await this.#cancel(runId, wish.actor ?? undefined);
+    // To end its process takes a while; others are looked at meanwhile.
+    if (isWaiting && wish) this.#work(runId, async () => void (await this.#cancel(runId, wish.actor ?? undefined)));
     // It went on elsewhere, or has ended: nobody will answer the process that waits here. One that began to wait since the look is another matter.
     else if (!isWaiting && before.turn === undefined && before.waiter === this.#residents.waiterOf(runId)) await this.#residents.end(runId);
   }

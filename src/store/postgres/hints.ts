@@ -16,9 +16,8 @@ const LONGEST_PAUSE_MS = 5000;
 
 // In short words: a payload is smaller than 8000 bytes.
 interface Hint {
-  // The store instance that made the commit, and its host.
+  // The store that made the commit.
   readonly i: string;
-  readonly h: string | null;
   readonly r: string;
   readonly s?: RunState | undefined;
   readonly a?: string | undefined;
@@ -26,8 +25,8 @@ interface Hint {
   readonly x?: true | undefined;
 }
 
-export function writeHint(instance: string, host: string | null, { run_id: runId, status, asked, resolved, deleted }: Pick<Committed, 'run_id' | 'status' | 'asked' | 'resolved' | 'deleted'>): string {
-  return JSON.stringify({ i: instance, h: host, r: runId, s: status, a: asked, d: resolved, x: deleted } satisfies Hint);
+export function writeHint(instance: string, { run_id: runId, status, asked, resolved, deleted }: Pick<Committed, 'run_id' | 'status' | 'asked' | 'resolved' | 'deleted'>): string {
+  return JSON.stringify({ i: instance, r: runId, s: status, a: asked, d: resolved, x: deleted } satisfies Hint);
 }
 
 export class HintListener {

@@ -146,7 +146,7 @@ export class RunImport {
 
   // For servers that are at work already.
   #hintOf({ run, interactions }: StoredRun): string {
-    return writeHint(this.#instance, null, { run_id: run.run_id, status: run.status, asked: interactions.find(({ state }) => state === 'pending')?.interaction_id });
+    return writeHint(this.#instance, { run_id: run.run_id, status: run.status, asked: interactions.find(({ state }) => state === 'pending')?.interaction_id });
   }
 
   // Kept only if it was copied.

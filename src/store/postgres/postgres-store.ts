@@ -80,7 +80,7 @@ export class PostgresStore implements Store {
   // The others by the hint, our own listeners here.
   async #telling<T>(told: Told, work: (hint: string) => Promise<T>, isDone: (outcome: T) => boolean): Promise<T> {
     const begun = performance.now();
-    const outcome = await work(writeHint(this.#instance, this.#host, told));
+    const outcome = await work(writeHint(this.#instance, told));
     if (isDone(outcome)) this.#own?.add(told.run_id);
     if (isDone(outcome)) this.#tell({ ...told, origin: 'here', ms: performance.now() - begun });
     return outcome;
