@@ -73,7 +73,7 @@ export async function openToWrite(path: string, io: Io, settings: Settings, serv
     const store = await openPostgres(url, { host: null, site, clock, connections, ownOnly: !serves });
     opened.push(() => store.close());
     const cluster = await joinCluster({ url, store, clock, timers, monotonicMs: () => uptime() * 1000, onFailure }, {
-      name: hostNameOf(io), url: null, site, leaseMs: leaseSec * 1000, goneMs: goneSec * 1000, info: { version: readVersion(), files, lease_sec: leaseSec },
+      name: hostNameOf(io), url: null, site, leaseMs: leaseSec * 1000, goneMs: goneSec * 1000, info: { version: readVersion(), files, lease_sec: leaseSec, serves },
     });
     opened.push(() => cluster.leave());
     return { data: { path: real, store, close: () => undoAll(opened) }, cluster, clock };

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { claimQueued, holdProcess, isHeldElsewhere, isPlayed, letProcessGo, listOwned, listWished, takeOver } from '../../src/store/postgres/claims.js';
 import { forgetLeftover, listLeftovers, listStranded } from '../../src/store/postgres/run-files.js';
-import { listDeadHosts } from '../../src/store/postgres/host-lease.js';
+import { listDeadHosts, registerHost } from '../../src/store/postgres/host-lease.js';
 import type { PostgresStore } from '../../src/store/postgres/postgres-store.js';
 import type { RunRecord } from '../../src/store/store.js';
 import { ask, newRun, T0 } from '../store/conformance.js';
@@ -203,9 +203,10 @@ test('a wish to cancel a run that waits is found when no living host has its pro
   expect(await listWished(a.database, 9)).toEqual([run.run_id]);
 });
 
-test('a host that does not stay claims what it has created or changed, and nothing of others', async () => {
+test('a host that does not stay claims what it has created or changed, and nothing of others as long as one of them stays', async () => {
   const stores = await withStores();
   await stores.host('h');
+  await registerHost((await stores.store()).database, { host_id: 'server', name: 's', url: null, ttlMs: 600_000, info: { serves: true } });
   const [server, command] = [await stores.store({ host: 'h' }), await stores.store({ host: 'h', ownOnly: true })];
   await create(server, 1);
   const answered = await begin(server, await create(server, 2));
@@ -214,5 +215,7 @@ test('a host that does not stay claims what it has created or changed, and nothi
   expect(await command.claimQueued(9, [])).toEqual(['run_0003']);
   await commit(command, waiting, { set: { status: 'queued' }, resolve: { interaction_id: 'int_2', state: 'answered', resolution: { at: T0, response: 'x', actor: null, idempotency_key: null, finish: false } } });
   expect((await command.claimQueued(9, [])).toSorted()).toEqual(['run_0002', 'run_0003']);
+  await stores.expire('server');
+  expect((await command.claimQueued(9, [])).toSorted()).toEqual(['run_0001', 'run_0002', 'run_0003']);
   expect(await server.claimQueued(9, [])).toContain('run_0001');
 });

@@ -9,13 +9,17 @@ import type { Site } from './site.js';
 const RESERVED = `interval '10 seconds'`;
 const isAlive = (host: string) => `EXISTS (SELECT FROM parley.hosts WHERE host_id = ${host} AND lease_until > clock_timestamp())`;
 
-// Each run to one host: rows that another is just looking at are passed over. Only while this host has a lease.
+// Hosts that stay, and play what others have created.
+const SERVERS = `SELECT FROM parley.hosts WHERE lease_until > clock_timestamp() AND info_json::jsonb @> '{"serves":true}'`;
+
+// Each run to one host: rows that another is just looking at are passed over. Only while this host has a lease. Who does not stay
+// is given `only` what is its own, as long as others stay.
 export async function claimQueued(db: Database, host: string | null, { site, place }: Site, limit: number, except: readonly string[], only: readonly string[] | null = null): Promise<string[]> {
   if (limit <= 0) return [];
   const rows = await db.read<{ run_id: string; queued_at: number }>({
     name: 'claim-queued',
     text: `UPDATE parley.runs SET reserved_by = $1::text, reserved_until = clock_timestamp() + ${RESERVED} WHERE run_id IN (
-      SELECT run_id FROM parley.runs AS run WHERE status = 'queued' AND run_id <> ALL($5::text[]) AND ($6::text[] IS NULL OR run_id = ANY($6::text[]))
+      SELECT run_id FROM parley.runs AS run WHERE status = 'queued' AND run_id <> ALL($5::text[]) AND ($6::text[] IS NULL OR run_id = ANY($6::text[]) OR NOT EXISTS (${SERVERS}))
         AND (reserved_until IS NULL OR reserved_until <= clock_timestamp() OR reserved_by = $1::text)
         AND (site = $2::text OR (($2::text IS NULL OR site IS NULL) AND ($3::text IS NULL OR place IS NULL OR place = $3::text)))
         AND (resident IS NULL OR resident = $1::text OR NOT ${isAlive('run.resident')})

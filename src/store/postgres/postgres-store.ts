@@ -23,7 +23,7 @@ export interface PostgresStoreOptions {
   readonly site?: Site;
   // That of whoever asks for deliveries.
   readonly clock?: Clock;
-  // Claims no runs but those that it has created or changed itself: it does not stay for others.
+  // Claims no runs but those that it has created or changed itself, as long as others are there for the rest.
   readonly ownOnly?: boolean;
   // Between looks whether the connection that listens is still there.
   readonly checkMs?: number;
