@@ -160,7 +160,7 @@ test('a host has the name of its machine unless HOSTNAME says another, tells how
       await Promise.all(Array.from({ length: 20 }, () => data.store.countRuns()));
       // Besides, one listens and one renews the lease.
       expect(await database.query(`SELECT FROM pg_stat_activity WHERE application_name = 'parley' AND datname = current_database()`)).toHaveLength(4);
-      expect(await database.query('SELECT name, info_json::json AS info FROM parley.hosts WHERE lease_until > clock_timestamp()')).toEqual([{ name, info: { version: readVersion(), files: 'host', lease_sec: 15 } }]);
+      expect(await database.query('SELECT name, info_json::json AS info FROM parley.hosts WHERE lease_until > clock_timestamp()')).toEqual([{ name, info: { version: readVersion(), files: 'host', lease_sec: 15, serves: true } }]);
     } finally {
       await data.close();
     }
