@@ -29,7 +29,12 @@ export async function verifyCommand(meant: string | undefined, options: JsonOpti
   if (!data) return EXIT.ok;
   try {
     let broken = 0;
-    for await (const run of everyRun(data.store)) if (!(await verifyOne(data, run, options, io))) broken += 1;
+    let elsewhere = 0;
+    for await (const run of everyRun(data.store)) {
+      if (!hasFiles(data, run, io)) elsewhere += 1;
+      else if (!(await verifyOne(data, run, options, io))) broken += 1;
+    }
+    if (elsewhere > 0) io.stderr.write(`${elsewhere} ${elsewhere === 1 ? 'run has its' : 'runs have their'} files on another host, or none, and ${elsewhere === 1 ? 'was' : 'were'} not looked at\n`);
     return broken === 0 ? EXIT.ok : EXIT.failed;
   } finally {
     await data.close();
@@ -46,8 +51,12 @@ async function verifyOne(data: DataDir, run: RunRecord, { json }: JsonOption, io
 }
 
 // On another host of the same database they are not: that nothing is there says nothing of the run.
+function hasFiles(data: DataDir, run: RunRecord, io: Io): boolean {
+  return databaseUrl(io) === null || existsSync(runFolder(data.path, run.run_id).path);
+}
+
 function checkFiles(data: DataDir, run: RunRecord, io: Io): void {
-  if (databaseUrl(io) !== null && !existsSync(runFolder(data.path, run.run_id).path)) throw new RequestError('FILES_UNREACHABLE', `the files of run ${run.run_id} are not in ${data.path}: they are on another host, and its server gives them`);
+  if (!hasFiles(data, run, io)) throw new RequestError('FILES_UNREACHABLE', `the files of run ${run.run_id} are not in ${data.path}: they are on another host, and its server gives them`);
 }
 
 function renderChecks(run: RunRecord, ok: boolean, checks: readonly Check[], io: Io): string {

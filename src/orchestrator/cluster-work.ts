@@ -7,14 +7,13 @@ import type { Actor, Committed, RunRecord } from '../store/store.js';
 import { rememberCancel } from './cancel.js';
 import type { OrchestratorDeps } from './deps.js';
 import { endFromLogs } from './end-from-logs.js';
+import { endWithoutLogs } from './end-without-logs.js';
 import type { JournalFiles } from './journal-files.js';
 import { Leftovers } from './leftovers.js';
 import { reconcile, takeOver } from './reconcile.js';
 import type { Residents } from './residents.js';
 import type { TurnControl } from './turn-control.js';
 import type { Wakeups } from './wakeups.js';
-import { NO_FACTS } from '../run/guards.js';
-import { applyRunEvent } from './apply-run-event.js';
 
 const RETRY_MS = 500;
 // At a look.
@@ -186,7 +185,7 @@ export class ClusterWork {
 
   async #endCanceled(taken: RunRecord, actor: Actor | undefined): Promise<void> {
     if (await this.#cluster.hasFiles(taken.run_id)) await endFromLogs(this.#deps, taken, { event: 'run.canceled', actor });
-    else await applyRunEvent(this.#deps, taken, { event: 'run.canceled', facts: NO_FACTS, actor });
+    else await endWithoutLogs(this.#deps, taken, { event: 'run.canceled', actor });
   }
 
   async close(): Promise<void> {

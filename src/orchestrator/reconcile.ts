@@ -6,6 +6,7 @@ import type { RunError } from '../run/judge-completion.js';
 import type { RunRecord } from '../store/store.js';
 import { applyRunEvent } from './apply-run-event.js';
 import type { OrchestratorDeps } from './deps.js';
+import { endWithoutLogs } from './end-without-logs.js';
 import { INTERRUPTED, recoverRunning } from './recover.js';
 
 // At a time; what is left is seen at the next look.
@@ -55,6 +56,6 @@ async function endAbandoned(deps: OrchestratorDeps, runId: string, onFailure: On
 async function endTaken(deps: OrchestratorDeps, taken: RunRecord, onFailure: OnFailure): Promise<void> {
   if (await deps.cluster?.hasFiles(taken.run_id)) return recoverRunning(deps, taken, onFailure);
   const wish = taken.cancel_requested;
-  const message = `${INTERRUPTED.message} The host that played it is gone; what its engine printed last is in its logs there.`;
-  await applyRunEvent(deps, taken, wish ? { event: 'run.canceled', facts: NO_FACTS, actor: wish.actor ?? undefined } : { event: 'restart.reconcile_failed', facts: NO_FACTS, error: { ...INTERRUPTED, message } });
+  const message = 'The host that played the run is gone, or has lost its lease; what its engine printed last is in its logs there.';
+  await endWithoutLogs(deps, taken, wish ? { event: 'run.canceled', actor: wish.actor ?? undefined } : { event: 'restart.reconcile_failed', error: { ...INTERRUPTED, message } });
 }

@@ -53,7 +53,7 @@ export async function reply(deps: OrchestratorDeps, runId: string, given: Reply,
       }, { interactionId: interaction.interaction_id }),
     ],
   });
-  if (outcome.applied) return outcome.run;
+  if (outcome.applied) return { ...outcome.run, waited_ms: run.waited_ms + Math.max(0, now - interaction.asked_at) };
   if ('refusal' in outcome) throw new RequestError('RUN_NOT_WAITING', `run ${runId} is ${run.status}: it does not wait for an answer`);
   // Somebody was quicker: look again at what there is now.
   return reply(deps, runId, given, actor);

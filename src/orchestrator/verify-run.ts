@@ -121,7 +121,9 @@ function checkChart({ run, rasp }: Evidence): Check {
 }
 
 // Of every turn that has ended: its logs are the bytes that were read.
-function checkHashes({ reads, read, wasTakenOver }: Evidence): Check {
+function checkHashes({ run, rasp, reads, read, wasTakenOver }: Evidence): Check {
+  const begun = new Set(rasp.filter(({ event }) => event.type === 'lifecycle.process.spawned').map(({ attempt_number: attempt }) => attempt));
+  const unread = isTerminal(run.status) ? [...begun].filter((attempt) => !reads.some((each) => each.attempt === attempt)) : [];
   let bytes = 0;
   for (const { attempt, stream, from, bytes: size, sha256, isLast } of reads) {
     const log = read(attempt, stream);
@@ -129,7 +131,7 @@ function checkHashes({ reads, read, wasTakenOver }: Evidence): Check {
     if (createHash('sha256').update(log.subarray(from, from + size)).digest('hex') !== sha256) return bad('hashes', `attempt ${attempt} ${stream}: the log was changed`);
     bytes += size;
   }
-  return good('hashes', `${bytes} bytes of logs unchanged`);
+  return good('hashes', `${bytes} bytes of logs unchanged${unread.length === 0 ? '' : `; of attempt ${unread.join(', ')} nothing was recorded but events: its host was lost, and its logs are not proved`}`);
 }
 
 // Of a turn that runs, not everything is stored yet.

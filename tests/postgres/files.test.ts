@@ -151,3 +151,34 @@ test('a server that cannot listen begins nothing', async () => {
   await a.client.cancel(hanging);
   await becomes(a.client, queued).toBe('succeeded');
 });
+
+test('a run whose host died in its first turn is tried again in its session, where its files are; what nobody read of its logs is not said to be proved', async () => {
+  const hosts = await withHosts({ files: 'host', goneSec: 60 });
+  const a = await hosts.start('a');
+  const { run_id: id } = await a.client.create({ engine: 'codex', prompt: '[[answer begun]] [[hang]]' });
+  await expect.poll(async () => (await hosts.database.query<{ found: boolean }>(`SELECT EXISTS (SELECT FROM parley.segments WHERE run_id = $1 AND strpos(convert_from(body, 'UTF8'), 'lifecycle.session.bound') > 0) AS found`, [id]))[0]?.found, { timeout: 20_000 }).toBe(true);
+  const b = await hosts.start('b');
+  a.child.kill('SIGKILL');
+  await a.ended;
+  await becomes(b.client, id).toBe('failed');
+  const again = await b.client.retry(id);
+  expect(again).toMatchObject({ continue_from: id, status: 'queued' });
+  await hosts.start('a');
+  await expect.poll(() => existsSync(folderOf(hosts, 'a', again.run_id)), { timeout: 20_000 }).toBe(true);
+  expect(existsSync(folderOf(hosts, 'b', again.run_id))).toBe(false);
+  await b.client.cancel(again.run_id);
+  await proves(b.client, id);
+  expect((await b.client.verify(id)).checks.find(({ name }) => name === 'hashes')?.finding).toContain('of attempt 1 nothing was recorded but events');
+});
+
+const lines = ({ stdout }: { stdout: string }) => stdout.split('\n').filter((line) => line.includes('everything is as it was written')).length;
+
+test('verify --all looks at what is here, and says how much is elsewhere', async () => {
+  const hosts = await withHosts({ files: 'host' });
+  const [a, b] = [await hosts.start('a'), await hosts.start('b')];
+  const ids = await Promise.all([a, a, b].map(async ({ client }) => (await client.create({ engine: 'rehearsal', prompt: '[[done 1]]', cwd: hosts.site.cwd })).run_id));
+  for (const id of ids) await proves(a.client, id);
+  const verify = (name: string) => parley({ ...hosts.site, env: { ...hosts.site.env, PARLEY_DATABASE_URL: hosts.database.url } }, ['verify', '--all', '--data', join(hosts.site.root, `data-${name}`)]);
+  const [there, here] = [await verify('a'), await verify('b')];
+  expect([there, here].map((each) => [each.code, lines(each), each.stderr])).toEqual([[0, 2, '1 run has its files on another host, or none, and was not looked at\n'], [0, 1, '2 runs have their files on another host, or none, and were not looked at\n']]);
+});

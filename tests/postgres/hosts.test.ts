@@ -17,8 +17,10 @@ test('a question asked on one host is answered on another and seen on a third', 
   })();
   await becomes(b.client, id).toBe('waiting_user');
   const pending = await b.client.interaction(id);
-  await b.client.reply(id, { interaction_id: pending.interaction_id, response: 'SQLite' });
+  const answered = await b.client.reply(id, { interaction_id: pending.interaction_id, response: 'SQLite' });
+  expect(answered.waited_ms).toBeGreaterThan(0);
   await watching;
+  expect((await c.client.get(id)).waited_ms).toBe(answered.waited_ms);
   expect(seen).toContain('interaction.reply.accepted');
   expect(await c.client.get(id)).toMatchObject({ status: 'succeeded', attempt_number: 2 });
   await proves(c.client, id);

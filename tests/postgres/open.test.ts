@@ -10,6 +10,7 @@ import { migratePostgres, openPostgres } from '../../src/store/postgres/open-pos
 import { fromText, toText } from '../../src/store/postgres/text.js';
 import { T0, ask, delivery, newRun } from '../store/conformance.js';
 import { commit, create, withStores } from '../support/postgres-stores.js';
+import { describeLoss } from '../../src/store/postgres/lost-connection.js';
 
 test('a database that was never migrated is refused and not touched, and is usable afterwards', async () => {
   const stores = await withStores({ empty: true });
@@ -118,4 +119,13 @@ test('labels and folders may be longer than an index of PostgreSQL takes', async
   await create(store, 1, { spec: { ...newRun(1).spec, cwd: `/${long}`, home: `/${long}`, labels: { [long]: long } } });
   expect(await store.findAtWork(`/${long}`)).toBe('run_0001');
   expect(await store.listRuns({ label: { key: long, value: long }, limit: 9 })).toHaveLength(1);
+});
+
+test.each([
+  [new Error('SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string'), '', 'it wants a password, and there is none in the address'],
+  [new Error('role "x" does not exist for secret'), 'secret', 'role "x" does not exist for …'],
+  // What is hidden of a very short one would tell it.
+  [new Error('role "nobody" does not exist'), 'x', 'role "nobody" does not exist'],
+])('%s is told without the password', (error, password, told) => {
+  expect(describeLoss({ name: 'd at h', password }, error, false).message).toBe(`the database d at h cannot be reached: ${told}`);
 });

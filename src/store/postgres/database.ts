@@ -104,6 +104,8 @@ export class Database {
       await client.connect();
       return client;
     } catch (error) {
+      // One that was refused is still open.
+      void client.end().catch(() => {});
       throw describeLoss(this.place, error, false);
     }
   }

@@ -30,12 +30,13 @@ export function isRefusedNow(error: unknown): boolean {
 
 export function describeLoss(place: Place, error: unknown, uncertain: boolean): LostConnectionError {
   const { code, message } = error as { code?: string; message?: string };
-  const why = hide(message || code || 'no reason was given', place.password);
+  const why = /client password must be a string/.test(message ?? '') ? 'it wants a password, and there is none in the address' : hide(message || code || 'no reason was given', place.password);
   return new LostConnectionError(`the database ${place.name} cannot be ${isRefusedNow(error) ? 'used now' : 'reached'}: ${why}${uncertain ? '; it is not known whether the change was stored' : ''}`, uncertain);
 }
 
 function hide(text: string, password: string): string {
-  return password === '' ? text : text.replaceAll(password, '…');
+  // A very short one would be told by the gaps that it leaves.
+  return password.length < 4 ? text : text.replaceAll(password, '…');
 }
 
 // Where a database is, as it may be shown.

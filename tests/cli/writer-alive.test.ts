@@ -1,0 +1,24 @@
+// Whether whoever wrote its name is still there: itself, not another with its number, and not what is left of it.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { expect, onTestFinished, test } from 'vitest';
+import { isAlive } from '../../src/cli/writer-alive.js';
+import { readRow, readStartTime } from '../../src/process/process-table.js';
+
+test('this process is; one with its number and another beginning is not', () => {
+  expect(isAlive({ pid: process.pid, start_time: readStartTime(process.pid) })).toBe(true);
+  expect(isAlive({ pid: process.pid, start_time: '1' })).toBe(false);
+  expect(isAlive({ pid: process.pid })).toBe(false);
+});
+
+test('one that is dead and was not collected by its parent is not', async () => {
+  // Its parent becomes another program, which does not know of it.
+  const parent = spawn('sh', ['-c', 'sleep 0 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] });
+  onTestFinished(() => void parent.kill('SIGKILL'));
+  const [line] = (await once(createInterface(parent.stdout), 'line')) as [string];
+  const pid = Number(line);
+  await expect.poll(() => readRow(pid)).toBeNull();
+  expect(readStartTime(pid)).not.toBe('');
+  expect(isAlive({ pid, start_time: readStartTime(pid) })).toBe(false);
+});
