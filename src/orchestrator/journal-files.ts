@@ -109,7 +109,13 @@ export class JournalFiles {
   async close(): Promise<void> {
     this.#stopListening();
     await this.#work;
-    if (this.#mode === 'each' && this.#whole && this.#torn.size === 0) writeFileSync(join(this.#dataDir, CLEAN), '', PRIVATE);
+    if (this.#mode !== 'each' || !this.#whole || this.#torn.size > 0) return;
+    try {
+      writeFileSync(join(this.#dataDir, CLEAN), '', PRIVATE);
+    } catch (error) {
+      // The next start looks at all files; that keeps nobody from ending.
+      this.#onFailure(error);
+    }
   }
 
   #pathOf(runId: string, protocol: Protocol): string {
