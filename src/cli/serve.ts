@@ -64,8 +64,8 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
   try {
     shared = cluster && (await SharedTokens.open(async () => (await cluster.listTokens()) as NamedToken[], io.timers, warn));
     const named = shared ?? tokensIn(path);
-    const token = presetToken(io, named.list()) ?? writer.cluster?.deriveToken('operator') ?? operatorToken(path);
-    const hostsToken = writer.cluster?.deriveToken('hosts') ?? null;
+    const token = presetToken(io, named.list()) ?? cluster?.deriveToken('operator') ?? operatorToken(path);
+    const hostsToken = cluster?.deriveToken('hosts') ?? null;
     // Whoever has the operator's own token has this account; others have what the settings say, or what is nearest.
     const roots = ({ actor }: Caller): readonly string[] | null => settings.workspace_roots ?? (actor.kind === 'user' ? null : [io.machine.home, io.cwd]);
     const hosts = new Set(settings.allowed_hosts.map((host) => host.toLowerCase()));
@@ -78,8 +78,8 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
       consoleDir: join(io.machine.programs, 'console'),
       version: readVersion(),
       tokens: new TokenBook(named, { token, userName: io.machine.userName }, warn, hostsToken),
-      otherHosts: writer.cluster && hostsToken !== null ? { token: hostsToken, proofKey: writer.cluster.deriveToken('proof'), hasFiles: (id) => writer.cluster?.hasFiles(id) ?? Promise.resolve(true), whereFiles: (id) => writer.cluster?.whereFiles(id) ?? Promise.resolve(null) } : null,
-      thisHost: writer.cluster,
+      otherHosts: cluster && { token: cluster.deriveToken('hosts'), proofKey: cluster.deriveToken('proof'), hasFiles: cluster.hasFiles, whereFiles: cluster.whereFiles },
+      thisHost: cluster,
       log,
       sticky: settings.sessions.sticky,
       engines: async () => ENGINES.map((engine) => lookAt(engine, io, settings)),
@@ -95,8 +95,8 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
     writer.orchestrator.play();
     if (isAlone) noteServer(path, { ...writerOf(io), url });
     const reached = settings.cluster.url ?? (LOOPBACK.has(options.host) ? url : null);
-    if (reached !== null) await writer.cluster?.setUrl(reached);
-    else if (writer.cluster && settings.cluster.files === 'host') log.warn('cluster.url in config.json does not say where other hosts reach this one: they cannot show its files');
+    if (reached !== null) await cluster?.setUrl(reached);
+    else if (cluster && settings.cluster.files === 'host') log.warn('cluster.url in config.json does not say where other hosts reach this one: they cannot show its files');
     const beside = startBeside(writer, settings, hooks, log, io);
     tell(path, url, token, settings, options, io);
     await stopped;

@@ -26,3 +26,8 @@ export function createCountingIds(): Ids {
   const next = () => String((count += 1)).padStart(26, '0');
   return { run: () => `run_${next()}`, interaction: () => `int_${next()}`, delivery: () => `dlv_${next()}` };
 }
+
+// Of a run that others tell of: it becomes a part of paths.
+export function isRunId(text: string): boolean {
+  return /^\w{1,64}$/.test(text);
+}

@@ -1,5 +1,6 @@
 // The files of runs that were deleted, on whichever host: each host removes those that it has, also when it was away meanwhile.
 import type { Cluster } from '../dispatch/cluster.js';
+import { isRunId } from '../kernel/ids.js';
 import { endLeftovers } from '../process/end-leftovers.js';
 import type { OrchestratorDeps } from './deps.js';
 import { removeFolder } from './remove-folder.js';
@@ -7,8 +8,6 @@ import { runFolder } from './run-folder.js';
 
 // At a time.
 const MOST = 50;
-// It becomes a part of a path.
-const RUN_ID = /^\w{1,64}$/;
 
 export class Leftovers {
   readonly #deps: OrchestratorDeps;
@@ -52,7 +51,7 @@ export class Leftovers {
   async #removeOne(runId: string): Promise<void> {
     try {
       // One that has come back by an import keeps its files.
-      if (RUN_ID.test(runId) && (await this.#deps.store.loadRun(runId)) === null) await this.#removeFiles(runId);
+      if (isRunId(runId) && (await this.#deps.store.loadRun(runId)) === null) await this.#removeFiles(runId);
     } catch (error) {
       this.#stuck.add(runId);
       return this.#onFailure(runId, error);

@@ -1,14 +1,7 @@
 // The sums over turns by engine and profile, as a store has grouped them, put together.
 import type { ProfileTotals } from './store.js';
 
-export interface TurnSum {
-  readonly engine: string;
-  readonly profile: string;
-  readonly turns: number;
-  readonly units: number;
-  readonly parsed: number;
-  readonly fallbacks: number;
-}
+export type TurnSum = Pick<ProfileTotals, 'engine' | 'profile' | 'turns' | 'units' | 'parsed' | 'fallbacks'>;
 
 export interface NamedCount {
   readonly engine: string;

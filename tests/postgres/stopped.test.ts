@@ -67,12 +67,17 @@ test('stopped when the run had just become running: the run is ended, and its en
   await proves(b.client, id);
 });
 
-test('stopped in the middle of printing: nothing more of it is stored, and what prints is ended', async () => {
-  const hosts = await withHosts({ slots: 1 });
+async function stopPrinting(hosts: Hosts): Promise<{ a: ServerProcess; id: string }> {
   const a = await hosts.start('a');
   const { run_id: id } = await a.client.create({ engine: 'rehearsal', prompt: '[[events 2000000 60]] [[hang]]' });
   await expect.poll(async () => (await rowsOf(hosts, id)).segments.length, { timeout: 30_000 }).toBeGreaterThan(4);
   a.child.kill('SIGSTOP');
+  return { a, id };
+}
+
+test('stopped in the middle of printing: nothing more of it is stored, and what prints is ended', async () => {
+  const hosts = await withHosts({ slots: 1 });
+  const { a, id } = await stopPrinting(hosts);
   const b = await hosts.start('b');
   await becomes(b.client, id).toBe('failed');
   await proves(b.client, id);
@@ -85,10 +90,7 @@ test('stopped in the middle of printing: nothing more of it is stored, and what 
 
 test('stopped in the middle of printing, with no other host: woken, it ends what prints and stores nothing more as the host that it was', async () => {
   const hosts = await withHosts({ slots: 1 });
-  const a = await hosts.start('a');
-  const { run_id: id } = await a.client.create({ engine: 'rehearsal', prompt: '[[events 2000000 60]] [[hang]]' });
-  await expect.poll(async () => (await rowsOf(hosts, id)).segments.length, { timeout: 30_000 }).toBeGreaterThan(4);
-  a.child.kill('SIGSTOP');
+  const { a, id } = await stopPrinting(hosts);
   await expect.poll(async () => (await hosts.database.query('SELECT FROM parley.hosts WHERE lease_until > clock_timestamp()')).length, { timeout: 10_000 }).toBe(0);
   const before = await rowsOf(hosts, id);
   // It has more to say, and nobody reads it.

@@ -4,6 +4,7 @@
 // nothing may be lost without a word: it is asked now and then.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from 'pg';
+import { isRunId } from '../../kernel/ids.js';
 import type { RunState } from '../../run/statechart.js';
 import type { Committed } from '../store.js';
 import { CHANNEL } from './compose.js';
@@ -110,13 +111,11 @@ export class HintListener {
   }
 }
 
-// Anybody who may connect can write to the channel, and an id becomes a part of paths.
-const RUN_ID = /^\w{1,64}$/;
-
+// Anybody who may connect can write to the channel.
 function parseHint(payload: string): Hint | null {
   try {
     const hint = JSON.parse(payload) as Hint | null;
-    return typeof hint?.r === 'string' && RUN_ID.test(hint.r) ? hint : null;
+    return typeof hint?.r === 'string' && isRunId(hint.r) ? hint : null;
   } catch {
     return null;
   }
