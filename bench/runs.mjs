@@ -28,18 +28,18 @@ export default async function benchRuns() {
   }
 }
 
-export async function open(dir, watch = () => {}) {
+export async function open(dir, { program = [BIN], onChange = () => {} } = {}) {
   mkdirSync(dir, { recursive: true });
   const data = await openDataDir(join(dir, 'data'), { pid: process.pid });
   const { store } = data;
   const watched = Object.fromEntries(Object.getOwnPropertyNames(Object.getPrototypeOf(store)).filter((name) => name !== 'constructor').map((name) => [name, store[name].bind(store)]));
   watched.commit = async (change) => {
     const outcome = await store.commit(change);
-    watch(change);
+    onChange(change);
     return outcome;
   };
   const host = {
-    findProgram: async () => [BIN],
+    findProgram: async () => program,
     environment: (_engine, run) => ({ PATH: process.env.PATH, HOME: run.spec.home ?? dir }),
     hasSession: async () => true,
     newSessionId: () => '00000000-0000-4000-8000-000000000001',
@@ -93,9 +93,9 @@ async function events(dir) {
 
 async function firstEvent(dir) {
   let stored = 0;
-  const bench = await open(join(dir, 'ours'), (change) => {
+  const bench = await open(join(dir, 'ours'), { onChange: (change) => {
     if (!stored && change.journal?.rasp.bytes.includes('lifecycle.session.bound')) stored = now();
-  });
+  } });
   const ours = [];
   const bare = [];
   for (let round = 0; round < STARTS; round += 1) {

@@ -1,0 +1,98 @@
+// One turn of the engine to a consumer in this process, by one of several ways, and what it cost: a process of its own for
+// each, so that none warms up another. Told by arguments: the way, a folder, how many events, how large.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
+import { acpSdk } from './peers.mjs';
+import { engineIn, openCodexSdk } from './systems.mjs';
+import { now } from './figures.mjs';
+
+const [way, folder, count, bytes] = process.argv.slice(2);
+const prompt = `[[events ${count} ${bytes}]]`;
+const engine = engineIn(join(folder, 'bin'), { pinned: true });
+let first = 0;
+let begun = null;
+let events = 0;
+
+function took() {
+  if (first === 0) {
+    first = now();
+    begun = process.cpuUsage();
+  }
+}
+
+function codex() {
+  return spawn(engine, ['exec', '--json', '--skip-git-repo-check', '-C', folder, prompt], { stdio: ['ignore', 'pipe', 'ignore'], env: { PATH: process.env.PATH, HOME: folder } });
+}
+
+const WAYS = {
+  // What anybody has to do who reads such a stream.
+  bare: async () => {
+    const child = codex();
+    let carry = '';
+    child.stdout.setEncoding('utf8').on('data', (chunk) => {
+      took();
+      const lines = (carry + chunk).split('\n');
+      carry = lines.pop();
+      for (const line of lines) if (JSON.parse(line).type) events += 1;
+    });
+    await once(child, 'close');
+  },
+  'codex-sdk': async () => {
+    const turn = await openCodexSdk(folder, { pinned: true });
+    await turn(prompt, () => {
+      took();
+      events += 1;
+    });
+  },
+  'acp-sdk': async () => {
+    const { ClientSideConnection, ndJsonStream } = await import(acpSdk());
+    const child = spawn(engine, [], { stdio: ['pipe', 'pipe', 'ignore'] });
+    const connection = new ClientSideConnection(() => ({
+      sessionUpdate: async () => {
+        took();
+        events += 1;
+      },
+    }), ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout)));
+    await connection.initialize({ protocolVersion: 1, clientCapabilities: {} });
+    const { sessionId } = await connection.newSession({ cwd: folder, mcpServers: [] });
+    await connection.prompt({ sessionId, prompt: [{ type: 'text', text: prompt }] });
+    child.stdin.end();
+  },
+  // The same bytes through the parser, to RASP text with envelope and raw_ref; not stored.
+  parser: async () => {
+    const { createTurnParser, findEngine } = await import('../../dist/engines/registry.js');
+    const { createStamp } = await import('../../dist/rasp/stamp.js');
+    const { EventBuffer } = await import('../../dist/orchestrator/event-buffer.js');
+    const parser = createTurnParser(findEngine('codex'));
+    const stamp = createStamp({ runId: 'run_01HZZZZZZZZZZZZZZZZZZZZZZZ', engine: 'codex', attempt: 1 });
+    const buffer = new EventBuffer();
+    const write = (drafts) => {
+      const ts = new Date().toISOString();
+      for (const draft of drafts) stamp(draft, (events += 1), ts, buffer);
+      if (drafts.length > 0) buffer.take();
+    };
+    const child = codex();
+    child.stdout.on('data', (chunk) => {
+      took();
+      write(parser.push('stdout', chunk));
+    });
+    await once(child, 'close');
+    write(parser.finish());
+  },
+  // All of it: parsed, stored as RASP and FCMP with its digests, the log on the disk.
+  parley: async () => {
+    const { open } = await import('../runs.mjs');
+    const bench = await open(folder, { program: [engine], onChange: (change) => change.journal && took() });
+    const { run_id: runId } = await bench.orchestrator.create({ engine: 'codex', prompt });
+    events = (await bench.orchestrator.settled(runId)).heads.rasp_seq;
+    await bench.close();
+  },
+};
+
+await WAYS[way]();
+const ms = now() - first;
+const { user, system } = process.cpuUsage(begun);
+console.log(JSON.stringify({ events, ms, cpu: user + system, peak: process.resourceUsage().maxRSS / 1024 }));
+process.exit(0);

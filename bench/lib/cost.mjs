@@ -1,0 +1,44 @@
+// What a process costs, read from /proc: processor time, memory, and the processes below it. All null where there is no /proc.
+import { readdirSync, readFileSync } from 'node:fs';
+
+// Linux counts in hundredths of a second for every program, whatever its clock does inside.
+const TICK_US = 10_000;
+
+function read(path) {
+  try {
+    return readFileSync(path, 'latin1');
+  } catch {
+    return null;
+  }
+}
+
+// Microseconds of processor time so far, of the process alone.
+export function cpuOf(pid) {
+  const stat = read(`/proc/${pid}/stat`);
+  if (stat === null) return null;
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * TICK_US;
+}
+
+function kilobytes(path, name) {
+  const found = new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(read(path) ?? '');
+  return found ? Number(found[1]) / 1024 : null;
+}
+
+// MiB in use now.
+export const memoryOf = (pid) => kilobytes(`/proc/${pid}/status`, 'VmRSS');
+
+// MiB at most, since the process began or since forgetPeak.
+export const peakOf = (pid) => kilobytes(`/proc/${pid}/status`, 'VmHWM');
+
+// MiB, what is shared with others counted in parts.
+export const shareOf = (pid) => kilobytes(`/proc/${pid}/smaps_rollup`, 'Pss');
+
+export function childrenOf(pid) {
+  const rows = readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map((name) => {
+    const stat = read(`/proc/${name}/stat`);
+    return stat === null ? null : { pid: Number(name), parent: Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) };
+  }).filter((row) => row !== null);
+  const below = (parent) => rows.filter((row) => row.parent === parent).flatMap((row) => [row.pid, ...below(row.pid)]);
+  return below(pid);
+}

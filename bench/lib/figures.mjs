@@ -1,0 +1,19 @@
+// Figures and how they are told: the middle one, how far they are apart, and numbers that people can read.
+
+export const now = () => Number(process.hrtime.bigint()) / 1e6;
+
+export const sorted = (values) => values.toSorted((a, b) => a - b);
+
+// The smallest that this share of them does not exceed.
+export const share = (values, part) => sorted(values)[Math.max(0, Math.ceil(values.length * part) - 1)];
+
+export const median = (values) => share(values, 0.5);
+
+export const sum = (values) => values.reduce((all, value) => all + value, 0);
+
+// As many digits as the size of a number deserves.
+export function tell(value) {
+  if (value === null || value === undefined) return '–';
+  const size = Math.abs(value);
+  return new Intl.NumberFormat('en', { maximumFractionDigits: size >= 100 ? 0 : size >= 10 ? 1 : 2 }).format(value);
+}

@@ -1,0 +1,109 @@
+// Reads a stream of server-sent events as a client would that wants to keep up: counts frames by their ids without making
+// strings of them, and tells what is missing between them.
+import { get } from 'node:http';
+
+const LF = 0x0a;
+const ZERO = 0x30;
+
+// Resolves when the stream has ended or `onFrame` has said that it has enough, with what came.
+// onFrame(id, bytes): the frame without its empty line; true ends it.
+export function readFrames(url, { headers = {}, agent, onFrame = () => false, onOpen = () => {}, pace, signal } = {}) {
+  return new Promise((resolve, reject) => {
+    const seen = { frames: 0, first: null, last: null, gaps: 0, missing: 0, over: false };
+    let rest = null;
+    const request = get(url, { headers: { accept: 'text/event-stream', ...headers }, agent }, (response) => {
+      if (response.statusCode !== 200) return reject(new Error(`${url} answered ${response.statusCode}`));
+      onOpen();
+      const finish = () => {
+        request.destroy();
+        resolve(seen);
+      };
+      signal?.addEventListener('abort', finish);
+      response.on('data', (chunk) => {
+        const bytes = rest ? Buffer.concat([rest, chunk]) : chunk;
+        let at = 0;
+        for (let end = bytes.indexOf('\n\n', at); end >= 0; end = bytes.indexOf('\n\n', at)) {
+          const frame = bytes.subarray(at, end);
+          at = end + 2;
+          const id = idOf(frame);
+          if (id === null) {
+            if (frame.indexOf('event: end') === 0) seen.over = true;
+            continue;
+          }
+          seen.frames += 1;
+          seen.first ??= id;
+          if (seen.last !== null && id !== seen.last + 1) {
+            seen.gaps += 1;
+            seen.missing += id - seen.last - 1;
+          }
+          seen.last = id;
+          if (onFrame(id, frame) === true) return finish();
+        }
+        rest = at < bytes.length ? bytes.subarray(at) : null;
+        pace?.(response, seen);
+      });
+      response.on('end', () => resolve(seen));
+      response.on('error', (error) => (error.code === 'ECONNRESET' ? resolve(seen) : reject(error)));
+    });
+    request.on('error', reject);
+  });
+}
+
+// `id: 17` at the beginning of a line of it.
+function idOf(frame) {
+  let at = frame.indexOf('id: ');
+  while (at > 0 && frame[at - 1] !== LF) at = frame.indexOf('id: ', at + 1);
+  if (at < 0) return null;
+  let id = 0;
+  for (let digit = at + 4; digit < frame.length && frame[digit] !== LF; digit += 1) id = id * 10 + frame[digit] - ZERO;
+  return id;
+}
+
+// Counts the frames that hold these words, and tells how long they took from the first to the last.
+export function countFrames(words) {
+  const needle = Buffer.from(words);
+  let count = 0;
+  let first = 0;
+  let last = 0;
+  return {
+    frame(_id, bytes) {
+      if (bytes.indexOf(needle) < 0) return;
+      count += 1;
+      last = Number(process.hrtime.bigint()) / 1e6;
+      first ||= last;
+    },
+    get count() {
+      return count;
+    },
+    get ms() {
+      return last - first;
+    },
+  };
+}
+
+// Reads until a frame with these words has come or, as it may be among those that are lost, until nothing came for a second
+// after `over` was called.
+export function readUntil(url, words, { onFrame = () => {}, ...options } = {}) {
+  const needle = Buffer.from(words);
+  const controller = new AbortController();
+  let touched = 0;
+  let timer = null;
+  const look = () => {
+    if (Date.now() - touched >= SILENCE_MS) controller.abort();
+    else timer = setTimeout(look, SILENCE_MS / 4);
+  };
+  const done = readFrames(url, { ...options, signal: controller.signal, onFrame: (id, frame) => {
+    touched = Date.now();
+    onFrame(id, frame);
+    return frame.indexOf(needle) >= 0;
+  } }).finally(() => clearTimeout(timer));
+  return {
+    over: () => {
+      touched = Date.now();
+      look();
+      return done;
+    },
+  };
+}
+
+const SILENCE_MS = 1000;

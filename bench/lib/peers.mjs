@@ -1,0 +1,52 @@
+// The systems that Parley is measured beside, in exactly these versions, from npm into .cache/peers: never into the package.
+// No script of theirs is run. Which of them cannot be had here is said, and the rest is measured without it.
+import { spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const cache = fileURLToPath(new URL('../../.cache/peers', import.meta.url));
+const modules = join(cache, 'node_modules');
+const host = `${process.platform}-${process.arch}`;
+
+const PEERS = {
+  'codex-sdk': { install: { '@openai/codex-sdk': '0.163.0' }, file: '@openai/codex-sdk/dist/index.js' },
+  'sandbox-agent': { install: { '@sandbox-agent/cli': '0.4.2' }, file: `@sandbox-agent/cli-${host}/bin/sandbox-agent` },
+  // Wants a newer Node than we do.
+  acpx: { install: { acpx: '0.19.1', [`node-${host}`]: '22' }, file: 'acpx/dist/cli.js' },
+};
+
+const found = new Map();
+
+// Where it is, with its name and version; null, once said, if it cannot be had.
+export function peer(name) {
+  if (!found.has(name)) found.set(name, find(name));
+  return found.get(name);
+}
+
+function find(name) {
+  const { install, file } = PEERS[name];
+  const path = join(modules, file);
+  if (!existsSync(path)) {
+    mkdirSync(cache, { recursive: true });
+    if (!existsSync(join(cache, 'package.json'))) writeFileSync(join(cache, 'package.json'), '{"name":"peers","private":true}\n');
+    spawnSync('npm', ['install', '--silent', '--ignore-scripts', '--no-audit', '--no-fund', '--prefix', cache, ...Object.entries(install).map(([each, version]) => `${each}@${version}`)], { stdio: ['ignore', 'ignore', 'inherit'] });
+  }
+  if (!existsSync(path)) {
+    console.log(`${name} cannot be installed here, so it is left out`);
+    return null;
+  }
+  const [first] = Object.keys(install);
+  const { version } = JSON.parse(readFileSync(join(modules, first, 'package.json'), 'utf8'));
+  // npm keeps the bit only for what a package declares as a program.
+  if (name === 'sandbox-agent') chmodSync(path, 0o755);
+  return { name: `${name} ${version}`, path };
+}
+
+export const newerNode = () => join(modules, `node-${host}`, 'bin', 'node');
+
+// The SDK that acpx brings along.
+export function acpSdk() {
+  const path = join(modules, '@agentclientprotocol', 'sdk', 'dist', 'acp.js');
+  return peer('acpx') && existsSync(path) ? path : null;
+}

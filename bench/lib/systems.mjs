@@ -1,0 +1,129 @@
+// The systems as processes, each on the same engine: a server of Parley with all it stores, one of sandbox-agent, and a turn
+// through the Codex SDK. Where the system is measured and the engine only feeds it, each has a core of its own.
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { request as send } from 'node:http';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { createClient } from '../../dist/client/index.js';
+import { peer } from './peers.mjs';
+
+const ENGINE = fileURLToPath(new URL('./engine.mjs', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../../bin/parley.js', import.meta.url));
+const TOKEN = 'prl_token-of-the-bench';
+const CAN_PIN = process.platform === 'linux' && spawnSync('taskset', ['-c', '1', 'true']).status === 0;
+
+export const isPinned = CAN_PIN;
+export const newFolder = () => mkdtempSync(join(tmpdir(), 'parley-bench-'));
+export const removeFolder = (path) => rmSync(path, { recursive: true, force: true, maxRetries: 5 });
+
+// The engine as one program, on the first core.
+export function engineIn(folder, { pinned = false } = {}) {
+  mkdirSync(folder, { recursive: true });
+  const path = join(folder, 'codex');
+  writeFileSync(path, `#!/bin/sh\nexec ${pinned && CAN_PIN ? 'taskset -c 0 ' : ''}'${process.execPath}' '${ENGINE}' "$@"\n`);
+  chmodSync(path, 0o755);
+  return path;
+}
+
+function startPinned(command, args, options, pinned) {
+  return pinned && CAN_PIN ? spawn('taskset', ['-c', '1', command, ...args], options) : spawn(command, args, options);
+}
+
+// The process that does the measuring stays on the core of the engine.
+export function pinMyself() {
+  if (CAN_PIN) spawnSync('taskset', ['-a', '-c', '-p', '0', String(process.pid)]);
+}
+
+export async function startParley(folder, { pinned = false, slots = 2, env = {}, config = {} } = {}) {
+  const data = join(folder, 'data');
+  mkdirSync(data, { recursive: true });
+  writeFileSync(join(data, 'config.json'), JSON.stringify({ slots, workspace_roots: [folder], ...config }));
+  const engine = engineIn(join(folder, 'bin'), { pinned });
+  const child = startPinned(process.execPath, [PROGRAM, 'serve', '--port', '0', '--json', '--log-level', 'error', '--data', data], {
+    stdio: ['ignore', 'pipe', 'inherit'], env: { PATH: process.env.PATH, HOME: folder, PARLEY_TOKEN: TOKEN, PARLEY_CODEX_BIN: engine, ...env },
+  }, pinned);
+  const [line] = await once(createInterface({ input: child.stdout }), 'line');
+  const { url } = JSON.parse(line);
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  const client = createClient({ url, token: TOKEN });
+  return {
+    url, headers, client, pid: child.pid, data,
+    create: (prompt, more = {}) => client.create({ engine: 'codex', prompt, execution_mode: 'auto', cwd: folder, ...more }),
+    kill: () => over(child, 'SIGKILL'),
+    stop: () => over(child, 'SIGTERM'),
+  };
+}
+
+async function over(child, signal) {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill(signal);
+  await once(child, 'exit');
+}
+
+export async function startSandboxAgent(folder, { pinned = false } = {}) {
+  const { path } = peer('sandbox-agent');
+  // For this name it asks for nothing but the program that speaks ACP.
+  const programs = join(folder, '.local', 'share', 'sandbox-agent', 'bin', 'agent_processes');
+  mkdirSync(programs, { recursive: true });
+  const engine = engineIn(join(folder, 'bin'), { pinned });
+  writeFileSync(join(programs, 'pi-acp'), `#!/bin/sh\nexec '${engine}'\n`);
+  chmodSync(join(programs, 'pi-acp'), 0o755);
+  const port = await freePort();
+  const child = startPinned(path, ['server', '-H', '127.0.0.1', '-p', String(port), '-n', '--no-telemetry'], { stdio: 'ignore', cwd: folder, env: { PATH: process.env.PATH, HOME: folder } }, pinned);
+  const url = `http://127.0.0.1:${port}`;
+  for (let tries = 0; ; tries += 1) {
+    if (await post(`${url}/v1/health`, null, 'GET').then(({ status }) => status === 200, () => false)) break;
+    if (tries === 2000) throw new Error('sandbox-agent does not answer');
+    await pause(5);
+  }
+  let ids = 0;
+  const ask = (server, method, params, query = '') => post(`${url}/v1/acp/${server}${query}`, { jsonrpc: '2.0', id: (ids += 1), method, params });
+  return {
+    url, pid: child.pid, ask,
+    stream: (server) => `${url}/v1/acp/${server}`,
+    // A session in a process of its own.
+    open: async (server) => {
+      await ask(server, 'initialize', { protocolVersion: 1, clientCapabilities: {} }, '?agent=pi');
+      return JSON.parse((await ask(server, 'session/new', { cwd: folder, mcpServers: [] })).text).result.sessionId;
+    },
+    prompt: (server, sessionId, text) => ask(server, 'session/prompt', { sessionId, prompt: [{ type: 'text', text }] }),
+    answer: (server, id, result) => post(`${url}/v1/acp/${server}`, { jsonrpc: '2.0', id, result }),
+    kill: () => over(child, 'SIGKILL'),
+    stop: () => over(child, 'SIGTERM'),
+  };
+}
+
+export function post(url, body, method = 'POST', headers = {}) {
+  return new Promise((resolve, reject) => {
+    const request = send(url, { method, headers: { ...(body === null ? {} : { 'content-type': 'application/json' }), ...headers } }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (part) => (text += part)).on('end', () => resolve({ status: response.statusCode, text })).on('error', reject);
+    }).on('error', reject);
+    request.end(body === null ? undefined : JSON.stringify(body));
+  });
+}
+
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+// One turn through the Codex SDK: each event as it comes.
+export async function openCodexSdk(folder, { pinned = false } = {}) {
+  const { Codex } = await import(peer('codex-sdk').path);
+  const codex = new Codex({ codexPathOverride: engineIn(join(folder, 'bin'), { pinned }), env: { PATH: process.env.PATH, HOME: folder } });
+  return async (prompt, onEvent) => {
+    const { events } = await codex.startThread({ skipGitRepoCheck: true, workingDirectory: folder }).runStreamed(prompt);
+    for await (const event of events) onEvent(event);
+  };
+}
