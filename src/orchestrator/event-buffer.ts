@@ -21,6 +21,11 @@ export class EventBuffer implements TextSink {
     return this.#bytes.length;
   }
 
+  // Bytes that were written since the last time.
+  get length(): number {
+    return this.#length;
+  }
+
   bytes(constant: Uint8Array): void {
     const { length } = constant;
     this.#reserve(length);

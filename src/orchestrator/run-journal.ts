@@ -48,6 +48,11 @@ export class RunJournal {
     return this.#raspSeq - this.#firstRasp + 1;
   }
 
+  // How long they are as RASP.
+  get pendingBytes(): number {
+    return this.#rasp.length;
+  }
+
   add(drafts: readonly RaspDraft[]): void {
     if (drafts.length === 0) return;
     // The clock may jump back; the times of a run never do.

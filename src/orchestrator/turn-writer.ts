@@ -7,10 +7,14 @@ import type { Clock } from '../kernel/clock.js';
 import type { ConversationFold } from '../fcmp/fold.js';
 import { RunJournal } from './run-journal.js';
 
-// Long enough to gather a burst, too short to be noticed.
+// Long enough to gather what belongs together, too short to be noticed.
 const FLUSH_AFTER_MS = 10;
-// A group larger than this is not cheaper per event.
-const FLUSH_EVENTS = 500;
+// While much comes, groups are larger: each costs a write that the disk has to confirm, whatever is in it.
+const BURST_EVENTS = 500;
+const BURST_FLUSH_AFTER_MS = 40;
+// So much waits at most; then the engine does. A group larger than this is not cheaper per event.
+const MOST_EVENTS = 4000;
+const MOST_BYTES = 1024 * 1024;
 
 // The store has moved on without us: the turn belongs to somebody else, or the run has ended.
 export class LostRunError extends Error {
@@ -24,6 +28,7 @@ export class TurnWriter {
   readonly #timers: Timers;
   #run: RunRecord;
   #cancelTimer: (() => void) | null = null;
+  #inBurst = false;
   // One flush at a time, in order.
   #last: Promise<void> = Promise.resolve();
   #failure: unknown;
@@ -46,9 +51,9 @@ export class TurnWriter {
 
   add(drafts: readonly RaspDraft[]): void | Promise<void> {
     this.journal.add(drafts);
-    if (this.journal.pending >= FLUSH_EVENTS) return this.flush();
+    if (this.journal.pending >= MOST_EVENTS || this.journal.pendingBytes >= MOST_BYTES) return this.flush();
     if (this.journal.pending > 0 && this.#cancelTimer === null) {
-      this.#cancelTimer = this.#timers.set(FLUSH_AFTER_MS, () => {
+      this.#cancelTimer = this.#timers.set(this.#inBurst ? BURST_FLUSH_AFTER_MS : FLUSH_AFTER_MS, () => {
         this.#cancelTimer = null;
         // A failure is kept and told to whoever writes next.
         this.flush().catch(() => {});
@@ -69,6 +74,7 @@ export class TurnWriter {
     if (this.#failure !== undefined) throw this.#failure;
     const journal = this.journal.take();
     if (journal === null) return;
+    this.#inBurst = journal.rasp.lastSeq - journal.rasp.firstSeq >= BURST_EVENTS;
     const run = this.#run;
     try {
       const outcome = await this.#store.commit({

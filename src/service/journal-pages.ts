@@ -1,10 +1,15 @@
 // A run's events as the bytes of an SSE stream, in pages: made once for all who read them, forgotten when they are old.
-// A page is what comes after a seq; the journal only grows, so a page that was made stays right.
+// A page is what comes after a seq; the journal only grows, so a page that was made stays right. Of a run that is being read,
+// what was just stored becomes pages at once, and need not be read again.
 import { isTerminal, type RunState } from '../run/statechart.js';
 import { loadRun } from '../orchestrator/load-run.js';
-import type { Lines, Protocol, Store } from '../store/store.js';
+import { cutLines } from '../store/cut-segments.js';
+import type { Committed, Lines, Protocol, Store } from '../store/store.js';
 
+// What a slow reader holds on to.
 const PAGE_BYTES = 64 * 1024;
+// Stored pieces are larger than a page, and reading one again for each page would cost as much each time.
+const READ_BYTES = 512 * 1024;
 const CACHE_BYTES = 16 * 1024 * 1024;
 
 export interface Page {
@@ -20,10 +25,29 @@ export class JournalPages {
   readonly #pages = new Map<string, Page & { readonly bytes: Buffer }>();
   // Reads under way: who asks for the same meanwhile waits for the same.
   readonly #reading = new Map<string, Promise<Page>>();
+  // How many read it now.
+  readonly #readers = new Map<string, number>();
+  readonly #stopListening: () => void;
   #cached = 0;
 
   constructor(store: Store) {
     this.#store = store;
+    this.#stopListening = store.onCommitted((stored) => this.#stored(stored));
+  }
+
+  close(): void {
+    this.#stopListening();
+  }
+
+  // From now on somebody reads it, until what is returned is called.
+  join(runId: string, protocol: Protocol): () => void {
+    const key = `${runId} ${protocol}`;
+    this.#readers.set(key, (this.#readers.get(key) ?? 0) + 1);
+    return () => {
+      const left = (this.#readers.get(key) ?? 0) - 1;
+      if (left > 0) this.#readers.set(key, left);
+      else this.#readers.delete(key);
+    };
   }
 
   // `version` is what the asker knew of the run before: a read that began earlier than that does not count for it.
@@ -37,25 +61,37 @@ export class JournalPages {
       return kept;
     }
     const readKey = `${key} ${version}`;
-    const reading = this.#reading.get(readKey) ?? this.#read(key, runId, protocol, cursor).finally(() => this.#reading.delete(readKey));
+    const reading = this.#reading.get(readKey) ?? this.#read(runId, protocol, cursor).finally(() => this.#reading.delete(readKey));
     this.#reading.set(readKey, reading);
     return reading;
   }
 
-  async #read(key: string, runId: string, protocol: Protocol, cursor: number): Promise<Page> {
+  async #read(runId: string, protocol: Protocol, cursor: number): Promise<Page> {
     // Before its events: if it has ended by then, they are all there.
     const run = await loadRun(this.#store, runId);
-    const lines = await this.#store.readLines(runId, protocol, cursor, PAGE_BYTES);
+    const lines = await this.#store.readLines(runId, protocol, cursor, READ_BYTES);
     const head = protocol === 'rasp' ? run.heads.rasp_seq : run.heads.fcmp_seq;
-    const lastSeq = lines?.lastSeq ?? cursor;
-    const ended = isTerminal(run.status) && lastSeq >= head ? run.status : null;
-    if (!lines) return { bytes: null, lastSeq, ended };
-    const page = { bytes: toFrames(lines), lastSeq, ended };
-    this.#keep(key, page);
+    const endedAt = isTerminal(run.status) ? head : Infinity;
+    const nothing = { bytes: null, lastSeq: cursor, ended: cursor >= endedAt ? run.status : null };
+    if (!lines) return nothing;
+    let page: Page = nothing;
+    // The first comes last: it is asked for now.
+    for (const part of [...cutLines(lines, PAGE_BYTES)].toReversed()) page = this.#keep(runId, protocol, part, part.lastSeq >= endedAt ? run.status : null);
     return page;
   }
 
-  #keep(key: string, page: Page & { readonly bytes: Buffer }): void {
+  // Its end is told by the store, to those who have read this.
+  #stored({ run_id: runId, journal }: Committed): void {
+    if (!journal) return;
+    for (const [protocol, lines] of [['rasp', journal.rasp], ['fcmp', journal.fcmp]] as const) {
+      if (!lines || !this.#readers.has(`${runId} ${protocol}`)) continue;
+      for (const part of cutLines(lines, PAGE_BYTES)) this.#keep(runId, protocol, part, null);
+    }
+  }
+
+  #keep(runId: string, protocol: Protocol, lines: Lines, ended: RunState | null): Page {
+    const key = `${runId} ${protocol} ${lines.firstSeq - 1}`;
+    const page = { bytes: toFrames(lines), lastSeq: lines.lastSeq, ended };
     // Two reads of different versions may bring the same page: the later takes the place of the other, as the latest used.
     const replaced = this.#pages.get(key);
     this.#pages.delete(key);
@@ -66,6 +102,7 @@ export class JournalPages {
       this.#pages.delete(oldest);
       this.#cached -= bytes.length;
     }
+    return page;
   }
 }
 

@@ -120,7 +120,8 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
     metrics.answered(request.method, request.routeOptions.url ?? 'none', reply.statusCode, reply.elapsedTime);
     request.log.info({ method: request.method, route: request.routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime), by: request.caller?.actor.name }, 'answered');
   });
-  const room: Room = { ...deps, app, cookie, streams, inbox, runFeed, metrics, pages: new JournalPages(deps.store) };
+  const pages = new JournalPages(deps.store);
+  const room: Room = { ...deps, app, cookie, streams, inbox, runFeed, metrics, pages };
   await describeApi(room);
   for (const routes of [runRoutes, inboxRoutes, streamRoutes, evidenceRoutes, aboutRoutes, signInRoutes, consoleRoutes]) await app.register(async (part) => routes({ ...room, app: part }));
   await app.ready();
@@ -133,6 +134,7 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
       closing = true;
       inbox.close();
       runFeed.close();
+      pages.close();
       streams.close();
       metrics.close();
       await app.close();

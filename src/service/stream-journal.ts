@@ -12,6 +12,7 @@ export interface JournalSource {
 
 export async function streamJournal({ pages, wakeups }: JournalSource, stream: EventStream, runId: string, protocol: Protocol, cursor: number): Promise<void> {
   const watch = wakeups.watch(runId);
+  const leave = pages.join(runId, protocol);
   stream.onClosed(() => watch.close());
   try {
     for (let seq = cursor; !stream.over; ) {
@@ -23,6 +24,7 @@ export async function streamJournal({ pages, wakeups }: JournalSource, stream: E
       if (!bytes) await stream.idle(watch.changed(version));
     }
   } finally {
+    leave();
     watch.close();
   }
 }

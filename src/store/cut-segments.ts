@@ -68,6 +68,18 @@ export class LineGatherer {
   }
 }
 
+// The same lines in pieces that are no larger than this, or of a single line.
+export function* cutLines({ firstSeq, lastSeq, bytes }: Lines, maxBytes: number): Generator<Lines & { readonly bytes: Buffer }> {
+  const whole = toBuffer(bytes);
+  for (let from = 0, seq = firstSeq; seq <= lastSeq; ) {
+    const to = whole.length - from <= maxBytes ? whole.length : endWithin(whole, from, maxBytes, true);
+    const last = to === whole.length ? lastSeq : seq + countLines(whole, from, to) - 1;
+    yield { firstSeq: seq, lastSeq: last, bytes: whole.subarray(from, to) };
+    from = to;
+    seq = last + 1;
+  }
+}
+
 function toBuffer(body: Uint8Array): Buffer {
   return Buffer.from(body.buffer, body.byteOffset, body.byteLength);
 }

@@ -20,7 +20,7 @@ import { Gate } from '../support/gate.js';
 import { SimulatedTimers } from '../support/simulated-timers.js';
 
 const RUN = 'run_1';
-const FLUSH_EVENTS = 500;
+const FLUSH_EVENTS = 4000;
 
 let dir: string;
 let data: DataDir;
@@ -74,6 +74,31 @@ test('who adds much waits until it is stored, and who adds little does not', asy
   await wait;
   expect((await data.store.loadRun(RUN))?.heads.rasp_seq).toBe(writer.run.heads.rasp_seq);
   expect(await data.store.readJournal(RUN, 'rasp', { limit: 10_000 })).toHaveLength(2 + FLUSH_EVENTS + 1);
+});
+
+test('little is stored at once; while much comes, it is stored in larger groups', async () => {
+  const writer = writerOf(data.store, await createRunning());
+  const after = async (ms: number) => {
+    timers.advance(ms);
+    await new Promise((resolve) => setImmediate(resolve));
+    return (await data.store.loadRun(RUN))?.heads.rasp_seq;
+  };
+  void writer.add([said('one')]);
+  expect(await after(10)).toBe(3);
+  void writer.add(Array.from({ length: 1000 }, (_, index) => said(`${index}`)));
+  expect(await after(10)).toBe(1003);
+  void writer.add([said('two')]);
+  expect(await after(10)).toBe(1003);
+  expect(await after(30)).toBe(1004);
+  void writer.add([said('three')]);
+  expect(await after(10)).toBe(1005);
+});
+
+test('who adds large events waits, however few they are', async () => {
+  const writer = writerOf(data.store, await createRunning());
+  expect(writer.add([said('x'.repeat(900 * 1024))])).toBeUndefined();
+  await writer.add([said('x'.repeat(200 * 1024))]);
+  expect((await data.store.loadRun(RUN))?.heads.rasp_seq).toBe(4);
 });
 
 test('a writer of an older turn is refused, tells it once, and stores nothing', async () => {

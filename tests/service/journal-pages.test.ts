@@ -155,3 +155,66 @@ describe('the pages that are kept', () => {
     expect(await missing([FITTING, 0, 1])).toEqual([FITTING, 1]);
   });
 });
+
+describe('what was just stored', () => {
+  // Events 3 to 3,002 of RASP: more than one page and less than a read.
+  const MANY = 3000;
+  const framesIn = (bytes: Buffer | null) => bytes?.toString().match(/^id: .*$/gm) ?? [];
+
+  async function readOn(pages: JournalPages, cursor: number): Promise<string[]> {
+    const found: string[] = [];
+    for (let seq = cursor; ; ) {
+      const page = await pages.after(run.run_id, 'rasp', seq, seq);
+      if (!page.bytes) return found;
+      expect(page.bytes.length).toBeLessThan(100 * 1024);
+      found.push(...framesIn(page.bytes));
+      seq = page.lastSeq;
+    }
+  }
+
+  function countReads() {
+    const counted = { reads: [] as string[], pages: new JournalPages(alterStore(store, { readLines: (runId, protocol, after, bytes) => {
+      counted.reads.push(`${protocol} ${after}`);
+      return store.readLines(runId, protocol, after, bytes);
+    } })) };
+    return counted;
+  }
+
+  test('is not read again for those who read the run, in pages that are no larger than others', async () => {
+    const { pages, reads } = countReads();
+    const leave = pages.join(run.run_id, 'rasp');
+    await store.commit(change(run, { journal: flush(3, MANY, null, T0 + 10) }));
+    expect(await readOn(pages, 2)).toEqual(range(3, MANY).map((seq) => `id: ${seq}`));
+    // Only whether there is more.
+    expect(reads).toEqual([`rasp ${MANY + 2}`]);
+    leave();
+  });
+
+  test('is read from the store when nobody read the run, or only the other protocol, or not any more', async () => {
+    const { pages, reads } = countReads();
+    const leave = [pages.join(run.run_id, 'fcmp'), pages.join(run.run_id, 'rasp')];
+    leave[1]?.();
+    await store.commit(change(run, { journal: flush(3, 1, null, T0 + 10) }));
+    expect(await readOn(pages, 2)).toEqual(['id: 3']);
+    expect(reads).toEqual(['rasp 2', 'rasp 3']);
+  });
+
+  test('is what the store would give, from any cursor', async () => {
+    const { pages } = countReads();
+    pages.join(run.run_id, 'rasp');
+    await store.commit(change(run, { journal: flush(3, MANY, null, T0 + 10) }));
+    const { pages: others } = countReads();
+    for (const cursor of [0, 1, 2, 3, 500, MANY, MANY + 1, MANY + 2]) {
+      const expected = range(cursor + 1, MANY + 2 - cursor).map((seq) => `id: ${seq}`);
+      expect(await readOn(pages, cursor)).toEqual(expected);
+      expect(await readOn(others, cursor)).toEqual(expected);
+    }
+  });
+
+  test('a large piece is read from the store once for all of its pages', async () => {
+    const { pages, reads } = countReads();
+    await store.commit(change(run, { journal: flush(3, MANY, null, T0 + 10) }));
+    expect(await readOn(pages, 0)).toHaveLength(MANY + 2);
+    expect(reads).toHaveLength(2);
+  });
+});
