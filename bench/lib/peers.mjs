@@ -10,10 +10,10 @@ const modules = join(cache, 'node_modules');
 const host = `${process.platform}-${process.arch}`;
 
 const PEERS = {
-  'codex-sdk': { install: { '@openai/codex-sdk': '0.163.0' }, file: '@openai/codex-sdk/dist/index.js' },
-  'sandbox-agent': { install: { '@sandbox-agent/cli': '0.4.2' }, file: `@sandbox-agent/cli-${host}/bin/sandbox-agent` },
+  'codex-sdk': { install: { '@openai/codex-sdk': '0.163.0' }, files: ['@openai/codex-sdk/dist/index.js'] },
+  'sandbox-agent': { install: { '@sandbox-agent/cli': '0.4.2' }, files: [`@sandbox-agent/cli-${host}/bin/sandbox-agent`] },
   // Wants a newer Node than we do.
-  acpx: { install: { acpx: '0.19.1', [`node-${host}`]: '22' }, file: 'acpx/dist/cli.js' },
+  acpx: { install: { acpx: '0.19.1', [`node-${host}`]: '22' }, files: ['acpx/dist/cli.js', `node-${host}/bin/node`] },
 };
 
 const found = new Map();
@@ -25,14 +25,15 @@ export function peer(name) {
 }
 
 function find(name) {
-  const { install, file } = PEERS[name];
-  const path = join(modules, file);
-  if (!existsSync(path)) {
+  const { install, files } = PEERS[name];
+  const [path] = files.map((file) => join(modules, file));
+  const isThere = () => files.every((file) => existsSync(join(modules, file)));
+  if (!isThere()) {
     mkdirSync(cache, { recursive: true });
     if (!existsSync(join(cache, 'package.json'))) writeFileSync(join(cache, 'package.json'), '{"name":"peers","private":true}\n');
     spawnSync('npm', ['install', '--silent', '--ignore-scripts', '--no-audit', '--no-fund', '--prefix', cache, ...Object.entries(install).map(([each, version]) => `${each}@${version}`)], { stdio: ['ignore', 'ignore', 'inherit'] });
   }
-  if (!existsSync(path)) {
+  if (!isThere()) {
     console.log(`${name} cannot be installed here, so it is left out`);
     return null;
   }

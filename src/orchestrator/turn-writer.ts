@@ -7,11 +7,12 @@ import type { Clock } from '../kernel/clock.js';
 import type { ConversationFold } from '../fcmp/fold.js';
 import { RunJournal } from './run-journal.js';
 
-// Long enough to gather what belongs together, too short to be noticed.
-const FLUSH_AFTER_MS = 10;
+// What comes after a silence is stored at once. Then it is gathered for so long: enough for what belongs together, too short to
+// be noticed.
+const GATHER_MS = 10;
 // While much comes, groups are larger: each costs a write that the disk has to confirm, whatever is in it.
 const BURST_EVENTS = 500;
-const BURST_FLUSH_AFTER_MS = 40;
+const GATHER_BURST_MS = 40;
 // So much waits at most; then the engine does. A group larger than this is not cheaper per event.
 const MOST_EVENTS = 4000;
 const MOST_BYTES = 1024 * 1024;
@@ -27,8 +28,8 @@ export class TurnWriter {
   readonly #clock: Clock;
   readonly #timers: Timers;
   #run: RunRecord;
-  #cancelTimer: (() => void) | null = null;
-  #inBurst = false;
+  // Set while it gathers.
+  #stopGathering: (() => void) | null = null;
   // One flush at a time, in order.
   #last: Promise<void> = Promise.resolve();
   #failure: unknown;
@@ -51,30 +52,34 @@ export class TurnWriter {
 
   add(drafts: readonly RaspDraft[]): void | Promise<void> {
     this.journal.add(drafts);
-    if (this.journal.pending >= MOST_EVENTS || this.journal.pendingBytes >= MOST_BYTES) return this.flush();
-    if (this.journal.pending > 0 && this.#cancelTimer === null) {
-      this.#cancelTimer = this.#timers.set(this.#inBurst ? BURST_FLUSH_AFTER_MS : FLUSH_AFTER_MS, () => {
-        this.#cancelTimer = null;
-        // A failure is kept and told to whoever writes next.
-        this.flush().catch(() => {});
-      });
-    }
+    if (this.journal.pending >= MOST_EVENTS || this.journal.pendingBytes >= MOST_BYTES) return this.#flushAndGather();
+    // A failure is kept and told to whoever writes next.
+    if (this.journal.pending > 0 && this.#stopGathering === null) this.#flushAndGather().catch(() => {});
     return undefined;
   }
 
   // Everything added so far is stored when this resolves.
   flush(): Promise<void> {
-    this.#cancelTimer?.();
-    this.#cancelTimer = null;
+    this.#stopGathering?.();
+    this.#stopGathering = null;
     this.#last = this.#last.then(() => this.#commit());
     return this.#last;
+  }
+
+  #flushAndGather(): Promise<void> {
+    const { pending } = this.journal;
+    const flushed = this.flush();
+    this.#stopGathering = this.#timers.set(pending >= BURST_EVENTS ? GATHER_BURST_MS : GATHER_MS, () => {
+      this.#stopGathering = null;
+      if (this.journal.pending > 0) this.#flushAndGather().catch(() => {});
+    });
+    return flushed;
   }
 
   async #commit(): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
     const journal = this.journal.take();
     if (journal === null) return;
-    this.#inBurst = journal.rasp.lastSeq - journal.rasp.firstSeq >= BURST_EVENTS;
     const run = this.#run;
     try {
       const outcome = await this.#store.commit({

@@ -76,7 +76,7 @@ test('who adds much waits until it is stored, and who adds little does not', asy
   expect(await data.store.readJournal(RUN, 'rasp', { limit: 10_000 })).toHaveLength(2 + FLUSH_EVENTS + 1);
 });
 
-test('little is stored at once; while much comes, it is stored in larger groups', async () => {
+test('what comes after a silence is stored at once, then it is gathered for a moment, and for a longer one while much comes', async () => {
   const writer = writerOf(data.store, await createRunning());
   const after = async (ms: number) => {
     timers.advance(ms);
@@ -84,21 +84,29 @@ test('little is stored at once; while much comes, it is stored in larger groups'
     return (await data.store.loadRun(RUN))?.heads.rasp_seq;
   };
   void writer.add([said('one')]);
-  expect(await after(10)).toBe(3);
-  void writer.add(Array.from({ length: 1000 }, (_, index) => said(`${index}`)));
-  expect(await after(10)).toBe(1003);
+  expect(await after(0)).toBe(3);
   void writer.add([said('two')]);
-  expect(await after(10)).toBe(1003);
-  expect(await after(30)).toBe(1004);
   void writer.add([said('three')]);
+  expect(await after(9)).toBe(3);
+  expect(await after(1)).toBe(5);
+  void writer.add(Array.from({ length: 1000 }, (_, index) => said(`${index}`)));
   expect(await after(10)).toBe(1005);
+  void writer.add([said('four')]);
+  expect(await after(39)).toBe(1005);
+  expect(await after(1)).toBe(1006);
+  // Silence.
+  expect(await after(10)).toBe(1006);
+  void writer.add([said('five')]);
+  expect(await after(0)).toBe(1007);
 });
 
 test('who adds large events waits, however few they are', async () => {
   const writer = writerOf(data.store, await createRunning());
+  void writer.add([said('a')]);
+  await new Promise((resolve) => setImmediate(resolve));
   expect(writer.add([said('x'.repeat(900 * 1024))])).toBeUndefined();
   await writer.add([said('x'.repeat(200 * 1024))]);
-  expect((await data.store.loadRun(RUN))?.heads.rasp_seq).toBe(4);
+  expect((await data.store.loadRun(RUN))?.heads.rasp_seq).toBe(5);
 });
 
 test('a writer of an older turn is refused, tells it once, and stores nothing', async () => {

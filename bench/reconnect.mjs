@@ -1,0 +1,66 @@
+// A reader that comes back with the number of the last event it has: how much of what it missed it gets, and how soon.
+import { Agent } from 'node:http';
+import { now, tell } from './lib/figures.mjs';
+import { readFrames, readUntil } from './lib/frames.mjs';
+import { peer } from './lib/peers.mjs';
+import { newFolder, removeFolder, startParley, startSandboxAgent } from './lib/systems.mjs';
+
+const EVENTS = 100_000;
+const KNOWN = 100;
+const LATE = 99_000;
+const prompt = `[[events ${EVENTS} 64]]`;
+
+export default {
+  name: 'reconnect', ids: ['B5'], title: `A reader comes back after ${KNOWN} of ${EVENTS.toLocaleString('en')} events`,
+  says: `Last-Event-ID ${KNOWN}, after the turn is over; for Parley also ${LATE.toLocaleString('en')}, to see that a late place is found as fast as an early one.`,
+  figures: { 'replayed %': { better: 'more' }, lost: { better: 'less' }, 'ms to first': { better: 'less' }, 'ms to caught up': { better: 'less' }, 'ms to first, late': { better: 'less', says: `from ${LATE.toLocaleString('en')} on` } },
+  plots: ['replayed %'],
+  async open() {
+    const folders = [newFolder(), newFolder()];
+    const parley = await startParley(folders[0]);
+    const { run_id: runId } = await parley.create(prompt);
+    const { last } = await readFrames(`${parley.url}/v1/runs/${runId}/rasp`, { headers: parley.headers });
+    const other = peer('sandbox-agent') ? await startSandboxAgent(folders[1]) : null;
+    if (other) await other.prompt('back', await other.open('back'), prompt);
+    const agent = new Agent({ keepAlive: true });
+    const back = async (cursor) => {
+      const begin = now();
+      let first = 0;
+      const { frames } = await readFrames(`${parley.url}/v1/runs/${runId}/rasp`, { headers: { ...parley.headers, 'last-event-id': String(cursor) }, agent, onFrame: () => void (first ||= now() - begin) });
+      return { frames, first, all: now() - begin };
+    };
+    return {
+      systems: [
+        { who: 'Parley', round: async (round) => {
+          // Another one each time: none is still in memory.
+          const early = await back(KNOWN + round);
+          const late = await back(LATE + round);
+          const missed = last - KNOWN - round;
+          return { 'replayed %': (100 * early.frames) / missed, lost: missed - early.frames, 'ms to first': early.first, 'ms to caught up': early.all, 'ms to first, late': late.first };
+        } },
+        ...(other ? [{ who: peer('sandbox-agent').name, round: async () => {
+          const begin = now();
+          let first = 0;
+          let latest = 0;
+          const reading = readUntil(other.stream('back'), 'none of these', { headers: { 'last-event-id': String(KNOWN) }, onFrame: () => {
+            latest = now() - begin;
+            first ||= latest;
+          } });
+          const { frames } = await reading.over();
+          // Two answers, the events, and the end of the turn.
+          const missed = EVENTS + 3 - KNOWN;
+          return { 'replayed %': (100 * frames) / missed, lost: missed - frames, 'ms to first': first, 'ms to caught up': latest };
+        } }] : []),
+      ],
+      close: async () => {
+        agent.destroy();
+        await parley.stop();
+        await other?.stop();
+        folders.forEach(removeFolder);
+      },
+    };
+  },
+  aims: (of) => [
+    { aim: 'all of it, the first within 20 ms', got: `${tell(of('Parley', 'replayed %'))} %, ${tell(of('Parley', 'ms to first'))} ms early, ${tell(of('Parley', 'ms to first, late'))} ms late`, reached: of('Parley', 'lost') === 0 && of('Parley', 'ms to first') < 20 && of('Parley', 'ms to first, late') < 20 },
+  ],
+};

@@ -1,0 +1,64 @@
+// A hundred who answer the same question at once, one who answers what is answered, and one who answers what was never asked.
+import { tell } from './lib/figures.mjs';
+import { readFrames } from './lib/frames.mjs';
+import { peer } from './lib/peers.mjs';
+import { newFolder, post, removeFolder, startParley, startSandboxAgent } from './lib/systems.mjs';
+
+const REPLIERS = 100;
+
+export default {
+  name: 'replies', ids: ['B10'], title: `${REPLIERS} answers to one question at once, then a late one and one to an unknown question`,
+  says: 'Accepted means that who sent it was told success. Each hundred differ in what they say, and none is a repetition of another.',
+  figures: { accepted: { better: null, says: 'of the hundred; one is right' }, 'late accepted': { better: 'less' }, 'unknown accepted': { better: 'less' }, ms: { better: 'less', says: 'until all hundred knew' } },
+  plots: ['accepted'],
+  async open() {
+    const folders = [newFolder(), newFolder()];
+    const parley = await startParley(folders[0]);
+    const other = peer('sandbox-agent') ? await startSandboxAgent(folders[1]) : null;
+    return {
+      systems: [
+        { who: 'Parley', round: () => answerParley(parley) },
+        ...(other ? [{ who: peer('sandbox-agent').name, round: (round) => answerSandboxAgent(other, `q${round}`) }] : []),
+      ],
+      close: async () => {
+        await parley.stop();
+        await other?.stop();
+        folders.forEach(removeFolder);
+      },
+    };
+  },
+  aims: (of) => [{ aim: 'exactly one is accepted, no late one, no unknown one', got: `${tell(of('Parley', 'accepted'))}, ${tell(of('Parley', 'late accepted'))}, ${tell(of('Parley', 'unknown accepted'))}`, reached: of('Parley', 'accepted') === 1 && of('Parley', 'late accepted') === 0 && of('Parley', 'unknown accepted') === 0 }],
+};
+
+const successes = (answers) => answers.filter(({ status }) => status >= 200 && status < 300).length;
+
+async function judge(send, question) {
+  const begin = Date.now();
+  const accepted = successes(await Promise.all(Array.from({ length: REPLIERS }, (_, number) => send(question, number))));
+  const ms = Date.now() - begin;
+  const late = successes([await send(question, REPLIERS)]);
+  const unknown = successes([await send('int_01M7HEENCB3Q72PDFDW48J2F4K', REPLIERS + 1)]);
+  return { accepted, 'late accepted': late, 'unknown accepted': unknown, ms };
+}
+
+async function answerParley({ create, client, url, headers }) {
+  const { run_id: runId } = await create('[[ask]]', { execution_mode: 'interactive' });
+  for (;;) {
+    const { status, error } = await client.get(runId);
+    if (status === 'waiting_user') break;
+    if (status !== 'queued' && status !== 'running') throw new Error(`it ended as ${status}: ${error?.message}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  const { interaction_id: id } = await client.interaction(runId);
+  return judge((question, number) => post(`${url}/v1/runs/${runId}/interaction/reply`, { interaction_id: question, response: `answer ${number}` }, 'POST', headers), id);
+}
+
+async function answerSandboxAgent(server, name) {
+  const session = await server.open(name);
+  const asked = readFrames(server.stream(name), { onFrame: (_id, frame) => frame.includes('session/request_permission') });
+  const turn = server.prompt(name, session, '[[ask]]');
+  await asked;
+  const result = await judge((question, number) => server.answer(name, question, { outcome: { outcome: 'selected', optionId: number % 2 ? 'allow' : 'reject' } }), 'ask');
+  await turn;
+  return result;
+}
