@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The engine that every system is measured on: one script in two dialects, so that only what lies behind it differs. Called
 // with `exec` it prints the lines of `codex exec --json`, else it speaks ACP on its standard streams.
-// A prompt says what to do: [[events COUNT BYTES]], [[ask]]. What it prints carries the moment in which it was made.
+// A prompt says what to do: [[events COUNT BYTES]], [[pace LINES MS]] (so many of them, then a rest), [[dirty]], [[ask]]. What it prints carries the moment in which it was made.
 import { randomUUID } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 
 const PIECE_BYTES = 64 * 1024;
-// More than one thread of the same script: a recorded line with a few words more or less would do as well.
+// What stands between good lines on a bad day.
 const DIRTY = [
   (text) => `${text.slice(0, 40)}\n`,
   () => 'WARNING not json\n',
@@ -30,6 +30,7 @@ async function burst(prompt, toLine) {
   const [, count, bytes] = /\[\[events (\d+) (\d+)\]\]/.exec(prompt) ?? [];
   const filling = 'x'.repeat(Math.max(0, Number(bytes) - 14));
   const dirty = prompt.includes('[[dirty]]');
+  const [, lines, rest] = /\[\[pace (\d+) (\d+)\]\]/.exec(prompt) ?? [];
   let piece = [];
   let length = 0;
   const add = (data) => {
@@ -43,12 +44,14 @@ async function burst(prompt, toLine) {
     if (dirty && index === 1000) add(`${toLine('x'.repeat(8 * 1024 * 1024), index)}\n`);
     if (dirty && index % 1000 === 0) process.stderr.write(`noise ${index}\n`);
     add(line);
-    if (length < PIECE_BYTES && index < Number(count) - 1) continue;
+    const rests = lines !== undefined && (index + 1) % Number(lines) === 0;
+    if (length < PIECE_BYTES && index < Number(count) - 1 && !rests) continue;
     const all = Buffer.concat(piece);
     // In the middle of a character too, now and then.
     for (let at = 0; at < all.length; at += PIECE_BYTES - 1) await write(all.subarray(at, at + PIECE_BYTES - 1));
     piece = [];
     length = 0;
+    if (rests) await new Promise((resolve) => setTimeout(resolve, Number(rest)));
   }
 }
 

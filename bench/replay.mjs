@@ -1,0 +1,70 @@
+// Whether what is shown can be made again from what was kept: the raw logs parsed once more to the same RASP, and RASP folded
+// once more to the same FCMP, byte for byte.
+import { execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { createTurnParser, findEngine } from '../dist/engines/registry.js';
+import { tell } from './lib/figures.mjs';
+import { readFrames } from './lib/frames.mjs';
+import { newFolder, removeFolder, startParley } from './lib/systems.mjs';
+
+const PROGRAM = fileURLToPath(new URL('../bin/parley.js', import.meta.url));
+const EVENTS = 20_000;
+// Whole, as a pipe does, and odd ones: how it was cut when it came must not matter.
+const CUTS = [1_048_576, 65_536, 997, 61];
+
+export default {
+  name: 'replay', ids: ['B12'], title: `${EVENTS.toLocaleString('en')} events, half of the rounds with broken lines, made again from what was kept`,
+  says: `The log of the engine is parsed again in pieces of ${CUTS.map((cut) => cut.toLocaleString('en')).join(', ')} bytes and compared with the stored events, without seq and time; \`parley replay\` folds the stored RASP again and compares it with the stored FCMP. No other system has both records.`,
+  figures: { 'events compared': { better: null }, 'events differing': { better: 'less' }, 'FCMP differing': { better: 'less' } },
+  plots: [],
+  async open() {
+    const folder = newFolder();
+    const server = await startParley(folder);
+    return {
+      systems: [{ who: 'Parley', round: (round) => again(server, round % 2 === 1) }],
+      close: async () => {
+        await server.stop();
+        removeFolder(folder);
+      },
+    };
+  },
+  aims: (of) => [{ aim: 'nothing differs', got: `${tell(of('Parley', 'events differing'))} of ${tell(of('Parley', 'events compared'))} events, ${tell(of('Parley', 'FCMP differing'))} of FCMP`, reached: of('Parley', 'events differing') === 0 && of('Parley', 'FCMP differing') === 0 }],
+};
+
+async function again({ create, client, url, headers, data }, dirty) {
+  const { run_id: runId } = await create(`[[events ${EVENTS} 64]]${dirty ? ' [[dirty]]' : ''}`);
+  const stored = [];
+  let version;
+  await readFrames(`${url}/v1/runs/${runId}/rasp`, { headers, onFrame: (_id, frame) => {
+    const event = JSON.parse(frame.subarray(frame.indexOf('data: ') + 6).toString());
+    // What it says of a line that it does not know names the version, where it was known.
+    if (event.event.type === 'lifecycle.turn.started') version = event.data.engine_version;
+    if (event.raw_ref) stored.push(signature(event.raw_ref.stream, event.raw_ref.byte_from, event.raw_ref.byte_to, event.event.type, event.data));
+  } });
+  const logs = { stdout: Buffer.from(await client.logs(runId, { stream: 'stdout' })), stderr: Buffer.from(await client.logs(runId, { stream: 'stderr' })) };
+  const kept = stored.toSorted();
+  let differing = 0;
+  for (const cut of CUTS) {
+    const parser = createTurnParser(findEngine('codex'), version);
+    const made = [];
+    const take = (drafts) => {
+      for (const { range, type, json } of drafts) if (range) made.push(signature(range.stream, range.from, range.to, type, JSON.parse(typeof json === 'string' ? json : json.join(''))));
+    };
+    for (const stream of ['stdout', 'stderr']) for (let at = 0; at < logs[stream].length; at += cut) take(parser.push(stream, logs[stream].subarray(at, at + cut)));
+    take(parser.finish());
+    // The two streams came in another order then.
+    const sortedMade = made.toSorted();
+    differing += Math.abs(kept.length - sortedMade.length) + kept.filter((text, index) => sortedMade[index] !== text).length;
+  }
+  let fcmp = 0;
+  try {
+    execFileSync(process.execPath, [PROGRAM, 'replay', runId, '--data', data], { stdio: 'ignore', env: { PATH: process.env.PATH, HOME: data } });
+  } catch {
+    fcmp = 1;
+  }
+  return { 'events compared': kept.length * CUTS.length, 'events differing': differing, 'FCMP differing': fcmp };
+}
+
+function signature(stream, from, to, type, data) {
+  return `${stream} ${from} ${to} ${type} ${JSON.stringify(data)}`;
+}
