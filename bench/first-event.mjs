@@ -19,8 +19,8 @@ export default {
   async open() {
     const folders = [newFolder(), newFolder(), newFolder()];
     const engine = engineIn(join(folders[0], 'bin'));
-    let onStored = () => {};
-    const inside = await open(join(folders[0], 'inside'), { program: [engine], onChange: ({ journal }) => journal?.rasp.bytes.includes('lifecycle.session.bound') && onStored() });
+    let onStored = null;
+    const inside = await open(join(folders[0], 'inside'), { program: [engine], onChange: ({ journal }) => journal?.rasp.bytes.includes('lifecycle.session.bound') && onStored?.() });
     const parley = await startParley(folders[1]);
     const other = peer('sandbox-agent') ? await startSandboxAgent(folders[2]) : null;
     const sdk = peer('codex-sdk') ? await openCodexSdk(folders[0]) : null;

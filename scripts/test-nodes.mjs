@@ -1,33 +1,40 @@
-// Runs the unit tests on the other Node versions that Parley promises to run on. Each is installed from npm into .cache/.
-import { spawnSync } from 'node:child_process';
+// Runs the unit tests on the other Node versions that Parley promises to run on, at the same time. Each is installed from npm
+// into .cache/.
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const VERSIONS = ['22', '24'];
 const root = fileURLToPath(new URL('..', import.meta.url));
-let failed = false;
 
-for (const version of VERSIONS) {
+const outcomes = await Promise.all(VERSIONS.map(async (version) => {
+  const bin = install(version);
+  const tests = await run(bin, ['node_modules/vitest/vitest.mjs', 'run', '--project', 'unit', '--reporter=dot', '--reporter=json', `--outputFile.json=${join('.cache', 'results', `node-${version}.json`)}`]);
+  const demo = await run(bin, ['dist/main.js', 'demo']);
+  // One after the other, so that each can be read.
+  console.log(`unit tests on Node ${spawnSync(bin, ['--version'], { encoding: 'utf8' }).stdout?.trim()}\n${tests.output}${demo.failed ? demo.output : ''}`);
+  return tests.failed || demo.failed;
+}));
+process.exitCode = outcomes.includes(true) ? 1 : 0;
+
+function install(version) {
   const name = `node-${process.platform}-${process.arch}`;
   const cache = join(root, '.cache', 'nodes', version);
   const bin = join(cache, 'node_modules', name, 'bin', 'node');
   if (!existsSync(bin)) {
     mkdirSync(cache, { recursive: true });
-    run('npm', ['install', '--silent', '--no-save', '--no-package-lock', '--prefix', cache, `${name}@${version}`]);
+    spawnSync('npm', ['install', '--silent', '--no-save', '--no-package-lock', '--prefix', cache, `${name}@${version}`], { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
   }
-  const found = spawnSync(bin, ['--version'], { encoding: 'utf8' }).stdout?.trim();
-  console.log(`unit tests on Node ${found}`);
-  const output = join('.cache', 'results', `node-${version}.json`);
-  run(bin, ['node_modules/vitest/vitest.mjs', 'run', '--project', 'unit', '--reporter=dot', '--reporter=json', `--outputFile.json=${output}`]);
-  run(bin, ['dist/main.js', 'demo'], 'ignore');
+  return bin;
 }
-process.exitCode = failed ? 1 : 0;
 
-function run(command, args, stdout = 'inherit') {
-  const { status } = spawnSync(command, args, { cwd: root, stdio: ['ignore', stdout, 'inherit'] });
-  if (status !== 0) {
-    failed = true;
-    console.error(`failed: ${command} ${args.join(' ')}`);
-  }
+async function run(command, args) {
+  const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (output += text));
+  const [code] = await once(child, 'close').catch((error) => [String(error)]);
+  if (code !== 0) output += `failed with ${code}: ${command} ${args.join(' ')}\n`;
+  return { output, failed: code !== 0 };
 }

@@ -39,6 +39,8 @@ export function childrenOf(pid) {
     const stat = read(`/proc/${name}/stat`);
     return stat === null ? null : { pid: Number(name), parent: Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) };
   }).filter((row) => row !== null);
-  const below = (parent) => rows.filter((row) => row.parent === parent).flatMap((row) => [row.pid, ...below(row.pid)]);
-  return below(pid);
+  const found = [pid];
+  // Grows while it is walked.
+  for (const parent of found) for (const row of rows) if (row.parent === parent) found.push(row.pid);
+  return found.slice(1);
 }

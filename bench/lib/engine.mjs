@@ -85,9 +85,12 @@ async function readStdin() {
   return text;
 }
 
+function tell(message) {
+  return write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+}
+
 function playAcp() {
   const answers = new Map();
-  const tell = (message) => write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
   const methods = {
     initialize: () => ({ protocolVersion: 1, agentCapabilities: { loadSession: true, promptCapabilities: {} }, authMethods: [] }),
     'session/new': () => ({ sessionId: randomUUID() }),

@@ -9,15 +9,16 @@ const ZERO = 0x30;
 // onFrame(id, bytes): the frame without its empty line; true ends it.
 export function readFrames(url, { headers = {}, agent, onFrame = () => false, onOpen = () => {}, pace, signal } = {}) {
   return new Promise((resolve, reject) => {
+    let request = null;
+    const finish = () => {
+      request.destroy();
+      resolve(seen);
+    };
     const seen = { frames: 0, first: null, last: null, gaps: 0, missing: 0, over: false };
     let rest = null;
-    const request = get(url, { headers: { accept: 'text/event-stream', ...headers }, agent }, (response) => {
+    request = get(url, { headers: { accept: 'text/event-stream', ...headers }, agent }, (response) => {
       if (response.statusCode !== 200) return reject(new Error(`${url} answered ${response.statusCode}`));
       onOpen();
-      const finish = () => {
-        request.destroy();
-        resolve(seen);
-      };
       signal?.addEventListener('abort', finish);
       response.on('data', (chunk) => {
         const bytes = rest ? Buffer.concat([rest, chunk]) : chunk;

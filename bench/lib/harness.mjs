@@ -11,7 +11,7 @@ const ROUNDS = 5;
 
 // A bench: { name, ids, title, says, figures: { NAME: { better: 'more' | 'less' | null, says } }, plots: [NAME], open }.
 // open() → { systems: [{ who, round(number) → { FIGURE: value } }], close() }; aims(of) → [{ aim, got, reached }],
-// where of(WHO, FIGURE) is the median.
+// where of(WHO, FIGURE) is the median; more() → { lines: [{ title, x, y, points }] } is drawn; `bounds` says what bounds it.
 export async function runBench(bench, { rounds = bench.rounds ?? ROUNDS } = {}) {
   console.log(`${bench.name}: ${bench.title}`);
   const scene = await bench.open();
@@ -25,7 +25,7 @@ export async function runBench(bench, { rounds = bench.rounds ?? ROUNDS } = {}) 
   } finally {
     await scene.close();
   }
-  const result = { name: bench.name, ids: bench.ids, title: bench.title, says: bench.says, rounds, measured: new Date().toISOString().slice(0, 10), machine: machine(), figures: bench.figures, plots: bench.plots, rows, more: scene.more?.() ?? {}, aims: [] };
+  const result = { name: bench.name, ids: bench.ids, title: bench.title, says: bench.says, rounds, measured: new Date().toISOString().slice(0, 10), machine: machine(), figures: bench.figures, plots: bench.plots, rows, more: scene.more?.() ?? {}, ...(bench.bounds === undefined ? {} : { bounds: bench.bounds }), aims: [] };
   result.aims = bench.aims?.((who, figure) => middle(result, who, figure), result.more) ?? [];
   print(result);
   save(result);

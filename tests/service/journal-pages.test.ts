@@ -156,29 +156,30 @@ describe('the pages that are kept', () => {
   });
 });
 
+const framesIn = (bytes: Buffer | null): string[] => bytes?.toString().match(/^id: .*$/gm) ?? [];
+
+function countReads() {
+  const counted = { reads: [] as string[], pages: new JournalPages(alterStore(store, { readLines: (runId, protocol, after, bytes) => {
+    counted.reads.push(`${protocol} ${after}`);
+    return store.readLines(runId, protocol, after, bytes);
+  } })) };
+  return counted;
+}
+
+async function readOn(pages: JournalPages, cursor: number): Promise<string[]> {
+  const found: string[] = [];
+  for (let seq = cursor; ; ) {
+    const page = await pages.after(run.run_id, 'rasp', seq, seq);
+    if (!page.bytes) return found;
+    expect(page.bytes.length).toBeLessThan(100 * 1024);
+    found.push(...framesIn(page.bytes));
+    seq = page.lastSeq;
+  }
+}
+
 describe('what was just stored', () => {
   // Events 3 to 3,002 of RASP: more than one page and less than a read.
   const MANY = 3000;
-  const framesIn = (bytes: Buffer | null) => bytes?.toString().match(/^id: .*$/gm) ?? [];
-
-  async function readOn(pages: JournalPages, cursor: number): Promise<string[]> {
-    const found: string[] = [];
-    for (let seq = cursor; ; ) {
-      const page = await pages.after(run.run_id, 'rasp', seq, seq);
-      if (!page.bytes) return found;
-      expect(page.bytes.length).toBeLessThan(100 * 1024);
-      found.push(...framesIn(page.bytes));
-      seq = page.lastSeq;
-    }
-  }
-
-  function countReads() {
-    const counted = { reads: [] as string[], pages: new JournalPages(alterStore(store, { readLines: (runId, protocol, after, bytes) => {
-      counted.reads.push(`${protocol} ${after}`);
-      return store.readLines(runId, protocol, after, bytes);
-    } })) };
-    return counted;
-  }
 
   test('is not read again for those who read the run, in pages that are no larger than others', async () => {
     const { pages, reads } = countReads();
