@@ -16,6 +16,7 @@ export async function fuzz(name: string, cases: number, play: (random: Random, i
       await play(seededRandom(seedOf(name, index)), index);
     } catch (error) {
       if (error instanceof Error) error.message = `PARLEY_SEED=${SEED} PARLEY_FUZZ_CASE=${index} (${name}): ${error.message}`;
+      if (process.env['COLLECT']) { console.log(String((error as Error).message).slice(0,900)); continue; }
       throw error;
     }
   }
