@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { JsonRpcPeer } from '../../src/jsonrpc/peer.js';
 import type { RequestId } from '../../src/jsonrpc/read-message.js';
 import { damage } from '../support/damaged-streams.js';
-import { fuzz, pick, times, type Random } from '../support/fuzz.js';
+import { fuzz, PATIENCE_MS, pick, times, type Random } from '../support/fuzz.js';
 import { anyJson, mutateJson, toJsonText } from '../support/json-mutations.js';
 import { SimulatedTimers } from '../support/simulated-timers.js';
 
@@ -130,7 +130,7 @@ test('lines of any kind, in pieces, between our own requests and answers', async
     expectAnswersFit(side);
     await expectNothingLeft(side);
   });
-});
+}, PATIENCE_MS);
 
 test('two sides over a wire that loses, doubles, swaps and damages lines', async () => {
   await fuzz('json-rpc wire', 100, async (random) => {
@@ -156,7 +156,7 @@ test('two sides over a wire that loses, doubles, swaps and damages lines', async
       await expectNothingLeft(side);
     }
   });
-});
+}, PATIENCE_MS);
 
 test('an end in the middle of a chunk: what came before it is heard, what comes after it asks for nothing', async () => {
   await fuzz('json-rpc end', 300, async (random) => {
@@ -168,4 +168,4 @@ test('an end in the middle of a chunk: what came before it is heard, what comes 
     side.peer.receive(Buffer.from(times(12, () => anyLine(random).replaceAll('\n', ' ')).map((line) => `${line}\n`).join('')));
     await expectNothingLeft(side);
   });
-});
+}, PATIENCE_MS);

@@ -8,7 +8,7 @@ import { RequestError } from '../../src/run/request-error.js';
 import { openDataDir } from '../../src/store/sqlite/data-dir.js';
 import { NEWEST_VERSION } from '../../src/store/sqlite/migrate.js';
 import { openDatabase } from '../../src/store/sqlite/open-database.js';
-import { fuzz, pick, type Random } from '../support/fuzz.js';
+import { fuzz, PATIENCE_MS, pick, type Random } from '../support/fuzz.js';
 import { dump, look, VERSIONS, writeDatabase } from '../support/old-databases.js';
 
 let root: string;
@@ -132,7 +132,7 @@ test('bytes and pages that are gone, doubled or overwritten', async () => {
     await expectWholeOrRefused(dir);
     rmSync(dir, { recursive: true });
   });
-});
+}, PATIENCE_MS);
 
 const STRUCTURE: readonly ((random: Random) => string)[] = [
   (random) => `DROP TABLE ${pick(random, ['runs', 'interactions', 'segments', 'turns', 'run_labels', 'deliveries', 'request_interactive_runtime'])}`,
@@ -165,7 +165,7 @@ test('tables, columns, rows and versions that are not what they should be', asyn
     await expectWholeOrRefused(dir);
     rmSync(dir, { recursive: true });
   });
-});
+}, PATIENCE_MS);
 
 async function inFolder(prepare: (dir: string, file: string) => void | Promise<void>): Promise<'opened' | 'refused'> {
   const dir = mkdtempSync(join(root, 'one-'));

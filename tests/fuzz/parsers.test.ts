@@ -11,7 +11,7 @@ import { measureCover } from '../../src/rasp/cover.js';
 import type { RaspEvent, StreamName } from '../../src/rasp/event.js';
 import { closedValidator } from '../support/closed-validator.js';
 import { damage } from '../support/damaged-streams.js';
-import { fuzz, pick, type Random } from '../support/fuzz.js';
+import { fuzz, PATIENCE_MS, pick, type Random } from '../support/fuzz.js';
 
 type Chunk = readonly [StreamName, Buffer];
 
@@ -93,7 +93,7 @@ describe.each(ENGINES.map(({ name }) => name))('%s', (engine) => {
       const [out, err] = [damage(stdout, random, everything), damage(random(4) === 0 ? stdout : stderr, random, everything, 2)];
       expectSound(engine, out, err, random);
     });
-  });
+  }, PATIENCE_MS);
 
   test('a value of eight megabytes in any place is read like a small one', async () => {
     const huge = 'x'.repeat(8 * 1024 * 1024);
@@ -109,7 +109,7 @@ describe.each(ENGINES.map(({ name }) => name))('%s', (engine) => {
       expect(measureCover(parseLines<RaspEvent>(whole.rasp), 'stdout')).toEqual({ covered: stdout.length, holes: 0, overlaps: 0 });
       expect(read(engine, cutEvery(stdout, 65_536)).rasp === whole.rasp).toBe(true);
     });
-  });
+  }, PATIENCE_MS);
 
   test.each([
     ['opened objects', '{'], ['opened lists', '['], ['members that open', '{"a":'], ['objects', '{}'], ['quotes', '"'], ['backslashes', '\\'], ['escaped quotes', '\\"'], ['a text that does not end', '{"type":"a\\u00'], ['fences', '```json\n'], ['fences with an object that opens', '```json\n{\n'],

@@ -4,6 +4,8 @@ import { seededRandom } from './seeded-random.js';
 export const SEED = Number(process.env['PARLEY_SEED'] ?? 20261116);
 // How many times as many cases as in the short form.
 const TIMES = Number(process.env['PARLEY_FUZZ_TIMES'] ?? 1);
+// For the test that plays them.
+export const PATIENCE_MS = 120_000 * Math.max(1, TIMES);
 // Only this one.
 const ONLY = process.env['PARLEY_FUZZ_CASE'];
 
@@ -16,7 +18,6 @@ export async function fuzz(name: string, cases: number, play: (random: Random, i
       await play(seededRandom(seedOf(name, index)), index);
     } catch (error) {
       if (error instanceof Error) error.message = `PARLEY_SEED=${SEED} PARLEY_FUZZ_CASE=${index} (${name}): ${error.message}`;
-      if (process.env['COLLECT']) { console.log(String((error as Error).message).slice(0,900)); continue; }
       throw error;
     }
   }
