@@ -210,7 +210,7 @@ function expectAgreed(ask: Ask, { status, body }: Answer): void {
 
 const fingerprint = async (): Promise<string> => JSON.stringify((await served.bench.data.store.listRuns({ limit: 500 })).map(({ run_id, status, epoch, heads }) => [run_id, status, epoch, heads.digest]));
 const settled = async (): Promise<void> => {
-  for (const { run_id: id } of await served.bench.data.store.listRuns({ limit: 500 })) await served.bench.orchestrator.settled(id);
+  for (const status of ['queued', 'running'] as const) for (const { run_id: id } of await served.bench.data.store.listRuns({ status, limit: 500 })) await served.bench.orchestrator.settled(id);
 };
 
 test('whatever is asked, by whomever, is answered as the document says', async () => {
