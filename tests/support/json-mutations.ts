@@ -55,7 +55,7 @@ function replace(value: unknown, random: Random): unknown {
     case 1: return `${RAW}${'{"a":'.repeat(250)}1${'}'.repeat(250)}`;
     case 2: return [value];
     case 3: return { value };
-    case 4: return typeof value === 'string' ? value.repeat(1 + random(50)) : String(value);
+    case 4: return typeof value === 'string' ? value.repeat(1 + random(50)) : JSON.stringify(value);
     case 5: return typeof value === 'string' ? value.slice(0, random(value.length + 1)) : 'x'.repeat(random(5000));
     default: return anyJson(random);
   }
