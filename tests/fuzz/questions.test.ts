@@ -44,10 +44,8 @@ const mutated = (value: Json, random: Random): Json => times(1 + random(4), () =
 
 // As it is stored, as it is shown, and as somebody answers it.
 function expectUsable(question: Question, random: Random): void {
-  const { channel, ...rest } = JSON.parse(JSON.stringify(question)) as JsonObject;
-  const event = { protocol_version: 'rasp/1.0', run_id: 'run_test', seq: 1, ts: '2026-11-15T00:00:00.000Z', attempt_number: 1, source: { engine: 'codex', parser: 'p', confidence: 1 }, event: { category: 'interaction', type: 'interaction.requested' }, data: { interaction_id: 'int_1', due_at: '2026-11-15T00:00:00.000Z', ...rest, channel }, correlation: {}, raw_ref: null };
-  const problem = explainEvent(event);
-  expect(problem === null || !/prompt|options|fields|kind|default|action/.test(problem), problem ?? '').toBe(true);
+  const event = { protocol_version: 'rasp/1.0', run_id: 'run_00000000000000000000000001', seq: 1, ts: '2026-11-15T00:00:00.000Z', attempt_number: 1, source: { engine: 'parley', parser: 'none', confidence: 1 }, event: { category: 'interaction', type: 'interaction.requested' }, data: { interaction_id: 'int_1', asked_at: '2026-11-15T00:00:00.000Z', ...(JSON.parse(JSON.stringify(question)) as JsonObject) }, correlation: {}, raw_ref: null };
+  expect(explainEvent(event), JSON.stringify(event).slice(0, 1000)).toBeNull();
   const text = renderQuestion(question as Parameters<typeof renderQuestion>[0], { colour: false, width: pick(random, [1, 8, 40, 80]) } as Parameters<typeof renderQuestion>[1]);
   expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/);
   const dialogue = createDialogue(question as Parameters<typeof createDialogue>[0]);

@@ -1,5 +1,5 @@
 // Databases as earlier versions left them, with runs, questions and journals of several pages in them; and one of the predecessor.
-import { copyFileSync, existsSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { migrate } from '../../src/store/sqlite/migrate.js';
 import { MIGRATIONS } from '../../src/store/sqlite/migrations.js';
 import { openDatabase, type Database } from '../../src/store/sqlite/open-database.js';
@@ -7,6 +7,12 @@ import { openDatabase, type Database } from '../../src/store/sqlite/open-databas
 const PREDECESSOR = `CREATE TABLE request_interactive_runtime (
   request_id TEXT PRIMARY KEY, profile_json TEXT, effective_session_timeout_sec INTEGER, session_handle_json TEXT,
   wait_deadline_at TEXT, process_binding_json TEXT, updated_at TEXT)`;
+
+const journal = (protocol: string): { readonly body: Buffer; readonly last: number } => {
+  const body = readFileSync(new URL(`../golden/codex/${readdirSync(new URL('../golden/codex/', import.meta.url))[0]}/${protocol}.jsonl`, import.meta.url));
+  return { body, last: body.filter((byte) => byte === 0x0a).length };
+};
+const JOURNAL = { rasp: journal('rasp'), fcmp: journal('fcmp') };
 
 export const VERSIONS = [0, ...MIGRATIONS.map(({ version }) => version)];
 
@@ -26,12 +32,12 @@ function fill(db: Database, version: number, number: number): void {
   else db.prepare('INSERT INTO request_interactive_runtime VALUES (?, ?, ?, ?)').run(request, 1200, null, '2026-01-02T00:00:00.000Z');
   if (version < 2) return;
   const spec = JSON.stringify({ engine: 'codex', execution_mode: 'interactive', prompt: 'p'.repeat(900), cwd: '/work', home: null, permission: 'workspace-write', runtime_options: {}, labels: { n: String(number) } });
-  db.prepare(`INSERT INTO runs (run_id, request_id, request_digest, engine, spec_json, status, attempt_number, epoch, created_at, updated_at, queued_at, rasp_seq, fcmp_seq, ts, digest) VALUES (?, ?, 'd', 'codex', ?, 'waiting_user', 2, 1, ?, ?, NULL, 1, 1, 1, 'x')`).run(run, request, spec, number, number);
+  db.prepare(`INSERT INTO runs (run_id, request_id, request_digest, engine, spec_json, status, attempt_number, epoch, created_at, updated_at, queued_at, rasp_seq, fcmp_seq, ts, digest) VALUES (?, ?, 'd', 'codex', ?, 'waiting_user', 2, 1, ?, ?, NULL, ?, ?, 1, 'x')`).run(run, request, spec, number, number, JOURNAL.rasp.last, JOURNAL.fcmp.last);
   db.prepare('INSERT INTO run_labels VALUES (?, ?, ?)').run(run, 'n', String(number));
   db.prepare(`INSERT INTO interactions VALUES (?, ?, 1, '{"prompt":"Which?"}', 'answered', 1000, 2000, 0, '{"at":1500}')`).run(`int_${number}a`, run);
   db.prepare(`INSERT INTO interactions VALUES (?, ?, 2, '{"prompt":"Which?"}', 'pending', 3000, 4000, 0, NULL)`).run(`int_${number}b`, run);
   db.prepare(`INSERT INTO turns VALUES (?, 1, 'codex', 'codex_ndjson', 1, 1, 0, '{}', 'completed', 'ENGINE_SUCCESS')`).run(run);
-  for (const protocol of ['rasp', 'fcmp']) db.prepare('INSERT INTO segments VALUES (?, ?, 1, 1, 1, 1, ?)').run(run, protocol, Buffer.from(`{"seq":1,"text":"${'t'.repeat(5000)}"}\n`));
+  for (const [protocol, { body, last }] of Object.entries(JOURNAL)) db.prepare('INSERT INTO segments VALUES (?, ?, 1, ?, 1, 1, ?)').run(run, protocol, last, body);
 }
 
 // Looks at a copy: even a reader leaves files beside a database. Null if it cannot be read.
