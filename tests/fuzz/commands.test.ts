@@ -10,7 +10,6 @@ import { codexSettings } from '../../src/engines/codex/settings-file.js';
 import { parseToml } from '../../src/engines/codex/toml.js';
 import { readSettings } from '../../src/host/settings.js';
 import { RequestError } from '../../src/run/request-error.js';
-import { openDataDir } from '../../src/store/sqlite/data-dir.js';
 import { damage } from '../support/damaged-streams.js';
 import { fuzz, PATIENCE_MS, pick, times, type Random } from '../support/fuzz.js';
 import { createIo } from '../support/io.js';
@@ -25,7 +24,6 @@ beforeAll(async () => {
   data = join(root, 'data');
   mkdirSync(data);
   await writeDatabase(join(data, 'parley.db'), 4);
-  await (await openDataDir(data, { pid: 1 })).close();
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
@@ -54,7 +52,7 @@ async function expectTold(args: readonly string[], random: Random): Promise<void
 }
 
 test('arguments in any order and number', async () => {
-  await fuzz('arguments', 250, async (random) => {
+  await fuzz('arguments', 120, async (random) => {
     const args = [pick(random, COMMANDS), ...times(random(5), () => pick(random, WORDS))];
     try {
       await expectTold(args, random);
@@ -67,7 +65,7 @@ test('arguments in any order and number', async () => {
 
 test('a database whose pages are damaged is told of in a sentence by every command that reads it', async () => {
   const bytes = readFileSync(join(data, 'parley.db'));
-  await fuzz('damaged database', 40, async (random, index) => {
+  await fuzz('damaged database', 12, async (random, index) => {
     const damaged = join(root, `damaged-${index}`);
     mkdirSync(damaged);
     const copy = Buffer.from(bytes);
@@ -81,7 +79,7 @@ test('a database whose pages are damaged is told of in a sentence by every comma
 const SETTINGS = { engines: { codex: { bin: '/opt/codex' } }, env_passthrough: ['A'], slots: 2, queue_limit: 10, recovery: { queued: 'fail' }, workspace_roots: ['/w'], allowed_hosts: ['a:1'], max_streams: 5, shutdown_grace_sec: 1, webhooks: [{ name: 'chat', url: 'https://example.org/x', secret_env: 'S', events: ['failed'] }], sessions: { sticky: true, park_after_sec: 1, max_resident: 1 }, cluster: { files: 'host', lease_sec: 5, gone_sec: 9, connections: 3, url: 'http://h' }, retention: { ended_after_days: 1, max_bytes: 1000 } };
 
 test('settings that are damaged are refused with the file and the reason, or are good', async () => {
-  await fuzz('settings', 400, (random, index) => {
+  await fuzz('settings', 200, (random, index) => {
     const dir = join(root, `settings-${index}`);
     mkdirSync(dir);
     const text = random(3) === 0 ? damage(Buffer.from(JSON.stringify(SETTINGS, null, 1)), random, [Buffer.from('{}')], 2) : toJsonText(mutateJson(SETTINGS, random));

@@ -57,7 +57,7 @@ function expectUsable(question: Question, random: Random): void {
 }
 
 test('what an agent gives to the question tool becomes a question that can be shown and answered', async () => {
-  await fuzz('questions', 400, (random) => {
+  await fuzz('questions', 120, (random) => {
     const asked = times(1 + random(3), () => (random(5) === 0 ? (JSON.parse(toJsonText(anyJson(random))) as Json) : mutated(pick(random, QUESTIONS), random)));
     const questions = asked.map((given) => parseQuestion(given, 'tool'));
     for (const question of questions) expectUsable(question, random);
@@ -68,7 +68,7 @@ test('what an agent gives to the question tool becomes a question that can be sh
 }, PATIENCE_MS);
 
 test('what the app-server asks becomes a question with an answer for it, or nobody is asked', async () => {
-  await fuzz('native requests', 600, (random) => {
+  await fuzz('native requests', 200, (random) => {
     const [method, params] = pick(random, REQUESTS);
     const given = random(4) === 0 && method === ELICITATION ? { ...params, requestedSchema: parseJson(pick(random, LOOPS)) as Json } : mutated(params, random);
     const body = typeof given === 'object' && given !== null && !Array.isArray(given) ? given : {};
@@ -106,7 +106,7 @@ test('the question tool answers every call or refuses it in words, and goes on',
     say('{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}');
     say('{"jsonrpc":"2.0","method":"notifications/initialized"}');
     const calls: number[] = [];
-    await fuzz('ask tool', 60, (random, index) => {
+    await fuzz('ask tool', 40, (random, index) => {
       const args = random(12) === 0 ? `${'{"prompt":'.repeat(20_000)}"x"${'}'.repeat(20_000)}` : random(20) === 0 ? JSON.stringify({ prompt: 'x'.repeat(2_000_000) }) : JSON.stringify(mutated(pick(random, QUESTIONS), random));
       calls.push(index);
       say(`{"jsonrpc":"2.0","id":${index},"method":"tools/call","params":{"name":"ask_human","arguments":${args}}}`);

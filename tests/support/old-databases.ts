@@ -23,6 +23,8 @@ export async function writeDatabase(file: string, version: number, { runs = 6, m
   if (version === 0) db.exec(PREDECESSOR);
   else migrate(db, MIGRATIONS.slice(0, version));
   for (let number = 1; number <= runs; number += 1) fill(db, version, number);
+  // All of it into the one file.
+  db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   db.close();
 }
 
