@@ -10,11 +10,13 @@ import { codexSettings } from '../../src/engines/codex/settings-file.js';
 import { parseToml } from '../../src/engines/codex/toml.js';
 import { readSettings } from '../../src/host/settings.js';
 import { RequestError } from '../../src/run/request-error.js';
+import { openDatabase } from '../../src/store/sqlite/open-database.js';
 import { damage } from '../support/damaged-streams.js';
 import { fuzz, PATIENCE_MS, pick, times, type Random } from '../support/fuzz.js';
 import { createIo } from '../support/io.js';
 import { mutateJson, toJsonText } from '../support/json-mutations.js';
 import { writeDatabase } from '../support/old-databases.js';
+import { seededRandom } from '../support/seeded-random.js';
 
 let root: string;
 let data: string;
@@ -75,6 +77,16 @@ test('a database whose pages are damaged is told of in a sentence by every comma
     rmSync(damaged, { recursive: true });
   });
 }, PATIENCE_MS);
+
+test.each([['zeros', 'zeroblob(length(body))'], ['nothing', "x''"], ['text', "CAST('no JSON' AS BLOB)"], ['lines that are none', "CAST(replace(CAST(body AS TEXT), '{', '(') AS BLOB)"], ['fewer lines', 'substr(body, 1, 1000)']])('a journal in which %s stands is told of in a sentence', async (what, body) => {
+  const damaged = join(root, `journal of ${what}`);
+  mkdirSync(damaged);
+  await writeDatabase(join(damaged, 'parley.db'), 4);
+  const db = await openDatabase(join(damaged, 'parley.db'));
+  db.exec(`UPDATE segments SET body = ${body}`);
+  db.close();
+  for (const args of [['ls'], ['show', RUN], ['show', RUN, '--json'], ['verify', RUN], ['replay', RUN], ['doctor']]) await expectTold([...args, '--data', damaged], seededRandom(1));
+});
 
 const SETTINGS = { engines: { codex: { bin: '/opt/codex' } }, env_passthrough: ['A'], slots: 2, queue_limit: 10, recovery: { queued: 'fail' }, workspace_roots: ['/w'], allowed_hosts: ['a:1'], max_streams: 5, shutdown_grace_sec: 1, webhooks: [{ name: 'chat', url: 'https://example.org/x', secret_env: 'S', events: ['failed'] }], sessions: { sticky: true, park_after_sec: 1, max_resident: 1 }, cluster: { files: 'host', lease_sec: 5, gone_sec: 9, connections: 3, url: 'http://h' }, retention: { ended_after_days: 1, max_bytes: 1000 } };
 

@@ -71,9 +71,10 @@ async function open(dir: string): Promise<'opened' | 'refused'> {
   }
 }
 
+const tables = (text: string) => new Map((JSON.parse(text) as [unknown, unknown, [string, Record<string, unknown>[]][]])[2]);
+
 // As many rows in each table as there were, and the values that both know.
 function expectRowsKept(before: string, after: string): void {
-  const tables = (text: string) => new Map((JSON.parse(text) as [unknown, unknown, [string, Record<string, unknown>[]][]])[2]);
   const now = tables(after);
   for (const [name, rows] of tables(before)) {
     const kept = now.get(name);

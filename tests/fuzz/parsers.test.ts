@@ -88,7 +88,7 @@ describe.each(ENGINES.map(({ name }) => name))('%s', (engine) => {
   const recordings = recorded(engine);
 
   test('damaged recordings are read whole, and to the same events however they are cut', async () => {
-    await fuzz(`parser ${engine}`, 30, (random) => {
+    await fuzz(`parser ${engine}`, 15, (random) => {
       const { stdout, stderr } = pick(random, recordings);
       const [out, err] = [damage(stdout, random, everything), damage(random(4) === 0 ? stdout : stderr, random, everything, 2)];
       expectSound(engine, out, err, random);
@@ -118,12 +118,12 @@ describe.each(ENGINES.map(({ name }) => name))('%s', (engine) => {
   ])('%s over and over cost no more than their length', (_what, pattern) => {
     const of = (bytes: number) => Buffer.from(pattern.repeat(Math.ceil(bytes / pattern.length)), 'latin1');
     // A line becomes an event or two of half a kilobyte.
-    expectLinear(pattern.includes('\n') ? 8000 : 400_000, (bytes) => read(engine, cutEvery(of(bytes), 4096)));
+    expectLinear(pattern.includes('\n') ? 4000 : 300_000, (bytes) => read(engine, cutEvery(of(bytes), 4096)));
   });
 
   test('a long recording costs no more than its length', () => {
-    for (const { stdout } of recordings.filter(({ stdout: { length } }) => length > 0).slice(0, 3)) {
-      expectLinear(400_000, (bytes) => read(engine, cutEvery(Buffer.concat(Array.from({ length: Math.ceil(bytes / stdout.length) }, () => stdout)), 4096)));
+    for (const { stdout } of recordings.filter(({ stdout: { length } }) => length > 0).slice(0, 1)) {
+      expectLinear(300_000, (bytes) => read(engine, cutEvery(Buffer.concat(Array.from({ length: Math.ceil(bytes / stdout.length) }, () => stdout)), 4096)));
     }
   });
 });

@@ -135,7 +135,7 @@ function compose(operation: Operation, random: Random): Ask {
     else places.query.push(`${parameter.name}=${text}`, ...(index === wrong && random(4) === 0 ? [`${parameter.name}=${text}`] : []));
   }
   if (!good && random(5) === 0) places.query.push(`${pick(random, ['extra', '__proto__', 'constructor', 'limit[]', '%00'])}=1`);
-  const headers: Record<string, string> = { ...(tokens[role] === null ? {} : { authorization: `Bearer ${tokens[role]}` }) };
+  const headers: Record<string, string> = tokens[role] === null ? {} : { authorization: `Bearer ${tokens[role]}` };
   if (!good && random(4) === 0) headers[pick(random, ['idempotency-key', 'last-event-id', 'accept', 'content-encoding', 'x-forwarded-for', 'if-none-match', 'range', 'expect'])] = pick(random, ['', 'x', '-1', '1'.repeat(500), 'gzip', 'text/html', 'bytes=0-5', '*/*']);
   let body: string | Buffer | null = null;
   if (operation.requestBody && operation.operationId) {

@@ -38,7 +38,7 @@ export interface ApiDocument {
 }
 
 export function operationsOf(document: ApiDocument): Operation[] {
-  return Object.entries(document.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => ({ ...operation, path, method: method.toUpperCase() })));
+  return Object.entries(document.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => Object.assign({ path, method: method.toUpperCase() }, operation)));
 }
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false });
