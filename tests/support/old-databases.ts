@@ -62,9 +62,16 @@ export async function look<T>(file: string, work: (db: Database) => T): Promise<
 export function dump(file: string): Promise<string | null> {
   return look(file, (db) => {
     const schema = db.prepare('SELECT name, type, sql FROM sqlite_master ORDER BY name').all() as { name: string; type: string }[];
-    const rows = schema.filter(({ type, name }) => type === 'table' && !name.startsWith('sqlite_')).map(({ name }) => [name, db.prepare(`SELECT * FROM "${name}"`).all()]);
+    const rows = schema.filter(({ type, name }) => type === 'table' && !name.startsWith('sqlite_')).map(({ name }) => [name, allOf(db, name)]);
     const check = db.prepare('PRAGMA integrity_check').all();
     if (JSON.stringify(check) !== '[{"integrity_check":"ok"}]') return null;
-    return JSON.stringify([db.prepare('PRAGMA user_version').get(), schema, rows], (_key, value: unknown) => (value instanceof Uint8Array ? Buffer.from(value).toString('base64') : value));
+    return JSON.stringify([db.prepare('PRAGMA user_version').get(), schema, rows], (_key, value: unknown) => (value instanceof Uint8Array ? Buffer.from(value).toString('base64') : typeof value === 'bigint' ? String(value) : value));
   });
+}
+
+// Damage makes numbers that JavaScript cannot hold.
+function allOf(db: Database, table: string): unknown[] {
+  const rows = db.prepare(`SELECT * FROM "${table}"`);
+  rows.setReadBigInts(true);
+  return rows.all();
 }
