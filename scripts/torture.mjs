@@ -8,6 +8,7 @@ const FORMS = {
   property: { project: 'slow', files: ['tests/slow/property.test.ts'], env: { PARLEY_PROPERTY_RUNS: '4000' } },
   streams: { project: 'slow', files: ['tests/slow/service/streams.test.ts'], env: { PARLEY_STREAM_CLIENTS: '200', PARLEY_STREAM_EVENTS: '20000', PARLEY_SLOW_EVENTS: '100000' } },
   survival: { project: 'slow', files: ['tests/slow/service/survival.test.ts'], env: { PARLEY_WAITING_RUNS: '1000' } },
+  fuzz: { project: 'slow', files: ['tests/fuzz'], env: { PARLEY_FUZZ_TIMES: '20' } },
   hosts: { project: 'postgres', files: ['tests/postgres/torture.test.ts'], env: { PARLEY_HOSTS_RUNS: '300' } },
 };
 

@@ -2,8 +2,8 @@
 import { constants } from 'node:os';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import type { RequestErrorCode } from '../contract/error-codes.js';
-import { RequestError } from '../run/request-error.js';
 import { EXIT, type Io } from './io.js';
+import { refusalOf } from './refusal-of.js';
 import { readVersion } from './version.js';
 
 // What the caller can do about it, where the message alone does not say.
@@ -36,11 +36,12 @@ export async function runCli(args: readonly string[], io: Io): Promise<number> {
       else io.stderr.write(await hintFor(error, args));
       return EXIT.usage;
     }
-    if (!(error instanceof RequestError)) throw error;
-    if (json) tell(error);
+    const refusal = refusalOf(error);
+    if (!refusal) throw error;
+    if (json) tell(refusal);
     // Loaded only now: it knows the width of every character, which takes its time.
-    else io.stderr.write(`parley: ${(await import('../terminal/safe-text.js')).safeText(error.message)}\n${ADVICE[error.code] === undefined ? '' : `  ${ADVICE[error.code]}\n`}`);
-    return USAGE.has(error.code) ? EXIT.usage : EXIT.failed;
+    else io.stderr.write(`parley: ${(await import('../terminal/safe-text.js')).safeText(refusal.message)}\n${ADVICE[refusal.code] === undefined ? '' : `  ${ADVICE[refusal.code]}\n`}`);
+    return USAGE.has(refusal.code) ? EXIT.usage : EXIT.failed;
   }
 }
 

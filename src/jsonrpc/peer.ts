@@ -122,6 +122,8 @@ export class JsonRpcPeer {
   }
 
   #take(raw: string): void {
+    // Ended by what came before it in the same chunk.
+    if (this.#ended) return;
     if (raw.trim() === '') return this.#handlers.unreadable('an empty line', raw);
     const message = readMessage(raw);
     switch (message.type) {

@@ -40,9 +40,9 @@ function readResponse(value: JsonObject): Message {
   return result === undefined ? unreadable('neither a method nor a result') : { type: 'response', id, outcome: { result } };
 }
 
-// A whole number too large to be held exactly could not be sent back as it came.
+// A whole number too large to be held exactly could not be sent back as it came, one too large for any number would go back as null.
 function isId(id: Json | undefined): id is RequestId {
-  return typeof id === 'string' || (typeof id === 'number' && (Number.isSafeInteger(id) || !Number.isInteger(id)));
+  return typeof id === 'string' || (typeof id === 'number' && Number.isFinite(id) && (Number.isSafeInteger(id) || !Number.isInteger(id)));
 }
 
 function unreadable(reason: string): Message {

@@ -55,6 +55,11 @@ async function seqs(stream: AsyncGenerator<{ seq: number }>): Promise<number[]> 
 afterEach(() => void vi.useRealTimers());
 
 describe('a stream', () => {
+  test.each([['CR LF', '\r\n'], ['CR', '\r']])('whose lines end with %s, without spaces and with a byte order mark, is read like any other', async (_name, eol) => {
+    const text = `\ufeff${frame(1)}${frame(2)}${END}`.replaceAll(': ', ':').replaceAll('\n', eol);
+    expect(await seqs(play(text).client.events('run'))).toEqual([1, 2]);
+  });
+
   test('goes on where it was after each loss, without a gap and without a repeat', async () => {
     const { client, asked } = play(frame(1) + frame(2), new Error('refused'), frame(2) + frame(3), 'retry: 1000\n\n: still here\n\n', `${frame(4)}id: 5\nda`, frame(5) + END);
     const told: string[] = [];

@@ -77,7 +77,7 @@ test('a request of the other side can be refused, and one that was withdrawn is 
   expect(sent).toEqual(['{"id":0,"error":{"code":-32601,"message":"unknown"}}\n']);
 });
 
-test.each(['no JSON', '[1]', '5', 'null', '{}', '{"id":1}', '{"id":null,"result":1}', '{"id":9,"result":1}', '{"id":{},"method":"a"}', '{"id":12345678901234567890,"method":"a"}', '{"method":5}', '{"id":1,"error":"text"}', '{"id":1,"error":{"code":1}}', '', '  '])('the line %j is given out as unreadable', (line) => {
+test.each(['no JSON', '[1]', '5', 'null', '{}', '{"id":1}', '{"id":null,"result":1}', '{"id":9,"result":1}', '{"id":{},"method":"a"}', '{"id":12345678901234567890,"method":"a"}', '{"id":1e999,"method":"a"}', '{"id":-1e999,"result":1}', '{"method":5}', '{"id":1,"error":"text"}', '{"id":1,"error":{"code":1}}', '', '  '])('the line %j is given out as unreadable', (line) => {
   const { peer, heard, say } = meet();
   void failure(peer.request('a'));
   say(`${line}\n`);
@@ -96,6 +96,13 @@ test('the end fails all that waits, gives out the rest of a line, and refuses wh
   expect(() => peer.notify('d')).toThrow('it is gone');
   expect(sent).toHaveLength(2);
   expect(timers.lengths()).toEqual([]);
+});
+
+test('what comes in the chunk in which it was ended is not heard, and nothing of it stays', () => {
+  const heard: string[] = [];
+  const peer = new JsonRpcPeer({ write: none, timers: new SimulatedTimers(), handlers: { notified: () => peer.end('gone'), asked: (_id, method) => void heard.push(method), unreadable: (reason) => void heard.push(reason) } });
+  peer.receive(Buffer.from('{"id":1,"method":"before"}\n{"method":"bye"}\n{"id":2,"method":"after"}\nnonsense\n'));
+  expect([heard, peer.asked]).toEqual([['before'], []]);
 });
 
 test('a request that cannot be written fails and leaves nothing behind', async () => {

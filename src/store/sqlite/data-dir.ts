@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { replaceFile } from '../../files/replace-file.js';
 import { RequestError } from '../../run/request-error.js';
 import type { Store } from '../store.js';
+import { checkSound, checkTables } from './check-tables.js';
 import { checkVersion, migrate, NEWEST_VERSION } from './migrate.js';
+import { MIGRATIONS } from './migrations.js';
 import { makeDurable, openDatabase, openLock, type Database } from './open-database.js';
 import { SqliteStore } from './sqlite-store.js';
 
@@ -66,16 +68,29 @@ function release(lock: Database): void {
 }
 
 async function openStore(path: string): Promise<Store> {
+  if (existsSync(`${path}-wal`)) await lookAtLog(path);
   const db = await openDatabase(privateFile(path));
   try {
-    // First of all: a file of a later version is not touched.
-    checkVersion(db);
+    // First of all: what is refused is not touched, not even its journal mode.
+    migrate(db, MIGRATIONS, checkTables);
     makeDurable(db);
-    migrate(db);
     return new SqliteStore(db);
   } catch (error) {
     db.close();
     throw error;
+  }
+}
+
+// A log that was left beside the file is written into it when the file is closed, and be it the log of another database: it is looked at
+// first by one that may not write.
+async function lookAtLog(path: string): Promise<void> {
+  const db = await openDatabase(path, { readOnly: true });
+  try {
+    const version = checkVersion(db);
+    if (version === NEWEST_VERSION) checkTables(db);
+    else checkSound(db, version);
+  } finally {
+    db.close();
   }
 }
 
@@ -135,6 +150,7 @@ export async function openForReading(path: string): Promise<DataDir | null> {
         if (version === 0) return null;
         throw new RequestError('DATA_DIR_UNUSABLE', `the database in ${path} is of an older version (${version}): any command that writes brings it up to date`);
       }
+      checkTables(db);
       const store = new SqliteStore(db);
       return { path, store, close: () => store.close() };
     } catch (error) {

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type { InteractionRow } from '../rows.js';
 import type { DeliveryRow, RuntimeRow, SegmentRow, StoredRun, TurnRow } from '../stored-run.js';
 import { usable } from './data-dir.js';
-import { checkVersion, NEWEST_VERSION } from './migrate.js';
-import { MIGRATIONS } from './migrations.js';
+import { checkTables } from './check-tables.js';
+import { checkVersion, climb, NEWEST_VERSION } from './migrate.js';
 import { openDatabase, type Database } from './open-database.js';
 
 type Statement = ReturnType<Database['prepare']>;
@@ -82,7 +82,10 @@ export class RunExport {
 async function openAsNewest(file: string): Promise<Database> {
   const db = await openDatabase(file, { readOnly: true });
   try {
-    if (checkVersion(db) === NEWEST_VERSION) return db;
+    if (checkVersion(db) === NEWEST_VERSION) {
+      checkTables(db);
+      return db;
+    }
   } catch (error) {
     db.close();
     throw error;
@@ -96,7 +99,8 @@ async function openMigrated(file: string): Promise<Database> {
   try {
     const version = checkVersion(db);
     db.exec('BEGIN IMMEDIATE');
-    for (const { up } of MIGRATIONS.filter((each) => each.version > version)) up(db);
+    climb(db, version);
+    checkTables(db);
     return db;
   } catch (error) {
     db.close();

@@ -1,35 +1,34 @@
-// Brings a database to the present version, each step in a transaction of its own; doing it again changes nothing.
+// Brings a database to the present version, all steps in one transaction: whole, or not at all. Doing it again changes nothing.
 import { RequestError } from '../../run/request-error.js';
+import { checkSound, tell } from './check-tables.js';
 import { MIGRATIONS, type Migration } from './migrations.js';
 import { transact, type Database } from './open-database.js';
 
 export const NEWEST_VERSION = MIGRATIONS.at(-1)?.version ?? 0;
 
-export function migrate(db: Database, migrations: readonly Migration[] = MIGRATIONS): void {
+// `check` looks at what has come of it, while it can still be taken back.
+export function migrate(db: Database, migrations: readonly Migration[] = MIGRATIONS, check: (db: Database) => void = () => {}): void {
   const version = checkVersion(db, migrations);
+  if (version === (migrations.at(-1)?.version ?? 0)) return check(db);
+  transact(db, () => {
+    climb(db, version, migrations);
+    check(db);
+  });
+}
+
+// Within a transaction.
+export function climb(db: Database, version: number, migrations: readonly Migration[] = MIGRATIONS): void {
+  checkSound(db, version);
   for (const { version: step, up } of migrations.filter((migration) => migration.version > version)) {
-    transact(db, () => {
-      up(db);
-      db.exec(`PRAGMA user_version = ${step}`);
-    });
+    up(db);
+    db.exec(`PRAGMA user_version = ${step}`);
   }
 }
 
 // Answers the version; refuses one of the future.
 export function checkVersion(db: Database, migrations: readonly Migration[] = MIGRATIONS): number {
-  const version = readVersion(db);
+  const version = Number(tell(db, 'SELECT tell_value(user_version) FROM pragma_user_version')[0]);
   const newest = migrations.at(-1)?.version ?? 0;
   if (version > newest) throw new RequestError('DATABASE_TOO_NEW', `the database has version ${version}, this Parley knows ${newest}: use the Parley that wrote it, or a later one`);
-  return version;
-}
-
-// Without a prepared statement: one that is not collected yet would hold the files of a database that is closed.
-function readVersion(db: Database): number {
-  let version = 0;
-  db.function('tell_version', (value: unknown) => {
-    version = Number(value);
-    return null;
-  });
-  db.exec('SELECT tell_version(user_version) FROM pragma_user_version');
   return version;
 }

@@ -1,4 +1,5 @@
 // The numbered steps from an empty (or an older) database to the present one. A step that was published never changes.
+import { tell } from './check-tables.js';
 import type { Database } from './open-database.js';
 
 export interface Migration {
@@ -25,7 +26,7 @@ const RUNTIME_TABLE = `CREATE TABLE request_interactive_runtime (
 
 // A database of the predecessor has more columns in this table: timeout and handle are kept, the rest is dropped.
 function migrateInteractiveRuntime(db: Database): void {
-  const columns = (db.prepare("SELECT name FROM pragma_table_info('request_interactive_runtime')").all() as { name: string }[]).map((column) => column.name);
+  const columns = tell(db, `SELECT tell_value(name) FROM pragma_table_info('request_interactive_runtime')`);
   if (columns.length === 0) {
     db.exec(RUNTIME_TABLE);
     return;
