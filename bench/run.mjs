@@ -3,7 +3,7 @@
 import { runBench } from './lib/harness.mjs';
 
 // Beside other systems, or beside the bare limit; kept.
-const PROOFS = ['first-event', 'in-process', 'stream', 'slow-reader', 'reconnect', 'waiting', 'replies', 'many-runs', 'dirty', 'replay', 'soak'];
+const PROOFS = ['first-event', 'in-process', 'stream', 'slow-reader', 'reconnect', 'waiting', 'replies', 'many-runs', 'dirty', 'replay', 'soak', 'profile'];
 // Of Parley alone; printed.
 const LOOKS = ['parse', 'runs', 'cli', 'sse', 'postgres', 'postgres-store', 'claims'];
 

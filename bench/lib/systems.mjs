@@ -16,8 +16,6 @@ import { peer } from './peers.mjs';
 const ENGINE = fileURLToPath(new URL('./engine.mjs', import.meta.url));
 const PROGRAM = fileURLToPath(new URL('../../bin/parley.js', import.meta.url));
 const TOKEN = 'prl_token-of-the-bench';
-// PARLEY_BENCH_PROF=FOLDER: profiles of the servers, to be looked at.
-const PROFILE = process.env.PARLEY_BENCH_PROF ? ['--cpu-prof', `--cpu-prof-dir=${process.env.PARLEY_BENCH_PROF}`] : [];
 const CAN_PIN = process.platform === 'linux' && spawnSync('taskset', ['-c', '1', 'true']).status === 0;
 
 export const isPinned = CAN_PIN;
@@ -42,13 +40,14 @@ export function pinMyself() {
   if (CAN_PIN) spawnSync('taskset', ['-a', '-c', '-p', '0', String(process.pid)]);
 }
 
-export async function startParley(folder, { pinned = false, slots = 2, env = {}, config = {} } = {}) {
+// PARLEY_BENCH_PROF=FOLDER: profiles of the servers, to be looked at.
+export async function startParley(folder, { pinned = false, slots = 2, config = {}, profiles = process.env.PARLEY_BENCH_PROF } = {}) {
   const data = join(folder, 'data');
   mkdirSync(data, { recursive: true });
   writeFileSync(join(data, 'config.json'), JSON.stringify({ slots, workspace_roots: [folder], ...config }));
   const engine = engineIn(join(folder, 'bin'), { pinned });
-  const child = startPinned(process.execPath, [...PROFILE, PROGRAM, 'serve', '--port', '0', '--json', '--log-level', 'error', '--data', data], {
-    stdio: ['ignore', 'pipe', 'inherit'], env: { PATH: process.env.PATH, HOME: folder, PARLEY_TOKEN: TOKEN, PARLEY_CODEX_BIN: engine, ...env },
+  const child = startPinned(process.execPath, [...(profiles ? ['--cpu-prof', `--cpu-prof-dir=${profiles}`] : []), PROGRAM, 'serve', '--port', '0', '--json', '--log-level', 'error', '--data', data], {
+    stdio: ['ignore', 'pipe', 'inherit'], env: { PATH: process.env.PATH, HOME: folder, PARLEY_TOKEN: TOKEN, PARLEY_CODEX_BIN: engine },
   }, pinned);
   const [line] = await once(createInterface({ input: child.stdout }), 'line');
   const { url } = JSON.parse(line);
