@@ -18,12 +18,16 @@ const CLIENTS = 20;
 const AT_ONCE = 24;
 const SLOTS = 4;
 const ASKS_EVERY = 5;
+// Enough to say that what is kept of it for readers (16 MiB) is full within the first quarter of a long soak.
+const WORDS = '[[answer Begun.]] [[events 20 2000]]';
 // What is warm stays warm: where a fresh process still grows into its caches is not where it leaks.
 const FLAT = { rss: 0.1, heap: 0.1, fds: 0.05 };
 const MB = 1024 * 1024;
 
 const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 
+const line = (name, { first, last, slope }, show) => `${name} ${show(first)} in the first quarter, ${show(last)} in the last, ${slope < 0 ? '-' : '+'}${show(Math.abs(slope))} for 1,000 runs after the first quarter`;
+const mb = (bytes) => `${(bytes / MB).toFixed(1)} MB`;
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
 
 export default async function soak({ runs = RUNS, clients: count = CLIENTS, quiet = false } = {}) {
@@ -42,7 +46,7 @@ export default async function soak({ runs = RUNS, clients: count = CLIENTS, quie
     const ended = new Set();
     await playAll(runs, async (number) => {
       const asks = number % ASKS_EVERY === 0;
-      const prompt = asks ? '[[answer Before.]] [[ask Which one?|first|second]] [[answer After.]] [[done {"n":1}]]' : '[[answer One.]] [[tool ls]] [[answer Two.]] [[done {"n":1}]]';
+      const prompt = asks ? `${WORDS} [[ask Which one?|first|second]] [[answer After.]] [[done {"n":1}]]` : `${WORDS} [[tool ls]] [[answer Two.]] [[done {"n":1}]]`;
       const { run_id: id } = await call('POST', '/v1/runs', { engine: 'rehearsal', prompt, execution_mode: asks ? 'interactive' : 'auto', request_id: `soak-${number}` });
       await followRun(server, id, tally);
       const { status } = await call('GET', `/v1/runs/${id}`);
@@ -146,22 +150,21 @@ async function answerAll(server, call, tally) {
 
 // The whole conversation of a run: each seq once, in order, up to the one that the end names.
 async function followRun(server, id, tally) {
-  let seq = 0;
-  let end = null;
-  while (end === null) {
-    const stream = await openStream(server, `/v1/runs/${id}/events?cursor=${seq}`, ({ id: number, event, data }) => {
-      if (event === 'end') end = JSON.parse(data).seq;
+  const read = { seq: 0, end: null };
+  while (read.end === null) {
+    const stream = await openStream(server, `/v1/runs/${id}/events?cursor=${read.seq}`, ({ id: number, event, data }) => {
+      if (event === 'end') read.end = JSON.parse(data).seq;
       if (number === undefined) return;
       const got = Number(number);
       tally.events += 1;
-      if (got <= seq) tally.duplicate += 1;
-      else tally.lost += got - seq - 1;
-      seq = Math.max(seq, got);
+      if (got <= read.seq) tally.duplicate += 1;
+      else tally.lost += got - read.seq - 1;
+      read.seq = Math.max(read.seq, got);
     });
     await stream.closed;
-    if (end === null) tally.reconnects += 1;
+    if (read.end === null) tally.reconnects += 1;
   }
-  tally.lost += Math.max(0, end - seq);
+  tally.lost += Math.max(0, read.end - read.seq);
 }
 
 function sampleOf({ child: { pid }, data, heap, begun }, { done }) {
@@ -201,8 +204,6 @@ function judge(what, { first, last }, allowed) {
 }
 
 function tell({ runs, clients, seconds, events, lost, duplicate, untold, reconnects, asked, rss, heap, fds, verdict }) {
-  const mb = (bytes) => `${(bytes / MB).toFixed(1)} MB`;
-  const line = (name, { first, last, slope }, show) => `${name} ${show(first)} in the first quarter, ${show(last)} in the last, ${slope < 0 ? '-' : '+'}${show(Math.abs(slope))} for 1,000 runs after the first quarter`;
   console.log(`soak: ${runs} runs (${asked} asked) in ${seconds.toFixed(0)} s, ${clients} lasting clients; ${events} events read, ${lost} lost, ${duplicate} twice, ${untold} ends untold, ${reconnects} connections lost`);
   console.log(`soak: ${line('memory', rss, mb)}; ${line('heap', heap, mb)}; ${line('open files', fds, (value) => value.toFixed(1))}`);
   console.log(`soak: ${verdict}`);

@@ -73,9 +73,9 @@ test('a folder that becomes a link at the last moment leads nowhere: what was op
   expect(await file?.readFile('utf8')).toBe('of the run');
   await file?.close();
   // The same by an agent that does nothing else, over and over, while somebody reads.
-  let stop = false;
+  const stop = new AbortController();
   const swapping = (async () => {
-    while (!stop) {
+    while (!stop.signal.aborted) {
       renameSync(real, aside);
       symlinkSync(outside, real);
       await turns(2);
@@ -86,7 +86,7 @@ test('a folder that becomes a link at the last moment leads nowhere: what was op
   })();
   const seen = new Set<string>();
   for (let count = 0; count < 300; count += 1) seen.add(await (await read('workspace/swap/key')).text());
-  stop = true;
+  stop.abort();
   await swapping;
   expect([...seen].filter((text) => text.includes(SECRET))).toEqual([]);
   expect(seen).toContain('of the run');
