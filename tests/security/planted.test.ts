@@ -1,7 +1,7 @@
 // What an agent may leave in its workspace to harm whoever looks at it, takes it home or deletes it: links, links that appear at the last
 // moment, pipes, folders without end. Real files, over a real server.
 import { execFileSync } from 'node:child_process';
-import { existsSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { removeFolder } from '../../src/orchestrator/remove-folder.js';
@@ -94,6 +94,30 @@ test('a folder that becomes a link at the last moment leads nowhere: what was op
 
 async function turns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+test('readers that go away in the middle, or want only the head, leave no file open', async () => {
+  const id = await ended();
+  writeFileSync(join(workspaceOf(id), 'large'), '');
+  truncateSync(join(workspaceOf(id), 'large'), 64 * 1024 * 1024);
+  const opened = (): number => readdirSync('/proc/self/fd').filter((fd) => linkOf(fd).endsWith('/large')).length;
+  for (const path of ['files/content?path=workspace/large', 'archive']) for (let count = 0; count < 10; count += 1) {
+    const leave = new AbortController();
+    const { body } = await served.fetch(`/v1/runs/${id}/${path}`, { signal: leave.signal });
+    await body?.getReader().read();
+    leave.abort();
+  }
+  expect((await served.fetch(`/v1/runs/${id}/files/content?path=workspace/large`, { method: 'HEAD' })).status).toBe(200);
+  expect((await served.fetch(`/v1/runs/${id}/logs?byte_from=999999`)).status).toBe(400);
+  await expect.poll(opened, { timeout: 20_000 }).toBe(0);
+});
+
+function linkOf(fd: string): string {
+  try {
+    return readlinkSync(`/proc/self/fd/${fd}`);
+  } catch {
+    return '';
+  }
 }
 
 test('a pipe, which would be waited for for ever, is no file', async () => {
