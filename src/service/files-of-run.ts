@@ -1,7 +1,7 @@
 // The files of a run's folder as others may see them: without its home, and without what a link leads to. An agent may be at work in it,
 // and may mean harm: what has become something else by the time it is opened is not what was asked for.
 import { constants } from 'node:fs';
-import { lstat, open, readdir, realpath, type FileHandle } from 'node:fs/promises';
+import { lstat, open, readdir, readlink, realpath, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 
 // In the order of their names. `folder` must be a real path; `onEntry` is told of each thing that is looked at, and may stop it by answering false.
@@ -17,12 +17,19 @@ export async function* walkFiles(folder: string, shut: string, onEntry: () => bo
   }
 }
 
-// Open, and still the file of that name at that place: no part of the way to it has become a link since. Null: it is not.
+// Open, and really the file at that place, not one that a link on the way to it has led to for a moment. Null: it is not.
 export async function openInPlace(path: string): Promise<FileHandle | null> {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(() => null);
   if (!file) return null;
-  const [opened, real, named] = await Promise.all([file.stat(), realpath(path).catch(() => null), lstat(path).catch(() => null)]);
-  if (opened.isFile() && real === path && named?.ino === opened.ino && named.dev === opened.dev) return file;
+  if ((await file.stat()).isFile() && (await isAt(file, path))) return file;
   await file.close();
   return null;
+}
+
+// Linux says what was opened. Elsewhere the way is looked at again, which whoever changes it all the time may outrun.
+async function isAt(file: FileHandle, path: string): Promise<boolean> {
+  const opened = await readlink(`/proc/self/fd/${file.fd}`).catch(() => null);
+  if (opened !== null) return opened === path;
+  const [stat, named, real] = [await file.stat(), await lstat(path).catch(() => null), await realpath(path).catch(() => null)];
+  return real === path && named?.ino === stat.ino && named.dev === stat.dev;
 }

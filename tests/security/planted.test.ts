@@ -69,9 +69,9 @@ test('a folder that becomes a link at the last moment leads nowhere: what was op
   expect(await openInPlace(path)).toBeNull();
   rmSync(real);
   renameSync(aside, real);
-  const file = await openInPlace(path);
-  expect(await file?.readFile('utf8')).toBe('of the run');
-  await file?.close();
+  const whole = await openInPlace(path);
+  expect(await whole?.readFile('utf8')).toBe('of the run');
+  await whole?.close();
   // The same by an agent that does nothing else, over and over, while somebody reads.
   const stop = new AbortController();
   const swapping = (async () => {
@@ -86,6 +86,11 @@ test('a folder that becomes a link at the last moment leads nowhere: what was op
   })();
   const seen = new Set<string>();
   for (let count = 0; count < 300; count += 1) seen.add(await (await read('workspace/swap/key')).text());
+  for (let count = 0; count < 1000; count += 1) {
+    const file = await openInPlace(path);
+    if (file) seen.add(await file.readFile('utf8'));
+    await file?.close();
+  }
   stop.abort();
   await swapping;
   expect([...seen].filter((text) => text.includes(SECRET))).toEqual([]);
