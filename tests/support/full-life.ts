@@ -4,10 +4,10 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { expect, vi } from 'vitest';
+import { afterAll, expect, vi } from 'vitest';
 import { listMarked } from '../../src/process/process-table.js';
 import { createSite, parley, type Ended, type Site } from './command.js';
-import { startServer } from './served-process.js';
+import { startServer, type ServerProcess } from './served-process.js';
 
 // Each is found nowhere else in the world.
 export const SECRETS = {
@@ -45,6 +45,12 @@ export interface Life {
 const PATIENCE = { timeout: 30_000, interval: 20 } as const;
 const ASK = '[[ask Which?|a|b]]';
 
+// A life that breaks off before any test begins is cleaned up by none.
+const servers: ServerProcess[] = [];
+afterAll(() => {
+  for (const { child } of servers) child.kill('SIGKILL');
+});
+
 // `whileServing` looks at the directory while the server has it open.
 export async function playFullLife(whileServing: (site: Site) => void): Promise<Life> {
   const site = createSite();
@@ -67,6 +73,7 @@ export async function playFullLife(whileServing: (site: Site) => void): Promise<
   const hook = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/${SECRETS.hookAddress}`;
   writeFileSync(join(site.data, 'config.json'), JSON.stringify({ webhooks: [{ name: 'chat', url: hook, secret_env: 'CHAT_SECRET' }, { name: 'file', url: hook, secret_file: hookSecretFile }, { name: 'dead', url: `http://127.0.0.1:1/${SECRETS.hookAddress}`, secret_env: 'CHAT_SECRET' }] }), { mode: 0o600 });
   const server = await startServer(living, ['--port', '0', '--log-level', 'debug']);
+  servers.push(server);
   const { client, token, url } = server;
   const engines: Record<string, Process[]> = {};
   const answers: Record<string, string> = {};
