@@ -78,7 +78,7 @@ export async function replayCommand(meant: string, options: JsonOption & { reado
 }
 
 async function printLines(lines: readonly string[], io: Io): Promise<void> {
-  const writer = new LineWriter(io.stdout);
+  const writer = new LineWriter(io);
   for (const line of lines) writer.addLine(line);
   await writer.flush();
 }

@@ -19,6 +19,7 @@ import { machineOf } from './open-writer.js';
 import { dataDirOf, type DataOption } from './data-dir.js';
 import { lookAtDatabase } from './look-at-database.js';
 import { databaseUrl } from './open-data.js';
+import { describeOpen } from './open-to-others.js';
 import { styleOf } from './style.js';
 import { isAlive } from './writer-alive.js';
 import { readVersion } from './version.js';
@@ -37,6 +38,8 @@ export async function doctorCommand(options: DataOption & { readonly json?: bool
   const path = dataDirOf(options, io);
   const url = databaseUrl(io);
   const findings: Finding[] = [{ name: 'parley', level: 'ok', text: `${readVersion()} on Node ${process.versions.node}, ${io.machine.platform}` }, ...(await lookAtData(path, url !== null))];
+  const open = describeOpen(path, io.machine.platform);
+  if (open !== null) findings.push({ name: 'modes', level: 'note', text: open });
   if (url !== null) findings.push(...(await lookAtDatabase(url, io.clock.now())));
   const { settings, problem } = lookAtSettings(path);
   if (problem !== null) findings.push({ name: 'config', level: 'missing', text: problem });

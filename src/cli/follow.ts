@@ -116,7 +116,7 @@ function stopOf(run: RunRecord, alive: boolean, throughWaiting: boolean): Stop |
 
 // For programs: each event as it is stored.
 export function createLineViewer(io: Io): Viewer {
-  const writer = new LineWriter(io.stdout);
+  const writer = new LineWriter(io);
   return {
     show: async (lines) => {
       for (const line of lines) writer.addLine(line);

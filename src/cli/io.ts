@@ -62,13 +62,19 @@ export function exitCodeOf(status: RunState): number {
   return status === 'canceled' ? EXIT.canceled : EXIT.failed;
 }
 
-// Gathers lines and writes them in large pieces; waits while the reader is slow, so nothing piles up.
+// What a terminal obeys and JSON does not escape: DEL, the controls of one byte, turned directions.
+const OBEYED = /[\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+// Gathers lines of JSON and writes them in large pieces; waits while the reader is slow, so nothing piles up. On a terminal, which an
+// engine must not control, the same values are written with more escapes.
 export class LineWriter {
   readonly #stream: Writable;
+  readonly #isTerminal: boolean;
   #pending: Buffer[] = [];
 
-  constructor(stream: Writable) {
-    this.#stream = stream;
+  constructor({ stdout, terminal }: Pick<Io, 'stdout' | 'terminal'>) {
+    this.#stream = stdout;
+    this.#isTerminal = terminal.stdout;
   }
 
   addLine(line: string): void {
@@ -84,6 +90,6 @@ export class LineWriter {
     if (this.#pending.length === 0) return;
     const bytes = Buffer.concat(this.#pending);
     this.#pending = [];
-    if (!this.#stream.write(bytes)) await once(this.#stream, 'drain');
+    if (!this.#stream.write(this.#isTerminal ? bytes.toString('utf8').replaceAll(OBEYED, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`) : bytes)) await once(this.#stream, 'drain');
   }
 }

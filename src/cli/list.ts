@@ -61,7 +61,7 @@ function sayNothing({ json, quiet }: ListOptions, io: Io, text: string): number 
 }
 
 async function printLines(store: Store, runs: readonly RunRecord[], { json }: ListOptions, io: Io): Promise<void> {
-  const writer = new LineWriter(io.stdout);
+  const writer = new LineWriter(io);
   for (const run of runs) writer.addLine(json ? runLine(run, await store.loadPending(run.run_id), io.clock.now()) : run.run_id);
   await writer.flush();
 }

@@ -33,7 +33,7 @@ export async function parseRecording(options: ParseOptions, io: Io): Promise<voi
   const engine = findEngine(options.engine);
   const stderr = options.stderr === undefined ? null : await openFile(options.stderr);
   const clock = options.reproducible ? FIXED_CLOCK : io.clock;
-  const writer = new LineWriter(io.stdout);
+  const writer = new LineWriter(io);
   const reader = new RecordingReader(
     {
       engine,

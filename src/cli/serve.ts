@@ -22,6 +22,7 @@ import { paint } from '../terminal/style.js';
 import { dataDirOf, type DataOption } from './data-dir.js';
 import { EXIT, type Io } from './io.js';
 import { databaseUrl } from './open-data.js';
+import { describeOpen } from './open-to-others.js';
 import { logFailure, machineOf, openWriter } from './open-writer.js';
 import { writerOf } from './writer-of.js';
 import { startBeside } from './serve-beside.js';
@@ -59,6 +60,8 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
     },
   });
   const { cluster } = writer;
+  const open = describeOpen(path, io.machine.platform);
+  if (open !== null) log.warn(open);
   const warn = (error: unknown): void => log.error({ err: error }, 'the tokens cannot be read: those that are not known yet are refused');
   let shared: SharedTokens | null = null;
   try {

@@ -10,7 +10,7 @@ import { safeText } from '../terminal/safe-text.js';
 import { paint, type Style } from '../terminal/style.js';
 import { withRun } from './find-run.js';
 import { createLineViewer, createScreenViewer, Follower } from './follow.js';
-import { EXIT, exitCodeOf, type Io } from './io.js';
+import { EXIT, exitCodeOf, LineWriter, type Io } from './io.js';
 import type { DataOption } from './data-dir.js';
 import { styleOf } from './style.js';
 
@@ -19,7 +19,9 @@ export async function showCommand(meant: string, options: DataOption & { readonl
     const pending = await data.store.loadPending(run.run_id);
     const view = viewRun(run, pending, io.clock.now());
     if (options.json) {
-      io.stdout.write(`${JSON.stringify({ type: 'run', run: view })}\n`);
+      const writer = new LineWriter(io);
+      writer.addLine(JSON.stringify({ type: 'run', run: view }));
+      await writer.flush();
       return EXIT.ok;
     }
     const style = styleOf(io);

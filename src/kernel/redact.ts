@@ -5,11 +5,15 @@ const SECRETS: readonly RegExp[] = [
   /\b(?:sk|pk|rk)-[A-Za-z0-9_-]{8,}/g,
   /\bAIza[A-Za-z0-9_-]{20,}/g,
   /\b(?:gh[pousr]|github_pat)_[A-Za-z0-9_]{16,}/g,
+  // Our own: of the service, and of webhooks.
+  /\b(?:prl|whsec)_[A-Za-z0-9_+/=-]{16,}/g,
   /\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]+)?/g,
 ];
 
 // What follows such a word is a secret if it looks like one: long, and with a digit in it.
 const NAMED: readonly RegExp[] = [
+  // The password in an address, whatever it looks like.
+  /(\b[a-z][a-z0-9+.-]{0,20}:\/\/[^\s/:@]{0,100}:)[^\s/@]{1,200}(?=@)/gi,
   /(\bBearer[ \t]{1,4})[A-Za-z0-9._~+/=-]{8,}/gi,
   /(\b(?:api[_-]?key|token|secret|password)["']?[ \t]{0,4}[=:][ \t]{0,4}["']?)(?=[^\s"',;&]{0,200}\d)[^\s"',;&]{8,}/gi,
 ];

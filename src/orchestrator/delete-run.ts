@@ -23,14 +23,17 @@ export async function deleteRun(deps: OrchestratorDeps, runId: string, onFailure
   if (by) throw new RequestError('SESSION_IN_USE', `run ${by} works in the folder of run ${runId}: wait until it has ended, or cancel it`);
   // Others may begin with it while it is decided: its files go after its rows, wherever they are.
   if (deps.cluster) return check(runId, await deps.store.deleteRun(runId));
-  if (run && existsSync(path)) renameSync(path, path + ASIDE);
+  // Several may delete it at once: only what was put aside here is put back here, and never when its rows are gone.
+  const isAside = run !== null && existsSync(path);
+  if (isAside) renameSync(path, path + ASIDE);
   const outcome = await deps.store.deleteRun(runId).catch((error: unknown) => {
-    putBack(path);
+    if (isAside) putBack(path);
     throw error;
   });
-  if (outcome !== 'deleted') putBack(path);
+  const isGone = outcome === 'deleted' || outcome === 'unknown_run';
+  if (isAside && isGone) await remove(path + ASIDE, runId, onFailure);
+  else if (isAside) putBack(path);
   check(runId, outcome);
-  await remove(path + ASIDE, runId, onFailure);
 }
 
 function check(runId: string, outcome: DeleteOutcome): void {

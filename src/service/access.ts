@@ -26,8 +26,16 @@ export interface AccessRules {
   readonly closing: () => boolean;
 }
 
-// What is answered is for the one who asked, and is what it says it is.
-const HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer', 'x-frame-options': 'DENY' } as const;
+// What is answered is for the one who asked, and is what it says it is; as a page it may do nothing but look like one. The console has a
+// policy of its own.
+const HEADERS = {
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'x-frame-options': 'DENY',
+  'cross-origin-resource-policy': 'same-origin',
+  'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+} as const;
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 export function guardAccess(app: FastifyInstance, rules: AccessRules): void {
@@ -44,6 +52,7 @@ export function guardAccess(app: FastifyInstance, rules: AccessRules): void {
     if (!caller) throw new RequestError('UNAUTHORIZED', bearer === null && session === null ? 'a token is needed: open the link that parley serve has printed, or send Authorization: Bearer …' : 'this token is not known');
     // A browser sends the cookie by itself, also for a page of somebody else; it says so in Origin.
     if (bearer === null && !SAFE_METHODS.has(request.method) && request.headers.origin === undefined) throw new RequestError('ORIGIN_NOT_ALLOWED', 'a request that changes something needs an Origin, or a token of its own');
+    if (bearer === null && isOfAnotherPage(request)) throw new RequestError('ORIGIN_NOT_ALLOWED', 'a page of another origin may not use this server, whatever it shows or loads');
     if (ROLES.indexOf(caller.role) < ROLES.indexOf(role)) throw new RequestError('FORBIDDEN', `this needs the role ${role}; the token "${caller.actor.name}" has the role ${caller.role}`);
     refuseAtEnd(request);
     request.caller = caller;
@@ -60,6 +69,12 @@ export function guardAccess(app: FastifyInstance, rules: AccessRules): void {
 function checkHost({ headers: { host, origin } }: FastifyRequest, allowed: ReadonlySet<string>): void {
   if (host === undefined || !allowed.has(host.toLowerCase())) throw new RequestError('HOST_NOT_ALLOWED', `this server does not answer for the host ${JSON.stringify(host ?? '')}; allowed_hosts in config.json names more`);
   if (origin !== undefined && !allowed.has(hostOf(origin))) throw new RequestError('ORIGIN_NOT_ALLOWED', `a page of ${JSON.stringify(origin)} may not call this server`);
+}
+
+// An image, a script or the like of another page: it has no Origin, and from another port of this host it brings the cookie. A person who
+// follows a link comes as a page of their own.
+function isOfAnotherPage({ headers: { 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': dest } }: FastifyRequest): boolean {
+  return (site === 'same-site' || site === 'cross-site') && !(mode === 'navigate' && dest === 'document');
 }
 
 function hostOf(origin: string): string {

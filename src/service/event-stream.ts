@@ -23,7 +23,7 @@ export class EventStream {
     this.#over = response.destroyed;
     response.once('close', () => (this.#over = true));
     response.on('error', () => {});
-    response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store', 'x-accel-buffering': 'no', 'x-content-type-options': 'nosniff' });
+    response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store', 'x-accel-buffering': 'no', 'x-content-type-options': 'nosniff', 'cross-origin-resource-policy': 'same-origin' });
     // At once, so that the reader knows that it is connected. The time to wait before coming back is for browsers.
     response.write('retry: 1000\n\n');
   }

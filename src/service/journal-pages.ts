@@ -11,6 +11,8 @@ const PAGE_BYTES = 64 * 1024;
 // Stored pieces are larger than a page, and reading one again for each page would cost as much each time.
 const READ_BYTES = 512 * 1024;
 const CACHE_BYTES = 16 * 1024 * 1024;
+// What a page costs besides its bytes: its key, its places in the lists. Short ones would else be kept by the ten thousand.
+const PAGE_COST_BYTES = 512;
 
 export interface Page {
   // Null: nothing comes after the cursor now.
@@ -96,14 +98,18 @@ export class JournalPages {
     const replaced = this.#pages.get(key);
     this.#pages.delete(key);
     this.#pages.set(key, page);
-    this.#cached += page.bytes.length - (replaced?.bytes.length ?? 0);
+    this.#cached += costOf(page.bytes) - (replaced ? costOf(replaced.bytes) : 0);
     for (const [oldest, { bytes }] of this.#pages) {
       if (this.#cached <= CACHE_BYTES || oldest === key) break;
       this.#pages.delete(oldest);
-      this.#cached -= bytes.length;
+      this.#cached -= costOf(bytes);
     }
     return page;
   }
+}
+
+function costOf({ length }: Buffer): number {
+  return length + PAGE_COST_BYTES;
 }
 
 // Each line as a frame that is named by its seq.

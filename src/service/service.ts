@@ -68,6 +68,9 @@ export interface ServiceLimits {
 
 export const DEFAULT_LIMITS: ServiceLimits = { bodyBytes: 16 * 1024 * 1024, streams: 4000, requestMs: 30_000 };
 
+// Connections of those who only call.
+const BESIDE_STREAMS = 1000;
+
 // What the routes share.
 export interface Room extends ServiceDeps {
   readonly app: FastifyInstance;
@@ -103,6 +106,8 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
     frameworkErrors: refuseAddress,
     routerOptions: { maxParamLength: 500 },
   }).withTypeProvider<ZodTypeProvider>();
+  // Before anybody is known: strangers must not take all the files that a process may have open.
+  app.server.maxConnections = limits.streams + BESIDE_STREAMS;
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
   app.removeContentTypeParser('text/plain');

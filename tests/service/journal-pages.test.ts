@@ -85,21 +85,23 @@ describe('a read that is under way', () => {
 });
 
 describe('the pages that are kept', () => {
-  // Sixteen of these fit, with what makes them frames, and no seventeenth.
-  const LINE = Buffer.from(`${' '.repeat(1024 * 1024 - 64)}\n`);
+  // Sixteen of these fit, with what makes them frames and what a page costs besides, and no seventeenth.
+  const LINE = Buffer.from(`${' '.repeat(1024 * 1024 - 1024)}\n`);
   const FITTING = 16;
 
   // A journal without end, of which each page is about 1 MiB. `reads` are the cursors that the store was asked for.
   let reads: number[];
   let pages: JournalPages;
   let hold: (cursor: number) => Promise<void>;
+  let line: Buffer;
   beforeEach(() => {
     reads = [];
+    line = LINE;
     hold = async () => {};
-    pages = new JournalPages(alterStore(store, { readLines: async (_run, _protocol, after) => {
+    pages = new JournalPages(alterStore(store, { loadRun: async () => run, readLines: async (_run, _protocol, after) => {
       reads.push(after);
       await hold(after);
-      return { firstSeq: after + 1, lastSeq: after + 1, bytes: LINE };
+      return { firstSeq: after + 1, lastSeq: after + 1, bytes: line };
     } }));
   });
 
@@ -131,6 +133,13 @@ describe('the pages that are kept', () => {
     expect(await missing(range(0, FITTING))).toEqual([]);
     // Nor too little: there is no room for more.
     expect(await missing([FITTING, 0])).toEqual([FITTING, 0]);
+  });
+
+  test('are not kept by the ten thousand because they are short', async () => {
+    line = Buffer.from('{}\n');
+    await missing(range(0, 33_000));
+    expect(await missing([0])).toEqual([0]);
+    expect(await missing([32_999, 5000])).toEqual([]);
   });
 
   test('lose the one that was not used for longest first', async () => {

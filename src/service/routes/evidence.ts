@@ -1,5 +1,5 @@
 // What proves what happened: stored events by seq and time, the engine's own bytes, the files of a run, its result, the checks.
-import { createReadStream, readdirSync, statSync, type Dirent } from 'node:fs';
+import { lstat, open, realpath, type FileHandle } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
@@ -15,6 +15,7 @@ import { RequestError } from '../../run/request-error.js';
 import type { ReadRange } from '../../store/store.js';
 import { resolveWithin } from '../allowed-paths.js';
 import { listForArchive } from '../archive-run.js';
+import { openInPlace, walkFiles } from '../files-of-run.js';
 import { forwardFiles } from '../forward-files.js';
 import { REFUSALS } from '../requests.js';
 import { fileList, fileQuery, historyPage, historyQuery, logsQuery, resultView, runId, verification } from '../schemas.js';
@@ -25,6 +26,8 @@ const params = z.strictObject({ id: runId });
 const bytes = { description: 'The bytes themselves', content: { 'application/octet-stream': { schema: z.any().meta({ type: 'string', format: 'binary' }) } } };
 const archive = { description: 'A tar archive', content: { 'application/x-tar': { schema: z.any().meta({ type: 'string', format: 'binary' }) } } };
 const MAX_FILES = 5000;
+// Folders too: an agent may have made a million empty ones.
+const MAX_ENTRIES = 10_000;
 
 export async function evidenceRoutes({ app: bare, store, dataDir, otherHosts = null }: Room): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();
@@ -48,7 +51,9 @@ export async function evidenceRoutes({ app: bare, store, dataDir, otherHosts = n
     const run = await loadRun(store, id);
     const number = attempt ?? run.attempt_number;
     if (number > run.attempt_number) throw new RequestError('INVALID_ARGUMENT', `run ${id} has ${run.attempt_number} attempts, not ${number}`);
-    return sendFile(reply, logsOf(findEngine(run.spec.engine), runFolder(dataDir, id), number)[stream], `${id}-${number}-${stream}.log`, from, to);
+    // What has not begun has printed nothing.
+    const file = await open(logsOf(findEngine(run.spec.engine), runFolder(dataDir, id), number)[stream]).catch(() => null);
+    return sendFile(reply, file, `${id}-${number}-${stream}.log`, from, to);
   });
 
   app.get('/v1/runs/:id/result', {
@@ -64,8 +69,7 @@ export async function evidenceRoutes({ app: bare, store, dataDir, otherHosts = n
   }, async ({ params: { id } }) => {
     await loadRun(store, id);
     const { path, home } = runFolder(dataDir, id);
-    const found = listFiles(path, home);
-    return { files: found.slice(0, MAX_FILES), truncated: found.length > MAX_FILES };
+    return listFiles(path, home);
   });
 
   app.get('/v1/runs/:id/files/content', {
@@ -74,8 +78,10 @@ export async function evidenceRoutes({ app: bare, store, dataDir, otherHosts = n
   }, async ({ params: { id }, query: { path: asked } }, reply) => {
     await loadRun(store, id);
     const { path, home } = runFolder(dataDir, id);
-    const file = resolveWithin(path, asked, home);
-    return sendFile(reply, file, basename(file), 0, undefined);
+    const real = resolveWithin(path, asked, home);
+    const file = await openInPlace(real);
+    if (!file) throw new RequestError('NOT_FOUND', 'this is not a file');
+    return sendFile(reply, file, basename(real), 0, undefined);
   });
 
   app.get('/v1/runs/:id/archive', {
@@ -128,40 +134,30 @@ function rangeOf({ from_seq: fromSeq, to_seq: toSeq, from_ts: fromTs, to_ts: toT
   };
 }
 
-function sendFile(reply: FastifyReply, path: string, name: string, from: number, to: number | undefined): FastifyReply {
-  const stat = statSync(path, { throwIfNoEntry: false });
-  if (stat && !stat.isFile()) throw new RequestError('NOT_FOUND', 'this is not a file');
-  const size = stat?.size ?? 0;
+// Closed when it is sent.
+async function sendFile(reply: FastifyReply, file: FileHandle | null, name: string, from: number, to: number | undefined): Promise<FastifyReply> {
+  const size = (await file?.stat())?.size ?? 0;
   const end = Math.min(to ?? size, size);
+  if (!file || from >= end) await file?.close();
   if (from > end) throw new RequestError('INVALID_ARGUMENT', `there are ${size} bytes; ${from} to ${to ?? size} is not within them`);
   reply
     .type('application/octet-stream')
     .header('content-disposition', `attachment; filename="${name.replaceAll(/[^\w.-]/g, '_')}"`)
     .header('content-length', end - from);
-  return end === from ? reply.send(Buffer.alloc(0)) : reply.send(createReadStream(path, { start: from, end: end - 1 }));
+  return reply.send(!file || end === from ? Buffer.alloc(0) : file.createReadStream({ start: from, end: end - 1 }));
 }
 
-// What cannot be read, or is gone by now, has nothing to show.
-function entriesOf(folder: string): Dirent[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true });
-  } catch {
-    return [];
+// Links are named by nothing: what they lead to is not of this run. There is room for other work in between.
+async function listFiles(folder: string, home: string): Promise<z.input<typeof fileList>> {
+  const files: z.input<typeof fileList>['files'] = [];
+  const root = await realpath(folder).catch(() => null);
+  let looked = 0;
+  let truncated = false;
+  if (root === null) return { files, truncated };
+  for await (const path of walkFiles(root, join(root, relative(folder, home)), () => !(truncated = (looked += 1) > MAX_ENTRIES))) {
+    if (files.length === MAX_FILES) return { files, truncated: true };
+    const stat = await lstat(path).catch(() => null);
+    if (stat) files.push({ path: relative(root, path), bytes: stat.size, modified_at: toTimestamp(Math.trunc(stat.mtimeMs)) });
   }
-}
-
-// Links are named by nothing: what they lead to is not of this run.
-function listFiles(folder: string, home: string): z.input<typeof fileList>['files'] {
-  const found: z.input<typeof fileList>['files'] = [];
-  const visit = (at: string): void => {
-    for (const entry of entriesOf(at).toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
-      const path = join(at, entry.name);
-      if (found.length > MAX_FILES || path === home) continue;
-      if (entry.isDirectory()) visit(path);
-      const stat = entry.isFile() ? statSync(path, { throwIfNoEntry: false }) : undefined;
-      if (stat) found.push({ path: relative(folder, path), bytes: stat.size, modified_at: toTimestamp(Math.trunc(stat.mtimeMs)) });
-    }
-  };
-  if (statSync(folder, { throwIfNoEntry: false })) visit(folder);
-  return found;
+  return { files, truncated };
 }

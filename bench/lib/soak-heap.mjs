@@ -1,0 +1,7 @@
+// Preloaded into the server of a soak: tells its heap on file descriptor 3, once a second.
+import { writeSync } from 'node:fs';
+
+setInterval(() => {
+  const { heapUsed, external, arrayBuffers } = process.memoryUsage();
+  writeSync(3, `${JSON.stringify({ heapUsed, external, arrayBuffers })}\n`);
+}, 1000).unref();

@@ -1,0 +1,90 @@
+// What is left after a whole life of a data directory: nothing that anybody else on the machine could read or change, whatever umask it was
+// made with, and each secret only where it has to be.
+import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { Site } from '../support/command.js';
+import { playFullLife, SECRETS, type Life } from '../support/full-life.js';
+
+// Folders that are the engine's: what it makes in them has the modes that it likes, behind a door that is shut.
+const OF_THE_ENGINE = /^runs\/[^/]+\/(?:workspace|home)\//;
+
+function everything(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' }).toSorted();
+}
+
+// What group or others may do, by path; links are as open as what they lead to.
+function open(site: Site): string[] {
+  const told = ['', ...everything(site.data)].flatMap((path) => {
+    const stat = lstatSync(join(site.data, path), { throwIfNoEntry: false });
+    const isSpecial = stat !== undefined && !stat.isFile() && !stat.isDirectory() && !stat.isSymbolicLink();
+    return stat && !stat.isSymbolicLink() && !OF_THE_ENGINE.test(path) && ((stat.mode & 0o077) !== 0 || isSpecial) ? [`${path || '.'} ${(stat.mode & 0o777).toString(8)}`] : [];
+  });
+  return told;
+}
+
+describe.each([0o000, 0o022])('with the umask %i', (umask) => {
+  let life: Life;
+  let openWhileServing: string[] = ['not looked'];
+  beforeAll(async () => {
+    const before = process.umask(umask);
+    try {
+      life = await playFullLife((site) => {
+        openWhileServing = open(site);
+        expect(readdirSync(site.data)).toEqual(expect.arrayContaining(['parley.db-wal', 'parley.db-shm', 'lock.db', 'server.json', 'writer.json', 'token', 'tokens.json']));
+      });
+    } finally {
+      process.umask(before);
+    }
+  }, 120_000);
+
+  test('nobody else can read or change anything, nor is there a socket or a pipe, while it is served and after', () => {
+    expect(openWhileServing).toEqual([]);
+    expect(open(life.site)).toEqual([]);
+    // Not by accident: there is something of each kind.
+    const paths = everything(life.site.data);
+    for (const part of ['/attempts/1/stdout.log', '/rasp.jsonl', '/result.json', '/agents/main/runtime/', '/home/.codex/config.toml', '/workspace/made.txt']) expect(paths.some((path) => path.includes(part)), part).toBe(true);
+  });
+
+  test('what an engine is given stays usable for it, and its folders are shut for others', () => {
+    const paths = everything(life.site.data);
+    for (const path of paths.filter((each) => /^runs\/[^/]+\/(?:workspace|home)$/.test(each))) expect(lstatSync(join(life.site.data, path)).mode & 0o777, path).toBe(0o700);
+    for (const path of paths.filter((each) => each.endsWith('/made.txt'))) expect(readFileSync(join(life.site.data, path)).length, path).toBeGreaterThan(0);
+    expect(paths.filter((each) => each.endsWith('/.codex/AGENTS.md')).map((path) => readFileSync(join(life.site.data, path), 'utf8'))).toContain('Be kind.\n');
+  });
+
+  test('nothing is left where temporary files go', () => {
+    expect(everything(life.temporary)).toEqual([]);
+  });
+
+  // By secret: the only places where it may be.
+  test('each secret is only where it has to be, of all that was written, printed, answered or handed to a process', () => {
+    const { tokens, site } = life;
+    const places = new Map<string, string>();
+    // A link leads to what is the user's.
+    for (const path of everything(site.root)) if (lstatSync(join(site.root, path)).isFile()) places.set(path, readFileSync(join(site.root, path), 'latin1'));
+    for (const [name, text] of Object.entries(life.printed)) places.set(`printed by ${name}`, text);
+    for (const [name, text] of Object.entries(life.answers)) places.set(`answer to ${name}`, text);
+    for (const [engine, processes] of Object.entries(life.engines)) for (const what of ['argv', 'environment'] as const) places.set(`${what} of ${engine}`, processes.map((each) => each[what]).join('\n'));
+    places.set('argv of the server', life.server.argv).set('environment of the server', life.server.environment);
+    const found = (secret: string): string[] => [...places].filter(([, text]) => text.includes(secret) || text.includes(Buffer.from(secret).toString('base64'))).map(([name]) => name).toSorted();
+    const server = 'environment of the server';
+    expect(Object.keys(life.engines)).toEqual(['codex', 'gemini', 'codex-app-server', 'rehearsal']);
+    expect(found(tokens.operator)).toEqual([join(relative(site.root, site.data), 'token'), 'printed by serve stdout']);
+    expect(found(tokens.viewer)).toEqual(['printed by token stdout']);
+    expect(tokens.cookie.length).toBeGreaterThan(20);
+    expect(found(tokens.cookie)).toEqual([]);
+    expect(found(SECRETS.hookSecretInEnvironment)).toEqual([server]);
+    expect(found(SECRETS.hookSecretInFile)).toEqual([relative(site.root, life.hookSecretFile)]);
+    expect(found(SECRETS.hookAddress)).toEqual([join(relative(site.root, site.data), 'config.json')]);
+    expect(found(SECRETS.codexKey)).toEqual(['environment of codex', 'environment of codex-app-server', server].toSorted());
+    expect(found(SECRETS.geminiKey)).toEqual(['environment of gemini', server].toSorted());
+    expect(found(SECRETS.otherKey)).toEqual([server]);
+    expect(found(SECRETS.codexLogin)).toEqual(['home/.codex/auth.json']);
+    expect(found(SECRETS.strayToken)).toEqual([]);
+    expect(found(SECRETS.basicPassword)).toEqual([]);
+    // The scan finds what there is.
+    expect(found('Which?').length).toBeGreaterThan(4);
+    expect(existsSync(join(site.data, 'parley.db'))).toBe(true);
+  });
+});

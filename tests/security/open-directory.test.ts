@@ -1,0 +1,39 @@
+// A data directory that others can get into, because it was there before or came out of a backup: doctor and serve say so, and how to mend it.
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { describeOpen } from '../../src/cli/open-to-others.js';
+import { createRoot } from '../support/orchestrated.js';
+import { createSite, parley } from '../support/command.js';
+import { startServer } from '../support/served-process.js';
+
+test.each([
+  ['a folder that others may write to', '', 0o777, /write to it, and so start programs as you/],
+  ['one that a group may write to', '', 0o770, /write to it/],
+  ['settings that others may write to', 'config.json', 0o666, /write to config\.json/],
+  ['a token that others can read', 'token', 0o644, /token is open to others/],
+  ['a database that a group can read', 'parley.db', 0o640, /parley\.db is open to others/],
+  ['the folders of runs', 'runs', 0o755, /runs is open to others/],
+])('%s is told', (_what, name, mode, told) => {
+  const root = join(createRoot(), 'data');
+  mkdirSync(join(root, 'runs'), { recursive: true, mode: 0o700 });
+  for (const file of ['config.json', 'token', 'parley.db']) writeFileSync(join(root, file), '{}', { mode: 0o600 });
+  expect(describeOpen(root, 'linux')).toBeNull();
+  chmodSync(join(root, name), mode);
+  expect(describeOpen(root, 'linux')).toMatch(told);
+  expect(describeOpen(root, 'win32')).toBeNull();
+});
+
+test('doctor and serve tell of it, and nothing more is made that others could read', async () => {
+  const site = createSite();
+  mkdirSync(site.data);
+  chmodSync(site.data, 0o777);
+  const server = await startServer(site);
+  server.child.kill('SIGTERM');
+  expect((await server.ended).stderr).toMatch(/others may write to it/);
+  const { stdout } = await parley(site, ['doctor']);
+  expect(stdout).toMatch(/! modes .*others may write to it.*chmod -R go= /);
+  for (const name of ['token', 'parley.db', 'lock.db', 'writer.json']) expect(existsSync(join(site.data, name)), name).toBe(true);
+  chmodSync(site.data, 0o700);
+  expect(describeOpen(site.data, 'linux')).toBeNull();
+});
