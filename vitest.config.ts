@@ -4,8 +4,8 @@ export default defineConfig({
   test: {
     projects: [
       // Some start a process, and the machine may be busy.
-      { test: { name: 'unit', testTimeout: 30_000, include: ['tests/**/*.test.ts'], exclude: ['tests/slow/**', 'tests/stand-ins/**', 'tests/engines-real/**', 'tests/browser/**', 'tests/postgres/**'] } },
-      { test: { name: 'slow', include: ['tests/slow/**/*.test.ts', 'tests/stand-ins/**/*.test.ts'], testTimeout: 120_000 } },
+      { test: { name: 'unit', testTimeout: 30_000, include: ['tests/**/*.test.ts'], exclude: ['tests/slow/**', 'tests/torture/**', 'tests/stand-ins/**', 'tests/engines-real/**', 'tests/browser/**', 'tests/postgres/**'] } },
+      { test: { name: 'slow', include: ['tests/slow/**/*.test.ts', 'tests/torture/**/*.test.ts', 'tests/stand-ins/**/*.test.ts'], testTimeout: 120_000 } },
       // The shared store, on a real PostgreSQL that is started for it; most of the time is spent in waiting for leases.
       { test: { name: 'postgres', include: ['tests/postgres/**/*.test.ts'], globalSetup: ['tests/postgres/start-server.ts'], testTimeout: 60_000, hookTimeout: 60_000, maxWorkers: 2, sequence: { groupOrder: 1 } } },
       // The console in a real browser; one at a time, so that figures mean something.
