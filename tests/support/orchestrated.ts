@@ -34,9 +34,10 @@ export interface Bench {
 }
 
 const roots: string[] = [];
+// Of a test that makes many of them, on a slow disk, this takes a while.
 afterAll(() => {
   for (const root of roots) rmSync(root, { recursive: true, force: true });
-});
+}, 60_000);
 
 export function createRoot(): string {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'parley-runs-')));
