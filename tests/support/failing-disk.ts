@@ -37,7 +37,6 @@ export async function breakDisk(folder: string, { at, times, how }: { readonly a
     return Object.assign(new Error(`${code}: ${code === 'EIO' ? 'i/o error' : 'no space left on device'}, write`), { code, syscall: 'write', errno: code === 'EIO' ? -5 : -28 });
   };
   const isOurs = (file: unknown): boolean => (typeof file === 'number' ? paths.has(file) : String(file).startsWith(folder));
-  const halfOf = (data: unknown): Buffer => Buffer.from(data as string).subarray(0, Math.floor(Buffer.byteLength(data as string) / 2));
 
   const guard = (call: (...args: never[]) => unknown, half: (args: unknown[]) => void) => (...args: unknown[]): unknown => {
     const error = isOurs(args[0]) ? refusal() : null;
@@ -94,4 +93,8 @@ export async function breakDisk(folder: string, { at, times, how }: { readonly a
       syncBuiltinESMExports();
     },
   };
+}
+
+function halfOf(data: unknown): Buffer {
+  return Buffer.from(data as string).subarray(0, Math.floor(Buffer.byteLength(data as string) / 2));
 }

@@ -86,7 +86,7 @@ test.each(Array.from({ length: CUTS }, (_, number) => number))(`what was told is
   await server.ended;
   leave.abort();
   await talking;
-  const settled = (await listRuns(site)).filter(({ status }) => isTerminal(status) || status === 'waiting_user').map((run) => run.run_id);
+  const settled = new Set((await listRuns(site)).filter(({ status }) => isTerminal(status) || status === 'waiting_user').map((run) => run.run_id));
   cutPower(site, ledger);
   figures.add('power cuts');
 
@@ -98,9 +98,9 @@ test.each(Array.from({ length: CUTS }, (_, number) => number))(`what was told is
   const findings = async (id: string) => (await again.client.verify(id)).checks.filter(({ ok }) => !ok).map(({ name }) => name);
   for (const { run_id: id } of kept) {
     // What had come to rest is whole; of a turn that was at work, verify says what is missing.
-    if (settled.includes(id)) await expect.poll(() => findings(id), { timeout: 10_000 }).toEqual([]);
+    if (settled.has(id)) await expect.poll(() => findings(id), { timeout: 10_000 }).toEqual([]);
     else expect(['hashes', 'cover', 'conversation', 'files'], id).toEqual(expect.arrayContaining(await findings(id)));
-    figures.add(settled.includes(id) ? 'runs at rest' : 'runs cut off');
+    figures.add(settled.has(id) ? 'runs at rest' : 'runs cut off');
   }
   figures.add('runs told', told.runs.size);
   figures.add('answers told', told.answers.size);
@@ -117,9 +117,9 @@ test('several runs go on side by side on a slow disk, and others are answered me
   const talking = Promise.all(Array.from({ length: RUNS }, () => converse(server, told, new AbortController().signal)));
   // While they go on, a look takes no longer than some writes.
   let slowest = 0;
-  let isDone = false;
+  const over = new AbortController();
   const looking = (async () => {
-    while (!isDone) {
+    while (!over.signal.aborted) {
       const from = performance.now();
       await server.client.list({ limit: 10 });
       slowest = Math.max(slowest, performance.now() - from);
@@ -127,7 +127,7 @@ test('several runs go on side by side on a slow disk, and others are answered me
     }
   })();
   await talking;
-  isDone = true;
+  over.abort();
   await looking;
   expect((await listRuns(site)).map(({ status }) => status)).toEqual(Array.from({ length: RUNS }, () => 'succeeded'));
   expect(slowest, 'the slowest look').toBeLessThan(40 * SLOW_MS + 5000);
