@@ -11,7 +11,9 @@ import type { Store } from '../../src/store/store.js';
 import { createRoot, openBench, type Bench } from '../support/orchestrated.js';
 import { chance, Figures, SEED, type Chance } from '../support/torture.js';
 
-const EACH = Number(process.env['PARLEY_CORRUPTIONS'] ?? 2);
+const EACH = Number(process.env['PARLEY_CORRUPTIONS'] ?? 1);
+// A journal has many pieces, which are alike: the short form takes some of them.
+const PIECES = EACH > 1 ? 1 : 5;
 const KINDS = ['asks', 'stays'] as const;
 type Kind = (typeof KINDS)[number];
 
@@ -214,6 +216,7 @@ describe.each(KINDS)(`in the rows of a run that %s (seed ${SEED})`, (kind) => {
     const keys = columns.filter((name) => KEYS.has(name));
     const where = keys.map((key) => `${key} = ?`).join(' AND ');
     for (const [number, row] of rows.entries()) {
+      if (table === 'segments' && number % PIECES > 0) continue;
       const own = keys.map((key) => row[key] as Value);
       for (const [at, column] of columns.entries()) {
         if (UNPROVED_COLUMNS[`${table}.${column}`] !== undefined) continue;
