@@ -104,9 +104,11 @@ export class MortalOrchestrator {
     return Promise.race([ask(this.#orchestrator as Orchestrator), this.#life.death]);
   }
 
+  // In order; if it dies on the way, it is buried by whoever hears of that.
   async close(): Promise<void> {
-    await this.#orchestrator?.close();
-    await this.#data.close();
+    const [life, data] = [this.#life, this.#data];
+    await this.alive((orchestrator) => orchestrator.close());
+    if (!life.isOver) await data.close();
   }
 
   // After its death: what it had started is ended or ends by itself, and has printed its last.
