@@ -16,7 +16,7 @@ import { startServer } from '../support/served-process.js';
 import { SimulatedTime } from '../support/simulated-timers.js';
 import { chance, Figures, SEED, type Chance } from '../support/torture.js';
 
-const HISTORIES = Number(process.env['PARLEY_CLOCK_HISTORIES'] ?? 3);
+const HISTORIES = Number(process.env['PARLEY_CLOCK_HISTORIES'] ?? 2);
 const STEPS = 12;
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;

@@ -1,6 +1,6 @@
 // A conversation of which one write is refused, each in its turn: the first, the second and so on to the last, by a full or a broken disk,
 // with nothing or half of it written; and so once, or until there is room again. The caller is told, nothing that was acknowledged is lost,
-// and the run comes to its end, here or after the next start. PARLEY_DISK_EVERY: which of the writes, every eighteenth unless told.
+// and the run comes to its end, here or after the next start. PARLEY_DISK_EVERY: which of the writes, every thirty-sixth unless told.
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -15,7 +15,7 @@ import { breakDisk, type FailingDisk, type How } from '../support/failing-disk.j
 import { createRoot, expectSound, openBench, processesOf, standInHost } from '../support/orchestrated.js';
 import { Figures, SEED } from '../support/torture.js';
 
-const EVERY = Number(process.env['PARLEY_DISK_EVERY'] ?? 18);
+const EVERY = Number(process.env['PARLEY_DISK_EVERY'] ?? 36);
 const REQUEST = { engine: 'codex', prompt: '[[answer Hello.]][[stderr 1]][[ask Which?|A|B]][[answer Then.]][[done {"n":1}]]', execution_mode: 'interactive', permission: 'full', request_id: 'once' } as const;
 const CASES: readonly (readonly [How, number])[] = [['ENOSPC', 1], ['half', 1], ['EIO', 1], ['half', Infinity]];
 

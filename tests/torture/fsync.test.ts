@@ -12,7 +12,7 @@ import { createSite, listRuns, withData, type Site } from '../support/command.js
 import { startServer, type ServerProcess } from '../support/served-process.js';
 import { chance, Figures, SEED } from '../support/torture.js';
 
-const CUTS = Number(process.env['PARLEY_FSYNC_CUTS'] ?? 2);
+const CUTS = Number(process.env['PARLEY_FSYNC_CUTS'] ?? 1);
 const SLOW_MS = Number(process.env['PARLEY_FSYNC_MS'] ?? 50);
 const RUNS = 4;
 const PRELOAD = `--import=${new URL('../support/slow-disk.mjs', import.meta.url).href}`;

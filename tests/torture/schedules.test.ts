@@ -15,7 +15,7 @@ import { createRoot } from '../support/orchestrated.js';
 import { SimulatedTime } from '../support/simulated-timers.js';
 import { chance, Figures, SEED, type Chance } from '../support/torture.js';
 
-const SCHEDULES = Number(process.env['PARLEY_SCHEDULES'] ?? 20);
+const SCHEDULES = Number(process.env['PARLEY_SCHEDULES'] ?? 12);
 const STEPS = 9;
 const TIMEOUT_SEC = 600;
 const MAX_ATTEMPT = 5;
