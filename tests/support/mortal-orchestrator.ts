@@ -28,7 +28,7 @@ export interface Play {
 
 // One from an open to its death or end: whatever is left of it later gets no answer, and begins nothing.
 interface Life {
-  isOver: boolean;
+  readonly isOver: boolean;
   end(): void;
   readonly death: Promise<never>;
 }
@@ -164,18 +164,16 @@ export class MortalOrchestrator {
 }
 
 function beginLife(): Life {
-  let reject: (error: Dead) => void = () => {};
-  const death = new Promise<never>((_resolve, no) => (reject = no));
+  const over = new AbortController();
+  const death = new Promise<never>((_resolve, reject) => over.signal.addEventListener('abort', () => reject(new Dead('died'))));
   death.catch(() => {});
-  const life: Life = {
-    isOver: false,
-    death,
-    end: () => {
-      life.isOver = true;
-      reject(new Dead('died'));
+  return {
+    get isOver() {
+      return over.signal.aborted;
     },
+    death,
+    end: () => over.abort(),
   };
-  return life;
 }
 
 function killed(pid: number): void {
