@@ -107,8 +107,10 @@ export class MortalOrchestrator {
   // In order; if it dies on the way, it is buried by whoever hears of that.
   async close(): Promise<void> {
     const [life, data] = [this.#life, this.#data];
+    if (life.isOver) throw new Dead('died');
     await this.alive((orchestrator) => orchestrator.close());
-    if (!life.isOver) await data.close();
+    if (life.isOver) throw new Dead('died');
+    await data.close();
   }
 
   // After its death: what it had started is ended or ends by itself, and has printed its last.

@@ -211,7 +211,7 @@ class Schedule {
     await this.#insist(async () => {
       // One that is queued now may have begun when the end comes.
       for (const { run_id: id } of [...(await this.#runs('queued')), ...(await this.#runs('running'))]) this.#interrupted.add(id);
-      if (!this.#parley.isDead) await this.#parley.close();
+      await this.#parley.close();
       await this.#parley.open();
     });
     figures.add('restarts');
