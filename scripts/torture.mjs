@@ -1,8 +1,20 @@
 // npm run torture -- NAME...: the long forms of tests whose short ones are in every run of CI. Seeded (PARLEY_SEED), bounded, minutes long.
+// At the end: whether each held, how long it took, and its figures.
 import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+const torture = (form) => `tests/torture/${form}.test.ts`;
 const FORMS = {
+  stops: { project: 'slow', files: [torture('stops')], env: { PARLEY_STOPS_RUNS: '60' } },
+  disk: { project: 'slow', files: [torture('disk'), torture('failing-writes')], env: { PARLEY_DISK_ROOMS: '8', PARLEY_DISK_EVERY: '1' } },
+  clock: { project: 'slow', files: [torture('clock')], env: { PARLEY_CLOCK_HISTORIES: '40' } },
+  fsync: { project: 'slow', files: [torture('fsync')], env: { PARLEY_FSYNC_CUTS: '6', PARLEY_FSYNC_MS: '250' } },
+  torn: { project: 'slow', files: [torture('torn')], env: { PARLEY_TORN_CUTS: '12' } },
+  corrupt: { project: 'slow', files: [torture('corrupt')], env: { PARLEY_CORRUPTIONS: '40' } },
+  schedules: { project: 'slow', files: [torture('schedules')], env: { PARLEY_SCHEDULES: '1000' } },
   crash: { project: 'slow', files: ['tests/slow/crash.test.ts'], env: { PARLEY_CRASH_RUNS: '300' } },
   model: { project: 'slow', files: ['tests/slow/model.test.ts'], env: { PARLEY_MODEL_RUNS: '150' } },
   property: { project: 'slow', files: ['tests/slow/property.test.ts'], env: { PARLEY_PROPERTY_RUNS: '4000' } },
@@ -18,8 +30,17 @@ if (unknown !== undefined) {
   console.error(`there is no torture "${unknown}"; there are ${Object.keys(FORMS).join(', ')}`);
   process.exit(2);
 }
+const seed = process.env.PARLEY_SEED ?? '20261116';
+console.log(`seed ${seed}: PARLEY_SEED=${seed} does the same again`);
+const folder = mkdtempSync(join(tmpdir(), 'parley-torture-'));
+const figures = join(folder, 'figures.txt');
+const told = [];
 for (const name of names) {
   const { project, files, env } = FORMS[name];
-  const { status } = spawnSync('npx', ['vitest', 'run', '--project', project, ...files], { cwd: fileURLToPath(new URL('..', import.meta.url)), stdio: 'inherit', env: { ...env, ...process.env } });
+  const began = Date.now();
+  const { status } = spawnSync('npx', ['vitest', 'run', '--project', project, ...files], { cwd: fileURLToPath(new URL('..', import.meta.url)), stdio: 'inherit', env: { ...env, ...process.env, PARLEY_SEED: seed, PARLEY_FIGURES: figures } });
   if (status !== 0) process.exitCode = 1;
+  told.push(`${name}: ${status === 0 ? 'held' : 'FAILED'}, ${Math.round((Date.now() - began) / 1000)} s`);
 }
+console.log(`\n${told.join('\n')}\n${existsSync(figures) ? readFileSync(figures, 'utf8') : ''}`);
+rmSync(folder, { recursive: true });

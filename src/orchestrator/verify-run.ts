@@ -1,5 +1,5 @@
 // Checks everything about a stored run that can be checked: digest, order, form, hashes and cover of the logs, the walk over
-// the chart, the conversation rebuilt, the files beside. It reads only, and it tells of all it finds.
+// the chart, the rows beside the journal, the conversation rebuilt, the files beside. It reads only, and it tells of all it finds.
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,6 +13,7 @@ import { CHART, INITIAL_STATE, isTerminal, STICKY_CHART } from '../run/statechar
 import type { RunRecord, Store } from '../store/store.js';
 import { runFolder, type RunFolder } from './run-folder.js';
 import { logsOf } from './turn-logs.js';
+import { explainRows } from './verify-rows.js';
 
 export interface Check {
   readonly name: string;
@@ -28,6 +29,7 @@ interface Evidence {
   readonly raspLines: readonly string[];
   readonly fcmpLines: readonly string[];
   readonly digest: string;
+  readonly rows: Awaited<ReturnType<typeof explainRows>>;
   readonly reads: readonly Read[];
   // Another host has ended it: what the one before may still have printed into a log is not the run's.
   readonly wasTakenOver: boolean;
@@ -62,8 +64,9 @@ async function verifySeen(store: Store, dataDir: string, run: RunRecord): Promis
   };
   // Each turn that begins has an epoch of its own; only a take-over makes one more.
   const begun = rasp.filter(({ event, data }) => event.type === 'lifecycle.state.changed' && data.to === 'running').length;
-  const evidence: Evidence = { run, wasTakenOver: run.epoch > begun, folder, reads: readsOf(run, folder, rasp), read, rasp, raspLines, fcmpLines: await store.readJournal(run.run_id, 'fcmp', ALL), digest: await store.recomputeDigest(run.run_id) };
-  return [checkDigest, checkOrder, checkForm, checkChart, checkHashes, checkCover, checkConversation, checkFiles, checkResult].map((check) => check(evidence));
+  const fcmpLines = await store.readJournal(run.run_id, 'fcmp', ALL);
+  const evidence: Evidence = { run, wasTakenOver: run.epoch > begun, folder, reads: readsOf(run, folder, rasp), read, rasp, raspLines, fcmpLines, digest: await store.recomputeDigest(run.run_id), rows: await explainRows(store, run, rasp, fcmpLines) };
+  return [checkDigest, checkOrder, checkForm, checkChart, checkRows, checkHashes, checkCover, checkConversation, checkFiles, checkResult].map((check) => check(evidence));
 }
 
 // The conversation as the journal gives it, and where the stored one differs: its seq, or null.
@@ -118,6 +121,10 @@ function checkChart({ run, rasp }: Evidence): Check {
   if (state !== run.status) return bad('chart', `the events end in ${state}, the run is ${run.status}`);
   for (const part of ['error', 'result'] as const) if (canonicalText(last[part] ?? null) !== canonicalText(run[part])) return bad('chart', `the ${part} of the run is not that of its last event`);
   return good('chart', `${steps} ${steps === 1 ? 'change' : 'changes'} of state, ${isTerminal(state) ? 'ended' : 'now'} ${state}`);
+}
+
+function checkRows({ rows: { problem, questions } }: Evidence): Check {
+  return problem === null ? good('rows', `the request, ${questions} ${questions === 1 ? 'question' : 'questions'}, the session, the counts and the pieces are as the events tell`) : bad('rows', problem);
 }
 
 // Of every turn that has ended: its logs are the bytes that were read.

@@ -238,6 +238,14 @@ export interface ReadRange {
   readonly limit: number;
 }
 
+// By what lines are found: the numbers and times of one stored piece.
+export interface SegmentRange {
+  readonly seq_from: number;
+  readonly seq_to: number;
+  readonly ts_from: number;
+  readonly ts_to: number;
+}
+
 // What a commit changed, for those who watch.
 export interface Committed {
   readonly run_id: string;
@@ -281,6 +289,8 @@ export interface Store {
   loadPending(runId: string): Promise<InteractionRecord | null>;
   // The last question of a run, answered or not.
   loadLatest(runId: string): Promise<InteractionRecord | null>;
+  // All questions of a run.
+  listInteractions(runId: string): Promise<InteractionRecord[]>;
   // Oldest question first.
   listPending(filter: PendingFilter): Promise<InteractionRecord[]>;
   // The earliest question that the policy will decide.
@@ -293,6 +303,8 @@ export interface Store {
   readJournal(runId: string, protocol: Protocol, range: ReadRange): Promise<string[]>;
   // The same as whole lines: those after a seq, as many as fit, at least one; null if there is none.
   readLines(runId: string, protocol: Protocol, afterSeq: number, maxBytes: number): Promise<Lines | null>;
+  // Which lines stand in which piece of the journal, in order.
+  listSegments(runId: string, protocol: Protocol): Promise<SegmentRange[]>;
   countRuns(): Promise<Record<RunState, number>>;
   // Questions that wait, and how many of them are overdue at this time.
   countPending(now: number): Promise<{ readonly pending: number; readonly overdue: number }>;

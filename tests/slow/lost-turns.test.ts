@@ -159,7 +159,7 @@ test('an answer whose session is not stored any more is kept, and no engine is s
   db.close();
   await bench.orchestrator.reply(runId, { interaction_id: pending?.interaction_id ?? '', response: 'Postgres' });
   await bench.orchestrator.settled(runId);
-  expect(await expectSound(bench, runId)).toMatchObject({ status: 'failed', attempt_number: 2, error: { code: 'SESSION_RESUME_FAILED' } });
+  expect(await expectSound(bench, runId, ['rows: the session that the questions were asked in is not stored'])).toMatchObject({ status: 'failed', attempt_number: 2, error: { code: 'SESSION_RESUME_FAILED' } });
   expect(startsIn(root)).toHaveLength(1);
   expect(await bench.data.store.loadInteraction(pending?.interaction_id ?? '')).toMatchObject({ state: 'answered', resolution: { response: 'Postgres' } });
   await bench.close();

@@ -8,7 +8,7 @@ import { openForReading } from '../../src/store/sqlite/data-dir.js';
 import { openDatabase, type Database } from '../../src/store/sqlite/open-database.js';
 import { createRoot, openBench } from '../support/orchestrated.js';
 
-const CHECKS = ['digest', 'order', 'form', 'chart', 'hashes', 'cover', 'conversation', 'files', 'result'];
+const CHECKS = ['digest', 'order', 'form', 'chart', 'rows', 'hashes', 'cover', 'conversation', 'files', 'result'];
 let original = '';
 let runId = '';
 
@@ -84,8 +84,9 @@ test('a log that is too short, too long or gone', async () => {
 });
 
 test('a word in a stored event', async () => {
-  const found = await find(({ db }) => rewrite(db, 'rasp', 'Hello.', 'Hallo.'));
+  const found = await find(({ db }) => rewrite(db, 'rasp', /(?<=message.*)Hello\./, 'Hallo.'));
   expect(Object.keys(found)).toEqual(['digest', 'conversation', 'files']);
+  expect(Object.keys(await find(({ db }) => rewrite(db, 'rasp', 'Hello.', 'Hallo.')))).toEqual(['digest', 'rows', 'conversation', 'files']);
   expect(found['digest']).toMatch(/the stored events give [0-9a-f]{64}, the run says [0-9a-f]{64}/);
   expect(found['files']).toMatch(/rasp\.jsonl is not what is stored/);
 });

@@ -144,6 +144,8 @@ export function describeStore(name: string, open: () => Promise<{ store: Store; 
       await commit(answered, { ask: ask('int_2', { asked_at: T0 + 1 }) });
       expect((await store.loadLatest(run.run_id))?.interaction_id).toBe('int_2');
       expect(await store.loadLatest('run_none')).toBeNull();
+      expect((await store.listInteractions(run.run_id)).map(({ interaction_id: id, state }) => [id, state])).toEqual([['int_1', 'answered'], ['int_2', 'pending']]);
+      expect(await store.listInteractions('run_none')).toEqual([]);
     });
 
     test('of a hundred changes that expect the same state exactly one is committed', async () => {
@@ -189,6 +191,8 @@ export function describeStore(name: string, open: () => Promise<{ store: Store; 
       }
       expect(await store.readLines(run.run_id, 'rasp', 13, 100)).toBeNull();
       expect(await store.readLines('run_none', 'rasp', 0, 100)).toBeNull();
+      expect((await store.listSegments(run.run_id, 'rasp')).reduce((next, { seq_from: from, seq_to: to }) => (from === next && to >= from ? to + 1 : -1), 1)).toBe(14);
+      expect(await store.listSegments('run_none', 'rasp')).toEqual([]);
     });
 
     test('the digest is chained over the flushes, so that the same events in other flushes are told apart', async () => {

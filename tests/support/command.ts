@@ -43,6 +43,8 @@ export interface CallOptions {
   readonly stdin?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  // A command that starts it, with limits for instance.
+  readonly through?: readonly string[];
 }
 
 const sites: Site[] = [];
@@ -66,8 +68,9 @@ export function createSite(): Site {
   return site;
 }
 
-export function start(site: Site, args: readonly string[], { stdin = '', env = {}, cwd = site.cwd }: CallOptions = {}): Running {
-  const child = spawn(process.execPath, [BUILT, ...args], { cwd, env: { ...site.env, ...env } });
+export function start(site: Site, args: readonly string[], { stdin = '', env = {}, cwd = site.cwd, through = [] }: CallOptions = {}): Running {
+  const [program = '', ...rest] = [...through, process.execPath, BUILT, ...args];
+  const child = spawn(program, rest, { cwd, env: { ...site.env, ...env } });
   children.add(child);
   const output = { stdout: '', stderr: '' };
   const watchers = new Set<() => void>();

@@ -1,6 +1,6 @@
 // The built server as a process of its own, as a person starts it: `parley serve` on a data directory.
 import { createClient, type ParleyClient } from '../../src/client/client.js';
-import { start, type Running, type Site } from './command.js';
+import { start, type CallOptions, type Running, type Site } from './command.js';
 
 export interface ServerProcess extends Running {
   readonly url: string;
@@ -9,8 +9,8 @@ export interface ServerProcess extends Running {
   readonly client: ParleyClient;
 }
 
-export async function startServer(site: Site, args: readonly string[] = ['--port', '0']): Promise<ServerProcess> {
-  const running = start(site, ['serve', '--json', '--log-level', 'warn', ...args]);
+export async function startServer(site: Site, args: readonly string[] = ['--port', '0'], options: CallOptions = {}): Promise<ServerProcess> {
+  const running = start(site, ['serve', '--json', '--log-level', 'warn', ...args], options);
   let output = '';
   running.child.stdout.on('data', (text: string) => (output += text));
   await running.waitFor('"type":"serving"');

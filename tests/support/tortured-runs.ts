@@ -8,7 +8,7 @@ import { ParleyError } from '../../src/client/parley-error.js';
 import type { TracedProcess } from './engine-trace.js';
 import type { Hosts } from './hosts.js';
 import type { seededRandom } from './seeded-random.js';
-import type { World } from './world.js';
+import type { Persistence } from './persistence.js';
 
 // asks: a person answers twice. approves: so too, while a process waits. decides: nobody answers, and its time is soon over.
 const KINDS = ['asks', 'approves', 'decides'] as const;
@@ -28,7 +28,7 @@ export interface Tortured {
   lastSeq: number;
 }
 
-export function planRuns(count: number, seed: number, random: ReturnType<typeof seededRandom>, { site }: Hosts): Tortured[] {
+export function planRuns(count: number, seed: number, random: ReturnType<typeof seededRandom>, { site }: Pick<Hosts, 'site'>): Tortured[] {
   return Array.from({ length: count }, (_, number): Tortured => {
     const kind = KINDS[number % KINDS.length] ?? 'asks';
     const marks = kind === 'approves' ? [1, 2].map((question) => `mark-${number}-${question}.`) : [];
@@ -60,14 +60,14 @@ export function planRuns(count: number, seed: number, random: ReturnType<typeof 
 }
 
 // Through all that becomes of it.
-export async function live(world: World, run: Tortured): Promise<void> {
+export async function live(world: Persistence, run: Tortured): Promise<void> {
   const canceling = cancelLater(world, run);
   run.lastSeq = await world.watch(run.runId);
   await canceling;
   if (run.isDeleted) await unlessCode(['RUN_NOT_FOUND'], () => world.somewhere((client) => client.delete(run.runId)));
 }
 
-async function cancelLater(world: World, run: Tortured): Promise<void> {
+async function cancelLater(world: Persistence, run: Tortured): Promise<void> {
   if (run.cancelAfterMs === null) return;
   await pause(run.cancelAfterMs);
   const answer = await unlessCode(['RUN_ENDED'], () => world.somewhere((client) => client.cancel(run.runId)));
@@ -75,21 +75,22 @@ async function cancelLater(world: World, run: Tortured): Promise<void> {
   run.canceled = answer !== null;
 }
 
-// Each answer is known again by the id of its question.
-export async function answerAll(world: World, isDone: () => boolean): Promise<void> {
+// Each answer is known again by the id of its question. `onTaken` hears of those that were taken, and may send them again.
+export async function answerAll(world: Persistence, isDone: () => boolean, onTaken: (runId: string, interactionId: string, again: () => Promise<unknown>) => Promise<void> = async () => {}): Promise<void> {
   while (!isDone()) {
     const { interactions } = await world.somewhere((client) => client.inbox({ limit: 200 }));
     for (const { run_id: runId, interaction_id: id, labels } of interactions) {
       if (labels['kind'] === 'decides') continue;
       const response = labels['kind'] === 'approves' ? { decision: 'approve' } : answerTo(id);
       // It was ended or deleted meanwhile, or the answer is there already.
-      await unlessCode(['RUN_NOT_WAITING', 'INTERACTION_STALE', 'RUN_ENDED', 'RUN_NOT_FOUND'], () => world.somewhere((client) => client.reply(runId, { interaction_id: id, response, idempotency_key: `key-${id}` })));
+      const reply = () => unlessCode(['RUN_NOT_WAITING', 'INTERACTION_STALE', 'RUN_ENDED', 'RUN_NOT_FOUND'], () => world.somewhere((client) => client.reply(runId, { interaction_id: id, response, idempotency_key: `key-${id}` })));
+      if (await reply()) await onTaken(runId, id, reply);
     }
     await pause(200);
   }
 }
 
-function answerTo(interactionId: string): string {
+export function answerTo(interactionId: string): string {
   return `Yes, as the answer to ${interactionId}.`;
 }
 
@@ -108,7 +109,7 @@ async function unlessCode<T>(codes: readonly string[], ask: () => Promise<T>): P
 }
 
 // What the approved commands did, which nobody of Parley sees.
-export function readApproved({ site }: Hosts): string[] {
+export function readApproved({ site }: Pick<Hosts, 'site'>): string[] {
   try {
     return readFileSync(join(site.root, 'approved.txt'), 'utf8').split('\n').slice(0, -1);
   } catch (error) {
@@ -125,7 +126,7 @@ interface Observed {
 }
 
 // Of a run that is still there: its events are whole, and each thing happened once.
-export async function expectWhole(world: World, hosts: Hosts, run: Tortured, status: string): Promise<void> {
+export async function expectWhole(world: Persistence, hosts: Pick<Hosts, 'site' | 'traced'>, run: Tortured, status: string): Promise<void> {
   const { runId, kind } = run;
   const { events } = await world.somewhere(async (client) => (await (await client.request('GET', `/v1/runs/${runId}/rasp/history?limit=5000`)).json()) as { events: Observed[] });
   expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
@@ -147,7 +148,7 @@ export async function expectWhole(world: World, hosts: Hosts, run: Tortured, sta
 }
 
 // Of a run that was deleted no row is left.
-export async function expectGone(world: World, hosts: Hosts, run: Tortured): Promise<void> {
+export async function expectGone(world: Persistence, hosts: Hosts, run: Tortured): Promise<void> {
   const { runId } = run;
   await expect(world.somewhere((client) => client.get(runId))).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
   const tables = await hosts.database.query<{ name: string }>(`SELECT table_name AS name FROM information_schema.columns WHERE table_schema = 'parley' AND column_name = 'run_id'`);
@@ -156,7 +157,7 @@ export async function expectGone(world: World, hosts: Hosts, run: Tortured): Pro
 }
 
 // All of these can be proved, once files beside the store had their time to be written.
-export async function expectProved(world: World, runs: readonly Tortured[]): Promise<void> {
+export async function expectProved(world: Persistence, runs: readonly Tortured[]): Promise<void> {
   let left = runs;
   const unproved = async (): Promise<string[]> => {
     const findings = new Map<Tortured, string>();

@@ -1,17 +1,13 @@
-// Three hosts in a world that kills, stops and cuts them off at random, by a seed; and clients that go to another host when one does not answer.
+// Three hosts in a world that kills, stops and cuts them off at random, by a seed.
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { createClient, type ParleyClient } from '../../src/client/client.js';
-import { ParleyError } from '../../src/client/parley-error.js';
 import { TOKEN, type Hosts } from './hosts.js';
+import { Persistence } from './persistence.js';
 import { openPostgresProxy, type PostgresProxy } from './postgres-proxy.js';
 import type { seededRandom } from './seeded-random.js';
 import type { ServerProcess } from './served-process.js';
 
 const NAMES = ['a', 'b', 'c'];
-// One that does not answer for so long is left.
-const PATIENCE_MS = 8000;
-
 type Random = ReturnType<typeof seededRandom>;
 
 interface Machine {
@@ -20,7 +16,7 @@ interface Machine {
   isWell: boolean;
 }
 
-export class World {
+export class World extends Persistence {
   readonly #hosts: Hosts;
   readonly #leaseMs: number;
   readonly #random: Random;
@@ -30,6 +26,7 @@ export class World {
   #turn = 0;
 
   constructor(hosts: Hosts, leaseSec: number, random: Random) {
+    super(TOKEN);
     this.#hosts = hosts;
     this.#leaseMs = leaseSec * 1000;
     this.#random = random;
@@ -94,43 +91,7 @@ export class World {
     for (const { proxy } of this.#machines.values()) await proxy.close();
   }
 
-  // Tried on another until one answers it.
-  async somewhere<T>(ask: (client: ParleyClient) => Promise<T>): Promise<T> {
-    for (;;) {
-      try {
-        return await ask(createClient({ url: this.url, token: TOKEN, wait: async () => {}, fetch: impatient }));
-      } catch (error) {
-        if (!(error instanceof ParleyError && error.passing)) throw error;
-        await pause(100);
-      }
-    }
-  }
-
-  // Everything that is told of a run, from one server after the other, each from where the one before was lost. Answers the last seq.
-  async watch(runId: string): Promise<number> {
-    let seq = 0;
-    for (;;) {
-      const leave = new AbortController();
-      const silence = setTimeout(() => leave.abort(), 60_000);
-      try {
-        for await (const event of createClient({ url: this.url, token: TOKEN }).events(runId, { cursor: seq, signal: leave.signal, onReconnect: () => leave.abort() })) {
-          expect(event.seq).toBe(seq + 1);
-          ({ seq } = event);
-          silence.refresh();
-        }
-        if (!leave.signal.aborted) return seq;
-      } catch (error) {
-        if (!(error instanceof ParleyError && error.passing)) throw error;
-      } finally {
-        clearTimeout(silence);
-      }
-      await pause(50);
-    }
-  }
-
   #pick<T>(from: readonly T[]): T {
     return from[this.#random(from.length)] as T;
   }
 }
-
-const impatient: typeof fetch = (input, init) => fetch(input, { ...init, signal: AbortSignal.any([AbortSignal.timeout(PATIENCE_MS), ...(init?.signal ? [init.signal] : [])]) });

@@ -35,6 +35,10 @@ export async function findInteraction(db: Database, by: keyof typeof FINDS, ...v
   return row ? toInteraction(row) : null;
 }
 
+export async function listInteractions(db: Database, runId: string): Promise<InteractionRecord[]> {
+  return (await db.read<InteractionRow>({ name: 'interactions-of-run', text: `${SELECT} WHERE run_id = $1 ORDER BY interaction_id`, values: [runId] })).map(toInteraction);
+}
+
 export async function listPending(db: Database, { engine, label, overdueAt, after, limit }: PendingFilter): Promise<InteractionRecord[]> {
   const statement = buildSelect('pending', SELECT, [
     ['p', `state = 'pending'`],

@@ -4,14 +4,14 @@ import { randomUUID } from 'node:crypto';
 import { systemClock, type Clock } from '../../kernel/clock.js';
 import type { EngineSessionHandle } from '../../run/session-handle.js';
 import type { RunState } from '../../run/statechart.js';
-import type { CommitListener, CommitOutcome, Committed, CreateOutcome, DeleteOutcome, Delivery, DeliveryOutcome, InteractionRecord, Lines, NewRun, PendingFilter, ProfileTotals, Protocol, ReadRange, RunChange, RunFilter, RunRecord, Store } from '../store.js';
+import type { CommitListener, CommitOutcome, Committed, CreateOutcome, DeleteOutcome, Delivery, DeliveryOutcome, InteractionRecord, Lines, NewRun, PendingFilter, ProfileTotals, Protocol, ReadRange, RunChange, RunFilter, RunRecord, SegmentRange, Store } from '../store.js';
 import { commitRun, digestUpTo } from './commit-run.js';
 import { createRun, deleteRun } from './create-run.js';
 import type { Database } from './database.js';
 import { countDeliveries, nextDelivery, nextDeliveryAt, settleDelivery } from './deliveries.js';
 import { CHECK_MS, HintListener, writeHint } from './hints.js';
-import { countPending, findInteraction, listPending } from './interactions.js';
-import { readLines, readTexts } from './read-journal.js';
+import { countPending, findInteraction, listInteractions, listPending } from './interactions.js';
+import { listSegments, readLines, readTexts } from './read-journal.js';
 import { countRuns, findAtWork, listOwnedByDead, listQueued, listRuns, loadRequest, loadRun } from './run-rows.js';
 import { claimQueued } from './claims.js';
 import { NOWHERE, type Site } from './site.js';
@@ -156,6 +156,10 @@ export class PostgresStore implements Store {
     return findInteraction(this.database, 'latest', runId);
   }
 
+  async listInteractions(runId: string): Promise<InteractionRecord[]> {
+    return listInteractions(this.database, runId);
+  }
+
   async listPending(filter: PendingFilter): Promise<InteractionRecord[]> {
     return listPending(this.database, filter);
   }
@@ -174,6 +178,10 @@ export class PostgresStore implements Store {
 
   async readLines(runId: string, protocol: Protocol, afterSeq: number, maxBytes: number): Promise<Lines | null> {
     return readLines(this.database, runId, protocol, afterSeq, maxBytes);
+  }
+
+  async listSegments(runId: string, protocol: Protocol): Promise<SegmentRange[]> {
+    return listSegments(this.database, runId, protocol);
   }
 
   async recomputeDigest(runId: string): Promise<string> {

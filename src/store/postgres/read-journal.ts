@@ -1,6 +1,6 @@
 // Reads a run's event texts by seq and by time. Segments are read whole, some at a time, and cut at their lines.
 import { LineGatherer, TextPicker, type Segment } from '../cut-segments.js';
-import type { Lines, Protocol, ReadRange } from '../store.js';
+import type { Lines, Protocol, ReadRange, SegmentRange } from '../store.js';
 import type { Reader } from './database.js';
 
 // At most so many segments and about so many bytes in one answer.
@@ -42,4 +42,8 @@ export async function readLines(db: Reader, runId: string, protocol: Protocol, a
     if (!gatherer.add(segment)) break;
   }
   return gatherer.take();
+}
+
+export async function listSegments(db: Reader, runId: string, protocol: Protocol): Promise<SegmentRange[]> {
+  return db.read<SegmentRange>({ name: 'segment-ranges', text: 'SELECT seq_from, seq_to, ts_from, ts_to FROM parley.segments WHERE run_id = $1 AND protocol = $2 ORDER BY seq_from', values: [runId, protocol] });
 }

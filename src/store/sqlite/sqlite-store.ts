@@ -3,7 +3,7 @@ import type { EngineSessionHandle } from '../../run/session-handle.js';
 import { isTerminal, STATES, type RunState } from '../../run/statechart.js';
 import { toTimestamp } from '../../kernel/clock.js';
 import { FIRST_DIGEST, nextDigest } from '../digest.js';
-import { EMPTY_JOURNAL, type CommitListener, type CommitOutcome, type Committed, type CreateOutcome, type DeleteOutcome, type Delivery, type DeliveryOutcome, type InteractionRecord, type JournalHeads, type Lines, type NewRun, type PendingFilter, type ProfileTotals, type Protocol, type ReadRange, type RunChange, type RunFilter, type RunRecord, type Store } from '../store.js';
+import { EMPTY_JOURNAL, type CommitListener, type CommitOutcome, type Committed, type CreateOutcome, type DeleteOutcome, type Delivery, type DeliveryOutcome, type InteractionRecord, type JournalHeads, type Lines, type NewRun, type PendingFilter, type ProfileTotals, type Protocol, type ReadRange, type RunChange, type RunFilter, type RunRecord, type SegmentRange, type Store } from '../store.js';
 import { prepareAppend, type AppendJournal } from './append-journal.js';
 import { countDeliveries, forgetGivenUp, insertDelivery, nextDelivery, nextDeliveryAt, settleDelivery } from './deliveries.js';
 import { transact, type Database } from './open-database.js';
@@ -221,6 +221,10 @@ export class SqliteStore implements Store {
     return this.#interaction('run_id = ? ORDER BY attempt_number DESC, asked_at DESC, interaction_id DESC LIMIT 1', runId);
   }
 
+  async listInteractions(runId: string): Promise<InteractionRecord[]> {
+    return (this.#db.prepare('SELECT * FROM interactions WHERE run_id = ? ORDER BY interaction_id').all(runId) as unknown as InteractionRow[]).map(toInteraction);
+  }
+
   async listPending({ engine, label, overdueAt, after, limit }: PendingFilter): Promise<InteractionRecord[]> {
     const [where, values] = conditions([
       [`state = 'pending'`],
@@ -256,6 +260,10 @@ export class SqliteStore implements Store {
 
   async readLines(runId: string, protocol: Protocol, afterSeq: number, maxBytes: number): Promise<Lines | null> {
     return this.#readLines(runId, protocol, afterSeq, maxBytes);
+  }
+
+  async listSegments(runId: string, protocol: Protocol): Promise<SegmentRange[]> {
+    return this.#db.prepare('SELECT seq_from, seq_to, ts_from, ts_to FROM segments WHERE run_id = ? AND protocol = ? ORDER BY seq_from').all(runId, protocol) as unknown as SegmentRange[];
   }
 
   async recomputeDigest(runId: string): Promise<string> {

@@ -1,0 +1,100 @@
+// A disk that refuses one write of this process, the n-th within a folder, or all from there on; with half of it written or none. The calls of
+// node:fs are replaced for that, and put back. What SQLite writes goes by the store, which a test alters itself.
+import fs from 'node:fs';
+import { open } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
+
+export type How = 'ENOSPC' | 'EIO' | 'half';
+
+export interface FailingDisk {
+  // To be asked before a write that is none of node:fs: throws if it is its turn.
+  check(): void;
+  readonly writes: number;
+  readonly failed: number;
+  // There is room again.
+  heal(): void;
+  restore(): void;
+}
+
+type Call = (...args: never[]) => unknown;
+
+export async function breakDisk(folder: string, { at, times, how }: { readonly at: number; readonly times: number; readonly how: How }): Promise<FailingDisk> {
+  const paths = new Map<number, string>();
+  const real = { openSync: fs.openSync, closeSync: fs.closeSync, writeSync: fs.writeSync, writeFileSync: fs.writeFileSync, appendFileSync: fs.appendFileSync, fdatasyncSync: fs.fdatasyncSync };
+  const handle = await open(import.meta.filename, 'r');
+  const proto = Object.getPrototypeOf(handle) as Record<'write' | 'datasync', Call>;
+  await handle.close();
+  const own = { write: proto.write, datasync: proto.datasync };
+  const state = { writes: 0, failed: 0, left: times, isOver: false };
+  // Null: it goes well.
+  const refusal = (): Error | null => {
+    if (state.isOver) return null;
+    state.writes += 1;
+    if (state.writes < at || state.left === 0) return null;
+    state.left -= 1;
+    state.failed += 1;
+    const code = how === 'EIO' ? 'EIO' : 'ENOSPC';
+    return Object.assign(new Error(`${code}: ${code === 'EIO' ? 'i/o error' : 'no space left on device'}, write`), { code, syscall: 'write', errno: code === 'EIO' ? -5 : -28 });
+  };
+  const isOurs = (file: unknown): boolean => (typeof file === 'number' ? paths.has(file) : String(file).startsWith(folder));
+
+  const guard = (call: (...args: never[]) => unknown, half: (args: unknown[]) => void) => (...args: unknown[]): unknown => {
+    const error = isOurs(args[0]) ? refusal() : null;
+    if (!error) return call(...(args as never[]));
+    if (how === 'half') half(args);
+    throw error;
+  };
+  const patched = {
+    openSync: (...args: Parameters<typeof real.openSync>) => {
+      const file = real.openSync(...args);
+      if (isOurs(args[0])) paths.set(file, String(args[0]));
+      return file;
+    },
+    closeSync: (file: number) => {
+      paths.delete(file);
+      return real.closeSync(file);
+    },
+    writeSync: guard(real.writeSync as Call, ([file, data]) => void real.writeSync(file as number, halfOf(data))),
+    writeFileSync: guard(real.writeFileSync as Call, ([file, data, options]) => real.writeFileSync(file as string, halfOf(data), options as fs.WriteFileOptions)),
+    appendFileSync: guard(real.appendFileSync as Call, ([file, data, options]) => real.appendFileSync(file as string, halfOf(data), options as fs.WriteFileOptions)),
+    fdatasyncSync: guard(real.fdatasyncSync as Call, () => {}),
+  };
+  Object.assign(fs, patched);
+  // Handles have no path: all that this process writes by them are logs and recordings of runs.
+  Object.assign(proto, {
+    async write(this: unknown, ...args: unknown[]) {
+      const error = refusal();
+      if (!error) return Reflect.apply(own.write, this, args as never[]);
+      if (how === 'half') await Reflect.apply(own.write, this, [halfOf((args[0] as Buffer).subarray(args[1] as number | undefined))] as never[]);
+      throw error;
+    },
+    async datasync(this: unknown) {
+      const error = refusal();
+      if (error) throw error;
+      return Reflect.apply(own.datasync, this, []);
+    },
+  });
+  syncBuiltinESMExports();
+  return {
+    check: () => {
+      const error = refusal();
+      if (error) throw Object.assign(new Error('database or disk is full'), { code: 'ERR_SQLITE_ERROR' });
+    },
+    get writes() {
+      return state.writes;
+    },
+    get failed() {
+      return state.failed;
+    },
+    heal: () => void (state.isOver = true),
+    restore: () => {
+      Object.assign(fs, real);
+      Object.assign(proto, own);
+      syncBuiltinESMExports();
+    },
+  };
+}
+
+function halfOf(data: unknown): Buffer {
+  return Buffer.from(data as string).subarray(0, Math.floor(Buffer.byteLength(data as string) / 2));
+}

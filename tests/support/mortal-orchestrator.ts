@@ -1,0 +1,188 @@
+// An orchestrator on a real store that dies at a chosen call of it, as with its process: from then on nothing that it asks for is answered, and
+// nothing of it is waited for. Its engine is a shell that prints what the test says, so that a turn costs little.
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { createIds } from '../../src/kernel/ids.js';
+import { Orchestrator } from '../../src/orchestrator/orchestrator.js';
+import { listMarked } from '../../src/process/process-table.js';
+import { openDataDir, type DataDir } from '../../src/store/sqlite/data-dir.js';
+import type { RunRecord, Store } from '../../src/store/store.js';
+import type { SimulatedTime } from './simulated-timers.js';
+
+export const SLOTS = 3;
+export const SESSION = '5ce7e000-0000-4000-8000-000000000001';
+// Writes down its turn first: what was started is known from the engines themselves.
+const PLAY = 'echo "$PARLEY_TURN" >> "$STARTS"; printf "%s" "$PLAY"; [ "$CODE" = hang ] && exec sleep 600; exit "$CODE"';
+const NEVER = new Promise<never>(() => {});
+
+export interface Bomb {
+  // Which call from now on, and whether it is done before the end.
+  readonly calls: number;
+  readonly moment: 'before' | 'after';
+}
+
+export interface Play {
+  readonly print: string;
+  readonly code: number | 'hang';
+}
+
+// One from an open to its death or end: whatever is left of it later gets no answer, and begins nothing.
+interface Life {
+  readonly isOver: boolean;
+  end(): void;
+  readonly death: Promise<never>;
+}
+
+export class Dead extends Error {
+  override readonly name = 'Dead';
+}
+
+export class MortalOrchestrator {
+  readonly root: string;
+  readonly failures: unknown[] = [];
+  readonly #time: SimulatedTime;
+  // Turns whose process is being started, or was.
+  readonly #begun = new Set<string>();
+  readonly #play: (run: RunRecord) => Play;
+  #data!: DataDir;
+  #orchestrator: Orchestrator | null = null;
+  #bomb: Bomb | null = null;
+  #life: Life = { isOver: true, end: () => {}, death: NEVER };
+
+  constructor(root: string, time: SimulatedTime, play: (run: RunRecord) => Play) {
+    this.root = root;
+    this.#time = time;
+    this.#play = play;
+  }
+
+  // What is stored, whoever lives.
+  get store(): Store {
+    return this.#data.store;
+  }
+
+  get isDead(): boolean {
+    return this.#life.isOver;
+  }
+
+  arm(bomb: Bomb | null): void {
+    this.#bomb = bomb;
+  }
+
+  // Throws Dead if it dies on the way.
+  async open(): Promise<void> {
+    this.#data = await openDataDir(join(this.root, 'data'), { pid: process.pid });
+    const life = beginLife();
+    this.#life = life;
+    this.#begun.clear();
+    const { clock } = this.#time;
+    const deps = {
+      store: this.#mortal(this.#data.store, life),
+      clock,
+      ids: createIds(clock),
+      timers: this.#time.createTimers(),
+      dataDir: this.#data.path,
+      queueLimit: 1000,
+      sticky: false,
+      host: {
+        findProgram: async () => ['/bin/sh', '-c', PLAY],
+        environment: (_engine: unknown, run: RunRecord) => {
+          if (life.isOver) throw new Dead('died');
+          this.#begun.add(`${run.run_id}/${run.attempt_number}`);
+          const { print, code } = this.#play(run);
+          return { PATH: process.env['PATH'] ?? '', STARTS: join(this.root, 'starts.txt'), PLAY: print, CODE: String(code) };
+        },
+        hasSession: async () => true,
+        newSessionId: () => SESSION,
+      },
+    };
+    this.#orchestrator = await this.alive(() => Orchestrator.open(deps as never, { slots: SLOTS, recovery: { queued: 'requeue' }, onFailure: (_run, error) => void (life.isOver || this.failures.push(error)) }));
+    await this.alive((orchestrator) => orchestrator.recovered());
+  }
+
+  // What it answers; throws Dead if it dies before.
+  alive<T>(ask: (orchestrator: Orchestrator) => Promise<T>): Promise<T> {
+    return Promise.race([ask(this.#orchestrator as Orchestrator), this.#life.death]);
+  }
+
+  // In order; if it dies on the way, it is buried by whoever hears of that.
+  async close(): Promise<void> {
+    const [life, data] = [this.#life, this.#data];
+    if (life.isOver) throw new Dead('died');
+    await this.alive((orchestrator) => orchestrator.close());
+    if (life.isOver) throw new Dead('died');
+    await data.close();
+  }
+
+  // After its death: what it had started is ended or ends by itself, and has printed its last.
+  async bury(runIds: readonly string[]): Promise<void> {
+    this.#bomb = null;
+    this.#life.end();
+    // What is between two calls of the store cannot be stopped there: it was just before the end.
+    const limit = Date.now() + 5000;
+    while ([...this.#begun].some((turn) => !this.starts().includes(turn)) && Date.now() < limit) await new Promise((resolve) => setTimeout(resolve, 2));
+    const mine = () => listMarked().filter(({ mark }) => runIds.some((id) => mark?.startsWith(`${id}/`)));
+    for (const { pid } of mine()) killed(pid);
+    while (mine().length > 0) await new Promise((resolve) => setTimeout(resolve, 2));
+    for (let before = ''; ; ) {
+      const now = this.#sizes();
+      if (now === before) break;
+      before = now;
+      await new Promise((resolve) => setTimeout(resolve, 15));
+    }
+    await this.#data.close();
+  }
+
+  // As the engines have written it down themselves.
+  starts(): string[] {
+    const path = join(this.root, 'starts.txt');
+    return existsSync(path) ? readFileSync(path, 'utf8').trimEnd().split('\n') : [];
+  }
+
+  #sizes(): string {
+    const runs = join(this.root, 'data', 'runs');
+    if (!existsSync(runs)) return 'none';
+    return readdirSync(runs, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.log')).map((name) => `${name} ${statSync(join(runs, name)).size}`).join();
+  }
+
+  #mortal(store: Store, life: Life): Store {
+    const die = (): Promise<never> => {
+      life.end();
+      return NEVER;
+    };
+    return new Proxy(store, {
+      get: (target, name: keyof Store) => {
+        if (name === 'onCommitted' || name === 'onMissed') return target[name].bind(target);
+        return async (...args: unknown[]) => {
+          if (life.isOver) return NEVER;
+          const bomb = this.#bomb && { ...this.#bomb, calls: this.#bomb.calls - 1 };
+          this.#bomb = bomb;
+          if (bomb?.calls === 0 && bomb.moment === 'before') return die();
+          const answer = await (target[name] as (...given: unknown[]) => Promise<unknown>).apply(target, args);
+          return bomb?.calls === 0 ? die() : answer;
+        };
+      },
+    });
+  }
+}
+
+function beginLife(): Life {
+  const over = new AbortController();
+  const death = new Promise<never>((_resolve, reject) => over.signal.addEventListener('abort', () => reject(new Dead('died'))));
+  death.catch(() => {});
+  return {
+    get isOver() {
+      return over.signal.aborted;
+    },
+    death,
+    end: () => over.abort(),
+  };
+}
+
+function killed(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    // It has just ended by itself.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}

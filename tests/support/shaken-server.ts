@@ -1,0 +1,120 @@
+// One built server and its engines in a world that kills and stops both at random, by a seed; it is started again on the same port.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { createSite, enginesOf, type Site } from './command.js';
+import { readTrace, type TracedProcess } from './engine-trace.js';
+import { Persistence } from './persistence.js';
+import { startServer, type ServerProcess } from './served-process.js';
+import type { Chance } from './torture.js';
+
+export const TOKEN = 'prl_token-of-the-shaken-server';
+
+const TRACE = `--import=${new URL('trace-engine.mjs', import.meta.url).href}`;
+const DEEDS = ['servers killed', 'servers stopped', 'servers ended', 'engines killed', 'engines stopped', 'engines stopped and servers killed'] as const;
+export type Deed = (typeof DEEDS)[number];
+
+export class ShakenServer extends Persistence {
+  readonly site: Site;
+  readonly #by: Chance;
+  readonly #onDeed: (deed: Deed) => void;
+  readonly #trace: string;
+  #server!: ServerProcess;
+  #isOver = false;
+
+  constructor(by: Chance, onDeed: (deed: Deed) => void, config: object = {}) {
+    super(TOKEN);
+    this.#by = by;
+    this.#onDeed = onDeed;
+    const site = createSite();
+    this.#trace = join(site.root, 'engines.jsonl');
+    this.site = { ...site, env: { ...site.env, PARLEY_TOKEN: TOKEN, NODE_OPTIONS: TRACE, ENGINE_TRACE: this.#trace } };
+    mkdirSync(site.data, { mode: 0o700 });
+    writeFileSync(join(site.data, 'config.json'), JSON.stringify({ slots: 3, shutdown_grace_sec: 0.1, recovery: { queued: 'requeue' }, env_passthrough: ['NODE_OPTIONS', 'ENGINE_TRACE'], ...config }));
+  }
+
+  get url(): string {
+    return this.#server.url;
+  }
+
+  get server(): ServerProcess {
+    return this.#server;
+  }
+
+  async begin(port = 0): Promise<void> {
+    this.#server = await startServer(this.site, ['--port', String(port)]);
+  }
+
+  traced = (runId?: string): TracedProcess[] => readTrace(this.#trace).filter((each) => runId === undefined || each.runId === runId);
+
+  // Until so much is done, or until it is told to leave it.
+  async rage(most: number): Promise<void> {
+    // Each in its turn, in another order every round: a short life meets all of them.
+    let round: Deed[] = [];
+    for (let done = 0; done < most && !this.#isOver; ) {
+      await pause(200 + this.#by.below(1300));
+      if (round.length === 0) round = [...DEEDS];
+      const deed = this.#by.pick(round);
+      round = round.filter((each) => each !== deed);
+      if (!(await this.#do(deed))) continue;
+      this.#onDeed(deed);
+      done += 1;
+    }
+  }
+
+  leave(): void {
+    this.#isOver = true;
+  }
+
+  // False: there was nothing to do it to.
+  async #do(deed: Deed): Promise<boolean> {
+    switch (deed) {
+      case 'servers killed':
+        return this.#restart('SIGKILL');
+      case 'servers ended':
+        return this.#restart('SIGTERM');
+      case 'servers stopped':
+        this.#server.child.kill('SIGSTOP');
+        await pause(this.#by.below(2500));
+        return this.#server.child.kill('SIGCONT');
+      case 'engines killed':
+        return (await this.#signal('SIGKILL')) !== null;
+      case 'engines stopped': {
+        const pid = await this.#signal('SIGSTOP');
+        await pause(this.#by.below(1500));
+        if (pid !== null) signal(pid, 'SIGCONT');
+        return pid !== null;
+      }
+      case 'engines stopped and servers killed':
+        return (await this.#signal('SIGSTOP')) !== null && this.#restart('SIGKILL');
+      default:
+        return deed satisfies never;
+    }
+  }
+
+  async #restart(by: 'SIGKILL' | 'SIGTERM'): Promise<true> {
+    const { child, ended, port } = this.#server;
+    child.kill(by);
+    await ended;
+    await pause(this.#by.below(500));
+    await this.begin(port);
+    return true;
+  }
+
+  async #signal(name: 'SIGKILL' | 'SIGSTOP'): Promise<number | null> {
+    const engines = await enginesOf(this.site);
+    if (engines.length === 0) return null;
+    const { pid } = this.#by.pick(engines);
+    return signal(pid, name) ? pid : null;
+  }
+}
+
+function signal(pid: number, name: NodeJS.Signals): boolean {
+  try {
+    return process.kill(pid, name);
+  } catch (error) {
+    // It has just ended by itself.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    return false;
+  }
+}

@@ -1,0 +1,57 @@
+// Loaded into a server that a test starts (--import): each time something is made durable takes SLOW_MS to twice that, by SLOW_SEED, and a commit
+// of the database takes place only after it. How far each log was durable is written down in DURABLE, a JSON object a line: a test that cuts
+// everything else off has a power cut.
+import fs from 'node:fs';
+import fsPromises from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
+
+const { SLOW_MS: ms, SLOW_SEED: seed = '1', DURABLE: ledger } = process.env;
+
+if (process.argv[2] === 'serve' && ms && ledger) {
+  let state = Number(seed) >>> 0;
+  const delay = () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Number(ms) * (1 + state / 2 ** 32);
+  };
+  const block = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, delay());
+  const note = fs.openSync(ledger, 'a', 0o600);
+  const { openSync, writeSync, fstatSync, fdatasyncSync } = fs;
+
+  // The database cannot be slowed down from here, but whoever writes to it can: nothing of a change is there before its time.
+  const { SqliteStore } = await import('../../dist/store/sqlite/sqlite-store.js');
+  for (const name of ['createRun', 'commit']) {
+    const write = SqliteStore.prototype[name];
+    SqliteStore.prototype[name] = function writeSlowly(change) {
+      block();
+      return write.call(this, change);
+    };
+  }
+
+  const paths = new Map();
+  fs.openSync = (path, ...rest) => {
+    const file = openSync(path, ...rest);
+    paths.set(file, String(path));
+    return file;
+  };
+  const told = (path, bytes) => writeSync(note, `${JSON.stringify({ path, bytes })}\n`);
+  fs.fdatasyncSync = (file) => {
+    const { size } = fstatSync(file);
+    block();
+    fdatasyncSync(file);
+    told(paths.get(file) ?? '', size);
+  };
+
+  const { open } = fsPromises;
+  fsPromises.open = async (path, ...rest) => {
+    const handle = await open(path, ...rest);
+    const { datasync } = handle;
+    handle.datasync = async () => {
+      const { size } = await handle.stat();
+      await new Promise((resolve) => setTimeout(resolve, delay()));
+      await datasync.call(handle);
+      told(String(path), size);
+    };
+    return handle;
+  };
+  syncBuiltinESMExports();
+}

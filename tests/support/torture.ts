@@ -1,0 +1,43 @@
+// What the forms of torture have in common: the seed, and the line of figures that each of them leaves for whoever asked for it.
+import { appendFileSync } from 'node:fs';
+import { seededRandom } from './seeded-random.js';
+
+export const SEED = Number(process.env['PARLEY_SEED'] ?? 20261116);
+
+export interface Chance {
+  // A whole number below the limit.
+  below(limit: number): number;
+  pick<T>(items: readonly T[]): T;
+}
+
+// Neighbours begin alike with a source as small as this one: the numbers are spread out.
+export function chance(...numbers: number[]): Chance {
+  const random = seededRandom(numbers.reduce((state, number) => Math.imul(state ^ number, 2_654_435_761), SEED));
+  random(1);
+  return { below: random, pick: (items) => items[random(items.length)] as (typeof items)[number] };
+}
+
+// How often each thing was done, for a page that quotes it.
+export class Figures {
+  readonly #form: string;
+  readonly #counts = new Map<string, number>();
+
+  constructor(form: string) {
+    this.#form = form;
+  }
+
+  add(what: string, count = 1): void {
+    this.#counts.set(what, (this.#counts.get(what) ?? 0) + count);
+  }
+
+  get(what: string): number {
+    return this.#counts.get(what) ?? 0;
+  }
+
+  tell(): void {
+    const line = `${this.#form} (seed ${SEED}): ${[...this.#counts].map(([what, count]) => `${count} ${what}`).join(', ')}`;
+    console.log(line);
+    const file = process.env['PARLEY_FIGURES'];
+    if (file) appendFileSync(file, `${line}\n`);
+  }
+}

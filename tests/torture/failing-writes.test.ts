@@ -1,0 +1,102 @@
+// A conversation of which one write is refused, each in its turn: the first, the second and so on to the last, by a full or a broken disk,
+// with nothing or half of it written; and so once, or until there is room again. The caller is told, nothing that was acknowledged is lost,
+// and the run comes to its end, here or after the next start. PARLEY_DISK_EVERY: which of the writes, every thirty-sixth unless told.
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { systemClock } from '../../src/kernel/clock.js';
+import { createIds } from '../../src/kernel/ids.js';
+import { Orchestrator } from '../../src/orchestrator/orchestrator.js';
+import { systemTimers } from '../../src/process/timers.js';
+import { openDataDir } from '../../src/store/sqlite/data-dir.js';
+import type { Store } from '../../src/store/store.js';
+import { alterStore } from '../support/altered-store.js';
+import { breakDisk, type FailingDisk, type How } from '../support/failing-disk.js';
+import { createRoot, expectSound, openBench, processesOf, standInHost } from '../support/orchestrated.js';
+import { Figures, SEED } from '../support/torture.js';
+
+const EVERY = Number(process.env['PARLEY_DISK_EVERY'] ?? 36);
+const REQUEST = { engine: 'codex', prompt: '[[answer Hello.]][[stderr 1]][[ask Which?|A|B]][[answer Then.]][[done {"n":1}]]', execution_mode: 'interactive', permission: 'full', request_id: 'once' } as const;
+const CASES: readonly (readonly [How, number])[] = [['ENOSPC', 1], ['half', 1], ['EIO', 1], ['half', Infinity]];
+
+const figures = new Figures('failing-writes');
+afterAll(() => figures.tell());
+
+function onDisk(store: Store, disk: FailingDisk): Store {
+  return alterStore(store, {
+    commit: async (change) => (disk.check(), store.commit(change)),
+    createRun: async (run) => (disk.check(), store.createRun(run)),
+  });
+}
+
+// Again when it is refused, as a person would; the disk is well again after the second time.
+async function insist<T>(disk: FailingDisk, ask: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await ask();
+    } catch (error) {
+      expect(String(error), 'what the caller is told').toMatch(/ENOSPC|EIO|disk is full/);
+      figures.add('calls refused');
+      if (tries > 1) disk.heal();
+    }
+  }
+}
+
+// Answers how many writes there were, and how many were refused.
+async function converse(root: string, how: How, times: number, at: number): Promise<{ writes: number; failed: number }> {
+  const data = await openDataDir(join(root, 'data'), { pid: process.pid });
+  const disk = await breakDisk(join(root, 'data'), { at, times, how });
+  const failures: unknown[] = [];
+  let accepted: string | null = null;
+  try {
+    const store = onDisk(data.store, disk);
+    const orchestrator = await Orchestrator.open({ store, clock: systemClock, ids: createIds(systemClock), timers: systemTimers, dataDir: data.path, queueLimit: 10, host: standInHost(root), sticky: false }, { slots: 1, recovery: { queued: 'requeue' }, onFailure: (_run, error) => failures.push(error) });
+    const { run_id: runId } = await insist(disk, () => orchestrator.create(REQUEST));
+    const settled = async () => {
+      // Whatever was refused by now, there is room soon: a run that could not be ended before is then.
+      const limit = setTimeout(() => disk.heal(), 300);
+      try {
+        return await orchestrator.settled(runId);
+      } finally {
+        clearTimeout(limit);
+      }
+    };
+    const first = await settled();
+    if (first.status === 'waiting_user') {
+      const pending = await store.loadPending(runId);
+      accepted = pending?.interaction_id ?? '';
+      await insist(disk, () => orchestrator.reply(runId, { interaction_id: accepted ?? '', response: 'B', idempotency_key: 'k' }));
+      await settled();
+    }
+    disk.heal();
+    await orchestrator.close();
+    expect(processesOf(runId)).toEqual([]);
+  } finally {
+    disk.restore();
+    await data.close();
+  }
+  const where = `${how}, ${times} times from write ${at} of ${disk.writes}`;
+  const again = await openBench(root);
+  const run = await again.orchestrator.create(REQUEST);
+  // Whatever it could not write, it is whole after the next start.
+  const found = await expectSound(again, run.run_id);
+  expect(['succeeded', 'failed'], where).toContain(found.status);
+  if (found.status === 'failed') expect(`${found.error?.code} ${found.error?.message}`, where).toMatch(/INTERNAL .*(ENOSPC|EIO|disk is full)/);
+  if (disk.failed === 0) expect(found.status, where).toBe('succeeded');
+  if (accepted !== null) expect((await again.data.store.loadInteraction(accepted))?.state, where).toBe('answered');
+  if (found.status === 'succeeded') expect(existsSync(join(root, 'data', 'runs', run.run_id, 'result.json')), where).toBe(true);
+  figures.add(`runs ${found.status}`);
+  figures.add('failures told', failures.length);
+  await again.close();
+  return { writes: disk.writes, failed: disk.failed };
+}
+
+test.each(CASES)(`each write in its turn is refused by %s, %d times (every ${EVERY}th, seed ${SEED})`, { timeout: 60_000 + 300_000 / EVERY }, async (how, times) => {
+  for (let at = 1 + (SEED % EVERY); ; at += EVERY) {
+    const root = createRoot();
+    const { failed } = await converse(root, how, times, at);
+    rmSync(root, { recursive: true, force: true });
+    if (failed === 0) return;
+    figures.add('writes refused', failed);
+  }
+});
