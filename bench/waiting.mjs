@@ -59,12 +59,12 @@ async function killParley(folder, empty) {
   const base = memoryOf(none.pid);
   await none.stop();
   const before = await startParley(folder);
+  const { interactions } = await before.client.inbox({ limit: 500 });
+  const { run_id: runId, interaction_id: id } = interactions[Math.floor(Math.random() * interactions.length)];
   const begin = now();
   await before.kill();
   const server = await startParley(folder);
   const ready = now() - begin;
-  const { interactions } = await server.client.inbox({ limit: 500 });
-  const { run_id: runId, interaction_id: id } = interactions[Math.floor(Math.random() * interactions.length)];
   const send = () => post(`${server.url}/v1/runs/${runId}/interaction/reply`, { interaction_id: id, response: 'go on' }, 'POST', server.headers);
   const accepted = await send();
   const answered = now() - begin;

@@ -9,6 +9,8 @@ import type { JournalFlush, JournalHeads } from '../store/store.js';
 import { EventBuffer } from './event-buffer.js';
 
 const TS = '"ts":"';
+// It stands behind the version, the run and the seq.
+const LEAST_BEFORE_TS = 40;
 
 export interface JournalOwner {
   readonly runId: string;
@@ -22,14 +24,17 @@ export class RunJournal {
   readonly #stamp: Stamp;
   readonly #fold: ConversationFold;
   readonly #rasp = new EventBuffer();
-  #fcmp: string[] = [];
+  readonly #fcmp = new EventBuffer();
   // The heads as they will be when everything is committed.
   #raspSeq: number;
   #fcmpSeq: number;
   #ts: number;
   // Where the next flush begins.
   #firstRasp: number;
+  #firstFcmp: number;
   #firstTs = 0;
+  // A line that was held back has the time at which it was printed, which may be long before this flush.
+  #earliest = '';
 
   // Within a turn a fold remembers more than its count: whoever goes on there brings one that has read the journal.
   constructor(owner: JournalOwner, heads: JournalHeads, clock: Clock, fold = new ConversationFold(owner.runId, { version: FOLD_VERSION, seq: heads.fcmp_seq })) {
@@ -41,6 +46,7 @@ export class RunJournal {
     this.#fcmpSeq = heads.fcmp_seq;
     this.#ts = heads.ts;
     this.#firstRasp = heads.rasp_seq + 1;
+    this.#firstFcmp = heads.fcmp_seq + 1;
   }
 
   // How many events wait to be taken.
@@ -57,36 +63,35 @@ export class RunJournal {
     if (drafts.length === 0) return;
     // The clock may jump back; the times of a run never do.
     this.#ts = Math.max(this.#ts, this.#clock.now());
-    if (this.pending === 0) this.#firstTs = this.#ts;
     const ts = toTimestamp(this.#ts);
+    if (this.pending === 0) {
+      this.#firstTs = this.#ts;
+      this.#earliest = ts;
+    }
     for (const draft of drafts) {
       this.#raspSeq += 1;
       this.#stamp(draft, this.#raspSeq, ts, this.#rasp);
-      this.#fcmp.push(...this.#fold.push(foldInputOfDraft(draft, this.#raspSeq, ts, this.#owner.attempt)));
+      for (const line of this.#fold.push(foldInputOfDraft(draft, this.#raspSeq, ts, this.#owner.attempt))) this.#converse(line);
     }
+  }
+
+  #converse(line: string): void {
+    this.#fcmpSeq += 1;
+    this.#fcmp.text(line);
+    this.#fcmp.ascii('\n');
+    const at = line.indexOf(TS, LEAST_BEFORE_TS) + TS.length;
+    const ts = line.slice(at, at + this.#earliest.length);
+    if (ts < this.#earliest) this.#earliest = ts;
   }
 
   // Everything that was added since the last time, for one transaction; null if there is nothing.
   take(): JournalFlush | null {
     if (this.pending === 0) return null;
-    const firstFcmp = this.#fcmpSeq + 1;
-    this.#fcmpSeq += this.#fcmp.length;
-    const fcmp = this.#fcmp.length === 0 ? null : { firstSeq: firstFcmp, lastSeq: this.#fcmpSeq, bytes: Buffer.from(`${this.#fcmp.join('\n')}\n`), firstTs: earliest(this.#fcmp, this.#firstTs) };
+    const fcmp = this.#fcmp.length === 0 ? null : { firstSeq: this.#firstFcmp, lastSeq: this.#fcmpSeq, bytes: Buffer.from(this.#fcmp.take()), firstTs: Date.parse(this.#earliest) };
     // A copy: the buffer is used again before the store may be done with it.
     const rasp = { firstSeq: this.#firstRasp, lastSeq: this.#raspSeq, bytes: Buffer.from(this.#rasp.take()) };
-    this.#fcmp = [];
     this.#firstRasp = this.#raspSeq + 1;
+    this.#firstFcmp = this.#fcmpSeq + 1;
     return { rasp, fcmp, firstTs: this.#firstTs, lastTs: this.#ts };
   }
-}
-
-// A line that was held back has the time at which it was printed, which may be long before this flush.
-function earliest(lines: readonly string[], firstTs: number): number {
-  let first = toTimestamp(firstTs);
-  for (const line of lines) {
-    const at = line.indexOf(TS) + TS.length;
-    const ts = line.slice(at, at + first.length);
-    if (ts < first) first = ts;
-  }
-  return Date.parse(first);
 }

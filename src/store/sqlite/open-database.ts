@@ -15,6 +15,9 @@ export async function openDatabase(path: string, options: { readOnly?: boolean }
 
 // From now on every commit is on the disk before it is answered.
 export function makeDurable(db: Database): void {
+  // Of a new one: what is stored is mostly text in large pieces, and a page is what each write is counted in. Measured, that
+  // nearly halves the time of a large one, and a small one takes as long as before.
+  db.exec('PRAGMA page_size = 16384');
   db.exec('PRAGMA journal_mode = WAL');
   db.exec('PRAGMA synchronous = FULL');
   db.exec('PRAGMA foreign_keys = ON');
