@@ -51,7 +51,7 @@ export const WEBHOOK_EVENTS: readonly RunState[] = ['waiting_user', ...TERMINAL_
 
 export const DEFAULT_SETTINGS: Settings = { engines: {}, env_passthrough: [], slots: null, queue_limit: 10_000, recovery: { queued: 'fail' }, workspace_roots: null, allowed_hosts: [], max_streams: 4000, shutdown_grace_sec: 10, webhooks: [], sessions: { sticky: false, park_after_sec: 300, max_resident: 8 }, cluster: { files: 'host', lease_sec: 15, gone_sec: 600, connections: 10, url: null }, retention: {} };
 
-const SCHEMA = {
+export const SETTINGS_SCHEMA = {
   type: 'object',
   properties: {
     engines: { type: 'object', additionalProperties: { type: 'object', additionalProperties: false, properties: { bin: { type: 'string', minLength: 1 } } } },
@@ -84,15 +84,15 @@ const SCHEMA = {
   },
 } as const;
 
-const explain = createCheck(SCHEMA, 'config');
+const explain = createCheck(SETTINGS_SCHEMA, 'config');
 
 export function readSettings(dataDir: string): Settings {
   const path = join(dataDir, 'config.json');
   const text = readIfThere(path);
   if (text === null) return DEFAULT_SETTINGS;
   const given = parse(path, text);
-  const unknown = isObject(given) ? Object.keys(given).find((name) => !Object.hasOwn(SCHEMA.properties, name)) : undefined;
-  if (unknown !== undefined) throw new RequestError('INVALID_ARGUMENT', `${path}: there is no setting "${unknown}"; the settings are ${Object.keys(SCHEMA.properties).join(', ')}`);
+  const unknown = isObject(given) ? Object.keys(given).find((name) => !Object.hasOwn(SETTINGS_SCHEMA.properties, name)) : undefined;
+  if (unknown !== undefined) throw new RequestError('INVALID_ARGUMENT', `${path}: there is no setting "${unknown}"; the settings are ${Object.keys(SETTINGS_SCHEMA.properties).join(', ')}`);
   const problem = explain(given) ?? explainWebhooks((given as { webhooks?: readonly WebhookSetting[] }).webhooks ?? []);
   if (problem !== null) throw new RequestError('INVALID_ARGUMENT', `${path}: ${problem}`);
   const { sessions, cluster, ...others } = given as unknown as Partial<Settings>;

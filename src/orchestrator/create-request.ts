@@ -24,7 +24,7 @@ const WHOLE = '^[^\\u0000]*$';
 const NAME = { type: 'string', minLength: 1, maxLength: 200, pattern: WHOLE };
 
 // Closed: a slip in a name is told instead of being passed over.
-const SCHEMA: JsonObject = {
+export const REQUEST_SCHEMA: JsonObject = {
   type: 'object',
   additionalProperties: false,
   required: ['engine', 'prompt'],
@@ -42,7 +42,7 @@ const SCHEMA: JsonObject = {
   },
 };
 
-const explain = createCheck(SCHEMA, 'request');
+const explain = createCheck(REQUEST_SCHEMA, 'request');
 
 export function checkRequest(request: CreateRunRequest): void {
   const problem = explain(request);

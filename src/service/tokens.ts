@@ -24,7 +24,7 @@ export interface NamedToken {
 }
 
 const FILE = 'tokens.json';
-const SCHEMA = {
+export const TOKENS_SCHEMA = {
   type: 'array',
   items: {
     type: 'object',
@@ -33,7 +33,7 @@ const SCHEMA = {
     properties: { name: { type: 'string', minLength: 1, maxLength: 100 }, role: { enum: ROLES }, sha256: { type: 'string', pattern: '^[0-9a-f]{64}$' }, created_at: { type: 'string' } },
   },
 } as const;
-const explain = createCheck(SCHEMA, 'tokens');
+const explain = createCheck(TOKENS_SCHEMA, 'tokens');
 
 export function listTokens(dataDir: string): readonly NamedToken[] {
   const path = join(dataDir, FILE);

@@ -1,0 +1,21 @@
+// Schemas of our own are not checked when they are used, for the sake of the start; so they are here.
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { expect, test } from 'vitest';
+import cli from '../../contract/cli.schema.json' with { type: 'json' };
+import fcmp from '../../contract/fcmp.schema.json' with { type: 'json' };
+import rasp from '../../contract/rasp.schema.json' with { type: 'json' };
+import { SETTINGS_SCHEMA } from '../../src/host/settings.js';
+import { createCheck, compileSchema } from '../../src/kernel/validator.js';
+import { REQUEST_SCHEMA } from '../../src/orchestrator/create-request.js';
+import { TOKENS_SCHEMA } from '../../src/service/tokens.js';
+
+test.each(Object.entries({ cli, fcmp, rasp, SETTINGS_SCHEMA, REQUEST_SCHEMA, TOKENS_SCHEMA }))('%s is a JSON Schema', (_name, schema) => {
+  const ajv = new Ajv2020();
+  expect(ajv.validateSchema(schema), ajv.errorsText(ajv.errors)).toBe(true);
+});
+
+test('one that somebody gave is checked, one of ours is not', () => {
+  const wrong = { properties: { a: { minLength: -1 } } };
+  expect(compileSchema(wrong)).toMatchObject({ ok: false });
+  expect(createCheck(wrong, 'value')({ a: 'x' })).toBeNull();
+});
