@@ -5,7 +5,7 @@ export default defineConfig({
     projects: [
       // Some start a process, and the machine may be busy.
       { test: { name: 'unit', testTimeout: 30_000, include: ['tests/**/*.test.ts'], exclude: ['tests/slow/**', 'tests/stand-ins/**', 'tests/engines-real/**', 'tests/browser/**', 'tests/postgres/**', 'tests/torture/**', 'tests/fuzz/**', 'tests/security/**'] } },
-      { test: { name: 'slow', include: ['slow', 'stand-ins', 'torture', 'fuzz', 'security'].map((folder) => `tests/${folder}/**/*.test.ts`), testTimeout: 120_000 } },
+      { test: { name: 'slow', include: ['slow', 'stand-ins', 'torture', 'fuzz', 'security'].map((folder) => `tests/${folder}/**/*.test.ts`), testTimeout: 120_000, hookTimeout: 60_000 } },
       // The shared store, on a real PostgreSQL that is started for it; most of the time is spent in waiting for leases.
       { test: { name: 'postgres', include: ['tests/postgres/**/*.test.ts'], globalSetup: ['tests/postgres/start-server.ts'], testTimeout: 60_000, hookTimeout: 60_000, maxWorkers: 2, sequence: { groupOrder: 1 } } },
       // The console in a real browser; one at a time, so that figures mean something.

@@ -13,7 +13,7 @@ const prompt = '[[events 1 64]]';
 
 export default {
   name: 'first-event', ids: ['B1'], title: 'From the wish to the first event of the engine',
-  says: `Each round ${STARTS} starts one after the other. Parley: from \`create\` to the first event that is stored (in the process) or has come over HTTP; sandbox-agent: from the first request of a new session to its first event over HTTP; acpx: a whole command, one start a round. The engine is a script in Node, and its own start is most of it.`,
+  says: `Each round ${STARTS} starts one after the other. Parley: from \`create\` until the first line of the engine is stored (in the process) or has come over HTTP; sandbox-agent: from the first request of a new session to the first event of its first turn over HTTP, which takes three requests; acpx: a whole command, one start a round. The engine is a script in Node, and its own start is most of it.`,
   figures: { 'ms p50': { better: 'less' }, 'ms p95': { better: 'less' }, 'added ms': { better: 'less', says: 'p50 less that of the bare start in the same round' } },
   plots: ['added ms'],
   async open() {
@@ -68,8 +68,11 @@ export default {
           const begin = now();
           const session = await other.open(name);
           const first = readFrames(other.stream(name), { onFrame: (_id, frame) => frame.includes('agent_message_chunk') });
-          await Promise.all([first, other.prompt(name, session, prompt)]);
-          return now() - begin;
+          const turn = other.prompt(name, session, prompt);
+          await first;
+          const ms = now() - begin;
+          await turn;
+          return ms;
         }) }] : []),
         ...(peer('acpx') ? [{ who: peer('acpx').name, round: async () => {
           const begin = now();
@@ -86,7 +89,8 @@ export default {
     };
   },
   aims: (of) => [
-    { aim: 'at most 10 ms more than the bare start', got: `${tell(of('Parley, in the process', 'added ms'))} ms until it is stored, ${tell(of('Parley, over HTTP', 'added ms'))} ms until a client has it`, reached: of('Parley, in the process', 'added ms') <= 10 && of('Parley, over HTTP', 'added ms') <= 10 },
+    { aim: 'at most 10 ms more than the bare start until the first event is stored', got: `${tell(of('Parley, in the process', 'added ms'))} ms`, reached: of('Parley, in the process', 'added ms') <= 10 },
+    { aim: 'the same until a client has it over HTTP', got: `${tell(of('Parley, over HTTP', 'added ms'))} ms`, reached: of('Parley, over HTTP', 'added ms') <= 10 },
   ],
 };
 

@@ -17,6 +17,7 @@ export default {
   says: 'Each engine prints ten events every tenth of a second; each client reads ten runs. The time of an event is from the moment in which the engine made it until its client has it. All on the same two cores: server, clients and two hundred engines, which Parley starts and sandbox-agent has started before.',
   figures: { 'ms p50': { better: 'less' }, 'ms p99': { better: 'less' }, lost: { better: 'less' }, 'server µs/event': { better: 'less' }, 'server MiB': { better: 'less' } },
   plots: ['ms p99'],
+  bounds: 'What bounds it: each run stores what it prints in transactions of its own, about 2,000 a second here, and each costs the one thread about a millisecond with its files. Transactions that are shared by runs are the next step (docs/NEXT.md).',
   rounds: 5,
   async open() {
     return {

@@ -15,6 +15,7 @@ export default {
   says: 'The engine prints as fast as it is read; the server has a core of its own, engine and client share the other. From the first event at the client to the last. Parley stores each event before it is sent, sandbox-agent keeps the last 1,024 in memory.',
   figures: { 'events/s': { better: 'more' }, 'server µs/event': { better: 'less' }, lost: { better: 'less' }, 'peak MiB': { better: 'less', says: 'of the server, since it began' } },
   plots: ['events/s', 'lost'],
+  bounds: 'What bounds it: one thread does all of it, and each event is written four times before its reader has it or soon after (log, write-ahead log, database, files: 2.5 KB for 64 bytes of text). [profile](#profile) shows that a third of the time is storing, most of it waiting for the disk. To overlap that wait with other work, the store would have to live in a thread of its own.',
   async open() {
     pinMyself();
     const folders = [newFolder(), newFolder()];

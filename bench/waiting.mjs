@@ -17,7 +17,7 @@ const THREAD = '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c';
 
 export default {
   name: 'waiting', ids: ['B6', 'B7'], title: `${WAITING.toLocaleString('en')} runs that wait for a person, and a SIGKILL`,
-  says: `Parley with ${WAITING.toLocaleString('en')} waiting runs, sandbox-agent with ${OTHERS} (each is a process that lives). The server is killed with SIGKILL and started again by the same command; the time is from the kill until an answer to one of the questions was accepted, and then all are counted.`,
+  says: `Parley with ${WAITING.toLocaleString('en')} waiting runs, written through its store and all with one conversation of the engine, as so many turns would take an hour; sandbox-agent with ${OTHERS} real ones (each is a process that lives). The server is killed with SIGKILL and started again by the same command; the time is from the kill until an answer to one of the questions was accepted, and then all are counted: for Parley those that the inbox lists, for sandbox-agent those whose answer is taken.`,
   figures: {
     'KiB/waiting run': { better: 'less', says: 'memory of server and engines, above a server with none' },
     'processes/waiting run': { better: 'less' },

@@ -12,9 +12,18 @@ const OPEN_TO_OTHERS = 0o077;
 export function describeOpen(dataDir: string, platform: string): string | null {
   // Its modes say nothing there.
   if (platform === 'win32') return null;
-  const isOpen = (name: string, bits: number): boolean => ((statSync(join(dataDir, name), { throwIfNoEntry: false })?.mode ?? 0) & bits) !== 0;
+  const isOpen = (name: string, bits: number): boolean => (modeOf(join(dataDir, name)) & bits) !== 0;
   const written = WRITTEN.filter((name) => isOpen(name, WRITABLE_BY_OTHERS)).map((name) => `others may write to ${name || 'it'}, and so start programs as you`);
   const read = READ.filter((name) => isOpen(name, OPEN_TO_OTHERS)).map((name) => `${name} is open to others`);
   const found = [...written, ...read];
   return found.length === 0 ? null : `${dataDir}: ${found.join('; ')}. chmod -R go= makes it yours alone`;
+}
+
+// What cannot be looked at is told elsewhere.
+function modeOf(path: string): number {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.mode ?? 0;
+  } catch {
+    return 0;
+  }
 }

@@ -55,7 +55,7 @@ export async function recoverRunning(deps: OrchestratorDeps, run: RunRecord, onF
 // Waiting runs are answerable from the first moment, so they are looked at beside other work: there may be thousands.
 // An answer that comes first wins; then there is nothing left to preserve. One that cannot be looked at stays as it is.
 export async function recoverWaitingRuns(deps: OrchestratorDeps, stopped: () => boolean, onFailure: OnFailure): Promise<void> {
-  for await (const run of everyRun(deps.store, { status: 'waiting_user' })) {
+  for (const run of await listAll(deps, 'waiting_user')) {
     if (stopped()) return;
     await recoverWaiting(deps, run).catch((error: unknown) => onFailure(run.run_id, error));
     await new Promise((resolve) => setImmediate(resolve));

@@ -71,7 +71,8 @@ export class TurnWriter {
     const flushed = this.flush();
     this.#stopGathering = this.#timers.set(pending >= BURST_EVENTS ? GATHER_BURST_MS : GATHER_MS, () => {
       this.#stopGathering = null;
-      if (this.journal.pending > 0) this.#flushAndGather().catch(() => {});
+      // What could not be stored is not tried again and again.
+      if (this.journal.pending > 0 && this.#failure === undefined) this.#flushAndGather().catch(() => {});
     });
     return flushed;
   }

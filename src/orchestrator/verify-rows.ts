@@ -105,9 +105,13 @@ async function explainSession(store: Found, run: RunRecord, rasp: readonly RaspE
   if (!handle) return dataOf(rasp, 'interaction.requested').length > 0 ? 'the session that the questions were asked in is not stored' : null;
   const { engine, cwd, home } = run.spec;
   if (differ([handle.engine, handle.cwd, handle.home], [engine, cwd, home])) return 'the session is not one of this run';
+  if (handle.handle_type !== 'session_id' && run.spec.sticky !== true) return `the session cannot be a ${handle.handle_type}`;
   // A run that continues another has its session from there.
-  const bound = run.spec.continue_from === undefined ? dataOf(rasp, 'lifecycle.session.bound').map(({ session_id: id }) => id) : [];
-  return bound.length === 0 || bound.includes(handle.handle_value) ? null : `the session ${handle.handle_value} was never named by the engine`;
+  const bound = run.spec.continue_from === undefined ? rasp.filter(({ event }) => event.type === 'lifecycle.session.bound') : [];
+  if (bound.length === 0) return null;
+  const first = bound.find(({ data }) => data['session_id'] === handle.handle_value);
+  if (!first) return `the session ${handle.handle_value} was never named by the engine`;
+  return first.attempt_number === handle.created_at_attempt ? null : `the session began in attempt ${first.attempt_number}, not ${handle.created_at_attempt}`;
 }
 
 async function explainCounts(store: Found, run: RunRecord, rasp: readonly RaspEvent[]): Promise<string | null> {

@@ -94,7 +94,10 @@ function skipLines(bytes: Buffer, lines: number): number {
 function endWithin(bytes: Buffer, from: number, room: number, atLeastOne: boolean): number {
   const end = bytes.lastIndexOf(0x0a, from + room - 1) + 1;
   if (end > from) return end;
-  return atLeastOne ? bytes.indexOf(0x0a, from) + 1 : from;
+  if (!atLeastOne) return from;
+  const next = bytes.indexOf(0x0a, from) + 1;
+  // Without an end it is damaged: then all the rest.
+  return next > from ? next : bytes.length;
 }
 
 function countLines(bytes: Buffer, from: number, to: number): number {

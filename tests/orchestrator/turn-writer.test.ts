@@ -109,6 +109,27 @@ test('who adds large events waits, however few they are', async () => {
   expect((await data.store.loadRun(RUN))?.heads.rasp_seq).toBe(5);
 });
 
+test('what could not be stored is not tried again and again', async () => {
+  const run = await createRunning();
+  let tries = 0;
+  const store = alterStore(data.store, { commit: async () => {
+    tries += 1;
+    throw new Error('the disk is gone');
+  } });
+  const writer = writerOf(store, run);
+  void writer.add([said('one')]);
+  for (let step = 0; step < 5; step += 1) {
+    await new Promise((resolve) => setImmediate(resolve));
+    timers.advance(50);
+    void writer.add([said('more')]);
+  }
+  await new Promise((resolve) => setImmediate(resolve));
+  timers.advance(50);
+  expect(tries).toBe(1);
+  // No timer is left that would keep the process.
+  expect(timers.lengths()).toEqual([]);
+});
+
 test('a writer of an older turn is refused, tells it once, and stores nothing', async () => {
   const run = await createRunning();
   let failures = 0;

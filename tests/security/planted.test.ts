@@ -1,7 +1,7 @@
 // What an agent may leave in its workspace to harm whoever looks at it, takes it home or deletes it: links, links that appear at the last
 // moment, pipes, folders without end. Real files, over a real server.
 import { execFileSync } from 'node:child_process';
-import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { removeFolder } from '../../src/orchestrator/remove-folder.js';
@@ -55,6 +55,25 @@ test('a link to a file, to a folder, to a link, to nothing and to itself shows n
   const archive = await (await served.fetch(`/v1/runs/${runId}/archive`)).text();
   expect(archive).not.toContain(SECRET);
   expect(archive).not.toContain(served.token);
+});
+
+test('what stands in the place of a log and is none is not read: a link, a pipe, a folder', async () => {
+  const id = await ended();
+  const log = join(served.bench.data.path, 'runs', id, 'attempts', '1', 'stdout.log');
+  const ask = () => served.fetch(`/v1/runs/${id}/logs`);
+  expect((await ask()).status).toBe(200);
+  const ways = [() => symlinkSync(join(outside, 'key'), log), () => execFileSync('mkfifo', [log]), () => mkdirSync(log)];
+  for (const plant of ways) {
+    rmSync(log, { recursive: true });
+    plant();
+    const answers = await Promise.all([ask(), ask(), ask(), ask()]);
+    for (const answer of answers) {
+      expect(answer.status).toBe(404);
+      expect(await answer.text()).not.toContain(SECRET);
+    }
+  }
+  // Whoever waited for the pipe would keep everybody else waiting.
+  expect((await served.fetch(`/v1/runs/${id}/files`)).status).toBe(200);
 });
 
 test('a folder that becomes a link at the last moment leads nowhere: what was opened is what was asked for', async () => {
@@ -164,10 +183,12 @@ test('folders nested deeper than a path can say are shown as far as they can be,
   process.chdir(workspaceOf(id));
   try {
     for (let depth = 0; depth < 60; depth += 1) {
-      mkdirSync('d'.repeat(200), depth === 30 ? 0o500 : 0o700);
+      mkdirSync('d'.repeat(200));
       process.chdir('d'.repeat(200));
+      // One of them cannot be written to any more.
+      if (depth === 30) chmodSync('..', 0o500);
     }
-    if (process.getuid?.() === 0) writeFileSync('deep', 'x');
+    writeFileSync('deep', 'x');
   } finally {
     process.chdir(before);
   }

@@ -186,6 +186,13 @@ async function readOn(pages: JournalPages, cursor: number): Promise<string[]> {
   }
 }
 
+test('lines without an end, as damage makes them, are read to their end', async () => {
+  const bytes = Buffer.alloc(200 * 1024, 'x');
+  const pages = new JournalPages(alterStore(store, { readLines: async (_run, _protocol, after) => (after === 0 ? { firstSeq: 1, lastSeq: 3, bytes } : null) }));
+  expect((await pages.after(run.run_id, 'rasp', 0, 0)).lastSeq).toBe(3);
+  expect((await pages.after(run.run_id, 'rasp', 3, 0)).bytes).toBeNull();
+});
+
 describe('what was just stored', () => {
   // Events 3 to 3,002 of RASP: more than one page and less than a read.
   const MANY = 3000;

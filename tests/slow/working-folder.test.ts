@@ -14,11 +14,11 @@ async function play(bench: Bench, rest: Partial<CreateRunRequest>): Promise<RunR
   return expectSound(bench, runId);
 }
 
-async function answer(bench: Bench, { run_id: runId }: RunRecord): Promise<RunRecord> {
+async function answer(bench: Bench, { run_id: runId }: RunRecord, found: readonly string[] = []): Promise<RunRecord> {
   const pending = await bench.data.store.loadPending(runId);
   await bench.orchestrator.reply(runId, { interaction_id: pending?.interaction_id ?? '', response: 'x' });
   await bench.orchestrator.settled(runId);
-  return expectSound(bench, runId);
+  return expectSound(bench, runId, found);
 }
 
 const WAYS: readonly (readonly [string, (cwd: string) => void])[] = [
@@ -90,7 +90,7 @@ test('a session that was made in another folder is not continued: SESSION_RESUME
   const handle = await bench.data.store.loadHandle(waiting.request_id);
   if (!handle) throw new Error('the run has a session');
   await bench.data.store.commit({ run_id: waiting.run_id, expect: { status: waiting.status, epoch: waiting.epoch, rasp_seq: waiting.heads.rasp_seq }, now: waiting.updated_at, handle: { ...handle, cwd: '/elsewhere' } });
-  expect(await answer(bench, waiting)).toMatchObject({ status: 'failed', error: { code: 'SESSION_RESUME_FAILED', message: expect.stringContaining('/elsewhere') } });
+  expect(await answer(bench, waiting, ['rows: the session is not one of this run'])).toMatchObject({ status: 'failed', error: { code: 'SESSION_RESUME_FAILED', message: expect.stringContaining('/elsewhere') } });
   expect(startsIn(root)).toHaveLength(1);
   await bench.close();
 });

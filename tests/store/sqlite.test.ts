@@ -30,6 +30,19 @@ describeStore('SQLite', async () => {
 });
 
 describe('a data directory', () => {
+  test('a new one has large pages, and one that is there keeps its own', async () => {
+    await (await open()).close();
+    // Where the file says it.
+    expect(readFileSync(join(dir, 'parley.db')).readUInt16BE(16)).toBe(8 * 1024);
+    rmSync(join(dir, 'parley.db'));
+    const old = await openDatabase(join(dir, 'parley.db'));
+    old.exec('PRAGMA page_size = 4096');
+    migrate(old, MIGRATIONS);
+    old.close();
+    await (await open()).close();
+    expect(readFileSync(join(dir, 'parley.db')).readUInt16BE(16)).toBe(4096);
+  });
+
   test('what was committed is there after it was closed and opened again', async () => {
     const first = await open();
     await first.store.createRun(newRun(1));

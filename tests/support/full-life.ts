@@ -88,7 +88,7 @@ export async function playFullLife(whileServing: (site: Site) => void): Promise<
     const { run_id: id } = await client.create({ engine, prompt, execution_mode: 'interactive', permission: 'full' });
     await vi.waitFor(() => {
       engines[engine] = listMarked().filter(({ mark }) => mark?.startsWith(`${id}/`)).map(({ pid }) => lookAt(pid));
-      expect(engines[engine].some(({ argv }) => argv !== '')).toBe(true);
+      expect(engines[engine].some(({ argv, environment }) => argv !== '' && environment !== '')).toBe(true);
     }, PATIENCE);
     return id;
   };
@@ -96,10 +96,10 @@ export async function playFullLife(whileServing: (site: Site) => void): Promise<
     await becomes(id, 'waiting_user');
     await client.reply(id, { interaction_id: (await client.interaction(id)).interaction_id, response: response as string });
   };
-  const codex = await play('codex', `[[sleep 300]] [[file made.txt]] [[tool umask]] ${ASK} [[done 1]]`);
-  const gemini = await play('gemini', `[[sleep 300]] [[file made.txt]] ${ASK} [[done 1]]`);
-  const stays = await play('codex-app-server', '[[work 300]] [[approve echo hi > made.txt]] [[input Which?|a|b]] [[done 1]]');
-  const failing = await play('rehearsal', '[[sleep 300]] [[stderr 3]] [[fail]]');
+  const codex = await play('codex', `[[sleep 1500]] [[file made.txt]] [[tool umask]] ${ASK} [[done 1]]`);
+  const gemini = await play('gemini', `[[sleep 1500]] [[file made.txt]] ${ASK} [[done 1]]`);
+  const stays = await play('codex-app-server', '[[work 1500]] [[approve echo hi > made.txt]] [[input Which?|a|b]] [[done 1]]');
+  const failing = await play('rehearsal', '[[sleep 1500]] [[stderr 3]] [[fail]]');
   for (const id of [codex, gemini]) await answer(id, 'a');
   await answer(stays, { decision: 'approve' });
   await answer(stays, 'a');

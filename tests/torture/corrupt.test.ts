@@ -232,6 +232,26 @@ describe.each(KINDS)(`in the rows of a run that %s (seed ${SEED})`, (kind) => {
     expect(missed).toEqual([]);
   });
 
+  test('each member of the session is proved', async () => {
+    const data = copyOf();
+    const db = await openDatabase(join(data, 'parley.db'));
+    const store = new SqliteStore(db);
+    const run = await store.loadRun(ids[kind]);
+    const handle = run && (await store.loadHandle(run.request_id));
+    if (handle) {
+      const missed: string[] = [];
+      for (const [member, value] of Object.entries(handle)) {
+        const changed = { ...handle, [member]: typeof value === 'number' ? value + 1 : `${value}x` };
+        db.exec('BEGIN');
+        db.prepare('UPDATE request_interactive_runtime SET session_handle_json = ? WHERE request_id = ?').run(JSON.stringify(changed), run.request_id);
+        if ((await findBy(store, data, ids[kind])).length === 0) missed.push(member);
+        db.exec('ROLLBACK');
+      }
+      expect(missed).toEqual([]);
+    }
+    db.close();
+  });
+
   test('a question that was never asked is found', async () => {
     const data = copyOf();
     const db = await openDatabase(join(data, 'parley.db'));

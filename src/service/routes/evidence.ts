@@ -1,5 +1,6 @@
 // What proves what happened: stored events by seq and time, the engine's own bytes, the files of a run, its result, the checks.
-import { lstat, open, realpath, type FileHandle } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { lstat, realpath, type FileHandle } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
@@ -51,8 +52,11 @@ export async function evidenceRoutes({ app: bare, store, dataDir, otherHosts = n
     const run = await loadRun(store, id);
     const number = attempt ?? run.attempt_number;
     if (number > run.attempt_number) throw new RequestError('INVALID_ARGUMENT', `run ${id} has ${run.attempt_number} attempts, not ${number}`);
+    const log = logsOf(findEngine(run.spec.engine), runFolder(dataDir, id), number)[stream];
+    // An agent may have put something else in its place, and may have led the way to it elsewhere.
+    const file = await openInPlace(join(await realpath(dataDir), relative(dataDir, log)));
     // What has not begun has printed nothing.
-    const file = await open(logsOf(findEngine(run.spec.engine), runFolder(dataDir, id), number)[stream]).catch(() => null);
+    if (!file && existsSync(log)) throw new RequestError('NOT_FOUND', 'what stands in the place of this log is not a log');
     return sendFile(reply, file, `${id}-${number}-${stream}.log`, from, to);
   });
 
