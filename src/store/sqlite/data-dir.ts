@@ -170,6 +170,8 @@ export async function usable<T>(path: string, open: () => Promise<T>): Promise<T
     return await open();
   } catch (error) {
     if (error instanceof RequestError) throw error;
-    throw new RequestError('DATA_DIR_UNUSABLE', `the data directory ${path} cannot be used: ${error instanceof Error ? error.message : String(error)}`);
+    // SQLite may quote what is damaged: all of it on one line.
+    const reason = (error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, ' ').trim();
+    throw new RequestError('DATA_DIR_UNUSABLE', `the data directory ${path} cannot be used: ${reason}`);
   }
 }
