@@ -32,9 +32,9 @@ async function changeHandle({ bench, run }: Parked, handle: EngineSessionHandle)
   await bench.data.store.commit({ run_id: run.run_id, expect: { status: run.status, epoch: run.epoch, rasp_seq: run.heads.rasp_seq }, now: run.updated_at, handle });
 }
 
-async function expectNothingDone({ bench, run }: Parked, cwd = bench.cwd): Promise<void> {
+async function expectNothingDone({ bench, run }: Parked, { cwd = bench.cwd, found = [] as readonly string[] } = {}): Promise<void> {
   const asked = bench.model.requests.length;
-  expect(await bench.reply(run.run_id, 'A')).toMatchObject(FAILED);
+  expect(await bench.reply(run.run_id, 'A', found)).toMatchObject(FAILED);
   expect(bench.model.requests).toHaveLength(asked);
   expect(readdirSync(cwd)).not.toContain('never.txt');
 }
@@ -60,14 +60,15 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
 
   test('a session id that nobody knows is not continued', async () => {
     const parked = await park(engine);
-    await changeHandle(parked, { ...parked.handle, handle_value: engine === 'opencode' ? 'ses_e1f66449dffeX9p6f24X5ABzIV' : '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c' });
-    await expectNothingDone(parked);
+    const unknown = engine === 'opencode' ? 'ses_e1f66449dffeX9p6f24X5ABzIV' : '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c';
+    await changeHandle(parked, { ...parked.handle, handle_value: unknown });
+    await expectNothingDone(parked, { found: [`rows: the session ${unknown} was never named by the engine`] });
   });
 
   test('a session of another folder is not continued, and nothing is started', async () => {
     const parked = await park(engine);
     await changeHandle(parked, { ...parked.handle, cwd: parked.bench.root });
-    await expectNothingDone(parked);
+    await expectNothingDone(parked, { found: ['rows: the session is not one of this run'] });
     expect(await spawnedIn(parked)).toBe(1);
   });
 
@@ -75,7 +76,7 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
     const parked = await park(engine);
     const moved = `${parked.bench.cwd}-moved`;
     renameSync(parked.bench.cwd, moved);
-    await expectNothingDone(parked, moved);
+    await expectNothingDone(parked, { cwd: moved });
     expect(await spawnedIn(parked)).toBe(1);
   });
 
