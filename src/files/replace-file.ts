@@ -2,11 +2,11 @@
 import { closeSync, fdatasyncSync, mkdirSync, openSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-export function replaceFile(path: string, text: string): void {
+export function replaceFile(path: string, content: string | Uint8Array): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const file = openSync(`${path}.new`, 'w', 0o600);
   try {
-    writeFileSync(file, text);
+    writeFileSync(file, content);
     // On the disk before it has its name: else the name may outlive a power cut, and what should be in it not.
     fdatasyncSync(file);
   } finally {

@@ -1,7 +1,7 @@
 // The result of a run as a file for people and their tools: whole, or not there at all. It is stored with the run as well.
 import { createHash } from 'node:crypto';
-import { closeSync, fdatasyncSync, openSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { replaceFile } from '../files/replace-file.js';
 import type { Json } from '../kernel/json.js';
 import { draft, type RaspDraft } from '../rasp/draft.js';
 import { makeFolder, runFolder } from './run-folder.js';
@@ -13,14 +13,6 @@ export function writeResult(dataDir: string, runId: string, result: Json): RaspD
   const { path: folder } = runFolder(dataDir, runId);
   const bytes = Buffer.from(`${JSON.stringify(result, null, 2)}\n`);
   makeFolder(folder);
-  const path = join(folder, NAME);
-  const file = openSync(`${path}.new`, 'w', 0o600);
-  try {
-    writeFileSync(file, bytes);
-    fdatasyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-  renameSync(`${path}.new`, path);
+  replaceFile(join(folder, NAME), bytes);
   return draft('artifact.result.written', { path: NAME, bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') });
 }
