@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { median, now, share, tell } from './lib/figures.mjs';
 import { readFrames } from './lib/frames.mjs';
 import { newerNode, peer } from './lib/peers.mjs';
-import { open } from './runs.mjs';
+import { open } from './lib/open-runs.mjs';
 import { engineIn, newFolder, openCodexSdk, removeFolder, startParley, startSandboxAgent } from './lib/systems.mjs';
 
 const STARTS = 10;

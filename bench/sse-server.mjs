@@ -6,7 +6,7 @@ import { systemClock } from '../dist/kernel/clock.js';
 import { systemTimers } from '../dist/process/timers.js';
 import { createService, DEFAULT_LIMITS } from '../dist/service/service.js';
 import { TokenBook } from '../dist/service/tokens.js';
-import { open } from './runs.mjs';
+import { open } from './lib/open-runs.mjs';
 
 const [dir, events, token] = process.argv.slice(2);
 const bench = await open(dir);

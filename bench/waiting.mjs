@@ -10,7 +10,7 @@ import { readFrames } from './lib/frames.mjs';
 import { peer } from './lib/peers.mjs';
 import { newFolder, post, removeFolder, startParley, startSandboxAgent } from './lib/systems.mjs';
 
-const FILL = fileURLToPath(new URL('./runs-child.mjs', import.meta.url));
+const FILL = fileURLToPath(new URL('./lib/fill-waiting.mjs', import.meta.url));
 const WAITING = 10_000;
 const OTHERS = 50;
 const THREAD = '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c';
@@ -49,7 +49,7 @@ export default {
 async function fill(folder) {
   mkdirSync(join(folder, '.codex', 'sessions', '2026', '01', '01'), { recursive: true });
   writeFileSync(join(folder, '.codex', 'sessions', '2026', '01', '01', `rollout-2026-01-01T00-00-00-${THREAD}.jsonl`), '{}\n');
-  const child = spawn(process.execPath, [FILL, 'fill', folder, String(WAITING)], { stdio: ['ignore', 'ignore', 'inherit'] });
+  const child = spawn(process.execPath, [FILL, folder, String(WAITING)], { stdio: ['ignore', 'ignore', 'inherit'] });
   const [, signal] = await once(child, 'exit');
   if (signal !== 'SIGKILL') throw new Error('the data directory was not filled');
 }

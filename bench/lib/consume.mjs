@@ -83,7 +83,7 @@ const WAYS = {
   },
   // All of it: parsed, stored as RASP and FCMP with its digests, the log on the disk.
   parley: async () => {
-    const { open } = await import('../runs.mjs');
+    const { open } = await import('./open-runs.mjs');
     const bench = await open(folder, { program: [engine], onChange: (change) => change.journal && took() });
     const { run_id: runId } = await bench.orchestrator.create({ engine: 'codex', prompt });
     events = (await bench.orchestrator.settled(runId)).heads.rasp_seq;

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { median as medianOf } from './figures.mjs';
 
 const PROGRAM = fileURLToPath(new URL('../../bin/parley.js', import.meta.url));
 const HEAP = new URL('./soak-heap.mjs', import.meta.url).href;
@@ -24,7 +25,9 @@ const WORDS = '[[answer Begun.]] [[events 20 2000]]';
 const FLAT = { rss: 0.1, heap: 0.1, fds: 0.05 };
 const MB = 1024 * 1024;
 
-const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+
+// Of none: nought.
+const median = (values) => medianOf(values) ?? 0;
 
 const line = (name, { first, second, last, slope }, show) => `${name} ${show(first)} in the first quarter, ${show(second)} in the second, ${show(last)} in the last, ${slope < 0 ? '-' : '+'}${show(Math.abs(slope))} for 1,000 runs in the second half`;
 const mb = (bytes) => `${(bytes / MB).toFixed(1)} MB`;

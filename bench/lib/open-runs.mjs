@@ -1,0 +1,32 @@
+// Runs in this process, durable, on a data directory of their own; whoever measures hears of each change that was stored.
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { createIds } from '../../dist/kernel/ids.js';
+import { systemClock } from '../../dist/kernel/clock.js';
+import { Orchestrator } from '../../dist/orchestrator/orchestrator.js';
+import { systemTimers } from '../../dist/process/timers.js';
+import { openDataDir } from '../../dist/store/sqlite/data-dir.js';
+
+const BIN = fileURLToPath(new URL('../../tests/stand-ins/bin/codex', import.meta.url));
+
+export async function open(dir, { program = [BIN], onChange = () => {} } = {}) {
+  mkdirSync(dir, { recursive: true });
+  const data = await openDataDir(join(dir, 'data'), { pid: process.pid });
+  const { store } = data;
+  const watched = Object.fromEntries(Object.getOwnPropertyNames(Object.getPrototypeOf(store)).filter((name) => name !== 'constructor').map((name) => [name, store[name].bind(store)]));
+  watched.commit = async (change) => {
+    const outcome = await store.commit(change);
+    onChange(change);
+    return outcome;
+  };
+  const host = {
+    findProgram: async () => program,
+    environment: (_engine, run) => ({ PATH: process.env.PATH, HOME: run.spec.home ?? dir }),
+    hasSession: async () => true,
+    newSessionId: () => '00000000-0000-4000-8000-000000000001',
+  };
+  const deps = { store: watched, clock: systemClock, ids: createIds(systemClock), timers: systemTimers, dataDir: data.path, host, queueLimit: 1000 };
+  const orchestrator = await Orchestrator.open(deps, { slots: 2, recovery: { queued: 'fail' }, onFailure: (_run, error) => console.error(error) });
+  return { data, orchestrator, close: async () => { await orchestrator.close(); await data.close(); } };
+}
