@@ -37,7 +37,8 @@ export async function lockAgent(folder: string, pid: number, pass?: () => Promis
 // It may not have said so yet, or not any more.
 function readOwner(note: string): string {
   try {
-    return `process ${readFileSync(note, 'utf8').trim()}`;
+    const pid = readFileSync(note, 'utf8').trim();
+    return /^\d+$/.test(pid) ? `process ${pid}` : 'another process';
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return 'another process';
     throw error;

@@ -108,9 +108,11 @@ export async function launch(options: Launch): Promise<CodexAppServer> {
 
   const child = await ServerProcess.launch({ argv: options.argv, cwd: options.cwd, env: options.env, mark: options.mark }, recording, { said }, timers);
 
-  const closed = child.done.then((end) => {
+  const closed = child.done.then(async (end) => {
     peer.end(`codex app-server is gone (${end.error?.message ?? `exit code ${end.code}, signal ${end.signal}`})`);
     book.end();
+    // Whoever waited for an answer hears of it first and stores what follows: after the end of this, the folder is another's.
+    await new Promise((resolve) => setImmediate(resolve));
     feed.end(recording.events.size);
     options.ended();
     return end;

@@ -70,7 +70,8 @@ export class CodexHome {
     const own = codexHome.turnFile?.from(this.#user) ?? '';
     const users = readIf(own);
     const before = readIf(target);
-    const text = homeSettings(before ?? users, users, folder);
+    // One that is empty was not written by us: what stood in it is lost, and the user's counts again.
+    const text = homeSettings(before === null || before === '' ? users : before, users, folder);
     if (text === null) throw new AppServerError('bad_options', `${own} or ${target} cannot be read as TOML: mend it, or move it away`);
     if (text !== before) replaceFile(target, text);
   }

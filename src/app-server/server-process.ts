@@ -2,7 +2,7 @@
 // failure of ours) → its tree is ended → its output is read to the end → `done`. What either side says is recorded before it is heard.
 import type { Readable } from 'node:stream';
 import { endTree, type TreeEnd } from '../process/end-tree.js';
-import { readStartTime } from '../process/process-table.js';
+import { readStartTime, readTable } from '../process/process-table.js';
 import { ProcessTree } from '../process/process-tree.js';
 import { spawnProcess, type Command, type SpawnedProcess } from '../process/spawn.js';
 import type { Timers } from '../process/timers.js';
@@ -144,7 +144,7 @@ export class ServerProcess {
   }
 
   #endTree(): Promise<TreeEnd> {
-    this.#treeEnd ??= endTree(() => this.#tree.look(), { graceMs: TERM_GRACE_MS, timers: this.#timers });
+    this.#treeEnd ??= endTree(async () => this.#tree.look(await readTable()), { graceMs: TERM_GRACE_MS, timers: this.#timers });
     return this.#treeEnd;
   }
 

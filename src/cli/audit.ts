@@ -2,6 +2,7 @@
 import { createReadStream, existsSync, statSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { findEngine } from '../engines/registry.js';
+import { readStoredJson } from '../kernel/stored-json.js';
 import { everyRun } from '../orchestrator/every-run.js';
 import { rebuildConversation, verifyRun, type Check } from '../orchestrator/verify-run.js';
 import { runFolder } from '../orchestrator/run-folder.js';
@@ -67,7 +68,7 @@ function renderChecks(run: RunRecord, ok: boolean, checks: readonly Check[], io:
 
 export async function replayCommand(meant: string, options: JsonOption & { readonly print?: boolean }, io: Io): Promise<number> {
   return withRun(meant, options, io, async (data, run) => {
-    const rasp = (await data.store.readJournal(run.run_id, 'rasp', ALL)).map((line) => JSON.parse(line) as RaspEvent);
+    const rasp = (await data.store.readJournal(run.run_id, 'rasp', ALL)).map((line) => readStoredJson(line) as RaspEvent);
     const stored = await data.store.readJournal(run.run_id, 'fcmp', ALL);
     const { lines, differsAt } = rebuildConversation(run.run_id, rasp, stored);
     if (options.print) await printLines(lines, io);
@@ -109,7 +110,7 @@ export async function logsCommand(meant: string, options: LogsOptions, io: Io): 
 async function rangeOf(data: DataDir, run: RunRecord, seq: number): Promise<{ attempt: number; stream: StreamName; from: number; to: number }> {
   const [line] = await data.store.readJournal(run.run_id, 'rasp', { fromSeq: seq, toSeq: seq, limit: 1 });
   if (line === undefined) throw new RequestError('INVALID_ARGUMENT', `run ${run.run_id} has no event ${seq}; the last is ${run.heads.rasp_seq}`);
-  const { raw_ref: ref, event } = JSON.parse(line) as RaspEvent;
+  const { raw_ref: ref, event } = readStoredJson(line) as RaspEvent;
   if (!ref) throw new RequestError('INVALID_ARGUMENT', `event ${seq} (${event.type}) was made by Parley: no bytes belong to it`);
   return { attempt: ref.attempt_number, stream: ref.stream, from: ref.byte_from, to: ref.byte_to };
 }

@@ -13,7 +13,7 @@ interface Known {
 const SHELLS: Readonly<Record<string, (commands: readonly Known[]) => string>> = { bash, zsh, fish };
 
 export function printCompletion(shell: string, program: Command, io: Io): void {
-  const script = SHELLS[shell];
+  const script = Object.hasOwn(SHELLS, shell) ? SHELLS[shell] : undefined;
   if (!script) throw new RequestError('INVALID_ARGUMENT', `there is no completion for "${shell}"; the shells are ${Object.keys(SHELLS).join(', ')}`);
   io.stdout.write(script(describe(program)));
 }

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { invariant } from '../kernel/invariant.js';
+import { readStoredJson } from '../kernel/stored-json.js';
 import { verifyRun } from '../orchestrator/verify-run.js';
 import { listMarked } from '../process/process-table.js';
 import type { RaspData, RaspEvent } from '../rasp/event.js';
@@ -92,7 +93,7 @@ function processesOf(runId: string): number {
 
 // Which process played which turn, and in which session.
 async function tellTurns(data: DataDir, runId: string): Promise<string[]> {
-  const events = (await data.store.readJournal(runId, 'rasp', { limit: Number.MAX_SAFE_INTEGER })).map((line) => JSON.parse(line) as RaspEvent);
+  const events = (await data.store.readJournal(runId, 'rasp', { limit: Number.MAX_SAFE_INTEGER })).map((line) => readStoredJson(line) as RaspEvent);
   return events.filter(({ event }) => event.type === 'lifecycle.process.spawned').map(({ data: spawned, attempt_number: attempt }) => {
     const session = events.find((event) => event.attempt_number === attempt && event.event.type === 'lifecycle.session.bound')?.data as unknown as RaspData['lifecycle.session.bound'] | undefined;
     return `turn ${attempt}: process ${(spawned as unknown as RaspData['lifecycle.process.spawned']).pid}, session ${session?.session_id ?? 'unknown'}`;

@@ -1,6 +1,7 @@
 // Shows a run while it goes on, from a cursor until it waits or has ended. It only reads the store: the run does not know
 // that it is watched. Events as lines for programs, a conversation with a progress line for people.
 import type { FcmpEvent } from '../fcmp/event.js';
+import { readStoredJson } from '../kernel/stored-json.js';
 import { isTerminal } from '../run/statechart.js';
 import type { RunRecord, Store } from '../store/store.js';
 import { ConversationView } from '../terminal/conversation.js';
@@ -136,7 +137,7 @@ export function createScreenViewer(io: Io, style: Style): Viewer {
   return {
     show: async (lines) => {
       quiet = 0;
-      screen.write(lines.map((line) => view.push(JSON.parse(line) as FcmpEvent)).join(''));
+      screen.write(lines.map((line) => view.push(readStoredJson(line) as FcmpEvent)).join(''));
     },
     idle: () => {
       quiet += 1;

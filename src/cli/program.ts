@@ -39,7 +39,7 @@ export async function runCli(args: readonly string[], io: Io): Promise<number> {
     const refusal = refusalOf(error);
     if (!refusal) throw error;
     if (json) tell(refusal);
-    // Loaded only now: it knows the width of every character, which takes its time.
+    // Loaded only now: most commands are not refused.
     else io.stderr.write(`parley: ${(await import('../terminal/safe-text.js')).safeText(refusal.message)}\n${ADVICE[refusal.code] === undefined ? '' : `  ${ADVICE[refusal.code]}\n`}`);
     return USAGE.has(refusal.code) ? EXIT.usage : EXIT.failed;
   }

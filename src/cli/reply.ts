@@ -1,5 +1,6 @@
 // parley reply: answers the question of a run that waits, and plays the turn to its next stop.
 import { parseJson, type Json } from '../kernel/json.js';
+import { readStoredJson } from '../kernel/stored-json.js';
 import { RequestError } from '../run/request-error.js';
 import { isTerminal } from '../run/statechart.js';
 import type { DataDir } from '../store/sqlite/data-dir.js';
@@ -73,6 +74,6 @@ async function readAnswer({ question }: InteractionRecord, given: string | undef
 // The cursor right before the pending question.
 async function beforeQuestion(data: DataDir, run: RunRecord): Promise<number> {
   const lines = await data.store.readJournal(run.run_id, 'fcmp', { limit: Number.MAX_SAFE_INTEGER });
-  const at = lines.findLastIndex((line) => (JSON.parse(line) as { type: string }).type === 'user.input.required');
+  const at = lines.findLastIndex((line) => (readStoredJson(line) as { type: string }).type === 'user.input.required');
   return at < 0 ? 0 : at;
 }

@@ -1,4 +1,5 @@
 // parley show and parley watch: a run as it is now, or from a cursor on until it has ended.
+import { readStoredJson } from '../kernel/stored-json.js';
 import { viewProfile, viewRun } from '../orchestrator/run-view.js';
 import type { FcmpEvent } from '../fcmp/event.js';
 import { RequestError } from '../run/request-error.js';
@@ -28,7 +29,7 @@ export async function showCommand(meant: string, options: DataOption & { readonl
     const conversation = new ConversationView(style, { live: false });
     const lines = await data.store.readJournal(run.run_id, 'fcmp', { limit: Number.MAX_SAFE_INTEGER });
     io.stdout.write(`${header(run, pending, view.interaction?.overdue ?? false, style, io)}\n\n`);
-    io.stdout.write(lines.map((line) => conversation.push(JSON.parse(line) as FcmpEvent)).join('') + conversation.end());
+    io.stdout.write(lines.map((line) => conversation.push(readStoredJson(line) as FcmpEvent)).join('') + conversation.end());
     if (pending) io.stdout.write(`\n${paint(style, 'dim', `answer it with: parley reply ${run.run_id}`)}\n`);
     if (run.status === 'failed') io.stdout.write(`\n${paint(style, 'dim', `try again with: parley retry ${run.run_id}`)}\n`);
     return EXIT.ok;

@@ -1,16 +1,84 @@
-// Replaces a file: whole or not at all, also when the power fails, and for nobody else to read.
-import { closeSync, fdatasyncSync, mkdirSync, openSync, renameSync, writeFileSync } from 'node:fs';
+// Replaces a file: whole or not at all, also when the power fails, and for nobody else to read. Afterwards it is the new one for good,
+// unless the old one would do as well after a power cut.
+import { randomUUID } from 'node:crypto';
+import { closeSync, fdatasyncSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-export function replaceFile(path: string, content: string | Uint8Array): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  const file = openSync(`${path}.new`, 'w', 0o600);
+const FOLDER = { recursive: true, mode: 0o700 };
+const PRIVATE = 0o600;
+// Elsewhere a folder cannot be opened, nor need it be.
+const canSyncFolders = process.platform !== 'win32';
+
+export function replaceFile(path: string, content: string | Uint8Array, { forGood = true } = {}): void {
+  const folder = dirname(path);
+  mkdirSync(folder, FOLDER);
+  const beside = nameBeside(path);
   try {
-    writeFileSync(file, content);
-    // On the disk before it has its name: else the name may outlive a power cut, and what should be in it not.
-    fdatasyncSync(file);
-  } finally {
-    closeSync(file);
+    const file = openSync(beside, 'wx', PRIVATE);
+    try {
+      writeFileSync(file, content);
+      // On the disk before it has its name: else the name may outlive a power cut, and what should be in it not.
+      fdatasyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    renameSync(beside, path);
+  } catch (error) {
+    rmSync(beside, { force: true });
+    throw error;
   }
-  renameSync(`${path}.new`, path);
+  if (forGood && canSyncFolders) syncFolder(folder);
+}
+
+// The same, while others go on: the disk may take its time.
+export async function replaceFileMeanwhile(path: string, content: string | Uint8Array): Promise<void> {
+  const folder = dirname(path);
+  await mkdir(folder, FOLDER);
+  const beside = nameBeside(path);
+  try {
+    const file = await open(beside, 'wx', PRIVATE);
+    try {
+      await file.writeFile(content);
+      await file.datasync();
+    } finally {
+      await file.close();
+    }
+    await rename(beside, path);
+  } catch (error) {
+    await rm(beside, { force: true });
+    throw error;
+  }
+  if (canSyncFolders) await syncFolderMeanwhile(folder);
+}
+
+// Another one each time: several processes may replace the same file at once.
+export function nameBeside(path: string): string {
+  return `${path}.${randomUUID()}.new`;
+}
+
+// Some file systems that are mounted from elsewhere cannot do it: what is written there is theirs to keep.
+function unlessUnknown(error: unknown): void {
+  if (!['EINVAL', 'ENOTSUP'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+}
+
+// The names in it are on the disk then.
+function syncFolder(path: string): void {
+  const folder = openSync(path, 'r');
+  try {
+    fsyncSync(folder);
+  } catch (error) {
+    unlessUnknown(error);
+  } finally {
+    closeSync(folder);
+  }
+}
+
+async function syncFolderMeanwhile(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync().catch(unlessUnknown);
+  } finally {
+    await folder.close();
+  }
 }

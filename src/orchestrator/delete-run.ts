@@ -1,6 +1,6 @@
 // Deletes an ended run: its rows, logs, home, and its workspace if it was ours. A crash in the middle is made good at the
-// next start: only a folder that was put aside for it is ever removed.
-import { existsSync, readdirSync, renameSync } from 'node:fs';
+// next start: only a folder that was put aside for it is ever removed, and one that stands where it has to go back to.
+import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { RequestError } from '../run/request-error.js';
 import { isTerminal } from '../run/statechart.js';
@@ -21,6 +21,10 @@ export async function deleteRun(deps: OrchestratorDeps, runId: string, onFailure
   // A fork of it has a home of its own, but not a folder to work in.
   const by = run && (await deps.store.findAtWork(workspaceOf(deps, run)));
   if (by) throw new RequestError('SESSION_IN_USE', `run ${by} works in the folder of run ${runId}: wait until it has ended, or cancel it`);
+  // Nor while one that continues it may be at work in its home.
+  const { home, continue_from: continues } = run?.spec ?? { home: null };
+  const sharer = home === null || continues !== undefined ? null : await deps.store.findInHome(home, runId);
+  if (sharer) return check(runId, 'session_in_use', `run ${sharer}`);
   // Others may begin with it while it is decided: its files go after its rows, wherever they are.
   if (deps.cluster) return check(runId, await deps.store.deleteRun(runId));
   // Several may delete it at once: only what was put aside here is put back here, and never when its rows are gone.
@@ -36,10 +40,10 @@ export async function deleteRun(deps: OrchestratorDeps, runId: string, onFailure
   check(runId, outcome);
 }
 
-function check(runId: string, outcome: DeleteOutcome): void {
+function check(runId: string, outcome: DeleteOutcome, sharer = 'another run'): void {
   if (outcome === 'deleted') return;
   if (outcome !== 'session_in_use') throw new RequestError('RUN_NOT_FOUND', `there is no run ${runId}`);
-  throw new RequestError('SESSION_IN_USE', `another run continues the session of run ${runId} and lives in its home: delete that one first`);
+  throw new RequestError('SESSION_IN_USE', `${sharer} continues the session of run ${runId} and lives in its home: delete that one first`);
 }
 
 // Where it was created, which may be a path of another host: its home tells.
@@ -47,8 +51,11 @@ function workspaceOf({ dataDir }: OrchestratorDeps, { run_id: runId, spec: { hom
   return runFolder(home === null ? dataDir : dataDirOf(home), runId).workspace;
 }
 
+// Where somebody has made it again meanwhile, what was put aside counts.
 function putBack(path: string): void {
-  if (existsSync(path + ASIDE)) renameSync(path + ASIDE, path);
+  if (!existsSync(path + ASIDE)) return;
+  rmSync(path, { recursive: true, force: true });
+  renameSync(path + ASIDE, path);
 }
 
 // The run is deleted when its rows are. What cannot be removed of its files is told, and tried again at the next start.

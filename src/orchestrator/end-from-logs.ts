@@ -7,6 +7,7 @@ import { buildHandle, createTurnParser, findEngine } from '../engines/registry.j
 import { newMemory, type ReaderMemory } from '../engines/turn-parser.js';
 import { ConversationFold, foldInputOf } from '../fcmp/fold.js';
 import { asString } from '../kernel/json.js';
+import { readStoredJson } from '../kernel/stored-json.js';
 import { draft, ORCHESTRATOR, type ByteRange, type RaspDraft } from '../rasp/draft.js';
 import type { RaspEvent } from '../rasp/event.js';
 import type { TurnEvidence } from '../run/evidence.js';
@@ -80,7 +81,7 @@ async function readStored(deps: OrchestratorDeps, run: RunRecord): Promise<Store
   const isResident = findEngine(run.spec.engine).resident !== undefined;
   for (let fromSeq = 1; fromSeq <= run.heads.rasp_seq; fromSeq += PAGE) {
     for (const line of await deps.store.readJournal(run.run_id, 'rasp', { fromSeq, toSeq: fromSeq + PAGE - 1, limit: PAGE })) {
-      const event = JSON.parse(line) as RaspEvent;
+      const event = readStoredJson(line) as RaspEvent;
       const input = foldInputOf(event);
       fold.push(input);
       if (isResident) at = endsIn(event) ?? at;

@@ -1,6 +1,7 @@
 // Ends a run of a host that is gone, where its logs cannot be read: what the journal knows of its session is kept, so that it can be tried
 // again from it, where its files are.
 import { buildHandle, findEngine } from '../engines/registry.js';
+import { readStoredJson } from '../kernel/stored-json.js';
 import type { RaspData, RaspEvent } from '../rasp/event.js';
 import { NO_FACTS } from '../run/guards.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
@@ -22,7 +23,7 @@ async function findHandle({ store }: OrchestratorDeps, run: RunRecord): Promise<
   if (run.spec.sticky || (await store.loadHandle(run.request_id))) return undefined;
   for (let seq = 1; seq <= run.heads.rasp_seq; seq += PAGE) {
     for (const line of await store.readJournal(run.run_id, 'rasp', { fromSeq: seq, limit: PAGE })) {
-      const { event, data } = JSON.parse(line) as RaspEvent;
+      const { event, data } = readStoredJson(line) as RaspEvent;
       if (event.type !== 'lifecycle.session.bound') continue;
       const { session_id: session } = data as unknown as RaspData['lifecycle.session.bound'];
       return buildHandle(findEngine(run.spec.engine), session, { cwd: run.spec.cwd, home: run.spec.home, attempt: run.attempt_number });

@@ -1,21 +1,41 @@
 // Each run's journal beside the database too, as plain files for people and their tools: runs/<id>/rasp.jsonl and fcmp.jsonl.
-// Appended after the commit, so a crash may leave them short; then they are made whole at the next start. Never read back.
-import { appendFileSync, existsSync, rmSync, writeFileSync } from 'node:fs';
+// Appended a moment after the commit, so a crash may leave them short; then they are made whole at the next start. Never read back.
+import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Alarm, type Timers } from '../process/timers.js';
 import type { JournalFlush, Protocol, Store } from '../store/store.js';
+import { DamagedDataError } from '../kernel/stored-json.js';
 import { everyRun } from './every-run.js';
 import { removeFolder } from './remove-folder.js';
 import { repairFile } from './repair-file.js';
 import { makeFolder, runFolder } from './run-folder.js';
 
 const PAGE = 500;
+// While a turn prints: opening files for every few lines of many turns would cost more than storing them.
+const GATHER_MS = 500;
+const GATHER_BYTES = 256 * 1024;
 const PRIVATE = { mode: 0o600 };
-// Left by a clean end; where it is missing, any file may be short.
+// Left by a clean end; where it is missing, any file may be short. It says in which life of the system that was: the files are not waited for
+// until they are on the disk, so after a power cut they may be torn although the end was clean.
 const CLEAN = 'exports.clean';
+// Another one each time the system is started. Where there is none, all files are looked at by every start.
+const BOOT = '/proc/sys/kernel/random/boot_id';
 
 // each: with each commit, by the only one who commits. Where hosts share the store, when a turn is over or the run has ended: own: by whoever
 // has committed it, for the files are the same for all; local: by whoever has the files of the run.
 export type FileMode = 'each' | 'own' | 'local';
+
+interface FilesDeps {
+  readonly store: Store;
+  readonly timers: Timers;
+  readonly dataDir: string;
+}
+
+interface Gathered {
+  readonly rasp: Buffer[];
+  readonly fcmp: Buffer[];
+  bytes: number;
+}
 
 export class JournalFiles {
   readonly #store: Store;
@@ -30,29 +50,56 @@ export class JournalFiles {
   #whole: boolean;
   // Runs with a file that could not be written: nothing more is appended behind a line that may be torn.
   readonly #torn = new Set<string>();
+  // Committed and not yet in the files.
+  readonly #gathered = new Map<string, Gathered>();
+  readonly #gathering: Alarm;
+  // Being made whole: while it is compared with what is stored, it must not be behind.
+  readonly #repairing = new Set<string>();
+  readonly #boot: string | null;
 
-  constructor(store: Store, dataDir: string, onFailure: (error: unknown) => void, mode: FileMode = 'each', onWritten: (runId: string, seq: number) => Promise<void> = async () => {}) {
+  constructor({ store, timers, dataDir }: FilesDeps, onFailure: (error: unknown) => void, mode: FileMode = 'each', onWritten: (runId: string, seq: number) => Promise<void> = async () => {}, bootFile = BOOT) {
+    this.#boot = readIfThere(bootFile) || null;
     this.#mode = mode;
+    this.#gathering = new Alarm(timers);
     this.#onWritten = onWritten;
     this.#store = store;
     this.#dataDir = dataDir;
     this.#onFailure = onFailure;
-    this.#whole = existsSync(join(dataDir, CLEAN));
+    this.#whole = this.#boot !== null && readIfThere(join(dataDir, CLEAN)) === this.#boot;
     // From now on nobody has ended cleanly.
     rmSync(join(dataDir, CLEAN), { force: true });
-    this.#stopListening = store.onCommitted(({ run_id: runId, journal, status, origin }) => {
-      if (journal && mode === 'each') this.#append(runId, journal);
+    this.#stopListening = store.onCommitted(({ run_id: runId, journal, status, deleted, origin }) => {
+      // Nothing may come back into its folder.
+      if (deleted) this.#gathered.delete(runId);
+      else if (journal && mode === 'each') this.#gather(runId, journal, status === undefined);
       else if (mode !== 'each' && status !== undefined && status !== 'queued' && status !== 'running' && (mode === 'own' ? origin === 'here' : existsSync(runFolder(dataDir, runId).path))) this.#later(runId);
     });
   }
 
+  // Who looks after the state of a run has changed finds everything up to there.
+  #gather(runId: string, { rasp, fcmp }: JournalFlush, mayWait: boolean): void {
+    const gathered = this.#gathered.get(runId) ?? { rasp: [], fcmp: [], bytes: 0 };
+    this.#gathered.set(runId, gathered);
+    gathered.rasp.push(rasp.bytes);
+    if (fcmp) gathered.fcmp.push(fcmp.bytes);
+    gathered.bytes += rasp.bytes.length + (fcmp?.bytes.length ?? 0);
+    if (!mayWait || gathered.bytes >= GATHER_BYTES || this.#repairing.has(runId)) return this.#append(runId, gathered);
+    if (!this.#gathering.isSet) this.#gathering.set(GATHER_MS, () => this.#appendAll());
+  }
+
+  #appendAll(): void {
+    this.#gathering.clear();
+    for (const [runId, gathered] of this.#gathered) this.#append(runId, gathered);
+  }
+
   // What is committed is committed: a file that could not be written is reported once, and made whole at the next start.
-  #append(runId: string, { rasp, fcmp }: JournalFlush): void {
+  #append(runId: string, { rasp, fcmp }: Gathered): void {
+    this.#gathered.delete(runId);
     if (this.#torn.has(runId)) return;
     try {
       makeFolder(runFolder(this.#dataDir, runId).path);
-      appendFileSync(this.#pathOf(runId, 'rasp'), rasp.bytes, PRIVATE);
-      if (fcmp) appendFileSync(this.#pathOf(runId, 'fcmp'), fcmp.bytes, PRIVATE);
+      appendFileSync(this.#pathOf(runId, 'rasp'), Buffer.concat(rasp), PRIVATE);
+      if (fcmp.length > 0) appendFileSync(this.#pathOf(runId, 'fcmp'), Buffer.concat(fcmp), PRIVATE);
     } catch (error) {
       if (this.#torn.size === 0) this.#onFailure(error);
       this.#torn.add(runId);
@@ -66,7 +113,11 @@ export class JournalFiles {
     let failure: unknown;
     for await (const { run_id: runId } of everyRun(this.#store)) {
       if (stopped()) return;
-      await this.#repairRun(runId).catch((error: unknown) => (failure ??= error));
+      await this.#repairIfThere(runId).catch((error: unknown) => {
+        // What is damaged is not mended by looking again at every start; verify tells of it.
+        if (error instanceof DamagedDataError) this.#onFailure(error);
+        else failure ??= error;
+      });
     }
     if (failure !== undefined) throw failure;
     this.#whole = true;
@@ -79,20 +130,44 @@ export class JournalFiles {
   // Makes the files of a run what is stored, one run after the other, and tells how far they go.
   write(runId: string): Promise<void> {
     const written = this.#work.then(async () => {
-      const run = await this.#store.loadRun(runId);
-      if (!run) return;
-      await this.#repairRun(runId);
-      await this.#onWritten(runId, run.heads.rasp_seq);
-      // Deleted meanwhile, it must not come back as a folder.
-      if (!(await this.#store.loadRun(runId))) await removeFolder(runFolder(this.#dataDir, runId).path);
+      const seq = await this.#repairIfThere(runId);
+      if (seq !== null) await this.#onWritten(runId, seq);
     });
     this.#work = written.catch(() => {});
     return written;
   }
 
+  // Answers how far the files go at least; null: there is no such run any more.
+  async #repairIfThere(runId: string): Promise<number | null> {
+    const run = await this.#store.loadRun(runId);
+    if (!run) return null;
+    let failure: unknown = null;
+    await this.#repairRun(runId).catch((error: unknown) => (failure = error));
+    if (await this.#store.loadRun(runId)) {
+      if (failure !== null) throw failure;
+      return run.heads.rasp_seq;
+    }
+    // Deleted meanwhile, it must not come back as a folder.
+    this.#torn.delete(runId);
+    await removeFolder(runFolder(this.#dataDir, runId).path);
+    return null;
+  }
+
   async #repairRun(runId: string): Promise<void> {
     makeFolder(runFolder(this.#dataDir, runId).path);
-    for (const protocol of ['rasp', 'fcmp'] as const) await repairFile(this.#pathOf(runId, protocol), () => this.#read(runId, protocol));
+    const gathered = this.#gathered.get(runId);
+    if (gathered) this.#append(runId, gathered);
+    this.#repairing.add(runId);
+    // What is torn is found.
+    this.#torn.delete(runId);
+    try {
+      for (const protocol of ['rasp', 'fcmp'] as const) await repairFile(this.#pathOf(runId, protocol), () => this.#read(runId, protocol));
+    } catch (error) {
+      if (!(error instanceof DamagedDataError)) this.#torn.add(runId);
+      throw error;
+    } finally {
+      this.#repairing.delete(runId);
+    }
   }
 
   async *#read(runId: string, protocol: Protocol): AsyncGenerator<Buffer> {
@@ -108,10 +183,11 @@ export class JournalFiles {
 
   async close(): Promise<void> {
     this.#stopListening();
+    this.#appendAll();
     await this.#work;
-    if (this.#mode !== 'each' || !this.#whole || this.#torn.size > 0) return;
+    if (this.#mode !== 'each' || !this.#whole || this.#torn.size > 0 || this.#boot === null) return;
     try {
-      writeFileSync(join(this.#dataDir, CLEAN), '', PRIVATE);
+      writeFileSync(join(this.#dataDir, CLEAN), this.#boot, PRIVATE);
     } catch (error) {
       // The next start looks at all files; that keeps nobody from ending.
       this.#onFailure(error);
@@ -120,5 +196,14 @@ export class JournalFiles {
 
   #pathOf(runId: string, protocol: Protocol): string {
     return join(runFolder(this.#dataDir, runId).path, `${protocol}.jsonl`);
+  }
+}
+
+function readIfThere(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    // For whatever reason: then nothing is known.
+    return null;
   }
 }

@@ -61,7 +61,11 @@ export class Orchestrator {
   #recovering: Promise<void> = Promise.resolve();
   // What is being changed from outside right now.
   readonly #changes = new Set<Promise<void>>();
+  // What ends runs meanwhile, from outside or because their process is gone.
+  readonly #endings = new Set<Promise<void>>();
   #stopping = false;
+  // Nothing is stored any more that should be in the files, too.
+  #closed = false;
   #plays: boolean;
 
   private constructor(deps: OrchestratorDeps, settings: OrchestratorSettings, files: JournalFiles) {
@@ -70,7 +74,7 @@ export class Orchestrator {
     this.#plays = settings.plays ?? true;
     this.#files = files;
     this.#wakeups = new CommitWakeups(deps.store);
-    this.#residents = new Residents(deps.timers, settings.residents ?? RESIDENT_LIMITS, (runId) => void this.#loseProcess(runId), (runId) => void this.#cluster?.letGo(runId));
+    this.#residents = new Residents(deps.timers, settings.residents ?? RESIDENT_LIMITS, (runId) => void during(this.#endings, this.#loseProcess(runId)), (runId) => void this.#cluster?.letGo(runId));
     const handlers: DispatchHandlers = {
       startTurn: (run) => this.#startTurn(run),
       decide: (interaction) => this.#decide(interaction),
@@ -82,7 +86,7 @@ export class Orchestrator {
 
   static async open(deps: OrchestratorDeps, settings: OrchestratorSettings): Promise<Orchestrator> {
     await finishDeletions(deps, settings.onFailure);
-    const files = new JournalFiles(deps.store, deps.dataDir, (error) => settings.onFailure('', error), deps.cluster?.files ?? 'each', (runId, seq) => deps.cluster?.markExported(runId, seq) ?? Promise.resolve());
+    const files = new JournalFiles(deps, (error) => settings.onFailure('', error), deps.cluster?.files ?? 'each', (runId, seq) => deps.cluster?.markExported(runId, seq) ?? Promise.resolve());
     await recover(deps, settings.recovery, settings.onFailure);
     const orchestrator = new Orchestrator(deps, settings, files);
     orchestrator.#recovering = orchestrator.#lookAfter();
@@ -104,13 +108,9 @@ export class Orchestrator {
   // Nothing is taken that nobody would play any more. What was taken before counts: its turn begins before the end does.
   async #change<T>(work: () => Promise<T>): Promise<T> {
     if (this.#stopping) throw new RequestError('SHUTTING_DOWN', 'this Parley is being stopped');
-    const changing = work();
-    const over = changing.then(() => {}, () => {});
-    this.#changes.add(over);
     try {
-      return await changing;
+      return await during(this.#changes, work());
     } finally {
-      this.#changes.delete(over);
       this.#wake();
     }
   }
@@ -137,8 +137,13 @@ export class Orchestrator {
     return this.#change(() => retryRun(this.#deps, runId, request, actor));
   }
 
-  // Resolves when the run is canceled and nothing of its engine is left.
+  // Resolves when the run is canceled and nothing of its engine is left. Taken as long as turns are at work.
   async cancel(runId: string, actor?: Actor): Promise<RunRecord> {
+    if (this.#closed) throw new RequestError('SHUTTING_DOWN', 'this Parley is being stopped');
+    return during(this.#endings, this.#cancel(runId, actor));
+  }
+
+  async #cancel(runId: string, actor?: Actor): Promise<RunRecord> {
     for (;;) {
       // Nothing of it may print any more when its last event is stored.
       const { status } = await loadRun(this.#deps.store, runId);
@@ -244,6 +249,9 @@ export class Orchestrator {
     await this.#cluster?.close();
     await this.#residents.close();
     await this.#recovering;
+    this.#closed = true;
+    // With others, the files are written from what is stored, by whoever comes to it.
+    if (!this.#cluster) await Promise.all(this.#endings);
     await this.#files.close();
     this.#wakeups.close();
   }
@@ -304,5 +312,16 @@ export class Orchestrator {
       }
       await pause(this.#deps.timers, RETRY_MS, this.#closing.signal);
     }
+  }
+}
+
+// What it answers; noted for as long as it goes on.
+async function during<T>(noted: Set<Promise<void>>, work: Promise<T>): Promise<T> {
+  const over = work.then(() => {}, () => {});
+  noted.add(over);
+  try {
+    return await work;
+  } finally {
+    noted.delete(over);
   }
 }

@@ -1,13 +1,13 @@
 // Makes a file what is stored, page by page: it may be larger than the memory. It is rewritten only where it differs, and is
 // whole at every moment, also if several do it at once: whoever was last has looked after that.
-import { randomUUID } from 'node:crypto';
 import { closeSync, existsSync, fstatSync, openSync, readSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { nameBeside } from '../files/replace-file.js';
 
 // `pages` gives what is stored, from the beginning each time it is asked.
 export async function repairFile(path: string, pages: () => AsyncIterable<Buffer>): Promise<void> {
   // Until nothing came in between reading and writing.
   while (!(await isWhole(path, pages()))) {
-    const beside = `${path}.${randomUUID()}.new`;
+    const beside = nameBeside(path);
     try {
       await write(beside, pages());
       renameSync(beside, path);

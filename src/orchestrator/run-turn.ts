@@ -142,5 +142,5 @@ async function finishConversation(deps: OrchestratorDeps, queued: RunRecord, ans
   if (!started.applied) return loadRun(deps.store, queued.run_id);
   const { prompt } = answered.question;
   const result = typeof prompt === 'string' ? prompt : null;
-  return applied(await applyRunEvent(deps, started.run, { event: 'turn.succeeded', facts: NO_FACTS, result, before: [writeResult(deps.dataDir, queued.run_id, result)] }));
+  return applied(await applyRunEvent(deps, started.run, { event: 'turn.succeeded', facts: NO_FACTS, result, before: [await writeResult(deps.dataDir, queued.run_id, result)] }));
 }

@@ -6,6 +6,7 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Engine } from '../engines/engine.js';
 import { asObject } from '../kernel/json.js';
+import { readStoredJson } from '../kernel/stored-json.js';
 import type { RaspData, RaspEvent, StreamName } from '../rasp/event.js';
 import type { RunRecord, Store } from '../store/store.js';
 import type { RunFolder } from './run-folder.js';
@@ -29,7 +30,7 @@ export async function readEnds(store: Store, run: RunRecord): Promise<LogEnds> {
   for (let toSeq = run.heads.rasp_seq; toSeq > 0; toSeq -= PAGE) {
     const lines = await store.readJournal(run.run_id, 'rasp', { fromSeq: Math.max(1, toSeq - PAGE + 1), toSeq, limit: PAGE });
     for (const line of lines.toReversed()) {
-      const ends = endsIn(JSON.parse(line) as RaspEvent);
+      const ends = endsIn(readStoredJson(line) as RaspEvent);
       if (ends) return ends;
     }
   }

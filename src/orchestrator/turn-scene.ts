@@ -94,7 +94,7 @@ export async function settle(scene: TurnScene, { transition }: Weighed): Promise
   const { deps, writer } = scene;
   const { before = [], result } = transition;
   if (result !== undefined) checkLease(scene);
-  const whole = result === undefined ? before : [...before, writeResult(deps.dataDir, writer.run.run_id, result)];
+  const whole = result === undefined ? before : [...before, await writeResult(deps.dataDir, writer.run.run_id, result)];
   return applied(await applyRunEvent(deps, writer.run, { ...transition, before: whole }, writer.journal));
 }
 

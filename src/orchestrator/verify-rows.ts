@@ -7,7 +7,7 @@ import type { RaspData, RaspEvent } from '../rasp/event.js';
 import { parseRuntimeOptions } from '../run/runtime-options.js';
 import { isTerminal } from '../run/statechart.js';
 
-type Found = Pick<Store, 'listInteractions' | 'listSegments' | 'loadHandle' | 'sumTurns'>;
+type Found = Pick<Store, 'listInteractions' | 'listSegments' | 'loadHandle' | 'loadRun' | 'readJournal' | 'sumTurns'>;
 
 // What is wrong, or null; and how many questions were compared.
 export async function explainRows(store: Found, run: RunRecord, rasp: readonly RaspEvent[], fcmpLines: readonly string[]): Promise<{ readonly problem: string | null; readonly questions: number }> {
@@ -15,6 +15,7 @@ export async function explainRows(store: Found, run: RunRecord, rasp: readonly R
   const fcmp = fcmpLines.map((line) => parseJson(line) as { ts?: string } | undefined);
   const problem =
     explainRun(run, rasp) ??
+    (await explainFork(store, run)) ??
     explainQuestions(run, questions, rasp) ??
     (await explainSession(store, run, rasp)) ??
     (await explainCounts(store, run, rasp)) ??
@@ -45,6 +46,18 @@ function explainRun(run: RunRecord, rasp: readonly RaspEvent[]): string | null {
   if (run.epoch < begun) return `the run had ${run.epoch} owners, its events tell of ${begun} turns`;
   const last = rasp.at(-1)?.ts ?? '';
   return run.heads.ts === Date.parse(last) ? null : `the time of the last event is ${last}, the run says ${run.heads.ts}`;
+}
+
+// Which conversation it began with a copy of stands in the journal of the source: nothing can be said once that is deleted.
+async function explainFork(store: Found, { spec: { fork_from: fork } }: RunRecord): Promise<string | null> {
+  const source = fork && (await store.loadRun(fork.run_id));
+  if (!source) return null;
+  if (fork.home !== (source.spec.home ?? '')) return `the conversation that it began with a copy of is not in the home of run ${fork.run_id}`;
+  // A source that continued another has its session from there, and no event of its own for it.
+  if ((await store.loadHandle(source.request_id))?.handle_value === fork.session) return null;
+  const lines = await store.readJournal(fork.run_id, 'rasp', { limit: Number.MAX_SAFE_INTEGER });
+  const bound = dataOf(lines.map((line) => parseJson(line) as unknown as RaspEvent | undefined).filter((event) => event !== undefined), 'lifecycle.session.bound');
+  return bound.some(({ session_id: id }) => id === fork.session) ? null : `the session ${fork.session} that it began with a copy of was never one of run ${fork.run_id}`;
 }
 
 function explainQuestions(run: RunRecord, rows: readonly InteractionRecord[], rasp: readonly RaspEvent[]): string | null {

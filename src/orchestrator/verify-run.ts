@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { findEngine } from '../engines/registry.js';
 import { projectConversation } from '../fcmp/fold.js';
 import { canonicalText, parseJson } from '../kernel/json.js';
+import { DamagedDataError } from '../kernel/stored-json.js';
 import { measureCover } from '../rasp/cover.js';
 import type { RaspData, RaspEvent, StreamName } from '../rasp/event.js';
 import { explainRasp } from '../rasp/validate.js';
@@ -43,11 +44,17 @@ const ALL = { limit: Number.MAX_SAFE_INTEGER };
 // Of a run that is being played it checks what was stored at one moment.
 export async function verifyRun(store: Store, dataDir: string, run: RunRecord): Promise<Check[]> {
   for (let seen = run; ; ) {
-    const checks = await verifySeen(store, dataDir, seen);
+    const checks = await verifySeen(store, dataDir, seen).catch(tellDamage);
     const now = await store.loadRun(run.run_id);
     if (!now || now.heads.rasp_seq === seen.heads.rasp_seq) return checks;
     seen = now;
   }
+}
+
+// What cannot be read at all is found, too.
+function tellDamage(error: unknown): Check[] {
+  if (error instanceof DamagedDataError) return [bad('journal', error.message)];
+  throw error;
 }
 
 async function verifySeen(store: Store, dataDir: string, run: RunRecord): Promise<Check[]> {
@@ -56,6 +63,17 @@ async function verifySeen(store: Store, dataDir: string, run: RunRecord): Promis
   const rasp = parsed.filter((event) => event !== undefined);
   const unreadable = parsed.findIndex((event) => event === undefined);
   if (unreadable >= 0) return [bad('journal', `event ${unreadable + 1} is not JSON`)];
+  try {
+    return await checkAll(store, dataDir, run, { rasp, raspLines });
+  } catch (error) {
+    // Of events that are none, not everything can be asked.
+    const form = checkForm({ rasp });
+    if (form.ok) throw error;
+    return [form];
+  }
+}
+
+async function checkAll(store: Store, dataDir: string, run: RunRecord, { rasp, raspLines }: Pick<Evidence, 'rasp' | 'raspLines'>): Promise<Check[]> {
   const folder = runFolder(dataDir, run.run_id);
   const engine = findEngine(run.spec.engine);
   const read = (attempt: number, stream: StreamName): Buffer => {
@@ -98,10 +116,10 @@ function checkOrder({ run, rasp, fcmpLines }: Evidence): Check {
   return good('order', `${rasp.length} events without a gap`);
 }
 
-function checkForm({ rasp }: Evidence): Check {
-  for (const event of rasp) {
+function checkForm({ rasp }: Pick<Evidence, 'rasp'>): Check {
+  for (const [index, event] of rasp.entries()) {
     const problem = explainRasp(event);
-    if (problem !== null) return bad('form', `event ${event.seq}: ${problem}`);
+    if (problem !== null) return bad('form', `event ${index + 1}: ${problem}`);
   }
   return good('form', 'every event fits rasp/1.0');
 }

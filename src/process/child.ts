@@ -8,7 +8,7 @@ import { drain } from './drain.js';
 import { endTree, type TreeEnd } from './end-tree.js';
 import { IdleWatch } from './idle-watch.js';
 import { LeftBehindError } from './left-behind-error.js';
-import { readStartTime } from './process-table.js';
+import { readStartTime, readTable } from './process-table.js';
 import { ProcessTree } from './process-tree.js';
 import { pump } from './pump.js';
 import { spawnProcess, type Command, type Refusal, type SpawnedProcess } from './spawn.js';
@@ -176,7 +176,7 @@ class RunningChild implements Child {
   }
 
   #endTree(): Promise<TreeEnd> {
-    this.#treeEnd ??= endTree(() => this.#tree.look(), { graceMs: this.#reason === 'other_session' ? 0 : this.#spec.graceMs, timers: this.#timers });
+    this.#treeEnd ??= endTree(async () => this.#tree.look(await readTable()), { graceMs: this.#reason === 'other_session' ? 0 : this.#spec.graceMs, timers: this.#timers });
     return this.#treeEnd;
   }
 

@@ -23,7 +23,7 @@ const LONGEST_WAIT_MS = 64;
 // About a second: what starts a program is done with it in microseconds, on a busy machine in milliseconds.
 const UNSURE_LOOKS = 20;
 
-export async function endTree(look: () => Look, { graceMs, timers, kill = systemKill }: EndTreeOptions): Promise<TreeEnd> {
+export async function endTree(look: () => Look | Promise<Look>, { graceMs, timers, kill = systemKill }: EndTreeOptions): Promise<TreeEnd> {
   let alive = await findAlive(look);
   if (alive.length === 0) return { found: [], left: [] };
   const found = new Map<string, ProcessEntry>();
@@ -46,11 +46,11 @@ export async function endTree(look: () => Look, { graceMs, timers, kill = system
 
 // That nobody is left is believed the second time: while one looks, a member may start another and go. A look that is not
 // certain does not count, within reason.
-async function findAlive(look: () => Look): Promise<readonly ProcessEntry[]> {
+async function findAlive(look: () => Look | Promise<Look>): Promise<readonly ProcessEntry[]> {
   let sure = 0;
   let unsure = 0;
   for (const wait of waits()) {
-    const { members, certain } = lookOr(look, unsure);
+    const { members, certain } = await lookOr(look, unsure);
     if (members.length > 0) return members;
     if (certain) sure += 1;
     else unsure += 1;
@@ -61,9 +61,9 @@ async function findAlive(look: () => Look): Promise<readonly ProcessEntry[]> {
 }
 
 // A look that fails (no file descriptor is free, say) is no look; one that fails to the last is an error.
-function lookOr(look: () => Look, unsure: number): Look {
+async function lookOr(look: () => Look | Promise<Look>, unsure: number): Promise<Look> {
   try {
-    return look();
+    return await look();
   } catch (error) {
     if (unsure === UNSURE_LOOKS - 1) throw error;
     return { members: [], certain: false };

@@ -30,6 +30,31 @@ export function readMark(pid: number): MarkReading {
   return hasProc ? readProcMark(pid, process.getuid?.()) : { kind: 'unmarked' };
 }
 
+// All of them as they were in one moment; what is asked about one is asked once.
+export class ProcessTable {
+  readonly rows: ReadonlyMap<number, ProcessRow> = new Map(listRows().map((row) => [row.pid, row]));
+  readonly #marks = new Map<number, MarkReading>();
+
+  markOf(pid: number): MarkReading {
+    const known = this.#marks.get(pid);
+    if (known) return known;
+    const reading = readMark(pid);
+    this.#marks.set(pid, reading);
+    return reading;
+  }
+}
+
+let nextTable: Promise<ProcessTable> | null = null;
+
+// One that is read after this call, for all who call in the same moment: many who end at once would else read it once each.
+export function readTable(): Promise<ProcessTable> {
+  nextTable ??= new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
+    nextTable = null;
+    return new ProcessTable();
+  });
+  return nextTable;
+}
+
 function markOf(pid: number): string | null {
   const reading = readMark(pid);
   return reading.kind === 'marked' ? reading.mark : null;

@@ -1,7 +1,7 @@
 // Which processes belong together, however they were detached: who carries the mark, who lives in a session that a member
 // founded, who was seen as a member before, and whoever descends from one of these. What was once seen is remembered, so a
 // process whose parent died stays a member. This process and those that started it are never members.
-import { entryOf, listRows, readMark, walkDown, type ProcessEntry, type ProcessRow } from './process-table.js';
+import { entryOf, ProcessTable, walkDown, type ProcessEntry, type ProcessRow } from './process-table.js';
 
 export interface Look {
   // Alive now.
@@ -23,20 +23,20 @@ export class ProcessTree {
     if (root) this.#seen.set(root.pid, root.startTime);
   }
 
-  look(): Look {
-    const all = new Map(listRows().map((row) => [row.pid, row]));
+  look(table = new ProcessTable()): Look {
+    const all = table.rows;
     const spared = lineOf(process.pid, all);
     const rows = [...all.values()].filter((row) => !spared.has(row.pid) && !(Number(row.startTime) < this.#since));
-    const readings = new Map(rows.map((row) => [row, this.#judge(row, all)]));
+    const readings = new Map(rows.map((row) => [row, this.#judge(row, table)]));
     const roots = rows.filter((row) => readings.get(row) === 'member');
     const members = [...roots, ...walkDown(rows, roots.map(({ pid }) => pid))];
     for (const { pid, startTime } of members) this.#seen.set(pid, startTime);
     return { members: members.map(entryOf), certain: ![...readings.values()].includes('unclear') };
   }
 
-  #judge(row: ProcessRow, all: ReadonlyMap<number, ProcessRow>): 'member' | 'stranger' | 'unclear' {
-    if (this.#seen.get(row.pid) === row.startTime || this.#ownsSession(row.session, all)) return 'member';
-    const reading = readMark(row.pid);
+  #judge(row: ProcessRow, table: ProcessTable): 'member' | 'stranger' | 'unclear' {
+    if (this.#seen.get(row.pid) === row.startTime || this.#ownsSession(row.session, table.rows)) return 'member';
+    const reading = table.markOf(row.pid);
     if (reading.kind === 'starting') return 'unclear';
     return reading.kind === 'marked' && this.#isOurs(reading.mark) ? 'member' : 'stranger';
   }

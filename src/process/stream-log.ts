@@ -61,13 +61,10 @@ export class StreamLog {
 export type StreamLogs = Readonly<Record<StreamName, StreamLog>>;
 
 export async function openLogs(paths: Readonly<Record<StreamName, string>>): Promise<StreamLogs> {
-  const stdout = await openLog(paths.stdout);
-  try {
-    return { stdout, stderr: await openLog(paths.stderr) };
-  } catch (error) {
-    await stdout.close();
-    throw error;
-  }
+  const [stdout, stderr] = await Promise.allSettled([openLog(paths.stdout), openLog(paths.stderr)]);
+  if (stdout.status === 'fulfilled' && stderr.status === 'fulfilled') return { stdout: stdout.value, stderr: stderr.value };
+  for (const opened of [stdout, stderr]) if (opened.status === 'fulfilled') await opened.value.close();
+  throw stdout.status === 'rejected' ? stdout.reason : (stderr as PromiseRejectedResult).reason;
 }
 
 // Closes both, also when one refuses; then says so.

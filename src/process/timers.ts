@@ -26,6 +26,10 @@ export class Alarm {
     this.#timers = timers;
   }
 
+  get isSet(): boolean {
+    return this.#cancel !== null;
+  }
+
   set(ms: number, fire: () => void): void {
     this.clear();
     this.#cancel = this.#timers.set(ms, () => {

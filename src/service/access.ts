@@ -49,7 +49,7 @@ export function guardAccess(app: FastifyInstance, rules: AccessRules): void {
     const bearer = bearerOf(request);
     const session = bearer === null ? cookieOf(request, rules.cookie) : null;
     const caller = bearer !== null ? rules.tokens.find(bearer) : session === null ? null : rules.tokens.findSignedIn(session);
-    if (!caller) throw new RequestError('UNAUTHORIZED', bearer === null && session === null ? 'a token is needed: open the link that parley serve has printed, or send Authorization: Bearer …' : 'this token is not known');
+    if (!caller) throw new RequestError('UNAUTHORIZED', bearer === null && session === null ? 'a token is needed: open the link that parley serve has printed, or send Authorization: Bearer …' : 'this token is not known: parley token ls lists those that are, and parley serve prints a link with one of its own');
     // A browser sends the cookie by itself, also for a page of somebody else; it says so in Origin.
     if (bearer === null && !SAFE_METHODS.has(request.method) && request.headers.origin === undefined) throw new RequestError('ORIGIN_NOT_ALLOWED', 'a request that changes something needs an Origin, or a token of its own');
     if (bearer === null && isOfAnotherPage(request)) throw new RequestError('ORIGIN_NOT_ALLOWED', 'a page of another origin may not use this server, whatever it shows or loads');

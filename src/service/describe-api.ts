@@ -1,14 +1,36 @@
-// The API describes itself: an OpenAPI 3.1 document made from the routes, and a page of it for people.
-import swagger from '@fastify/swagger';
+// The API describes itself: an OpenAPI 3.1 document made from the routes, and a page of it for people. It is made when it is first
+// asked for: what makes it takes longer to load than all the routes.
+import Fastify, { type RouteOptions } from 'fastify';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { apiPage } from './api-page.js';
+import { BY_ZOD } from './compilers.js';
 import type { Room } from './service.js';
 
-export async function describeApi({ app, version }: Room): Promise<void> {
-  // What a caller must be stands with each route.
-  app.addHook('onRoute', ({ schema, config }) => {
+export function describeApi({ app, version }: Room): void {
+  const routes: RouteOptions[] = [];
+  app.addHook('onRoute', (route) => {
+    const { schema, config } = route;
+    // What a caller must be stands with each route.
     if (schema) schema.description = config?.role === 'anyone' ? 'Needs no token.' : `Needs the role ${config?.role ?? 'viewer'}.`;
+    if (route.method !== 'HEAD') routes.push(route);
   });
+  let made: ReturnType<typeof makeDocument> | undefined;
+  const document = (): ReturnType<typeof makeDocument> => (made ??= makeDocument(routes, version).catch((error: unknown) => {
+    // The next who asks tries again.
+    made = undefined;
+    throw error;
+  }));
+  app.get('/openapi.json', { schema: { hide: true } }, async () => document());
+  app.get('/docs', { schema: { hide: true } }, async (_request, reply) => reply
+    .type('text/html; charset=utf-8')
+    .header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+    .send(apiPage(await document())));
+}
+
+// The routes are written down as they are given to an app: this one never listens.
+async function makeDocument(routes: readonly RouteOptions[], version: string) {
+  const { default: swagger } = await import('@fastify/swagger');
+  const app = Fastify({ schemaController: BY_ZOD, exposeHeadRoutes: false });
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -26,11 +48,9 @@ export async function describeApi({ app, version }: Room): Promise<void> {
     transform: jsonSchemaTransform,
     transformObject: (document) => withoutInputs(jsonSchemaTransformObject(document) as never),
   });
-  app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
-  app.get('/docs', { schema: { hide: true } }, async (_request, reply) => reply
-    .type('text/html; charset=utf-8')
-    .header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
-    .send(apiPage(app.swagger())));
+  for (const { method, url, schema } of routes) app.route({ method, url, ...(schema ? { schema } : {}), handler: async () => {} });
+  await app.ready();
+  return app.swagger();
 }
 
 type Described = { readonly components?: { readonly schemas?: Readonly<Record<string, unknown>> } };

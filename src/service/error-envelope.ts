@@ -29,15 +29,15 @@ const FRAMEWORK: Readonly<Record<string, readonly [RequestErrorCode, string]>> =
 // The store says no: the disk is full, broken or read-only.
 const STORE_CODES = new Set(['ERR_SQLITE_ERROR', 'ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'EMFILE', 'ENFILE']);
 
-// For a person with a browser.
+// For a person who opens an address in a browser.
 export const HTML = 'text/html; charset=utf-8';
 const SIGN_IN = '<form action="/sign-in" method="get"><label>Or sign in with a token: <input name="token" type="password" autocomplete="off" required></label> <button>Sign in</button></form>';
 const STRANGER = pageOf(`<p>This browser is not signed in. Open the link that <code>parley serve</code> has printed.</p>${SIGN_IN}`);
 const WRONG_LINK = pageOf(`<p>The token in this link is not known: it was taken back, or belongs to another server.</p>${SIGN_IN}`);
 export const NOTHING = pageOf('<p>There is nothing at this address. <a href="/">To the inbox</a></p>');
 
-export function isPerson({ headers }: FastifyRequest): boolean {
-  return headers.accept?.includes('text/html') ?? false;
+export function isPerson({ headers, method }: FastifyRequest): boolean {
+  return (method === 'GET' || method === 'HEAD') && (headers.accept?.includes('text/html') ?? false);
 }
 
 function pageOf(text: string): string {

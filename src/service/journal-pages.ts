@@ -1,5 +1,5 @@
 // A run's events as the bytes of an SSE stream, in pages: made once for all who read them, forgotten when they are old.
-// A page is what comes after a seq; the journal only grows, so a page that was made stays right. Of a run that is being read,
+// A page is what comes after a seq; the journal only grows, so a page that was made stays right. Of a run whose reader keeps up,
 // what was just stored becomes pages at once, and need not be read again.
 import { isTerminal, type RunState } from '../run/statechart.js';
 import { loadRun } from '../orchestrator/load-run.js';
@@ -22,13 +22,24 @@ export interface Page {
   readonly ended: RunState | null;
 }
 
+// A journal that somebody reads now.
+interface Followed {
+  readers: number;
+  // The furthest that any of them has come.
+  asked: number;
+  // Where it ends, while it is played: nothing comes after it until more is stored. Not known where others write too.
+  end: number | null;
+  // What was stored last, and what before that, begin here.
+  last: number;
+  beforeLast: number;
+}
+
 export class JournalPages {
   readonly #store: Store;
   readonly #pages = new Map<string, Page & { readonly bytes: Buffer }>();
   // Reads under way: who asks for the same meanwhile waits for the same.
   readonly #reading = new Map<string, Promise<Page>>();
-  // How many read it now.
-  readonly #readers = new Map<string, number>();
+  readonly #followed = new Map<string, Followed>();
   readonly #stopListening: () => void;
   #cached = 0;
 
@@ -44,16 +55,20 @@ export class JournalPages {
   // From now on somebody reads it, until what is returned is called.
   join(runId: string, protocol: Protocol): () => void {
     const key = `${runId} ${protocol}`;
-    this.#readers.set(key, (this.#readers.get(key) ?? 0) + 1);
+    const followed = this.#followed.get(key) ?? { readers: 0, asked: 0, end: null, last: 0, beforeLast: 0 };
+    this.#followed.set(key, followed);
+    followed.readers += 1;
     return () => {
-      const left = (this.#readers.get(key) ?? 0) - 1;
-      if (left > 0) this.#readers.set(key, left);
-      else this.#readers.delete(key);
+      followed.readers -= 1;
+      if (followed.readers === 0) this.#followed.delete(key);
     };
   }
 
   // `version` is what the asker knew of the run before: a read that began earlier than that does not count for it.
   async after(runId: string, protocol: Protocol, cursor: number, version: number): Promise<Page> {
+    const followed = this.#followed.get(`${runId} ${protocol}`);
+    if (followed) followed.asked = Math.max(followed.asked, cursor);
+    if (followed?.end === cursor) return { bytes: null, lastSeq: cursor, ended: null };
     const key = `${runId} ${protocol} ${cursor}`;
     const kept = this.#pages.get(key);
     if (kept) {
@@ -83,11 +98,19 @@ export class JournalPages {
   }
 
   // Its end is told by the store, to those who have read this.
-  #stored({ run_id: runId, journal }: Committed): void {
-    if (!journal) return;
-    for (const [protocol, lines] of [['rasp', journal.rasp], ['fcmp', journal.fcmp]] as const) {
-      if (!lines || !this.#readers.has(`${runId} ${protocol}`)) continue;
-      for (const part of cutLines(lines, PAGE_BYTES)) this.#keep(runId, protocol, part, null);
+  #stored({ run_id: runId, journal, status, deleted }: Committed): void {
+    for (const protocol of ['rasp', 'fcmp'] as const) {
+      const followed = this.#followed.get(`${runId} ${protocol}`);
+      if (!followed) continue;
+      const lines = journal?.[protocol];
+      // Then it may be over.
+      if (status !== undefined || deleted || !this.#store.isAlone) followed.end = null;
+      else if (lines) followed.end = lines.lastSeq;
+      if (!lines) continue;
+      // Whoever is further behind comes here so late that they would be forgotten by then.
+      if (followed.asked >= followed.beforeLast - 1) for (const part of cutLines(lines, PAGE_BYTES)) this.#keep(runId, protocol, part, null);
+      followed.beforeLast = followed.last;
+      followed.last = lines.firstSeq;
     }
   }
 

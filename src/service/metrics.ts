@@ -1,6 +1,10 @@
 // Figures for those who watch the service: most are counted in the store when they are asked for, so that a restart forgets
 // nothing; what only this process knows (streams, latencies, waits that ended) is counted as it happens.
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+// In parts: the whole of it also loads what measures the process, with OpenTelemetry, and takes longer than the rest of the service.
+import Counter from 'prom-client/lib/counter.js';
+import Gauge from 'prom-client/lib/gauge.js';
+import Histogram from 'prom-client/lib/histogram.js';
+import Registry from 'prom-client/lib/registry.js';
 import type { Clock } from '../kernel/clock.js';
 import { STATES } from '../run/statechart.js';
 import type { Orchestrator } from '../orchestrator/orchestrator.js';

@@ -1,18 +1,20 @@
 // The durable runs of one data directory over HTTP: an app with all its routes, ready to listen. It owns nothing but its
 // connections; the orchestrator behind it goes on without it.
 import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
-import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { EngineReport } from '../engines/engine-report.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Orchestrator } from '../orchestrator/orchestrator.js';
 import type { Timers } from '../process/timers.js';
 import type { Store } from '../store/store.js';
 import { cookieName, guardAccess } from './access.js';
+import { BY_ZOD } from './compilers.js';
 import { describeApi } from './describe-api.js';
 import { refuseInOneForm } from './error-envelope.js';
 import type { OtherHosts } from './forward-files.js';
 import { InboxFeed } from './inbox-feed.js';
 import { JournalPages } from './journal-pages.js';
+import { limitConnections } from './limit-connections.js';
 import { createMetrics, type Metrics } from './metrics.js';
 import { refuseAddress, refuseEarly, refuseOnSocket } from './refuse-early.js';
 import { RunFeed } from './run-feed.js';
@@ -68,9 +70,6 @@ export interface ServiceLimits {
 
 export const DEFAULT_LIMITS: ServiceLimits = { bodyBytes: 16 * 1024 * 1024, streams: 4000, requestMs: 30_000 };
 
-// Connections of those who only call.
-const BESIDE_STREAMS = 1000;
-
 // What the routes share.
 export interface Room extends ServiceDeps {
   readonly app: FastifyInstance;
@@ -105,11 +104,12 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
     clientErrorHandler: refuseOnSocket,
     frameworkErrors: refuseAddress,
     routerOptions: { maxParamLength: 500 },
+    schemaController: BY_ZOD,
   }).withTypeProvider<ZodTypeProvider>();
   // Before anybody is known: strangers must not take all the files that a process may have open.
-  app.server.maxConnections = limits.streams + BESIDE_STREAMS;
-  app.setValidatorCompiler(validatorCompiler);
-  app.setSerializerCompiler(serializerCompiler);
+  const room = limitConnections(limits.streams);
+  app.server.maxConnections = room.connections;
+  if (room.shortage !== null) deps.log.warn(room.shortage);
   app.removeContentTypeParser('text/plain');
   let closing = false;
   refuseInOneForm(app);
@@ -117,7 +117,7 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
   // A browser may come to any host of a database.
   const cookie = cookieName(deps.thisHost?.deriveToken('cookie') ?? deps.dataDir);
   guardAccess(app, { tokens: deps.tokens, hosts: deps.hosts, cookie, closing: () => closing });
-  const streams = new Streams(limits.streams, deps.timers);
+  const streams = new Streams(room.streams, deps.timers);
   const inbox = new InboxFeed(deps.store, deps.clock);
   const runFeed = new RunFeed(deps.store, deps.clock);
   const metrics = createMetrics(deps, streams);
@@ -126,9 +126,9 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
     request.log.info({ method: request.method, route: request.routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime), by: request.caller?.actor.name }, 'answered');
   });
   const pages = new JournalPages(deps.store);
-  const room: Room = { ...deps, app, cookie, streams, inbox, runFeed, metrics, pages };
-  await describeApi(room);
-  for (const routes of [runRoutes, inboxRoutes, streamRoutes, evidenceRoutes, aboutRoutes, signInRoutes, consoleRoutes]) await app.register(async (part) => routes({ ...room, app: part }));
+  const shared: Room = { ...deps, app, cookie, streams, inbox, runFeed, metrics, pages };
+  describeApi(shared);
+  for (const routes of [runRoutes, inboxRoutes, streamRoutes, evidenceRoutes, aboutRoutes, signInRoutes, consoleRoutes]) await app.register(async (part) => routes({ ...shared, app: part }));
   await app.ready();
   return {
     app,

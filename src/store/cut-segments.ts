@@ -1,4 +1,5 @@
 // Cuts stored segments at their lines: what a store reads as whole flushes becomes the lines that were asked for.
+import { readStoredJson } from '../kernel/stored-json.js';
 import type { Lines, ReadRange } from './store.js';
 
 export interface Segment {
@@ -33,7 +34,7 @@ export class TextPicker {
 
 function isWithin(line: string, fromTs: number | undefined, toTs: number | undefined): boolean {
   if (fromTs === undefined && toTs === undefined) return true;
-  const ts = Date.parse((JSON.parse(line) as { ts: string }).ts);
+  const ts = Date.parse((readStoredJson(line) as { ts: string }).ts);
   return ts >= (fromTs ?? 0) && ts <= (toTs ?? Number.MAX_SAFE_INTEGER);
 }
 

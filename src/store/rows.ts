@@ -1,5 +1,6 @@
 // Rows as they stand in the database, and the records they become.
 import type { Json, JsonObject } from '../kernel/json.js';
+import { readStoredJson } from '../kernel/stored-json.js';
 import type { RunError } from '../run/judge-completion.js';
 import type { RunState } from '../run/statechart.js';
 import type { CancelWish, InteractionRecord, InteractionState, Resolution, RunRecord, RunSpec } from './store.js';
@@ -40,13 +41,13 @@ export function toRun(row: RunRow): RunRecord {
   return {
     run_id: row.run_id,
     request_id: row.request_id,
-    spec: JSON.parse(row.spec_json) as RunSpec,
+    spec: readStoredJson(row.spec_json) as RunSpec,
     status: row.status,
     attempt_number: row.attempt_number,
     epoch: row.epoch,
-    error: row.error_json === null ? null : (JSON.parse(row.error_json) as RunError),
-    result: row.result_json === null ? null : (JSON.parse(row.result_json) as Json),
-    cancel_requested: row.cancel_requested_json === null ? null : (JSON.parse(row.cancel_requested_json) as CancelWish),
+    error: row.error_json === null ? null : (readStoredJson(row.error_json) as RunError),
+    result: row.result_json === null ? null : (readStoredJson(row.result_json) as Json),
+    cancel_requested: row.cancel_requested_json === null ? null : (readStoredJson(row.cancel_requested_json) as CancelWish),
     waited_ms: row.waited_ms,
     created_at: row.created_at,
     updated_at: row.updated_at,
@@ -59,11 +60,11 @@ export function toInteraction(row: InteractionRow): InteractionRecord {
     interaction_id: row.interaction_id,
     run_id: row.run_id,
     attempt_number: row.attempt_number,
-    question: JSON.parse(row.question_json) as JsonObject,
+    question: readStoredJson(row.question_json) as JsonObject,
     state: row.state,
     asked_at: row.asked_at,
     due_at: row.due_at,
     decides: Boolean(row.decides),
-    resolution: row.resolution_json === null ? null : (JSON.parse(row.resolution_json) as Resolution),
+    resolution: row.resolution_json === null ? null : (readStoredJson(row.resolution_json) as Resolution),
   };
 }

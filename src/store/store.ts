@@ -266,6 +266,8 @@ export interface Committed {
 export type CommitListener = (commit: Committed) => void;
 
 export interface Store {
+  // Whether nobody else writes to what it stores.
+  readonly isAlone: boolean;
   createRun(run: NewRun): Promise<CreateOutcome>;
   commit(change: RunChange): Promise<CommitOutcome>;
   // A terminal run with all its rows; not while another run lives in its home.
@@ -277,6 +279,8 @@ export interface Store {
   onMissed(listener: () => void): () => void;
 
   loadRun(runId: string): Promise<RunRecord | null>;
+  // Another run that lives in this home, ended or not.
+  findInHome(home: string, but: string): Promise<string | null>;
   // A run that has not ended and works in this very folder.
   findAtWork(cwd: string): Promise<string | null>;
   // The run that a request id was used for, and the digest of that request.

@@ -1,5 +1,5 @@
 // One event of a conversation as text, for all but the streamed messages. A text has no line end at its end.
-import stringWidth from 'string-width';
+import { textWidth } from './text-width.js';
 import type { FcmpData } from '../fcmp/event.js';
 import { asString, isObject, type Json } from '../kernel/json.js';
 import { tellJson } from './question-text.js';
@@ -64,7 +64,7 @@ export function renderCompleted({ result }: FcmpData['conversation.completed'], 
   const head = renderMarked('✓', 'green', 'done', style);
   if (result === undefined || result === null) return head;
   const brief = tellJson(result);
-  const text = typeof result === 'string' || stringWidth(brief) <= style.width - 2 ? brief : JSON.stringify(result, null, 2);
+  const text = typeof result === 'string' || textWidth(brief) <= style.width - 2 ? brief : JSON.stringify(result, null, 2);
   const lines = wrapText(text, style.width, { first: '  ', rest: '  ' }).split('\n');
   const left = lines.length - RESULT_LINES;
   return [head, ...lines.slice(0, RESULT_LINES), ...(left > 0 ? [paint(style, 'dim', oneLine(`  … ${left} more lines`, style.width))] : [])].join('\n');

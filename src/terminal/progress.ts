@@ -1,6 +1,6 @@
 // What the engine does right now, folded from the events, and the one line that says so. The line leaves the last column
 // free, so that no terminal wraps it.
-import stringWidth from 'string-width';
+import { textWidth } from './text-width.js';
 import type { FcmpData, FcmpEvent } from '../fcmp/event.js';
 import { formatCount, formatDuration } from './format-time.js';
 import { oneLine } from './safe-text.js';
@@ -85,9 +85,9 @@ export function progressLine(activity: Activity, nowMs: number, style: Style): s
   const label = oneLine(tool ? `${tool.name}: ${tool.what}`.replace(/: $/, '') : doing(activity), width);
   const tail = () => facts.map((fact) => ` · ${fact}`).join('');
   // The last fact matters least.
-  while (facts.length > 0 && width - 2 - stringWidth(tail()) < Math.min(LEAST, stringWidth(label))) facts.pop();
+  while (facts.length > 0 && width - 2 - textWidth(tail()) < Math.min(LEAST, textWidth(label))) facts.pop();
   const frame = FRAMES[Math.floor(Math.max(0, nowMs) / FRAME_MS) % FRAMES.length] ?? '';
-  const text = oneLine(label, width - 2 - stringWidth(tail()));
+  const text = oneLine(label, width - 2 - textWidth(tail()));
   return width < 3 ? paint(style, 'cyan', frame) : `${paint(style, 'cyan', frame)} ${text}${paint(style, 'dim', tail())}`;
 }
 

@@ -1,7 +1,7 @@
 // Text that others wrote, made harmless for a terminal: it cannot move the cursor, colour, ring, set a title or turn the
 // direction of writing. Whole escape sequences are left out; any other control character is shown as a sign.
 // Newline and tab stay. The result is the same however the text was cut into pieces.
-import stringWidth from 'string-width';
+import { textWidth } from './text-width.js';
 
 // The limits keep a sequence that never ends from swallowing the text behind it.
 const PAYLOAD = '[^\\x00-\\x1f\\x7f-\\x9f]{0,4096}';
@@ -61,14 +61,14 @@ export function oneLine(text: string, columns: number, keep: 'start' | 'end' = '
   const enough = columns * 16 + 64;
   const part = text.length <= enough ? text : keep === 'start' ? text.slice(0, enough) : text.slice(-enough);
   const line = safeText(part).replace(/\s+/g, ' ').trim();
-  if (part === text && stringWidth(line) <= columns) return line;
+  if (part === text && textWidth(line) <= columns) return line;
   if (columns < 1) return '';
   const clusters = [...clustersOf(line)];
   if (keep === 'end') clusters.reverse();
   let width = 1;
   const fitting: string[] = [];
   for (const cluster of clusters) {
-    width += stringWidth(cluster);
+    width += textWidth(cluster);
     if (width > columns) break;
     fitting.push(cluster);
   }

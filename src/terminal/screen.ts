@@ -1,7 +1,7 @@
 // Text with one status line below it. On a terminal the line is taken away before text is written and put back behind it.
 // Where a streamed text stands in the middle of a line, the status stands on the next one, and the cursor goes back to the
 // end of the text before more is written. Without a terminal there is no status line at all.
-import stringWidth from 'string-width';
+import { textWidth } from './text-width.js';
 
 const ERASE = '\r\u001b[2K';
 const UP = '\u001b[1A';
@@ -57,7 +57,7 @@ export class Screen {
   #erased(): string {
     if (!this.#shown) return '';
     this.#shown = false;
-    const column = stringWidth(this.#line);
+    const column = textWidth(this.#line);
     if (this.#line === '') return ERASE;
     return ERASE + UP + (column > 0 ? right(column) : '');
   }

@@ -1,6 +1,6 @@
 // Rows as aligned columns that fit the width: wide columns shrink, columns that may go go from the right, and in the end
 // every cell gives way. Widths are those on the screen. No line ends in blanks.
-import stringWidth from 'string-width';
+import { textWidth } from './text-width.js';
 import { oneLine } from './safe-text.js';
 import { paint, type Ink, type Style } from './style.js';
 
@@ -20,7 +20,7 @@ const SHORTEST = 8;
 
 export function renderTable(rows: readonly (readonly string[])[], columns: readonly Column[], style: Style): string {
   const cells = rows.map((row) => columns.map((_, index) => oneLine(row[index] ?? '', Infinity)));
-  const natural = columns.map(({ header }, index) => Math.max(stringWidth(header), ...cells.map((row) => stringWidth(row[index] ?? ''))));
+  const natural = columns.map(({ header }, index) => Math.max(textWidth(header), ...cells.map((row) => textWidth(row[index] ?? ''))));
   const least = columns.map(({ whole }, index) => (whole ? (natural[index] ?? 0) : Math.min(natural[index] ?? 0, SHORTEST)));
   const kept = keepColumns(columns, least, style.width);
   const floors = [least, least.map((each, index) => (columns[index]?.whole ? each : 0)), least.map(() => 0)];
@@ -33,7 +33,7 @@ export function renderTable(rows: readonly (readonly string[])[], columns: reado
     for (const [at, index] of kept.entries()) {
       const column = columns[index] as Column;
       const cell = shown[at] ?? '';
-      const blank = (widths[at] ?? 0) - stringWidth(cell);
+      const blank = (widths[at] ?? 0) - textWidth(cell);
       // Blanks are owed to the next cell that has something.
       if (cell !== '') {
         const before = owed + (column.align === 'right' ? blank : 0);

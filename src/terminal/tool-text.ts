@@ -1,5 +1,5 @@
 // A tool call on one line: how it ended, its name, what it was about, how long it took. Never wider than the screen.
-import stringWidth from 'string-width';
+import { textWidth } from './text-width.js';
 import type { FcmpData } from '../fcmp/event.js';
 import { asObject, type Json, type JsonObject } from '../kernel/json.js';
 import { formatDuration } from './format-time.js';
@@ -60,14 +60,14 @@ export function renderTool(call: Completed, what: string, elapsedMs: number | nu
     took === null ? '' : formatDuration(took),
   ].filter((fact) => fact !== '');
   const tail = facts.map((fact) => ` · ${fact}`).join('');
-  const room = style.width - stringWidth(`${mark} ${tail}`);
+  const room = style.width - textWidth(`${mark} ${tail}`);
   if (room < LEAST) return `${paint(style, ink, mark)} ${oneLine(`${call.name}${tail}`, style.width - 2)}`;
   const name = oneLine(call.name, room < 2 * LEAST + 2 ? room : room - LEAST - 2);
   const reason = call.status === 'failed' && call.error ? oneLine(call.error, style.width) : '';
-  const rest = Math.max(0, room - stringWidth(name) - 2);
+  const rest = Math.max(0, room - textWidth(name) - 2);
   // What it was about and why it failed share the room.
-  const about = oneLine(what, reason === '' ? rest : Math.max(rest - stringWidth(reason) - 3, Math.floor(rest / 2)));
-  const why = reason === '' ? '' : oneLine(reason, rest - (about === '' ? 0 : stringWidth(about) + 3));
+  const about = oneLine(what, reason === '' ? rest : Math.max(rest - textWidth(reason) - 3, Math.floor(rest / 2)));
+  const why = reason === '' ? '' : oneLine(reason, rest - (about === '' ? 0 : textWidth(about) + 3));
   const middle = [about, why && paint(style, 'red', why)].filter((part) => part !== '').join(' · ');
   return `${paint(style, ink, mark)} ${paint(style, 'bold', name)}${middle === '' ? '' : `  ${middle}`}${paint(style, 'dim', tail)}`;
 }

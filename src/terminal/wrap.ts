@@ -1,7 +1,7 @@
 // Wraps text to a width while it comes in pieces. A word is written when its end is known, so that it never has to be
 // taken back; Chinese and other wide characters break between each other. What was written does not depend on how the
 // text was cut. Blanks at the end of a line, and more than one blank line in a row, are left out.
-import stringWidth from 'string-width';
+import { textWidth } from './text-width.js';
 import { clustersOf, SafeStream } from './safe-text.js';
 
 const TAB = 4;
@@ -42,7 +42,7 @@ export class Wrapper {
   constructor(width: number, margins: Margins = {}) {
     const { first = '', rest = '' } = margins;
     this.#margins = { first, rest };
-    this.#columns = Math.max(WIDEST, width - Math.max(stringWidth(first), stringWidth(rest)));
+    this.#columns = Math.max(WIDEST, width - Math.max(textWidth(first), textWidth(rest)));
   }
 
   push(text: string): string {
@@ -92,9 +92,9 @@ export class Wrapper {
       this.#take(' ');
       this.#take(cluster.slice(1));
     } else {
-      const width = Math.max(stringWidth(cluster), WIDENING.test(cluster) ? 1 : 0);
+      const width = Math.max(textWidth(cluster), WIDENING.test(cluster) ? 1 : 0);
       if (width <= WIDEST) this.#takeLetter(cluster, width);
-      else for (const part of cluster) this.#takeLetter(part, stringWidth(part));
+      else for (const part of cluster) this.#takeLetter(part, textWidth(part));
     }
   }
 

@@ -18,6 +18,8 @@ export interface FakeDesk {
   readonly taskDir: string;
   readonly home: string;
   readonly simulated: SimulatedTimers;
+  // Before the folder is removed, which is sooner than what a test does when it is finished.
+  atEnd(end: () => Promise<unknown>): void;
   open(rest?: Partial<StartOptions> & { readonly fake?: string; readonly timers?: Timers }): Promise<CodexAppServer>;
 }
 
@@ -38,6 +40,7 @@ export function openFakeDesk(): FakeDesk {
     taskDir,
     home,
     simulated,
+    atEnd: (end) => void endings.push(end),
     async open({ fake = '', timers = onlyLong(simulated), ...rest } = {}) {
       const user = { home, env: { PATH: `${bin}:${dirname(process.execPath)}:/usr/bin:/bin`, SECRET_OF_MINE: 'x' } };
       const server = await start({ instance: 'one', taskDir, user, env: { FAKE: fake }, requestTimeoutMs: TIMEOUT_MS, ...rest }, { timers });

@@ -1,7 +1,7 @@
 // The server from start to end on a scripted one: what is kept of it, who hears of it, and that nothing of it is left.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readFileSync, rmdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { AppServerError, PeerEndedError, type ServerEvent } from '../../src/app-server/index.js';
@@ -198,4 +198,23 @@ test('the package offers the library by its name', () => {
   const program = "import('parley/codex-app-server').then((library) => console.log(Object.keys(library).sort().join(' ')))";
   const printed = execFileSync(process.execPath, ['-e', program], { cwd: new URL('../..', import.meta.url), encoding: 'utf8' });
   expect(printed.trim()).toBe('AppServerError JsonRpcError PeerEndedError RequestTimeoutError start');
+});
+
+test('once it is closed nothing is written any more: a folder that is removed then stays away', async () => {
+  const desk = openFakeDesk();
+  const server = await desk.open();
+  const thread = await threadIn(server);
+  await server.turns.start(thread, 'plain');
+  await readTo(server, 'turn/completed');
+  // It begins with other settings, and whether it was taken is not answered: what is stored of it is made stricter when the server is gone.
+  const failed = expect(server.turns.start(thread, 'unanswered', { approvalPolicy: 'never' })).rejects.toBeInstanceOf(PeerEndedError);
+  await server.request('test/started', { threadId: thread });
+  const session = join(desk.taskDir, 'agents/one/session.json');
+  const stored = (): unknown => (JSON.parse(readFileSync(session, 'utf8')) as { threads: Record<string, { approvalPolicy: string }> }).threads[thread]?.approvalPolicy;
+  expect(stored()).toBe('never');
+  await server.close();
+  expect(stored()).toBe('untrusted');
+  rmSync(desk.taskDir, { recursive: true });
+  await failed;
+  expect(existsSync(desk.taskDir)).toBe(false);
 });

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { openResidentCodex } from '../../src/app-server/resident-codex.js';
 import type { Permission } from '../../src/engines/engine.js';
 import type { Conversation, Resident } from '../../src/engines/resident.js';
@@ -24,7 +24,7 @@ interface Opened {
 }
 
 async function open(): Promise<Opened> {
-  const { root, taskDir: cwd, home } = openFakeDesk();
+  const { root, taskDir: cwd, home, atEnd } = openFakeDesk();
   const [program, folder, log] = [join(root, 'codex'), join(root, 'run'), join(root, 'started')] as const;
   writeFileSync(program, `#!/bin/sh\n{ printf '%s\\n' "$@"; env; } > '${log}'\nexec '${process.execPath}' '${FAKE}' "$@"\n`, { mode: 0o755 });
   const user = { home, env: { PATH: '/usr/bin:/bin' } };
@@ -32,7 +32,7 @@ async function open(): Promise<Opened> {
     { program: [program], folder, home: join(root, 'private'), cwd, env: { ...user.env, GIVEN: 'x' }, mark: `test ${root}` , signal: new AbortController().signal},
     { user, platform: 'linux-x64', pid: process.pid, clock: systemClock, timers: systemTimers },
   );
-  onTestFinished(async () => void (await resident.close()));
+  atEnd(() => resident.close());
   return {
     resident,
     cwd,

@@ -251,6 +251,11 @@ describe('help and version', () => {
     for (const option of ['--engine', '--stderr', '--exit', '--mode', '--resumed-from', '--prompt', '--fcmp', '--stats', '--reproducible', 'Examples:']) expect(stdout).toContain(option);
   });
 
+  // Found by PARLEY_SEED=20261117, case 357 of the arguments.
+  test('a shell that is called like a part of every object is not known', async () => {
+    for (const shell of ['__proto__', 'toString', 'constructor']) expect(await run(['completion', '--', shell])).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('the shells are bash, zsh, fish') as string });
+  });
+
   test('the help of run and the completion name every engine', async () => {
     for (const args of [['run', '--help'], ['completion', 'bash'], ['completion', 'zsh'], ['completion', 'fish']]) {
       const { code, stdout } = await run(args);

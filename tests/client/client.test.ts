@@ -27,7 +27,8 @@ function play(...answers: Answer[]): { client: ParleyClient; asked: string[]; bo
       bodies.push(String(init.body));
       expect(new Headers(init.headers).get('authorization')).toBe('Bearer secret');
       const answer = answers.shift();
-      if (answer === undefined) throw new Error('nobody listens any more');
+      // Whoever comes back once too often is refused for good, rather than for ever.
+      if (answer === undefined) return Response.json({ error: { code: 'RUN_NOT_FOUND', message: 'nobody listens any more' } }, { status: 404 });
       if (answer instanceof Error) throw answer;
       if (typeof answer === 'object') return Response.json({ error: { code: answer.code, message: 'no' } }, { status: answer.status });
       return new Response(streamOf(answer, init.signal ?? null));
@@ -58,6 +59,21 @@ describe('a stream', () => {
   test.each([['CR LF', '\r\n'], ['CR', '\r']])('whose lines end with %s, without spaces and with a byte order mark, is read like any other', async (_name, eol) => {
     const text = `\ufeff${frame(1)}${frame(2)}${END}`.replaceAll(': ', ':').replaceAll('\n', eol);
     expect(await seqs(play(text).client.events('run'))).toEqual([1, 2]);
+  });
+
+  test('with an event of 16 MB that comes in small chunks costs no more than its length', { timeout: 5000 }, async () => {
+    const piece = Buffer.alloc(4096, 'x');
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        controller.enqueue(Buffer.from('data: '));
+        for (let count = 0; count < 4096; count += 1) controller.enqueue(piece);
+        controller.enqueue(Buffer.from('\n\n'));
+        controller.close();
+      },
+    });
+    const lengths: number[] = [];
+    for await (const frames of readFrames(body, () => {})) lengths.push(...frames.map(({ data }) => data.length));
+    expect(lengths).toEqual([4096 * 4096]);
   });
 
   test('goes on where it was after each loss, without a gap and without a repeat', async () => {
@@ -185,7 +201,7 @@ describe('a call', () => {
   });
 
   test('is given up after a while, and one that the server refuses or that would count twice is not repeated', async () => {
-    const { client, pauses } = play();
+    const { client, pauses } = play(...Array.from({ length: 7 }, () => new Error('refused')));
     await expect(client.get('run_1')).rejects.toMatchObject({ code: 'UNREACHABLE' });
     expect(pauses).toEqual([250, 500, 1000, 2000, 4000, 8000]);
     await expect(play({ status: 409, code: 'REPLY_CONFLICT' }, ANSWER).client.reply('run_1', { interaction_id: 'int_1' })).rejects.toMatchObject({ code: 'REPLY_CONFLICT' });

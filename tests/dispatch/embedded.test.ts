@@ -87,7 +87,7 @@ class Scene {
   // Its turn is over, and what follows from that has been looked at.
   async end(runId: string): Promise<void> {
     this.turns.get(runId)?.open();
-    while (this.turns.has(runId)) await Promise.resolve();
+    while (this.turns.has(runId)) await new Promise((resolve) => setImmediate(resolve));
     await new Promise((resolve) => setImmediate(resolve));
     await this.dispatch.idle();
   }

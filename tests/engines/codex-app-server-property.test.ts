@@ -10,7 +10,7 @@ import { mutation } from '../support/mutations.js';
 import { parse } from '../support/parse.js';
 
 const RUNS = Number(process.env.PARLEY_PROPERTY_RUNS ?? 150);
-const SEED = Number(process.env.PARLEY_PROPERTY_SEED ?? 20261115);
+const SEED = Number(process.env['PARLEY_SEED'] ?? 20261115);
 
 const METHODS = [
   'turn/completed', 'turn/started', 'item/started', 'item/completed', 'item/agentMessage/delta', 'thread/started', 'serverRequest/resolved', 'error', 'thread/tokenUsage/updated', 'turn/plan/updated',

@@ -80,7 +80,8 @@ test('what comes after a silence is stored at once, then it is gathered for a mo
   const writer = writerOf(data.store, await createRunning());
   const after = async (ms: number) => {
     timers.advance(ms);
-    await new Promise((resolve) => setImmediate(resolve));
+    // Until what was asked for now is written: the store waits for the end of this moment.
+    for (let round = 0; round < 2; round += 1) await new Promise((resolve) => setImmediate(resolve));
     return (await data.store.loadRun(RUN))?.heads.rasp_seq;
   };
   void writer.add([said('one')]);

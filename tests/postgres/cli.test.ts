@@ -146,8 +146,8 @@ test('whoever watches runs whose last host has died goes on with them: what ran 
   for (const each of [running, queued]) await each.waitFor('conversation.');
   a.child.kill('SIGKILL');
   const [first, second] = await Promise.all([running.ended, queued.ended]);
-  expect({ code: first.code, last: expectLines(first.stdout).at(-1) }).toMatchObject({ code: 1, last: { run: { status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } } } });
-  expect({ code: second.code, last: expectLines(second.stdout).at(-1) }).toMatchObject({ code: 0, last: { run: { status: 'succeeded' } } });
+  expect({ code: first.code, last: expectLines(first.stdout).at(-1) }, `${first.stderr}${second.stderr}`).toMatchObject({ code: 1, last: { run: { status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } } } });
+  expect({ code: second.code, last: expectLines(second.stdout).at(-1) }, `${second.stderr}${first.stderr}`).toMatchObject({ code: 0, last: { run: { status: 'succeeded' } } });
 });
 
 test('a host has the name of its machine unless HOSTNAME says another, tells how it is set, and takes as many connections as it may', async () => {

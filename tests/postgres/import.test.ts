@@ -9,7 +9,7 @@ import { createSite, expectLines, onTerminal, parley, start, untilFree, untilRun
 import { until, withDatabase, type TestDatabase } from '../support/postgres.js';
 import { commit, create, withStores } from '../support/postgres-stores.js';
 import { startServer } from '../support/served-process.js';
-import { ask, delivery, flush, T0 } from '../store/conformance.js';
+import { ask, delivery, flush, lines, T0 } from '../store/conformance.js';
 
 const ASK = '[[ask Which database? | Postgres | SQLite]] [[done "ok"]]';
 const ALL = { limit: Number.MAX_SAFE_INTEGER };
@@ -28,8 +28,8 @@ async function fill(site: Site, work: (store: Store) => Promise<void>): Promise<
   }
 }
 
-const ended = async (store: Store, number: number, changes: Parameters<typeof create>[2] = {}) =>
-  commit(store, await create(store, number, { run_id: idOf(number), ...changes }), { set: { status: 'canceled' }, journal: flush(3, 2, 3, T0 + 9000) });
+const ended = async (store: Store, number: number, changes: Parameters<typeof create>[2] = {}, journal = flush(3, 2, 3, T0 + 9000)) =>
+  commit(store, await create(store, number, { run_id: idOf(number), ...changes }), { set: { status: 'canceled' }, journal });
 
 function importInto({ url }: Pick<TestDatabase, 'url'>, site: Site, ...args: string[]) {
   return parley(site, ['import', ...args], { env: { PARLEY_DATABASE_URL: url } });
@@ -143,18 +143,22 @@ test('a run that is there with another content is named and left as it is, one t
   const store = await stores.store();
   await fill(site, async (source) => {
     for (const number of [1, 2, 3, 4]) await ended(source, number);
+    // Packed; the first is damaged below.
+    for (const number of [5, 6]) await ended(source, number, { journal: flush(1, 2, 1, T0 + number) }, flush(3, 2000, 3, T0 + 9000));
   });
   await ended(store, 1, { request_digest: 'digest-2' });
   await ended(store, 9, { request_id: 'req_0002' });
   const db = await openDatabase(join(site.data, 'parley.db'));
   db.exec(`UPDATE segments SET body = CAST(replace(body, '"seq":3', '"seq":4') AS BLOB) WHERE run_id = '${idOf(3)}' AND protocol = 'rasp'`);
+  expect(db.prepare(`UPDATE segments SET body = substr(body, 1, length(body) - 9) WHERE run_id = '${idOf(5)}' AND packed > 0`).run().changes).toBe(2);
   db.close();
   const before = await stores.query('SELECT * FROM parley.runs ORDER BY run_id');
   const { code, stdout, stderr } = await importInto(stores, site, '--json');
   expect(code).toBe(1);
-  expect(expectLines(stdout)).toMatchObject([{ copied: 1, known: 0, refused: [idOf(1), idOf(2), idOf(3)] }]);
-  expect(expectLines(stderr)).toMatchObject([{ error: { code: 'IMPORT_INCOMPLETE', message: expect.stringMatching(`another content, .*${idOf(1)}, ${idOf(2)}; .*parley verify .*${idOf(3)}`) as string } }]);
-  expect(await stores.query(`SELECT * FROM parley.runs WHERE run_id <> '${idOf(4)}' ORDER BY run_id`)).toEqual(before);
+  expect(expectLines(stdout)).toMatchObject([{ copied: 2, known: 0, refused: [idOf(1), idOf(2), idOf(3), idOf(5)] }]);
+  expect(expectLines(stderr)).toMatchObject([{ error: { code: 'IMPORT_INCOMPLETE', message: expect.stringMatching(`another content, .*${idOf(1)}, ${idOf(2)}; .*parley verify .*${idOf(3)}, ${idOf(5)}`) as string } }]);
+  expect(await stores.query(`SELECT * FROM parley.runs WHERE run_id NOT IN ('${idOf(4)}', '${idOf(6)}') ORDER BY run_id`)).toEqual(before);
+  expect(await store.readJournal(idOf(6), 'rasp', ALL)).toEqual(Buffer.concat([lines(1, 2, T0 + 6).bytes, lines(3, 2000, T0 + 9000).bytes]).toString().split('\n').slice(0, -1));
 });
 
 test('a data directory of an older version is imported and stays as old as it is', async () => {
@@ -166,7 +170,7 @@ test('a data directory of an older version is imported and stays as old as it is
     await commit(source, asked, { set: { status: 'canceled' }, resolve: { interaction_id: 'int_1', state: 'canceled', resolution: { at: T0 + 250, response: null, actor: null, idempotency_key: null, finish: false } } });
   });
   const db = await openDatabase(join(site.data, 'parley.db'));
-  db.exec('ALTER TABLE runs DROP COLUMN waited_ms; DROP TABLE deliveries; PRAGMA user_version = 2');
+  db.exec('ALTER TABLE segments DROP COLUMN packed; ALTER TABLE runs DROP COLUMN waited_ms; DROP TABLE deliveries; PRAGMA user_version = 2');
   db.close();
   await expectImported(stores, site, { copied: 1, known: 0 });
   expect(await (await stores.store()).loadRun(idOf(1))).toMatchObject({ waited_ms: 250 });

@@ -167,8 +167,8 @@ describe('the pages that are kept', () => {
 
 const framesIn = (bytes: Buffer | null): string[] => bytes?.toString().match(/^id: .*$/gm) ?? [];
 
-function countReads() {
-  const counted = { reads: [] as string[], pages: new JournalPages(alterStore(store, { readLines: (runId, protocol, after, bytes) => {
+function countReads(changes: Partial<Store> = {}) {
+  const counted = { reads: [] as string[], pages: new JournalPages(alterStore(store, { ...changes, readLines: (runId, protocol, after, bytes) => {
     counted.reads.push(`${protocol} ${after}`);
     return store.readLines(runId, protocol, after, bytes);
   } })) };
@@ -202,9 +202,70 @@ describe('what was just stored', () => {
     const leave = pages.join(run.run_id, 'rasp');
     await store.commit(change(run, { journal: flush(3, MANY, null, T0 + 10) }));
     expect(await readOn(pages, 2)).toEqual(range(3, MANY).map((seq) => `id: ${seq}`));
-    // Only whether there is more.
-    expect(reads).toEqual([`rasp ${MANY + 2}`]);
+    // Nor that there is no more.
+    expect(reads).toEqual([]);
     leave();
+  });
+
+  test('is left in the store for a reader that is far behind, until it has caught up', async () => {
+    const { pages, reads } = countReads();
+    pages.join(run.run_id, 'rasp');
+    await pages.after(run.run_id, 'rasp', 0, 0);
+    reads.length = 0;
+    for (let seq = 3; seq < 8; seq += 1) {
+      const stored = await store.commit(change(run, { journal: flush(seq, 1, null, T0 + seq) }));
+      if (!stored.committed) throw new Error(stored.reason);
+      run = { ...run, heads: stored.heads };
+    }
+    // It has come to none of them: the first two were made when it was near, the others wait where they are.
+    expect(await readOn(pages, 2)).toEqual(range(3, 5).map((seq) => `id: ${seq}`));
+    expect(reads).toEqual(['rasp 4']);
+    reads.length = 0;
+    await store.commit(change(run, { journal: flush(8, 1, null, T0 + 8) }));
+    expect(await readOn(pages, 7)).toEqual(['id: 8']);
+    expect(reads).toEqual([]);
+  });
+
+  test('is all there is, until more is stored or the run ends', async () => {
+    const { pages, reads } = countReads();
+    pages.join(run.run_id, 'rasp');
+    const stored = await store.commit(change(run, { journal: flush(3, 1, null, T0 + 10) }));
+    if (!stored.committed) throw new Error(stored.reason);
+    expect(await readOn(pages, 3)).toEqual([]);
+    expect(reads).toEqual([]);
+    await store.commit(change({ ...run, heads: stored.heads }, { set: { status: 'canceled' }, journal: flush(4, 1, null, T0 + 20) }));
+    expect(await pages.after(run.run_id, 'rasp', 4, 1)).toEqual({ bytes: null, lastSeq: 4, ended: 'canceled' });
+    expect(reads).toEqual(['rasp 4']);
+  });
+
+  test('is found by a reader that comes where the last one left, although more was stored while nobody read', async () => {
+    const { pages } = countReads();
+    const leave = pages.join(run.run_id, 'rasp');
+    const stored = await store.commit(change(run, { journal: flush(3, 1, null, T0 + 10) }));
+    if (!stored.committed) throw new Error(stored.reason);
+    expect(await readOn(pages, 2)).toEqual(['id: 3']);
+    leave();
+    await store.commit(change({ ...run, heads: stored.heads }, { journal: flush(4, 1, null, T0 + 20) }));
+    pages.join(run.run_id, 'rasp');
+    expect(await readOn(pages, 3)).toEqual(['id: 4']);
+  });
+
+  test('is not promised of a run that is gone', async () => {
+    const { pages } = countReads();
+    pages.join(run.run_id, 'rasp');
+    const stored = await store.commit(change(run, { journal: flush(3, 1, null, T0 + 10) }));
+    if (!stored.committed) throw new Error(stored.reason);
+    await store.commit(change({ ...run, heads: stored.heads }, { set: { status: 'canceled' } }));
+    expect(await store.deleteRun(run.run_id)).toBe('deleted');
+    await expect(pages.after(run.run_id, 'rasp', 3, 9)).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+  });
+
+  test('is looked for again where others write too', async () => {
+    const { pages, reads } = countReads({ isAlone: false });
+    pages.join(run.run_id, 'rasp');
+    await store.commit(change(run, { journal: flush(3, 1, null, T0 + 10) }));
+    expect(await readOn(pages, 3)).toEqual([]);
+    expect(reads).toEqual(['rasp 3']);
   });
 
   test('is read from the store when nobody read the run, or only the other protocol, or not any more', async () => {

@@ -44,7 +44,8 @@ test('an event that is committed between the look and the wait is not missed, no
   const looked = [new Gate(), new Gate()];
   const goOn = [new Gate(), new Gate()];
   let empty = 0;
-  const streaming = stream(alterStore(store, { readLines: async (...asked) => {
+  // Where others write too each look is one at the store.
+  const streaming = stream(alterStore(store, { isAlone: false, readLines: async (...asked) => {
     const lines = await store.readLines(...asked);
     if (lines || empty === goOn.length) return lines;
     const at = empty;
@@ -65,6 +66,23 @@ test('an event that is committed between the look and the wait is not missed, no
   expect(seqs()).toEqual(['1', '2', '3', '4', 'end']);
   expect(reader.frames.at(-1)).toBe(`event: end\ndata: {"run_id":"${run.run_id}","status":"canceled","seq":4}`);
   expect(wakeups.watched).toBe(0);
+});
+
+test('where nobody else writes the end comes too, whenever it is committed', async () => {
+  for (const turns of [0, 1, 2, 5]) {
+    const outcome = await store.createRun(newRun(turns + 2));
+    if (!outcome.created) throw new Error(outcome.reason);
+    const own = new Reader();
+    const streaming = streamJournal({ pages: new JournalPages(store), wakeups }, new EventStream(own.response, timers), outcome.run.run_id, 'rasp', 0);
+    await own.heard('id: 2');
+    const stored = await store.commit(change(outcome.run, { journal: flush(3, 1, null, T0 + 1_000_000) }));
+    if (!stored.committed) throw new Error(stored.reason);
+    // Before it was sent, while it is, or after.
+    for (let turn = 0; turn < turns; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    await store.commit(change({ ...outcome.run, heads: stored.heads }, { set: { status: 'canceled' }, journal: flush(4, 1, null, T0 + 2_000_000) }));
+    await streaming;
+    expect(own.frames.map((frame) => /^(?:id|event): (.*)$/m.exec(frame)?.[1])).toEqual(['1', '2', '3', '4', 'end']);
+  }
 });
 
 test('an event that is committed while it waits comes, each once', async () => {

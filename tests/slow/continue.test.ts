@@ -133,7 +133,10 @@ test('an export that could not be appended is not appended to again; that is tol
   await again.close();
 });
 
-test('the journal stands beside the database as files, byte for byte, and is made whole where it is not', async () => {
+test.each<[string, (sign: string) => void]>([
+  ['a crash', (sign) => rmSync(sign)],
+  ['a power cut after a clean end', (sign) => writeFileSync(sign, 'another-life-of-the-system\n')],
+])('the journal stands beside the database as files, byte for byte, and is made whole where it is not, after %s', async (_what, leave) => {
   const root = createRoot();
   const bench = await openBench(root);
   const { run_id: runId } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[events 2000 50]][[utf8]][[stderr 3]][[ask Which?]]', execution_mode: 'interactive' });
@@ -148,8 +151,8 @@ test('the journal stands beside the database as files, byte for byte, and is mad
   };
   check();
   await bench.close();
-  // As a crash would leave them: no sign of a clean end, one file torn, one gone.
-  rmSync(join(bench.data.path, 'exports.clean'));
+  // One file torn, one gone; and no sign of a clean end in this life of the system.
+  leave(join(bench.data.path, 'exports.clean'));
   writeFileSync(join(folder, 'rasp.jsonl'), 'torn');
   rmSync(join(folder, 'fcmp.jsonl'));
   const again = await openBench(root);

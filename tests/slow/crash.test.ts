@@ -1,5 +1,5 @@
 // Parley killed for real, at every kind of store write and at any other moment, and opened again on what it left behind.
-// 30 seeded cases; PARLEY_CRASH_RUNS asks for more, PARLEY_CRASH_SEED for others. Needs the build: the victim runs from dist/.
+// 30 seeded cases; PARLEY_CRASH_RUNS asks for more, PARLEY_SEED for others. Needs the build: the victim runs from dist/.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
@@ -16,7 +16,7 @@ import { seededRandom } from '../support/seeded-random.js';
 import { STAND_INS } from '../support/stand-in.js';
 
 const CASES = Number(process.env['PARLEY_CRASH_RUNS'] ?? 30);
-const SEED = Number(process.env['PARLEY_CRASH_SEED'] ?? 1);
+const SEED = Number(process.env['PARLEY_SEED'] ?? 1);
 const CHILD = fileURLToPath(new URL('../support/crash-child.mjs', import.meta.url));
 // A victim that neither dies nor ends is ended; the case then fails by itself.
 const CHILD_LIMIT_MS = 30_000;

@@ -3,6 +3,9 @@ import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { RaspEvent } from '../../src/rasp/event.js';
+import { verifyRun } from '../../src/orchestrator/verify-run.js';
+import { openForReading } from '../../src/store/sqlite/data-dir.js';
+import { openDatabase } from '../../src/store/sqlite/open-database.js';
 import type { RunRecord } from '../../src/store/store.js';
 import { createRoot, expectSound, journalOf, openBench, startsIn, type Bench } from '../support/orchestrated.js';
 
@@ -196,4 +199,36 @@ test('a fork keeps nobody from continuing its source, and many forks of one run 
   const heir = await bench.orchestrator.continueFrom(ended.run_id, { prompt: 'Go on.' });
   for (const { run_id: runId } of [...forks, heir]) expect(await settled(bench, runId)).toMatchObject({ status: 'succeeded', result: expect.stringContaining('Earlier turns: 1.') as string });
   await bench.close();
+});
+
+test('verify finds a changed row of what was copied: the run, the session or the home; of a source that was deleted it says nothing', async () => {
+  const root = createRoot();
+  const bench = await openBench(root);
+  const source = await play(bench, 'codex', '[[answer Hello.]][[done {}]]');
+  const other = await play(bench, 'codex', '[[answer Another.]][[done {}]]');
+  const forked = await fork(bench, source, '[[done {}]]');
+  await bench.close();
+  const { home, fork_from: from, ...rest } = forked.spec;
+  const findWith = async (changes: object | undefined): Promise<string[]> => {
+    const db = await openDatabase(join(root, 'data', 'parley.db'));
+    db.prepare('UPDATE runs SET spec_json = ? WHERE run_id = ?').run(JSON.stringify({ ...rest, home, fork_from: changes && { ...from, ...changes } }), forked.run_id);
+    db.close();
+    const reader = await openForReading(join(root, 'data'));
+    try {
+      const found = await reader?.store.loadRun(forked.run_id);
+      return reader && found ? (await verifyRun(reader.store, join(root, 'data'), found)).filter(({ ok }) => !ok).map(({ name, finding }) => `${name}: ${finding}`) : ['the run is gone'];
+    } finally {
+      await reader?.close();
+    }
+  };
+  expect(await findWith({})).toEqual([]);
+  expect(await findWith(undefined)).toEqual(['rows: what the run was asked to do is not what its first event says']);
+  expect(await findWith({ run_id: other.run_id })).toEqual(['rows: what the run was asked to do is not what its first event says']);
+  expect(await findWith({ session: 'ffffffff-0000' })).toEqual([`rows: the session ffffffff-0000 that it began with a copy of was never one of run ${source.run_id}`]);
+  expect(await findWith({ home: other.spec.home })).toEqual([`rows: the conversation that it began with a copy of is not in the home of run ${source.run_id}`]);
+  await findWith({});
+  const again = await openBench(root);
+  await again.orchestrator.delete(source.run_id);
+  await again.close();
+  expect(await findWith({})).toEqual([]);
 });

@@ -11,7 +11,7 @@ import { SimulatedTime } from '../support/simulated-timers.js';
 import { STAND_INS, type StandIn } from '../support/stand-in.js';
 
 const RUNS = Number(process.env['PARLEY_MODEL_RUNS'] ?? 25);
-const SEED = Number(process.env['PARLEY_MODEL_SEED'] ?? 20261115);
+const SEED = Number(process.env['PARLEY_SEED'] ?? 20261115);
 const MAX_COMMANDS = 14;
 // Each history begins with some, so that there is something to happen to.
 const FIRST_RUNS = 3;

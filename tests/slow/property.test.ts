@@ -13,7 +13,7 @@ import { explainRasp } from '../../src/rasp/validate.js';
 import { cut, mutation } from '../support/mutations.js';
 
 const RUNS = Number(process.env.PARLEY_PROPERTY_RUNS ?? 400);
-const SEED = Number(process.env.PARLEY_PROPERTY_SEED ?? 20261115);
+const SEED = Number(process.env['PARLEY_SEED'] ?? 20261115);
 
 const golden = new URL('../golden/', import.meta.url).pathname;
 

@@ -64,6 +64,45 @@ function rewrite(db: Database, protocol: 'rasp' | 'fcmp', from: string | RegExp,
   expect.fail(`${String(from)} is not in the database`);
 }
 
+test('a byte in a piece of the journal that is packed, and what is said of its length', async () => {
+  const root = createRoot();
+  const bench = await openBench(root);
+  const { run_id: id } = await bench.orchestrator.create({ engine: 'codex', prompt: `[[events 400 64]][[answer ${'a long answer, and '.repeat(4000)}]]`, execution_mode: 'auto', cwd: root, permission: 'full' });
+  await bench.orchestrator.quiet();
+  await bench.close();
+  const data = join(root, 'data');
+  const db = await openDatabase(join(data, 'parley.db'));
+  const pieces = db.prepare('SELECT rowid AS id, body, packed FROM segments WHERE packed > 0').all() as { id: number; body: Uint8Array; packed: number }[];
+  expect(pieces.length).toBeGreaterThan(1);
+  const found = async (): Promise<string[]> => {
+    const reader = await openForReading(data);
+    const run = await reader?.store.loadRun(id);
+    if (!reader || !run) throw new Error('the run is gone');
+    const checks = await verifyRun(reader.store, data, run);
+    await reader.close();
+    return checks.filter(({ ok }) => !ok).map(({ name }) => name);
+  };
+  expect(await found()).toEqual([]);
+  const missed: string[] = [];
+  for (const { id: row, body, packed } of pieces) {
+    const update = db.prepare('UPDATE segments SET body = ?, packed = ? WHERE rowid = ?');
+    for (let at = 0; at < body.length; at += Math.ceil(body.length / 12)) {
+      const flipped = Buffer.from(body);
+      flipped[at] = (flipped[at] ?? 0) ^ 0x10;
+      update.run(flipped, packed, row);
+      if ((await found()).length === 0) missed.push(`byte ${at} of row ${row}`);
+    }
+    for (const length of [0, packed - 1, packed + 1, 2 ** 40, 2n ** 62n, -(2n ** 62n)]) {
+      update.run(body, length, row);
+      if ((await found()).length === 0) missed.push(`length ${length} of row ${row}`);
+    }
+    update.run(body, packed, row);
+  }
+  expect(missed).toEqual([]);
+  expect(await found()).toEqual([]);
+  db.close();
+});
+
 const mended = (name: string) => ({ files: `${name} is not what is stored: a crash cut it off, or somebody changed it` });
 const set = (db: Database, assignment: string): void => void db.prepare(`UPDATE runs SET ${assignment} WHERE run_id = ?`).run(runId);
 

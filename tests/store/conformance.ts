@@ -10,6 +10,9 @@ export function lines(firstSeq: number, count: number, ts = T0): Lines {
   return { firstSeq, lastSeq: firstSeq + count - 1, bytes: Buffer.from(`${texts.join('\n')}\n`) };
 }
 
+// As long as the others, and not the same.
+const converse = (bytes: Buffer): Buffer => Buffer.from(bytes.toString().replaceAll('text', 'said'));
+
 export function flush(raspSeq: number, count: number, fcmpSeq: number | null, ts = T0): JournalFlush {
   return { rasp: lines(raspSeq, count, ts), fcmp: fcmpSeq === null ? null : { ...lines(fcmpSeq, count, ts), firstTs: ts }, firstTs: ts, lastTs: ts + count - 1 };
 }
@@ -195,6 +198,35 @@ export function describeStore(name: string, open: () => Promise<{ store: Store; 
       expect(await store.listSegments('run_none', 'rasp')).toEqual([]);
     });
 
+    test('large flushes are read like small ones: by seq, by time, from within, and for the digest', async () => {
+      let run = await create(1, { journal: flush(1, 3, 1, T0) });
+      const all = [lines(1, 3, T0)];
+      for (const [from, count] of [[4, 2000], [2004, 2], [2006, 1500]] as const) {
+        const { fcmp, ...journal } = flush(from, count, from, T0 + from);
+        run = await commit(run, { journal: { ...journal, fcmp: fcmp && { ...fcmp, bytes: from === 2004 ? fcmp.bytes : converse(fcmp.bytes) } } });
+        all.push(lines(from, count, T0 + from));
+      }
+      const expected = { rasp: Buffer.concat(all.map((each) => each.bytes)), fcmp: Buffer.concat(all.map((each) => (each.lastSeq - each.firstSeq > 1000 ? converse(each.bytes) : each.bytes))) };
+      // In turns, as readers of both come.
+      for (const after of [10, 3000]) for (const protocol of ['rasp', 'fcmp', 'rasp'] as const) expect((await store.readLines(run.run_id, protocol, after, 200))?.bytes.includes('"said"')).toBe(protocol === 'fcmp');
+      for (const protocol of ['rasp', 'fcmp'] as const) {
+        const bytes = expected[protocol];
+        expect(`${(await store.readJournal(run.run_id, protocol, { limit: 10_000 })).join('\n')}\n`).toBe(bytes.toString());
+        const pieces: Buffer[] = [];
+        for (let seq = 0; seq < 3505; ) {
+          const read = await store.readLines(run.run_id, protocol, seq, 20_000);
+          expect(read?.firstSeq).toBe(seq + 1);
+          pieces.push(read?.bytes ?? Buffer.alloc(0));
+          seq = read?.lastSeq ?? Infinity;
+        }
+        expect(Buffer.concat(pieces).equals(bytes)).toBe(true);
+        expect((await store.readJournal(run.run_id, protocol, { fromSeq: 1999, toSeq: 2010, limit: 100 })).map((line) => (JSON.parse(line) as { seq: number }).seq)).toEqual([1999, 2000, 2001, 2002, 2003, 2004, 2005, 2006, 2007, 2008, 2009, 2010]);
+        expect(await store.readJournal(run.run_id, protocol, { fromTs: T0 + 2006 + 1499, limit: 100 })).toHaveLength(1);
+      }
+      expect(await store.recomputeDigest(run.run_id)).toBe(run.heads.digest);
+      expect(run.heads.digest).toBe(all.reduce((digest, each) => nextDigest(digest, each.bytes), FIRST_DIGEST));
+    });
+
     test('the digest is chained over the flushes, so that the same events in other flushes are told apart', async () => {
       const one = await commit(await create(1, { journal: flush(1, 1, null, T0) }), { journal: flush(2, 1, null, T0 + 1) });
       expect(one.heads.digest).toBe(nextDigest(nextDigest(FIRST_DIGEST, lines(1, 1, T0).bytes), lines(2, 1, T0 + 1).bytes));
@@ -273,6 +305,26 @@ export function describeStore(name: string, open: () => Promise<{ store: Store; 
       expect(await store.loadRun('run_0001')).not.toBeNull();
       expect(await store.deleteRun('run_0003')).toBe('deleted');
       expect(await store.deleteRun('run_0002')).toBe('deleted');
+      expect(await store.deleteRun('run_0001')).toBe('deleted');
+    });
+
+    test('another run is found by the home that it lives in, ended or not', async () => {
+      const spec = { ...newRun(1).spec, home: '/data/runs/one/home' };
+      await commit(await create(1, { spec }), { set: { status: 'canceled' } });
+      expect(await store.findInHome('/data/runs/one/home', 'run_0001')).toBeNull();
+      await create(2, { spec: { ...spec, home: '/data/runs/two/home' } });
+      await commit(await create(3, { spec: { ...spec, continue_from: 'run_0001' } }), { set: { status: 'canceled' } });
+      expect(await store.findInHome('/data/runs/one/home', 'run_0001')).toBe('run_0003');
+      expect(await store.findInHome('/data/runs/one/home', 'run_0003')).toBe('run_0001');
+      expect(await store.findInHome('/data/runs/one', 'run_0001')).toBeNull();
+    });
+
+    test('a run is not deleted while another works in its folder', async () => {
+      const spec = { ...newRun(1).spec, home: '/data/runs/run_0001/home', cwd: '/data/runs/run_0001/workspace' };
+      await commit(await create(1, { spec }), { set: { status: 'canceled' } });
+      const fork = await create(2, { spec: { ...spec, home: '/data/runs/run_0002/home' } });
+      expect(await store.deleteRun('run_0001')).toBe('session_in_use');
+      await commit(fork, { set: { status: 'canceled' } });
       expect(await store.deleteRun('run_0001')).toBe('deleted');
     });
 

@@ -11,6 +11,7 @@ import { MIGRATIONS } from '../../src/store/sqlite/migrations.js';
 import { makeDurable, openDatabase } from '../../src/store/sqlite/open-database.js';
 import { SqliteStore } from '../../src/store/sqlite/sqlite-store.js';
 import type { RunRecord } from '../../src/store/store.js';
+import { copyDatabase } from '../support/old-databases.js';
 import { T0, ask, change, describeStore, flush, newRun } from './conformance.js';
 
 let dir: string;
@@ -41,6 +42,19 @@ describe('a data directory', () => {
     old.close();
     await (await open()).close();
     expect(readFileSync(join(dir, 'parley.db')).readUInt16BE(16)).toBe(4096);
+  });
+
+  test('many lines are packed, few are not', async () => {
+    const { store, close } = await open();
+    const outcome = await store.createRun(newRun(1));
+    if (!outcome.created) throw new Error(outcome.reason);
+    await store.commit(change(outcome.run, { journal: flush(3, 5000, 3, T0 + 10) }));
+    await close();
+    const db = await openDatabase(join(dir, 'parley.db'));
+    const rows = db.prepare('SELECT packed, length(body) AS bytes FROM segments ORDER BY seq_from, protocol').all() as { packed: number; bytes: number }[];
+    db.close();
+    expect(rows.map(({ packed }) => packed > 0)).toEqual([false, false, true, true]);
+    for (const { packed, bytes } of rows.slice(2)) expect(bytes).toBeLessThan(packed / 5);
   });
 
   test('what was committed is there after it was closed and opened again', async () => {
@@ -260,8 +274,9 @@ describe('the interactive runtime table', () => {
   });
 
   test('how long runs have waited is counted for those that were there before', async () => {
+    await copyDatabase(3, join(dir, 'parley.db'));
     const db = await openDatabase(join(dir, 'parley.db'));
-    migrate(db, MIGRATIONS.slice(0, 3));
+    db.exec('DELETE FROM interactions; DELETE FROM runs');
     db.exec(`INSERT INTO runs VALUES ('run_1', 'req_1', 'd', 'codex', '{}', 'succeeded', 3, 0, NULL, NULL, NULL, 1, 1, 1, 0, 0, 0, 'x'), ('run_2', 'req_2', 'd', 'codex', '{}', 'queued', 1, 0, NULL, NULL, NULL, 1, 1, 1, 0, 0, 0, 'x')`);
     db.exec(`INSERT INTO interactions VALUES ('i1', 'run_1', 1, '{}', 'answered', 1000, 2000, 0, '{"at":1500}'), ('i2', 'run_1', 2, '{}', 'answered', 2000, 3000, 0, '{"at":2250}'), ('i3', 'run_1', 3, '{}', 'pending', 3000, 4000, 0, NULL)`);
     migrate(db);

@@ -3,7 +3,10 @@ import type { RunChange, Store } from '../../src/store/store.js';
 
 export function alterStore(store: Store, changes: Partial<Store>): Store {
   return new Proxy(store, {
-    get: (target, name: keyof Store) => changes[name] ?? (target[name] as (...args: unknown[]) => unknown).bind(target),
+    get: (target, name: keyof Store) => {
+      const own = target[name];
+      return changes[name] ?? (typeof own === 'function' ? (own as (...args: unknown[]) => unknown).bind(target) : own);
+    },
   });
 }
 

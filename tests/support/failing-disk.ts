@@ -1,5 +1,5 @@
-// A disk that refuses one write of this process, the n-th within a folder, or all from there on; with half of it written or none. The calls of
-// node:fs are replaced for that, and put back. What SQLite writes goes by the store, which a test alters itself.
+// A disk that refuses one write of this process, the n-th within a folder, or all from there on; with half of it written or none. To open a file
+// for writing, to make a folder and to give a file its name are writes too. The calls of node:fs are replaced for that, and put back. What SQLite writes goes by the store, which a test alters itself.
 import fs from 'node:fs';
 import { open } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
@@ -11,6 +11,8 @@ export interface FailingDisk {
   check(): void;
   readonly writes: number;
   readonly failed: number;
+  // Which calls those were.
+  readonly refused: readonly string[];
   // There is room again.
   heal(): void;
   restore(): void;
@@ -20,21 +22,24 @@ type Call = (...args: never[]) => unknown;
 
 export async function breakDisk(folder: string, { at, times, how }: { readonly at: number; readonly times: number; readonly how: How }): Promise<FailingDisk> {
   const paths = new Map<number, string>();
-  const real = { openSync: fs.openSync, closeSync: fs.closeSync, writeSync: fs.writeSync, writeFileSync: fs.writeFileSync, appendFileSync: fs.appendFileSync, fdatasyncSync: fs.fdatasyncSync };
+  const real = { openSync: fs.openSync, closeSync: fs.closeSync, writeSync: fs.writeSync, writeFileSync: fs.writeFileSync, appendFileSync: fs.appendFileSync, fdatasyncSync: fs.fdatasyncSync, mkdirSync: fs.mkdirSync, renameSync: fs.renameSync };
+  const realPromises = { open: fs.promises.open, mkdir: fs.promises.mkdir, rename: fs.promises.rename };
   const handle = await open(import.meta.filename, 'r');
-  const proto = Object.getPrototypeOf(handle) as Record<'write' | 'datasync', Call>;
+  const proto = Object.getPrototypeOf(handle) as Record<'write' | 'writeFile' | 'datasync', Call>;
   await handle.close();
-  const own = { write: proto.write, datasync: proto.datasync };
+  const own = { write: proto.write, writeFile: proto.writeFile, datasync: proto.datasync };
+  const refused: string[] = [];
   const state = { writes: 0, failed: 0, left: times, isOver: false };
   // Null: it goes well.
-  const refusal = (): Error | null => {
+  const refusal = (call = 'write'): Error | null => {
     if (state.isOver) return null;
     state.writes += 1;
     if (state.writes < at || state.left === 0) return null;
     state.left -= 1;
     state.failed += 1;
+    refused.push(call);
     const code = how === 'EIO' ? 'EIO' : 'ENOSPC';
-    return Object.assign(new Error(`${code}: ${code === 'EIO' ? 'i/o error' : 'no space left on device'}, write`), { code, syscall: 'write', errno: code === 'EIO' ? -5 : -28 });
+    return Object.assign(new Error(`${code}: ${code === 'EIO' ? 'i/o error' : 'no space left on device'}, ${call}`), { code, syscall: call, errno: code === 'EIO' ? -5 : -28 });
   };
   const isOurs = (file: unknown): boolean => (typeof file === 'number' ? paths.has(file) : String(file).startsWith(folder));
 
@@ -44,8 +49,15 @@ export async function breakDisk(folder: string, { at, times, how }: { readonly a
     if (how === 'half') half(args);
     throw error;
   };
+  const orRefuse = (path: unknown, call: string): void => {
+    const error = isOurs(path) ? refusal(call) : null;
+    if (error) throw error;
+  };
   const patched = {
+    mkdirSync: (...args: unknown[]) => (orRefuse(args[0], 'mkdir'), (real.mkdirSync as Call)(...(args as never[]))),
+    renameSync: (...args: unknown[]) => (orRefuse(args[0], 'rename'), (real.renameSync as Call)(...(args as never[]))),
     openSync: (...args: Parameters<typeof real.openSync>) => {
+      if (isForWriting(args[1])) orRefuse(args[0], 'open');
       const file = real.openSync(...args);
       if (isOurs(args[0])) paths.set(file, String(args[0]));
       return file;
@@ -60,12 +72,23 @@ export async function breakDisk(folder: string, { at, times, how }: { readonly a
     fdatasyncSync: guard(real.fdatasyncSync as Call, () => {}),
   };
   Object.assign(fs, patched);
+  Object.assign(fs.promises, {
+    open: async (...args: Parameters<typeof fs.promises.open>) => (isForWriting(args[1]) && orRefuse(args[0], 'open'), realPromises.open(...args)),
+    mkdir: async (...args: unknown[]) => (orRefuse(args[0], 'mkdir'), (realPromises.mkdir as Call)(...(args as never[]))),
+    rename: async (...args: Parameters<typeof fs.promises.rename>) => (orRefuse(args[0], 'rename'), realPromises.rename(...args)),
+  });
   // Handles have no path: all that this process writes by them are logs and recordings of runs.
   Object.assign(proto, {
     async write(this: unknown, ...args: unknown[]) {
       const error = refusal();
       if (!error) return Reflect.apply(own.write, this, args as never[]);
       if (how === 'half') await Reflect.apply(own.write, this, [halfOf((args[0] as Buffer).subarray(args[1] as number | undefined))] as never[]);
+      throw error;
+    },
+    async writeFile(this: unknown, ...args: unknown[]) {
+      const error = refusal();
+      if (!error) return Reflect.apply(own.writeFile, this, args as never[]);
+      if (how === 'half') await Reflect.apply(own.writeFile, this, [halfOf(args[0])] as never[]);
       throw error;
     },
     async datasync(this: unknown) {
@@ -86,13 +109,20 @@ export async function breakDisk(folder: string, { at, times, how }: { readonly a
     get failed() {
       return state.failed;
     },
+    refused,
     heal: () => void (state.isOver = true),
     restore: () => {
       Object.assign(fs, real);
+      Object.assign(fs.promises, realPromises);
       Object.assign(proto, own);
       syncBuiltinESMExports();
     },
   };
+}
+
+function isForWriting(flags: string | number | undefined): boolean {
+  if (typeof flags === 'number') return (flags & (fs.constants.O_WRONLY | fs.constants.O_RDWR | fs.constants.O_CREAT)) !== 0;
+  return flags !== undefined && flags !== 'r';
 }
 
 function halfOf(data: unknown): Buffer {

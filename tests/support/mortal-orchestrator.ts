@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { createIds } from '../../src/kernel/ids.js';
 import { Orchestrator } from '../../src/orchestrator/orchestrator.js';
 import { listMarked } from '../../src/process/process-table.js';
+import type { Timers } from '../../src/process/timers.js';
 import { openDataDir, type DataDir } from '../../src/store/sqlite/data-dir.js';
 import type { RunRecord, Store } from '../../src/store/store.js';
 import type { SimulatedTime } from './simulated-timers.js';
@@ -79,7 +80,7 @@ export class MortalOrchestrator {
       store: this.#mortal(this.#data.store, life),
       clock,
       ids: createIds(clock),
-      timers: this.#time.createTimers(),
+      timers: mortalTimers(this.#time.createTimers(), life),
       dataDir: this.#data.path,
       queueLimit: 1000,
       sticky: false,
@@ -163,6 +164,11 @@ export class MortalOrchestrator {
       },
     });
   }
+}
+
+// What it had put off dies with it.
+function mortalTimers(timers: Timers, life: Life): Timers {
+  return { set: (ms, fire) => timers.set(ms, () => life.isOver || fire()) };
 }
 
 function beginLife(): Life {

@@ -1,50 +1,44 @@
-// Databases as earlier versions left them, with runs, questions and journals of several pages in them; and one of the predecessor.
-import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { migrate } from '../../src/store/sqlite/migrate.js';
-import { MIGRATIONS } from '../../src/store/sqlite/migrations.js';
+// Databases as earlier versions left them: files of tests/old-databases, which were written by the programs of their time and are copied here.
+// scripts/make-old-databases.mjs says how they were made.
+import { copyFileSync, existsSync, readFileSync, rmSync } from 'node:fs';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { NEWEST_VERSION } from '../../src/store/sqlite/migrate.js';
 import { openDatabase, type Database } from '../../src/store/sqlite/open-database.js';
 
-const PREDECESSOR = `CREATE TABLE request_interactive_runtime (
-  request_id TEXT PRIMARY KEY, profile_json TEXT, effective_session_timeout_sec INTEGER, session_handle_json TEXT,
-  wait_deadline_at TEXT, process_binding_json TEXT, updated_at TEXT)`;
+// Version 0 is the predecessor's. Whoever adds a step adds the file of the version that it makes.
+export const VERSIONS = Array.from({ length: NEWEST_VERSION + 1 }, (_, version) => version);
 
-const journal = (protocol: string): { readonly body: Buffer; readonly last: number } => {
-  const body = readFileSync(new URL(`../golden/codex/${readdirSync(new URL('../golden/codex/', import.meta.url))[0]}/${protocol}.jsonl`, import.meta.url));
-  return { body, last: body.filter((byte) => byte === 0x0a).length };
-};
-const JOURNAL = { rasp: journal('rasp'), fcmp: journal('fcmp') };
+const keptFile = (version: number): URL => new URL(`../old-databases/version-${version}.db`, import.meta.url);
 
-export const VERSIONS = [0, ...MIGRATIONS.map(({ version }) => version)];
-
-// Version 0 is the predecessor's.
-export async function writeDatabase(file: string, version: number, { runs = 6, mode = 'wal' }: { readonly runs?: number; readonly mode?: 'wal' | 'delete' } = {}): Promise<void> {
+export async function copyDatabase(version: number, file: string, mode: 'wal' | 'delete' = 'wal'): Promise<void> {
+  copyFileSync(keptFile(version), file);
   const db = await openDatabase(file);
   db.exec(`PRAGMA journal_mode = ${mode}`);
-  if (version === 0) db.exec(PREDECESSOR);
-  else migrate(db, MIGRATIONS.slice(0, version));
-  for (let number = 1; number <= runs; number += 1) fill(db, version, number);
-  // All of it into the one file.
-  db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   db.close();
 }
 
-function fill(db: Database, version: number, number: number): void {
-  const [run, request] = [`run_${String(number).padStart(26, '0')}`, `req_${number}`];
-  if (version === 0) db.prepare('INSERT INTO request_interactive_runtime VALUES (?, ?, ?, ?, ?, ?, ?)').run(request, '{"kind":"resumable"}', 900 + number, `{"handle_value":"${'h'.repeat(600)}"}`, '2026-01-01T00:00:00Z', '{"pid":1}', '2026-01-02T00:00:00Z');
-  else db.prepare('INSERT INTO request_interactive_runtime VALUES (?, ?, ?, ?)').run(request, 1200, null, '2026-01-02T00:00:00.000Z');
-  if (version < 2) return;
-  const spec = JSON.stringify({ engine: 'codex', execution_mode: 'interactive', prompt: 'p'.repeat(900), cwd: '/work', home: null, permission: 'workspace-write', runtime_options: {}, labels: { n: String(number) } });
-  db.prepare(`INSERT INTO runs (run_id, request_id, request_digest, engine, spec_json, status, attempt_number, epoch, created_at, updated_at, queued_at, rasp_seq, fcmp_seq, ts, digest) VALUES (?, ?, 'd', 'codex', ?, 'waiting_user', 2, 1, ?, ?, NULL, ?, ?, 1, 'x')`).run(run, request, spec, number, number, JOURNAL.rasp.last, JOURNAL.fcmp.last);
-  db.prepare('INSERT INTO run_labels VALUES (?, ?, ?)').run(run, 'n', String(number));
-  db.prepare(`INSERT INTO interactions VALUES (?, ?, 1, '{"prompt":"Which?"}', 'answered', 1000, 2000, 0, '{"at":1500}')`).run(`int_${number}a`, run);
-  db.prepare(`INSERT INTO interactions VALUES (?, ?, 2, '{"prompt":"Which?"}', 'pending', 3000, 4000, 0, NULL)`).run(`int_${number}b`, run);
-  db.prepare(`INSERT INTO turns VALUES (?, 1, 'codex', 'codex_ndjson', 1, 1, 0, '{}', 'completed', 'ENGINE_SUCCESS')`).run(run);
-  for (const [protocol, { body, last }] of Object.entries(JOURNAL)) db.prepare('INSERT INTO segments VALUES (?, ?, 1, ?, 1, 1, ?)').run(run, protocol, last, body);
+// A run that is in it.
+export function keptRun(version: number): string {
+  const found = /run_[0-9A-Z]{26}/.exec(readFileSync(keptFile(version), 'latin1'))?.[0];
+  if (found === undefined) throw new Error(`no run in the database of version ${version}`);
+  return found;
 }
+
+// A database that is closed keeps its files open until its statements are collected: thousands of looks would use up what a process may open.
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+const LOOKS_BETWEEN = 300;
+let looks = 0;
 
 // Looks at a copy: even a reader leaves files beside a database. Null if it cannot be read.
 export async function look<T>(file: string, work: (db: Database) => T): Promise<T | null> {
   const copy = `${file}-look`;
+  if ((looks += 1) % LOOKS_BETWEEN === 0) {
+    collect();
+    // Only then they are let go.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
   let db: Database | undefined;
   try {
     for (const ending of ['', '-wal']) if (existsSync(`${file}${ending}`)) copyFileSync(`${file}${ending}`, `${copy}${ending}`);

@@ -2,30 +2,34 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { createSite, enginesOf, type Site } from './command.js';
+import { createSite, enginesOf, untilEngine, type Site } from './command.js';
 import { readTrace, type TracedProcess } from './engine-trace.js';
 import { Persistence } from './persistence.js';
 import { startServer, type ServerProcess } from './served-process.js';
+import { steadyPort } from './steady-port.js';
 import type { Chance } from './torture.js';
 
 export const TOKEN = 'prl_token-of-the-shaken-server';
 
 const TRACE = `--import=${new URL('trace-engine.mjs', import.meta.url).href}`;
-const DEEDS = ['servers killed', 'servers stopped', 'servers ended', 'engines killed', 'engines stopped', 'engines stopped and servers killed'] as const;
+export const DEEDS = ['servers killed', 'servers stopped', 'servers ended', 'engines killed', 'engines stopped', 'engines stopped and servers killed'] as const;
 export type Deed = (typeof DEEDS)[number];
 
 export class ShakenServer extends Persistence {
   readonly site: Site;
   readonly #by: Chance;
   readonly #onDeed: (deed: Deed) => void;
+  readonly #onIdle: () => Promise<void>;
   readonly #trace: string;
   #server!: ServerProcess;
   #isOver = false;
 
-  constructor(by: Chance, onDeed: (deed: Deed) => void, config: object = {}) {
+  // `onIdle` starts a run that stays at work: there is no engine that something could be done to.
+  constructor(by: Chance, onDeed: (deed: Deed) => void, onIdle: () => Promise<void>, config: object = {}) {
     super(TOKEN);
     this.#by = by;
     this.#onDeed = onDeed;
+    this.#onIdle = onIdle;
     const site = createSite();
     this.#trace = join(site.root, 'engines.jsonl');
     this.site = { ...site, env: { ...site.env, PARLEY_TOKEN: TOKEN, NODE_OPTIONS: TRACE, ENGINE_TRACE: this.#trace } };
@@ -41,24 +45,22 @@ export class ShakenServer extends Persistence {
     return this.#server;
   }
 
-  async begin(port = 0): Promise<void> {
-    this.#server = await startServer(this.site, ['--port', String(port)]);
+  async begin(port?: number): Promise<void> {
+    this.#server = await startServer(this.site, ['--port', String(port ?? (await steadyPort()))]);
   }
 
   traced = (runId?: string): TracedProcess[] => readTrace(this.#trace).filter((each) => runId === undefined || each.runId === runId);
 
-  // Until so much is done, or until it is told to leave it.
+  // Until so much is done, or until it is told to leave it; each deed is done once at least. The seed says in which order, round after round.
   async rage(most: number): Promise<void> {
-    // Each in its turn, in another order every round: a short life meets all of them.
     let round: Deed[] = [];
-    for (let done = 0; done < most && !this.#isOver; ) {
+    for (let done = 0; done < DEEDS.length || (done < most && !this.#isOver); done += 1) {
       await pause(200 + this.#by.below(1300));
       if (round.length === 0) round = [...DEEDS];
       const deed = this.#by.pick(round);
       round = round.filter((each) => each !== deed);
-      if (!(await this.#do(deed))) continue;
+      await this.#do(deed);
       this.#onDeed(deed);
-      done += 1;
     }
   }
 
@@ -66,8 +68,7 @@ export class ShakenServer extends Persistence {
     this.#isOver = true;
   }
 
-  // False: there was nothing to do it to.
-  async #do(deed: Deed): Promise<boolean> {
+  async #do(deed: Deed): Promise<void> {
     switch (deed) {
       case 'servers killed':
         return this.#restart('SIGKILL');
@@ -76,36 +77,46 @@ export class ShakenServer extends Persistence {
       case 'servers stopped':
         this.#server.child.kill('SIGSTOP');
         await pause(this.#by.below(2500));
-        return this.#server.child.kill('SIGCONT');
+        this.#server.child.kill('SIGCONT');
+        return;
       case 'engines killed':
-        return (await this.#signal('SIGKILL')) !== null;
+        await this.#signal('SIGKILL');
+        return;
       case 'engines stopped': {
         const pid = await this.#signal('SIGSTOP');
         await pause(this.#by.below(1500));
-        if (pid !== null) signal(pid, 'SIGCONT');
-        return pid !== null;
+        signal(pid, 'SIGCONT');
+        return;
       }
       case 'engines stopped and servers killed':
-        return (await this.#signal('SIGSTOP')) !== null && this.#restart('SIGKILL');
+        // It hears neither that its server is gone nor that it should end.
+        await this.#signal('SIGSTOP');
+        return this.#restart('SIGKILL');
       default:
         return deed satisfies never;
     }
   }
 
-  async #restart(by: 'SIGKILL' | 'SIGTERM'): Promise<true> {
+  async #restart(by: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const { child, ended, port } = this.#server;
     child.kill(by);
     await ended;
     await pause(this.#by.below(500));
     await this.begin(port);
-    return true;
   }
 
-  async #signal(name: 'SIGKILL' | 'SIGSTOP'): Promise<number | null> {
-    const engines = await enginesOf(this.site);
-    if (engines.length === 0) return null;
-    const { pid } = this.#by.pick(engines);
-    return signal(pid, name) ? pid : null;
+  // Answers which engine it was.
+  async #signal(name: 'SIGKILL' | 'SIGSTOP'): Promise<number> {
+    for (;;) {
+      const engines = await enginesOf(this.site);
+      if (engines.length === 0) {
+        await this.#onIdle();
+        await untilEngine(this.site);
+        continue;
+      }
+      const { pid } = this.#by.pick(engines);
+      if (signal(pid, name)) return pid;
+    }
   }
 }
 

@@ -68,8 +68,10 @@ export class SimulatedTime {
 
   // For a new owner: what an earlier one waits for is forgotten, as when its process is gone.
   createTimers(): Timers {
-    this.#simulated = new SimulatedTimers();
-    return onlyLong(this.#simulated);
+    const mine = new SimulatedTimers();
+    this.#simulated = mine;
+    const timers = onlyLong(mine);
+    return { set: (ms, fire) => timers.set(ms, () => this.#simulated === mine && fire()) };
   }
 
   // Back is possible too; timers do not notice.

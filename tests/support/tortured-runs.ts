@@ -15,7 +15,8 @@ const KINDS = ['asks', 'approves', 'decides'] as const;
 const QUESTIONS = 2;
 
 export interface Tortured {
-  readonly kind: (typeof KINDS)[number];
+  // hangs: it is at work until it is canceled.
+  readonly kind: (typeof KINDS)[number] | 'hangs';
   readonly request: Parameters<ParleyClient['create']>[0];
   // After how long it is canceled, in whatever state it then is.
   readonly cancelAfterMs: number | null;
@@ -57,6 +58,20 @@ export function planRuns(count: number, seed: number, random: ReturnType<typeof 
       lastSeq: 0,
     };
   });
+}
+
+// One that is there to be met by what is done to engines.
+export function planIdle(number: number, seed: number): Tortured {
+  return {
+    kind: 'hangs',
+    request: { engine: 'rehearsal', prompt: '[[events 5 60]] [[hang]]', request_id: `idle-${seed}-${number}`, labels: { kind: 'hangs' } },
+    cancelAfterMs: 3000,
+    isDeleted: false,
+    marks: [],
+    runId: '',
+    canceled: null,
+    lastSeq: 0,
+  };
 }
 
 // Through all that becomes of it.

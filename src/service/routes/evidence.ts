@@ -7,6 +7,7 @@ import type { FastifyReply } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { toTimestamp } from '../../kernel/clock.js';
+import { readStoredJson } from '../../kernel/stored-json.js';
 import { findEngine } from '../../engines/registry.js';
 import { loadRun } from '../../orchestrator/load-run.js';
 import { runFolder } from '../../orchestrator/run-folder.js';
@@ -117,7 +118,7 @@ async function readPage(read: (fromSeq: number | null, limit: number) => Promise
   for (let from: number | null = null; ; ) {
     const found = await read(from, CHUNK);
     // Times never go back: what lies within a range of them has no gap.
-    const first = (JSON.parse(found[0] ?? '{"seq":0}') as { seq: number }).seq;
+    const first = (readStoredJson(found[0] ?? '{"seq":0}') as { seq: number }).seq;
     for (const [index, line] of found.entries()) {
       const seq = first + index;
       if (lines.length === limit || chars > MAX_CHARS) return { lines, next: seq };

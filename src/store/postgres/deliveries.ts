@@ -2,6 +2,7 @@
 // a minute by the database's clock: nobody else is handed it meanwhile.
 import type { Clock } from '../../kernel/clock.js';
 import type { JsonObject } from '../../kernel/json.js';
+import { readStoredJson } from '../../kernel/stored-json.js';
 import { GIVEN_UP_KEPT_MS, type Delivery, type DeliveryOutcome, type JournalHeads, type NewDelivery } from '../store.js';
 import type { Composition } from './compose.js';
 import type { Database, Statement } from './database.js';
@@ -34,7 +35,7 @@ export async function nextDelivery(db: Database, claimant: string, now: number, 
   });
   if (!row) return null;
   const { payload_json: payload, hook, error, ...rest } = row;
-  return { ...rest, hook: fromText(hook), error: error === null ? null : fromText(error), payload: JSON.parse(payload) as JsonObject };
+  return { ...rest, hook: fromText(hook), error: error === null ? null : fromText(error), payload: readStoredJson(payload) as JsonObject };
 }
 
 // One that another is sending is due when that one's time is over, told by the caller's clock, which may differ.

@@ -1,6 +1,7 @@
 // Hosts that play runs, and until when each may: a lease that is renewed in time, or is over for good. All times are those of the
 // database's clock, so that the clocks of the hosts do not matter.
 import type { JsonObject } from '../../kernel/json.js';
+import { readStoredJson } from '../../kernel/stored-json.js';
 import type { Database } from './database.js';
 import { fromText, toText } from './text.js';
 
@@ -88,7 +89,7 @@ async function listHosts(db: Database, name: string, condition: string): Promise
     place: row.place,
     started_at: row.started_at,
     lease_until: row.lease_until,
-    info: JSON.parse(row.info_json) as JsonObject,
+    info: readStoredJson(row.info_json) as JsonObject,
   }));
 }
 

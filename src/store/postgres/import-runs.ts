@@ -2,6 +2,7 @@
 // that differs is left as it is; what does not fit its digest when it is read back is not kept.
 import { randomUUID } from 'node:crypto';
 import type { Client } from 'pg';
+import { readStoredJson } from '../../kernel/stored-json.js';
 import type { InteractionRow } from '../rows.js';
 import type { Resolution, RunSpec } from '../store.js';
 import type { DeliveryRow, RuntimeRow, SegmentRow, StoredRun, TurnRow } from '../stored-run.js';
@@ -11,6 +12,7 @@ import { LOCK_RUNS } from './create-run.js';
 import { Database, type Reader } from './database.js';
 import { writeHint } from './hints.js';
 import { insertStatements, type Columns } from './insert-rows.js';
+import { DamagedDataError } from '../../kernel/stored-json.js';
 import { describeLoss, isLost, isRefusedNow } from './lost-connection.js';
 import { checkMigrated } from './migrate.js';
 import type { Site } from './site.js';
@@ -85,6 +87,8 @@ export class RunImport {
     } catch (error) {
       // One of its questions has an id that is taken.
       if ((error as { code?: unknown }).code === UNIQUE_VIOLATION) return 'conflict';
+      // It cannot even be read.
+      if (error instanceof DamagedDataError) return 'broken';
       throw error;
     }
   }
@@ -114,7 +118,7 @@ export class RunImport {
 
   async #insertRun({ run, runtime, interactions, turns, deliveries }: StoredRun, { site, place }: Site): Promise<void> {
     const { run_id } = run;
-    const spec = JSON.parse(run.spec_json) as RunSpec;
+    const spec = readStoredJson(run.spec_json) as RunSpec;
     await this.#insert('runs', RUN, [{ ...run, spec, site, place }]);
     // It was deleted here, and has come back: so do its files.
     await this.#query('DELETE FROM parley.leftovers WHERE run_id = $1', [run_id]);
@@ -198,7 +202,7 @@ const RUNTIME: Columns<RuntimeRow & { readonly request_id: string }> = { request
 const LABEL: Columns<{ readonly run_id: string; readonly pair: string }> = { run_id: 'text', pair: 'text' };
 const INTERACTION: Columns<InteractionRow> = {
   interaction_id: 'text', run_id: 'text', attempt_number: 'integer', question_json: 'text', state: 'text', asked_at: 'bigint', due_at: 'bigint', decides: ['boolean', ({ decides }) => Boolean(decides)],
-  idempotency_key: ['text', ({ resolution_json: json }) => (json === null ? null : orNull((JSON.parse(json) as Resolution).idempotency_key))], resolution_json: 'text',
+  idempotency_key: ['text', ({ resolution_json: json }) => (json === null ? null : orNull((readStoredJson(json) as Resolution).idempotency_key))], resolution_json: 'text',
 };
 const TURN: Columns<TurnRow> = {
   run_id: 'text', attempt_number: 'integer', engine: 'text', profile: 'text', units: 'bigint', parsed: 'bigint', fallbacks: 'bigint', warnings_json: 'text', completion: 'text', reason_code: 'text',

@@ -2,6 +2,7 @@
 // host owns them and its lease is valid; a store without a host asks for no lease.
 import { randomUUID } from 'node:crypto';
 import { systemClock, type Clock } from '../../kernel/clock.js';
+import { readStoredJson } from '../../kernel/stored-json.js';
 import type { EngineSessionHandle } from '../../run/session-handle.js';
 import type { RunState } from '../../run/statechart.js';
 import type { CommitListener, CommitOutcome, Committed, CreateOutcome, DeleteOutcome, Delivery, DeliveryOutcome, InteractionRecord, Lines, NewRun, PendingFilter, ProfileTotals, Protocol, ReadRange, RunChange, RunFilter, RunRecord, SegmentRange, Store } from '../store.js';
@@ -12,7 +13,7 @@ import { countDeliveries, nextDelivery, nextDeliveryAt, settleDelivery } from '.
 import { CHECK_MS, HintListener, writeHint } from './hints.js';
 import { countPending, findInteraction, listInteractions, listPending } from './interactions.js';
 import { listSegments, readLines, readTexts } from './read-journal.js';
-import { countRuns, findAtWork, listOwnedByDead, listQueued, listRuns, loadRequest, loadRun } from './run-rows.js';
+import { countRuns, findAtWork, findInHome, listOwnedByDead, listQueued, listRuns, loadRequest, loadRun } from './run-rows.js';
 import { claimQueued } from './claims.js';
 import { NOWHERE, type Site } from './site.js';
 import { toText } from './text.js';
@@ -32,6 +33,7 @@ export interface PostgresStoreOptions {
 type Told = Pick<Committed, 'run_id' | 'journal' | 'status' | 'asked' | 'resolved' | 'deleted'>;
 
 export class PostgresStore implements Store {
+  readonly isAlone = false;
   // For leases, which are on the same connections.
   readonly database: Database;
   #host: string | null;
@@ -104,6 +106,10 @@ export class PostgresStore implements Store {
     return loadRun(this.database, runId);
   }
 
+  async findInHome(home: string, but: string): Promise<string | null> {
+    return findInHome(this.database, home, but);
+  }
+
   async findAtWork(cwd: string): Promise<string | null> {
     return findAtWork(this.database, cwd);
   }
@@ -137,7 +143,7 @@ export class PostgresStore implements Store {
     const [row] = await this.database.read<{ session_handle_json: string | null }>({
       name: 'load-handle', text: 'SELECT session_handle_json FROM parley.request_interactive_runtime WHERE request_id = $1', values: [toText(requestId)],
     });
-    return row?.session_handle_json ? (JSON.parse(row.session_handle_json) as EngineSessionHandle) : null;
+    return row?.session_handle_json ? (readStoredJson(row.session_handle_json) as EngineSessionHandle) : null;
   }
 
   async loadInteraction(interactionId: string): Promise<InteractionRecord | null> {

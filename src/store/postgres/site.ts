@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { replaceFile } from '../../files/replace-file.js';
+import { RequestError } from '../../run/request-error.js';
 
 export interface Site {
   // Names the disk; null: all hosts see the same files.
@@ -11,6 +12,8 @@ export interface Site {
   readonly place: string | null;
 }
 
+const SITE = /^site_[0-9a-f-]{36}$/;
+
 export const NOWHERE: Site = { site: null, place: null };
 
 // Of a data directory, by its real path.
@@ -18,10 +21,14 @@ export function siteAt(place: string, files: 'host' | 'shared'): Site {
   return { site: files === 'shared' ? null : readSite(place) ?? makeSite(place), place };
 }
 
-// Names the disk for the other hosts, whatever becomes of the machine's name; null: it has no name yet.
+// Names the disk for the other hosts, whatever becomes of the machine's name; null: it has no name yet. Under another name its runs would wait for
+// ever for a disk that is gone.
 export function readSite(path: string): string | null {
   const file = join(path, 'site');
-  return existsSync(file) ? readFileSync(file, 'utf8').trim() : null;
+  if (!existsSync(file)) return null;
+  const site = readFileSync(file, 'utf8').trim();
+  if (!SITE.test(site)) throw new RequestError('DATA_DIR_UNUSABLE', `${file} is damaged: write into it again what the runs of this directory have (SELECT DISTINCT site, place FROM parley.runs), or remove it if there are none`);
+  return site;
 }
 
 function makeSite(path: string): string {

@@ -3,15 +3,15 @@
 import { RequestError } from '../../run/request-error.js';
 import type { Database } from './open-database.js';
 
-// Every table of the present version with its columns, and every index.
+// Every table of the present version with its columns and every index: `!` is a column that must not be empty, `#` its place in the key.
 const TABLES: Readonly<Record<string, string>> = {
-  deliveries: 'delivery_id hook type payload_json run_id rasp_seq digest created_at state tries next_at error',
-  interactions: 'interaction_id run_id attempt_number question_json state asked_at due_at decides resolution_json',
-  request_interactive_runtime: 'request_id effective_session_timeout_sec session_handle_json updated_at',
-  run_labels: 'run_id key value',
-  runs: 'run_id request_id request_digest engine spec_json status attempt_number epoch error_json result_json cancel_requested_json created_at updated_at queued_at rasp_seq fcmp_seq ts digest waited_ms',
-  segments: 'run_id protocol seq_from seq_to ts_from ts_to body',
-  turns: 'run_id attempt_number engine profile units parsed fallbacks warnings_json completion reason_code',
+  deliveries: 'delivery_id:TEXT#1 hook:TEXT! type:TEXT! payload_json:TEXT! run_id:TEXT! rasp_seq:INTEGER! digest:TEXT! created_at:INTEGER! state:TEXT! tries:INTEGER! next_at:INTEGER! error:TEXT',
+  interactions: 'interaction_id:TEXT#1 run_id:TEXT! attempt_number:INTEGER! question_json:TEXT! state:TEXT! asked_at:INTEGER! due_at:INTEGER! decides:INTEGER! resolution_json:TEXT',
+  request_interactive_runtime: 'request_id:TEXT#1 effective_session_timeout_sec:INTEGER! session_handle_json:TEXT updated_at:TEXT!',
+  run_labels: 'run_id:TEXT!#3 key:TEXT!#1 value:TEXT!#2',
+  runs: 'run_id:TEXT#1 request_id:TEXT! request_digest:TEXT! engine:TEXT! spec_json:TEXT! status:TEXT! attempt_number:INTEGER! epoch:INTEGER! error_json:TEXT result_json:TEXT cancel_requested_json:TEXT created_at:INTEGER! updated_at:INTEGER! queued_at:INTEGER rasp_seq:INTEGER! fcmp_seq:INTEGER! ts:INTEGER! digest:TEXT! waited_ms:INTEGER!',
+  segments: 'run_id:TEXT! protocol:TEXT! seq_from:INTEGER! seq_to:INTEGER! ts_from:INTEGER! ts_to:INTEGER! body:BLOB! packed:INTEGER!',
+  turns: 'run_id:TEXT!#1 attempt_number:INTEGER!#2 engine:TEXT! profile:TEXT! units:INTEGER! parsed:INTEGER! fallbacks:INTEGER! warnings_json:TEXT! completion:TEXT! reason_code:TEXT!',
 };
 const INDEXES = ['deliveries_due', 'deliveries_given_up', 'interactions_by_run', 'one_pending_per_run', 'pending_by_age', 'pending_by_decision', 'runs_by_home', 'runs_by_status', 'runs_queued', 'segments_by_seq'];
 // The only one that the predecessor shares with us.
@@ -19,7 +19,7 @@ const OLDEST_TABLE = 'request_interactive_runtime';
 
 export function checkTables(db: Database): void {
   for (const [table, columns] of Object.entries(TABLES)) {
-    const found = tell(db, `SELECT tell_value(column.name) FROM sqlite_master AS the JOIN pragma_table_info(the.name) AS column WHERE the.type = 'table' AND the.name = '${table}'`);
+    const found = tell(db, `SELECT tell_value(column.name || ':' || column.type || iif(column."notnull", '!', '') || iif(column.pk, '#' || column.pk, '')) FROM sqlite_master AS the JOIN pragma_table_info(the.name) AS column WHERE the.type = 'table' AND the.name = '${table}'`);
     if (found.toSorted().join(' ') !== columns.split(' ').toSorted().join(' ')) throw damaged(found.length === 0 ? `the table ${table} is missing` : `the table ${table} has not the columns it should have`);
   }
   const indexes = new Set(tell(db, `SELECT tell_value(name) FROM sqlite_master WHERE type = 'index'`));

@@ -1,5 +1,6 @@
 // Notifications that are to be sent, one row for each hook and change, until they have arrived.
 import type { JsonObject } from '../../kernel/json.js';
+import { readStoredJson } from '../../kernel/stored-json.js';
 import { GIVEN_UP_KEPT_MS, type Delivery, type DeliveryOutcome, type JournalHeads, type NewDelivery } from '../store.js';
 import type { Database } from './open-database.js';
 
@@ -17,7 +18,7 @@ export function nextDelivery(db: Database, now: number, except: readonly string[
   const row = db.prepare(`SELECT * FROM deliveries WHERE state = 'pending' AND next_at <= ? ${besides(except)} ORDER BY next_at, delivery_id LIMIT 1`).get(now, ...except) as DeliveryRow | undefined;
   if (!row) return null;
   const { payload_json: payload, state: _, ...rest } = row;
-  return { ...rest, payload: JSON.parse(payload) as JsonObject };
+  return { ...rest, payload: readStoredJson(payload) as JsonObject };
 }
 
 export function nextDeliveryAt(db: Database, except: readonly string[]): number | null {

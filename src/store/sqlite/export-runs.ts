@@ -7,12 +7,13 @@ import { usable } from './data-dir.js';
 import { checkTables } from './check-tables.js';
 import { checkVersion, climb, NEWEST_VERSION } from './migrate.js';
 import { openDatabase, type Database } from './open-database.js';
+import { PACKED, unpackBody, type PackedBody } from './pack-body.js';
 
 type Statement = ReturnType<Database['prepare']>;
 
 const RUN = 'SELECT * FROM runs WHERE run_id > ? ORDER BY run_id LIMIT 1';
 const RUNTIME = 'SELECT runtime.* FROM request_interactive_runtime AS runtime JOIN runs USING (request_id) WHERE run_id = ?';
-const SEGMENTS = 'SELECT run_id, protocol, seq_from, seq_to, ts_from, ts_to, body FROM segments WHERE run_id = ? ORDER BY protocol, seq_from';
+const SEGMENTS = `SELECT run_id, protocol, seq_from, seq_to, ts_from, ts_to, body, ${PACKED} FROM segments WHERE run_id = ? ORDER BY protocol, seq_from`;
 
 export class RunExport {
   readonly #db: Database;
@@ -64,8 +65,8 @@ export class RunExport {
   }
 
   // To be read to their end, or left, before those of another run.
-  segments(runId: string): Iterable<SegmentRow> {
-    return this.#segments.iterate(runId) as unknown as Iterable<SegmentRow>;
+  *segments(runId: string): Generator<SegmentRow> {
+    for (const { packed, ...row } of this.#segments.iterate(runId) as unknown as Iterable<SegmentRow & PackedBody>) yield { ...row, body: unpackBody({ body: row.body, packed }) };
   }
 
   // Of runs that were deleted: they are still to arrive.

@@ -13,6 +13,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 2, name: 'runs, interactions and journals', up: createTables },
   { version: 3, name: 'deliveries to webhooks', up: createDeliveries },
   { version: 4, name: 'how long runs have waited for people', up: addWaits },
+  { version: 5, name: 'large pieces of journals are packed', up: addPacking },
 ];
 
 const RUNTIME_COLUMNS = ['request_id', 'effective_session_timeout_sec', 'session_handle_json', 'updated_at'];
@@ -144,4 +145,9 @@ UPDATE runs SET waited_ms = COALESCE((
   SELECT SUM(MAX(0, json_extract(resolution_json, '$.at') - asked_at)) FROM interactions WHERE interactions.run_id = runs.run_id AND resolution_json IS NOT NULL
 ), 0);
 `);
+}
+
+// What is there stays as it is.
+function addPacking(db: Database): void {
+  db.exec('ALTER TABLE segments ADD COLUMN packed INTEGER NOT NULL DEFAULT 0');
 }

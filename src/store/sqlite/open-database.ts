@@ -3,6 +3,7 @@
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 
 export type Database = DatabaseSyncInstance;
+export type Statement = ReturnType<Database['prepare']>;
 type Driver = { DatabaseSync: new (path: string, options?: { readOnly?: boolean; timeout?: number }) => Database };
 
 // node:sqlite exists since 22.5, but prints a warning there.
@@ -51,7 +52,7 @@ export function transact<T>(db: Database, work: () => T): T {
 }
 
 // SQLite may have done it already, when the disk is full for instance.
-function rollback(db: Database): void {
+export function rollback(db: Database): void {
   try {
     db.exec('ROLLBACK');
   } catch {

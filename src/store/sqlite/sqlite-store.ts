@@ -1,21 +1,32 @@
-// The store in one SQLite file. All calls are synchronous inside, so a transaction is never interleaved with another.
+// The store in one SQLite file. Reading is synchronous inside; what is written waits for the end of the moment, for others that
+// write too.
 import type { EngineSessionHandle } from '../../run/session-handle.js';
+import type { Json } from '../../kernel/json.js';
 import { isTerminal, STATES, type RunState } from '../../run/statechart.js';
 import { toTimestamp } from '../../kernel/clock.js';
+import { readStoredJson } from '../../kernel/stored-json.js';
 import { FIRST_DIGEST, nextDigest } from '../digest.js';
 import { EMPTY_JOURNAL, type CommitListener, type CommitOutcome, type Committed, type CreateOutcome, type DeleteOutcome, type Delivery, type DeliveryOutcome, type InteractionRecord, type JournalHeads, type Lines, type NewRun, type PendingFilter, type ProfileTotals, type Protocol, type ReadRange, type RunChange, type RunFilter, type RunRecord, type SegmentRange, type Store } from '../store.js';
 import { prepareAppend, type AppendJournal } from './append-journal.js';
 import { countDeliveries, forgetGivenUp, insertDelivery, nextDelivery, nextDeliveryAt, settleDelivery } from './deliveries.js';
-import { transact, type Database } from './open-database.js';
+import type { Database, Statement } from './open-database.js';
+import { PACKED, unpackBody, type PackedBody } from './pack-body.js';
 import { prepareRead, prepareReadLines, type ReadJournal, type ReadLines } from './read-journal.js';
 import { toInteraction, toRun, type InteractionRow, type RunRow } from '../rows.js';
 import { insertTurn, sumTurns } from './turn-counts.js';
+import { Writes } from './writes.js';
+
+type StateRow = Pick<RunRow, 'run_id' | 'request_id' | 'status' | 'epoch' | keyof JournalHeads> & { readonly engine: string };
 
 export class SqliteStore implements Store {
+  readonly isAlone = true;
   readonly #db: Database;
   readonly #append: AppendJournal;
   readonly #read: ReadJournal;
   readonly #readLines: ReadLines;
+  readonly #writes: Writes;
+  readonly #selectState: Statement;
+  readonly #updateHeads: Statement;
   readonly #listeners = new Set<CommitListener>();
 
   // The database is open and migrated.
@@ -24,11 +35,13 @@ export class SqliteStore implements Store {
     this.#append = prepareAppend(db);
     this.#read = prepareRead(db);
     this.#readLines = prepareReadLines(db);
+    this.#writes = new Writes(db);
+    this.#selectState = db.prepare('SELECT run_id, request_id, engine, status, epoch, rasp_seq, fcmp_seq, ts, digest FROM runs WHERE run_id = ?');
+    this.#updateHeads = db.prepare('UPDATE runs SET rasp_seq = ?, fcmp_seq = ?, ts = ?, digest = ?, updated_at = ? WHERE run_id = ?');
   }
 
-  async createRun(run: NewRun): Promise<CreateOutcome> {
-    const begun = performance.now();
-    const outcome = transact(this.#db, (): CreateOutcome => {
+  createRun(run: NewRun): Promise<CreateOutcome> {
+    return this.#writes.add((): CreateOutcome => {
       const known = this.#db.prepare('SELECT * FROM runs WHERE request_id = ?').get(run.request_id) as RunRow | undefined;
       if (known) return { created: false, reason: 'known', run: toRun(known), sameRequest: known.request_digest === run.request_digest };
       const { queued } = this.#db.prepare(`SELECT COUNT(*) AS queued FROM runs WHERE status = 'queued'`).get() as { queued: number };
@@ -37,9 +50,7 @@ export class SqliteStore implements Store {
       if (by) return { created: false, reason: 'session_in_use', by };
       this.#insertRun(run);
       return { created: true, run: this.#loadRun(run.run_id) as RunRecord };
-    });
-    if (outcome.created) this.#tell({ run_id: run.run_id, journal: run.journal, status: 'queued', origin: 'here', ms: performance.now() - begun });
-    return outcome;
+    }, ({ created }, ms) => created && this.#tell({ run_id: run.run_id, journal: run.journal, status: 'queued', origin: 'here', ms }));
   }
 
   // A run that has not ended and lives in this home.
@@ -55,29 +66,28 @@ export class SqliteStore implements Store {
     for (const [key, value] of Object.entries(run.spec.labels)) this.#db.prepare('INSERT INTO run_labels (run_id, key, value) VALUES (?, ?, ?)').run(run.run_id, key, value);
     this.#db.prepare('INSERT INTO request_interactive_runtime (request_id, effective_session_timeout_sec, session_handle_json, updated_at) VALUES (?, ?, ?, ?)')
       .run(run.request_id, run.session_timeout_sec, run.handle === null ? null : JSON.stringify(run.handle), toTimestamp(run.created_at));
-    this.#setHeads(run.run_id, this.#append(run.run_id, EMPTY_JOURNAL, run.journal));
+    this.#setHeads(run.run_id, this.#append(run.run_id, EMPTY_JOURNAL, run.journal), run.created_at);
   }
 
-  async commit(change: RunChange): Promise<CommitOutcome> {
-    const begun = performance.now();
-    const outcome = transact(this.#db, (): CommitOutcome => {
-      const run = this.#loadRun(change.run_id);
+  commit(change: RunChange): Promise<CommitOutcome> {
+    const { run_id: runId, expect, now, set, journal, turn, handle, ask, resolve, deliveries = [] } = change;
+    return this.#writes.add((): CommitOutcome => {
+      const run = this.#selectState.get(runId) as StateRow | undefined;
       if (!run) return { committed: false, reason: 'unknown_run' };
-      if (run.epoch !== change.expect.epoch) return { committed: false, reason: 'epoch' };
-      if (run.status !== change.expect.status) return { committed: false, reason: 'status' };
-      if (run.heads.rasp_seq !== change.expect.rasp_seq) return { committed: false, reason: 'seq' };
-      if (change.resolve && !this.#resolve(run, change.resolve)) return { committed: false, reason: 'interaction' };
-      this.#set(run, change);
-      if (change.handle) this.#setHandle(run.request_id, change.handle, change.now);
-      if (change.ask) this.#ask(run, change.ask);
-      if (change.turn) insertTurn(this.#db, run, change.turn);
-      const heads = change.journal ? this.#append(run.run_id, run.heads, change.journal) : run.heads;
-      this.#setHeads(run.run_id, heads);
-      for (const delivery of change.deliveries ?? []) insertDelivery(this.#db, run.run_id, heads, change.now, delivery);
+      if (run.epoch !== expect.epoch) return { committed: false, reason: 'epoch' };
+      if (run.status !== expect.status) return { committed: false, reason: 'status' };
+      if (run.rasp_seq !== expect.rasp_seq) return { committed: false, reason: 'seq' };
+      if (resolve && !this.#resolve(runId, resolve)) return { committed: false, reason: 'interaction' };
+      if (set) this.#set(runId, set, now);
+      if (handle) this.#setHandle(run.request_id, handle, now);
+      if (ask) this.#ask(runId, ask);
+      if (turn) insertTurn(this.#db, run, turn);
+      const before: JournalHeads = { rasp_seq: run.rasp_seq, fcmp_seq: run.fcmp_seq, ts: run.ts, digest: run.digest };
+      const heads = journal ? this.#append(runId, before, journal) : before;
+      this.#setHeads(runId, heads, now);
+      for (const delivery of deliveries) insertDelivery(this.#db, runId, heads, now, delivery);
       return { committed: true, heads };
-    });
-    if (outcome.committed) this.#tell({ run_id: change.run_id, journal: change.journal, status: change.set?.status, asked: change.ask?.interaction_id, resolved: change.resolve?.interaction_id, origin: 'here', ms: performance.now() - begun });
-    return outcome;
+    }, ({ committed }, ms) => committed && this.#tell({ run_id: runId, journal, status: set?.status, asked: ask?.interaction_id, resolved: resolve?.interaction_id, origin: 'here', ms }));
   }
 
   onCommitted(listener: CommitListener): () => void {
@@ -100,72 +110,71 @@ export class SqliteStore implements Store {
     }
   }
 
-  #set(run: RunRecord, { set = {}, now }: RunChange): void {
-    const status = set.status ?? run.status;
-    const error = set.error === undefined ? run.error : set.error;
-    const result = set.result === undefined ? run.result : set.result;
-    const wish = set.cancel_requested ?? run.cancel_requested;
-    this.#db.prepare(`UPDATE runs SET status = ?, attempt_number = ?, epoch = ?, error_json = ?, result_json = ?, cancel_requested_json = ?, updated_at = ?,
+  // What is not given stays.
+  #set(runId: string, set: NonNullable<RunChange['set']>, now: number): void {
+    const { status = null, attempt_number: attempt = null, epoch = null, error, result, cancel_requested: wish } = set;
+    this.#db.prepare(`UPDATE runs SET status = COALESCE(?, status), attempt_number = COALESCE(?, attempt_number), epoch = COALESCE(?, epoch),
+        error_json = COALESCE(?, error_json), result_json = COALESCE(?, result_json), cancel_requested_json = COALESCE(?, cancel_requested_json),
         queued_at = CASE WHEN ? = 'queued' AND status <> 'queued' THEN ? ELSE queued_at END WHERE run_id = ?`)
-      .run(
-        status,
-        set.attempt_number ?? run.attempt_number,
-        set.epoch ?? run.epoch,
-        error === null ? null : JSON.stringify(error),
-        result === null ? null : JSON.stringify(result),
-        wish === null ? null : JSON.stringify(wish),
-        now,
-        status,
-        now,
-        run.run_id,
-      );
+      .run(status, attempt, epoch, toText(error), toText(result), toText(wish), status, now, runId);
   }
 
-  #setHeads(runId: string, heads: JournalHeads): void {
-    this.#db.prepare('UPDATE runs SET rasp_seq = ?, fcmp_seq = ?, ts = ?, digest = ? WHERE run_id = ?').run(heads.rasp_seq, heads.fcmp_seq, heads.ts, heads.digest, runId);
+  #setHeads(runId: string, heads: JournalHeads, now: number): void {
+    this.#updateHeads.run(heads.rasp_seq, heads.fcmp_seq, heads.ts, heads.digest, now, runId);
   }
 
   #setHandle(requestId: string, handle: EngineSessionHandle, now: number): void {
     this.#db.prepare('UPDATE request_interactive_runtime SET session_handle_json = ?, updated_at = ? WHERE request_id = ?').run(JSON.stringify(handle), toTimestamp(now), requestId);
   }
 
-  #ask(run: RunRecord, ask: NonNullable<RunChange['ask']>): void {
+  #ask(runId: string, ask: NonNullable<RunChange['ask']>): void {
     this.#db.prepare(`INSERT INTO interactions (interaction_id, run_id, attempt_number, question_json, state, asked_at, due_at, decides) VALUES (?, ?, ?, ?, 'pending', ?, ?, ?)`)
-      .run(ask.interaction_id, run.run_id, ask.attempt_number, JSON.stringify(ask.question), ask.asked_at, ask.due_at, Number(ask.decides));
+      .run(ask.interaction_id, runId, ask.attempt_number, JSON.stringify(ask.question), ask.asked_at, ask.due_at, Number(ask.decides));
   }
 
   // Only a pending one of this run can be resolved, and only once.
-  #resolve(run: RunRecord, { interaction_id: id, state, resolution }: NonNullable<RunChange['resolve']>): boolean {
+  #resolve(runId: string, { interaction_id: id, state, resolution }: NonNullable<RunChange['resolve']>): boolean {
     const { changes } = this.#db.prepare(`UPDATE interactions SET state = ?, resolution_json = ? WHERE interaction_id = ? AND run_id = ? AND state = 'pending'`)
-      .run(state, JSON.stringify(resolution), id, run.run_id);
+      .run(state, JSON.stringify(resolution), id, runId);
     if (Number(changes) !== 1) return false;
-    this.#db.prepare('UPDATE runs SET waited_ms = waited_ms + MAX(0, ? - (SELECT asked_at FROM interactions WHERE interaction_id = ?)) WHERE run_id = ?').run(resolution.at, id, run.run_id);
+    this.#db.prepare('UPDATE runs SET waited_ms = waited_ms + MAX(0, ? - (SELECT asked_at FROM interactions WHERE interaction_id = ?)) WHERE run_id = ?').run(resolution.at, id, runId);
     return true;
   }
 
-  async deleteRun(runId: string): Promise<DeleteOutcome> {
-    const begun = performance.now();
-    const outcome = transact(this.#db, (): DeleteOutcome => {
+  deleteRun(runId: string): Promise<DeleteOutcome> {
+    return this.#writes.add((): DeleteOutcome => {
       const run = this.#loadRun(runId);
       if (!run) return 'unknown_run';
       if (!isTerminal(run.status)) return 'not_ended';
       // Those that continue it live in its home, with its session.
-      const { sharers } = this.#db.prepare(`SELECT COUNT(*) AS sharers FROM runs WHERE json_extract(spec_json, '$.home') = ?`).get(run.spec.home) as { sharers: number };
-      if (run.spec.continue_from === undefined && sharers > 1) return 'session_in_use';
+      if (run.spec.continue_from === undefined && this.#findInHome(run.spec.home, runId)) return 'session_in_use';
+      // A fork of it has a home of its own, but not a folder to work in.
+      if (run.spec.cwd.includes(runId) && this.#findAtWork(run.spec.cwd)) return 'session_in_use';
       this.#db.prepare('DELETE FROM request_interactive_runtime WHERE request_id = ?').run(run.request_id);
       this.#db.prepare('DELETE FROM runs WHERE run_id = ?').run(runId);
       forgetGivenUp(this.#db, runId);
       return 'deleted';
-    });
-    if (outcome === 'deleted') this.#tell({ run_id: runId, deleted: true, origin: 'here', ms: performance.now() - begun });
-    return outcome;
+    }, (outcome, ms) => outcome === 'deleted' && this.#tell({ run_id: runId, deleted: true, origin: 'here', ms }));
   }
 
   async loadRun(runId: string): Promise<RunRecord | null> {
     return this.#loadRun(runId);
   }
 
+  async findInHome(home: string, but: string): Promise<string | null> {
+    return this.#findInHome(home, but);
+  }
+
+  #findInHome(home: string | null, but: string): string | null {
+    const row = this.#db.prepare(`SELECT run_id FROM runs WHERE json_extract(spec_json, '$.home') = ? AND run_id <> ? ORDER BY run_id LIMIT 1`).get(home, but) as { run_id: string } | undefined;
+    return row?.run_id ?? null;
+  }
+
   async findAtWork(cwd: string): Promise<string | null> {
+    return this.#findAtWork(cwd);
+  }
+
+  #findAtWork(cwd: string): string | null {
     const row = this.#db.prepare(`SELECT run_id FROM runs WHERE status IN ('queued', 'running', 'waiting_user') AND json_extract(spec_json, '$.cwd') = ? ORDER BY run_id LIMIT 1`).get(cwd) as { run_id: string } | undefined;
     return row?.run_id ?? null;
   }
@@ -201,7 +210,7 @@ export class SqliteStore implements Store {
 
   async loadHandle(requestId: string): Promise<EngineSessionHandle | null> {
     const row = this.#db.prepare('SELECT session_handle_json FROM request_interactive_runtime WHERE request_id = ?').get(requestId) as { session_handle_json: string | null } | undefined;
-    return row?.session_handle_json ? (JSON.parse(row.session_handle_json) as EngineSessionHandle) : null;
+    return row?.session_handle_json ? (readStoredJson(row.session_handle_json) as EngineSessionHandle) : null;
   }
 
   async loadInteraction(interactionId: string): Promise<InteractionRecord | null> {
@@ -267,9 +276,9 @@ export class SqliteStore implements Store {
   }
 
   async recomputeDigest(runId: string): Promise<string> {
-    const bodies = this.#db.prepare(`SELECT body FROM segments WHERE run_id = ? AND protocol = 'rasp' ORDER BY seq_from`).iterate(runId) as Iterable<{ body: Uint8Array }>;
+    const bodies = this.#db.prepare(`SELECT body, ${PACKED} FROM segments WHERE run_id = ? AND protocol = 'rasp' ORDER BY seq_from`).iterate(runId) as Iterable<PackedBody>;
     let digest = FIRST_DIGEST;
-    for (const { body } of bodies) digest = nextDigest(digest, body);
+    for (const body of bodies) digest = nextDigest(digest, unpackBody(body));
     return digest;
   }
 
@@ -281,8 +290,8 @@ export class SqliteStore implements Store {
     return nextDeliveryAt(this.#db, except);
   }
 
-  async settleDelivery(deliveryId: string, outcome: DeliveryOutcome): Promise<boolean> {
-    return transact(this.#db, () => settleDelivery(this.#db, deliveryId, outcome));
+  settleDelivery(deliveryId: string, outcome: DeliveryOutcome): Promise<boolean> {
+    return this.#writes.add(() => settleDelivery(this.#db, deliveryId, outcome));
   }
 
   async countDeliveries(): Promise<{ pending: number; given_up: number }> {
@@ -294,8 +303,13 @@ export class SqliteStore implements Store {
   }
 
   async close(): Promise<void> {
+    this.#writes.flush();
     this.#db.close();
   }
+}
+
+function toText(value: object | Json | undefined): string | null {
+  return value === undefined || value === null ? null : JSON.stringify(value);
 }
 
 // Those that are asked for, as the WHERE of a statement with its values.

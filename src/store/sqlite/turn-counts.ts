@@ -1,11 +1,11 @@
 // What the parsers made of the turns, one row a turn, and the sums over them by engine and profile.
 import { addUpTurns, type NamedCount, type TurnSum } from '../add-up-turns.js';
-import type { ProfileTotals, RunRecord, TurnCounts } from '../store.js';
+import type { ProfileTotals, TurnCounts } from '../store.js';
 import type { Database } from './open-database.js';
 
-export function insertTurn(db: Database, run: RunRecord, { attempt_number: attempt, parser, completion }: TurnCounts): void {
+export function insertTurn(db: Database, run: { readonly run_id: string; readonly engine: string }, { attempt_number: attempt, parser, completion }: TurnCounts): void {
   db.prepare('INSERT INTO turns (run_id, attempt_number, engine, profile, units, parsed, fallbacks, warnings_json, completion, reason_code) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)')
-    .run(run.run_id, attempt, run.spec.engine, parser.profile, parser.units, parser.parsed, parser.fallbacks, JSON.stringify(parser.warnings), completion.result, completion.reason_code);
+    .run(run.run_id, attempt, run.engine, parser.profile, parser.units, parser.parsed, parser.fallbacks, JSON.stringify(parser.warnings), completion.result, completion.reason_code);
 }
 
 export function sumTurns(db: Database, runId: string | undefined): ProfileTotals[] {

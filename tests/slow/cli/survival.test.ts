@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
+import { startServer } from '../../support/served-process.js';
 import { createSite, enginesOf, expectLines, hasWorker, listRuns, onTerminal, parley, start, startDetached, untilEngine, untilFree, untilRun, workerOf } from '../../support/command.js';
 
 const BUILT = new URL('../../../bin/parley.js', import.meta.url).pathname;
@@ -33,6 +34,30 @@ test('a terminal that is closed leaves the run to its worker', async () => {
   expect((await listRuns(site))[0]?.status).toBe('running');
   expect(hasWorker(site)).toBe(true);
   expect(await enginesOf(site)).toHaveLength(1);
+});
+
+test('a terminal that is closed while a server plays the run, or a command that is hung up, leaves the run to the server', async () => {
+  const site = createSite();
+  const server = await startServer(site);
+  const pty = onTerminal(site, ['run', 'rehearsal', hang]);
+  await pty.waitFor('At work.');
+  const hungUp = start(site, ['run', 'rehearsal', hang]);
+  await hungUp.waitFor('At work.');
+  await expect.poll(() => enginesOf(site).then((engines) => engines.length)).toBe(2);
+  const engines = await enginesOf(site);
+  pty.kill();
+  await pty.exit;
+  hungUp.child.kill('SIGHUP');
+  await hungUp.ended;
+  // Neither the server nor the engines have noticed.
+  expect((await server.client.list({})).runs.map(({ status }) => status)).toEqual(['running', 'running']);
+  expect(await enginesOf(site)).toEqual(engines);
+  const watching = start(site, ['watch', 'last']);
+  await watching.waitFor('At work.');
+  for (const { run_id: id } of await listRuns(site)) expect((await server.client.cancel(id)).status).toBe('canceled');
+  expect((await watching.ended).code).toBe(4);
+  server.child.kill('SIGTERM');
+  expect((await server.ended).code).toBe(0);
 });
 
 test('a terminal that hangs up at a question leaves the question waiting, and it is answered later', async () => {

@@ -11,6 +11,7 @@ import { viewProfile, viewRun } from '../../../src/orchestrator/run-view.js';
 import { findEngine } from '../../../src/engines/registry.js';
 import { systemTimers } from '../../../src/process/timers.js';
 import type { RunRecord } from '../../../src/store/store.js';
+import { alterStore } from '../../support/altered-store.js';
 import { createRoot, expectSound, processesOf } from '../../support/orchestrated.js';
 import { dataOf, ENGINE, openResidentBench, type ResidentBench } from '../../support/resident-bench.js';
 import { SimulatedTime } from '../../support/simulated-timers.js';
@@ -130,6 +131,21 @@ test('a process that exits while its run waits fails it with INTERACTION_PROCESS
   for (const pid of processesOf(run.run_id)) process.kill(pid, 'SIGKILL');
   const over = await failed(bench, run);
   expect(over.error).toMatchObject({ code: 'INTERACTION_PROCESS_LOST', details: { unanswered: { kind: 'approval' } } });
+});
+
+test('one whose process is lost while Parley ends has its last event in its files, too', async () => {
+  let ending: Promise<void> | null = null;
+  let isLost = false;
+  const bench: ResidentBench = await openSticky('cannot resume', { store: (store) => alterStore(store, { loadPending: async (id) => {
+    if (isLost) ending ??= bench.orchestrator.close();
+    return store.loadPending(id);
+  } }) });
+  const run = await bench.play(ASK);
+  isLost = true;
+  for (const pid of processesOf(run.run_id)) process.kill(pid, 'SIGKILL');
+  await vi.waitFor(() => expect(ending).not.toBeNull(), { timeout: 20_000 });
+  await ending;
+  expect((await failed(bench, run)).error?.code).toBe('INTERACTION_PROCESS_LOST');
 });
 
 test('one that is found dead by the turn of its answer is lost too, and no other is started', async () => {

@@ -13,6 +13,7 @@ import { openDataDir, readWriter } from '../../../src/store/sqlite/data-dir.js';
 import { createSite, hasWorker, parley, start, untilEngine, untilGone, untilRun, withData, type Site } from '../../support/command.js';
 import { readAsBrowser } from '../../support/event-source.js';
 import { startServer, type ServerProcess } from '../../support/served-process.js';
+import { steadyPort } from '../../support/steady-port.js';
 
 const WAITING = Number(process.env['PARLEY_WAITING_RUNS'] ?? 200);
 const PATIENCE = { timeout: 60_000, interval: 20 };
@@ -73,7 +74,7 @@ const storedOf = (site: Site, id: string, protocol: 'rasp' | 'fcmp') => withData
 test(`after SIGKILL with ${WAITING} waiting runs all are answerable, and all clients go on by themselves, without loss or repeats`, { timeout: 120_000 + WAITING * 300 }, async () => {
   const site = createSite();
   const ids = await fill(site, WAITING);
-  const first = await startServer(site);
+  const first = await startServer(site, ['--port', String(await steadyPort())]);
   const { run_id: real } = await first.client.create({ engine: 'rehearsal', prompt: `${ASK}[[done {"n":1}]]`, execution_mode: 'interactive' });
   const { run_id: atWork } = await first.client.create({ engine: 'rehearsal', prompt: '[[answer At work.]][[hang]]' });
   await untilRun(site, 'waiting_user', real);
@@ -125,7 +126,7 @@ describe('SIGTERM', () => {
   test('a turn at work gets its time, then is ended; what waits is untouched; the streams end and go on after the restart', async () => {
     const site = createSite();
     settle(site, 1);
-    const first = await startServer(site);
+    const first = await startServer(site, ['--port', String(await steadyPort())]);
     const { run_id: waits } = await first.client.create({ engine: 'rehearsal', prompt: `${ASK}[[done 1]]`, execution_mode: 'interactive' });
     await untilRun(site, 'waiting_user', waits);
     const before = await first.client.get(waits);

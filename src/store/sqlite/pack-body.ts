@@ -1,0 +1,40 @@
+// Large pieces of a journal are packed: lines of events repeat each other so much that packing costs less than writing them twice, into
+// the log of the database and into the database. Small ones stay as they are, and so does what does not get smaller.
+import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib';
+import { DamagedDataError } from '../../kernel/stored-json.js';
+
+// Below, setting up costs more than it saves.
+const LEAST_BYTES = 32 * 1024;
+// What is unpacked is read in pieces of this size at most, whatever a damaged row says.
+const MOST_AT_ONCE = 4 * 1024 * 1024;
+// Worth it only if the disk has much less to do.
+const MOST_OF_PLAIN = 0.75;
+const FASTEST = { [constants.BROTLI_PARAM_QUALITY]: 0, [constants.BROTLI_PARAM_LGWIN]: 18 };
+
+// The column as it is read: a damaged one may be more than a number can be.
+export const PACKED = 'MAX(-1, MIN(packed, 4294967296)) AS packed';
+
+export interface PackedBody {
+  readonly body: Uint8Array;
+  // How long it is unpacked; 0: it is as it is.
+  readonly packed: number;
+}
+
+export function packBody(plain: Uint8Array): PackedBody {
+  const { length } = plain;
+  if (length < LEAST_BYTES) return { body: plain, packed: 0 };
+  const body = brotliCompressSync(plain, { params: { ...FASTEST, [constants.BROTLI_PARAM_SIZE_HINT]: length }, chunkSize: 64 * 1024 });
+  return body.length > length * MOST_OF_PLAIN ? { body: plain, packed: 0 } : { body, packed: length };
+}
+
+export function unpackBody({ body, packed }: PackedBody): Uint8Array {
+  if (packed === 0) return body;
+  let plain: Buffer;
+  try {
+    plain = brotliDecompressSync(body, { maxOutputLength: packed, chunkSize: Math.min(Math.max(packed, 64), MOST_AT_ONCE) });
+  } catch (cause) {
+    throw new DamagedDataError('a piece of the journal cannot be unpacked', { cause });
+  }
+  if (plain.length !== packed) throw new DamagedDataError(`a piece of the journal has ${plain.length} bytes instead of ${packed}`);
+  return plain;
+}

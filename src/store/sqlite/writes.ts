@@ -1,0 +1,63 @@
+// Everything that is written, in the order in which it was asked for: what comes in one moment is one transaction, so that many
+// runs at once cost the disk one write and not one each. Nobody is answered before his part is on the disk.
+import { rollback, type Database } from './open-database.js';
+
+interface Write {
+  readonly work: () => unknown;
+  // It is on the disk.
+  readonly done: (result: unknown) => void;
+  readonly fail: (error: unknown) => void;
+}
+
+export class Writes {
+  readonly #db: Database;
+  #waiting: Write[] = [];
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  // The work is synchronous and either does all of its part or throws; it is done again where others kept it from being
+  // stored. `told` is called before anything else is written, with the time since it was asked for.
+  add<T>(work: () => T, told: (result: T, ms: number) => void = () => {}): Promise<T> {
+    const asked = performance.now();
+    return new Promise((resolve, fail) => {
+      const done = (result: unknown) => {
+        told(result as T, performance.now() - asked);
+        resolve(result as T);
+      };
+      if (this.#waiting.push({ work, done, fail }) === 1) setImmediate(() => this.flush());
+    });
+  }
+
+  // Without waiting for more.
+  flush(): void {
+    const group = this.#waiting;
+    this.#waiting = [];
+    if (group.length > 0) this.#write(group);
+  }
+
+  // What cannot be written together is written in halves: one that is wrong, or too large for what room is left, must not take the
+  // others with it.
+  #write(group: readonly Write[]): void {
+    try {
+      this.#db.exec('BEGIN IMMEDIATE');
+    } catch (error) {
+      // Somebody else has the file: each would wait for it in vain.
+      for (const { fail } of group) fail(error);
+      return;
+    }
+    let results: unknown[];
+    try {
+      results = group.map(({ work }) => work());
+      this.#db.exec('COMMIT');
+    } catch (error) {
+      rollback(this.#db);
+      const half = group.length >> 1;
+      if (half === 0) return group[0]?.fail(error);
+      this.#write(group.slice(0, half));
+      return this.#write(group.slice(half));
+    }
+    for (const [index, { done }] of group.entries()) done(results[index]);
+  }
+}

@@ -1,0 +1,51 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import module from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+
+const KEEPS = 'enableCompileCache' in module;
+
+let program: string;
+beforeEach(() => {
+  program = mkdtempSync(join(tmpdir(), 'parley-entry-'));
+  cpSync(new URL('../../bin', import.meta.url), join(program, 'bin'), { recursive: true });
+  writeFileSync(join(program, 'package.json'), '{ "type": "module" }');
+});
+afterEach(() => rmSync(program, { recursive: true, force: true }));
+
+function start() {
+  const { NODE_COMPILE_CACHE: _, NODE_DISABLE_COMPILE_CACHE: __, ...env } = process.env;
+  const { status, stdout, stderr } = spawnSync(process.execPath, [join(program, 'bin/parley.js')], { encoding: 'utf8', env });
+  return { status, stdout, stderr };
+}
+
+function build(): void {
+  mkdirSync(join(program, 'dist'));
+  writeFileSync(join(program, 'dist/main.js'), `console.log('started');`);
+}
+
+test('what is not built says what to do', () => {
+  expect(start()).toEqual({ status: 1, stdout: '', stderr: expect.stringContaining('npm run build') });
+});
+
+test('what was compiled is kept beside the program, for nobody else, where Node can', () => {
+  build();
+  for (let time = 0; time < 2; time += 1) expect(start()).toEqual({ status: 0, stdout: 'started\n', stderr: '' });
+  const kept = join(program, '.cache/compiled');
+  expect(existsSync(kept)).toBe(KEEPS);
+  if (!KEEPS) return;
+  expect(statSync(kept).mode & 0o777).toBe(0o700);
+  expect(readdirSync(kept, { recursive: true }).length).toBeGreaterThan(1);
+});
+
+test('a program in a place where nothing can be written starts as well', () => {
+  build();
+  writeFileSync(join(program, '.cache'), '');
+  expect(start()).toEqual({ status: 0, stdout: 'started\n', stderr: '' });
+  rmSync(join(program, '.cache'));
+  mkdirSync(join(program, '.cache'));
+  writeFileSync(join(program, '.cache/compiled'), '');
+  expect(start()).toEqual({ status: 0, stdout: 'started\n', stderr: '' });
+});

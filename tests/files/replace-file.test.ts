@@ -1,0 +1,63 @@
+// A file that is replaced: on the disk before it has its name, and its name on the disk before anybody goes on.
+import fs, { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { open } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { replaceFile, replaceFileMeanwhile } from '../../src/files/replace-file.js';
+
+let dir: string;
+let calls: string[];
+
+beforeEach(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'parley-replace-'));
+  calls = [];
+  for (const name of ['fdatasyncSync', 'fsyncSync', 'renameSync'] as const) note(fs, name);
+  note(fs.promises, 'rename');
+  const file = await open(join(dir, 'any'), 'w');
+  for (const name of ['datasync', 'sync'] as const) note(Object.getPrototypeOf(file) as typeof file, name);
+  await file.close();
+  syncBuiltinESMExports();
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  syncBuiltinESMExports();
+  rmSync(dir, { recursive: true });
+});
+
+// It is done as ever, and noted.
+function note(where: object, name: string): void {
+  const real = (where as Record<string, (...args: unknown[]) => unknown>)[name] as (...args: unknown[]) => unknown;
+  vi.spyOn(where as Record<string, (...args: unknown[]) => unknown>, name).mockImplementation(function (this: unknown, ...args: unknown[]) {
+    calls.push(name);
+    return real.apply(this, args);
+  });
+}
+
+test.each([
+  ['at once', replaceFile, ['fdatasyncSync', 'renameSync', 'fsyncSync']],
+  ['while others go on', replaceFileMeanwhile, ['datasync', 'rename', 'sync']],
+] as const)('%s: first what is in it, then its name, then the folder', async (_how, replace, expected) => {
+  const path = join(dir, 'folder', 'file.json');
+  await replace(path, 'first');
+  await replace(path, Buffer.from('second'));
+  expect(calls).toEqual([...expected, ...expected]);
+  expect(readFileSync(path, 'utf8')).toBe('second');
+  expect(readdirSync(join(dir, 'folder'))).toEqual(['file.json']);
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  expect(statSync(join(dir, 'folder')).mode & 0o777).toBe(0o700);
+});
+
+// Needs the build. Hosts that share a directory write the same notes.
+test('by several processes at once: each of them succeeds, the file is always whole, and nothing is left beside it', async () => {
+  const path = join(dir, 'shared', 'note');
+  const program = `const { replaceFile } = await import(${JSON.stringify(new URL('../../dist/files/replace-file.js', import.meta.url).href)});
+    for (let time = 0; time < 100; time += 1) replaceFile(process.argv[1], process.argv[2].repeat(50_000));`;
+  const children = ['a', 'b', 'c'].map((letter) => spawn(process.execPath, ['--input-type=module', '-e', program, path, letter], { stdio: ['ignore', 'ignore', 'inherit'] }));
+  expect(await Promise.all(children.map(async (child) => ((await once(child, 'exit')) as [number])[0]))).toEqual([0, 0, 0]);
+  expect(readFileSync(path, 'utf8')).toMatch(/^(?:a{50000}|b{50000}|c{50000})$/);
+  expect(readdirSync(join(dir, 'shared'))).toEqual(['note']);
+});

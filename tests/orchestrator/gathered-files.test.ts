@@ -1,0 +1,64 @@
+// The files beside the journal are written a moment later, and are whole whenever somebody may look.
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { JournalFiles } from '../../src/orchestrator/journal-files.js';
+import { systemTimers } from '../../src/process/timers.js';
+import { openDataDir, type DataDir } from '../../src/store/sqlite/data-dir.js';
+import type { RunRecord } from '../../src/store/store.js';
+import { T0, change, flush, newRun } from '../store/conformance.js';
+
+let dir: string;
+let data: DataDir;
+
+beforeEach(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'parley-files-'));
+  data = await openDataDir(dir, { pid: process.pid });
+});
+afterEach(async () => {
+  await data.close();
+  rmSync(dir, { recursive: true, force: true });
+});
+
+const pathOf = (runId: string) => join(dir, 'runs', runId, 'rasp.jsonl');
+const countLines = (runId: string) => (existsSync(pathOf(runId)) ? readFileSync(pathOf(runId), 'utf8').split('\n').length - 1 : 0);
+
+async function createRun(): Promise<RunRecord> {
+  const outcome = await data.store.createRun(newRun(1));
+  if (!outcome.created) throw new Error(outcome.reason);
+  return outcome.run;
+}
+
+async function store(run: RunRecord, rest: Parameters<typeof change>[1]): Promise<RunRecord> {
+  const outcome = await data.store.commit(change(run, rest));
+  if (!outcome.committed) throw new Error(outcome.reason);
+  return { ...run, status: rest?.set?.status ?? run.status, heads: outcome.heads };
+}
+
+test('what a turn prints is gathered for a moment; with a new state of the run, and at the end, everything is there', async () => {
+  const files = new JournalFiles({ store: data.store, timers: systemTimers, dataDir: dir }, () => {});
+  let run = await createRun();
+  expect(countLines(run.run_id)).toBe(2);
+  for (let seq = 3; seq < 13; seq += 1) run = await store(run, { journal: flush(seq, 1, null, T0 + seq) });
+  expect(countLines(run.run_id)).toBe(2);
+  await expect.poll(() => countLines(run.run_id)).toBe(12);
+  run = await store(run, { journal: flush(13, 1, null, T0 + 20) });
+  run = await store(run, { set: { status: 'running' }, journal: flush(14, 1, null, T0 + 21) });
+  expect(countLines(run.run_id)).toBe(14);
+  run = await store(run, { journal: flush(15, 1, null, T0 + 22) });
+  await files.close();
+  expect(countLines(run.run_id)).toBe(15);
+  expect(readFileSync(pathOf(run.run_id), 'utf8')).toBe(`${(await data.store.readJournal(run.run_id, 'rasp', { limit: 100 })).join('\n')}\n`);
+});
+
+test('a run that is deleted leaves nothing that was gathered', async () => {
+  const files = new JournalFiles({ store: data.store, timers: systemTimers, dataDir: dir }, () => {});
+  let run = await createRun();
+  run = await store(run, { set: { status: 'canceled' }, journal: flush(3, 1, null, T0 + 10) });
+  run = await store(run, { journal: flush(4, 1, null, T0 + 20) });
+  rmSync(join(dir, 'runs', run.run_id), { recursive: true });
+  expect(await data.store.deleteRun(run.run_id)).toBe('deleted');
+  await files.close();
+  expect(existsSync(join(dir, 'runs', run.run_id))).toBe(false);
+});

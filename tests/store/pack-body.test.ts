@@ -1,0 +1,42 @@
+// Large pieces of a journal are packed and come back as they were; what cannot be unpacked is damage and nothing else.
+import { randomBytes } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { DamagedDataError } from '../../src/kernel/stored-json.js';
+import { packBody, unpackBody } from '../../src/store/sqlite/pack-body.js';
+import { lines } from './conformance.js';
+
+const LARGE = lines(1, 2000).bytes;
+
+test('many lines take a fifth of their room, and are the same bytes again', () => {
+  const { body, packed } = packBody(LARGE);
+  expect(packed).toBe(LARGE.length);
+  expect(body.length).toBeLessThan(LARGE.length / 5);
+  expect(Buffer.from(unpackBody({ body, packed })).equals(LARGE)).toBe(true);
+});
+
+test('a few lines, and what does not get smaller, stay as they are', () => {
+  for (const plain of [lines(1, 5).bytes, Buffer.alloc(0), randomBytes(100_000)]) {
+    expect(packBody(plain)).toEqual({ body: plain, packed: 0 });
+    expect(unpackBody({ body: plain, packed: 0 })).toBe(plain);
+  }
+});
+
+test('any change of what was packed, of its end or of its length is damage, or gives other bytes', () => {
+  const { body, packed } = packBody(LARGE);
+  const isNoticed = (changed: Uint8Array, length: number): boolean => {
+    try {
+      return !Buffer.from(unpackBody({ body: changed, packed: length })).equals(LARGE);
+    } catch (error) {
+      expect(error).toBeInstanceOf(DamagedDataError);
+      return true;
+    }
+  };
+  for (let at = 0; at < body.length; at += 7) {
+    const flipped = Buffer.from(body);
+    flipped[at] = (flipped[at] ?? 0) ^ (1 << (at % 8));
+    expect(isNoticed(flipped, packed), `byte ${at}`).toBe(true);
+  }
+  for (const length of [packed - 1, packed + 1, 1, -1, 1e15, Number.NaN]) expect(() => unpackBody({ body, packed: length }), `length ${length}`).toThrow(DamagedDataError);
+  expect(() => unpackBody({ body: body.subarray(0, -1), packed })).toThrow(DamagedDataError);
+  expect(() => unpackBody({ body: LARGE, packed })).toThrow(DamagedDataError);
+});

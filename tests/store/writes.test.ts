@@ -1,0 +1,117 @@
+// What is written in one moment: one transaction for all, each answered for itself, in the order in which it was asked for.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { migrate } from '../../src/store/sqlite/migrate.js';
+import { MIGRATIONS } from '../../src/store/sqlite/migrations.js';
+import { makeDurable, openDatabase, type Database } from '../../src/store/sqlite/open-database.js';
+import { SqliteStore } from '../../src/store/sqlite/sqlite-store.js';
+import { Writes } from '../../src/store/sqlite/writes.js';
+import type { RunRecord } from '../../src/store/store.js';
+import { T0, change, flush, newRun } from './conformance.js';
+
+let dir: string;
+let db: Database;
+// What was said to the database as a whole.
+let said: string[] = [];
+
+function listenTo(real: Database): Database {
+  return new Proxy(real, { get: (_target, name) => {
+    const own = Reflect.get(real, name, real) as unknown;
+    if (typeof own !== 'function') return own;
+    return (...args: unknown[]) => {
+      if (name === 'exec') said.push(String(args[0]));
+      return (own as (...all: unknown[]) => unknown).apply(real, args);
+    };
+  } });
+}
+
+beforeEach(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'parley-writes-'));
+  db = listenTo(await openDatabase(join(dir, 'parley.db')));
+  makeDurable(db);
+  migrate(db, MIGRATIONS);
+  said = [];
+});
+afterEach(() => {
+  if (db.isOpen) db.close();
+  rmSync(dir, { recursive: true });
+});
+
+const commits = (): number => said.filter((sql) => sql === 'COMMIT').length;
+
+test('what many runs ask for in one moment is one transaction, and each gets its own answer', async () => {
+  const store = new SqliteStore(db);
+  const created = await Promise.all(Array.from({ length: 50 }, (_, index) => store.createRun(newRun(index + 1, { queue_limit: 100 }))));
+  expect(commits()).toBe(1);
+  const runs = created.map((outcome) => (outcome as { run: RunRecord }).run);
+  const told: string[] = [];
+  store.onCommitted(({ run_id: runId }) => told.push(runId));
+  // The last one is too late: somebody was before it.
+  const outcomes = await Promise.all([...runs, runs[0] as RunRecord].map((run) => store.commit(change(run, { journal: flush(3, 2, null, T0 + 1_000_000) }))));
+  expect(commits()).toBe(2);
+  expect(outcomes.slice(0, 50).every(({ committed }) => committed)).toBe(true);
+  expect(outcomes[50]).toEqual({ committed: false, reason: 'seq' });
+  expect(told).toEqual(runs.map(({ run_id: runId }) => runId));
+  for (const { run_id: runId } of runs) expect(await store.readJournal(runId, 'rasp', { limit: 10 })).toHaveLength(4);
+});
+
+test('one that cannot be written does not take the others with it, and leaves nothing behind', async () => {
+  const writes = new Writes(db);
+  db.exec('CREATE TABLE things (name TEXT PRIMARY KEY)');
+  const insert = (name: string) => writes.add(() => db.prepare('INSERT INTO things VALUES (?)').run(name));
+  const answers = await Promise.allSettled([insert('a'), insert('b'), writes.add(() => {
+    db.prepare('INSERT INTO things VALUES (?)').run('half');
+    throw new Error('not this one');
+  }), insert('b'), insert('c')]);
+  expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected', 'fulfilled']);
+  expect(answers[2]).toMatchObject({ reason: { message: 'not this one' } });
+  expect(db.prepare('SELECT name FROM things ORDER BY name').all()).toEqual([{ name: 'a' }, { name: 'b' }, { name: 'c' }]);
+});
+
+test('one that is too large for the room that is left is told, those beside it are stored, and a full disk is not tried over and over', async () => {
+  const writes = new Writes(db);
+  db.exec('CREATE TABLE things (body BLOB)');
+  const { max_page_count: pages } = db.prepare('PRAGMA max_page_count = 200').get() as { max_page_count: number };
+  expect(pages).toBe(200);
+  let works = 0;
+  const put = (bytes: number) => writes.add(() => {
+    works += 1;
+    db.prepare('INSERT INTO things VALUES (?)').run(Buffer.alloc(bytes, 1));
+  });
+  const beside = await Promise.allSettled([put(100), put(10_000_000), put(100)]);
+  expect(beside.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+  expect(beside[1]).toMatchObject({ reason: { message: expect.stringMatching(/full/) as string } });
+  works = 0;
+  const many = await Promise.allSettled(Array.from({ length: 128 }, () => put(50_000)));
+  const stored = many.filter(({ status }) => status === 'fulfilled').length;
+  expect(stored).toBeGreaterThan(20);
+  expect(stored).toBeLessThan(40);
+  expect(works).toBeLessThan(128 * 8);
+  expect(db.prepare('SELECT COUNT(*) AS things FROM things').get()).toEqual({ things: 2 + stored });
+});
+
+test('when the file is locked by somebody else, all of the moment are told after one try', async () => {
+  const writes = new Writes(db);
+  db.exec('PRAGMA busy_timeout = 0');
+  const other = await openDatabase(join(dir, 'parley.db'));
+  other.exec('BEGIN IMMEDIATE');
+  const answers = await Promise.allSettled([writes.add(() => 1), writes.add(() => 2), writes.add(() => 3)]);
+  expect(answers.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+  expect(said.filter((sql) => sql.startsWith('BEGIN'))).toHaveLength(1);
+  other.exec('ROLLBACK');
+  other.close();
+  expect(await writes.add(() => 4)).toBe(4);
+});
+
+test('what was asked for before the end is written, and nothing after it', async () => {
+  const store = new SqliteStore(db);
+  const asked = store.createRun(newRun(1));
+  await store.close();
+  expect(await asked).toMatchObject({ created: true });
+  await expect(store.createRun(newRun(2))).rejects.toThrow(/not open/);
+  const again = new SqliteStore((db = await openDatabase(join(dir, 'parley.db'))));
+  expect(await again.loadRun('run_0001')).not.toBeNull();
+  expect(await again.loadRun('run_0002')).toBeNull();
+});
