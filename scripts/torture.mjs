@@ -9,10 +9,10 @@ import { fileURLToPath } from 'node:url';
 const torture = (form) => `tests/torture/${form}.test.ts`;
 const FORMS = {
   stops: { project: 'slow', files: [torture('stops')], env: { PARLEY_STOPS_RUNS: '60' } },
-  disk: { project: 'slow', files: [torture('disk'), torture('failing-writes')], env: { PARLEY_DISK_ROOMS: '8', PARLEY_DISK_EVERY: '1' } },
+  disk: { project: 'slow', files: [torture('disk'), torture('failing-writes'), torture('failing-calls')], env: { PARLEY_DISK_ROOMS: '8', PARLEY_DISK_EVERY: '1' } },
   clock: { project: 'slow', files: [torture('clock')], env: { PARLEY_CLOCK_HISTORIES: '40' } },
   fsync: { project: 'slow', files: [torture('fsync')], env: { PARLEY_FSYNC_CUTS: '6', PARLEY_FSYNC_MS: '250' } },
-  torn: { project: 'slow', files: [torture('torn')], env: { PARLEY_TORN_CUTS: '12' } },
+  torn: { project: 'slow', files: [torture('torn'), torture('torn-small-files')], env: { PARLEY_TORN_CUTS: '12' } },
   corrupt: { project: 'slow', files: [torture('corrupt')], env: { PARLEY_CORRUPTIONS: '40' } },
   schedules: { project: 'slow', files: [torture('schedules')], env: { PARLEY_SCHEDULES: '1000' } },
   crash: { project: 'slow', files: ['tests/slow/crash.test.ts'], env: { PARLEY_CRASH_RUNS: '300' } },
@@ -31,7 +31,7 @@ if (unknown !== undefined) {
   process.exit(2);
 }
 const seed = process.env.PARLEY_SEED ?? '20261116';
-console.log(`seed ${seed}: PARLEY_SEED=${seed} does the same again`);
+console.log(`seed ${seed}: PARLEY_SEED=${seed} plays the same plan again, real processes at their own pace`);
 const folder = mkdtempSync(join(tmpdir(), 'parley-torture-'));
 const figures = join(folder, 'figures.txt');
 const told = [];

@@ -7,6 +7,7 @@ import { chromium as playwright, type Browser, type BrowserContext, type Page } 
 import { afterAll, afterEach, expect } from 'vitest';
 import { createSite, type Site } from '../support/command.js';
 import { startServer, type ServerProcess } from '../support/served-process.js';
+import { steadyPort } from '../support/steady-port.js';
 
 // Where pictures go that are to be looked at.
 const PICTURES = process.env['PARLEY_PICTURES'];
@@ -54,7 +55,7 @@ export async function openDesk(prepare: (site: Site) => Site | void | Promise<Si
   const site = (await prepare(made)) ?? made;
   const desk: Desk = {
     site,
-    server: await startServer(site),
+    server: await startServer(site, ['--port', String(await steadyPort())]),
     async open(path = '/', look = {}) {
       const context = await (await browser()).newContext({ viewport: { width: look.width ?? 1200, height: look.height ?? 800 }, colorScheme: look.dark ? 'dark' : 'light', hasTouch: look.touch ?? false, baseURL: desk.server.url });
       endings.push(() => context.close());

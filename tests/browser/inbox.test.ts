@@ -339,7 +339,7 @@ test('a question that goes away by itself gives its mark to no other: the next k
   await page.keyboard.press('1');
   await card(page, 'Second').getByText('Accepted').waitFor();
   // The button is gone; the focus stayed with the question.
-  expect(await page.evaluate('document.activeElement.dataset.interaction !== undefined')).toBe(true);
+  await expect.poll(() => page.evaluate('document.activeElement.dataset.interaction !== undefined')).toBe(true);
   expect(await answers(desk, second)).toEqual(['Postgres']);
 });
 
@@ -372,7 +372,8 @@ test('a page that is gone to has the focus and its own title; the count is right
   const focused = () => page.evaluate('document.activeElement.id');
   await page.getByRole('link', { name: 'Engines' }).click();
   await expect.poll(() => page.title()).toBe('(1) Engines · Parley');
-  expect(await focused()).toBe('main');
+  // A moment after the title.
+  await expect.poll(focused).toBe('main');
   await page.getByRole('link', { name: 'Runs', exact: true }).click();
   await page.getByRole('link', { name: /Set up the storage/ }).click();
   await expect.poll(() => page.title()).toMatch(/^\(1\) Set up the storage .*… · Parley$/);

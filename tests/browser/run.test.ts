@@ -20,10 +20,10 @@ test('a conversation is shown as it happens: words as they come, tool calls in o
   await page.getByRole('heading', { name: 'Tidy up the tests' }).waitFor();
   await page.locator('.message', { hasText: 'This is a rehearsal: a script plays an agent' }).waitFor();
   // The whole message has taken the place of its pieces.
-  expect(await page.locator('.message').count()).toBe(1);
+  await expect.poll(() => page.locator('.message').count()).toBe(1);
   const tool = page.locator('.fold.tool');
   await tool.getByText('ls -la').waitFor();
-  expect(await tool.locator('summary').innerText()).toMatch(/shell[\s\S]*done · exit 0/);
+  await expect.poll(() => tool.locator('summary').innerText()).toMatch(/shell[\s\S]*done · exit 0/);
   await tool.locator('summary').click();
   await tool.getByText('(only played, not run)').waitFor();
   await state(page, 'waits for you');

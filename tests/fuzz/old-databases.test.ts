@@ -9,15 +9,14 @@ import { openDataDir } from '../../src/store/sqlite/data-dir.js';
 import { NEWEST_VERSION } from '../../src/store/sqlite/migrate.js';
 import { openDatabase } from '../../src/store/sqlite/open-database.js';
 import { fuzz, PATIENCE_MS, pick, type Random } from '../support/fuzz.js';
-import { dump, look, VERSIONS, writeDatabase } from '../support/old-databases.js';
+import { copyDatabase, dump, look, VERSIONS } from '../support/old-databases.js';
 
 let root: string;
 let fresh: Record<string, string> | null;
 beforeAll(async () => {
   root = mkdtempSync(join(tmpdir(), 'parley-fuzz-old-'));
   for (const version of VERSIONS) {
-    await writeDatabase(join(root, `v${version}-wal.db`), version);
-    await writeDatabase(join(root, `v${version}-delete.db`), version, { mode: 'delete' });
+    for (const mode of ['wal', 'delete'] as const) await copyDatabase(version, join(root, `v${version}-${mode}.db`), mode);
   }
   await (await openDataDir(join(root, 'fresh'), { pid: 1 })).close();
   fresh = await columnsOf(join(root, 'fresh', 'parley.db'));
@@ -28,7 +27,6 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 async function columnsOf(file: string): Promise<Record<string, string> | null> {
   return look(file, (db) => Object.fromEntries((db.prepare(`SELECT t.name AS item, group_concat(c.name || ' ' || c.type || c."notnull" || c.pk) AS columns FROM sqlite_master t LEFT JOIN pragma_table_info(CASE WHEN t.type = 'table' THEN t.name END) c WHERE t.name NOT LIKE 'sqlite_%' GROUP BY t.name`).all() as { item: string; columns: string }[]).map(({ item, columns }) => [item, columns])));
 }
-
 
 // What SQLite keeps beside a log to find its way in it says nothing.
 const filesIn = (dir: string) => Object.fromEntries(readdirSync(dir).filter((name) => name.startsWith('parley.db') && !name.endsWith('-shm')).map((name) => [name, statSync(join(dir, name)).isFile() ? createHash('sha256').update(readFileSync(join(dir, name))).digest('hex') : 'folder']));
@@ -100,8 +98,26 @@ describe.each(VERSIONS)('version %d', (version) => {
     mkdirSync(dir);
     copyFileSync(join(root, `v${version}-${mode}.db`), join(dir, 'parley.db'));
     expect(await expectWholeOrRefused(dir)).toBe('opened');
-    const count = (table: string) => look(join(dir, 'parley.db'), (db) => (db.prepare(`SELECT count(*) AS rows FROM ${table}`).get() as { rows: number }).rows);
-    expect([await count('request_interactive_runtime'), await count('runs'), await count('segments')]).toEqual(version < 2 ? [6, 0, 0] : [6, 6, 12]);
+    const rows = <T>(sql: string) => look(join(dir, 'parley.db'), (db) => db.prepare(sql).all() as T[]);
+    expect(await rows('SELECT * FROM request_interactive_runtime')).toHaveLength(version < 2 ? 2 : 6);
+    const waits = await rows<{ waited_ms: number; request_id: string }>('SELECT request_id, waited_ms FROM runs ORDER BY request_id');
+    expect(waits?.filter(({ waited_ms: waited }) => waited > 0).map(({ request_id: id }) => id)).toEqual(version < 2 ? [] : ['req_2', 'req_4', 'req_6']);
+  });
+
+  test('is read by the store of today: runs, questions and the journal of each', async () => {
+    const dir = join(root, `read-${version}`);
+    mkdirSync(dir);
+    await copyDatabase(version, join(dir, 'parley.db'));
+    const { store, close } = await openDataDir(dir, { pid: 1 });
+    const runs = (await store.listRuns({ limit: 100 })).toSorted((one, other) => (one.request_id < other.request_id ? -1 : 1));
+    expect(runs.map(({ status }) => status)).toEqual(version < 2 ? [] : ['succeeded', 'succeeded', 'failed', 'canceled', 'waiting_user', 'waiting_user']);
+    for (const { run_id: id, status, heads } of runs) {
+      expect((await store.loadPending(id))?.state).toBe(status === 'waiting_user' ? 'pending' : undefined);
+      const seqs = (await store.readJournal(id, 'rasp', { limit: 10_000 })).map((line) => (JSON.parse(line) as { seq: number }).seq);
+      expect(seqs).toEqual(Array.from({ length: heads.rasp_seq }, (_, index) => index + 1));
+      expect(await store.recomputeDigest(id)).toBe(heads.digest);
+    }
+    await close();
   });
 });
 
@@ -201,7 +217,7 @@ describe('a file in place of the database', () => {
 
   test.each([1, 2, 3])('a step that cannot be made takes back those before it: from version %d', async (version) => {
     expect(await inFolder(async (_dir, file) => {
-      await writeDatabase(file, version, { mode: 'delete' });
+      await copyDatabase(version, file, 'delete');
       const db = await openDatabase(file);
       // In the way of a later step.
       db.exec(version < 3 ? 'CREATE TABLE deliveries (x)' : `UPDATE interactions SET resolution_json = 'no JSON' WHERE resolution_json IS NOT NULL`);

@@ -1,15 +1,22 @@
 // Somebody on the network without a token, who only wants to take what there is of files, connections and time.
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import { Agent, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { DEFAULT_LIMITS } from '../../src/service/service.js';
+import { limitConnections, readOpenFiles } from '../../src/service/limit-connections.js';
+import { createSite } from '../support/command.js';
+import { open } from '../support/raw-http.js';
 import { serve } from '../support/served.js';
+import { startServer } from '../support/served-process.js';
 
 test('connections are limited, so that files are left for the work; whoever is connected goes on, and there is room again', async () => {
   const served = await serve({ limits: { ...DEFAULT_LIMITS, streams: 1 } });
   const { hostname, port } = new URL(served.url);
   const sockets: Socket[] = [];
-  const open = async (): Promise<'taken' | 'dropped'> => {
+  const knock = async (): Promise<'taken' | 'dropped'> => {
     const socket = connect(Number(port), hostname).on('error', () => {});
     sockets.push(socket);
     // One that is taken is answered; one that is dropped is closed.
@@ -18,7 +25,7 @@ test('connections are limited, so that files are left for the work; whoever is c
   };
   try {
     const outcomes: string[] = [];
-    for (let batch = 0; batch < 11; batch += 1) outcomes.push(...(await Promise.all(Array.from({ length: 100 }, open))));
+    for (let batch = 0; batch < 11; batch += 1) outcomes.push(...(await Promise.all(Array.from({ length: 100 }, knock))));
     const taken = outcomes.filter((outcome) => outcome === 'taken').length;
     expect(taken).toBeGreaterThan(900);
     expect(taken).toBeLessThanOrEqual(1001);
@@ -32,6 +39,67 @@ test('connections are limited, so that files are left for the work; whoever is c
     for (const socket of sockets) socket.destroy();
     await served.close();
   }
+});
+
+const isHeld = (socket: Socket): boolean => !socket.destroyed;
+
+test('a server that may have few files open keeps enough of them for its work, however many connect', async () => {
+  const site = createSite();
+  const server = await startServer(site, ['--port', '0'], { through: ['sh', '-c', 'ulimit -n 256; exec "$0" "$@"'] });
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  // By the one connection that was there before.
+  const ask = (method: string, path: string, body?: object): Promise<{ run_id: string; status: string }> =>
+    new Promise((resolve, reject) => {
+      const text = body && JSON.stringify(body);
+      const asked = request({ agent, host: '127.0.0.1', port: server.port, method, path, headers: { authorization: `Bearer ${server.token}`, ...(text ? { 'content-type': 'application/json' } : {}) } }, (response) => {
+        response.setEncoding('utf8');
+        let got = '';
+        response.on('data', (chunk: string) => (got += chunk)).on('end', () => resolve(JSON.parse(got) as { run_id: string; status: string }));
+      });
+      asked.on('error', reject).end(text);
+    });
+  const sockets: Socket[] = [];
+  try {
+    await ask('GET', '/healthz');
+    const outcomes = await Promise.all(Array.from({ length: 400 }, async () => {
+      const socket = open(server.url);
+      sockets.push(socket);
+      socket.resume();
+      await once(socket, 'connect');
+      // Neither says a word for a while: the server drops at once what it does not take.
+      socket.write('GET /healthz HTTP/1.1\r\n');
+      return socket;
+    }));
+    await expect.poll(() => outcomes.filter(isHeld).length, { timeout: 10_000 }).toBeLessThan(100);
+    expect(outcomes.filter(isHeld).length).toBeGreaterThan(50);
+    expect(readdirSync(`/proc/${server.child.pid}/fd`).length).toBeLessThan(200);
+    const created = await Promise.all(Array.from({ length: 4 }, (_, number) => ask('POST', '/v1/runs', { engine: 'rehearsal', prompt: `[[events 50 100]][[done ${number}]]` })));
+    for (const { run_id: id } of created) await expect.poll(async () => (await ask('GET', `/v1/runs/${id}`)).status, { timeout: 30_000 }).toBe('succeeded');
+  } finally {
+    for (const socket of sockets) socket.destroy();
+    agent.destroy();
+  }
+  server.child.kill('SIGTERM');
+  const { code, stdout, stderr } = await server.ended;
+  expect(code).toBe(0);
+  expect(`${stdout}${stderr}`).toContain('this process may have 256 files open');
+  expect(`${stdout}${stderr}`).not.toContain('EMFILE');
+});
+
+test.each([
+  ['as many as wanted', 4000, 1_048_576, { connections: 5000, streams: 4000 }],
+  ['without a known limit', 4000, Infinity, { connections: 5000, streams: 4000 }],
+  ['a third of the files', 4000, 1024, { connections: 341, streams: 272 }],
+  ['few streams as they were', 5, 1024, { connections: 341, streams: 5 }],
+  ['never none', 4000, 2, { connections: 1, streams: 1 }],
+])('connections and streams: %s', (_what, streams, files, expected) => {
+  expect(limitConnections(streams, files)).toMatchObject(expected);
+});
+
+test('where the system says how many files may be open it is read, else it has no end', () => {
+  expect(readOpenFiles(import.meta.filename)).toBe(Infinity);
+  expect(readOpenFiles('/nowhere/limits')).toBe(Infinity);
+  expect(readOpenFiles()).toBe(process.platform === 'linux' ? Number(execFileSync('sh', ['-c', 'ulimit -Sn'], { encoding: 'utf8' }).trim().replace('unlimited', 'Infinity')) : Infinity);
 });
 
 test('a connection that says nothing is closed after a while', async () => {

@@ -42,23 +42,25 @@ async function insist<T>(disk: FailingDisk, ask: () => Promise<T>): Promise<T> {
   }
 }
 
-// Answers how many writes there were, and how many were refused.
-async function converse(root: string, how: How, times: number, at: number): Promise<{ writes: number; failed: number }> {
+// Answers how many writes were refused, and which was the first of the call that begins it.
+async function converse(root: string, how: How, times: number, at: number): Promise<{ failed: number; created: number }> {
   const data = await openDataDir(join(root, 'data'), { pid: process.pid });
   const disk = await breakDisk(join(root, 'data'), { at, times, how });
   const failures: unknown[] = [];
   let accepted: string | null = null;
+  let created = 0;
   try {
     const store = onDisk(data.store, disk);
     const orchestrator = await Orchestrator.open({ store, clock: systemClock, ids: createIds(systemClock), timers: systemTimers, dataDir: data.path, queueLimit: 10, host: standInHost(root), sticky: false }, { slots: 1, recovery: { queued: 'requeue' }, onFailure: (_run, error) => failures.push(error) });
+    created = disk.writes + 1;
     const { run_id: runId } = await insist(disk, () => orchestrator.create(REQUEST));
     const settled = async () => {
-      // Whatever was refused by now, there is room soon: a run that could not be ended before is then.
-      const limit = setTimeout(() => disk.heal(), 300);
+      // Once something was refused there is room soon: a run that could not be ended before is then. Not sooner, however slow the machine is.
+      const limit = setInterval(() => void (disk.failed > 0 && disk.heal()), 300);
       try {
         return await orchestrator.settled(runId);
       } finally {
-        clearTimeout(limit);
+        clearInterval(limit);
       }
     };
     const first = await settled();
@@ -76,6 +78,7 @@ async function converse(root: string, how: How, times: number, at: number): Prom
     await data.close();
   }
   const where = `${how}, ${times} times from write ${at} of ${disk.writes}`;
+  for (const call of disk.refused) figures.add(`of them ${call}`);
   const again = await openBench(root);
   const run = await again.orchestrator.create(REQUEST);
   // Whatever it could not write, it is whole after the next start.
@@ -88,15 +91,30 @@ async function converse(root: string, how: How, times: number, at: number): Prom
   figures.add(`runs ${found.status}`);
   figures.add('failures told', failures.length);
   await again.close();
-  return { writes: disk.writes, failed: disk.failed };
+  return { failed: disk.failed, created };
+}
+
+async function play(how: How, times: number, at: number): ReturnType<typeof converse> {
+  const root = createRoot();
+  const told = await converse(root, how, times, at);
+  rmSync(root, { recursive: true, force: true });
+  figures.add('writes refused', told.failed);
+  return told;
 }
 
 test.each(CASES)(`each write in its turn is refused by %s, %d times (every ${EVERY}th, seed ${SEED})`, { timeout: 60_000 + 300_000 / EVERY }, async (how, times) => {
-  for (let at = 1 + (SEED % EVERY); ; at += EVERY) {
-    const root = createRoot();
-    const { failed } = await converse(root, how, times, at);
-    rmSync(root, { recursive: true, force: true });
-    if (failed === 0) return;
-    figures.add('writes refused', failed);
+  for (let at = 1 + (SEED % EVERY), conversations = 0; ; at += EVERY, conversations += 1) {
+    const { failed } = await play(how, times, at);
+    if (failed > 0) continue;
+    // The last one had no write that late; without any before it nothing would have been tried.
+    expect(conversations, 'conversations with a refused write').toBeGreaterThan(0);
+    return;
   }
+});
+
+test.each(CASES)('who creates a run while the disk refuses by %s, %d times, is told, and has one run after trying again', async (how, times) => {
+  const { created } = await play(how, times, Infinity);
+  const before = figures.get('calls refused');
+  expect((await play(how, times, created)).failed).toBeGreaterThan(0);
+  expect(figures.get('calls refused')).toBeGreaterThan(before);
 });

@@ -115,6 +115,8 @@ class Schedule {
   async #revive(): Promise<void> {
     for (;;) {
       figures.add('crashes');
+      // What was asked for in the moment of the death is written yet.
+      await new Promise((resolve) => setImmediate(resolve));
       for (const { run_id: id } of await this.#runs('running')) this.#interrupted.add(id);
       await this.#parley.bury(this.#ids);
       if (this.#by.below(4) === 0) this.#parley.arm({ calls: 1 + this.#by.below(12), moment: this.#by.pick(['before', 'after']) });

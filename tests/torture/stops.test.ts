@@ -7,9 +7,9 @@ import type { RunRecord } from '../../src/store/store.js';
 import { listRuns, parley, withData } from '../support/command.js';
 import { expectNothingTwice, twice } from '../support/engine-trace.js';
 import { seededRandom } from '../support/seeded-random.js';
-import { ShakenServer } from '../support/shaken-server.js';
+import { DEEDS, ShakenServer } from '../support/shaken-server.js';
 import { chance, Figures, SEED } from '../support/torture.js';
-import { answerAll, answersTold, answerTo, expectProved, expectWhole, live, planRuns, readApproved } from '../support/tortured-runs.js';
+import { answerAll, answersTold, answerTo, expectProved, expectWhole, live, planIdle, planRuns, readApproved, type Tortured } from '../support/tortured-runs.js';
 
 const RUNS = Number(process.env['PARLEY_STOPS_RUNS'] ?? 9);
 // How a run may end that nobody canceled: well, or cut off with its server or its engine, or answered when its session had not come to be.
@@ -21,9 +21,19 @@ afterAll(() => figures.tell());
 const endOf = ({ status, error }: RunRecord): string => (status === 'failed' ? (error?.code ?? '') : status);
 
 test(`${RUNS} runs on a server that is killed and stopped with its engines come to their end (seed ${SEED})`, { timeout: 120_000 + RUNS * 6000 }, async () => {
-  const world = new ShakenServer(chance(1), (deed) => figures.add(deed));
+  const living: Promise<void>[] = [];
+  const begin = async (run: Tortured): Promise<void> => {
+    run.runId = (await world.somewhere((client) => client.create(run.request))).run_id;
+    living.push(live(world, run));
+  };
+  const idle: Tortured[] = [];
+  const world: ShakenServer = new ShakenServer(chance(1), (deed) => figures.add(deed), async () => {
+    const run = planIdle(idle.length, SEED);
+    idle.push(run);
+    await begin(run);
+  });
   await world.begin();
-  const runs = planRuns(RUNS, SEED, seededRandom(SEED), world);
+  const planned = planRuns(RUNS, SEED, seededRandom(SEED), world);
   let isDone = false;
   // What the server has said it took.
   const taken = new Map<string, string>();
@@ -33,11 +43,7 @@ test(`${RUNS} runs on a server that is killed and stopped with its engines come 
     if (taken.size % 3 === 0 && (await again())) figures.add('answers sent twice');
   });
   const raging = world.rage(RUNS);
-  const living: Promise<void>[] = [];
-  for (const run of runs) {
-    run.runId = (await world.somewhere((client) => client.create(run.request))).run_id;
-    living.push(live(world, run));
-  }
+  for (const run of planned) await begin(run);
   const unended = async () => (await listRuns(world.site)).filter(({ status }) => ['queued', 'running', 'waiting_user'].includes(status)).map(({ run_id: id, status }) => `${id} ${status}`);
   await expect.poll(unended, { timeout: 60_000 + RUNS * 4000, interval: 200 }).toEqual([]);
   world.leave();
@@ -45,7 +51,9 @@ test(`${RUNS} runs on a server that is killed and stopped with its engines come 
   isDone = true;
   await answering;
   await Promise.all(living);
+  expect(DEEDS.filter((deed) => figures.get(deed) === 0), 'what was not done').toEqual([]);
 
+  const runs = [...planned, ...idle];
   const kept = await listRuns(world.site);
   expect(kept.map((run) => run.run_id).toSorted(), 'each was created once').toEqual(runs.filter(({ isDeleted }) => !isDeleted).map(({ runId }) => runId).toSorted());
   const traced = world.traced();
@@ -74,5 +82,5 @@ test(`${RUNS} runs on a server that is killed and stopped with its engines come 
   expect(await world.server.ended).toMatchObject({ code: 0 });
   expect(await parley(world.site, ['verify', '--all'])).toMatchObject({ code: 0, stderr: '' });
   expect(listMarked().filter(({ mark }) => runs.some(({ runId }) => mark?.startsWith(`${runId}/`))), 'processes that were left').toEqual([]);
-  figures.add('runs', RUNS);
+  figures.add('runs', runs.length);
 });

@@ -1,9 +1,9 @@
 // The last write of every kind of file that Parley makes is torn, as a power cut leaves it: cut short, or with zeros where the end should be.
 // It starts, what was acknowledged is there, what can be made again is, and where something is lost verify says so.
 // PARLEY_TORN_CUTS: at how many places of each file, at all of its last record if there are fewer.
-import fs, { appendFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import fs, { appendFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { replaceFile } from '../../src/files/replace-file.js';
 import { verifyRun } from '../../src/orchestrator/verify-run.js';
@@ -17,7 +17,7 @@ const CUTS = Number(process.env['PARLEY_TORN_CUTS'] ?? 1);
 
 // Where each kind of file is, how it is written, and which checks of verify may find something when its end is gone: those that are on the disk
 // before a state is stored cannot lose it by a power cut, and are torn here all the same. The database has its own test below, and so have the
-// files that a server keeps. exports.clean and the locks (lock.db) are empty: nothing of them can be torn. asks.jsonl: tests/ask.
+// files that a server keeps. The locks (lock.db) are empty: nothing of them can be torn. exports.clean: tests/slow/continue.test.ts. asks.jsonl: tests/ask.
 const KINDS = [
   { file: 'ended/attempts/2/stdout.log', written: 'appended; on the disk before the state', found: ['hashes', 'cover'] },
   { file: 'ended/attempts/2/stderr.log', written: 'appended; on the disk before the state', found: ['hashes', 'cover'] },
@@ -234,5 +234,5 @@ test('a file that is replaced is on the disk before it has its name', () => {
     Object.assign(fs, real);
     syncBuiltinESMExports();
   }
-  expect([calls, readFileSync(path, 'utf8'), existsSync(`${path}.new`)]).toEqual([['sync', 'rename'], 'whole', false]);
+  expect([calls, readFileSync(path, 'utf8'), readdirSync(dirname(path))]).toEqual([['sync', 'rename'], 'whole', ['file.json']]);
 });
