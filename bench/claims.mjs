@@ -4,7 +4,7 @@ import { Logger, makeWorkerUtils, run } from 'graphile-worker';
 import { claimQueued } from '../dist/store/postgres/claims.js';
 import { registerHost } from '../dist/store/postgres/host-lease.js';
 import { openPostgres } from '../dist/store/postgres/open-postgres.js';
-import { startServer } from './postgres.mjs';
+import { startServer } from './postgres-store.mjs';
 
 const HOSTS = 3;
 const SLOTS = 4;

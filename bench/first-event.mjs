@@ -1,20 +1,21 @@
 // How long it takes from the wish to the first event of the engine at whoever wished, beside the bare start of the engine.
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { median, now, share, tell } from './lib/figures.mjs';
-import { readFrames } from './lib/frames.mjs';
-import { newerNode, peer } from './lib/peers.mjs';
+import { readFrames, readUntil } from './lib/frames.mjs';
+import { absent, peer } from './lib/peers.mjs';
 import { open } from './lib/open-runs.mjs';
-import { engineIn, newFolder, openCodexSdk, removeFolder, startParley, startSandboxAgent } from './lib/systems.mjs';
+import { engineIn, newFolder, openCodexSdk, removeFolder, runAcpx, startParley, startSandboxAgent } from './lib/systems.mjs';
 
+const BARE = 'bare start';
 const STARTS = 10;
 const prompt = '[[events 1 64]]';
 
 export default {
   name: 'first-event', ids: ['B1'], title: 'From the wish to the first event of the engine',
-  says: `Each round ${STARTS} starts one after the other. Parley: from \`create\` until the first line of the engine is stored (in the process) or has come over HTTP; sandbox-agent: from the first request of a new session to the first event of its first turn over HTTP, which takes three requests; acpx: a whole command, one start a round. The engine is a script in Node, and its own start is most of it.`,
-  figures: { 'ms p50': { better: 'less' }, 'ms p95': { better: 'less' }, 'added ms': { better: 'less', says: 'p50 less that of the bare start in the same round' } },
+  says: `Each round ${STARTS} starts one after the other. Parley: from \`create\` until the first line of the engine is stored (in the process, told where its program is and without a private home) or has come over HTTP (a whole server, with both); sandbox-agent: from the first request of a new session to the first event of its first turn over HTTP, which takes three requests; acpx: from the start of its command to the first event that it prints, one start a round. The engine is a script in Node, and its own start is most of it.`,
+  figures: { 'ms p50': { better: 'less' }, 'ms p95': { better: 'less', says: 'of all starts of all rounds' }, 'added ms': { better: 'less', says: 'p50 less that of the bare start in the same round' } },
   plots: ['added ms'],
   async open() {
     const folders = [newFolder(), newFolder(), newFolder()];
@@ -26,59 +27,46 @@ export default {
     const sdk = peer('codex-sdk') ? await openCodexSdk(folders[0]) : null;
     let bare = 0;
     let sessions = 0;
-    const round = async (once) => {
-      const times = [];
-      for (let start = 0; start < STARTS; start += 1) times.push(await once());
-      return figuresOf(times);
+    // `once(seen)` plays one start and calls `seen` at each event.
+    const system = (who, once, { starts = STARTS, note } = {}) => {
+      const all = [];
+      return {
+        who, ...(note === undefined ? {} : { note }),
+        round: async () => {
+          const times = [];
+          for (let start = 0; start < starts; start += 1) times.push(await timeOf(once));
+          all.push(...times);
+          if (who !== BARE) return { 'ms p50': median(times), 'added ms': median(times) - bare };
+          bare = median(times);
+          return { 'ms p50': bare };
+        },
+        after: () => ({ 'ms p95': share(all, 0.95) }),
+      };
     };
-    const figuresOf = (times) => ({ 'ms p50': median(times), 'ms p95': share(times, 0.95), 'added ms': median(times) - bare });
     return {
       systems: [
-        { who: 'bare start', round: async () => {
-          const { 'ms p50': p50, 'ms p95': p95 } = await round(() => startBare(engine, folders[0]));
-          bare = p50;
-          return { 'ms p50': p50, 'ms p95': p95 };
-        } },
-        { who: 'Parley, in the process', round: () => round(async () => {
-          const begin = now();
-          const stored = new Promise((resolve) => (onStored = resolve));
+        system(BARE, (seen) => startBare(engine, folders[0], seen)),
+        system('Parley, in the process', async (seen) => {
+          onStored = seen;
           const { run_id: runId } = await inside.orchestrator.create({ engine: 'codex', prompt });
-          await stored;
-          const ms = now() - begin;
           await inside.orchestrator.settled(runId);
-          return ms;
-        }) },
-        { who: 'Parley, over HTTP', round: () => round(async () => {
-          const begin = now();
-          let ms = 0;
+        }),
+        system('Parley, over HTTP', async (seen) => {
           const { run_id: runId } = await parley.create(prompt);
-          await readFrames(`${parley.url}/v1/runs/${runId}/rasp`, { headers: parley.headers, onFrame: (_id, frame) => {
-            if (ms === 0 && frame.includes('lifecycle.session.bound')) ms = now() - begin;
-          } });
-          return ms;
-        }) },
-        ...(sdk ? [{ who: peer('codex-sdk').name, round: () => round(async () => {
-          const begin = now();
-          let ms = 0;
-          await sdk(prompt, () => (ms ||= now() - begin));
-          return ms;
-        }) }] : []),
-        ...(other ? [{ who: peer('sandbox-agent').name, round: () => round(async () => {
+          await readFrames(`${parley.url}/v1/runs/${runId}/rasp`, { headers: parley.headers, onFrame: (_id, frame) => frame.includes('lifecycle.session.bound') && seen() });
+        }),
+        sdk ? system(peer('codex-sdk').name, (seen) => sdk(prompt, () => seen())) : absent('codex-sdk'),
+        other ? system(peer('sandbox-agent').name, async (seen) => {
           const name = `f${(sessions += 1)}`;
-          const begin = now();
           const session = await other.open(name);
-          const first = readFrames(other.stream(name), { onFrame: (_id, frame) => frame.includes('agent_message_chunk') });
-          const turn = other.prompt(name, session, prompt);
-          await first;
-          const ms = now() - begin;
-          await turn;
-          return ms;
-        }) }] : []),
-        ...(peer('acpx') ? [{ who: peer('acpx').name, round: async () => {
-          const begin = now();
-          execFileSync(newerNode(), [peer('acpx').path, '--agent', engine, '--cwd', folders[0], '--format', 'json', 'exec', prompt], { stdio: ['ignore', 'ignore', 'ignore'], env: { PATH: process.env.PATH, HOME: folders[0] } });
-          return figuresOf([now() - begin]);
-        } }] : []),
+          const reading = readUntil(other.stream(name), '"stopReason"', { onFrame: (_id, frame) => frame.includes('agent_message_chunk') && seen() });
+          await other.prompt(name, session, prompt);
+          await reading.over();
+        }) : absent('sandbox-agent'),
+        peer('acpx') ? system(peer('acpx').name, async (seen) => {
+          const [first] = await runAcpx(folders[0], ['exec', prompt]);
+          if (first !== undefined) seen(first);
+        }, { starts: 1, note: 'one start a round' }) : absent('acpx'),
       ],
       close: async () => {
         await inside.close();
@@ -94,12 +82,17 @@ export default {
   ],
 };
 
-async function startBare(engine, folder) {
+// An event that never came is not a fast one.
+async function timeOf(once) {
   const begin = now();
+  let first = null;
+  await once((at = now()) => (first ??= at));
+  if (first === null) throw new Error('an event was never seen');
+  return first - begin;
+}
+
+async function startBare(engine, folder, seen) {
   const child = spawn(engine, ['exec', '--json', prompt], { stdio: ['ignore', 'pipe', 'ignore'], env: { PATH: process.env.PATH, HOME: folder } });
-  await once(child.stdout, 'data');
-  const ms = now() - begin;
-  child.stdout.resume();
+  child.stdout.on('data', () => seen());
   await once(child, 'close');
-  return ms;
 }

@@ -1,15 +1,15 @@
 // A hundred who answer the same question at once, one who answers what is answered, and one who answers what was never asked.
 import { tell } from './lib/figures.mjs';
 import { readFrames } from './lib/frames.mjs';
-import { peer } from './lib/peers.mjs';
+import { absent, peer } from './lib/peers.mjs';
 import { newFolder, post, removeFolder, startParley, startSandboxAgent } from './lib/systems.mjs';
 
 const REPLIERS = 100;
 
 export default {
   name: 'replies', ids: ['B10'], title: `${REPLIERS} answers to one question at once, then a late one and one to an unknown question`,
-  says: 'Accepted means that who sent it was told success. Each hundred differ in what they say, and none is a repetition of another.',
-  figures: { accepted: { better: null, says: 'of the hundred; one is right' }, 'late accepted': { better: 'less' }, 'unknown accepted': { better: 'less' }, ms: { better: 'less', says: 'until all hundred knew' } },
+  says: 'Accepted means that who sent it was told success. To Parley each of the hundred says something else; to sandbox-agent half of them allow and half reject; of it only what HTTP says is counted, as what its agent made of the answers cannot be seen.',
+  figures: { accepted: { better: null, right: 1, says: 'of the hundred; one is right' }, 'late accepted': { better: 'less', right: 0 }, 'unknown accepted': { better: 'less', right: 0 }, ms: { better: 'less', says: 'until all hundred knew' } },
   plots: ['accepted'],
   async open() {
     const folders = [newFolder(), newFolder()];
@@ -18,7 +18,7 @@ export default {
     return {
       systems: [
         { who: 'Parley', round: () => answerParley(parley) },
-        ...(other ? [{ who: peer('sandbox-agent').name, round: (round) => answerSandboxAgent(other, `q${round}`) }] : []),
+        other ? { who: peer('sandbox-agent').name, round: (round) => answerSandboxAgent(other, `q${round}`) } : absent('sandbox-agent'),
       ],
       close: async () => {
         await parley.stop();
@@ -41,14 +41,9 @@ async function judge(send, question) {
   return { accepted, 'late accepted': late, 'unknown accepted': unknown, ms };
 }
 
-async function answerParley({ create, client, url, headers }) {
+async function answerParley({ create, settled, client, url, headers }) {
   const { run_id: runId } = await create('[[ask]]', { execution_mode: 'interactive' });
-  for (;;) {
-    const { status, error } = await client.get(runId);
-    if (status === 'waiting_user') break;
-    if (status !== 'queued' && status !== 'running') throw new Error(`it ended as ${status}: ${error?.message}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+  await settled(runId, 'waiting_user');
   const { interaction_id: id } = await client.interaction(runId);
   return judge((question, number) => post(`${url}/v1/runs/${runId}/interaction/reply`, { interaction_id: question, response: `answer ${number}` }, 'POST', headers), id);
 }

@@ -1,9 +1,8 @@
 // npm run bench -- NAME...|all: measures one thing after the other, ratios within one run; the machine is noisy, ratios are not.
 // What is measured beside others is kept in bench/results and told in docs/benchmarks.md (-- page writes it anew from there).
 import { runBench } from './lib/harness.mjs';
+import { PROOFS, writePage } from './lib/page.mjs';
 
-// Beside other systems, or beside the bare limit; kept.
-const PROOFS = ['first-event', 'in-process', 'stream', 'slow-reader', 'reconnect', 'waiting', 'replies', 'many-runs', 'dirty', 'replay', 'soak', 'profile'];
 // Of Parley alone; printed.
 const LOOKS = ['parse', 'cli', 'sse', 'postgres', 'postgres-store', 'claims'];
 
@@ -14,12 +13,24 @@ if (unknown !== undefined) {
   console.error(`there is no bench "${unknown}"; the benches are ${[...PROOFS, ...LOOKS].join(', ')}, all; page writes docs/benchmarks.md from what is kept`);
   process.exit(2);
 }
+// One that fails does not take the others with it, nor does what fails before somebody waits for it.
+process.on('unhandledRejection', tellFailure);
 for (const name of names) {
-  if (name === 'page') {
-    (await import('./lib/page.mjs')).writePage();
-    continue;
+  try {
+    await measure(name);
+  } catch (error) {
+    tellFailure(error);
+    console.error(`${name} failed`);
   }
+}
+
+function tellFailure(error) {
+  console.error(error);
+  process.exitCode = 1;
+}
+
+async function measure(name) {
+  if (name === 'page') return writePage();
   const { default: bench } = await import(`./${name}.mjs`);
-  if (typeof bench === 'function') await bench([]);
-  else await runBench(bench);
+  return typeof bench === 'function' ? bench([]) : runBench(bench);
 }

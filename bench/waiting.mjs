@@ -4,39 +4,42 @@ import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { childrenOf, memoryOf, shareOf } from './lib/cost.mjs';
+import { childrenOf, grown, memoryOf, shareOf } from './lib/cost.mjs';
 import { now, sum, tell } from './lib/figures.mjs';
 import { readFrames } from './lib/frames.mjs';
-import { peer } from './lib/peers.mjs';
+import { absent, peer } from './lib/peers.mjs';
 import { newFolder, post, removeFolder, startParley, startSandboxAgent } from './lib/systems.mjs';
 
 const FILL = fileURLToPath(new URL('./lib/fill-waiting.mjs', import.meta.url));
 const WAITING = 10_000;
+const FEWER = 1000;
 const OTHERS = 50;
+const ANSWERED = 20;
 const THREAD = '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c';
 
 export default {
   name: 'waiting', ids: ['B6', 'B7'], title: `${WAITING.toLocaleString('en')} runs that wait for a person, and a SIGKILL`,
-  says: `Parley with ${WAITING.toLocaleString('en')} waiting runs, written through its store and all with one conversation of the engine, as so many turns would take an hour; sandbox-agent with ${OTHERS} real ones (each is a process that lives). The server is killed with SIGKILL and started again by the same command; the time is from the kill until an answer to one of the questions was accepted, and then all are counted: for Parley those that the inbox lists, for sandbox-agent those whose answer is taken.`,
+  says: `Parley with ${WAITING.toLocaleString('en')} and with ${FEWER.toLocaleString('en')} waiting runs, written through its store and all with one conversation of the engine, as so many turns would take an hour; sandbox-agent with ${OTHERS} real ones (each is a process that lives). What they cost is measured before, when the list of them has been read once. The server is killed with SIGKILL and started again by the same command; the time is from the kill until an answer to one of the questions was accepted. Then, for Parley, ${ANSWERED} questions from all over the list are answered twice with different words, and those that the inbox lists are counted: with the answered ones they must be as many as were written, less those answered in earlier rounds; for sandbox-agent all are answered.`,
   figures: {
     'KiB/waiting run': { better: 'less', says: 'memory of server and engines, above a server with none' },
-    'processes/waiting run': { better: 'less' },
+    'processes/waiting run': { better: 'less', right: 0 },
     'ms to ready': { better: 'less', says: 'from SIGKILL until the server is ready again' },
     'ms to answered': { better: 'less', says: 'from SIGKILL until an answer was accepted' },
-    'recovered %': { better: 'more' },
-    'applied twice': { better: 'less', says: 'answers that were accepted a second time' },
+    'recovered %': { better: 'more', right: 100 },
+    'applied twice': { better: 'less', right: 0, says: 'questions of which a second answer was accepted' },
   },
   plots: ['KiB/waiting run', 'recovered %'],
   async open() {
-    const folder = newFolder();
-    await fill(folder);
-    const empty = newFolder();
+    const [many, fewer, empty] = [newFolder(), newFolder(), newFolder()];
+    await fill(many, WAITING);
+    await fill(fewer, FEWER);
     return {
       systems: [
-        { who: 'Parley', round: () => killParley(folder, empty) },
-        ...(peer('sandbox-agent') ? [{ who: peer('sandbox-agent').name, round: killSandboxAgent }] : []),
+        { who: 'Parley', note: `${WAITING.toLocaleString('en')} runs`, round: (round) => killParley(many, empty, WAITING - round * ANSWERED) },
+        { who: 'Parley, fewer', note: `${FEWER.toLocaleString('en')} runs`, round: (round) => killParley(fewer, empty, FEWER - round * ANSWERED) },
+        peer('sandbox-agent') ? { who: peer('sandbox-agent').name, note: `${OTHERS} runs`, round: killSandboxAgent } : absent('sandbox-agent'),
       ],
-      close: async () => [folder, empty].forEach(removeFolder),
+      close: async () => [many, fewer, empty].forEach(removeFolder),
     };
   },
   aims: (of) => [
@@ -46,46 +49,50 @@ export default {
 };
 
 // Through the store, as so many turns of an engine would take an hour. All have the same conversation, which is there.
-async function fill(folder) {
+async function fill(folder, count) {
   mkdirSync(join(folder, '.codex', 'sessions', '2026', '01', '01'), { recursive: true });
   writeFileSync(join(folder, '.codex', 'sessions', '2026', '01', '01', `rollout-2026-01-01T00-00-00-${THREAD}.jsonl`), '{}\n');
-  const child = spawn(process.execPath, [FILL, folder, String(WAITING)], { stdio: ['ignore', 'ignore', 'inherit'] });
+  const child = spawn(process.execPath, [FILL, folder, String(count)], { stdio: ['ignore', 'ignore', 'inherit'] });
   const [, signal] = await once(child, 'exit');
   if (signal !== 'SIGKILL') throw new Error('the data directory was not filled');
 }
 
-async function killParley(folder, empty) {
+async function killParley(folder, empty, waiting) {
   const none = await startParley(empty);
   const base = memoryOf(none.pid);
   await none.stop();
   const before = await startParley(folder);
-  const { interactions } = await before.client.inbox({ limit: 500 });
-  const { run_id: runId, interaction_id: id } = interactions[Math.floor(Math.random() * interactions.length)];
+  const all = await readInbox(before.client);
+  const costs = { 'KiB/waiting run': grown(base, memoryOf(before.pid), waiting / 1024), 'processes/waiting run': grown(0, childrenOf(before.pid)?.length ?? null, waiting) };
+  // From all over the list, others in each round.
+  const picked = Array.from({ length: ANSWERED }, (_, number) => all[Math.floor((number * all.length) / ANSWERED)]);
   const begin = now();
   await before.kill();
   const server = await startParley(folder);
   const ready = now() - begin;
-  const send = () => post(`${server.url}/v1/runs/${runId}/interaction/reply`, { interaction_id: id, response: 'go on' }, 'POST', server.headers);
-  const accepted = await send();
-  const answered = now() - begin;
-  if (accepted.status >= 300) throw new Error(`the answer was not accepted: ${accepted.text}`);
-  const again = await send();
-  let count = 0;
-  for (let cursor; ; ) {
-    const page = await server.client.inbox({ limit: 500, ...(cursor ? { cursor } : {}) });
-    count += page.interactions.length;
-    cursor = page.next_cursor;
-    if (!cursor) break;
+  const send = ({ run_id: runId, interaction_id: id }, response) => post(`${server.url}/v1/runs/${runId}/interaction/reply`, { interaction_id: id, response }, 'POST', server.headers);
+  let answered = 0;
+  let twice = 0;
+  for (const question of picked) {
+    const { status, text } = await send(question, 'go on');
+    answered ||= now() - begin;
+    if (status >= 300) throw new Error(`an answer was not accepted: ${text}`);
+    if ((await send(question, 'no, stop')).status < 300) twice += 1;
   }
-  const expected = expectedLeft -= 1;
-  const { length: processes } = childrenOf(server.pid);
-  const figures = { 'KiB/waiting run': Math.max(0, ((memoryOf(server.pid) - base) * 1024) / WAITING), 'processes/waiting run': Math.max(0, processes - 1) / WAITING, 'ms to ready': ready, 'ms to answered': answered, 'recovered %': (100 * count) / expected, 'applied twice': again.status < 300 ? 1 : 0 };
+  const left = new Set((await readInbox(server.client)).map(({ interaction_id: id }) => id));
   await server.kill();
-  return figures;
+  return { ...costs, 'ms to ready': ready, 'ms to answered': answered, 'recovered %': (100 * (left.size + picked.length)) / waiting, 'applied twice': twice };
 }
 
-// Each round answers one of them.
-let expectedLeft = WAITING;
+async function readInbox(client) {
+  const all = [];
+  for (let cursor; ; ) {
+    const page = await client.inbox({ limit: 500, ...(cursor ? { cursor } : {}) });
+    all.push(...page.interactions);
+    cursor = page.next_cursor;
+    if (!cursor) return all;
+  }
+}
 
 async function killSandboxAgent() {
   const folder = newFolder();
@@ -99,7 +106,7 @@ async function killSandboxAgent() {
     await asked;
   }
   const processes = childrenOf(server.pid);
-  const memory = memoryOf(server.pid) - base + sum(processes.map((pid) => shareOf(pid) ?? 0));
+  const memory = processes && memoryOf(server.pid) + sum(processes.map((pid) => shareOf(pid) ?? 0));
   const begin = now();
   await server.kill();
   const next = await startSandboxAgent(folder);
@@ -112,5 +119,5 @@ async function killSandboxAgent() {
   await next.stop();
   await Promise.all(turns);
   removeFolder(folder);
-  return { 'KiB/waiting run': (memory * 1024) / OTHERS, 'processes/waiting run': processes.length / OTHERS, 'ms to ready': ready, 'recovered %': (100 * recovered) / OTHERS };
+  return { 'KiB/waiting run': grown(base, memory, OTHERS / 1024), 'processes/waiting run': grown(0, processes?.length ?? null, OTHERS), 'ms to ready': ready, 'recovered %': (100 * recovered) / OTHERS };
 }

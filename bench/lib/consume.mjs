@@ -13,7 +13,9 @@ const prompt = `[[events ${count} ${bytes}]]`;
 const engine = engineIn(join(folder, 'bin'), { pinned: true });
 let first = 0;
 let begun = null;
-let events = 0;
+let messages = 0;
+const MESSAGE = 'agent.message.final';
+const STORED = Buffer.from(`"${MESSAGE}"`);
 
 function took() {
   if (first === 0) {
@@ -35,24 +37,24 @@ const WAYS = {
       took();
       const lines = (carry + chunk).split('\n');
       carry = lines.pop();
-      for (const line of lines) if (JSON.parse(line).type) events += 1;
+      for (const line of lines) if (JSON.parse(line).type === 'item.completed') messages += 1;
     });
     await once(child, 'close');
   },
   'codex-sdk': async () => {
     const turn = await openCodexSdk(folder, { pinned: true });
-    await turn(prompt, () => {
+    await turn(prompt, ({ type }) => {
       took();
-      events += 1;
+      if (type === 'item.completed') messages += 1;
     });
   },
   'acp-sdk': async () => {
-    const { ClientSideConnection, ndJsonStream } = await import(acpSdk());
+    const { ClientSideConnection, ndJsonStream } = await import(acpSdk().path);
     const child = spawn(engine, [], { stdio: ['pipe', 'pipe', 'ignore'] });
     const connection = new ClientSideConnection(() => ({
       sessionUpdate: async () => {
         took();
-        events += 1;
+        messages += 1;
       },
     }), ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout)));
     await connection.initialize({ protocolVersion: 1, clientCapabilities: {} });
@@ -68,9 +70,13 @@ const WAYS = {
     const parser = createTurnParser(findEngine('codex'));
     const stamp = createStamp({ runId: 'run_01HZZZZZZZZZZZZZZZZZZZZZZZ', engine: 'codex', attempt: 1 });
     const buffer = new EventBuffer();
+    let seq = 0;
     const write = (drafts) => {
       const ts = new Date().toISOString();
-      for (const draft of drafts) stamp(draft, (events += 1), ts, buffer);
+      for (const draft of drafts) {
+        stamp(draft, (seq += 1), ts, buffer);
+        if (draft.type === MESSAGE) messages += 1;
+      }
       if (drafts.length > 0) buffer.take();
     };
     const child = codex();
@@ -84,15 +90,22 @@ const WAYS = {
   // All of it: parsed, stored as RASP and FCMP with its digests, the log on the disk.
   parley: async () => {
     const { open } = await import('./open-runs.mjs');
-    const bench = await open(folder, { program: [engine], onChange: (change) => change.journal && took() });
+    // From the first words of the engine on, which is when the others begin to count too.
+    const bench = await open(folder, { program: [engine], onAsked: ({ journal }) => {
+      if (first === 0 && journal?.rasp.bytes.includes('"stdout"')) took();
+    }, onChange: ({ journal }) => {
+      for (let at = journal?.rasp.bytes.indexOf(STORED) ?? -1; at >= 0; at = journal.rasp.bytes.indexOf(STORED, at + 1)) messages += 1;
+    } });
     const { run_id: runId } = await bench.orchestrator.create({ engine: 'codex', prompt });
-    events = (await bench.orchestrator.settled(runId)).heads.rasp_seq;
-    await bench.close();
+    await bench.orchestrator.settled(runId);
+    return bench.close;
   },
 };
 
-await WAYS[way]();
+const finish = await WAYS[way]();
 const ms = now() - first;
 const { user, system } = process.cpuUsage(begun);
-console.log(JSON.stringify({ events, ms, cpu: user + system, peak: process.resourceUsage().maxRSS / 1024 }));
+const peak = process.resourceUsage().maxRSS / 1024;
+await finish?.();
+console.log(JSON.stringify({ messages, ms, cpu: user + system, peak }));
 process.exit(0);

@@ -1,5 +1,5 @@
 // What a process costs, read from /proc: processor time, memory, and the processes below it. All null where there is no /proc.
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
 // Linux counts in hundredths of a second for every program, whatever its clock does inside.
 const TICK_US = 10_000;
@@ -28,13 +28,25 @@ function kilobytes(path, name) {
 // MiB in use now.
 export const memoryOf = (pid) => kilobytes(`/proc/${pid}/status`, 'VmRSS');
 
-// MiB at most, since the process began or since forgetPeak.
+// MiB at most, since the process began.
 export const peakOf = (pid) => kilobytes(`/proc/${pid}/status`, 'VmHWM');
 
 // MiB, what is shared with others counted in parts.
 export const shareOf = (pid) => kilobytes(`/proc/${pid}/smaps_rollup`, 'Pss');
 
+// Bytes that it gave to the file system so far, whichever of them reached the disk yet.
+export function writtenOf(pid) {
+  const found = /^write_bytes: (\d+)/m.exec(read(`/proc/${pid}/io`) ?? '');
+  return found ? Number(found[1]) : null;
+}
+
+// How much more it is than before, for each of so many: of what was not measured, null and not nought.
+export function grown(before, after, count = 1) {
+  return before === null || after === null ? null : (after - before) / count;
+}
+
 export function childrenOf(pid) {
+  if (!existsSync('/proc')) return null;
   const rows = readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map((name) => {
     const stat = read(`/proc/${name}/stat`);
     return stat === null ? null : { pid: Number(name), parent: Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) };

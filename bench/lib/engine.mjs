@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The engine that every system is measured on: one script in two dialects, so that only what lies behind it differs. Called
 // with `exec` it prints the lines of `codex exec --json`, else it speaks ACP on its standard streams.
-// A prompt says what to do: [[events COUNT BYTES]], [[pace LINES MS]] (so many of them, then a rest), [[dirty]], [[ask]]. What it prints carries the moment in which it was made.
+// A prompt says what to do: [[events COUNT BYTES]], [[pace LINES MS]] (so many of them, then a rest), [[when FILE]] (as soon as it is there), [[dirty]], [[count FILE]] (how many bytes it has printed, at the end), [[ask]]. What it prints carries the moment in which it was made.
 import { randomUUID } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
@@ -18,7 +18,12 @@ const DIRTY = [
 ];
 
 process.stdout.on('error', () => process.exit(1));
-const write = (data) => new Promise((resolve) => process.stdout.write(data, resolve));
+const printed = { stdout: 0, stderr: 0 };
+const print = (stream, data) => new Promise((resolve) => {
+  printed[stream] += Buffer.byteLength(data);
+  process[stream].write(data, resolve);
+});
+const write = (data) => print('stdout', data);
 
 const [command, ...args] = process.argv.slice(2);
 if (command === '--version') await write('codex-cli 0.166.0\n');
@@ -28,9 +33,12 @@ else playAcp();
 // Many lines in pieces of 64 KiB, each taken by the reader before the next is made.
 async function burst(prompt, toLine) {
   const [, count, bytes] = /\[\[events (\d+) (\d+)\]\]/.exec(prompt) ?? [];
-  const filling = 'x'.repeat(Math.max(0, Number(bytes) - 14));
   const dirty = prompt.includes('[[dirty]]');
+  // Characters of several bytes, so that a piece may end within one.
+  const filling = dirty ? '漢'.repeat(Math.floor((Number(bytes) - 14) / 3)) : 'x'.repeat(Math.max(0, Number(bytes) - 14));
   const [, lines, rest] = /\[\[pace (\d+) (\d+)\]\]/.exec(prompt) ?? [];
+  const [, sign] = /\[\[when ([^\]]+)\]\]/.exec(prompt) ?? [];
+  if (sign !== undefined) await untilThere(sign);
   let piece = [];
   let length = 0;
   const add = (data) => {
@@ -42,17 +50,20 @@ async function burst(prompt, toLine) {
     const line = `${toLine(`${Date.now()} ${filling}`, index)}\n`;
     if (dirty && index % 100 === 50) add(DIRTY[Math.floor(index / 100) % DIRTY.length](line));
     if (dirty && index === 1000) add(`${toLine('x'.repeat(8 * 1024 * 1024), index)}\n`);
-    if (dirty && index % 1000 === 0) process.stderr.write(`noise ${index}\n`);
+    if (dirty && index % 1000 === 0) await print('stderr', `noise ${index}\n`);
     add(line);
     const rests = lines !== undefined && (index + 1) % Number(lines) === 0;
     if (length < PIECE_BYTES && index < Number(count) - 1 && !rests) continue;
     const all = Buffer.concat(piece);
-    // In the middle of a character too, now and then.
     for (let at = 0; at < all.length; at += PIECE_BYTES - 1) await write(all.subarray(at, at + PIECE_BYTES - 1));
     piece = [];
     length = 0;
     if (rests) await new Promise((resolve) => setTimeout(resolve, Number(rest)));
   }
+}
+
+async function untilThere(path) {
+  while (!existsSync(path)) await new Promise((resolve) => setTimeout(resolve, 100));
 }
 
 async function playCodex(argv) {
@@ -76,6 +87,8 @@ async function playCodex(argv) {
   }
   await write('{"type":"item.completed","item":{"id":"item_end","type":"agent_message","text":"done"}}\n');
   await write('{"type":"turn.completed","usage":{"input_tokens":1,"cached_input_tokens":0,"output_tokens":1}}\n');
+  const [, count] = /\[\[count ([^\]]+)\]\]/.exec(prompt) ?? [];
+  if (count !== undefined) writeFileSync(count, JSON.stringify(printed));
   process.exit(0);
 }
 

@@ -11,9 +11,11 @@ export const median = (values) => share(values, 0.5);
 
 export const sum = (values) => values.reduce((all, value) => all + value, 0);
 
+export const UNKNOWN = '–';
+
 // As many digits as the size of a number deserves.
 export function tell(value) {
-  if (value === null || value === undefined) return '–';
+  if (value === null || value === undefined || Number.isNaN(value)) return UNKNOWN;
   const size = Math.abs(value);
   return new Intl.NumberFormat('en', { maximumFractionDigits: size >= 100 ? 0 : size >= 10 ? 1 : 2 }).format(value);
 }

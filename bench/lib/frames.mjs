@@ -1,20 +1,20 @@
 // Reads a stream of server-sent events as a client would that wants to keep up: counts frames by their ids without making
-// strings of them, and tells what is missing between them.
+// strings of them, and tells what is missing between them and what came twice.
 import { get } from 'node:http';
 
 const LF = 0x0a;
 const ZERO = 0x30;
 
 // Resolves when the stream has ended or `onFrame` has said that it has enough, with what came.
-// onFrame(id, bytes): the frame without its empty line; true ends it.
-export function readFrames(url, { headers = {}, agent, onFrame = () => false, onOpen = () => {}, pace, signal } = {}) {
+// onFrame(id, bytes): the frame without its empty line, each id once; true ends it. `after`: the id before the first that is due, where it is known.
+export function readFrames(url, { headers = {}, agent, after = null, onFrame = () => false, onOpen = () => {}, pace, signal } = {}) {
   return new Promise((resolve, reject) => {
     let request = null;
     const finish = () => {
       request.destroy();
       resolve(seen);
     };
-    const seen = { frames: 0, first: null, last: null, gaps: 0, missing: 0, over: false };
+    const seen = { frames: 0, last: after, missing: 0, twice: 0, over: false };
     let rest = null;
     request = get(url, { headers: { accept: 'text/event-stream', ...headers }, agent }, (response) => {
       if (response.statusCode !== 200) return reject(new Error(`${url} answered ${response.statusCode}`));
@@ -28,15 +28,17 @@ export function readFrames(url, { headers = {}, agent, onFrame = () => false, on
           at = end + 2;
           const id = idOf(frame);
           if (id === null) {
-            if (frame.indexOf('event: end') === 0) seen.over = true;
+            if (frame.indexOf('event: end') !== 0) continue;
+            seen.over = true;
+            seen.missing += JSON.parse(frame.subarray(frame.indexOf('data: ') + 6).toString()).seq - seen.last;
+            continue;
+          }
+          if (seen.last !== null && id <= seen.last) {
+            seen.twice += 1;
             continue;
           }
           seen.frames += 1;
-          seen.first ??= id;
-          if (seen.last !== null && id !== seen.last + 1) {
-            seen.gaps += 1;
-            seen.missing += id - seen.last - 1;
-          }
+          if (seen.last !== null) seen.missing += id - seen.last - 1;
           seen.last = id;
           if (onFrame(id, frame) === true) return finish();
         }
@@ -58,6 +60,11 @@ function idOf(frame) {
   let id = 0;
   for (let digit = at + 4; digit < frame.length && frame[digit] !== LF; digit += 1) id = id * 10 + frame[digit] - ZERO;
   return id;
+}
+
+// What somebody was not told who was to be told so much, and what he was told again; neither makes up for the other.
+export function lossOf({ missing, twice }, got, due) {
+  return { lost: Math.max(missing, due - got), twice: twice + Math.max(0, got - due) };
 }
 
 // Counts the frames that hold these words, and tells how long they took from the first to the last.

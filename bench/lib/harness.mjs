@@ -1,65 +1,96 @@
 // Measures the systems of one bench in turns, five rounds, so that a slow moment of the machine meets all of them; keeps every
-// figure of every round in bench/results, and prints the middle one with its spread.
+// figure of every round in bench/results, with where and of what it was measured, and prints the middle one with its spread.
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { cpus, totalmem } from 'node:os';
+import { cpus, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { median, sorted, tell } from './figures.mjs';
+import { median, sorted, tell, UNKNOWN } from './figures.mjs';
+import { clearUp, isPinned, unpinMyself } from './systems.mjs';
 
 export const RESULTS = fileURLToPath(new URL('../results', import.meta.url));
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const ROUNDS = 5;
 
-// A bench: { name, ids, title, says, figures: { NAME: { better: 'more' | 'less' | null, says } }, plots: [NAME], open }.
-// open() → { systems: [{ who, round(number) → { FIGURE: value } }], close() }; aims(of) → [{ aim, got, reached }],
-// where of(WHO, FIGURE) is the median; more() → { lines: [{ title, x, y, points }] } is drawn; `bounds` says what bounds it.
+// A bench: { name, ids, title, says, figures: { NAME: { better: 'more' | 'less' | null, right, says } }, plots: [NAME], open }.
+// open() → { systems: [{ who, round(number) → { FIGURE: value }, after() → { FIGURE: value } of all rounds }], close() };
+// aims(of, more) → [{ aim, got, reached }]: see valueOf; more() → { lines: [{ title, x, y, points }] } is drawn; `bounds` says what
+// bounds it, `pinned` who has which core. Words are not kept: the page takes those of the bench as it is.
 export async function runBench(bench, { rounds = bench.rounds ?? ROUNDS } = {}) {
   console.log(`${bench.name}: ${bench.title}`);
-  const scene = await bench.open();
-  const rows = scene.systems.map(({ who, note }) => ({ who, ...(note === undefined ? {} : { note }), figures: {} }));
+  const result = { name: bench.name, rounds, measured: new Date().toISOString().slice(0, 10), commit: commit(), machine: machine(), pinned: bench.pinned !== undefined && isPinned, rows: [], more: {} };
+  let scene = null;
   try {
+    scene = await bench.open();
+    result.rows = scene.systems.map(({ who, note }) => ({ who, ...(note === undefined ? {} : { note }), figures: {} }));
     for (let round = 0; round < rounds; round += 1) {
-      for (const [index, system] of scene.systems.entries()) {
-        for (const [name, value] of Object.entries(await system.round(round))) (rows[index].figures[name] ??= []).push(value);
-      }
+      for (const [index, system] of scene.systems.entries()) keep(bench, result.rows[index], await system.round(round));
     }
+    for (const [index, system] of scene.systems.entries()) keep(bench, result.rows[index], (await system.after?.()) ?? {});
+    result.more = scene.more?.() ?? {};
   } finally {
-    await scene.close();
+    await scene?.close();
+    await clearUp();
+    unpinMyself();
   }
-  const result = { name: bench.name, ids: bench.ids, title: bench.title, says: bench.says, rounds, measured: new Date().toISOString().slice(0, 10), machine: machine(), figures: bench.figures, plots: bench.plots, rows, more: scene.more?.() ?? {}, ...(bench.bounds === undefined ? {} : { bounds: bench.bounds }), aims: [] };
-  result.aims = bench.aims?.((who, figure) => middle(result, who, figure), result.more) ?? [];
-  print(result);
-  save(result);
-  return result;
+  print(bench, result);
+  mkdirSync(RESULTS, { recursive: true });
+  writeFileSync(join(RESULTS, `${result.name}.json`), `${JSON.stringify(result, null, 1)}\n`);
 }
 
-export function middle(result, who, figure) {
-  const values = result.rows.find((row) => row.who.startsWith(who))?.figures[figure]?.filter((value) => value !== null);
-  return values === undefined || values.length === 0 ? null : median(values);
+// Null is what cannot be known here; of Parley there is nothing else that is not a number.
+function keep({ figures }, row, values) {
+  for (const [name, value] of Object.entries(values)) {
+    if (!Object.hasOwn(figures, name)) throw new Error(`nobody says what the figure "${name}" is`);
+    if (row.who.startsWith('Parley') && value !== null && !Number.isFinite(value)) throw new Error(`${row.who}: "${name}" is ${value}`);
+    (row.figures[name] ??= []).push(Number.isFinite(value) ? value : null);
+  }
+}
+
+// What an aim is judged by: the median; where there is a right value, the round that is farthest from it, as one loss is a loss.
+// NaN if it was not measured.
+export function valueOf({ figures }, { rows }, who, figure) {
+  const values = rows.find((row) => row.who.startsWith(who))?.figures[figure]?.filter((value) => value !== null) ?? [];
+  if (values.length === 0) return Number.NaN;
+  const { right } = figures[figure];
+  return right === undefined ? median(values) : values.toSorted((a, b) => Math.abs(b - right) - Math.abs(a - right))[0];
+}
+
+// Of what was not measured, nothing is said.
+export function judgeAims(bench, result) {
+  const aims = bench.aims?.((who, figure) => valueOf(bench, result, who, figure), result.more) ?? [];
+  return aims.map(({ aim, got, reached }) => ({ aim, got, verdict: got.includes(UNKNOWN) ? 'not measured' : reached ? 'reached' : '**not reached**' }));
 }
 
 function machine() {
-  return { cores: cpus().length, processor: cpus()[0]?.model.trim() ?? '', memory_gib: Math.round(totalmem() / 1024 ** 3), node: process.version, system: process.platform };
+  return { cores: cpus().length, processor: cpus()[0]?.model.trim() ?? '', memory_gib: Math.round(totalmem() / 1024 ** 3), node: process.version, system: process.platform, file_system: said('df', '--output=fstype', tmpdir())?.split('\n').at(-1) ?? null };
 }
 
-function print({ rows, figures, aims, rounds }) {
-  for (const { who, figures: of } of rows) {
-    const parts = Object.entries(of).map(([name, values]) => {
-      const known = values.filter((value) => value !== null);
-      if (known.length === 0) return `${name} –`;
-      const [least, most] = [sorted(known)[0], sorted(known).at(-1)];
-      return `${name} ${tell(median(known))}${least === most ? '' : ` (${tell(least)} to ${tell(most)})`}`;
-    });
-    console.log(`  ${who.padEnd(22)} ${parts.join(', ')}`);
+// What the results themselves change does not count.
+function commit() {
+  const id = said('git', 'rev-parse', '--short', 'HEAD');
+  return id !== null && said('git', 'status', '--porcelain', '--', '.', ':!bench/results', ':!docs') !== '' ? `${id} with changes` : id;
+}
+
+function said(command, ...args) {
+  const { status, stdout } = spawnSync(command, args, { cwd: ROOT, encoding: 'utf8' });
+  return status === 0 ? stdout.trim() : null;
+}
+
+function print(bench, result) {
+  for (const { who, note, figures } of result.rows) {
+    const parts = Object.entries(figures).map(([name, values]) => `${name} ${spread(values)}`);
+    console.log(`  ${who.padEnd(22)} ${parts.join(', ') || note}`);
   }
-  for (const { aim, got, reached } of aims) console.log(`  ${reached ? 'reached' : 'NOT reached'}: ${aim}: ${got}`);
-  const unknown = rows.flatMap((row) => Object.keys(row.figures)).find((name) => !Object.hasOwn(figures, name));
-  if (unknown !== undefined) throw new Error(`nobody says what the figure "${unknown}" is`);
-  console.log(`  (median of ${rounds} rounds, smallest and largest in brackets)`);
+  for (const { aim, got, verdict } of judgeAims(bench, result)) console.log(`  ${verdict}: ${aim}: ${got}`);
+  console.log(`  (median of ${result.rounds} round${result.rounds === 1 ? '' : 's'}, smallest and largest in brackets)`);
 }
 
-function save(result) {
-  mkdirSync(RESULTS, { recursive: true });
-  writeFileSync(join(RESULTS, `${result.name}.json`), `${JSON.stringify(result, null, 1)}\n`);
+export function spread(values = []) {
+  const known = sorted(values.filter((value) => value !== null));
+  if (known.length === 0) return UNKNOWN;
+  const [least, most] = [known[0], known.at(-1)];
+  return least === most ? tell(least) : `${tell(median(known))} (${tell(least)} to ${tell(most)})`;
 }
 
 export function load(name) {

@@ -1,4 +1,5 @@
-// Runs in this process, durable, on a data directory of their own; whoever measures hears of each change that was stored.
+// Runs in this process, durable, on a data directory of their own; whoever measures hears of each change that is to be stored, and
+// again when it is.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,14 +11,15 @@ import { openDataDir } from '../../dist/store/sqlite/data-dir.js';
 
 const BIN = fileURLToPath(new URL('../../tests/stand-ins/bin/codex', import.meta.url));
 
-export async function open(dir, { program = [BIN], onChange = () => {} } = {}) {
+export async function open(dir, { program = [BIN], onAsked = () => {}, onChange = () => {} } = {}) {
   mkdirSync(dir, { recursive: true });
   const data = await openDataDir(join(dir, 'data'), { pid: process.pid });
   const { store } = data;
   const watched = Object.fromEntries(Object.getOwnPropertyNames(Object.getPrototypeOf(store)).filter((name) => name !== 'constructor').map((name) => [name, store[name].bind(store)]));
   watched.commit = async (change) => {
+    onAsked(change);
     const outcome = await store.commit(change);
-    onChange(change);
+    if (outcome.committed) onChange(change);
     return outcome;
   };
   const host = {

@@ -1,29 +1,30 @@
-// docs/benchmarks.md and its pictures, from what is kept in bench/results: nothing on that page is written by hand but its words.
+// docs/benchmarks.md and its pictures, from what is kept in bench/results and the words of the benches: no figure on that page is written by hand.
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { median, sorted, tell } from './figures.mjs';
-import { load, RESULTS } from './harness.mjs';
+import { judgeAims, load, RESULTS, spread } from './harness.mjs';
 import { bars, line } from './plot.mjs';
 
 const DOCS = fileURLToPath(new URL('../../docs', import.meta.url));
 const PICTURES = join(DOCS, 'images', 'bench');
 
-const ORDER = ['stream', 'in-process', 'first-event', 'waiting', 'reconnect', 'slow-reader', 'many-runs', 'replies', 'dirty', 'replay', 'crash', 'soak', 'profile'];
+// Beside other systems, or beside the bare limit; kept, and told in this order.
+export const PROOFS = ['stream', 'in-process', 'first-event', 'waiting', 'reconnect', 'slow-reader', 'many-runs', 'replies', 'dirty', 'replay', 'crash', 'soak', 'profile'];
 
-export function writePage() {
-  const results = ORDER.filter((name) => existsSync(join(RESULTS, `${name}.json`))).map(load);
+export async function writePage() {
+  const proofs = await Promise.all(PROOFS.map(async (name) => ({ bench: (await import(`../${name}.mjs`)).default, result: existsSync(join(RESULTS, `${name}.json`)) ? load(name) : null })));
   mkdirSync(PICTURES, { recursive: true });
   for (const old of readdirSync(PICTURES)) rmSync(join(PICTURES, old));
-  const [{ machine }] = results;
   const text = [
     '# Measured',
     '',
     '<!-- Written by `npm run bench -- page` from bench/results. -->',
     '',
-    `Parley beside the systems that one would take instead, on the same scripted engine ([bench/lib/engine.mjs](../bench/lib/engine.mjs)), in turns within one run: five rounds, the median, and the smallest and largest in brackets. Parley always stores everything (SQLite, \`synchronous=FULL\`); where there is one, the bare limit stands beside it. Losses are shown, ours too.`,
+    `Parley beside the systems that one would take instead, on the same scripted engine ([bench/lib/engine.mjs](../bench/lib/engine.mjs)), in turns within one run: five rounds, the median, and the smallest and largest in brackets. Parley stores everything (SQLite, \`synchronous=FULL\`) wherever a row does not say otherwise; where there is one, the bare limit stands beside it. Losses are shown, ours too; what must not happen even once is judged by the worst round.`,
     '',
-    `Measured on ${machine.cores} cores (${machine.processor}), ${machine.memory_gib} GiB, Node ${machine.node}. The machine is shared and noisy: compare within a table, not with other machines. Where a figure is about throughput to one reader, the server has one core to itself, engine and reader share the other.`,
+    ...tellPlaces(proofs),
+    '',
+    'The machine is shared and noisy: compare within a table, not with other machines.',
     '',
     '```sh',
     'npm run bench -- all        # all of it, and this page; about half an hour. Peers are installed into .cache/peers',
@@ -31,34 +32,50 @@ export function writePage() {
     'npm run bench -- page       # this page again, from bench/results',
     '```',
     '',
-    'Not measured, as they cannot be installed from npm here: agentapi, OpenHands, Omnigent, Vibe Kanban, Happy.',
+    'Not measured, as they cannot be installed from npm here: agentapi, OpenHands, Omnigent, Vibe Kanban, Happy, Skill-Runner. Engines that are servers themselves (`opencode serve`, `codex app-server`) run their own agent and cannot be given the scripted one, so they are not in these tables.',
     '',
     '## Aims',
     '',
     '| aim | measured | |',
     '|---|---|---|',
-    ...results.flatMap(({ name, aims }) => aims.map(({ aim, got, reached }) => `| [${aim}](#${name}) | ${got} | ${reached ? 'reached' : '**not reached**'} |`)),
+    ...proofs.flatMap(({ bench, result }) => judgeAims(bench, result ?? NONE).map(({ aim, got, verdict }) => `| [${aim}](#${bench.name}) | ${got} | ${verdict} |`)),
     '',
-    ...results.flatMap(section),
+    ...proofs.flatMap(section),
   ];
   writeFileSync(join(DOCS, 'benchmarks.md'), `${text.join('\n').trimEnd()}\n`);
-  console.log(`docs/benchmarks.md: ${results.length} benches, ${readdirSync(PICTURES).length} pictures`);
+  console.log(`docs/benchmarks.md: ${proofs.filter(({ result }) => result !== null).length} of ${proofs.length} benches, ${readdirSync(PICTURES).length} pictures`);
 }
 
-function section(result) {
-  const { name, ids, title, says, rounds, measured, figures, rows, plots, bounds } = result;
+const NONE = { rows: [], more: {} };
+
+// Where and of what it was measured; not all of it need be the same.
+function tellPlaces(proofs) {
+  const places = new Map();
+  for (const { bench, result } of proofs) {
+    if (result === null) continue;
+    const { machine: { cores, processor, memory_gib: memory, node, file_system: files }, commit } = result;
+    const place = `${cores} cores (${processor}), ${memory} GiB, Node ${node}, data on ${files ?? 'an unknown file system'}, commit ${commit ?? 'unknown'}`;
+    places.set(place, [...(places.get(place) ?? []), bench.name]);
+  }
+  if (places.size < 2) return [...places.keys()].map((place) => `Measured on ${place}.`);
+  return ['Not all of it was measured on the same machine or at the same commit:', '', ...[...places].map(([place, names]) => `- ${names.join(', ')}: ${place}`)];
+}
+
+function section({ bench, result }) {
+  const { name, ids, title, says, figures, plots, bounds, pinned } = bench;
+  const head = [`## ${name}`, '', `${title}${ids.length > 0 ? ` (${ids.join(', ')})` : ''}. ${says}`, ''];
+  if (result === null) return [...head, `Not measured: \`npm run bench -- ${name}\``, ''];
+  const { rounds, measured, rows } = result;
   const names = Object.keys(figures).filter((figure) => rows.some((row) => row.figures[figure] !== undefined));
-  const pictures = [...plots.map((figure) => drawBars(result, figure)), ...drawLines(result)];
+  const pictures = [...plots.map((figure) => drawBars(bench, rows, figure)), ...drawLines(result)];
   const remarks = names.filter((figure) => figures[figure].says !== undefined).map((figure) => `${figure}: ${figures[figure].says}`);
   return [
-    `## ${name}`,
-    '',
-    `${title}${ids.length > 0 ? ` (${ids.join(', ')})` : ''}. ${says}`,
-    '',
+    ...head,
+    ...(pinned === undefined || result.pinned === undefined ? [] : [result.pinned ? pinned : 'Nothing was pinned to a core.', '']),
     ...pictures.flatMap((picture) => [`![${picture.title}](images/bench/${picture.file})`, '']),
     `| | ${names.join(' | ')} |`,
     `|---|${names.map(() => '---:|').join('')}`,
-    ...rows.map((row) => `| ${row.who}${row.note === undefined ? '' : ` (${row.note})`} | ${names.map((figure) => cell(row.figures[figure])).join(' | ')} |`),
+    ...rows.map((row) => `| ${row.who}${row.note === undefined ? '' : ` (${row.note})`} | ${names.map((figure) => spread(row.figures[figure])).join(' | ')} |`),
     '',
     ...(remarks.length > 0 ? [`${remarks.join('; ')}.`, ''] : []),
     ...(bounds === undefined ? [] : [bounds, '']),
@@ -67,14 +84,7 @@ function section(result) {
   ];
 }
 
-function cell(values) {
-  const known = values?.filter((value) => value !== null) ?? [];
-  if (known.length === 0) return '–';
-  const [least, most] = [sorted(known)[0], sorted(known).at(-1)];
-  return least === most ? tell(least) : `${tell(median(known))} (${tell(least)} to ${tell(most)})`;
-}
-
-function drawBars({ name, figures, rows }, figure) {
+function drawBars({ name, figures }, rows, figure) {
   const better = { more: ' (more is better)', less: ' (less is better)' }[figures[figure].better] ?? '';
   const title = `${figure}${better}`;
   return draw(`${name}-${figure}`, title, bars(title, rows.map(({ who, figures: of }) => ({ who, values: of[figure] ?? [] }))));

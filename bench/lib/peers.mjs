@@ -1,5 +1,5 @@
 // The systems that Parley is measured beside, in exactly these versions, from npm into .cache/peers: never into the package.
-// No script of theirs is run. Which of them cannot be had here is said, and the rest is measured without it.
+// No script of theirs is run. Which of them cannot be had here is said, also in the table, and the rest is measured without it.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -34,7 +34,7 @@ function find(name) {
     spawnSync('npm', ['install', '--silent', '--ignore-scripts', '--no-audit', '--no-fund', '--prefix', cache, ...Object.entries(install).map(([each, version]) => `${each}@${version}`)], { stdio: ['ignore', 'ignore', 'inherit'] });
   }
   if (!isThere()) {
-    console.log(`${name} cannot be installed here, so it is left out`);
+    console.log(`${name} cannot be installed here, so it is not measured`);
     return null;
   }
   const [first] = Object.keys(install);
@@ -44,10 +44,14 @@ function find(name) {
   return { name: `${name} ${version}`, path };
 }
 
+// Its row where it cannot be had: a table without it would look as if nobody had thought of it.
+export const absent = (who) => ({ who, note: 'not installed', round: () => ({}) });
+
 export const newerNode = () => join(modules, `node-${host}`, 'bin', 'node');
 
 // The SDK that acpx brings along.
 export function acpSdk() {
-  const path = join(modules, '@agentclientprotocol', 'sdk', 'dist', 'acp.js');
-  return peer('acpx') && existsSync(path) ? path : null;
+  const folder = join(modules, '@agentclientprotocol', 'sdk');
+  const path = join(folder, 'dist', 'acp.js');
+  return peer('acpx') && existsSync(path) ? { path, version: JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).version } : null;
 }

@@ -7,7 +7,8 @@ text{font:13px system-ui,sans-serif;fill:#24292f}.dim{fill:#57606a}.axis{stroke:
 </style>`;
 
 const WIDTH = 720;
-const LABEL = 190;
+// A letter takes about so much; the longest name has room.
+const LETTER = 7.2;
 const ROW = 30;
 const escape = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 
@@ -19,15 +20,16 @@ function page(height, title, body) {
 export function bars(title, rows) {
   const known = rows.map(({ who, values }) => ({ who, values: sorted(values.filter((value) => value !== null)) })).filter(({ values }) => values.length > 0);
   const most = Math.max(...known.flatMap(({ values }) => values), Number.MIN_VALUE);
-  const room = WIDTH - LABEL - 130;
-  const at = (value) => LABEL + (Math.max(0, value) / most) * room;
+  const left = Math.max(190, ...known.map(({ who }) => Math.ceil(who.length * LETTER) + 16));
+  const room = WIDTH - left - 130;
+  const at = (value) => left + (Math.max(0, value) / most) * room;
   const body = known.map(({ who, values }, index) => {
     const y = 34 + index * ROW;
     const middle = median(values);
     const kind = who.startsWith('Parley') ? 'ours' : who.startsWith('bare') ? 'bare' : 'other';
     const [least, largest] = [values[0], values.at(-1)];
     const spread = least === largest ? '' : `<line class="spread" x1="${at(least).toFixed(1)}" x2="${at(largest).toFixed(1)}" y1="${y + 10}" y2="${y + 10}"/>`;
-    return `<text x="${LABEL - 8}" y="${y + 15}" text-anchor="end">${escape(who)}</text><rect class="${kind}" x="${LABEL}" y="${y}" width="${Math.max(1, at(middle) - LABEL).toFixed(1)}" height="20" rx="2"/>${spread}<text class="dim" x="${(Math.max(at(middle), at(largest)) + 8).toFixed(1)}" y="${y + 15}">${tell(middle)}</text>`;
+    return `<text x="${left - 8}" y="${y + 15}" text-anchor="end">${escape(who)}</text><rect class="${kind}" x="${left}" y="${y}" width="${Math.max(1, at(middle) - left).toFixed(1)}" height="20" rx="2"/>${spread}<text class="dim" x="${(Math.max(at(middle), at(largest)) + 8).toFixed(1)}" y="${y + 15}">${tell(middle)}</text>`;
   }).join('\n');
   return page(44 + known.length * ROW, title, body);
 }

@@ -26,8 +26,8 @@ const FLAT = { rss: 0.1, heap: 0.1, fds: 0.05 };
 const MB = 1024 * 1024;
 
 
-// Of none: nought.
-const median = (values) => medianOf(values) ?? 0;
+// Of none there is nothing to say.
+const median = (values) => medianOf(values) ?? Number.NaN;
 
 const line = (name, { first, second, last, slope }, show) => `${name} ${show(first)} in the first quarter, ${show(second)} in the second, ${show(last)} in the last, ${slope < 0 ? '-' : '+'}${show(Math.abs(slope))} for 1,000 runs in the second half`;
 const mb = (bytes) => `${(bytes / MB).toFixed(1)} MB`;
@@ -198,11 +198,12 @@ function slopeOf(samples, name) {
   const [x, y] = [samples.map(({ done }) => done), samples.map((sample) => sample[name])];
   const [mx, my] = [mean(x), mean(y)];
   const spread = x.reduce((sum, value) => sum + (value - mx) ** 2, 0);
-  return spread === 0 ? 0 : x.reduce((sum, value, index) => sum + (value - mx) * (y[index] - my), 0) / spread;
+  return spread === 0 ? Number.NaN : x.reduce((sum, value, index) => sum + (value - mx) * (y[index] - my), 0) / spread;
 }
 
 function judge(what, { second, last }, allowed) {
-  const change = second === 0 ? 0 : last / second - 1;
+  const change = last / second - 1;
+  if (Number.isNaN(change)) return `${what} not known`;
   return `${what} ${Math.abs(change) <= allowed ? 'flat' : change < 0 ? 'falling' : 'GROWING'} (${change < 0 ? '' : '+'}${(change * 100).toFixed(0)} %)`;
 }
 

@@ -5,13 +5,14 @@ import { once } from 'node:events';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request as send } from 'node:http';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createClient } from '../../dist/client/index.js';
-import { peer } from './peers.mjs';
+import { now } from './figures.mjs';
+import { newerNode, peer } from './peers.mjs';
 
 const ENGINE = fileURLToPath(new URL('./engine.mjs', import.meta.url));
 const PROGRAM = fileURLToPath(new URL('../../bin/parley.js', import.meta.url));
@@ -19,8 +20,26 @@ const TOKEN = 'prl_token-of-the-bench';
 const CAN_PIN = process.platform === 'linux' && spawnSync('taskset', ['-c', '1', 'true']).status === 0;
 
 export const isPinned = CAN_PIN;
-export const newFolder = () => mkdtempSync(join(tmpdir(), 'parley-bench-'));
-export const removeFolder = (path) => rmSync(path, { recursive: true, force: true, maxRetries: 5 });
+const folders = new Set();
+const servers = new Set();
+
+export function newFolder() {
+  const path = mkdtempSync(join(tmpdir(), 'parley-bench-'));
+  folders.add(path);
+  return path;
+}
+
+export function removeFolder(path) {
+  rmSync(path, { recursive: true, force: true, maxRetries: 5 });
+  folders.delete(path);
+}
+
+// What a bench that failed has left would be measured with the next one.
+export async function clearUp() {
+  for (const child of servers) await over(child, 'SIGKILL');
+  servers.clear();
+  for (const path of folders) removeFolder(path);
+}
 
 // The engine as one program, on the first core.
 export function engineIn(folder, { pinned = false } = {}) {
@@ -35,9 +54,13 @@ function startPinned(command, args, options, pinned) {
   return pinned && CAN_PIN ? spawn('taskset', ['-c', '1', command, ...args], options) : spawn(command, args, options);
 }
 
-// The process that does the measuring stays on the core of the engine.
+// The process that does the measuring stays on the core of the engine; what it starts does too, until it is undone.
 export function pinMyself() {
   if (CAN_PIN) spawnSync('taskset', ['-a', '-c', '-p', '0', String(process.pid)]);
+}
+
+export function unpinMyself() {
+  if (CAN_PIN) spawnSync('taskset', ['-a', '-c', '-p', `0-${cpus().length - 1}`, String(process.pid)]);
 }
 
 // PARLEY_BENCH_PROF=FOLDER: profiles of the servers, to be looked at.
@@ -49,19 +72,42 @@ export async function startParley(folder, { pinned = false, slots = 2, config = 
   const child = startPinned(process.execPath, [...(profiles ? ['--cpu-prof', `--cpu-prof-dir=${profiles}`] : []), PROGRAM, 'serve', '--port', '0', '--json', '--log-level', 'error', '--data', data], {
     stdio: ['ignore', 'pipe', 'inherit'], env: { PATH: process.env.PATH, HOME: folder, PARLEY_TOKEN: TOKEN, PARLEY_CODEX_BIN: engine },
   }, pinned);
-  const [line] = await once(createInterface({ input: child.stdout }), 'line');
+  servers.add(child);
+  const [line] = await Promise.race([once(createInterface({ input: child.stdout }), 'line'), once(child, 'exit').then(() => Promise.reject(new Error('the server did not start')))]);
   const { url } = JSON.parse(line);
   const headers = { authorization: `Bearer ${TOKEN}` };
   const client = createClient({ url, token: TOKEN });
   return {
     url, headers, client, pid: child.pid, data,
     create: (prompt, more = {}) => client.create({ engine: 'codex', prompt, execution_mode: 'auto', cwd: folder, ...more }),
+    // Looked at by little; what comes to rest as anything else is no measurement.
+    settled: async (runId, wanted = 'succeeded') => {
+      for (;;) {
+        const { status, error } = await client.get(runId);
+        if (status === wanted) return;
+        if (status !== 'queued' && status !== 'running') throw new Error(`run ${runId} is ${status} and not ${wanted}: ${error?.message ?? ''}`);
+        await pause(20);
+      }
+    },
     kill: () => over(child, 'SIGKILL'),
     stop: () => over(child, 'SIGTERM'),
   };
 }
 
+// A server of its own for this work.
+export async function withServer(start, work, options) {
+  const folder = newFolder();
+  const server = await start(folder, options);
+  try {
+    return await work(server, folder);
+  } finally {
+    await server.stop();
+    removeFolder(folder);
+  }
+}
+
 async function over(child, signal) {
+  servers.delete(child);
   if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill(signal);
   await once(child, 'exit');
@@ -77,6 +123,7 @@ export async function startSandboxAgent(folder, { pinned = false } = {}) {
   chmodSync(join(programs, 'pi-acp'), 0o755);
   const port = await freePort();
   const child = startPinned(path, ['server', '-H', '127.0.0.1', '-p', String(port), '-n', '--no-telemetry'], { stdio: 'ignore', cwd: folder, env: { PATH: process.env.PATH, HOME: folder } }, pinned);
+  servers.add(child);
   const url = `http://127.0.0.1:${port}`;
   for (let tries = 0; ; tries += 1) {
     if (await post(`${url}/v1/health`, null, 'GET').then(({ status }) => status === 200, () => false)) break;
@@ -127,4 +174,23 @@ export async function openCodexSdk(folder, { pinned = false } = {}) {
     const { events } = await codex.startThread({ skipGitRepoCheck: true, workingDirectory: folder }).runStreamed(prompt);
     for await (const event of events) onEvent(event);
   };
+}
+
+// A command of acpx: when each line of its output came that holds an event.
+export async function runAcpx(folder, args, { pinned = false } = {}) {
+  const engine = engineIn(join(folder, 'bin'), { pinned });
+  const child = startPinned(newerNode(), [peer('acpx').path, '--agent', engine, '--cwd', folder, '--format', 'json', ...args], { stdio: ['ignore', 'pipe', 'ignore'], env: { PATH: process.env.PATH, HOME: folder } }, pinned);
+  const times = [];
+  createInterface({ input: child.stdout }).on('line', (line) => line.includes('agent_message_chunk') && times.push(now()));
+  await once(child, 'close');
+  return times;
+}
+
+// A prompt to a recorded session.
+export async function recordWithAcpx(folder, prompt) {
+  await runAcpx(folder, ['sessions', 'new'], { pinned: true });
+  const times = await runAcpx(folder, ['prompt', prompt], { pinned: true });
+  // It keeps a process that waits for the next prompt.
+  await runAcpx(folder, ['sessions', 'close'], { pinned: true });
+  return times;
 }
