@@ -87,7 +87,7 @@ export class Orchestrator {
   static async open(deps: OrchestratorDeps, settings: OrchestratorSettings): Promise<Orchestrator> {
     await finishDeletions(deps, settings.onFailure);
     const files = new JournalFiles(deps, (error) => settings.onFailure('', error), deps.cluster?.files ?? 'each', (runId, seq) => deps.cluster?.markExported(runId, seq) ?? Promise.resolve());
-    await recover(deps, settings.recovery, settings.onFailure);
+    await recover(deps, files, settings.recovery, settings.onFailure);
     const orchestrator = new Orchestrator(deps, settings, files);
     orchestrator.#recovering = orchestrator.#lookAfter();
     orchestrator.#cluster?.begin();

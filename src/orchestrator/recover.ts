@@ -9,6 +9,7 @@ import { applyRunEvent, type RunTransition } from './apply-run-event.js';
 import type { OrchestratorDeps } from './deps.js';
 import { everyRun } from './every-run.js';
 import { endFromLogs } from './end-from-logs.js';
+import type { JournalFiles } from './journal-files.js';
 import { loadRun } from './load-run.js';
 
 export interface RecoverySettings {
@@ -21,12 +22,16 @@ export const INTERRUPTED: RunError = { code: 'ORCHESTRATOR_RESTART_INTERRUPTED',
 
 type OnFailure = (runId: string, error: unknown) => void;
 
-// What cannot be recovered is told, and keeps nothing else from being recovered.
-export async function recover(deps: OrchestratorDeps, settings: RecoverySettings, onFailure: OnFailure): Promise<void> {
+// What cannot be recovered is told, and keeps nothing else from being recovered. The files of a run that was cut off are behind: they are made
+// whole before it is ended, so that whoever sees its end finds all of it there.
+export async function recover(deps: OrchestratorDeps, files: JournalFiles, settings: RecoverySettings, onFailure: OnFailure): Promise<void> {
   await endEngines(deps).catch((error: unknown) => onFailure('', error));
   // Others may be at what this one finds.
   if (deps.cluster) return;
-  for (const run of await listAll(deps, 'running')) await recoverRunning(deps, run, onFailure);
+  for (const run of await listAll(deps, 'running')) {
+    await files.write(run.run_id).catch((error: unknown) => onFailure(run.run_id, error));
+    await recoverRunning(deps, run, onFailure);
+  }
   if (settings.queued === 'fail') for (const run of await listAll(deps, 'queued')) await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: INTERRUPTED });
 }
 

@@ -122,6 +122,28 @@ describe('a start', () => {
     await again.close();
   });
 
+  test('has made the files of a run whole that was cut off, when its end can be seen', async () => {
+    const root = createRoot();
+    const bench = await openBench(root, { settings: { slots: 0 } });
+    const { run_id: runId } = await cutOff(bench, 'a line\n');
+    await bench.close();
+    // As a crash leaves them: what was gathered is not in them, and nobody has ended cleanly.
+    const files = ['rasp.jsonl', 'fcmp.jsonl'].map((name) => join(runFolder(bench.data.path, runId).path, name));
+    for (const file of files) writeFileSync(file, '');
+    rmSync(join(bench.data.path, 'exports.clean'));
+    const seen: string[][] = [];
+    const again = await openBench(root, {
+      store: (store) => {
+        // After whoever writes the files has heard of it, too.
+        store.onCommitted(({ status }) => status === 'failed' && queueMicrotask(() => seen.push(files.map((file) => readFileSync(file, 'utf8')))));
+        return store;
+      },
+    });
+    const stored = await Promise.all((['rasp', 'fcmp'] as const).map((protocol) => again.data.store.readJournal(runId, protocol, { limit: 1000 })));
+    expect(seen).toEqual([stored.map((lines) => lines.map((line) => `${line}\n`).join(''))]);
+    await again.close();
+  });
+
   test('opens although the log of a run cannot be read: that run has failed with its code, and the others are recovered whole', async () => {
     const root = createRoot();
     const bench = await openBench(root, { settings: { slots: 0 } });
