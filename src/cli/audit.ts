@@ -7,13 +7,14 @@ import { everyRun } from '../orchestrator/every-run.js';
 import { rebuildConversation, verifyRun, type Check } from '../orchestrator/verify-run.js';
 import { runFolder } from '../orchestrator/run-folder.js';
 import { logsOf } from '../orchestrator/turn-logs.js';
+import { waitForFiles } from '../orchestrator/wait-for-files.js';
 import type { RaspEvent, StreamName } from '../rasp/event.js';
 import { RequestError } from '../run/request-error.js';
 import type { DataDir } from '../store/sqlite/data-dir.js';
 import type { RunRecord } from '../store/store.js';
 import { paint } from '../terminal/style.js';
 import { withRun } from './find-run.js';
-import { databaseUrl } from './open-data.js';
+import { databaseUrl, type ReadData } from './open-data.js';
 import { EXIT, LineWriter, type Io } from './io.js';
 import { openReader, type DataOption } from './data-dir.js';
 import { styleOf } from './style.js';
@@ -42,9 +43,9 @@ export async function verifyCommand(meant: string | undefined, options: JsonOpti
   }
 }
 
-async function verifyOne(data: DataDir, run: RunRecord, { json }: JsonOption, io: Io): Promise<boolean> {
+async function verifyOne(data: ReadData, run: RunRecord, { json }: JsonOption, io: Io): Promise<boolean> {
   checkFiles(data, run, io);
-  const checks = await verifyRun(data.store, data.path, run);
+  const checks = await verifyRun(data.store, data.path, run, waitForFiles(io.timers, () => data.hasWriter()));
   const ok = checks.every((check) => check.ok);
   if (json) io.stdout.write(`${JSON.stringify({ type: 'verified', run_id: run.run_id, ok, checks })}\n`);
   else io.stdout.write(renderChecks(run, ok, checks, io));

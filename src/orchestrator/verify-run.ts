@@ -1,7 +1,7 @@
 // Checks everything about a stored run that can be checked: digest, order, form, hashes and cover of the logs, the walk over
 // the chart, the rows beside the journal, the conversation rebuilt, the files beside. It reads only, and it tells of all it finds.
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { findEngine } from '../engines/registry.js';
 import { projectConversation } from '../fcmp/fold.js';
@@ -15,6 +15,7 @@ import type { RunRecord, Store } from '../store/store.js';
 import { runFolder, type RunFolder } from './run-folder.js';
 import { logsOf } from './turn-logs.js';
 import { explainRows } from './verify-rows.js';
+import type { WaitForFiles } from './wait-for-files.js';
 
 export interface Check {
   readonly name: string;
@@ -41,10 +42,10 @@ interface Evidence {
 const STREAMS = ['stdout', 'stderr'] as const;
 const ALL = { limit: Number.MAX_SAFE_INTEGER };
 
-// Of a run that is being played it checks what was stored at one moment.
-export async function verifyRun(store: Store, dataDir: string, run: RunRecord): Promise<Check[]> {
+// Of a run that is being played it checks what was stored at one moment. `waitForFiles` is asked as long as the files beside the journal are behind it.
+export async function verifyRun(store: Store, dataDir: string, run: RunRecord, waitForFiles: WaitForFiles = async () => false): Promise<Check[]> {
   for (let seen = run; ; ) {
-    const checks = await verifySeen(store, dataDir, seen).catch(tellDamage);
+    const checks = await verifySeen(store, dataDir, seen, waitForFiles).catch(tellDamage);
     const now = await store.loadRun(run.run_id);
     if (!now || now.heads.rasp_seq === seen.heads.rasp_seq) return checks;
     seen = now;
@@ -57,14 +58,14 @@ function tellDamage(error: unknown): Check[] {
   throw error;
 }
 
-async function verifySeen(store: Store, dataDir: string, run: RunRecord): Promise<Check[]> {
+async function verifySeen(store: Store, dataDir: string, run: RunRecord, waitForFiles: WaitForFiles): Promise<Check[]> {
   const raspLines = await store.readJournal(run.run_id, 'rasp', ALL);
   const parsed = raspLines.map((line) => parseJson(line) as unknown as RaspEvent | undefined);
   const rasp = parsed.filter((event) => event !== undefined);
   const unreadable = parsed.findIndex((event) => event === undefined);
   if (unreadable >= 0) return [bad('journal', `event ${unreadable + 1} is not JSON`)];
   try {
-    return await checkAll(store, dataDir, run, { rasp, raspLines });
+    return await checkAll(store, dataDir, run, { rasp, raspLines }, waitForFiles);
   } catch (error) {
     // Of events that are none, not everything can be asked.
     const form = checkForm({ rasp });
@@ -73,7 +74,7 @@ async function verifySeen(store: Store, dataDir: string, run: RunRecord): Promis
   }
 }
 
-async function checkAll(store: Store, dataDir: string, run: RunRecord, { rasp, raspLines }: Pick<Evidence, 'rasp' | 'raspLines'>): Promise<Check[]> {
+async function checkAll(store: Store, dataDir: string, run: RunRecord, { rasp, raspLines }: Pick<Evidence, 'rasp' | 'raspLines'>, waitForFiles: WaitForFiles): Promise<Check[]> {
   const folder = runFolder(dataDir, run.run_id);
   const engine = findEngine(run.spec.engine);
   const read = (attempt: number, stream: StreamName): Buffer => {
@@ -84,6 +85,7 @@ async function checkAll(store: Store, dataDir: string, run: RunRecord, { rasp, r
   const begun = rasp.filter(({ event, data }) => event.type === 'lifecycle.state.changed' && data.to === 'running').length;
   const fcmpLines = await store.readJournal(run.run_id, 'fcmp', ALL);
   const evidence: Evidence = { run, wasTakenOver: run.epoch > begun, folder, reads: readsOf(run, folder, rasp), read, rasp, raspLines, fcmpLines, digest: await store.recomputeDigest(run.run_id), rows: await explainRows(store, run, rasp, fcmpLines) };
+  if (!isPlayed(run)) for (const [name, lines] of journalFiles(evidence)) while (isShort(join(folder.path, name), lines) && (await waitForFiles()));
   return [checkDigest, checkOrder, checkForm, checkChart, checkRows, checkHashes, checkCover, checkConversation, checkFiles, checkResult].map((check) => check(evidence));
 }
 
@@ -210,10 +212,24 @@ function checkConversation({ run, rasp, fcmpLines }: Evidence): Check {
   return differsAt === null ? good('conversation', `${fcmpLines.length} events, rebuilt byte for byte`) : bad('conversation', `rebuilt from the journal it differs at event ${differsAt}`);
 }
 
+function isPlayed({ status }: RunRecord): boolean {
+  return status === 'queued' || status === 'running';
+}
+
+function journalFiles({ raspLines, fcmpLines }: Evidence): readonly (readonly [string, readonly string[]])[] {
+  return [['rasp.jsonl', raspLines], ['fcmp.jsonl', fcmpLines]];
+}
+
+function isShort(path: string, lines: readonly string[]): boolean {
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  return size < lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0);
+}
+
 // Written after each commit: while a run is played they may be behind.
-function checkFiles({ run, folder, raspLines, fcmpLines }: Evidence): Check {
-  if (run.status === 'queued' || run.status === 'running') return good('files', 'not compared while the run is being played');
-  for (const [name, lines] of [['rasp.jsonl', raspLines], ['fcmp.jsonl', fcmpLines]] as const) {
+function checkFiles(evidence: Evidence): Check {
+  const { run, folder } = evidence;
+  if (isPlayed(run)) return good('files', 'not compared while the run is being played');
+  for (const [name, lines] of journalFiles(evidence)) {
     const path = join(folder.path, name);
     const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
     if (text !== lines.map((line) => `${line}\n`).join('')) return bad('files', `${name} is not what is stored: a crash cut it off, or somebody changed it`);

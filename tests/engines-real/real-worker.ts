@@ -7,10 +7,13 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect } from 'vitest';
+import { hasWriter } from '../../src/cli/writer-alive.js';
 import type { Answer, Assignment, Job } from '../../src/cli/worker.js';
 import type { Json, JsonObject } from '../../src/kernel/json.js';
 import type { CreateRunRequest } from '../../src/orchestrator/create-request.js';
 import { verifyRun } from '../../src/orchestrator/verify-run.js';
+import { waitForFiles } from '../../src/orchestrator/wait-for-files.js';
+import { systemTimers } from '../../src/process/timers.js';
 import type { RaspEvent } from '../../src/rasp/event.js';
 import { openForReading, type DataDir } from '../../src/store/sqlite/data-dir.js';
 import type { RunRecord } from '../../src/store/store.js';
@@ -84,7 +87,7 @@ export async function settledRun(person: Person, runId: string): Promise<RunReco
     const found = await look(person, ({ store }) => store.loadRun(runId));
     return found && found.status !== 'queued' && found.status !== 'running' ? found : undefined;
   }, 'the end of a turn');
-  const checks = await look(person, ({ store, path }) => verifyRun(store, path, run));
+  const checks = await look(person, ({ store, path }) => verifyRun(store, path, run, waitForFiles(systemTimers, async () => hasWriter(path))));
   expect(checks.filter(({ ok }) => !ok)).toEqual([]);
   return run;
 }

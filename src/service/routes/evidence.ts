@@ -13,6 +13,7 @@ import { loadRun } from '../../orchestrator/load-run.js';
 import { runFolder } from '../../orchestrator/run-folder.js';
 import { logsOf } from '../../orchestrator/turn-logs.js';
 import { verifyRun } from '../../orchestrator/verify-run.js';
+import { waitForFiles } from '../../orchestrator/wait-for-files.js';
 import { RequestError } from '../../run/request-error.js';
 import type { ReadRange } from '../../store/store.js';
 import { resolveWithin } from '../allowed-paths.js';
@@ -31,7 +32,7 @@ const MAX_FILES = 5000;
 // Folders too: an agent may have made a million empty ones.
 const MAX_ENTRIES = 10_000;
 
-export async function evidenceRoutes({ app: bare, store, dataDir, otherHosts = null }: Room): Promise<void> {
+export async function evidenceRoutes({ app: bare, store, timers, dataDir, otherHosts = null }: Room): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();
   const preHandler = forwardFiles(store, otherHosts);
   for (const protocol of ['fcmp', 'rasp'] as const) {
@@ -103,7 +104,7 @@ export async function evidenceRoutes({ app: bare, store, dataDir, otherHosts = n
     schema: { operationId: 'verifyRun', summary: 'Check that everything is as it was written', tags: ['evidence'], params, response: { 200: verification, ...REFUSALS } },
     preHandler,
   }, async ({ params: { id } }) => {
-    const checks = await verifyRun(store, dataDir, await loadRun(store, id));
+    const checks = await verifyRun(store, dataDir, await loadRun(store, id), waitForFiles(timers, async () => true));
     return { run_id: id, ok: checks.every(({ ok }) => ok), checks: checks.map(({ name, ok, finding }) => ({ name, ok, finding })) };
   });
 }
