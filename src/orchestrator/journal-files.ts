@@ -1,7 +1,7 @@
 // Each run's journal beside the database too, as plain files for people and their tools: runs/<id>/rasp.jsonl and fcmp.jsonl.
 // Appended a moment after the commit, so a crash may leave them short; then they are made whole at the next start. Never read back.
-import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { Alarm, type Timers } from '../process/timers.js';
 import type { JournalFlush, Protocol, Store } from '../store/store.js';
 import { DamagedDataError } from '../kernel/stored-json.js';
@@ -84,7 +84,18 @@ export class JournalFiles {
     if (fcmp) gathered.fcmp.push(fcmp.bytes);
     gathered.bytes += rasp.bytes.length + (fcmp?.bytes.length ?? 0);
     if (!mayWait || gathered.bytes >= GATHER_BYTES || this.#repairing.has(runId)) return this.#append(runId, gathered);
-    if (!this.#gathering.isSet) this.#gathering.set(GATHER_MS, () => this.#appendAll());
+    if (!this.#gathering.isSet) this.#gathering.set(GATHER_MS, () => void this.#appendEach());
+  }
+
+  // One run after the other, and others come to their turn in between: there may be hundreds.
+  async #appendEach(): Promise<void> {
+    // Those of now: whoever comes back meanwhile has gathered anew.
+    const due = [...this.#gathered.keys()];
+    for (const runId of due) {
+      const gathered = this.#gathered.get(runId);
+      if (gathered) this.#append(runId, gathered);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
   }
 
   #appendAll(): void {
@@ -97,9 +108,8 @@ export class JournalFiles {
     this.#gathered.delete(runId);
     if (this.#torn.has(runId)) return;
     try {
-      makeFolder(runFolder(this.#dataDir, runId).path);
-      appendFileSync(this.#pathOf(runId, 'rasp'), Buffer.concat(rasp), PRIVATE);
-      if (fcmp.length > 0) appendFileSync(this.#pathOf(runId, 'fcmp'), Buffer.concat(fcmp), PRIVATE);
+      appendPieces(this.#pathOf(runId, 'rasp'), rasp);
+      if (fcmp.length > 0) appendPieces(this.#pathOf(runId, 'fcmp'), fcmp);
     } catch (error) {
       if (this.#torn.size === 0) this.#onFailure(error);
       this.#torn.add(runId);
@@ -196,6 +206,26 @@ export class JournalFiles {
 
   #pathOf(runId: string, protocol: Protocol): string {
     return join(runFolder(this.#dataDir, runId).path, `${protocol}.jsonl`);
+  }
+}
+
+function appendPieces(path: string, pieces: readonly Buffer[]): void {
+  const file = openIn(path);
+  try {
+    for (const piece of pieces) for (let at = 0; at < piece.length; ) at += writeSync(file, piece, at);
+  } finally {
+    closeSync(file);
+  }
+}
+
+// The first time its folder may be missing.
+function openIn(path: string): number {
+  try {
+    return openSync(path, 'a', PRIVATE.mode);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    makeFolder(dirname(path));
+    return openSync(path, 'a', PRIVATE.mode);
   }
 }
 

@@ -19,7 +19,7 @@ export async function pump(source: Readable, { log, idle, deliver, fail }: PumpE
     for await (const chunk of source as AsyncIterable<Buffer>) {
       idle.hold();
       try {
-        await log.append(chunk);
+        log.append(chunk);
         await deliver(chunk);
       } catch (error) {
         fail(error);

@@ -1,10 +1,14 @@
 // One stream of one attempt as a file: exactly the bytes that were read, in their order, never written twice.
 // `bytes` and `sha256` speak of what is in the file, also when the disk filled up in the middle of a chunk.
 import { createHash } from 'node:crypto';
+import { writeSync } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import type { StreamName } from '../rasp/event.js';
 
-type LogFile = Pick<FileHandle, 'write' | 'datasync' | 'close'>;
+export interface LogFile extends Pick<FileHandle, 'datasync' | 'close'> {
+  // Answers how many bytes of it are in the file now. At once: into the memory of the system, where another thread would take longer to be woken.
+  write(chunk: Buffer, from: number): number;
+}
 
 export class StreamLog {
   readonly #file: LogFile;
@@ -21,15 +25,15 @@ export class StreamLog {
     return this.#bytes;
   }
 
-  async append(chunk: Buffer): Promise<void> {
+  append(chunk: Buffer): void {
     // Whatever came after a failure would leave a hole: once broken, nothing is taken any more.
     if (this.#broken) throw this.#broken.error;
     try {
       for (let at = 0; at < chunk.length; ) {
-        const { bytesWritten } = await this.#file.write(chunk, at, chunk.length - at);
-        this.#hash.update(chunk.subarray(at, at + bytesWritten));
-        this.#bytes += bytesWritten;
-        at += bytesWritten;
+        const written = this.#file.write(chunk, at);
+        this.#hash.update(chunk.subarray(at, at + written));
+        this.#bytes += written;
+        at += written;
       }
     } catch (error) {
       this.#broken = { error };
@@ -82,5 +86,5 @@ async function openLog(path: string): Promise<StreamLog> {
     await file.close();
     throw error;
   }
-  return new StreamLog(file);
+  return new StreamLog({ write: (chunk, from) => writeSync(file.fd, chunk, from), datasync: () => file.datasync(), close: () => file.close() });
 }

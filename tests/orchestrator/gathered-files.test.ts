@@ -24,8 +24,8 @@ afterEach(async () => {
 const pathOf = (runId: string) => join(dir, 'runs', runId, 'rasp.jsonl');
 const countLines = (runId: string) => (existsSync(pathOf(runId)) ? readFileSync(pathOf(runId), 'utf8').split('\n').length - 1 : 0);
 
-async function createRun(): Promise<RunRecord> {
-  const outcome = await data.store.createRun(newRun(1));
+async function createRun(number = 1): Promise<RunRecord> {
+  const outcome = await data.store.createRun(newRun(number));
   if (!outcome.created) throw new Error(outcome.reason);
   return outcome.run;
 }
@@ -61,4 +61,19 @@ test('a run that is deleted leaves nothing that was gathered', async () => {
   expect(await data.store.deleteRun(run.run_id)).toBe('deleted');
   await files.close();
   expect(existsSync(join(dir, 'runs', run.run_id))).toBe(false);
+});
+
+test('the files of many runs are written one after the other, and whoever has something to do comes in between', async () => {
+  const alarms: (() => void)[] = [];
+  const files = new JournalFiles({ store: data.store, timers: { set: (_ms, fire) => (alarms.push(fire), () => {}) }, dataDir: dir }, () => {});
+  const runs = [await createRun(1), await createRun(2), await createRun(3)];
+  for (const run of runs) await store(run, { journal: flush(3, 1, null, T0 + 10) });
+  const counts = () => runs.map(({ run_id: id }) => countLines(id));
+  expect([counts(), alarms.length]).toEqual([[2, 2, 2], 1]);
+  alarms[0]?.();
+  expect(counts()).toEqual([3, 2, 2]);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(counts()).toEqual([3, 3, 2]);
+  await expect.poll(counts).toEqual([3, 3, 3]);
+  await files.close();
 });

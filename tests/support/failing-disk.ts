@@ -25,9 +25,9 @@ export async function breakDisk(folder: string, { at, times, how }: { readonly a
   const real = { openSync: fs.openSync, closeSync: fs.closeSync, writeSync: fs.writeSync, writeFileSync: fs.writeFileSync, appendFileSync: fs.appendFileSync, fdatasyncSync: fs.fdatasyncSync, mkdirSync: fs.mkdirSync, renameSync: fs.renameSync };
   const realPromises = { open: fs.promises.open, mkdir: fs.promises.mkdir, rename: fs.promises.rename };
   const handle = await open(import.meta.filename, 'r');
-  const proto = Object.getPrototypeOf(handle) as Record<'write' | 'writeFile' | 'datasync', Call>;
+  const proto = Object.getPrototypeOf(handle) as Record<'write' | 'writeFile' | 'datasync' | 'close', Call>;
   await handle.close();
-  const own = { write: proto.write, writeFile: proto.writeFile, datasync: proto.datasync };
+  const own = { write: proto.write, writeFile: proto.writeFile, datasync: proto.datasync, close: proto.close };
   const refused: string[] = [];
   const state = { writes: 0, failed: 0, left: times, isOver: false };
   // Null: it goes well.
@@ -66,14 +66,19 @@ export async function breakDisk(folder: string, { at, times, how }: { readonly a
       paths.delete(file);
       return real.closeSync(file);
     },
-    writeSync: guard(real.writeSync as Call, ([file, data]) => void real.writeSync(file as number, halfOf(data))),
+    writeSync: guard(real.writeSync as Call, ([file, data, from]) => void real.writeSync(file as number, halfOf((data as Buffer).subarray(from as number | undefined)))),
     writeFileSync: guard(real.writeFileSync as Call, ([file, data, options]) => real.writeFileSync(file as string, halfOf(data), options as fs.WriteFileOptions)),
     appendFileSync: guard(real.appendFileSync as Call, ([file, data, options]) => real.appendFileSync(file as string, halfOf(data), options as fs.WriteFileOptions)),
     fdatasyncSync: guard(real.fdatasyncSync as Call, () => {}),
   };
   Object.assign(fs, patched);
   Object.assign(fs.promises, {
-    open: async (...args: Parameters<typeof fs.promises.open>) => (isForWriting(args[1]) && orRefuse(args[0], 'open'), realPromises.open(...args)),
+    open: async (...args: Parameters<typeof fs.promises.open>) => {
+      if (isForWriting(args[1])) orRefuse(args[0], 'open');
+      const file = await realPromises.open(...args);
+      if (isOurs(args[0])) paths.set(file.fd, String(args[0]));
+      return file;
+    },
     mkdir: async (...args: unknown[]) => (orRefuse(args[0], 'mkdir'), (realPromises.mkdir as Call)(...(args as never[]))),
     rename: async (...args: Parameters<typeof fs.promises.rename>) => (orRefuse(args[0], 'rename'), realPromises.rename(...args)),
   });
@@ -90,6 +95,10 @@ export async function breakDisk(folder: string, { at, times, how }: { readonly a
       if (!error) return Reflect.apply(own.writeFile, this, args as never[]);
       if (how === 'half') await Reflect.apply(own.writeFile, this, [halfOf(args[0])] as never[]);
       throw error;
+    },
+    async close(this: { readonly fd: number }) {
+      paths.delete(this.fd);
+      return Reflect.apply(own.close, this, []);
     },
     async datasync(this: unknown) {
       const error = refusal();
