@@ -3,8 +3,9 @@
 import { invariant } from '../kernel/invariant.js';
 import type { ByteRange, RaspDraft } from '../rasp/draft.js';
 import type { RaspData, RaspEvent, StreamName } from '../rasp/event.js';
-import { FCMP_VERSION, FOLD_VERSION, type FcmpData, type FcmpType } from './event.js';
+import { FOLD_VERSION, type FcmpData, type FcmpType } from './event.js';
 import { SaidLines } from './said-lines.js';
+import { lineOf, type FcmpDraft } from './stamp.js';
 import { checkFcmpData } from './validate.js';
 
 // What the fold needs of a RASP event: taken from a stored one, or from a draft that was just stamped.
@@ -52,9 +53,9 @@ interface Held {
 }
 
 export class ConversationFold {
-  readonly #head: string;
+  readonly #runId: string;
   #seq: number;
-  #output: string[] = [];
+  #output: FcmpDraft[] = [];
   readonly #said = new SaidLines();
   // Raw lines that may turn out to be an echo, with the warnings that belong to them. Once they are an echo only their
   // number is kept, so that an endless one takes no memory.
@@ -63,7 +64,7 @@ export class ConversationFold {
 
   constructor(runId: string, state: FoldState = { version: FOLD_VERSION, seq: 0 }) {
     invariant(state.version === FOLD_VERSION, `a fold of version ${state.version} cannot be continued by version ${FOLD_VERSION}`);
-    this.#head = `{"protocol_version":"${FCMP_VERSION}","run_id":${JSON.stringify(runId)},"seq":`;
+    this.#runId = runId;
     this.#seq = state.seq;
   }
 
@@ -75,6 +76,11 @@ export class ConversationFold {
 
   // The FCMP events, as text, that this RASP event gives.
   push(input: FoldInput): string[] {
+    return this.fold(input).map((event) => lineOf(this.#runId, event));
+  }
+
+  // The same, for whoever writes them as bytes.
+  fold(input: FoldInput): readonly FcmpDraft[] {
     const before = { seq: this.#seq, held: this.#held, heldLines: this.#heldLines };
     try {
       if (!this.#holds(input)) {
@@ -236,7 +242,7 @@ export class ConversationFold {
   #emit<T extends FcmpType>(input: FoldInput, type: T, data: FcmpData[T]): void {
     checkFcmpData(type, data);
     this.#seq += 1;
-    this.#output.push(`${this.#head}${this.#seq},"ts":"${input.ts}","attempt_number":${input.attempt},"rasp_seq":${input.seq},"type":"${type}","data":${JSON.stringify(data)}}`);
+    this.#output.push({ seq: this.#seq, ts: input.ts, attempt: input.attempt, raspSeq: input.seq, type, json: JSON.stringify(data) });
   }
 }
 

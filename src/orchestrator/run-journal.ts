@@ -3,14 +3,11 @@
 import { toTimestamp, type Clock } from '../kernel/clock.js';
 import { ConversationFold, foldInputOfDraft } from '../fcmp/fold.js';
 import { FOLD_VERSION } from '../fcmp/event.js';
+import { createFcmpStamp, type FcmpDraft, type FcmpStamp } from '../fcmp/stamp.js';
 import type { RaspDraft } from '../rasp/draft.js';
 import { createStamp, type Stamp } from '../rasp/stamp.js';
 import type { JournalFlush, JournalHeads } from '../store/store.js';
 import { EventBuffer } from './event-buffer.js';
-
-const TS = '"ts":"';
-// It stands behind the version, the run and the seq.
-const LEAST_BEFORE_TS = 40;
 
 export interface JournalOwner {
   readonly runId: string;
@@ -23,6 +20,7 @@ export class RunJournal {
   readonly #clock: Clock;
   readonly #stamp: Stamp;
   readonly #fold: ConversationFold;
+  readonly #stampFcmp: FcmpStamp;
   readonly #rasp = new EventBuffer();
   readonly #fcmp = new EventBuffer();
   // The heads as they will be when everything is committed.
@@ -42,6 +40,7 @@ export class RunJournal {
     this.#clock = clock;
     this.#stamp = createStamp(owner);
     this.#fold = fold;
+    this.#stampFcmp = createFcmpStamp(owner.runId);
     this.#raspSeq = heads.rasp_seq;
     this.#fcmpSeq = heads.fcmp_seq;
     this.#ts = heads.ts;
@@ -71,17 +70,14 @@ export class RunJournal {
     for (const draft of drafts) {
       this.#raspSeq += 1;
       this.#stamp(draft, this.#raspSeq, ts, this.#rasp);
-      for (const line of this.#fold.push(foldInputOfDraft(draft, this.#raspSeq, ts, this.#owner.attempt))) this.#converse(line);
+      for (const event of this.#fold.fold(foldInputOfDraft(draft, this.#raspSeq, ts, this.#owner.attempt))) this.#converse(event);
     }
   }
 
-  #converse(line: string): void {
+  #converse(event: FcmpDraft): void {
     this.#fcmpSeq += 1;
-    this.#fcmp.text(line);
-    this.#fcmp.ascii('\n');
-    const at = line.indexOf(TS, LEAST_BEFORE_TS) + TS.length;
-    const ts = line.slice(at, at + this.#earliest.length);
-    if (ts < this.#earliest) this.#earliest = ts;
+    this.#stampFcmp(event, this.#fcmp);
+    if (event.ts < this.#earliest) this.#earliest = event.ts;
   }
 
   // Everything that was added since the last time, for one transaction; null if there is nothing.

@@ -43,7 +43,7 @@ export function createStamp(context: StampContext): Stamp {
   let time = { ts: '', bytes: head };
   let session: { id: string | null; bytes: Uint8Array } = { id: null, bytes: asciiBytes(',"correlation":{') };
 
-  let item: { id: string | null; bytes: Uint8Array } = { id: null, bytes: head };
+  let item: { id: string | null; member: string } = { id: null, member: '' };
 
   function middleOf({ type, parser, confidence }: RaspDraft): Uint8Array {
     let known = middles.get(type);
@@ -67,9 +67,9 @@ export function createStamp(context: StampContext): Stamp {
     }
     sink.bytes(session.bytes);
     if (itemId !== null) {
-      if (itemId !== item.id) item = { id: itemId, bytes: asciiBytes(`"item_id":${asciiJson(itemId)}`) };
+      if (itemId !== item.id) item = { id: itemId, member: `"item_id":${asciiJson(itemId)}` };
       if (sessionId !== null) sink.ascii(',');
-      sink.bytes(item.bytes);
+      sink.ascii(item.member);
     }
     if (interactionId !== null) sink.ascii(`${sessionId === null && itemId === null ? '' : ','}"interaction_id":${asciiJson(interactionId)}`);
   }
@@ -99,14 +99,14 @@ export function createStamp(context: StampContext): Stamp {
   };
 }
 
-function asciiBytes(text: string): Uint8Array {
+export function asciiBytes(text: string): Uint8Array {
   const bytes = new Uint8Array(text.length);
   for (let at = 0; at < text.length; at += 1) bytes[at] = text.charCodeAt(at);
   return bytes;
 }
 
 // Ids are short and plain nearly always: looked at by hand, that is cheaper than asking for JSON.
-function asciiJson(text: string): string {
+export function asciiJson(text: string): string {
   for (let at = 0; at < text.length; at += 1) {
     const char = text.charCodeAt(at);
     if (char < 0x20 || char > 0x7e || char === 0x22 || char === 0x5c) return escaped(text);

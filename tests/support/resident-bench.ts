@@ -63,7 +63,7 @@ export async function withBench(work: (bench: ResidentBench) => Promise<void>, c
   }
 }
 
-export const gone = (runId: string): Promise<void> => vi.waitFor(() => expect(processesOf(runId)).toEqual([]));
+export const gone = (runId: string): Promise<void> => vi.waitFor(() => expect(processesOf(runId)).toEqual([]), { timeout: 20_000 });
 
 function logged(root: string): JsonObject[] {
   const path = join(root, 'starts.jsonl');

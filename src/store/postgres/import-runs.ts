@@ -2,7 +2,7 @@
 // that differs is left as it is; what does not fit its digest when it is read back is not kept.
 import { randomUUID } from 'node:crypto';
 import type { Client } from 'pg';
-import { readStoredJson } from '../../kernel/stored-json.js';
+import { DamagedDataError, readStoredJson } from '../../kernel/stored-json.js';
 import type { InteractionRow } from '../rows.js';
 import type { Resolution, RunSpec } from '../store.js';
 import type { DeliveryRow, RuntimeRow, SegmentRow, StoredRun, TurnRow } from '../stored-run.js';
@@ -12,7 +12,6 @@ import { LOCK_RUNS } from './create-run.js';
 import { Database, type Reader } from './database.js';
 import { writeHint } from './hints.js';
 import { insertStatements, type Columns } from './insert-rows.js';
-import { DamagedDataError } from '../../kernel/stored-json.js';
 import { describeLoss, isLost, isRefusedNow } from './lost-connection.js';
 import { checkMigrated } from './migrate.js';
 import type { Site } from './site.js';

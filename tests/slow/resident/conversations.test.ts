@@ -84,7 +84,7 @@ test('finish ends a conversation, and the process that was kept for it', async (
 test('of those that wait no more than so many processes are kept, the latest; the others are answered all the same', async () => withBench(async (bench) => {
   const runs: RunRecord[] = [];
   for (let index = 0; index < 4; index += 1) runs.push(await bench.play(`[[say ${index}]] [[approve echo ${index}]] [[done ${index}]]`));
-  await vi.waitFor(() => expect(runs.map(({ run_id: id }) => processesOf(id).length > 0)).toEqual([false, false, true, true]));
+  await vi.waitFor(() => expect(runs.map(({ run_id: id }) => processesOf(id).length > 0)).toEqual([false, false, true, true]), { timeout: 20_000 });
   expect(bench.orchestrator.residents).toBe(2);
   for (const [index, run] of runs.entries()) expect(await bench.reply(run, { decision: 'approve' })).toMatchObject({ status: 'succeeded', result: index });
   expect(bench.commands()).toHaveLength(4);

@@ -49,7 +49,7 @@ test.each(['[[hang]]', '[[work 60000]]', '[[say One.]] [[noise 2000]] [[hang]]']
 test('a process that dies while its run waits takes nothing with it', async () => withBench(async (bench) => {
   const run = await bench.play('[[approve echo once]] [[done 1]]');
   for (const pid of processesOf(run.run_id)) process.kill(pid, 'SIGKILL');
-  await vi.waitFor(() => expect(processesOf(run.run_id)).toEqual([]));
+  await vi.waitFor(() => expect(processesOf(run.run_id)).toEqual([]), { timeout: 20_000 });
   expect(bench.failures).toEqual([]);
   expect((await bench.reply(run, { decision: 'approve' })).status).toBe('succeeded');
   expect(bench.commands()).toHaveLength(1);
@@ -103,7 +103,7 @@ test('a session that is gone cannot be gone on with', async () => {
   let env: Record<string, string> = {};
   const bench = await openResidentBench({ root, settings: { residents: { parkAfterMs: 0, max: 1 } }, host: { environment: () => ({ PATH: process.env['PATH'] ?? '', HOME: root, ...env }) } });
   const run = await bench.play('[[approve true]]');
-  await vi.waitFor(() => expect(processesOf(run.run_id)).toEqual([]));
+  await vi.waitFor(() => expect(processesOf(run.run_id)).toEqual([]), { timeout: 20_000 });
   env = { STAND_IN_RESUME: 'no' };
   expect(await bench.reply(run, { decision: 'approve' })).toMatchObject({ status: 'failed', error: { code: 'SESSION_RESUME_FAILED', message: expect.stringContaining('no rollout found') } });
   await bench.close();
@@ -166,6 +166,6 @@ async function playAndKill(root: string, prompt: string, until: 'waiting_user' |
   child.kill('SIGKILL');
   await once(child, 'exit');
   for (const pid of engines) killIfThere(pid);
-  await vi.waitFor(() => expect(processesOf(runId)).toEqual([]));
+  await vi.waitFor(() => expect(processesOf(runId)).toEqual([]), { timeout: 20_000 });
   return runId;
 }

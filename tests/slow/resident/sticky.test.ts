@@ -61,7 +61,7 @@ test('where the probe passes, the run is marked resumable, and goes on in anothe
   const run = await bench.play(ASK);
   expect(dataOf(await bench.events(run), 'lifecycle.run.created')).toMatchObject([{ interactive_profile: { kind: 'resumable' } }]);
   expect(await profileOf(bench, run)).toEqual({ kind: 'resumable' });
-  await vi.waitFor(() => expect(processesOf(run.run_id)).toEqual([]));
+  await vi.waitFor(() => expect(processesOf(run.run_id)).toEqual([]), { timeout: 20_000 });
   expect((await bench.reply(run, { decision: 'approve' })).status).toBe('succeeded');
   expect(await bench.pids(run)).toHaveLength(2);
 });

@@ -1,0 +1,53 @@
+// How an event of the conversation is written: as text, and as bytes into a sink, piece by piece because it is hot. Both give the same line.
+import { asciiBytes, asciiJson, type TextSink } from '../rasp/stamp.js';
+import { FCMP_VERSION, type FcmpType } from './event.js';
+
+export interface FcmpDraft {
+  readonly seq: number;
+  readonly ts: string;
+  readonly attempt: number;
+  readonly raspSeq: number;
+  readonly type: FcmpType;
+  readonly json: string;
+}
+
+const END = asciiBytes('}\n');
+
+function headOf(runId: string): string {
+  return `{"protocol_version":"${FCMP_VERSION}","run_id":${asciiJson(runId)},"seq":`;
+}
+
+function timeOf(ts: string, attempt: number): string {
+  return `,"ts":"${ts}","attempt_number":${attempt},"rasp_seq":`;
+}
+
+function typeOf(type: FcmpType): string {
+  return `,"type":"${type}","data":`;
+}
+
+// Without LF.
+export function lineOf(runId: string, { seq, ts, attempt, raspSeq, type, json }: FcmpDraft): string {
+  return `${headOf(runId)}${seq}${timeOf(ts, attempt)}${raspSeq}${typeOf(type)}${json}}`;
+}
+
+// Writes one event as a line, LF included.
+export type FcmpStamp = (draft: FcmpDraft, sink: TextSink) => void;
+
+export function createFcmpStamp(runId: string): FcmpStamp {
+  const head = asciiBytes(headOf(runId));
+  const types = new Map<FcmpType, Uint8Array>();
+  // What is stored together has one time, and an attempt lasts.
+  let time = { ts: '', attempt: 0, bytes: END };
+  return ({ seq, ts, attempt, raspSeq, type, json }, sink) => {
+    if (ts !== time.ts || attempt !== time.attempt) time = { ts, attempt, bytes: asciiBytes(timeOf(ts, attempt)) };
+    let middle = types.get(type);
+    if (!middle) types.set(type, (middle = asciiBytes(typeOf(type))));
+    sink.bytes(head);
+    sink.number(seq);
+    sink.bytes(time.bytes);
+    sink.number(raspSeq);
+    sink.bytes(middle);
+    sink.text(json);
+    sink.bytes(END);
+  };
+}
