@@ -4,7 +4,8 @@ import { pipeline } from 'node:stream/promises';
 import { findEngine } from '../engines/registry.js';
 import { readStoredJson } from '../kernel/stored-json.js';
 import { everyRun } from '../orchestrator/every-run.js';
-import { rebuildConversation, verifyRun, type Check } from '../orchestrator/verify-run.js';
+import { loadRun } from '../orchestrator/load-run.js';
+import { rebuildConversation, tellDamage, verifyRun, type Check } from '../orchestrator/verify-run.js';
 import { runFolder } from '../orchestrator/run-folder.js';
 import { logsOf } from '../orchestrator/turn-logs.js';
 import { waitForFiles } from '../orchestrator/wait-for-files.js';
@@ -13,7 +14,7 @@ import { RequestError } from '../run/request-error.js';
 import type { DataDir } from '../store/sqlite/data-dir.js';
 import type { RunRecord } from '../store/store.js';
 import { paint } from '../terminal/style.js';
-import { withRun } from './find-run.js';
+import { withRun, withRunId } from './find-run.js';
 import { databaseUrl, type ReadData } from './open-data.js';
 import { EXIT, LineWriter, type Io } from './io.js';
 import { openReader, type DataOption } from './data-dir.js';
@@ -26,13 +27,22 @@ type JsonOption = DataOption & { readonly json?: boolean };
 
 export async function verifyCommand(meant: string | undefined, options: JsonOption & { readonly all?: boolean }, io: Io): Promise<number> {
   if ((meant === undefined) === !options.all) throw new RequestError('INVALID_ARGUMENT', 'say which run, or --all');
-  if (meant !== undefined) return withRun(meant, options, io, async (data, run) => ((await verifyOne(data, run, options, io)) ? EXIT.ok : EXIT.failed));
+  if (meant !== undefined) {
+    return withRunId(meant, options, io, async (data, id) => {
+      const isGood = await loadRun(data.store, id).then((run) => verifyOne(data, run, options, io), (error: unknown) => tellChecks(id, tellDamage(error), options, io));
+      return isGood ? EXIT.ok : EXIT.failed;
+    });
+  }
   const data = await openReader(options, io);
   if (!data) return EXIT.ok;
   try {
     let broken = 0;
     let elsewhere = 0;
-    for await (const run of everyRun(data.store)) {
+    const damaged = (runId: string, error: unknown): void => {
+      broken += 1;
+      tellChecks(runId, tellDamage(error), options, io);
+    };
+    for await (const run of everyRun(data.store, damaged)) {
       if (!hasFiles(data, run, io)) elsewhere += 1;
       else if (!(await verifyOne(data, run, options, io))) broken += 1;
     }
@@ -43,12 +53,16 @@ export async function verifyCommand(meant: string | undefined, options: JsonOpti
   }
 }
 
-async function verifyOne(data: ReadData, run: RunRecord, { json }: JsonOption, io: Io): Promise<boolean> {
+async function verifyOne(data: ReadData, run: RunRecord, options: JsonOption, io: Io): Promise<boolean> {
   checkFiles(data, run, io);
   const checks = await verifyRun(data.store, data.path, run, waitForFiles(io.timers, () => data.hasWriter()));
+  return tellChecks(run.run_id, checks, options, io);
+}
+
+function tellChecks(runId: string, checks: readonly Check[], { json }: JsonOption, io: Io): boolean {
   const ok = checks.every((check) => check.ok);
-  if (json) io.stdout.write(`${JSON.stringify({ type: 'verified', run_id: run.run_id, ok, checks })}\n`);
-  else io.stdout.write(renderChecks(run, ok, checks, io));
+  if (json) io.stdout.write(`${JSON.stringify({ type: 'verified', run_id: runId, ok, checks })}\n`);
+  else io.stdout.write(renderChecks(runId, ok, checks, io));
   return ok;
 }
 
@@ -61,10 +75,10 @@ function checkFiles(data: DataDir, run: RunRecord, io: Io): void {
   if (!hasFiles(data, run, io)) throw new RequestError('FILES_UNREACHABLE', `the files of run ${run.run_id} are not in ${data.path}: they are on another host, and its server gives them`);
 }
 
-function renderChecks(run: RunRecord, ok: boolean, checks: readonly Check[], io: Io): string {
+function renderChecks(runId: string, ok: boolean, checks: readonly Check[], io: Io): string {
   const style = styleOf(io);
   const lines = checks.map((check) => `  ${checkLine(check, style)}`);
-  return [`${run.run_id}: ${ok ? paint(style, 'green', 'everything is as it was written') : paint(style, 'red', 'NOT as it was written')}`, ...lines, ''].join('\n');
+  return [`${runId}: ${ok ? paint(style, 'green', 'everything is as it was written') : paint(style, 'red', 'NOT as it was written')}`, ...lines, ''].join('\n');
 }
 
 export async function replayCommand(meant: string, options: JsonOption & { readonly print?: boolean }, io: Io): Promise<number> {

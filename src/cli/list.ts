@@ -1,4 +1,5 @@
 // parley ls: the runs there are, newest first.
+import { listReadable } from '../orchestrator/every-run.js';
 import { RequestError } from '../run/request-error.js';
 import { STATES, type RunState } from '../run/statechart.js';
 import type { RunFilter, RunRecord, Store } from '../store/store.js';
@@ -33,7 +34,7 @@ export async function listCommand(options: ListOptions, io: Io): Promise<number>
   const data = await openReader(options, io);
   if (!data) return sayNothing(options, io, `no runs yet in ${dataDirOf(options, io)}\n  parley run rehearsal "Set up the storage" --interactive    starts one`);
   try {
-    const runs = await data.store.listRuns(filter);
+    const { runs } = await listReadable(data.store, filter, (runId, { message }) => io.stderr.write(`run ${runId} is left out, its row is damaged: ${message}\n`));
     if (options.json || options.quiet) await printLines(data.store, runs, options, io);
     else if (runs.length === 0) return sayNothing(options, io, 'no such runs');
     else io.stdout.write(renderTable(await Promise.all(runs.map((run) => rowOf(data.store, run, io.clock.now()))), COLUMNS, styleOf(io)));

@@ -1,10 +1,11 @@
 // What is told in a sentence: a call that was refused, and data that cannot be used. Anything else is a defect of ours.
-import { DamagedDataError } from '../kernel/stored-json.js';
+import { damageIn } from '../kernel/stored-json.js';
 import { RequestError } from '../run/request-error.js';
 
 export function refusalOf(error: unknown): RequestError | null {
   if (error instanceof RequestError) return error;
-  if (error instanceof DamagedDataError) return new RequestError('DATA_DIR_UNUSABLE', `what is stored cannot be read, parley verify tells where: ${error.message}`);
+  const damage = damageIn(error);
+  if (damage) return new RequestError('DATA_DIR_UNUSABLE', `what is stored is damaged (parley verify --all looks at every run): ${damage.message}`);
   if (!(error instanceof Error && 'code' in error && error.code === 'ERR_SQLITE_ERROR')) return null;
   // What the database refuses by its own rules was asked wrongly.
   if (/constraint|no such|syntax/i.test(error.message)) return null;

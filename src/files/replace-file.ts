@@ -1,12 +1,13 @@
 // Replaces a file: whole or not at all, also when the power fails, and for nobody else to read. Afterwards it is the new one for good,
 // unless the old one would do as well after a power cut.
 import { randomUUID } from 'node:crypto';
-import { closeSync, fdatasyncSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, fdatasyncSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 
 const FOLDER = { recursive: true, mode: 0o700 };
 const PRIVATE = 0o600;
+const UNFINISHED = /\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.new$/;
 // Elsewhere a folder cannot be opened, nor need it be.
 const canSyncFolders = process.platform !== 'win32';
 
@@ -32,7 +33,8 @@ export function replaceFile(path: string, content: string | Uint8Array, { forGoo
 }
 
 // The same, while others go on: the disk may take its time.
-export async function replaceFileMeanwhile(path: string, content: string | Uint8Array): Promise<void> {
+// `check` is asked in the last moment, and may throw.
+export async function replaceFileMeanwhile(path: string, content: string | Uint8Array, check: () => void = () => {}): Promise<void> {
   const folder = dirname(path);
   await mkdir(folder, FOLDER);
   const beside = nameBeside(path);
@@ -44,6 +46,7 @@ export async function replaceFileMeanwhile(path: string, content: string | Uint8
     } finally {
       await file.close();
     }
+    check();
     await rename(beside, path);
   } catch (error) {
     await rm(beside, { force: true });
@@ -55,6 +58,11 @@ export async function replaceFileMeanwhile(path: string, content: string | Uint8
 // Another one each time: several processes may replace the same file at once.
 export function nameBeside(path: string): string {
   return `${path}.${randomUUID()}.new`;
+}
+
+// What a process that was killed meanwhile has left: only where nobody else can be at it.
+export function removeUnfinished(folder: string): void {
+  for (const name of readdirSync(folder)) if (UNFINISHED.test(name)) rmSync(join(folder, name), { force: true });
 }
 
 // Some file systems that are mounted from elsewhere cannot do it: what is written there is theirs to keep.

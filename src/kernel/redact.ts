@@ -7,7 +7,7 @@ const SECRETS: readonly RegExp[] = [
   /\b(?:gh[pousr]|github_pat)_[A-Za-z0-9_]{16,}/g,
   // Our own: of the service, and of webhooks.
   /\b(?:prl|whsec)_[A-Za-z0-9_+/=-]{16,}/g,
-  /\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]+)?/g,
+  /(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]+)?/g,
 ];
 
 // What follows such a word is a secret if it looks like one: long, and with a digit in it.

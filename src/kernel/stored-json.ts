@@ -5,10 +5,21 @@ export class DamagedDataError extends Error {
   override readonly name = 'DamagedDataError';
 }
 
-export function readStoredJson(text: string): unknown {
+// `what` says where it stands.
+export function readStoredJson(text: string, what = ''): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch (cause) {
-    throw new DamagedDataError(cause instanceof Error ? cause.message : String(cause), { cause });
+    throw new DamagedDataError(`${what === '' ? '' : `${what} is no JSON: `}${cause instanceof Error ? cause.message : String(cause)}`, { cause });
   }
+}
+
+const NO_JSON = /^malformed JSON$/i;
+const NO_NUMBER = /too large to be represented/i;
+
+// That error, if this one says that stored data is damaged: SQLite looks into JSON itself, and its binding refuses numbers that are larger than any
+// that Parley writes.
+export function damageIn(error: unknown): DamagedDataError | null {
+  if (error instanceof DamagedDataError) return error;
+  return error instanceof Error && [NO_JSON, NO_NUMBER].some((pattern) => pattern.test(error.message)) ? new DamagedDataError(`a row of the database: ${error.message}`, { cause: error }) : null;
 }

@@ -1,8 +1,58 @@
-// All runs there are, newest first, however many: read page by page.
+// Runs as they are listed, newest first. One whose row is damaged takes no other with it: it is told by its id and left out.
+import { damageIn, type DamagedDataError } from '../kernel/stored-json.js';
 import type { RunFilter, RunRecord, Store } from '../store/store.js';
 
 const PAGE = 500;
 
-export async function* everyRun(store: Store, filter: Pick<RunFilter, 'status'> = {}): AsyncGenerator<RunRecord> {
-  for (let page = await store.listRuns({ ...filter, limit: PAGE }); page.length > 0; page = await store.listRuns({ ...filter, limit: PAGE, before: page.at(-1)?.run_id ?? '' })) yield* page;
+export type OnDamaged = (runId: string, error: DamagedDataError) => void;
+
+// `ids` are of all that were found, also of those that cannot be read.
+export async function listReadable(store: Store, filter: RunFilter, onDamaged: OnDamaged): Promise<{ readonly runs: readonly RunRecord[]; readonly ids: readonly string[] }> {
+  try {
+    const runs = await store.listRuns(filter);
+    return { runs, ids: runs.map(({ run_id: id }) => id) };
+  } catch (error) {
+    if (!damageIn(error)) throw error;
+  }
+  const ids = await store.listRunIds(filter);
+  const runs: RunRecord[] = [];
+  for (const id of ids) {
+    const run = await readOr(store, id, onDamaged);
+    if (run) runs.push(run);
+  }
+  return { runs, ids };
+}
+
+// Null: it is gone, or damaged.
+async function readOr(store: Store, id: string, onDamaged: OnDamaged): Promise<RunRecord | null> {
+  try {
+    return await store.loadRun(id);
+  } catch (error) {
+    const damage = damageIn(error);
+    if (!damage) throw error;
+    onDamaged(id, damage);
+    return null;
+  }
+}
+
+// Also one that cannot be read.
+export async function isStored(store: Store, runId: string): Promise<boolean> {
+  let isDamaged = false;
+  return (await readOr(store, runId, () => (isDamaged = true))) !== null || isDamaged;
+}
+
+// All there are, however many: read page by page.
+export async function* everyRun(store: Store, onDamaged: OnDamaged, filter: Pick<RunFilter, 'status'> = {}): AsyncGenerator<RunRecord> {
+  for (let before: { readonly before?: string } = {}; ; ) {
+    const { runs, ids } = await listReadable(store, { ...filter, ...before, limit: PAGE }, onDamaged);
+    yield* runs;
+    const last = ids.at(-1);
+    if (last === undefined) return;
+    before = { before: last };
+  }
+}
+
+// Those that cannot be read, too.
+export async function* everyRunId(store: Store): AsyncGenerator<string> {
+  for (let ids = await store.listRunIds({ limit: PAGE }); ids.length > 0; ids = await store.listRunIds({ limit: PAGE, before: ids.at(-1) ?? '' })) yield* ids;
 }

@@ -4,13 +4,14 @@ import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync, w
 import { dirname, join } from 'node:path';
 import { Alarm, type Timers } from '../process/timers.js';
 import type { JournalFlush, Protocol, Store } from '../store/store.js';
-import { DamagedDataError } from '../kernel/stored-json.js';
+import { removeUnfinished } from '../files/replace-file.js';
+import { damageIn } from '../kernel/stored-json.js';
 import { everyRun } from './every-run.js';
 import { removeFolder } from './remove-folder.js';
 import { repairFile } from './repair-file.js';
 import { makeFolder, runFolder } from './run-folder.js';
 
-const PAGE = 500;
+const PAGE_BYTES = 512 * 1024;
 // While a turn prints: opening files for every few lines of many turns would cost more than storing them.
 const GATHER_MS = 500;
 const GATHER_BYTES = 256 * 1024;
@@ -70,8 +71,10 @@ export class JournalFiles {
     rmSync(join(dataDir, CLEAN), { force: true });
     this.#stopListening = store.onCommitted(({ run_id: runId, journal, status, deleted, origin }) => {
       // Nothing may come back into its folder.
-      if (deleted) this.#gathered.delete(runId);
-      else if (journal && mode === 'each') this.#gather(runId, journal, status === undefined);
+      if (deleted) {
+        this.#gathered.delete(runId);
+        this.#torn.delete(runId);
+      } else if (journal && mode === 'each') this.#gather(runId, journal, status === undefined);
       else if (mode !== 'each' && status !== undefined && status !== 'queued' && status !== 'running' && (mode === 'own' ? origin === 'here' : existsSync(runFolder(dataDir, runId).path))) this.#later(runId);
     });
   }
@@ -121,11 +124,11 @@ export class JournalFiles {
   async repair(stopped: () => boolean): Promise<void> {
     if (this.#whole || this.#mode !== 'each') return;
     let failure: unknown;
-    for await (const { run_id: runId } of everyRun(this.#store)) {
+    for await (const { run_id: runId } of everyRun(this.#store, (_runId, error) => this.#onFailure(error))) {
       if (stopped()) return;
       await this.#repairIfThere(runId).catch((error: unknown) => {
         // What is damaged is not mended by looking again at every start; verify tells of it.
-        if (error instanceof DamagedDataError) this.#onFailure(error);
+        if (damageIn(error)) this.#onFailure(error);
         else failure ??= error;
       });
     }
@@ -165,6 +168,8 @@ export class JournalFiles {
 
   async #repairRun(runId: string): Promise<void> {
     makeFolder(runFolder(this.#dataDir, runId).path);
+    // Where others write too, they may be at it.
+    if (this.#mode === 'each') removeUnfinished(runFolder(this.#dataDir, runId).path);
     const gathered = this.#gathered.get(runId);
     if (gathered) this.#append(runId, gathered);
     this.#repairing.add(runId);
@@ -173,7 +178,7 @@ export class JournalFiles {
     try {
       for (const protocol of ['rasp', 'fcmp'] as const) await repairFile(this.#pathOf(runId, protocol), () => this.#read(runId, protocol));
     } catch (error) {
-      if (!(error instanceof DamagedDataError)) this.#torn.add(runId);
+      if (!damageIn(error)) this.#torn.add(runId);
       throw error;
     } finally {
       this.#repairing.delete(runId);
@@ -184,10 +189,10 @@ export class JournalFiles {
     for (let seq = 0; ; ) {
       // There is room for other work in between.
       await new Promise((resolve) => setImmediate(resolve));
-      const lines = await this.#store.readJournal(runId, protocol, { fromSeq: seq + 1, limit: PAGE });
-      if (lines.length === 0) return;
-      seq += lines.length;
-      yield Buffer.from(`${lines.join('\n')}\n`);
+      const lines = await this.#store.readLines(runId, protocol, seq, PAGE_BYTES);
+      if (lines === null) return;
+      seq = lines.lastSeq;
+      yield lines.bytes;
     }
   }
 

@@ -7,7 +7,7 @@ import type { RunError } from '../run/judge-completion.js';
 import type { RunRecord } from '../store/store.js';
 import { applyRunEvent, type RunTransition } from './apply-run-event.js';
 import type { OrchestratorDeps } from './deps.js';
-import { everyRun } from './every-run.js';
+import { everyRun, isStored } from './every-run.js';
 import { endFromLogs } from './end-from-logs.js';
 import type { JournalFiles } from './journal-files.js';
 import { loadRun } from './load-run.js';
@@ -28,11 +28,11 @@ export async function recover(deps: OrchestratorDeps, files: JournalFiles, setti
   await endEngines(deps).catch((error: unknown) => onFailure('', error));
   // Others may be at what this one finds.
   if (deps.cluster) return;
-  for (const run of await listAll(deps, 'running')) {
+  for (const run of await listAll(deps, 'running', onFailure)) {
     await files.write(run.run_id).catch((error: unknown) => onFailure(run.run_id, error));
     await recoverRunning(deps, run, onFailure);
   }
-  if (settings.queued === 'fail') for (const run of await listAll(deps, 'queued')) await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: INTERRUPTED });
+  if (settings.queued === 'fail') for (const run of await listAll(deps, 'queued', onFailure)) await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: INTERRUPTED });
 }
 
 // Engines of the last one may still be alive; nothing of them may work on, whatever became of their run.
@@ -40,7 +40,7 @@ async function endEngines(deps: OrchestratorDeps): Promise<void> {
   const marks = new Set<string>();
   for (const { mark } of listMarked()) {
     const runId = mark?.slice(0, mark.lastIndexOf('/')) ?? '';
-    if (mark !== null && (await deps.store.loadRun(runId)) && !(await deps.cluster?.isPlayed(runId))) marks.add(mark);
+    if (mark !== null && (await isStored(deps.store, runId)) && !(await deps.cluster?.isPlayed(runId))) marks.add(mark);
   }
   if (marks.size > 0) await endLeftovers((mark) => marks.has(mark), { graceMs: GRACE_MS, timers: deps.timers });
 }
@@ -60,7 +60,7 @@ export async function recoverRunning(deps: OrchestratorDeps, run: RunRecord, onF
 // Waiting runs are answerable from the first moment, so they are looked at beside other work: there may be thousands.
 // An answer that comes first wins; then there is nothing left to preserve. One that cannot be looked at stays as it is.
 export async function recoverWaitingRuns(deps: OrchestratorDeps, stopped: () => boolean, onFailure: OnFailure): Promise<void> {
-  for (const run of await listAll(deps, 'waiting_user')) {
+  for (const run of await listAll(deps, 'waiting_user', onFailure)) {
     if (stopped()) return;
     await recoverWaiting(deps, run).catch((error: unknown) => onFailure(run.run_id, error));
     await new Promise((resolve) => setImmediate(resolve));
@@ -86,8 +86,8 @@ async function recoverWaiting(deps: OrchestratorDeps, run: RunRecord): Promise<v
 }
 
 // Those of now: the list does not change under whoever works it off.
-async function listAll({ store }: OrchestratorDeps, status: RunRecord['status']): Promise<RunRecord[]> {
+async function listAll({ store }: OrchestratorDeps, status: RunRecord['status'], onFailure: OnFailure): Promise<RunRecord[]> {
   const found: RunRecord[] = [];
-  for await (const run of everyRun(store, { status })) found.push(run);
+  for await (const run of everyRun(store, onFailure, { status })) found.push(run);
   return found;
 }

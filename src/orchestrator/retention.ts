@@ -33,7 +33,7 @@ interface Ended {
 export async function sweep(deps: OrchestratorDeps, rules: RetentionRules, stopped: () => boolean, onFailure: OnFailure): Promise<string[]> {
   const { ended_after_days: days, max_bytes: limit } = rules;
   if (days === undefined && limit === undefined) return [];
-  const { ended, all, homes } = await listRuns(deps);
+  const { ended, all, homes } = await listRuns(deps, onFailure);
   const broom = new Broom(deps, homes, onFailure);
   const since = days === undefined ? -Infinity : deps.clock.now() - days * DAY_MS;
   await broom.delete(ended, ({ at }) => at < since && !stopped());
@@ -50,12 +50,12 @@ export async function sweep(deps: OrchestratorDeps, rules: RetentionRules, stopp
 }
 
 // The ended ones by when they ended, the longest ago first.
-async function listRuns(deps: OrchestratorDeps): Promise<{ ended: Ended[]; all: string[]; homes: Map<string | null, number> }> {
+async function listRuns(deps: OrchestratorDeps, onFailure: OnFailure): Promise<{ ended: Ended[]; all: string[]; homes: Map<string | null, number> }> {
   const ended: Ended[] = [];
   const all: string[] = [];
   // How many runs live in each.
   const homes = new Map<string | null, number>();
-  for await (const { run_id: runId, status, updated_at: at, spec } of everyRun(deps.store)) {
+  for await (const { run_id: runId, status, updated_at: at, spec } of everyRun(deps.store, onFailure)) {
     all.push(runId);
     homes.set(spec.home, (homes.get(spec.home) ?? 0) + 1);
     if (isTerminal(status)) ended.push({ runId, at, home: spec.home, owns: spec.home !== null && spec.continue_from === undefined });

@@ -93,8 +93,7 @@ export async function weigh({ deps, engine, options, handle, control, writer }: 
 export async function settle(scene: TurnScene, { transition }: Weighed): Promise<RunRecord> {
   const { deps, writer } = scene;
   const { before = [], result } = transition;
-  if (result !== undefined) checkLease(scene);
-  const whole = result === undefined ? before : [...before, await writeResult(deps.dataDir, writer.run.run_id, result)];
+  const whole = result === undefined ? before : [...before, await writeResult(deps.dataDir, writer.run.run_id, result, () => checkLease(scene))];
   return applied(await applyRunEvent(deps, writer.run, { ...transition, before: whole }, writer.journal));
 }
 

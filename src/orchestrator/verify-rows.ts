@@ -83,7 +83,7 @@ function explainAsked(run: RunRecord, row: InteractionRecord, { data, attempt_nu
   if (row.attempt_number !== attempt) return `it was asked in attempt ${attempt}, not in ${row.attempt_number}`;
   if (askedAt !== undefined && row.asked_at !== Date.parse(askedAt)) return `it was asked at ${askedAt}`;
   const options = parseRuntimeOptions(run.spec.runtime_options);
-  if (Math.abs(row.due_at - row.asked_at - options.session_timeout_sec * 1000) >= 1) return 'its time is not that of the run';
+  if (!(Math.abs(row.due_at - row.asked_at - options.session_timeout_sec * 1000) < 1)) return 'its time is not that of the run';
   // Where the process is all there is, time is over for a strict run too.
   return row.decides === (run.spec.sticky === true || !options.interactive_require_user_reply) ? null : 'who decides when its time is over is not what the run says';
 }

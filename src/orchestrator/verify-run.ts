@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { findEngine } from '../engines/registry.js';
 import { projectConversation } from '../fcmp/fold.js';
 import { canonicalText, parseJson } from '../kernel/json.js';
-import { DamagedDataError } from '../kernel/stored-json.js';
+import { damageIn } from '../kernel/stored-json.js';
 import { measureCover } from '../rasp/cover.js';
 import type { RaspData, RaspEvent, StreamName } from '../rasp/event.js';
 import { explainRasp } from '../rasp/validate.js';
@@ -52,9 +52,11 @@ export async function verifyRun(store: Store, dataDir: string, run: RunRecord, w
   }
 }
 
-// What cannot be read at all is found, too.
-function tellDamage(error: unknown): Check[] {
-  if (error instanceof DamagedDataError) return [bad('journal', error.message)];
+// What cannot be read at all is found, too. Nor is anything that is no error of the system an answer: of what Parley stored, all can be read.
+export function tellDamage(error: unknown): Check[] {
+  const damage = damageIn(error);
+  if (damage) return [bad('journal', damage.message)];
+  if (error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError) return [bad('journal', `what is stored cannot be understood (${String(error)})`)];
   throw error;
 }
 

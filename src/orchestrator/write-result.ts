@@ -8,11 +8,11 @@ import { makeFolder, runFolder } from './run-folder.js';
 
 const NAME = 'result.json';
 
-// Answers the event that tells of it.
-export async function writeResult(dataDir: string, runId: string, result: Json): Promise<RaspDraft> {
+// Answers the event that tells of it. `check` throws if it must not be written any more.
+export async function writeResult(dataDir: string, runId: string, result: Json, check?: () => void): Promise<RaspDraft> {
   const { path: folder } = runFolder(dataDir, runId);
   const bytes = Buffer.from(`${JSON.stringify(result, null, 2)}\n`);
   makeFolder(folder);
-  await replaceFileMeanwhile(join(folder, NAME), bytes);
+  await replaceFileMeanwhile(join(folder, NAME), bytes, check);
   return draft('artifact.result.written', { path: NAME, bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') });
 }

@@ -16,6 +16,7 @@ export class StreamLog {
   #bytes = 0;
   #synced = 0;
   #broken: { readonly error: unknown } | null = null;
+  #unsynced: { readonly error: unknown } | null = null;
 
   constructor(file: LogFile) {
     this.#file = file;
@@ -45,7 +46,14 @@ export class StreamLog {
   async sync(): Promise<void> {
     const upTo = this.#bytes;
     if (this.#synced >= upTo) return;
-    await this.#file.datasync();
+    if (this.#unsynced) throw this.#unsynced.error;
+    try {
+      await this.#file.datasync();
+    } catch (error) {
+      // What the disk did not take once, the system may have forgotten: a second try would say nothing.
+      this.#unsynced = { error };
+      throw error;
+    }
     this.#synced = Math.max(this.#synced, upTo);
   }
 

@@ -5,6 +5,7 @@ import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify';
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
 import { HTTP_STATUS, type RequestErrorCode } from '../contract/error-codes.js';
 import type { JsonObject } from '../kernel/json.js';
+import { damageIn } from '../kernel/stored-json.js';
 import { RequestError } from '../run/request-error.js';
 
 type Code = keyof typeof HTTP_STATUS;
@@ -50,7 +51,7 @@ export function refuseInOneForm(app: FastifyInstance): void {
   });
   app.setErrorHandler<FastifyError>(async (error, request, reply) => {
     const refusal = explain(error);
-    if (refusal.code === 'INTERNAL' || refusal.code === 'STORE_UNAVAILABLE') request.log.error({ err: error, error_id: refusal.details?.['error_id'] }, refusal.code);
+    if (refusal.code === 'INTERNAL' || refusal.code === 'STORE_UNAVAILABLE' || refusal.code === 'DATA_DIR_UNUSABLE') request.log.error({ err: error, error_id: refusal.details?.['error_id'] }, refusal.code);
     if (refusal.code === 'UNAUTHORIZED') {
       reply.header('www-authenticate', 'Bearer');
       if (isPerson(request)) return reply.code(401).type(HTML).send((request.query as { token?: string }).token ? WRONG_LINK : STRANGER);
@@ -72,6 +73,8 @@ export function explain(error: unknown): Refusal {
   const [known, message = ''] = FRAMEWORK[code] ?? [];
   if (known) return { code: known, message };
   if (error instanceof SyntaxError && 'statusCode' in error) return { code: 'INVALID_ARGUMENT', message: `the body is not JSON: ${error.message}` };
+  const damage = damageIn(error);
+  if (damage) return { code: 'DATA_DIR_UNUSABLE', message: `what is stored is damaged: ${damage.message}` };
   const id = randomUUID();
   // What the store refuses by its own rules is a defect of ours.
   if (STORE_CODES.has(code) && !/constraint/i.test((error as Error).message)) return { code: 'STORE_UNAVAILABLE', message: `nothing was changed: ${(error as Error).message}`, details: { error_id: id } };

@@ -3,7 +3,8 @@
 // what was just stored becomes pages at once, and need not be read again.
 import { isTerminal, type RunState } from '../run/statechart.js';
 import { loadRun } from '../orchestrator/load-run.js';
-import { cutLines } from '../store/cut-segments.js';
+import { DamagedDataError } from '../kernel/stored-json.js';
+import { countLines, cutLines } from '../store/cut-segments.js';
 import type { Committed, Lines, Protocol, Store } from '../store/store.js';
 
 // What a slow reader holds on to.
@@ -137,7 +138,9 @@ function costOf({ length }: Buffer): number {
 
 // Each line as a frame that is named by its seq.
 function toFrames({ firstSeq, lastSeq, bytes }: Lines): Buffer {
-  const count = lastSeq - firstSeq + 1;
+  const count = countLines(bytes);
+  // Else the seqs would be wrong.
+  if (count !== lastSeq - firstSeq + 1) throw new DamagedDataError(`the journal has ${count} lines where events ${firstSeq} to ${lastSeq} should stand`);
   // "id: ", "\ndata: ", "\n\n" in place of "\n", and the digits.
   // Of its own: a small piece of a shared block would keep the whole block.
   const frames = Buffer.allocUnsafeSlow(bytes.length + count * (4 + 7 + 1 + String(lastSeq).length));

@@ -101,7 +101,7 @@ function endWithin(bytes: Buffer, from: number, room: number, atLeastOne: boolea
   return next > from ? next : bytes.length;
 }
 
-function countLines(bytes: Buffer, from: number, to: number): number {
+export function countLines(bytes: Buffer, from = 0, to = bytes.length): number {
   let lines = 0;
   for (let at = bytes.indexOf(0x0a, from); at >= 0 && at < to; at = bytes.indexOf(0x0a, at + 1)) lines += 1;
   return lines;

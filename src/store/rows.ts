@@ -38,16 +38,17 @@ export interface InteractionRow {
 }
 
 export function toRun(row: RunRow): RunRecord {
+  const at = (column: string): string => `${column} of run ${row.run_id}`;
   return {
     run_id: row.run_id,
     request_id: row.request_id,
-    spec: readStoredJson(row.spec_json) as RunSpec,
+    spec: readStoredJson(row.spec_json, at('spec_json')) as RunSpec,
     status: row.status,
     attempt_number: row.attempt_number,
     epoch: row.epoch,
-    error: row.error_json === null ? null : (readStoredJson(row.error_json) as RunError),
-    result: row.result_json === null ? null : (readStoredJson(row.result_json) as Json),
-    cancel_requested: row.cancel_requested_json === null ? null : (readStoredJson(row.cancel_requested_json) as CancelWish),
+    error: row.error_json === null ? null : (readStoredJson(row.error_json, at('error_json')) as RunError),
+    result: row.result_json === null ? null : (readStoredJson(row.result_json, at('result_json')) as Json),
+    cancel_requested: row.cancel_requested_json === null ? null : (readStoredJson(row.cancel_requested_json, at('cancel_requested_json')) as CancelWish),
     waited_ms: row.waited_ms,
     created_at: row.created_at,
     updated_at: row.updated_at,
@@ -56,15 +57,16 @@ export function toRun(row: RunRow): RunRecord {
 }
 
 export function toInteraction(row: InteractionRow): InteractionRecord {
+  const at = (column: string): string => `${column} of question ${row.interaction_id} of run ${row.run_id}`;
   return {
     interaction_id: row.interaction_id,
     run_id: row.run_id,
     attempt_number: row.attempt_number,
-    question: readStoredJson(row.question_json) as JsonObject,
+    question: readStoredJson(row.question_json, at('question_json')) as JsonObject,
     state: row.state,
     asked_at: row.asked_at,
     due_at: row.due_at,
     decides: Boolean(row.decides),
-    resolution: row.resolution_json === null ? null : (readStoredJson(row.resolution_json) as Resolution),
+    resolution: row.resolution_json === null ? null : (readStoredJson(row.resolution_json, at('resolution_json')) as Resolution),
   };
 }

@@ -285,7 +285,9 @@ export interface Store {
   findAtWork(cwd: string): Promise<string | null>;
   // The run that a request id was used for, and the digest of that request.
   loadRequest(requestId: string): Promise<{ readonly run: RunRecord; readonly digest: string } | null>;
+  // All of them, or a DamagedDataError if one cannot be read; their ids can be, then.
   listRuns(filter: RunFilter): Promise<RunRecord[]>;
+  listRunIds(filter: RunFilter): Promise<string[]>;
   loadHandle(requestId: string): Promise<EngineSessionHandle | null>;
   loadInteraction(interactionId: string): Promise<InteractionRecord | null>;
   // The one that was answered with this key.

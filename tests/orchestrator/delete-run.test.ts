@@ -76,6 +76,23 @@ function chmodTraversable(root: string): void {
   process.seteuid?.(NOBODY);
 }
 
+test('a folder that somebody has made meanwhile gives way to the one that was put aside and has to go back', async () => {
+  const root = createRoot();
+  const bench = await openBench(root);
+  const runId = await ended(bench);
+  const { path } = runFolder(bench.data.path, runId);
+  const deps = { ...bench.deps, store: alterStore(bench.deps.store, { deleteRun: async () => {
+    mkdirSync(path);
+    writeFileSync(join(path, 'new'), 'x');
+    return 'session_in_use' as const;
+  } }) };
+  const { deleteRun } = await import('../../src/orchestrator/delete-run.js');
+  await expect(deleteRun(deps, runId, () => {})).rejects.toMatchObject({ code: 'SESSION_IN_USE' });
+  expect(readdirSync(path)).toContain('rasp.jsonl');
+  expect(existsSync(`${path}.deleted`)).toBe(false);
+  await bench.close();
+});
+
 test('a store that cannot delete leaves the files where they were', async () => {
   const root = createRoot();
   let broken = true;

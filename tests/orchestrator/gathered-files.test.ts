@@ -8,6 +8,7 @@ import { systemTimers } from '../../src/process/timers.js';
 import { openDataDir, type DataDir } from '../../src/store/sqlite/data-dir.js';
 import type { RunRecord } from '../../src/store/store.js';
 import { T0, change, flush, newRun } from '../store/conformance.js';
+import { SimulatedTimers } from '../support/simulated-timers.js';
 
 let dir: string;
 let data: DataDir;
@@ -37,12 +38,14 @@ async function store(run: RunRecord, rest: Parameters<typeof change>[1]): Promis
 }
 
 test('what a turn prints is gathered for a moment; with a new state of the run, and at the end, everything is there', async () => {
-  const files = new JournalFiles({ store: data.store, timers: systemTimers, dataDir: dir }, () => {});
+  const timers = new SimulatedTimers();
+  const files = new JournalFiles({ store: data.store, timers, dataDir: dir }, () => {});
   let run = await createRun();
   expect(countLines(run.run_id)).toBe(2);
   for (let seq = 3; seq < 13; seq += 1) run = await store(run, { journal: flush(seq, 1, null, T0 + seq) });
   expect(countLines(run.run_id)).toBe(2);
-  await expect.poll(() => countLines(run.run_id)).toBe(12);
+  timers.advance(1000);
+  expect(countLines(run.run_id)).toBe(12);
   run = await store(run, { journal: flush(13, 1, null, T0 + 20) });
   run = await store(run, { set: { status: 'running' }, journal: flush(14, 1, null, T0 + 21) });
   expect(countLines(run.run_id)).toBe(14);

@@ -28,8 +28,12 @@ class SmallDisk {
     return this.calls.filter((call) => call === 'datasync').length;
   }
 
+  // The disk refuses so many.
+  refusals = 0;
+
   async datasync(): Promise<void> {
     this.calls.push('datasync');
+    if ((this.refusals -= 1) >= 0) throw Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' });
   }
 
   async close(): Promise<void> {
@@ -64,5 +68,16 @@ test('a log that is closed is on the disk before', async () => {
   const log = new StreamLog(disk);
   log.append(Buffer.from('x'));
   await log.close();
+  expect(disk.calls).toEqual(['datasync', 'close']);
+});
+
+test('what the disk has refused once is not believed to be there later', async () => {
+  const disk = new SmallDisk(100);
+  disk.refusals = 1;
+  const log = new StreamLog(disk);
+  log.append(Buffer.from('x'));
+  await expect(log.sync()).rejects.toThrow('EIO');
+  await expect(log.sync()).rejects.toThrow('EIO');
+  await expect(log.close()).rejects.toThrow('EIO');
   expect(disk.calls).toEqual(['datasync', 'close']);
 });

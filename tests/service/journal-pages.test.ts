@@ -1,5 +1,6 @@
 // The pages of a journal: who shares a read and who must not, and which pages are kept in 16 MiB.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { DamagedDataError } from '../../src/kernel/stored-json.js';
 import { JournalPages } from '../../src/service/journal-pages.js';
 import { openDataDir } from '../../src/store/sqlite/data-dir.js';
 import type { RunRecord, Store } from '../../src/store/store.js';
@@ -186,11 +187,17 @@ async function readOn(pages: JournalPages, cursor: number): Promise<string[]> {
   }
 }
 
-test('lines without an end, as damage makes them, are read to their end', async () => {
+test('lines without an end, as damage makes them, are told as damage', async () => {
   const bytes = Buffer.alloc(200 * 1024, 'x');
   const pages = new JournalPages(alterStore(store, { readLines: async (_run, _protocol, after) => (after === 0 ? { firstSeq: 1, lastSeq: 3, bytes } : null) }));
-  expect((await pages.after(run.run_id, 'rasp', 0, 0)).lastSeq).toBe(3);
-  expect((await pages.after(run.run_id, 'rasp', 3, 0)).bytes).toBeNull();
+  await expect(pages.after(run.run_id, 'rasp', 0, 0)).rejects.toThrow(DamagedDataError);
+});
+
+test('so are lines that are more or fewer than it is said, however many that is', async () => {
+  for (const lastSeq of [1, 3, 10_000_000, Number.MAX_SAFE_INTEGER]) {
+    const pages = new JournalPages(alterStore(store, { readLines: async () => ({ firstSeq: 1, lastSeq, bytes: Buffer.from('{}\n{}\n') }) }));
+    await expect(pages.after(run.run_id, 'rasp', 0, 0), String(lastSeq)).rejects.toThrow(DamagedDataError);
+  }
 });
 
 describe('what was just stored', () => {

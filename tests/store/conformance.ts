@@ -241,7 +241,11 @@ export function describeStore(name: string, open: () => Promise<{ store: Store; 
     test('runs are listed newest first, filtered and in pages', async () => {
       for (let number = 1; number <= 5; number += 1) await create(number, number === 3 ? { spec: { ...newRun(3).spec, engine: 'gemini', labels: { team: 'b' } } } : {});
       await commit((await store.loadRun('run_0002')) as RunRecord, { set: { status: 'running' } });
-      const ids = async (filter: object) => (await store.listRuns({ limit: 10, ...filter })).map((run) => run.run_id);
+      const ids = async (filter: object) => {
+        const listed = (await store.listRuns({ limit: 10, ...filter })).map((run) => run.run_id);
+        expect(await store.listRunIds({ limit: 10, ...filter })).toEqual(listed);
+        return listed;
+      };
       expect(await ids({})).toEqual(['run_0005', 'run_0004', 'run_0003', 'run_0002', 'run_0001']);
       expect(await ids({ limit: 2, before: 'run_0004' })).toEqual(['run_0003', 'run_0002']);
       expect(await ids({ status: 'running' })).toEqual(['run_0002']);

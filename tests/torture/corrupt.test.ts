@@ -3,7 +3,7 @@
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { verifyRun } from '../../src/orchestrator/verify-run.js';
+import { tellDamage, verifyRun } from '../../src/orchestrator/verify-run.js';
 import { openForReading } from '../../src/store/sqlite/data-dir.js';
 import { openDatabase } from '../../src/store/sqlite/open-database.js';
 import type { PackedBody } from '../../src/store/sqlite/pack-body.js';
@@ -88,12 +88,8 @@ const copyOf = (): string => {
 
 // The checks that find something; a run that cannot even be read is found too.
 async function findBy(store: Store, data: string, runId: string): Promise<string[]> {
-  try {
-    const run = await store.loadRun(runId);
-    return run ? (await verifyRun(store, data, run)).filter(({ ok }) => !ok).map(({ name }) => name) : ['the run is gone'];
-  } catch (error) {
-    return [`unreadable: ${String(error)}`];
-  }
+  const checks = await store.loadRun(runId).then((run) => (run ? verifyRun(store, data, run) : [{ name: 'the run is gone', ok: false }]), tellDamage);
+  return checks.filter(({ ok }) => !ok).map(({ name }) => name);
 }
 
 async function findIn(data: string, runId: string): Promise<string[]> {
@@ -206,13 +202,14 @@ const ONLY: Readonly<Record<string, (value: number) => number>> = { 'segments.ts
 
 const KEYS = new Set(['run_id', 'request_id', 'interaction_id', 'protocol', 'seq_from', 'key', 'attempt_number']);
 
-type Value = string | number | null | Uint8Array;
+type Value = string | number | bigint | null | Uint8Array;
 
+// Words in place of a count are none, as a zero is.
 function* otherValues(value: Value, by: Chance, others: readonly Value[]): Generator<Value> {
   for (const other of others) if (other !== value && !(other instanceof Uint8Array)) yield other;
   if (value === null) return yield '"x"';
-  if (typeof value === 'number') return yield* [value + 1, value - 1];
-  if (value instanceof Uint8Array) return yield DEEDS['bits flipped']?.(Buffer.from(value), by, Buffer.alloc(0)) ?? null;
+  if (typeof value === 'number' || typeof value === 'bigint') return yield* [Number(value) + 1, Number(value) - 1, 2n ** 62n, -(2n ** 62n), ...(Number(value) === 0 ? [] : ['x'])];
+  if (value instanceof Uint8Array) return yield* [DEEDS['bits flipped']?.(Buffer.from(value), by, Buffer.alloc(0)) ?? null, Buffer.from(value).toString('latin1')];
   if (value.length === 0) return yield 'x';
   const at = by.below(value.length);
   yield `${value.slice(0, at)}${value[at] === 'x' ? 'y' : 'x'}${value.slice(at + 1)}`;

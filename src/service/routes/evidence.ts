@@ -12,7 +12,7 @@ import { findEngine } from '../../engines/registry.js';
 import { loadRun } from '../../orchestrator/load-run.js';
 import { runFolder } from '../../orchestrator/run-folder.js';
 import { logsOf } from '../../orchestrator/turn-logs.js';
-import { verifyRun } from '../../orchestrator/verify-run.js';
+import { tellDamage, verifyRun } from '../../orchestrator/verify-run.js';
 import { waitForFiles } from '../../orchestrator/wait-for-files.js';
 import { RequestError } from '../../run/request-error.js';
 import type { ReadRange } from '../../store/store.js';
@@ -104,7 +104,7 @@ export async function evidenceRoutes({ app: bare, store, timers, dataDir, otherH
     schema: { operationId: 'verifyRun', summary: 'Check that everything is as it was written', tags: ['evidence'], params, response: { 200: verification, ...REFUSALS } },
     preHandler,
   }, async ({ params: { id } }) => {
-    const checks = await verifyRun(store, dataDir, await loadRun(store, id), waitForFiles(timers, async () => true));
+    const checks = await loadRun(store, id).then((run) => verifyRun(store, dataDir, run, waitForFiles(timers, async () => true)), tellDamage);
     return { run_id: id, ok: checks.every(({ ok }) => ok), checks: checks.map(({ name, ok, finding }) => ({ name, ok, finding })) };
   });
 }

@@ -3,6 +3,7 @@ import { dirname, sep } from 'node:path';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import type { CreateRunRequest } from '../../orchestrator/create-request.js';
+import { listReadable } from '../../orchestrator/every-run.js';
 import { loadRun } from '../../orchestrator/load-run.js';
 import { runFolder } from '../../orchestrator/run-folder.js';
 import type { RunView } from '../../orchestrator/run-view.js';
@@ -46,10 +47,11 @@ export async function runRoutes({ app: bare, orchestrator, store, clock, streams
 
   app.get('/v1/runs', {
     schema: { operationId: 'listRuns', summary: 'List runs, newest first', tags: ['runs'], querystring: listQuery, response: { 200: runList, ...REFUSALS } },
-  }, async ({ query: { status, engine, label, cursor, limit } }) => {
-    const runs = await store.listRuns({ limit: limit + 1, ...(status ? { status } : {}), ...(engine ? { engine } : {}), ...(label ? { label: labelOf(label) } : {}), ...(cursor ? { before: cursor } : {}) });
-    const page = runs.slice(0, limit);
-    return { runs: await Promise.all(page.map(view)), next_cursor: runs.length > limit ? (page.at(-1)?.run_id ?? null) : null };
+  }, async ({ log, query: { status, engine, label, cursor, limit } }) => {
+    const tell = (id: string, error: unknown): void => log.error({ run_id: id, err: error }, 'a run cannot be listed: its row is damaged');
+    const { runs, ids } = await listReadable(store, { limit: limit + 1, ...(status ? { status } : {}), ...(engine ? { engine } : {}), ...(label ? { label: labelOf(label) } : {}), ...(cursor ? { before: cursor } : {}) }, tell);
+    const page = ids.slice(0, limit);
+    return { runs: await Promise.all(runs.filter(({ run_id: id }) => page.includes(id)).map(view)), next_cursor: ids.length > limit ? (page.at(-1) ?? null) : null };
   });
 
   app.get('/v1/changes', {

@@ -6,7 +6,6 @@ import { buildSelect } from './build-select.js';
 import type { Database } from './database.js';
 import { fromText, pairKey, toText } from './text.js';
 
-
 // Named one by one: a later version may add columns while this one is at work, and its prepared statements must stay as they are.
 export const SELECT_RUNS = `SELECT run_id, request_id, request_digest, spec_json, status, attempt_number, epoch, error_json, result_json, cancel_requested_json, waited_ms,
   created_at, updated_at, rasp_seq, fcmp_seq, ts, digest FROM parley.runs`;
@@ -43,14 +42,21 @@ export async function findAtWork(db: Database, cwd: string): Promise<string | nu
   return row?.run_id ?? null;
 }
 
-export async function listRuns(db: Database, { status, engine, label, before, limit }: RunFilter): Promise<RunRecord[]> {
-  const statement = buildSelect('list-runs', SELECT_RUNS, [
+export async function listRuns(db: Database, filter: RunFilter): Promise<RunRecord[]> {
+  return (await db.read<RunRow>(selectRuns('list-runs', SELECT_RUNS, filter))).map(toRunRecord);
+}
+
+export async function listRunIds(db: Database, filter: RunFilter): Promise<string[]> {
+  return (await db.read<{ run_id: string }>(selectRuns('list-run-ids', 'SELECT run_id FROM parley.runs', filter))).map((row) => row.run_id);
+}
+
+function selectRuns(name: string, select: string, { status, engine, label, before, limit }: RunFilter): ReturnType<typeof buildSelect> {
+  return buildSelect(name, select, [
     status !== undefined && ['s', 'status = ?', status],
     engine !== undefined && ['e', 'engine = ?', engine],
     label !== undefined && ['l', 'run_id IN (SELECT run_id FROM parley.run_labels WHERE pair = ?)', pairKey(label.key, label.value)],
     before !== undefined && ['b', 'run_id < ?', before],
   ], 'ORDER BY run_id DESC LIMIT ?', limit);
-  return (await db.read<RunRow>(statement)).map(toRunRecord);
 }
 
 export async function listQueued(db: Database, limit: number): Promise<string[]> {

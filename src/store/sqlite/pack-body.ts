@@ -28,6 +28,7 @@ export function packBody(plain: Uint8Array): PackedBody {
 }
 
 export function unpackBody({ body, packed }: PackedBody): Uint8Array {
+  if (!(body instanceof Uint8Array)) throw new DamagedDataError('a piece of the journal is no bytes');
   if (packed === 0) return body;
   let plain: Buffer;
   try {

@@ -11,7 +11,7 @@ import { prepareAppend, type AppendJournal } from './append-journal.js';
 import { countDeliveries, forgetGivenUp, insertDelivery, nextDelivery, nextDeliveryAt, settleDelivery } from './deliveries.js';
 import type { Database, Statement } from './open-database.js';
 import { PACKED, unpackBody, type PackedBody } from './pack-body.js';
-import { prepareRead, prepareReadLines, type ReadJournal, type ReadLines } from './read-journal.js';
+import { inBounds, prepareRead, prepareReadLines, type ReadJournal, type ReadLines } from './read-journal.js';
 import { toInteraction, toRun, type InteractionRow, type RunRow } from '../rows.js';
 import { insertTurn, sumTurns } from './turn-counts.js';
 import { Writes } from './writes.js';
@@ -189,14 +189,14 @@ export class SqliteStore implements Store {
     return row ? toRun(row) : null;
   }
 
-  async listRuns({ status, engine, label, before, limit }: RunFilter): Promise<RunRecord[]> {
-    const [where, values] = conditions([
-      status !== undefined && ['status = ?', status],
-      engine !== undefined && ['engine = ?', engine],
-      label !== undefined && ['run_id IN (SELECT run_id FROM run_labels WHERE key = ? AND value = ?)', label.key, label.value],
-      before !== undefined && ['run_id < ?', before],
-    ]);
-    return (this.#db.prepare(`SELECT * FROM runs ${where} ORDER BY run_id DESC LIMIT ?`).all(...values, limit) as unknown as RunRow[]).map(toRun);
+  async listRuns(filter: RunFilter): Promise<RunRecord[]> {
+    const [where, values] = runConditions(filter);
+    return (this.#db.prepare(`SELECT * FROM runs ${where} ORDER BY run_id DESC LIMIT ?`).all(...values, filter.limit) as unknown as RunRow[]).map(toRun);
+  }
+
+  async listRunIds(filter: RunFilter): Promise<string[]> {
+    const [where, values] = runConditions(filter);
+    return (this.#db.prepare(`SELECT run_id FROM runs ${where} ORDER BY run_id DESC LIMIT ?`).all(...values, filter.limit) as { run_id: string }[]).map((row) => row.run_id);
   }
 
   async countRuns(): Promise<Record<RunState, number>> {
@@ -272,7 +272,7 @@ export class SqliteStore implements Store {
   }
 
   async listSegments(runId: string, protocol: Protocol): Promise<SegmentRange[]> {
-    return this.#db.prepare('SELECT seq_from, seq_to, ts_from, ts_to FROM segments WHERE run_id = ? AND protocol = ? ORDER BY seq_from').all(runId, protocol) as unknown as SegmentRange[];
+    return this.#db.prepare(`SELECT ${['seq_from', 'seq_to', 'ts_from', 'ts_to'].map(inBounds).join(', ')} FROM segments WHERE run_id = ? AND protocol = ? ORDER BY segments.seq_from`).all(runId, protocol) as unknown as SegmentRange[];
   }
 
   async recomputeDigest(runId: string): Promise<string> {
@@ -316,4 +316,13 @@ function toText(value: object | Json | undefined): string | null {
 function conditions(asked: readonly (false | readonly [condition: string, ...values: (string | number)[]])[]): [where: string, values: (string | number)[]] {
   const given = asked.filter((each) => each !== false);
   return [given.length === 0 ? '' : `WHERE ${given.map(([condition]) => condition).join(' AND ')}`, given.flatMap(([, ...values]) => values)];
+}
+
+function runConditions({ status, engine, label, before }: RunFilter): ReturnType<typeof conditions> {
+  return conditions([
+    status !== undefined && ['status = ?', status],
+    engine !== undefined && ['engine = ?', engine],
+    label !== undefined && ['run_id IN (SELECT run_id FROM run_labels WHERE key = ? AND value = ?)', label.key, label.value],
+    before !== undefined && ['run_id < ?', before],
+  ]);
 }
