@@ -35,10 +35,11 @@ async function damage(assignment: string): Promise<{ root: string; data: string;
   return { root, data, ids: ids as unknown as [string, string, string] };
 }
 
+const textOf = (stream: PassThrough): string => (stream.read() as Buffer | null)?.toString() ?? '';
+
 async function command(run: (io: ReturnType<typeof createIo>) => Promise<number>): Promise<{ code: number; stdout: string; stderr: string }> {
   const streams = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() };
   const code = await run(createIo(streams));
-  const textOf = (stream: PassThrough) => (stream.read() as Buffer | null)?.toString() ?? '';
   return { code, stdout: textOf(streams.stdout), stderr: textOf(streams.stderr) };
 }
 
