@@ -7,11 +7,15 @@ import { PROOFS, writePage } from './lib/page.mjs';
 const LOOKS = ['parse', 'cli', 'sse', 'postgres', 'postgres-store', 'claims'];
 
 const asked = process.argv.slice(2);
-const names = asked.length === 0 || asked.includes('all') ? [...PROOFS, 'page', ...LOOKS] : asked;
+const names = asked.includes('all') ? [...PROOFS, 'page', ...LOOKS] : asked;
 const unknown = names.find((name) => ![...PROOFS, ...LOOKS, 'page'].includes(name));
-if (unknown !== undefined) {
-  console.error(`there is no bench "${unknown}"; the benches are ${[...PROOFS, ...LOOKS].join(', ')}, all; page writes docs/benchmarks.md from what is kept`);
-  process.exit(2);
+if (unknown !== undefined || names.length === 0) {
+  if (unknown !== undefined && unknown !== '--help') console.error(`there is no bench "${unknown}"`);
+  console.error(`npm run bench -- NAME…
+  beside other systems, kept in bench/results: ${PROOFS.join(', ')}
+  of Parley alone, printed: ${LOOKS.join(', ')}
+  all: all of them, three quarters of an hour; page: docs/benchmarks.md again, from what is kept`);
+  process.exit(unknown === '--help' ? 0 : 2);
 }
 // One that fails does not take the others with it, nor does what fails before somebody waits for it.
 process.on('unhandledRejection', tellFailure);

@@ -17,7 +17,7 @@ import { paint } from '../terminal/style.js';
 import { withRun, withRunId } from './find-run.js';
 import { databaseUrl, type ReadData } from './open-data.js';
 import { EXIT, LineWriter, type Io } from './io.js';
-import { openReader, type DataOption } from './data-dir.js';
+import { dataDirOf, openReader, type DataOption } from './data-dir.js';
 import { styleOf } from './style.js';
 import { checkLine } from './tell.js';
 
@@ -34,8 +34,9 @@ export async function verifyCommand(meant: string | undefined, options: JsonOpti
     });
   }
   const data = await openReader(options, io);
-  if (!data) return EXIT.ok;
+  if (!data) return sayNone(options, io);
   try {
+    if ((await data.store.listRunIds({ limit: 1 })).length === 0) return sayNone(options, io);
     let broken = 0;
     let elsewhere = 0;
     const damaged = (runId: string, error: unknown): void => {
@@ -51,6 +52,12 @@ export async function verifyCommand(meant: string | undefined, options: JsonOpti
   } finally {
     await data.close();
   }
+}
+
+// A directory that was meant otherwise must not look as if all were well.
+function sayNone(options: JsonOption, io: Io): number {
+  if (!options.json) io.stderr.write(`no runs in ${dataDirOf(options, io)}\n`);
+  return EXIT.ok;
 }
 
 async function verifyOne(data: ReadData, run: RunRecord, options: JsonOption, io: Io): Promise<boolean> {

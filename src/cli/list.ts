@@ -1,8 +1,9 @@
 // parley ls: the runs there are, newest first.
+import { damageIn } from '../kernel/stored-json.js';
 import { listReadable } from '../orchestrator/every-run.js';
 import { RequestError } from '../run/request-error.js';
 import { STATES, type RunState } from '../run/statechart.js';
-import type { RunFilter, RunRecord, Store } from '../store/store.js';
+import type { InteractionRecord, RunFilter, RunRecord } from '../store/store.js';
 import { formatAge } from '../terminal/format-time.js';
 import type { Ink } from '../terminal/style.js';
 import { renderTable, type Column } from '../terminal/table.js';
@@ -20,6 +21,11 @@ export interface ListOptions extends DataOption {
   readonly json?: boolean;
 }
 
+interface Listed {
+  readonly run: RunRecord;
+  readonly pending: InteractionRecord | null;
+}
+
 const INKS: Readonly<Record<string, Ink>> = { waiting_user: 'yellow', failed: 'red', succeeded: 'green', running: 'cyan', canceled: 'dim' };
 const COLUMNS: readonly Column[] = [
   { header: 'RUN', whole: true },
@@ -34,10 +40,21 @@ export async function listCommand(options: ListOptions, io: Io): Promise<number>
   const data = await openReader(options, io);
   if (!data) return sayNothing(options, io, `no runs yet in ${dataDirOf(options, io)}\n  parley run rehearsal "Set up the storage" --interactive    starts one`);
   try {
-    const { runs } = await listReadable(data.store, filter, (runId, { message }) => io.stderr.write(`run ${runId} is left out, its row is damaged: ${message}\n`));
-    if (options.json || options.quiet) await printLines(data.store, runs, options, io);
-    else if (runs.length === 0) return sayNothing(options, io, 'no such runs');
-    else io.stdout.write(renderTable(await Promise.all(runs.map((run) => rowOf(data.store, run, io.clock.now()))), COLUMNS, styleOf(io)));
+    const leaveOut = (runId: string, { message }: Error): void => void io.stderr.write(`run ${runId} is left out, what is stored of it is damaged: ${message}\n`);
+    const { runs } = await listReadable(data.store, filter, leaveOut);
+    const listed: Listed[] = [];
+    for (const run of runs) {
+      try {
+        listed.push({ run, pending: await data.store.loadPending(run.run_id) });
+      } catch (error) {
+        const damage = damageIn(error);
+        if (!damage) throw error;
+        leaveOut(run.run_id, damage);
+      }
+    }
+    if (options.json || options.quiet) await printLines(listed, options, io);
+    else if (listed.length === 0) return sayNothing(options, io, 'no such runs');
+    else io.stdout.write(renderTable(listed.map((each) => rowOf(each, io.clock.now())), COLUMNS, styleOf(io)));
     return EXIT.ok;
   } finally {
     await data.close();
@@ -61,14 +78,13 @@ function sayNothing({ json, quiet }: ListOptions, io: Io, text: string): number 
   return EXIT.ok;
 }
 
-async function printLines(store: Store, runs: readonly RunRecord[], { json }: ListOptions, io: Io): Promise<void> {
+async function printLines(listed: readonly Listed[], { json }: ListOptions, io: Io): Promise<void> {
   const writer = new LineWriter(io);
-  for (const run of runs) writer.addLine(json ? runLine(run, await store.loadPending(run.run_id), io.clock.now()) : run.run_id);
+  for (const { run, pending } of listed) writer.addLine(json ? runLine(run, pending, io.clock.now()) : run.run_id);
   await writer.flush();
 }
 
-async function rowOf(store: Store, run: RunRecord, now: number): Promise<string[]> {
-  const pending = run.status === 'waiting_user' ? await store.loadPending(run.run_id) : null;
+function rowOf({ run, pending }: Listed, now: number): string[] {
   const status = pending && now > pending.due_at ? `${run.status} (overdue)` : run.status;
   return [run.run_id, status, run.spec.engine, formatAge(now - run.created_at), run.spec.prompt];
 }

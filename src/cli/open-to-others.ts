@@ -16,7 +16,7 @@ export function describeOpen(dataDir: string, platform: string): string | null {
   const written = WRITTEN.filter((name) => isOpen(name, WRITABLE_BY_OTHERS)).map((name) => `others may write to ${name || 'it'}, and so start programs as you`);
   const read = READ.filter((name) => isOpen(name, OPEN_TO_OTHERS)).map((name) => `${name} is open to others`);
   const found = [...written, ...read];
-  return found.length === 0 ? null : `${dataDir}: ${found.join('; ')}. chmod -R go= makes it yours alone`;
+  return found.length === 0 ? null : `${dataDir}: ${found.join('; ')}. Choose a directory that is Parley's alone; of one that is, chmod -R go= makes it yours alone`;
 }
 
 // What cannot be looked at is told elsewhere.

@@ -1,6 +1,6 @@
 // Rows as they stand in the database, and the records they become.
 import type { Json, JsonObject } from '../kernel/json.js';
-import { readStoredJson } from '../kernel/stored-json.js';
+import { DamagedDataError, readStoredJson } from '../kernel/stored-json.js';
 import type { RunError } from '../run/judge-completion.js';
 import type { RunState } from '../run/statechart.js';
 import type { CancelWish, InteractionRecord, InteractionState, Resolution, RunRecord, RunSpec } from './store.js';
@@ -39,6 +39,7 @@ export interface InteractionRow {
 
 export function toRun(row: RunRow): RunRecord {
   const at = (column: string): string => `${column} of run ${row.run_id}`;
+  checkNumbers(row, ['attempt_number', 'epoch', 'waited_ms', 'created_at', 'updated_at', 'rasp_seq', 'fcmp_seq', 'ts'], at);
   return {
     run_id: row.run_id,
     request_id: row.request_id,
@@ -58,6 +59,7 @@ export function toRun(row: RunRow): RunRecord {
 
 export function toInteraction(row: InteractionRow): InteractionRecord {
   const at = (column: string): string => `${column} of question ${row.interaction_id} of run ${row.run_id}`;
+  checkNumbers(row, ['attempt_number', 'asked_at', 'due_at'], at);
   return {
     interaction_id: row.interaction_id,
     run_id: row.run_id,
@@ -69,4 +71,9 @@ export function toInteraction(row: InteractionRow): InteractionRecord {
     decides: Boolean(row.decides),
     resolution: row.resolution_json === null ? null : (readStoredJson(row.resolution_json, at('resolution_json')) as Resolution),
   };
+}
+
+function checkNumbers<Row>(row: Row, columns: readonly (keyof Row & string)[], at: (column: string) => string): void {
+  const wrong = columns.find((column) => typeof row[column] !== 'number');
+  if (wrong !== undefined) throw new DamagedDataError(`${at(wrong)} is no number`);
 }

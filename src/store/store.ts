@@ -298,6 +298,7 @@ export interface Store {
   // All questions of a run.
   listInteractions(runId: string): Promise<InteractionRecord[]>;
   // Oldest question first.
+  // One that cannot be read is left out; verify tells of it.
   listPending(filter: PendingFilter): Promise<InteractionRecord[]>;
   // The earliest question that the policy will decide.
   nextDecision(): Promise<InteractionRecord | null>;

@@ -15,6 +15,7 @@ import { serve } from '../support/served.js';
 const DAMAGES = [
   ['a text that is no JSON', `error_json = '{'`],
   ['a number that is none', 'epoch = 4611686018427387904'],
+  ['a time that is no number', `created_at = 'x'`],
 ] as const;
 
 // Three ended runs; the one in the middle is damaged.
@@ -51,11 +52,11 @@ test.each(DAMAGES)('verify names the run and goes on, ls lists the others: %s', 
   expect(Object.fromEntries(told.map(({ run_id: id, ok }) => [id, ok]))).toEqual({ [first]: true, [middle]: false, [last]: true });
   const one = await command((io) => verifyCommand(middle.slice(-8), { data }, io));
   expect(one.code).toBe(1);
-  expect(one.stdout).toMatch(new RegExp(`^${middle}: NOT as it was written\\n.*journal.*(error_json of run ${middle}|too large)`));
+  expect(one.stdout).toMatch(new RegExp(`^${middle}: NOT as it was written\\n.*journal.*((error_json|created_at) of run ${middle}|too large)`));
   expect((await command((io) => verifyCommand('last', { data }, io))).code).toBe(0);
   const list = await command((io) => listCommand({ data, limit: 10, quiet: true }, io));
   expect([list.code, list.stdout]).toEqual([0, `${last}\n${first}\n`]);
-  expect(list.stderr).toContain(`run ${middle} is left out, its row is damaged`);
+  expect(list.stderr).toContain(`run ${middle} is left out, what is stored of it is damaged`);
 });
 
 test.each(DAMAGES)('a server lists the others, and says of this one what it is: %s', async (_what, assignment) => {
@@ -102,4 +103,36 @@ test('what a killed process has left of files that it was replacing is gone afte
   await (await openBench(root)).close();
   expect(left.filter((path) => existsSync(path))).toEqual([]);
   expect([existsSync(join(data, 'mine')), existsSync(join(data, 'mine.new'))]).toEqual([true, true]);
+});
+
+test.each([`question_json = '{'`, `due_at = 'x'`])('a question that cannot be read takes no other with it, in lists and in the inbox: %s', async (assignment) => {
+  const root = createRoot();
+  const bench = await openBench(root);
+  const ids: string[] = [];
+  for (let count = 0; count < 3; count += 1) {
+    const { run_id: id } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[ask Which?]][[done 1]]', execution_mode: 'interactive', permission: 'full' });
+    await bench.orchestrator.settled(id);
+    ids.push(id);
+  }
+  const [first = '', middle = '', last = ''] = ids;
+  await bench.close();
+  const data = join(root, 'data');
+  const db = await openDatabase(join(data, 'parley.db'));
+  db.prepare(`UPDATE interactions SET ${assignment} WHERE run_id = ?`).run(middle);
+  db.close();
+  const list = await command((io) => listCommand({ data, limit: 10, quiet: true }, io));
+  expect([list.code, list.stdout]).toEqual([0, `${last}\n${first}\n`]);
+  expect(list.stderr).toContain(`run ${middle} is left out`);
+  expect((await command((io) => verifyCommand(middle, { data }, io))).code).toBe(1);
+  const served = await serve({ root });
+  served.bench.failures.length = 0;
+  expect(await (await served.fetch('/v1/runs')).json()).toMatchObject({ runs: [{ run_id: last }, { run_id: first }] });
+  expect((await served.bench.data.store.listPending({ limit: 2 })).map(({ run_id: id }) => id)).toEqual([first, last]);
+  expect(await (await served.fetch('/v1/interactions')).json()).toMatchObject({ interactions: [{ run_id: first }, { run_id: last }] });
+  // Another is answered and goes on.
+  const [{ interaction_id: id } = { interaction_id: '' }] = await served.bench.data.store.listPending({ limit: 1 });
+  await served.bench.orchestrator.reply(first, { interaction_id: id, response: 'this' });
+  expect(await served.bench.orchestrator.settled(first)).toMatchObject({ status: 'succeeded' });
+  served.bench.failures.length = 0;
+  await served.close();
 });

@@ -163,7 +163,7 @@ describe.each(KINDS)(`in the files of a run that %s (seed ${SEED})`, (kind) => {
 });
 
 // What is still JSON, but no event, must not keep it from telling.
-test.each(KINDS)(`a bit that is flipped anywhere in the events of a run that %s is told as a finding (seed ${SEED})`, async (kind) => {
+test.each(KINDS)('a bit that is flipped anywhere in the events of a run that %s is told as a finding', async (kind) => {
   const data = copyOf();
   const db = await openDatabase(join(data, 'parley.db'));
   const store = new SqliteStore(db);

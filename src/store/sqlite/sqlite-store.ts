@@ -4,7 +4,7 @@ import type { EngineSessionHandle } from '../../run/session-handle.js';
 import type { Json } from '../../kernel/json.js';
 import { isTerminal, STATES, type RunState } from '../../run/statechart.js';
 import { toTimestamp } from '../../kernel/clock.js';
-import { readStoredJson } from '../../kernel/stored-json.js';
+import { damageIn, readStoredJson } from '../../kernel/stored-json.js';
 import { FIRST_DIGEST, nextDigest } from '../digest.js';
 import { EMPTY_JOURNAL, type CommitListener, type CommitOutcome, type Committed, type CreateOutcome, type DeleteOutcome, type Delivery, type DeliveryOutcome, type InteractionRecord, type JournalHeads, type Lines, type NewRun, type PendingFilter, type ProfileTotals, type Protocol, type ReadRange, type RunChange, type RunFilter, type RunRecord, type SegmentRange, type Store } from '../store.js';
 import { prepareAppend, type AppendJournal } from './append-journal.js';
@@ -234,7 +234,18 @@ export class SqliteStore implements Store {
     return (this.#db.prepare('SELECT * FROM interactions WHERE run_id = ? ORDER BY interaction_id').all(runId) as unknown as InteractionRow[]).map(toInteraction);
   }
 
-  async listPending({ engine, label, overdueAt, after, limit }: PendingFilter): Promise<InteractionRecord[]> {
+  async listPending(filter: PendingFilter): Promise<InteractionRecord[]> {
+    const found: InteractionRecord[] = [];
+    // As many as are asked for, however many have to be left out.
+    for (let { after } = filter; ; ) {
+      const rows = this.#pendingRows({ ...filter, ...(after ? { after } : {}) });
+      for (const interaction of readable(rows)) if (found.length < filter.limit) found.push(interaction);
+      after = rows.at(-1);
+      if (rows.length < filter.limit || found.length === filter.limit) return found;
+    }
+  }
+
+  #pendingRows({ engine, label, overdueAt, after, limit }: PendingFilter): InteractionRow[] {
     const [where, values] = conditions([
       [`state = 'pending'`],
       engine !== undefined && ['run_id IN (SELECT run_id FROM runs WHERE engine = ?)', engine],
@@ -242,11 +253,13 @@ export class SqliteStore implements Store {
       overdueAt !== undefined && ['due_at < ?', overdueAt],
       after !== undefined && ['(asked_at, interaction_id) > (?, ?)', after.asked_at, after.interaction_id],
     ]);
-    return (this.#db.prepare(`SELECT * FROM interactions ${where} ORDER BY asked_at, interaction_id LIMIT ?`).all(...values, limit) as unknown as InteractionRow[]).map(toInteraction);
+    return this.#db.prepare(`SELECT * FROM interactions ${where} ORDER BY asked_at, interaction_id LIMIT ?`).all(...values, limit) as unknown as InteractionRow[];
   }
 
   async nextDecision(): Promise<InteractionRecord | null> {
-    return this.#interaction(`state = 'pending' AND decides = 1 ORDER BY due_at, interaction_id LIMIT 1`);
+    const rows = this.#db.prepare(`SELECT * FROM interactions WHERE state = 'pending' AND decides = 1 ORDER BY due_at, interaction_id`).iterate() as Iterable<InteractionRow>;
+    for (const interaction of readable(rows)) return interaction;
+    return null;
   }
 
   #interaction(condition: string, ...values: string[]): InteractionRecord | null {
@@ -305,6 +318,16 @@ export class SqliteStore implements Store {
   async close(): Promise<void> {
     this.#writes.flush();
     this.#db.close();
+  }
+}
+
+function* readable(rows: Iterable<InteractionRow>): Generator<InteractionRecord> {
+  for (const row of rows) {
+    try {
+      yield toInteraction(row);
+    } catch (error) {
+      if (!damageIn(error)) throw error;
+    }
   }
 }
 
