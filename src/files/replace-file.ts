@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { closeSync, fdatasyncSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 
 const FOLDER = { recursive: true, mode: 0o700 };
 const PRIVATE = 0o600;
@@ -60,9 +60,10 @@ export function nameBeside(path: string): string {
   return `${path}.${randomUUID()}.new`;
 }
 
-// What a process that was killed meanwhile has left: only where nobody else can be at it.
-export function removeUnfinished(folder: string): void {
-  for (const name of readdirSync(folder)) if (UNFINISHED.test(name)) rmSync(join(folder, name), { force: true });
+// What a process that was killed meanwhile has left of this file: only where nobody else can be at it.
+export function removeUnfinished(path: string): void {
+  const folder = dirname(path);
+  for (const name of readdirSync(folder)) if (name.startsWith(`${basename(path)}.`) && UNFINISHED.test(name)) rmSync(join(folder, name), { force: true });
 }
 
 // Some file systems that are mounted from elsewhere cannot do it: what is written there is theirs to keep.

@@ -168,15 +168,18 @@ export class JournalFiles {
 
   async #repairRun(runId: string): Promise<void> {
     makeFolder(runFolder(this.#dataDir, runId).path);
-    // Where others write too, they may be at it.
-    if (this.#mode === 'each') removeUnfinished(runFolder(this.#dataDir, runId).path);
     const gathered = this.#gathered.get(runId);
     if (gathered) this.#append(runId, gathered);
     this.#repairing.add(runId);
     // What is torn is found.
     this.#torn.delete(runId);
     try {
-      for (const protocol of ['rasp', 'fcmp'] as const) await repairFile(this.#pathOf(runId, protocol), () => this.#read(runId, protocol));
+      for (const protocol of ['rasp', 'fcmp'] as const) {
+        const path = this.#pathOf(runId, protocol);
+        // Where others write too, they may be at it.
+        if (this.#mode === 'each') removeUnfinished(path);
+        await repairFile(path, () => this.#read(runId, protocol));
+      }
     } catch (error) {
       if (!damageIn(error)) this.#torn.add(runId);
       throw error;

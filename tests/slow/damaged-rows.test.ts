@@ -1,5 +1,5 @@
 // A row that cannot be read is told by the id of its run, and takes no other with it: not in a list, not in verify, not at a start.
-import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
@@ -92,17 +92,6 @@ test.each(DAMAGES)('a start tells of it, ends what else was cut off, and makes t
   expect(readFileSync(short).equals(whole)).toBe(true);
   expect(await bench.data.store.listRunIds({ limit: 9 })).toEqual([last, middle, first]);
   await bench.close();
-});
-
-test('what a killed process has left of files that it was replacing is gone after the next start', async () => {
-  const { root, data } = await damage('epoch = epoch');
-  const left = ['token', 'config.json'].map((name) => join(data, `${name}.2f1c0b7e-0000-4000-8000-00000000abcd.new`));
-  for (const path of left) writeFileSync(path, 'x');
-  mkdirSync(join(data, 'mine'));
-  appendFileSync(join(data, 'mine.new'), 'x');
-  await (await openBench(root)).close();
-  expect(left.filter((path) => existsSync(path))).toEqual([]);
-  expect([existsSync(join(data, 'mine')), existsSync(join(data, 'mine.new'))]).toEqual([true, true]);
 });
 
 test.each([`question_json = '{'`, `due_at = 'x'`])('a question that cannot be read takes no other with it, in lists and in the inbox: %s', async (assignment) => {

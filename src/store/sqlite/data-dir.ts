@@ -2,7 +2,7 @@
 // The writer holds an exclusive lock in a small database of its own, so it is free again when the process is gone.
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
-import { removeUnfinished, replaceFile } from '../../files/replace-file.js';
+import { replaceFile } from '../../files/replace-file.js';
 import { RequestError } from '../../run/request-error.js';
 import type { Store } from '../store.js';
 import { checkSound, checkTables } from './check-tables.js';
@@ -36,7 +36,6 @@ export async function openDataDir(path: string, writer: Writer): Promise<DataDir
     const real = realpathSync(path);
     const lock = await takeLock(path, writer);
     try {
-      removeUnfinished(real);
       const store = await openStore(join(path, 'parley.db'));
       return {
         // The folder itself, whatever link led to it: what is stored names it.
