@@ -297,8 +297,7 @@ export interface Store {
   loadLatest(runId: string): Promise<InteractionRecord | null>;
   // All questions of a run.
   listInteractions(runId: string): Promise<InteractionRecord[]>;
-  // Oldest question first.
-  // One that cannot be read is left out; verify tells of it.
+  // Oldest question first. One that cannot be read is left out; verify tells of it.
   listPending(filter: PendingFilter): Promise<InteractionRecord[]>;
   // The earliest question that the policy will decide.
   nextDecision(): Promise<InteractionRecord | null>;

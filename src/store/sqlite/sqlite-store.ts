@@ -4,11 +4,12 @@ import type { EngineSessionHandle } from '../../run/session-handle.js';
 import type { Json } from '../../kernel/json.js';
 import { isTerminal, STATES, type RunState } from '../../run/statechart.js';
 import { toTimestamp } from '../../kernel/clock.js';
-import { damageIn, readStoredJson } from '../../kernel/stored-json.js';
+import { readStoredJson } from '../../kernel/stored-json.js';
 import { FIRST_DIGEST, nextDigest } from '../digest.js';
 import { EMPTY_JOURNAL, type CommitListener, type CommitOutcome, type Committed, type CreateOutcome, type DeleteOutcome, type Delivery, type DeliveryOutcome, type InteractionRecord, type JournalHeads, type Lines, type NewRun, type PendingFilter, type ProfileTotals, type Protocol, type ReadRange, type RunChange, type RunFilter, type RunRecord, type SegmentRange, type Store } from '../store.js';
 import { prepareAppend, type AppendJournal } from './append-journal.js';
 import { countDeliveries, forgetGivenUp, insertDelivery, nextDelivery, nextDeliveryAt, settleDelivery } from './deliveries.js';
+import { listPending, listRunIds, listRuns, nextDecision } from './list-rows.js';
 import type { Database, Statement } from './open-database.js';
 import { PACKED, unpackBody, type PackedBody } from './pack-body.js';
 import { inBounds, prepareRead, prepareReadLines, type ReadJournal, type ReadLines } from './read-journal.js';
@@ -190,13 +191,11 @@ export class SqliteStore implements Store {
   }
 
   async listRuns(filter: RunFilter): Promise<RunRecord[]> {
-    const [where, values] = runConditions(filter);
-    return (this.#db.prepare(`SELECT * FROM runs ${where} ORDER BY run_id DESC LIMIT ?`).all(...values, filter.limit) as unknown as RunRow[]).map(toRun);
+    return listRuns(this.#db, filter);
   }
 
   async listRunIds(filter: RunFilter): Promise<string[]> {
-    const [where, values] = runConditions(filter);
-    return (this.#db.prepare(`SELECT run_id FROM runs ${where} ORDER BY run_id DESC LIMIT ?`).all(...values, filter.limit) as { run_id: string }[]).map((row) => row.run_id);
+    return listRunIds(this.#db, filter);
   }
 
   async countRuns(): Promise<Record<RunState, number>> {
@@ -235,31 +234,11 @@ export class SqliteStore implements Store {
   }
 
   async listPending(filter: PendingFilter): Promise<InteractionRecord[]> {
-    const found: InteractionRecord[] = [];
-    // As many as are asked for, however many have to be left out.
-    for (let { after } = filter; ; ) {
-      const rows = this.#pendingRows({ ...filter, ...(after ? { after } : {}) });
-      for (const interaction of readable(rows)) if (found.length < filter.limit) found.push(interaction);
-      after = rows.at(-1);
-      if (rows.length < filter.limit || found.length === filter.limit) return found;
-    }
-  }
-
-  #pendingRows({ engine, label, overdueAt, after, limit }: PendingFilter): InteractionRow[] {
-    const [where, values] = conditions([
-      [`state = 'pending'`],
-      engine !== undefined && ['run_id IN (SELECT run_id FROM runs WHERE engine = ?)', engine],
-      label !== undefined && ['run_id IN (SELECT run_id FROM run_labels WHERE key = ? AND value = ?)', label.key, label.value],
-      overdueAt !== undefined && ['due_at < ?', overdueAt],
-      after !== undefined && ['(asked_at, interaction_id) > (?, ?)', after.asked_at, after.interaction_id],
-    ]);
-    return this.#db.prepare(`SELECT * FROM interactions ${where} ORDER BY asked_at, interaction_id LIMIT ?`).all(...values, limit) as unknown as InteractionRow[];
+    return listPending(this.#db, filter);
   }
 
   async nextDecision(): Promise<InteractionRecord | null> {
-    const rows = this.#db.prepare(`SELECT * FROM interactions WHERE state = 'pending' AND decides = 1 ORDER BY due_at, interaction_id`).iterate() as Iterable<InteractionRow>;
-    for (const interaction of readable(rows)) return interaction;
-    return null;
+    return nextDecision(this.#db);
   }
 
   #interaction(condition: string, ...values: string[]): InteractionRecord | null {
@@ -321,31 +300,6 @@ export class SqliteStore implements Store {
   }
 }
 
-function* readable(rows: Iterable<InteractionRow>): Generator<InteractionRecord> {
-  for (const row of rows) {
-    try {
-      yield toInteraction(row);
-    } catch (error) {
-      if (!damageIn(error)) throw error;
-    }
-  }
-}
-
 function toText(value: object | Json | undefined): string | null {
   return value === undefined || value === null ? null : JSON.stringify(value);
-}
-
-// Those that are asked for, as the WHERE of a statement with its values.
-function conditions(asked: readonly (false | readonly [condition: string, ...values: (string | number)[]])[]): [where: string, values: (string | number)[]] {
-  const given = asked.filter((each) => each !== false);
-  return [given.length === 0 ? '' : `WHERE ${given.map(([condition]) => condition).join(' AND ')}`, given.flatMap(([, ...values]) => values)];
-}
-
-function runConditions({ status, engine, label, before }: RunFilter): ReturnType<typeof conditions> {
-  return conditions([
-    status !== undefined && ['status = ?', status],
-    engine !== undefined && ['engine = ?', engine],
-    label !== undefined && ['run_id IN (SELECT run_id FROM run_labels WHERE key = ? AND value = ?)', label.key, label.value],
-    before !== undefined && ['run_id < ?', before],
-  ]);
 }

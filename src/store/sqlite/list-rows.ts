@@ -1,0 +1,68 @@
+// Runs and questions that fit a filter, page by page.
+import { damageIn } from '../../kernel/stored-json.js';
+import { toInteraction, toRun, type InteractionRow, type RunRow } from '../rows.js';
+import type { InteractionRecord, PendingFilter, RunFilter, RunRecord } from '../store.js';
+import type { Database } from './open-database.js';
+
+export function listRuns(db: Database, filter: RunFilter): RunRecord[] {
+  return (selectRuns(db, '*', filter) as RunRow[]).map(toRun);
+}
+
+export function listRunIds(db: Database, filter: RunFilter): string[] {
+  return (selectRuns(db, 'run_id', filter) as { run_id: string }[]).map((row) => row.run_id);
+}
+
+function selectRuns(db: Database, columns: string, { status, engine, label, before, limit }: RunFilter): unknown[] {
+  const [where, values] = conditions([
+    status !== undefined && ['status = ?', status],
+    engine !== undefined && ['engine = ?', engine],
+    label !== undefined && ['run_id IN (SELECT run_id FROM run_labels WHERE key = ? AND value = ?)', label.key, label.value],
+    before !== undefined && ['run_id < ?', before],
+  ]);
+  return db.prepare(`SELECT ${columns} FROM runs ${where} ORDER BY run_id DESC LIMIT ?`).all(...values, limit);
+}
+
+// As many as are asked for, however many have to be left out.
+export function listPending(db: Database, filter: PendingFilter): InteractionRecord[] {
+  const found: InteractionRecord[] = [];
+  for (let { after } = filter; ; ) {
+    const rows = selectPending(db, { ...filter, ...(after ? { after } : {}) });
+    for (const interaction of readable(rows)) if (found.length < filter.limit) found.push(interaction);
+    after = rows.at(-1);
+    if (rows.length < filter.limit || found.length === filter.limit) return found;
+  }
+}
+
+function selectPending(db: Database, { engine, label, overdueAt, after, limit }: PendingFilter): InteractionRow[] {
+  const [where, values] = conditions([
+    [`state = 'pending'`],
+    engine !== undefined && ['run_id IN (SELECT run_id FROM runs WHERE engine = ?)', engine],
+    label !== undefined && ['run_id IN (SELECT run_id FROM run_labels WHERE key = ? AND value = ?)', label.key, label.value],
+    overdueAt !== undefined && ['due_at < ?', overdueAt],
+    after !== undefined && ['(asked_at, interaction_id) > (?, ?)', after.asked_at, after.interaction_id],
+  ]);
+  return db.prepare(`SELECT * FROM interactions ${where} ORDER BY asked_at, interaction_id LIMIT ?`).all(...values, limit) as unknown as InteractionRow[];
+}
+
+// The one whose time is over first.
+export function nextDecision(db: Database): InteractionRecord | null {
+  const rows = db.prepare(`SELECT * FROM interactions WHERE state = 'pending' AND decides = 1 ORDER BY due_at, interaction_id`).iterate() as Iterable<InteractionRow>;
+  for (const interaction of readable(rows)) return interaction;
+  return null;
+}
+
+function* readable(rows: Iterable<InteractionRow>): Generator<InteractionRecord> {
+  for (const row of rows) {
+    try {
+      yield toInteraction(row);
+    } catch (error) {
+      if (!damageIn(error)) throw error;
+    }
+  }
+}
+
+// Those that are asked for, as the WHERE of a statement with its values.
+function conditions(asked: readonly (false | readonly [condition: string, ...values: (string | number)[]])[]): [where: string, values: (string | number)[]] {
+  const given = asked.filter((each) => each !== false);
+  return [given.length === 0 ? '' : `WHERE ${given.map(([condition]) => condition).join(' AND ')}`, given.flatMap(([, ...values]) => values)];
+}
