@@ -14,7 +14,7 @@ if (unknown !== undefined || names.length === 0) {
   console.error(`npm run bench -- NAME…
   beside other systems, kept in bench/results: ${PROOFS.join(', ')}
   of Parley alone, printed: ${LOOKS.join(', ')}
-  all: all of them, three quarters of an hour; page: docs/benchmarks.md again, from what is kept`);
+  all: all of them, about half an hour; page: docs/benchmarks.md again, from what is kept`);
   process.exit(unknown === '--help' ? 0 : 2);
 }
 // One that fails does not take the others with it, nor does what fails before somebody waits for it.
