@@ -1,5 +1,5 @@
 // parley ls: the runs there are, newest first.
-import { damageIn } from '../kernel/stored-json.js';
+import { unlessDamaged } from '../kernel/stored-json.js';
 import { listReadable } from '../orchestrator/every-run.js';
 import { RequestError } from '../run/request-error.js';
 import { STATES, type RunState } from '../run/statechart.js';
@@ -44,13 +44,9 @@ export async function listCommand(options: ListOptions, io: Io): Promise<number>
     const { runs } = await listReadable(data.store, filter, leaveOut);
     const listed: Listed[] = [];
     for (const run of runs) {
-      try {
-        listed.push({ run, pending: await data.store.loadPending(run.run_id) });
-      } catch (error) {
-        const damage = damageIn(error);
-        if (!damage) throw error;
-        leaveOut(run.run_id, damage);
-      }
+      const pending = data.store.loadPending(run.run_id);
+      const one = await unlessDamaged(pending.then((found) => ({ run, pending: found })), (damage) => leaveOut(run.run_id, damage));
+      if (one) listed.push(one);
     }
     if (options.json || options.quiet) await printLines(listed, options, io);
     else if (listed.length === 0) return sayNothing(options, io, 'no such runs');

@@ -23,3 +23,15 @@ export function damageIn(error: unknown): DamagedDataError | null {
   if (error instanceof DamagedDataError) return error;
   return error instanceof Error && [NO_JSON, NO_NUMBER].some((pattern) => pattern.test(error.message)) ? new DamagedDataError(`a row of the database: ${error.message}`, { cause: error }) : null;
 }
+
+// What is read, or null where it is damaged, which is told: so that it takes nothing else with it.
+export async function unlessDamaged<T>(reading: Promise<T>, onDamaged: (damage: DamagedDataError) => void = () => {}): Promise<T | null> {
+  try {
+    return await reading;
+  } catch (error) {
+    const damage = damageIn(error);
+    if (!damage) throw error;
+    onDamaged(damage);
+    return null;
+  }
+}

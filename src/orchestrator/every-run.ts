@@ -1,5 +1,5 @@
 // Runs as they are listed, newest first. One whose row is damaged takes no other with it: it is told by its id and left out.
-import { damageIn, type DamagedDataError } from '../kernel/stored-json.js';
+import { unlessDamaged, type DamagedDataError } from '../kernel/stored-json.js';
 import type { RunFilter, RunRecord, Store } from '../store/store.js';
 
 const PAGE = 500;
@@ -8,37 +8,21 @@ export type OnDamaged = (runId: string, error: DamagedDataError) => void;
 
 // `ids` are of all that were found, also of those that cannot be read.
 export async function listReadable(store: Store, filter: RunFilter, onDamaged: OnDamaged): Promise<{ readonly runs: readonly RunRecord[]; readonly ids: readonly string[] }> {
-  try {
-    const runs = await store.listRuns(filter);
-    return { runs, ids: runs.map(({ run_id: id }) => id) };
-  } catch (error) {
-    if (!damageIn(error)) throw error;
-  }
+  const all = await unlessDamaged(store.listRuns(filter));
+  if (all) return { runs: all, ids: all.map(({ run_id: id }) => id) };
   const ids = await store.listRunIds(filter);
   const runs: RunRecord[] = [];
   for (const id of ids) {
-    const run = await readOr(store, id, onDamaged);
+    const run = await unlessDamaged(store.loadRun(id), (damage) => onDamaged(id, damage));
     if (run) runs.push(run);
   }
   return { runs, ids };
 }
 
-// Null: it is gone, or damaged.
-async function readOr(store: Store, id: string, onDamaged: OnDamaged): Promise<RunRecord | null> {
-  try {
-    return await store.loadRun(id);
-  } catch (error) {
-    const damage = damageIn(error);
-    if (!damage) throw error;
-    onDamaged(id, damage);
-    return null;
-  }
-}
-
 // Also one that cannot be read.
 export async function isStored(store: Store, runId: string): Promise<boolean> {
   let isDamaged = false;
-  return (await readOr(store, runId, () => (isDamaged = true))) !== null || isDamaged;
+  return (await unlessDamaged(store.loadRun(runId), () => (isDamaged = true))) !== null || isDamaged;
 }
 
 // All there are, however many: read page by page.

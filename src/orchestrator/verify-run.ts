@@ -87,7 +87,7 @@ async function checkAll(store: Store, dataDir: string, run: RunRecord, { rasp, r
   const begun = rasp.filter(({ event, data }) => event.type === 'lifecycle.state.changed' && data.to === 'running').length;
   const fcmpLines = await store.readJournal(run.run_id, 'fcmp', ALL);
   const evidence: Evidence = { run, wasTakenOver: run.epoch > begun, folder, reads: readsOf(run, folder, rasp), read, rasp, raspLines, fcmpLines, digest: await store.recomputeDigest(run.run_id), rows: await explainRows(store, run, rasp, fcmpLines) };
-  if (!isPlayed(run)) for (const [name, lines] of journalFiles(evidence)) while (isShort(join(folder.path, name), lines) && (await waitForFiles()));
+  if (!isPlayed(run)) for (const [name, lines] of journalFiles(evidence)) await waitUntilLong(join(folder.path, name), lines, waitForFiles);
   return [checkDigest, checkOrder, checkForm, checkChart, checkRows, checkHashes, checkCover, checkConversation, checkFiles, checkResult].map((check) => check(evidence));
 }
 
@@ -222,9 +222,9 @@ function journalFiles({ raspLines, fcmpLines }: Evidence): readonly (readonly [s
   return [['rasp.jsonl', raspLines], ['fcmp.jsonl', fcmpLines]];
 }
 
-function isShort(path: string, lines: readonly string[]): boolean {
-  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-  return size < lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0);
+async function waitUntilLong(path: string, lines: readonly string[], waitForFiles: WaitForFiles): Promise<void> {
+  const bytes = lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0);
+  while ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) < bytes && (await waitForFiles()));
 }
 
 // Written after each commit: while a run is played they may be behind.

@@ -1,7 +1,7 @@
 // What waits for a person, over all runs, as it changes. Each reader gets what waits now, then each change; one that fell too far
 // behind gets what waits now again.
 import type { Clock } from '../kernel/clock.js';
-import { damageIn } from '../kernel/stored-json.js';
+import { unlessDamaged } from '../kernel/stored-json.js';
 import { viewInteraction, type InteractionView } from '../orchestrator/run-view.js';
 import type { InteractionRecord, Store } from '../store/store.js';
 import { namedFrame, type EventStream } from './event-stream.js';
@@ -17,10 +17,7 @@ export interface InboxItem extends InteractionView {
 
 // Null: its run is gone, or cannot be read.
 export async function toInboxItem(store: Store, interaction: InteractionRecord, now: number): Promise<InboxItem | null> {
-  const run = await store.loadRun(interaction.run_id).catch((error: unknown) => {
-    if (damageIn(error)) return null;
-    throw error;
-  });
+  const run = await unlessDamaged(store.loadRun(interaction.run_id));
   return run && { ...viewInteraction(interaction, now), engine: run.spec.engine, prompt: run.spec.prompt, labels: run.spec.labels };
 }
 

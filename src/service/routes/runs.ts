@@ -3,7 +3,7 @@ import { dirname, sep } from 'node:path';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import type { CreateRunRequest } from '../../orchestrator/create-request.js';
-import { damageIn } from '../../kernel/stored-json.js';
+import { unlessDamaged } from '../../kernel/stored-json.js';
 import { listReadable } from '../../orchestrator/every-run.js';
 import { loadRun } from '../../orchestrator/load-run.js';
 import { runFolder } from '../../orchestrator/run-folder.js';
@@ -52,11 +52,7 @@ export async function runRoutes({ app: bare, orchestrator, store, clock, streams
     const tell = (id: string, error: unknown): void => log.error({ run_id: id, err: error }, 'a run cannot be listed: its row is damaged');
     const { runs, ids } = await listReadable(store, { limit: limit + 1, ...(status ? { status } : {}), ...(engine ? { engine } : {}), ...(label ? { label: labelOf(label) } : {}), ...(cursor ? { before: cursor } : {}) }, tell);
     const page = ids.slice(0, limit);
-    const views = await Promise.all(runs.filter(({ run_id: id }) => page.includes(id)).map((run) => view(run).catch((error: unknown) => {
-      if (!damageIn(error)) throw error;
-      tell(run.run_id, error);
-      return null;
-    })));
+    const views = await Promise.all(runs.filter(({ run_id: id }) => page.includes(id)).map((run) => unlessDamaged(view(run), (damage) => tell(run.run_id, damage))));
     return { runs: views.filter((each) => each !== null), next_cursor: ids.length > limit ? (page.at(-1) ?? null) : null };
   });
 
