@@ -14,12 +14,23 @@ export interface Settings {
   // How many turns may run at once; null: by the machine.
   readonly slots: number | null;
   readonly queue_limit: number;
-  readonly recovery: { readonly queued: 'fail' | 'requeue' };
+  // What happens at a restart to runs that were queued or running.
+  readonly recovery: { readonly queued: 'fail' | 'requeue'; readonly running: 'fail' | 'retry' };
+  // Limits of one turn, for runs that do not set their own; a null turn_timeout_sec sets no limit.
+  readonly defaults: { readonly turn_timeout_sec: number | null; readonly idle_timeout_sec: number; readonly tool_timeout_sec: number };
+  // A running turn that prints nothing for this long is shown as silent and reported to webhooks.
+  readonly silence_notice_sec: number;
   // For parley serve. Where runs may work that name a folder; null: the user's home and the folder it was started in.
   readonly workspace_roots: readonly string[] | null;
   // Names under which it is reached besides its own address, as they stand in a Host header (with the port, if it is not 80).
   readonly allowed_hosts: readonly string[];
+  // The address that people use to reach the server, for links, QR codes, webhooks and Secure cookies; null: the address it listens on.
+  readonly public_url: string | null;
+  // Addresses or networks (CIDR) of proxies whose X-Forwarded-For header is believed.
+  readonly trusted_proxies: readonly string[];
   readonly max_streams: number;
+  // How many of them one token may hold; null: a quarter of max_streams.
+  readonly max_streams_per_token: number | null;
   // How long turns may go on when it is stopped.
   readonly shutdown_grace_sec: number;
   // Who is told when runs wait or end.
@@ -49,7 +60,26 @@ export interface RetentionSetting {
 
 export const WEBHOOK_EVENTS: readonly RunState[] = ['waiting_user', ...TERMINAL_STATES];
 
-export const DEFAULT_SETTINGS: Settings = { engines: {}, env_passthrough: [], slots: null, queue_limit: 10_000, recovery: { queued: 'fail' }, workspace_roots: null, allowed_hosts: [], max_streams: 4000, shutdown_grace_sec: 10, webhooks: [], sessions: { sticky: false, park_after_sec: 300, max_resident: 8 }, cluster: { files: 'host', lease_sec: 15, gone_sec: 600, connections: 10, url: null }, retention: {} };
+export const DEFAULT_SETTINGS: Settings = {
+  engines: {},
+  env_passthrough: [],
+  slots: null,
+  queue_limit: 10_000,
+  recovery: { queued: 'fail', running: 'fail' },
+  defaults: { turn_timeout_sec: null, idle_timeout_sec: 1800, tool_timeout_sec: 4 * 3600 },
+  silence_notice_sec: 1800,
+  workspace_roots: null,
+  allowed_hosts: [],
+  public_url: null,
+  trusted_proxies: [],
+  max_streams: 4000,
+  max_streams_per_token: null,
+  shutdown_grace_sec: 10,
+  webhooks: [],
+  sessions: { sticky: false, park_after_sec: 300, max_resident: 8 },
+  cluster: { files: 'host', lease_sec: 15, gone_sec: 600, connections: 10, url: null },
+  retention: {},
+};
 
 export const SETTINGS_SCHEMA = {
   type: 'object',
@@ -58,10 +88,27 @@ export const SETTINGS_SCHEMA = {
     env_passthrough: { type: 'array', items: { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]*$' } },
     slots: { type: 'integer', minimum: 1 },
     queue_limit: { type: 'integer', minimum: 1 },
-    recovery: { type: 'object', additionalProperties: false, required: ['queued'], properties: { queued: { enum: ['fail', 'requeue'] } } },
+    recovery: {
+      type: 'object',
+      additionalProperties: false,
+      properties: { queued: { enum: ['fail', 'requeue'] }, running: { enum: ['fail', 'retry'] } },
+    },
+    defaults: {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        turn_timeout_sec: { type: ['number', 'null'], exclusiveMinimum: 0, maximum: 3_153_600_000 },
+        idle_timeout_sec: { type: 'number', exclusiveMinimum: 0, maximum: 3_153_600_000 },
+        tool_timeout_sec: { type: 'number', exclusiveMinimum: 0, maximum: 3_153_600_000 },
+      },
+    },
+    silence_notice_sec: { type: 'number', exclusiveMinimum: 0, maximum: 3_153_600_000 },
     workspace_roots: { type: 'array', items: { type: 'string', pattern: '^/' } },
     allowed_hosts: { type: 'array', items: { type: 'string', pattern: '^[^\\s/]+$' } },
+    public_url: { type: 'string', pattern: '^https?://[^/?#\\s]+/?$' },
+    trusted_proxies: { type: 'array', items: { type: 'string', pattern: '^[0-9A-Fa-f:.]+(/\\d{1,3})?$' } },
     max_streams: { type: 'integer', minimum: 1 },
+    max_streams_per_token: { type: 'integer', minimum: 1 },
     shutdown_grace_sec: { type: 'number', minimum: 0, maximum: 3600 },
     webhooks: {
       type: 'array',
@@ -95,8 +142,15 @@ export function readSettings(dataDir: string): Settings {
   if (unknown !== undefined) throw new RequestError('INVALID_ARGUMENT', `${path}: there is no setting "${unknown}"; the settings are ${Object.keys(SETTINGS_SCHEMA.properties).join(', ')}`);
   const problem = explain(given) ?? explainWebhooks((given as { webhooks?: readonly WebhookSetting[] }).webhooks ?? []);
   if (problem !== null) throw new RequestError('INVALID_ARGUMENT', `${path}: ${problem}`);
-  const { sessions, cluster, ...others } = given as unknown as Partial<Settings>;
-  return { ...DEFAULT_SETTINGS, ...others, sessions: { ...DEFAULT_SETTINGS.sessions, ...sessions }, cluster: { ...DEFAULT_SETTINGS.cluster, ...cluster } };
+  const { sessions, cluster, recovery, defaults, ...others } = given as unknown as Partial<Settings>;
+  return {
+    ...DEFAULT_SETTINGS,
+    ...others,
+    recovery: { ...DEFAULT_SETTINGS.recovery, ...recovery },
+    defaults: { ...DEFAULT_SETTINGS.defaults, ...defaults },
+    sessions: { ...DEFAULT_SETTINGS.sessions, ...sessions },
+    cluster: { ...DEFAULT_SETTINGS.cluster, ...cluster },
+  };
 }
 
 // What a schema cannot say. An address is not repeated: it may be a secret itself.

@@ -1,0 +1,42 @@
+// The commands that show runs.
+import { Option, type Command } from 'commander';
+import type { Io } from '../io.js';
+import { parseCount, withData, withJson, type Act } from './shared.js';
+
+export function addReadCommands(program: Command, io: Io, act: Act): void {
+  withJson(program.command('ls'))
+    .summary('list runs')
+    .description('List runs, newest first.')
+    .option('--status <status>', 'queued, running, waiting_user, succeeded, failed or canceled')
+    .option('--engine <name>', 'only those of an engine')
+    .option('--label <name=value>', 'only those with a label')
+    .addOption(new Option('-n, --limit <count>', 'how many').argParser(parseCount).default(50))
+    .option('-q, --quiet', 'only the ids')
+    .action((options) => act(async () => (await import('../list.js')).listCommand(options, io)));
+
+  withJson(program.command('show'))
+    .summary('show a run')
+    .description('Show a run: what it is, and its conversation so far.')
+    .argument('<run>', 'its id, a part of it, or last')
+    .action((run, options) => act(async () => (await import('../show.js')).showCommand(run, options, io)));
+
+  withJson(program.command('watch'))
+    .summary('watch a run')
+    .description('Watch a run from any point until it has ended. Ctrl-C only ends the watching.')
+    .argument('<run>', 'its id, a part of it, or last')
+    .addOption(new Option('--cursor <seq>', 'begin after this event').argParser(parseCount).default(0))
+    .option('--rasp', 'what was observed (RASP) instead of the conversation, as JSON lines')
+    .option('--no-follow', 'only what is stored now')
+    .action((run, options) => act(async () => (await import('../show.js')).watchCommand(run, options, io)));
+
+  withData(program.command('logs'))
+    .summary("the engine's own bytes")
+    .description("Print what the engine printed, byte for byte: of one event, of a range, or of a whole turn.")
+    .argument('<run>', 'its id, a part of it, or last')
+    .option('--event <seq>', 'the bytes that an observed event was made from', parseCount)
+    .option('--attempt <number>', 'of this turn (default: the last)', parseCount)
+    .addOption(new Option('--stream <name>', 'which stream').choices(['stdout', 'stderr']).default('stdout'))
+    .option('--from <byte>', 'from this byte on', parseCount)
+    .option('--to <byte>', 'up to this byte, without it', parseCount)
+    .action((run, options) => act(async () => (await import('../audit.js')).logsCommand(run, options, io)));
+}
