@@ -127,7 +127,7 @@ test('settings: none is the default, known ones are taken, anything else is refu
   expect(readSettings(folder)).toEqual(DEFAULT_SETTINGS);
   expect(readSettings(join(folder, 'nowhere'))).toEqual(DEFAULT_SETTINGS);
   put(join(folder, 'config.json'), '{"slots":3,"engines":{"codex":{"bin":"/opt/codex"}},"recovery":{"queued":"requeue"}}');
-  expect(readSettings(folder)).toEqual({ ...DEFAULT_SETTINGS, slots: 3, engines: { codex: { bin: '/opt/codex' } }, recovery: { queued: 'requeue' } });
+  expect(readSettings(folder)).toEqual({ ...DEFAULT_SETTINGS, slots: 3, engines: { codex: { bin: '/opt/codex' } }, recovery: { queued: 'requeue', running: 'fail' } });
   for (const [text, told] of [
     ['{', /config\.json is not JSON/],
     ['[]', /config must be object/],
