@@ -4,7 +4,7 @@ import { runBench } from './lib/harness.mjs';
 import { PROOFS, writePage } from './lib/page.mjs';
 
 // Of Parley alone; printed.
-const LOOKS = ['parse', 'cli', 'sse', 'postgres', 'postgres-store', 'claims'];
+const LOOKS = ['parse', 'cli', 'sse', 'postgres', 'postgres-store'];
 
 const asked = process.argv.slice(2);
 const names = asked.includes('all') ? [...PROOFS, 'page', ...LOOKS] : asked;

@@ -1,6 +1,6 @@
 // Rows as they stand in the database, and the records they become.
 import type { Json, JsonObject } from '../kernel/json.js';
-import { DamagedDataError, readStoredJson } from '../kernel/stored-json.js';
+import { DamagedDataError, damageIn, readStoredJson } from '../kernel/stored-json.js';
 import type { RunError } from '../run/judge-completion.js';
 import type { RunState } from '../run/statechart.js';
 import type { CancelWish, InteractionRecord, InteractionState, Resolution, RunRecord, RunSpec } from './store.js';
@@ -71,6 +71,17 @@ export function toInteraction(row: InteractionRow): InteractionRecord {
     decides: Boolean(row.decides),
     resolution: row.resolution_json === null ? null : (readStoredJson(row.resolution_json, at('resolution_json')) as Resolution),
   };
+}
+
+// Leaves out damaged questions, so that one of them does not hide the others; `parley doctor` and verify report them.
+export function* readableInteractions(rows: Iterable<InteractionRow>): Generator<InteractionRecord> {
+  for (const row of rows) {
+    try {
+      yield toInteraction(row);
+    } catch (error) {
+      if (!damageIn(error)) throw error;
+    }
+  }
 }
 
 function checkNumbers<Row>(row: Row, columns: readonly (keyof Row & string)[], at: (column: string) => string): void {

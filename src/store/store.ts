@@ -254,6 +254,8 @@ export interface Committed {
   readonly status?: RunState | undefined;
   // A question that waits from now on, and one that does not wait any more.
   readonly asked?: string | undefined;
+  // When the policy decides the question that was asked; null: never. Undefined where that is not known.
+  readonly decides_at?: number | null | undefined;
   readonly resolved?: string | undefined;
   // The run is gone with all its rows.
   readonly deleted?: true | undefined;

@@ -38,7 +38,7 @@ async function besideHosts(options: HostsOptions = {}): Promise<Beside> {
 
 const ioOn = (url: string, env: Readonly<Record<string, string>> = {}) => createIo({ stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() }, { env: { PARLEY_DATABASE_URL: url, ...env } });
 
-const deadHost = (hosts: Hosts, name: string, url: string) => hosts.database.query(`INSERT INTO parley.hosts (host_id, name, started_at, lease_until, url, info_json, site, place) VALUES ($1, $1, '2026-01-01', clock_timestamp() + interval '1 hour', $2, '{}', $1, '/gone')`, [name, url]);
+const deadHost = (hosts: Hosts, name: string, url: string) => hosts.database.query(`INSERT INTO parley.hosts (host_id, name, started_at, lease_until, url, info_json, site, place, generation) VALUES ($1, $1, '2026-01-01', clock_timestamp() + interval '1 hour', $2, '{}', $1, '/gone', 2)`, [name, url]);
 
 test.each(['shared', 'host'] as const)('files %s: run, ls, watch, reply, cancel and rm go through a server of another data directory, without any token given', async (files) => {
   const hosts = await besideHosts({ files });

@@ -138,11 +138,8 @@ test('a question whose time is over is decided once, by whichever host, also whe
   const options = { session_timeout_sec: 4, interactive_require_user_reply: false };
   const ids = await Promise.all([0, 1, 2, 3].map(async () => (await a.client.create({ engine: 'rehearsal', prompt: ASK, execution_mode: 'interactive', runtime_options: options })).run_id));
   for (const id of ids) await becomes(a.client, id).toBe('waiting_user');
-  expect(await hosts.database.query('SELECT FROM graphile_worker.jobs')).toHaveLength(4);
-  // An answer takes the job with it, in its transaction.
   const answered = ids[0] ?? '';
   await a.client.reply(answered, { interaction_id: (await a.client.interaction(answered)).interaction_id, response: 'SQLite' });
-  expect(await hosts.database.query('SELECT FROM graphile_worker.jobs')).toHaveLength(3);
   const b = await hosts.start('b');
   a.child.kill('SIGKILL');
   await a.ended;
@@ -153,7 +150,6 @@ test('a question whose time is over is decided once, by whichever host, also whe
     expect(types.filter((type) => type === 'interaction.auto_decide.timeout')).toHaveLength(1);
   }
   await becomes(b.client, answered).toMatch(/succeeded|failed/);
-  await expect.poll(() => hosts.database.query('SELECT FROM graphile_worker.jobs')).toEqual([]);
 });
 
 test('a run that is deleted on one host goes with its files on the other, and a hint alone deletes nothing', async () => {

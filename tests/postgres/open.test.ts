@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { Database } from '../../src/store/postgres/database.js';
 import { migrate } from '../../src/store/postgres/migrate.js';
 import { MIGRATIONS } from '../../src/store/postgres/migrations.js';
@@ -34,13 +34,38 @@ test('an older database is refused unless it is to be migrated, a later one in a
 test('a migration that fails half way leaves the database as it was', async () => {
   const stores = await withStores();
   const db = new Database(stores.url);
-  const later = MIGRATIONS.length + 1;
+  const newest = MIGRATIONS.at(-1)?.version ?? 0;
+  const later = newest + 1;
   const broken = { version: later, name: 'broken', sql: 'CREATE TABLE parley.half (x int); SELECT 1 / 0' };
   await expect(migrate(db, [...MIGRATIONS, broken])).rejects.toThrow('division by zero');
-  expect(await stores.query(`SELECT value, to_regclass('parley.half') AS half FROM parley.meta WHERE key = 'version'`)).toEqual([{ value: String(later - 1), half: null }]);
+  expect(await stores.query(`SELECT value, to_regclass('parley.half') AS half FROM parley.meta WHERE key = 'version'`)).toEqual([{ value: String(newest), half: null }]);
   await migrate(db, [...MIGRATIONS, { ...broken, sql: 'CREATE TABLE parley.half (x int)' }]);
   expect(await stores.query(`SELECT value FROM parley.meta WHERE key = 'version'`)).toEqual([{ value: String(later) }]);
   await db.close();
+});
+
+test('a migration is refused while a host has a lease, and leaves the database as it was', async () => {
+  const stores = await withStores();
+  const newest = MIGRATIONS.at(-1)?.version ?? 0;
+  const { lease } = await stores.host('host_a');
+  const db = new Database(stores.url);
+  onTestFinished(() => db.close());
+  const next = [...MIGRATIONS, { version: newest + 1, name: 'next', sql: 'CREATE TABLE parley.next (x int)' }];
+  await expect(migrate(db, next)).rejects.toMatchObject({ code: 'HOSTS_DIFFER', message: expect.stringContaining('name of host_a') as string });
+  expect(await stores.query(`SELECT value FROM parley.meta WHERE key = 'version'`)).toEqual([{ value: String(newest) }]);
+  // A database that is up to date stays usable by its hosts.
+  await migrate(db);
+  expect(await lease.renew()).toBe(true);
+  await lease.release();
+  await migrate(db, next);
+  expect(await stores.query(`SELECT value FROM parley.meta WHERE key = 'version'`)).toEqual([{ value: String(newest + 1) }]);
+});
+
+test('a host of the version before cannot join after the migration, even if it was started earlier', async () => {
+  const stores = await withStores();
+  const join = `INSERT INTO parley.hosts (host_id, name, started_at, lease_until, url, info_json, site, place)
+    VALUES ('old', 'old', clock_timestamp(), clock_timestamp() + interval '1 hour', NULL, '{}', NULL, NULL)`;
+  await expect(stores.query(join)).rejects.toThrow('null value in column "generation"');
 });
 
 test('four processes that migrate at once all succeed', async () => {

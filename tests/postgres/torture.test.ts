@@ -76,8 +76,8 @@ test.each(['shared', 'host'] as const)(`${RUNS} runs on three hosts that are kil
   }
   // Rows of an epoch never come after those of a later one: whoever lost a run wrote nothing more.
   expect(await hosts.database.query(`SELECT run_id, protocol, seq_from FROM (SELECT run_id, protocol, seq_from, epoch, max(epoch) OVER (PARTITION BY run_id, protocol ORDER BY seq_from) AS latest FROM parley.segments) AS each WHERE epoch < latest`)).toEqual([]);
-  // Nothing is left to be done, and nobody does anything. A job that a killed host had taken is marked as one that is never tried again.
-  expect(await hosts.database.query('SELECT key, attempts, locked_by, run_at, last_error FROM graphile_worker.jobs WHERE attempts < max_attempts')).toEqual([]);
+  // No question is left that should have been decided.
+  expect(await hosts.database.query(`SELECT interaction_id FROM parley.interactions WHERE state = 'pending' AND decides`)).toEqual([]);
   await expect.poll(() => listMarked().filter(({ mark }) => runs.some(({ runId }) => mark?.startsWith(`${runId}/`))), { timeout: 20_000 }).toEqual([]);
   const counts = [...new Set(ends)].map((end) => `${ends.filter((each) => each === end).length} ${end}`);
   console.log(`${RUNS} runs, files ${files}: ${counts.join(', ')}, ${RUNS - ends.length} deleted; ${traced.length} processes of engines; ${world.deeds.length} deeds: ${world.deeds.join(', ')}`);

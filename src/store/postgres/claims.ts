@@ -2,12 +2,12 @@
 // may WRITE of a run is looked at with each change; this only keeps hosts from getting in each other's way.
 import type { RunRecord } from '../store.js';
 import type { Database } from './database.js';
+import { isAlive } from './host-lease.js';
 import { loadRun } from './run-rows.js';
 import type { Site } from './site.js';
 
 // Long enough to prepare a turn; a host that dies meanwhile holds nothing up for longer.
 const RESERVED = `interval '10 seconds'`;
-const isAlive = (host: string) => `EXISTS (SELECT FROM parley.hosts WHERE host_id = ${host} AND lease_until > clock_timestamp())`;
 
 // Hosts that stay, and play what others have created.
 const SERVERS = `SELECT FROM parley.hosts WHERE lease_until > clock_timestamp() AND info_json::jsonb @> '{"serves":true}'`;

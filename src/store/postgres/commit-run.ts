@@ -12,7 +12,6 @@ import type { Database, Decision, Reader, Statement } from './database.js';
 import { addDeliveries } from './deliveries.js';
 import { isOnlyWish, leasesStatement, mayWrite, needsLeases, ownerAfter, readLeases } from './fence.js';
 import { ifUncertain } from './if-uncertain.js';
-import { addDecision, removeDecision } from './jobs.js';
 import { addAsk, resolveStatement } from './interactions.js';
 import { readSegments } from './read-journal.js';
 import { addTurn } from './turn-counts.js';
@@ -73,11 +72,11 @@ async function commitCarefully(db: Database, { host, site }: Writer, change: Run
     // A wish holds whatever was printed since: against a turn that prints all the time it would never be the first.
     if (run.rasp_seq !== expect.rasp_seq && !isOnlyWish(change)) return refuse('seq');
     if (!mayWrite(host, run.owner, change, readLeases((leases?.rows ?? []) as { host_id: string; valid: boolean }[], host, run.owner))) return refuse('epoch');
-    const resolved = answers[0]?.rows[0] as { readonly asked_at: number; readonly decides: boolean } | undefined;
+    const resolved = answers[0]?.rows[0] as { readonly asked_at: number } | undefined;
     if (resolve && !resolved) return refuse('interaction');
     const waitedMs = resolve && resolved ? Math.max(0, resolve.resolution.at - resolved.asked_at) : 0;
     const heads = journal ? extendHeads(toHeads(run), journal) : toHeads(run);
-    return { write: [compose(run, change, heads, { owner: ownerAfter(host, run.owner, change), site, waitedMs, wasTimed: resolved?.decides ?? false }, id, hint)], answer: { committed: true, heads } };
+    return { write: [compose(run, change, heads, { owner: ownerAfter(host, run.owner, change), site, waitedMs }, id, hint)], answer: { committed: true, heads } };
   });
   return 'overtaken' in outcome ? { committed: true, heads: await headsAfter(db, change, outcome.overtaken) } : outcome;
 }
@@ -91,11 +90,9 @@ interface Aftermath {
   // Of whoever begins it, or ends it before it began.
   readonly site: string | null;
   readonly waitedMs: number;
-  // A job waits for the time of the question that is resolved.
-  readonly wasTimed: boolean;
 }
 
-function compose(run: LockedRow, change: RunChange, heads: JournalHeads, { owner, site, waitedMs, wasTimed }: Aftermath, id: string, hint: string): Statement {
+function compose(run: LockedRow, change: RunChange, heads: JournalHeads, { owner, site, waitedMs }: Aftermath, id: string, hint: string): Statement {
   const { run_id: runId, now, set = {}, journal, turn, handle, ask, deliveries = [] } = change;
   const all = new Composition('change:').add('u', (param) => {
     const status = param(set.status ?? run.status, 'text');
@@ -111,8 +108,6 @@ function compose(run: LockedRow, change: RunChange, heads: JournalHeads, { owner
   if (journal) addSegments(all, runId, set.epoch ?? run.epoch, journal);
   if (handle) all.add('h', (param) => `UPDATE parley.request_interactive_runtime SET session_handle_json = ${param(JSON.stringify(handle), 'text')}, updated_at = ${param(toTimestamp(now), 'text')} WHERE request_id = ${param(run.request_id, 'text')}`);
   if (ask) addAsk(all, runId, ask);
-  if (ask?.decides) addDecision(all, ask.interaction_id, ask.due_at);
-  if (wasTimed && change.resolve) removeDecision(all, change.resolve.interaction_id);
   if (turn) addTurn(all, runId, run.engine, turn);
   if (deliveries.length > 0) addDeliveries(all, runId, heads, now, deliveries);
   return all.notifying(hint);

@@ -8,7 +8,6 @@ export type Param = (value: unknown, type: string) => string;
 
 export class Composition {
   readonly #parts: string[] = [];
-  readonly #calls: string[] = [];
   readonly #values: unknown[] = [];
   #name: string;
 
@@ -23,15 +22,8 @@ export class Composition {
     return this;
   }
 
-  // A function of the database, called in the same transaction.
-  call(sign: string, write: (param: Param) => string): this {
-    this.#name += sign;
-    this.#calls.push(write((value, type) => `$${this.#values.push(value)}::${type}`));
-    return this;
-  }
-
   notifying(hint: string): Statement {
-    const text = `WITH ${this.#parts.join(',\n')} SELECT ${[...this.#calls, `pg_notify('${CHANNEL}', $${this.#values.length + 1})`].join(', ')}`;
+    const text = `WITH ${this.#parts.join(',\n')} SELECT pg_notify('${CHANNEL}', $${this.#values.length + 1})`;
     return { name: this.#name, text, values: [...this.#values, hint] };
   }
 }

@@ -22,12 +22,16 @@ interface Hint {
   readonly r: string;
   readonly s?: RunState | undefined;
   readonly a?: string | undefined;
+  // When the policy decides that question; null: never.
+  readonly t?: number | null | undefined;
   readonly d?: string | undefined;
   readonly x?: true | undefined;
 }
 
-export function writeHint(instance: string, { run_id: runId, status, asked, resolved, deleted }: Pick<Committed, 'run_id' | 'status' | 'asked' | 'resolved' | 'deleted'>): string {
-  return JSON.stringify({ i: instance, r: runId, s: status, a: asked, d: resolved, x: deleted } satisfies Hint);
+type Hinted = Pick<Committed, 'run_id' | 'status' | 'asked' | 'decides_at' | 'resolved' | 'deleted'>;
+
+export function writeHint(instance: string, { run_id: runId, status, asked, decides_at: at, resolved, deleted }: Hinted): string {
+  return JSON.stringify({ i: instance, r: runId, s: status, a: asked, t: at, d: resolved, x: deleted } satisfies Hint);
 }
 
 export class HintListener {
@@ -101,7 +105,10 @@ export class HintListener {
   #hear(payload: string): void {
     const hint = parseHint(payload);
     if (hint === null || hint.i === this.#instance) return;
-    this.#onHint({ run_id: hint.r, status: hint.s, asked: hint.a, resolved: hint.d, deleted: hint.x, origin: 'elsewhere', ms: 0 });
+    const { r: runId, s: status, a: asked, t: at, d: resolved, x: deleted } = hint;
+    // Anything but a number or null is taken for "not known", which makes a reader look for itself.
+    const decidesAt = at === null || Number.isFinite(at) ? at : undefined;
+    this.#onHint({ run_id: runId, status, asked, decides_at: decidesAt, resolved, deleted, origin: 'elsewhere', ms: 0 });
   }
 
   async close(): Promise<void> {

@@ -38,12 +38,20 @@ export interface HostLease {
   release(): Promise<void>;
 }
 
+// Raised when hosts of the version before must not work beside those of this one. The column has no default, so the
+// database refuses to register a host that does not name its generation, also one that was started before the migration.
+const GENERATION = 2;
+
+// A condition: the host with this id (an SQL expression) has a valid lease.
+export const isAlive = (host: string) => `EXISTS (SELECT FROM parley.hosts WHERE host_id = ${host} AND lease_until > clock_timestamp())`;
+
 // A host id is used once: one that is there already is refused by the database.
 export async function registerHost(db: Database, { host_id: id, name, url, site = null, place = null, ttlMs, info = {} }: NewHost): Promise<HostLease> {
   const lease = `clock_timestamp() + $2::double precision * interval '1 millisecond'`;
   await db.write({
     name: 'register-host',
-    text: `INSERT INTO parley.hosts (host_id, name, started_at, lease_until, url, info_json, site, place) VALUES ($1, $3, clock_timestamp(), ${lease}, $4, $5, $6, $7)`,
+    text: `INSERT INTO parley.hosts (host_id, name, started_at, lease_until, url, info_json, site, place, generation)
+      VALUES ($1, $3, clock_timestamp(), ${lease}, $4, $5, $6, $7, ${GENERATION})`,
     values: [id, ttlMs, toText(name), url === null ? null : toText(url), JSON.stringify(info), site, place],
   });
   return {

@@ -1,5 +1,5 @@
 // Questions: asked and resolved within a change, and found again.
-import { toInteraction, type InteractionRow } from '../rows.js';
+import { readableInteractions, toInteraction, type InteractionRow } from '../rows.js';
 import type { InteractionRecord, PendingFilter, RunChange } from '../store.js';
 import type { Composition } from './compose.js';
 import { buildSelect } from './build-select.js';
@@ -16,38 +16,48 @@ export function addAsk(to: Composition, runId: string, ask: NonNullable<RunChang
 export function resolveStatement(runId: string, { interaction_id: id, state, resolution }: NonNullable<RunChange['resolve']>): Statement {
   return {
     name: 'resolve',
-    text: `UPDATE parley.interactions SET state = $3, resolution_json = $4, idempotency_key = $5 WHERE interaction_id = $1 AND run_id = $2 AND state = 'pending' RETURNING asked_at, decides`,
+    text: `UPDATE parley.interactions SET state = $3, resolution_json = $4, idempotency_key = $5 WHERE interaction_id = $1 AND run_id = $2 AND state = 'pending' RETURNING asked_at`,
     values: [id, runId, state, JSON.stringify(resolution), resolution.idempotency_key === null ? null : toText(resolution.idempotency_key)],
   };
 }
 
-const SELECT = 'SELECT interaction_id, run_id, attempt_number, question_json, state, asked_at, due_at, decides, resolution_json FROM parley.interactions';
+export const SELECT_INTERACTIONS = 'SELECT interaction_id, run_id, attempt_number, question_json, state, asked_at, due_at, decides, resolution_json FROM parley.interactions';
 const FINDS = {
   'by-id': 'interaction_id = $1',
   'by-key': 'run_id = $1 AND idempotency_key = $2 LIMIT 1',
   pending: `run_id = $1 AND state = 'pending'`,
   latest: 'run_id = $1 ORDER BY attempt_number DESC, asked_at DESC, interaction_id DESC LIMIT 1',
-  'next-decision': `state = 'pending' AND decides ORDER BY due_at, interaction_id LIMIT 1`,
 } as const;
 
 export async function findInteraction(db: Database, by: keyof typeof FINDS, ...values: string[]): Promise<InteractionRecord | null> {
-  const [row] = await db.read<InteractionRow>({ name: `interaction-${by}`, text: `${SELECT} WHERE ${FINDS[by]}`, values });
+  const [row] = await db.read<InteractionRow>({ name: `interaction-${by}`, text: `${SELECT_INTERACTIONS} WHERE ${FINDS[by]}`, values });
   return row ? toInteraction(row) : null;
 }
 
 export async function listInteractions(db: Database, runId: string): Promise<InteractionRecord[]> {
-  return (await db.read<InteractionRow>({ name: 'interactions-of-run', text: `${SELECT} WHERE run_id = $1 ORDER BY interaction_id`, values: [runId] })).map(toInteraction);
+  return (await db.read<InteractionRow>({ name: 'interactions-of-run', text: `${SELECT_INTERACTIONS} WHERE run_id = $1 ORDER BY interaction_id`, values: [runId] })).map(toInteraction);
 }
 
-export async function listPending(db: Database, { engine, label, overdueAt, after, limit }: PendingFilter): Promise<InteractionRecord[]> {
-  const statement = buildSelect('pending', SELECT, [
+// Returns as many as `limit` allows, however many damaged ones have to be left out.
+export async function listPending(db: Database, filter: PendingFilter): Promise<InteractionRecord[]> {
+  const found: InteractionRecord[] = [];
+  for (let { after } = filter; ; ) {
+    const rows = await selectPending(db, { ...filter, ...(after ? { after } : {}) });
+    for (const interaction of readableInteractions(rows)) if (found.length < filter.limit) found.push(interaction);
+    after = rows.at(-1);
+    if (rows.length < filter.limit || found.length === filter.limit) return found;
+  }
+}
+
+function selectPending(db: Database, { engine, label, overdueAt, after, limit }: PendingFilter): Promise<InteractionRow[]> {
+  const statement = buildSelect('pending', SELECT_INTERACTIONS, [
     ['p', `state = 'pending'`],
     engine !== undefined && ['e', 'run_id IN (SELECT run_id FROM parley.runs WHERE engine = ?)', engine],
     label !== undefined && ['l', 'run_id IN (SELECT run_id FROM parley.run_labels WHERE pair = ?)', pairKey(label.key, label.value)],
     overdueAt !== undefined && ['o', 'due_at < ?', overdueAt],
     after !== undefined && ['a', '(asked_at, interaction_id) > (?::bigint, ?::text)', after.asked_at, after.interaction_id],
   ], 'ORDER BY asked_at, interaction_id LIMIT ?', limit);
-  return (await db.read<InteractionRow>(statement)).map(toInteraction);
+  return db.read<InteractionRow>(statement);
 }
 
 export async function countPending(db: Database, now: number): Promise<{ pending: number; overdue: number }> {

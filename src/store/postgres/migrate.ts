@@ -3,11 +3,14 @@
 import type { Client } from 'pg';
 import { RequestError } from '../../run/request-error.js';
 import type { Database } from './database.js';
+import { fromText } from './text.js';
 import { MIGRATIONS, type Migration } from './migrations.js';
 
 // "parley" in ASCII, as far as it goes; nobody else uses this number.
 export const LOCK_SPACE = 0x7061726c;
 const MIGRATING = 1;
+// Hosts that a message names.
+const NAMED = 5;
 
 const VERSION = `SELECT to_regclass('parley.meta') IS NOT NULL AS known`;
 
@@ -27,6 +30,7 @@ async function takeStep(client: Client, migrations: readonly Migration[]): Promi
     const version = checkVersion(await readVersion(client), migrations);
     const step = migrations.find((each) => each.version > version);
     if (step) {
+      if (version > 0) await refuseBesideHosts(client);
       await client.query('CREATE SCHEMA IF NOT EXISTS parley; CREATE TABLE IF NOT EXISTS parley.meta (key text PRIMARY KEY, value text NOT NULL)');
       await client.query(step.sql);
       await client.query(`INSERT INTO parley.meta (key, value) VALUES ('version', $1) ON CONFLICT (key) DO UPDATE SET value = $1`, [String(step.version)]);
@@ -37,6 +41,18 @@ async function takeStep(client: Client, migrations: readonly Migration[]): Promi
     await client.query('ROLLBACK').catch(() => {});
     throw error;
   }
+}
+
+// Hosts of two versions do not work side by side. The lock keeps a lease from being renewed, and a host from joining, until the
+// step is committed; whether a host that was stopped may come back afterwards is decided by its generation (host-lease.ts).
+async function refuseBesideHosts(client: Client): Promise<void> {
+  await client.query('LOCK TABLE parley.hosts IN SHARE ROW EXCLUSIVE MODE');
+  const { rows } = await client.query<{ name: string }>('SELECT name FROM parley.hosts WHERE lease_until > clock_timestamp() ORDER BY name');
+  if (rows.length === 0) return;
+  const names = rows.slice(0, NAMED).map(({ name }) => fromText(name)).join(', ');
+  const rest = rows.length > NAMED ? ` and ${rows.length - NAMED} more` : '';
+  throw new RequestError('HOSTS_DIFFER', `The database cannot be migrated while hosts of the earlier version use it: ${names}${rest}. `
+    + 'Stop them and run "parley migrate" again; a host that was killed is forgotten when its lease expires (cluster.lease_sec).');
 }
 
 async function readVersion(client: Client): Promise<number> {

@@ -157,6 +157,32 @@ CREATE INDEX deliveries_given_up ON parley.deliveries (next_at, run_id) WHERE st
 // What the hosts know each other by, and what the operator's token is made from where none was set.
 const SECRET = `INSERT INTO parley.meta (key, value) VALUES ('secret', replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''));`;
 
+// retry_at: a host is deciding the question, or it could not be decided; until then it is left alone.
+// generation: see host-lease.ts. deleted_turns: counts of turns whose runs were deleted, added up.
+// count_warnings leaves out text that is damaged, so that one bad row does not fail the sum over all.
+const DECISIONS = `
+ALTER TABLE parley.interactions ADD COLUMN retry_at bigint;
+DROP INDEX parley.pending_by_decision;
+CREATE INDEX pending_by_decision ON parley.interactions (COALESCE(retry_at, due_at), interaction_id)
+  WHERE state = 'pending' AND decides;
+ALTER TABLE parley.hosts ADD COLUMN generation integer NOT NULL DEFAULT 1;
+ALTER TABLE parley.hosts ALTER COLUMN generation DROP DEFAULT;
+CREATE TABLE parley.deleted_turns (
+  engine text COLLATE "C" NOT NULL,
+  profile text COLLATE "C" NOT NULL,
+  measure text COLLATE "C" NOT NULL,
+  count bigint NOT NULL,
+  PRIMARY KEY (engine, profile, measure)
+);
+CREATE FUNCTION parley.count_warnings(warnings text) RETURNS TABLE (name text, count bigint) LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  RETURN QUERY SELECT each.key, each.value::bigint FROM json_each_text(warnings::json) AS each;
+EXCEPTION WHEN others THEN
+  RETURN;
+END $$;
+`;
+
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'hosts, runs, interactions, journals and deliveries', sql: TABLES + DELIVERIES + SECRET },
+  { version: 3, name: 'questions decided without jobs, counts of deleted runs', sql: DECISIONS },
 ];

@@ -1,7 +1,7 @@
-// Opens the store in a PostgreSQL database. One that is not of this version is refused, and migrated only if that is asked for.
+// Opens the store in a PostgreSQL database. Refuses one of another version, and migrates only on request.
 import { Database, type DatabaseOptions } from './database.js';
-import { migrateJobs } from './jobs.js';
 import { checkMigrated, migrate } from './migrate.js';
+import { deleteOldJobs, type OldJobs } from './old-jobs.js';
 import { PostgresStore, type PostgresStoreOptions } from './postgres-store.js';
 
 export interface OpenOptions extends PostgresStoreOptions, DatabaseOptions {
@@ -12,7 +12,7 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<P
   const database = new Database(url, options);
   const store = new PostgresStore(database, options);
   try {
-    if (options.migrate) await migrateAll(database, url);
+    if (options.migrate) await migrate(database);
     await checkMigrated(database);
     await store.listen();
     return store;
@@ -22,17 +22,13 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<P
   }
 }
 
-export async function migratePostgres(url: string): Promise<void> {
+// Returns what was deleted of an earlier version's jobs; null where there are none.
+export async function migratePostgres(url: string): Promise<OldJobs | null> {
   const database = new Database(url);
   try {
-    await migrateAll(database, url);
+    await migrate(database);
+    return await deleteOldJobs(database);
   } finally {
     await database.close();
   }
-}
-
-// Whoever finds our version finds the jobs, too.
-async function migrateAll(database: Database, url: string): Promise<void> {
-  await migrateJobs(database, url);
-  await migrate(database);
 }

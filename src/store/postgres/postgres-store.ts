@@ -5,10 +5,12 @@ import { systemClock, type Clock } from '../../kernel/clock.js';
 import { readStoredJson } from '../../kernel/stored-json.js';
 import type { EngineSessionHandle } from '../../run/session-handle.js';
 import type { RunState } from '../../run/statechart.js';
+import type { InteractionRow } from '../rows.js';
 import type { CommitListener, CommitOutcome, Committed, CreateOutcome, DeleteOutcome, Delivery, DeliveryOutcome, InteractionRecord, Lines, NewRun, PendingFilter, ProfileTotals, Protocol, ReadRange, RunChange, RunFilter, RunRecord, SegmentRange, Store } from '../store.js';
 import { commitRun, digestUpTo } from './commit-run.js';
 import { createRun, deleteRun } from './create-run.js';
 import type { Database } from './database.js';
+import { claimDecisions, findNextDecision, nextDecision, postponeDecision, type NextDecision } from './decisions.js';
 import { countDeliveries, nextDelivery, nextDeliveryAt, settleDelivery } from './deliveries.js';
 import { CHECK_MS, HintListener, writeHint } from './hints.js';
 import { countPending, findInteraction, listInteractions, listPending } from './interactions.js';
@@ -30,7 +32,7 @@ export interface PostgresStoreOptions {
   readonly checkMs?: number;
 }
 
-type Told = Pick<Committed, 'run_id' | 'journal' | 'status' | 'asked' | 'resolved' | 'deleted'>;
+type Told = Pick<Committed, 'run_id' | 'journal' | 'status' | 'asked' | 'decides_at' | 'resolved' | 'deleted'>;
 
 export class PostgresStore implements Store {
   readonly isAlone = false;
@@ -71,7 +73,11 @@ export class PostgresStore implements Store {
   }
 
   async commit(change: RunChange): Promise<CommitOutcome> {
-    const told = { run_id: change.run_id, journal: change.journal, status: change.set?.status, asked: change.ask?.interaction_id, resolved: change.resolve?.interaction_id };
+    const { run_id, journal, set, ask, resolve } = change;
+    const told: Told = {
+      run_id, journal, status: set?.status, asked: ask?.interaction_id,
+      decides_at: ask && (ask.decides ? ask.due_at : null), resolved: resolve?.interaction_id,
+    };
     return this.#telling(told, (hint) => commitRun(this.database, { host: this.#host, site: this.#site.site }, change, hint), ({ committed }) => committed);
   }
 
@@ -175,7 +181,20 @@ export class PostgresStore implements Store {
   }
 
   async nextDecision(): Promise<InteractionRecord | null> {
-    return findInteraction(this.database, 'next-decision');
+    return nextDecision(this.database);
+  }
+
+  // Expired questions for this host to decide, as their rows are: one that is damaged must not hide the others.
+  async claimDecisions(limit: number): Promise<InteractionRow[]> {
+    return claimDecisions(this.database, this.#host, limit);
+  }
+
+  async postponeDecision(interactionId: string, ms: number): Promise<void> {
+    return postponeDecision(this.database, interactionId, ms);
+  }
+
+  async findNextDecision(): Promise<NextDecision | null> {
+    return findNextDecision(this.database);
   }
 
   async countPending(now: number): Promise<{ pending: number; overdue: number }> {

@@ -1,6 +1,5 @@
 // Runs and questions that fit a filter, page by page.
-import { damageIn } from '../../kernel/stored-json.js';
-import { toInteraction, toRun, type InteractionRow, type RunRow } from '../rows.js';
+import { readableInteractions, toRun, type InteractionRow, type RunRow } from '../rows.js';
 import type { InteractionRecord, PendingFilter, RunFilter, RunRecord } from '../store.js';
 import type { Database } from './open-database.js';
 
@@ -27,7 +26,7 @@ export function listPending(db: Database, filter: PendingFilter): InteractionRec
   const found: InteractionRecord[] = [];
   for (let { after } = filter; ; ) {
     const rows = selectPending(db, { ...filter, ...(after ? { after } : {}) });
-    for (const interaction of readable(rows)) if (found.length < filter.limit) found.push(interaction);
+    for (const interaction of readableInteractions(rows)) if (found.length < filter.limit) found.push(interaction);
     after = rows.at(-1);
     if (rows.length < filter.limit || found.length === filter.limit) return found;
   }
@@ -47,18 +46,8 @@ function selectPending(db: Database, { engine, label, overdueAt, after, limit }:
 // The one whose time is over first.
 export function nextDecision(db: Database): InteractionRecord | null {
   const rows = db.prepare(`SELECT * FROM interactions WHERE state = 'pending' AND decides = 1 ORDER BY due_at, interaction_id`).iterate() as Iterable<InteractionRow>;
-  for (const interaction of readable(rows)) return interaction;
+  for (const interaction of readableInteractions(rows)) return interaction;
   return null;
-}
-
-function* readable(rows: Iterable<InteractionRow>): Generator<InteractionRecord> {
-  for (const row of rows) {
-    try {
-      yield toInteraction(row);
-    } catch (error) {
-      if (!damageIn(error)) throw error;
-    }
-  }
 }
 
 // Those that are asked for, as the WHERE of a statement with its values.
