@@ -92,8 +92,9 @@ export async function weigh({ deps, engine, options, handle, control, writer }: 
 }
 
 export async function settle(scene: TurnScene, { transition }: Weighed): Promise<RunRecord> {
-  const { deps, writer } = scene;
+  const { deps, control, writer } = scene;
   const { before = [], result } = transition;
+  if (control.isLost) throw new LostRunError(`the turn of run ${writer.run.run_id} was given up`);
   const whole = result === undefined ? before : [...before, await writeResult(deps.dataDir, writer.run.run_id, result, () => checkLease(scene))];
   return applied(await applyRunEvent(deps, writer.run, { ...transition, before: whole }, writer.journal));
 }
