@@ -2,10 +2,13 @@
 import { availableParallelism, homedir, hostname, userInfo } from 'node:os';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
 import { runCli } from './cli/program.js';
 import { EXIT, type Io, type Parent } from './cli/io.js';
 import { systemClock } from './kernel/clock.js';
+import { redact } from './kernel/redact.js';
 import { systemTimers } from './process/timers.js';
+import { safeText } from './terminal/safe-text.js';
 
 // A reader that has seen enough (`| head`) closes the pipe: that is no failure. A full disk is.
 let brokenPipeCode: number = EXIT.ok;
@@ -15,6 +18,17 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 });
 // Nobody listens: there is nothing left to say.
 process.stderr.on('error', () => {});
+
+// After a defect of ours nothing more is accepted, and the process ends soon, whatever becomes of the handler.
+const CRASH_MS = 4000;
+// The last resort, also where the event loop itself hangs; within the 5 s that are promised.
+const CRASH_KILL_MS = 4700;
+let crashHandler = async (error: unknown): Promise<void> => {
+  process.stderr.write(explainCrash(error));
+};
+let hasCrashed = false;
+process.on('uncaughtException', (error) => void crash(error));
+process.on('unhandledRejection', (reason) => void crash(reason));
 
 const programs = dirname(fileURLToPath(import.meta.url));
 
@@ -48,6 +62,9 @@ const io: Io = {
     process.on(signal, handler);
     return () => void process.off(signal, handler);
   },
+  onCrash: (handler) => {
+    crashHandler = handler;
+  },
   setBrokenPipeCode: (code) => {
     brokenPipeCode = code;
   },
@@ -59,8 +76,34 @@ try {
 } catch (error) {
   // What the system refused needs a sentence, a defect of ours its stack.
   const refused = error instanceof Error && 'syscall' in error;
-  process.stderr.write(refused ? `parley: ${error.message}\n` : `parley: internal error, please report it: ${error instanceof Error ? error.stack : String(error)}\n`);
+  process.stderr.write(refused ? `parley: ${error.message}\n` : explainCrash(error));
   process.exitCode = EXIT.failed;
+}
+
+function explainCrash(error: unknown): string {
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return `parley: internal error, please report it: ${safeText(redact(text))}\n`;
+}
+
+async function crash(error: unknown): Promise<void> {
+  if (hasCrashed) return;
+  hasCrashed = true;
+  startWatchdog();
+  setTimeout(() => process.exit(EXIT.failed), CRASH_MS);
+  try {
+    await crashHandler(error);
+  } finally {
+    process.exit(EXIT.failed);
+  }
+}
+
+// A thread of its own: it also ends a process whose event loop hangs.
+function startWatchdog(): void {
+  try {
+    new Worker(`setTimeout(() => process.kill(process.pid, 'SIGKILL'), ${CRASH_KILL_MS})`, { eval: true, env: {}, execArgv: [], stdout: true, stderr: true });
+  } catch {
+    // Without threads, the timer of this one has to do.
+  }
 }
 
 // A folder that was deleted has no name; what is given as an absolute path still works.

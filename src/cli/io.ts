@@ -18,6 +18,8 @@ export interface Io {
   readonly terminal: TerminalFacts;
   // Answers how to stop listening. While somebody listens, the signal does not end the process.
   readonly onSignal: (signal: Signal, handler: () => void) => () => void;
+  // Called once, after an exception or a rejection that nothing has caught. The process ends when the handler is done, and after 5 s in any case.
+  readonly onCrash: (handler: (error: unknown) => Promise<void>) => void;
   // The exit code when the reader of stdout goes away; succeeded, unless a run is left to itself by that.
   readonly setBrokenPipeCode: (code: number) => void;
   // The command that started this process to work for it, if one did.

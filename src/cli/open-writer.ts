@@ -13,6 +13,7 @@ import { RequestError } from '../run/request-error.js';
 import type { Membership } from '../dispatch/postgres/join-cluster.js';
 import type { DataDir } from '../store/sqlite/data-dir.js';
 import type { Actor } from '../store/store.js';
+import { safeText } from '../terminal/safe-text.js';
 import { checkFolder } from './data-dir.js';
 import type { Io } from './io.js';
 import { openToWrite } from './open-data.js';
@@ -101,7 +102,7 @@ export function actorOf(io: Io): Actor {
 export function logFailure(path: string, io: Io, runId: string, error: unknown): void {
   const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
   try {
-    appendFileSync(join(path, 'parley.log'), `${JSON.stringify({ ts: toTimestamp(io.clock.now()), run_id: runId === '' ? undefined : runId, error: redact(message) })}\n`, { mode: 0o600 });
+    appendFileSync(join(path, 'parley.log'), `${JSON.stringify({ ts: toTimestamp(io.clock.now()), run_id: runId === '' ? undefined : runId, error: safeText(redact(message)) })}\n`, { mode: 0o600 });
   } catch {
     // A log that cannot be written must not break what it tells of.
   }

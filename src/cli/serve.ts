@@ -19,6 +19,7 @@ import { SharedTokens } from '../service/shared-tokens.js';
 import { findNamed, TokenBook, tokensIn, type Caller, type NamedToken } from '../service/tokens.js';
 import { safeText } from '../terminal/safe-text.js';
 import { paint } from '../terminal/style.js';
+import { abandonOnCrash } from './abandon-on-crash.js';
 import { dataDirOf, type DataOption } from './data-dir.js';
 import { EXIT, type Io } from './io.js';
 import { databaseUrl } from './open-data.js';
@@ -44,6 +45,7 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
   const settings = readSettings(path);
   const hooks = loadHooks(settings.webhooks, io.env);
   const log = openLog(options, io);
+  const crash = abandonOnCrash(path, io, (error) => log.fatal({ err: error }, 'internal error, please report it; the server stops'));
   // From here on: a signal that comes while it starts stops it as one that comes later.
   const stopped = untilStopped(io);
   // Hosts that see the same files serve them side by side; none of them is the server of the directory.
@@ -59,6 +61,7 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
       log.error({ err: error, run_id: runId === '' ? undefined : runId }, 'a turn or a look at the queue failed');
     },
   });
+  crash.orchestrator = writer.orchestrator;
   const { cluster } = writer;
   const open = describeOpen(path, io.machine.platform);
   if (open !== null) log.warn(open);
@@ -90,6 +93,7 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
       workspaceRoots: roots,
       hosts: () => hosts,
     });
+    crash.stopTaking = service.stopTaking;
     // Before it listens: who comes back to a known port at once must be known to be right there.
     if (options.port !== 0) addHosts(hosts, options.host, String(options.port));
     if (settings.cluster.url !== null) hosts.add(new URL(settings.cluster.url).host.toLowerCase());
@@ -134,7 +138,7 @@ function openLog({ logLevel }: ServeOptions, io: Io): Logger {
     level,
     base: undefined,
     timestamp: pino.stdTimeFunctions.isoTime,
-    serializers: { err: (error: unknown) => (error instanceof Error ? { type: error.name, message: redact(error.message), stack: redact(error.stack ?? '') } : redact(String(error))) },
+    serializers: { err: (error: unknown) => (error instanceof Error ? { type: error.name, message: safeText(redact(error.message)), stack: safeText(redact(error.stack ?? '')) } : safeText(redact(String(error)))) },
   }, io.stderr);
 }
 

@@ -9,6 +9,7 @@ import type { Reply } from '../orchestrator/reply.js';
 import { RequestError } from '../run/request-error.js';
 import { noteWriter } from '../store/sqlite/data-dir.js';
 import type { RunRecord } from '../store/store.js';
+import { abandonOnCrash } from './abandon-on-crash.js';
 import { EXIT, type Io } from './io.js';
 import { actorOf, logFailure, openWriter, type OpenWriter } from './open-writer.js';
 import { writerOf } from './writer-of.js';
@@ -36,6 +37,7 @@ export async function work(io: Io): Promise<number> {
   if (!parent) throw new RequestError('INVALID_ARGUMENT', 'parley work is started by other commands of parley, not by hand');
   // From a pipe: what was written into it is there even when the command is not any more.
   const { data, job, stay = false } = JSON.parse(await text(io.stdin)) as Assignment;
+  const crash = abandonOnCrash(data, io);
   const answer = async (given: Answer): Promise<void> => {
     await parent.send(given as unknown as Json);
     if (!stay || 'error' in given) parent.disconnect();
@@ -49,6 +51,7 @@ export async function work(io: Io): Promise<number> {
   });
   if (!begun) return EXIT.failed;
   const { writer } = begun;
+  crash.orchestrator = writer.orchestrator;
   if ('refusal' in begun) {
     await answer({ error: { code: begun.refusal.code, message: begun.refusal.message } });
     // What was due when it opened (a question whose time was over, say) is played all the same.

@@ -81,11 +81,14 @@ export const DEFAULT_SETTINGS: Settings = {
   retention: {},
 };
 
+const VARIABLE = { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]*$', rule: 'must be the name of an environment variable' } as const;
+const ABSOLUTE = { type: 'string', pattern: '^/', rule: 'must be an absolute path' } as const;
+
 export const SETTINGS_SCHEMA = {
   type: 'object',
   properties: {
     engines: { type: 'object', additionalProperties: { type: 'object', additionalProperties: false, properties: { bin: { type: 'string', minLength: 1 } } } },
-    env_passthrough: { type: 'array', items: { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]*$' } },
+    env_passthrough: { type: 'array', items: VARIABLE },
     slots: { type: 'integer', minimum: 1 },
     queue_limit: { type: 'integer', minimum: 1 },
     recovery: {
@@ -103,10 +106,10 @@ export const SETTINGS_SCHEMA = {
       },
     },
     silence_notice_sec: { type: 'number', exclusiveMinimum: 0, maximum: 3_153_600_000 },
-    workspace_roots: { type: 'array', items: { type: 'string', pattern: '^/' } },
-    allowed_hosts: { type: 'array', items: { type: 'string', pattern: '^[^\\s/]+$' } },
-    public_url: { type: 'string', pattern: '^https?://[^/?#\\s]+/?$' },
-    trusted_proxies: { type: 'array', items: { type: 'string', pattern: '^[0-9A-Fa-f:.]+(/\\d{1,3})?$' } },
+    workspace_roots: { type: 'array', items: ABSOLUTE },
+    allowed_hosts: { type: 'array', items: { type: 'string', pattern: '^[^\\s/]+$', rule: 'must be a host name as in a Host header, such as "parley.example.org:8443"' } },
+    public_url: { type: 'string', pattern: '^https?://[^/?#\\s]+/?$', rule: 'must be an http:// or https:// address without a path' },
+    trusted_proxies: { type: 'array', items: { type: 'string', pattern: '^[0-9A-Fa-f:.]+(/\\d{1,3})?$', rule: 'must be an IP address or a network such as 10.0.0.0/8' } },
     max_streams: { type: 'integer', minimum: 1 },
     max_streams_per_token: { type: 'integer', minimum: 1 },
     shutdown_grace_sec: { type: 'number', minimum: 0, maximum: 3600 },
@@ -117,16 +120,16 @@ export const SETTINGS_SCHEMA = {
         additionalProperties: false,
         required: ['name', 'url'],
         properties: {
-          name: { type: 'string', pattern: '^[\\w.-]{1,64}$' },
+          name: { type: 'string', pattern: '^[\\w.-]{1,64}$', rule: 'must be 1 to 64 letters, digits, "_", "." or "-"' },
           url: { type: 'string' },
-          secret_env: { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]*$' },
-          secret_file: { type: 'string', pattern: '^/' },
+          secret_env: VARIABLE,
+          secret_file: ABSOLUTE,
           events: { type: 'array', minItems: 1, uniqueItems: true, items: { enum: WEBHOOK_EVENTS } },
         },
       },
     },
     sessions: { type: 'object', additionalProperties: false, properties: { sticky: { type: 'boolean' }, park_after_sec: { type: 'number', minimum: 0, maximum: 2_000_000 }, max_resident: { type: 'integer', minimum: 0 } } },
-    cluster: { type: 'object', additionalProperties: false, properties: { files: { enum: ['host', 'shared'] }, lease_sec: { type: 'number', minimum: 1, maximum: 3600 }, gone_sec: { type: 'number', minimum: 1 }, connections: { type: 'integer', minimum: 2, maximum: 100 }, url: { type: 'string', pattern: '^https?://' } } },
+    cluster: { type: 'object', additionalProperties: false, properties: { files: { enum: ['host', 'shared'] }, lease_sec: { type: 'number', minimum: 1, maximum: 3600 }, gone_sec: { type: 'number', minimum: 1 }, connections: { type: 'integer', minimum: 2, maximum: 100 }, url: { type: 'string', pattern: '^https?://', rule: 'must begin with http:// or https://' } } },
     retention: { type: 'object', additionalProperties: false, properties: { ended_after_days: { type: 'number', exclusiveMinimum: 0 }, max_bytes: { type: 'integer', minimum: 1 } } },
   },
 } as const;

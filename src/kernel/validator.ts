@@ -1,6 +1,8 @@
-// A JSON Schema as two questions: does a value fit the whole, or one of its definitions?
-// Schemas are compiled when first needed, so that a command that checks nothing does not pay for it.
+// Checks values against our own JSON Schemas (the contract, settings, requests), on the calling thread.
+// Schemas of callers and engines are never compiled here: src/schema-check does that in threads of its own.
+// A schema is compiled at its first use, so that a command that checks nothing does not pay for it.
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { explainErrors, type SchemaError } from './schema-errors.js';
 
 export interface Validator {
   // What is wrong, in words; null if nothing is.
@@ -12,11 +14,11 @@ export function createValidator(schema: { readonly $defs: object }): Validator {
   let ajv: Ajv2020 | undefined;
   const compiled = new Map<string, ValidateFunction>();
   const check = (name: string, part: object, value: unknown): string | null => {
-    // That ours are schemas is shown by tests: to check it here would take longer than all the rest of a start.
-    ajv ??= new Ajv2020({ validateSchema: false });
+    // Tests show that our schemas are valid: to check it here would take longer than the rest of a start.
+    ajv ??= new Ajv2020({ validateSchema: false, verbose: true, logger: false });
     let validate = compiled.get(name);
     if (!validate) compiled.set(name, (validate = ajv.compile(part)));
-    return validate(value) ? null : ajv.errorsText(validate.errors);
+    return validate(value) ? null : explainErrors((validate.errors ?? []) as SchemaError[], name === '' ? 'event' : 'data');
   };
   return {
     whole: (value) => check('', schema, value),
@@ -25,25 +27,11 @@ export function createValidator(schema: { readonly $defs: object }): Validator {
   };
 }
 
-export type CompiledSchema = { readonly ok: true; readonly explain: (value: unknown) => string | null } | { readonly ok: false; readonly problem: string };
-
-// A schema that somebody gave: one that cannot be used is an answer, not an error. Keywords it does not know are let pass.
-// `name` is what the value is called in what is said about it.
-export function compileSchema(schema: object, name = 'result', options: { readonly isOurs?: boolean } = {}): CompiledSchema {
-  const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: options.isOurs !== true });
-  try {
-    const validate = ajv.compile(schema);
-    return { ok: true, explain: (value) => (validate(value) ? null : ajv.errorsText(validate.errors, { dataVar: name })) };
-  } catch (error) {
-    return { ok: false, problem: error instanceof Error ? error.message : String(error) };
-  }
-}
-
-// A check by a schema of our own, compiled when it is first needed and then kept.
+// A check by one of our own schemas. `name` is what the value is called in the explanation.
 export function createCheck(schema: object, name: string): (value: unknown) => string | null {
-  let compiled: CompiledSchema | undefined;
+  let validate: ValidateFunction | undefined;
   return (value) => {
-    compiled ??= compileSchema(schema, name, { isOurs: true });
-    return compiled.ok ? compiled.explain(value) : compiled.problem;
+    validate ??= new Ajv2020({ strict: false, allErrors: true, validateSchema: false, verbose: true, logger: false }).compile(schema);
+    return validate(value) ? null : explainErrors((validate.errors ?? []) as SchemaError[], name);
   };
 }

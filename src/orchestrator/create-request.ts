@@ -3,6 +3,7 @@ import type { Permission } from '../engines/engine.js';
 import type { JsonObject } from '../kernel/json.js';
 import { createCheck } from '../kernel/validator.js';
 import type { ExecutionMode } from '../run/attempt.js';
+import { explainBounds } from '../schema-check/schema-bounds.js';
 import { RequestError } from '../run/request-error.js';
 
 export interface CreateRunRequest {
@@ -20,8 +21,8 @@ export interface CreateRunRequest {
 }
 
 // Without NUL: the store would cut it off there, and take two for one.
-const WHOLE = '^[^\\u0000]*$';
-const NAME = { type: 'string', minLength: 1, maxLength: 200, pattern: WHOLE };
+const WHOLE = { pattern: '^[^\\u0000]*$', rule: 'has a NUL character in it' };
+const NAME = { type: 'string', minLength: 1, maxLength: 200, ...WHOLE };
 
 // Closed: a slip in a name is told instead of being passed over.
 export const REQUEST_SCHEMA: JsonObject = {
@@ -37,7 +38,7 @@ export const REQUEST_SCHEMA: JsonObject = {
     permission: { enum: ['read-only', 'workspace-write', 'full'] },
     output_schema: { type: ['object', 'boolean'] },
     runtime_options: { type: 'object' },
-    labels: { type: 'object', maxProperties: 100, propertyNames: { minLength: 1, maxLength: 200, pattern: WHOLE }, additionalProperties: { type: 'string', maxLength: 2000, pattern: WHOLE } },
+    labels: { type: 'object', maxProperties: 100, propertyNames: { minLength: 1, maxLength: 200, ...WHOLE }, additionalProperties: { type: 'string', maxLength: 2000, ...WHOLE } },
     request_id: NAME,
   },
 };
@@ -47,4 +48,7 @@ const explain = createCheck(REQUEST_SCHEMA, 'request');
 export function checkRequest(request: CreateRunRequest): void {
   const problem = explain(request);
   if (problem !== null) throw new RequestError('INVALID_ARGUMENT', typeof request.prompt === 'string' && request.prompt.trim() === '' ? 'the prompt is empty' : problem);
+  // Here, because the digest of the request is computed by a recursive walk.
+  const bounds = request.output_schema === undefined ? null : explainBounds(request.output_schema);
+  if (bounds !== null) throw new RequestError('INVALID_ARGUMENT', `output_schema cannot be used: ${bounds}`);
 }

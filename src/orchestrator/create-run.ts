@@ -4,7 +4,6 @@ import { realpathSync, statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { findEngine } from '../engines/registry.js';
 import { canonicalText, type Json, type JsonObject } from '../kernel/json.js';
-import { compileSchema } from '../kernel/validator.js';
 import { draft } from '../rasp/draft.js';
 import { FIRST_ATTEMPT } from '../run/attempt.js';
 import { RequestError } from '../run/request-error.js';
@@ -15,6 +14,7 @@ import { EMPTY_JOURNAL, type Actor, type RunRecord, type RunSpec } from '../stor
 import { invariant } from '../kernel/invariant.js';
 import { checkRequest, type CreateRunRequest } from './create-request.js';
 import type { OrchestratorDeps } from './deps.js';
+import { schemaChecks } from '../schema-check/schema-checks.js';
 import { dataDirOf, runFolder } from './run-folder.js';
 import { RunJournal } from './run-journal.js';
 
@@ -51,7 +51,7 @@ export async function createRun(deps: OrchestratorDeps, request: CreateRunReques
     home: continuation ? continuation.handle.home : folder.home,
     model: request.model,
     permission: request.permission ?? 'workspace-write',
-    output_schema: checkSchema(request.output_schema),
+    output_schema: await checkSchema(request.output_schema),
     runtime_options: toJson(options),
     labels: request.labels ?? {},
     continue_from: continuation?.run_id,
@@ -112,10 +112,9 @@ function checkDirectory(path: string): string {
   return realpathSync(path);
 }
 
-function checkSchema(schema: JsonObject | undefined): JsonObject | undefined {
-  if (schema === undefined) return undefined;
-  const compiled = compileSchema(schema);
-  if (!compiled.ok) throw new RequestError('INVALID_ARGUMENT', `output_schema is not a JSON Schema: ${compiled.problem}`);
+async function checkSchema(schema: JsonObject | undefined): Promise<JsonObject | undefined> {
+  const problem = schema === undefined ? null : await schemaChecks.explainSchema(schema);
+  if (problem !== null) throw new RequestError('INVALID_ARGUMENT', `output_schema cannot be used: ${problem}`);
   return schema;
 }
 

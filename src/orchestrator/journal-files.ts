@@ -101,7 +101,8 @@ export class JournalFiles {
     }
   }
 
-  #appendAll(): void {
+  // Appends what was committed and is not in the files yet.
+  flush(): void {
     this.#gathering.clear();
     for (const [runId, gathered] of this.#gathered) this.#append(runId, gathered);
   }
@@ -201,7 +202,7 @@ export class JournalFiles {
 
   async close(): Promise<void> {
     this.#stopListening();
-    this.#appendAll();
+    this.flush();
     await this.#work;
     if (this.#mode !== 'each' || !this.#whole || this.#torn.size > 0 || this.#boot === null) return;
     try {

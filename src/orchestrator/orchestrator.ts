@@ -25,6 +25,7 @@ import { failInternally, NotBegunError, runTurn } from './run-turn.js';
 import { failWaiting, PROCESS_LOST, WAITED_TOO_LONG } from './sticky.js';
 import { TurnControl } from './turn-control.js';
 import { LostRunError } from './turn-writer.js';
+import { track } from './track.js';
 import { sweep, type RetentionRules } from './retention.js';
 import { CommitWakeups, type Wakeups } from './wakeups.js';
 
@@ -74,7 +75,7 @@ export class Orchestrator {
     this.#plays = settings.plays ?? true;
     this.#files = files;
     this.#wakeups = new CommitWakeups(deps.store);
-    this.#residents = new Residents(deps.timers, settings.residents ?? RESIDENT_LIMITS, (runId) => void during(this.#endings, this.#loseProcess(runId)), (runId) => void this.#cluster?.letGo(runId));
+    this.#residents = new Residents(deps.timers, settings.residents ?? RESIDENT_LIMITS, (runId) => void track(this.#endings, this.#loseProcess(runId)), (runId) => void this.#cluster?.letGo(runId));
     const handlers: DispatchHandlers = {
       startTurn: (run) => this.#startTurn(run),
       decide: (interaction) => this.#decide(interaction),
@@ -109,7 +110,7 @@ export class Orchestrator {
   async #change<T>(work: () => Promise<T>): Promise<T> {
     if (this.#stopping) throw new RequestError('SHUTTING_DOWN', 'this Parley is being stopped');
     try {
-      return await during(this.#changes, work());
+      return await track(this.#changes, work());
     } finally {
       this.#wake();
     }
@@ -140,7 +141,7 @@ export class Orchestrator {
   // Resolves when the run is canceled and nothing of its engine is left. Taken as long as turns are at work.
   async cancel(runId: string, actor?: Actor): Promise<RunRecord> {
     if (this.#closed) throw new RequestError('SHUTTING_DOWN', 'this Parley is being stopped');
-    return during(this.#endings, this.#cancel(runId, actor));
+    return track(this.#endings, this.#cancel(runId, actor));
   }
 
   async #cancel(runId: string, actor?: Actor): Promise<RunRecord> {
@@ -256,6 +257,17 @@ export class Orchestrator {
     this.#wakeups.close();
   }
 
+  // After a crash of this process: starts nothing more, stores buffered events and ends the engines. Runs stay as they are stored.
+  async abandon(): Promise<void> {
+    this.#stopping = true;
+    this.#closing.abort();
+    void this.#dispatch.close();
+    const turns = [...this.#controls.values()];
+    await Promise.all(turns.map(({ control }) => control.abandon()));
+    this.#files.flush();
+    await Promise.all([...turns.map(({ over }) => over), this.#residents.close()]);
+  }
+
   #startTurn(run: RunRecord): Promise<void> {
     const control = new TurnControl();
     const played = runTurn(this.#deps, run, control, this.#residents)
@@ -312,16 +324,5 @@ export class Orchestrator {
       }
       await pause(this.#deps.timers, RETRY_MS, this.#closing.signal);
     }
-  }
-}
-
-// What it answers; noted for as long as it goes on.
-async function during<T>(noted: Set<Promise<void>>, work: Promise<T>): Promise<T> {
-  const over = work.then(() => {}, () => {});
-  noted.add(over);
-  try {
-    return await work;
-  } finally {
-    noted.delete(over);
   }
 }

@@ -1,9 +1,9 @@
 // Answers: from a person, or from the policy when nobody answered in time. Each question takes exactly one.
 import { toTimestamp } from '../kernel/clock.js';
 import { canonicalText, isObject, type Json, type JsonObject } from '../kernel/json.js';
-import { compileSchema } from '../kernel/validator.js';
 import { draft } from '../rasp/draft.js';
 import type { RaspData } from '../rasp/event.js';
+import { schemaChecks } from '../schema-check/schema-checks.js';
 import { nextAttempt } from '../run/attempt.js';
 import { RequestError } from '../run/request-error.js';
 import { parseRuntimeOptions } from '../run/runtime-options.js';
@@ -34,7 +34,7 @@ export async function reply(deps: OrchestratorDeps, runId: string, given: Reply,
   const response = given.response ?? null;
   // It may have been decided between the two looks.
   if (interaction.state !== 'pending') return alreadyResolved(await loadRun(deps.store, runId), interaction, given);
-  checkReply(interaction, given);
+  await checkReply(interaction, given);
   const now = Math.max(deps.clock.now(), run.heads.ts);
   const outcome = await applyRunEvent(deps, run, {
     event: 'interaction.reply.accepted',
@@ -71,18 +71,17 @@ function alreadyResolved(run: RunRecord, { interaction_id: id, state, resolution
   throw new RequestError('RUN_NOT_WAITING', `interaction ${id} is ${state}, and the run is ${run.status}`);
 }
 
-function checkReply({ question }: InteractionRecord, { response, finish }: Reply): void {
+async function checkReply({ question }: InteractionRecord, { response, finish }: Reply): Promise<void> {
   if (finish && question.channel !== 'conversation') throw new RequestError('INVALID_ARGUMENT', 'the agent asked something: answer it, or cancel the run; finish ends only a conversation in which nothing was asked');
   if (!finish && response === undefined) throw new RequestError('INVALID_ARGUMENT', 'a reply needs a response');
-  if (isObject(question.response_schema) && !finish) checkForm(question.response_schema, response);
+  if (isObject(question.response_schema) && !finish) await checkForm(question.response_schema, response);
   if (question.kind !== 'approval' || finish) return;
   if (!isObject(response) || !DECISIONS.has(response.decision ?? null)) throw new RequestError('APPROVAL_INVALID', 'an approval needs {"decision": "approve" | "approve_for_session" | "decline" | "cancel"}');
 }
 
 // The engine would refuse it, and nobody could answer again.
-function checkForm(form: JsonObject, response: Json | undefined): void {
-  const schema = compileSchema(form);
-  const problem = schema.ok ? schema.explain(response ?? null) : schema.problem;
+async function checkForm(form: JsonObject, response: Json | undefined): Promise<void> {
+  const problem = await schemaChecks.explainValue({ schema: form, value: response ?? null, name: 'response' });
   if (problem !== null) throw new RequestError('INVALID_ARGUMENT', `the answer does not have the form that was asked for: ${problem}`);
 }
 

@@ -78,7 +78,9 @@ async function startTurn(deps: OrchestratorDeps, engine: Engine, queued: RunReco
     await waiter?.resident.close();
     return fail(deps, running, { code: 'ENGINE_NOT_FOUND', message: deps.host.explainMissing?.(engine) ?? `${engine.probe.binary} not found: ${engine.probe.install}` });
   }
-  const scene = { deps, engine, options: parseRuntimeOptions(queued.spec.runtime_options), handle, answered, control, version, writer: new TurnWriter(deps, running, () => control.shutdown()) };
+  const writer = new TurnWriter(deps, running, () => control.shutdown());
+  control.onAbandon(() => writer.flush());
+  const scene = { deps, engine, options: parseRuntimeOptions(queued.spec.runtime_options), handle, answered, control, version, writer };
   if (engine.resident) return playResident(scene, { command, program, waiter, residents, sticky: running.spec.sticky ?? false });
   return playProcess(scene, command, ask);
 }

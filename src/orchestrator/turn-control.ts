@@ -12,6 +12,7 @@ type Reason = 'canceled' | 'shutdown' | 'runaway' | 'other_session';
 export class TurnControl {
   #child: Endable | null = null;
   #reason: Reason | null = null;
+  #flush: () => Promise<void> = async () => {};
   canceledBy: Actor | undefined;
   isLost = false;
 
@@ -32,6 +33,19 @@ export class TurnControl {
   lose(): void {
     this.isLost = true;
     this.#end('shutdown');
+  }
+
+  // What stores the events of the turn that wait to be stored.
+  onAbandon(flush: () => Promise<void>): void {
+    this.#flush = flush;
+  }
+
+  // This process has crashed: the events that wait are stored, and the engine is ended. The end of the turn is not stored: the next start
+  // finds it running, and knows what that means.
+  async abandon(): Promise<void> {
+    this.isLost = true;
+    await this.#flush().catch(() => {});
+    this.lose();
   }
 
   // The engine would go on for ever without getting anywhere.

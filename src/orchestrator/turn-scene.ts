@@ -3,13 +3,13 @@ import { buildHandle } from '../engines/registry.js';
 import type { Engine } from '../engines/engine.js';
 import type { TurnParser } from '../engines/turn-parser.js';
 import { parseJson, type Json } from '../kernel/json.js';
-import { compileSchema } from '../kernel/validator.js';
 import type { ChildEnd } from '../process/child.js';
 import type { RaspDraft } from '../rasp/draft.js';
 import type { TurnEvidence } from '../run/evidence.js';
 import { NO_FACTS } from '../run/guards.js';
 import type { OutputCheck, RunError } from '../run/judge-completion.js';
 import { RequestError } from '../run/request-error.js';
+import { schemaChecks } from '../schema-check/schema-checks.js';
 import type { RuntimeOptions } from '../run/runtime-options.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import type { InteractionRecord, RunRecord } from '../store/store.js';
@@ -58,10 +58,11 @@ export async function weigh({ deps, engine, options, handle, control, writer }: 
   const { run } = writer;
   const found = evidence.sessionId === null ? null : (handle ?? buildHandle(engine, evidence.sessionId, { cwd: run.spec.cwd, home: run.spec.home, attempt: run.attempt_number, sticky }));
   const handleChecked = found !== null && (sticky ? outlived : await isSessionThere(deps, found));
+  const output = await checkOutput(run, evidence);
   const now = Math.max(deps.clock.now(), run.heads.ts);
   const interactionId = deps.ids.interaction();
   const conclusion = concludeTurn({
-    facts: { mode: run.spec.execution_mode, attempt: run.attempt_number, maxAttempt: options.max_attempt, evidence, exit, endedByUs, outlived, stopped, resumedFrom: handle?.handle_value ?? null, handleChecked, output: checkOutput(run, evidence) },
+    facts: { mode: run.spec.execution_mode, attempt: run.attempt_number, maxAttempt: options.max_attempt, evidence, exit, endedByUs, outlived, stopped, resumedFrom: handle?.handle_value ?? null, handleChecked, output },
     now,
     interactionId,
     canceledBy: control.canceledBy,
@@ -91,8 +92,9 @@ export async function weigh({ deps, engine, options, handle, control, writer }: 
 }
 
 export async function settle(scene: TurnScene, { transition }: Weighed): Promise<RunRecord> {
-  const { deps, writer } = scene;
+  const { deps, control, writer } = scene;
   const { before = [], result } = transition;
+  if (control.isLost) throw new LostRunError(`the turn of run ${writer.run.run_id} was given up`);
   const whole = result === undefined ? before : [...before, await writeResult(deps.dataDir, writer.run.run_id, result, () => checkLease(scene))];
   return applied(await applyRunEvent(deps, writer.run, { ...transition, before: whole }, writer.journal));
 }
@@ -121,13 +123,13 @@ export function stopElsewhere({ handle, control }: Pick<TurnScene, 'handle' | 'c
   if (handle !== null && boundSession !== null && boundSession !== handle.handle_value) control.stopOtherSession();
 }
 
-// The result that the agent gave, or its last message, against the schema that was asked for.
-function checkOutput(run: RunRecord, evidence: TurnEvidence): OutputCheck {
-  if (run.spec.output_schema === undefined) return { kind: 'not_asked' };
-  const schema = compileSchema(run.spec.output_schema);
+// Checks the agent's result, or its last message, against the output schema. The number of these checks is bounded by the slots.
+async function checkOutput({ spec: { output_schema: schema } }: RunRecord, evidence: TurnEvidence): Promise<OutputCheck> {
+  // The result of a turn that did not succeed is not looked at.
+  if (schema === undefined || (!evidence.success && !evidence.done)) return { kind: 'not_asked' };
   const value = evidence.done ? evidence.done.result : parseJson(evidence.lastMessage ?? '');
   if (value === undefined) return { kind: 'invalid', problems: 'the last message is not JSON' };
-  const problems = schema.ok ? schema.explain(value) : schema.problem;
+  const problems = await schemaChecks.explainValue({ schema, value, name: 'result', mustRun: true });
   return problems === null ? { kind: 'valid', value } : { kind: 'invalid', problems };
 }
 

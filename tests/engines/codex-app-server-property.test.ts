@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { buildForm } from '../../src/engines/codex-app-server/elicitation-form.js';
 import { newMemory } from '../../src/engines/turn-parser.js';
 import type { Json } from '../../src/kernel/json.js';
-import { compileSchema } from '../../src/kernel/validator.js';
+import { compileSchema } from '../support/compile-schema.js';
 import { APP_SERVER, loadRecording, RECORDINGS } from '../support/codex-app-server.js';
 import { mutation } from '../support/mutations.js';
 import { parse } from '../support/parse.js';

@@ -3,7 +3,7 @@ import { itemKey } from '../../src/engines/codex-app-server/file-changes.js';
 import { readRequest } from '../../src/engines/codex-app-server/requests.js';
 import { newMemory, type ReaderMemory } from '../../src/engines/turn-parser.js';
 import type { Json, JsonObject } from '../../src/kernel/json.js';
-import { compileSchema } from '../../src/kernel/validator.js';
+import { compileSchema } from '../support/compile-schema.js';
 import type { Question } from '../../src/run/interaction.js';
 
 const COMMAND = 'item/commandExecution/requestApproval';

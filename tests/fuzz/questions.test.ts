@@ -13,7 +13,7 @@ import { buildAnswer } from '../../src/engines/codex-app-server/answers.js';
 import { COMMAND_APPROVAL, ELICITATION, FILE_CHANGE_APPROVAL, PERMISSIONS_APPROVAL, readRequest, TOOL_CALL, USER_INPUT } from '../../src/engines/codex-app-server/requests.js';
 import { newMemory } from '../../src/engines/turn-parser.js';
 import { parseJson, type Json, type JsonObject } from '../../src/kernel/json.js';
-import { compileSchema } from '../../src/kernel/validator.js';
+import { compileSchema } from '../support/compile-schema.js';
 import { mergeQuestions, parseQuestion, type Question } from '../../src/run/interaction.js';
 import { createDialogue } from '../../src/terminal/answer.js';
 import { renderQuestion } from '../../src/terminal/question-text.js';

@@ -5,7 +5,7 @@ import cli from '../../contract/cli.schema.json' with { type: 'json' };
 import fcmp from '../../contract/fcmp.schema.json' with { type: 'json' };
 import rasp from '../../contract/rasp.schema.json' with { type: 'json' };
 import { SETTINGS_SCHEMA } from '../../src/host/settings.js';
-import { createCheck, compileSchema } from '../../src/kernel/validator.js';
+import { createCheck } from '../../src/kernel/validator.js';
 import { REQUEST_SCHEMA } from '../../src/orchestrator/create-request.js';
 import { TOKENS_SCHEMA } from '../../src/service/tokens.js';
 
@@ -14,8 +14,6 @@ test.each(Object.entries({ cli, fcmp, rasp, SETTINGS_SCHEMA, REQUEST_SCHEMA, TOK
   expect(ajv.validateSchema(schema), ajv.errorsText(ajv.errors)).toBe(true);
 });
 
-test('one that somebody gave is checked, one of ours is not', () => {
-  const wrong = { properties: { a: { minLength: -1 } } };
-  expect(compileSchema(wrong)).toMatchObject({ ok: false });
-  expect(createCheck(wrong, 'value')({ a: 'x' })).toBeNull();
+test('our own schemas are not checked again when they are used', () => {
+  expect(createCheck({ properties: { a: { minLength: -1 } } }, 'value')({ a: 'x' })).toBeNull();
 });

@@ -13,6 +13,7 @@ export function createIo(streams: { readonly stdin: Readable; readonly stdout: W
     machine: { home: '/nowhere', userName: 'ann', hostName: 'desk', platform: 'linux', arch: 'x64', pid: 1, cores: 2, node: process.execPath, entry: '', programs: '' },
     terminal: { stdin: false, stdout: false, stderr: false, columns: () => 80 },
     onSignal: () => () => {},
+    onCrash: () => {},
     setBrokenPipeCode: () => {},
     parent: null,
     ...changes,

@@ -139,7 +139,7 @@ describe('a data directory that cannot be used is told by every command, with ex
 test.each([
   ['{"slots":', /config\.json is not JSON/],
   ['{"slot":3}', /config\.json: there is no setting "slot"; the settings are engines, env_passthrough, slots/],
-  ['{"slots":"many"}', /config\.json: .*slots must be integer/],
+  ['{"slots":"many"}', /config\.json: config\.slots: expected a whole number, got a string/],
   ['{"env_passthrough":["A B"]}', /config\.json: .*env_passthrough\/0 must match/],
 ])('a broken config.json (%s) is told before anything is written, and doctor tells of it too', async (text, told) => {
   const site = createSite();

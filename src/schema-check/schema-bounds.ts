@@ -1,0 +1,71 @@
+// What a JSON Schema from outside may be at all: bounded in size, depth and parts, and without the keywords that make a check
+// asynchronous or let it leave the schema. Costs no more than the bounds, whatever it is given.
+import { clip } from '../kernel/redact.js';
+
+// A schema of 1,000 members with descriptions has about 100 KiB and 5,000 parts.
+const MAX_CHARS = 256 * 1024;
+const MAX_PARTS = 10_000;
+export const MAX_SCHEMA_DEPTH = 64;
+
+const DRAFT = 'https://json-schema.org/draft/2020-12/schema';
+const REFUSED = new Set(['$async', '$dynamicRef', '$dynamicAnchor', '$recursiveRef', '$recursiveAnchor', '$vocabulary']);
+// Under these a name belongs to the caller's data and not to the schema language.
+const NAMED_PARTS = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas', 'dependentRequired', 'dependencies']);
+const PLAIN_DATA = new Set(['const', 'enum', 'default', 'examples']);
+
+type Reading = 'schema' | 'names' | 'data';
+
+interface Part {
+  readonly value: unknown;
+  readonly depth: number;
+  readonly reading: Reading;
+}
+
+// Why a schema cannot be used, as a sentence; null if these rules have nothing against it.
+export function explainBounds(schema: unknown): string | null {
+  let chars = 0;
+  let parts = 0;
+  const open: Part[] = [{ value: schema, depth: 0, reading: 'schema' }];
+  for (let part = open.pop(); part; part = open.pop()) {
+    parts += 1;
+    chars += typeof part.value === 'string' ? part.value.length : 8;
+    if (part.depth > MAX_SCHEMA_DEPTH) return `it is nested deeper than ${MAX_SCHEMA_DEPTH} levels`;
+    if (typeof part.value === 'object' && part.value !== null) {
+      if (Array.isArray(part.value) && part.value.length > MAX_PARTS) return tooMany();
+      for (const key of Object.keys(part.value)) {
+        chars += key.length;
+        if (chars > MAX_CHARS) return tooLarge();
+        if (parts + open.length >= MAX_PARTS) return tooMany();
+        const value = (part.value as Record<string, unknown>)[key];
+        const problem = part.reading === 'schema' && !Array.isArray(part.value) ? explainKeyword(key, value) : null;
+        if (problem !== null) return problem;
+        open.push({ value, depth: part.depth + 1, reading: readingOf(part, key) });
+      }
+    }
+    if (chars > MAX_CHARS) return tooLarge();
+  }
+  return null;
+}
+
+function tooLarge(): string {
+  return `it is larger than ${MAX_CHARS / 1024} KiB`;
+}
+
+function tooMany(): string {
+  return `it has more than ${MAX_PARTS} parts`;
+}
+
+function readingOf({ value, reading }: Part, key: string): Reading {
+  if (reading === 'data') return 'data';
+  if (reading === 'names' || Array.isArray(value)) return 'schema';
+  return PLAIN_DATA.has(key) ? 'data' : NAMED_PARTS.has(key) ? 'names' : 'schema';
+}
+
+function explainKeyword(key: string, value: unknown): string | null {
+  if (REFUSED.has(key)) return `it uses ${key}, which Parley does not support`;
+  if (key === '$ref' && (typeof value !== 'string' || !value.startsWith('#'))) {
+    return `its $ref ${clip(JSON.stringify(value) ?? '', 100)} leads out of the schema; only references that start with # are followed`;
+  }
+  if (key === '$schema' && value !== DRAFT && value !== `${DRAFT}#`) return `its $schema must be "${DRAFT}", or be left out`;
+  return null;
+}

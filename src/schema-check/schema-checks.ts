@@ -1,0 +1,105 @@
+// JSON Schemas from outside: of callers (output_schema) and of engines (response_schema). They are compiled and run only in
+// worker threads, under a deadline, so that no schema holds up the service or ends it.
+//
+// Two lanes, each with one thread. Every check starts in the quick lane, where it has a quarter of a second: honest schemas need
+// a few milliseconds, so a hostile one delays others by that quarter and not by its whole deadline. Checks that miss it go on in
+// the patient lane, among their own kind. Two threads at most, however many checks there are: a thread for each check would let
+// a caller start as many as it likes, and take all cores from the turns.
+import { createHash } from 'node:crypto';
+import { isDeeperThan } from '../kernel/json.js';
+import { clip } from '../kernel/redact.js';
+import { explainErrors } from '../kernel/schema-errors.js';
+import { RequestError } from '../run/request-error.js';
+import { CheckLane, type CheckAnswer, type CheckJob, type Unusable } from './check-lane.js';
+import { explainBounds } from './schema-bounds.js';
+
+// A person who waits behind eight slow schemas has waited for half a minute.
+const LIMITS = { quickMs: 250, patientMs: 3000, mostWaiting: 8 };
+// A result of 4 Mi characters takes up to 60 MiB as values.
+const THREAD = { idleMs: 20_000, cache: 64, memoryMb: 192 };
+// An assembled message of an engine ends at 4 Mi characters.
+const MAX_VALUE_CHARS = 8 * 1024 * 1024;
+
+export interface ValueCheck {
+  readonly schema: object | boolean;
+  readonly value: unknown;
+  // What the value is called in the explanation.
+  readonly name: string;
+  // Nobody can ask again: the check waits its turn however many there are. The number of such checks must be bounded elsewhere.
+  readonly mustRun?: boolean;
+}
+
+export class SchemaChecks {
+  readonly #quick: CheckLane;
+  readonly #patient: CheckLane;
+  readonly #deadline: string;
+  readonly #mostWaiting: number;
+
+  constructor({ quickMs, patientMs, mostWaiting } = LIMITS) {
+    this.#mostWaiting = mostWaiting;
+    this.#quick = new CheckLane({ ...THREAD, deadlineMs: quickMs });
+    this.#patient = new CheckLane({ ...THREAD, deadlineMs: patientMs });
+    this.#deadline = `${patientMs / 1000} s`;
+  }
+
+  // Why this is not a schema that Parley can use, as the end of a sentence ("…: it is nested deeper than 64 levels"); null if it is one.
+  // Throws a RequestError (QUEUE_FULL) while too many slow schemas wait.
+  async explainSchema(schema: object | boolean): Promise<string | null> {
+    const bounds = explainBounds(schema);
+    if (bounds !== null) return bounds;
+    const answer = await this.#check(jobOf(schema), false);
+    if (answer.overdue) return `it takes longer than ${this.#deadline} to compile`;
+    return answer.unusable ? explainUnusable(answer.unusable) : null;
+  }
+
+  // What is wrong with the value, in words; null if it fits.
+  async explainValue({ schema, value, name, mustRun = false }: ValueCheck): Promise<string | null> {
+    const bounds = explainBounds(schema);
+    if (bounds !== null) return `the schema cannot be used: ${bounds}`;
+    if (isDeeperThan(value)) return `${name}: is nested deeper than 200 levels`;
+    const text = JSON.stringify(value);
+    if (text.length > MAX_VALUE_CHARS) return `${name}: is larger than ${MAX_VALUE_CHARS / 1024 / 1024} Mi characters and cannot be checked`;
+    const answer = await this.#check({ ...jobOf(schema), value: text }, mustRun);
+    if (answer.overdue) return `${name}: checking it against the schema took longer than ${this.#deadline} and was stopped; simplify the schema`;
+    if (answer.unusable) return `the schema cannot be used: ${explainUnusable(answer.unusable)}`;
+    return answer.findings ? explainErrors(answer.findings, name) : null;
+  }
+
+  async #check(job: CheckJob, mustRun: boolean): Promise<CheckAnswer> {
+    const quick = await this.#quick.run(job);
+    if (!quick.overdue) return quick;
+    if (!mustRun && this.#patient.waiting >= this.#mostWaiting) {
+      throw new RequestError('QUEUE_FULL', `${this.#mostWaiting} slow schemas are waiting to be checked already; try again in half a minute`);
+    }
+    return this.#patient.run(job, { first: mustRun });
+  }
+}
+
+// One for the process: the bound on threads is a bound on the machine.
+export const schemaChecks = new SchemaChecks();
+
+function jobOf(schema: object | boolean): CheckJob {
+  const text = JSON.stringify(schema);
+  return { digest: createHash('sha256').update(text).digest('hex'), schema: text };
+}
+
+function explainUnusable({ problem, detail = '', errors = [] }: Unusable): string {
+  switch (problem) {
+    case 'form':
+      return explainErrors(errors, 'schema');
+    case 'async':
+      return 'it uses $async, which Parley does not support';
+    case 'recursion':
+      return 'it refers to itself without end';
+    case 'pattern':
+      return 'one of its patterns is not a regular expression';
+    case 'reference':
+      return `its $ref ${clip(JSON.stringify(detail), 100)} leads nowhere`;
+    case 'memory':
+      return 'checking it takes more memory than Parley allows';
+    case 'other':
+      return 'a keyword has a value that it cannot have, or an $id or $anchor is used twice';
+    default:
+      return problem satisfies never;
+  }
+}

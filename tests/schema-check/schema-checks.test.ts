@@ -1,0 +1,154 @@
+// Schemas from outside run in threads: none of them holds up the event loop, ends the process or writes to its output.
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { Worker } from 'node:worker_threads';
+import { describe, expect, test } from 'vitest';
+import { CheckLane } from '../../src/schema-check/check-lane.js';
+import { SchemaChecks } from '../../src/schema-check/schema-checks.js';
+
+const checks = new SchemaChecks({ quickMs: 250, patientMs: 1000, mostWaiting: 8 });
+
+// A schema whose check visits 2^depth parts.
+function doubling(depth: number, keyword: 'allOf' | 'anyOf'): object {
+  const steps = Array.from({ length: depth }, (_, index) => [`s${index}`, { [keyword]: [{ $ref: `#/$defs/s${index + 1}` }, { $ref: `#/$defs/s${index + 1}` }] }]);
+  return { $defs: { ...Object.fromEntries(steps), [`s${depth}`]: { type: 'string' } }, $ref: '#/$defs/s0' };
+}
+
+function nested(depth: number): object {
+  return JSON.parse(`${'{"not":'.repeat(depth)}{}${'}'.repeat(depth)}`) as object;
+}
+
+const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`name${index}`, { type: 'string', description: 'x'.repeat(100) }]));
+
+describe('a schema that cannot be used is refused with a sentence', () => {
+  test.each<[string, object | boolean, RegExp]>([
+    ['$async', { $async: true }, /^it uses \$async, which Parley does not support$/],
+    ['$async below the root', { properties: { a: { $async: true } } }, /it uses \$async/],
+    ['$dynamicRef', { $dynamicRef: '#x' }, /it uses \$dynamicRef/],
+    ['$recursiveRef', { items: { $recursiveRef: '#' } }, /it uses \$recursiveRef/],
+    ['a remote reference', { $ref: 'https://example.org/schema' }, /its \$ref "https:\/\/example\.org\/schema" leads out of the schema/],
+    ['a reference to the schema of schemas', { $ref: 'https://json-schema.org/draft/2020-12/schema' }, /leads out of the schema/],
+    ['a reference that leads nowhere', { $ref: '#/$defs/none' }, /its \$ref "#\/\$defs\/none" leads nowhere/],
+    ['another draft', { $schema: 'http://json-schema.org/draft-07/schema#' }, /its \$schema must be "https:\/\/json-schema\.org\/draft\/2020-12\/schema", or be left out/],
+    ['a large one', { properties: many(2000) }, /it is larger than 256 KiB/],
+    ['1.2 MB', { properties: many(9000) }, /it has more than 10000 parts|it is larger than 256 KiB/],
+    ['a huge enum', { enum: Array.from({ length: 1_000_000 }, (_, index) => index) }, /it has more than 10000 parts/],
+    ['deep nesting', nested(5000), /it is nested deeper than 64 levels/],
+    ['a type that is none', { type: 'nonsense' }, /^schema\.type: expected/],
+    ['a pattern that is none', { pattern: '[' }, /one of its patterns is not a regular expression/],
+    ['a negative length', { minLength: -1 }, /^schema\.minLength: expected at least 0/],
+  ])('%s', async (_what, schema, sentence) => {
+    expect(await checks.explainSchema(schema)).toMatch(sentence);
+  });
+
+  test.each<[string, object | boolean]>([
+    ['a member that is called $async', { properties: { $async: { type: 'string' }, $ref: { type: 'string' } } }],
+    ['such a name in data', { const: { $async: true, $ref: 'https://example.org' } }],
+    ['__proto__ and constructor', JSON.parse('{"properties":{"__proto__":{"type":"string"},"constructor":{"type":"string"}},"required":["__proto__"]}') as object],
+    ['keywords that nobody knows, and formats', { 'x-note': 1, format: 'email' }],
+    ['true', true],
+    ['references inside it', { $defs: { a: { type: 'string' } }, items: { $ref: '#/$defs/a' } }],
+  ])('but not %s', async (_what, schema) => {
+    expect(await checks.explainSchema(schema)).toBeNull();
+  });
+});
+
+describe('values', () => {
+  test('a value that fits is accepted, one that does not is explained, and the compiled schema serves again', async () => {
+    const schema = { type: 'object', properties: { version: { type: 'string' } }, required: ['version'] };
+    expect(await checks.explainValue({ schema, value: { version: '1' }, name: 'result' })).toBeNull();
+    expect(await checks.explainValue({ schema, value: { version: 1 }, name: 'result' })).toBe('result.version: expected a string, got the number 1');
+    expect(await checks.explainValue({ schema, value: {}, name: 'result' })).toBe('result.version: is missing');
+  });
+
+  test('one schema leaves nothing behind for the next', async () => {
+    const polluting = JSON.parse('{"properties":{"__proto__":{"default":{"polluted":true}}},"default":{"__proto__":{"polluted":true}}}') as object;
+    expect(await checks.explainValue({ schema: polluting, value: JSON.parse('{"__proto__":{"polluted":true}}'), name: 'result' })).toBeNull();
+    expect(await checks.explainValue({ schema: { type: 'object', required: ['polluted'] }, value: {}, name: 'result' })).toBe('result.polluted: is missing');
+  });
+
+  test('a schema that refers to itself without end is no defect', async () => {
+    expect(await checks.explainValue({ schema: { $ref: '#' }, value: 1, name: 'result' })).toMatch(/refers to itself without end/);
+  });
+
+  test('a value that is nested too deeply is refused', async () => {
+    const value = JSON.parse(`${'['.repeat(10_000)}${']'.repeat(10_000)}`) as unknown;
+    expect(await checks.explainValue({ schema: true, value, name: 'result' })).toBe('result: is nested deeper than 200 levels');
+  });
+});
+
+// The longest time that the event loop was held up, in milliseconds.
+async function measure<T>(work: () => Promise<T>): Promise<{ readonly value: T; readonly maxMs: number }> {
+  const delay = monitorEventLoopDelay({ resolution: 5 });
+  await new Promise((resolve) => setImmediate(resolve));
+  delay.enable();
+  const value = await work();
+  delay.disable();
+  return { value, maxMs: delay.max / 1e6 };
+}
+
+// The same beside threads that only compute: on a busy machine others hold up the loop, too.
+async function measureControl(): Promise<number> {
+  const threads = [1, 2].map(() => new Worker(new URL('../support/busy-loop.mjs', import.meta.url)));
+  const { maxMs } = await measure(() => new Promise((resolve) => setTimeout(resolve, 1500)));
+  await Promise.all(threads.map((thread) => thread.terminate()));
+  return maxMs;
+}
+
+describe('hostile schemas', () => {
+  const long = 'a'.repeat(40);
+  const HOSTILE: readonly (readonly [string, object, unknown])[] = [
+    ['a pattern that backtracks for ever', { pattern: '^(a+)+$' }, `${long}!`],
+    ['names checked by such a pattern', { patternProperties: { '^(a|aa)+$': true } }, { [`${long}${long}!`]: 1 }],
+    ['name patterns', { propertyNames: { pattern: '^(a|a?)+$' } }, { [`${long}!`]: 1 }],
+    ['references that double at each step', doubling(40, 'allOf'), 'x'],
+    ['uniqueItems on a large list', { uniqueItems: true }, Array.from({ length: 200_000 }, (_, index) => ({ index }))],
+  ];
+
+  test('each is stopped at its deadline, and none holds up the event loop', { timeout: 120_000 }, async () => {
+    const allowed = Math.max(50, 2 * (await measureControl()));
+    for (const [what, schema, value] of HOSTILE) {
+      const { value: problem, maxMs } = await measure(() => checks.explainValue({ schema, value, name: 'result', mustRun: true }));
+      expect(problem, what).toBe('result: checking it against the schema took longer than 1 s and was stopped; simplify the schema');
+      expect(maxMs, what).toBeLessThan(allowed);
+    }
+  });
+
+  test('honest checks pass hostile ones that came before them', async () => {
+    const order: string[] = [];
+    const hostile = [1, 2].map((index) => checks.explainValue({ schema: { pattern: `^(a+)+${index}$` }, value: long, name: 'result', mustRun: true }).then(() => order.push('hostile')));
+    const honest = [1, 2, 3].map((index) => checks.explainValue({ schema: { const: index }, value: index, name: 'result' }).then((problem) => order.push(problem ?? 'honest')));
+    await Promise.all([...hostile, ...honest]);
+    expect(order).toEqual(['honest', 'honest', 'honest', 'hostile', 'hostile']);
+  });
+
+  test('while too many slow ones wait, one more is refused as busy, and a turn that ended is not', { timeout: 60_000 }, async () => {
+    const own = new SchemaChecks({ quickMs: 50, patientMs: 2000, mostWaiting: 1 });
+    const slow = (index: number, mustRun: boolean) => own.explainValue({ schema: { pattern: `^(a+)+${index}$` }, value: long, name: 'result', mustRun }).catch((error: unknown) => error);
+    const outcomes = await Promise.all([...Array.from({ length: 3 }, (_, index) => slow(index, false)), slow(99, true)]);
+    expect(outcomes.at(-1)).toMatch(/took longer than 2 s/);
+    expect(outcomes.filter((outcome) => outcome instanceof Error).length).toBeGreaterThan(0);
+    expect(outcomes.find((outcome) => outcome instanceof Error)).toMatchObject({ code: 'QUEUE_FULL' });
+  });
+
+  test('a check that takes more memory than it may have ends its thread and nothing else', async () => {
+    const lane = new CheckLane({ deadlineMs: 20_000, idleMs: 1000, cache: 1, memoryMb: 16 });
+    const value = `[${'{},'.repeat(2_000_000)}0]`;
+    expect(await lane.run({ digest: 'a', schema: 'true', value })).toEqual({ unusable: { problem: 'memory' } });
+    expect(await lane.run({ digest: 'a', schema: 'true', value: '1' })).toMatchObject({ id: 0 });
+  });
+
+  test('nothing of a schema reaches the output of the process', async () => {
+    const seen: string[] = [];
+    const write = process.stderr.write;
+    process.stderr.write = ((text: string) => seen.push(text) > 0) as typeof write;
+    try {
+      for (const format of ['\u001b]0;owned\u0007', 'x\n{"level":50,"msg":"forged"}', 'email']) {
+        expect(await checks.explainSchema({ type: 'string', format })).toBeNull();
+        expect(await checks.explainValue({ schema: { format, [`\u001b[2J${format}`]: 1 }, value: 'x', name: 'result' })).toBeNull();
+      }
+    } finally {
+      process.stderr.write = write;
+    }
+    expect(seen).toEqual([]);
+  });
+});

@@ -1,0 +1,17 @@
+// A schema of an engine's form, within the bounds for schemas from outside, checked on this thread: for tests that check thousands of them.
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { explainBounds } from '../../src/schema-check/schema-bounds.js';
+
+type Compiled = { readonly ok: true; readonly explain: (value: unknown) => string | null } | { readonly ok: false; readonly problem: string };
+
+export function compileSchema(schema: object): Compiled {
+  const bounds = explainBounds(schema);
+  if (bounds !== null) return { ok: false, problem: bounds };
+  const ajv = new Ajv2020({ strict: false, allErrors: true, logger: false, validateFormats: false });
+  try {
+    const validate = ajv.compile(schema);
+    return { ok: true, explain: (value) => (validate(value) ? null : ajv.errorsText(validate.errors)) };
+  } catch (error) {
+    return { ok: false, problem: String(error) };
+  }
+}
