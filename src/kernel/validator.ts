@@ -1,6 +1,7 @@
 // A JSON Schema as two questions: does a value fit the whole, or one of its definitions?
 // Schemas are compiled when first needed, so that a command that checks nothing does not pay for it.
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { explainSchemaErrors } from './explain-schema-errors.js';
 
 export interface Validator {
   // What is wrong, in words; null if nothing is.
@@ -16,7 +17,7 @@ export function createValidator(schema: { readonly $defs: object }): Validator {
     ajv ??= new Ajv2020({ validateSchema: false });
     let validate = compiled.get(name);
     if (!validate) compiled.set(name, (validate = ajv.compile(part)));
-    return validate(value) ? null : ajv.errorsText(validate.errors);
+    return validate(value) ? null : explainSchemaErrors(validate.errors, { name: 'event', value });
   };
   return {
     whole: (value) => check('', schema, value),
@@ -30,10 +31,12 @@ export type CompiledSchema = { readonly ok: true; readonly explain: (value: unkn
 // A schema that somebody gave: one that cannot be used is an answer, not an error. Keywords it does not know are let pass.
 // `name` is what the value is called in what is said about it.
 export function compileSchema(schema: object, name = 'result', options: { readonly isOurs?: boolean } = {}): CompiledSchema {
-  const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: options.isOurs !== true });
+  // Errors of our own schemas name the known members and state rules by their descriptions; those of others stay short.
+  const isOurs = options.isOurs === true;
+  const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: !isOurs, verbose: isOurs });
   try {
     const validate = ajv.compile(schema);
-    return { ok: true, explain: (value) => (validate(value) ? null : ajv.errorsText(validate.errors, { dataVar: name })) };
+    return { ok: true, explain: (value) => (validate(value) ? null : explainSchemaErrors(validate.errors, { name, value })) };
   } catch (error) {
     return { ok: false, problem: error instanceof Error ? error.message : String(error) };
   }
