@@ -89,7 +89,7 @@ function sentenceOf(error: SchemaError, subject: ExplainedValue, all: readonly S
     case 'minLength':
     case 'minItems':
     case 'minProperties':
-      if (params['limit'] === 1) return `${at.name} is empty.`;
+      if (params['limit'] === 1) return `${at.title} is empty.`;
       return `${at.name} is too short: ${ruleOf(error, at.value)}.`;
     case 'maxLength':
     case 'maxItems':
@@ -99,7 +99,7 @@ function sentenceOf(error: SchemaError, subject: ExplainedValue, all: readonly S
     case 'oneOf':
       return `${at.name} cannot be ${show(at.value)}: ${choiceOf(error, all, subject)}.`;
     case 'pattern':
-      if (typeof at.value === 'string' && at.value.trim() === '') return `${at.name} is empty.`;
+      if (typeof at.value === 'string' && at.value.trim() === '') return `${at.title} is empty.`;
       return `${at.name} cannot be ${show(at.value)}: ${ruleOf(error, at.value)}.`;
     default:
       return `${at.name} cannot be ${show(at.value)}: ${ruleOf(error, at.value)}.`;
@@ -199,6 +199,8 @@ function choiceOf(choice: SchemaError, all: readonly SchemaError[], subject: Exp
 interface Place {
   // At the beginning of a sentence, and within one.
   readonly name: string;
+  // The same, with an article where it is one plain word.
+  readonly title: string;
   readonly inside: string;
   readonly isWhole: boolean;
   readonly value: unknown;
@@ -217,7 +219,13 @@ function locate(pointer: string, { name, value }: ExplainedValue): Place {
   }
   const isWhole = path === '';
   const inside = isWhole ? `the ${name}` : clip(path, 3 * MAX_NAME_CHARS);
-  return { name: isWhole ? `The ${name}` : inside, inside, isWhole, value: at };
+  const title = isWhole || /^[a-z]+$/.test(inside) ? `The ${isWhole ? name : inside}` : inside;
+  return { name: isWhole ? title : inside, title, inside, isWhole, value: hideSecret(path, at) };
+}
+
+// A refused secret is not repeated: the message may end up in a log.
+function hideSecret(path: string, value: unknown): unknown {
+  return /(?:token|secret|password)$/i.test(path) && typeof value === 'string' ? '…' : value;
 }
 
 function sizeOf(value: unknown): string {

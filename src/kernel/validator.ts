@@ -38,6 +38,8 @@ export function compileSchema(schema: object, name = 'result', options: { readon
     const validate = ajv.compile(schema);
     return { ok: true, explain: (value) => (validate(value) ? null : explainSchemaErrors(validate.errors, { name, value })) };
   } catch (error) {
+    const isInvalid = error instanceof Error && error.message.startsWith('schema is invalid');
+    if (isInvalid) return { ok: false, problem: explainSchemaErrors(ajv.errors, { name: 'schema', value: schema }) };
     return { ok: false, problem: error instanceof Error ? error.message : String(error) };
   }
 }

@@ -21,7 +21,7 @@ export interface CreateRunRequest {
 
 // Without NUL: the store would cut it off there, and take two for one.
 const WHOLE = '^[^\\u0000]*$';
-const NAME = { type: 'string', minLength: 1, maxLength: 200, pattern: WHOLE };
+const NAME = { type: 'string', minLength: 1, maxLength: 200, pattern: WHOLE, description: 'a text without NUL characters' };
 
 // Closed: a slip in a name is told instead of being passed over.
 export const REQUEST_SCHEMA: JsonObject = {
@@ -46,5 +46,5 @@ const explain = createCheck(REQUEST_SCHEMA, 'request');
 
 export function checkRequest(request: CreateRunRequest): void {
   const problem = explain(request);
-  if (problem !== null) throw new RequestError('INVALID_ARGUMENT', typeof request.prompt === 'string' && request.prompt.trim() === '' ? 'the prompt is empty' : problem);
+  if (problem !== null) throw new RequestError('INVALID_ARGUMENT', problem);
 }

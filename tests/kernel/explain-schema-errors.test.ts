@@ -33,14 +33,14 @@ test.each([
   [{ properties: { a: { minimum: 1 } } }, { a: 0 }, 'a cannot be 0: the least is 1.'],
   [{ properties: { a: { exclusiveMinimum: 0 } } }, { a: 0 }, 'a cannot be 0: it takes a number above 0.'],
   [{ properties: { a: { maximum: 9 } } }, { a: 10 }, 'a cannot be 10: the most is 9.'],
-  [{ properties: { a: { minLength: 1 } } }, { a: '' }, 'a is empty.'],
+  [{ properties: { a: { minLength: 1 } } }, { a: '' }, 'The a is empty.'],
   [{ properties: { a: { maxLength: 2 } } }, { a: 'abc' }, 'a has 3 characters: the most is 2 characters.'],
-  [{ properties: { a: { minItems: 1 } } }, { a: [] }, 'a is empty.'],
+  [{ properties: { a: { minItems: 1 } } }, { a: [] }, 'The a is empty.'],
   [
     { properties: { a: { uniqueItems: true } } }, { a: [1, 2, 1] },
     'a cannot be a list of 3 items: its items 0 and 2 are the same.',
   ],
-  [{ properties: { a: { pattern: '\\S' } } }, { a: ' ' }, 'a is empty.'],
+  [{ properties: { a: { pattern: '\\S' } } }, { a: ' ' }, 'The a is empty.'],
   [
     { properties: { a: { pattern: '^/', description: 'an absolute path' } } }, { a: 'x' },
     'a cannot be "x": it takes an absolute path.',
