@@ -54,7 +54,7 @@ function warningLines(question: Question, changes: readonly FileChange[], style:
     ...fields.map((field) => safeText(field.prompt)),
     ...[value, ...fields.map((field) => field.default)].map((each) => (each == null ? '' : showExact(tellJson(each)))),
   ]);
-  return warning === null ? [] : [paintLines(style, 'red', wrapText(warning, style.width, { first: '! ', rest: '  ' }))];
+  return warning === null ? [] : [paintLines(style, 'red', wrapShown(warning, style.width, { first: '! ', wrapped: '  ' }))];
 }
 
 // What the reader has just seen is not said again.

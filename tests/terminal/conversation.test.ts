@@ -19,7 +19,7 @@ test('an approval of a change shows every line of it, with its size and a warnin
   const changes = [{ path: '/w/a\u001b[2J.txt', kind: 'update', diff }, { path: 'b', kind: 'add', diff: '+not a diff\n\n' }];
   const shown = show([approval({ kind: 'file_change', changes })], plain(60)).split('\n');
   expect(shown.slice(0, 9)).toEqual([
-    '! This text contains 2 invisible or control characters,',
+    '! This text contains 2 invisible or control characters, ',
     '  shown as ⟨U+…⟩.',
     '? The agent wants to change files:',
     '  2 files, +302 −1',
@@ -47,7 +47,7 @@ describe('recorded conversations', () => {
       '',
       '> golden',
       '',
-      '✓ parley.ask_human  Which database? Pick one.',
+      '✓ parley.ask_human  Which database?⟨U+000A⟩Pick one.',
       '✓ parley.ask_human  Second?',
       '',
       'Both asked.',
