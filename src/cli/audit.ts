@@ -3,6 +3,7 @@ import { createReadStream, existsSync, statSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { findEngine } from '../engines/registry.js';
 import { readStoredJson } from '../kernel/stored-json.js';
+import { ByteNamer } from '../kernel/visible-bytes.js';
 import { everyRun } from '../orchestrator/every-run.js';
 import { loadRun } from '../orchestrator/load-run.js';
 import { rebuildConversation, tellDamage, verifyRun, type Check } from '../orchestrator/verify-run.js';
@@ -112,9 +113,11 @@ export interface LogsOptions extends DataOption {
   readonly stream: StreamName;
   readonly from?: number;
   readonly to?: number;
+  // The bytes themselves, also on a terminal.
+  readonly raw?: boolean;
 }
 
-// The bytes themselves, as the engine printed them.
+// What the engine printed: on a terminal as text that cannot control it, everywhere else byte for byte.
 export async function logsCommand(meant: string, options: LogsOptions, io: Io): Promise<number> {
   return withRun(meant, options, io, async (data, run) => {
     const range = options.event === undefined ? { attempt: options.attempt ?? run.attempt_number, stream: options.stream, from: options.from ?? 0, to: options.to } : await rangeOf(data, run, options.event);
@@ -124,9 +127,18 @@ export async function logsCommand(meant: string, options: LogsOptions, io: Io): 
     const size = statSync(path).size;
     const to = Math.min(range.to ?? size, size);
     if (range.from > size) throw new RequestError('INVALID_ARGUMENT', `${range.stream} of attempt ${range.attempt} has ${size} bytes, none from ${range.from} on`);
-    if (to > range.from) await pipeline(createReadStream(path, { start: range.from, end: to - 1 }), io.stdout, { end: false });
+    if (to <= range.from) return EXIT.ok;
+    const bytes = createReadStream(path, { start: range.from, end: to - 1 });
+    if (io.terminal.stdout && !options.raw) await pipeline(bytes, nameChunks, io.stdout, { end: false });
+    else await pipeline(bytes, io.stdout, { end: false });
     return EXIT.ok;
   });
+}
+
+async function* nameChunks(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string, void> {
+  const namer = new ByteNamer();
+  for await (const chunk of chunks) yield namer.push(chunk);
+  yield namer.end();
 }
 
 async function rangeOf(data: DataDir, run: RunRecord, seq: number): Promise<{ attempt: number; stream: StreamName; from: number; to: number }> {

@@ -7,6 +7,7 @@ import { isTerminal } from '../run/statechart.js';
 import type { InteractionRecord, RunRecord } from '../store/store.js';
 import { createDialogue } from '../terminal/answer.js';
 import type { Question } from '../terminal/question-text.js';
+import { safeText } from '../terminal/safe-text.js';
 import { paint } from '../terminal/style.js';
 import { wrapText } from '../terminal/wrap.js';
 import { LineAsker } from './ask.js';
@@ -187,7 +188,7 @@ class Conversation {
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;
       if (error.code === 'RUN_NOT_WAITING' || error.code === 'INTERACTION_STALE') return true;
-      this.#say(error.message);
+      this.#say(safeText(error.message));
       return false;
     }
   }

@@ -64,8 +64,8 @@ export function exitCodeOf(status: RunState): number {
   return status === 'canceled' ? EXIT.canceled : EXIT.failed;
 }
 
-// What a terminal obeys and JSON does not escape: DEL, the controls of one byte, turned directions.
-const OBEYED = /[\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+// What JSON does not escape although a terminal obeys it or does not show it.
+const UNSEEN = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
 // Gathers lines of JSON and writes them in large pieces; waits while the reader is slow, so nothing piles up. On a terminal, which an
 // engine must not control, the same values are written with more escapes.
@@ -92,6 +92,11 @@ export class LineWriter {
     if (this.#pending.length === 0) return;
     const bytes = Buffer.concat(this.#pending);
     this.#pending = [];
-    if (!this.#stream.write(this.#isTerminal ? bytes.toString('utf8').replaceAll(OBEYED, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`) : bytes)) await once(this.#stream, 'drain');
+    if (!this.#stream.write(this.#isTerminal ? escapeUnseen(bytes.toString('utf8')) : bytes)) await once(this.#stream, 'drain');
   }
+}
+
+function escapeUnseen(json: string): string {
+  const escape = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return json.replaceAll(UNSEEN, (character) => character.split('').map(escape).join(''));
 }

@@ -125,7 +125,7 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
 function presetToken({ env }: Io, tokens: readonly NamedToken[]): string | null {
   const token = env['PARLEY_TOKEN'];
   if (token === undefined || token === '') return null;
-  if (!TOKEN_FORM.test(token)) throw new RequestError('INVALID_ARGUMENT', 'PARLEY_TOKEN must have at least 16 characters, of letters, digits and . _ ~ + / = -');
+  if (!TOKEN_FORM.test(token)) throw new RequestError('INVALID_ARGUMENT', 'PARLEY_TOKEN is too short or has other characters: it takes at least 16 letters, digits and . _ ~ + / = -');
   const named = findNamed(tokens, token);
   if (named) throw new RequestError('INVALID_ARGUMENT', `PARLEY_TOKEN is the token of ${named.name} (${named.role}): the operator needs one of their own`);
   return token;

@@ -2,12 +2,12 @@
 import { readStoredJson } from '../kernel/stored-json.js';
 import { viewProfile, viewRun } from '../orchestrator/run-view.js';
 import type { FcmpEvent } from '../fcmp/event.js';
+import { nameInLine } from '../kernel/visible-text.js';
 import { RequestError } from '../run/request-error.js';
 import type { DataDir } from '../store/sqlite/data-dir.js';
 import type { InteractionRecord, RunRecord } from '../store/store.js';
 import { ConversationView } from '../terminal/conversation.js';
 import { formatAge } from '../terminal/format-time.js';
-import { safeText } from '../terminal/safe-text.js';
 import { paint, type Style } from '../terminal/style.js';
 import { withRun } from './find-run.js';
 import { createLineViewer, createScreenViewer, Follower } from './follow.js';
@@ -49,7 +49,7 @@ function header(run: RunRecord, pending: InteractionRecord | null, overdue: bool
     ...Object.entries(run.spec.labels).map(([name, value]): [string, string] => ['label', `${name}=${value}`]),
     ['events', `${run.heads.rasp_seq} observed, ${run.heads.fcmp_seq} shown, digest ${run.heads.digest.slice(0, 16)}…`],
   ];
-  return facts.map(([name, value]) => `${paint(style, 'dim', name.padEnd(10))} ${safeText(value)}`).join('\n');
+  return facts.map(([name, value]) => `${paint(style, 'dim', name.padEnd(10))} ${nameInLine(value)}`).join('\n');
 }
 
 export interface WatchOptions extends DataOption {

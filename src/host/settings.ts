@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isObject, type Json } from '../kernel/json.js';
+import { nearestName } from '../kernel/nearest-name.js';
 import { createCheck } from '../kernel/validator.js';
 import { RequestError } from '../run/request-error.js';
 import { TERMINAL_STATES, type RunState } from '../run/statechart.js';
@@ -81,8 +82,9 @@ export const DEFAULT_SETTINGS: Settings = {
   retention: {},
 };
 
-const VARIABLE = { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]*$', rule: 'must be the name of an environment variable' } as const;
-const ABSOLUTE = { type: 'string', pattern: '^/', rule: 'must be an absolute path' } as const;
+// The descriptions of patterns complete "it takes …" in messages.
+const VARIABLE = { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]*$', description: 'the name of an environment variable' } as const;
+const ABSOLUTE = { type: 'string', pattern: '^/', description: 'an absolute path' } as const;
 
 export const SETTINGS_SCHEMA = {
   type: 'object',
@@ -107,9 +109,19 @@ export const SETTINGS_SCHEMA = {
     },
     silence_notice_sec: { type: 'number', exclusiveMinimum: 0, maximum: 3_153_600_000 },
     workspace_roots: { type: 'array', items: ABSOLUTE },
-    allowed_hosts: { type: 'array', items: { type: 'string', pattern: '^[^\\s/]+$', rule: 'must be a host name as in a Host header, such as "parley.example.org:8443"' } },
-    public_url: { type: 'string', pattern: '^https?://[^/?#\\s]+/?$', rule: 'must be an http:// or https:// address without a path' },
-    trusted_proxies: { type: 'array', items: { type: 'string', pattern: '^[0-9A-Fa-f:.]+(/\\d{1,3})?$', rule: 'must be an IP address or a network such as 10.0.0.0/8' } },
+    allowed_hosts: {
+      type: 'array',
+      items: { type: 'string', pattern: '^[^\\s/]+$', description: 'a host name as in a Host header, without a path' },
+    },
+    public_url: {
+      type: 'string',
+      pattern: '^https?://[^/?#\\s]+/?$',
+      description: 'an address such as https://parley.example.org, without a path',
+    },
+    trusted_proxies: {
+      type: 'array',
+      items: { type: 'string', pattern: '^[0-9A-Fa-f:.]+(/\\d{1,3})?$', description: 'an IP address or a network such as 10.0.0.0/8' },
+    },
     max_streams: { type: 'integer', minimum: 1 },
     max_streams_per_token: { type: 'integer', minimum: 1 },
     shutdown_grace_sec: { type: 'number', minimum: 0, maximum: 3600 },
@@ -120,7 +132,7 @@ export const SETTINGS_SCHEMA = {
         additionalProperties: false,
         required: ['name', 'url'],
         properties: {
-          name: { type: 'string', pattern: '^[\\w.-]{1,64}$', rule: 'must be 1 to 64 letters, digits, "_", "." or "-"' },
+          name: { type: 'string', pattern: '^[\\w.-]{1,64}$', description: '1 to 64 letters, digits and . _ -' },
           url: { type: 'string' },
           secret_env: VARIABLE,
           secret_file: ABSOLUTE,
@@ -129,7 +141,7 @@ export const SETTINGS_SCHEMA = {
       },
     },
     sessions: { type: 'object', additionalProperties: false, properties: { sticky: { type: 'boolean' }, park_after_sec: { type: 'number', minimum: 0, maximum: 2_000_000 }, max_resident: { type: 'integer', minimum: 0 } } },
-    cluster: { type: 'object', additionalProperties: false, properties: { files: { enum: ['host', 'shared'] }, lease_sec: { type: 'number', minimum: 1, maximum: 3600 }, gone_sec: { type: 'number', minimum: 1 }, connections: { type: 'integer', minimum: 2, maximum: 100 }, url: { type: 'string', pattern: '^https?://', rule: 'must begin with http:// or https://' } } },
+    cluster: { type: 'object', additionalProperties: false, properties: { files: { enum: ['host', 'shared'] }, lease_sec: { type: 'number', minimum: 1, maximum: 3600 }, gone_sec: { type: 'number', minimum: 1 }, connections: { type: 'integer', minimum: 2, maximum: 100 }, url: { type: 'string', pattern: '^https?://', description: 'an address that begins with http:// or https://' } } },
     retention: { type: 'object', additionalProperties: false, properties: { ended_after_days: { type: 'number', exclusiveMinimum: 0 }, max_bytes: { type: 'integer', minimum: 1 } } },
   },
 } as const;
@@ -142,7 +154,7 @@ export function readSettings(dataDir: string): Settings {
   if (text === null) return DEFAULT_SETTINGS;
   const given = parse(path, text);
   const unknown = isObject(given) ? Object.keys(given).find((name) => !Object.hasOwn(SETTINGS_SCHEMA.properties, name)) : undefined;
-  if (unknown !== undefined) throw new RequestError('INVALID_ARGUMENT', `${path}: there is no setting "${unknown}"; the settings are ${Object.keys(SETTINGS_SCHEMA.properties).join(', ')}`);
+  if (unknown !== undefined) throw unknownSetting(path, unknown);
   const problem = explain(given) ?? explainWebhooks((given as { webhooks?: readonly WebhookSetting[] }).webhooks ?? []);
   if (problem !== null) throw new RequestError('INVALID_ARGUMENT', `${path}: ${problem}`);
   const { sessions, cluster, recovery, defaults, ...others } = given as unknown as Partial<Settings>;
@@ -156,6 +168,13 @@ export function readSettings(dataDir: string): Settings {
   };
 }
 
+function unknownSetting(path: string, name: string): RequestError {
+  const names = Object.keys(SETTINGS_SCHEMA.properties);
+  const near = nearestName(name, names);
+  const hint = near === null ? '' : `did you mean "${near}"? `;
+  return new RequestError('INVALID_ARGUMENT', `${path}: there is no setting "${name}"; ${hint}the settings are ${names.join(', ')}`);
+}
+
 // What a schema cannot say. An address is not repeated: it may be a secret itself.
 function explainWebhooks(webhooks: readonly WebhookSetting[]): string | null {
   for (const [index, { name, url, secret_env: env, secret_file: file }] of webhooks.entries()) {
@@ -167,9 +186,9 @@ function explainWebhooks(webhooks: readonly WebhookSetting[]): string | null {
 }
 
 function explainUrl(text: string): string | null {
-  if (!/^https?:\/\//.test(text) || !URL.canParse(text)) return 'its url must begin with http:// or https://';
+  if (!/^https?:\/\//.test(text) || !URL.canParse(text)) return 'its url does not begin with http:// or https://';
   const url = new URL(text);
-  return url.username === '' && url.password === '' ? null : 'its url must have no user and no password in it';
+  return url.username === '' && url.password === '' ? null : 'its url has a user or a password in it; put the secret into secret_env or secret_file';
 }
 
 function readIfThere(path: string): string | null {

@@ -2,7 +2,7 @@
 // Schemas of callers and engines are never compiled here: src/schema-check does that in threads of its own.
 // A schema is compiled at its first use, so that a command that checks nothing does not pay for it.
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import { explainErrors, type SchemaError } from './schema-errors.js';
+import { explainSchemaErrors } from './explain-schema-errors.js';
 
 export interface Validator {
   // What is wrong, in words; null if nothing is.
@@ -18,7 +18,7 @@ export function createValidator(schema: { readonly $defs: object }): Validator {
     ajv ??= new Ajv2020({ validateSchema: false, verbose: true, logger: false });
     let validate = compiled.get(name);
     if (!validate) compiled.set(name, (validate = ajv.compile(part)));
-    return validate(value) ? null : explainErrors((validate.errors ?? []) as SchemaError[], name === '' ? 'event' : 'data');
+    return validate(value) ? null : explainSchemaErrors(validate.errors, { name: 'event', value });
   };
   return {
     whole: (value) => check('', schema, value),
@@ -32,6 +32,6 @@ export function createCheck(schema: object, name: string): (value: unknown) => s
   let validate: ValidateFunction | undefined;
   return (value) => {
     validate ??= new Ajv2020({ strict: false, allErrors: true, validateSchema: false, verbose: true, logger: false }).compile(schema);
-    return validate(value) ? null : explainErrors((validate.errors ?? []) as SchemaError[], name);
+    return validate(value) ? null : explainSchemaErrors(validate.errors, { name, value });
   };
 }

@@ -21,7 +21,7 @@ export interface CreateRunRequest {
 }
 
 // Without NUL: the store would cut it off there, and take two for one.
-const WHOLE = { pattern: '^[^\\u0000]*$', rule: 'has a NUL character in it' };
+const WHOLE = { pattern: '^[^\\u0000]*$', description: 'a text without NUL characters' };
 const NAME = { type: 'string', minLength: 1, maxLength: 200, ...WHOLE };
 
 // Closed: a slip in a name is told instead of being passed over.
@@ -47,7 +47,7 @@ const explain = createCheck(REQUEST_SCHEMA, 'request');
 
 export function checkRequest(request: CreateRunRequest): void {
   const problem = explain(request);
-  if (problem !== null) throw new RequestError('INVALID_ARGUMENT', typeof request.prompt === 'string' && request.prompt.trim() === '' ? 'the prompt is empty' : problem);
+  if (problem !== null) throw new RequestError('INVALID_ARGUMENT', problem);
   // Here, because the digest of the request is computed by a recursive walk.
   const bounds = request.output_schema === undefined ? null : explainBounds(request.output_schema);
   if (bounds !== null) throw new RequestError('INVALID_ARGUMENT', `output_schema cannot be used: ${bounds}`);

@@ -104,7 +104,7 @@ async function checkFolder({ cluster }: OrchestratorDeps, path: string, beside: 
 }
 
 function checkDirectory(path: string): string {
-  if (!isAbsolute(path)) throw new RequestError('INVALID_ARGUMENT', `cwd must be an absolute path, not "${path}"`);
+  if (!isAbsolute(path)) throw new RequestError('INVALID_ARGUMENT', `cwd cannot be "${path}": it takes an absolute path`);
   const found = statSync(path, { throwIfNoEntry: false });
   if (!found) throw new RequestError('INVALID_ARGUMENT', `cwd ${path} does not exist`);
   if (!found.isDirectory()) throw new RequestError('INVALID_ARGUMENT', `cwd ${path} is not a directory`);

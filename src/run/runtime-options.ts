@@ -1,5 +1,7 @@
 // What a caller may set about how a run is run. Unknown keys are refused, so that a slip is told.
 import { isObject, type Json, type JsonObject } from '../kernel/json.js';
+import { show } from '../kernel/explain-schema-errors.js';
+import { nearestName } from '../kernel/nearest-name.js';
 import { DEFAULT_MAX_ATTEMPT } from './attempt.js';
 import { RequestError } from './request-error.js';
 
@@ -29,14 +31,27 @@ const LONGEST_SEC = 3_153_600_000;
 
 export function parseRuntimeOptions(given: Json | undefined): RuntimeOptions {
   if (given === undefined) return DEFAULTS;
-  if (!isObject(given)) throw new RequestError('INVALID_ARGUMENT', 'runtime_options must be an object');
+  if (!isObject(given)) throw new RequestError('INVALID_ARGUMENT', 'runtime_options takes an object');
   for (const [name, value] of Object.entries(given)) checkOption(name, value);
   return { ...DEFAULTS, ...(given as Partial<RuntimeOptions>) };
 }
 
 function checkOption(name: string, value: Json): void {
-  if (!Object.hasOwn(DEFAULTS, name)) throw new RequestError('INVALID_ARGUMENT', `there is no runtime option "${name}"; the options are ${Object.keys(DEFAULTS).join(', ')}`);
-  if (!fits(name as keyof RuntimeOptions, value)) throw new RequestError('INVALID_ARGUMENT', `runtime option ${name} cannot be ${JSON.stringify(value)}`);
+  if (!Object.hasOwn(DEFAULTS, name)) throw unknownOption(name);
+  if (!fits(name as keyof RuntimeOptions, value)) throw new RequestError('INVALID_ARGUMENT', `runtime option ${name} cannot be ${show(value)}: it takes ${ruleOf(name)}`);
+}
+
+function unknownOption(name: string): RequestError {
+  const names = Object.keys(DEFAULTS);
+  const near = nearestName(name, names);
+  const hint = near === null ? '' : `did you mean "${near}"? `;
+  return new RequestError('INVALID_ARGUMENT', `there is no runtime option "${name}"; ${hint}the options are ${names.join(', ')}`);
+}
+
+function ruleOf(name: string): string {
+  if (name === 'interactive_require_user_reply') return 'true or false';
+  if (name === 'auto_decide_policy') return '"engine_judgement" or "use_default"';
+  return name === 'max_attempt' ? 'a whole number of at least 1' : `seconds: a number above 0, at most ${LONGEST_SEC}`;
 }
 
 function fits(name: keyof RuntimeOptions, value: Json): boolean {

@@ -1,7 +1,7 @@
 // One worker thread and the jobs that wait for it, one at a time. A job that misses its deadline ends the thread, and the next
 // job gets a new one. Nothing that happens in the thread reaches this process's output or ends this process.
 import { Worker } from 'node:worker_threads';
-import type { SchemaError } from '../kernel/schema-errors.js';
+import type { SchemaError } from '../kernel/explain-schema-errors.js';
 
 export interface CheckJob {
   readonly digest: string;

@@ -6,7 +6,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 /** @typedef {import('ajv').ErrorObject} ErrorObject */
 /** @typedef {import('ajv').ValidateFunction} ValidateFunction */
 /** @typedef {{ id: number, digest: string, schema: string, value?: string }} Job */
-/** @typedef {{ keyword: string, instancePath: string, params: Record<string, unknown>, got: string }} Finding */
+/** @typedef {{ keyword: string, instancePath: string, schemaPath: string, params: Record<string, unknown>, propertyName?: string }} Finding */
 /** @typedef {{ problem: string, keyword?: string, detail?: string, errors?: Finding[] }} Unusable */
 
 /** @type {Map<string, ValidateFunction>} */
@@ -14,7 +14,7 @@ const compiled = new Map();
 const most = /** @type {{ most: number }} */ (workerData).most;
 const OPTIONS = { strict: false, logger: /** @type {const} */ (false), validateFormats: false };
 // One for all schemas: compiling the schema of schemas is the expensive part.
-const meta = new Ajv2020({ ...OPTIONS, verbose: true });
+const meta = new Ajv2020(OPTIONS);
 const port = parentPort;
 if (!port) throw new Error('check-thread.mjs runs only as a worker thread');
 
@@ -54,7 +54,7 @@ function compile(digest, text) {
     const schema = JSON.parse(text);
     if (meta.validateSchema(schema) !== true) return { problem: 'form', errors: findingsOf(meta.errors) };
     // Without inlining, a chain of references that doubles at each step is compiled once a step.
-    const validate = new Ajv2020({ ...OPTIONS, verbose: true, validateSchema: false, meta: false, inlineRefs: false }).compile(schema);
+    const validate = new Ajv2020({ ...OPTIONS, validateSchema: false, meta: false, inlineRefs: false }).compile(schema);
     if ('$async' in validate) return { problem: 'async' };
     compiled.set(digest, validate);
     for (const oldest of compiled.keys()) {
@@ -83,11 +83,12 @@ function explain(error) {
  * @returns {Finding[]}
  */
 function findingsOf(errors) {
-  return (errors ?? []).slice(0, 20).map(({ keyword, instancePath, params, data }) => ({
+  return (errors ?? []).slice(0, 20).map(({ keyword, instancePath, schemaPath, params, propertyName }) => ({
     keyword,
     instancePath: instancePath.slice(0, 1000),
+    schemaPath: schemaPath.slice(0, 1000),
     params: boundedParams(params),
-    got: describe(data),
+    ...(propertyName === undefined ? {} : { propertyName: propertyName.slice(0, 200) }),
   }));
 }
 
@@ -104,13 +105,4 @@ function boundedParams(params) {
 function bounded(value) {
   const text = JSON.stringify(value) ?? '';
   return text.length <= 1000 ? value : `${text.slice(0, 200)}…`;
-}
-
-/** @param {unknown} value */
-function describe(value) {
-  if (value === null) return 'null';
-  if (Array.isArray(value)) return 'a list';
-  if (typeof value === 'number') return `the number ${value}`;
-  if (typeof value === 'boolean') return String(value);
-  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }

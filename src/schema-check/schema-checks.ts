@@ -8,7 +8,7 @@
 import { createHash } from 'node:crypto';
 import { isDeeperThan } from '../kernel/json.js';
 import { clip } from '../kernel/redact.js';
-import { explainErrors } from '../kernel/schema-errors.js';
+import { explainSchemaErrors } from '../kernel/explain-schema-errors.js';
 import { RequestError } from '../run/request-error.js';
 import { CheckLane, type CheckAnswer, type CheckJob, type Unusable } from './check-lane.js';
 import { explainBounds } from './schema-bounds.js';
@@ -49,7 +49,7 @@ export class SchemaChecks {
     if (bounds !== null) return bounds;
     const answer = await this.#check(jobOf(schema), false);
     if (answer.overdue) return `it takes longer than ${this.#deadline} to compile`;
-    return answer.unusable ? explainUnusable(answer.unusable) : null;
+    return answer.unusable ? explainUnusable(answer.unusable, schema) : null;
   }
 
   // What is wrong with the value, in words; null if it fits.
@@ -61,8 +61,8 @@ export class SchemaChecks {
     if (text.length > MAX_VALUE_CHARS) return `${name}: is larger than ${MAX_VALUE_CHARS / 1024 / 1024} Mi characters and cannot be checked`;
     const answer = await this.#check({ ...jobOf(schema), value: text }, mustRun);
     if (answer.overdue) return `${name}: checking it against the schema took longer than ${this.#deadline} and was stopped; simplify the schema`;
-    if (answer.unusable) return `the schema cannot be used: ${explainUnusable(answer.unusable)}`;
-    return answer.findings ? explainErrors(answer.findings, name) : null;
+    if (answer.unusable) return `the schema cannot be used: ${explainUnusable(answer.unusable, schema)}`;
+    return answer.findings ? explainSchemaErrors(answer.findings, { name, value }) : null;
   }
 
   async #check(job: CheckJob, mustRun: boolean): Promise<CheckAnswer> {
@@ -83,10 +83,10 @@ function jobOf(schema: object | boolean): CheckJob {
   return { digest: createHash('sha256').update(text).digest('hex'), schema: text };
 }
 
-function explainUnusable({ problem, detail = '', errors = [] }: Unusable): string {
+function explainUnusable({ problem, detail = '', errors = [] }: Unusable, schema: object | boolean): string {
   switch (problem) {
     case 'form':
-      return explainErrors(errors, 'schema');
+      return explainSchemaErrors(errors, { name: 'schema', value: schema });
     case 'async':
       return 'it uses $async, which Parley does not support';
     case 'recursion':

@@ -5,7 +5,7 @@ import { RequestError } from '../run/request-error.js';
 
 // A folder must lie within one of the roots.
 export function checkWorkspace(path: string, roots: readonly string[]): void {
-  if (!isAbsolute(path)) throw new RequestError('INVALID_ARGUMENT', `cwd must be an absolute path, not ${JSON.stringify(path)}`);
+  if (!isAbsolute(path)) throw new RequestError('INVALID_ARGUMENT', `cwd cannot be ${JSON.stringify(path)}: it takes an absolute path`);
   const real = realPathOf(path);
   if (real === null) throw new RequestError('INVALID_ARGUMENT', `there is no folder ${path}`);
   if (!roots.some((root) => isWithin(real, realPathOf(root)))) throw new RequestError('PATH_NOT_ALLOWED', `${path} is not within the folders where runs may work: ${roots.join(', ')} (workspace_roots in config.json)`);

@@ -7,6 +7,7 @@ import { HTTP_STATUS, type RequestErrorCode } from '../contract/error-codes.js';
 import type { JsonObject } from '../kernel/json.js';
 import { damageIn } from '../kernel/stored-json.js';
 import { RequestError } from '../run/request-error.js';
+import { explainZodIssues } from './explain-zod-issues.js';
 
 type Code = keyof typeof HTTP_STATUS;
 
@@ -19,9 +20,9 @@ interface Refusal {
 // What Fastify refuses by itself.
 const FRAMEWORK: Readonly<Record<string, readonly [RequestErrorCode, string]>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: ['BODY_TOO_LARGE', 'the body is larger than this server takes'],
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['UNSUPPORTED_MEDIA_TYPE', 'a body must be application/json'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['UNSUPPORTED_MEDIA_TYPE', 'the body has another type than application/json, the only one that is read'],
   FST_ERR_CTP_INVALID_JSON_BODY: ['INVALID_ARGUMENT', 'the body is not JSON'],
-  FST_ERR_CTP_EMPTY_JSON_BODY: ['INVALID_ARGUMENT', 'the body is empty; it must be JSON'],
+  FST_ERR_CTP_EMPTY_JSON_BODY: ['INVALID_ARGUMENT', 'the body is empty; send JSON'],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['INVALID_ARGUMENT', 'the body is not as long as it was said to be'],
   ECONNRESET: ['INVALID_ARGUMENT', 'the request broke off'],
   FST_ERR_BAD_URL: ['INVALID_ARGUMENT', 'the address cannot be read'],
@@ -50,7 +51,7 @@ export function refuseInOneForm(app: FastifyInstance): void {
     throw new RequestError('NOT_FOUND', `there is nothing at ${request.method} ${request.url.split('?')[0]}`);
   });
   app.setErrorHandler<FastifyError>(async (error, request, reply) => {
-    const refusal = explain(error);
+    const refusal = explain(error, request);
     if (refusal.code === 'INTERNAL' || refusal.code === 'STORE_UNAVAILABLE' || refusal.code === 'DATA_DIR_UNUSABLE') request.log.error({ err: error, error_id: refusal.details?.['error_id'] }, refusal.code);
     if (refusal.code === 'UNAUTHORIZED') {
       reply.header('www-authenticate', 'Bearer');
@@ -63,11 +64,18 @@ export function refuseInOneForm(app: FastifyInstance): void {
   });
 }
 
-export function explain(error: unknown): Refusal {
+// The parts of a request as their sender calls them.
+const PARTS = { body: ['body', 'body'], querystring: ['query', 'query'], params: ['path', 'params'], headers: ['headers', 'headers'] } as const;
+
+export function explain(error: unknown, request?: FastifyRequest): Refusal {
   if (error instanceof RequestError) return { code: error.code, message: error.message };
   if (hasZodFastifySchemaValidationErrors(error)) {
-    const problems = error.validation.map(({ instancePath, message = '' }) => ({ path: instancePath, message }));
-    return { code: 'INVALID_ARGUMENT', message: problems.map(({ path, message }) => `${error.validationContext ?? 'request'}${path}: ${message}`).join('; '), details: { problems } };
+    const context = (error.validationContext ?? 'body') as keyof typeof PARTS;
+    const [name, member] = PARTS[context];
+    const schema = (request?.routeOptions.schema as Record<string, unknown> | undefined)?.[context];
+    const problems = explainZodIssues(error.validation, { name, value: request?.[member], schema });
+    const message = problems.map((problem) => problem.message).join(' ');
+    return { code: 'INVALID_ARGUMENT', message, details: { where: name, problems: problems.map((problem) => ({ ...problem })) } };
   }
   const code = codeOf(error);
   const [known, message = ''] = FRAMEWORK[code] ?? [];

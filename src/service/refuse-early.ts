@@ -28,7 +28,7 @@ export function refuseEarly(app: FastifyInstance): void {
     if (!url.startsWith('/')) throw new RequestError('INVALID_ARGUMENT', 'the address of a request begins with /');
     if (rawHeaders.length > 2 * MAX_HEADERS) throw new RequestError('HEADERS_TOO_LARGE', `more than ${MAX_HEADERS} headers`);
     const packed = headers['content-encoding'];
-    if (packed !== undefined && packed.toLowerCase() !== 'identity') throw new RequestError('UNSUPPORTED_MEDIA_TYPE', 'a body must not be compressed');
+    if (packed !== undefined && packed.toLowerCase() !== 'identity') throw new RequestError('UNSUPPORTED_MEDIA_TYPE', `the body is compressed (${packed.slice(0, 40)}); send it as it is`);
   });
   // Parsed at any depth, but whoever walks or writes it later would not come back.
   app.addHook('preValidation', async ({ body }) => {
@@ -52,7 +52,7 @@ function refuse(socket: Socket, code: RequestErrorCode, message: string): void {
 
 // An address that cannot be read has no route, and so no handler of errors.
 export function refuseAddress(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
-  const refusal = explain(error);
+  const refusal = explain(error, request);
   if (isPerson(request)) return void reply.code(HTTP_STATUS[refusal.code]).type(HTML).send(NOTHING);
   void reply.code(HTTP_STATUS[refusal.code]).type('application/json').send(JSON.stringify(envelope(refusal)));
 }

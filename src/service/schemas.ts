@@ -5,11 +5,11 @@ import { STATES } from '../run/statechart.js';
 
 const MAX_PAGE = 500;
 
-export const runId = z.string().regex(/^run_[0-9A-Z]{26}$/).meta({ description: 'The id of a run.' });
-export const interactionId = z.string().regex(/^int_[0-9A-Z]{26}$/);
+export const runId = z.string().regex(/^run_[0-9A-Z]{26}$/, 'the whole id of a run, such as run_ and 26 letters and digits').meta({ description: 'The id of a run.' });
+export const interactionId = z.string().regex(/^int_[0-9A-Z]{26}$/, 'the whole id of a question, such as int_ and 26 letters and digits');
 export const timestamp = z.string().regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/).meta({ description: 'ISO 8601, UTC, milliseconds.' });
 // Without NUL: the store would cut it off there, and take two for one.
-const whole = z.string().regex(/^[^\u0000]*$/, 'must not have a NUL');
+const whole = z.string().regex(/^[^\u0000]*$/, 'a text without NUL characters');
 const name = whole.min(1).max(200);
 const seq = z.coerce.number().int().min(0);
 const pageSize = z.coerce.number().int().min(1).max(MAX_PAGE);
@@ -19,7 +19,8 @@ const permission = z.enum(['read-only', 'workspace-write', 'full']);
 // What comes as JSON is JSON: nothing to check, and a schema that names itself would be a reference that leads nowhere.
 const json = z.unknown();
 const object = z.record(z.string(), json);
-const label = z.string().regex(/^[^=]+=/, 'must be name=value').meta({ description: 'name=value' });
+const moment = z.iso.datetime('a time such as 2026-01-31T12:00:00Z');
+const label = z.string().regex(/^[^=]+=/, 'name=value').meta({ description: 'name=value' });
 
 export const errorEnvelope = z.strictObject({
   error: z.strictObject({ code: z.string(), message: z.string(), details: object.optional() }),
@@ -71,7 +72,7 @@ export const runView = z.strictObject({
 
 export const createRunBody = z.strictObject({
   engine: name,
-  prompt: z.string().regex(/\S/).max(10_000_000),
+  prompt: z.string().regex(/\S/, 'a text').max(10_000_000),
   execution_mode: executionMode.optional().meta({ description: 'interactive: the agent may ask. Else auto: it must do without a person.' }),
   cwd: z.string().min(1).optional().meta({ description: 'A folder within workspace_roots; without it, the run gets an empty one of its own.' }),
   model: name.optional(),
@@ -82,7 +83,7 @@ export const createRunBody = z.strictObject({
   request_id: name.optional().meta({ description: 'Your key (or the header Idempotency-Key): the same key with the same body gives the same run.' }),
 });
 
-export const continueBody = z.strictObject({ prompt: z.string().regex(/\S/).max(10_000_000), request_id: name.optional() });
+export const continueBody = z.strictObject({ prompt: z.string().regex(/\S/, 'a text').max(10_000_000), request_id: name.optional() });
 export const retryBody = z.strictObject({ request_id: name.optional() }).nullish();
 
 export const replyBody = z.strictObject({
@@ -107,7 +108,7 @@ export const inboxItem = z.strictObject({ ...interactionView.shape, engine: z.st
 export const inboxPage = z.strictObject({ interactions: z.array(inboxItem), next_cursor: z.string().nullable() });
 
 export const streamQuery = z.strictObject({ cursor: seq.optional().meta({ description: 'The seq of the last event that is known; the header Last-Event-ID goes before it.' }) });
-export const historyQuery = z.strictObject({ from_seq: seq.optional(), to_seq: seq.optional(), from_ts: z.iso.datetime().optional(), to_ts: z.iso.datetime().optional(), limit: z.coerce.number().int().min(1).max(5000).default(1000) });
+export const historyQuery = z.strictObject({ from_seq: seq.optional(), to_seq: seq.optional(), from_ts: moment.optional(), to_ts: moment.optional(), limit: z.coerce.number().int().min(1).max(5000).default(1000) });
 export const historyPage = z.strictObject({ events: z.array(z.looseObject({ seq: z.int(), ts: timestamp })), next_seq: z.int().nullable() }).meta({ id: 'History', description: 'Events as they are stored (contract/fcmp.schema.json, contract/rasp.schema.json).' });
 
 export const logsQuery = z.strictObject({

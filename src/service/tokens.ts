@@ -30,7 +30,7 @@ export const TOKENS_SCHEMA = {
     type: 'object',
     additionalProperties: false,
     required: ['name', 'role', 'sha256', 'created_at'],
-    properties: { name: { type: 'string', minLength: 1, maxLength: 100 }, role: { enum: ROLES }, sha256: { type: 'string', pattern: '^[0-9a-f]{64}$' }, created_at: { type: 'string' } },
+    properties: { name: { type: 'string', minLength: 1, maxLength: 100 }, role: { enum: ROLES }, sha256: { type: 'string', pattern: '^[0-9a-f]{64}$', description: '64 hexadecimal digits' }, created_at: { type: 'string' } },
   },
 } as const;
 const explain = createCheck(TOKENS_SCHEMA, 'tokens');

@@ -3,7 +3,7 @@ import { textWidth } from './text-width.js';
 import type { FcmpData } from '../fcmp/event.js';
 import { asString, isObject, type Json } from '../kernel/json.js';
 import { tellJson } from './question-text.js';
-import { oneLine } from './safe-text.js';
+import { exactLine, oneLine } from './safe-text.js';
 import { paint, type Ink, type Style } from './style.js';
 import { wrapText } from './wrap.js';
 
@@ -39,7 +39,7 @@ const CHANGES: Readonly<Record<FcmpData['artifact.file.changed']['kind'], readon
 
 export function renderFile({ path, kind }: FcmpData['artifact.file.changed'], style: Style): string {
   const [word, ink] = CHANGES[kind];
-  return `${paint(style, ink, word)} ${oneLine(path, style.width - word.length - 1, 'end')}`;
+  return `${paint(style, ink, word)} ${exactLine(path, style.width - word.length - 1, 'end')}`;
 }
 
 export function renderReply({ response, finish, actor }: FcmpData['interaction.reply.accepted'], style: Style): string {

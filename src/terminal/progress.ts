@@ -3,7 +3,7 @@
 import { textWidth } from './text-width.js';
 import type { FcmpData, FcmpEvent } from '../fcmp/event.js';
 import { formatCount, formatDuration } from './format-time.js';
-import { oneLine } from './safe-text.js';
+import { exactLine, fitLine, oneLine } from './safe-text.js';
 import { paint, type Style } from './style.js';
 import { tellInput } from './tool-text.js';
 import { countTokens } from './usage-text.js';
@@ -82,12 +82,12 @@ export function progressLine(activity: Activity, nowMs: number, style: Style): s
     activity.attempt > 1 ? `attempt ${activity.attempt}` : '',
     activity.tokens > 0 ? `${formatCount(activity.tokens)} tokens` : '',
   ].filter((fact) => fact !== '');
-  const label = oneLine(tool ? `${tool.name}: ${tool.what}`.replace(/: $/, '') : doing(activity), width);
+  const label = tool ? exactLine(`${tool.name}: ${tool.what}`.replace(/: $/, ''), width) : oneLine(doing(activity), width);
   const tail = () => facts.map((fact) => ` · ${fact}`).join('');
   // The last fact matters least.
   while (facts.length > 0 && width - 2 - textWidth(tail()) < Math.min(LEAST, textWidth(label))) facts.pop();
   const frame = FRAMES[Math.floor(Math.max(0, nowMs) / FRAME_MS) % FRAMES.length] ?? '';
-  const text = oneLine(label, width - 2 - textWidth(tail()));
+  const text = fitLine(label, width - 2 - textWidth(tail()));
   return width < 3 ? paint(style, 'cyan', frame) : `${paint(style, 'cyan', frame)} ${text}${paint(style, 'dim', tail())}`;
 }
 

@@ -1,8 +1,13 @@
-// A question as a person reads it: the prompt, the numbered options, the fields, the default. The numbers are the ones
-// that the dialogue (answer.ts) takes.
+// A question as a person reads it: the prompt, what an approval is about, the numbered options, the fields, the default.
+// The numbers are the ones that the dialogue (answer.ts) takes. Nothing of what is approved is left out: every line of
+// every change is shown, and each invisible character by its name, with a warning above.
 import type { FcmpData } from '../fcmp/event.js';
-import { asObject, asString, type Json } from '../kernel/json.js';
+import { readFileChanges, summarizeChanges, type ChangedLine, type FileChange } from '../kernel/file-changes.js';
+import type { Json } from '../kernel/json.js';
+import { nameInLine, warnOfNames } from '../kernel/visible-text.js';
+import { safeText } from './safe-text.js';
 import { paint, type Ink, type Style } from './style.js';
+import { showExact, wrapExact, wrapShown } from './wrap-exact.js';
 import { wrapText } from './wrap.js';
 
 type Asked = FcmpData['user.input.required'];
@@ -15,18 +20,41 @@ export type Question = Pick<Asked, 'kind' | 'prompt' | 'options' | 'fields' | 'd
 
 export function renderQuestion(question: Question, style: Style, lastMessage: string | null = null): string {
   const fields = question.fields ?? [];
-  const prompt = wrapText(promptOf(question, lastMessage), style.width, { first: paint(style, 'yellow', '? '), rest: '  ' });
-  const lines = [paintLines(style, 'bold', prompt)];
-  lines.push(...changeLines(question.action, style));
+  const changes = readFileChanges(question.action);
+  const lines = [...warningLines(question, changes, style), paintLines(style, 'bold', renderPrompt(question, style, lastMessage))];
+  lines.push(...changeLines(changes, style));
   // An approval is answered by its letters.
-  lines.push(...(question.kind === 'approval' ? [] : optionLines(question.options, style, '  ')), ...defaultLine(question.default, style, '  '));
+  const options = question.kind === 'approval' ? [] : question.options;
+  lines.push(...optionLines(options, style, '  '), ...defaultLine(question.default, style, '  '));
   for (const [index, field] of fields.entries()) {
     const indent = ' '.repeat(`${fields.length}. `.length + 2);
-    lines.push(wrapText(field.prompt, style.width, { first: `${`  ${index + 1}.`.padEnd(indent.length)}`, rest: indent }));
+    const number = `  ${index + 1}.`.padEnd(indent.length);
+    lines.push(wrapText(field.prompt, style.width, { first: number, rest: indent }));
     lines.push(...optionLines(field.options, style, indent), ...defaultLine(field.default, style, indent));
   }
-  if (question.overdue) lines.push(paintLines(style, 'red', wrapText('overdue: it waits for longer than agreed', style.width, { first: '  ', rest: '  ' })));
+  const overdue = 'overdue: it waits for longer than agreed';
+  if (question.overdue) lines.push(paintLines(style, 'red', wrapText(overdue, style.width, { first: '  ', rest: '  ' })));
   return lines.join('\n');
+}
+
+// What is approved is shown to the letter; other questions are prose.
+function renderPrompt(question: Question, style: Style, lastMessage: string | null): string {
+  const margins = { first: paint(style, 'yellow', '? '), rest: '  ' };
+  const prompt = promptOf(question, lastMessage);
+  return question.kind === 'approval' ? wrapExact(prompt, style.width, margins) : wrapText(prompt, style.width, margins);
+}
+
+function warningLines(question: Question, changes: readonly FileChange[], style: Style): string[] {
+  const { kind, prompt, options, fields = [], default: value } = question;
+  const all = [...options, ...fields.flatMap((field) => field.options)];
+  const warning = warnOfNames([
+    kind === 'approval' ? showExact(prompt) : safeText(prompt),
+    ...changes.flatMap(({ path, moveTo = '', lines }) => [nameInLine(path), nameInLine(moveTo), ...lines.map(({ text }) => showExact(text))]),
+    ...all.flatMap(({ label, description = '' }) => [showExact(label), showExact(description)]),
+    ...fields.map((field) => safeText(field.prompt)),
+    ...[value, ...fields.map((field) => field.default)].map((each) => (each == null ? '' : showExact(tellJson(each)))),
+  ]);
+  return warning === null ? [] : [paintLines(style, 'red', wrapShown(warning, style.width, { first: '! ', wrapped: '  ' }))];
 }
 
 // What the reader has just seen is not said again.
@@ -37,25 +65,24 @@ function promptOf({ kind, prompt, action, fields = [], channel }: Question, last
   return kind === 'approval' && !action ? `The agent asks for permission: ${prompt}` : prompt;
 }
 
-// What is to be written into which files, as far as it can be read in a terminal; `parley show` has it whole.
-const MAX_DIFF_LINES = 60;
+const KINDS: Readonly<Record<string, string>> = { add: 'new', delete: 'deleted', update: 'changed' };
+const INKS: Readonly<Record<ChangedLine['sign'], Ink>> = { '+': 'green', '-': 'red', ' ': 'dim', '@': 'cyan' };
 
-function changeLines(action: Question['action'], style: Style): string[] {
-  const changes = Array.isArray(action?.['changes']) ? (action['changes'] as Json[]) : [];
-  const lines: string[] = [];
+// Every line that is to be written, with its sign in front; `↪` marks a line that only wraps.
+function changeLines(changes: readonly FileChange[], style: Style): string[] {
+  if (changes.length === 0) return [];
+  const { width } = style;
+  const lines = [paint(style, 'bold', `  ${summarizeChanges(changes)}`)];
   for (const change of changes) {
-    const { path, diff } = asObject(change) ?? {};
-    const all = (asString(diff) ?? '').trimEnd().split('\n');
-    const more = all.length - MAX_DIFF_LINES;
-    const shown = all.slice(0, MAX_DIFF_LINES).map((line) => paintLines(style, inkOf(line), wrapText(line, style.width, { first: '    ', rest: '    ' })));
-    lines.push(wrapText(asString(path) ?? '', style.width, { first: '  ', rest: '  ' }), ...shown);
-    if (more > 0) lines.push(paint(style, 'dim', `    … and ${more} more lines`));
+    const { path, moveTo, kind, added, removed } = change;
+    const name = `${KINDS[kind] ?? kind} ${nameInLine(path)}${moveTo === undefined ? '' : ` → ${nameInLine(moveTo)}`}`;
+    lines.push(wrapShown(`${name} (+${added} −${removed})`, width, { first: '  ', rest: '  ', wrapped: '    ' }));
+    for (const { sign, text } of change.lines) {
+      const first = `  ${sign === '@' ? ' ' : sign} `;
+      lines.push(paintLines(style, INKS[sign], wrapExact(text, width, { first, wrapped: '  ↪ ' })));
+    }
   }
   return lines;
-}
-
-function inkOf(line: string): Ink {
-  return line.startsWith('+') ? 'green' : line.startsWith('-') ? 'red' : 'dim';
 }
 
 function optionLines(options: readonly Option[], style: Style, indent: string): string[] {
@@ -63,15 +90,15 @@ function optionLines(options: readonly Option[], style: Style, indent: string): 
   return options.flatMap(({ label, description }, index) => {
     const number = `${indent}${String(index + 1).padStart(width)}) `;
     const margin = ' '.repeat(number.length);
-    const lines = [wrapText(label, style.width, { first: number, rest: margin })];
-    if (description) lines.push(paintLines(style, 'dim', wrapText(description, style.width, { first: margin, rest: margin })));
+    const lines = [wrapExact(label, style.width, { first: number, rest: margin })];
+    if (description) lines.push(paintLines(style, 'dim', wrapExact(description, style.width, { first: margin })));
     return lines;
   });
 }
 
 function defaultLine(value: Json | undefined, style: Style, indent: string): string[] {
   if (value === undefined || value === null) return [];
-  return [paintLines(style, 'dim', wrapText(`default: ${tellJson(value)}`, style.width, { first: indent, rest: indent }))];
+  return [paintLines(style, 'dim', wrapExact(`default: ${tellJson(value)}`, style.width, { first: indent }))];
 }
 
 function paintLines(style: Style, ink: Ink, text: string): string {

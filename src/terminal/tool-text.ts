@@ -1,9 +1,11 @@
-// A tool call on one line: how it ended, its name, what it was about, how long it took. Never wider than the screen.
+// A tool call on one line: how it ended, its name, what it was about, how long it took. Never wider than the screen. The
+// command or path is shown to the letter; a warning stands above one with invisible characters.
 import { textWidth } from './text-width.js';
 import type { FcmpData } from '../fcmp/event.js';
 import { asObject, type Json, type JsonObject } from '../kernel/json.js';
 import { formatDuration } from './format-time.js';
-import { oneLine } from './safe-text.js';
+import { nameInLine, warnOfNames } from '../kernel/visible-text.js';
+import { exactLine, fitLine, oneLine } from './safe-text.js';
 import { paint, type Ink, type Style } from './style.js';
 
 type Completed = FcmpData['assistant.tool.completed'];
@@ -16,6 +18,8 @@ const MARKS: Readonly<Record<Completed['status'], readonly [string, Ink]>> = { c
 const ENOUGH = 2000;
 // Below this nobody can read what a call was about.
 const LEAST = 8;
+// The names of line ends and tabs: a script of several lines is nothing to be warned of.
+const LINE_END = /⟨U\+000[9A]⟩/g;
 
 export function tellInput(input: Json): string {
   return subjectOf(input).slice(0, ENOUGH);
@@ -61,13 +65,15 @@ export function renderTool(call: Completed, what: string, elapsedMs: number | nu
   ].filter((fact) => fact !== '');
   const tail = facts.map((fact) => ` · ${fact}`).join('');
   const room = style.width - textWidth(`${mark} ${tail}`);
-  if (room < LEAST) return `${paint(style, ink, mark)} ${oneLine(`${call.name}${tail}`, style.width - 2)}`;
-  const name = oneLine(call.name, room < 2 * LEAST + 2 ? room : room - LEAST - 2);
+  const warning = warnOfNames([nameInLine(call.name), nameInLine(what).replaceAll(LINE_END, '')]);
+  const above = warning === null ? '' : `${paint(style, 'red', fitLine(`! ${warning}`, style.width))}\n`;
+  if (room < LEAST) return `${above}${paint(style, ink, mark)} ${exactLine(`${call.name}${tail}`, style.width - 2)}`;
+  const name = exactLine(call.name, room < 2 * LEAST + 2 ? room : room - LEAST - 2);
   const reason = call.status === 'failed' && call.error ? oneLine(call.error, style.width) : '';
   const rest = Math.max(0, room - textWidth(name) - 2);
   // What it was about and why it failed share the room.
-  const about = oneLine(what, reason === '' ? rest : Math.max(rest - textWidth(reason) - 3, Math.floor(rest / 2)));
-  const why = reason === '' ? '' : oneLine(reason, rest - (about === '' ? 0 : textWidth(about) + 3));
+  const about = exactLine(what, reason === '' ? rest : Math.max(rest - textWidth(reason) - 3, Math.floor(rest / 2)));
+  const why = reason === '' ? '' : fitLine(reason, rest - (about === '' ? 0 : textWidth(about) + 3));
   const middle = [about, why && paint(style, 'red', why)].filter((part) => part !== '').join(' · ');
-  return `${paint(style, ink, mark)} ${paint(style, 'bold', name)}${middle === '' ? '' : `  ${middle}`}${paint(style, 'dim', tail)}`;
+  return `${above}${paint(style, ink, mark)} ${paint(style, 'bold', name)}${middle === '' ? '' : `  ${middle}`}${paint(style, 'dim', tail)}`;
 }

@@ -130,14 +130,14 @@ test('settings: none is the default, known ones are taken, anything else is refu
   expect(readSettings(folder)).toEqual({ ...DEFAULT_SETTINGS, slots: 3, engines: { codex: { bin: '/opt/codex' } }, recovery: { queued: 'requeue', running: 'fail' } });
   for (const [text, told] of [
     ['{', /config\.json is not JSON/],
-    ['[]', /config: expected an object, got a list/],
-    ['null', /config: expected an object, got null/],
-    ['{"slot":1}', /there is no setting "slot"; the settings are engines, env_passthrough, slots, queue_limit, recovery/],
+    ['[]', /The config cannot be an empty list: it takes an object/],
+    ['null', /The config cannot be null: it takes an object/],
+    ['{"slot":1}', /there is no setting "slot"; did you mean "slots"\? the settings are engines, env_passthrough, slots, queue_limit, recovery/],
     ['{"toString":1}', /there is no setting "toString"/],
-    ['{"slots":0}', /config\.slots: expected at least 1, got the number 0/],
-    ['{"engines":{"codex":{"path":"/x"}}}', /config\.engines\.codex\.path: is not a known name here/],
-    ['{"env_passthrough":["*"]}', /config\.env_passthrough\[0\]: must be the name of an environment variable/],
-    ['{"recovery":{"queued":"later"}}', /config\.recovery\.queued: expected one of "fail", "requeue"/],
+    ['{"slots":0}', /slots cannot be 0: the least is 1/],
+    ['{"engines":{"codex":{"path":"/x"}}}', /There is no "path" in engines.codex; there is bin/],
+    ['{"env_passthrough":["*"]}', /env_passthrough\[0\] cannot be "\*": it takes the name of an environment variable/],
+    ['{"recovery":{"queued":"later"}}', /recovery\.queued cannot be "later": it takes "fail" or "requeue"/],
   ] as const) {
     put(join(folder, 'config.json'), text);
     expect(() => readSettings(folder), text).toThrow(told);
@@ -155,16 +155,16 @@ test('settings: a webhook has a name of its own, an address over HTTP without cr
   expect(read([hook, other])).toEqual([hook, other]);
   for (const [webhooks, told] of [
     [[hook, hook], /two webhooks are called "chat"/],
-    [[{ ...hook, name: 'a b' }], /webhooks\[0\]\.name: must be 1 to 64 letters/],
-    [[{ ...hook, url: 'ftp://example.org' }], /webhook "chat": its url must begin with http/],
-    [[{ ...hook, url: 'example.org' }], /webhook "chat": its url must begin with http/],
-    [[{ ...hook, url: 'https://ann:hidden@example.org' }], /webhook "chat": its url must have no user and no password in it/],
+    [[{ ...hook, name: 'a b' }], /webhooks\[0\]\.name cannot be "a b": it takes 1 to 64 letters/],
+    [[{ ...hook, url: 'ftp://example.org' }], /webhook "chat": its url does not begin with http/],
+    [[{ ...hook, url: 'example.org' }], /webhook "chat": its url does not begin with http/],
+    [[{ ...hook, url: 'https://ann:hidden@example.org' }], /webhook "chat": its url has a user or a password in it/],
     [[{ ...hook, secret_file: '/x' }], /exactly one of secret_env and secret_file/],
     [[{ name: 'chat', url: hook.url }], /exactly one of secret_env and secret_file/],
-    [[{ name: 'chat', url: hook.url, secret_file: 'x' }], /secret_file: must be an absolute path/],
-    [[{ ...hook, events: ['running'] }], /events\[0\]: expected one of/],
-    [[{ ...hook, events: [] }], /events: expected at least 1 items/],
-    [[{ ...hook, secret: 'x' }], /webhooks\[0\]\.secret: is not a known name here/],
+    [[{ name: 'chat', url: hook.url, secret_file: 'x' }], /secret_file cannot be "x": it takes an absolute path/],
+    [[{ ...hook, events: ['running'] }], /events\[0\] cannot be "running": it takes "waiting_user", /],
+    [[{ ...hook, events: [] }], /events is empty/],
+    [[{ ...hook, secret: 'x' }], /There is no "secret" in webhooks\[0\]; there are name, url/],
   ] as const) expect(() => read(webhooks), JSON.stringify(webhooks)).toThrow(told);
   expect(() => read([{ ...hook, url: 'https://ann:hidden@example.org' }])).not.toThrow(/hidden/);
 });

@@ -33,9 +33,9 @@ describe('a schema that cannot be used is refused with a sentence', () => {
     ['1.2 MB', { properties: many(9000) }, /it has more than 10000 parts|it is larger than 256 KiB/],
     ['a huge enum', { enum: Array.from({ length: 1_000_000 }, (_, index) => index) }, /it has more than 10000 parts/],
     ['deep nesting', nested(5000), /it is nested deeper than 64 levels/],
-    ['a type that is none', { type: 'nonsense' }, /^schema\.type: expected/],
+    ['a type that is none', { type: 'nonsense' }, /^type cannot be "nonsense"/],
     ['a pattern that is none', { pattern: '[' }, /one of its patterns is not a regular expression/],
-    ['a negative length', { minLength: -1 }, /^schema\.minLength: expected at least 0/],
+    ['a negative length', { minLength: -1 }, /^minLength cannot be -1: /],
   ])('%s', async (_what, schema, sentence) => {
     expect(await checks.explainSchema(schema)).toMatch(sentence);
   });
@@ -56,14 +56,14 @@ describe('values', () => {
   test('a value that fits is accepted, one that does not is explained, and the compiled schema serves again', async () => {
     const schema = { type: 'object', properties: { version: { type: 'string' } }, required: ['version'] };
     expect(await checks.explainValue({ schema, value: { version: '1' }, name: 'result' })).toBeNull();
-    expect(await checks.explainValue({ schema, value: { version: 1 }, name: 'result' })).toBe('result.version: expected a string, got the number 1');
-    expect(await checks.explainValue({ schema, value: {}, name: 'result' })).toBe('result.version: is missing');
+    expect(await checks.explainValue({ schema, value: { version: 1 }, name: 'result' })).toMatch(/^version cannot be 1: /);
+    expect(await checks.explainValue({ schema, value: {}, name: 'result' })).toBe('"version" is missing.');
   });
 
   test('one schema leaves nothing behind for the next', async () => {
     const polluting = JSON.parse('{"properties":{"__proto__":{"default":{"polluted":true}}},"default":{"__proto__":{"polluted":true}}}') as object;
     expect(await checks.explainValue({ schema: polluting, value: JSON.parse('{"__proto__":{"polluted":true}}'), name: 'result' })).toBeNull();
-    expect(await checks.explainValue({ schema: { type: 'object', required: ['polluted'] }, value: {}, name: 'result' })).toBe('result.polluted: is missing');
+    expect(await checks.explainValue({ schema: { type: 'object', required: ['polluted'] }, value: {}, name: 'result' })).toBe('"polluted" is missing.');
   });
 
   test('a schema that refers to itself without end is no defect', async () => {

@@ -31,7 +31,7 @@ describe('a new run', () => {
     ['1.2 MB', { enum: ['x'.repeat(1_200_000)] }, /it is larger than 256 KiB/],
     ['too many parts', { enum: Array.from({ length: 20_000 }, (_, index) => index) }, /it has more than 10000 parts/],
     ['nesting', JSON.parse(`${'{"not":'.repeat(150)}{}${'}'.repeat(150)}`), /nested deeper than 64 levels/],
-    ['a type that is none', { type: 'nonsense' }, /schema\.type: expected/],
+    ['a type that is none', { type: 'nonsense' }, /type cannot be "nonsense"/],
   ])('with %s in its output_schema is refused with a plain sentence', async (_what, schema, message) => {
     expect(await create(schema)).toMatchObject({ status: 400, message: expect.stringMatching(message) });
   });
@@ -43,7 +43,7 @@ describe('the result of a turn', () => {
     expect(await result(schema, '[[done {"version":3}]]')).toEqual({
       status: 'failed',
       code: 'OUTPUT_INVALID',
-      message: 'The result does not fit the output schema: result.version: expected a string, got the number 3',
+      message: expect.stringMatching(/^The result does not fit the output schema: version cannot be 3: /),
     });
   });
 

@@ -1,6 +1,7 @@
 // What an agent says, on a real terminal: as JSON too, whose escapes leave out the controls of one byte. Each command, whatever it shows.
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
+import { restoreNamed } from '../../src/kernel/visible-text.js';
 import { createSite, onTerminal, parley, untilFree } from '../support/command.js';
 
 // Clears the screen, sets the title, fills the clipboard, moves the cursor, overwrites the line, turns the direction.
@@ -13,7 +14,7 @@ test('no command lets an agent, a prompt, a label or a file name control the ter
   const made = await parley(site, ['run', 'rehearsal', `${HOSTILE} [[answer ${HOSTILE}]] [[tool ${HOSTILE}]] [[file ${HOSTILE}]] [[stderr 1]] [[done "${HOSTILE.replaceAll(/[\u0000-\u001f]/g, '')}"]]`, '--scratch', '--label', `a=${HOSTILE}`, '--detach']);
   expect(made.code, made.stderr).toBe(0);
   await untilFree(site);
-  for (const args of [['show', 'last'], ['show', 'last', '--json'], ['watch', 'last'], ['watch', 'last', '--json'], ['watch', 'last', '--rasp', '--json'], ['watch', 'last', '--rasp', '--no-follow'], ['ls'], ['ls', '--json'], ['verify', 'last'], ['replay', 'last'], ['show', HOSTILE.replaceAll('\0', '')], ['run', HOSTILE, 'x']]) {
+  for (const args of [['show', 'last'], ['show', 'last', '--json'], ['watch', 'last'], ['watch', 'last', '--json'], ['watch', 'last', '--rasp', '--json'], ['watch', 'last', '--rasp', '--no-follow'], ['ls'], ['ls', '--json'], ['verify', 'last'], ['replay', 'last'], ['logs', 'last'], ['logs', 'last', '--event', '4'], ['show', HOSTILE.replaceAll('\0', '')], ['run', HOSTILE, 'x']]) {
     const terminal = onTerminal(site, args);
     await terminal.exit;
     expect(terminal.output(), args.join(' ')).not.toMatch(OBEYED);
@@ -25,4 +26,20 @@ test('no command lets an agent, a prompt, a label or a file name control the ter
   const terminal = onTerminal(site, ['show', 'last', '--json'], { cols: 10_000 });
   await terminal.exit;
   expect(JSON.parse(terminal.output())).toEqual(JSON.parse((await parley(site, ['show', 'last', '--json'])).stdout));
+});
+
+test('logs names on a terminal what it gives a pipe or --raw byte for byte', async () => {
+  const site = createSite();
+  const made = await parley(site, ['run', 'rehearsal', '[[answer \u009b31m\u200b\u202e]] [[done 1]]', '--scratch']);
+  expect(made.code, made.stderr).toBe(0);
+  const { stdout } = await parley(site, ['logs', 'last']);
+  const terminal = onTerminal(site, ['logs', 'last'], { cols: 400 });
+  await terminal.exit;
+  const shown = terminal.output().replaceAll('\r\n', '\n');
+  expect(stdout).toContain('\u009b31m\u200b\u202e');
+  expect(shown).toContain('⟨U+009B⟩31m⟨U+200B⟩⟨U+202E⟩');
+  expect(restoreNamed(shown)).toBe(stdout);
+  const raw = onTerminal(site, ['logs', 'last', '--raw'], { cols: 400 });
+  await raw.exit;
+  expect(raw.output().replaceAll('\r\n', '\n')).toBe(stdout);
 });

@@ -160,6 +160,6 @@ describe('commands', () => {
 
   test('a question of an engine cannot control the terminal by its prompt', () => {
     const form = ask({ fields: [{ id: 'a', kind: 'open_text', prompt: '\u001b]0;x\u0007Port\u001b[2J?', options: [], default: '\u001b[31m' }] });
-    expect(createDialogue(form).prompt()).toBe('1/1 Port? Enter:  > ');
+    expect(createDialogue(form).prompt()).toBe('1/1 ⟨U+001B⟩]0;x⟨U+0007⟩Port⟨U+001B⟩[2J? Enter: ⟨U+001B⟩[31m > ');
   });
 });

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { FcmpEvent } from '../../src/fcmp/event.js';
+import type { JsonObject } from '../../src/kernel/json.js';
 import { ConversationView } from '../../src/terminal/conversation.js';
 import { TinyTerminal } from '../support/tiny-terminal.js';
 import { CONTROL, cut, event, expectFits, hostile, loadRecorded, plain, RECORDED, RUNS, show, state } from './fixtures.js';
@@ -10,13 +11,33 @@ const delta = (text: string, id: string | null = 'm') => event('assistant.messag
 const final = (text: string, id: string | null = 'm', truncated = false) => event('assistant.message.final', { message_id: id, text, truncated });
 const answered = (data: object) => show([event('interaction.reply.accepted', { interaction_id: 'i', resolution_mode: 'user_reply', accepted_at: '', ...data })], plain(80));
 
-test('an approval of a change shows what is to be written, harmless and not without end', () => {
-  const diff = ['+one', '-two', ' three\u001b[31m', ...Array.from({ length: 70 }, (_, index) => `+${index}`)].join('\n');
-  const action = { kind: 'file_change', changes: [{ path: '/w/a\u001b[2J.txt', kind: 'update', diff }] };
-  const shown = show([event('user.input.required', { interaction_id: 'i', kind: 'approval', prompt: 'The agent wants to change files:', options: [], action, channel: 'native' })], plain(60)).split('\n');
-  expect(shown.slice(0, 5)).toEqual(['? The agent wants to change files:', '  /w/a.txt', '    +one', '    -two', '     three']);
-  expect(shown.filter((line) => line.startsWith('    +')).length).toBe(58);
-  expect(shown).toContain('    … and 13 more lines');
+const approval = (action: JsonObject, prompt = 'The agent wants to change files:') =>
+  event('user.input.required', { interaction_id: 'i', kind: 'approval', prompt, options: [], action, channel: 'native' });
+
+test('an approval of a change shows every line of it, with its size and a warning', () => {
+  const diff = ['@@ -1 +1 @@', '-two', ' three\u001b[31m', ...Array.from({ length: 300 }, (_, index) => `+${index}`)].join('\n');
+  const changes = [{ path: '/w/a\u001b[2J.txt', kind: 'update', diff }, { path: 'b', kind: 'add', diff: '+not a diff\n\n' }];
+  const shown = show([approval({ kind: 'file_change', changes })], plain(60)).split('\n');
+  expect(shown.slice(0, 9)).toEqual([
+    '! This text contains 2 invisible or control characters, ',
+    '  shown as ⟨U+…⟩.',
+    '? The agent wants to change files:',
+    '  2 files, +302 −1',
+    '  changed /w/a⟨U+001B⟩[2J.txt (+300 −1)',
+    '    @@ -1 +1 @@',
+    '  - two',
+    '    three⟨U+001B⟩[31m',
+    '  + 0',
+  ]);
+  expect(shown.filter((line) => /^ {2}\+ \d/.test(line))).toHaveLength(300);
+  expect(shown.slice(-4)).toEqual(['  new b (+2 −0)', '  + +not a diff', '  + ', '']);
+});
+
+test('a command that hides a second one in an escape sequence is shown with both', () => {
+  const command = 'ls -la \u001b]; touch /x #\u0007';
+  const shown = show([approval({ kind: 'command', command }, `The agent wants to run a command:\n  | ${command}`)], plain(60));
+  expect(shown).toContain('  | ls -la ⟨U+001B⟩]; touch /x #⟨U+0007⟩');
+  expect(shown).toMatch(/^! This text contains 2 invisible/);
 });
 
 describe('recorded conversations', () => {
@@ -26,7 +47,7 @@ describe('recorded conversations', () => {
       '',
       '> golden',
       '',
-      '✓ parley.ask_human  Which database? Pick one.',
+      '✓ parley.ask_human  Which database?⟨U+000A⟩Pick one.',
       '✓ parley.ask_human  Second?',
       '',
       'Both asked.',
@@ -133,7 +154,7 @@ describe('recorded conversations', () => {
         const text = show(events, plain(width));
         expectFits(text, width);
         expect(text).not.toMatch(CONTROL);
-        expect(text).not.toMatch(/ $|\n\n\n/m);
+        expect(text).not.toMatch(/\n\n\n/);
         expect(show(events, plain(width), false)).toBe(text);
       }
     });
@@ -203,8 +224,8 @@ describe('a conversation of two attempts', () => {
       '',
       'Migrated to SQLite. 全部测试通过。',
       '',
-      '? The agent asks for permission: push to',
-      '  main',
+      '? The agent asks for permission: push ',
+      '  to main',
       '',
       '! nobody answered in time, decided by',
       '  the policy decline: decline',

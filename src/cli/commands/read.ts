@@ -31,12 +31,13 @@ export function addReadCommands(program: Command, io: Io, act: Act): void {
 
   withData(program.command('logs'))
     .summary("the engine's own bytes")
-    .description("Print what the engine printed, byte for byte: of one event, of a range, or of a whole turn.")
+    .description("Print the engine's output of one event, of a range of bytes, or of a whole turn. On a terminal, control and invisible characters are shown by name; a pipe gets the bytes.")
     .argument('<run>', 'its id, a part of it, or last')
     .option('--event <seq>', 'the bytes that an observed event was made from', parseCount)
     .option('--attempt <number>', 'of this turn (default: the last)', parseCount)
     .addOption(new Option('--stream <name>', 'which stream').choices(['stdout', 'stderr']).default('stdout'))
     .option('--from <byte>', 'from this byte on', parseCount)
     .option('--to <byte>', 'up to this byte, without it', parseCount)
+    .option('--raw', 'write the bytes themselves, also to a terminal, which obeys them')
     .action((run, options) => act(async () => (await import('../audit.js')).logsCommand(run, options, io)));
 }

@@ -133,10 +133,11 @@ function withoutNull(members: Readonly<Record<string, Json | undefined>>): JsonO
   return Object.fromEntries(Object.entries(members).filter((member): member is [string, Json] => member[1] !== undefined && member[1] !== null));
 }
 
-// Words of others stand behind a sign, so that they cannot pass for ours.
+// Words of others stand behind a sign, so that they cannot pass for ours. Characters that only some programs take for a
+// line end stay as they are: whoever shows them names them.
 function quoted(value: Json | undefined): string | null {
   if (value === undefined || value === null || value === '') return null;
-  return (typeof value === 'string' ? value : JSON.stringify(value)).split(/\r\n|[\n\r\u2028\u2029]/).map((line) => `  | ${line}`).join('\n');
+  return (typeof value === 'string' ? value : JSON.stringify(value)).split('\n').map((line) => `  | ${line}`).join('\n');
 }
 
 function labelled(label: string, value: Json | undefined): string | null {
@@ -144,8 +145,9 @@ function labelled(label: string, value: Json | undefined): string | null {
   return text === null ? null : `${label}\n${text}`;
 }
 
+// A name with a line end in it is written as JSON: no line of it can pass for ours, and nothing of it is lost.
 function oneLine(text: string): string {
-  return text.replaceAll(/[\n\r\u2028\u2029]+/g, ' ');
+  return /[\n\r\u2028\u2029]/.test(text) ? JSON.stringify(text) : text;
 }
 
 function joinLines(...lines: readonly (string | null)[]): string {

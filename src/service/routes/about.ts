@@ -13,7 +13,7 @@ const healthy = z.strictObject({ status: z.literal('ok') });
 // Among several hosts: which one answers, and if it was challenged the proof of it.
 const ready = healthy.extend({ host_id: z.string().optional(), proof: z.string().optional() });
 // Whoever looks whether it is well may add what he likes.
-const challenged = z.object({ challenge: z.string().regex(CHALLENGE_FORM).optional() });
+const challenged = z.object({ challenge: z.string().regex(CHALLENGE_FORM, '16 to 128 letters, digits, _ and -').optional() });
 const contract = z.looseObject({ initial: z.string(), states: z.array(z.string()), terminal: z.array(z.string()), events: z.array(z.string()), edges: z.array(z.looseObject({ id: z.string(), from: z.string(), on: z.string(), to: z.string() })) });
 
 function health<T extends z.ZodType>(operationId: string, summary: string, answer: T) {

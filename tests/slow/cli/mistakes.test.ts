@@ -138,9 +138,9 @@ describe('a data directory that cannot be used is told by every command, with ex
 
 test.each([
   ['{"slots":', /config\.json is not JSON/],
-  ['{"slot":3}', /config\.json: there is no setting "slot"; the settings are engines, env_passthrough, slots/],
-  ['{"slots":"many"}', /config\.json: config\.slots: expected a whole number, got a string/],
-  ['{"env_passthrough":["A B"]}', /config\.json: .*env_passthrough\/0 must match/],
+  ['{"slot":3}', /config\.json: there is no setting "slot"; did you mean "slots"\? the settings are engines, env_passthrough, slots/],
+  ['{"slots":"many"}', /config\.json: .*slots cannot be "many": it takes a whole number/],
+  ['{"env_passthrough":["A B"]}', /config\.json: .*env_passthrough\[0\] cannot be "A B"/],
 ])('a broken config.json (%s) is told before anything is written, and doctor tells of it too', async (text, told) => {
   const site = createSite();
   mkdirSync(site.data);
