@@ -3,6 +3,7 @@ import type { Permission } from '../engines/engine.js';
 import type { JsonObject } from '../kernel/json.js';
 import { createCheck } from '../kernel/validator.js';
 import type { ExecutionMode } from '../run/attempt.js';
+import { checkModel, MAX_MODEL_CHARS, MODEL_PATTERN } from '../run/model-name.js';
 import { RequestError } from '../run/request-error.js';
 
 export interface CreateRunRequest {
@@ -33,7 +34,7 @@ export const REQUEST_SCHEMA: JsonObject = {
     prompt: { type: 'string', pattern: '\\S', maxLength: 10_000_000 },
     execution_mode: { enum: ['auto', 'interactive'] },
     cwd: { type: 'string', minLength: 1 },
-    model: NAME,
+    model: { type: 'string', maxLength: MAX_MODEL_CHARS, pattern: MODEL_PATTERN },
     permission: { enum: ['read-only', 'workspace-write', 'full'] },
     output_schema: { type: ['object', 'boolean'] },
     runtime_options: { type: 'object' },
@@ -45,6 +46,7 @@ export const REQUEST_SCHEMA: JsonObject = {
 const explain = createCheck(REQUEST_SCHEMA, 'request');
 
 export function checkRequest(request: CreateRunRequest): void {
+  if (typeof request.model === 'string') checkModel(request.model);
   const problem = explain(request);
   if (problem !== null) throw new RequestError('INVALID_ARGUMENT', typeof request.prompt === 'string' && request.prompt.trim() === '' ? 'the prompt is empty' : problem);
 }
