@@ -16,6 +16,7 @@ import { loadRun } from './load-run.js';
 import { playProcess } from './play-process.js';
 import { playResident } from './play-resident.js';
 import { explainFolder } from './prepare-turn.js';
+import { explainResume } from './explain-resume.js';
 import type { Residents } from './residents.js';
 import { askFor, type TurnAsk } from './turn-ask.js';
 import type { TurnControl } from './turn-control.js';
@@ -63,12 +64,13 @@ interface TurnBasis {
 async function startTurn(deps: OrchestratorDeps, engine: Engine, queued: RunRecord, { handle, answered, control, residents }: TurnBasis): Promise<RunRecord> {
   const program = await deps.host.findProgram(engine);
   const version = program === null ? undefined : deps.host.versionOf?.(engine, program);
+  const doubts = handle === null && program !== null ? await explainResume(deps, engine, queued) : [];
   const ask = engine.asksByTool ? askFor(deps, queued) : null;
   const command = program === null ? null : build(deps, engine, queued, program, handle, answered, ask);
   // It stays queued.
   if (control.wantsShutdown) return queued;
   const argv = residents.has(queued.run_id) ? [] : (command?.argv ?? []).map(redact);
-  const started = await begin(deps, queued, [draft('lifecycle.turn.started', { argv, resumed: handle !== null, engine_version: version, cwd: queued.spec.cwd })]);
+  const started = await begin(deps, queued, [draft('lifecycle.turn.started', { argv, resumed: handle !== null, engine_version: version, cwd: queued.spec.cwd }), ...doubts]);
   // Canceled in the last moment, or taken by another: nothing has begun.
   if (!started.applied) return loadRun(deps.store, queued.run_id);
   const running = started.run;
