@@ -23,14 +23,10 @@ export async function probeEngines({ host }: OrchestratorDeps): Promise<void> {
 }
 
 async function probeWithin({ host, timers }: OrchestratorDeps, engine: Engine): Promise<ResumeKnowledge | null> {
-  if (!host.probeResume) return null;
-  let cancel = (): void => {};
-  const late = new Promise<ResumeKnowledge>((resolve) => {
-    cancel = timers.set(PATIENCE_MS, () => resolve({ resumes: false, problem: `its probe has not ended within ${PATIENCE_MS / 1000} s` }));
+  const probe = host.probeResume?.(engine) ?? null;
+  if (probe === null) return null;
+  return new Promise((resolve, reject) => {
+    const cancel = timers.set(PATIENCE_MS, () => resolve({ resumes: false, problem: `its probe has not ended within ${PATIENCE_MS / 1000} s` }));
+    probe.then(resolve, reject).finally(cancel);
   });
-  try {
-    return await Promise.race([host.probeResume(engine), late]);
-  } finally {
-    cancel();
-  }
 }

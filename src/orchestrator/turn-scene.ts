@@ -8,7 +8,7 @@ import type { ChildEnd } from '../process/child.js';
 import type { RaspDraft } from '../rasp/draft.js';
 import type { TurnEvidence } from '../run/evidence.js';
 import { NO_FACTS } from '../run/guards.js';
-import type { OutputCheck, RunError } from '../run/judge-completion.js';
+import { asResumeFailure, type OutputCheck, type RunError } from '../run/judge-completion.js';
 import { RequestError } from '../run/request-error.js';
 import type { RuntimeOptions } from '../run/runtime-options.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
@@ -129,6 +129,12 @@ function checkOutput(run: RunRecord, evidence: TurnEvidence): OutputCheck {
   if (value === undefined) return { kind: 'invalid', problems: 'the last message is not JSON' };
   const problems = schema.ok ? schema.explain(value) : schema.problem;
   return problems === null ? { kind: 'valid', value } : { kind: 'invalid', problems };
+}
+
+// A turn that could not even start its engine. One that was to continue a session has failed to resume, whatever the reason; the
+// reason is in the details (D15).
+export async function failStart({ deps, handle, writer }: Pick<TurnScene, 'deps' | 'handle' | 'writer'>, error: RunError): Promise<RunRecord> {
+  return fail(deps, writer.run, handle === null ? error : asResumeFailure(error));
 }
 
 export async function fail(deps: OrchestratorDeps, run: RunRecord, error: RunError): Promise<RunRecord> {
