@@ -58,7 +58,10 @@ export class ServerProcess {
     let child: ServerProcess | null = null;
     try {
       const spawned = await spawnProcess({ ...command, stdin: null, keepsStdin: true });
-      if (!spawned.started) throw new AppServerError('not_started', `codex app-server could not be started: ${spawned.message}`);
+      if (!spawned.started) {
+        const isMissing = spawned.reason === 'not_found' || spawned.reason === 'not_executable';
+        throw new AppServerError(isMissing ? 'codex_not_found' : 'not_started', `codex app-server could not be started: ${spawned.message}`);
+      }
       child = new ServerProcess(spawned.process, command.mark, recording, handlers, timers);
       return child;
     } finally {

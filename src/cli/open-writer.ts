@@ -2,7 +2,10 @@
 import { appendFileSync, constants, existsSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { namedHooks } from '../hooks/load-hooks.js';
+import { ENGINES } from '../engines/registry.js';
 import { createEngineHost } from '../host/engine-host.js';
+import { EngineKnowledge } from '../host/engine-knowledge.js';
+import { KnowledgeFile } from '../host/knowledge-file.js';
 import type { Machine } from '../host/machine.js';
 import { readSettings } from '../host/settings.js';
 import { toTimestamp, type Clock } from '../kernel/clock.js';
@@ -36,6 +39,7 @@ export interface OpenWriter {
   readonly cluster: Membership | null;
   readonly clock: Clock;
   readonly orchestrator: Orchestrator;
+  readonly knowledge: EngineKnowledge;
   close(): Promise<void>;
 }
 
@@ -51,6 +55,7 @@ export async function openWriter(path: string, io: Io, { plays = true, serves = 
   const settings = readSettings(path);
   makeFolder(path);
   const { data, cluster, clock } = await openToWrite(path, io, settings, serves, (error) => onFailure('', error));
+  const knowledge = new EngineKnowledge({ machine: machineOf(io), settings, clock: io.clock, timers: io.timers, file: new KnowledgeFile(data.path) });
   try {
     const deps = {
       store: data.store,
@@ -58,7 +63,7 @@ export async function openWriter(path: string, io: Io, { plays = true, serves = 
       ids: createIds(clock),
       timers: io.timers,
       dataDir: data.path,
-      host: createEngineHost(machineOf(io), settings, io),
+      host: createEngineHost(machineOf(io), settings, { clock: io.clock, timers: io.timers, knowledge }),
       queueLimit: settings.queue_limit,
       hooks: namedHooks(settings.webhooks),
       sticky: serves && settings.sessions.sticky,
@@ -66,17 +71,22 @@ export async function openWriter(path: string, io: Io, { plays = true, serves = 
     };
     const slots = settings.slots ?? Math.max(2, io.machine.cores);
     const orchestrator = await Orchestrator.open(deps, { slots, recovery: settings.recovery, residents: { parkAfterMs: settings.sessions.park_after_sec * 1000, max: settings.sessions.max_resident }, plays, onFailure });
+    // So that the first runs find out nothing by themselves.
+    if (serves) void knowledge.learnAll(ENGINES);
     return {
       data,
       cluster,
       clock,
       orchestrator,
+      knowledge,
       close: async () => {
         await orchestrator.close();
+        await knowledge.close();
         await data.close();
       },
     };
   } catch (error) {
+    await knowledge.close();
     await data.close();
     throw error;
   }

@@ -7,6 +7,7 @@ import type { Permission } from '../engines/engine.js';
 import { findEngine } from '../engines/registry.js';
 import { isObject, parseJson, type Json, type JsonObject } from '../kernel/json.js';
 import type { CreateRunRequest } from '../orchestrator/create-request.js';
+import { checkModel } from '../run/model-name.js';
 import { RequestError } from '../run/request-error.js';
 import { parseRuntimeOptions } from '../run/runtime-options.js';
 import type { DataDir } from '../store/sqlite/data-dir.js';
@@ -38,6 +39,7 @@ export type StartOptions = Pick<RunOptions, 'data' | 'detach' | 'json'>;
 export async function runCommand(engine: string, prompt: string, options: RunOptions, io: Io): Promise<number> {
   // What can be told at once is told before a process is started for it.
   findEngine(engine);
+  if (options.model !== undefined) checkModel(options.model);
   parseRuntimeOptions(readPairs(options.option, 'option', readValue));
   if (!options.scratch) checkFolderExists(resolve(io.cwd, options.cwd ?? '.'));
   const request: CreateRunRequest = {

@@ -4,10 +4,12 @@ import { join } from 'node:path';
 import type { AddressInfo } from 'node:net';
 import { pino, type Logger } from 'pino';
 import { ENGINES } from '../engines/registry.js';
+import type { Engine } from '../engines/engine.js';
 import type { EngineReport } from '../engines/engine-report.js';
 import { loadHooks } from '../hooks/load-hooks.js';
 import { findProgram } from '../host/machine.js';
 import { findLogin } from '../engines/find-login.js';
+import type { EngineKnowledge } from '../host/engine-knowledge.js';
 import { packageVersion } from '../host/package-version.js';
 import { readSettings, type Settings } from '../host/settings.js';
 import { redact } from '../kernel/redact.js';
@@ -88,7 +90,7 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
       thisHost: cluster,
       log,
       sticky: settings.sessions.sticky,
-      engines: async () => ENGINES.map((engine) => lookAt(engine, io, settings)),
+      engines: async () => ENGINES.map((engine) => lookAt(engine, io, settings, writer.knowledge)),
       limits: { ...DEFAULT_LIMITS, streams: settings.max_streams },
       workspaceRoots: roots,
       hosts: () => hosts,
@@ -187,10 +189,11 @@ function tell(path: string, url: string, token: string, { workspace_roots: roots
   io.stdout.write(`${paint(style, 'bold', `Parley ${readVersion()} is serving`)}\n${lines.map(([name, text]) => `  ${name.padEnd(18)}${safeText(text)}`).join('\n')}\n${warning}Ctrl-C stops it; runs that wait are kept.\n`);
 }
 
-// As far as files tell: nothing is started for it.
-function lookAt(engine: (typeof ENGINES)[number], io: Io, settings: Settings): EngineReport {
+// By files and by earlier probes. A program that has not been probed yet is probed in the background.
+function lookAt(engine: Engine, io: Io, settings: Settings, knowledge: EngineKnowledge): EngineReport {
   const { program, by } = findProgram(engine, machineOf(io), settings);
-  const version = program === null ? null : (packageVersion(engine, program) ?? null);
+  const version = program === null ? null : (packageVersion(engine, program) ?? knowledge.known(engine)?.version ?? null);
+  void knowledge.learn(engine);
   const { binary, install, provedVersion } = engine.probe;
   const login = engine.home.howToLogIn === '' ? null : findLogin(engine, machineOf(io).user) !== null;
   const advice = program === null ? (by === 'PATH' ? `${binary} not found: ${install}` : `${by} is not a program`) : login === false ? `not logged in: ${engine.home.howToLogIn}` : null;

@@ -158,3 +158,8 @@ const MAX_ARGUMENT_BYTES = 100_000;
 export function fitsArgument(prompt: string): boolean {
   return !prompt.includes('\0') && Buffer.byteLength(prompt) <= MAX_ARGUMENT_BYTES;
 }
+
+// In one word with its option: whatever the model is called, it is a value.
+export function modelArgument({ model }: Pick<TurnSpec, 'model'>): string[] {
+  return model === undefined ? [] : [`--model=${model}`];
+}

@@ -26,18 +26,25 @@ export async function probeEngine({ name, probe }: Engine, deps: ProbeDeps, conf
   const bin = configuredBin ?? (await deps.find(probe.binary));
   const report = { engine: name, bin, version: null, provedVersion: probe.provedVersion, resumes: null };
   if (bin === null) return { ...report, advice: [`${probe.binary} not found: ${probe.install}`] };
-  const told = await deps.run(bin, probe.versionArgs);
-  const asked = [bin, ...probe.versionArgs].join(' ');
-  if ('problem' in told) return { ...report, advice: [`${asked} ${told.problem}`] };
-  const version = probe.parseVersion(told.stdout);
-  if (version === null) return { ...report, advice: [`${asked} did not tell a version: is it the right program?`] };
+  const { version, problem } = await probeVersion(bin, probe, deps);
+  if (version === null) return { ...report, advice: [problem] };
   const { resumes, advice } = await probeResume(bin, probe.resume, deps);
   const unproved = version === probe.provedVersion ? [] : [`version ${version} is not the one the parser was proved on (${probe.provedVersion})`];
   return { ...report, version, resumes, advice: [...unproved, ...advice] };
 }
 
+export type VersionAnswer = { readonly version: string; readonly problem: null } | { readonly version: null; readonly problem: string };
+
+export async function probeVersion(bin: string, { versionArgs, parseVersion }: Engine['probe'], deps: Pick<ProbeDeps, 'run'>): Promise<VersionAnswer> {
+  const output = await deps.run(bin, versionArgs);
+  const asked = [bin, ...versionArgs].join(' ');
+  if ('problem' in output) return { version: null, problem: `${asked} ${output.problem}` };
+  const version = parseVersion(output.stdout);
+  return version === null ? { version, problem: `${asked} did not tell a version: is it the right program?` } : { version, problem: null };
+}
+
 // By the program's own help: a conversation needs a session and a model, and costs money.
-async function probeResume(bin: string, rule: Engine['probe']['resume'], deps: ProbeDeps): Promise<Pick<ProbeReport, 'resumes' | 'advice'>> {
+export async function probeResume(bin: string, rule: Engine['probe']['resume'], deps: Pick<ProbeDeps, 'run'>): Promise<Pick<ProbeReport, 'resumes' | 'advice'>> {
   if (!rule) return { resumes: true, advice: [] };
   const told = await deps.run(bin, rule.args);
   const asked = [bin, ...rule.args].join(' ');

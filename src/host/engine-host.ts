@@ -8,19 +8,26 @@ import { checkWorkspace } from './check-workspace.js';
 import { buildEnvironment } from '../engines/environment.js';
 import { keyInstead } from '../engines/find-login.js';
 import { copySession } from './copy-session.js';
+import { EngineKnowledge, type KnowledgeDeps } from './engine-knowledge.js';
 import { hasSession } from './find-session.js';
+import { KnowledgeFile } from './knowledge-file.js';
 import { LoginRenewals } from './login-renewals.js';
 import { findProgram, type Machine } from './machine.js';
 import { packageVersion } from './package-version.js';
 import { prepareHome } from './prepare-home.js';
-import { rememberResumes } from './remember-resumes.js';
 import type { Settings } from './settings.js';
 import { startResident } from './start-resident.js';
 
-export function createEngineHost(machine: Machine, settings: Settings, { clock, timers }: { readonly clock: Clock; readonly timers: Timers }): EngineHost {
+export interface HostDeps {
+  readonly clock: Clock;
+  readonly timers: Timers;
+  // Shared with others who want to know about the engines; otherwise the host keeps its own, in memory.
+  readonly knowledge?: EngineKnowledge;
+}
+
+export function createEngineHost(machine: Machine, settings: Settings, { clock, timers, knowledge = keepInMemory({ machine, settings, clock, timers }) }: HostDeps): EngineHost {
   const { user } = machine;
   const renewals = new LoginRenewals(clock, timers);
-  const resumes = rememberResumes(machine, settings, timers);
   return {
     findProgram: async (engine) => findProgram(engine, machine, settings).program,
     explainMissing: (engine) => {
@@ -35,10 +42,15 @@ export function createEngineHost(machine: Machine, settings: Settings, { clock, 
       return { ...buildEnvironment(engine, user, spec.home, settings.env_passthrough), ...keyInstead(engine, user) };
     },
     startResident: (_engine, start) => startResident(start, { user, platform: machine.platform, pid: machine.pid, clock, timers }),
-    resumes: (engine) => resumes(engine),
+    knownResume: (engine) => knowledge.known(engine),
+    probeResume: (engine) => knowledge.learn(engine),
     hasSession: async (handle) => hasSession(handle),
     copySession: async (handle, home) => copySession(handle, home),
     newSessionId: () => randomUUID(),
     askTool: machine.askTool,
   };
+}
+
+function keepInMemory(deps: Omit<KnowledgeDeps, 'file'>): EngineKnowledge {
+  return new EngineKnowledge({ ...deps, file: new KnowledgeFile(null) });
 }

@@ -4,6 +4,7 @@ import type { JsonObject } from '../kernel/json.js';
 import { createCheck } from '../kernel/validator.js';
 import type { ExecutionMode } from '../run/attempt.js';
 import { explainBounds } from '../schema-check/schema-bounds.js';
+import { checkModel, MAX_MODEL_CHARS, MODEL_PATTERN } from '../run/model-name.js';
 import { RequestError } from '../run/request-error.js';
 
 export interface CreateRunRequest {
@@ -34,7 +35,7 @@ export const REQUEST_SCHEMA: JsonObject = {
     prompt: { type: 'string', pattern: '\\S', maxLength: 10_000_000 },
     execution_mode: { enum: ['auto', 'interactive'] },
     cwd: { type: 'string', minLength: 1 },
-    model: NAME,
+    model: { type: 'string', maxLength: MAX_MODEL_CHARS, pattern: MODEL_PATTERN },
     permission: { enum: ['read-only', 'workspace-write', 'full'] },
     output_schema: { type: ['object', 'boolean'] },
     runtime_options: { type: 'object' },
@@ -46,6 +47,7 @@ export const REQUEST_SCHEMA: JsonObject = {
 const explain = createCheck(REQUEST_SCHEMA, 'request');
 
 export function checkRequest(request: CreateRunRequest): void {
+  if (typeof request.model === 'string') checkModel(request.model);
   const problem = explain(request);
   if (problem !== null) throw new RequestError('INVALID_ARGUMENT', problem);
   // Here, because the digest of the request is computed by a recursive walk.

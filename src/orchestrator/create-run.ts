@@ -56,7 +56,7 @@ export async function createRun(deps: OrchestratorDeps, request: CreateRunReques
     labels: request.labels ?? {},
     continue_from: continuation?.run_id,
     fork_from: fork && { run_id: fork.run_id, session: fork.handle.handle_value, home: fork.handle.home ?? '' },
-    ...(deps.sticky && request.execution_mode === 'interactive' ? { sticky: await needsProcess(deps, request.engine) } : {}),
+    ...stickyOf(deps, request),
   };
   const journal = new RunJournal({ runId, engine: spec.engine, attempt: FIRST_ATTEMPT }, EMPTY_JOURNAL, deps.clock);
   const requestId = request.request_id ?? runId;
@@ -123,8 +123,15 @@ function digestOf(request: CreateRunRequest, continuation: Continuation | undefi
   return createHash('sha256').update(canonicalText({ ...body, continue_from: continuation?.run_id, fork_from: fork?.run_id })).digest('hex');
 }
 
-// An engine that cannot continue a conversation in another process, but whose process can stay.
-async function needsProcess({ host }: OrchestratorDeps, engine: string): Promise<boolean> {
-  const found = findEngine(engine);
-  return found.resident !== undefined && (await host.resumes?.(found)) === false;
+// How the run will wait, where the profile is recorded (sessions.sticky): in its process (true), resumable (false). No kind is
+// claimed where the engine fails its probe and cannot stay, or where nothing is known yet: the first turn then records a
+// diagnostic. Creation never waits for a probe; an unknown engine is probed in the background.
+function stickyOf({ host, sticky }: OrchestratorDeps, { engine: name, execution_mode: mode }: CreateRunRequest): Pick<RunSpec, 'sticky'> {
+  if (mode !== 'interactive') return {};
+  const engine = findEngine(name);
+  const known = host.knownResume?.(engine) ?? null;
+  if (known === null) host.probeResume?.(engine).catch(() => {});
+  if (!sticky || known === null) return {};
+  if (known.resumes) return { sticky: false };
+  return engine.resident ? { sticky: true } : {};
 }

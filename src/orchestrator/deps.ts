@@ -38,6 +38,14 @@ export interface TurnNeeds {
   readonly resumed: EngineSessionHandle | null;
 }
 
+// Whether an engine can continue a conversation in another process.
+export interface ResumeKnowledge {
+  // The program itself shows that it can. A probe that failed, crashed or hung does not count.
+  readonly resumes: boolean;
+  // Why not, for people.
+  readonly problem: string | null;
+}
+
 // How engines are reached on this machine.
 export interface EngineHost {
   // What starts an engine, or null if it is not installed.
@@ -58,8 +66,10 @@ export interface EngineHost {
   copySession?(handle: EngineSessionHandle, home: string): Promise<boolean>;
   // What starts the question tool; without it agents ask in their last message.
   readonly askTool?: readonly string[];
-  // Whether it can continue a conversation in another process; null: not known.
-  resumes?(engine: Engine): Promise<boolean | null>;
+  // What is known of the engine's ability to resume; null: nothing yet. Never waits and starts nothing.
+  knownResume?(engine: Engine): ResumeKnowledge | null;
+  // Probes the engine once per program, within a bounded time; null: the program is missing.
+  probeResume?(engine: Engine): Promise<ResumeKnowledge | null>;
   // An id for a new session, for engines that let the caller choose.
   newSessionId(): string;
 }

@@ -19,6 +19,7 @@ import { forkRun } from './fork-run.js';
 import { JournalFiles } from './journal-files.js';
 import { loadRun } from './load-run.js';
 import { recover, recoverWaitingRuns, type RecoverySettings } from './recover.js';
+import { probeEngines } from './explain-resume.js';
 import { decide, reply, type Reply } from './reply.js';
 import { Residents, type ResidentLimits } from './residents.js';
 import { failInternally, NotBegunError, runTurn } from './run-turn.js';
@@ -89,6 +90,7 @@ export class Orchestrator {
     await finishDeletions(deps, settings.onFailure);
     const files = new JournalFiles(deps, (error) => settings.onFailure('', error), deps.cluster?.files ?? 'each', (runId, seq) => deps.cluster?.markExported(runId, seq) ?? Promise.resolve());
     await recover(deps, files, settings.recovery, settings.onFailure);
+    if (deps.sticky) await probeEngines(deps);
     const orchestrator = new Orchestrator(deps, settings, files);
     orchestrator.#recovering = orchestrator.#lookAfter();
     orchestrator.#cluster?.begin();

@@ -14,15 +14,15 @@ import type { RunRecord } from '../store/store.js';
 import { summariseParser } from './parser-summary.js';
 import { prepareTurn } from './prepare-turn.js';
 import { hearAsks, type TurnAsk } from './turn-ask.js';
-import { checkLease, fail, settle, stopElsewhere, weigh, type TurnScene } from './turn-scene.js';
+import { checkLease, failStart, settle, stopElsewhere, weigh, type TurnScene } from './turn-scene.js';
 
 const GRACE_MS = 3000;
 
 export async function playProcess(scene: TurnScene, command: EngineCommand, ask: TurnAsk | null): Promise<RunRecord> {
-  const { deps, engine, options, handle, control, writer, version } = scene;
+  const { deps, engine, options, control, writer, version } = scene;
   const { run } = writer;
   const prepared = await prepareTurn(scene, ask?.command ?? null);
-  if ('refused' in prepared) return fail(deps, run, prepared.refused);
+  if ('refused' in prepared) return failStart(scene, prepared.refused);
   const { attempt } = prepared;
   const parser = createTurnParser(engine, version);
   const env = { ...prepared.env, ...command.env };
@@ -50,7 +50,7 @@ export async function playProcess(scene: TurnScene, command: EngineCommand, ask:
     },
     deps.timers,
   );
-  if (!result.started) return fail(deps, run, { code: refusalCode(result.reason, handle !== null), message: result.message });
+  if (!result.started) return failStart(scene, { code: refusalCode(result.reason), message: result.message });
   const { child } = result;
   control.attach(child);
   void writer.add([draft('lifecycle.process.spawned', { pid: child.pid, start_time: child.startTime })]);
@@ -62,10 +62,10 @@ export async function playProcess(scene: TurnScene, command: EngineCommand, ask:
   return settle(scene, await weigh(scene, { ...end, evidence, remarks: [...remarks, ...crossCheck(command, evidence)], parser: summariseParser(parser.counts()) }));
 }
 
-function refusalCode(reason: Refusal['reason'], resumed: boolean): RunErrorCode {
+function refusalCode(reason: Refusal['reason']): RunErrorCode {
   switch (reason) {
     case 'bad_cwd':
-      return resumed ? 'SESSION_RESUME_FAILED' : 'WORKING_FOLDER_UNUSABLE';
+      return 'WORKING_FOLDER_UNUSABLE';
     case 'not_found':
     case 'not_executable':
       return 'ENGINE_NOT_FOUND';

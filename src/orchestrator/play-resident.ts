@@ -27,7 +27,7 @@ import type { Residents, Waiter } from './residents.js';
 import { runFolder } from './run-folder.js';
 import { logsOf, readEnds, readLog, slice, syncLog, type LogEnds, type LogPaths } from './turn-logs.js';
 import { PROCESS_LOST } from './sticky.js';
-import { checkLease, fail, settle, stopElsewhere, weigh, whileHeld, type Played, type TurnScene } from './turn-scene.js';
+import { checkLease, fail, failStart, settle, stopElsewhere, weigh, whileHeld, type Played, type TurnScene } from './turn-scene.js';
 
 export interface ResidentStage {
   readonly command: EngineCommand;
@@ -167,7 +167,7 @@ class ResidentTurn {
     const { deps, engine, writer } = this.#scene;
     const { run } = writer;
     const prepared = await prepareTurn(this.#scene, null);
-    if ('refused' in prepared) return fail(deps, run, prepared.refused);
+    if ('refused' in prepared) return failStart(this.#scene, prepared.refused);
     writeCommand(prepared.attempt.path, this.#stage.command, prepared.env);
     invariant(deps.host.startResident && run.spec.home !== null, 'the host can start an engine that stays, in a home of its own');
     try {
@@ -182,7 +182,7 @@ class ResidentTurn {
       });
       void writer.add([draft('lifecycle.process.spawned', { pid: this.#resident.pid, start_time: this.#resident.startTime })]);
     } catch (error) {
-      if (error instanceof TurnRefusedError) return fail(deps, run, { code: error.code, message: error.message });
+      if (error instanceof TurnRefusedError) return failStart(this.#scene, { code: error.code, message: error.message });
       this.#note(error);
     }
     return null;

@@ -13,7 +13,22 @@ import type { TurnScene } from './turn-scene.js';
 
 export type Prepared = { readonly attempt: AttemptFolder; readonly env: Readonly<Record<string, string>> } | { readonly refused: RunError };
 
-export async function prepareTurn({ deps, engine, handle, writer }: TurnScene, ask: readonly string[] | null): Promise<Prepared> {
+export async function prepareTurn(scene: TurnScene, ask: readonly string[] | null): Promise<Prepared> {
+  try {
+    return await prepare(scene, ask);
+  } catch (error) {
+    if (error instanceof TurnRefusedError) return { refused: { code: error.code, message: error.message } };
+    // What the machine refuses to a resumed turn is a resume that failed; to a first one it is not to be expected.
+    if (scene.handle === null || !isSystemError(error)) throw error;
+    return { refused: { code: 'INTERNAL', message: error.message } };
+  }
+}
+
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && typeof (error as NodeJS.ErrnoException).syscall === 'string';
+}
+
+async function prepare({ deps, engine, handle, writer }: TurnScene, ask: readonly string[] | null): Promise<Prepared> {
   const { run } = writer;
   const folder = runFolder(deps.dataDir, run.run_id);
   const attempt = folder.attempt(run.attempt_number);
@@ -27,12 +42,7 @@ export async function prepareTurn({ deps, engine, handle, writer }: TurnScene, a
   // A session's folder was looked at before; another is never taken for it.
   const trouble = handle === null ? await explainFolder(run.spec.cwd) : null;
   if (trouble !== null) return { refused: { code: 'WORKING_FOLDER_UNUSABLE', message: `cannot work in ${run.spec.cwd}: ${trouble}` } };
-  try {
-    return { attempt, env: deps.host.environment(engine, run, { ask, resumed: handle }) };
-  } catch (error) {
-    if (!(error instanceof TurnRefusedError)) throw error;
-    return { refused: { code: error.code, message: error.message } };
-  }
+  return { attempt, env: deps.host.environment(engine, run, { ask, resumed: handle }) };
 }
 
 // Into the home of the run: the source goes on in its own, whatever becomes of the copy.

@@ -5,6 +5,7 @@ import { clip, redact } from '../kernel/redact.js';
 import { draft } from '../rasp/draft.js';
 import { NO_FACTS } from '../run/guards.js';
 import type { RunError } from '../run/judge-completion.js';
+import { explainDirectory } from '../process/spawn.js';
 import { parseRuntimeOptions } from '../run/runtime-options.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import { buildFirstPrompt, buildReplyPrompt } from '../run/turn-prompt.js';
@@ -16,10 +17,11 @@ import { loadRun } from './load-run.js';
 import { playProcess } from './play-process.js';
 import { playResident } from './play-resident.js';
 import { explainFolder } from './prepare-turn.js';
+import { explainResume } from './explain-resume.js';
 import type { Residents } from './residents.js';
 import { askFor, type TurnAsk } from './turn-ask.js';
 import type { TurnControl } from './turn-control.js';
-import { applied, fail } from './turn-scene.js';
+import { applied, fail, failStart } from './turn-scene.js';
 import { TurnWriter } from './turn-writer.js';
 import { writeResult } from './write-result.js';
 
@@ -63,22 +65,24 @@ interface TurnBasis {
 async function startTurn(deps: OrchestratorDeps, engine: Engine, queued: RunRecord, { handle, answered, control, residents }: TurnBasis): Promise<RunRecord> {
   const program = await deps.host.findProgram(engine);
   const version = program === null ? undefined : deps.host.versionOf?.(engine, program);
+  const doubts = handle === null && program !== null ? await explainResume(deps, engine, queued) : [];
   const ask = engine.asksByTool ? askFor(deps, queued) : null;
   const command = program === null ? null : build(deps, engine, queued, program, handle, answered, ask);
   // It stays queued.
   if (control.wantsShutdown) return queued;
   const argv = residents.has(queued.run_id) ? [] : (command?.argv ?? []).map(redact);
-  const started = await begin(deps, queued, [draft('lifecycle.turn.started', { argv, resumed: handle !== null, engine_version: version, cwd: queued.spec.cwd })]);
+  const started = await begin(deps, queued, [draft('lifecycle.turn.started', { argv, resumed: handle !== null, engine_version: version, cwd: queued.spec.cwd }), ...doubts]);
   // Canceled in the last moment, or taken by another: nothing has begun.
   if (!started.applied) return loadRun(deps.store, queued.run_id);
   const running = started.run;
   // From here on it is ours: until now whoever cancels the run has ended it.
   const waiter = await residents.take(queued.run_id);
+  const writer = new TurnWriter(deps, running, () => control.shutdown());
   if (program === null || command === null) {
     await waiter?.resident.close();
-    return fail(deps, running, { code: 'ENGINE_NOT_FOUND', message: deps.host.explainMissing?.(engine) ?? `${engine.probe.binary} not found: ${engine.probe.install}` });
+    const message = deps.host.explainMissing?.(engine) ?? `${engine.probe.binary} not found: ${engine.probe.install}`;
+    return failStart({ deps, handle, writer }, { code: 'ENGINE_NOT_FOUND', message });
   }
-  const writer = new TurnWriter(deps, running, () => control.shutdown());
   control.onAbandon(() => writer.flush());
   const scene = { deps, engine, options: parseRuntimeOptions(queued.spec.runtime_options), handle, answered, control, version, writer };
   if (engine.resident) return playResident(scene, { command, program, waiter, residents, sticky: running.spec.sticky ?? false });
@@ -90,15 +94,18 @@ async function explainObstacle(engine: Engine, { attempt_number: attempt, spec }
   if (handle === null) return attempt > 1 ? { code: 'SESSION_RESUME_FAILED', message: 'The run was answered, but its session is not stored any more.' } : null;
   if (handle.handle_type === 'process' && !isWaiting) return { code: 'INTERACTION_PROCESS_LOST', message: 'The process that waited for the answer is gone, and its session with it.' };
   const obstacle = await explainNoResume(engine, spec.cwd, handle);
-  return obstacle === null ? null : { code: 'SESSION_RESUME_FAILED', message: `The session cannot be continued: ${obstacle}.` };
+  if (obstacle === null) return null;
+  return { code: 'SESSION_RESUME_FAILED', message: `The session cannot be continued: ${obstacle.message}.`, details: { cause: { ...obstacle } } };
 }
 
-// A folder that is gone took the work of the session with it.
-async function explainNoResume(engine: Engine, cwd: string, handle: EngineSessionHandle): Promise<string | null> {
+// A folder that is gone took the work of the session with it; a home that is gone took the session itself.
+async function explainNoResume(engine: Engine, cwd: string, handle: EngineSessionHandle): Promise<{ readonly code?: string; readonly message: string } | null> {
   const mismatch = explainMismatch(engine, cwd, handle);
-  if (mismatch !== null) return mismatch;
+  if (mismatch !== null) return { code: 'HANDLE_MISMATCH', message: mismatch };
   const trouble = await explainFolder(cwd);
-  return trouble === null ? null : `cannot work in ${cwd}: ${trouble}`;
+  if (trouble !== null) return { code: 'WORKING_FOLDER_UNUSABLE', message: `cannot work in ${cwd}: ${trouble}` };
+  const home = handle.home === null ? null : await explainDirectory(handle.home);
+  return home === null ? null : { message: `its home ${handle.home} cannot be used: ${home}` };
 }
 
 async function endBeforeStart(deps: OrchestratorDeps, queued: RunRecord, error: RunError): Promise<RunRecord> {

@@ -7,7 +7,7 @@ import type { ChildEnd } from '../process/child.js';
 import type { RaspDraft } from '../rasp/draft.js';
 import type { TurnEvidence } from '../run/evidence.js';
 import { NO_FACTS } from '../run/guards.js';
-import type { OutputCheck, RunError } from '../run/judge-completion.js';
+import { asResumeFailure, type OutputCheck, type RunError } from '../run/judge-completion.js';
 import { RequestError } from '../run/request-error.js';
 import { schemaChecks } from '../schema-check/schema-checks.js';
 import type { RuntimeOptions } from '../run/runtime-options.js';
@@ -131,6 +131,12 @@ async function checkOutput({ spec: { output_schema: schema } }: RunRecord, evide
   if (value === undefined) return { kind: 'invalid', problems: 'the last message is not JSON' };
   const problems = await schemaChecks.explainValue({ schema, value, name: 'result', mustRun: true });
   return problems === null ? { kind: 'valid', value } : { kind: 'invalid', problems };
+}
+
+// A turn that could not even start its engine. One that was to continue a session has failed to resume, whatever the reason; the
+// reason is in the details (D15).
+export async function failStart({ deps, handle, writer }: Pick<TurnScene, 'deps' | 'handle' | 'writer'>, error: RunError): Promise<RunRecord> {
+  return fail(deps, writer.run, handle === null ? error : asResumeFailure(error));
 }
 
 export async function fail(deps: OrchestratorDeps, run: RunRecord, error: RunError): Promise<RunRecord> {

@@ -120,12 +120,27 @@ function describe(question: Question): JsonObject {
   return JSON.parse(JSON.stringify({ kind: question.kind, prompt: question.prompt, options: question.options, fields: question.fields, default: question.default })) as JsonObject;
 }
 
+// Why a session could not be continued, with what would have been the error of a first turn as its cause.
+export function asResumeFailure(cause: RunError): RunError {
+  if (cause.code === 'SESSION_RESUME_FAILED') return cause;
+  const { details, ...rest } = cause;
+  return { code: 'SESSION_RESUME_FAILED', message: `The session cannot be continued: ${cause.message}`, details: { ...details, cause: { ...rest } } };
+}
+
 function resumeFailed(facts: TurnFacts) {
   const { sessionId: got, complaint } = facts.evidence;
   const reason = complaint ? `: ${complaint.message}` : '.';
   return got === null
-    ? fail(facts, 'SESSION_RESUME_FAILED', `The engine never confirmed that it continues session ${facts.resumedFrom}${reason}`, 'interrupted', 'SESSION_NOT_CONFIRMED')
+    ? withCause(facts, fail(facts, 'SESSION_RESUME_FAILED', `The engine never confirmed that it continues session ${facts.resumedFrom}${reason}`, 'interrupted', 'SESSION_NOT_CONFIRMED'))
     : fail(facts, 'SESSION_RESUME_FAILED', `The engine was to continue session ${facts.resumedFrom} but answered with ${got}.`, 'interrupted', 'SESSION_CHANGED');
+}
+
+// What the turn would have failed with, had it been a first one.
+function withCause(facts: TurnFacts, verdict: ReturnType<typeof fail>): ReturnType<typeof fail> {
+  const own = facts.evidence.failure !== null ? engineFailed(facts) : died(facts) ? processDied(facts) : null;
+  if (own === null) return verdict;
+  const { code, message } = own.error;
+  return { ...verdict, error: { ...verdict.error, details: { ...verdict.error.details, cause: { code, message } } } };
 }
 
 function engineFailed(facts: TurnFacts) {

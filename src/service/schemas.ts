@@ -1,6 +1,7 @@
 // What goes over HTTP, as zod schemas: closed where we speak, so that nothing slips out, and where we are spoken to, so that a
 // slip is told. The OpenAPI document is made from them.
 import { z } from 'zod';
+import { MAX_MODEL_CHARS, MODEL_PATTERN, MODEL_RULE } from '../run/model-name.js';
 import { STATES } from '../run/statechart.js';
 
 const MAX_PAGE = 500;
@@ -75,7 +76,7 @@ export const createRunBody = z.strictObject({
   prompt: z.string().regex(/\S/, 'a text').max(10_000_000),
   execution_mode: executionMode.optional().meta({ description: 'interactive: the agent may ask. Else auto: it must do without a person.' }),
   cwd: z.string().min(1).optional().meta({ description: 'A folder within workspace_roots; without it, the run gets an empty one of its own.' }),
-  model: name.optional(),
+  model: z.string().max(MAX_MODEL_CHARS).regex(new RegExp(MODEL_PATTERN), `is not a model name: ${MODEL_RULE}`).optional(),
   permission: permission.optional().meta({ description: 'What the agent may do; workspace-write if nothing is said.' }),
   output_schema: z.union([object, z.boolean()]).optional(),
   runtime_options: object.optional().meta({ description: 'session_timeout_sec, interactive_require_user_reply, auto_decide_policy, max_attempt, turn_timeout_sec, idle_timeout_sec: docs/cli.md has their meaning.' }),

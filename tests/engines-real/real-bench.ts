@@ -71,7 +71,7 @@ export async function openRealBench(engine: RealEngine, { oddly, env = () => ({}
     host: hostOf({ ...person, env: { ...person.env, ...env(root) } }),
     sticky: sticky !== undefined,
   };
-  if (sticky?.resumes !== undefined) Object.assign(deps.host, { resumes: async () => sticky.resumes });
+  if (sticky?.resumes !== undefined) Object.assign(deps.host, { knownResume: () => ({ resumes: sticky.resumes, problem: null }) });
   const orchestrator = await Orchestrator.open(deps, { slots: 2, recovery: { queued: 'fail' }, onFailure: (_run, error) => failures.push(error), ...settings });
   await orchestrator.recovered();
   const close = async (): Promise<void> => {

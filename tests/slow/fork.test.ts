@@ -142,7 +142,7 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
 
 test('a run in its first turn, or one whose session lives in its process alone, has nothing that could be copied', async () => {
   const root = createRoot();
-  const bench = await openBench(root, { sticky: true, host: { resumes: async () => false } });
+  const bench = await openBench(root, { sticky: true, host: { knownResume: () => ({ resumes: false, problem: null }) } });
   const { run_id: runId } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[hang]]' });
   await expect(bench.orchestrator.fork(runId, { prompt: 'x' })).rejects.toMatchObject({ code: 'NO_SESSION' });
   await bench.orchestrator.cancel(runId);

@@ -1,5 +1,5 @@
 // codex exec --json: the options stand before the word `resume` or `fork`, the thread id before the prompt.
-import { fitsArgument, type CommandBuilder, type EngineCommand, type TurnSpec } from '../engine.js';
+import { fitsArgument, modelArgument, type CommandBuilder, type EngineCommand, type TurnSpec } from '../engine.js';
 
 export const SANDBOX = { 'read-only': 'read-only', 'workspace-write': 'workspace-write', full: 'danger-full-access' } as const;
 
@@ -21,7 +21,7 @@ function build(spec: TurnSpec, basis: readonly string[]): EngineCommand {
       '-C', spec.cwd,
       // Given at every resume and fork too: Codex does not restore it.
       '-s', SANDBOX[spec.permission],
-      ...(spec.model === undefined ? [] : ['-m', spec.model]),
+      ...modelArgument(spec),
       ...[...SETTINGS, ...(spec.ask ? askSettings(spec.ask) : [])].flatMap((setting) => ['-c', setting]),
       ...(spec.outputSchemaFile === undefined ? [] : ['--output-schema', spec.outputSchemaFile]),
       ...basis,

@@ -1,6 +1,6 @@
 // gemini -o stream-json: the session id then comes on the first line. The prompt goes by stdin: as an argument a
 // leading dash breaks it. One process, so that signals reach it.
-import type { CommandBuilder, EngineCommand, TurnSpec } from '../engine.js';
+import { modelArgument, type CommandBuilder, type EngineCommand, type TurnSpec } from '../engine.js';
 
 const APPROVAL = { 'read-only': 'default', 'workspace-write': 'auto_edit', full: 'yolo' } as const;
 
@@ -14,7 +14,7 @@ function build(spec: TurnSpec, session: readonly string[]): EngineCommand {
   return {
     argv: [
       ...spec.program,
-      ...(spec.model === undefined ? [] : ['-m', spec.model]),
+      ...modelArgument(spec),
       '-o', 'stream-json',
       '--approval-mode', APPROVAL[spec.permission],
       // Trusted only after the settings are read: those of the workspace, which can start programs, are left out, and the

@@ -1,5 +1,5 @@
 // iflow -p: --resume always with an id, because without one it opens a picker.
-import { fitsArgument, type CommandBuilder, type EngineCommand, type TurnSpec } from '../engine.js';
+import { fitsArgument, modelArgument, type CommandBuilder, type EngineCommand, type TurnSpec } from '../engine.js';
 
 const APPROVAL = { 'read-only': '--plan', 'workspace-write': '--autoEdit', full: '--yolo' } as const;
 
@@ -14,7 +14,7 @@ function build(spec: TurnSpec, resume: readonly string[]): EngineCommand {
     argv: [
       ...spec.program,
       APPROVAL[spec.permission],
-      ...(spec.model === undefined ? [] : ['-m', spec.model]),
+      ...modelArgument(spec),
       ...resume,
       ...(byStdin ? [] : promptArgs(spec.prompt)),
     ],

@@ -1,7 +1,7 @@
 // opencode run --format json: the prompt goes by stdin (as an argument it would be wrapped in quotes).
 // --dir on every call: a resume from another directory hangs without a word.
 import { join } from 'node:path';
-import type { CommandBuilder, EngineCommand, TurnSpec } from '../engine.js';
+import { modelArgument, type CommandBuilder, type EngineCommand, type TurnSpec } from '../engine.js';
 
 // What an agent may not do. The CLI has no flag for it, and rules of an agent go before general ones, so that below `full` the
 // turn is played by an agent of our own, with which no other settings meddle. A subagent would have its own rules.
@@ -21,7 +21,7 @@ function build(spec: TurnSpec, session: readonly string[]): EngineCommand {
     argv: [
       ...spec.program, 'run', '--format', 'json',
       '--dir', spec.cwd,
-      ...(spec.model === undefined ? [] : ['--model', spec.model]),
+      ...modelArgument(spec),
       ...(spec.permission === 'full' ? ['--auto'] : ['--agent', AGENT]),
       ...session,
     ],

@@ -1,5 +1,5 @@
 // The bundled rehearsal program: the prompt goes by stdin, a new session gets an id of our choice.
-import type { CommandBuilder, EngineCommand, TurnSpec } from '../engine.js';
+import { modelArgument, type CommandBuilder, type EngineCommand, type TurnSpec } from '../engine.js';
 
 export const rehearsalCommand: CommandBuilder = {
   buildStart: (spec) => build(spec, ['--new-session', spec.newSessionId]),
@@ -8,7 +8,7 @@ export const rehearsalCommand: CommandBuilder = {
 
 function build(spec: TurnSpec, session: readonly string[]): EngineCommand {
   return {
-    argv: [...spec.program, '--permission', spec.permission, ...(spec.model === undefined ? [] : ['--model', spec.model]), ...session],
+    argv: [...spec.program, '--permission', spec.permission, ...modelArgument(spec), ...session],
     cwd: spec.cwd,
     stdin: spec.prompt,
     env: {},

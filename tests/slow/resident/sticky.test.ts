@@ -32,9 +32,13 @@ async function openSticky(kind: 'resumes' | 'cannot resume', { startResident: st
     { ...DEFAULT_SETTINGS, env_passthrough: Object.keys(env) },
     { clock: systemClock, timers: systemTimers },
   );
-  const bench = await openResidentBench({ sticky: true, env, settings: { residents: { parkAfterMs: 0, max: 0 } }, ...changes, host: { resumes: (engine) => probing.resumes?.(engine) ?? Promise.resolve(null), ...(start ? { startResident: start } : {}) } });
+  const bench = await openResidentBench({ sticky: true, env, settings: { residents: { parkAfterMs: 0, max: 0 } }, ...changes, host: { ...probesOf(probing), ...(start ? { startResident: start } : {}) } });
   opened.push(bench);
   return bench;
+}
+
+function probesOf({ knownResume, probeResume }: EngineHost): Partial<EngineHost> {
+  return { ...(knownResume ? { knownResume } : {}), ...(probeResume ? { probeResume } : {}) };
 }
 
 // A member as it is, on the object that has it.
@@ -203,25 +207,26 @@ describe('with the setting off', () => {
   });
 
   test('an engine that cannot stay is never marked sticky, on or off', async () => {
-    const bench = await openResidentBench({ sticky: true, host: { resumes: async () => false } });
+    const bench = await openResidentBench({ sticky: true, host: { knownResume: () => ({ resumes: false, problem: 'it said so' }) } });
     opened.push(bench);
     const run = await bench.orchestrator.create({ engine: 'codex', prompt: '[[say Hello.]]', execution_mode: 'interactive' });
     await bench.orchestrator.settled(run.run_id);
-    expect(await profileOf(bench, run)).toEqual({ kind: 'resumable' });
+    // No kind is claimed, and the doubt is recorded.
+    expect(await profileOf(bench, run)).toBeNull();
+    expect(dataOf(await bench.events(run), 'diagnostic.parser.warning')).toContainEqual({ code: 'RESUME_NOT_PROVED', message: expect.stringContaining('it said so') });
   });
 });
 
-async function resumes(env: Record<string, string>): Promise<boolean | null | undefined> {
-  const host = createEngineHost(
+function hostOf(env: Record<string, string>): EngineHost {
+  return createEngineHost(
     { user: { home: '/', env: { PATH: process.env['PATH'], PARLEY_CODEX_APP_SERVER_BIN: BIN, ...env } }, node: process.execPath, programs: '', platform: 'none', pid: process.pid, askTool: [] },
     { ...DEFAULT_SETTINGS, env_passthrough: Object.keys(env) },
     { clock: systemClock, timers: systemTimers },
   );
-  return host.resumes?.(findEngine(ENGINE));
 }
 
-test('whether an engine can resume is asked of the program itself, once, as long as it answers', async () => {
-  expect(await resumes({})).toBe(true);
-  expect(await resumes({ STAND_IN_RESUME: 'no' })).toBe(false);
-  expect(await resumes({ PARLEY_CODEX_APP_SERVER_BIN: join('/', 'nowhere') })).toBeNull();
+test('whether an engine can resume is asked of the program itself, once', async () => {
+  expect(await hostOf({}).probeResume?.(findEngine(ENGINE))).toMatchObject({ resumes: true });
+  expect(await hostOf({ STAND_IN_RESUME: 'no' }).probeResume?.(findEngine(ENGINE))).toMatchObject({ resumes: false, problem: expect.stringContaining('does not show how') });
+  expect(await hostOf({ PARLEY_CODEX_APP_SERVER_BIN: join('/', 'nowhere') }).probeResume?.(findEngine(ENGINE))).toBeNull();
 });

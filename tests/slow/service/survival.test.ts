@@ -29,7 +29,7 @@ async function fill(site: Site, count: number): Promise<string[]> {
   mkdirSync(sessions, { recursive: true });
   writeFileSync(join(sessions, `${SESSION}.json`), '{}');
   const ids = createIds(systemClock);
-  const deps = { store: data.store, clock: systemClock, ids, dataDir: data.path, queueLimit: Infinity } as never;
+  const deps = { store: data.store, clock: systemClock, ids, dataDir: data.path, queueLimit: Infinity, host: {} } as never;
   const made: string[] = [];
   for (let number = 0; number < count; number += 1) {
     const run = await createRun(deps, { engine: 'rehearsal', prompt: 'go', execution_mode: 'interactive', cwd: site.cwd }, {});

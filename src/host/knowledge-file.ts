@@ -1,0 +1,58 @@
+// engines.json in the data directory: what was learned about engines, so that the next process need not learn it again. It is
+// only a cache: a missing, damaged or foreign file counts as empty, and a failed write loses nothing that a run depends on.
+import { lstatSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { replaceFileMeanwhile } from '../files/replace-file.js';
+import { isObject, parseJson, type Json, type JsonObject } from '../kernel/json.js';
+
+const MAX_BYTES = 256 * 1024;
+const MAX_ENTRIES = 64;
+
+export class KnowledgeFile {
+  readonly #path: string | null;
+  #writing: Promise<void> = Promise.resolve();
+
+  // Null keeps everything in memory.
+  constructor(dataDir: string | null) {
+    this.#path = dataDir === null ? null : join(dataDir, 'engines.json');
+  }
+
+  // The entries of one section, by their key.
+  read(section: string): ReadonlyMap<string, JsonObject> {
+    const entries = Object.entries(objectOf(this.#content()[section]));
+    return new Map(entries.flatMap(([key, value]) => (isObject(value) ? [[key, value] as const] : [])));
+  }
+
+  // Sets one entry, or removes it (null). Others that another process wrote meanwhile stay; the oldest go when there are too many.
+  set(section: string, key: string, value: JsonObject | null): void {
+    const path = this.#path;
+    if (path === null) return;
+    this.#writing = this.#writing.then(async () => {
+      const content = this.#content();
+      const { [key]: _old, ...others } = objectOf(content[section]);
+      const entries = Object.entries(others).slice(-MAX_ENTRIES + 1);
+      const next = { ...content, [section]: Object.fromEntries(value === null ? entries : [...entries, [key, value]]) };
+      await replaceFileMeanwhile(path, `${JSON.stringify(next, null, 2)}\n`);
+    }).catch(() => {});
+  }
+
+  // Resolves when everything set so far is written.
+  written(): Promise<void> {
+    return this.#writing;
+  }
+
+  #content(): JsonObject {
+    if (this.#path === null) return {};
+    try {
+      const file = lstatSync(this.#path);
+      if (!file.isFile() || file.size > MAX_BYTES) return {};
+      return objectOf(parseJson(readFileSync(this.#path, 'utf8')));
+    } catch {
+      return {};
+    }
+  }
+}
+
+function objectOf(value: Json | undefined): JsonObject {
+  return isObject(value) ? value : {};
+}
