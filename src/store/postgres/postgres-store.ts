@@ -6,6 +6,7 @@ import { readStoredJson } from '../../kernel/stored-json.js';
 import type { EngineSessionHandle } from '../../run/session-handle.js';
 import type { RunState } from '../../run/statechart.js';
 import type { InteractionRow } from '../rows.js';
+import { salvage, type SalvagedRun } from '../salvage.js';
 import type { CommitListener, CommitOutcome, Committed, CreateOutcome, DeleteOutcome, Delivery, DeliveryOutcome, InteractionRecord, Lines, NewRun, PendingFilter, ProfileTotals, Protocol, ReadRange, RunChange, RunFilter, RunRecord, SegmentRange, Store } from '../store.js';
 import { commitRun, digestUpTo } from './commit-run.js';
 import { createRun, deleteRun } from './create-run.js';
@@ -15,7 +16,7 @@ import { countDeliveries, nextDelivery, nextDeliveryAt, settleDelivery } from '.
 import { CHECK_MS, HintListener, writeHint } from './hints.js';
 import { countPending, findInteraction, listInteractions, listPending } from './interactions.js';
 import { listSegments, readLines, readTexts } from './read-journal.js';
-import { countRuns, findAtWork, findInHome, listOwnedByDead, listQueued, listRunIds, listRuns, loadRequest, loadRun } from './run-rows.js';
+import { countRuns, findAtWork, findInHome, listOwnedByDead, listQueued, listRunIds, listRuns, loadForSalvage, loadRequest, loadRun } from './run-rows.js';
 import { claimQueued } from './claims.js';
 import { NOWHERE, type Site } from './site.js';
 import { toText } from './text.js';
@@ -81,8 +82,8 @@ export class PostgresStore implements Store {
     return this.#telling(told, (hint) => commitRun(this.database, { host: this.#host, site: this.#site.site }, change, hint), ({ committed }) => committed);
   }
 
-  async deleteRun(runId: string): Promise<DeleteOutcome> {
-    return this.#telling({ run_id: runId, deleted: true }, (hint) => deleteRun(this.database, runId, hint), (outcome) => outcome === 'deleted');
+  async deleteRun(runId: string, { damaged = false }: { readonly damaged?: boolean } = {}): Promise<DeleteOutcome> {
+    return this.#telling({ run_id: runId, deleted: true }, (hint) => deleteRun(this.database, { runId, hint, damaged }), (outcome) => outcome === 'deleted');
   }
 
   // The others by the hint, our own listeners here.
@@ -110,6 +111,11 @@ export class PostgresStore implements Store {
 
   async loadRun(runId: string): Promise<RunRecord | null> {
     return loadRun(this.database, runId);
+  }
+
+  async salvageRun(runId: string): Promise<SalvagedRun | null> {
+    const found = await loadForSalvage(this.database, runId);
+    return found && salvage({ ...found, loadInteraction: (id) => this.loadInteraction(id), loadHandle: (id) => this.loadHandle(id) });
   }
 
   async findInHome(home: string, but: string): Promise<string | null> {
