@@ -2,6 +2,7 @@
 import { isObject, type Json, type JsonObject } from '../kernel/json.js';
 import { DamagedDataError, damageIn, readStoredJson } from '../kernel/stored-json.js';
 import type { RunError } from '../run/judge-completion.js';
+import type { EngineSessionHandle } from '../run/session-handle.js';
 import { STATES, type RunState } from '../run/statechart.js';
 import type { CancelWish, InteractionRecord, InteractionState, Resolution, RunRecord, RunSpec } from './store.js';
 
@@ -73,7 +74,7 @@ function readRun(row: Readonly<Record<keyof RunRow, unknown>> & { readonly engin
       rasp_seq: column.number('rasp_seq', 0),
       fcmp_seq: column.number('fcmp_seq', 0),
       ts: column.number('ts', 0),
-      digest: column.text('digest', ''),
+      digest: column.text('digest', '0'.repeat(64)),
     },
   };
 }
@@ -91,6 +92,14 @@ export function toInteraction(row: InteractionRow): InteractionRecord {
     decides: Boolean(row.decides),
     resolution: column.json('resolution_json', isResolution, null),
   };
+}
+
+export function toHandle(text: string | null | undefined, requestId: string): EngineSessionHandle | null {
+  if (!text) return null;
+  const what = `session_handle_json of request ${requestId}`;
+  const handle = readStoredJson(text, what);
+  if (!isObject(handle) || typeof handle.handle_value !== 'string') throw new DamagedDataError(`${what} does not have the form it was written in`);
+  return handle as unknown as EngineSessionHandle;
 }
 
 // Leaves out damaged questions, so that one of them does not hide the others; `parley doctor` and verify report them.

@@ -27,7 +27,12 @@ const open = () => openDataDir(dir, { pid: process.pid });
 
 describeStore('SQLite', async () => {
   const { store, close } = await open();
-  return { store, cleanup: close };
+  const execute = async (sql: string): Promise<void> => {
+    const db = await openDatabase(join(dir, 'parley.db'));
+    db.exec(sql);
+    db.close();
+  };
+  return { store, execute, cleanup: close };
 });
 
 describe('a data directory', () => {

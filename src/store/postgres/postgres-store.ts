@@ -2,10 +2,9 @@
 // host owns them and its lease is valid; a store without a host asks for no lease.
 import { randomUUID } from 'node:crypto';
 import { systemClock, type Clock } from '../../kernel/clock.js';
-import { readStoredJson } from '../../kernel/stored-json.js';
 import type { EngineSessionHandle } from '../../run/session-handle.js';
 import type { RunState } from '../../run/statechart.js';
-import type { InteractionRow } from '../rows.js';
+import { toHandle, type InteractionRow } from '../rows.js';
 import { salvage, type SalvagedRun } from '../salvage.js';
 import type { CommitListener, CommitOutcome, Committed, CreateOutcome, DeleteOutcome, Delivery, DeliveryOutcome, InteractionRecord, Lines, NewRun, PendingFilter, ProfileTotals, Protocol, ReadRange, RunChange, RunFilter, RunRecord, SegmentRange, Store } from '../store.js';
 import { commitRun, digestUpTo } from './commit-run.js';
@@ -159,7 +158,7 @@ export class PostgresStore implements Store {
     const [row] = await this.database.read<{ session_handle_json: string | null }>({
       name: 'load-handle', text: 'SELECT session_handle_json FROM parley.request_interactive_runtime WHERE request_id = $1', values: [toText(requestId)],
     });
-    return row?.session_handle_json ? (readStoredJson(row.session_handle_json) as EngineSessionHandle) : null;
+    return toHandle(row?.session_handle_json, requestId);
   }
 
   async loadInteraction(interactionId: string): Promise<InteractionRecord | null> {

@@ -4,7 +4,6 @@ import type { EngineSessionHandle } from '../../run/session-handle.js';
 import type { Json } from '../../kernel/json.js';
 import { isTerminal, STATES, type RunState } from '../../run/statechart.js';
 import { toTimestamp } from '../../kernel/clock.js';
-import { readStoredJson } from '../../kernel/stored-json.js';
 import { FIRST_DIGEST, nextDigest } from '../digest.js';
 import { EMPTY_JOURNAL, type CommitListener, type CommitOutcome, type Committed, type CreateOutcome, type DeleteOutcome, type Delivery, type DeliveryOutcome, type InteractionRecord, type JournalHeads, type Lines, type NewRun, type PendingFilter, type ProfileTotals, type Protocol, type ReadRange, type RunChange, type RunFilter, type RunRecord, type SegmentRange, type Store } from '../store.js';
 import { prepareAppend, type AppendJournal } from './append-journal.js';
@@ -14,7 +13,7 @@ import type { SalvagedRun } from '../salvage.js';
 import type { Database, Statement } from './open-database.js';
 import { PACKED, unpackBody, type PackedBody } from './pack-body.js';
 import { inBounds, prepareRead, prepareReadLines, type ReadJournal, type ReadLines } from './read-journal.js';
-import { toInteraction, toRun, type InteractionRow, type RunRow } from '../rows.js';
+import { toHandle, toInteraction, toRun, type InteractionRow, type RunRow } from '../rows.js';
 import { salvageRun } from './salvage-run.js';
 import { insertTurn, keepTurns, sumTurns } from './turn-counts.js';
 import { Writes } from './writes.js';
@@ -222,7 +221,7 @@ export class SqliteStore implements Store {
 
   async loadHandle(requestId: string): Promise<EngineSessionHandle | null> {
     const row = this.#db.prepare('SELECT session_handle_json FROM request_interactive_runtime WHERE request_id = ?').get(requestId) as { session_handle_json: string | null } | undefined;
-    return row?.session_handle_json ? (readStoredJson(row.session_handle_json) as EngineSessionHandle) : null;
+    return toHandle(row?.session_handle_json, requestId);
   }
 
   async loadInteraction(interactionId: string): Promise<InteractionRecord | null> {
