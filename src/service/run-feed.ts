@@ -27,7 +27,9 @@ export class RunFeed {
       all: () => stream.write(namedFrame('reset', {}) + namedFrame('ready', {})),
       change: async (id) => {
         const now = this.#clock.now();
-        const view = await unlessDamaged(this.#view(id, now)) ?? (await this.#salvage(id, now));
+        let isDamaged = false;
+        const whole = await unlessDamaged(this.#view(id, now), () => (isDamaged = true));
+        const view = isDamaged ? await this.#salvage(id, now) : whole;
         await stream.write(view ? namedFrame('run', view) : namedFrame('gone', { run_id: id }));
       },
     });

@@ -165,7 +165,7 @@ export async function checkIntegrity(path: string): Promise<string[]> {
   return usable(path, async () => {
     const db = await openDatabase(join(path, 'parley.db'), { readOnly: true });
     try {
-      return tell(db, 'SELECT tell_value(quick_check) FROM pragma_quick_check(10)').filter((finding) => finding !== 'ok');
+      return tell(db, 'SELECT tell_value(quick_check) FROM pragma_quick_check').filter((finding) => finding !== 'ok').slice(0, 10);
     } finally {
       db.close();
     }
