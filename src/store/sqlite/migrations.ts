@@ -48,10 +48,12 @@ function migrateInteractiveRuntime(db: Database): void {
   const has = (name: string, otherwise: string) => (columns.includes(name) ? name : otherwise);
   db.exec('ALTER TABLE request_interactive_runtime RENAME TO request_interactive_runtime_old');
   db.exec(RUNTIME_TABLE);
-  db.exec(`INSERT OR REPLACE INTO request_interactive_runtime
+  const newest = `row_number() OVER (PARTITION BY request_id ORDER BY ${has('updated_at', 'NULL')} DESC, rowid DESC) AS place`;
+  db.exec(`INSERT INTO request_interactive_runtime
     SELECT request_id, ${validTimeout(has('effective_session_timeout_sec', 'NULL'))}, ${has('session_handle_json', 'NULL')},
            COALESCE(${has('updated_at', 'NULL')}, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
-    FROM request_interactive_runtime_old WHERE request_id IS NOT NULL ORDER BY ${has('updated_at', 'NULL')}, rowid`);
+    FROM (SELECT *, rowid AS row_number, ${newest} FROM request_interactive_runtime_old)
+    WHERE place = 1 OR request_id IS NULL ORDER BY row_number`);
   db.exec('DROP TABLE request_interactive_runtime_old');
 }
 
