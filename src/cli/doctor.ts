@@ -10,13 +10,15 @@ import { queryProgram } from '../host/query-program.js';
 import { DEFAULT_SETTINGS, readSettings, type Settings } from '../host/settings.js';
 import { RequestError } from '../run/request-error.js';
 import { readServer } from '../service/server-file.js';
-import { openForReading, readWriter } from '../store/sqlite/data-dir.js';
+import { checkIntegrity, openForReading, readWriter } from '../store/sqlite/data-dir.js';
+import type { Store } from '../store/store.js';
 import { formatSize } from '../terminal/format-time.js';
 import { safeText } from '../terminal/safe-text.js';
 import { paint, type Ink } from '../terminal/style.js';
 import { EXIT, type Io } from './io.js';
 import { machineOf } from './open-writer.js';
 import { dataDirOf, type DataOption } from './data-dir.js';
+import { CHECKED_BYTES, findDamage, tellIntegrity, type DamageOptions } from './find-damage.js';
 import { lookAtDatabase } from './look-at-database.js';
 import { databaseUrl } from './open-data.js';
 import { describeOpen } from './open-to-others.js';
@@ -34,13 +36,19 @@ export interface Finding {
   readonly text: string;
 }
 
-export async function doctorCommand(options: DataOption & { readonly json?: boolean }, io: Io, limitMs = ANSWER_LIMIT_MS): Promise<number> {
+export interface DoctorOptions extends DataOption {
+  readonly json?: boolean;
+  readonly full?: boolean;
+}
+
+export async function doctorCommand(options: DoctorOptions, io: Io, limitMs = ANSWER_LIMIT_MS): Promise<number> {
+  const look: DamageOptions = { full: options.full ?? false, monotonicMs: () => performance.now() };
   const path = dataDirOf(options, io);
   const url = databaseUrl(io);
-  const findings: Finding[] = [{ name: 'parley', level: 'ok', text: `${readVersion()} on Node ${process.versions.node}, ${io.machine.platform}` }, ...(await lookAtData(path, url !== null))];
+  const findings: Finding[] = [{ name: 'parley', level: 'ok', text: `${readVersion()} on Node ${process.versions.node}, ${io.machine.platform}` }, ...(await lookAtData(path, url !== null, look))];
   const open = describeOpen(path, io.machine.platform);
   if (open !== null) findings.push({ name: 'modes', level: 'note', text: open });
-  if (url !== null) findings.push(...(await lookAtDatabase(url, io.clock.now())));
+  if (url !== null) findings.push(...(await lookAtDatabase(url, io.clock.now(), look)));
   const { settings, problem } = lookAtSettings(path);
   if (problem !== null) findings.push({ name: 'config', level: 'missing', text: problem });
   const engines = await lookAtEngines(settings, limitMs, io);
@@ -62,7 +70,7 @@ function lookAtSettings(path: string): { settings: Settings; problem: string | n
   }
 }
 
-async function lookAtData(path: string, isBeside: boolean): Promise<Finding[]> {
+async function lookAtData(path: string, isBeside: boolean, look: DamageOptions): Promise<Finding[]> {
   const there = nearest(path);
   const { bavail, bsize } = statfsSync(there);
   const room = `${formatSize(bavail * bsize)} free`;
@@ -73,14 +81,20 @@ async function lookAtData(path: string, isBeside: boolean): Promise<Finding[]> {
   try {
     const data = await openForReading(path);
     const waiting = (await data?.store.listPending({ limit: 1000 }))?.length ?? 0;
-    await data?.close();
+    const damage = data ? await lookForDamage(path, data.store, look).finally(() => data.close()) : [];
     const writer = readWriter(path);
     const server = readServer(path);
     const busy = writer && isAlive(writer) ? (server && isAlive(server) ? `, served at ${server.url}` : `, process ${writer.pid} is writing`) : '';
-    return [{ name: 'data', level: 'ok', text: `${path}, ${waiting} waiting for an answer${busy}, ${room}` }];
+    return [{ name: 'data', level: 'ok', text: `${path}, ${waiting} waiting for an answer${busy}, ${room}` }, ...damage];
   } catch (error) {
     return [{ name: 'data', level: 'missing', text: (error as Error).message }];
   }
+}
+
+async function lookForDamage(path: string, store: Store, look: DamageOptions): Promise<Finding[]> {
+  const { size } = statSync(join(path, 'parley.db'));
+  const problems = look.full || size <= CHECKED_BYTES ? await checkIntegrity(path) : null;
+  return [tellIntegrity(problems, size), ...(await findDamage(store, look))];
 }
 
 // The first folder on the way up that exists.
@@ -124,7 +138,7 @@ function tellEngine({ name, home }: Engine, { by }: FoundProgram, { bin, version
 }
 
 // What keeps Parley from working at all is not what can be done without.
-const NEEDED: ReadonlySet<string> = new Set(['data', 'config', 'database']);
+const NEEDED: ReadonlySet<string> = new Set(['data', 'config', 'database', 'integrity', 'damage']);
 const MARKS: Readonly<Record<Finding['level'], readonly [string, Ink]>> = { ok: ['✓', 'green'], note: ['!', 'yellow'], missing: ['–', 'dim'] };
 
 function render(findings: readonly Finding[], io: Io): string {

@@ -1,8 +1,9 @@
 // The run that a person means: its id, the end or the beginning of it, or the word "last".
 import { everyRunId, isStored } from '../orchestrator/every-run.js';
-import { loadRun } from '../orchestrator/load-run.js';
+import { loadRun, salvageRun } from '../orchestrator/load-run.js';
 import { RequestError } from '../run/request-error.js';
 import type { RunRecord, Store } from '../store/store.js';
+import { safeText } from '../terminal/safe-text.js';
 import type { Io } from './io.js';
 import { dataDirOf, openReader, type DataOption } from './data-dir.js';
 import type { ReadData } from './open-data.js';
@@ -34,9 +35,14 @@ async function listMatching(store: Store, part: string): Promise<string[]> {
   return found;
 }
 
-// Opens the directory to look, finds the run, and closes again when the work is done.
+// Opens the directory to look, finds the run, and closes again when the work is done. A damaged run is read as far as possible, and
+// its damage is reported on stderr.
 export async function withRun<T>(meant: string, options: DataOption, io: Io, work: (data: ReadData, run: RunRecord) => Promise<T>): Promise<T> {
-  return withRunId(meant, options, io, async (data, id) => work(data, await loadRun(data.store, id)));
+  return withRunId(meant, options, io, async (data, id) => {
+    const { run, damage } = await salvageRun(data.store, id);
+    for (const each of damage) io.stderr.write(`parley: damaged: ${safeText(each)}\n`);
+    return work(data, run);
+  });
 }
 
 export async function withRunId<T>(meant: string, options: DataOption, io: Io, work: (data: ReadData, runId: string) => Promise<T>): Promise<T> {

@@ -1,14 +1,15 @@
 // Shows a run while it goes on, from a cursor until it waits or has ended. It only reads the store: the run does not know
 // that it is watched. Events as lines for programs, a conversation with a progress line for people.
 import type { FcmpEvent } from '../fcmp/event.js';
-import { readStoredJson } from '../kernel/stored-json.js';
+import { damageIn, readStoredJson } from '../kernel/stored-json.js';
 import { isTerminal } from '../run/statechart.js';
 import type { RunRecord, Store } from '../store/store.js';
 import { ConversationView } from '../terminal/conversation.js';
 import { progressLine } from '../terminal/progress.js';
 import { Screen } from '../terminal/screen.js';
 import type { Style } from '../terminal/style.js';
-import { loadRun } from '../orchestrator/load-run.js';
+import { loadReadable } from '../orchestrator/load-run.js';
+import { readReadable, type DamagedPiece } from '../orchestrator/read-readable.js';
 import { LineWriter, type Io } from './io.js';
 
 const POLL_MS = 50;
@@ -73,16 +74,18 @@ export class Follower {
     for (;;) {
       const alive = await isAlive();
       // Read before its events: when there are none, it is known up to this state.
-      const run = await loadRun(store, runId);
-      const lines = await store.readJournal(runId, protocol, { fromSeq: this.#seq + 1, limit: PAGE });
-      this.#seq += lines.length;
+      const run = await loadReadable(store, runId);
+      const { lines, lastSeq, damaged } = await readReadable(store, { runId, protocol, afterSeq: this.#seq, limit: PAGE });
+      tellDamaged(damaged, this.#io);
+      const isNew = lastSeq > this.#seq;
+      this.#seq = lastSeq;
       if (left) {
         // What was read is shown: it will not be read again.
         await viewer.show(lines);
         viewer.stepAside();
         return { stop: 'left', run };
       }
-      if (lines.length > 0) {
+      if (isNew) {
         await viewer.show(lines);
         continue;
       }
@@ -115,6 +118,20 @@ function stopOf(run: RunRecord, alive: boolean, throughWaiting: boolean): Stop |
   return alive ? null : 'lost';
 }
 
+// The text of an event; a line that is no JSON shows as such and does not end the conversation.
+export function push(view: ConversationView, line: string): string {
+  try {
+    return view.push(readStoredJson(line) as FcmpEvent);
+  } catch (error) {
+    if (!damageIn(error)) throw error;
+    return '(a damaged event)\n';
+  }
+}
+
+export function tellDamaged(pieces: readonly DamagedPiece[], io: Io): void {
+  for (const { from_seq: from, to_seq: to, message } of pieces) io.stderr.write(`parley: damaged: events ${from} to ${to}: ${message}\n`);
+}
+
 // For programs: each event as it is stored.
 export function createLineViewer(io: Io): Viewer {
   const writer = new LineWriter(io);
@@ -137,7 +154,7 @@ export function createScreenViewer(io: Io, style: Style): Viewer {
   return {
     show: async (lines) => {
       quiet = 0;
-      screen.write(lines.map((line) => view.push(readStoredJson(line) as FcmpEvent)).join(''));
+      screen.write(lines.map((line) => push(view, line)).join(''));
     },
     idle: () => {
       quiet += 1;

@@ -73,6 +73,7 @@ async function copyAll(source: RunExport, target: RunImport, site: Site, progres
       progress((done += 1));
     }
     await target.importStrays(source.strayDeliveries());
+    await target.importDeletedTurns(source.deletedTurns(), site);
     return tally;
   } finally {
     progress(0);

@@ -3,11 +3,12 @@
 import { toTimestamp } from '../kernel/clock.js';
 import type { HostRecord } from '../store/postgres/host-lease.js';
 import type { Finding } from './doctor.js';
+import { findDamage, type DamageOptions } from './find-damage.js';
 
 // There may be hundreds; the first ones tell enough.
 const SHOWN = 10;
 
-export async function lookAtDatabase(url: string, now: number): Promise<Finding[]> {
+export async function lookAtDatabase(url: string, now: number, look: DamageOptions): Promise<Finding[]> {
   try {
     const { openPostgres } = await import('../store/postgres/open-postgres.js');
     const { listLiveHosts } = await import('../store/postgres/host-lease.js');
@@ -18,7 +19,7 @@ export async function lookAtDatabase(url: string, now: number): Promise<Finding[
       const { pending, overdue } = await store.countPending(now);
       const hosts = await listLiveHosts(database);
       const text = `${database.place.name} (PostgreSQL ${server?.version}, tables of version ${server?.schema}), ${pending} waiting for an answer${overdue > 0 ? `, ${overdue} of them overdue` : ''}`;
-      return [{ name: 'database', level: 'ok', text }, ...tellHosts(hosts), ...tellDifferences(hosts)];
+      return [{ name: 'database', level: 'ok', text }, ...(await findDamage(store, look)), ...tellHosts(hosts), ...tellDifferences(hosts)];
     } finally {
       await store.close();
     }

@@ -1,8 +1,8 @@
 // parley show and parley watch: a run as it is now, or from a cursor on until it has ended.
-import { readStoredJson } from '../kernel/stored-json.js';
-import { viewProfile, viewRun } from '../orchestrator/run-view.js';
-import type { FcmpEvent } from '../fcmp/event.js';
 import { nameInLine } from '../kernel/visible-text.js';
+import { loadReadable, salvageRun } from '../orchestrator/load-run.js';
+import { readReadable } from '../orchestrator/read-readable.js';
+import { viewProfile, viewSalvaged } from '../orchestrator/run-view.js';
 import { RequestError } from '../run/request-error.js';
 import type { DataDir } from '../store/sqlite/data-dir.js';
 import type { InteractionRecord, RunRecord } from '../store/store.js';
@@ -10,15 +10,16 @@ import { ConversationView } from '../terminal/conversation.js';
 import { formatAge } from '../terminal/format-time.js';
 import { paint, type Style } from '../terminal/style.js';
 import { withRun } from './find-run.js';
-import { createLineViewer, createScreenViewer, Follower } from './follow.js';
+import { createLineViewer, createScreenViewer, Follower, push, tellDamaged } from './follow.js';
 import { EXIT, exitCodeOf, LineWriter, type Io } from './io.js';
 import type { DataOption } from './data-dir.js';
 import { styleOf } from './style.js';
 
 export async function showCommand(meant: string, options: DataOption & { readonly json?: boolean }, io: Io): Promise<number> {
   return withRun(meant, options, io, async (data, run) => {
-    const pending = await data.store.loadPending(run.run_id);
-    const view = viewRun(run, pending, io.clock.now());
+    const salvaged = await salvageRun(data.store, run.run_id);
+    const { pending } = salvaged;
+    const view = viewSalvaged(salvaged, io.clock.now());
     if (options.json) {
       const writer = new LineWriter(io);
       writer.addLine(JSON.stringify({ type: 'run', run: view }));
@@ -27,9 +28,10 @@ export async function showCommand(meant: string, options: DataOption & { readonl
     }
     const style = styleOf(io);
     const conversation = new ConversationView(style, { live: false });
-    const lines = await data.store.readJournal(run.run_id, 'fcmp', { limit: Number.MAX_SAFE_INTEGER });
+    const { lines, damaged } = await readReadable(data.store, { runId: run.run_id, protocol: 'fcmp', afterSeq: 0, limit: Number.MAX_SAFE_INTEGER });
+    tellDamaged(damaged, io);
     io.stdout.write(`${header(run, pending, view.interaction?.overdue ?? false, style, io)}\n\n`);
-    io.stdout.write(lines.map((line) => conversation.push(readStoredJson(line) as FcmpEvent)).join('') + conversation.end());
+    io.stdout.write(lines.map((line) => push(conversation, line)).join('') + conversation.end());
     if (pending) io.stdout.write(`\n${paint(style, 'dim', `answer it with: parley reply ${run.run_id}`)}\n`);
     if (run.status === 'failed') io.stdout.write(`\n${paint(style, 'dim', `try again with: parley retry ${run.run_id}`)}\n`);
     return EXIT.ok;
@@ -67,7 +69,8 @@ export async function watchCommand(meant: string, options: WatchOptions, io: Io)
     // RASP is for programs; a person reads the conversation.
     const viewer = options.json || options.rasp ? createLineViewer(io) : createScreenViewer(io, styleOf(io));
     if (!options.follow) {
-      const lines = await data.store.readJournal(run.run_id, protocol, { fromSeq: options.cursor + 1, limit: Number.MAX_SAFE_INTEGER });
+      const { lines, damaged } = await readReadable(data.store, { runId: run.run_id, protocol, afterSeq: options.cursor, limit: Number.MAX_SAFE_INTEGER });
+      tellDamaged(damaged, io);
       await viewer.show(lines);
       viewer.rest();
       return exitCodeOf(run.status);
@@ -83,5 +86,5 @@ async function follow(data: DataDir, { run_id: runId }: RunRecord, follower: Fol
   for (const stopListening of stops) stopListening();
   if (stop === 'left') return EXIT.interrupted;
   if (stop === 'lost') io.stderr.write(`parley: nobody works on run ${runId} any more (it is ${run.status})\n  parley retry ${runId}    ends it with its code and tries again\n`);
-  return exitCodeOf((await data.store.loadRun(runId))?.status ?? run.status);
+  return exitCodeOf((await loadReadable(data.store, runId)).status);
 }

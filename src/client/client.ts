@@ -164,6 +164,8 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
     for await (const frames of connect(() => `/v1/runs/${encodeURIComponent(runId)}/${kind}?cursor=${seq}`, options)) {
       for (const { event, data } of frames) {
         if (event === 'end') return;
+        // A damaged piece of the journal: the stream goes on behind it.
+        if (event === 'damaged') seq = Math.max(seq, (JSON.parse(data) as { to_seq: number }).to_seq);
         if (event !== 'message') continue;
         const told = JSON.parse(data) as E;
         if (told.seq <= seq) continue;

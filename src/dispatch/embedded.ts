@@ -1,11 +1,14 @@
 // Dispatch within one process: as many turns at once as there are slots, oldest queued run first, and one timer for the
 // earliest deadline. Everything comes from the store, so nothing is lost when the process is.
 import type { Clock } from '../kernel/clock.js';
+import { unlessDamaged } from '../kernel/stored-json.js';
 import { Alarm, type Timers } from '../process/timers.js';
 import type { Store } from '../store/store.js';
 import type { Dispatch, DispatchHandlers } from './dispatch.js';
 
 const RETRY_MS = 1000;
+// Damage does not repair itself; the run is tried again in case somebody did.
+const DAMAGED_MS = 3_600_000;
 
 export interface EmbeddedDeps {
   readonly store: Store;
@@ -76,7 +79,7 @@ export class EmbeddedDispatch implements Dispatch {
     // Those under way may still be queued in the store: they are passed over.
     for (const runId of await this.#deps.store.claimQueued(this.#slots - this.#turns.size, [...this.#turns.keys(), ...this.#resting.keys()])) {
       if (this.#turns.size >= this.#slots) return;
-      const run = this.#turns.has(runId) ? null : await this.#deps.store.loadRun(runId);
+      const run = this.#turns.has(runId) ? null : await unlessDamaged(this.#deps.store.loadRun(runId), (damage) => this.#leave(runId, damage));
       if (this.#closing) return;
       if (run?.status !== 'queued' || this.#resting.has(runId)) continue;
       const turn = this.#handlers.startTurn(run).catch(() => this.#rest(runId)).finally(() => {
@@ -87,9 +90,15 @@ export class EmbeddedDispatch implements Dispatch {
     }
   }
 
-  #rest(runId: string): void {
+  // A damaged run must not hold up the runs behind it.
+  #leave(runId: string, damage: Error): void {
+    this.#handlers.onFailure(damage);
+    this.#rest(runId, DAMAGED_MS);
+  }
+
+  #rest(runId: string, ms = RETRY_MS): void {
     if (this.#closing) return;
-    const cancel = this.#deps.timers.set(RETRY_MS, () => {
+    const cancel = this.#deps.timers.set(ms, () => {
       this.#resting.delete(runId);
       this.wake();
     });

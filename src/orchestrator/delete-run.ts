@@ -6,6 +6,7 @@ import { RequestError } from '../run/request-error.js';
 import { isTerminal } from '../run/statechart.js';
 import type { DeleteOutcome, RunRecord } from '../store/store.js';
 import type { OrchestratorDeps } from './deps.js';
+import { isStored } from './every-run.js';
 import { removeFolder } from './remove-folder.js';
 import { dataDirOf, runFolder } from './run-folder.js';
 
@@ -13,24 +14,28 @@ const ASIDE = '.deleted';
 
 type OnFailure = (runId: string, error: unknown) => void;
 
-export async function deleteRun(deps: OrchestratorDeps, runId: string, onFailure: OnFailure): Promise<void> {
-  const run = await deps.store.loadRun(runId);
+// `isPlayed`: a process of the run is under way here. A damaged run that nobody works on is deleted whatever its state is: it could
+// neither be answered nor canceled.
+export async function deleteRun(deps: OrchestratorDeps, runId: string, { isPlayed, onFailure }: { readonly isPlayed: boolean; readonly onFailure: OnFailure }): Promise<void> {
+  const salvaged = await deps.store.salvageRun(runId);
+  const run = salvaged?.run ?? null;
+  const damaged = (salvaged?.damage.length ?? 0) > 0 && !isPlayed && !(await deps.cluster?.isPlayed(runId));
   // Its folder must not be moved, not even for a moment, while an agent is at work in it.
-  if (run && !isTerminal(run.status)) throw new RequestError('RUN_NOT_ENDED', `run ${runId} is ${run.status}: cancel it first`);
+  if (run && !damaged && !isTerminal(run.status)) throw new RequestError('RUN_NOT_ENDED', `run ${runId} is ${run.status}: cancel it first`);
   const { path } = runFolder(deps.dataDir, runId);
   // A fork of it has a home of its own, but not a folder to work in.
   const by = run && (await deps.store.findAtWork(workspaceOf(deps, run)));
-  if (by) throw new RequestError('SESSION_IN_USE', `run ${by} works in the folder of run ${runId}: wait until it has ended, or cancel it`);
+  if (by && by !== runId) throw new RequestError('SESSION_IN_USE', `run ${by} works in the folder of run ${runId}: wait until it has ended, or cancel it`);
   // Nor while one that continues it may be at work in its home.
   const { home, continue_from: continues } = run?.spec ?? { home: null };
   const sharer = home === null || continues !== undefined ? null : await deps.store.findInHome(home, runId);
   if (sharer) return check(runId, 'session_in_use', `run ${sharer}`);
   // Others may begin with it while it is decided: its files go after its rows, wherever they are.
-  if (deps.cluster) return check(runId, await deps.store.deleteRun(runId));
+  if (deps.cluster) return check(runId, await deps.store.deleteRun(runId, { damaged }));
   // Several may delete it at once: only what was put aside here is put back here, and never when its rows are gone.
   const isAside = run !== null && existsSync(path);
   if (isAside) renameSync(path, path + ASIDE);
-  const outcome = await deps.store.deleteRun(runId).catch((error: unknown) => {
+  const outcome = await deps.store.deleteRun(runId, { damaged }).catch((error: unknown) => {
     if (isAside) putBack(path);
     throw error;
   });
@@ -42,6 +47,7 @@ export async function deleteRun(deps: OrchestratorDeps, runId: string, onFailure
 
 function check(runId: string, outcome: DeleteOutcome, sharer = 'another run'): void {
   if (outcome === 'deleted') return;
+  if (outcome === 'not_ended') throw new RequestError('RUN_NOT_ENDED', `run ${runId} is at work: cancel it first`);
   if (outcome !== 'session_in_use') throw new RequestError('RUN_NOT_FOUND', `there is no run ${runId}`);
   throw new RequestError('SESSION_IN_USE', `${sharer} continues the session of run ${runId} and lives in its home: delete that one first`);
 }
@@ -73,7 +79,7 @@ export async function finishDeletions(deps: OrchestratorDeps, onFailure: OnFailu
   for (const name of existsSync(runs) ? readdirSync(runs) : []) {
     if (!name.endsWith(ASIDE)) continue;
     const runId = name.slice(0, -ASIDE.length);
-    if (await deps.store.loadRun(runId)) putBack(join(runs, runId));
+    if (await isStored(deps.store, runId)) putBack(join(runs, runId));
     // Where hosts share the store, a run that is not there may still have to be brought.
     else if (!deps.cluster) await remove(join(runs, name), runId, onFailure);
   }

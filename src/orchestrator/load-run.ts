@@ -1,9 +1,26 @@
 // A run that the caller named, or the error that says that there is none.
+import { unlessDamaged } from '../kernel/stored-json.js';
 import { RequestError } from '../run/request-error.js';
+import type { SalvagedRun } from '../store/salvage.js';
 import type { RunRecord, Store } from '../store/store.js';
 
 export async function loadRun(store: Store, runId: string): Promise<RunRecord> {
-  const run = await store.loadRun(runId);
-  if (!run) throw new RequestError('RUN_NOT_FOUND', `there is no run ${runId}`);
-  return run;
+  return orNotFound(await store.loadRun(runId), runId);
+}
+
+// For showing and exporting: a damaged run is read as far as possible.
+export async function loadReadable(store: Store, runId: string): Promise<RunRecord> {
+  let isDamaged = false;
+  const run = await unlessDamaged(store.loadRun(runId), () => (isDamaged = true));
+  return isDamaged ? (await salvageRun(store, runId)).run : orNotFound(run, runId);
+}
+
+// With everything that is damaged named.
+export async function salvageRun(store: Store, runId: string): Promise<SalvagedRun> {
+  return orNotFound(await store.salvageRun(runId), runId);
+}
+
+function orNotFound<T>(found: T | null, runId: string): T {
+  if (found === null) throw new RequestError('RUN_NOT_FOUND', `there is no run ${runId}`);
+  return found;
 }

@@ -174,7 +174,8 @@ export class Orchestrator {
 
   // An ended run, with its files.
   delete(runId: string): Promise<void> {
-    return this.#change(() => deleteRun(this.#deps, runId, this.#settings.onFailure));
+    const isPlayed = this.#controls.has(runId) || this.#residents.has(runId);
+    return this.#change(() => deleteRun(this.#deps, runId, { isPlayed, onFailure: this.#settings.onFailure }));
   }
 
   // Deletes what the rules say, after the look at what the last one left.

@@ -95,7 +95,7 @@ class Broom {
     // Not even tried: for a moment its folder would not be there, and an agent may be at work in it.
     if (owns && living > 1) return 'in_use';
     try {
-      await deleteRun(this.#deps, runId, this.#onFailure);
+      await deleteRun(this.#deps, runId, { isPlayed: false, onFailure: this.#onFailure });
       this.deleted.add(runId);
       this.#homes.set(home, living - 1);
       this.onDeleted(runId);

@@ -4,6 +4,7 @@ import type { Json, JsonObject } from '../kernel/json.js';
 import type { ExecutionMode } from '../run/attempt.js';
 import type { RunError } from '../run/judge-completion.js';
 import type { RunState } from '../run/statechart.js';
+import type { SalvagedRun } from '../store/salvage.js';
 import type { Actor, InteractionRecord, InteractionState, RunRecord, RunSpec } from '../store/store.js';
 
 export interface RunView {
@@ -31,6 +32,8 @@ export interface RunView {
   readonly digest: string;
   // What it waits for, if it does.
   readonly interaction: InteractionView | null;
+  // Which stored data of the run is damaged, in words; the fields that depend on it have neutral values.
+  readonly damage?: readonly string[];
 }
 
 export interface InteractiveProfile {
@@ -88,6 +91,10 @@ export function viewRun(run: RunRecord, pending: InteractionRecord | null, now: 
     digest: heads.digest,
     interaction: pending && viewInteraction(pending, now),
   };
+}
+
+export function viewSalvaged({ run, pending, damage }: SalvagedRun, now: number): RunView {
+  return { ...viewRun(run, pending, now), ...(damage.length === 0 ? {} : { damage }) };
 }
 
 export function viewInteraction(interaction: InteractionRecord, now: number): InteractionView {

@@ -138,7 +138,7 @@ async function explainCounts(store: Found, run: RunRecord, rasp: readonly RaspEv
   });
   const warnings = turns.flatMap(({ parser: { profile, warnings: counts } }) => Object.entries(counts).map(([name, count]) => ({ engine, profile, name, count })));
   const unknown = turns.filter(({ completion }) => completion.result === 'unknown').map(({ parser: { profile }, completion }) => ({ engine, profile, name: completion.reason_code, count: 1 }));
-  const told = addUpTurns(sums, addUpNames(warnings), addUpNames(unknown));
+  const told = addUpTurns({ sums, warnings, unknown });
   return differ(await store.sumTurns(run.run_id), told) ? 'the counts of its turns are not those of its events' : null;
 }
 
@@ -152,15 +152,4 @@ function explainPieces(protocol: string, pieces: readonly SegmentRange[], events
     next = to + 1;
   }
   return next === events.length + 1 ? null : `${protocol}: ${events.length} lines are kept as ${next - 1}`;
-}
-
-type Named = Parameters<typeof addUpTurns>[1][number];
-
-function addUpNames(counts: readonly Named[]): Named[] {
-  const sums = new Map<string, Named>();
-  for (const each of counts) {
-    const key = JSON.stringify([each.profile, each.name]);
-    sums.set(key, { ...each, count: (sums.get(key)?.count ?? 0) + each.count });
-  }
-  return [...sums.values()];
 }

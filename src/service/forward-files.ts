@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RequestError } from '../run/request-error.js';
-import { loadRun } from '../orchestrator/load-run.js';
+import { loadReadable } from '../orchestrator/load-run.js';
 import type { Store } from '../store/store.js';
 import { answersAs, withoutSlash } from './host-proof.js';
 
@@ -47,7 +47,7 @@ export function forwardFiles(store: Store, hosts: OtherHosts | null) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> => {
     const { id = '' } = request.params as { readonly id?: string };
     if (hosts === null || (await hosts.hasFiles(id))) return undefined;
-    await loadRun(store, id);
+    await loadReadable(store, id);
     // Whoever forwards is believed to have the right address; the other way round they would go round for ever.
     const at = request.headers[FORWARDED] === undefined ? await hosts.whereFiles(id) : null;
     // Each time anew: a host may be gone since, and another program listen where it was.

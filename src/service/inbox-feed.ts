@@ -37,7 +37,7 @@ export class InboxFeed {
     await this.#changes.feed(stream, {
       all: () => this.#tellAll(stream),
       change: async (id) => {
-        const interaction = await this.#store.loadInteraction(id);
+        const interaction = await unlessDamaged(this.#store.loadInteraction(id));
         if (interaction) await this.#tell(stream, interaction);
       },
     });

@@ -2,10 +2,11 @@
 // A page is what comes after a seq; the journal only grows, so a page that was made stays right. Of a run whose reader keeps up,
 // what was just stored becomes pages at once, and need not be read again.
 import { isTerminal, type RunState } from '../run/statechart.js';
-import { loadRun } from '../orchestrator/load-run.js';
-import { DamagedDataError } from '../kernel/stored-json.js';
+import { loadReadable } from '../orchestrator/load-run.js';
+import { namedFrame } from './event-stream.js';
+import { damageIn, DamagedDataError } from '../kernel/stored-json.js';
 import { countLines, cutLines } from '../store/cut-segments.js';
-import type { Committed, Lines, Protocol, Store } from '../store/store.js';
+import type { Committed, Lines, Protocol, RunRecord, Store } from '../store/store.js';
 
 // What a slow reader holds on to.
 const PAGE_BYTES = 64 * 1024;
@@ -33,6 +34,16 @@ interface Followed {
   // What was stored last, and what before that, begin here.
   last: number;
   beforeLast: number;
+}
+
+interface Reading {
+  readonly runId: string;
+  readonly protocol: Protocol;
+  readonly run: RunRecord;
+  // The last event, if the run has ended.
+  readonly endedAt: number;
+  // The page that says that nothing comes after the cursor now.
+  readonly nothing: Page;
 }
 
 export class JournalPages {
@@ -86,13 +97,37 @@ export class JournalPages {
 
   async #read(runId: string, protocol: Protocol, cursor: number): Promise<Page> {
     // Before its events: if it has ended by then, they are all there.
-    const run = await loadRun(this.#store, runId);
-    const lines = await this.#store.readLines(runId, protocol, cursor, READ_BYTES);
+    const run = await loadReadable(this.#store, runId);
     const head = protocol === 'rasp' ? run.heads.rasp_seq : run.heads.fcmp_seq;
     const endedAt = isTerminal(run.status) ? head : Infinity;
     const nothing = { bytes: null, lastSeq: cursor, ended: cursor >= endedAt ? run.status : null };
-    if (!lines) return nothing;
+    try {
+      return this.#cut(await this.#store.readLines(runId, protocol, cursor, READ_BYTES), { runId, protocol, endedAt, run, nothing });
+    } catch (error) {
+      if (!damageIn(error)) throw error;
+    }
+    try {
+      // Only the first piece is read for a single line: the damage may be in one behind it.
+      return this.#cut(await this.#store.readLines(runId, protocol, cursor, 1), { runId, protocol, endedAt, run, nothing });
+    } catch (error) {
+      const damage = damageIn(error);
+      if (!damage) throw error;
+      return this.#skip({ runId, protocol, endedAt, run, nothing }, damage);
+    }
+  }
+
+  // In the place of a damaged piece the reader is told which events it held, and goes on behind it.
+  async #skip({ runId, protocol, endedAt, run, nothing }: Reading, { message }: DamagedDataError): Promise<Page> {
+    const { lastSeq: cursor } = nothing;
+    const piece = (await this.#store.listSegments(runId, protocol)).find(({ seq_to: to }) => to > cursor);
+    if (!piece) return nothing;
+    const frame = namedFrame('damaged', { from_seq: cursor + 1, to_seq: piece.seq_to, message });
+    return { bytes: Buffer.from(frame), lastSeq: piece.seq_to, ended: piece.seq_to >= endedAt ? run.status : null };
+  }
+
+  #cut(lines: Lines | null, { runId, protocol, endedAt, run, nothing }: Reading): Page {
     let page: Page = nothing;
+    if (!lines) return page;
     // The first comes last: it is asked for now.
     for (const part of [...cutLines(lines, PAGE_BYTES)].toReversed()) page = this.#keep(runId, protocol, part, part.lastSeq >= endedAt ? run.status : null);
     return page;

@@ -1,7 +1,8 @@
 // The runs as they change: each that is new, or comes into another state, or asks something, as it is when it is told. What there is
 // already is not told, for it may be much: a reader lists it when it is told to begin, and again when it is told to begin anew.
 import type { Clock } from '../kernel/clock.js';
-import { viewRun, type RunView } from '../orchestrator/run-view.js';
+import { unlessDamaged } from '../kernel/stored-json.js';
+import { viewRun, viewSalvaged, type RunView } from '../orchestrator/run-view.js';
 import type { RunRecord, Store } from '../store/store.js';
 import { namedFrame, type EventStream } from './event-stream.js';
 import { RecentChanges } from './recent-changes.js';
@@ -25,10 +26,23 @@ export class RunFeed {
     await this.#changes.feed(stream, {
       all: () => stream.write(namedFrame('reset', {}) + namedFrame('ready', {})),
       change: async (id) => {
-        const run = await this.#store.loadRun(id);
-        await stream.write(run ? namedFrame('run', await toRunView(this.#store, run, this.#clock.now())) : namedFrame('gone', { run_id: id }));
+        const now = this.#clock.now();
+        let isDamaged = false;
+        const whole = await unlessDamaged(this.#view(id, now), () => (isDamaged = true));
+        const view = isDamaged ? await this.#salvage(id, now) : whole;
+        await stream.write(view ? namedFrame('run', view) : namedFrame('gone', { run_id: id }));
       },
     });
+  }
+
+  async #view(id: string, now: number): Promise<RunView | null> {
+    const run = await this.#store.loadRun(id);
+    return run && toRunView(this.#store, run, now);
+  }
+
+  async #salvage(id: string, now: number): Promise<RunView | null> {
+    const salvaged = await this.#store.salvageRun(id);
+    return salvaged && viewSalvaged(salvaged, now);
   }
 
   close(): void {

@@ -69,6 +69,9 @@ export const runView = z.strictObject({
   fcmp_seq: z.int().min(0),
   digest: z.string(),
   interaction: interactionView.nullable(),
+  damage: z.array(z.string()).min(1).optional().meta({
+    description: 'Stored data of the run that is damaged, in words; its fields have neutral values. Absent: nothing is damaged.',
+  }),
 }).meta({ id: 'Run' });
 
 export const createRunBody = z.strictObject({
@@ -110,7 +113,9 @@ export const inboxPage = z.strictObject({ interactions: z.array(inboxItem), next
 
 export const streamQuery = z.strictObject({ cursor: seq.optional().meta({ description: 'The seq of the last event that is known; the header Last-Event-ID goes before it.' }) });
 export const historyQuery = z.strictObject({ from_seq: seq.optional(), to_seq: seq.optional(), from_ts: moment.optional(), to_ts: moment.optional(), limit: z.coerce.number().int().min(1).max(5000).default(1000) });
-export const historyPage = z.strictObject({ events: z.array(z.looseObject({ seq: z.int(), ts: timestamp })), next_seq: z.int().nullable() }).meta({ id: 'History', description: 'Events as they are stored (contract/fcmp.schema.json, contract/rasp.schema.json).' });
+const damagedPieces = z.array(z.strictObject({ from_seq: z.int(), to_seq: z.int(), message: z.string() }))
+  .meta({ description: 'Events that are damaged and left out. Absent: none.' });
+export const historyPage = z.strictObject({ events: z.array(z.looseObject({ seq: z.int(), ts: timestamp })), next_seq: z.int().nullable(), damaged: damagedPieces.optional() }).meta({ id: 'History', description: 'Events as they are stored (contract/fcmp.schema.json, contract/rasp.schema.json).' });
 
 export const logsQuery = z.strictObject({
   attempt: z.coerce.number().int().min(1).optional().meta({ description: 'The turn; the last one if nothing is said.' }),

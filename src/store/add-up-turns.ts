@@ -1,4 +1,4 @@
-// The sums over turns by engine and profile, as a store has grouped them, put together.
+// The sums over turns by engine and profile: those that a store has grouped, and those of deleted runs, put together.
 import type { ProfileTotals } from './store.js';
 
 export type TurnSum = Pick<ProfileTotals, 'engine' | 'profile' | 'turns' | 'units' | 'parsed' | 'fallbacks'>;
@@ -10,9 +10,47 @@ export interface NamedCount {
   readonly count: number;
 }
 
-export function addUpTurns(sums: readonly TurnSum[], warnings: readonly NamedCount[], unknown: readonly NamedCount[]): ProfileTotals[] {
-  return sums.map(({ engine, profile, turns, units, parsed, fallbacks }) => {
-    const countsOf = (counts: readonly NamedCount[]) => Object.fromEntries(counts.filter((each) => each.engine === engine && each.profile === profile).map(({ name, count }) => [name, count]));
-    return { engine, profile, turns, units, parsed, fallbacks, hit_rate: units === 0 ? null : parsed / units, warnings: countsOf(warnings), unknown: countsOf(unknown) };
-  });
+// A row of deleted_turns. `measure` is the name of a sum, or of a warning or a reason behind its prefix.
+export interface DeletedCount {
+  readonly engine: string;
+  readonly profile: string;
+  readonly measure: string;
+  readonly count: number;
+}
+
+export const MEASURES = ['turns', 'units', 'parsed', 'fallbacks'] as const;
+export const WARNING = 'warning:';
+export const UNKNOWN = 'unknown:';
+
+export interface TurnGroups {
+  readonly sums: readonly TurnSum[];
+  readonly warnings: readonly NamedCount[];
+  readonly unknown: readonly NamedCount[];
+  readonly deleted?: readonly DeletedCount[];
+}
+
+export function addUpTurns({ sums, warnings, unknown, deleted = [] }: TurnGroups): ProfileTotals[] {
+  const counts: DeletedCount[] = [
+    ...sums.flatMap(({ engine, profile, ...sum }) => MEASURES.map((measure) => ({ engine, profile, measure, count: sum[measure] }))),
+    ...warnings.map(({ name, ...rest }) => ({ ...rest, measure: WARNING + name })),
+    ...unknown.map(({ name, ...rest }) => ({ ...rest, measure: UNKNOWN + name })),
+    ...deleted,
+  ];
+  const groups = new Map<string, { engine: string; profile: string; measures: Map<string, number> }>();
+  for (const { engine, profile, measure, count } of counts) {
+    const key = JSON.stringify([engine, profile]);
+    const group = groups.get(key) ?? { engine, profile, measures: new Map<string, number>() };
+    group.measures.set(measure, (group.measures.get(measure) ?? 0) + count);
+    groups.set(key, group);
+  }
+  return [...groups].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => totalsOf(group));
+}
+
+function totalsOf({ engine, profile, measures }: { engine: string; profile: string; measures: ReadonlyMap<string, number> }): ProfileTotals {
+  const [turns = 0, units = 0, parsed = 0, fallbacks = 0] = MEASURES.map((measure) => measures.get(measure) ?? 0);
+  const named = (prefix: string): Record<string, number> => Object.fromEntries([...measures]
+    .filter(([measure]) => measure.startsWith(prefix))
+    .map(([measure, count]): [string, number] => [measure.slice(prefix.length), count])
+    .toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  return { engine, profile, turns, units, parsed, fallbacks, hit_rate: units === 0 ? null : parsed / units, warnings: named(WARNING), unknown: named(UNKNOWN) };
 }

@@ -1,8 +1,9 @@
 // Rows as they stand in the database, and the records they become.
-import type { Json, JsonObject } from '../kernel/json.js';
+import { isObject, type Json, type JsonObject } from '../kernel/json.js';
 import { DamagedDataError, damageIn, readStoredJson } from '../kernel/stored-json.js';
 import type { RunError } from '../run/judge-completion.js';
-import type { RunState } from '../run/statechart.js';
+import type { EngineSessionHandle } from '../run/session-handle.js';
+import { STATES, type RunState } from '../run/statechart.js';
 import type { CancelWish, InteractionRecord, InteractionState, Resolution, RunRecord, RunSpec } from './store.js';
 
 export interface RunRow {
@@ -37,40 +38,68 @@ export interface InteractionRow {
   resolution_json: string | null;
 }
 
+// Called for each damaged column; returns if the rest of the row is wanted all the same.
+type OnDamage = (damage: DamagedDataError) => void;
+
+const refuse: OnDamage = (damage) => {
+  throw damage;
+};
+
+// Throws a DamagedDataError if a column is damaged.
 export function toRun(row: RunRow): RunRecord {
-  const at = (column: string): string => `${column} of run ${row.run_id}`;
-  checkNumbers(row, ['attempt_number', 'epoch', 'waited_ms', 'created_at', 'updated_at', 'rasp_seq', 'fcmp_seq', 'ts'], at);
+  return readRun(row, refuse);
+}
+
+// Reads as much of the row as can be read, with a neutral value for each damaged column, and names those columns.
+export function salvageRun(row: Readonly<Record<string, unknown>>, damage: string[]): RunRecord {
+  return readRun(row as Readonly<Record<keyof RunRow, unknown>>, ({ message }) => void damage.push(message));
+}
+
+function readRun(row: Readonly<Record<keyof RunRow, unknown>> & { readonly engine?: unknown }, onDamage: OnDamage): RunRecord {
+  const column = readerOf(row, `run ${String(row.run_id)}`, onDamage);
   return {
-    run_id: row.run_id,
-    request_id: row.request_id,
-    spec: readStoredJson(row.spec_json, at('spec_json')) as RunSpec,
-    status: row.status,
-    attempt_number: row.attempt_number,
-    epoch: row.epoch,
-    error: row.error_json === null ? null : (readStoredJson(row.error_json, at('error_json')) as RunError),
-    result: row.result_json === null ? null : (readStoredJson(row.result_json, at('result_json')) as Json),
-    cancel_requested: row.cancel_requested_json === null ? null : (readStoredJson(row.cancel_requested_json, at('cancel_requested_json')) as CancelWish),
-    waited_ms: row.waited_ms,
-    created_at: row.created_at,
-    updated_at: row.updated_at,
-    heads: { rasp_seq: row.rasp_seq, fcmp_seq: row.fcmp_seq, ts: row.ts, digest: row.digest },
+    run_id: String(row.run_id),
+    request_id: column.text('request_id', ''),
+    spec: column.json('spec_json', isSpec, { ...NO_SPEC, engine: typeof row.engine === 'string' ? row.engine : '' }),
+    status: column.oneOf('status', STATES, 'failed'),
+    attempt_number: column.number('attempt_number', 1),
+    epoch: column.number('epoch', 0),
+    error: column.json('error_json', isRunError, null),
+    result: column.json('result_json', (value): value is Json => value !== undefined, null),
+    cancel_requested: column.json('cancel_requested_json', isCancelRequest, null),
+    waited_ms: column.number('waited_ms', 0),
+    created_at: column.number('created_at', 0),
+    updated_at: column.number('updated_at', 0),
+    heads: {
+      rasp_seq: column.number('rasp_seq', 0),
+      fcmp_seq: column.number('fcmp_seq', 0),
+      ts: column.number('ts', 0),
+      digest: column.text('digest', '0'.repeat(64)),
+    },
   };
 }
 
 export function toInteraction(row: InteractionRow): InteractionRecord {
-  const at = (column: string): string => `${column} of question ${row.interaction_id} of run ${row.run_id}`;
-  checkNumbers(row, ['attempt_number', 'asked_at', 'due_at'], at);
+  const column = readerOf(row, `question ${row.interaction_id} of run ${row.run_id}`, refuse);
   return {
     interaction_id: row.interaction_id,
     run_id: row.run_id,
-    attempt_number: row.attempt_number,
-    question: readStoredJson(row.question_json, at('question_json')) as JsonObject,
-    state: row.state,
-    asked_at: row.asked_at,
-    due_at: row.due_at,
+    attempt_number: column.number('attempt_number', 1),
+    question: column.json('question_json', isQuestion, {}),
+    state: column.oneOf('state', INTERACTION_STATES, 'abandoned'),
+    asked_at: column.number('asked_at', 0),
+    due_at: column.number('due_at', 0),
     decides: Boolean(row.decides),
-    resolution: row.resolution_json === null ? null : (readStoredJson(row.resolution_json, at('resolution_json')) as Resolution),
+    resolution: column.json('resolution_json', isResolution, null),
   };
+}
+
+export function toHandle(text: string | null | undefined, requestId: string): EngineSessionHandle | null {
+  if (!text) return null;
+  const what = `session_handle_json of request ${requestId}`;
+  const handle = readStoredJson(text, what);
+  if (!isObject(handle) || typeof handle.handle_value !== 'string') throw new DamagedDataError(`${what} does not have the form it was written in`);
+  return handle as unknown as EngineSessionHandle;
 }
 
 // Leaves out damaged questions, so that one of them does not hide the others; `parley doctor` and verify report them.
@@ -84,7 +113,70 @@ export function* readableInteractions(rows: Iterable<InteractionRow>): Generator
   }
 }
 
-function checkNumbers<Row>(row: Row, columns: readonly (keyof Row & string)[], at: (column: string) => string): void {
-  const wrong = columns.find((column) => typeof row[column] !== 'number');
-  if (wrong !== undefined) throw new DamagedDataError(`${at(wrong)} is no number`);
+// The largest time that a Date can be.
+const LATEST = 8.64e15;
+const INTERACTION_STATES: readonly InteractionState[] = ['pending', 'answered', 'auto_decided', 'canceled', 'abandoned'];
+const NO_SPEC: RunSpec = {
+  engine: '', execution_mode: 'auto', prompt: '', cwd: '', home: null, permission: 'read-only', runtime_options: {}, labels: {},
+};
+
+// Reads columns one by one; a damaged one is reported and read as `otherwise`.
+function readerOf(row: object, what: string, onDamage: OnDamage) {
+  const value = (name: string): unknown => (row as Readonly<Record<string, unknown>>)[name];
+  const damaged = <T>(name: string, problem: string, otherwise: T): T => {
+    onDamage(new DamagedDataError(`${name} of ${what} ${problem}`));
+    return otherwise;
+  };
+  return {
+    number: (name: string, otherwise: number): number => {
+      const found = value(name);
+      const isNumber = typeof found === 'number' && Number.isSafeInteger(found) && found >= 0 && found <= LATEST;
+      return isNumber ? found : damaged(name, 'is no number', otherwise);
+    },
+    text: (name: string, otherwise: string): string => {
+      const found = value(name);
+      return typeof found === 'string' ? found : damaged(name, 'is no text', otherwise);
+    },
+    oneOf: <T extends string>(name: string, all: readonly T[], otherwise: T): T =>
+      all.find((each) => each === value(name)) ?? damaged(name, `is none of ${all.join(', ')}`, otherwise),
+    // An empty column is null.
+    json: <T, E>(name: string, fits: (value: unknown) => value is T, otherwise: E): T | E => {
+      const found = value(name);
+      if (found === null) return otherwise;
+      try {
+        const parsed = readStoredJson(String(found), `${name} of ${what}`);
+        return fits(parsed) ? parsed : damaged(name, 'does not have the form it was written in', otherwise);
+      } catch (error) {
+        onDamage(damageIn(error) ?? new DamagedDataError(String(error)));
+        return otherwise;
+      }
+    },
+  };
+}
+
+// Only what other code relies on without looking.
+function isSpec(value: unknown): value is RunSpec {
+  if (!isObject(value)) return false;
+  const spec = value;
+  return [spec.engine, spec.prompt, spec.cwd].every((each) => typeof each === 'string')
+    && (spec.home === null || typeof spec.home === 'string')
+    && (spec.execution_mode === 'auto' || spec.execution_mode === 'interactive')
+    && (spec.permission === 'read-only' || spec.permission === 'workspace-write' || spec.permission === 'full')
+    && isObject(spec.runtime_options) && isObject(spec.labels) && Object.values(spec.labels).every((each) => typeof each === 'string');
+}
+
+function isRunError(value: unknown): value is RunError {
+  return isObject(value) && typeof value.code === 'string' && typeof value.message === 'string';
+}
+
+function isCancelRequest(value: unknown): value is CancelWish {
+  return isObject(value) && typeof value.at === 'number';
+}
+
+function isQuestion(value: unknown): value is JsonObject {
+  return isObject(value) && typeof value.prompt === 'string' && (value.options === undefined || Array.isArray(value.options));
+}
+
+function isResolution(value: unknown): value is Resolution {
+  return isObject(value) && typeof value.at === 'number' && Math.abs(value.at) <= LATEST;
 }

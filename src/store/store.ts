@@ -1,12 +1,15 @@
-// The port: what is KEPT of runs. A call is a whole transaction as data; nothing is held open between calls.
-// Only the orchestrator writes through it; whoever reads gets what was committed.
+// The port: what is KEPT of runs. A call is a whole transaction as data. Only the orchestrator writes through it.
 import { FIRST_DIGEST } from './digest.js';
+import type { SalvagedRun } from './salvage.js';
+import type { NewDelivery, Delivery, DeliveryOutcome } from './delivery.js';
 import type { Json, JsonObject } from '../kernel/json.js';
 import type { RaspData } from '../rasp/event.js';
 import type { ExecutionMode } from '../run/attempt.js';
 import type { RunError } from '../run/judge-completion.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import type { RunState } from '../run/statechart.js';
+
+export * from './delivery.js';
 
 export type Protocol = 'rasp' | 'fcmp';
 export type Actor = NonNullable<RaspData['lifecycle.state.changed']['actor']>;
@@ -157,36 +160,6 @@ export interface RunChange {
   readonly deliveries?: readonly NewDelivery[] | undefined;
 }
 
-// A notification of a change, for one hook.
-export interface NewDelivery {
-  readonly delivery_id: string;
-  readonly hook: string;
-  readonly type: string;
-  readonly payload: JsonObject;
-}
-
-// It stays when its run is deleted, until it has arrived or is given up.
-export interface Delivery extends NewDelivery {
-  readonly run_id: string;
-  // Where the journal ended with the change.
-  readonly rasp_seq: number;
-  readonly digest: string;
-  readonly created_at: number;
-  // Those that failed, and when the next one is due.
-  readonly tries: number;
-  readonly next_at: number;
-  // Why the last one failed.
-  readonly error: string | null;
-}
-
-// One that arrived is forgotten at once, one that was given up after a while or with its run.
-export type DeliveryOutcome =
-  | { readonly type: 'delivered' }
-  | { readonly type: 'retry'; readonly at: number; readonly error: string }
-  | { readonly type: 'given_up'; readonly at: number; readonly error: string };
-
-export const GIVEN_UP_KEPT_MS = 30 * 24 * 3600 * 1000;
-
 export type CommitOutcome =
   | { readonly committed: true; readonly heads: JournalHeads }
   | { readonly committed: false; readonly reason: 'unknown_run' | 'status' | 'epoch' | 'seq' | 'interaction' };
@@ -272,8 +245,9 @@ export interface Store {
   readonly isAlone: boolean;
   createRun(run: NewRun): Promise<CreateOutcome>;
   commit(change: RunChange): Promise<CommitOutcome>;
-  // A terminal run with all its rows; not while another run lives in its home.
-  deleteRun(runId: string): Promise<DeleteOutcome>;
+  // A terminal run with all its rows; not while another run lives in its home. `damaged`: whatever its state is, unless a live
+  // host is at work on it; the caller has found it damaged. The counts of its turns are kept in the sum over all.
+  deleteRun(runId: string, options?: { readonly damaged?: boolean }): Promise<DeleteOutcome>;
   // Told right after each commit of this process, before it is answered, and soon after one of another process on the same
   // database; what it throws is lost. Answers how to stop it.
   onCommitted(listener: CommitListener): () => void;
@@ -281,6 +255,8 @@ export interface Store {
   onMissed(listener: () => void): () => void;
 
   loadRun(runId: string): Promise<RunRecord | null>;
+  // The run as far as it can be read, and what of it is damaged.
+  salvageRun(runId: string): Promise<SalvagedRun | null>;
   // Another run that lives in this home, ended or not.
   findInHome(home: string, but: string): Promise<string | null>;
   // A run that has not ended and works in this very folder.
@@ -316,7 +292,7 @@ export interface Store {
   countRuns(): Promise<Record<RunState, number>>;
   // Questions that wait, and how many of them are overdue at this time.
   countPending(now: number): Promise<{ readonly pending: number; readonly overdue: number }>;
-  // The digest as the stored RASP bytes give it; equal to the run's head if nothing was changed.
+  // The digest of the stored RASP bytes; equal to the run's head if nothing was changed.
   recomputeDigest(runId: string): Promise<string>;
   // The delivery that is due first at this time, the oldest of equals; those of the hooks named are left out.
   nextDelivery(now: number, except?: readonly string[]): Promise<Delivery | null>;
@@ -325,7 +301,7 @@ export interface Store {
   // What became of a try. One that is settled already is not settled again.
   settleDelivery(deliveryId: string, outcome: DeliveryOutcome): Promise<boolean>;
   countDeliveries(): Promise<{ readonly pending: number; readonly given_up: number }>;
-  // Over all runs that are kept, or over one.
+  // Over all runs there ever were, or over one that is kept.
   sumTurns(runId?: string): Promise<ProfileTotals[]>;
   close(): Promise<void>;
 }

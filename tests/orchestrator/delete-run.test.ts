@@ -87,7 +87,7 @@ test('a folder that somebody has made meanwhile gives way to the one that was pu
     return 'session_in_use' as const;
   } }) };
   const { deleteRun } = await import('../../src/orchestrator/delete-run.js');
-  await expect(deleteRun(deps, runId, () => {})).rejects.toMatchObject({ code: 'SESSION_IN_USE' });
+  await expect(deleteRun(deps, runId, { isPlayed: false, onFailure: () => {} })).rejects.toMatchObject({ code: 'SESSION_IN_USE' });
   expect(readdirSync(path)).toContain('rasp.jsonl');
   expect(existsSync(`${path}.deleted`)).toBe(false);
   await bench.close();

@@ -9,8 +9,10 @@ for (const host of [null, 'host_1']) {
     const database = await withDatabase();
     const store = await openPostgres(database.url, { host });
     if (host !== null) await registerHost(store.database, { host_id: host, name: 'one', url: null, ttlMs: 600_000 });
+    await database.query('SET search_path TO parley');
     return {
       store,
+      execute: async (sql) => void (await database.query(sql)),
       cleanup: async () => {
         await store.close();
         await database.drop();

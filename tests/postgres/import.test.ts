@@ -170,6 +170,9 @@ test('a data directory of an older version is imported and stays as old as it is
     await commit(source, asked, { set: { status: 'canceled' }, resolve: { interaction_id: 'int_1', state: 'canceled', resolution: { at: T0 + 250, response: null, actor: null, idempotency_key: null, finish: false } } });
   });
   const db = await openDatabase(join(site.data, 'parley.db'));
+  db.exec(`DROP INDEX runs_by_home; DROP INDEX runs_at_work; DROP TABLE deleted_turns;
+    ALTER TABLE runs DROP COLUMN cwd; ALTER TABLE runs DROP COLUMN home; ALTER TABLE runs DROP COLUMN continues;
+    CREATE INDEX runs_by_home ON runs (json_extract(spec_json, '$.home'))`);
   db.exec('ALTER TABLE segments DROP COLUMN packed; ALTER TABLE runs DROP COLUMN waited_ms; DROP TABLE deliveries; PRAGMA user_version = 2');
   db.close();
   await expectImported(stores, site, { copied: 1, known: 0 });
@@ -178,6 +181,25 @@ test('a data directory of an older version is imported and stays as old as it is
   expect(after.prepare('PRAGMA user_version').get()).toEqual({ user_version: 2 });
   expect(after.prepare(`SELECT name FROM pragma_table_info('runs') WHERE name = 'waited_ms'`).all()).toEqual([]);
   after.close();
+});
+
+test('the counts of runs that were deleted come along, once, and later only what was added', async () => {
+  const stores = await withStores();
+  const site = createSite();
+  const turn = { attempt_number: 1, parser: { profile: 'codex_ndjson', units: 3, parsed: 2, fallbacks: 1, hit_rate: 2 / 3, warnings: { ODD_LINE: 1 } }, completion: { result: 'unknown', reason_code: 'NO_TURN_COMPLETED' } } as const;
+  const deleted = async (source: Store, number: number) => {
+    await commit(source, await create(source, number, { run_id: idOf(number) }), { set: { status: 'failed' }, turn });
+    expect(await source.deleteRun(idOf(number))).toBe('deleted');
+  };
+  await fill(site, (source) => deleted(source, 1));
+  const sum = async () => (await stores.store()).sumTurns();
+  for (let count = 0; count < 2; count += 1) {
+    await expectImported(stores, site, { copied: 0, known: 0 });
+    expect(await sum()).toMatchObject([{ turns: 1, units: 3, warnings: { ODD_LINE: 1 }, unknown: { NO_TURN_COMPLETED: 1 } }]);
+  }
+  await fill(site, (source) => deleted(source, 2));
+  await expectImported(stores, site, { copied: 0, known: 0 });
+  expect(await sum()).toMatchObject([{ turns: 2, units: 6, warnings: { ODD_LINE: 2 }, unknown: { NO_TURN_COMPLETED: 2 } }]);
 });
 
 test('what cannot be imported is refused with the reason, and nothing is changed', async () => {

@@ -1,5 +1,6 @@
 // What any store must do, whatever it is made of: the same suite runs against each of them.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { DamagedDataError } from '../../src/kernel/stored-json.js';
 import { FIRST_DIGEST, nextDigest } from '../../src/store/digest.js';
 import { GIVEN_UP_KEPT_MS, type Delivery, type JournalFlush, type Lines, type NewDelivery, type NewRun, type RunChange, type RunRecord, type Store, type TurnCounts } from '../../src/store/store.js';
 
@@ -52,13 +53,24 @@ const resolution = (at: number) => ({ at, response: null, actor: null, idempoten
 
 export const delivery = (id: string, hook = 'chat', payload: NewDelivery['payload'] = { text: 'é 漢字' }): NewDelivery => ({ delivery_id: id, hook, type: 'run.waiting_user', payload });
 
-export function describeStore(name: string, open: () => Promise<{ store: Store; cleanup: () => Promise<void> }>): void {
+export interface StoreUnderTest {
+  readonly store: Store;
+  // A statement of somebody else on the tables, which have the same names in each store.
+  execute(sql: string): Promise<void>;
+  cleanup(): Promise<void>;
+}
+
+// Text that cannot be what Parley wrote: no JSON, and JSON of another form.
+const NOT_OURS = ['{', 'null', '[]', '"text"', '7', '{}'];
+
+export function describeStore(name: string, open: () => Promise<StoreUnderTest>): void {
   describe(`the ${name} store`, () => {
     let store: Store;
+    let execute: StoreUnderTest['execute'];
     let cleanup: () => Promise<void>;
 
     beforeEach(async () => {
-      ({ store, cleanup } = await open());
+      ({ store, execute, cleanup } = await open());
     });
     afterEach(async () => {
       await cleanup();
@@ -363,6 +375,93 @@ export function describeStore(name: string, open: () => Promise<{ store: Store; 
       ]);
       expect(await store.sumTurns('run_0001')).toEqual([{ engine: 'codex', profile: 'codex_ndjson', turns: 2, units: 10, parsed: 9, fallbacks: 1, hit_rate: 0.9, warnings: { LINE_UNDECODABLE: 1 }, unknown: { NO_TURN_COMPLETED: 1 } }]);
       await expect(store.commit(change((await store.loadRun('run_0001')) as RunRecord, { turn: turn(2, 1, 1, {}) }))).rejects.toThrow();
+    });
+
+    test('the counts of a deleted run stay in the sum over all runs', async () => {
+      const parts = { LINE_UNDECODABLE: 1 };
+      const one = await commit(await create(1), { turn: turn(1, 10, 9, parts) });
+      await commit(one, { turn: turn(2, 6, 6, {}, 'NO_TURN_COMPLETED'), set: { status: 'failed' } });
+      await commit(await create(2), { turn: turn(1, 30, 21, { LINE_UNDECODABLE: 8, FIELD_DRIFT: 1 }, 'NO_TURN_COMPLETED'), set: { status: 'succeeded' } });
+      await commit(await create(3), { turn: turn(1, 4, 4, {}, 'NO_TURN_COMPLETED'), set: { status: 'succeeded' } });
+      const before = await store.sumTurns();
+      expect(before).toMatchObject([{ turns: 4, units: 50, parsed: 40, warnings: { FIELD_DRIFT: 1, LINE_UNDECODABLE: 9 }, unknown: { NO_TURN_COMPLETED: 3 } }]);
+      for (const id of ['run_0001', 'run_0002', 'run_0003']) {
+        expect(await store.deleteRun(id)).toBe('deleted');
+        expect(await store.sumTurns()).toEqual(before);
+      }
+      expect(await store.sumTurns('run_0001')).toEqual([]);
+      // A run that is not deleted adds nothing.
+      await commit(await create(4), { turn: turn(1, 1, 1, {}) });
+      expect(await store.deleteRun('run_0004')).toBe('not_ended');
+      expect(await store.sumTurns()).toMatchObject([{ turns: 5, units: 51 }]);
+    });
+
+    test('damaged counts of a turn fail neither the sum nor the deletion', async () => {
+      await commit(await create(1), { turn: turn(1, 10, 9, { FIELD_DRIFT: 1 }), set: { status: 'failed' } });
+      await commit(await create(2), { turn: turn(1, 5, 5, { FIELD_DRIFT: 2 }), set: { status: 'failed' } });
+      await execute(`UPDATE turns SET warnings_json = '{' WHERE run_id = 'run_0001'`);
+      expect(await store.sumTurns()).toMatchObject([{ turns: 2, units: 15, warnings: { FIELD_DRIFT: 2 } }]);
+      expect(await store.deleteRun('run_0001')).toBe('deleted');
+      expect(await store.sumTurns()).toMatchObject([{ turns: 2, units: 15, warnings: { FIELD_DRIFT: 2 } }]);
+    });
+
+    test.each(['spec_json', 'error_json', 'cancel_requested_json'])('a run with a damaged %s can be salvaged and deleted, and hides no other', async (column) => {
+      for (const number of [1, 2, 3]) await commit(await create(number), { set: { status: 'failed' } });
+      for (const text of NOT_OURS) {
+        await execute(`UPDATE runs SET ${column} = '${text}' WHERE run_id = 'run_0002'`);
+        await expect(store.loadRun('run_0002'), text).rejects.toThrow(DamagedDataError);
+        const salvaged = await store.salvageRun('run_0002');
+        expect(salvaged, text).toMatchObject({ run: { run_id: 'run_0002', request_id: 'req_0002', status: 'failed', spec: { engine: 'codex' }, heads: { rasp_seq: 2 } } });
+        expect(salvaged?.damage, text).toEqual([expect.stringContaining(`${column} of run run_0002`)]);
+        expect((await store.salvageRun('run_0001'))?.damage).toEqual([]);
+        expect(await store.listRunIds({ limit: 9 })).toEqual(['run_0003', 'run_0002', 'run_0001']);
+        expect(await store.readJournal('run_0002', 'rasp', { limit: 9 })).toHaveLength(2);
+      }
+      expect(await store.deleteRun('run_0002', { damaged: true })).toBe('deleted');
+      expect(await store.salvageRun('run_0002')).toBeNull();
+      expect(await store.listRuns({ limit: 9 })).toHaveLength(2);
+    });
+
+    test.each(['question_json', 'resolution_json'])('a damaged %s hides no other question and is named by its run', async (column) => {
+      for (const number of [1, 2, 3]) await commit(await create(number), { set: { status: 'waiting_user' }, ask: ask(`int_${number}`, { asked_at: T0 + number, due_at: T0 + number, decides: true }) });
+      for (const text of NOT_OURS) {
+        await execute(`UPDATE interactions SET ${column} = '${text}' WHERE interaction_id = 'int_1'`);
+        await expect(store.loadInteraction('int_1'), text).rejects.toThrow(DamagedDataError);
+        expect((await store.listPending({ limit: 2 })).map(({ interaction_id: id }) => id)).toEqual(['int_2', 'int_3']);
+        expect((await store.nextDecision())?.interaction_id).toBe('int_2');
+        const salvaged = await store.salvageRun('run_0001');
+        expect(salvaged, text).toMatchObject({ run: { status: 'waiting_user' }, pending: null });
+        expect(salvaged?.damage, text).toEqual([expect.stringContaining(`${column} of question int_1`)]);
+      }
+      expect(await store.loadByKey('run_0001', 'none')).toBeNull();
+      expect(await store.deleteRun('run_0001')).toBe('not_ended');
+      expect(await store.deleteRun('run_0001', { damaged: true })).toBe('deleted');
+      expect(await store.countPending(T0)).toMatchObject({ pending: 2 });
+    });
+
+    test('a damaged session handle is named by its run, and does not keep it from being deleted', async () => {
+      const run = await commit(await create(), { set: { status: 'waiting_user' }, ask: ask('int_1') });
+      await execute(`UPDATE request_interactive_runtime SET session_handle_json = '{'`);
+      await expect(store.loadHandle(run.request_id)).rejects.toThrow(DamagedDataError);
+      const salvaged = await store.salvageRun(run.run_id);
+      expect(salvaged).toMatchObject({ run, pending: { interaction_id: 'int_1' }, damage: [expect.stringContaining('session_handle_json')] });
+      expect(await store.deleteRun(run.run_id, { damaged: true })).toBe('deleted');
+    });
+
+    test('columns that are no numbers, states or times are named and read as neutral values', async () => {
+      await commit(await create(), { set: { status: 'failed' } });
+      await execute(`UPDATE runs SET status = 'lost', created_at = 9007199254740991, epoch = 4611686018427387904`);
+      const salvaged = await store.salvageRun('run_0001');
+      expect(salvaged?.damage).toEqual(['status', 'epoch', 'created_at'].map((column) => expect.stringContaining(`${column} of run run_0001`) as string));
+      expect(salvaged?.run).toMatchObject({ status: 'failed', epoch: 0, created_at: 0 });
+      expect(await store.deleteRun('run_0001', { damaged: true })).toBe('deleted');
+    });
+
+    test('a delivery whose payload is damaged is given up and holds up no other', async () => {
+      await commit(await create(), { deliveries: [delivery('dlv_1'), delivery('dlv_2')] });
+      await execute(`UPDATE deliveries SET payload_json = '{' WHERE delivery_id = 'dlv_1'`);
+      expect((await store.nextDelivery(T0 * 2))?.delivery_id).toBe('dlv_2');
+      expect(await store.countDeliveries()).toEqual({ pending: 1, given_up: 1 });
     });
 
     test('how long a run has waited for people grows with each question that is resolved', async () => {

@@ -1,6 +1,7 @@
 // An old database with damage in a part that no step of the migration reads: brought up to date, it would take the damage along unseen.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { newRun } from './conformance.js';
 import { expect, test } from 'vitest';
 import { openDataDir } from '../../src/store/sqlite/data-dir.js';
 import { migrate } from '../../src/store/sqlite/migrate.js';
@@ -8,12 +9,14 @@ import { MIGRATIONS } from '../../src/store/sqlite/migrations.js';
 import { openDatabase, type Database } from '../../src/store/sqlite/open-database.js';
 import { createRoot } from '../support/orchestrated.js';
 
+const SPEC = JSON.stringify(newRun(1).spec);
+
 const OLD = [2, 3];
 
 async function writeOld(file: string, version: number): Promise<void> {
   const db = await openDatabase(file);
   migrate(db, MIGRATIONS.slice(0, version));
-  db.exec(`INSERT INTO runs (run_id, request_id, request_digest, engine, spec_json, status, attempt_number, epoch, created_at, updated_at, queued_at, rasp_seq, fcmp_seq, ts, digest) VALUES ('run_1', 'req_1', 'd', 'codex', '{}', 'succeeded', 1, 1, 1, 1, NULL, 4, 0, 1, 'x')`);
+  db.exec(`INSERT INTO runs (run_id, request_id, request_digest, engine, spec_json, status, attempt_number, epoch, created_at, updated_at, queued_at, rasp_seq, fcmp_seq, ts, digest) VALUES ('run_1', 'req_1', 'd', 'codex', '${SPEC}', 'succeeded', 1, 1, 1, 1, NULL, 4, 0, 1, 'x')`);
   const insert = db.prepare(`INSERT INTO segments VALUES ('run_1', 'rasp', ?, ?, 1, 1, ?)`);
   // Each is longer than a page, so that it goes on in others.
   for (let seq = 1; seq <= 4; seq += 1) insert.run(seq, seq, Buffer.alloc(30_000, 'event'));

@@ -27,7 +27,12 @@ const open = () => openDataDir(dir, { pid: process.pid });
 
 describeStore('SQLite', async () => {
   const { store, close } = await open();
-  return { store, cleanup: close };
+  const execute = async (sql: string): Promise<void> => {
+    const db = await openDatabase(join(dir, 'parley.db'));
+    db.exec(sql);
+    db.close();
+  };
+  return { store, execute, cleanup: close };
 });
 
 describe('a data directory', () => {
@@ -270,6 +275,48 @@ describe('the interactive runtime table', () => {
     db.exec('PRAGMA user_version = 0');
     migrate(db, MIGRATIONS.slice(0, 1));
     expect(rows()).toEqual(once);
+    db.close();
+  });
+
+  test('invalid timeouts of an old table become the default, and of two rows of one request the newest is kept', async () => {
+    const db = await openDatabase(join(dir, 'parley.db'));
+    // Without a key, as a predecessor that lost it: several rows of one request.
+    db.exec(OLD.replace(' PRIMARY KEY', ''));
+    const timeouts = [`'abc'`, '1.5', `'1800'`, '-1', '0', `''`, `x'00'`, '1e300', '600.0', 'NULL', '900'];
+    for (const [index, value] of timeouts.entries()) db.exec(`INSERT INTO request_interactive_runtime VALUES ('r${String(index).padStart(2, '0')}', NULL, ${value}, NULL, NULL, NULL, '2026-01-01T00:00:00Z')`);
+    db.exec(`INSERT INTO request_interactive_runtime VALUES
+      ('twice', NULL, 100, '{"handle_value":"new"}', NULL, NULL, '2026-01-03T00:00:00Z'),
+      ('twice', NULL, 200, '{"handle_value":"old"}', NULL, NULL, '2026-01-02T00:00:00Z'),
+      ('twice', NULL, 300, '{"handle_value":"undated"}', NULL, NULL, NULL)`);
+    migrate(db);
+    const rows = db.prepare('SELECT * FROM request_interactive_runtime ORDER BY request_id').all() as { effective_session_timeout_sec: number; session_handle_json: string }[];
+    expect(rows.map((row) => row.effective_session_timeout_sec)).toEqual([1200, 1200, 1800, 1200, 1200, 1200, 1200, 1200, 600, 1200, 900, 100]);
+    expect(rows.at(-1)).toMatchObject({ request_id: 'twice', session_handle_json: '{"handle_value":"new"}', updated_at: '2026-01-03T00:00:00Z' });
+    db.close();
+    await (await open()).close();
+  });
+
+  test('an invalid timeout that the version before has carried along becomes the default', async () => {
+    await copyDatabase(1, join(dir, 'parley.db'));
+    const old = await openDatabase(join(dir, 'parley.db'));
+    migrate(old, MIGRATIONS.filter(({ version }) => version <= 5));
+    old.exec(`UPDATE request_interactive_runtime SET effective_session_timeout_sec = 'abc' WHERE request_id = 'req_1'`);
+    old.exec(`UPDATE request_interactive_runtime SET effective_session_timeout_sec = 1.5 WHERE request_id = 'req_2'`);
+    migrate(old);
+    expect(old.prepare('SELECT effective_session_timeout_sec AS sec FROM request_interactive_runtime').all()).toEqual([{ sec: 1200 }, { sec: 1200 }]);
+    old.close();
+  });
+
+  test('a new run may have the request id of a migrated row, and takes its place', async () => {
+    await copyDatabase(0, join(dir, 'parley.db'));
+    const { store, close } = await open();
+    expect(await store.loadHandle('req_1')).toMatchObject({ handle_value: 'h-1' });
+    expect(await store.createRun(newRun(1, { request_id: 'req_1', session_timeout_sec: 60 }))).toMatchObject({ created: true });
+    expect(await store.loadHandle('req_1')).toBeNull();
+    expect(await store.createRun(newRun(2, { request_id: 'req_1', session_timeout_sec: 60 }))).toMatchObject({ created: false, reason: 'known' });
+    await close();
+    const db = await openDatabase(join(dir, 'parley.db'));
+    expect(db.prepare(`SELECT effective_session_timeout_sec AS sec FROM request_interactive_runtime WHERE request_id = 'req_1'`).all()).toEqual([{ sec: 60 }]);
     db.close();
   });
 

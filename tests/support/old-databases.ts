@@ -1,13 +1,13 @@
 // Databases as earlier versions left them: files of tests/old-databases, which were written by the programs of their time and are copied here.
 // scripts/make-old-databases.mjs says how they were made.
-import { copyFileSync, existsSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { NEWEST_VERSION } from '../../src/store/sqlite/migrate.js';
 import { openDatabase, type Database } from '../../src/store/sqlite/open-database.js';
 
-// Version 0 is the predecessor's. Whoever adds a step adds the file of the version that it makes.
-export const VERSIONS = Array.from({ length: NEWEST_VERSION + 1 }, (_, version) => version);
+// Version 0 is the predecessor's. One file for each version that was ever released; steps of one release share the last number.
+export const VERSIONS = readdirSync(new URL('../old-databases/', import.meta.url))
+  .flatMap((name) => /^version-(\d+)\.db$/.exec(name)?.[1] ?? []).map(Number).toSorted((a, b) => a - b);
 
 const keptFile = (version: number): URL => new URL(`../old-databases/version-${version}.db`, import.meta.url);
 

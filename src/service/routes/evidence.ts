@@ -7,9 +7,8 @@ import type { FastifyReply } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { toTimestamp } from '../../kernel/clock.js';
-import { readStoredJson } from '../../kernel/stored-json.js';
 import { findEngine } from '../../engines/registry.js';
-import { loadRun } from '../../orchestrator/load-run.js';
+import { loadReadable, loadRun } from '../../orchestrator/load-run.js';
 import { runFolder } from '../../orchestrator/run-folder.js';
 import { logsOf } from '../../orchestrator/turn-logs.js';
 import { tellDamage, verifyRun } from '../../orchestrator/verify-run.js';
@@ -20,6 +19,7 @@ import { resolveWithin } from '../allowed-paths.js';
 import { listForArchive } from '../archive-run.js';
 import { openInPlace, walkFiles } from '../files-of-run.js';
 import { forwardFiles } from '../forward-files.js';
+import { readHistory } from '../history-page.js';
 import { REFUSALS } from '../requests.js';
 import { fileList, fileQuery, historyPage, historyQuery, logsQuery, resultView, runId, verification } from '../schemas.js';
 import type { Room } from '../service.js';
@@ -41,9 +41,11 @@ export async function evidenceRoutes({ app: bare, store, timers, dataDir, otherH
       // They are stored as they are sent: nothing is read and written again.
       serializerCompiler: () => (page) => (typeof page === 'string' ? page : JSON.stringify(page)),
     }, async ({ params: { id }, query }, reply) => {
-      await loadRun(store, id);
-      const { lines, next } = await readPage((fromSeq, limit) => store.readJournal(id, protocol, { ...rangeOf(query), limit, ...(fromSeq === null ? {} : { fromSeq }) }), query.limit);
-      return reply.type('application/json; charset=utf-8').send(`{"events":[${lines.join(',')}],"next_seq":${next}}` as never);
+      const { heads } = await loadReadable(store, id);
+      const head = protocol === 'rasp' ? heads.rasp_seq : heads.fcmp_seq;
+      const { lines, next, damaged } = await readHistory(store, { runId: id, protocol, range: rangeOf(query), limit: query.limit, head });
+      const rest = damaged.length === 0 ? '' : `,"damaged":${JSON.stringify(damaged)}`;
+      return reply.type('application/json; charset=utf-8').send(`{"events":[${lines.join(',')}],"next_seq":${next}${rest}}` as never);
     });
   }
 
@@ -51,7 +53,7 @@ export async function evidenceRoutes({ app: bare, store, timers, dataDir, otherH
     schema: { operationId: 'readLogs', summary: 'What the engine printed, byte for byte', tags: ['evidence'], params, querystring: logsQuery, response: { 200: bytes, ...REFUSALS } },
     preHandler,
   }, async ({ params: { id }, query: { attempt, stream, byte_from: from = 0, byte_to: to } }, reply) => {
-    const run = await loadRun(store, id);
+    const run = await loadReadable(store, id);
     const number = attempt ?? run.attempt_number;
     if (number > run.attempt_number) throw new RequestError('INVALID_ARGUMENT', `run ${id} has ${run.attempt_number} attempts, not ${number}`);
     const log = logsOf(findEngine(run.spec.engine), runFolder(dataDir, id), number)[stream];
@@ -65,7 +67,7 @@ export async function evidenceRoutes({ app: bare, store, timers, dataDir, otherH
   app.get('/v1/runs/:id/result', {
     schema: { operationId: 'getResult', summary: 'What came out of it', tags: ['runs'], params, response: { 200: resultView, ...REFUSALS } },
   }, async ({ params: { id } }) => {
-    const { status, result, error } = await loadRun(store, id);
+    const { status, result, error } = await loadReadable(store, id);
     return { run_id: id, status, result, error: error as z.input<typeof resultView>['error'] };
   });
 
@@ -73,7 +75,7 @@ export async function evidenceRoutes({ app: bare, store, timers, dataDir, otherH
     schema: { operationId: 'listFiles', summary: "The files of a run's folder, without its home", tags: ['evidence'], params, response: { 200: fileList, ...REFUSALS } },
     preHandler,
   }, async ({ params: { id } }) => {
-    await loadRun(store, id);
+    await loadReadable(store, id);
     const { path, home } = runFolder(dataDir, id);
     return listFiles(path, home);
   });
@@ -82,7 +84,7 @@ export async function evidenceRoutes({ app: bare, store, timers, dataDir, otherH
     schema: { operationId: 'readFile', summary: "One file of a run's folder", tags: ['evidence'], params, querystring: fileQuery, response: { 200: bytes, ...REFUSALS } },
     preHandler,
   }, async ({ params: { id }, query: { path: asked } }, reply) => {
-    await loadRun(store, id);
+    await loadReadable(store, id);
     const { path, home } = runFolder(dataDir, id);
     const real = resolveWithin(path, asked, home);
     const file = await openInPlace(real);
@@ -94,7 +96,7 @@ export async function evidenceRoutes({ app: bare, store, timers, dataDir, otherH
     schema: { operationId: 'downloadArchive', summary: "A run's folder as a tar archive, without its home", tags: ['evidence'], params, response: { 200: archive, ...REFUSALS } },
     preHandler,
   }, async ({ params: { id } }, reply) => {
-    await loadRun(store, id);
+    await loadReadable(store, id);
     const { path, home } = runFolder(dataDir, id);
     reply.type('application/x-tar').header('content-disposition', `attachment; filename="${id}.tar"`);
     return reply.send(Readable.from(writeTar(listForArchive(path, home, id)), { objectMode: false }));
@@ -107,28 +109,6 @@ export async function evidenceRoutes({ app: bare, store, timers, dataDir, otherH
     const checks = await loadRun(store, id).then((run) => verifyRun(store, dataDir, run, waitForFiles(timers, async () => true)), tellDamage);
     return { run_id: id, ok: checks.every(({ ok }) => ok), checks: checks.map(({ name, ok, finding }) => ({ name, ok, finding })) };
   });
-}
-
-const CHUNK = 200;
-const MAX_CHARS = 8_000_000;
-
-// As many as were asked for, or as make a large answer; then where the next one is.
-async function readPage(read: (fromSeq: number | null, limit: number) => Promise<string[]>, limit: number): Promise<{ lines: string[]; next: number | null }> {
-  const lines: string[] = [];
-  let chars = 0;
-  for (let from: number | null = null; ; ) {
-    const found = await read(from, CHUNK);
-    // Times never go back: what lies within a range of them has no gap.
-    const first = (readStoredJson(found[0] ?? '{"seq":0}') as { seq: number }).seq;
-    for (const [index, line] of found.entries()) {
-      const seq = first + index;
-      if (lines.length === limit || chars > MAX_CHARS) return { lines, next: seq };
-      lines.push(line);
-      chars += line.length;
-      from = seq + 1;
-    }
-    if (found.length < CHUNK) return { lines, next: null };
-  }
 }
 
 function rangeOf({ from_seq: fromSeq, to_seq: toSeq, from_ts: fromTs, to_ts: toTs }: z.output<typeof historyQuery>): Omit<ReadRange, 'limit'> {

@@ -1,7 +1,7 @@
 // What waits for a person: the question of a run, its answer, and the inbox over all runs.
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import { loadRun } from '../../orchestrator/load-run.js';
+import { loadReadable } from '../../orchestrator/load-run.js';
 import type { Reply } from '../../orchestrator/reply.js';
 import { viewInteraction } from '../../orchestrator/run-view.js';
 import { RequestError } from '../../run/request-error.js';
@@ -52,7 +52,7 @@ export async function inboxRoutes({ app: bare, orchestrator, store, clock, strea
   app.get('/v1/runs/:id/interaction', {
     schema: { operationId: 'getInteraction', summary: 'What the run waits for', tags: ['inbox'], params, response: { 200: interactionView, ...REFUSALS } },
   }, async ({ params: { id } }) => {
-    await loadRun(store, id);
+    await loadReadable(store, id);
     const pending = await store.loadPending(id);
     if (!pending) throw new RequestError('INTERACTION_NOT_FOUND', `run ${id} waits for nothing now`);
     return viewInteraction(pending, clock.now()) as z.input<typeof interactionView>;

@@ -5,9 +5,9 @@ import { z } from 'zod';
 import type { CreateRunRequest } from '../../orchestrator/create-request.js';
 import { unlessDamaged } from '../../kernel/stored-json.js';
 import { listReadable } from '../../orchestrator/every-run.js';
-import { loadRun } from '../../orchestrator/load-run.js';
+import { loadRun, salvageRun } from '../../orchestrator/load-run.js';
 import { runFolder } from '../../orchestrator/run-folder.js';
-import type { RunView } from '../../orchestrator/run-view.js';
+import { viewSalvaged, type RunView } from '../../orchestrator/run-view.js';
 import type { RunRecord } from '../../store/store.js';
 import { callerOf } from '../access.js';
 import { checkWorkspace } from '../allowed-paths.js';
@@ -67,7 +67,7 @@ export async function runRoutes({ app: bare, orchestrator, store, clock, streams
 
   app.get('/v1/runs/:id', {
     schema: { operationId: 'getRun', summary: 'A run as it is now', tags: ['runs'], params, response: { 200: runView, ...REFUSALS } },
-  }, async ({ params: { id } }) => view(await loadRun(store, id)));
+  }, async ({ params: { id } }) => toWire(viewSalvaged(await salvageRun(store, id), clock.now())));
 
   app.delete('/v1/runs/:id', {
     schema: { operationId: 'deleteRun', summary: 'Delete an ended run with its files', tags: ['runs'], params, response: { 204: z.null(), ...REFUSALS } },

@@ -1,7 +1,7 @@
 // Journals as they grow: server-sent events whose id is the seq, for the conversation and for what was observed.
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import { loadRun } from '../../orchestrator/load-run.js';
+import { loadReadable } from '../../orchestrator/load-run.js';
 import { RequestError } from '../../run/request-error.js';
 import { isTerminal } from '../../run/statechart.js';
 import type { Protocol } from '../../store/store.js';
@@ -30,7 +30,7 @@ export async function streamRoutes({ app: bare, store, streams, pages, orchestra
       },
     }, async (request, reply) => {
       const { id } = request.params;
-      const run = await loadRun(store, id);
+      const run = await loadReadable(store, id);
       const { cursor, again } = cursorOf(request, request.query.cursor);
       const head = protocol === 'rasp' ? run.heads.rasp_seq : run.heads.fcmp_seq;
       if (cursor > head) throw new RequestError('CURSOR_BEYOND_END', `run ${id} has ${head} events so far, none after ${cursor}`);

@@ -9,9 +9,11 @@ import { EMPTY_JOURNAL, type CreateOutcome, type DeleteOutcome, type NewRun, typ
 import { addSegments } from './append-journal.js';
 import { Composition, type Param } from './compose.js';
 import type { Database, Statement } from './database.js';
+import { isAlive } from './host-lease.js';
 import { ifUncertain } from './if-uncertain.js';
 import { LOCK_SPACE } from './migrate.js';
 import type { Site } from './site.js';
+import { keepTurns } from './turn-counts.js';
 import { SELECT_RUNS, toRunRecord } from './run-rows.js';
 import { pairKey, toText } from './text.js';
 
@@ -83,15 +85,24 @@ function insert(run: NewRun, { heads }: RunRecord, site: Site, hint: string): St
   });
   addSegments(all, runId, 0, run.journal);
   all.add('i', (param) => `INSERT INTO parley.request_interactive_runtime (request_id, effective_session_timeout_sec, session_handle_json, updated_at)
-    VALUES (${param(requestId, 'text')}, ${param(run.session_timeout_sec, 'double precision')}, ${param(run.handle === null ? null : JSON.stringify(run.handle), 'text')}, ${param(toTimestamp(run.created_at), 'text')})`);
+    VALUES (${param(requestId, 'text')}, ${param(run.session_timeout_sec, 'double precision')}, ${param(run.handle === null ? null : JSON.stringify(run.handle), 'text')}, ${param(toTimestamp(run.created_at), 'text')})
+    ON CONFLICT (request_id) DO UPDATE SET effective_session_timeout_sec = excluded.effective_session_timeout_sec,
+      session_handle_json = excluded.session_handle_json, updated_at = excluded.updated_at`);
   const pairs = Object.entries(spec.labels).map(([key, value]) => pairKey(key, value));
   if (pairs.length > 0) all.add('l', (param) => `INSERT INTO parley.run_labels (run_id, pair) SELECT ${param(runId, 'text')}, pair FROM unnest(${param(pairs, 'text[]')}) AS each (pair)`);
   return all.notifying(hint);
 }
 
-export async function deleteRun(db: Database, runId: string, hint: string): Promise<DeleteOutcome> {
-  return ifUncertain(() => tryDelete(db, runId, hint), async () => {
-    const outcome = await tryDelete(db, runId, hint);
+export interface Deletion {
+  readonly runId: string;
+  readonly hint: string;
+  // Whatever its state is, unless a live host is at work on it.
+  readonly damaged: boolean;
+}
+
+export async function deleteRun(db: Database, deletion: Deletion): Promise<DeleteOutcome> {
+  return ifUncertain(() => tryDelete(db, deletion), async () => {
+    const outcome = await tryDelete(db, deletion);
     // It was there before the answer was lost.
     return outcome === 'unknown_run' ? 'deleted' : outcome;
   });
@@ -104,19 +115,24 @@ interface Deletable {
   readonly sharers: number;
   // Another run is at work in its folder.
   readonly worked_in: boolean;
+  // A live host runs it, or has a process that waits with it.
+  readonly played: boolean;
 }
 
-function tryDelete(db: Database, runId: string, hint: string): Promise<DeleteOutcome> {
+function tryDelete(db: Database, { runId, hint, damaged }: Deletion): Promise<DeleteOutcome> {
   // Those that continue it live in its home, with its session.
   const look = { name: 'deletable', values: [runId], text: `SELECT request_id, status, continues,
     (SELECT count(*) FROM parley.runs AS other WHERE other.home = run.home) AS sharers,
+    (status = 'running' AND ${isAlive('run.owner')}) OR ${isAlive('run.resident')} AS played,
     EXISTS (SELECT FROM parley.runs AS other WHERE other.cwd = run.cwd AND other.run_id <> run.run_id AND strpos(run.cwd, run.run_id) > 0 AND other.status IN ('queued', 'running', 'waiting_user')) AS worked_in FROM parley.runs AS run WHERE run_id = $1 FOR UPDATE OF run` };
   return db.transact<DeleteOutcome>([LOCK_RUNS, look], (_, found) => {
     const run = found?.rows[0] as Deletable | undefined;
     if (!run) return { leave: 'unknown_run' };
-    if (!isTerminal(run.status)) return { leave: 'not_ended' };
+    if (!isTerminal(run.status) && (!damaged || run.played)) return { leave: 'not_ended' };
     if (run.worked_in || (!run.continues && run.sharers > 1)) return { leave: 'session_in_use' };
-    const all = new Composition('delete:')
+    const all = new Composition('delete:');
+    keepTurns(all, runId);
+    all
       .add('i', (param) => `DELETE FROM parley.request_interactive_runtime WHERE request_id = ${param(run.request_id, 'text')}`)
       // One statement sees what was there before it, so the row may go in the same.
       .add('f', (param) => `INSERT INTO parley.leftovers (run_id, site, place) SELECT run_id, site, place FROM parley.runs WHERE run_id = ${param(runId, 'text')} ON CONFLICT DO NOTHING`)

@@ -2,7 +2,7 @@
 // a minute by the database's clock: nobody else is handed it meanwhile.
 import type { Clock } from '../../kernel/clock.js';
 import type { JsonObject } from '../../kernel/json.js';
-import { readStoredJson } from '../../kernel/stored-json.js';
+import { readStoredJson, unlessDamaged } from '../../kernel/stored-json.js';
 import { GIVEN_UP_KEPT_MS, type Delivery, type DeliveryOutcome, type JournalHeads, type NewDelivery } from '../store.js';
 import type { Composition } from './compose.js';
 import type { Database, Statement } from './database.js';
@@ -34,8 +34,13 @@ export async function nextDelivery(db: Database, claimant: string, now: number, 
     values: [claimant, now, except.map(toText)],
   });
   if (!row) return null;
-  const { payload_json: payload, hook, error, ...rest } = row;
-  return { ...rest, hook: fromText(hook), error: error === null ? null : fromText(error), payload: readStoredJson(payload) as JsonObject };
+  const { payload_json: text, hook, error, ...rest } = row;
+  const what = `payload_json of delivery ${row.delivery_id}`;
+  // One whose payload is damaged is given up at once: it must not hold up the others.
+  const payload = await unlessDamaged(Promise.resolve().then(() => readStoredJson(text, what) as JsonObject));
+  if (payload) return { ...rest, hook: fromText(hook), error: error === null ? null : fromText(error), payload };
+  await settleDelivery(db, row.delivery_id, { type: 'given_up', at: now, error: `${what} is damaged` });
+  return nextDelivery(db, claimant, now, except);
 }
 
 // One that another is sending is due when that one's time is over, told by the caller's clock, which may differ.

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Client } from 'pg';
 import { DamagedDataError, readStoredJson } from '../../kernel/stored-json.js';
+import type { DeletedCount } from '../add-up-turns.js';
 import type { InteractionRow } from '../rows.js';
 import type { Resolution, RunSpec } from '../store.js';
 import type { DeliveryRow, RuntimeRow, SegmentRow, StoredRun, TurnRow } from '../stored-run.js';
@@ -16,6 +17,7 @@ import { describeLoss, isLost, isRefusedNow } from './lost-connection.js';
 import { checkMigrated } from './migrate.js';
 import type { Site } from './site.js';
 import { pairKey, toText } from './text.js';
+import { ADD_DELETED } from './turn-counts.js';
 import { addTokenRow, type TokenRow } from './token-rows.js';
 
 // conflict: the id or the request id is that of a run with another content. broken: its journal does not fit its digest.
@@ -101,6 +103,23 @@ export class RunImport {
         return 'copied';
       });
     }
+  }
+
+  // The counts of runs that were deleted in the data directory. What came with an earlier import is noted and not added again.
+  async importDeletedTurns(counts: readonly DeletedCount[], { site, place }: Site): Promise<void> {
+    const key = `imported deleted turns of ${site ?? place}`;
+    const nameOf = ({ engine, profile, measure }: DeletedCount): string => JSON.stringify([engine, profile, measure]);
+    await this.#transact(async () => {
+      // Also locks the note against an import beside this one.
+      await this.#query(`INSERT INTO parley.meta (key, value) VALUES ($1, '{}') ON CONFLICT (key) DO UPDATE SET value = meta.value`, [key]);
+      const [note] = await this.#query<{ value: string }>('SELECT value FROM parley.meta WHERE key = $1', [key]);
+      const before = readStoredJson(note?.value ?? '{}', `parley.meta of ${key}`) as Readonly<Record<string, number>>;
+      const added = counts.map((each) => ({ ...each, count: each.count - (before[nameOf(each)] ?? 0) })).filter(({ count }) => count > 0);
+      await this.#insert('deleted_turns', DELETED, added, ADD_DELETED);
+      const after = { ...before, ...Object.fromEntries(counts.map((each) => [nameOf(each), each.count])) };
+      await this.#query('UPDATE parley.meta SET value = $2 WHERE key = $1', [key, JSON.stringify(after)]);
+      return 'copied';
+    });
   }
 
   // Null: neither the run nor its request is here.
@@ -210,6 +229,7 @@ const DELIVERY: Columns<DeliveryRow> = {
   delivery_id: 'text', hook: ['text', ({ hook }) => toText(hook)], type: 'text', payload_json: 'text', run_id: 'text', rasp_seq: 'bigint', digest: 'text', created_at: 'bigint', state: 'text',
   tries: 'integer', next_at: 'bigint', error: ['text', ({ error }) => orNull(error)],
 };
+const DELETED: Columns<DeletedCount> = { engine: 'text', profile: 'text', measure: 'text', count: 'bigint' };
 // Of the time before there were epochs of hosts.
 const SEGMENT: Columns<SegmentRow> = { run_id: 'text', protocol: 'text', epoch: ['bigint', () => 0], seq_from: 'bigint', seq_to: 'bigint', ts_from: 'bigint', ts_to: 'bigint', body: ['bytea', ({ body }) => Buffer.from(body.buffer, body.byteOffset, body.length)] };
 

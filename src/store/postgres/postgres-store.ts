@@ -2,10 +2,10 @@
 // host owns them and its lease is valid; a store without a host asks for no lease.
 import { randomUUID } from 'node:crypto';
 import { systemClock, type Clock } from '../../kernel/clock.js';
-import { readStoredJson } from '../../kernel/stored-json.js';
 import type { EngineSessionHandle } from '../../run/session-handle.js';
 import type { RunState } from '../../run/statechart.js';
-import type { InteractionRow } from '../rows.js';
+import { toHandle, type InteractionRow } from '../rows.js';
+import { salvage, type SalvagedRun } from '../salvage.js';
 import type { CommitListener, CommitOutcome, Committed, CreateOutcome, DeleteOutcome, Delivery, DeliveryOutcome, InteractionRecord, Lines, NewRun, PendingFilter, ProfileTotals, Protocol, ReadRange, RunChange, RunFilter, RunRecord, SegmentRange, Store } from '../store.js';
 import { commitRun, digestUpTo } from './commit-run.js';
 import { createRun, deleteRun } from './create-run.js';
@@ -15,7 +15,7 @@ import { countDeliveries, nextDelivery, nextDeliveryAt, settleDelivery } from '.
 import { CHECK_MS, HintListener, writeHint } from './hints.js';
 import { countPending, findInteraction, listInteractions, listPending } from './interactions.js';
 import { listSegments, readLines, readTexts } from './read-journal.js';
-import { countRuns, findAtWork, findInHome, listOwnedByDead, listQueued, listRunIds, listRuns, loadRequest, loadRun } from './run-rows.js';
+import { countRuns, findAtWork, findInHome, listOwnedByDead, listQueued, listRunIds, listRuns, loadForSalvage, loadRequest, loadRun } from './run-rows.js';
 import { claimQueued } from './claims.js';
 import { NOWHERE, type Site } from './site.js';
 import { toText } from './text.js';
@@ -81,8 +81,8 @@ export class PostgresStore implements Store {
     return this.#telling(told, (hint) => commitRun(this.database, { host: this.#host, site: this.#site.site }, change, hint), ({ committed }) => committed);
   }
 
-  async deleteRun(runId: string): Promise<DeleteOutcome> {
-    return this.#telling({ run_id: runId, deleted: true }, (hint) => deleteRun(this.database, runId, hint), (outcome) => outcome === 'deleted');
+  async deleteRun(runId: string, { damaged = false }: { readonly damaged?: boolean } = {}): Promise<DeleteOutcome> {
+    return this.#telling({ run_id: runId, deleted: true }, (hint) => deleteRun(this.database, { runId, hint, damaged }), (outcome) => outcome === 'deleted');
   }
 
   // The others by the hint, our own listeners here.
@@ -110,6 +110,11 @@ export class PostgresStore implements Store {
 
   async loadRun(runId: string): Promise<RunRecord | null> {
     return loadRun(this.database, runId);
+  }
+
+  async salvageRun(runId: string): Promise<SalvagedRun | null> {
+    const found = await loadForSalvage(this.database, runId);
+    return found && salvage({ ...found, loadInteraction: (id) => this.loadInteraction(id), loadHandle: (id) => this.loadHandle(id) });
   }
 
   async findInHome(home: string, but: string): Promise<string | null> {
@@ -153,7 +158,7 @@ export class PostgresStore implements Store {
     const [row] = await this.database.read<{ session_handle_json: string | null }>({
       name: 'load-handle', text: 'SELECT session_handle_json FROM parley.request_interactive_runtime WHERE request_id = $1', values: [toText(requestId)],
     });
-    return row?.session_handle_json ? (readStoredJson(row.session_handle_json) as EngineSessionHandle) : null;
+    return toHandle(row?.session_handle_json, requestId);
   }
 
   async loadInteraction(interactionId: string): Promise<InteractionRecord | null> {

@@ -1,6 +1,7 @@
 // Runs as they stand in the database, and how they are found.
 import { STATES, type RunState } from '../../run/statechart.js';
 import { toRun, type RunRow } from '../rows.js';
+import { QUESTIONS, type RunSource } from '../salvage.js';
 import type { RunFilter, RunRecord } from '../store.js';
 import { buildSelect } from './build-select.js';
 import type { Database } from './database.js';
@@ -17,6 +18,16 @@ export function toRunRecord(row: RunRow): RunRecord {
 export async function loadRun(db: Database, runId: string): Promise<RunRecord | null> {
   const [row] = await db.read<RunRow>({ name: 'load-run', text: `${SELECT_RUNS} WHERE run_id = $1`, values: [runId] });
   return row ? toRunRecord(row) : null;
+}
+
+// The columns of a run and the ids of its last questions, whatever they contain.
+export async function loadForSalvage(db: Database, runId: string): Promise<Pick<RunSource, 'row' | 'questionIds'> | null> {
+  const [row] = await db.read<RunRow & { engine: string }>({ name: 'salvage-run', text: `${SELECT_RUNS.replace('SELECT', 'SELECT engine,')} WHERE run_id = $1`, values: [runId] });
+  if (!row) return null;
+  const questions = await db.read<{ interaction_id: string }>({
+    name: 'salvage-questions', text: `SELECT interaction_id FROM parley.interactions WHERE run_id = $1 ORDER BY interaction_id DESC LIMIT ${QUESTIONS}`, values: [runId],
+  });
+  return { row: { ...row, request_id: fromText(row.request_id) }, questionIds: questions.map(({ interaction_id: id }) => id) };
 }
 
 export async function loadRequest(db: Database, requestId: string): Promise<{ run: RunRecord; digest: string } | null> {

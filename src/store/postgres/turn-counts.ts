@@ -1,5 +1,5 @@
-// What the parsers made of the turns, one row a turn, and the sums over them by engine and profile.
-import { addUpTurns, type NamedCount, type TurnSum } from '../add-up-turns.js';
+// What the parsers made of the turns: one row a turn, the sums over them by engine and profile, and the sums of deleted runs.
+import { addUpTurns, MEASURES, UNKNOWN, WARNING, type DeletedCount, type NamedCount, type TurnSum } from '../add-up-turns.js';
 import type { ProfileTotals, TurnCounts } from '../store.js';
 import type { Composition } from './compose.js';
 import type { Database } from './database.js';
@@ -10,17 +10,37 @@ export function addTurn(to: Composition, runId: string, engine: string, { attemp
       ${param(parser.fallbacks, 'bigint')}, ${param(JSON.stringify(parser.warnings), 'text')}, ${param(completion.result, 'text')}, ${param(completion.reason_code, 'text')})`);
 }
 
+export const ADD_DELETED = 'ON CONFLICT (engine, profile, measure) DO UPDATE SET count = deleted_turns.count + excluded.count';
+
+// Adds the turns of a run that is being deleted to those of deleted runs; in the statement that deletes it. One INSERT, because a
+// statement may not change a row twice.
+export function keepTurns(to: Composition, runId: string): void {
+  to.add('t', (param) => {
+    const id = param(runId, 'text');
+    const counts = [
+      ...MEASURES.map((measure) => `SELECT engine, profile, '${measure}', ${measure === 'turns' ? '1' : measure} FROM parley.turns WHERE run_id = ${id}`),
+      `SELECT engine, profile, '${WARNING}' || name, count FROM parley.turns, parley.count_warnings(warnings_json) WHERE run_id = ${id}`,
+      `SELECT engine, profile, '${UNKNOWN}' || reason_code, 1 FROM parley.turns WHERE run_id = ${id} AND completion = 'unknown'`,
+    ];
+    return `INSERT INTO parley.deleted_turns (engine, profile, measure, count)
+      SELECT engine, profile, measure, sum(count)::bigint FROM (${counts.join(' UNION ALL ')}) AS each (engine, profile, measure, count)
+      GROUP BY engine, profile, measure ${ADD_DELETED}`;
+  });
+}
+
 const ONLY = '($1::text IS NULL OR run_id = $1::text)';
 
 export async function sumTurns(db: Database, runId: string | undefined): Promise<ProfileTotals[]> {
   const values = [runId ?? null];
-  const [sums, warnings, unknown] = await Promise.all([
+  const [sums, warnings, unknown, deleted] = await Promise.all([
     db.read<TurnSum>({ name: 'turn-sums', values, text: `SELECT engine, profile, count(*) AS turns, sum(units)::bigint AS units, sum(parsed)::bigint AS parsed, sum(fallbacks)::bigint AS fallbacks
-      FROM parley.turns WHERE ${ONLY} GROUP BY engine, profile ORDER BY engine, profile` }),
-    db.read<NamedCount>({ name: 'turn-warnings', values, text: `SELECT engine, profile, warning.key COLLATE "C" AS name, sum(warning.value::bigint)::bigint AS count
-      FROM parley.turns, json_each_text(warnings_json::json) AS warning WHERE ${ONLY} GROUP BY engine, profile, name ORDER BY name` }),
+      FROM parley.turns WHERE ${ONLY} GROUP BY engine, profile` }),
+    db.read<NamedCount>({ name: 'turn-warnings', values, text: `SELECT engine, profile, warning.name AS name, sum(warning.count)::bigint AS count
+      FROM parley.turns, parley.count_warnings(warnings_json) AS warning
+      WHERE warnings_json <> '{}' AND ${ONLY} GROUP BY engine, profile, warning.name` }),
     db.read<NamedCount>({ name: 'turn-unknown', values, text: `SELECT engine, profile, reason_code AS name, count(*) AS count
-      FROM parley.turns WHERE completion = 'unknown' AND ${ONLY} GROUP BY engine, profile, name ORDER BY name` }),
+      FROM parley.turns WHERE completion = 'unknown' AND ${ONLY} GROUP BY engine, profile, name` }),
+    runId === undefined ? db.read<DeletedCount>({ name: 'deleted-turns', values: [], text: 'SELECT engine, profile, measure, count FROM parley.deleted_turns' }) : [],
   ]);
-  return addUpTurns(sums, warnings, unknown);
+  return addUpTurns({ sums, warnings, unknown, deleted });
 }

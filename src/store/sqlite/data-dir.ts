@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { replaceFile } from '../../files/replace-file.js';
 import { RequestError } from '../../run/request-error.js';
 import type { Store } from '../store.js';
-import { checkSound, checkTables } from './check-tables.js';
+import { checkSound, checkTables, tell } from './check-tables.js';
 import { checkVersion, migrate, NEWEST_VERSION } from './migrate.js';
 import { MIGRATIONS } from './migrations.js';
 import { makeDurable, openDatabase, openLock, type Database } from './open-database.js';
@@ -156,6 +156,18 @@ export async function openForReading(path: string): Promise<DataDir | null> {
     } catch (error) {
       if (db.isOpen) db.close();
       throw error;
+    }
+  });
+}
+
+// Structural damage of the database file, in the words of SQLite; empty: none. Reads the whole file.
+export async function checkIntegrity(path: string): Promise<string[]> {
+  return usable(path, async () => {
+    const db = await openDatabase(join(path, 'parley.db'), { readOnly: true });
+    try {
+      return tell(db, 'SELECT tell_value(quick_check) FROM pragma_quick_check').filter((finding) => finding !== 'ok').slice(0, 10);
+    } finally {
+      db.close();
     }
   });
 }

@@ -1,6 +1,6 @@
 // Notifications that are to be sent, one row for each hook and change, until they have arrived.
 import type { JsonObject } from '../../kernel/json.js';
-import { readStoredJson } from '../../kernel/stored-json.js';
+import { damageIn, readStoredJson } from '../../kernel/stored-json.js';
 import { GIVEN_UP_KEPT_MS, type Delivery, type DeliveryOutcome, type JournalHeads, type NewDelivery } from '../store.js';
 import type { Database } from './open-database.js';
 
@@ -14,11 +14,24 @@ export function insertDelivery(db: Database, runId: string, heads: JournalHeads,
     .run(id, hook, type, JSON.stringify(payload), runId, heads.rasp_seq, heads.digest, now, now);
 }
 
+// One whose payload is damaged is given up at once: it must not hold up the others.
 export function nextDelivery(db: Database, now: number, except: readonly string[]): Delivery | null {
-  const row = db.prepare(`SELECT * FROM deliveries WHERE state = 'pending' AND next_at <= ? ${besides(except)} ORDER BY next_at, delivery_id LIMIT 1`).get(now, ...except) as DeliveryRow | undefined;
-  if (!row) return null;
-  const { payload_json: payload, state: _, ...rest } = row;
-  return { ...rest, payload: readStoredJson(payload) as JsonObject };
+  for (;;) {
+    const row = nextRow(db, now, except);
+    if (!row) return null;
+    try {
+      const { payload_json: payload, state: _, ...rest } = row;
+      return { ...rest, payload: readStoredJson(payload, `payload_json of delivery ${row.delivery_id}`) as JsonObject };
+    } catch (error) {
+      const damage = damageIn(error);
+      if (!damage) throw error;
+      settleDelivery(db, row.delivery_id, { type: 'given_up', at: now, error: damage.message });
+    }
+  }
+}
+
+function nextRow(db: Database, now: number, except: readonly string[]): DeliveryRow | undefined {
+  return db.prepare(`SELECT * FROM deliveries WHERE state = 'pending' AND next_at <= ? ${besides(except)} ORDER BY next_at, delivery_id LIMIT 1`).get(now, ...except) as DeliveryRow | undefined;
 }
 
 export function nextDeliveryAt(db: Database, except: readonly string[]): number | null {

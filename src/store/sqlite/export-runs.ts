@@ -8,6 +8,8 @@ import { checkTables } from './check-tables.js';
 import { checkVersion, climb, NEWEST_VERSION } from './migrate.js';
 import { openDatabase, type Database } from './open-database.js';
 import { PACKED, unpackBody, type PackedBody } from './pack-body.js';
+import type { DeletedCount } from '../add-up-turns.js';
+import { listDeletedTurns } from './turn-counts.js';
 
 type Statement = ReturnType<Database['prepare']>;
 
@@ -72,6 +74,10 @@ export class RunExport {
   // Of runs that were deleted: they are still to arrive.
   strayDeliveries(): DeliveryRow[] {
     return this.#db.prepare('SELECT * FROM deliveries WHERE run_id NOT IN (SELECT run_id FROM runs) ORDER BY delivery_id').all() as unknown as DeliveryRow[];
+  }
+
+  deletedTurns(): DeletedCount[] {
+    return listDeletedTurns(this.#db);
   }
 
   // What was brought up to date only to be read is taken back with it.

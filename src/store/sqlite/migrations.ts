@@ -14,9 +14,18 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 3, name: 'deliveries to webhooks', up: createDeliveries },
   { version: 4, name: 'how long runs have waited for people', up: addWaits },
   { version: 5, name: 'large pieces of journals are packed', up: addPacking },
+  { version: 7, name: 'folders as columns, counts of deleted runs, valid timeouts', up: addRunColumns },
 ];
 
-const RUNTIME_COLUMNS = ['request_id', 'effective_session_timeout_sec', 'session_handle_json', 'updated_at'];
+// The default of session_timeout_sec, for rows whose value cannot be a timeout.
+const DEFAULT_TIMEOUT_SEC = 1200;
+const LONGEST_TIMEOUT_SEC = 31_536_000;
+// Whole seconds, as a number or as digits; anything else becomes the default.
+const validTimeout = (value: string): string => `CASE WHEN ${value} = CAST(${value} AS INTEGER)
+  AND (typeof(${value}) <> 'text' OR ${value} NOT GLOB '*[^0-9]*') AND CAST(${value} AS INTEGER) BETWEEN 1 AND ${LONGEST_TIMEOUT_SEC}
+  THEN CAST(${value} AS INTEGER) ELSE ${DEFAULT_TIMEOUT_SEC} END`;
+
+const RUNTIME_COLUMNS = 'request_id:TEXT::1 effective_session_timeout_sec:INTEGER:1:0 session_handle_json:TEXT:0:0 updated_at:TEXT:1:0';
 
 const RUNTIME_TABLE = `CREATE TABLE request_interactive_runtime (
   request_id TEXT PRIMARY KEY,
@@ -25,21 +34,26 @@ const RUNTIME_TABLE = `CREATE TABLE request_interactive_runtime (
   updated_at TEXT NOT NULL
 )`;
 
-// A database of the predecessor has more columns in this table: timeout and handle are kept, the rest is dropped.
+// The database of a predecessor has more columns in this table, and may have several rows of one request: of those the newest is
+// kept, with its handle, and with its timeout if that is one. Everything else is dropped.
 function migrateInteractiveRuntime(db: Database): void {
-  const columns = tell(db, `SELECT tell_value(name) FROM pragma_table_info('request_interactive_runtime')`);
-  if (columns.length === 0) {
+  const info = `SELECT tell_value(name || ':' || type || ':' || iif(pk, '', "notnull") || ':' || pk) FROM pragma_table_info('request_interactive_runtime')`;
+  const found = tell(db, info);
+  const columns = found.map((column) => column.split(':')[0] ?? '');
+  if (found.length === 0) {
     db.exec(RUNTIME_TABLE);
     return;
   }
-  if (columns.length === RUNTIME_COLUMNS.length && RUNTIME_COLUMNS.every((name) => columns.includes(name))) return;
+  if (found.join(' ') === RUNTIME_COLUMNS) return;
   const has = (name: string, otherwise: string) => (columns.includes(name) ? name : otherwise);
   db.exec('ALTER TABLE request_interactive_runtime RENAME TO request_interactive_runtime_old');
   db.exec(RUNTIME_TABLE);
+  const newest = `row_number() OVER (PARTITION BY request_id ORDER BY ${has('updated_at', 'NULL')} DESC, rowid DESC) AS place`;
   db.exec(`INSERT INTO request_interactive_runtime
-    SELECT request_id, COALESCE(${has('effective_session_timeout_sec', 'NULL')}, 1200), ${has('session_handle_json', 'NULL')},
+    SELECT request_id, ${validTimeout(has('effective_session_timeout_sec', 'NULL'))}, ${has('session_handle_json', 'NULL')},
            COALESCE(${has('updated_at', 'NULL')}, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
-    FROM request_interactive_runtime_old`);
+    FROM (SELECT *, rowid AS row_number, ${newest} FROM request_interactive_runtime_old)
+    WHERE place = 1 OR request_id IS NULL ORDER BY row_number`);
   db.exec('DROP TABLE request_interactive_runtime_old');
 }
 
@@ -150,4 +164,28 @@ UPDATE runs SET waited_ms = COALESCE((
 // What is there stays as it is.
 function addPacking(db: Database): void {
   db.exec('ALTER TABLE segments ADD COLUMN packed INTEGER NOT NULL DEFAULT 0');
+}
+
+// Folders are columns of their own, so that a run whose JSON is damaged can still be found by them and deleted: an index over the
+// JSON would refuse that. deleted_turns holds the counts of turns whose runs were deleted, added up.
+function addRunColumns(db: Database): void {
+  db.exec(`
+DROP INDEX runs_by_home;
+ALTER TABLE runs ADD COLUMN cwd TEXT;
+ALTER TABLE runs ADD COLUMN home TEXT;
+ALTER TABLE runs ADD COLUMN continues INTEGER NOT NULL DEFAULT 0;
+UPDATE runs SET cwd = json_extract(spec_json, '$.cwd'), home = json_extract(spec_json, '$.home'),
+  continues = json_extract(spec_json, '$.continue_from') IS NOT NULL WHERE json_valid(spec_json);
+CREATE INDEX runs_by_home ON runs (home);
+CREATE INDEX runs_at_work ON runs (cwd, run_id) WHERE status IN ('queued', 'running', 'waiting_user');
+CREATE TABLE deleted_turns (
+  engine TEXT NOT NULL,
+  profile TEXT NOT NULL,
+  measure TEXT NOT NULL,
+  count INTEGER NOT NULL,
+  PRIMARY KEY (engine, profile, measure)
+) WITHOUT ROWID;
+UPDATE request_interactive_runtime SET effective_session_timeout_sec = ${validTimeout('effective_session_timeout_sec')}
+  WHERE request_id NOT IN (SELECT request_id FROM runs);
+`);
 }

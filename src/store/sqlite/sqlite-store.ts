@@ -4,19 +4,21 @@ import type { EngineSessionHandle } from '../../run/session-handle.js';
 import type { Json } from '../../kernel/json.js';
 import { isTerminal, STATES, type RunState } from '../../run/statechart.js';
 import { toTimestamp } from '../../kernel/clock.js';
-import { readStoredJson } from '../../kernel/stored-json.js';
 import { FIRST_DIGEST, nextDigest } from '../digest.js';
 import { EMPTY_JOURNAL, type CommitListener, type CommitOutcome, type Committed, type CreateOutcome, type DeleteOutcome, type Delivery, type DeliveryOutcome, type InteractionRecord, type JournalHeads, type Lines, type NewRun, type PendingFilter, type ProfileTotals, type Protocol, type ReadRange, type RunChange, type RunFilter, type RunRecord, type SegmentRange, type Store } from '../store.js';
 import { prepareAppend, type AppendJournal } from './append-journal.js';
 import { countDeliveries, forgetGivenUp, insertDelivery, nextDelivery, nextDeliveryAt, settleDelivery } from './deliveries.js';
 import { listPending, listRunIds, listRuns, nextDecision } from './list-rows.js';
+import type { SalvagedRun } from '../salvage.js';
 import type { Database, Statement } from './open-database.js';
 import { PACKED, unpackBody, type PackedBody } from './pack-body.js';
 import { inBounds, prepareRead, prepareReadLines, type ReadJournal, type ReadLines } from './read-journal.js';
-import { toInteraction, toRun, type InteractionRow, type RunRow } from '../rows.js';
-import { insertTurn, sumTurns } from './turn-counts.js';
+import { toHandle, toInteraction, toRun, type InteractionRow, type RunRow } from '../rows.js';
+import { salvageRun } from './salvage-run.js';
+import { insertTurn, keepTurns, sumTurns } from './turn-counts.js';
 import { Writes } from './writes.js';
 
+type Deletable = Pick<RunRow, 'request_id' | 'status'> & { readonly cwd: string | null; readonly home: string | null; readonly continues: number };
 type StateRow = Pick<RunRow, 'run_id' | 'request_id' | 'status' | 'epoch' | keyof JournalHeads> & { readonly engine: string };
 
 export class SqliteStore implements Store {
@@ -56,16 +58,19 @@ export class SqliteStore implements Store {
 
   // A run that has not ended and lives in this home.
   #atWorkIn(home: string | null): string | null {
-    const row = this.#db.prepare(`SELECT run_id FROM runs WHERE json_extract(spec_json, '$.home') = ? AND status IN ('queued', 'running', 'waiting_user') LIMIT 1`).get(home) as { run_id: string } | undefined;
+    const row = this.#db.prepare(`SELECT run_id FROM runs WHERE home = ? AND status IN ('queued', 'running', 'waiting_user') LIMIT 1`).get(home) as { run_id: string } | undefined;
     return row?.run_id ?? null;
   }
 
   #insertRun(run: NewRun): void {
-    this.#db.prepare(`INSERT INTO runs (run_id, request_id, request_digest, engine, spec_json, status, attempt_number, epoch, created_at, updated_at, queued_at, rasp_seq, fcmp_seq, ts, digest)
-      VALUES (?, ?, ?, ?, ?, 'queued', 1, 0, ?, ?, ?, 0, 0, 0, ?)`)
-      .run(run.run_id, run.request_id, run.request_digest, run.spec.engine, JSON.stringify(run.spec), run.created_at, run.created_at, run.created_at, FIRST_DIGEST);
+    this.#db.prepare(`INSERT INTO runs (run_id, request_id, request_digest, engine, spec_json, cwd, home, continues,
+        status, attempt_number, epoch, created_at, updated_at, queued_at, rasp_seq, fcmp_seq, ts, digest)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'queued', 1, 0, ?, ?, ?, 0, 0, 0, ?)`)
+      .run(run.run_id, run.request_id, run.request_digest, run.spec.engine, JSON.stringify(run.spec), run.spec.cwd, run.spec.home,
+        Number(run.spec.continue_from !== undefined), run.created_at, run.created_at, run.created_at, FIRST_DIGEST);
     for (const [key, value] of Object.entries(run.spec.labels)) this.#db.prepare('INSERT INTO run_labels (run_id, key, value) VALUES (?, ?, ?)').run(run.run_id, key, value);
-    this.#db.prepare('INSERT INTO request_interactive_runtime (request_id, effective_session_timeout_sec, session_handle_json, updated_at) VALUES (?, ?, ?, ?)')
+    // The database of a predecessor may have a row of this request, of a run that was never here: the new one counts.
+    this.#db.prepare('INSERT OR REPLACE INTO request_interactive_runtime (request_id, effective_session_timeout_sec, session_handle_json, updated_at) VALUES (?, ?, ?, ?)')
       .run(run.request_id, run.session_timeout_sec, run.handle === null ? null : JSON.stringify(run.handle), toTimestamp(run.created_at));
     this.#setHeads(run.run_id, this.#append(run.run_id, EMPTY_JOURNAL, run.journal), run.created_at);
   }
@@ -142,15 +147,17 @@ export class SqliteStore implements Store {
     return true;
   }
 
-  deleteRun(runId: string): Promise<DeleteOutcome> {
+  // Reads columns only: a run whose JSON is damaged can be deleted.
+  deleteRun(runId: string, { damaged = false }: { readonly damaged?: boolean } = {}): Promise<DeleteOutcome> {
     return this.#writes.add((): DeleteOutcome => {
-      const run = this.#loadRun(runId);
+      const run = this.#db.prepare('SELECT request_id, status, cwd, home, continues FROM runs WHERE run_id = ?').get(runId) as Deletable | undefined;
       if (!run) return 'unknown_run';
-      if (!isTerminal(run.status)) return 'not_ended';
+      if (!damaged && !isTerminal(run.status)) return 'not_ended';
       // Those that continue it live in its home, with its session.
-      if (run.spec.continue_from === undefined && this.#findInHome(run.spec.home, runId)) return 'session_in_use';
+      if (run.continues !== 1 && this.#findInHome(run.home, runId)) return 'session_in_use';
       // A fork of it has a home of its own, but not a folder to work in.
-      if (run.spec.cwd.includes(runId) && this.#findAtWork(run.spec.cwd)) return 'session_in_use';
+      if (run.cwd?.includes(runId) && this.#findAtWork(run.cwd, runId)) return 'session_in_use';
+      keepTurns(this.#db, runId);
       this.#db.prepare('DELETE FROM request_interactive_runtime WHERE request_id = ?').run(run.request_id);
       this.#db.prepare('DELETE FROM runs WHERE run_id = ?').run(runId);
       forgetGivenUp(this.#db, runId);
@@ -162,12 +169,16 @@ export class SqliteStore implements Store {
     return this.#loadRun(runId);
   }
 
+  salvageRun(runId: string): Promise<SalvagedRun | null> {
+    return salvageRun(this.#db, this, runId);
+  }
+
   async findInHome(home: string, but: string): Promise<string | null> {
     return this.#findInHome(home, but);
   }
 
   #findInHome(home: string | null, but: string): string | null {
-    const row = this.#db.prepare(`SELECT run_id FROM runs WHERE json_extract(spec_json, '$.home') = ? AND run_id <> ? ORDER BY run_id LIMIT 1`).get(home, but) as { run_id: string } | undefined;
+    const row = this.#db.prepare(`SELECT run_id FROM runs WHERE home = ? AND run_id <> ? ORDER BY run_id LIMIT 1`).get(home, but) as { run_id: string } | undefined;
     return row?.run_id ?? null;
   }
 
@@ -175,8 +186,9 @@ export class SqliteStore implements Store {
     return this.#findAtWork(cwd);
   }
 
-  #findAtWork(cwd: string): string | null {
-    const row = this.#db.prepare(`SELECT run_id FROM runs WHERE status IN ('queued', 'running', 'waiting_user') AND json_extract(spec_json, '$.cwd') = ? ORDER BY run_id LIMIT 1`).get(cwd) as { run_id: string } | undefined;
+  #findAtWork(cwd: string, but = ''): string | null {
+    const row = this.#db.prepare(`SELECT run_id FROM runs WHERE status IN ('queued', 'running', 'waiting_user')
+      AND cwd = ? AND run_id <> ? ORDER BY run_id LIMIT 1`).get(cwd, but) as { run_id: string } | undefined;
     return row?.run_id ?? null;
   }
 
@@ -209,7 +221,7 @@ export class SqliteStore implements Store {
 
   async loadHandle(requestId: string): Promise<EngineSessionHandle | null> {
     const row = this.#db.prepare('SELECT session_handle_json FROM request_interactive_runtime WHERE request_id = ?').get(requestId) as { session_handle_json: string | null } | undefined;
-    return row?.session_handle_json ? (readStoredJson(row.session_handle_json) as EngineSessionHandle) : null;
+    return toHandle(row?.session_handle_json, requestId);
   }
 
   async loadInteraction(interactionId: string): Promise<InteractionRecord | null> {
@@ -217,7 +229,8 @@ export class SqliteStore implements Store {
   }
 
   async loadByKey(runId: string, idempotencyKey: string): Promise<InteractionRecord | null> {
-    const row = this.#db.prepare(`SELECT * FROM interactions WHERE run_id = ? AND json_extract(resolution_json, '$.idempotency_key') = ?`).get(runId, idempotencyKey) as InteractionRow | undefined;
+    const row = this.#db.prepare(`SELECT * FROM interactions WHERE run_id = ?
+      AND iif(json_valid(resolution_json), json_extract(resolution_json, '$.idempotency_key'), NULL) = ?`).get(runId, idempotencyKey) as InteractionRow | undefined;
     return row ? toInteraction(row) : null;
   }
 

@@ -1,21 +1,42 @@
-// What the parsers made of the turns, one row a turn, and the sums over them by engine and profile.
-import { addUpTurns, type NamedCount, type TurnSum } from '../add-up-turns.js';
+// What the parsers made of the turns: one row a turn, the sums over them by engine and profile, and the sums of deleted runs.
+import { addUpTurns, MEASURES, UNKNOWN, WARNING, type DeletedCount, type NamedCount, type TurnSum } from '../add-up-turns.js';
 import type { ProfileTotals, TurnCounts } from '../store.js';
 import type { Database } from './open-database.js';
+
+// Damaged text counts as no warnings, so that one bad row does not fail the sum.
+const WARNINGS = `json_each(iif(json_valid(warnings_json), warnings_json, '{}'))`;
 
 export function insertTurn(db: Database, run: { readonly run_id: string; readonly engine: string }, { attempt_number: attempt, parser, completion }: TurnCounts): void {
   db.prepare('INSERT INTO turns (run_id, attempt_number, engine, profile, units, parsed, fallbacks, warnings_json, completion, reason_code) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)')
     .run(run.run_id, attempt, run.engine, parser.profile, parser.units, parser.parsed, parser.fallbacks, JSON.stringify(parser.warnings), completion.result, completion.reason_code);
 }
 
+// Adds the turns of a run that is being deleted to those of deleted runs; in the transaction that deletes it.
+export function keepTurns(db: Database, runId: string): void {
+  const add = (counts: string): void => void db.prepare(`INSERT INTO deleted_turns (engine, profile, measure, count) ${counts}
+    ON CONFLICT (engine, profile, measure) DO UPDATE SET count = count + excluded.count`).run(runId);
+  for (const measure of MEASURES) {
+    const sum = measure === 'turns' ? 'COUNT(*)' : `COALESCE(SUM(${measure}), 0)`;
+    add(`SELECT engine, profile, '${measure}', CAST(${sum} AS INTEGER) FROM turns WHERE run_id = ? GROUP BY engine, profile`);
+  }
+  add(`SELECT engine, profile, '${WARNING}' || warning.key, CAST(SUM(warning.value) AS INTEGER)
+    FROM turns, ${WARNINGS} AS warning WHERE run_id = ? GROUP BY engine, profile, warning.key`);
+  add(`SELECT engine, profile, '${UNKNOWN}' || reason_code, COUNT(*)
+    FROM turns WHERE run_id = ? AND completion = 'unknown' GROUP BY engine, profile, reason_code`);
+}
+
+export function listDeletedTurns(db: Database): DeletedCount[] {
+  return db.prepare('SELECT engine, profile, measure, count FROM deleted_turns').all() as unknown as DeletedCount[];
+}
+
 export function sumTurns(db: Database, runId: string | undefined): ProfileTotals[] {
   const given = runId === undefined ? [] : [runId];
   const only = runId === undefined ? '1' : 'run_id = ?';
   const sums = db.prepare(`SELECT engine, profile, COUNT(*) AS turns, SUM(units) AS units, SUM(parsed) AS parsed, SUM(fallbacks) AS fallbacks
-    FROM turns WHERE ${only} GROUP BY engine, profile ORDER BY engine, profile`).all(...given) as unknown as TurnSum[];
+    FROM turns WHERE ${only} GROUP BY engine, profile`).all(...given) as unknown as TurnSum[];
   const warnings = db.prepare(`SELECT engine, profile, warning.key AS name, SUM(warning.value) AS count
-    FROM turns, json_each(warnings_json) AS warning WHERE ${only} GROUP BY engine, profile, name ORDER BY name`).all(...given) as unknown as NamedCount[];
+    FROM turns, ${WARNINGS} AS warning WHERE ${only} GROUP BY engine, profile, name`).all(...given) as unknown as NamedCount[];
   const unknown = db.prepare(`SELECT engine, profile, reason_code AS name, COUNT(*) AS count
-    FROM turns WHERE completion = 'unknown' AND ${only} GROUP BY engine, profile, name ORDER BY name`).all(...given) as unknown as NamedCount[];
-  return addUpTurns(sums, warnings, unknown);
+    FROM turns WHERE completion = 'unknown' AND ${only} GROUP BY engine, profile, name`).all(...given) as unknown as NamedCount[];
+  return addUpTurns({ sums, warnings, unknown, deleted: runId === undefined ? listDeletedTurns(db) : [] });
 }

@@ -1,0 +1,82 @@
+// A page of stored events for GET …/history: as many as were asked for, or as make a large answer, then where the next one is.
+// Damaged pieces of the journal are left out and named.
+import { damageIn, readStoredJson } from '../kernel/stored-json.js';
+import { readReadable, type DamagedPiece } from '../orchestrator/read-readable.js';
+import type { Protocol, ReadRange, Store } from '../store/store.js';
+
+const CHUNK = 200;
+const MAX_CHARS = 8_000_000;
+
+export interface HistoryRequest {
+  readonly runId: string;
+  readonly protocol: Protocol;
+  readonly range: Omit<ReadRange, 'limit'>;
+  readonly limit: number;
+  // The last event there is.
+  readonly head: number;
+}
+
+export interface HistoryLines {
+  readonly lines: readonly string[];
+  readonly next: number | null;
+  readonly damaged: readonly DamagedPiece[];
+}
+
+export async function readHistory(store: Store, request: HistoryRequest): Promise<HistoryLines> {
+  try {
+    return await readWhole(store, request);
+  } catch (error) {
+    if (!damageIn(error)) throw error;
+    return readDamaged(store, request);
+  }
+}
+
+async function readWhole(store: Store, { runId, protocol, range, limit }: HistoryRequest): Promise<HistoryLines> {
+  const lines: string[] = [];
+  let chars = 0;
+  for (let from: number | null = null; ; ) {
+    const found = await store.readJournal(runId, protocol, { ...range, limit: CHUNK, ...(from === null ? {} : { fromSeq: from }) });
+    // Times never go back: what lies within a range of them has no gap.
+    const first = (readStoredJson(found[0] ?? '{"seq":0}') as { seq: number }).seq;
+    for (const [index, line] of found.entries()) {
+      const seq = first + index;
+      if (lines.length === limit || chars > MAX_CHARS) return { lines, next: seq, damaged: [] };
+      lines.push(line);
+      chars += line.length;
+      from = seq + 1;
+    }
+    if (found.length < CHUNK) return { lines, next: null, damaged: [] };
+  }
+}
+
+// In chunks too, so that an answer stays as small as any other.
+async function readDamaged(store: Store, { runId, protocol, range, limit, head }: HistoryRequest): Promise<HistoryLines> {
+  const { fromSeq = 1, toSeq = Number.MAX_SAFE_INTEGER } = range;
+  const lines: string[] = [];
+  const damaged: DamagedPiece[] = [];
+  let chars = 0;
+  let lastSeq = Math.max(0, fromSeq - 1);
+  const end = Math.min(toSeq, head);
+  while (lastSeq < end && lines.length < limit && chars <= MAX_CHARS) {
+    const piece = await readReadable(store, { runId, protocol, afterSeq: lastSeq, limit: Math.min(CHUNK, limit - lines.length) });
+    if (piece.lastSeq <= lastSeq) break;
+    lastSeq = piece.lastSeq;
+    damaged.push(...piece.damaged);
+    for (const line of piece.lines.filter((each) => isWithin(each, range))) {
+      lines.push(line);
+      chars += line.length;
+    }
+  }
+  return { lines, next: lastSeq < end ? lastSeq + 1 : null, damaged };
+}
+
+// A line that is no JSON cannot be part of the answer.
+function isWithin(line: string, { toSeq = Number.MAX_SAFE_INTEGER, fromTs = 0, toTs = Number.MAX_SAFE_INTEGER }: Omit<ReadRange, 'limit'>): boolean {
+  try {
+    const { seq, ts } = readStoredJson(line) as { seq: number; ts: string };
+    return seq <= toSeq && Date.parse(ts) >= fromTs && Date.parse(ts) <= toTs;
+  } catch (error) {
+    if (!damageIn(error)) throw error;
+    return false;
+  }
+}
