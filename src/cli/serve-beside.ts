@@ -15,12 +15,21 @@ export interface Beside {
   stopSending(hurry: Promise<void>): Promise<void>;
 }
 
-export function startBeside({ data, orchestrator, cluster, clock }: OpenWriter, { retention }: Settings, hooks: readonly SendingHook[], log: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>, { timers }: Io): Beside {
+export interface BesideOptions {
+  readonly settings: Settings;
+  readonly hooks: readonly SendingHook[];
+  readonly log: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>;
+  // The address that people use; known once the server listens.
+  readonly baseUrl: () => string;
+}
+
+export function startBeside({ data, orchestrator, cluster, clock }: OpenWriter, { settings: { retention }, hooks, log, baseUrl }: BesideOptions, { timers }: Io): Beside {
   const sender = new HookSender({
     store: data.store,
     clock,
     timers,
     fetch,
+    baseUrl,
     isShared: cluster !== null,
     onFailed: ({ delivery_id: id, hook, run_id: runId, type, tries }, error, nextAt) => log.warn({ delivery_id: id, hook, run_id: runId, type, tries: tries + 1, error, next_try: toTimestamp(nextAt) }, 'a webhook delivery has failed'),
     onGivenUp: ({ delivery_id: id, hook, run_id: runId, type }, error) => log.warn({ delivery_id: id, hook, run_id: runId, type, error }, 'a webhook delivery was given up'),

@@ -1,5 +1,6 @@
 // The port: what is KEPT of runs. A call is a whole transaction as data; nothing is held open between calls.
 // Only the orchestrator writes through it; whoever reads gets what was committed.
+import type { AuditTrace } from './audit.js';
 import { FIRST_DIGEST } from './digest.js';
 import type { Json, JsonObject } from '../kernel/json.js';
 import type { RaspData } from '../rasp/event.js';
@@ -186,7 +187,6 @@ export type DeliveryOutcome =
   | { readonly type: 'given_up'; readonly at: number; readonly error: string };
 
 export const GIVEN_UP_KEPT_MS = 30 * 24 * 3600 * 1000;
-
 export type CommitOutcome =
   | { readonly committed: true; readonly heads: JournalHeads }
   | { readonly committed: false; readonly reason: 'unknown_run' | 'status' | 'epoch' | 'seq' | 'interaction' };
@@ -270,8 +270,8 @@ export interface Store {
   readonly isAlone: boolean;
   createRun(run: NewRun): Promise<CreateOutcome>;
   commit(change: RunChange): Promise<CommitOutcome>;
-  // A terminal run with all its rows; not while another run lives in its home.
-  deleteRun(runId: string): Promise<DeleteOutcome>;
+  // A terminal run with all its rows, not while another run lives in its home; leaves a tombstone in the administrative journal.
+  deleteRun(runId: string, trace?: AuditTrace): Promise<DeleteOutcome>;
   // Told right after each commit of this process, before it is answered, and soon after one of another process on the same
   // database; what it throws is lost. Answers how to stop it.
   onCommitted(listener: CommitListener): () => void;

@@ -16,6 +16,7 @@ import { describeLoss, isLost, isRefusedNow } from './lost-connection.js';
 import { checkMigrated } from './migrate.js';
 import type { Site } from './site.js';
 import { pairKey, toText } from './text.js';
+import type { AuditTrace } from '../audit.js';
 import { addTokenRow, type TokenRow } from './token-rows.js';
 
 // conflict: the id or the request id is that of a run with another content. broken: its journal does not fit its digest.
@@ -59,8 +60,8 @@ export class RunImport {
   }
 
   // One whose name is there is left alone.
-  importToken(token: TokenRow): Promise<boolean> {
-    return addTokenRow(this.#db, token);
+  importToken(token: TokenRow, trace: AuditTrace): Promise<boolean> {
+    return addTokenRow(this.#db, token, { ...trace, type: 'token.added', body: { name: token.name, person: token.person ?? token.name, role: token.role, imported: true } });
   }
 
   // Where it is, as it may be shown.

@@ -5,8 +5,10 @@ import type { Json } from '../../kernel/json.js';
 import { isTerminal, STATES, type RunState } from '../../run/statechart.js';
 import { toTimestamp } from '../../kernel/clock.js';
 import { readStoredJson } from '../../kernel/stored-json.js';
+import { tombstoneOf, UNTRACED, type AuditTrace } from '../audit.js';
 import { FIRST_DIGEST, nextDigest } from '../digest.js';
 import { EMPTY_JOURNAL, type CommitListener, type CommitOutcome, type Committed, type CreateOutcome, type DeleteOutcome, type Delivery, type DeliveryOutcome, type InteractionRecord, type JournalHeads, type Lines, type NewRun, type PendingFilter, type ProfileTotals, type Protocol, type ReadRange, type RunChange, type RunFilter, type RunRecord, type SegmentRange, type Store } from '../store.js';
+import { appendAudit } from './access.js';
 import { prepareAppend, type AppendJournal } from './append-journal.js';
 import { countDeliveries, forgetGivenUp, insertDelivery, nextDelivery, nextDeliveryAt, settleDelivery } from './deliveries.js';
 import { listPending, listRunIds, listRuns, nextDecision } from './list-rows.js';
@@ -142,7 +144,7 @@ export class SqliteStore implements Store {
     return true;
   }
 
-  deleteRun(runId: string): Promise<DeleteOutcome> {
+  deleteRun(runId: string, trace: AuditTrace = UNTRACED): Promise<DeleteOutcome> {
     return this.#writes.add((): DeleteOutcome => {
       const run = this.#loadRun(runId);
       if (!run) return 'unknown_run';
@@ -154,6 +156,7 @@ export class SqliteStore implements Store {
       this.#db.prepare('DELETE FROM request_interactive_runtime WHERE request_id = ?').run(run.request_id);
       this.#db.prepare('DELETE FROM runs WHERE run_id = ?').run(runId);
       forgetGivenUp(this.#db, runId);
+      appendAudit(this.#db, { ...trace, type: 'run.deleted', body: tombstoneOf({ run_id: runId, ...run.heads }) });
       return 'deleted';
     }, (outcome, ms) => outcome === 'deleted' && this.#tell({ run_id: runId, deleted: true, origin: 'here', ms }));
   }
