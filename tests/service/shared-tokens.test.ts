@@ -13,7 +13,7 @@ test('an outage is told once, another one again; what was read last counts all t
   const told: string[] = [];
   const tokens = await SharedTokens.open(async () => {
     if (answer instanceof Error) throw answer;
-    return answer;
+    return { tokens: answer, operator: 'prl_operator' };
   }, timers, (error) => void told.push((error as Error).message));
   onTestFinished(() => tokens.close());
   const look = async (): Promise<string[]> => {
@@ -29,4 +29,25 @@ test('an outage is told once, another one again; what was read last counts all t
   answer = new Error('second');
   for (let looks = 0; looks < 3; looks += 1) expect(await look()).toEqual(['bob']);
   expect(told).toEqual(['first', 'second']);
+});
+
+test('a request after a notification of a change waits until the tokens are read', async () => {
+  let state = { tokens: [named('ann')] as readonly NamedToken[], operator: 'prl_first' };
+  let open = (): void => {};
+  let gate: Promise<void> = Promise.resolve();
+  const tokens = await SharedTokens.open(async () => {
+    await gate;
+    return state;
+  }, new SimulatedTimers(), () => {});
+  onTestFinished(() => tokens.close());
+  const before = tokens.stamp();
+  gate = new Promise((resolve) => (open = resolve));
+  state = { tokens: [], operator: 'prl_second' };
+  tokens.changed();
+  const refreshed = tokens.refresh();
+  expect(tokens.list()).toHaveLength(1);
+  open();
+  await refreshed;
+  expect([tokens.list(), tokens.operator.token()]).toEqual([[], 'prl_second']);
+  expect(tokens.stamp()).not.toBe(before);
 });

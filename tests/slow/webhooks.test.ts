@@ -9,7 +9,7 @@ import { afterEach, expect, test } from 'vitest';
 import { createSite, listRuns, parley, start, untilFree, untilGone, withData, type Running, type Site } from '../support/command.js';
 
 const SECRET = 'a secret that nobody guesses';
-const TOKEN = 'operator-token-of-this-test';
+const TOKEN = 'prl_0f8Kd2mQx7Vb4Zt9Lw1Ns6Hc3Rj5Yg';
 const HOUR_MS = 3_600_000;
 
 interface Post {
