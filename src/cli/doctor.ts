@@ -17,6 +17,7 @@ import { paint, type Ink } from '../terminal/style.js';
 import { EXIT, type Io } from './io.js';
 import { machineOf } from './open-writer.js';
 import { dataDirOf, type DataOption } from './data-dir.js';
+import { checkAudit } from './check-audit.js';
 import { lookAtDatabase } from './look-at-database.js';
 import { databaseUrl } from './open-data.js';
 import { describeOpen } from './open-to-others.js';
@@ -73,11 +74,12 @@ async function lookAtData(path: string, isBeside: boolean): Promise<Finding[]> {
   try {
     const data = await openForReading(path);
     const waiting = (await data?.store.listPending({ limit: 1000 }))?.length ?? 0;
+    const audit = data ? await checkAudit(data.access) : [];
     await data?.close();
     const writer = readWriter(path);
     const server = readServer(path);
     const busy = writer && isAlive(writer) ? (server && isAlive(server) ? `, served at ${server.url}` : `, process ${writer.pid} is writing`) : '';
-    return [{ name: 'data', level: 'ok', text: `${path}, ${waiting} waiting for an answer${busy}, ${room}` }];
+    return [{ name: 'data', level: 'ok', text: `${path}, ${waiting} waiting for an answer${busy}, ${room}` }, ...audit];
   } catch (error) {
     return [{ name: 'data', level: 'missing', text: (error as Error).message }];
   }
@@ -124,7 +126,7 @@ function tellEngine({ name, home }: Engine, { by }: FoundProgram, { bin, version
 }
 
 // What keeps Parley from working at all is not what can be done without.
-const NEEDED: ReadonlySet<string> = new Set(['data', 'config', 'database']);
+const NEEDED: ReadonlySet<string> = new Set(['data', 'config', 'database', 'audit']);
 const MARKS: Readonly<Record<Finding['level'], readonly [string, Ink]>> = { ok: ['✓', 'green'], note: ['!', 'yellow'], missing: ['–', 'dim'] };
 
 function render(findings: readonly Finding[], io: Io): string {

@@ -7,13 +7,13 @@ import type { JsonObject } from '../kernel/json.js';
 import { RequestError } from '../run/request-error.js';
 import { readOperatorToken, rotateOperatorToken } from '../service/operator-token.js';
 import { hashToken, listTokens, makeToken, nameTaken, nameUnknown, removeToken, replaceToken, storeToken, type NamedToken, type Role, type TokenDetails } from '../service/tokens.js';
-import type { AccessStore } from '../store/access-store.js';
+import type { AccessStore, TokenUse } from '../store/access-store.js';
 import type { AuditEntry, AuditTrace, AuditType } from '../store/audit.js';
 import type { Database } from '../store/postgres/database.js';
 import { renderTable } from '../terminal/table.js';
-import { dataDirOf, type DataOption } from './data-dir.js';
+import { dataDirOf, openReader, type DataOption } from './data-dir.js';
 import { EXIT, type Io } from './io.js';
-import { openAccessTables } from './open-data.js';
+import { databaseUrl, openAccessTables } from './open-data.js';
 import { findServer } from './server.js';
 import { styleOf } from './style.js';
 
@@ -34,7 +34,7 @@ interface Place {
 
 async function withPlace<T>(options: DataOption, io: Io, work: (place: Place) => Promise<T>): Promise<T> {
   const path = dataDirOf(options, io);
-  mkdirSync(path, { recursive: true, mode: 0o700 });
+  if (databaseUrl(io) === null) mkdirSync(path, { recursive: true, mode: 0o700 });
   const { access, database, close } = await openAccessTables(path, io);
   try {
     return await work({ path, access, database, trace: { at: io.clock.now(), actor: { kind: 'user', name: io.machine.userName }, address: null } });
@@ -83,7 +83,7 @@ async function tellToken(token: string, what: string, options: DataOption, io: I
 }
 
 export async function listTokensCommand(options: DataOption & { readonly json?: boolean }, io: Io): Promise<number> {
-  const { tokens, uses } = await withPlace(options, io, async (place) => ({ tokens: await listAll(place), uses: await place.access.listTokenUses() }));
+  const { tokens, uses } = await listWithUses(options, io);
   const usedAt = new Map(uses.map(({ token_sha256: hash, used_at: at }) => [hash, toTimestamp(at)]));
   if (options.json) {
     for (const { sha256, ...token } of tokens) io.stdout.write(`${JSON.stringify({ type: 'token', ...token, person: token.person ?? token.name, last_used_at: usedAt.get(sha256) ?? null })}\n`);
@@ -100,6 +100,18 @@ export async function listTokensCommand(options: DataOption & { readonly json?: 
   const columns = [{ header: 'NAME' }, { header: 'PERSON' }, { header: 'ROLE', whole: true }, { header: 'CREATED', whole: true }, { header: 'EXPIRES' }, { header: 'LAST USED' }];
   io.stdout.write(renderTable(rows, columns, { ...styleOf(io), width: io.terminal.stdout ? styleOf(io).width : Infinity }));
   return EXIT.ok;
+}
+
+// Only reads: a directory that does not exist is not made.
+async function listWithUses(options: DataOption, io: Io): Promise<{ readonly tokens: readonly NamedToken[]; readonly uses: readonly TokenUse[] }> {
+  if (databaseUrl(io) !== null) return withPlace(options, io, async (place) => ({ tokens: await listAll(place), uses: await place.access.listTokenUses() }));
+  const tokens = listTokens(dataDirOf(options, io));
+  const data = await openReader(options, io);
+  try {
+    return { tokens, uses: (await data?.access.listTokenUses()) ?? [] };
+  } finally {
+    await data?.close();
+  }
 }
 
 export async function removeTokenCommand(name: string, options: DataOption, io: Io): Promise<number> {
@@ -205,27 +217,51 @@ export interface SessionsOptions extends DataOption {
 const PAGE = 200;
 
 export async function sessionsCommand({ end, json, ...options }: SessionsOptions, io: Io): Promise<number> {
-  return withPlace(options, io, async ({ access, trace }) => {
-    if (end !== undefined) {
+  if (end !== undefined) {
+    await withPlace(options, io, async ({ access, trace }) => {
       if (!(await access.endSession(end, { ...trace, type: 'session.ended', body: { session_id: end } }))) throw new RequestError('INVALID_ARGUMENT', `There is no session "${end}". List them: parley token sessions`);
-      io.stdout.write(json ? `${JSON.stringify({ type: 'session_ended', session_id: end })}\n` : `ended ${end}\n`);
-      return EXIT.ok;
-    }
-    const rows: string[][] = [];
-    for (let after = ''; ; ) {
-      const page = await access.listSessions({ after, limit: PAGE });
-      for (const session of page) {
-        const { session_id: id, person, token, created_at: made, last_used_at: used, ends_at: ends, address, user_agent: agent } = session;
-        if (ends <= trace.at) continue;
-        if (json) io.stdout.write(`${JSON.stringify({ type: 'session', session_id: id, person, token, created_at: toTimestamp(made), last_used_at: toTimestamp(used), ends_at: toTimestamp(ends), address, user_agent: agent })}\n`);
-        else rows.push([id, person, token ?? 'operator', toTimestamp(used), toTimestamp(ends), address ?? '', agent ?? '']);
+    });
+    io.stdout.write(json ? `${JSON.stringify({ type: 'session_ended', session_id: end })}\n` : `ended ${end}\n`);
+    return EXIT.ok;
+  }
+  const sessions = await listSessions(options, io);
+  if (json) for (const session of sessions) io.stdout.write(`${JSON.stringify({ type: 'session', ...session })}\n`);
+  else if (sessions.length === 0) io.stderr.write('no browser is signed in\n');
+  else {
+    const rows = sessions.map(({ session_id: id, person, token, last_used_at: used, ends_at: ends, address, user_agent: agent }) => [id, person, token ?? 'operator', used, ends, address ?? '', agent ?? '']);
+    const columns = [{ header: 'SESSION', whole: true }, { header: 'PERSON' }, { header: 'TOKEN' }, { header: 'LAST USED' }, { header: 'ENDS' }, { header: 'ADDRESS' }, { header: 'BROWSER', droppable: true }];
+    io.stdout.write(renderTable(rows, columns, { ...styleOf(io), width: io.terminal.stdout ? styleOf(io).width : Infinity }));
+  }
+  return EXIT.ok;
+}
+
+interface ListedSession {
+  readonly session_id: string;
+  readonly person: string;
+  readonly token: string | null;
+  readonly created_at: string;
+  readonly last_used_at: string;
+  readonly ends_at: string;
+  readonly address: string | null;
+  readonly user_agent: string | null;
+}
+
+// Those that have not ended; the number of a token's sessions is bounded, so all fit in memory.
+async function listSessions(options: DataOption, io: Io): Promise<ListedSession[]> {
+  const data = await openReader(options, io);
+  const sessions: ListedSession[] = [];
+  try {
+    for (let after = ''; data; ) {
+      const page = await data.access.listSessions({ after, limit: PAGE });
+      for (const { session_id: id, person, token, created_at: made, last_used_at: used, ends_at: ends, address, user_agent: agent } of page) {
+        if (ends <= io.clock.now()) continue;
+        sessions.push({ session_id: id, person, token, created_at: toTimestamp(made), last_used_at: toTimestamp(used), ends_at: toTimestamp(ends), address, user_agent: agent });
       }
       if (page.length < PAGE) break;
       after = page.at(-1)?.session_id ?? '';
     }
-    if (json) return EXIT.ok;
-    if (rows.length === 0) io.stderr.write('no browser is signed in\n');
-    else io.stdout.write(renderTable(rows, [{ header: 'SESSION', whole: true }, { header: 'PERSON' }, { header: 'TOKEN' }, { header: 'LAST USED' }, { header: 'ENDS' }, { header: 'ADDRESS' }, { header: 'BROWSER', droppable: true }], styleOf(io)));
-    return EXIT.ok;
-  });
+    return sessions;
+  } finally {
+    await data?.close();
+  }
 }
