@@ -35,6 +35,8 @@ export interface Look {
   readonly touch?: boolean;
   // Somebody else than the operator.
   readonly token?: string;
+  // False: a browser that nobody has signed in yet.
+  readonly isSignedIn?: boolean;
   // Complaints of the page that are expected, as while its server is gone.
   readonly expects?: RegExp;
 }
@@ -61,7 +63,7 @@ export async function openDesk(prepare: (site: Site) => Site | void | Promise<Si
       endings.push(() => context.close());
       const page = await context.newPage();
       watchComplaints(page, look.expects);
-      await signIn(context, desk.server.url, look.token ?? desk.server.token);
+      if (look.isSignedIn !== false) await signIn(context, desk.server.url, look.token ?? desk.server.token);
       await page.goto(path);
       return page;
     },

@@ -55,7 +55,8 @@ export class HintListener {
     const client = await this.#db.connect();
     try {
       client.on('notification', ({ channel, payload }) => (channel === ACCESS_CHANNEL ? this.#onAccess() : this.#hear(payload ?? '')));
-      await client.query(`LISTEN ${CHANNEL}; LISTEN ${ACCESS_CHANNEL}`);
+      await client.query(`LISTEN ${ACCESS_CHANNEL}`);
+      await client.query(`LISTEN ${CHANNEL}`);
     } catch (error) {
       await client.end().catch(() => {});
       throw error;
