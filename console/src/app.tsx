@@ -89,8 +89,23 @@ function SignInNeeded({ reason }: { readonly reason: string }): JSX.Element {
   return (
     <main class="empty">
       <h1>Parley</h1>
-      <p>This browser is not signed in. Run <code>parley link</code> where the server runs, and open the link or scan the QR code.</p>
-      <form onSubmit={(event) => void submit(event)}><label>Or sign in with a token: <input type="password" autocomplete="off" required value={token} onInput={(event) => setToken(event.currentTarget.value)} /></label> <button type="submit">Sign in</button></form>
+      <p>
+        This browser is not signed in. Run <code>parley link</code> where the server runs, and open the link or scan the QR
+        code.
+      </p>
+      <form onSubmit={(event) => void submit(event)}>
+        <label>
+          Or sign in with a token:{' '}
+          <input
+            type="password"
+            autocomplete="off"
+            required
+            value={token}
+            onInput={(event) => setToken(event.currentTarget.value)}
+          />
+        </label>{' '}
+        <button type="submit">Sign in</button>
+      </form>
       {problem !== '' && <p class="bad" role="alert">{problem}</p>}
       <p class="dim">{reason}</p>
     </main>

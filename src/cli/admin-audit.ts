@@ -28,7 +28,12 @@ export async function auditCommand(options: AuditOptions, io: Io): Promise<numbe
       const { ok, rows, problem } = await verifyAudit(data.access);
       const style = styleOf(io);
       if (options.json) io.stdout.write(`${JSON.stringify({ type: 'audit_verified', ok, rows, problem })}\n`);
-      else io.stdout.write(ok ? `${paint(style, 'green', 'unchanged')}: ${rows} rows of the administrative journal\n` : `${paint(style, 'red', 'CHANGED')}: ${problem}\n`);
+      else
+        io.stdout.write(
+          ok
+            ? `${paint(style, 'green', 'unchanged')}: ${rows} rows of the administrative journal\n`
+            : `${paint(style, 'red', 'CHANGED')}: ${problem}\n`,
+        );
       return ok ? EXIT.ok : EXIT.failed;
     }
     const { seq: last } = await data.access.auditHead();
@@ -36,9 +41,12 @@ export async function auditCommand(options: AuditOptions, io: Io): Promise<numbe
     const most = options.all ? Infinity : options.limit;
     const writer = new LineWriter(io);
     let shown = 0;
-    for (let after = first; shown < most; ) {
+    for (let after = first; shown < most;) {
       const rows = await data.access.listAudit(after, Math.min(PAGE, most - shown));
-      for (const row of rows) writer.addLine(options.json ? JSON.stringify({ type: 'audit', entry: viewAudit(row) }) : render(viewAudit(row)));
+      for (const row of rows)
+        writer.addLine(
+          options.json ? JSON.stringify({ type: 'audit', entry: viewAudit(row) }) : render(viewAudit(row)),
+        );
       await writer.flush();
       shown += rows.length;
       after = rows.at(-1)?.seq ?? after;
@@ -52,6 +60,9 @@ export async function auditCommand(options: AuditOptions, io: Io): Promise<numbe
 }
 
 function render({ seq, ts, type, actor, address, body }: AuditView): string {
-  const who = typeof actor?.['name'] === 'string' ? `${actor['name']}${typeof actor['token'] === 'string' ? ` (${actor['token']})` : ''}` : '-';
+  const who =
+    typeof actor?.['name'] === 'string'
+      ? `${actor['name']}${typeof actor['token'] === 'string' ? ` (${actor['token']})` : ''}`
+      : '-';
   return safeText(`${seq}  ${ts}  ${type}  ${who}  ${address ?? '-'}  ${JSON.stringify(body)}`).replaceAll('\n', ' ');
 }

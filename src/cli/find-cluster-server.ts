@@ -57,7 +57,8 @@ async function lookForHosts(url: string): Promise<{ hosts: HostRecord[]; token: 
   try {
     await checkMigrated(database);
     const secret = await loadSecret(database);
-    return { hosts: await listLiveHosts(database), token: await loadOperatorToken(database), proofKey: deriveToken(secret, 'proof') };
+    const token = await loadOperatorToken(database);
+    return { hosts: await listLiveHosts(database), token, proofKey: deriveToken(secret, 'proof') };
   } finally {
     await database.close();
   }

@@ -20,7 +20,10 @@ export async function lookAtDatabase(url: string, now: number): Promise<Finding[
       const { pending, overdue } = await store.countPending(now);
       const hosts = await listLiveHosts(database);
       const text = `${database.place.name} (PostgreSQL ${server?.version}, tables of version ${server?.schema}), ${pending} waiting for an answer${overdue > 0 ? `, ${overdue} of them overdue` : ''}`;
-      const audit = await checkAudit({ listAudit: (after, limit) => listAudit(database, after, limit), auditHead: () => readAuditHead(database) });
+      const audit = await checkAudit({
+        listAudit: (after, limit) => listAudit(database, after, limit),
+        auditHead: () => readAuditHead(database),
+      });
       return [{ name: 'database', level: 'ok', text }, ...tellHosts(hosts), ...tellDifferences(hosts), ...audit];
     } finally {
       await store.close();

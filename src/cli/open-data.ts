@@ -7,7 +7,14 @@ import type { Clock } from '../kernel/clock.js';
 import type { Settings } from '../host/settings.js';
 import type { Database } from '../store/postgres/database.js';
 import { siteAt } from '../store/postgres/site.js';
-import { lockDataDir, openAccess, openDataDir, openForReading, type AccessDir, type DataDir } from '../store/sqlite/data-dir.js';
+import {
+  lockDataDir,
+  openAccess,
+  openDataDir,
+  openForReading,
+  type AccessDir,
+  type DataDir,
+} from '../store/sqlite/data-dir.js';
 import type { Io } from './io.js';
 import { readVersion } from './version.js';
 import { hasWriter } from './writer-alive.js';
@@ -95,7 +102,8 @@ export async function openToWrite(path: string, io: Io, settings: Settings, serv
       name: hostNameOf(io), url: null, site, leaseMs: leaseSec * 1000, goneMs: goneSec * 1000, info: { version: readVersion(), files, lease_sec: leaseSec, serves },
     });
     opened.push(() => cluster.leave());
-    return { data: { path: real, store, access: new PostgresAccess(store), close: () => undoAll(opened) }, cluster, clock };
+    const access = new PostgresAccess(store);
+    return { data: { path: real, store, access, close: () => undoAll(opened) }, cluster, clock };
   } catch (error) {
     // Why it could not be opened is what counts.
     await undoAll(opened).catch(onFailure);

@@ -1,4 +1,5 @@
-// Who may use a server that is about to start: its tokens, the names and addresses it is reached by, and the record of changed settings.
+// Who may use a server that is about to start: its tokens, the names and addresses it is reached by, and the record of
+// changed settings.
 import { readFileSync } from 'node:fs';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
@@ -27,14 +28,34 @@ export interface TokenPlace {
   readonly clock: Clock;
 }
 
-export async function openTokens({ path, cluster, access, clock }: TokenPlace, io: Io, onProblem: (error: unknown) => void): Promise<ServedTokens> {
-  const shared = cluster && (await SharedTokens.open(async () => ({ tokens: (await cluster.listTokens()) as NamedToken[], operator: await cluster.loadOperatorToken() }), io.timers, onProblem));
+export async function openTokens(
+  { path, cluster, access, clock }: TokenPlace,
+  io: Io,
+  onProblem: (error: unknown) => void,
+): Promise<ServedTokens> {
+  const shared =
+    cluster &&
+    (await SharedTokens.open(
+      async () => ({
+        tokens: (await cluster.listTokens()) as NamedToken[],
+        operator: await cluster.loadOperatorToken(),
+      }),
+      io.timers,
+      onProblem,
+    ));
   const stopListening = shared ? access.onChanged(() => shared.changed()) : () => {};
   try {
     const source = shared ?? tokensIn(path);
     const operator: OperatorSource = presetOperator(io, source.list()) ?? shared?.operator ?? operatorIn(path);
     return {
-      tokens: new TokenBook({ source, operator, userName: io.machine.userName, clock, onProblem, hosts: cluster?.deriveToken('hosts') ?? null }),
+      tokens: new TokenBook({
+        source,
+        operator,
+        userName: io.machine.userName,
+        clock,
+        onProblem,
+        hosts: cluster?.deriveToken('hosts') ?? null,
+      }),
       close: async () => {
         stopListening();
         await shared?.close();
@@ -52,11 +73,16 @@ function presetOperator({ env }: Io, tokens: readonly NamedToken[]): OperatorSou
   if (token === undefined || token === '') return null;
   checkStrength(token);
   const named = findNamed(tokens, token);
-  if (named) throw new RequestError('INVALID_ARGUMENT', `PARLEY_TOKEN is the token "${named.name}" (${named.role}): the operator needs a token of their own.`);
+  if (named)
+    throw new RequestError(
+      'INVALID_ARGUMENT',
+      `PARLEY_TOKEN is the token "${named.name}" (${named.role}): the operator needs a token of their own.`,
+    );
   return fixedOperator(token);
 }
 
-// Whoever has the operator's own token has this account; others may work where the settings say, or in the home and the folder of the start.
+// Whoever has the operator's own token has this account; others may work where the settings say, or in the home and the
+// folder of the start.
 export function workspaceRootsOf(settings: Settings, io: Io): (caller: Caller) => readonly string[] | null {
   return ({ actor }) => settings.workspace_roots ?? (actor.kind === 'user' ? null : [io.machine.home, io.cwd]);
 }
@@ -64,16 +90,27 @@ export function workspaceRootsOf(settings: Settings, io: Io): (caller: Caller) =
 // How many rows of the journal are searched for the last settings of this host.
 const SEARCHED = 200;
 
-// Records in the administrative journal which settings differ from those at the last start. Values are recorded as digests: they may be secrets.
+// Records in the administrative journal which settings differ from those at the last start. Values are recorded as
+// digests: they may be secrets.
 export async function recordSettings(path: string, access: AccessStore, clock: Clock, io: Io): Promise<void> {
   const keys = digestSettings(path);
   const host = hostNameOf(io);
-  const rows = (await access.listAuditOfType('settings.changed', SEARCHED)).map(({ body_json: body }) => parseJson(body)).filter(isObject);
+  const rows = (await access.listAuditOfType('settings.changed', SEARCHED))
+    .map(({ body_json: body }) => parseJson(body))
+    .filter(isObject);
   const last = rows.find((row) => row['host'] === host) ?? rows[0];
   const before = isObject(last?.['keys']) ? last['keys'] : {};
-  const changed = [...new Set([...Object.keys(before), ...Object.keys(keys)])].filter((key) => before[key] !== keys[key]).toSorted();
+  const changed = [...new Set([...Object.keys(before), ...Object.keys(keys)])]
+    .filter((key) => before[key] !== keys[key])
+    .toSorted();
   if (changed.length === 0) return;
-  await access.appendAudit({ at: clock.now(), actor: { kind: 'user', name: io.machine.userName }, address: null, type: 'settings.changed', body: { host, changed, keys } });
+  await access.appendAudit({
+    at: clock.now(),
+    actor: { kind: 'user', name: io.machine.userName },
+    address: null,
+    type: 'settings.changed',
+    body: { host, changed, keys },
+  });
 }
 
 function digestSettings(path: string): JsonObject {
@@ -85,5 +122,12 @@ function digestSettings(path: string): JsonObject {
   }
   const settings = parseJson(text);
   if (!isObject(settings)) return {};
-  return Object.fromEntries(Object.entries(settings).map(([key, value]) => [key, createHash('sha256').update(`${key} ${canonicalText(value)}`).digest('hex')]));
+  return Object.fromEntries(
+    Object.entries(settings).map(([key, value]) => [
+      key,
+      createHash('sha256')
+        .update(`${key} ${canonicalText(value)}`)
+        .digest('hex'),
+    ]),
+  );
 }

@@ -23,7 +23,9 @@ export interface BesideOptions {
   readonly baseUrl: () => string;
 }
 
-export function startBeside({ data, orchestrator, cluster, clock }: OpenWriter, { settings: { retention }, hooks, log, baseUrl }: BesideOptions, { timers }: Io): Beside {
+export function startBeside(writer: OpenWriter, options: BesideOptions, { timers }: Io): Beside {
+  const { data, orchestrator, cluster, clock } = writer;
+  const { settings: { retention }, hooks, log, baseUrl } = options;
   const sender = new HookSender({
     store: data.store,
     clock,

@@ -166,8 +166,11 @@ interface Telling {
 }
 
 // A secret is printed only where a person reads it: logs and programs get the address.
-async function tell(path: string, url: string, { settings: { workspace_roots: roots, webhooks, public_url: publicUrl }, options: { host, json }, link }: Telling, io: Io): Promise<void> {
-  if (json) return void io.stdout.write(`${JSON.stringify({ type: 'serving', url, ...(publicUrl === null ? {} : { public_url: publicUrl }), data: path })}\n`);
+async function tell(path: string, url: string, telling: Telling, io: Io): Promise<void> {
+  const { settings, options: { host, json }, link } = telling;
+  const { workspace_roots: roots, webhooks, public_url: publicUrl } = settings;
+  const reached = publicUrl === null ? {} : { public_url: publicUrl };
+  if (json) return void io.stdout.write(`${JSON.stringify({ type: 'serving', url, ...reached, data: path })}\n`);
   const style = styleOf(io);
   const lines: [string, string][] = [
     ['open', io.terminal.stdout ? await link() : (publicUrl ?? url)],
@@ -176,7 +179,9 @@ async function tell(path: string, url: string, { settings: { workspace_roots: ro
     ...(roots === null ? [] : [['runs may work in', roots.join(', ')] as [string, string]]),
     ...(webhooks.length === 0 ? [] : [['webhooks', webhooks.map(({ name }) => name).join(', ')] as [string, string]]),
   ];
-  const hint = io.terminal.stdout ? 'The link signs one browser in, once, within 10 minutes. For another one: parley link\n' : 'To sign a browser in: parley link\n';
+  const hint = io.terminal.stdout
+    ? 'The link signs one browser in, once, within 10 minutes. For another one: parley link\n'
+    : 'To sign a browser in: parley link\n';
   const warning = LOOPBACK.has(host) ? '' : `${paint(style, 'yellow', `Reachable from other machines (${host}): whoever has the token may run agents here. Put TLS before it.`)}\n`;
   io.stdout.write(`${paint(style, 'bold', `Parley ${readVersion()} is serving`)}\n${lines.map(([name, text]) => `  ${name.padEnd(18)}${safeText(text)}`).join('\n')}\n${hint}${warning}Ctrl-C stops it; runs that wait are kept.\n`);
 }

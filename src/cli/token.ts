@@ -1,12 +1,25 @@
-// parley token: manages the tokens of people and programs, and the browsers that are signed in. Works with and without a running server; of hosts
-// that share a database, all know a change at once. Each change is recorded in the administrative journal before it takes effect.
+// parley token: manages the tokens of people and programs, and the browsers that are signed in. Works with and without
+// a running server; of hosts that share a database, all know a change at once. Each change is recorded in the
+// administrative journal before it takes effect.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { toTimestamp } from '../kernel/clock.js';
 import type { JsonObject } from '../kernel/json.js';
 import { RequestError } from '../run/request-error.js';
 import { readOperatorToken, rotateOperatorToken } from '../service/operator-token.js';
-import { hashToken, listTokens, makeToken, nameTaken, nameUnknown, removeToken, replaceToken, storeToken, type NamedToken, type Role, type TokenDetails } from '../service/tokens.js';
+import {
+  hashToken,
+  listTokens,
+  makeToken,
+  nameTaken,
+  nameUnknown,
+  removeToken,
+  replaceToken,
+  storeToken,
+  type NamedToken,
+  type Role,
+  type TokenDetails,
+} from '../service/tokens.js';
 import type { AccessStore, TokenUse } from '../store/access-store.js';
 import type { AuditEntry, AuditTrace, AuditType } from '../store/audit.js';
 import type { Database } from '../store/postgres/database.js';
@@ -25,19 +38,24 @@ export interface TokenOptions extends DataOption {
 }
 
 // What a change of tokens works on: the file of a data directory, or the database that hosts share.
-interface Place {
+export interface Place {
   readonly path: string;
   readonly access: AccessStore;
   readonly database: Database | null;
   readonly trace: AuditTrace;
 }
 
-async function withPlace<T>(options: DataOption, io: Io, work: (place: Place) => Promise<T>): Promise<T> {
+export async function withPlace<T>(options: DataOption, io: Io, work: (place: Place) => Promise<T>): Promise<T> {
   const path = dataDirOf(options, io);
   if (databaseUrl(io) === null) mkdirSync(path, { recursive: true, mode: 0o700 });
   const { access, database, close } = await openAccessTables(path, io);
   try {
-    return await work({ path, access, database, trace: { at: io.clock.now(), actor: { kind: 'user', name: io.machine.userName }, address: null } });
+    return await work({
+      path,
+      access,
+      database,
+      trace: { at: io.clock.now(), actor: { kind: 'user', name: io.machine.userName }, address: null },
+    });
   } finally {
     await close();
   }
@@ -49,7 +67,11 @@ async function listAll({ path, database }: Place): Promise<readonly NamedToken[]
   return (await listTokenRows(database)) as NamedToken[];
 }
 
-function describe({ trace }: Place, type: AuditType, { name, person = name, role, expires_at: expires }: NamedToken): AuditEntry {
+function describe(
+  { trace }: Place,
+  type: AuditType,
+  { name, person = name, role, expires_at: expires }: NamedToken,
+): AuditEntry {
   const body: JsonObject = { name, person, role, ...(expires === undefined ? {} : { expires_at: expires }) };
   return { ...trace, type, body };
 }
@@ -79,14 +101,22 @@ async function tellToken(token: string, what: string, options: DataOption, io: I
   if (!io.terminal.stdout) return;
   // The token is made, whether or not a server can be found.
   const url = (await findServer(dataDirOf(options, io), io).catch(() => null))?.url;
-  io.stderr.write(`${what}. It is not stored and not shown again.\nA program sends it as Authorization: Bearer TOKEN. In a browser, enter it at ${url ?? 'the address of the server'}, or use parley link --as.\n`);
+  io.stderr.write(
+    `${what}. It is not stored and not shown again.\n` +
+      `A program sends it as Authorization: Bearer TOKEN. ` +
+      `In a browser, enter it at ${url ?? 'the address of the server'}, or use parley link --as.\n`,
+  );
 }
 
 export async function listTokensCommand(options: DataOption & { readonly json?: boolean }, io: Io): Promise<number> {
   const { tokens, uses } = await listWithUses(options, io);
   const usedAt = new Map(uses.map(({ token_sha256: hash, used_at: at }) => [hash, toTimestamp(at)]));
+  const lastUse = (sha256: string): string | null => usedAt.get(sha256) ?? null;
   if (options.json) {
-    for (const { sha256, ...token } of tokens) io.stdout.write(`${JSON.stringify({ type: 'token', ...token, person: token.person ?? token.name, last_used_at: usedAt.get(sha256) ?? null })}\n`);
+    for (const { sha256, ...token } of tokens)
+      io.stdout.write(
+        `${JSON.stringify({ type: 'token', ...token, person: token.person ?? token.name, last_used_at: lastUse(sha256) })}\n`,
+      );
     return EXIT.ok;
   }
   if (tokens.length === 0) {
@@ -95,16 +125,37 @@ export async function listTokensCommand(options: DataOption & { readonly json?: 
   }
   const now = toTimestamp(io.clock.now());
   const rows = tokens.map(({ name, person = name, role, created_at: made, expires_at: expires, sha256 }) => [
-    name, person, role, made, expires === undefined ? 'never' : expires <= now ? `expired ${expires}` : expires, usedAt.get(sha256) ?? 'never',
+    name,
+    person,
+    role,
+    made,
+    expires === undefined ? 'never' : expires <= now ? `expired ${expires}` : expires,
+    usedAt.get(sha256) ?? 'never',
   ]);
-  const columns = [{ header: 'NAME' }, { header: 'PERSON' }, { header: 'ROLE', whole: true }, { header: 'CREATED', whole: true }, { header: 'EXPIRES' }, { header: 'LAST USED' }];
-  io.stdout.write(renderTable(rows, columns, { ...styleOf(io), width: io.terminal.stdout ? styleOf(io).width : Infinity }));
+  const columns = [
+    { header: 'NAME' },
+    { header: 'PERSON' },
+    { header: 'ROLE', whole: true },
+    { header: 'CREATED', whole: true },
+    { header: 'EXPIRES' },
+    { header: 'LAST USED' },
+  ];
+  io.stdout.write(
+    renderTable(rows, columns, { ...styleOf(io), width: io.terminal.stdout ? styleOf(io).width : Infinity }),
+  );
   return EXIT.ok;
 }
 
 // Only reads: a directory that does not exist is not made.
-async function listWithUses(options: DataOption, io: Io): Promise<{ readonly tokens: readonly NamedToken[]; readonly uses: readonly TokenUse[] }> {
-  if (databaseUrl(io) !== null) return withPlace(options, io, async (place) => ({ tokens: await listAll(place), uses: await place.access.listTokenUses() }));
+async function listWithUses(
+  options: DataOption,
+  io: Io,
+): Promise<{ readonly tokens: readonly NamedToken[]; readonly uses: readonly TokenUse[] }> {
+  if (databaseUrl(io) !== null)
+    return withPlace(options, io, async (place) => ({
+      tokens: await listAll(place),
+      uses: await place.access.listTokenUses(),
+    }));
   const tokens = listTokens(dataDirOf(options, io));
   const data = await openReader(options, io);
   try {
@@ -144,9 +195,15 @@ export interface RotateOptions extends DataOption {
 
 // The old value stops at once, and the sessions that it signed in end with it.
 export async function rotateTokenCommand(name: string | undefined, options: RotateOptions, io: Io): Promise<number> {
-  if ((name === undefined) !== (options.operator === true)) throw new RequestError('INVALID_ARGUMENT', 'Name the token to rotate, or give --operator for the operator token.');
+  if ((name === undefined) !== (options.operator === true))
+    throw new RequestError('INVALID_ARGUMENT', 'Name the token to rotate, or give --operator for the operator token.');
   const token = name === undefined ? await rotateOperatorHere(options, io) : await rotateNamed(name, options, io);
-  await tellToken(token, `The new value of ${name === undefined ? 'the operator token' : `token "${name}"`}; the old one is no longer valid`, options, io);
+  await tellToken(
+    token,
+    `The new value of ${name === undefined ? 'the operator token' : `token "${name}"`}; the old one is no longer valid`,
+    options,
+    io,
+  );
   return EXIT.ok;
 }
 
@@ -154,7 +211,11 @@ async function rotateNamed(name: string, options: RotateOptions, io: Io): Promis
   return withPlace(options, io, async (place) => {
     const old = await findToken(place, name);
     const now = toTimestamp(io.clock.now());
-    if (options.expires === undefined && old.expires_at !== undefined && old.expires_at <= now) throw new RequestError('INVALID_ARGUMENT', `Token "${name}" expired at ${old.expires_at}. Give it more time: parley token rotate "${name}" --expires 90d`);
+    if (options.expires === undefined && old.expires_at !== undefined && old.expires_at <= now)
+      throw new RequestError(
+        'INVALID_ARGUMENT',
+        `Token "${name}" expired at ${old.expires_at}. Give it more time: parley token rotate "${name}" --expires 90d`,
+      );
     const details = { person: old.person, expires_at: detailsOf(options, io).expires_at ?? old.expires_at };
     const { token, named } = makeToken(name, old.role, now, details);
     const entry = describe(place, 'token.rotated', named);
@@ -171,7 +232,12 @@ async function rotateNamed(name: string, options: RotateOptions, io: Io): Promis
 }
 
 async function rotateOperatorHere(options: DataOption, io: Io): Promise<string> {
-  if (io.env['PARLEY_TOKEN']) throw new RequestError('INVALID_ARGUMENT', 'PARLEY_TOKEN sets the operator token. Change it there and restart the server, or unset it to use the token of the data directory.');
+  if (io.env['PARLEY_TOKEN'])
+    throw new RequestError(
+      'INVALID_ARGUMENT',
+      'PARLEY_TOKEN sets the operator token. Change it there and restart the server, ' +
+        'or unset it to use the token of the data directory.',
+    );
   const token = await withPlace(options, io, async ({ path, access, database, trace }) => {
     const entry: AuditEntry = { ...trace, type: 'token.rotated', body: { operator: true } };
     if (database !== null) {
@@ -205,63 +271,10 @@ async function warnIfPreset(options: DataOption, io: Io): Promise<void> {
     const server = await findServer(dataDirOf(options, io), io);
     await server?.call((client) => client.request('GET', '/v1/me'));
   } catch (error) {
-    if (error instanceof RequestError && error.code === 'UNAUTHORIZED') io.stderr.write('The running server was started with PARLEY_TOKEN and still uses that. Restart it without PARLEY_TOKEN, or with another.\n');
-  }
-}
-
-export interface SessionsOptions extends DataOption {
-  readonly end?: string;
-  readonly json?: boolean;
-}
-
-const PAGE = 200;
-
-export async function sessionsCommand({ end, json, ...options }: SessionsOptions, io: Io): Promise<number> {
-  if (end !== undefined) {
-    await withPlace(options, io, async ({ access, trace }) => {
-      if (!(await access.endSession(end, { ...trace, type: 'session.ended', body: { session_id: end } }))) throw new RequestError('INVALID_ARGUMENT', `There is no session "${end}". List them: parley token sessions`);
-    });
-    io.stdout.write(json ? `${JSON.stringify({ type: 'session_ended', session_id: end })}\n` : `ended ${end}\n`);
-    return EXIT.ok;
-  }
-  const sessions = await listSessions(options, io);
-  if (json) for (const session of sessions) io.stdout.write(`${JSON.stringify({ type: 'session', ...session })}\n`);
-  else if (sessions.length === 0) io.stderr.write('no browser is signed in\n');
-  else {
-    const rows = sessions.map(({ session_id: id, person, token, last_used_at: used, ends_at: ends, address, user_agent: agent }) => [id, person, token ?? 'operator', used, ends, address ?? '', agent ?? '']);
-    const columns = [{ header: 'SESSION', whole: true }, { header: 'PERSON' }, { header: 'TOKEN' }, { header: 'LAST USED' }, { header: 'ENDS' }, { header: 'ADDRESS' }, { header: 'BROWSER', droppable: true }];
-    io.stdout.write(renderTable(rows, columns, { ...styleOf(io), width: io.terminal.stdout ? styleOf(io).width : Infinity }));
-  }
-  return EXIT.ok;
-}
-
-interface ListedSession {
-  readonly session_id: string;
-  readonly person: string;
-  readonly token: string | null;
-  readonly created_at: string;
-  readonly last_used_at: string;
-  readonly ends_at: string;
-  readonly address: string | null;
-  readonly user_agent: string | null;
-}
-
-// Those that have not ended; the number of a token's sessions is bounded, so all fit in memory.
-async function listSessions(options: DataOption, io: Io): Promise<ListedSession[]> {
-  const data = await openReader(options, io);
-  const sessions: ListedSession[] = [];
-  try {
-    for (let after = ''; data; ) {
-      const page = await data.access.listSessions({ after, limit: PAGE });
-      for (const { session_id: id, person, token, created_at: made, last_used_at: used, ends_at: ends, address, user_agent: agent } of page) {
-        if (ends <= io.clock.now()) continue;
-        sessions.push({ session_id: id, person, token, created_at: toTimestamp(made), last_used_at: toTimestamp(used), ends_at: toTimestamp(ends), address, user_agent: agent });
-      }
-      if (page.length < PAGE) break;
-      after = page.at(-1)?.session_id ?? '';
-    }
-    return sessions;
-  } finally {
-    await data?.close();
+    if (error instanceof RequestError && error.code === 'UNAUTHORIZED')
+      io.stderr.write(
+        'The running server was started with PARLEY_TOKEN and still uses that. ' +
+          'Restart it without PARLEY_TOKEN, or with another.\n',
+      );
   }
 }

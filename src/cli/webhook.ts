@@ -1,4 +1,5 @@
-// parley webhook test: sends a signed delivery of type "test" to a webhook of the settings, and reports what came of it.
+// parley webhook test: sends a signed delivery of type "test" to a webhook of the settings, and reports what came of
+// it.
 import { randomUUID } from 'node:crypto';
 import { loadHooks } from '../hooks/load-hooks.js';
 import { post } from '../hooks/post.js';
@@ -9,20 +10,35 @@ import { FIRST_DIGEST } from '../store/digest.js';
 import { dataDirOf, type DataOption } from './data-dir.js';
 import { EXIT, type Io } from './io.js';
 
-export async function testWebhookCommand(name: string, { json, ...options }: DataOption & { readonly json?: boolean }, io: Io): Promise<number> {
+export async function testWebhookCommand(
+  name: string,
+  { json, ...options }: DataOption & { readonly json?: boolean },
+  io: Io,
+): Promise<number> {
   const path = dataDirOf(options, io);
   const { webhooks, public_url: publicUrl } = readSettings(path);
   const setting = webhooks.find((each) => each.name === name);
-  if (!setting) throw new RequestError('INVALID_ARGUMENT', `There is no webhook named "${name}" in ${path}/config.json; there ${webhooks.length === 0 ? 'are none' : `is ${webhooks.map((each) => each.name).join(', ')}`}.`);
+  if (!setting) {
+    const names = webhooks.map((each) => each.name).join(', ') || 'none';
+    const place = `${path}/config.json`;
+    throw new RequestError('INVALID_ARGUMENT', `There is no webhook named "${name}" in ${place}. It names: ${names}.`);
+  }
   const [hook] = loadHooks([setting], io.env);
   if (!hook) return EXIT.failed;
   const id = `dlv_test_${randomUUID()}`;
-  const payload = { type: 'test', at: toTimestamp(io.clock.now()), message: 'A test delivery from parley webhook test.' };
+  const payload = {
+    type: 'test',
+    at: toTimestamp(io.clock.now()),
+    message: 'A test delivery from parley webhook test.',
+  };
   const problem = await post(
     { fetch, timers: io.timers, baseUrl: publicUrl?.replace(/\/+$/, ''), stop: new AbortController().signal },
-    hook, { delivery_id: id, run_id: '', payload, rasp_seq: 0, digest: FIRST_DIGEST }, io.clock.now(),
+    hook,
+    { delivery_id: id, run_id: '', payload, rasp_seq: 0, digest: FIRST_DIGEST },
+    io.clock.now(),
   );
-  if (json) io.stdout.write(`${JSON.stringify({ type: 'webhook_tested', name, ok: problem === null, error: problem })}\n`);
+  if (json)
+    io.stdout.write(`${JSON.stringify({ type: 'webhook_tested', name, ok: problem === null, error: problem })}\n`);
   else io.stdout.write(problem === null ? `delivered to "${name}"\n` : `not delivered to "${name}": ${problem}\n`);
   return problem === null ? EXIT.ok : EXIT.failed;
 }

@@ -37,6 +37,12 @@ export interface BrowserSession {
   readonly current: boolean;
 }
 
+export interface SessionPage {
+  readonly sessions: readonly BrowserSession[];
+  /** Pass it as `cursor` for the next page; null at the end. */
+  readonly next_cursor: string | null;
+}
+
 export interface AuditPage {
   readonly entries: readonly AuditEntry[];
   /** Pass it as `after` for the next page; null at the end. */

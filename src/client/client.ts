@@ -6,7 +6,7 @@ import type { CreateRunRequest } from '../orchestrator/create-request.js';
 import type { Reply } from '../orchestrator/reply.js';
 import type { InteractionView, RunView } from '../orchestrator/run-view.js';
 import type { RaspEvent } from '../rasp/event.js';
-import type { AuditPage, BrowserSession, SignedIn, SignInLink } from './access-types.js';
+import type { AuditPage, SessionPage, SignedIn, SignInLink } from './access-types.js';
 import { ParleyError } from './parley-error.js';
 import { readFrames, type Frame } from './read-frames.js';
 
@@ -84,14 +84,14 @@ export interface ParleyClient {
   inboxChanges(options?: Omit<StreamOptions, 'cursor'>): AsyncGenerator<InboxChange, void>;
   // Each run that is new, changes its state, or asks.
   runChanges(options?: Omit<StreamOptions, 'cursor'>): AsyncGenerator<RunsChange, void>;
-  /** Signs this browser in, with the code of a link or with a token; the session is in a cookie. For pages of the server only. */
+  /** Signs this browser in with the code of a link or a token; the session is in a cookie. For pages of the server. */
   signIn(by: { readonly code: string } | { readonly token: string }): Promise<SignedIn>;
   /** Ends this browser's session. */
   signOut(): Promise<void>;
   /** Makes a link that signs one browser in, once. For operators. */
   createSignInCode(options?: { readonly as?: string; readonly expires_in_sec?: number }): Promise<SignInLink>;
   /** Lists the browsers that are signed in: your own, or all for operators. */
-  sessions(page?: { readonly cursor?: string; readonly limit?: number }): Promise<{ readonly sessions: readonly BrowserSession[]; readonly next_cursor: string | null }>;
+  sessions(page?: { readonly cursor?: string; readonly limit?: number }): Promise<SessionPage>;
   /** Ends a session: your own, or any for operators. */
   endSession(sessionId: string): Promise<void>;
   /** Reads the administrative journal, by seq. For operators. */

@@ -23,7 +23,8 @@ export type Posted = Pick<Delivery, 'delivery_id' | 'run_id' | 'payload' | 'rasp
 
 // Why it did not arrive; null if it did.
 export async function post({ fetch, timers, baseUrl, stop }: PostDeps, { url, key }: SendingHook, delivery: Posted, now: number): Promise<string | null> {
-  const body = JSON.stringify({ id: delivery.delivery_id, ...delivery.payload, url: linkTo(baseUrl, delivery.run_id), seq: delivery.rasp_seq, digest: delivery.digest });
+  const { delivery_id: id, payload, run_id: runId, rasp_seq: seq, digest } = delivery;
+  const body = JSON.stringify({ id, ...payload, url: linkTo(baseUrl, runId), seq, digest });
   const cut = new AbortController();
   let late = false;
   const cancel = timers.set(LIMIT_MS, () => {

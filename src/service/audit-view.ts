@@ -16,7 +16,15 @@ export interface AuditView {
 export function viewAudit({ seq, ts, type, actor_json: actor, address, body_json: body, digest }: AuditRow): AuditView {
   const who = actor === null ? null : parseJson(actor);
   const what = parseJson(body);
-  return { seq, ts: timeOf(ts), type, actor: isObject(who) ? who : null, address, body: isObject(what) ? what : { damaged: body }, digest };
+  return {
+    seq,
+    ts: timeOf(ts),
+    type,
+    actor: isObject(who) ? who : null,
+    address,
+    body: isObject(what) ? what : { damaged: body },
+    digest,
+  };
 }
 
 function timeOf(ms: number): string {

@@ -1,5 +1,5 @@
-// The network address of whoever sent a request. X-Forwarded-For is believed only as far as it was written by proxies that the settings trust:
-// read from the right, the first hop that is not a trusted proxy is the client.
+// The network address of whoever sent a request. X-Forwarded-For is believed only as far as it was written by proxies
+// that the settings trust: read from the right, the first hop that is not a trusted proxy is the client.
 import { BlockList, isIP } from 'node:net';
 
 // A longer chain of proxies is cut off: the rest was written by the client.
@@ -40,17 +40,26 @@ export function networkOf(address: string): string {
 
 // Without a port, brackets, a zone, or the IPv6 form of an IPv4 address; null if it is no address.
 function normalise(text: string): string | null {
-  const bare = text.trim().replace(/^\[(.*)\](?::\d+)?$/, '$1').replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1').replace(/%.*$/, '').replace(/^::ffff:(?=\d+\.)/i, '').toLowerCase();
+  const bare = text
+    .trim()
+    .replace(/^\[(.*)\](?::\d+)?$/, '$1')
+    .replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1')
+    .replace(/%.*$/, '')
+    .replace(/^::ffff:(?=\d+\.)/i, '')
+    .toLowerCase();
   return isIP(bare) === 0 ? null : bare;
 }
 
 function expand(address: string): string[] {
-  const [head = '', tail] = address.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, ...bytes: string[]) => {
-    const [a = 0, b = 0, c = 0, d = 0] = bytes.slice(0, 4).map(Number);
-    return `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
-  }).split('::');
+  const [head = '', tail] = address
+    .replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, ...bytes: string[]) => {
+      const [a = 0, b = 0, c = 0, d = 0] = bytes.slice(0, 4).map(Number);
+      return `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
+    })
+    .split('::');
   const left = head === '' ? [] : head.split(':');
   const right = tail === undefined || tail === '' ? [] : tail.split(':');
-  const zeros = tail === undefined ? [] : Array.from({ length: Math.max(0, IPV6_GROUPS - left.length - right.length) }, () => '0');
+  const zeros =
+    tail === undefined ? [] : Array.from({ length: Math.max(0, IPV6_GROUPS - left.length - right.length) }, () => '0');
   return [...left, ...zeros, ...right].map((group) => Number.parseInt(group, 16).toString(16));
 }

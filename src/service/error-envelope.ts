@@ -32,7 +32,10 @@ const STORE_CODES = new Set(['ERR_SQLITE_ERROR', 'ENOSPC', 'EDQUOT', 'EIO', 'ERO
 
 // For a person who opens an address in a browser.
 export const HTML = 'text/html; charset=utf-8';
-const STRANGER = pageOf('<p>This browser is not signed in. Run <code>parley link</code> where the server runs and open the link that it prints, or <a href="/">sign in with a token</a>.</p>');
+const STRANGER = pageOf(
+  '<p>This browser is not signed in. Run <code>parley link</code> where the server runs and open the link that it prints, ' +
+    'or <a href="/">sign in with a token</a>.</p>',
+);
 export const NOTHING = pageOf('<p>There is nothing at this address. <a href="/">To the inbox</a></p>');
 
 export function isPerson({ headers, method }: FastifyRequest): boolean {

@@ -1,6 +1,7 @@
-// Slows down clients that present wrong credentials: each further failure from an address is answered later, up to a limit. Only failures wait; a
-// valid credential never does. Memory is bounded: addresses are forgotten oldest first, and of requests that wait only a fixed number is kept.
-// Failures are counted per address and minute for the administrative journal.
+// Slows down clients that present wrong credentials: each further failure from an address is answered later, up to a
+// limit. Only failures wait; a valid credential never does. Memory is bounded: addresses are forgotten oldest first,
+// and of requests that wait only a fixed number is kept. Failures are counted per address and minute for the
+// administrative journal.
 import type { Clock } from '../kernel/clock.js';
 import { toTimestamp } from '../kernel/clock.js';
 import type { JsonObject } from '../kernel/json.js';
@@ -17,7 +18,13 @@ export interface AttemptLimits {
   readonly mostDelayedPerAddress: number;
 }
 
-export const ATTEMPT_LIMITS: AttemptLimits = { free: 3, firstDelayMs: 100, longestDelayMs: 3000, mostDelayed: 200, mostDelayedPerAddress: 10 };
+export const ATTEMPT_LIMITS: AttemptLimits = {
+  free: 3,
+  firstDelayMs: 100,
+  longestDelayMs: 3000,
+  mostDelayed: 200,
+  mostDelayedPerAddress: 10,
+};
 
 const MINUTE = 60_000;
 const FORGOTTEN_MS = 10 * MINUTE;
@@ -61,7 +68,8 @@ export class FailedAttempts {
     this.#limits = deps.limits ?? ATTEMPT_LIMITS;
   }
 
-  // Resolves when the failure may be answered: null, or after how many seconds to try again where too many wait already.
+  // Resolves when the failure may be answered: null, or after how many seconds to try again where too many wait
+  // already.
   async fail(address: string): Promise<number | null> {
     const now = this.#deps.clock.now();
     const network = networkOf(address);
@@ -71,7 +79,8 @@ export class FailedAttempts {
     failures.lastAt = now;
     const delayMs = this.#delayOf(failures.count);
     if (delayMs === 0) return null;
-    if (this.#delayed >= this.#limits.mostDelayed || failures.delayed >= this.#limits.mostDelayedPerAddress) return Math.ceil(delayMs / 1000);
+    if (this.#delayed >= this.#limits.mostDelayed || failures.delayed >= this.#limits.mostDelayedPerAddress)
+      return Math.ceil(delayMs / 1000);
     this.#delayed += 1;
     failures.delayed += 1;
     await pause(this.#deps.timers, delayMs, this.#closing.signal);
@@ -87,7 +96,8 @@ export class FailedAttempts {
 
   #failuresOf(network: string, now: number): Failures {
     const known = this.#addresses.get(network);
-    const failures = known && now - known.lastAt < FORGOTTEN_MS ? known : { count: 0, lastAt: now, delayed: known?.delayed ?? 0 };
+    const failures =
+      known && now - known.lastAt < FORGOTTEN_MS ? known : { count: 0, lastAt: now, delayed: known?.delayed ?? 0 };
     // The latest to fail is the last to be forgotten.
     this.#addresses.delete(network);
     this.#addresses.set(network, failures);
@@ -115,7 +125,11 @@ export class FailedAttempts {
     this.#stopWriting?.();
     this.#stopWriting = null;
     if (this.#counts.size === 0) return;
-    const counts: JsonObject = { minute: toTimestamp(this.#minute * MINUTE), addresses: Object.fromEntries(this.#counts), ...(this.#other === 0 ? {} : { other: this.#other }) };
+    const counts: JsonObject = {
+      minute: toTimestamp(this.#minute * MINUTE),
+      addresses: Object.fromEntries(this.#counts),
+      ...(this.#other === 0 ? {} : { other: this.#other }),
+    };
     this.#counts = new Map();
     this.#other = 0;
     const at = this.#deps.clock.now();

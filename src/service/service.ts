@@ -133,17 +133,21 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
   refuseEarly(app);
   // A browser may come to any host of a database.
   const cookie = cookieName(deps.thisHost?.deriveToken('cookie') ?? deps.dataDir);
-  const onProblem = (error: unknown): void => deps.log.error({ err: error }, 'the administrative journal or the last use of a token could not be written');
+  const onProblem = (error: unknown): void =>
+    deps.log.error({ err: error }, 'the administrative journal or the last use of a token could not be written');
   const sessions = new Sessions({ access: deps.access, tokens: deps.tokens, clock: deps.clock, onFailure: onProblem });
   const attempts = new FailedAttempts({
     clock: deps.clock,
     timers: deps.timers,
     ...(deps.attemptLimits ? { limits: deps.attemptLimits } : {}),
     record: (at, body) => deps.access.appendAudit({ at, actor: null, address: null, type: 'sign_in.failed', body }),
-    onFailed: (address, failures) => deps.log.warn({ address, failures }, 'a wrong token, code or session was presented'),
+    onFailed: (address, failures) =>
+      deps.log.warn({ address, failures }, 'a wrong token, code or session was presented'),
     onProblem,
   });
-  guardAccess(app, { tokens: deps.tokens, sessions, attempts, isTrustedProxy: trustProxies(deps.trustedProxies ?? []), hosts: deps.hosts, cookie, closing: () => closing });
+  const isTrustedProxy = trustProxies(deps.trustedProxies ?? []);
+  const { tokens, hosts } = deps;
+  guardAccess(app, { tokens, sessions, attempts, isTrustedProxy, hosts, cookie, closing: () => closing });
   const streams = new Streams(room.streams, deps.timers);
   const inbox = new InboxFeed(deps.store, deps.clock);
   const runFeed = new RunFeed(deps.store, deps.clock);
@@ -162,7 +166,8 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
     createLink: async () => {
       const operator = deps.tokens.findByName(null);
       invariant(operator, 'the operator has a token');
-      const { code } = await sessions.createCode(operator, CODE_MS, { at: deps.clock.now(), actor: operator.actor, address: null });
+      const trace = { at: deps.clock.now(), actor: operator.actor, address: null };
+      const { code } = await sessions.createCode(operator, CODE_MS, trace);
       return linkOf(deps.baseUrl(), code);
     },
     stopTaking: () => {

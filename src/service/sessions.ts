@@ -1,5 +1,6 @@
-// Browser sessions and one-time sign-in codes. Both are random secrets that are stored as SHA-256 only, and both are bound to the token that they
-// were made with: when it is revoked, rotated or expires, they are refused from the next request on.
+// Browser sessions and one-time sign-in codes. Both are random secrets that are stored as SHA-256 only, and both are
+// bound to the token that they were made with: when it is revoked, rotated or expires, they are refused from the next
+// request on.
 import { createHash, randomBytes } from 'node:crypto';
 import { monotonicFactory } from 'ulid';
 import type { Clock } from '../kernel/clock.js';
@@ -44,16 +45,34 @@ export class Sessions {
   }
 
   // The secret goes into the cookie and is stored nowhere.
-  async signIn({ actor, token, tokenHash, expiresAt }: Caller, { by, address, userAgent }: SignIn): Promise<{ readonly secret: string; readonly session: SessionRecord }> {
+  async signIn(
+    { actor, token, tokenHash, expiresAt }: Caller,
+    { by, address, userAgent }: SignIn,
+  ): Promise<{ readonly secret: string; readonly session: SessionRecord }> {
     const now = this.#deps.clock.now();
     const secret = `prs_${randomBytes(32).toString('base64url')}`;
     const expires = Math.min(now + SESSION_MS, expiresAt ?? Infinity);
     const agent = userAgent?.slice(0, AGENT_CHARS) ?? null;
     const session: SessionRecord = {
-      sha256: hashOf(secret), session_id: `ses_${this.#ulid(now)}`, token_sha256: tokenHash, token, person: actor.name,
-      created_at: now, last_used_at: now, expires_at: expires, ends_at: Math.min(expires, now + IDLE_MS), address, user_agent: agent,
+      sha256: hashOf(secret),
+      session_id: `ses_${this.#ulid(now)}`,
+      token_sha256: tokenHash,
+      token,
+      person: actor.name,
+      created_at: now,
+      last_used_at: now,
+      expires_at: expires,
+      ends_at: Math.min(expires, now + IDLE_MS),
+      address,
+      user_agent: agent,
     };
-    await this.#deps.access.createSession(session, { at: now, actor, address, type: 'sign_in', body: { session_id: session.session_id, by, user_agent: agent, expires_at: expires } });
+    await this.#deps.access.createSession(session, {
+      at: now,
+      actor,
+      address,
+      type: 'sign_in',
+      body: { session_id: session.session_id, by, user_agent: agent, expires_at: expires },
+    });
     return { secret, session };
   }
 
@@ -68,7 +87,9 @@ export class Sessions {
   isLive(caller: Caller): boolean {
     const { session } = caller;
     if (!this.#deps.tokens.knows(caller)) return false;
-    return session === null || (session.expires_at > this.#deps.clock.now() && this.#deps.access.hasSession(session.sha256));
+    return (
+      session === null || (session.expires_at > this.#deps.clock.now() && this.#deps.access.hasSession(session.sha256))
+    );
   }
 
   async end(sessionId: string, trace: AuditTrace, type: 'sign_out' | 'session.ended'): Promise<boolean> {
@@ -80,20 +101,32 @@ export class Sessions {
   }
 
   // Those that can still be used.
-  async list(filter: SessionFilter): Promise<{ readonly sessions: readonly SessionRecord[]; readonly next: string | null }> {
+  async list(
+    filter: SessionFilter,
+  ): Promise<{ readonly sessions: readonly SessionRecord[]; readonly next: string | null }> {
     const rows = await this.#deps.access.listSessions(filter);
     const now = this.#deps.clock.now();
-    const sessions = rows.filter(({ ends_at: ends, token_sha256: hash }) => ends > now && this.#deps.tokens.findByHash(hash) !== null);
+    const sessions = rows.filter(
+      ({ ends_at: ends, token_sha256: hash }) => ends > now && this.#deps.tokens.findByHash(hash) !== null,
+    );
     return { sessions, next: rows.length < filter.limit ? null : (rows.at(-1)?.session_id ?? null) };
   }
 
   // A code that signs one browser in as the given caller.
-  async createCode(as: Caller, lifeMs: number, trace: AuditTrace): Promise<{ readonly code: string; readonly expiresAt: number }> {
+  async createCode(
+    as: Caller,
+    lifeMs: number,
+    trace: AuditTrace,
+  ): Promise<{ readonly code: string; readonly expiresAt: number }> {
     const code = `prc_${randomBytes(24).toString('base64url')}`;
     const expiresAt = Math.min(trace.at + lifeMs, as.expiresAt ?? Infinity);
     await this.#deps.access.createCode(
       { sha256: hashOf(code), token_sha256: as.tokenHash, expires_at: expiresAt },
-      { ...trace, type: 'code.created', body: { person: as.actor.name, token: as.token, role: as.role, expires_at: expiresAt } },
+      {
+        ...trace,
+        type: 'code.created',
+        body: { person: as.actor.name, token: as.token, role: as.role, expires_at: expiresAt },
+      },
     );
     return { code, expiresAt };
   }
@@ -110,9 +143,12 @@ export class Sessions {
     const now = this.#deps.clock.now();
     const { access, onFailure } = this.#deps;
     if (isHost) return;
-    if (this.#isDue(tokenHash, now)) access.noteTokenUse({ token_sha256: tokenHash, used_at: now, address }).catch(onFailure);
+    if (this.#isDue(tokenHash, now))
+      access.noteTokenUse({ token_sha256: tokenHash, used_at: now, address }).catch(onFailure);
     if (session && now - session.last_used_at >= USE_MS && this.#isDue(session.sha256, now)) {
-      access.touchSession(session.sha256, { last_used_at: now, ends_at: Math.min(session.expires_at, now + IDLE_MS) }).catch(onFailure);
+      access
+        .touchSession(session.sha256, { last_used_at: now, ends_at: Math.min(session.expires_at, now + IDLE_MS) })
+        .catch(onFailure);
     }
   }
 

@@ -1,5 +1,6 @@
-// The tokens that hosts share, and the operator's: read every two seconds, and at once when another host or a command has changed them. A request
-// that comes after such a notification waits until they are read. While they cannot be read, the last ones apply, and that is reported once.
+// The tokens that hosts share, and the operator's: read every two seconds, and at once when another host or a command
+// has changed them. A request that comes after such a notification waits until they are read. While they cannot be
+// read, the last ones apply, and that is reported once.
 import { Alarm, type Timers } from '../process/timers.js';
 import type { OperatorSource } from './operator-token.js';
 import type { NamedToken, TokenSource } from './tokens.js';
@@ -27,7 +28,12 @@ export class SharedTokens implements TokenSource {
   // A database that stays away would be reported every two seconds.
   #isReported = false;
 
-  private constructor(load: () => Promise<SharedState>, timers: Timers, onProblem: (error: unknown) => void, state: SharedState) {
+  private constructor(
+    load: () => Promise<SharedState>,
+    timers: Timers,
+    onProblem: (error: unknown) => void,
+    state: SharedState,
+  ) {
     this.#load = load;
     this.#onProblem = onProblem;
     this.#state = state;
@@ -35,7 +41,11 @@ export class SharedTokens implements TokenSource {
     this.#arm();
   }
 
-  static async open(load: () => Promise<SharedState>, timers: Timers, onProblem: (error: unknown) => void): Promise<SharedTokens> {
+  static async open(
+    load: () => Promise<SharedState>,
+    timers: Timers,
+    onProblem: (error: unknown) => void,
+  ): Promise<SharedTokens> {
     return new SharedTokens(load, timers, onProblem, await load());
   }
 

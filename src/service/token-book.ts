@@ -1,5 +1,5 @@
-// The tokens that are valid now: the operator's, the named ones and that of other hosts. A token that was added, revoked, rotated or has expired
-// is treated so from the next request on. Tokens are found by their SHA-256.
+// The tokens that are valid now: the operator's, the named ones and that of other hosts. A token that was added,
+// revoked, rotated or has expired is treated so from the next request on. Tokens are found by their SHA-256.
 import type { Clock } from '../kernel/clock.js';
 import type { SessionRecord } from '../store/access-store.js';
 import type { Actor } from '../store/store.js';
@@ -46,7 +46,17 @@ export class TokenBook {
     this.#userName = userName;
     this.#clock = clock;
     this.#onProblem = onProblem;
-    this.#hosts = hosts === null ? null : { ...SOMEBODY, actor: { kind: 'token', name: 'another host' }, role: 'viewer', token: 'another host', tokenHash: hashToken(hosts), isHost: true };
+    this.#hosts =
+      hosts === null
+        ? null
+        : {
+            ...SOMEBODY,
+            actor: { kind: 'token', name: 'another host' },
+            role: 'viewer',
+            token: 'another host',
+            tokenHash: hashToken(hosts),
+            isHost: true,
+          };
   }
 
   // Call before the others where the tokens are shared: a change that another host reported is read first.
@@ -87,7 +97,12 @@ export class TokenBook {
   }
 
   #operatorCaller(): Caller {
-    return { ...SOMEBODY, actor: { kind: 'user', name: this.#userName }, role: 'operator', tokenHash: hashToken(this.#operator.token()) };
+    return {
+      ...SOMEBODY,
+      actor: { kind: 'user', name: this.#userName },
+      role: 'operator',
+      tokenHash: hashToken(this.#operator.token()),
+    };
   }
 
   // Never throws: with a damaged file the server keeps working for its operator.
@@ -106,5 +121,12 @@ const SOMEBODY = { token: null, expiresAt: null, isHost: false, session: null } 
 // The person is the actor; the token's name is kept beside it where it is another.
 export function toCaller({ name, role, sha256, person = name, expires_at: expires }: NamedToken): Caller {
   const actor: Actor = { kind: 'token', name: person, ...(person === name ? {} : { token: name }) };
-  return { ...SOMEBODY, actor, role, token: name, tokenHash: sha256, expiresAt: expires === undefined ? null : Date.parse(expires) };
+  return {
+    ...SOMEBODY,
+    actor,
+    role,
+    token: name,
+    tokenHash: sha256,
+    expiresAt: expires === undefined ? null : Date.parse(expires),
+  };
 }

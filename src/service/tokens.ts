@@ -1,12 +1,11 @@
-// Named tokens of a data directory, in tokens.json: each has a name, the person it belongs to, a role and optionally an expiry. Only hashes are
-// stored, so somebody who reads the file cannot use the tokens.
-import { createHash } from 'node:crypto';
+// Named tokens of a data directory, in tokens.json: each has a name, the person it belongs to, a role and optionally an
+// expiry. Only hashes are stored, so somebody who reads the file cannot use the tokens.
+import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { replaceFile } from '../files/replace-file.js';
 import { createCheck } from '../kernel/validator.js';
 import { RequestError } from '../run/request-error.js';
-import { newToken } from './operator-token.js';
 
 export const ROLES = ['viewer', 'replier', 'operator'] as const;
 export type Role = (typeof ROLES)[number];
@@ -62,12 +61,34 @@ export function listTokens(dataDir: string): readonly NamedToken[] {
 }
 
 // The token itself is returned once and stored nowhere.
-export function makeToken(name: string, role: Role, now: string, { person, expires_at: expires }: TokenDetails = {}): { readonly token: string; readonly named: NamedToken } {
-  for (const [what, text] of [['name', name], ['person', person ?? name]] as const) {
-    if (!NAME_FORM.test(text)) throw new RequestError('INVALID_ARGUMENT', `A token's ${what} is 1 to 100 letters, digits, spaces or . _ - @, not ${JSON.stringify(text)}.`);
+export function makeToken(
+  name: string,
+  role: Role,
+  now: string,
+  { person, expires_at: expires }: TokenDetails = {},
+): { readonly token: string; readonly named: NamedToken } {
+  for (const [what, text] of [
+    ['name', name],
+    ['person', person ?? name],
+  ] as const) {
+    if (!NAME_FORM.test(text))
+      throw new RequestError(
+        'INVALID_ARGUMENT',
+        `A token's ${what} is 1 to 100 letters, digits, spaces or . _ - @, not ${JSON.stringify(text)}.`,
+      );
   }
   const token = newToken();
-  return { token, named: { name, role, sha256: hashToken(token), created_at: now, ...(person === undefined ? {} : { person }), ...(expires === undefined ? {} : { expires_at: expires }) } };
+  return {
+    token,
+    named: {
+      name,
+      role,
+      sha256: hashToken(token),
+      created_at: now,
+      ...(person === undefined ? {} : { person }),
+      ...(expires === undefined ? {} : { expires_at: expires }),
+    },
+  };
 }
 
 export function addToken(dataDir: string, name: string, role: Role, now: string, details: TokenDetails = {}): string {
@@ -84,7 +105,10 @@ export function storeToken(dataDir: string, named: NamedToken): void {
 
 // The token of the same name stops at once.
 export function replaceToken(dataDir: string, named: NamedToken): void {
-  replaceFile(join(dataDir, FILE), toText(listTokens(dataDir).map((token) => (token.name === named.name ? named : token))));
+  replaceFile(
+    join(dataDir, FILE),
+    toText(listTokens(dataDir).map((token) => (token.name === named.name ? named : token))),
+  );
 }
 
 export function removeToken(dataDir: string, name: string): void {
@@ -94,7 +118,11 @@ export function removeToken(dataDir: string, name: string): void {
 }
 
 export function nameTaken(name: string): RequestError {
-  return new RequestError('INVALID_ARGUMENT', `There is already a token named "${name}". Revoke it first: parley token rm "${name}". To replace its value: parley token rotate "${name}".`);
+  return new RequestError(
+    'INVALID_ARGUMENT',
+    `There is already a token named "${name}". To replace its value: parley token rotate "${name}". ` +
+      `To revoke it: parley token rm "${name}".`,
+  );
 }
 
 export function nameUnknown(name: string): RequestError {
@@ -135,4 +163,8 @@ export function stampOf(path: string): string {
 
 export function hashToken(secret: string): string {
   return createHash('sha256').update(secret).digest('hex');
+}
+
+export function newToken(): string {
+  return `prl_${randomBytes(24).toString('base64url')}`;
 }

@@ -1,5 +1,6 @@
-// The port for what is KEPT about access: browser sessions, one-time sign-in codes, when tokens were last used, and the administrative
-// journal. Secrets are stored as SHA-256 only: somebody who reads the database cannot sign in with what they find.
+// The port for what is KEPT about access: browser sessions, one-time sign-in codes, when tokens were last used, and the
+// administrative journal. Secrets are stored as SHA-256 only: somebody who reads the database cannot sign in with what
+// they find.
 import type { AuditEntry, AuditReader, AuditType, AuditRow } from './audit.js';
 
 export interface SessionRecord {

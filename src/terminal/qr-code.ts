@@ -1,12 +1,36 @@
-// A text as a QR code (ISO/IEC 18004, byte mode, error correction M, versions 1 to 12), and how it is drawn on a terminal.
+// A text as a QR code (ISO/IEC 18004, byte mode, error correction M, versions 1 to 12), and how it is drawn on a
+// terminal.
 import type { Style } from './style.js';
 
 // Per version: error correction bytes of a block, and how many blocks of how many data bytes there are. Level M.
 const BLOCKS: readonly (readonly [ec: number, ...groups: (readonly [count: number, data: number])[]])[] = [
-  [10, [1, 16]], [16, [1, 28]], [26, [1, 44]], [18, [2, 32]], [24, [2, 43]], [16, [4, 27]], [18, [4, 31]], [22, [2, 38], [2, 39]], [22, [3, 36], [2, 37]],
-  [26, [4, 43], [1, 44]], [30, [1, 50], [4, 51]], [22, [6, 36], [2, 37]],
+  [10, [1, 16]],
+  [16, [1, 28]],
+  [26, [1, 44]],
+  [18, [2, 32]],
+  [24, [2, 43]],
+  [16, [4, 27]],
+  [18, [4, 31]],
+  [22, [2, 38], [2, 39]],
+  [22, [3, 36], [2, 37]],
+  [26, [4, 43], [1, 44]],
+  [30, [1, 50], [4, 51]],
+  [22, [6, 36], [2, 37]],
 ];
-const ALIGNMENT: readonly (readonly number[])[] = [[], [6, 18], [6, 22], [6, 26], [6, 30], [6, 34], [6, 22, 38], [6, 24, 42], [6, 26, 46], [6, 28, 50], [6, 30, 54], [6, 32, 58]];
+const ALIGNMENT: readonly (readonly number[])[] = [
+  [],
+  [6, 18],
+  [6, 22],
+  [6, 26],
+  [6, 30],
+  [6, 34],
+  [6, 22, 38],
+  [6, 24, 42],
+  [6, 26, 46],
+  [6, 28, 50],
+  [6, 30, 54],
+  [6, 32, 58],
+];
 const BYTE_MODE = 0b0100;
 const LEVEL_M = 0b00;
 const PADDING = [0xec, 0x11];
@@ -28,7 +52,7 @@ const LOG = new Uint8Array(256);
 for (let power = 0, value = 1; power < 255; power += 1) {
   EXP[power] = EXP[power + 255] = value;
   LOG[value] = power;
-  value = value << 1 ^ (value & 0x80 ? 0x11d : 0);
+  value = (value << 1) ^ (value & 0x80 ? 0x11d : 0);
 }
 
 // True is a dark module; null if the text is too long.
@@ -69,10 +93,16 @@ function interleave(data: readonly number[], version: number): number[] {
   const [ec = 0, ...groups] = BLOCKS[version - 1] ?? [0];
   const blocks: number[][] = [];
   let at = 0;
-  for (const [count, length] of groups) for (let block = 0; block < count; block += 1) blocks.push(data.slice(at, (at += length)));
+  for (const [count, length] of groups)
+    for (let block = 0; block < count; block += 1) blocks.push(data.slice(at, (at += length)));
   const corrections = blocks.map((block) => correctionOf(block, ec));
-  const inTurn = (all: readonly (readonly number[])[]): number[] => Array.from({ length: Math.max(...all.map(({ length }) => length)) }, (_, index) => all.flatMap((block) => block[index] ?? [])).flat();
   return [...inTurn(blocks), ...inTurn(corrections)];
+}
+
+// The first byte of each block, then the second of each, and so on.
+function inTurn(blocks: readonly (readonly number[])[]): number[] {
+  const longest = Math.max(...blocks.map(({ length }) => length));
+  return Array.from({ length: longest }, (_, index) => blocks.flatMap((block) => block[index] ?? [])).flat();
 }
 
 // The remainder of the data divided by the generator polynomial.
@@ -80,13 +110,15 @@ function correctionOf(data: readonly number[], length: number): number[] {
   let generator = [1];
   for (let power = 0; power < length; power += 1) {
     const next = [...generator, 0];
-    for (const [index, value] of generator.entries()) next[index + 1] = (next[index + 1] ?? 0) ^ multiply(value, EXP[power] ?? 0);
+    for (const [index, value] of generator.entries())
+      next[index + 1] = (next[index + 1] ?? 0) ^ multiply(value, EXP[power] ?? 0);
     generator = next;
   }
   const rest = [...data, ...Array.from({ length }, () => 0)];
   for (let index = 0; index < data.length; index += 1) {
     const factor = rest[index] ?? 0;
-    for (const [offset, value] of generator.entries()) rest[index + offset] = (rest[index + offset] ?? 0) ^ multiply(value, factor);
+    for (const [offset, value] of generator.entries())
+      rest[index + offset] = (rest[index + offset] ?? 0) ^ multiply(value, factor);
   }
   return rest.slice(data.length);
 }
@@ -103,7 +135,12 @@ function drawMatrix(codewords: readonly number[], version: number, mask: number)
     const line = modules[row];
     if (line && column >= 0 && column < size) line[column] = isDark;
   };
-  for (const [top, left] of [[0, 0], [0, size - 7], [size - 7, 0]] as const) drawFinder(set, top, left);
+  for (const [top, left] of [
+    [0, 0],
+    [0, size - 7],
+    [size - 7, 0],
+  ] as const)
+    drawFinder(set, top, left);
   for (let at = 8; at < size - 8; at += 1) {
     set(6, at, at % 2 === 0);
     set(at, 6, at % 2 === 0);
@@ -129,24 +166,29 @@ function drawMatrix(codewords: readonly number[], version: number, mask: number)
 type SetModule = (row: number, column: number, isDark: boolean) => void;
 
 function drawFinder(set: SetModule, top: number, left: number): void {
-  for (let row = -1; row <= 7; row += 1) for (let column = -1; column <= 7; column += 1) {
-    const ring = Math.max(Math.abs(row - 3), Math.abs(column - 3));
-    set(top + row, left + column, ring <= 1 || ring === 3);
-  }
+  for (let row = -1; row <= 7; row += 1)
+    for (let column = -1; column <= 7; column += 1) {
+      const ring = Math.max(Math.abs(row - 3), Math.abs(column - 3));
+      set(top + row, left + column, ring <= 1 || ring === 3);
+    }
 }
 
 function drawAlignment(set: SetModule, version: number, size: number): void {
   const places = ALIGNMENT[version - 1] ?? [];
-  for (const row of places) for (const column of places) {
-    const isFinder = (row === 6 && column === 6) || (row === 6 && column === size - 7) || (row === size - 7 && column === 6);
-    if (isFinder) continue;
-    for (let down = -2; down <= 2; down += 1) for (let across = -2; across <= 2; across += 1) set(row + down, column + across, Math.max(Math.abs(down), Math.abs(across)) !== 1);
-  }
+  for (const row of places)
+    for (const column of places) {
+      const isFinder =
+        (row === 6 && column === 6) || (row === 6 && column === size - 7) || (row === size - 7 && column === 6);
+      if (isFinder) continue;
+      for (let down = -2; down <= 2; down += 1)
+        for (let across = -2; across <= 2; across += 1)
+          set(row + down, column + across, Math.max(Math.abs(down), Math.abs(across)) !== 1);
+    }
 }
 
 function drawFormat(set: SetModule, mask: number, size: number): void {
-  const data = LEVEL_M << 3 | mask;
-  const bits = (data << 10 | remainder(data, 10, 0b10100110111)) ^ FORMAT_MASK;
+  const data = (LEVEL_M << 3) | mask;
+  const bits = ((data << 10) | remainder(data, 10, 0b10100110111)) ^ FORMAT_MASK;
   const isSet = (bit: number): boolean => ((bits >> bit) & 1) === 1;
   const columns = [8, 8, 8, 8, 8, 8, 8, 8, 7, 5, 4, 3, 2, 1, 0];
   const rows = [0, 1, 2, 3, 4, 5, 7, 8, 8, 8, 8, 8, 8, 8, 8];
@@ -160,7 +202,7 @@ function drawFormat(set: SetModule, mask: number, size: number): void {
 
 function drawVersion(set: SetModule, version: number, size: number): void {
   if (version < 7) return;
-  const bits = version << 12 | remainder(version, 12, 0b1111100100101);
+  const bits = (version << 12) | remainder(version, 12, 0b1111100100101);
   for (let bit = 0; bit < 18; bit += 1) {
     const isDark = ((bits >> bit) & 1) === 1;
     set(Math.floor(bit / 3), size - 11 + (bit % 3), isDark);
@@ -186,18 +228,24 @@ function penaltyOf(matrix: readonly (readonly boolean[])[]): number {
     for (const [run] of text.matchAll(/0{5,}|1{5,}/g)) penalty += run.length - 2;
     penalty += 40 * ([...text.matchAll(/(?=00001011101)/g)].length + [...text.matchAll(/(?=10111010000)/g)].length);
   }
-  for (let row = 0; row < size - 1; row += 1) for (let column = 0; column < size - 1; column += 1) {
-    const one = matrix[row]?.[column];
-    if (one === matrix[row]?.[column + 1] && one === matrix[row + 1]?.[column] && one === matrix[row + 1]?.[column + 1]) penalty += 3;
-  }
+  for (let row = 0; row < size - 1; row += 1)
+    for (let column = 0; column < size - 1; column += 1) {
+      const one = matrix[row]?.[column];
+      if (
+        one === matrix[row]?.[column + 1] &&
+        one === matrix[row + 1]?.[column] &&
+        one === matrix[row + 1]?.[column + 1]
+      )
+        penalty += 3;
+    }
   const dark = matrix.flat().filter(Boolean).length;
   return penalty + 10 * Math.floor(Math.abs((dark * 20) / (size * size) - 10));
 }
 
 const QUIET = 2;
 
-// Two rows of modules a line, with a light border. In colour it is black on white whatever the terminal's colours are; without, light modules are
-// drawn, as for a dark terminal. Empty if the text is too long or the screen too narrow.
+// Two rows of modules a line, with a light border. In colour it is black on white whatever the terminal's colours are;
+// without, light modules are drawn, as for a dark terminal. Empty if the text is too long or the screen too narrow.
 export function drawQrCode(text: string, { colour, width }: Style): string {
   const matrix = encodeQrCode(text);
   if (!matrix || matrix.length + 2 * QUIET > width) return '';
@@ -205,7 +253,8 @@ export function drawQrCode(text: string, { colour, width }: Style): string {
   const lines: string[] = [];
   for (let row = -QUIET; row < matrix.length + QUIET; row += 2) {
     let line = '';
-    for (let column = -QUIET; column < matrix.length + QUIET; column += 1) line += BLOCK[(isLight(row, column) ? 2 : 0) + (isLight(row + 1, column) ? 1 : 0)];
+    for (let column = -QUIET; column < matrix.length + QUIET; column += 1)
+      line += BLOCK[(isLight(row, column) ? 2 : 0) + (isLight(row + 1, column) ? 1 : 0)];
     lines.push(colour ? `\u001b[97;40m${line}\u001b[0m` : line);
   }
   return lines.join('\n');

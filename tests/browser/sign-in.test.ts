@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { parley } from '../support/command.js';
 import { openDesk } from './browser.js';
 
-test('a link signs a browser in once, and the code is neither in the address, the history nor a request line', async () => {
+test('a link signs a browser in once, and its code stays in no address, history or request line', async () => {
   const desk = await openDesk();
   const { url } = await desk.server.client.createSignInCode();
   const page = await desk.open('about:blank', { isSignedIn: false });
@@ -43,26 +43,55 @@ test('signing out ends the session on the server, and the page asks to sign in',
   await page.getByText('anna', { exact: true }).waitFor();
 });
 
-test('the browser refuses HTML that did not come through the sanitizer, and the policy cannot be made again', async () => {
+test('the browser refuses HTML that bypasses the sanitizer, and a second policy', async () => {
   const desk = await openDesk();
   const page = await desk.open('/', { expects: /TrustedHTML|Trusted ?Type|Content Security Policy/i });
   await page.getByRole('button', { name: 'Sign out' }).waitFor();
-  const attempt = (code: string) => page.evaluate(`(() => { try { ${code}; return 'done'; } catch (error) { return error.name; } })()`);
-  expect(await attempt(`document.body.appendChild(document.createElement('div')).innerHTML = '<b>x</b>'`)).toBe('TypeError');
-  for (const name of ['parley-markdown', 'default', 'dompurify', 'evil']) expect(await attempt(`trustedTypes.createPolicy('${name}', { createHTML: (html) => html })`), name).toBe('TypeError');
+  const attempt = (code: string) =>
+    page.evaluate(`(() => { try { ${code}; return 'done'; } catch (error) { return error.name; } })()`);
+  expect(await attempt(`document.body.appendChild(document.createElement('div')).innerHTML = '<b>x</b>'`)).toBe(
+    'TypeError',
+  );
+  for (const name of ['parley-markdown', 'default', 'dompurify', 'evil'])
+    expect(await attempt(`trustedTypes.createPolicy('${name}', { createHTML: (html) => html })`), name).toBe(
+      'TypeError',
+    );
   const answer = await fetch(desk.server.url);
-  expect(answer.headers.get('content-security-policy')).toContain(`require-trusted-types-for 'script'; trusted-types parley-markdown`);
+  expect(answer.headers.get('content-security-policy')).toContain(
+    `require-trusted-types-for 'script'; trusted-types parley-markdown`,
+  );
   expect(answer.headers.get('cross-origin-opener-policy')).toBe('same-origin');
 });
 
-test('links in Markdown that would reach the server itself are text, and those to elsewhere are links', async () => {
+test('Markdown links that would reach the server itself are text; those to elsewhere are links', async () => {
   const desk = await openDesk();
   const { host } = new URL(desk.server.url);
-  const inside = ['/v1/runs', 'http:/v1/runs', 'http:v1', 'http:\\\\x', '//evil.example/x', `//${host}/x`, `http://${host}/v1/sign-out`, `HTTP://${host.toUpperCase()}/x`, `http://user@${host}/x`, '#code=x', '?x', 'javascript:1', 'data:text/html,x', 'http:///x', 'https:/x'];
+  const inside = [
+    '/v1/runs',
+    'http:/v1/runs',
+    'http:v1',
+    'http:\\\\x',
+    '//evil.example/x',
+    `//${host}/x`,
+    `http://${host}/v1/sign-out`,
+    `HTTP://${host.toUpperCase()}/x`,
+    `http://user@${host}/x`,
+    '#code=x',
+    '?x',
+    'javascript:1',
+    'data:text/html,x',
+    'http:///x',
+    'https:/x',
+  ];
   const outside = ['https://example.com/a', 'http://example.com:8080/', 'mailto:anna@example.com'];
   const id = createHash('sha256').update(host).digest('hex').slice(0, 8);
   const text = [...inside, ...outside].map((href, index) => `[L${index}](<${href}>)`).join(' ');
-  await desk.server.client.create({ engine: 'codex', prompt: `${id} [[ask ${text} **bold**]]`, execution_mode: 'interactive', permission: 'full' });
+  await desk.server.client.create({
+    engine: 'codex',
+    prompt: `${id} [[ask ${text} **bold**]]`,
+    execution_mode: 'interactive',
+    permission: 'full',
+  });
   const page = await desk.open('/');
   await page.locator('.question strong', { hasText: 'bold' }).waitFor();
   const links = page.locator('.question a[href]');

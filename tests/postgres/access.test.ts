@@ -12,7 +12,10 @@ import { withStores } from '../support/postgres-stores.js';
 
 async function open(): Promise<OpenAccess> {
   const database = await withDatabase();
-  const [one, two] = [await openPostgres(database.url, { host: null }), await openPostgres(database.url, { host: null })];
+  const [one, two] = [
+    await openPostgres(database.url, { host: null }),
+    await openPostgres(database.url, { host: null }),
+  ];
   return {
     store: one,
     access: new PostgresAccess(one),
@@ -36,14 +39,21 @@ test('rows of the journal can be neither changed nor deleted by a statement', as
   const stores = await withStores();
   const access = new PostgresAccess(await stores.store());
   await access.appendAudit({ at: 1, actor: null, address: null, type: 'sign_out', body: {} });
-  for (const sql of ['DELETE FROM parley.audit', `UPDATE parley.audit SET type = 'x'`, 'TRUNCATE parley.audit']) await expect(stores.query(sql)).rejects.toThrow(/administrative journal are never/);
+  for (const sql of ['DELETE FROM parley.audit', `UPDATE parley.audit SET type = 'x'`, 'TRUNCATE parley.audit'])
+    await expect(stores.query(sql)).rejects.toThrow(/administrative journal are never/);
   expect(await verifyAudit(access)).toMatchObject({ ok: true, rows: 1 });
 });
 
-const call = ({ site, database }: Hosts, ...args: string[]) => run({ ...site, env: { ...site.env, PARLEY_DATABASE_URL: database.url } }, args);
-const statusOf = async (url: string, headers: Record<string, string>): Promise<number> => (await fetch(`${url}/v1/me`, { headers })).status;
+const call = ({ site, database }: Hosts, ...args: string[]) =>
+  run({ ...site, env: { ...site.env, PARLEY_DATABASE_URL: database.url } }, args);
+const statusOf = async (url: string, headers: Record<string, string>): Promise<number> =>
+  (await fetch(`${url}/v1/me`, { headers })).status;
 const signIn = async (url: string, token: string): Promise<string> => {
-  const answer = await fetch(`${url}/v1/sign-in`, { method: 'POST', headers: { origin: url, 'content-type': 'application/json' }, body: JSON.stringify({ token }) });
+  const answer = await fetch(`${url}/v1/sign-in`, {
+    method: 'POST',
+    headers: { origin: url, 'content-type': 'application/json' },
+    body: JSON.stringify({ token }),
+  });
   return answer.headers.get('set-cookie')?.split(';')[0] ?? '';
 };
 
@@ -51,7 +61,10 @@ test('the operator token is rotated on all hosts without a restart, and its sess
   const hosts = await withHosts({ files: 'host' });
   const [a, b] = [await hosts.start('a', { token: null }), await hosts.start('b', { token: null })];
   const cookie = await signIn(a.url, a.token);
-  for (const { url } of [a, b]) expect([await statusOf(url, { cookie }), await statusOf(url, { authorization: `Bearer ${a.token}` })]).toEqual([200, 200]);
+  for (const { url } of [a, b])
+    expect([await statusOf(url, { cookie }), await statusOf(url, { authorization: `Bearer ${a.token}` })]).toEqual([
+      200, 200,
+    ]);
   const rotated = await call(hosts, 'token', 'rotate', '--operator');
   expect(rotated).toMatchObject({ code: 0, stderr: '' });
   const fresh = rotated.stdout.trim();
@@ -64,10 +77,12 @@ test('the operator token is rotated on all hosts without a restart, and its sess
   expect((await call(hosts, 'link')).stdout).toMatch(/#code=prc_/);
 });
 
-test('a rotated or revoked token and its sessions stop on all hosts, and the journal of all hosts is one chain', async () => {
+test('a rotated or revoked token and its sessions stop on all hosts; their journal is one chain', async () => {
   const hosts = await withHosts({ files: 'host' });
   const [a, b] = [await hosts.start('a', { token: null }), await hosts.start('b', { token: null })];
-  const old = (await call(hosts, 'token', 'add', 'phone', '--person', 'anna', '--role', 'viewer', '--expires', '90d')).stdout.trim();
+  const old = (
+    await call(hosts, 'token', 'add', 'phone', '--person', 'anna', '--role', 'viewer', '--expires', '90d')
+  ).stdout.trim();
   await expect.poll(() => statusOf(b.url, { authorization: `Bearer ${old}` })).toBe(200);
   const cookie = await signIn(a.url, old);
   expect(await statusOf(b.url, { cookie })).toBe(200);
@@ -87,6 +102,18 @@ test('a rotated or revoked token and its sessions stop on all hosts, and the jou
   for (const { url } of [a, b]) await expect.poll(() => statusOf(url, { authorization: `Bearer ${fresh}` })).toBe(401);
   const verified = await call(hosts, 'audit', '--verify', '--json');
   expect(JSON.parse(verified.stdout)).toMatchObject({ ok: true, problem: null });
-  const types = (await call(hosts, 'audit', '--all', '--json')).stdout.trim().split('\n').map((line) => (JSON.parse(line) as { entry: { type: string } }).entry.type);
-  expect(types).toEqual(expect.arrayContaining(['settings.changed', 'token.added', 'sign_in', 'token.rotated', 'session.ended', 'token.removed']));
+  const types = (await call(hosts, 'audit', '--all', '--json')).stdout
+    .trim()
+    .split('\n')
+    .map((line) => (JSON.parse(line) as { entry: { type: string } }).entry.type);
+  expect(types).toEqual(
+    expect.arrayContaining([
+      'settings.changed',
+      'token.added',
+      'sign_in',
+      'token.rotated',
+      'session.ended',
+      'token.removed',
+    ]),
+  );
 });

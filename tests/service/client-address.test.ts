@@ -30,6 +30,10 @@ test('without trusted proxies no header is believed, and a long one is cut off',
 
 test('an IPv6 client is counted by its /64, an IPv4 client by its address', () => {
   expect(['2001:db8::7', '2001:db8:0:0:ffff::1', '2001:db8:0:1::7', '::1', '198.51.100.1'].map(networkOf)).toEqual([
-    '2001:db8:0:0::/64', '2001:db8:0:0::/64', '2001:db8:0:1::/64', '0:0:0:0::/64', '198.51.100.1',
+    '2001:db8:0:0::/64',
+    '2001:db8:0:0::/64',
+    '2001:db8:0:1::/64',
+    '0:0:0:0::/64',
+    '198.51.100.1',
   ]);
 });

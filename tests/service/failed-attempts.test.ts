@@ -13,7 +13,12 @@ function open() {
   const recorded: JsonObject[] = [];
   const reported: string[] = [];
   const attempts = new FailedAttempts({
-    clock: { now: () => state.now }, timers, limits: LIMITS, record: async (_at, counts) => void recorded.push(counts), onFailed: (address) => reported.push(address), onProblem: (error) => {
+    clock: { now: () => state.now },
+    timers,
+    limits: LIMITS,
+    record: async (_at, counts) => void recorded.push(counts),
+    onFailed: (address) => reported.push(address),
+    onProblem: (error) => {
       throw error;
     },
   });
@@ -54,11 +59,13 @@ test('an address that has been quiet for ten minutes begins anew', async () => {
   expect(await delayOf('192.0.2.1')).toBe(0);
 });
 
-test('of requests that wait only so many are kept; more are refused with the time to try again', async () => {
+test('a bounded number of requests wait; more are refused with the time to try again', async () => {
   const { attempts } = open();
   const refusals: unknown[] = [];
   const waiting: Promise<unknown>[] = [];
-  for (const address of ['a', 'b', 'c', 'd']) for (let count = 0; count < 4; count += 1) waiting.push(attempts.fail(`192.0.2.${address.charCodeAt(0)}`).then((retry) => refusals.push(retry)));
+  for (const address of ['a', 'b', 'c', 'd'])
+    for (let count = 0; count < 4; count += 1)
+      waiting.push(attempts.fail(`192.0.2.${address.charCodeAt(0)}`).then((retry) => refusals.push(retry)));
   await Promise.resolve();
   await Promise.resolve();
   // Two each are free, two may wait, five in all.
@@ -76,7 +83,11 @@ test('failures are counted per address and minute, and a flood of addresses is c
   await attempts.fail('198.51.100.7');
   await attempts.flush();
   expect(recorded).toHaveLength(2);
-  expect(recorded[0]).toMatchObject({ minute: '1970-01-01T00:10:00.000Z', other: 8, addresses: { '198.51.100.0': 2, '198.51.100.31': 1 } });
+  expect(recorded[0]).toMatchObject({
+    minute: '1970-01-01T00:10:00.000Z',
+    other: 8,
+    addresses: { '198.51.100.0': 2, '198.51.100.31': 1 },
+  });
   expect(Object.keys(recorded[0]?.['addresses'] as JsonObject)).toHaveLength(32);
   expect(recorded[1]).toEqual({ minute: '1970-01-01T00:11:00.000Z', addresses: { '198.51.100.7': 1 } });
   expect(reported).toHaveLength(33);

@@ -2,6 +2,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { SharedTokens } from '../../src/service/shared-tokens.js';
 import type { NamedToken } from '../../src/service/tokens.js';
+import { Gate } from '../support/gate.js';
 import { SimulatedTimers } from '../support/simulated-timers.js';
 
 const LOOK_MS = 2000;
@@ -33,20 +34,20 @@ test('an outage is told once, another one again; what was read last counts all t
 
 test('a request after a notification of a change waits until the tokens are read', async () => {
   let state = { tokens: [named('ann')] as readonly NamedToken[], operator: 'prl_first' };
-  let open = (): void => {};
-  let gate: Promise<void> = Promise.resolve();
+  let isHeld = false;
+  const gate = new Gate();
   const tokens = await SharedTokens.open(async () => {
-    await gate;
+    if (isHeld) await gate.opened;
     return state;
   }, new SimulatedTimers(), () => {});
   onTestFinished(() => tokens.close());
   const before = tokens.stamp();
-  gate = new Promise((resolve) => (open = resolve));
+  isHeld = true;
   state = { tokens: [], operator: 'prl_second' };
   tokens.changed();
   const refreshed = tokens.refresh();
   expect(tokens.list()).toHaveLength(1);
-  open();
+  gate.open();
   await refreshed;
   expect([tokens.list(), tokens.operator.token()]).toEqual([[], 'prl_second']);
   expect(tokens.stamp()).not.toBe(before);

@@ -1,11 +1,20 @@
-// Who is known by which token: a damaged file shuts out everybody but the operator, and expiry and rotation take effect at once.
+// Who is known by which token: a damaged file shuts out everybody but the operator, and expiry and rotation take effect
+// at once.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { checkStrength, estimateBits, fixedOperator, newToken, operatorIn, operatorToken, readOperatorToken, rotateOperatorToken } from '../../src/service/operator-token.js';
+import {
+  checkStrength,
+  estimateBits,
+  fixedOperator,
+  operatorIn,
+  operatorToken,
+  readOperatorToken,
+  rotateOperatorToken,
+} from '../../src/service/operator-token.js';
 import { TokenBook } from '../../src/service/token-book.js';
-import { addToken, tokensIn } from '../../src/service/tokens.js';
+import { addToken, newToken, tokensIn } from '../../src/service/tokens.js';
 
 const OPERATOR = 'operator-token-0123';
 const MADE = '2026-01-01T00:00:00.000Z';
@@ -18,9 +27,10 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-const openBook = (onProblem: (error: unknown) => void = () => {}) => new TokenBook({ source: tokensIn(folder), operator: fixedOperator(OPERATOR), userName: 'ann', clock, onProblem });
+const openBook = (onProblem: (error: unknown) => void = () => {}) =>
+  new TokenBook({ source: tokensIn(folder), operator: fixedOperator(OPERATOR), userName: 'ann', clock, onProblem });
 
-test('a tokens file that is damaged while it is used is reported once, and only the operator is known then', () => {
+test('a tokens file that becomes damaged is reported once, and only the operator is known then', () => {
   const problems: unknown[] = [];
   const book = openBook((error) => problems.push(error));
   const token = addToken(folder, 'bob', 'viewer', MADE);
@@ -48,7 +58,10 @@ test('a token is valid until it expires, and not from that moment on', () => {
 
 test('the actor is the person, and the name of the token is kept beside it where it is another', () => {
   const book = openBook();
-  const [phone, laptop] = [addToken(folder, 'anna-phone', 'replier', MADE, { person: 'anna' }), addToken(folder, 'anna', 'viewer', MADE)];
+  const [phone, laptop] = [
+    addToken(folder, 'anna-phone', 'replier', MADE, { person: 'anna' }),
+    addToken(folder, 'anna', 'viewer', MADE),
+  ];
   expect(book.find(phone)?.actor).toEqual({ kind: 'token', name: 'anna', token: 'anna-phone' });
   expect(book.find(laptop)?.actor).toEqual({ kind: 'token', name: 'anna' });
 });
@@ -65,19 +78,32 @@ test('a rotated operator token is valid from the next lookup on, and the old one
   expect(book.find(fresh)).not.toBeNull();
 });
 
-test.each(['', ' \n', 'short', 'with a space in it 123'])('a file %j is not taken for the token of the operator', (text) => {
-  writeFileSync(join(folder, 'token'), text);
-  expect(() => operatorToken(folder)).toThrow(/holds no token: delete it/);
-  expect(() => readOperatorToken(folder)).toThrow(/holds no token/);
-});
+test.each(['', ' \n', 'short', 'with a space in it 123'])(
+  'a file %j is not taken for the token of the operator',
+  (text) => {
+    writeFileSync(join(folder, 'token'), text);
+    expect(() => operatorToken(folder)).toThrow(/holds no token: delete it/);
+    expect(() => readOperatorToken(folder)).toThrow(/holds no token/);
+  },
+);
 
 test('the token of the operator is made once', () => {
   expect(operatorToken(folder)).toBe(operatorToken(folder));
 });
 
 test.each([
-  'a'.repeat(16), 'a'.repeat(64), 'ab'.repeat(40), 'password'.repeat(6), '0123456789'.repeat(4), 'abcdefghijklmnopqrstuvwxyzabcdef', 'prl_0000000000000000000000000000000000',
-  'ab12cd34ef56gh78ab12cd34ef56gh78', 'short-but-Mixed-9x', '1'.repeat(500), 'aaaaaaaaaaaaaaaabbbbbbbbbbbbbbbb', 'has a space in it 0f8Kd2mQx7Vb4Zt9Lw',
+  'a'.repeat(16),
+  'a'.repeat(64),
+  'ab'.repeat(40),
+  'password'.repeat(6),
+  '0123456789'.repeat(4),
+  'abcdefghijklmnopqrstuvwxyzabcdef',
+  'prl_0000000000000000000000000000000000',
+  'ab12cd34ef56gh78ab12cd34ef56gh78',
+  'short-but-Mixed-9x',
+  '1'.repeat(500),
+  'aaaaaaaaaaaaaaaabbbbbbbbbbbbbbbb',
+  'has a space in it 0f8Kd2mQx7Vb4Zt9Lw',
 ])('PARLEY_TOKEN %s is refused with the way to make a better one', (token) => {
   expect(() => checkStrength(token)).toThrow(/PARLEY_TOKEN is too easy to guess: .*openssl rand -hex 32/);
   try {
@@ -89,5 +115,10 @@ test.each([
 
 test('random tokens are taken, in hexadecimal and in base64', () => {
   for (let count = 0; count < 500; count += 1) expect(() => checkStrength(newToken())).not.toThrow();
-  for (const token of ['9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08', 'c3ab8ff13720e8ad9047dd39466b3c89', '550e8400-e29b-41d4-a716-446655440000']) expect(estimateBits(token)).toBeGreaterThan(96);
+  for (const token of [
+    '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+    'c3ab8ff13720e8ad9047dd39466b3c89',
+    '550e8400-e29b-41d4-a716-446655440000',
+  ])
+    expect(estimateBits(token)).toBeGreaterThan(96);
 });

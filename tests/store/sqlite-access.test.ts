@@ -27,7 +27,10 @@ async function open(): Promise<OpenAccess> {
     access: data.access,
     beside: beside.access,
     audit: 'audit',
-    tamper: (sql) => withRaw(join(dir, 'parley.db'), (exec) => exec(`DROP TRIGGER IF EXISTS audit_keeps_rows; DROP TRIGGER IF EXISTS audit_keeps_values; ${sql}`)),
+    tamper: (sql) =>
+      withRaw(join(dir, 'parley.db'), (exec) =>
+        exec(`DROP TRIGGER IF EXISTS audit_keeps_rows; DROP TRIGGER IF EXISTS audit_keeps_values; ${sql}`),
+      ),
     close: async () => {
       await beside.close();
       await data.close();
@@ -43,11 +46,14 @@ test('rows of the journal can be neither changed nor deleted by a statement', as
   const data = await openDataDir(dir, WRITER);
   await data.access.appendAudit({ at: 1, actor: null, address: null, type: 'sign_out', body: {} });
   await data.close();
-  for (const sql of ['DELETE FROM audit', `UPDATE audit SET type = 'x'`]) await expect(withRaw(join(dir, 'parley.db'), (exec) => exec(sql))).rejects.toThrow(/administrative journal are never/);
+  for (const sql of ['DELETE FROM audit', `UPDATE audit SET type = 'x'`])
+    await expect(withRaw(join(dir, 'parley.db'), (exec) => exec(sql))).rejects.toThrow(
+      /administrative journal are never/,
+    );
   rmSync(dir, { recursive: true });
 });
 
-test('a command makes the database where there is none, and writes beside the process that holds the directory', async () => {
+test('a command creates a missing database, and writes beside the process that holds the directory', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'parley-access-'));
   const first = await openAccess(dir, WRITER);
   await first.access.appendAudit({ at: 1, actor: null, address: null, type: 'token.added', body: {} });

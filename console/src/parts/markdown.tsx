@@ -15,9 +15,14 @@ const TAGS = ['p', 'br', 'strong', 'em', 'del', 'code', 'pre', 'ul', 'ol', 'li',
 // Browsers without Trusted Types have no factory for policies.
 type MaybeTrusting = Window & Partial<Pick<TrustedTypesWindow, 'trustedTypes'>>;
 
-// The only way to make HTML in the console: the browser refuses text that did not come through this policy (Trusted Types). It passes what it is
-// given, so it must stay in this file, which gives it to nothing but the sanitizer and escaped text.
-const policy = (window as MaybeTrusting).trustedTypes?.createPolicy('parley-markdown', { createHTML: (html) => html, createScript: () => '', createScriptURL: () => '' });
+// The only way to make HTML in the console: the browser refuses text that did not come through this policy (Trusted
+// Types). It passes what it is given, so it must stay in this file, which gives it to nothing but the sanitizer and
+// escaped text.
+const policy = (window as MaybeTrusting).trustedTypes?.createPolicy('parley-markdown', {
+  createHTML: (html) => html,
+  createScript: () => '',
+  createScriptURL: () => '',
+});
 
 const purifier = DOMPurify(window);
 purifier.addHook('afterSanitizeAttributes', (node) => {
@@ -32,8 +37,8 @@ purifier.addHook('afterSanitizeAttributes', (node) => {
   }
 });
 
-// A link that an agent wrote must not open a page of this server: neither a path, nor what a browser takes for one (http:/path, //host, http:\\path),
-// nor the server's own address.
+// A link that an agent wrote must not open a page of this server: neither a path, nor what a browser takes for one
+// (http:/path, //host, http:\\path), nor the server's own address.
 export function leadsElsewhere(href: string): boolean {
   if (/^mailto:/i.test(href)) return true;
   if (!/^https?:\/\/[^/\\]/i.test(href) || !URL.canParse(href, location.href)) return false;
@@ -66,10 +71,17 @@ function escapeHtml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
+const RULES = {
+  ALLOWED_TAGS: TAGS,
+  ALLOWED_ATTR: ['href', 'type', 'checked', 'align', 'start'],
+  ALLOW_DATA_ATTR: false,
+  ALLOW_ARIA_ATTR: false,
+};
+
 function toHtml(text: string): SafeHtml {
   const html = marked.parse(text) as string;
-  const rules = { ALLOWED_TAGS: TAGS, ALLOWED_ATTR: ['href', 'type', 'checked', 'align', 'start'], ALLOW_DATA_ATTR: false, ALLOW_ARIA_ATTR: false };
-  return policy ? purifier.sanitize(html, { ...rules, RETURN_TRUSTED_TYPE: true, TRUSTED_TYPES_POLICY: policy }) : purifier.sanitize(html, rules);
+  if (!policy) return purifier.sanitize(html, RULES);
+  return purifier.sanitize(html, { ...RULES, RETURN_TRUSTED_TYPE: true, TRUSTED_TYPES_POLICY: policy });
 }
 
 const kept = new WeakMap<object, { readonly text: string; readonly html: SafeHtml }>();

@@ -9,24 +9,45 @@ const LONGEST_CODE_MS = 86_400_000;
 const SHORTEST_CODE_MS = 10_000;
 
 export function addAccessCommands(program: Command, io: Io, act: Act): void {
-  const token = program.command('token').summary('manage access tokens')
-    .description('Manage the tokens of people and programs, and signed-in browsers. Roles: viewer reads, replier also answers, operator does everything.');
-  withData(token.command('add')).description('Create a token. It is printed once.').argument('<name>', 'its name')
-    .addOption(new Option('--role <role>', 'what it allows').choices(['viewer', 'replier', 'operator']).default('replier'))
-    .option('--person <person>', 'whose it is, for journals (default: its name); one person may have several', parseText)
+  const token = program
+    .command('token')
+    .summary('manage access tokens')
+    .description(
+      'Manage the tokens of people and programs, and signed-in browsers. ' +
+        'Roles: viewer reads, replier also answers, operator does everything.',
+    );
+  withData(token.command('add'))
+    .description('Create a token. It is printed once.')
+    .argument('<name>', 'its name')
+    .addOption(
+      new Option('--role <role>', 'what it allows').choices(['viewer', 'replier', 'operator']).default('replier'),
+    )
+    .option(
+      '--person <person>',
+      'whose it is, for journals (default: its name); one person may have several',
+      parseText,
+    )
     .option('--expires <time>', 'how long it is valid, such as 90d or 12h (default: no limit)', parseDuration)
     .action((name, options) => act(async () => (await import('../token.js')).addTokenCommand(name, options, io)));
-  withJson(token.command('ls')).description('List tokens with their expiry and last use, without their values.')
+  withJson(token.command('ls'))
+    .description('List tokens with their expiry and last use, without their values.')
     .action((options) => act(async () => (await import('../token.js')).listTokensCommand(options, io)));
-  withData(token.command('rotate')).description('Replace the value of a token. The old value and its sessions end at once; a server need not be restarted.').argument('[name]', 'its name')
+  withData(token.command('rotate'))
+    .description(
+      'Replace the value of a token. The old value and its sessions end at once; a server need not be restarted.',
+    )
+    .argument('[name]', 'its name')
     .option('--operator', 'the operator token')
     .option('--expires <time>', 'how long the new value is valid (default: as before)', parseDuration)
     .action((name, options) => act(async () => (await import('../token.js')).rotateTokenCommand(name, options, io)));
-  withData(token.command('rm')).description('Revoke a token immediately. Its sessions end with it.').argument('<name>', 'its name')
+  withData(token.command('rm'))
+    .description('Revoke a token immediately. Its sessions end with it.')
+    .argument('<name>', 'its name')
     .action((name, options) => act(async () => (await import('../token.js')).removeTokenCommand(name, options, io)));
-  withJson(token.command('sessions')).description('List the browsers that are signed in, or sign one out.')
+  withJson(token.command('sessions'))
+    .description('List the browsers that are signed in, or sign one out.')
     .option('--end <session>', 'end this session', parseText)
-    .action((options) => act(async () => (await import('../token.js')).sessionsCommand(options, io)));
+    .action((options) => act(async () => (await import('../token-sessions.js')).sessionsCommand(options, io)));
 
   withJson(program.command('link'))
     .summary('sign a browser or phone in')
@@ -38,7 +59,9 @@ export function addAccessCommands(program: Command, io: Io, act: Act): void {
 
   withJson(program.command('audit'))
     .summary('read the administrative journal')
-    .description('Show sign-ins, token changes, deletions, settings changes and downloads; or check that no row was altered.')
+    .description(
+      'Show sign-ins, token changes, deletions, settings changes and downloads; or check that no row was altered.',
+    )
     .addOption(new Option('-n, --limit <count>', 'how many of the newest rows').argParser(parseCount).default(50))
     .option('--all', 'every row')
     .option('--after <seq>', 'rows after this one', parseCount)
@@ -46,14 +69,17 @@ export function addAccessCommands(program: Command, io: Io, act: Act): void {
     .action((options) => act(async () => (await import('../admin-audit.js')).auditCommand(options, io)));
 
   const webhook = program.command('webhook').summary('test a webhook').description('Test the webhooks of config.json.');
-  withJson(webhook.command('test')).description('Send a signed test delivery to a webhook and report what came of it.').argument('<name>', 'its name in config.json')
+  withJson(webhook.command('test'))
+    .description('Send a signed test delivery to a webhook and report what came of it.')
+    .argument('<name>', 'its name in config.json')
     .action((name, options) => act(async () => (await import('../webhook.js')).testWebhookCommand(name, options, io)));
 }
 
 function parseDuration(value: string): number {
   const [, count = '', unit = ''] = /^(\d{1,6})([smhdw])$/.exec(value) ?? [];
   const ms = Number(count) * (UNITS[unit] ?? 0);
-  if (!(ms > 0) || ms > LONGEST_MS) throw new InvalidArgumentError('Give a number and a unit: s, m, h, d or w; for instance 90d. At most ten years.');
+  if (!(ms > 0) || ms > LONGEST_MS)
+    throw new InvalidArgumentError('Give a number and a unit: s, m, h, d or w; for instance 90d. At most ten years.');
   return ms;
 }
 

@@ -128,7 +128,8 @@ function tryDelete(db: Database, runId: string, hint: string, trace: AuditTrace)
       .add('u', (param) => `DELETE FROM parley.runs WHERE run_id = ${param(runId, 'text')}`)
       // What still has to arrive stays.
       .add('g', (param) => `DELETE FROM parley.deliveries WHERE state = 'given_up' AND run_id = ${param(runId, 'text')}`);
-    const tombstone = auditStatements(head, { ...trace, type: 'run.deleted', body: tombstoneOf({ run_id: runId, rasp_seq: run.rasp_seq, digest: run.digest }) });
+    const body = tombstoneOf({ run_id: runId, rasp_seq: run.rasp_seq, digest: run.digest });
+    const tombstone = auditStatements(head, { ...trace, type: 'run.deleted', body });
     return { write: [all.notifying(hint), ...tombstone], answer: 'deleted' };
   });
 }

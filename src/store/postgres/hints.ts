@@ -54,7 +54,10 @@ export class HintListener {
   async open(): Promise<void> {
     const client = await this.#db.connect();
     try {
-      client.on('notification', ({ channel, payload }) => (channel === ACCESS_CHANNEL ? this.#onAccess() : this.#hear(payload ?? '')));
+      client.on('notification', ({ channel, payload }) => {
+        if (channel === ACCESS_CHANNEL) this.#onAccess();
+        else this.#hear(payload ?? '');
+      });
       await client.query(`LISTEN ${ACCESS_CHANNEL}`);
       await client.query(`LISTEN ${CHANNEL}`);
     } catch (error) {

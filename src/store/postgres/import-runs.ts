@@ -61,7 +61,8 @@ export class RunImport {
 
   // One whose name is there is left alone.
   importToken(token: TokenRow, trace: AuditTrace): Promise<boolean> {
-    return addTokenRow(this.#db, token, { ...trace, type: 'token.added', body: { name: token.name, person: token.person ?? token.name, role: token.role, imported: true } });
+    const { name, person = name, role } = token;
+    return addTokenRow(this.#db, token, { ...trace, type: 'token.added', body: { name, person, role, imported: true } });
   }
 
   // Where it is, as it may be shown.

@@ -212,7 +212,8 @@ BEGIN
   RAISE EXCEPTION 'rows of the administrative journal are never changed or deleted';
 END
 $$;
-CREATE TRIGGER audit_keeps_rows BEFORE UPDATE OR DELETE OR TRUNCATE ON parley.audit FOR EACH STATEMENT EXECUTE FUNCTION parley.keep_audit();
+CREATE TRIGGER audit_keeps_rows BEFORE UPDATE OR DELETE OR TRUNCATE ON parley.audit
+  FOR EACH STATEMENT EXECUTE FUNCTION parley.keep_audit();
 `;
 
 export const MIGRATIONS: readonly Migration[] = [

@@ -102,7 +102,7 @@ export class PostgresStore implements Store {
     return () => this.#missed.delete(listener);
   }
 
-  // Called when a host or a command has ended sessions or changed tokens, and when such a notification may have been missed.
+  // Called when a host or a command has ended sessions or changed tokens, and when a notification may have been missed.
   onAccessChanged(listener: () => void): () => void {
     this.#accessChanged.add(listener);
     return () => this.#accessChanged.delete(listener);

@@ -1,5 +1,6 @@
-// Sessions that this host has looked up, so that not every request waits for the database. An entry is used for at most two seconds, and not at
-// all once another host has changed something. While the database cannot be read, the last known state applies.
+// Sessions that this host has looked up, so that not every request waits for the database. An entry is used for at most
+// two seconds, and not at all once another host has changed something. While the database cannot be read, the last
+// known state applies.
 import type { SessionRecord } from '../access-store.js';
 
 const FRESH_MS = 2000;

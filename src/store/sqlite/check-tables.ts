@@ -13,7 +13,8 @@ const TABLES: Readonly<Record<string, string>> = {
   run_labels: 'run_id:TEXT!#3 key:TEXT!#1 value:TEXT!#2',
   runs: 'run_id:TEXT#1 request_id:TEXT! request_digest:TEXT! engine:TEXT! spec_json:TEXT! status:TEXT! attempt_number:INTEGER! epoch:INTEGER! error_json:TEXT result_json:TEXT cancel_requested_json:TEXT created_at:INTEGER! updated_at:INTEGER! queued_at:INTEGER rasp_seq:INTEGER! fcmp_seq:INTEGER! ts:INTEGER! digest:TEXT! waited_ms:INTEGER!',
   segments: 'run_id:TEXT! protocol:TEXT! seq_from:INTEGER! seq_to:INTEGER! ts_from:INTEGER! ts_to:INTEGER! body:BLOB! packed:INTEGER!',
-  sessions: 'sha256:TEXT#1 session_id:TEXT! token_sha256:TEXT! token:TEXT person:TEXT! created_at:INTEGER! last_used_at:INTEGER! expires_at:INTEGER! ends_at:INTEGER! address:TEXT user_agent:TEXT',
+  sessions: 'sha256:TEXT#1 session_id:TEXT! token_sha256:TEXT! token:TEXT person:TEXT! created_at:INTEGER! ' +
+    'last_used_at:INTEGER! expires_at:INTEGER! ends_at:INTEGER! address:TEXT user_agent:TEXT',
   sign_in_codes: 'sha256:TEXT#1 token_sha256:TEXT! expires_at:INTEGER!',
   token_uses: 'token_sha256:TEXT#1 used_at:INTEGER! address:TEXT',
   turns: 'run_id:TEXT!#1 attempt_number:INTEGER!#2 engine:TEXT! profile:TEXT! units:INTEGER! parsed:INTEGER! fallbacks:INTEGER! warnings_json:TEXT! completion:TEXT! reason_code:TEXT!',

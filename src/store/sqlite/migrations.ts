@@ -200,7 +200,9 @@ CREATE TABLE audit_head (
   digest TEXT NOT NULL
 );
 INSERT INTO audit_head VALUES (1, 0, '${FIRST_DIGEST}');
-CREATE TRIGGER audit_keeps_rows BEFORE DELETE ON audit BEGIN SELECT RAISE(ABORT, 'rows of the administrative journal are never deleted'); END;
-CREATE TRIGGER audit_keeps_values BEFORE UPDATE ON audit BEGIN SELECT RAISE(ABORT, 'rows of the administrative journal are never changed'); END;
+CREATE TRIGGER audit_keeps_rows BEFORE DELETE ON audit
+  BEGIN SELECT RAISE(ABORT, 'rows of the administrative journal are never deleted'); END;
+CREATE TRIGGER audit_keeps_values BEFORE UPDATE ON audit
+  BEGIN SELECT RAISE(ABORT, 'rows of the administrative journal are never changed'); END;
 `);
 }
