@@ -81,6 +81,18 @@ function presetOperator({ env }: Io, tokens: readonly NamedToken[]): OperatorSou
   return fixedOperator(token);
 }
 
+// The address that people use, without a slash at its end; null: the one it listens on.
+export function publicUrlOf({ public_url: text }: Settings): URL | null {
+  if (text === null) return null;
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url !== null && url.username === '' && url.password === '') return url;
+  const example = 'https://parley.example.com';
+  throw new RequestError(
+    'INVALID_ARGUMENT',
+    `public_url: "${text}" is no address without a login; write it like ${example}.`,
+  );
+}
+
 // Whoever has the operator's own token has this account; others may work where the settings say, or in the home and the
 // folder of the start.
 export function workspaceRootsOf(settings: Settings, io: Io): (caller: Caller) => readonly string[] | null {

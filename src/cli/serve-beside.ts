@@ -19,19 +19,16 @@ export interface BesideOptions {
   readonly settings: Settings;
   readonly hooks: readonly SendingHook[];
   readonly log: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>;
-  // The address that people use; known once the server listens.
-  readonly baseUrl: () => string;
 }
 
 export function startBeside(writer: OpenWriter, options: BesideOptions, { timers }: Io): Beside {
   const { data, orchestrator, cluster, clock } = writer;
-  const { settings: { retention }, hooks, log, baseUrl } = options;
+  const { settings: { retention }, hooks, log } = options;
   const sender = new HookSender({
     store: data.store,
     clock,
     timers,
     fetch,
-    baseUrl,
     isShared: cluster !== null,
     onFailed: ({ delivery_id: id, hook, run_id: runId, type, tries }, error, nextAt) => log.warn({ delivery_id: id, hook, run_id: runId, type, tries: tries + 1, error, next_try: toTimestamp(nextAt) }, 'a webhook delivery has failed'),
     onGivenUp: ({ delivery_id: id, hook, run_id: runId, type }, error) => log.warn({ delivery_id: id, hook, run_id: runId, type, error }, 'a webhook delivery was given up'),

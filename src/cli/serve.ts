@@ -22,7 +22,7 @@ import { databaseUrl } from './open-data.js';
 import { describeOpen } from './open-to-others.js';
 import { logFailure, machineOf, openWriter } from './open-writer.js';
 import { writerOf } from './writer-of.js';
-import { openTokens, recordSettings, workspaceRootsOf, type ServedTokens } from './serve-access.js';
+import { openTokens, publicUrlOf, recordSettings, workspaceRootsOf, type ServedTokens } from './serve-access.js';
 import { startBeside } from './serve-beside.js';
 import { readLiveServer } from './server.js';
 import { styleOf } from './style.js';
@@ -41,6 +41,10 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
   const path = dataDirOf(options, io);
   const settings = readSettings(path);
   const hooks = loadHooks(settings.webhooks, io.env);
+  const publicUrl = publicUrlOf(settings);
+  // Where it listens, once it does.
+  let url = '';
+  const baseUrl = (): string => publicUrl?.origin ?? url;
   const log = openLog(options, io);
   // From here on: a signal that comes while it starts stops it as one that comes later.
   const stopped = untilStopped(io);
@@ -50,6 +54,7 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
   if (other) throw new RequestError('DATA_DIR_IN_USE', `${path} is served already at ${other.url}, by process ${other.pid}`);
   const writer = await openWriter(path, io, {
     serves: true,
+    baseUrl,
     // Only when it listens: who cannot be reached begins nothing.
     plays: false,
     onFailure: (runId, error) => {
@@ -65,8 +70,6 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
   try {
     served = await openTokens({ path, cluster, access: writer.data.access, clock: writer.clock }, io, warn);
     await recordSettings(path, writer.data.access, writer.clock, io);
-    let url = '';
-    const baseUrl = (): string => settings.public_url?.replace(/\/+$/, '') ?? url;
     const hosts = new Set(settings.allowed_hosts.map((host) => host.toLowerCase()));
     const service = await createService({
       store: writer.data.store,
@@ -92,7 +95,7 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
     // Before it listens: who comes back to a known port at once must be known to be right there.
     if (options.port !== 0) addHosts(hosts, options.host, String(options.port));
     if (settings.cluster.url !== null) hosts.add(new URL(settings.cluster.url).host.toLowerCase());
-    if (settings.public_url !== null) hosts.add(new URL(settings.public_url).host.toLowerCase());
+    if (publicUrl !== null) hosts.add(publicUrl.host);
     url = await listen(service, options);
     addHosts(hosts, options.host, new URL(url).port || '80');
     writer.orchestrator.play();
@@ -100,7 +103,7 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
     const reached = settings.cluster.url ?? (LOOPBACK.has(options.host) ? url : null);
     if (reached !== null) await cluster?.setUrl(reached);
     else if (cluster && settings.cluster.files === 'host') log.warn('cluster.url in config.json does not say where other hosts reach this one: they cannot show its files');
-    const beside = startBeside(writer, { settings, hooks, log, baseUrl }, io);
+    const beside = startBeside(writer, { settings, hooks, log }, io);
     await tell(path, url, { settings, options, link: () => service.createLink() }, io);
     await stopped;
     log.info('stopping');

@@ -26,17 +26,11 @@ export async function testWebhookCommand(
   const [hook] = loadHooks([setting], io.env);
   if (!hook) return EXIT.failed;
   const id = `dlv_test_${randomUUID()}`;
-  const payload = {
-    type: 'test',
-    at: toTimestamp(io.clock.now()),
-    message: 'A test delivery from parley webhook test.',
-  };
-  const problem = await post(
-    { fetch, timers: io.timers, baseUrl: publicUrl?.replace(/\/+$/, ''), stop: new AbortController().signal },
-    hook,
-    { delivery_id: id, run_id: '', payload, rasp_seq: 0, digest: FIRST_DIGEST },
-    io.clock.now(),
-  );
+  const at = toTimestamp(io.clock.now());
+  const payload = { type: 'test', at, message: 'A test delivery from parley webhook test.', url: publicUrl };
+  const delivery = { delivery_id: id, payload, rasp_seq: 0, digest: FIRST_DIGEST };
+  const stop = new AbortController().signal;
+  const problem = await post({ fetch, timers: io.timers, stop }, hook, delivery, io.clock.now());
   if (json)
     io.stdout.write(`${JSON.stringify({ type: 'webhook_tested', name, ok: problem === null, error: problem })}\n`);
   else io.stdout.write(problem === null ? `delivered to "${name}"\n` : `not delivered to "${name}": ${problem}\n`);

@@ -13,18 +13,15 @@ export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 export interface PostDeps {
   readonly fetch: Fetch;
   readonly timers: Timers;
-  // Where people open runs; the payload has no link without it.
-  readonly baseUrl?: string | undefined;
   // Cuts it off from outside.
   readonly stop: AbortSignal;
 }
 
-export type Posted = Pick<Delivery, 'delivery_id' | 'run_id' | 'payload' | 'rasp_seq' | 'digest'>;
+export type Posted = Pick<Delivery, 'delivery_id' | 'payload' | 'rasp_seq' | 'digest'>;
 
 // Why it did not arrive; null if it did.
-export async function post({ fetch, timers, baseUrl, stop }: PostDeps, { url, key }: SendingHook, delivery: Posted, now: number): Promise<string | null> {
-  const { delivery_id: id, payload, run_id: runId, rasp_seq: seq, digest } = delivery;
-  const body = JSON.stringify({ id, ...payload, url: linkTo(baseUrl, runId), seq, digest });
+export async function post({ fetch, timers, stop }: PostDeps, { url, key }: SendingHook, delivery: Posted, now: number): Promise<string | null> {
+  const body = JSON.stringify({ id: delivery.delivery_id, ...delivery.payload, seq: delivery.rasp_seq, digest: delivery.digest });
   const cut = new AbortController();
   let late = false;
   const cancel = timers.set(LIMIT_MS, () => {
@@ -50,12 +47,6 @@ export async function post({ fetch, timers, baseUrl, stop }: PostDeps, { url, ke
     cancel();
     stop.removeEventListener('abort', onStop);
   }
-}
-
-// Where a person opens the run; a test delivery has none and links to the server.
-function linkTo(baseUrl: string | undefined, runId: string): string | null {
-  if (baseUrl === undefined) return null;
-  return runId === '' ? baseUrl : `${baseUrl}/runs/${runId}`;
 }
 
 // fetch hides the reason in the cause.

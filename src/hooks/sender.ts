@@ -16,8 +16,6 @@ export interface SenderDeps {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly fetch: Fetch;
-  // The address of the server, for the link to the run.
-  readonly baseUrl?: () => string;
   // Others send, too: what is no hook here may be one there.
   readonly isShared?: boolean;
   // A try that failed, and when the next one is.
@@ -100,8 +98,8 @@ export class HookSender {
   }
 
   async #send(hook: SendingHook, delivery: Delivery): Promise<void> {
-    const { clock, fetch, timers, baseUrl } = this.#deps;
-    const error = await post({ fetch, timers, baseUrl: baseUrl?.(), stop: this.#stop.signal }, hook, delivery, clock.now());
+    const { clock, fetch, timers } = this.#deps;
+    const error = await post({ fetch, timers, stop: this.#stop.signal }, hook, delivery, clock.now());
     // Cut off by our own end: no try of its own, it is due at the next start.
     if (error !== null && this.#stop.signal.aborted) return;
     await this.#settle(delivery, error === null ? { type: 'delivered' } : afterFailure(delivery, clock.now(), error));

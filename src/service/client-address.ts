@@ -1,6 +1,7 @@
 // The network address of whoever sent a request. X-Forwarded-For is believed only as far as it was written by proxies
 // that the settings trust: read from the right, the first hop that is not a trusted proxy is the client.
 import { BlockList, isIP } from 'node:net';
+import { RequestError } from '../run/request-error.js';
 
 // A longer chain of proxies is cut off: the rest was written by the client.
 const MOST_HOPS = 32;
@@ -9,16 +10,26 @@ const NETWORK_GROUPS = 4;
 
 export type IsTrusted = (address: string) => boolean;
 
-// Addresses and networks in CIDR form, as checked by the settings.
+// Addresses, and networks in CIDR form.
 export function trustProxies(networks: readonly string[]): IsTrusted {
   const list = new BlockList();
-  for (const network of networks) {
-    const [address = '', prefix] = network.split('/');
-    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
-    if (prefix === undefined) list.addAddress(address, family);
-    else list.addSubnet(address, Number(prefix), family);
-  }
+  for (const network of networks) addNetwork(list, network);
   return (address) => isIP(address) !== 0 && list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+}
+
+function addNetwork(list: BlockList, network: string): void {
+  const [address = '', prefix] = network.split('/');
+  const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
+  const longest = family === 'ipv6' ? 128 : 32;
+  if (isIP(address) === 0 || Number(prefix ?? 0) > longest) {
+    const example = '10.0.0.5 or 10.0.0.0/8';
+    throw new RequestError(
+      'INVALID_ARGUMENT',
+      `trusted_proxies: "${network}" is no address or network; write ${example}.`,
+    );
+  }
+  if (prefix === undefined) list.addAddress(address, family);
+  else list.addSubnet(address, Number(prefix), family);
 }
 
 export function clientAddress(peer: string | undefined, forwarded: string | undefined, isTrusted: IsTrusted): string {

@@ -118,7 +118,7 @@ function start(fetch: Fetch, hooks: readonly SendingHook[], store: Store = data.
     givenUp.push([given, error]);
     allGivenUp.open();
   };
-  const sender = new HookSender({ store, clock: { now: () => now }, timers, fetch, baseUrl: () => 'https://parley.test', isShared, onGivenUp, onFailed: ({ delivery_id: id }, error, nextAt) => failed.push([id, error, nextAt]), onFailure: (error) => failures.push(error) }, hooks);
+  const sender = new HookSender({ store, clock: { now: () => now }, timers, fetch, isShared, onGivenUp, onFailed: ({ delivery_id: id }, error, nextAt) => failed.push([id, error, nextAt]), onFailure: (error) => failures.push(error) }, hooks);
   senders.push(sender);
   return { sender, givenUp, failed, failures, allGivenUp };
 }
@@ -144,7 +144,7 @@ describe('a delivery', () => {
     const [post] = (await receiver.count(1)) as [Post];
     expect(post.url).toBe('http://127.0.0.1:1/a');
     expect(post.headers).toMatchObject({ 'content-type': 'application/json', 'webhook-id': 'dlv_1', 'webhook-timestamp': String(Math.floor(now / 1000)) });
-    expect(post.body).toEqual({ id: 'dlv_1', type: 'run.failed', run_id: 'run_0001', text: 'é 漢字 \u2028', url: 'https://parley.test/runs/run_0001', seq: run.heads.rasp_seq, digest: run.heads.digest });
+    expect(post.body).toEqual({ id: 'dlv_1', type: 'run.failed', run_id: 'run_0001', text: 'é 漢字 \u2028', seq: run.heads.rasp_seq, digest: run.heads.digest });
     expect([await verifies('the key of a', post), await verifies('the key of b', post), await verifies('the key of a', { ...post, text: post.text.replace('failed', 'passed') })]).toEqual([true, false, false]);
     await settled(scene);
     expect(await data.store.countDeliveries()).toEqual({ pending: 0, given_up: 0 });

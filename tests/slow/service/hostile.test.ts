@@ -1,5 +1,6 @@
 // Input that means harm, over real sockets: each is refused in the one envelope with a code of the contract, the log has neither
 // a secret nor a defect, and another client is served as if nothing had been.
+import { createHash, createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -235,6 +236,19 @@ describe('strangers', () => {
         const answer = await served.fetch(path.replace('{id}', runId), { method: each, as });
         expect(answer.status, `${each} ${path}`).toBe(401);
         if (each !== 'HEAD') await refused(answer, 'UNAUTHORIZED');
+      }
+    }
+    // Browsers: a session that never was, one that has ended, and what the previous version kept in the cookie.
+    const ended = await served.signIn();
+    await served.fetch('/v1/sign-out', { method: 'POST', as: null, headers: { cookie: ended, origin: served.url } });
+    const [name = ''] = ended.split('=');
+    const old = createHmac('sha256', createHash('sha256').update(served.token).digest()).update('parley browser session');
+    const cookies = [ended, `${name}=prs_${'x'.repeat(43)}`, `${name}=${old.digest('base64url')}`, `${name}=${served.token}`];
+    for (const [method, path] of [...(await served.routes()), ...PAGES]) {
+      if (path === '/healthz' || path === '/readyz' || path === '/v1/sign-in') continue;
+      for (const cookie of cookies) {
+        const headers = { cookie, origin: served.url };
+        await refused(served.fetch(path.replace('{id}', runId), { method, as: null, headers }), 'UNAUTHORIZED');
       }
     }
     for (const authorization of ['Basic x', `Basic ${served.token}`, served.token, `Bearer ${served.token} x`, 'Bearer', `bearer: ${served.token}`, `Bearer ${'x'.repeat(10_000)}`]) await refused(served.fetch('/v1/me', { as: null, headers: { authorization } }), 'UNAUTHORIZED');
