@@ -16,7 +16,7 @@ const TURNS = 60;
 const TALKERS = 6;
 const EVENTS = 20_000;
 const ANSWERS = 200;
-const TOKEN = 'prl_token-of-the-bench';
+const TOKEN = 'prl_2Lx8Vn4Qb9Tf6Rw1Zk7Hc3Mj5Pg0Yd';
 const program = new URL('../bin/parley.js', import.meta.url).pathname;
 
 export default async function bench() {

@@ -5,7 +5,9 @@ import { pino } from 'pino';
 import { systemClock } from '../dist/kernel/clock.js';
 import { systemTimers } from '../dist/process/timers.js';
 import { createService, DEFAULT_LIMITS } from '../dist/service/service.js';
-import { TokenBook, tokensIn } from '../dist/service/tokens.js';
+import { fixedOperator } from '../dist/service/operator-token.js';
+import { TokenBook } from '../dist/service/token-book.js';
+import { tokensIn } from '../dist/service/tokens.js';
 import { open } from './lib/open-runs.mjs';
 
 const [dir, events, token] = process.argv.slice(2);
@@ -15,7 +17,7 @@ const run = await bench.orchestrator.settled(runId);
 const hosts = new Set();
 const service = await createService({
   store: bench.data.store, orchestrator: bench.orchestrator, clock: systemClock, timers: systemTimers, dataDir: bench.data.path, version: 'bench',
-  tokens: new TokenBook(tokensIn(bench.data.path), { token, userName: 'bench' }), log: pino({ level: 'silent' }), engines: async () => [], limits: DEFAULT_LIMITS,
+  tokens: new TokenBook({ source: tokensIn(bench.data.path), operator: fixedOperator(token), userName: 'bench', clock: systemClock }), access: bench.data.access, baseUrl: () => '', log: pino({ level: 'silent' }), engines: async () => [], limits: DEFAULT_LIMITS,
   workspaceRoots: [join(dir)], hosts: () => hosts,
 });
 await service.app.listen({ host: '127.0.0.1', port: 0 });

@@ -9,5 +9,5 @@ export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   esbuild: { jsx: 'automatic', jsxImportSource: 'preact' },
   build: { outDir: fileURLToPath(new URL('../dist/console', import.meta.url)), emptyOutDir: true, target: 'es2022', assetsInlineLimit: 0, modulePreload: { polyfill: false }, reportCompressedSize: false },
-  server: { proxy: { '/v1': server, '/sign-in': server, '/docs': server, '/openapi.json': server } },
+  server: { proxy: { '/v1': server, '/docs': server, '/openapi.json': server } },
 });

@@ -58,7 +58,7 @@ try {
     const page = await (await browser.newContext({ viewport: { width: 1180, height: 760 }, baseURL: url, ...options })).newPage();
     // As in a browser that was not asked yet; one without a screen has decided for itself.
     await page.addInitScript(`Object.defineProperty(Notification, 'permission', { get: () => 'default' })`);
-    await page.goto(`/sign-in?token=${token}`);
+    await page.context().request.post(`${url}/v1/sign-in`, { headers: { origin: url }, data: { token } });
     await page.goto(path);
     return page;
   };

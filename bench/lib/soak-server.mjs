@@ -89,8 +89,8 @@ async function start(root) {
   child.stderr.setEncoding('utf8').on('data', (text) => (server.complaints += text));
   createInterface({ input: child.stdio[3] }).on('line', (line) => (server.heap = JSON.parse(line)));
   const [line] = await Promise.race([once(createInterface({ input: child.stdout }), 'line'), server.exited.then(() => Promise.reject(new Error(`the server did not start: ${server.complaints}`)))]);
-  const { url, link } = JSON.parse(line);
-  return Object.assign(server, { url, token: new URL(link).searchParams.get('token'), begun: performance.now() });
+  const { url } = JSON.parse(line);
+  return Object.assign(server, { url, token: readFileSync(join(data, 'token'), 'utf8').trim(), begun: performance.now() });
 }
 
 // So many at a time, each begun when another has ended.

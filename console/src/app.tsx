@@ -12,6 +12,7 @@ import { count } from './state/inbox.js';
 import { announced, canNotify, isBlocked, notifies, toggleNotices } from './state/notices.js';
 import { route } from './state/router.js';
 import { connection, mayOperate, me } from './state/server.js';
+import { signIn, signOut } from './state/sign-in.js';
 
 export function App(): JSX.Element {
   useFocusOnChange();
@@ -31,6 +32,7 @@ export function App(): JSX.Element {
         {canNotify() && isBlocked.value && <span class="dim small" title="The browser blocks them for this page; its settings can change that">Notifications blocked</span>}
         {canNotify() && !isBlocked.value && <button type="button" class="quiet" aria-pressed={notifies.value} onClick={() => void toggleNotices()} title="Tell me by a notification when something new waits">{notifies.value ? 'Notifying you' : 'Notify me'}</button>}
         {me.value && <span class="who" title={`signed in as ${me.value.name} (${me.value.role})`}>{me.value.name}</span>}
+        {me.value && <button type="button" class="quiet" onClick={() => void signOut()}>Sign out</button>}
       </header>
       <Banner />
       <p class="unseen" role="status" aria-live="polite">{announced.value}</p>
@@ -76,15 +78,35 @@ function NavLink({ to, page, children }: { readonly to: string; readonly page: s
 
 function SignInNeeded({ reason }: { readonly reason: string }): JSX.Element {
   const [token, setToken] = useState('');
-  const signIn = (event: Event): void => {
+  const [problem, setProblem] = useState('');
+  const submit = async (event: Event): Promise<void> => {
     event.preventDefault();
-    location.assign(`/sign-in?token=${encodeURIComponent(token.trim())}`);
+    setProblem('');
+    const refusal = await signIn({ token: token.trim() });
+    if (refusal === null) location.reload();
+    else setProblem(refusal);
   };
   return (
     <main class="empty">
       <h1>Parley</h1>
-      <p>This browser is not signed in. Open the link that <code>parley serve</code> has printed; it signs you in for 90 days.</p>
-      <form onSubmit={signIn}><label>Or sign in with a token: <input type="password" autocomplete="off" required value={token} onInput={(event) => setToken(event.currentTarget.value)} /></label> <button type="submit">Sign in</button></form>
+      <p>
+        This browser is not signed in. Run <code>parley link</code> where the server runs, and open the link or scan the QR
+        code.
+      </p>
+      <form onSubmit={(event) => void submit(event)}>
+        <label>
+          Or sign in with a token:{' '}
+          <input
+            type="password"
+            autocomplete="off"
+            required
+            value={token}
+            onInput={(event) => setToken(event.currentTarget.value)}
+          />
+        </label>{' '}
+        <button type="submit">Sign in</button>
+      </form>
+      {problem !== '' && <p class="bad" role="alert">{problem}</p>}
       <p class="dim">{reason}</p>
     </main>
   );

@@ -5,6 +5,7 @@ import { App } from './app.js';
 import { startNotices } from './state/notices.js';
 import { watchInbox } from './state/inbox.js';
 import { meet, refused } from './state/server.js';
+import { useCodeInAddress } from './state/sign-in.js';
 import './style.css';
 
 const root = document.getElementById('app');
@@ -12,6 +13,7 @@ if (root) render(<App />, root);
 
 // Until the server is there.
 async function begin(): Promise<void> {
+  if (!(await useCodeInAddress())) return;
   for (let pauseMs = 500; !(await meet()); pauseMs = Math.min(pauseMs * 2, 5000)) {
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }

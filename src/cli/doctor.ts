@@ -19,6 +19,7 @@ import { EXIT, type Io } from './io.js';
 import { machineOf } from './open-writer.js';
 import { dataDirOf, type DataOption } from './data-dir.js';
 import { CHECKED_BYTES, findDamage, tellIntegrity, type DamageOptions } from './find-damage.js';
+import { checkAudit } from './check-audit.js';
 import { lookAtDatabase } from './look-at-database.js';
 import { databaseUrl } from './open-data.js';
 import { describeOpen } from './open-to-others.js';
@@ -81,11 +82,12 @@ async function lookAtData(path: string, isBeside: boolean, look: DamageOptions):
   try {
     const data = await openForReading(path);
     const waiting = (await data?.store.listPending({ limit: 1000 }))?.length ?? 0;
+    const audit = data ? await checkAudit(data.access) : [];
     const damage = data ? await lookForDamage(path, data.store, look).finally(() => data.close()) : [];
     const writer = readWriter(path);
     const server = readServer(path);
     const busy = writer && isAlive(writer) ? (server && isAlive(server) ? `, served at ${server.url}` : `, process ${writer.pid} is writing`) : '';
-    return [{ name: 'data', level: 'ok', text: `${path}, ${waiting} waiting for an answer${busy}, ${room}` }, ...damage];
+    return [{ name: 'data', level: 'ok', text: `${path}, ${waiting} waiting for an answer${busy}, ${room}` }, ...damage, ...audit];
   } catch (error) {
     return [{ name: 'data', level: 'missing', text: (error as Error).message }];
   }
@@ -138,7 +140,7 @@ function tellEngine({ name, home }: Engine, { by }: FoundProgram, { bin, version
 }
 
 // What keeps Parley from working at all is not what can be done without.
-const NEEDED: ReadonlySet<string> = new Set(['data', 'config', 'database', 'integrity', 'damage']);
+const NEEDED: ReadonlySet<string> = new Set(['data', 'config', 'database', 'integrity', 'damage', 'audit']);
 const MARKS: Readonly<Record<Finding['level'], readonly [string, Ink]>> = { ok: ['✓', 'green'], note: ['!', 'yellow'], missing: ['–', 'dim'] };
 
 function render(findings: readonly Finding[], io: Io): string {

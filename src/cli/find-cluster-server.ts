@@ -51,12 +51,14 @@ async function lookForHosts(url: string): Promise<{ hosts: HostRecord[]; token: 
   const { Database } = await import('../store/postgres/database.js');
   const { deriveToken, loadSecret } = await import('../store/postgres/derive-token.js');
   const { listLiveHosts } = await import('../store/postgres/host-lease.js');
+  const { loadOperatorToken } = await import('../store/postgres/token-rows.js');
   const { checkMigrated } = await import('../store/postgres/migrate.js');
   const database = new Database(url, { connections: 1 });
   try {
     await checkMigrated(database);
     const secret = await loadSecret(database);
-    return { hosts: await listLiveHosts(database), token: deriveToken(secret, 'operator'), proofKey: deriveToken(secret, 'proof') };
+    const token = await loadOperatorToken(database);
+    return { hosts: await listLiveHosts(database), token, proofKey: deriveToken(secret, 'proof') };
   } finally {
     await database.close();
   }

@@ -41,7 +41,8 @@ export async function importCommand(options: DataOption & { readonly json?: bool
       try {
         const real = realpathSync(path);
         const tally = await copyAll(source, target, siteAt(real, cluster.files), progressOf(source.count(), options.json ?? false, io));
-        for (const token of listTokens(real)) await target.importToken(token);
+        const trace = { at: io.clock.now(), actor: { kind: 'user', name: io.machine.userName } as const, address: null };
+        for (const token of listTokens(real)) await target.importToken(token, trace);
         tell(tally, real, target.name, options.json ?? false, io);
         return EXIT.ok;
       } finally {

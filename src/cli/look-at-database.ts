@@ -2,6 +2,7 @@
 // Never the password, nor that of an address that a host gave.
 import { toTimestamp } from '../kernel/clock.js';
 import type { HostRecord } from '../store/postgres/host-lease.js';
+import { checkAudit } from './check-audit.js';
 import type { Finding } from './doctor.js';
 import { findDamage, type DamageOptions } from './find-damage.js';
 
@@ -12,6 +13,7 @@ export async function lookAtDatabase(url: string, now: number, look: DamageOptio
   try {
     const { openPostgres } = await import('../store/postgres/open-postgres.js');
     const { listLiveHosts } = await import('../store/postgres/host-lease.js');
+    const { listAudit, readAuditHead } = await import('../store/postgres/audit.js');
     const store = await openPostgres(url, { host: null, connections: 1 });
     try {
       const { database } = store;
@@ -19,7 +21,11 @@ export async function lookAtDatabase(url: string, now: number, look: DamageOptio
       const { pending, overdue } = await store.countPending(now);
       const hosts = await listLiveHosts(database);
       const text = `${database.place.name} (PostgreSQL ${server?.version}, tables of version ${server?.schema}), ${pending} waiting for an answer${overdue > 0 ? `, ${overdue} of them overdue` : ''}`;
-      return [{ name: 'database', level: 'ok', text }, ...(await findDamage(store, look)), ...tellHosts(hosts), ...tellDifferences(hosts)];
+      const audit = await checkAudit({
+        listAudit: (after, limit) => listAudit(database, after, limit),
+        auditHead: () => readAuditHead(database),
+      });
+      return [{ name: 'database', level: 'ok', text }, ...(await findDamage(store, look)), ...tellHosts(hosts), ...tellDifferences(hosts), ...audit];
     } finally {
       await store.close();
     }

@@ -3,7 +3,7 @@ import { cancelRun } from './cancel-run.js';
 import { withRun } from './find-run.js';
 import { dataDirOf, type DataOption } from './data-dir.js';
 import { EXIT, type Io } from './io.js';
-import { openWriter } from './open-writer.js';
+import { actorOf, openWriter } from './open-writer.js';
 import { findServer } from './server.js';
 import { runLine } from './tell.js';
 
@@ -26,7 +26,7 @@ export async function removeCommand(meant: readonly string[], options: Options, 
   try {
     for (const runId of runIds) {
       if (server) await server.call((client) => client.delete(runId));
-      else await writer?.orchestrator.delete(runId);
+      else await writer?.orchestrator.delete(runId, { actor: actorOf(io), address: null });
       io.stdout.write(options.json ? `${JSON.stringify({ type: 'deleted', run_id: runId })}\n` : `deleted ${runId}\n`);
     }
     return EXIT.ok;

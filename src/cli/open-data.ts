@@ -5,8 +5,16 @@ import { uptime } from 'node:os';
 import type { Membership } from '../dispatch/postgres/join-cluster.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Settings } from '../host/settings.js';
+import type { Database } from '../store/postgres/database.js';
 import { siteAt } from '../store/postgres/site.js';
-import { lockDataDir, openDataDir, openForReading, type DataDir } from '../store/sqlite/data-dir.js';
+import {
+  lockDataDir,
+  openAccess,
+  openDataDir,
+  openForReading,
+  type AccessDir,
+  type DataDir,
+} from '../store/sqlite/data-dir.js';
 import type { Io } from './io.js';
 import { readVersion } from './version.js';
 import { hasWriter } from './writer-alive.js';
@@ -43,14 +51,31 @@ export async function openToRead(path: string, io: Io): Promise<ReadData | null>
   }
   const { openPostgres } = await import('../store/postgres/open-postgres.js');
   const { listLiveHosts } = await import('../store/postgres/host-lease.js');
+  const { PostgresAccess } = await import('../store/postgres/access.js');
   const store = await openPostgres(url, { host: null, connections: 2 });
   return {
     path: existsSync(path) ? realpathSync(path) : path,
     store,
+    access: new PostgresAccess(store),
     close: () => store.close(),
     // What a host leaves behind, any other takes over.
     hasWriter: async () => (await listLiveHosts(store.database)).length > 0,
   };
+}
+
+export interface OpenAccess extends AccessDir {
+  // The database that hosts share; null: a data directory alone.
+  readonly database: Database | null;
+}
+
+// For commands that manage tokens and sessions. Works beside a running server.
+export async function openAccessTables(path: string, io: Io): Promise<OpenAccess> {
+  const url = databaseUrl(io);
+  if (url === null) return { ...(await openAccess(path, writerOf(io))), database: null };
+  const { openPostgres } = await import('../store/postgres/open-postgres.js');
+  const { PostgresAccess } = await import('../store/postgres/access.js');
+  const store = await openPostgres(url, { host: null, connections: 2 });
+  return { access: new PostgresAccess(store), database: store.database, close: () => store.close() };
 }
 
 // `serves`: it stays, and plays what others have created.
@@ -60,6 +85,7 @@ export async function openToWrite(path: string, io: Io, settings: Settings, serv
   // Loaded when they are needed: a command on a data directory alone begins without them.
   const { openPostgres } = await import('../store/postgres/open-postgres.js');
   const { joinCluster } = await import('../dispatch/postgres/join-cluster.js');
+  const { PostgresAccess } = await import('../store/postgres/access.js');
   const { SharedClock } = await import('../dispatch/postgres/shared-clock.js');
   const { timers } = io;
   const clock = new SharedClock(io.clock, () => performance.now());
@@ -76,7 +102,8 @@ export async function openToWrite(path: string, io: Io, settings: Settings, serv
       name: hostNameOf(io), url: null, site, leaseMs: leaseSec * 1000, goneMs: goneSec * 1000, info: { version: readVersion(), files, lease_sec: leaseSec, serves },
     });
     opened.push(() => cluster.leave());
-    return { data: { path: real, store, close: () => undoAll(opened) }, cluster, clock };
+    const access = new PostgresAccess(store);
+    return { data: { path: real, store, access, close: () => undoAll(opened) }, cluster, clock };
   } catch (error) {
     // Why it could not be opened is what counts.
     await undoAll(opened).catch(onFailure);

@@ -47,10 +47,13 @@ export interface OpenOptions {
   // It stays: only then a process may wait with its run as long as the run does.
   readonly serves?: boolean;
   readonly plays?: boolean;
+  // The address that people use, empty while it is not known; else public_url of the settings.
+  readonly baseUrl?: () => string;
   readonly onFailure?: (runId: string, error: unknown) => void;
 }
 
-export async function openWriter(path: string, io: Io, { plays = true, serves = false, onFailure = (runId, error) => logFailure(path, io, runId, error) }: OpenOptions = {}): Promise<OpenWriter> {
+export async function openWriter(path: string, io: Io, options: OpenOptions = {}): Promise<OpenWriter> {
+  const { plays = true, serves = false, onFailure = (runId, error) => logFailure(path, io, runId, error) } = options;
   checkFolder(path, constants.W_OK | constants.X_OK);
   const settings = readSettings(path);
   makeFolder(path);
@@ -66,6 +69,10 @@ export async function openWriter(path: string, io: Io, { plays = true, serves = 
       host: createEngineHost(machineOf(io), settings, { clock: io.clock, timers: io.timers, knowledge }),
       queueLimit: settings.queue_limit,
       hooks: namedHooks(settings.webhooks),
+      runUrl: (runId: string) => {
+        const base = options.baseUrl?.() ?? settings.public_url?.replace(/\/+$/, '') ?? '';
+        return base === '' ? null : `${base}/runs/${runId}`;
+      },
       sticky: serves && settings.sessions.sticky,
       ...(cluster ? { cluster } : {}),
     };

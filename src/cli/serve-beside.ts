@@ -15,7 +15,15 @@ export interface Beside {
   stopSending(hurry: Promise<void>): Promise<void>;
 }
 
-export function startBeside({ data, orchestrator, cluster, clock }: OpenWriter, { retention }: Settings, hooks: readonly SendingHook[], log: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>, { timers }: Io): Beside {
+export interface BesideOptions {
+  readonly settings: Settings;
+  readonly hooks: readonly SendingHook[];
+  readonly log: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>;
+}
+
+export function startBeside(writer: OpenWriter, options: BesideOptions, { timers }: Io): Beside {
+  const { data, orchestrator, cluster, clock } = writer;
+  const { settings: { retention }, hooks, log } = options;
   const sender = new HookSender({
     store: data.store,
     clock,

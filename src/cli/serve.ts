@@ -14,11 +14,8 @@ import { packageVersion } from '../host/package-version.js';
 import { readSettings, type Settings } from '../host/settings.js';
 import { redact } from '../kernel/redact.js';
 import { RequestError } from '../run/request-error.js';
-import { operatorToken, TOKEN_FORM } from '../service/operator-token.js';
 import { forgetServer, noteServer } from '../service/server-file.js';
 import { createService, DEFAULT_LIMITS, type Service } from '../service/service.js';
-import { SharedTokens } from '../service/shared-tokens.js';
-import { findNamed, TokenBook, tokensIn, type Caller, type NamedToken } from '../service/tokens.js';
 import { safeText } from '../terminal/safe-text.js';
 import { paint } from '../terminal/style.js';
 import { abandonOnCrash } from './abandon-on-crash.js';
@@ -28,6 +25,7 @@ import { databaseUrl } from './open-data.js';
 import { describeOpen } from './open-to-others.js';
 import { logFailure, machineOf, openWriter } from './open-writer.js';
 import { writerOf } from './writer-of.js';
+import { openTokens, publicUrlOf, recordSettings, workspaceRootsOf, type ServedTokens } from './serve-access.js';
 import { startBeside } from './serve-beside.js';
 import { readLiveServer } from './server.js';
 import { styleOf } from './style.js';
@@ -46,16 +44,21 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
   const path = dataDirOf(options, io);
   const settings = readSettings(path);
   const hooks = loadHooks(settings.webhooks, io.env);
+  const publicUrl = publicUrlOf(settings);
+  // Where it listens, once it does.
+  let url = '';
+  const baseUrl = (): string => publicUrl?.origin ?? url;
   const log = openLog(options, io);
   const crash = abandonOnCrash(path, io, (error) => log.fatal({ err: error }, 'internal error, please report it; the server stops'));
   // From here on: a signal that comes while it starts stops it as one that comes later.
   const stopped = untilStopped(io);
   // Hosts that see the same files serve them side by side; none of them is the server of the directory.
   const isAlone = databaseUrl(io) === null || settings.cluster.files !== 'shared';
-  const served = isAlone ? readLiveServer(path) : null;
-  if (served) throw new RequestError('DATA_DIR_IN_USE', `${path} is served already at ${served.url}, by process ${served.pid}`);
+  const other = isAlone ? readLiveServer(path) : null;
+  if (other) throw new RequestError('DATA_DIR_IN_USE', `${path} is served already at ${other.url}, by process ${other.pid}`);
   const writer = await openWriter(path, io, {
     serves: true,
+    baseUrl,
     // Only when it listens: who cannot be reached begins nothing.
     plays: false,
     onFailure: (runId, error) => {
@@ -68,14 +71,10 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
   const open = describeOpen(path, io.machine.platform);
   if (open !== null) log.warn(open);
   const warn = (error: unknown): void => log.error({ err: error }, 'the tokens cannot be read: those that are not known yet are refused');
-  let shared: SharedTokens | null = null;
+  let served: ServedTokens | null = null;
   try {
-    shared = cluster && (await SharedTokens.open(async () => (await cluster.listTokens()) as NamedToken[], io.timers, warn));
-    const named = shared ?? tokensIn(path);
-    const token = presetToken(io, named.list()) ?? cluster?.deriveToken('operator') ?? operatorToken(path);
-    const hostsToken = cluster?.deriveToken('hosts') ?? null;
-    // Whoever has the operator's own token has this account; others have what the settings say, or what is nearest.
-    const roots = ({ actor }: Caller): readonly string[] | null => settings.workspace_roots ?? (actor.kind === 'user' ? null : [io.machine.home, io.cwd]);
+    served = await openTokens({ path, cluster, access: writer.data.access, clock: writer.clock }, io, warn);
+    await recordSettings(path, writer.data.access, writer.clock, io);
     const hosts = new Set(settings.allowed_hosts.map((host) => host.toLowerCase()));
     const service = await createService({
       store: writer.data.store,
@@ -85,29 +84,33 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
       dataDir: writer.data.path,
       consoleDir: join(io.machine.programs, 'console'),
       version: readVersion(),
-      tokens: new TokenBook(named, { token, userName: io.machine.userName }, warn, hostsToken),
+      tokens: served.tokens,
+      access: writer.data.access,
+      baseUrl,
+      trustedProxies: settings.trusted_proxies,
       otherHosts: cluster && { token: cluster.deriveToken('hosts'), proofKey: cluster.deriveToken('proof'), hasFiles: cluster.hasFiles, whereFiles: cluster.whereFiles },
       thisHost: cluster,
       log,
       sticky: settings.sessions.sticky,
       engines: async () => ENGINES.map((engine) => lookAt(engine, io, settings, writer.knowledge)),
       limits: { ...DEFAULT_LIMITS, streams: settings.max_streams },
-      workspaceRoots: roots,
+      workspaceRoots: workspaceRootsOf(settings, io),
       hosts: () => hosts,
     });
     crash.stopTaking = service.stopTaking;
     // Before it listens: who comes back to a known port at once must be known to be right there.
     if (options.port !== 0) addHosts(hosts, options.host, String(options.port));
     if (settings.cluster.url !== null) hosts.add(new URL(settings.cluster.url).host.toLowerCase());
-    const url = await listen(service, options);
+    if (publicUrl !== null) hosts.add(publicUrl.host);
+    url = await listen(service, options);
     addHosts(hosts, options.host, new URL(url).port || '80');
     writer.orchestrator.play();
     if (isAlone) noteServer(path, { ...writerOf(io), url });
     const reached = settings.cluster.url ?? (LOOPBACK.has(options.host) ? url : null);
     if (reached !== null) await cluster?.setUrl(reached);
     else if (cluster && settings.cluster.files === 'host') log.warn('cluster.url in config.json does not say where other hosts reach this one: they cannot show its files');
-    const beside = startBeside(writer, settings, hooks, log, io);
-    tell(path, url, token, settings, options, io);
+    const beside = startBeside(writer, { settings, hooks, log }, io);
+    await tell(path, url, { settings, options, link: () => service.createLink() }, io);
     await stopped;
     log.info('stopping');
     const hurry = new Promise<void>((resolve) => void [io.onSignal('SIGINT', resolve), io.onSignal('SIGTERM', resolve)]);
@@ -118,19 +121,9 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
     await service.close();
     return EXIT.ok;
   } finally {
-    await shared?.close();
+    await served?.close();
     await writer.close();
   }
-}
-
-// Its form is checked, because it goes into a cookie and a link.
-function presetToken({ env }: Io, tokens: readonly NamedToken[]): string | null {
-  const token = env['PARLEY_TOKEN'];
-  if (token === undefined || token === '') return null;
-  if (!TOKEN_FORM.test(token)) throw new RequestError('INVALID_ARGUMENT', 'PARLEY_TOKEN is too short or has other characters: it takes at least 16 letters, digits and . _ ~ + / = -');
-  const named = findNamed(tokens, token);
-  if (named) throw new RequestError('INVALID_ARGUMENT', `PARLEY_TOKEN is the token of ${named.name} (${named.role}): the operator needs one of their own`);
-  return token;
 }
 
 function openLog({ logLevel }: ServeOptions, io: Io): Logger {
@@ -174,19 +167,32 @@ function untilStopped(io: Io): Promise<void> {
   });
 }
 
-function tell(path: string, url: string, token: string, { workspace_roots: roots, webhooks }: Settings, { host, json }: ServeOptions, io: Io): void {
-  const link = `${url}/sign-in?token=${encodeURIComponent(token)}`;
-  if (json) return void io.stdout.write(`${JSON.stringify({ type: 'serving', url, link, data: path })}\n`);
+interface Telling {
+  readonly settings: Settings;
+  readonly options: ServeOptions;
+  // Makes a link that signs one browser in.
+  readonly link: () => Promise<string>;
+}
+
+// A secret is printed only where a person reads it: logs and programs get the address.
+async function tell(path: string, url: string, telling: Telling, io: Io): Promise<void> {
+  const { settings, options: { host, json }, link } = telling;
+  const { workspace_roots: roots, webhooks, public_url: publicUrl } = settings;
+  const reached = publicUrl === null ? {} : { public_url: publicUrl };
+  if (json) return void io.stdout.write(`${JSON.stringify({ type: 'serving', url, ...reached, data: path })}\n`);
   const style = styleOf(io);
   const lines: [string, string][] = [
-    ['open', link],
+    ['open', io.terminal.stdout ? await link() : (publicUrl ?? url)],
     ['API', `${url}/docs`],
     ['data', path],
     ...(roots === null ? [] : [['runs may work in', roots.join(', ')] as [string, string]]),
     ...(webhooks.length === 0 ? [] : [['webhooks', webhooks.map(({ name }) => name).join(', ')] as [string, string]]),
   ];
+  const hint = io.terminal.stdout
+    ? 'The link signs one browser in, once, within 10 minutes. For another one: parley link\n'
+    : 'To sign a browser in: parley link\n';
   const warning = LOOPBACK.has(host) ? '' : `${paint(style, 'yellow', `Reachable from other machines (${host}): whoever has the token may run agents here. Put TLS before it.`)}\n`;
-  io.stdout.write(`${paint(style, 'bold', `Parley ${readVersion()} is serving`)}\n${lines.map(([name, text]) => `  ${name.padEnd(18)}${safeText(text)}`).join('\n')}\n${warning}Ctrl-C stops it; runs that wait are kept.\n`);
+  io.stdout.write(`${paint(style, 'bold', `Parley ${readVersion()} is serving`)}\n${lines.map(([name, text]) => `  ${name.padEnd(18)}${safeText(text)}`).join('\n')}\n${hint}${warning}Ctrl-C stops it; runs that wait are kept.\n`);
 }
 
 // By files and by earlier probes. A program that has not been probed yet is probed in the background.

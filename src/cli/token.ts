@@ -1,63 +1,280 @@
-// parley token: who besides the operator may use the server. Works with and without one running; of hosts that share a database, all know the token.
+// parley token: manages the tokens of people and programs, and the browsers that are signed in. Works with and without
+// a running server; of hosts that share a database, all know a change at once. Each change is recorded in the
+// administrative journal before it takes effect.
+import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { toTimestamp } from '../kernel/clock.js';
+import type { JsonObject } from '../kernel/json.js';
+import { RequestError } from '../run/request-error.js';
+import { readOperatorToken, rotateOperatorToken } from '../service/operator-token.js';
+import {
+  hashToken,
+  listTokens,
+  makeToken,
+  nameTaken,
+  nameUnknown,
+  removeToken,
+  replaceToken,
+  storeToken,
+  type NamedToken,
+  type Role,
+  type TokenDetails,
+} from '../service/tokens.js';
+import type { AccessStore, TokenUse } from '../store/access-store.js';
+import type { AuditEntry, AuditTrace, AuditType } from '../store/audit.js';
 import type { Database } from '../store/postgres/database.js';
-import { addTokenRow, listTokenRows, removeTokenRow } from '../store/postgres/token-rows.js';
-import { addToken, listTokens, makeToken, nameTaken, nameUnknown, removeToken, type Role } from '../service/tokens.js';
 import { renderTable } from '../terminal/table.js';
-import { dataDirOf, type DataOption } from './data-dir.js';
+import { dataDirOf, openReader, type DataOption } from './data-dir.js';
 import { EXIT, type Io } from './io.js';
-import { databaseUrl } from './open-data.js';
+import { databaseUrl, openAccessTables } from './open-data.js';
 import { findServer } from './server.js';
 import { styleOf } from './style.js';
 
-export async function addTokenCommand(name: string, options: DataOption & { readonly role: Role }, io: Io): Promise<number> {
+export interface TokenOptions extends DataOption {
+  readonly role: Role;
+  readonly person?: string;
+  // How long from now, in milliseconds.
+  readonly expires?: number;
+}
+
+// What a change of tokens works on: the file of a data directory, or the database that hosts share.
+export interface Place {
+  readonly path: string;
+  readonly access: AccessStore;
+  readonly database: Database | null;
+  readonly trace: AuditTrace;
+}
+
+export async function withPlace<T>(options: DataOption, io: Io, work: (place: Place) => Promise<T>): Promise<T> {
   const path = dataDirOf(options, io);
-  const now = toTimestamp(io.clock.now());
-  const token = (await withShared(io, async (database) => {
-    const made = makeToken(name, options.role, now);
-    if (!(await addTokenRow(database, made.named))) throw nameTaken(name);
-    return made.token;
-  })) ?? addHere(path, name, options.role, now);
-  io.stdout.write(`${token}\n`);
-  if (!io.terminal.stdout) return EXIT.ok;
-  // The token is made: a database that cannot be reached keeps nobody from being told so.
-  const url = (await findServer(path, io).catch(() => null))?.url;
-  io.stderr.write(`the token of ${name} (${options.role}); it is not kept and not shown again\nit signs a browser in at ${url ?? 'http://HOST:PORT'}/sign-in?token=…, or where the console asks for it\n`);
-  return EXIT.ok;
-}
-
-function addHere(path: string, name: string, role: Role, now: string): string {
-  mkdirSync(path, { recursive: true, mode: 0o700 });
-  return addToken(path, name, role, now);
-}
-
-// In the database that hosts share; undefined: there is none.
-async function withShared<T>(io: Io, work: (database: Database) => Promise<T>): Promise<T | undefined> {
-  const url = databaseUrl(io);
-  if (url === null) return undefined;
-  const { openPostgres } = await import('../store/postgres/open-postgres.js');
-  const store = await openPostgres(url, { host: null, connections: 1 });
+  if (databaseUrl(io) === null) mkdirSync(path, { recursive: true, mode: 0o700 });
+  const { access, database, close } = await openAccessTables(path, io);
   try {
-    return await work(store.database);
+    return await work({
+      path,
+      access,
+      database,
+      trace: { at: io.clock.now(), actor: { kind: 'user', name: io.machine.userName }, address: null },
+    });
   } finally {
-    await store.close();
+    await close();
   }
 }
 
-export async function listTokensCommand(options: DataOption, io: Io): Promise<number> {
-  const tokens = (await withShared(io, listTokenRows)) ?? listTokens(dataDirOf(options, io));
-  if (tokens.length === 0) io.stderr.write('no tokens but that of the operator\n');
-  else io.stdout.write(renderTable(tokens.map(({ name, role, created_at: made }) => [name, role, made]), [{ header: 'NAME' }, { header: 'ROLE', whole: true }, { header: 'MADE', whole: true }], styleOf(io)));
+async function listAll({ path, database }: Place): Promise<readonly NamedToken[]> {
+  if (database === null) return listTokens(path);
+  const { listTokenRows } = await import('../store/postgres/token-rows.js');
+  return (await listTokenRows(database)) as NamedToken[];
+}
+
+function describe(
+  { trace }: Place,
+  type: AuditType,
+  { name, person = name, role, expires_at: expires }: NamedToken,
+): AuditEntry {
+  const body: JsonObject = { name, person, role, ...(expires === undefined ? {} : { expires_at: expires }) };
+  return { ...trace, type, body };
+}
+
+export async function addTokenCommand(name: string, options: TokenOptions, io: Io): Promise<number> {
+  const { token, named } = makeToken(name, options.role, toTimestamp(io.clock.now()), detailsOf(options, io));
+  await withPlace(options, io, async (place) => {
+    const entry = describe(place, 'token.added', named);
+    if ((await listAll(place)).some((each) => each.name === name)) throw nameTaken(name);
+    if (place.database === null) {
+      await place.access.appendAudit(entry);
+      return storeToken(place.path, named);
+    }
+    const { addTokenRow } = await import('../store/postgres/token-rows.js');
+    if (!(await addTokenRow(place.database, named, entry))) throw nameTaken(name);
+  });
+  await tellToken(token, `Token "${name}" (${options.role})`, options, io);
   return EXIT.ok;
 }
 
+function detailsOf({ person, expires }: Partial<TokenOptions>, io: Io): TokenDetails {
+  return { person, expires_at: expires === undefined ? undefined : toTimestamp(io.clock.now() + expires) };
+}
+
+async function tellToken(token: string, what: string, options: DataOption, io: Io): Promise<void> {
+  io.stdout.write(`${token}\n`);
+  if (!io.terminal.stdout) return;
+  // The token is made, whether or not a server can be found.
+  const url = (await findServer(dataDirOf(options, io), io).catch(() => null))?.url;
+  io.stderr.write(
+    `${what}. It is not stored and not shown again.\n` +
+      `A program sends it as Authorization: Bearer TOKEN. ` +
+      `In a browser, enter it at ${url ?? 'the address of the server'}, or use parley link --as.\n`,
+  );
+}
+
+export async function listTokensCommand(options: DataOption & { readonly json?: boolean }, io: Io): Promise<number> {
+  const { tokens, uses } = await listWithUses(options, io);
+  const usedAt = new Map(uses.map(({ token_sha256: hash, used_at: at }) => [hash, toTimestamp(at)]));
+  const lastUse = (sha256: string): string | null => usedAt.get(sha256) ?? null;
+  if (options.json) {
+    for (const { sha256, ...token } of tokens)
+      io.stdout.write(
+        `${JSON.stringify({ type: 'token', ...token, person: token.person ?? token.name, last_used_at: lastUse(sha256) })}\n`,
+      );
+    return EXIT.ok;
+  }
+  if (tokens.length === 0) {
+    io.stderr.write('no tokens but that of the operator\n');
+    return EXIT.ok;
+  }
+  const now = toTimestamp(io.clock.now());
+  const rows = tokens.map(({ name, person = name, role, created_at: made, expires_at: expires, sha256 }) => [
+    name,
+    person,
+    role,
+    made,
+    expires === undefined ? 'never' : expires <= now ? `expired ${expires}` : expires,
+    usedAt.get(sha256) ?? 'never',
+  ]);
+  const columns = [
+    { header: 'NAME' },
+    { header: 'PERSON' },
+    { header: 'ROLE', whole: true },
+    { header: 'CREATED', whole: true },
+    { header: 'EXPIRES' },
+    { header: 'LAST USED' },
+  ];
+  io.stdout.write(
+    renderTable(rows, columns, { ...styleOf(io), width: io.terminal.stdout ? styleOf(io).width : Infinity }),
+  );
+  return EXIT.ok;
+}
+
+// Only reads: a directory that does not exist is not made.
+async function listWithUses(
+  options: DataOption,
+  io: Io,
+): Promise<{ readonly tokens: readonly NamedToken[]; readonly uses: readonly TokenUse[] }> {
+  if (databaseUrl(io) !== null)
+    return withPlace(options, io, async (place) => ({
+      tokens: await listAll(place),
+      uses: await place.access.listTokenUses(),
+    }));
+  const tokens = listTokens(dataDirOf(options, io));
+  const data = await openReader(options, io);
+  try {
+    return { tokens, uses: (await data?.access.listTokenUses()) ?? [] };
+  } finally {
+    await data?.close();
+  }
+}
+
 export async function removeTokenCommand(name: string, options: DataOption, io: Io): Promise<number> {
-  const isShared = await withShared(io, async (database) => {
-    if (!(await removeTokenRow(database, name))) throw nameUnknown(name);
-    return true;
+  await withPlace(options, io, async (place) => {
+    const named = await findToken(place, name);
+    const entry = describe(place, 'token.removed', named);
+    if (place.database !== null) {
+      const { removeTokenRow } = await import('../store/postgres/token-rows.js');
+      if (!(await removeTokenRow(place.database, name, entry))) throw nameUnknown(name);
+      return;
+    }
+    await place.access.appendAudit(entry);
+    removeToken(place.path, name);
+    await place.access.forgetToken(named.sha256);
   });
-  if (!isShared) removeToken(dataDirOf(options, io), name);
   io.stdout.write(`removed ${name}\n`);
   return EXIT.ok;
+}
+
+async function findToken(place: Place, name: string): Promise<NamedToken> {
+  const named = (await listAll(place)).find((each) => each.name === name);
+  if (!named) throw nameUnknown(name);
+  return named;
+}
+
+export interface RotateOptions extends DataOption {
+  readonly operator?: boolean;
+  readonly expires?: number;
+}
+
+// The old value stops at once, and the sessions that it signed in end with it.
+export async function rotateTokenCommand(name: string | undefined, options: RotateOptions, io: Io): Promise<number> {
+  if ((name === undefined) !== (options.operator === true))
+    throw new RequestError('INVALID_ARGUMENT', 'Name the token to rotate, or give --operator for the operator token.');
+  const token = name === undefined ? await rotateOperatorHere(options, io) : await rotateNamed(name, options, io);
+  await tellToken(
+    token,
+    `The new value of ${name === undefined ? 'the operator token' : `token "${name}"`}; the old one is no longer valid`,
+    options,
+    io,
+  );
+  return EXIT.ok;
+}
+
+async function rotateNamed(name: string, options: RotateOptions, io: Io): Promise<string> {
+  return withPlace(options, io, async (place) => {
+    const old = await findToken(place, name);
+    const now = toTimestamp(io.clock.now());
+    if (options.expires === undefined && old.expires_at !== undefined && old.expires_at <= now)
+      throw new RequestError(
+        'INVALID_ARGUMENT',
+        `Token "${name}" expired at ${old.expires_at}. Give it more time: parley token rotate "${name}" --expires 90d`,
+      );
+    const details = { person: old.person, expires_at: detailsOf(options, io).expires_at ?? old.expires_at };
+    const { token, named } = makeToken(name, old.role, now, details);
+    const entry = describe(place, 'token.rotated', named);
+    if (place.database !== null) {
+      const { rotateTokenRow } = await import('../store/postgres/token-rows.js');
+      if (!(await rotateTokenRow(place.database, named, entry))) throw nameUnknown(name);
+      return token;
+    }
+    await place.access.appendAudit(entry);
+    replaceToken(place.path, named);
+    await place.access.forgetToken(old.sha256);
+    return token;
+  });
+}
+
+async function rotateOperatorHere(options: DataOption, io: Io): Promise<string> {
+  if (io.env['PARLEY_TOKEN'])
+    throw new RequestError(
+      'INVALID_ARGUMENT',
+      'PARLEY_TOKEN sets the operator token. Change it there and restart the server, ' +
+        'or unset it to use the token of the data directory.',
+    );
+  const token = await withPlace(options, io, async ({ path, access, database, trace }) => {
+    const entry: AuditEntry = { ...trace, type: 'token.rotated', body: { operator: true } };
+    if (database !== null) {
+      const { loadOperatorToken, rotateOperator } = await import('../store/postgres/token-rows.js');
+      const { deriveToken } = await import('../store/postgres/derive-token.js');
+      const secret = randomBytes(32).toString('hex');
+      await rotateOperator(database, secret, hashToken(await loadOperatorToken(database)), entry);
+      return deriveToken(secret, 'operator');
+    }
+    const old = readOld(path);
+    await access.appendAudit(entry);
+    const fresh = rotateOperatorToken(path);
+    if (old !== null) await access.forgetToken(hashToken(old));
+    return fresh;
+  });
+  await warnIfPreset(options, io);
+  return token;
+}
+
+function readOld(path: string): string | null {
+  try {
+    return readOperatorToken(path);
+  } catch {
+    return null;
+  }
+}
+
+// A server that was started with PARLEY_TOKEN does not use the token of the directory or the database.
+async function warnIfPreset(options: DataOption, io: Io): Promise<void> {
+  try {
+    const server = await findServer(dataDirOf(options, io), io);
+    await server?.call((client) => client.request('GET', '/v1/me'));
+  } catch (error) {
+    if (error instanceof RequestError && error.code === 'UNAUTHORIZED')
+      io.stderr.write(
+        'The running server was started with PARLEY_TOKEN and still uses that. ' +
+          'Restart it without PARLEY_TOKEN, or with another.\n',
+      );
+  }
 }

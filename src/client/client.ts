@@ -6,6 +6,7 @@ import type { CreateRunRequest } from '../orchestrator/create-request.js';
 import type { Reply } from '../orchestrator/reply.js';
 import type { InteractionView, RunView } from '../orchestrator/run-view.js';
 import type { RaspEvent } from '../rasp/event.js';
+import type { AuditPage, SessionPage, SignedIn, SignInLink } from './access-types.js';
 import { ParleyError } from './parley-error.js';
 import { readFrames, type Frame } from './read-frames.js';
 
@@ -83,6 +84,18 @@ export interface ParleyClient {
   inboxChanges(options?: Omit<StreamOptions, 'cursor'>): AsyncGenerator<InboxChange, void>;
   // Each run that is new, changes its state, or asks.
   runChanges(options?: Omit<StreamOptions, 'cursor'>): AsyncGenerator<RunsChange, void>;
+  /** Signs this browser in with the code of a link or a token; the session is in a cookie. For pages of the server. */
+  signIn(by: { readonly code: string } | { readonly token: string }): Promise<SignedIn>;
+  /** Ends this browser's session. */
+  signOut(): Promise<void>;
+  /** Makes a link that signs one browser in, once. For operators. */
+  createSignInCode(options?: { readonly as?: string; readonly expires_in_sec?: number }): Promise<SignInLink>;
+  /** Lists the browsers that are signed in: your own, or all for operators. */
+  sessions(page?: { readonly cursor?: string; readonly limit?: number }): Promise<SessionPage>;
+  /** Ends a session: your own, or any for operators. */
+  endSession(sessionId: string): Promise<void>;
+  /** Reads the administrative journal, by seq. For operators. */
+  audit(page?: { readonly after?: number; readonly limit?: number }): Promise<AuditPage>;
   // Anything else: the answer as it is.
   request(method: string, path: string, body?: Json): Promise<Response>;
 }
@@ -217,6 +230,13 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
         }
       }
     },
+    // Repeated, a code would be used up already.
+    signIn: (by) => call('POST', '/v1/sign-in', by),
+    signOut: () => call('POST', '/v1/sign-out'),
+    createSignInCode: (options = {}) => call('POST', '/v1/sign-in-codes', options),
+    sessions: (page = {}) => callSafely('GET', `/v1/sessions${queryOf({ ...page })}`),
+    endSession: (sessionId) => call('DELETE', `/v1/sessions/${encodeURIComponent(sessionId)}`),
+    audit: (page = {}) => callSafely('GET', `/v1/audit${queryOf({ ...page })}`),
     request: (method, path, body) => request(method, path, body),
   };
 }

@@ -90,7 +90,14 @@ actor?: FcmpActor
  */
 export interface FcmpActor {
 kind: ("user" | "token" | "system")
+/**
+ * The person, or the part of Parley.
+ */
 name: string
+/**
+ * The name of the token, where it is not the name of the person.
+ */
+token?: string
 }
 /**
  * What the person said first.

@@ -75,7 +75,14 @@ actor?: RaspActor
  */
 export interface RaspActor {
 kind: ("user" | "token" | "system")
+/**
+ * The person, or the part of Parley.
+ */
 name: string
+/**
+ * The name of the token, where it is not the name of the person.
+ */
+token?: string
 }
 /**
  * The run took an edge of the chart.

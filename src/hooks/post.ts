@@ -17,8 +17,10 @@ export interface PostDeps {
   readonly stop: AbortSignal;
 }
 
+export type Posted = Pick<Delivery, 'delivery_id' | 'payload' | 'rasp_seq' | 'digest'>;
+
 // Why it did not arrive; null if it did.
-export async function post({ fetch, timers, stop }: PostDeps, { url, key }: SendingHook, delivery: Delivery, now: number): Promise<string | null> {
+export async function post({ fetch, timers, stop }: PostDeps, { url, key }: SendingHook, delivery: Posted, now: number): Promise<string | null> {
   const body = JSON.stringify({ id: delivery.delivery_id, ...delivery.payload, seq: delivery.rasp_seq, digest: delivery.digest });
   const cut = new AbortController();
   let late = false;

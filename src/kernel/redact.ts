@@ -5,8 +5,8 @@ const SECRETS: readonly RegExp[] = [
   /\b(?:sk|pk|rk)-[A-Za-z0-9_-]{8,}/g,
   /\bAIza[A-Za-z0-9_-]{20,}/g,
   /\b(?:gh[pousr]|github_pat)_[A-Za-z0-9_]{16,}/g,
-  // Our own: of the service, and of webhooks.
-  /\b(?:prl|whsec)_[A-Za-z0-9_+/=-]{16,}/g,
+  // Our own: tokens, browser sessions, sign-in codes, and secrets of webhooks.
+  /\b(?:prl|prs|prc|whsec)_[A-Za-z0-9_+/=-]{16,}/g,
   /(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]+)?/g,
 ];
 

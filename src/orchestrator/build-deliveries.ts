@@ -18,6 +18,8 @@ export interface Change {
   readonly attempt: number;
   readonly error: RunError | null;
   readonly ask: RunChange['ask'];
+  // Where people open the run.
+  readonly url: string | null;
 }
 
 // A run that is found as it was (a restart finds it waiting) is no news.
@@ -28,7 +30,7 @@ export function buildDeliveries(hooks: readonly Hook[], ids: Ids, run: RunRecord
   return hooks.filter(({ events }) => events.includes(to)).map(({ name }) => ({ delivery_id: ids.delivery(), hook: name, type, payload: buildPayload(type, run, change) }));
 }
 
-function buildPayload(type: string, run: RunRecord, { edge, at, attempt, error, ask }: Change): JsonObject {
+function buildPayload(type: string, run: RunRecord, { edge, at, attempt, error, ask, url }: Change): JsonObject {
   return {
     type,
     run_id: run.run_id,
@@ -41,6 +43,8 @@ function buildPayload(type: string, run: RunRecord, { edge, at, attempt, error, 
     interaction: ask ? buildQuestion(ask) : null,
     // Without its details, which may quote what was said.
     error: error && { code: error.code, message: error.message },
+    // Stored with the change, so that every try sends the same.
+    url,
   };
 }
 

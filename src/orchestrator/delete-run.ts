@@ -4,6 +4,7 @@ import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { RequestError } from '../run/request-error.js';
 import { isTerminal } from '../run/statechart.js';
+import type { AuditTrace } from '../store/audit.js';
 import type { DeleteOutcome, RunRecord } from '../store/store.js';
 import type { OrchestratorDeps } from './deps.js';
 import { isStored } from './every-run.js';
@@ -14,9 +15,21 @@ const ASIDE = '.deleted';
 
 type OnFailure = (runId: string, error: unknown) => void;
 
+// Who deletes it and from where, for the tombstone in the administrative journal.
+export type DeletedBy = Omit<AuditTrace, 'at'>;
+
+const NOBODY: DeletedBy = { actor: null, address: null };
+
+export interface DeleteOptions {
+  readonly isPlayed: boolean;
+  readonly by?: DeletedBy | undefined;
+  readonly onFailure: OnFailure;
+}
+
 // `isPlayed`: a process of the run is under way here. A damaged run that nobody works on is deleted whatever its state is: it could
 // neither be answered nor canceled.
-export async function deleteRun(deps: OrchestratorDeps, runId: string, { isPlayed, onFailure }: { readonly isPlayed: boolean; readonly onFailure: OnFailure }): Promise<void> {
+export async function deleteRun(deps: OrchestratorDeps, runId: string, { isPlayed, by = NOBODY, onFailure }: DeleteOptions): Promise<void> {
+  const trace: AuditTrace = { at: deps.clock.now(), ...by };
   const salvaged = await deps.store.salvageRun(runId);
   const run = salvaged?.run ?? null;
   const damaged = (salvaged?.damage.length ?? 0) > 0 && !isPlayed && !(await deps.cluster?.isPlayed(runId));
@@ -24,18 +37,18 @@ export async function deleteRun(deps: OrchestratorDeps, runId: string, { isPlaye
   if (run && !damaged && !isTerminal(run.status)) throw new RequestError('RUN_NOT_ENDED', `run ${runId} is ${run.status}: cancel it first`);
   const { path } = runFolder(deps.dataDir, runId);
   // A fork of it has a home of its own, but not a folder to work in.
-  const by = run && (await deps.store.findAtWork(workspaceOf(deps, run)));
-  if (by && by !== runId) throw new RequestError('SESSION_IN_USE', `run ${by} works in the folder of run ${runId}: wait until it has ended, or cancel it`);
+  const worker = run && (await deps.store.findAtWork(workspaceOf(deps, run)));
+  if (worker && worker !== runId) throw new RequestError('SESSION_IN_USE', `run ${worker} works in the folder of run ${runId}: wait until it has ended, or cancel it`);
   // Nor while one that continues it may be at work in its home.
   const { home, continue_from: continues } = run?.spec ?? { home: null };
   const sharer = home === null || continues !== undefined ? null : await deps.store.findInHome(home, runId);
   if (sharer) return check(runId, 'session_in_use', `run ${sharer}`);
   // Others may begin with it while it is decided: its files go after its rows, wherever they are.
-  if (deps.cluster) return check(runId, await deps.store.deleteRun(runId, { damaged }));
+  if (deps.cluster) return check(runId, await deps.store.deleteRun(runId, { damaged, trace }));
   // Several may delete it at once: only what was put aside here is put back here, and never when its rows are gone.
   const isAside = run !== null && existsSync(path);
   if (isAside) renameSync(path, path + ASIDE);
-  const outcome = await deps.store.deleteRun(runId, { damaged }).catch((error: unknown) => {
+  const outcome = await deps.store.deleteRun(runId, { damaged, trace }).catch((error: unknown) => {
     if (isAside) putBack(path);
     throw error;
   });

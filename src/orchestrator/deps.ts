@@ -24,6 +24,8 @@ export interface OrchestratorDeps {
   readonly cluster?: Cluster;
   // Who is told of changes. A notification is stored with its change; sending it is somebody else's.
   readonly hooks?: readonly Hook[];
+  // Where people open a run, for notifications; null: not known.
+  readonly runUrl?: (runId: string) => string | null;
 }
 
 export interface Hook {

@@ -13,7 +13,7 @@ import { continueRun, retryRun, type ContinueRequest } from './continue-run.js';
 import type { CreateRunRequest } from './create-request.js';
 import { createRun } from './create-run.js';
 import type { OrchestratorDeps } from './deps.js';
-import { deleteRun, finishDeletions } from './delete-run.js';
+import { deleteRun, finishDeletions, type DeletedBy } from './delete-run.js';
 import { endFromLogs } from './end-from-logs.js';
 import { forkRun } from './fork-run.js';
 import { JournalFiles } from './journal-files.js';
@@ -173,9 +173,9 @@ export class Orchestrator {
   }
 
   // An ended run, with its files.
-  delete(runId: string): Promise<void> {
+  delete(runId: string, by?: DeletedBy): Promise<void> {
     const isPlayed = this.#controls.has(runId) || this.#residents.has(runId);
-    return this.#change(() => deleteRun(this.#deps, runId, { isPlayed, onFailure: this.#settings.onFailure }));
+    return this.#change(() => deleteRun(this.#deps, runId, { isPlayed, by, onFailure: this.#settings.onFailure }));
   }
 
   // Deletes what the rules say, after the look at what the last one left.

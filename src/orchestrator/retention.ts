@@ -12,6 +12,7 @@ import { runFolder } from './run-folder.js';
 
 const DAY_MS = 24 * 3600 * 1000;
 const SWEEP_MS = 3600 * 1000;
+const BY_RETENTION = { actor: { kind: 'system', name: 'retention' }, address: null } as const;
 
 export interface RetentionRules {
   readonly ended_after_days?: number;
@@ -95,7 +96,7 @@ class Broom {
     // Not even tried: for a moment its folder would not be there, and an agent may be at work in it.
     if (owns && living > 1) return 'in_use';
     try {
-      await deleteRun(this.#deps, runId, { isPlayed: false, onFailure: this.#onFailure });
+      await deleteRun(this.#deps, runId, { isPlayed: false, by: BY_RETENTION, onFailure: this.#onFailure });
       this.deleted.add(runId);
       this.#homes.set(home, living - 1);
       this.onDeleted(runId);

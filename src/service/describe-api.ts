@@ -40,6 +40,7 @@ async function makeDocument(routes: readonly RouteOptions[], version: string) {
         { name: 'inbox', description: 'Questions that wait for a person' },
         { name: 'events', description: 'The journals of a run' },
         { name: 'evidence', description: 'What proves what happened' },
+        { name: 'access', description: 'Signing in, sessions and the administrative journal' },
         { name: 'service', description: 'The server itself' },
       ],
       components: { securitySchemes: { token: { type: 'http', scheme: 'bearer', description: 'The token of parley serve, or one of parley token add.' } } },

@@ -33,9 +33,10 @@ const STORE_CODES = new Set(['ERR_SQLITE_ERROR', 'ENOSPC', 'EDQUOT', 'EIO', 'ERO
 
 // For a person who opens an address in a browser.
 export const HTML = 'text/html; charset=utf-8';
-const SIGN_IN = '<form action="/sign-in" method="get"><label>Or sign in with a token: <input name="token" type="password" autocomplete="off" required></label> <button>Sign in</button></form>';
-const STRANGER = pageOf(`<p>This browser is not signed in. Open the link that <code>parley serve</code> has printed.</p>${SIGN_IN}`);
-const WRONG_LINK = pageOf(`<p>The token in this link is not known: it was taken back, or belongs to another server.</p>${SIGN_IN}`);
+const STRANGER = pageOf(
+  '<p>This browser is not signed in. Run <code>parley link</code> where the server runs and open the link that it prints, ' +
+    'or <a href="/">sign in with a token</a>.</p>',
+);
 export const NOTHING = pageOf('<p>There is nothing at this address. <a href="/">To the inbox</a></p>');
 
 export function isPerson({ headers, method }: FastifyRequest): boolean {
@@ -55,7 +56,7 @@ export function refuseInOneForm(app: FastifyInstance): void {
     if (refusal.code === 'INTERNAL' || refusal.code === 'STORE_UNAVAILABLE' || refusal.code === 'DATA_DIR_UNUSABLE') request.log.error({ err: error, error_id: refusal.details?.['error_id'] }, refusal.code);
     if (refusal.code === 'UNAUTHORIZED') {
       reply.header('www-authenticate', 'Bearer');
-      if (isPerson(request)) return reply.code(401).type(HTML).send((request.query as { token?: string }).token ? WRONG_LINK : STRANGER);
+      if (isPerson(request)) return reply.code(401).type(HTML).send(STRANGER);
     }
     if (refusal.code === 'NOT_FOUND' && isPerson(request)) return reply.code(404).type(HTML).send(NOTHING);
     // Closed at once, the rest of the body would come back as a reset, and the client would never read why.

@@ -1,28 +1,99 @@
-// The operator's token: made at the first start, the same ever after, in a file that only its owner can read.
-import { randomBytes } from 'node:crypto';
+// The operator's token: made at the first start, in a file that only its owner can read, and replaced by `parley token
+// rotate --operator`. PARLEY_TOKEN sets another one for as long as the server runs.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { replaceFile } from '../files/replace-file.js';
 import { RequestError } from '../run/request-error.js';
+import { newToken, stampOf } from './tokens.js';
 
-// It goes into a cookie and a link.
-export const TOKEN_FORM = /^[\w.~+/=-]{16,500}$/;
+const TOKEN_FORM = /^[\w.~+/=-]{16,500}$/;
+const FILE = 'token';
+
+// Where the operator's token is found while the server runs.
+export interface OperatorSource {
+  // Changes whenever the token may have changed.
+  stamp(): string;
+  token(): string;
+}
 
 export function operatorToken(dataDir: string): string {
-  const path = join(dataDir, 'token');
+  const path = join(dataDir, FILE);
   if (existsSync(path)) return readOperatorToken(dataDir);
-  const token = newToken();
-  replaceFile(path, `${token}\n`);
-  return token;
+  return rotateOperatorToken(dataDir);
 }
 
 export function readOperatorToken(dataDir: string): string {
-  const path = join(dataDir, 'token');
+  const path = join(dataDir, FILE);
   const token = readFileSync(path, 'utf8').trim();
-  if (!TOKEN_FORM.test(token)) throw new RequestError('DATA_DIR_UNUSABLE', `${path} holds no token: delete it, and the next parley serve makes one`);
+  if (!TOKEN_FORM.test(token))
+    throw new RequestError(
+      'DATA_DIR_UNUSABLE',
+      `${path} holds no token: delete it, and the next parley serve makes one`,
+    );
   return token;
 }
 
-export function newToken(): string {
-  return `prl_${randomBytes(24).toString('base64url')}`;
+export function rotateOperatorToken(dataDir: string): string {
+  const token = newToken();
+  replaceFile(join(dataDir, FILE), `${token}\n`);
+  return token;
+}
+
+// Follows the file, so that a rotation takes effect with the next request. A file that is missing or damaged leaves the
+// last token in place.
+export function operatorIn(dataDir: string): OperatorSource {
+  let last = operatorToken(dataDir);
+  return {
+    stamp: () => stampOf(join(dataDir, FILE)),
+    token: () => {
+      try {
+        last = readOperatorToken(dataDir);
+      } catch {
+        // The last one stays valid.
+      }
+      return last;
+    },
+  };
+}
+
+export function fixedOperator(token: string): OperatorSource {
+  return { stamp: () => '', token: () => token };
+}
+
+const LEAST_LENGTH = 32;
+const LEAST_BITS = 96;
+
+// Refuses a PARLEY_TOKEN that can be guessed. The message never repeats the value.
+export function checkStrength(token: string): void {
+  const problem =
+    !/^[\w.~+/=-]*$/.test(token) || token.length > 500
+      ? 'it may have letters, digits and . _ ~ + / = - only, at most 500'
+      : token.length < LEAST_LENGTH
+        ? `it has ${token.length} characters, and ${LEAST_LENGTH} are the least`
+        : estimateBits(token) < LEAST_BITS
+          ? 'it repeats itself or follows a pattern'
+          : null;
+  if (problem !== null)
+    throw new RequestError(
+      'INVALID_ARGUMENT',
+      `PARLEY_TOKEN is too easy to guess: ${problem}. Make one: PARLEY_TOKEN=$(openssl rand -hex 32)`,
+    );
+}
+
+// A low estimate of how hard a text is to guess: by how evenly its characters and the steps between them are spread,
+// and by how much of it is not a repetition of pairs that came before.
+export function estimateBits(text: string): number {
+  const codes = [...text].map((char) => char.charCodeAt(0));
+  const steps = codes.slice(1).map((code, index) => code - (codes[index] ?? 0));
+  const pairs = new Set(codes.slice(1).map((code, index) => `${codes[index]} ${code}`));
+  return (pairs.size + 1) * Math.min(entropyOf(codes), entropyOf(steps));
+}
+
+function entropyOf(values: readonly number[]): number {
+  const counts = new Map<number, number>();
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
+  return -[...counts.values()].reduce(
+    (sum, count) => sum + (count / values.length) * Math.log2(count / values.length),
+    0,
+  );
 }

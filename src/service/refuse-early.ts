@@ -26,6 +26,9 @@ export function refuseEarly(app: FastifyInstance): void {
   app.addHook('onRequest', async ({ raw: { rawHeaders, url = '' }, headers }) => {
     // A whole address names a host of its own, past the one that is checked.
     if (!url.startsWith('/')) throw new RequestError('INVALID_ARGUMENT', 'the address of a request begins with /');
+    // Node keeps the first and drops the others; a proxy may have checked another one.
+    const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host');
+    if (hosts.length > 1) throw new RequestError('INVALID_ARGUMENT', 'The request has more than one Host header.');
     if (rawHeaders.length > 2 * MAX_HEADERS) throw new RequestError('HEADERS_TOO_LARGE', `more than ${MAX_HEADERS} headers`);
     const packed = headers['content-encoding'];
     if (packed !== undefined && packed.toLowerCase() !== 'identity') throw new RequestError('UNSUPPORTED_MEDIA_TYPE', `the body is compressed (${packed.slice(0, 40)}); send it as it is`);

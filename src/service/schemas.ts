@@ -28,7 +28,11 @@ export const errorEnvelope = z.strictObject({
 }).meta({ id: 'Error', description: 'The code is one of contract/errors.json.' });
 
 const runError = z.strictObject({ code: z.string(), message: z.string(), details: object.optional() });
-const actor = z.strictObject({ kind: z.enum(['user', 'token', 'system']), name: z.string() });
+const actor = z.strictObject({
+  kind: z.enum(['user', 'token', 'system']),
+  name: z.string(),
+  token: z.string().optional(),
+});
 
 export const interactionView = z.strictObject({
   interaction_id: z.string(),

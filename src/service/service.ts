@@ -4,13 +4,17 @@ import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } 
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { EngineReport } from '../engines/engine-report.js';
 import type { Clock } from '../kernel/clock.js';
+import { invariant } from '../kernel/invariant.js';
 import type { Orchestrator } from '../orchestrator/orchestrator.js';
 import type { Timers } from '../process/timers.js';
+import type { AccessStore } from '../store/access-store.js';
 import type { Store } from '../store/store.js';
 import { cookieName, guardAccess } from './access.js';
+import { trustProxies } from './client-address.js';
 import { BY_ZOD } from './compilers.js';
 import { describeApi } from './describe-api.js';
 import { refuseInOneForm } from './error-envelope.js';
+import { FailedAttempts, type AttemptLimits } from './failed-attempts.js';
 import type { OtherHosts } from './forward-files.js';
 import { InboxFeed } from './inbox-feed.js';
 import { JournalPages } from './journal-pages.js';
@@ -19,14 +23,16 @@ import { createMetrics, type Metrics } from './metrics.js';
 import { refuseAddress, refuseEarly, refuseOnSocket } from './refuse-early.js';
 import { RunFeed } from './run-feed.js';
 import { aboutRoutes } from './routes/about.js';
+import { auditRoutes } from './routes/audit.js';
 import { consoleRoutes } from './routes/console.js';
 import { evidenceRoutes } from './routes/evidence.js';
 import { inboxRoutes } from './routes/inbox.js';
 import { runRoutes } from './routes/runs.js';
-import { signInRoutes } from './routes/sign-in.js';
+import { linkOf, signInRoutes } from './routes/sign-in.js';
 import { streamRoutes } from './routes/streams.js';
 import { Streams } from './streams.js';
-import type { Caller, TokenBook } from './tokens.js';
+import { CODE_MS, Sessions } from './sessions.js';
+import type { Caller, TokenBook } from './token-book.js';
 
 export interface ServiceDeps {
   readonly store: Store;
@@ -38,6 +44,13 @@ export interface ServiceDeps {
   readonly consoleDir: string | null;
   readonly version: string;
   readonly tokens: TokenBook;
+  readonly access: AccessStore;
+  // The address that people use: for links, and for Secure cookies where it is https.
+  readonly baseUrl: () => string;
+  // Addresses and networks of proxies whose X-Forwarded-For header is believed.
+  readonly trustedProxies?: readonly string[];
+  // How wrong tokens and codes are slowed down.
+  readonly attemptLimits?: AttemptLimits;
   readonly log: FastifyBaseLogger;
   readonly engines: () => Promise<readonly EngineReport[]>;
   // Those that have files of runs which this one has not; null: there are none.
@@ -75,6 +88,8 @@ export interface Room extends ServiceDeps {
   readonly app: FastifyInstance;
   // The name of the one that a browser is signed in by.
   readonly cookie: string;
+  readonly sessions: Sessions;
+  readonly attempts: FailedAttempts;
   readonly streams: Streams;
   readonly pages: JournalPages;
   readonly inbox: InboxFeed;
@@ -84,6 +99,8 @@ export interface Room extends ServiceDeps {
 
 export interface Service {
   readonly app: FastifyInstance;
+  // A link that signs one browser in as the operator, for the terminal that the server was started from.
+  createLink(): Promise<string>;
   // From here on nothing is changed through it; what is read can still be read.
   stopTaking(): void;
   // Lets go of everybody.
@@ -116,22 +133,43 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
   refuseEarly(app);
   // A browser may come to any host of a database.
   const cookie = cookieName(deps.thisHost?.deriveToken('cookie') ?? deps.dataDir);
-  guardAccess(app, { tokens: deps.tokens, hosts: deps.hosts, cookie, closing: () => closing });
+  const onProblem = (error: unknown): void =>
+    deps.log.error({ err: error }, 'the administrative journal or the last use of a token could not be written');
+  const sessions = new Sessions({ access: deps.access, tokens: deps.tokens, clock: deps.clock, onFailure: onProblem });
+  const attempts = new FailedAttempts({
+    clock: deps.clock,
+    timers: deps.timers,
+    ...(deps.attemptLimits ? { limits: deps.attemptLimits } : {}),
+    record: (at, body) => deps.access.appendAudit({ at, actor: null, address: null, type: 'sign_in.failed', body }),
+    onFailed: (address, failures) =>
+      deps.log.warn({ address, failures }, 'a wrong token, code or session was presented'),
+    onProblem,
+  });
+  const isTrustedProxy = trustProxies(deps.trustedProxies ?? []);
+  const { tokens, hosts } = deps;
+  guardAccess(app, { tokens, sessions, attempts, isTrustedProxy, hosts, cookie, closing: () => closing });
   const streams = new Streams(room.streams, deps.timers);
   const inbox = new InboxFeed(deps.store, deps.clock);
   const runFeed = new RunFeed(deps.store, deps.clock);
   const metrics = createMetrics(deps, streams);
   app.addHook('onResponse', async (request, reply) => {
     metrics.answered(request.method, request.routeOptions.url ?? 'none', reply.statusCode, reply.elapsedTime);
-    request.log.info({ method: request.method, route: request.routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime), by: request.caller?.actor.name }, 'answered');
+    request.log.info({ method: request.method, route: request.routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime), by: request.caller?.actor.name, address: request.address }, 'answered');
   });
   const pages = new JournalPages(deps.store);
-  const shared: Room = { ...deps, app, cookie, streams, inbox, runFeed, metrics, pages };
+  const shared: Room = { ...deps, app, cookie, sessions, attempts, streams, inbox, runFeed, metrics, pages };
   describeApi(shared);
-  for (const routes of [runRoutes, inboxRoutes, streamRoutes, evidenceRoutes, aboutRoutes, signInRoutes, consoleRoutes]) await app.register(async (part) => routes({ ...shared, app: part }));
+  for (const routes of [runRoutes, inboxRoutes, streamRoutes, evidenceRoutes, aboutRoutes, signInRoutes, auditRoutes, consoleRoutes]) await app.register(async (part) => routes({ ...shared, app: part }));
   await app.ready();
   return {
     app,
+    createLink: async () => {
+      const operator = deps.tokens.findByName(null);
+      invariant(operator, 'the operator has a token');
+      const trace = { at: deps.clock.now(), actor: operator.actor, address: null };
+      const { code } = await sessions.createCode(operator, CODE_MS, trace);
+      return linkOf(deps.baseUrl(), code);
+    },
     stopTaking: () => {
       closing = true;
     },
@@ -142,6 +180,7 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
       pages.close();
       streams.close();
       metrics.close();
+      await attempts.close();
       await app.close();
     },
   };

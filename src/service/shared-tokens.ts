@@ -1,57 +1,98 @@
-// The tokens that hosts share, read every two seconds: one that was added or removed counts on all of them after that time. While they cannot be
-// read, those that were read last count, and it is told once.
+// The tokens that hosts share, and the operator's: read every two seconds, and at once when another host or a command
+// has changed them. A request that comes after such a notification waits until they are read. While they cannot be
+// read, the last ones apply, and that is reported once.
 import { Alarm, type Timers } from '../process/timers.js';
+import type { OperatorSource } from './operator-token.js';
 import type { NamedToken, TokenSource } from './tokens.js';
 
 const LOOK_MS = 2000;
 
+export interface SharedState {
+  readonly tokens: readonly NamedToken[];
+  // Derived from a secret of the database.
+  readonly operator: string;
+}
+
 export class SharedTokens implements TokenSource {
-  readonly #read: () => Promise<readonly NamedToken[]>;
+  readonly #load: () => Promise<SharedState>;
   readonly #onProblem: (error: unknown) => void;
   readonly #alarm: Alarm;
-  #tokens: readonly NamedToken[];
-  #work: Promise<void> = Promise.resolve();
+  #state: SharedState;
+  #stamp = 0;
+  #reading: Promise<void> = Promise.resolve();
+  #polling: Promise<void> = Promise.resolve();
+  // Reads are numbered: one that began earlier never replaces the result of a later one.
+  #begun = 0;
+  #applied = 0;
   #isClosing = false;
-  // A database that is away would be told of every two seconds.
-  #isTold = false;
+  // A database that stays away would be reported every two seconds.
+  #isReported = false;
 
-  private constructor(read: () => Promise<readonly NamedToken[]>, timers: Timers, onProblem: (error: unknown) => void, tokens: readonly NamedToken[]) {
-    this.#read = read;
+  private constructor(
+    load: () => Promise<SharedState>,
+    timers: Timers,
+    onProblem: (error: unknown) => void,
+    state: SharedState,
+  ) {
+    this.#load = load;
     this.#onProblem = onProblem;
-    this.#tokens = tokens;
+    this.#state = state;
     this.#alarm = new Alarm(timers);
     this.#arm();
   }
 
-  static async open(read: () => Promise<readonly NamedToken[]>, timers: Timers, onProblem: (error: unknown) => void): Promise<SharedTokens> {
-    return new SharedTokens(read, timers, onProblem, await read());
+  static async open(
+    load: () => Promise<SharedState>,
+    timers: Timers,
+    onProblem: (error: unknown) => void,
+  ): Promise<SharedTokens> {
+    return new SharedTokens(load, timers, onProblem, await load());
+  }
+
+  // Something has changed: what is being read already may be older, so it is read again after that.
+  changed(): void {
+    this.#reading = this.#reading.then(() => this.#read());
+  }
+
+  refresh(): Promise<void> {
+    return this.#reading;
   }
 
   #arm(): void {
-    if (!this.#isClosing) this.#alarm.set(LOOK_MS, () => void (this.#work = this.#look().finally(() => this.#arm())));
+    if (this.#isClosing) return;
+    this.#alarm.set(LOOK_MS, () => void (this.#polling = this.#read().finally(() => this.#arm())));
   }
 
-  async #look(): Promise<void> {
+  async #read(): Promise<void> {
+    const number = (this.#begun += 1);
     try {
-      this.#tokens = await this.#read();
-      this.#isTold = false;
+      const state = await this.#load();
+      this.#isReported = false;
+      if (number < this.#applied) return;
+      this.#applied = number;
+      if (JSON.stringify(state) !== JSON.stringify(this.#state)) this.#stamp += 1;
+      this.#state = state;
     } catch (error) {
-      if (!this.#isTold) this.#onProblem(error);
-      this.#isTold = true;
+      if (!this.#isReported) this.#onProblem(error);
+      this.#isReported = true;
     }
   }
 
   stamp(): string {
-    return JSON.stringify(this.#tokens);
+    return String(this.#stamp);
   }
 
   list(): readonly NamedToken[] {
-    return this.#tokens;
+    return this.#state.tokens;
+  }
+
+  get operator(): OperatorSource {
+    return { stamp: () => this.stamp(), token: () => this.#state.operator };
   }
 
   async close(): Promise<void> {
     this.#isClosing = true;
     this.#alarm.clear();
-    await this.#work;
+    await Promise.all([this.#reading, this.#polling]);
   }
 }

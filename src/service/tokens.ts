@@ -1,36 +1,47 @@
-// Who may do what: the operator, and those whose tokens were given a name and a role. Of theirs only the hashes are kept.
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+// Named tokens of a data directory, in tokens.json: each has a name, the person it belongs to, a role and optionally an
+// expiry. Only hashes are stored, so somebody who reads the file cannot use the tokens.
+import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { replaceFile } from '../files/replace-file.js';
 import { createCheck } from '../kernel/validator.js';
 import { RequestError } from '../run/request-error.js';
-import type { Actor } from '../store/store.js';
-import { newToken } from './operator-token.js';
 
 export const ROLES = ['viewer', 'replier', 'operator'] as const;
 export type Role = (typeof ROLES)[number];
-
-export interface Caller {
-  readonly actor: Actor;
-  readonly role: Role;
-}
 
 export interface NamedToken {
   readonly name: string;
   readonly role: Role;
   readonly sha256: string;
   readonly created_at: string;
+  // Whose token it is, for journals; the name if none is given. One person may have several tokens.
+  readonly person?: string | undefined;
+  readonly expires_at?: string | undefined;
+}
+
+// What a new token may have besides its name and role.
+export interface TokenDetails {
+  readonly person?: string | undefined;
+  readonly expires_at?: string | undefined;
 }
 
 const FILE = 'tokens.json';
+const NAME_FORM = /^[\w.@ -]{1,100}$/;
 export const TOKENS_SCHEMA = {
   type: 'array',
   items: {
     type: 'object',
     additionalProperties: false,
     required: ['name', 'role', 'sha256', 'created_at'],
-    properties: { name: { type: 'string', minLength: 1, maxLength: 100 }, role: { enum: ROLES }, sha256: { type: 'string', pattern: '^[0-9a-f]{64}$', description: '64 hexadecimal digits' }, created_at: { type: 'string' } },
+    properties: {
+      name: { type: 'string', minLength: 1, maxLength: 100 },
+      role: { enum: ROLES },
+      sha256: { type: 'string', pattern: '^[0-9a-f]{64}$', description: '64 hexadecimal digits' },
+      created_at: { type: 'string' },
+      person: { type: 'string', minLength: 1, maxLength: 100 },
+      expires_at: { type: 'string', pattern: '^\\d{4}-\\d{2}-\\d{2}T', description: 'an ISO 8601 time' },
+    },
   },
 } as const;
 const explain = createCheck(TOKENS_SCHEMA, 'tokens');
@@ -49,19 +60,55 @@ export function listTokens(dataDir: string): readonly NamedToken[] {
   return found as NamedToken[];
 }
 
-// The token itself is told once and not kept.
-export function makeToken(name: string, role: Role, now: string): { readonly token: string; readonly named: NamedToken } {
-  if (!/^[\w.@ -]{1,100}$/.test(name)) throw new RequestError('INVALID_ARGUMENT', `a token's name has letters, digits, spaces and . _ - @, at most a hundred, not "${name}"`);
+// The token itself is returned once and stored nowhere.
+export function makeToken(
+  name: string,
+  role: Role,
+  now: string,
+  { person, expires_at: expires }: TokenDetails = {},
+): { readonly token: string; readonly named: NamedToken } {
+  for (const [what, text] of [
+    ['name', name],
+    ['person', person ?? name],
+  ] as const) {
+    if (!NAME_FORM.test(text))
+      throw new RequestError(
+        'INVALID_ARGUMENT',
+        `A token's ${what} is 1 to 100 letters, digits, spaces or . _ - @, not ${JSON.stringify(text)}.`,
+      );
+  }
   const token = newToken();
-  return { token, named: { name, role, sha256: hashOf(token).toString('hex'), created_at: now } };
+  return {
+    token,
+    named: {
+      name,
+      role,
+      sha256: hashToken(token),
+      created_at: now,
+      ...(person === undefined ? {} : { person }),
+      ...(expires === undefined ? {} : { expires_at: expires }),
+    },
+  };
 }
 
-export function addToken(dataDir: string, name: string, role: Role, now: string): string {
-  const tokens = listTokens(dataDir);
-  const { token, named } = makeToken(name, role, now);
-  if (tokens.some((each) => each.name === name)) throw nameTaken(name);
-  replaceFile(join(dataDir, FILE), toText([...tokens, named]));
+export function addToken(dataDir: string, name: string, role: Role, now: string, details: TokenDetails = {}): string {
+  const { token, named } = makeToken(name, role, now, details);
+  storeToken(dataDir, named);
   return token;
+}
+
+export function storeToken(dataDir: string, named: NamedToken): void {
+  const tokens = listTokens(dataDir);
+  if (tokens.some(({ name }) => name === named.name)) throw nameTaken(named.name);
+  replaceFile(join(dataDir, FILE), toText([...tokens, named]));
+}
+
+// The token of the same name stops at once.
+export function replaceToken(dataDir: string, named: NamedToken): void {
+  replaceFile(
+    join(dataDir, FILE),
+    toText(listTokens(dataDir).map((token) => (token.name === named.name ? named : token))),
+  );
 }
 
 export function removeToken(dataDir: string, name: string): void {
@@ -71,16 +118,19 @@ export function removeToken(dataDir: string, name: string): void {
 }
 
 export function nameTaken(name: string): RequestError {
-  return new RequestError('INVALID_ARGUMENT', `there is a token "${name}" already; remove it first`);
+  return new RequestError(
+    'INVALID_ARGUMENT',
+    `There is already a token named "${name}". To replace its value: parley token rotate "${name}". ` +
+      `To revoke it: parley token rm "${name}".`,
+  );
 }
 
 export function nameUnknown(name: string): RequestError {
-  return new RequestError('INVALID_ARGUMENT', `there is no token "${name}"`);
+  return new RequestError('INVALID_ARGUMENT', `There is no token named "${name}". List them: parley token ls`);
 }
 
-// Whose token it is.
 export function findNamed(tokens: readonly NamedToken[], token: string): NamedToken | undefined {
-  const hash = hashOf(token).toString('hex');
+  const hash = hashToken(token);
   return tokens.find(({ sha256 }) => sha256 === hash);
 }
 
@@ -90,100 +140,31 @@ function toText(tokens: readonly NamedToken[]): string {
 
 // Where named tokens are found.
 export interface TokenSource {
-  // Another one when they may have changed.
+  // Changes whenever the tokens may have changed.
   stamp(): string;
   list(): readonly NamedToken[];
+  // Resolves when a change that is already known of has been read.
+  refresh?(): Promise<void>;
 }
 
-// One that was added or removed counts from the next request on.
+// A token that is added or removed takes effect with the next request.
 export function tokensIn(dataDir: string): TokenSource {
-  return {
-    stamp: () => {
-      try {
-        const stat = statSync(join(dataDir, FILE), { throwIfNoEntry: false });
-        return stat ? `${stat.ino} ${stat.mtimeMs} ${stat.size}` : '';
-      } catch {
-        return 'unreadable';
-      }
-    },
-    list: () => listTokens(dataDir),
-  };
+  return { stamp: () => stampOf(join(dataDir, FILE)), list: () => listTokens(dataDir) };
 }
 
-// Knows the tokens as they are now.
-export class TokenBook {
-  readonly #source: TokenSource;
-  readonly #operator: { readonly hash: Buffer; readonly caller: Caller };
-  readonly #hosts: readonly { readonly hash: Buffer; readonly caller: Caller }[];
-  #named: readonly { readonly hash: Buffer; readonly caller: Caller }[] = [];
-  #stamp = '';
-  readonly #onProblem: (error: unknown) => void;
-
-  // `onProblem` is told of tokens that cannot be read: then nobody but the operator is known.
-  // `hosts` is the token of the other hosts, which may look.
-  constructor(source: TokenSource, operator: { readonly token: string; readonly userName: string }, onProblem: (error: unknown) => void = () => {}, hosts: string | null = null) {
-    this.#source = source;
-    this.#onProblem = onProblem;
-    this.#hosts = hosts === null ? [] : [{ hash: hashOf(hosts), caller: { actor: { kind: 'token', name: 'another host' }, role: 'viewer' } }];
-    this.#operator = { hash: hashOf(operator.token), caller: { actor: { kind: 'user', name: operator.userName }, role: 'operator' } };
-  }
-
-  // Compared by their hashes, each to its end.
-  find(token: string): Caller | null {
-    const hash = hashOf(token);
-    this.#refresh();
-    let found: Caller | null = null;
-    for (const known of [this.#operator, ...this.#hosts, ...this.#named]) if (timingSafeEqual(known.hash, hash)) found = known.caller;
-    return found;
-  }
-
-  // By what a browser was given in place of the token.
-  findSignedIn(session: string): Caller | null {
-    this.#refresh();
-    const given = hashOf(session);
-    let found: Caller | null = null;
-    for (const known of [this.#operator, ...this.#named]) if (timingSafeEqual(hashOf(sessionOf(known.hash)), given)) found = known.caller;
-    return found;
-  }
-
-  // Whether this is still somebody who was found.
-  knows(caller: Caller): boolean {
-    this.#refresh();
-    return caller === this.#operator.caller || [...this.#hosts, ...this.#named].some((known) => known.caller === caller);
-  }
-
-  #refresh(): void {
-    const stamp = this.#source.stamp();
-    if (stamp === this.#stamp) return;
-    this.#stamp = stamp;
-    const before = new Map(this.#named.map((known) => [keyOf(known.hash.toString('hex'), known.caller.actor.name, known.caller.role), known]));
-    this.#named = this.#list().map(({ name, role, sha256 }) => before.get(keyOf(sha256, name, role)) ?? { hash: Buffer.from(sha256, 'hex'), caller: { actor: { kind: 'token', name }, role } });
-  }
-
-  // Never throws: a server with a damaged file goes on for its operator.
-  #list(): readonly NamedToken[] {
-    try {
-      return this.#source.list();
-    } catch (error) {
-      this.#onProblem(error);
-      return [];
-    }
+export function stampOf(path: string): string {
+  try {
+    const stat = statSync(path, { throwIfNoEntry: false });
+    return stat ? `${stat.ino} ${stat.mtimeMs} ${stat.size}` : '';
+  } catch {
+    return 'unreadable';
   }
 }
 
-// What stands in the cookie of a browser: made from the token, good for nothing but being that cookie.
-export function sessionFor(token: string): string {
-  return sessionOf(hashOf(token));
+export function hashToken(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex');
 }
 
-function sessionOf(hash: Buffer): string {
-  return createHmac('sha256', hash).update('parley browser session').digest('base64url');
-}
-
-function keyOf(sha256: string, name: string, role: Role): string {
-  return `${sha256} ${role} ${name}`;
-}
-
-function hashOf(token: string): Buffer {
-  return createHash('sha256').update(token).digest();
+export function newToken(): string {
+  return `prl_${randomBytes(24).toString('base64url')}`;
 }

@@ -1,4 +1,5 @@
 // The port: what is KEPT of runs. A call is a whole transaction as data. Only the orchestrator writes through it.
+import type { AuditTrace } from './audit.js';
 import { FIRST_DIGEST } from './digest.js';
 import type { SalvagedRun } from './salvage.js';
 import type { NewDelivery, Delivery, DeliveryOutcome } from './delivery.js';
@@ -182,6 +183,13 @@ export interface ProfileTotals {
   readonly unknown: Readonly<Record<string, number>>;
 }
 
+export interface DeleteRunOptions {
+  // The caller has found the run damaged: its state does not matter, unless a live host is at work on it.
+  readonly damaged?: boolean;
+  // Who deletes it and from where, for the tombstone.
+  readonly trace?: AuditTrace;
+}
+
 export type DeleteOutcome = 'deleted' | 'unknown_run' | 'not_ended' | 'session_in_use';
 
 export interface RunFilter {
@@ -246,8 +254,9 @@ export interface Store {
   createRun(run: NewRun): Promise<CreateOutcome>;
   commit(change: RunChange): Promise<CommitOutcome>;
   // A terminal run with all its rows; not while another run lives in its home. `damaged`: whatever its state is, unless a live
-  // host is at work on it; the caller has found it damaged. The counts of its turns are kept in the sum over all.
-  deleteRun(runId: string, options?: { readonly damaged?: boolean }): Promise<DeleteOutcome>;
+  // host is at work on it; the caller has found it damaged. Leaves a tombstone in the
+  // administrative journal. The counts of its turns are kept in the sum over all.
+  deleteRun(runId: string, options?: DeleteRunOptions): Promise<DeleteOutcome>;
   // Told right after each commit of this process, before it is answered, and soon after one of another process on the same
   // database; what it throws is lost. Answers how to stop it.
   onCommitted(listener: CommitListener): () => void;

@@ -527,7 +527,7 @@ test('when the server goes, nothing moves under the pointer; what could not be s
   expect(await answers(desk, id)).toEqual([{ decision: 'decline' }]);
 }, 120_000);
 
-test('a token signs in where the page asks for it; a link that is not known says so', async () => {
+test('a token signs in where the page asks for it; an unknown one is explained', async () => {
   const desk = await openDesk();
   const token = addToken(desk.site.data, 'eve', 'viewer', '2026-01-01T00:00:00.000Z');
   const page = await desk.open('/', { expects: /401/ });
@@ -537,7 +537,7 @@ test('a token signs in where the page asks for it; a link that is not known says
   await expectAccessible(page);
   await page.getByLabel('Or sign in with a token').fill('prl_not-one-that-is-known');
   await page.keyboard.press('Enter');
-  await page.getByText('The token in this link is not known').waitFor();
+  await page.getByText('This token is unknown, expired or revoked').waitFor();
   await page.getByLabel('Or sign in with a token').fill(token);
   await page.keyboard.press('Enter');
   await page.getByText('Nothing waits for you').waitFor();

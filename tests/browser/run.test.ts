@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { parley } from '../support/command.js';
 import { Gate } from '../support/gate.js';
-import { expectAccessible, openDesk, takePicture, type Desk, type Page } from './browser.js';
+import { expectAccessible, openDesk, signIn, takePicture, type Desk, type Page } from './browser.js';
 
 const ASK = '[[ask Which database should it be? | Postgres | SQLite]]';
 const GONE = /Failed to load resource|ERR_CONNECTION|net::/;
@@ -174,7 +174,7 @@ test('a viewer looks, and is offered nothing that it may not do', async () => {
   const runId = await begin(desk, `${ASK} [[done "ok"]]`);
   const { stdout } = await parley(desk.site, ['token', 'add', 'anna', '--role', 'viewer']);
   const page = await desk.open(`/runs/${runId}`);
-  await page.goto(`/sign-in?token=${encodeURIComponent(/[\w-]{20,}/.exec(stdout)?.[0] ?? '')}`);
+  await signIn(page.context(), desk.server.url, stdout.trim());
   await page.goto(`/runs/${runId}`);
   await page.getByText('You may look, but not answer.').waitFor();
   expect(await page.getByLabel('What can be done').getByRole('button').count()).toBe(0);

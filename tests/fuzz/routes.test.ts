@@ -41,7 +41,7 @@ type Role = (typeof ROLES)[number];
 const ERRORS = JSON.parse(readFileSync(new URL('../../contract/errors.json', import.meta.url), 'utf8')) as Record<string, { http_status: number | null }>;
 const HERE = new URL('../..', import.meta.url).pathname;
 // For people and programs that read the document itself; the console is not built here.
-const HIDDEN = ['GET /', 'GET /docs', 'GET /openapi.json', 'GET /sign-in', 'POST /sign-out'];
+const HIDDEN = ['GET /', 'GET /docs', 'GET /openapi.json'];
 
 let served: Served;
 let document: ApiDocument;
@@ -136,12 +136,16 @@ function parameterOf(path: string, { name, in: place, schema }: Parameter, good:
   // One that was given out: of an interaction here, of a run there, of a journal elsewhere.
   if (name === 'cursor' && schema.type === 'integer') return '0';
   if (name === 'cursor' && path === '/v1/interactions') return ids.interaction;
+  // Well formed; there is no such session.
+  if (path.startsWith('/v1/sessions') && ['id', 'cursor'].includes(name)) return `ses_${'0'.repeat(26)}`;
   return GOOD[name]?.(random, runs) ?? goodValue(schema, random) ?? 'x';
 }
 
 function goodBody(operationId: string, random: Random, index: number, { interaction }: Runs): Record<string, unknown> {
   if (operationId === 'createRun') return { engine: pick(random, ['codex', 'gemini', 'opencode', 'iflow', 'rehearsal']), prompt: pick(random, ['x', 'é 漢字 \u2028', '-', '0']), execution_mode: pick(random, ['auto', 'interactive']), permission: 'workspace-write', labels: { team: 'a', 'x=y': '' }, request_id: `fuzz-${index}`, output_schema: pick(random, [true, { type: 'object' }]), runtime_options: { max_attempt: 3, session_timeout_sec: 60 }, cwd: join(served.root, 'allowed', 'project') };
   if (operationId === 'reply') return { interaction_id: interaction, response: pick(random, ['a', 'b', 'something else']), idempotency_key: `k-${index}` };
+  if (operationId === 'signIn') return { token: served.token };
+  if (operationId === 'createSignInCode') return { expires_in_sec: 60 + random(100) };
   if (operationId === 'retryRun') return { request_id: `fuzz-${index}` };
   return { prompt: 'go on', request_id: `fuzz-${index}` };
 }
@@ -162,6 +166,7 @@ async function compose(operation: Operation, random: Random, index: number, role
   if (!good && random(5) === 0) places.query.push(`${pick(random, ['extra', '__proto__', 'constructor', 'limit[]', '%00'])}=1`);
   const headers: Record<string, string> = tokens[role] === null ? {} : { authorization: `Bearer ${tokens[role]}` };
   if (!good && random(4) === 0) headers[pick(random, ['idempotency-key', 'last-event-id', 'accept', 'content-encoding', 'x-forwarded-for', 'if-none-match', 'range', 'expect'])] = pick(random, ['', 'x', '-1', '1'.repeat(500), 'gzip', 'text/html', 'bytes=0-5', '*/*']);
+  if (operation.operationId === 'signIn') headers['origin'] = served.url;
   let body: string | Buffer | null = null;
   if (operation.requestBody && operation.operationId) {
     const whole = goodBody(operation.operationId, random, index, runs);

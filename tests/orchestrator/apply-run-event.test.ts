@@ -203,7 +203,7 @@ describe('hooks', () => {
   test('a notification says which run it is and what it asks, and nothing else that was said', async () => {
     hooks = [ALL];
     const run = await walk(await createRun(), 'turn.started', 'turn.needs_input');
-    const common = { run_id: run.run_id, request_id: run.request_id, engine: 'codex', labels: {}, at: '2026-11-15T12:00:00.000Z' };
+    const common = { url: null, run_id: run.run_id, request_id: run.request_id, engine: 'codex', labels: {}, at: '2026-11-15T12:00:00.000Z' };
     expect((await takeDeliveries()).map(({ payload }) => payload)).toEqual([
       { ...common, type: 'run.waiting_user', status: 'waiting_user', attempt_number: 1, interaction: { interaction_id: 'int_1', kind: null, prompt: 'Which?', options: [] }, error: null },
     ]);

@@ -92,6 +92,16 @@ test('runs that ended longer ago than the rule says are deleted with their folde
   expect(await sweepBy({ ended_after_days: 0.01 })).toEqual([idOf(7)]);
 });
 
+test('each deletion by a rule leaves a tombstone that names the rule as its author', async () => {
+  await keep(1, {});
+  const run = await data.store.loadRun(idOf(1));
+  now = T0 + 11 * DAY;
+  expect(await sweepBy({ ended_after_days: 10 })).toEqual([idOf(1)]);
+  const [row, ...others] = await data.access.listAudit(0, 10);
+  expect([row?.ts, row?.type, row?.actor_json, row?.address, others]).toEqual([now, 'run.deleted', '{"kind":"system","name":"retention"}', null, []]);
+  expect(JSON.parse(row?.body_json ?? '')).toEqual({ run_id: idOf(1), rasp_seq: run?.heads.rasp_seq, digest: run?.heads.digest });
+});
+
 test('if the folders are too large together, those that ended longest ago are deleted until they fit', async () => {
   await keep(1, { day: 3, bytes: 100 });
   await keep(2, { day: 1, bytes: 100 });

@@ -173,7 +173,7 @@ test('a data directory of an older version is imported and stays as old as it is
   db.exec(`DROP INDEX runs_by_home; DROP INDEX runs_at_work; DROP TABLE deleted_turns;
     ALTER TABLE runs DROP COLUMN cwd; ALTER TABLE runs DROP COLUMN home; ALTER TABLE runs DROP COLUMN continues;
     CREATE INDEX runs_by_home ON runs (json_extract(spec_json, '$.home'))`);
-  db.exec('ALTER TABLE segments DROP COLUMN packed; ALTER TABLE runs DROP COLUMN waited_ms; DROP TABLE deliveries; PRAGMA user_version = 2');
+  db.exec('ALTER TABLE segments DROP COLUMN packed; ALTER TABLE runs DROP COLUMN waited_ms; DROP TABLE deliveries; DROP TABLE sessions; DROP TABLE sign_in_codes; DROP TABLE token_uses; DROP TABLE audit; DROP TABLE audit_head; PRAGMA user_version = 2');
   db.close();
   await expectImported(stores, site, { copied: 1, known: 0 });
   expect(await (await stores.store()).loadRun(idOf(1))).toMatchObject({ waited_ms: 250 });

@@ -113,15 +113,18 @@ test('one that proves itself and leads elsewhere is not followed', async () => {
 test('a browser that was signed in by one host is signed in at another with a different data directory, and out at both', async () => {
   const hosts = await withHosts({ files: 'host' });
   const [a, b] = [await hosts.start('a', { token: null }), await hosts.start('b', { token: null })];
-  const signedIn = await fetch(`${a.url}/sign-in?token=${encodeURIComponent(a.token)}`, { redirect: 'manual' });
-  expect(signedIn.status).toBe(303);
+  const signedIn = await fetch(`${a.url}/v1/sign-in`, { method: 'POST', headers: { origin: a.url, 'content-type': 'application/json' }, body: JSON.stringify({ token: a.token }) });
+  expect(signedIn.status).toBe(200);
   const [cookie = ''] = (signedIn.headers.get('set-cookie') ?? '').split(';');
   for (const { url } of [a, b]) expect(await (await fetch(`${url}/v1/me`, { headers: { cookie } })).json()).toMatchObject({ role: 'operator' });
   // The name is that of no other database, and tells nothing of this one.
   const [name = ''] = cookie.split('=');
   expect(name).toMatch(/^parley_[0-9a-f]{12}$/);
-  const signedOut = await fetch(`${b.url}/sign-out`, { method: 'POST', headers: { cookie, origin: b.url } });
+  const signedOut = await fetch(`${b.url}/v1/sign-out`, { method: 'POST', headers: { cookie, origin: b.url } });
   expect(signedOut.headers.get('set-cookie')).toMatch(new RegExp(`^${name}=; .*Max-Age=0`));
+  // The other host has heard of it, or reads it again within two seconds.
+  await expect.poll(async () => (await fetch(`${a.url}/v1/me`, { headers: { cookie } })).status).toBe(401);
+  expect((await fetch(`${b.url}/v1/me`, { headers: { cookie } })).status).toBe(401);
 });
 
 test('a database that has lost its secret is told in words', async () => {

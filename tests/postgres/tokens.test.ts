@@ -15,9 +15,9 @@ test('a token that was made beside one host is known to all, and to none when it
   await expect.poll(known, { timeout: 10_000 }).toEqual([true, true]);
   await expect(clients[1]?.create({ engine: 'rehearsal', prompt: 'x' })).rejects.toMatchObject({ code: 'FORBIDDEN' });
   expect((await parley('ls')).stdout).toMatch(/bob\s+viewer/);
-  expect(await parley('add', 'bob', '--role', 'viewer')).toMatchObject({ code: 2, stderr: expect.stringContaining('there is a token "bob" already') as string });
+  expect(await parley('add', 'bob', '--role', 'viewer')).toMatchObject({ code: 2, stderr: expect.stringContaining('There is already a token named "bob"') as string });
   expect(await hosts.database.query('SELECT name FROM parley.tokens WHERE sha256 <> $1', [stdout.trim()])).toEqual([{ name: 'bob' }]);
   expect((await parley('rm', 'bob')).stdout).toBe('removed bob\n');
-  expect(await parley('rm', 'bob')).toMatchObject({ code: 2, stderr: expect.stringContaining('there is no token "bob"') as string });
+  expect(await parley('rm', 'bob')).toMatchObject({ code: 2, stderr: expect.stringContaining('There is no token named "bob"') as string });
   await expect.poll(known, { timeout: 10_000 }).toEqual(['UNAUTHORIZED', 'UNAUTHORIZED']);
 });

@@ -12,13 +12,15 @@ let runId: string;
 beforeAll(async () => {
   const consoleDir = join(import.meta.dirname, '../../dist/console');
   served = await serve({ consoleDir });
-  cookie = (await served.fetch(`/sign-in?token=${served.token}`, { as: null })).headers.get('set-cookie') ?? '';
+  cookie = (await signIn(served.url)).headers.get('set-cookie') ?? '';
   ({ run_id: runId } = await served.client.create({ engine: 'codex', prompt: '[[answer x]]' }));
   await served.bench.orchestrator.settled(runId);
   mkdirSync(join(served.bench.data.path, 'runs', runId, 'workspace'), { recursive: true });
   writeFileSync(join(served.bench.data.path, 'runs', runId, 'workspace', 'page.html'), '<script>alert(1)</script>');
 });
 afterAll(() => served.close());
+
+const signIn = (origin: string) => served.fetch('/v1/sign-in', { method: 'POST', as: null, headers: { origin }, body: JSON.stringify({ token: served.token }) });
 
 // As a browser sends it; fetch has words of its own for these headers.
 const loaded = (path: string, { site, mode, dest }: { site: string; mode?: string; dest?: string }) =>
@@ -45,7 +47,7 @@ test('no answer may be framed, guessed at, kept, or read by another page, and no
   const stream = await served.fetch(`/v1/runs/${runId}/events`);
   await stream.body?.cancel();
   expect([stream.headers.get('cross-origin-resource-policy'), stream.headers.get('cache-control'), stream.headers.get('x-content-type-options')]).toEqual(['same-origin', 'no-store', 'nosniff']);
-  const paths = ['/', '/inbox', '/docs', '/openapi.json', '/metrics', '/healthz', '/none', '/v1/runs', `/v1/runs/${runId}/archive`, `/v1/runs/${runId}/logs`, `/v1/runs/${runId}/files/content?path=workspace/page.html`, '/sign-in?token=wrong'];
+  const paths = ['/', '/inbox', '/docs', '/openapi.json', '/metrics', '/healthz', '/none', '/v1/runs', `/v1/runs/${runId}/archive`, `/v1/runs/${runId}/logs`, `/v1/runs/${runId}/files/content?path=workspace/page.html`, '/sign-in'];
   for (const path of paths) for (const accept of ['application/json', 'text/html']) {
     const { headers, body } = await served.fetch(path, { headers: { accept } });
     await body?.cancel();
@@ -58,6 +60,7 @@ test('no answer may be framed, guessed at, kept, or read by another page, and no
     expect(headers.get('x-frame-options'), path).toBe('DENY');
     expect(headers.get('x-content-type-options'), path).toBe('nosniff');
     expect(headers.get('cross-origin-resource-policy'), path).toBe('same-origin');
+    expect(headers.get('cross-origin-opener-policy'), path).toBe('same-origin');
     expect(headers.get('cache-control'), path).toMatch(/^no-(?:store|cache)$/);
   }
 });
@@ -71,8 +74,9 @@ test('a file that an agent made is handed out as bytes to be kept, never as a pa
 test('a name that only Parley has keeps its cookie from what else is served on this machine', async () => {
   const { port } = new URL(served.url);
   served.hosts.add(`parley.localhost:${port}`);
-  const answer = await exchange(served.url, `GET /sign-in?token=${served.token} HTTP/1.1\r\nHost: parley.localhost:${port}\r\nConnection: close\r\n\r\n`);
-  expect(answer).toMatch(/^HTTP\/1\.1 303 /);
+  const body = JSON.stringify({ token: served.token });
+  const answer = await exchange(served.url, `POST /v1/sign-in HTTP/1.1\r\nHost: parley.localhost:${port}\r\nOrigin: http://parley.localhost:${port}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`);
+  expect(answer).toMatch(/^HTTP\/1\.1 200 /);
   // Without Domain a cookie belongs to that very name.
   expect(answer).toMatch(/^set-cookie: /im);
   expect(answer).not.toMatch(/domain=/i);

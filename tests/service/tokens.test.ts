@@ -1,53 +1,124 @@
-// Who is known by what: a damaged file shuts out everybody but the operator, and stops nothing.
+// Who is known by which token: a damaged file shuts out everybody but the operator, and expiry and rotation take effect
+// at once.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { operatorToken, readOperatorToken } from '../../src/service/operator-token.js';
-import { addToken, removeToken, sessionFor, TokenBook, tokensIn } from '../../src/service/tokens.js';
+import {
+  checkStrength,
+  estimateBits,
+  fixedOperator,
+  operatorIn,
+  operatorToken,
+  readOperatorToken,
+  rotateOperatorToken,
+} from '../../src/service/operator-token.js';
+import { TokenBook } from '../../src/service/token-book.js';
+import { addToken, newToken, tokensIn } from '../../src/service/tokens.js';
 
-const OPERATOR = { token: 'operator-token-0123', userName: 'ann' };
+const OPERATOR = 'operator-token-0123';
+const MADE = '2026-01-01T00:00:00.000Z';
 let folder = '';
+let now = Date.parse(MADE);
+const clock = { now: () => now };
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'parley-tokens-'));
+  now = Date.parse(MADE);
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-test('a file of tokens that is damaged while it is used is told once, and only the operator is known then', () => {
+const openBook = (onProblem: (error: unknown) => void = () => {}) =>
+  new TokenBook({ source: tokensIn(folder), operator: fixedOperator(OPERATOR), userName: 'ann', clock, onProblem });
+
+test('a tokens file that becomes damaged is reported once, and only the operator is known then', () => {
   const problems: unknown[] = [];
-  const book = new TokenBook(tokensIn(folder), OPERATOR, (error) => problems.push(error));
-  const token = addToken(folder, 'bob', 'viewer', '2026-01-01T00:00:00.000Z');
+  const book = openBook((error) => problems.push(error));
+  const token = addToken(folder, 'bob', 'viewer', MADE);
   const bob = book.find(token);
   expect(bob).toMatchObject({ role: 'viewer' });
   writeFileSync(join(folder, 'tokens.json'), '[');
   expect([book.find(token), bob && book.knows(bob)]).toEqual([null, false]);
-  expect(book.find(OPERATOR.token)).toMatchObject({ role: 'operator' });
+  expect(book.find(OPERATOR)).toMatchObject({ role: 'operator' });
   expect(problems).toHaveLength(1);
   writeFileSync(join(folder, 'tokens.json'), '[]');
-  addToken(folder, 'cleo', 'viewer', '2026-01-01T00:00:00.000Z');
-  expect(book.find(OPERATOR.token)).not.toBeNull();
+  addToken(folder, 'cleo', 'viewer', MADE);
+  expect(book.find(OPERATOR)).not.toBeNull();
   expect(problems).toHaveLength(1);
 });
 
-test('what a browser keeps is not the token, is not taken for one, and is gone with it', () => {
-  const book = new TokenBook(tokensIn(folder), OPERATOR);
-  const token = addToken(folder, 'bob', 'replier', '2026-01-01T00:00:00.000Z');
-  const session = sessionFor(token);
-  expect(session).not.toContain(token);
-  expect(book.find(session)).toBeNull();
-  expect(book.findSignedIn(token)).toBeNull();
-  expect(book.findSignedIn(session)).toMatchObject({ actor: { name: 'bob' } });
-  expect(book.findSignedIn(sessionFor(OPERATOR.token))).toMatchObject({ actor: { name: 'ann' } });
-  removeToken(folder, 'bob');
-  expect(book.findSignedIn(session)).toBeNull();
+test('a token is valid until it expires, and not from that moment on', () => {
+  const book = openBook();
+  const token = addToken(folder, 'bob', 'viewer', MADE, { expires_at: '2026-01-01T01:00:00.000Z' });
+  const bob = book.find(token);
+  now += 3_599_999;
+  expect([book.find(token), bob && book.knows(bob)]).toEqual([bob, true]);
+  now += 1;
+  expect([book.find(token), bob && book.knows(bob)]).toEqual([null, false]);
 });
 
-test.each(['', ' \n', 'short', 'with a space in it 123'])('a file %j is not taken for the token of the operator', (text) => {
-  writeFileSync(join(folder, 'token'), text);
-  expect(() => operatorToken(folder)).toThrow(/holds no token: delete it/);
-  expect(() => readOperatorToken(folder)).toThrow(/holds no token/);
+test('the actor is the person, and the name of the token is kept beside it where it is another', () => {
+  const book = openBook();
+  const [phone, laptop] = [
+    addToken(folder, 'anna-phone', 'replier', MADE, { person: 'anna' }),
+    addToken(folder, 'anna', 'viewer', MADE),
+  ];
+  expect(book.find(phone)?.actor).toEqual({ kind: 'token', name: 'anna', token: 'anna-phone' });
+  expect(book.find(laptop)?.actor).toEqual({ kind: 'token', name: 'anna' });
 });
+
+test('a rotated operator token is valid from the next lookup on, and the old one is not', () => {
+  const old = operatorToken(folder);
+  const book = new TokenBook({ source: tokensIn(folder), operator: operatorIn(folder), userName: 'ann', clock });
+  const caller = book.find(old);
+  expect(caller).toMatchObject({ role: 'operator' });
+  const fresh = rotateOperatorToken(folder);
+  expect([book.find(old), caller && book.knows(caller), book.find(fresh)?.role]).toEqual([null, false, 'operator']);
+  // A file that is damaged afterwards leaves it in place.
+  writeFileSync(join(folder, 'token'), 'x');
+  expect(book.find(fresh)).not.toBeNull();
+});
+
+test.each(['', ' \n', 'short', 'with a space in it 123'])(
+  'a file %j is not taken for the token of the operator',
+  (text) => {
+    writeFileSync(join(folder, 'token'), text);
+    expect(() => operatorToken(folder)).toThrow(/holds no token: delete it/);
+    expect(() => readOperatorToken(folder)).toThrow(/holds no token/);
+  },
+);
 
 test('the token of the operator is made once', () => {
   expect(operatorToken(folder)).toBe(operatorToken(folder));
+});
+
+test.each([
+  'a'.repeat(16),
+  'a'.repeat(64),
+  'ab'.repeat(40),
+  'password'.repeat(6),
+  '0123456789'.repeat(4),
+  'abcdefghijklmnopqrstuvwxyzabcdef',
+  'prl_0000000000000000000000000000000000',
+  'ab12cd34ef56gh78ab12cd34ef56gh78',
+  'short-but-Mixed-9x',
+  '1'.repeat(500),
+  'aaaaaaaaaaaaaaaabbbbbbbbbbbbbbbb',
+  'has a space in it 0f8Kd2mQx7Vb4Zt9Lw',
+])('PARLEY_TOKEN %s is refused with the way to make a better one', (token) => {
+  expect(() => checkStrength(token)).toThrow(/PARLEY_TOKEN is too easy to guess: .*openssl rand -hex 32/);
+  try {
+    checkStrength(token);
+  } catch (error) {
+    expect((error as Error).message).not.toContain(token);
+  }
+});
+
+test('random tokens are taken, in hexadecimal and in base64', () => {
+  for (let count = 0; count < 500; count += 1) expect(() => checkStrength(newToken())).not.toThrow();
+  for (const token of [
+    '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+    'c3ab8ff13720e8ad9047dd39466b3c89',
+    '550e8400-e29b-41d4-a716-446655440000',
+  ])
+    expect(estimateBits(token)).toBeGreaterThan(96);
 });

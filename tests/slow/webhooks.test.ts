@@ -9,7 +9,7 @@ import { afterEach, expect, test } from 'vitest';
 import { createSite, listRuns, parley, start, untilFree, untilGone, withData, type Running, type Site } from '../support/command.js';
 
 const SECRET = 'a secret that nobody guesses';
-const TOKEN = 'operator-token-of-this-test';
+const TOKEN = 'prl_0f8Kd2mQx7Vb4Zt9Lw1Ns6Hc3Rj5Yg';
 const HOUR_MS = 3_600_000;
 
 interface Post {
@@ -122,6 +122,7 @@ test('a question and the end are told once each, signed, with the digest, throug
   const waiting = await call(first, 'GET', `/v1/runs/${runId}`);
   expect(asked.body).toMatchObject({ type: 'run.waiting_user', run_id: runId, status: 'waiting_user', engine: 'rehearsal', labels: { team: 'core' }, interaction: { prompt: 'Which?' }, error: null, seq: waiting.rasp_seq, digest: waiting.digest });
   expect(waiting.status).toBe('waiting_user');
+  expect(asked.body).toMatchObject({ url: expect.stringMatching(new RegExp(`^http://127\\.0\\.0\\.1:\\d+/runs/${runId}$`)) as string });
   asked.answer(500);
   await untilTries(site, 1);
   await kill(first);

@@ -107,7 +107,7 @@ export async function playFullLife(whileServing: (site: Site) => void): Promise<
   await becomes(failing, 'failed');
   const { run_id: fork } = await client.fork(codex, { prompt: '[[done 2]]' });
   await becomes(fork, 'succeeded');
-  const signedIn = await get(`/sign-in?token=${viewer}`, {});
+  const signedIn = await fetch(`${url}/v1/sign-in`, { method: 'POST', headers: { origin: url, 'content-type': 'application/json' }, body: JSON.stringify({ token: viewer }) });
   const cookie = /=([^;]+)/.exec(signedIn.headers.get('set-cookie') ?? '')?.[1] ?? '';
   for (const path of ['/metrics', '/v1/runs', '/v1/engines', '/openapi.json', '/docs', '/v1/me', `/v1/runs/${codex}/archive`, `/v1/runs/${codex}/rasp/history`, `/v1/runs/${codex}/files`, `/v1/runs/${codex}/verify`, `/v1/runs/${failing}/logs?stream=stderr`]) await get(path);
   // Where people put secrets by mistake.

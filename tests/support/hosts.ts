@@ -8,7 +8,7 @@ import { readTrace, type TracedProcess } from './engine-trace.js';
 import { withDatabase, type TestDatabase } from './postgres.js';
 import { startServer, type ServerProcess } from './served-process.js';
 
-export const TOKEN = 'prl_token-of-all-hosts';
+export const TOKEN = 'prl_5Wq9tB2xLc8Hf4Zn7Rk1Jv6Gm3Ds0Py';
 
 // Engines get them too: a clock that is wrong is wrong for all of a machine.
 const PASSED = ['NODE_OPTIONS', 'ENGINE_TRACE', 'CLOCK_SHIFT_MS'];

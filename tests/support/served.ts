@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { createClient, type ParleyClient } from '../../src/client/client.js';
 import { createService, DEFAULT_LIMITS, type Service, type ServiceDeps } from '../../src/service/service.js';
-import { operatorToken } from '../../src/service/operator-token.js';
-import { addToken, TokenBook, tokensIn } from '../../src/service/tokens.js';
+import { ATTEMPT_LIMITS } from '../../src/service/failed-attempts.js';
+import { operatorIn, operatorToken } from '../../src/service/operator-token.js';
+import { TokenBook } from '../../src/service/token-book.js';
+import { addToken, tokensIn } from '../../src/service/tokens.js';
 import { createRoot, openBench, type Bench } from './orchestrated.js';
 
 export interface Served {
@@ -20,6 +22,8 @@ export interface Served {
   readonly hosts: Set<string>;
   // Another person's or program's.
   tokenOf(role: 'viewer' | 'replier' | 'operator'): string;
+  // The cookie of a browser that signs in with a token, as it goes into a request.
+  signIn(token?: string): Promise<string>;
   // Method and path of every route of the document.
   routes(): Promise<(readonly [string, string])[]>;
   fetch(path: string, init?: RequestInit & { readonly as?: string | null }): Promise<Response>;
@@ -31,6 +35,7 @@ export async function serve(changes: { readonly root?: string; readonly bench?: 
   const bench = await openBench(root, benchChanges);
   const token = operatorToken(bench.data.path);
   const hosts = new Set<string>();
+  let url = '';
   const logged: string[] = [];
   const service = await createService({
     consoleDir: null,
@@ -40,7 +45,11 @@ export async function serve(changes: { readonly root?: string; readonly bench?: 
     timers: bench.deps.timers,
     dataDir: bench.data.path,
     version: '0.0.0',
-    tokens: new TokenBook(tokensIn(bench.data.path), { token, userName: 'ann' }),
+    tokens: new TokenBook({ source: tokensIn(bench.data.path), operator: operatorIn(bench.data.path), userName: 'ann', clock: bench.deps.clock }),
+    access: bench.data.access,
+    baseUrl: () => url,
+    // Wrong tokens are answered at once: many of these tests send thousands.
+    attemptLimits: { ...ATTEMPT_LIMITS, longestDelayMs: 0 },
     log: pino({ level: 'info' }, { write: (line: string) => void logged.push(line) }),
     engines: async () => [{ name: 'codex', found: true, program: '/opt/codex', version: '1.0.0', proved_version: '1.0.0', login: true, forks: true, advice: null }],
     limits: DEFAULT_LIMITS,
@@ -51,7 +60,7 @@ export async function serve(changes: { readonly root?: string; readonly bench?: 
   await service.app.listen({ host: '127.0.0.1', port: 0 });
   const { port } = service.app.server.address() as AddressInfo;
   hosts.add(`127.0.0.1:${port}`).add(`localhost:${port}`);
-  const url = `http://127.0.0.1:${port}`;
+  url = `http://127.0.0.1:${port}`;
   const routes = async () => {
     const { paths } = (await (await fetch(`${url}/openapi.json`, { headers: { authorization: `Bearer ${token}` } })).json()) as { paths: Record<string, object> };
     return Object.entries(paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => [method.toUpperCase(), path] as const));
@@ -66,6 +75,10 @@ export async function serve(changes: { readonly root?: string; readonly bench?: 
     logged,
     hosts,
     routes,
+    signIn: async (as = token) => {
+      const answer = await fetch(`${url}/v1/sign-in`, { method: 'POST', headers: { origin: url, 'content-type': 'application/json' }, body: JSON.stringify({ token: as }) });
+      return answer.headers.get('set-cookie')?.split(';')[0] ?? '';
+    },
     tokenOf: (role) => addToken(bench.data.path, `${role}-${logged.length}-${Math.floor(performance.now() * 1000)}`, role, '2026-01-01T00:00:00.000Z'),
     fetch: (path, { as = token, headers, ...init } = {}) => fetch(`${url}${path}`, { redirect: 'manual', ...init, headers: { ...(as === null ? {} : { authorization: `Bearer ${as}` }), ...(init.body ? { 'content-type': 'application/json' } : {}), ...(headers as Record<string, string>) } }),
     close: async () => {

@@ -9,7 +9,7 @@ import { startServer, type ServerProcess } from './served-process.js';
 import { steadyPort } from './steady-port.js';
 import type { Chance } from './torture.js';
 
-export const TOKEN = 'prl_token-of-the-shaken-server';
+export const TOKEN = 'prl_9Hz3Kp7Tw1Xc5Mb8Qf2Vn6Lr4Gj0Sd';
 
 const TRACE = `--import=${new URL('trace-engine.mjs', import.meta.url).href}`;
 export const DEEDS = ['servers killed', 'servers stopped', 'servers ended', 'engines killed', 'engines stopped', 'engines stopped and servers killed'] as const;

@@ -3,6 +3,7 @@
 import DOMPurify from 'dompurify';
 import { Marked } from 'marked';
 import type { JSX } from 'preact';
+import type { TrustedHTML, TrustedTypesWindow } from 'trusted-types/lib/index.js';
 import { useMemo } from 'preact/hooks';
 import { nameTurns } from '../state/visible.js';
 
@@ -11,11 +12,22 @@ const marked = new Marked({ gfm: true, breaks: true, async: false, renderer: { h
 
 const TAGS = ['p', 'br', 'strong', 'em', 'del', 'code', 'pre', 'ul', 'ol', 'li', 'blockquote', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'hr', 'a', 'table', 'thead', 'tbody', 'tr', 'th', 'td', 'input'];
 
+// Browsers without Trusted Types have no factory for policies.
+type MaybeTrusting = Window & Partial<Pick<TrustedTypesWindow, 'trustedTypes'>>;
+
+// The only way to make HTML in the console: the browser refuses text that did not come through this policy (Trusted
+// Types). It passes what it is given, so it must stay in this file, which gives it to nothing but the sanitizer and
+// escaped text.
+const policy = (window as MaybeTrusting).trustedTypes?.createPolicy('parley-markdown', {
+  createHTML: (html) => html,
+  createScript: () => '',
+  createScriptURL: () => '',
+});
+
 const purifier = DOMPurify(window);
 purifier.addHook('afterSanitizeAttributes', (node) => {
   if (node.tagName === 'A') {
-    // A page of the server itself must not be reached by a word of an agent.
-    if (!/^(?:https?:|mailto:)/i.test(node.getAttribute('href') ?? '')) node.removeAttribute('href');
+    if (!leadsElsewhere(node.getAttribute('href') ?? '')) node.removeAttribute('href');
     node.setAttribute('target', '_blank');
     node.setAttribute('rel', 'noopener noreferrer nofollow');
   }
@@ -25,11 +37,19 @@ purifier.addHook('afterSanitizeAttributes', (node) => {
   }
 });
 
+// A link that an agent wrote must not open a page of this server: neither a path, nor what a browser takes for one
+// (http:/path, //host, http:\\path), nor the server's own address.
+export function leadsElsewhere(href: string): boolean {
+  if (/^mailto:/i.test(href)) return true;
+  if (!/^https?:\/\/[^/\\]/i.test(href) || !URL.canParse(href, location.href)) return false;
+  return new URL(href, location.href).host !== location.host;
+}
+
 // To make more of it pretty would hold the page up: the time grows with the square of some signs.
 const MAX_CHARS = 20_000;
 const MAX_SIGNS = 1000;
 
-export function toSafeHtml(text: string): string {
+export function toSafeHtml(text: string): SafeHtml {
   if (text.length > MAX_CHARS || (text.match(/[_*`~[\]>|-]/g)?.length ?? 0) > MAX_SIGNS) return asText(text);
   try {
     return toHtml(text);
@@ -39,21 +59,34 @@ export function toSafeHtml(text: string): string {
   }
 }
 
-function asText(text: string): string {
-  return `<pre>${escapeHtml(text)}</pre>`;
+// Where the browser has no Trusted Types, plain text.
+type SafeHtml = string | TrustedHTML;
+
+function asText(text: string): SafeHtml {
+  const html = `<pre>${escapeHtml(text)}</pre>`;
+  return policy?.createHTML(html) ?? html;
 }
 
 function escapeHtml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
-function toHtml(text: string): string {
-  return purifier.sanitize(marked.parse(text) as string, { ALLOWED_TAGS: TAGS, ALLOWED_ATTR: ['href', 'type', 'checked', 'align', 'start'], ALLOW_DATA_ATTR: false, ALLOW_ARIA_ATTR: false });
+const RULES = {
+  ALLOWED_TAGS: TAGS,
+  ALLOWED_ATTR: ['href', 'type', 'checked', 'align', 'start'],
+  ALLOW_DATA_ATTR: false,
+  ALLOW_ARIA_ATTR: false,
+};
+
+function toHtml(text: string): SafeHtml {
+  const html = marked.parse(text) as string;
+  if (!policy) return purifier.sanitize(html, RULES);
+  return purifier.sanitize(html, { ...RULES, RETURN_TRUSTED_TYPE: true, TRUSTED_TYPES_POLICY: policy });
 }
 
-const kept = new WeakMap<object, { readonly text: string; readonly html: string }>();
+const kept = new WeakMap<object, { readonly text: string; readonly html: SafeHtml }>();
 
-function htmlOf(text: string, owner: object | undefined): string {
+function htmlOf(text: string, owner: object | undefined): SafeHtml {
   const known = owner && kept.get(owner);
   if (known?.text === text) return known.html;
   const html = toSafeHtml(nameTurns(text));
@@ -64,5 +97,5 @@ function htmlOf(text: string, owner: object | undefined): string {
 // What it was made into is kept for as long as its owner is there: a row that leaves the screen comes back without that work.
 export function Markdown({ text, cachedBy }: { readonly text: string; readonly cachedBy?: object }): JSX.Element {
   const html = useMemo(() => htmlOf(text, cachedBy), [text, cachedBy]);
-  return <div class="prose" dangerouslySetInnerHTML={{ __html: html }} />;
+  return <div class="prose" dangerouslySetInnerHTML={{ __html: html as string }} />;
 }

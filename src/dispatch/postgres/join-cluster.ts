@@ -8,7 +8,7 @@ import { forgetDeadHost, listDeadHosts, listLiveHosts, readClock } from '../../s
 import type { PostgresStore } from '../../store/postgres/postgres-store.js';
 import { forgetLeftover, listLeftovers, listStranded, listUnexported, markExported, siteOf } from '../../store/postgres/run-files.js';
 import type { Site } from '../../store/postgres/site.js';
-import { listTokenRows, type TokenRow } from '../../store/postgres/token-rows.js';
+import { listTokenRows, loadOperatorToken, type TokenRow } from '../../store/postgres/token-rows.js';
 import type { Cluster } from '../cluster.js';
 import { admitHost } from './admit-host.js';
 import { LeaseKeeper } from './lease-keeper.js';
@@ -45,6 +45,8 @@ export interface Membership extends Cluster {
   deriveToken(what: Purpose): string;
   // Named tokens, which all hosts know.
   listTokens(): Promise<TokenRow[]>;
+  // As it is now: it may be rotated at any time.
+  loadOperatorToken(): Promise<string>;
   // Where other hosts reach this one.
   setUrl(url: string): Promise<void>;
   // When nothing of this host is at work any more.
@@ -101,6 +103,7 @@ export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, go
     forgetLeftover: (runId) => forgetLeftover(database, runId),
     deriveToken: (what) => deriveToken(secret, what),
     listTokens: () => listTokenRows(database),
+    loadOperatorToken: () => loadOperatorToken(database),
     setUrl: (at) => keeper.setUrl(at),
     leave: async () => {
       await keeper.close();

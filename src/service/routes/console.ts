@@ -6,7 +6,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Room } from '../service.js';
 
 const TYPES: Readonly<Record<string, string>> = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript; charset=utf-8', '.css': 'text/css; charset=utf-8', '.svg': 'image/svg+xml', '.json': 'application/json', '.webmanifest': 'application/manifest+json' };
-const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+  // HTML is made by the one policy of console/src/parts/markdown.tsx only.
+  + "; require-trusted-types-for 'script'; trusted-types parley-markdown";
 const PAGES = ['/', '/inbox', '/runs', '/runs/:id', '/new', '/engines'];
 // Built under a name that changes with what is in it.
 const FOR_EVER = 'public, max-age=31536000, immutable';

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { lstat, realpath, type FileHandle } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
 import { Readable } from 'node:stream';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { toTimestamp } from '../../kernel/clock.js';
@@ -15,6 +15,7 @@ import { tellDamage, verifyRun } from '../../orchestrator/verify-run.js';
 import { waitForFiles } from '../../orchestrator/wait-for-files.js';
 import { RequestError } from '../../run/request-error.js';
 import type { ReadRange } from '../../store/store.js';
+import { callerOf, traceOf } from '../access.js';
 import { resolveWithin } from '../allowed-paths.js';
 import { listForArchive } from '../archive-run.js';
 import { openInPlace, walkFiles } from '../files-of-run.js';
@@ -32,9 +33,16 @@ const MAX_FILES = 5000;
 // Folders too: an agent may have made a million empty ones.
 const MAX_ENTRIES = 10_000;
 
-export async function evidenceRoutes({ app: bare, store, timers, dataDir, otherHosts = null }: Room): Promise<void> {
+export async function evidenceRoutes({ app: bare, store, access, clock, timers, dataDir, otherHosts = null }: Room): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();
   const preHandler = forwardFiles(store, otherHosts);
+  // By the host that the caller asked, not again by the one that has the files.
+  const recordDownload = async (request: FastifyRequest): Promise<void> => {
+    const { id = '' } = request.params as { readonly id?: string };
+    if (callerOf(request).isHost) return;
+    await loadRun(store, id);
+    await access.appendAudit({ ...traceOf(request, clock.now()), type: 'archive.downloaded', body: { run_id: id } });
+  };
   for (const protocol of ['fcmp', 'rasp'] as const) {
     app.get(`/v1/runs/:id/${protocol === 'fcmp' ? 'events' : 'rasp'}/history`, {
       schema: { operationId: protocol === 'fcmp' ? 'readEvents' : 'readRasp', summary: 'Stored events by seq and by time; both ends belong to it', tags: ['events'], params, querystring: historyQuery, response: { 200: historyPage, ...REFUSALS } },
@@ -94,7 +102,7 @@ export async function evidenceRoutes({ app: bare, store, timers, dataDir, otherH
 
   app.get('/v1/runs/:id/archive', {
     schema: { operationId: 'downloadArchive', summary: "A run's folder as a tar archive, without its home", tags: ['evidence'], params, response: { 200: archive, ...REFUSALS } },
-    preHandler,
+    preHandler: [recordDownload, preHandler],
   }, async ({ params: { id } }, reply) => {
     await loadReadable(store, id);
     const { path, home } = runFolder(dataDir, id);

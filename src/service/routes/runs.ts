@@ -15,7 +15,7 @@ import { keyOf, labelOf, REFUSALS } from '../requests.js';
 import { toRunView } from '../run-feed.js';
 import { continueBody, createRunBody, listQuery, retryBody, runId, runList, runView } from '../schemas.js';
 import type { Room } from '../service.js';
-import type { Caller } from '../tokens.js';
+import type { Caller } from '../token-book.js';
 
 const params = z.strictObject({ id: runId });
 const sse = { description: '"reset" and "ready": list what there is, now; then "run" with the whole run when it is new, changes its state or asks, and "gone" when it was deleted; "reset" again if too much was missed.', content: { 'text/event-stream': { schema: z.string() } } };
@@ -72,8 +72,8 @@ export async function runRoutes({ app: bare, orchestrator, store, clock, streams
   app.delete('/v1/runs/:id', {
     schema: { operationId: 'deleteRun', summary: 'Delete an ended run with its files', tags: ['runs'], params, response: { 204: z.null(), ...REFUSALS } },
     config: { role: 'operator' },
-  }, async ({ params: { id } }, reply) => {
-    await orchestrator.delete(id);
+  }, async (request, reply) => {
+    await orchestrator.delete(request.params.id, { actor: callerOf(request).actor, address: request.address });
     return reply.code(204).send(null);
   });
 

@@ -1,17 +1,206 @@
-// The link that parley serve prints: it signs a browser in, and the token is out of the address again.
+// Signing browsers in and out, their sessions, and the codes that sign one browser in.
+import type { FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
+import { toTimestamp } from '../../kernel/clock.js';
 import { RequestError } from '../../run/request-error.js';
-import { signInCookie, signOutCookie } from '../access.js';
+import type { SessionRecord } from '../../store/access-store.js';
+import { callerOf, checkOwnPage, refuseAttempt, signInCookie, signOutCookie, traceOf } from '../access.js';
+import {
+  codeBody,
+  codeView,
+  sessionId,
+  sessionList,
+  sessionQuery,
+  signedIn,
+  signInBody,
+  type sessionView,
+} from '../access-schemas.js';
+import { REFUSALS } from '../requests.js';
 import type { Room } from '../service.js';
+import { CODE_MS } from '../sessions.js';
 
-export async function signInRoutes({ app: bare, tokens, cookie }: Room): Promise<void> {
+const params = z.strictObject({ id: sessionId });
+const BAD_CODE = 'This code is unknown, was used already, or has expired. Make another: parley link';
+const BAD_TOKEN = 'This token is unknown, expired or revoked. List the valid ones: parley token ls';
+
+export async function signInRoutes({
+  app: bare,
+  tokens,
+  sessions,
+  attempts,
+  clock,
+  cookie,
+  baseUrl,
+}: Room): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();
+  const isSecure = (): boolean => baseUrl().startsWith('https://');
 
-  app.get('/sign-in', { schema: { hide: true, querystring: z.strictObject({ token: z.string().max(500).default('') }) }, config: { role: 'anyone' } }, async ({ query: { token } }, reply) => {
-    if (!tokens.find(token)) throw new RequestError('UNAUTHORIZED', 'this link is not known; parley serve prints the one that is');
-    return reply.header('set-cookie', signInCookie(cookie, token)).redirect('/', 303);
-  });
+  app.post(
+    '/v1/sign-in',
+    {
+      schema: {
+        operationId: 'signIn',
+        summary: 'Sign this browser in, with a code or a token',
+        tags: ['access'],
+        security: [],
+        body: signInBody,
+        response: { 200: signedIn, ...REFUSALS },
+      },
+      config: { role: 'anyone' },
+    },
+    async (request, reply) => {
+      const { code, token } = request.body;
+      checkOwnPage(request);
+      if ((code === undefined) === (token === undefined))
+        throw new RequestError('INVALID_ARGUMENT', 'Send exactly one of code and token.');
+      await tokens.refresh();
+      const caller = code === undefined ? tokens.find(token ?? '') : await sessions.redeem(code);
+      if (!caller || caller.isHost)
+        return refuseAttempt(attempts, request, reply, code === undefined ? BAD_TOKEN : BAD_CODE);
+      const { secret, session } = await sessions.signIn(caller, {
+        by: code === undefined ? 'token' : 'code',
+        address: request.address,
+        userAgent: request.headers['user-agent'] ?? null,
+      });
+      reply.header(
+        'set-cookie',
+        signInCookie(cookie, secret, {
+          maxAgeSec: Math.max(1, Math.floor((session.expires_at - session.created_at) / 1000)),
+          secure: isSecure(),
+        }),
+      );
+      return { name: caller.actor.name, role: caller.role, expires_at: toTimestamp(session.expires_at) };
+    },
+  );
 
-  app.post('/sign-out', { schema: { hide: true }, config: { role: 'viewer' } }, async (_request, reply) => reply.header('set-cookie', signOutCookie(cookie)).code(204).send());
+  app.post(
+    '/v1/sign-out',
+    {
+      schema: {
+        operationId: 'signOut',
+        summary: "End this browser's session",
+        tags: ['access'],
+        response: { 204: z.null(), ...REFUSALS },
+      },
+    },
+    async (request, reply) => {
+      const { session } = callerOf(request);
+      if (session) await sessions.end(session.session_id, traceOf(request, clock.now()), 'sign_out');
+      return reply.header('set-cookie', signOutCookie(cookie, isSecure())).code(204).send(null);
+    },
+  );
+
+  app.get(
+    '/v1/sessions',
+    {
+      schema: {
+        operationId: 'listSessions',
+        summary: 'Browsers that are signed in: your own, or all for operators',
+        tags: ['access'],
+        querystring: sessionQuery,
+        response: { 200: sessionList, ...REFUSALS },
+      },
+    },
+    async (request) => {
+      const { cursor: after, limit } = request.query;
+      const { role, actor } = callerOf(request);
+      const { sessions: found, next } = await sessions.list({
+        person: role === 'operator' ? undefined : actor.name,
+        after,
+        limit,
+      });
+      return { sessions: found.map((session) => toView(session, request)), next_cursor: next };
+    },
+  );
+
+  app.delete(
+    '/v1/sessions/:id',
+    {
+      schema: {
+        operationId: 'endSession',
+        summary: 'End a session: your own, or any for operators',
+        tags: ['access'],
+        params,
+        response: { 204: z.null(), ...REFUSALS },
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.params;
+      const { role, actor } = callerOf(request);
+      const session = await sessions.findById(id);
+      const isAllowed = session !== null && (role === 'operator' || session.person === actor.name);
+      if (!isAllowed || !(await sessions.end(id, traceOf(request, clock.now()), 'session.ended')))
+        throw new RequestError('NOT_FOUND', `There is no session ${id}. List them: parley token sessions`);
+      return reply.code(204).send(null);
+    },
+  );
+
+  app.post(
+    '/v1/sign-in-codes',
+    {
+      schema: {
+        operationId: 'createSignInCode',
+        summary: 'Make a link that signs one browser in',
+        tags: ['access'],
+        body: codeBody,
+        response: { 201: codeView, ...REFUSALS },
+      },
+      config: { role: 'operator' },
+    },
+    async (request, reply) => {
+      const { as, expires_in_sec: lifeSec } = request.body ?? {};
+      const target = as === undefined ? tokens.findByName(null) : tokens.findByName(as);
+      if (!target)
+        throw new RequestError(
+          'INVALID_ARGUMENT',
+          `There is no valid token named "${as ?? ''}". List them: parley token ls`,
+        );
+      const { code, expiresAt } = await sessions.createCode(
+        target,
+        lifeSec === undefined ? CODE_MS : lifeSec * 1000,
+        traceOf(request, clock.now()),
+      );
+      return reply
+        .code(201)
+        .send({
+          url: linkOf(baseUrl(), code),
+          code,
+          expires_at: toTimestamp(expiresAt),
+          name: target.actor.name,
+          role: target.role,
+        });
+    },
+  );
+}
+
+// Browsers keep the fragment to themselves: it reaches neither proxies nor logs.
+export function linkOf(base: string, code: string): string {
+  return `${base.replace(/\/+$/, '')}/#code=${code}`;
+}
+
+function toView(session: SessionRecord, { caller }: FastifyRequest): z.input<typeof sessionView> {
+  const {
+    session_id: id,
+    person,
+    token,
+    created_at: made,
+    last_used_at: used,
+    expires_at: expires,
+    ends_at: ends,
+    address,
+    user_agent: agent,
+  } = session;
+  return {
+    session_id: id,
+    person,
+    token,
+    created_at: toTimestamp(made),
+    last_used_at: toTimestamp(used),
+    expires_at: toTimestamp(expires),
+    ends_at: toTimestamp(ends),
+    address,
+    user_agent: agent,
+    current: caller?.session?.session_id === id,
+  };
 }

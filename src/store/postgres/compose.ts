@@ -3,6 +3,8 @@
 import type { Statement } from './database.js';
 
 export const CHANNEL = 'parley_commits';
+// Notifies hosts that sessions or tokens have changed.
+export const ACCESS_CHANNEL = 'parley_access';
 
 export type Param = (value: unknown, type: string) => string;
 

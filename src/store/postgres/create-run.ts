@@ -6,7 +6,9 @@ import { isTerminal, type RunState } from '../../run/statechart.js';
 import { extendHeads } from '../extend-heads.js';
 import type { RunRow } from '../rows.js';
 import { EMPTY_JOURNAL, type CreateOutcome, type DeleteOutcome, type NewRun, type RunRecord } from '../store.js';
+import { tombstoneOf, type AuditTrace } from '../audit.js';
 import { addSegments } from './append-journal.js';
+import { auditStatements, LOCK_AUDIT } from './audit.js';
 import { Composition, type Param } from './compose.js';
 import type { Database, Statement } from './database.js';
 import { isAlive } from './host-lease.js';
@@ -98,6 +100,7 @@ export interface Deletion {
   readonly hint: string;
   // Whatever its state is, unless a live host is at work on it.
   readonly damaged: boolean;
+  readonly trace: AuditTrace;
 }
 
 export async function deleteRun(db: Database, deletion: Deletion): Promise<DeleteOutcome> {
@@ -117,15 +120,18 @@ interface Deletable {
   readonly worked_in: boolean;
   // A live host runs it, or has a process that waits with it.
   readonly played: boolean;
+  // Where its journal ended.
+  readonly rasp_seq: number;
+  readonly digest: string;
 }
 
-function tryDelete(db: Database, { runId, hint, damaged }: Deletion): Promise<DeleteOutcome> {
+function tryDelete(db: Database, { runId, hint, damaged, trace }: Deletion): Promise<DeleteOutcome> {
   // Those that continue it live in its home, with its session.
-  const look = { name: 'deletable', values: [runId], text: `SELECT request_id, status, continues,
+  const look = { name: 'deletable', values: [runId], text: `SELECT request_id, status, continues, rasp_seq, digest,
     (SELECT count(*) FROM parley.runs AS other WHERE other.home = run.home) AS sharers,
     (status = 'running' AND ${isAlive('run.owner')}) OR ${isAlive('run.resident')} AS played,
     EXISTS (SELECT FROM parley.runs AS other WHERE other.cwd = run.cwd AND other.run_id <> run.run_id AND strpos(run.cwd, run.run_id) > 0 AND other.status IN ('queued', 'running', 'waiting_user')) AS worked_in FROM parley.runs AS run WHERE run_id = $1 FOR UPDATE OF run` };
-  return db.transact<DeleteOutcome>([LOCK_RUNS, look], (_, found) => {
+  return db.transact<DeleteOutcome>([LOCK_RUNS, look, LOCK_AUDIT], (_, found, head) => {
     const run = found?.rows[0] as Deletable | undefined;
     if (!run) return { leave: 'unknown_run' };
     if (!isTerminal(run.status) && (!damaged || run.played)) return { leave: 'not_ended' };
@@ -139,6 +145,8 @@ function tryDelete(db: Database, { runId, hint, damaged }: Deletion): Promise<De
       .add('u', (param) => `DELETE FROM parley.runs WHERE run_id = ${param(runId, 'text')}`)
       // What still has to arrive stays.
       .add('g', (param) => `DELETE FROM parley.deliveries WHERE state = 'given_up' AND run_id = ${param(runId, 'text')}`);
-    return { write: [all.notifying(hint)], answer: 'deleted' };
+    const body = tombstoneOf({ run_id: runId, rasp_seq: run.rasp_seq, digest: run.digest });
+    const tombstone = auditStatements(head, { ...trace, type: 'run.deleted', body });
+    return { write: [all.notifying(hint), ...tombstone], answer: 'deleted' };
   });
 }

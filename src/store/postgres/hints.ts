@@ -7,7 +7,7 @@ import type { Client } from 'pg';
 import { isRunId } from '../../kernel/ids.js';
 import type { RunState } from '../../run/statechart.js';
 import type { Committed } from '../store.js';
-import { CHANNEL } from './compose.js';
+import { ACCESS_CHANNEL, CHANNEL } from './compose.js';
 import type { Database } from './database.js';
 
 // Between questions to the connection, and for their answer.
@@ -39,24 +39,30 @@ export class HintListener {
   readonly #instance: string;
   readonly #onHint: (commit: Committed) => void;
   readonly #onMissed: () => void;
+  readonly #onAccess: () => void;
   readonly #checkMs: number;
   readonly #closing = new AbortController();
   #client: Client | null = null;
   #work: Promise<void> = Promise.resolve();
 
-  constructor(db: Database, instance: string, onHint: (commit: Committed) => void, onMissed: () => void, checkMs: number) {
+  constructor(db: Database, instance: string, onHint: (commit: Committed) => void, onMissed: () => void, checkMs: number, onAccess: () => void = () => {}) {
     this.#db = db;
     this.#instance = instance;
     this.#onHint = onHint;
     this.#onMissed = onMissed;
     this.#checkMs = checkMs;
+    this.#onAccess = onAccess;
   }
 
   // Once this resolves no hint is missed.
   async open(): Promise<void> {
     const client = await this.#db.connect();
     try {
-      client.on('notification', ({ payload }) => this.#hear(payload ?? ''));
+      client.on('notification', ({ channel, payload }) => {
+        if (channel === ACCESS_CHANNEL) this.#onAccess();
+        else this.#hear(payload ?? '');
+      });
+      await client.query(`LISTEN ${ACCESS_CHANNEL}`);
       await client.query(`LISTEN ${CHANNEL}`);
     } catch (error) {
       await client.end().catch(() => {});
@@ -97,7 +103,9 @@ export class HintListener {
         // Still away; whoever calls the store is told so.
         continue;
       }
-      if (!this.#closing.signal.aborted) this.#onMissed();
+      if (this.#closing.signal.aborted) return;
+      this.#onAccess();
+      this.#onMissed();
       return;
     }
   }

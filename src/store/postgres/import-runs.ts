@@ -18,6 +18,7 @@ import { checkMigrated } from './migrate.js';
 import type { Site } from './site.js';
 import { pairKey, toText } from './text.js';
 import { ADD_DELETED } from './turn-counts.js';
+import type { AuditTrace } from '../audit.js';
 import { addTokenRow, type TokenRow } from './token-rows.js';
 
 // conflict: the id or the request id is that of a run with another content. broken: its journal does not fit its digest.
@@ -61,8 +62,9 @@ export class RunImport {
   }
 
   // One whose name is there is left alone.
-  importToken(token: TokenRow): Promise<boolean> {
-    return addTokenRow(this.#db, token);
+  importToken(token: TokenRow, trace: AuditTrace): Promise<boolean> {
+    const { name, person = name, role } = token;
+    return addTokenRow(this.#db, token, { ...trace, type: 'token.added', body: { name, person, role, imported: true } });
   }
 
   // Where it is, as it may be shown.

@@ -1,5 +1,7 @@
 // The numbered steps from an empty (or an older) database to the present one. A step that was published never changes.
 
+import { FIRST_DIGEST } from '../digest.js';
+
 export interface Migration {
   readonly version: number;
   readonly name: string;
@@ -182,7 +184,65 @@ EXCEPTION WHEN others THEN
 END $$;
 `;
 
+// Browser sessions, sign-in codes, when tokens were last used, and the administrative journal. Secrets are here as SHA-256 only. The journal's
+// triggers stop mistakes; `parley audit --verify` detects what was changed past them.
+const ACCESS = `
+ALTER TABLE parley.tokens ADD COLUMN person text;
+ALTER TABLE parley.tokens ADD COLUMN expires_at text;
+CREATE TABLE parley.sessions (
+  sha256 text COLLATE "C" PRIMARY KEY,
+  session_id text COLLATE "C" NOT NULL UNIQUE,
+  token_sha256 text COLLATE "C" NOT NULL,
+  token text,
+  person text COLLATE "C" NOT NULL,
+  created_at bigint NOT NULL,
+  last_used_at bigint NOT NULL,
+  expires_at bigint NOT NULL,
+  ends_at bigint NOT NULL,
+  address text,
+  user_agent text
+);
+CREATE INDEX sessions_by_token ON parley.sessions (token_sha256, created_at);
+CREATE INDEX sessions_by_person ON parley.sessions (person, session_id);
+CREATE INDEX sessions_by_end ON parley.sessions (ends_at);
+CREATE TABLE parley.sign_in_codes (
+  sha256 text COLLATE "C" PRIMARY KEY,
+  token_sha256 text COLLATE "C" NOT NULL,
+  expires_at bigint NOT NULL
+);
+CREATE INDEX sign_in_codes_by_expiry ON parley.sign_in_codes (expires_at);
+CREATE TABLE parley.token_uses (
+  token_sha256 text COLLATE "C" PRIMARY KEY,
+  used_at bigint NOT NULL,
+  address text
+);
+CREATE TABLE parley.audit (
+  seq bigint PRIMARY KEY,
+  ts bigint NOT NULL,
+  type text COLLATE "C" NOT NULL,
+  actor_json text,
+  address text,
+  body_json text NOT NULL,
+  digest text NOT NULL
+);
+CREATE INDEX audit_by_type ON parley.audit (type, seq);
+CREATE TABLE parley.audit_head (
+  only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+  seq bigint NOT NULL,
+  digest text NOT NULL
+);
+INSERT INTO parley.audit_head (seq, digest) VALUES (0, '${FIRST_DIGEST}');
+CREATE FUNCTION parley.keep_audit() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'rows of the administrative journal are never changed or deleted';
+END
+$$;
+CREATE TRIGGER audit_keeps_rows BEFORE UPDATE OR DELETE OR TRUNCATE ON parley.audit
+  FOR EACH STATEMENT EXECUTE FUNCTION parley.keep_audit();
+`;
+
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'hosts, runs, interactions, journals and deliveries', sql: TABLES + DELIVERIES + SECRET },
+  { version: 2, name: 'browser sessions, sign-in codes, token uses and the administrative journal', sql: ACCESS },
   { version: 3, name: 'questions decided without jobs, counts of deleted runs', sql: DECISIONS },
 ];

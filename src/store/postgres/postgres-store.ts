@@ -6,7 +6,8 @@ import type { EngineSessionHandle } from '../../run/session-handle.js';
 import type { RunState } from '../../run/statechart.js';
 import { toHandle, type InteractionRow } from '../rows.js';
 import { salvage, type SalvagedRun } from '../salvage.js';
-import type { CommitListener, CommitOutcome, Committed, CreateOutcome, DeleteOutcome, Delivery, DeliveryOutcome, InteractionRecord, Lines, NewRun, PendingFilter, ProfileTotals, Protocol, ReadRange, RunChange, RunFilter, RunRecord, SegmentRange, Store } from '../store.js';
+import type { CommitListener, CommitOutcome, Committed, CreateOutcome, DeleteOutcome, DeleteRunOptions, Delivery, DeliveryOutcome, InteractionRecord, Lines, NewRun, PendingFilter, ProfileTotals, Protocol, ReadRange, RunChange, RunFilter, RunRecord, SegmentRange, Store } from '../store.js';
+import { UNTRACED } from '../audit.js';
 import { commitRun, digestUpTo } from './commit-run.js';
 import { createRun, deleteRun } from './create-run.js';
 import type { Database } from './database.js';
@@ -46,6 +47,7 @@ export class PostgresStore implements Store {
   readonly #listener: HintListener;
   readonly #listeners = new Set<CommitListener>();
   readonly #missed = new Set<() => void>();
+  readonly #accessChanged = new Set<() => void>();
 
   // The database is migrated; nothing is heard of others before `listen`.
   constructor(database: Database, { host, site = NOWHERE, clock = systemClock, ownOnly = false, checkMs = CHECK_MS }: PostgresStoreOptions) {
@@ -56,7 +58,9 @@ export class PostgresStore implements Store {
     this.#own = ownOnly ? new Set() : null;
     this.#listener = new HintListener(database, this.#instance, (commit) => this.#tell(commit), () => {
       for (const listener of this.#missed) attempt(listener);
-    }, checkMs);
+    }, checkMs, () => {
+      for (const listener of this.#accessChanged) attempt(listener);
+    });
   }
 
   // From now on it writes for another host: what the one before owned is somebody else's.
@@ -81,8 +85,8 @@ export class PostgresStore implements Store {
     return this.#telling(told, (hint) => commitRun(this.database, { host: this.#host, site: this.#site.site }, change, hint), ({ committed }) => committed);
   }
 
-  async deleteRun(runId: string, { damaged = false }: { readonly damaged?: boolean } = {}): Promise<DeleteOutcome> {
-    return this.#telling({ run_id: runId, deleted: true }, (hint) => deleteRun(this.database, { runId, hint, damaged }), (outcome) => outcome === 'deleted');
+  async deleteRun(runId: string, { damaged = false, trace = UNTRACED }: DeleteRunOptions = {}): Promise<DeleteOutcome> {
+    return this.#telling({ run_id: runId, deleted: true }, (hint) => deleteRun(this.database, { runId, hint, damaged, trace }), (outcome) => outcome === 'deleted');
   }
 
   // The others by the hint, our own listeners here.
@@ -102,6 +106,12 @@ export class PostgresStore implements Store {
   onMissed(listener: () => void): () => void {
     this.#missed.add(listener);
     return () => this.#missed.delete(listener);
+  }
+
+  // Called when a host or a command has ended sessions or changed tokens, and when a notification may have been missed.
+  onAccessChanged(listener: () => void): () => void {
+    this.#accessChanged.add(listener);
+    return () => this.#accessChanged.delete(listener);
   }
 
   #tell(commit: Committed): void {

@@ -4,7 +4,9 @@ import { closeSync, existsSync, mkdirSync, openSync, readFileSync, realpathSync 
 import { join } from 'node:path';
 import { replaceFile } from '../../files/replace-file.js';
 import { RequestError } from '../../run/request-error.js';
+import type { AccessStore } from '../access-store.js';
 import type { Store } from '../store.js';
+import { SqliteAccess } from './access.js';
 import { checkSound, checkTables, tell } from './check-tables.js';
 import { checkVersion, migrate, NEWEST_VERSION } from './migrate.js';
 import { MIGRATIONS } from './migrations.js';
@@ -18,6 +20,7 @@ const held = new Set<Database>();
 export interface DataDir {
   readonly path: string;
   readonly store: Store;
+  readonly access: AccessStore;
   close(): Promise<void>;
 }
 
@@ -36,12 +39,14 @@ export async function openDataDir(path: string, writer: Writer): Promise<DataDir
     const real = realpathSync(path);
     const lock = await takeLock(path, writer);
     try {
-      const store = await openStore(join(path, 'parley.db'));
+      const { store, access } = await openStore(join(path, 'parley.db'));
       return {
         // The folder itself, whatever link led to it: what is stored names it.
         path: real,
         store,
+        access,
         close: async () => {
+          access.flush();
           await store.close();
           release(lock);
         },
@@ -67,14 +72,14 @@ function release(lock: Database): void {
   lock.close();
 }
 
-async function openStore(path: string): Promise<Store> {
+async function openStore(path: string): Promise<{ store: SqliteStore; access: SqliteAccess }> {
   if (existsSync(`${path}-wal`)) await lookAtLog(path);
   const db = await openDatabase(privateFile(path));
   try {
     // First of all: what is refused is not touched, not even its journal mode.
     migrate(db, MIGRATIONS, checkTables);
     makeDurable(db);
-    return new SqliteStore(db);
+    return { store: new SqliteStore(db), access: new SqliteAccess(db) };
   } catch (error) {
     db.close();
     throw error;
@@ -152,7 +157,7 @@ export async function openForReading(path: string): Promise<DataDir | null> {
       }
       checkTables(db);
       const store = new SqliteStore(db);
-      return { path, store, close: () => store.close() };
+      return { path, store, access: new SqliteAccess(db), close: () => store.close() };
     } catch (error) {
       if (db.isOpen) db.close();
       throw error;
@@ -169,6 +174,39 @@ export async function checkIntegrity(path: string): Promise<string[]> {
     } finally {
       db.close();
     }
+  });
+}
+
+export interface AccessDir {
+  readonly access: AccessStore;
+  close(): Promise<void>;
+}
+
+// Opens the access tables to write beside whichever process holds the data directory: their transactions are short, and SQLite lets one
+// writer in at a time. A database that is missing or of an older version is made or migrated first, which needs the directory's lock.
+export async function openAccess(path: string, writer: Writer): Promise<AccessDir> {
+  const file = join(path, 'parley.db');
+  if (!existsSync(file)) return openDataDir(path, writer);
+  return usable(path, async () => {
+    const reader = await openDatabase(file, { readOnly: true });
+    let version: number;
+    try {
+      version = checkVersion(reader);
+      if (version === NEWEST_VERSION) checkTables(reader);
+    } finally {
+      reader.close();
+    }
+    if (version < NEWEST_VERSION) return openDataDir(path, writer);
+    const db = await openDatabase(file);
+    makeDurable(db);
+    const access = new SqliteAccess(db);
+    return {
+      access,
+      close: async () => {
+        access.flush();
+        db.close();
+      },
+    };
   });
 }
 

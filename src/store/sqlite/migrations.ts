@@ -1,4 +1,5 @@
 // The numbered steps from an empty (or an older) database to the present one. A step that was published never changes.
+import { FIRST_DIGEST } from '../digest.js';
 import { tell } from './check-tables.js';
 import type { Database } from './open-database.js';
 
@@ -14,6 +15,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 3, name: 'deliveries to webhooks', up: createDeliveries },
   { version: 4, name: 'how long runs have waited for people', up: addWaits },
   { version: 5, name: 'large pieces of journals are packed', up: addPacking },
+  { version: 6, name: 'browser sessions, sign-in codes, token uses and the administrative journal', up: createAccess },
   { version: 7, name: 'folders as columns, counts of deleted runs, valid timeouts', up: addRunColumns },
 ];
 
@@ -187,5 +189,58 @@ CREATE TABLE deleted_turns (
 ) WITHOUT ROWID;
 UPDATE request_interactive_runtime SET effective_session_timeout_sec = ${validTimeout('effective_session_timeout_sec')}
   WHERE request_id NOT IN (SELECT request_id FROM runs);
+`);
+}
+
+// Secrets are here as SHA-256 only. The journal's triggers stop mistakes; `parley audit --verify` detects what was changed past them.
+function createAccess(db: Database): void {
+  db.exec(`
+CREATE TABLE sessions (
+  sha256 TEXT PRIMARY KEY,
+  session_id TEXT NOT NULL UNIQUE,
+  token_sha256 TEXT NOT NULL,
+  token TEXT,
+  person TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  last_used_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL,
+  ends_at INTEGER NOT NULL,
+  address TEXT,
+  user_agent TEXT
+);
+CREATE INDEX sessions_by_token ON sessions (token_sha256, created_at);
+CREATE INDEX sessions_by_person ON sessions (person, session_id);
+CREATE INDEX sessions_by_end ON sessions (ends_at);
+CREATE TABLE sign_in_codes (
+  sha256 TEXT PRIMARY KEY,
+  token_sha256 TEXT NOT NULL,
+  expires_at INTEGER NOT NULL
+);
+CREATE INDEX sign_in_codes_by_expiry ON sign_in_codes (expires_at);
+CREATE TABLE token_uses (
+  token_sha256 TEXT PRIMARY KEY,
+  used_at INTEGER NOT NULL,
+  address TEXT
+);
+CREATE TABLE audit (
+  seq INTEGER PRIMARY KEY,
+  ts INTEGER NOT NULL,
+  type TEXT NOT NULL,
+  actor_json TEXT,
+  address TEXT,
+  body_json TEXT NOT NULL,
+  digest TEXT NOT NULL
+);
+CREATE INDEX audit_by_type ON audit (type, seq);
+CREATE TABLE audit_head (
+  only INTEGER PRIMARY KEY CHECK (only = 1),
+  seq INTEGER NOT NULL,
+  digest TEXT NOT NULL
+);
+INSERT INTO audit_head VALUES (1, 0, '${FIRST_DIGEST}');
+CREATE TRIGGER audit_keeps_rows BEFORE DELETE ON audit
+  BEGIN SELECT RAISE(ABORT, 'rows of the administrative journal are never deleted'); END;
+CREATE TRIGGER audit_keeps_values BEFORE UPDATE ON audit
+  BEGIN SELECT RAISE(ABORT, 'rows of the administrative journal are never changed'); END;
 `);
 }

@@ -4,8 +4,10 @@ import type { EngineSessionHandle } from '../../run/session-handle.js';
 import type { Json } from '../../kernel/json.js';
 import { isTerminal, STATES, type RunState } from '../../run/statechart.js';
 import { toTimestamp } from '../../kernel/clock.js';
+import { tombstoneOf, UNTRACED } from '../audit.js';
 import { FIRST_DIGEST, nextDigest } from '../digest.js';
-import { EMPTY_JOURNAL, type CommitListener, type CommitOutcome, type Committed, type CreateOutcome, type DeleteOutcome, type Delivery, type DeliveryOutcome, type InteractionRecord, type JournalHeads, type Lines, type NewRun, type PendingFilter, type ProfileTotals, type Protocol, type ReadRange, type RunChange, type RunFilter, type RunRecord, type SegmentRange, type Store } from '../store.js';
+import { EMPTY_JOURNAL, type CommitListener, type CommitOutcome, type Committed, type CreateOutcome, type DeleteOutcome, type DeleteRunOptions, type Delivery, type DeliveryOutcome, type InteractionRecord, type JournalHeads, type Lines, type NewRun, type PendingFilter, type ProfileTotals, type Protocol, type ReadRange, type RunChange, type RunFilter, type RunRecord, type SegmentRange, type Store } from '../store.js';
+import { appendAudit } from './access.js';
 import { prepareAppend, type AppendJournal } from './append-journal.js';
 import { countDeliveries, forgetGivenUp, insertDelivery, nextDelivery, nextDeliveryAt, settleDelivery } from './deliveries.js';
 import { listPending, listRunIds, listRuns, nextDecision } from './list-rows.js';
@@ -18,7 +20,7 @@ import { salvageRun } from './salvage-run.js';
 import { insertTurn, keepTurns, sumTurns } from './turn-counts.js';
 import { Writes } from './writes.js';
 
-type Deletable = Pick<RunRow, 'request_id' | 'status'> & { readonly cwd: string | null; readonly home: string | null; readonly continues: number };
+type Deletable = Pick<RunRow, 'request_id' | 'status' | 'rasp_seq' | 'digest'> & { readonly cwd: string | null; readonly home: string | null; readonly continues: number };
 type StateRow = Pick<RunRow, 'run_id' | 'request_id' | 'status' | 'epoch' | keyof JournalHeads> & { readonly engine: string };
 
 export class SqliteStore implements Store {
@@ -148,9 +150,9 @@ export class SqliteStore implements Store {
   }
 
   // Reads columns only: a run whose JSON is damaged can be deleted.
-  deleteRun(runId: string, { damaged = false }: { readonly damaged?: boolean } = {}): Promise<DeleteOutcome> {
+  deleteRun(runId: string, { damaged = false, trace = UNTRACED }: DeleteRunOptions = {}): Promise<DeleteOutcome> {
     return this.#writes.add((): DeleteOutcome => {
-      const run = this.#db.prepare('SELECT request_id, status, cwd, home, continues FROM runs WHERE run_id = ?').get(runId) as Deletable | undefined;
+      const run = this.#db.prepare('SELECT request_id, status, cwd, home, continues, rasp_seq, digest FROM runs WHERE run_id = ?').get(runId) as Deletable | undefined;
       if (!run) return 'unknown_run';
       if (!damaged && !isTerminal(run.status)) return 'not_ended';
       // Those that continue it live in its home, with its session.
@@ -161,6 +163,7 @@ export class SqliteStore implements Store {
       this.#db.prepare('DELETE FROM request_interactive_runtime WHERE request_id = ?').run(run.request_id);
       this.#db.prepare('DELETE FROM runs WHERE run_id = ?').run(runId);
       forgetGivenUp(this.#db, runId);
+      appendAudit(this.#db, { ...trace, type: 'run.deleted', body: tombstoneOf({ run_id: runId, rasp_seq: run.rasp_seq, digest: run.digest }) });
       return 'deleted';
     }, (outcome, ms) => outcome === 'deleted' && this.#tell({ run_id: runId, deleted: true, origin: 'here', ms }));
   }

@@ -1,5 +1,6 @@
 // Input that means harm, over real sockets: each is refused in the one envelope with a code of the contract, the log has neither
 // a secret nor a defect, and another client is served as if nothing had been.
+import { createHash, createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -142,7 +143,7 @@ describe('heads', () => {
     expect(made.headers.get('set-cookie')).toBeNull();
     if (made.ok) await served.bench.orchestrator.settled(((await made.json()) as { run_id: string }).run_id);
     else await refused(made);
-    for (const path of [`/sign-in?token=${encodeURIComponent(evil)}`, `/${encodeURIComponent(evil)}`, `/v1/runs/${runId}/files/content?path=${encodeURIComponent(evil)}`]) {
+    for (const path of [`/${encodeURIComponent(evil)}`, `/v1/runs/${runId}/files/content?path=${encodeURIComponent(evil)}`]) {
       const answer = await served.fetch(path);
       expect(answer.headers.get('set-cookie')).toBeNull();
       await refused(answer);
@@ -226,26 +227,40 @@ describe('answers', () => {
 });
 
 describe('strangers', () => {
-  const PAGES = [['GET', '/'], ['GET', '/docs'], ['GET', '/metrics'], ['GET', '/openapi.json'], ['POST', '/sign-out'], ['GET', '/none'], ['POST', '/v1/none']] as const;
+  const PAGES = [['GET', '/'], ['GET', '/docs'], ['GET', '/metrics'], ['GET', '/openapi.json'], ['GET', '/none'], ['POST', '/v1/none']] as const;
 
   test('without a token, or with one that is not known, nothing but health answers, whatever the method', async () => {
     for (const [method, path] of [...(await served.routes()), ...PAGES]) {
-      if (path === '/healthz' || path === '/readyz') continue;
+      if (path === '/healthz' || path === '/readyz' || path === '/v1/sign-in') continue;
       for (const each of [method, 'HEAD', 'OPTIONS', 'PUT', 'PATCH']) for (const as of [null, 'wrong', `${served.token}x`, served.token.slice(0, -1), served.token.toUpperCase()]) {
         const answer = await served.fetch(path.replace('{id}', runId), { method: each, as });
         expect(answer.status, `${each} ${path}`).toBe(401);
         if (each !== 'HEAD') await refused(answer, 'UNAUTHORIZED');
       }
     }
+    // Browsers: a session that never was, one that has ended, and what the previous version kept in the cookie.
+    const ended = await served.signIn();
+    await served.fetch('/v1/sign-out', { method: 'POST', as: null, headers: { cookie: ended, origin: served.url } });
+    const [name = ''] = ended.split('=');
+    const old = createHmac('sha256', createHash('sha256').update(served.token).digest()).update('parley browser session');
+    const cookies = [ended, `${name}=prs_${'x'.repeat(43)}`, `${name}=${old.digest('base64url')}`, `${name}=${served.token}`];
+    for (const [method, path] of [...(await served.routes()), ...PAGES]) {
+      if (path === '/healthz' || path === '/readyz' || path === '/v1/sign-in') continue;
+      for (const cookie of cookies) {
+        const headers = { cookie, origin: served.url };
+        await refused(served.fetch(path.replace('{id}', runId), { method, as: null, headers }), 'UNAUTHORIZED');
+      }
+    }
     for (const authorization of ['Basic x', `Basic ${served.token}`, served.token, `Bearer ${served.token} x`, 'Bearer', `bearer: ${served.token}`, `Bearer ${'x'.repeat(10_000)}`]) await refused(served.fetch('/v1/me', { as: null, headers: { authorization } }), 'UNAUTHORIZED');
-    for (const path of ['/v1/me?token=', '/sign-in?token=', '/?token=']) await refused(served.fetch(`${path}${path.startsWith('/sign-in') ? 'x' : served.token}`, { as: null }), 'UNAUTHORIZED');
-    await refused(served.fetch(`/sign-in?token=${served.token}&token=x`, { as: null }), 'INVALID_ARGUMENT');
+    for (const path of ['/v1/me?token=', '/?token=']) await refused(served.fetch(`${path}${served.token}`, { as: null }), 'UNAUTHORIZED');
+    for (const path of ['/sign-in?token=', '/v1/sign-in?token=']) await refused(served.fetch(`${path}${served.token}`, { as: null }), 'UNAUTHORIZED');
   });
 
   test('each role may do what it may, on every route', async () => {
     const [viewer, replier] = [served.tokenOf('viewer'), served.tokenOf('replier')];
     for (const [method, path] of await served.routes()) {
-      if (method === 'GET') continue;
+      // Signing in and out and one's own sessions are for everybody.
+      if (method === 'GET' || path === '/v1/sign-in' || path === '/v1/sign-out' || path === '/v1/sessions/{id}') continue;
       const mayReply = path.endsWith('/reply');
       for (const [as, may] of [[viewer, false], [replier, mayReply]] as const) {
         const answer = await served.fetch(path.replace('{id}', `run_${'0'.repeat(26)}`), { method, as, body: '{}' });
@@ -253,7 +268,7 @@ describe('strangers', () => {
         await refused(answer);
       }
     }
-    for (const [, path] of (await served.routes()).filter(([method, each]) => method === 'GET' && !each.includes('{id}') && !each.endsWith('/events') && each !== '/v1/changes')) expect((await served.fetch(path, { as: viewer })).status, path).toBe(200);
+    for (const [, path] of (await served.routes()).filter(([method, each]) => method === 'GET' && !each.includes('{id}') && !each.endsWith('/events') && each !== '/v1/changes' && each !== '/v1/audit')) expect((await served.fetch(path, { as: viewer })).status, path).toBe(200);
   });
 
   test('a HEAD opens no stream', async () => {
@@ -279,7 +294,7 @@ describe('strangers', () => {
   });
 
   test('a cookie alone changes nothing, and only under its own name is it one', async () => {
-    const cookie = (await served.fetch(`/sign-in?token=${served.token}`, { as: null })).headers.get('set-cookie')?.split(';')[0] ?? '';
+    const cookie = await served.signIn();
     const as = (path: string, method: string, headers: Record<string, string>) => served.fetch(path, { as: null, method, headers });
     expect((await as('/v1/me', 'GET', { cookie })).status).toBe(200);
     await refused(as('/v1/runs', 'POST', { cookie }), 'ORIGIN_NOT_ALLOWED');

@@ -21,6 +21,7 @@ const ROUTES = [
   'GET /v1/runs/{id}/events', 'GET /v1/runs/{id}/events/history', 'GET /v1/runs/{id}/rasp', 'GET /v1/runs/{id}/rasp/history',
   'GET /v1/runs/{id}/logs', 'GET /v1/runs/{id}/result', 'GET /v1/runs/{id}/files', 'GET /v1/runs/{id}/files/content', 'GET /v1/runs/{id}/archive', 'GET /v1/runs/{id}/verify',
   'GET /v1/engines', 'GET /v1/metrics/parsers', 'GET /v1/contract', 'GET /v1/me', 'GET /metrics', 'GET /healthz', 'GET /readyz',
+  'POST /v1/sign-in', 'POST /v1/sign-out', 'GET /v1/sessions', 'DELETE /v1/sessions/{id}', 'POST /v1/sign-in-codes', 'GET /v1/audit',
 ];
 const ASK = '[[ask Which database?|Postgres|SQLite]]';
 
@@ -411,8 +412,10 @@ describe('the server about itself', () => {
   });
 
   test('the link signs a browser in, the cookie is for it alone, and a wrong link does nothing', async () => {
-    const answer = await served.fetch(`/sign-in?token=${served.token}`, { as: null });
-    expect(answer.status).toBe(303);
+    const signIn = (body: object, headers: Record<string, string> = { origin: served.url }) => served.fetch('/v1/sign-in', { method: 'POST', as: null, headers, body: JSON.stringify(body) });
+    const { code } = await served.client.createSignInCode();
+    const answer = await signIn({ code });
+    expect(answer.status).toBe(200);
     const cookie = answer.headers.get('set-cookie') ?? '';
     expect(cookie).toMatch(/^parley_[0-9a-f]{12}=.*; Path=\/; HttpOnly; SameSite=Lax/);
     const [pair = ''] = cookie.split(';');
@@ -420,11 +423,11 @@ describe('the server about itself', () => {
     expect((await served.fetch('/v1/me', { as: pair.split('=')[1] ?? '' })).status).toBe(401);
     const asBrowser = (path: string, init: RequestInit = {}) => served.fetch(path, { ...init, as: null, headers: { cookie: pair, ...(init.headers as Record<string, string>) } });
     expect((await asBrowser('/v1/me')).status).toBe(200);
-    expect((await asBrowser('/sign-out', { method: 'POST' })).status).toBe(403);
-    expect((await asBrowser('/sign-out', { method: 'POST', headers: { origin: served.url } })).status).toBe(204);
-    expect((await served.fetch('/sign-in?token=wrong', { as: null })).status).toBe(401);
-    expect((await served.fetch('/sign-in', { as: null })).status).toBe(401);
-    expect(served.logged.join('')).not.toContain(served.token);
+    expect((await asBrowser('/v1/sign-out', { method: 'POST' })).status).toBe(403);
+    expect((await asBrowser('/v1/sign-out', { method: 'POST', headers: { origin: served.url } })).status).toBe(204);
+    expect((await asBrowser('/v1/me')).status).toBe(401);
+    for (const wrong of [{ code }, { code: 'wrong' }, { token: 'wrong' }]) expect((await signIn(wrong)).status).toBe(401);
+    for (const secret of [served.token, code, pair.split('=')[1] ?? '']) expect(served.logged.join('')).not.toContain(secret);
   });
 });
 

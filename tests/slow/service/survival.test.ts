@@ -213,7 +213,7 @@ test('a token that belongs to somebody else is not taken for that of the operato
   const token = (await parley(site, ['token', 'add', 'anna', '--role', 'viewer'])).stdout.trim();
   const refused = await parley(site, ['serve', '--port', '0'], { env: { PARLEY_TOKEN: token } });
   expect(refused).toMatchObject({ code: 2, stdout: '' });
-  expect(refused.stderr).toContain('PARLEY_TOKEN is the token of anna (viewer)');
+  expect(refused.stderr).toContain('PARLEY_TOKEN is the token "anna" (viewer)');
   expect(refused.stderr).not.toContain(token);
 });
 

@@ -1,0 +1,35 @@
+// The administrative journal, for operators.
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { z } from 'zod';
+import { auditPage, auditQuery, type auditEntry } from '../access-schemas.js';
+import { viewAudit } from '../audit-view.js';
+import { REFUSALS } from '../requests.js';
+import type { Room } from '../service.js';
+
+export async function auditRoutes({ app: bare, access, attempts }: Room): Promise<void> {
+  const app = bare.withTypeProvider<ZodTypeProvider>();
+  app.get(
+    '/v1/audit',
+    {
+      schema: {
+        operationId: 'readAudit',
+        summary: 'The administrative journal, by seq',
+        tags: ['access'],
+        querystring: auditQuery,
+        response: { 200: auditPage, ...REFUSALS },
+      },
+      config: { role: 'operator' },
+    },
+    async ({ query: { after, limit } }) => {
+      await attempts.flush();
+      const head = await access.auditHead();
+      const rows = await access.listAudit(after, limit);
+      const last = rows.at(-1)?.seq ?? after;
+      return {
+        entries: rows.map((row) => viewAudit(row) as z.input<typeof auditEntry>),
+        next_after: rows.length < limit ? null : last,
+        head,
+      };
+    },
+  );
+}

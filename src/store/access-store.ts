@@ -1,0 +1,75 @@
+// The port for what is KEPT about access: browser sessions, one-time sign-in codes, when tokens were last used, and the
+// administrative journal. Secrets are stored as SHA-256 only: somebody who reads the database cannot sign in with what
+// they find.
+import type { AuditEntry, AuditReader, AuditType, AuditRow } from './audit.js';
+
+export interface SessionRecord {
+  // SHA-256 of the cookie's value.
+  readonly sha256: string;
+  // Names the session to people; not a secret.
+  readonly session_id: string;
+  // SHA-256 of the token that signed in. The session is valid only as long as that token is.
+  readonly token_sha256: string;
+  // The token's name; null for the operator token.
+  readonly token: string | null;
+  readonly person: string;
+  readonly created_at: number;
+  readonly last_used_at: number;
+  // When it ends at the latest, however often it is used.
+  readonly expires_at: number;
+  // When it ends if it is not used again.
+  readonly ends_at: number;
+  readonly address: string | null;
+  readonly user_agent: string | null;
+}
+
+export interface SignInCode {
+  readonly sha256: string;
+  readonly token_sha256: string;
+  readonly expires_at: number;
+}
+
+export interface SessionFilter {
+  // Only those of this person; all without it.
+  readonly person?: string | undefined;
+  // Those that come after this one in the list.
+  readonly after?: string | undefined;
+  readonly limit: number;
+}
+
+export interface TokenUse {
+  readonly token_sha256: string;
+  readonly used_at: number;
+  readonly address: string | null;
+}
+
+// More sessions of one token than this end the oldest.
+export const MOST_SESSIONS = 200;
+// More open codes than this end the oldest.
+export const MOST_CODES = 1000;
+
+export interface AccessStore extends AuditReader {
+  // Stores the session and its audit row in one transaction, and drops sessions that have ended.
+  createSession(session: SessionRecord, entry: AuditEntry): Promise<void>;
+  findSession(sha256: string): Promise<SessionRecord | null>;
+  // The same without waiting, for streams that are open: in PostgreSQL as last known.
+  hasSession(sha256: string): boolean;
+  findSessionById(sessionId: string): Promise<SessionRecord | null>;
+  // Ordered by session id, which is the order of creation.
+  listSessions(filter: SessionFilter): Promise<SessionRecord[]>;
+  touchSession(sha256: string, use: { readonly last_used_at: number; readonly ends_at: number }): Promise<void>;
+  // False: it had ended already; then nothing is recorded.
+  endSession(sessionId: string, entry: AuditEntry): Promise<boolean>;
+  // Drops all sessions, codes and last uses that are bound to a token.
+  forgetToken(tokenSha256: string): Promise<void>;
+  createCode(code: SignInCode, entry: AuditEntry): Promise<void>;
+  // Uses a code up: of several callers exactly one gets it. Null: unknown, used or expired.
+  redeemCode(sha256: string, now: number): Promise<SignInCode | null>;
+  noteTokenUse(use: TokenUse): Promise<void>;
+  listTokenUses(): Promise<TokenUse[]>;
+  appendAudit(entry: AuditEntry): Promise<void>;
+  // The newest rows of one type, newest first.
+  listAuditOfType(type: AuditType, limit: number): Promise<AuditRow[]>;
+  // Called when another process has ended sessions or changed tokens; returns how to stop it.
+  onChanged(listener: () => void): () => void;
+}

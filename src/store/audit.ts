@@ -1,0 +1,131 @@
+// The administrative journal: who signed in, changed tokens, deleted runs, changed settings or downloaded archives.
+// Rows are only appended. Each row's digest covers the digest before it, and the head row names the last one, so a
+// changed, removed or reordered row is detected.
+import { createHash } from 'node:crypto';
+import type { JsonObject } from '../kernel/json.js';
+import { FIRST_DIGEST } from './digest.js';
+import type { Actor } from './store.js';
+
+export const AUDIT_TYPES = [
+  'sign_in',
+  'sign_in.failed',
+  'sign_out',
+  'session.ended',
+  'code.created',
+  'token.added',
+  'token.removed',
+  'token.rotated',
+  'run.deleted',
+  'settings.changed',
+  'archive.downloaded',
+] as const;
+export type AuditType = (typeof AUDIT_TYPES)[number];
+
+// Who did something, when, and from which network address; a null address means a command on this machine.
+export interface AuditTrace {
+  readonly at: number;
+  readonly actor: Actor | null;
+  readonly address: string | null;
+}
+
+// Of a deletion that nobody is named for.
+export const UNTRACED: AuditTrace = { at: 0, actor: null, address: null };
+
+export interface AuditEntry extends AuditTrace {
+  readonly type: AuditType;
+  readonly body: JsonObject;
+}
+
+// A row as stored. The JSON columns stay text: the digest covers their exact characters.
+export interface AuditRow {
+  readonly seq: number;
+  readonly ts: number;
+  readonly type: string;
+  readonly actor_json: string | null;
+  readonly address: string | null;
+  readonly body_json: string;
+  readonly digest: string;
+}
+
+export interface AuditHead {
+  readonly seq: number;
+  readonly digest: string;
+}
+
+export function nextAuditRow({ seq, digest }: AuditHead, { at, actor, address, type, body }: AuditEntry): AuditRow {
+  const row = {
+    seq: seq + 1,
+    ts: at,
+    type,
+    actor_json: actor && JSON.stringify(actor),
+    address,
+    body_json: JSON.stringify(body),
+  };
+  return { ...row, digest: auditDigest(digest, row) };
+}
+
+export function auditDigest(
+  before: string,
+  { seq, ts, type, actor_json: actor, address, body_json: body }: Omit<AuditRow, 'digest'>,
+): string {
+  return createHash('sha256')
+    .update(before)
+    .update('\n')
+    .update(JSON.stringify([seq, ts, type, actor, address, body]))
+    .digest('hex');
+}
+
+// The body of a tombstone: what a deleted run was, and where its journal ended.
+export function tombstoneOf(run: {
+  readonly run_id: string;
+  readonly rasp_seq: number;
+  readonly digest: string;
+}): JsonObject {
+  return { run_id: run.run_id, rasp_seq: run.rasp_seq, digest: run.digest };
+}
+
+export interface AuditReader {
+  // Rows after this seq, in order.
+  listAudit(after: number, limit: number): Promise<AuditRow[]>;
+  auditHead(): Promise<AuditHead>;
+}
+
+export interface AuditVerdict {
+  readonly ok: boolean;
+  readonly rows: number;
+  // What is wrong, with the seq of the first row that does not fit; null if nothing is.
+  readonly problem: string | null;
+}
+
+const PAGE = 1000;
+
+// Checks the rows up to the head as it is now; rows that are appended meanwhile are not an error. With `last`, only the
+// newest rows are checked, each against the digest before it: cheap however long the journal is.
+export async function verifyAudit(reader: AuditReader, last = Infinity): Promise<AuditVerdict> {
+  const head = await reader.auditHead();
+  const first = Math.max(0, head.seq - last);
+  let before: AuditHead = { seq: 0, digest: FIRST_DIGEST };
+  if (first > 0) {
+    const [row] = await reader.listAudit(first - 1, 1);
+    if (row?.seq !== first) return { ok: false, rows: 0, problem: `row ${first} is missing` };
+    before = row;
+  }
+  let rows = 0;
+  while (before.seq < head.seq) {
+    const page = await reader.listAudit(before.seq, Math.min(PAGE, head.seq - before.seq));
+    if (page.length === 0)
+      return { ok: false, rows, problem: `row ${before.seq + 1} is missing: the head says that there are ${head.seq}` };
+    for (const row of page) {
+      if (row.seq !== before.seq + 1) return { ok: false, rows, problem: `row ${before.seq + 1} is missing` };
+      if (auditDigest(before.digest, row) !== row.digest)
+        return { ok: false, rows, problem: `row ${row.seq} was changed, or the row before it was` };
+      before = row;
+      rows += 1;
+    }
+  }
+  if (before.digest !== head.digest)
+    return { ok: false, rows, problem: `row ${head.seq} is not the one that the head names` };
+  if (head.seq === 0 && (await reader.listAudit(0, 1)).length > 0)
+    return { ok: false, rows, problem: 'there are rows, but the head says that there are none' };
+  return { ok: true, rows, problem: null };
+}

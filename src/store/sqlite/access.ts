@@ -1,0 +1,204 @@
+// Sessions, sign-in codes, token uses and the administrative journal in the SQLite file of a data directory. A lookup
+// is one indexed read without a cache, so a session that another process has ended is refused from the next request on.
+import {
+  MOST_CODES,
+  MOST_SESSIONS,
+  type AccessStore,
+  type SessionFilter,
+  type SessionRecord,
+  type SignInCode,
+  type TokenUse,
+} from '../access-store.js';
+import { nextAuditRow, type AuditEntry, type AuditHead, type AuditRow, type AuditType } from '../audit.js';
+import type { Database, Statement } from './open-database.js';
+import { Writes } from './writes.js';
+
+const AUDIT = 'seq, ts, type, actor_json, address, body_json, digest';
+const SESSION =
+  'sha256, session_id, token_sha256, token, person, created_at, last_used_at, expires_at, ends_at, address, user_agent';
+
+export class SqliteAccess implements AccessStore {
+  readonly #db: Database;
+  readonly #writes: Writes;
+  // Prepared once: it is run for every request of a browser, and for every frame of its streams.
+  #bySecret: Statement | null = null;
+
+  // The database is open and migrated.
+  constructor(db: Database) {
+    this.#db = db;
+    this.#writes = new Writes(db);
+  }
+
+  async createSession(session: SessionRecord, entry: AuditEntry): Promise<void> {
+    const {
+      sha256,
+      session_id: id,
+      token_sha256: tokenHash,
+      token,
+      person,
+      created_at: at,
+      last_used_at: used,
+      expires_at: expires,
+      ends_at: ends,
+      address,
+      user_agent: agent,
+    } = session;
+    await this.#writes.add(() => {
+      this.#db.prepare('DELETE FROM sessions WHERE ends_at <= ?').run(at);
+      this.#db
+        .prepare(
+          `DELETE FROM sessions WHERE sha256 IN
+            (SELECT sha256 FROM sessions WHERE token_sha256 = ? ORDER BY created_at DESC LIMIT -1 OFFSET ?)`,
+        )
+        .run(tokenHash, MOST_SESSIONS - 1);
+      this.#db
+        .prepare(`INSERT INTO sessions (${SESSION}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+        .run(sha256, id, tokenHash, token, person, at, used, expires, ends, address, agent);
+      appendAudit(this.#db, entry);
+    });
+  }
+
+  async findSession(sha256: string): Promise<SessionRecord | null> {
+    return this.#find(sha256);
+  }
+
+  hasSession(sha256: string): boolean {
+    return this.#find(sha256) !== null;
+  }
+
+  async findSessionById(sessionId: string): Promise<SessionRecord | null> {
+    return (
+      (this.#db.prepare(`SELECT ${SESSION} FROM sessions WHERE session_id = ?`).get(sessionId) as
+        SessionRecord | undefined) ?? null
+    );
+  }
+
+  #find(sha256: string): SessionRecord | null {
+    this.#bySecret ??= this.#db.prepare(`SELECT ${SESSION} FROM sessions WHERE sha256 = ?`);
+    return (this.#bySecret.get(sha256) as SessionRecord | undefined) ?? null;
+  }
+
+  async listSessions({ person, after = '', limit }: SessionFilter): Promise<SessionRecord[]> {
+    const rows =
+      person === undefined
+        ? this.#db
+            .prepare(`SELECT ${SESSION} FROM sessions WHERE session_id > ? ORDER BY session_id LIMIT ?`)
+            .all(after, limit)
+        : this.#db
+            .prepare(`SELECT ${SESSION} FROM sessions WHERE person = ? AND session_id > ? ORDER BY session_id LIMIT ?`)
+            .all(person, after, limit);
+    return rows as unknown as SessionRecord[];
+  }
+
+  async touchSession(
+    sha256: string,
+    { last_used_at: used, ends_at: ends }: { readonly last_used_at: number; readonly ends_at: number },
+  ): Promise<void> {
+    await this.#writes.add(() =>
+      this.#db.prepare('UPDATE sessions SET last_used_at = ?, ends_at = ? WHERE sha256 = ?').run(used, ends, sha256),
+    );
+  }
+
+  endSession(sessionId: string, entry: AuditEntry): Promise<boolean> {
+    return this.#writes.add(() => {
+      if (Number(this.#db.prepare('DELETE FROM sessions WHERE session_id = ?').run(sessionId).changes) === 0)
+        return false;
+      appendAudit(this.#db, entry);
+      return true;
+    });
+  }
+
+  async forgetToken(tokenSha256: string): Promise<void> {
+    await this.#writes.add(() => {
+      for (const table of ['sessions', 'sign_in_codes', 'token_uses'])
+        this.#db.prepare(`DELETE FROM ${table} WHERE token_sha256 = ?`).run(tokenSha256);
+    });
+  }
+
+  async createCode(
+    { sha256, token_sha256: tokenHash, expires_at: expires }: SignInCode,
+    entry: AuditEntry,
+  ): Promise<void> {
+    await this.#writes.add(() => {
+      this.#db.prepare('DELETE FROM sign_in_codes WHERE expires_at <= ?').run(entry.at);
+      this.#db
+        .prepare(
+          `DELETE FROM sign_in_codes WHERE sha256 IN
+            (SELECT sha256 FROM sign_in_codes ORDER BY expires_at DESC LIMIT -1 OFFSET ?)`,
+        )
+        .run(MOST_CODES - 1);
+      this.#db
+        .prepare('INSERT INTO sign_in_codes (sha256, token_sha256, expires_at) VALUES (?, ?, ?)')
+        .run(sha256, tokenHash, expires);
+      appendAudit(this.#db, entry);
+    });
+  }
+
+  redeemCode(sha256: string, now: number): Promise<SignInCode | null> {
+    return this.#writes.add(() => {
+      const code = this.#db
+        .prepare('DELETE FROM sign_in_codes WHERE sha256 = ? RETURNING sha256, token_sha256, expires_at')
+        .get(sha256) as SignInCode | undefined;
+      return code && code.expires_at > now ? code : null;
+    });
+  }
+
+  async noteTokenUse({ token_sha256: hash, used_at: at, address }: TokenUse): Promise<void> {
+    await this.#writes.add(() =>
+      this.#db
+        .prepare('INSERT OR REPLACE INTO token_uses (token_sha256, used_at, address) VALUES (?, ?, ?)')
+        .run(hash, at, address),
+    );
+  }
+
+  async listTokenUses(): Promise<TokenUse[]> {
+    return this.#db.prepare('SELECT token_sha256, used_at, address FROM token_uses').all() as unknown as TokenUse[];
+  }
+
+  async appendAudit(entry: AuditEntry): Promise<void> {
+    await this.#writes.add(() => appendAudit(this.#db, entry));
+  }
+
+  async listAudit(after: number, limit: number): Promise<AuditRow[]> {
+    return this.#db
+      .prepare(
+        'SELECT seq, ts, type, actor_json, address, body_json, digest FROM audit WHERE seq > ? ORDER BY seq LIMIT ?',
+      )
+      .all(after, limit) as unknown as AuditRow[];
+  }
+
+  async listAuditOfType(type: AuditType, limit: number): Promise<AuditRow[]> {
+    return this.#db
+      .prepare(
+        `SELECT ${AUDIT} FROM audit WHERE type = ? ORDER BY seq DESC LIMIT ?`,
+      )
+      .all(type, limit) as unknown as AuditRow[];
+  }
+
+  async auditHead(): Promise<AuditHead> {
+    return readHead(this.#db);
+  }
+
+  // Every lookup reads the file, so there is nothing to be told.
+  onChanged(): () => void {
+    return () => {};
+  }
+
+  // Writes what is still queued; the database is closed by its owner.
+  flush(): void {
+    this.#writes.flush();
+  }
+}
+
+// Within a transaction that holds the write lock, so that two processes never append the same seq.
+export function appendAudit(db: Database, entry: AuditEntry): void {
+  const { seq, ts, type, actor_json: actor, address, body_json: body, digest } = nextAuditRow(readHead(db), entry);
+  db.prepare(
+    'INSERT INTO audit (seq, ts, type, actor_json, address, body_json, digest) VALUES (?, ?, ?, ?, ?, ?, ?)',
+  ).run(seq, ts, type, actor, address, body, digest);
+  db.prepare('UPDATE audit_head SET seq = ?, digest = ? WHERE only = 1').run(seq, digest);
+}
+
+function readHead(db: Database): AuditHead {
+  return db.prepare('SELECT seq, digest FROM audit_head WHERE only = 1').get() as unknown as AuditHead;
+}
