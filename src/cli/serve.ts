@@ -28,6 +28,7 @@ import { writerOf } from './writer-of.js';
 import { startBeside } from './serve-beside.js';
 import { readLiveServer } from './server.js';
 import { styleOf } from './style.js';
+import { verifyInChild } from './verify-child.js';
 import { readVersion } from './version.js';
 
 export interface ServeOptions extends DataOption {
@@ -86,7 +87,8 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
       log,
       sticky: settings.sessions.sticky,
       engines: async () => ENGINES.map((engine) => lookAt(engine, io, settings)),
-      limits: { ...DEFAULT_LIMITS, streams: settings.max_streams },
+      verify: verifyInChild(writer.data.path, io),
+      limits: { ...DEFAULT_LIMITS, streams: settings.max_streams, streamsPerToken: settings.max_streams_per_token },
       workspaceRoots: roots,
       hosts: () => hosts,
     });

@@ -70,7 +70,8 @@ export async function createRun(deps: OrchestratorDeps, request: CreateRunReques
     spec,
     session_timeout_sec: options.session_timeout_sec,
     handle: continuation?.handle ?? null,
-    created_at: deps.clock.now(),
+    // The time of its first event: a range of times that begins here includes it.
+    created_at: flush.firstTs,
     local: request.cwd !== undefined,
     beside: (continuation ?? fork ?? beside)?.run_id,
     journal: flush,

@@ -6,7 +6,7 @@ import { Alarm, type Timers } from '../process/timers.js';
 import type { JournalFlush, Protocol, Store } from '../store/store.js';
 import { removeUnfinished } from '../files/replace-file.js';
 import { damageIn } from '../kernel/stored-json.js';
-import { everyRun } from './every-run.js';
+import { everyRunId } from './every-run.js';
 import { removeFolder } from './remove-folder.js';
 import { repairFile } from './repair-file.js';
 import { makeFolder, runFolder } from './run-folder.js';
@@ -124,7 +124,7 @@ export class JournalFiles {
   async repair(stopped: () => boolean): Promise<void> {
     if (this.#whole || this.#mode !== 'each') return;
     let failure: unknown;
-    for await (const { run_id: runId } of everyRun(this.#store, (_runId, error) => this.#onFailure(error))) {
+    for await (const runId of everyRunId(this.#store)) {
       if (stopped()) return;
       await this.#repairIfThere(runId).catch((error: unknown) => {
         // What is damaged is not mended by looking again at every start; verify tells of it.

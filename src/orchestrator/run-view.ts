@@ -5,6 +5,7 @@ import type { ExecutionMode } from '../run/attempt.js';
 import type { RunError } from '../run/judge-completion.js';
 import type { RunState } from '../run/statechart.js';
 import type { Actor, InteractionRecord, InteractionState, RunRecord, RunSpec } from '../store/store.js';
+import type { InteractionSummary, RunSummary, ShortenedPart } from '../store/summary-reader.js';
 
 export interface RunView {
   readonly run_id: string;
@@ -31,6 +32,11 @@ export interface RunView {
   readonly digest: string;
   // What it waits for, if it does.
   readonly interaction: InteractionView | null;
+}
+
+// A run as lists show it. `truncated` names the parts that are longer than shown; GET /v1/runs/ID has all of them.
+export interface RunSummaryView extends RunView {
+  readonly truncated: readonly ShortenedPart[];
 }
 
 export interface InteractiveProfile {
@@ -62,7 +68,7 @@ export interface InteractionView {
   readonly answer: { readonly at: string; readonly response: Json; readonly actor: Actor | null; readonly finish: boolean } | null;
 }
 
-export function viewRun(run: RunRecord, pending: InteractionRecord | null, now: number): RunView {
+export function viewRun(run: RunRecord | RunSummary, pending: InteractionRecord | InteractionSummary | null, now: number): RunView {
   const { spec, heads } = run;
   return {
     run_id: run.run_id,
@@ -79,7 +85,8 @@ export function viewRun(run: RunRecord, pending: InteractionRecord | null, now: 
     continue_from: spec.continue_from ?? null,
     fork_from: spec.fork_from?.run_id ?? null,
     created_at: toTimestamp(run.created_at),
-    updated_at: toTimestamp(run.updated_at),
+    // Never before the last event: times of events do not go back when the clock does.
+    updated_at: toTimestamp(Math.max(run.updated_at, heads.ts)),
     waited_ms: run.waited_ms,
     error: run.error,
     result: run.result,
@@ -90,7 +97,11 @@ export function viewRun(run: RunRecord, pending: InteractionRecord | null, now: 
   };
 }
 
-export function viewInteraction(interaction: InteractionRecord, now: number): InteractionView {
+export function viewRunSummary(run: RunSummary, pending: InteractionSummary | null, now: number): RunSummaryView {
+  return { ...viewRun(run, pending, now), truncated: [...new Set([...run.truncated, ...(pending?.truncated ?? [])])] };
+}
+
+export function viewInteraction(interaction: InteractionRecord | InteractionSummary, now: number): InteractionView {
   const { resolution } = interaction;
   return {
     interaction_id: interaction.interaction_id,

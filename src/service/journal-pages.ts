@@ -2,7 +2,7 @@
 // A page is what comes after a seq; the journal only grows, so a page that was made stays right. Of a run whose reader keeps up,
 // what was just stored becomes pages at once, and need not be read again.
 import { isTerminal, type RunState } from '../run/statechart.js';
-import { loadRun } from '../orchestrator/load-run.js';
+import { loadRunSummary } from '../orchestrator/load-run.js';
 import { DamagedDataError } from '../kernel/stored-json.js';
 import { countLines, cutLines } from '../store/cut-segments.js';
 import type { Committed, Lines, Protocol, Store } from '../store/store.js';
@@ -86,7 +86,7 @@ export class JournalPages {
 
   async #read(runId: string, protocol: Protocol, cursor: number): Promise<Page> {
     // Before its events: if it has ended by then, they are all there.
-    const run = await loadRun(this.#store, runId);
+    const run = await loadRunSummary(this.#store, runId);
     const lines = await this.#store.readLines(runId, protocol, cursor, READ_BYTES);
     const head = protocol === 'rasp' ? run.heads.rasp_seq : run.heads.fcmp_seq;
     const endedAt = isTerminal(run.status) ? head : Infinity;

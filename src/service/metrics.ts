@@ -39,7 +39,7 @@ export function createMetrics({ store, clock, orchestrator }: { readonly store: 
     set({ overdue: 'false' }, pending - overdue);
   });
   gauge('parley_oldest_pending_seconds', 'How long the oldest question has waited', [], async (set) => {
-    const [oldest] = await store.listPending({ limit: 1 });
+    const [oldest] = await store.summaries.listPending({ limit: 1 });
     set({}, oldest ? (clock.now() - oldest.asked_at) / 1000 : 0);
   });
   gauge('parley_webhook_deliveries', 'Notifications that still have to arrive, and those that were given up', ['state'], async (set) => {

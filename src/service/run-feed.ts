@@ -1,13 +1,18 @@
 // The runs as they change: each that is new, or comes into another state, or asks something, as it is when it is told. What there is
 // already is not told, for it may be much: a reader lists it when it is told to begin, and again when it is told to begin anew.
 import type { Clock } from '../kernel/clock.js';
-import { viewRun, type RunView } from '../orchestrator/run-view.js';
+import { viewRun, viewRunSummary, type RunSummaryView, type RunView } from '../orchestrator/run-view.js';
 import type { RunRecord, Store } from '../store/store.js';
+import type { RunSummary } from '../store/summary-reader.js';
 import { namedFrame, type EventStream } from './event-stream.js';
 import { RecentChanges } from './recent-changes.js';
 
 export async function toRunView(store: Store, run: RunRecord, now: number): Promise<RunView> {
   return viewRun(run, run.status === 'waiting_user' ? await store.loadPending(run.run_id) : null, now);
+}
+
+export async function toRunSummary(store: Store, run: RunSummary, now: number): Promise<RunSummaryView> {
+  return viewRunSummary(run, run.status === 'waiting_user' ? await store.summaries.loadPending(run.run_id) : null, now);
 }
 
 export class RunFeed {
@@ -25,8 +30,8 @@ export class RunFeed {
     await this.#changes.feed(stream, {
       all: () => stream.write(namedFrame('reset', {}) + namedFrame('ready', {})),
       change: async (id) => {
-        const run = await this.#store.loadRun(id);
-        await stream.write(run ? namedFrame('run', await toRunView(this.#store, run, this.#clock.now())) : namedFrame('gone', { run_id: id }));
+        const run = await this.#store.summaries.loadRun(id);
+        await stream.write(run ? namedFrame('run', await toRunSummary(this.#store, run, this.#clock.now())) : namedFrame('gone', { run_id: id }));
       },
     });
   }

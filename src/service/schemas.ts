@@ -11,8 +11,12 @@ export const timestamp = z.string().regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\
 // Without NUL: the store would cut it off there, and take two for one.
 const whole = z.string().regex(/^[^\u0000]*$/, 'must not have a NUL');
 const name = whole.min(1).max(200);
-const seq = z.coerce.number().int().min(0);
-const pageSize = z.coerce.number().int().min(1).max(MAX_PAGE);
+// Decimal digits and nothing else: "", " 1", "0x2" and "1e3" are refused.
+function wholeNumber(schema: z.ZodNumber) {
+  return z.preprocess((text) => (typeof text === 'string' ? (/^\d{1,15}$/.test(text) ? Number(text) : NaN) : text), schema);
+}
+const seq = wholeNumber(z.number('must be a whole number in decimal digits').int().min(0));
+const pageSize = wholeNumber(z.number(`must be a whole number from 1 to ${MAX_PAGE}`).int().min(1).max(MAX_PAGE));
 const status = z.enum(STATES);
 const executionMode = z.enum(['auto', 'interactive']);
 const permission = z.enum(['read-only', 'workspace-write', 'full']);
@@ -69,6 +73,9 @@ export const runView = z.strictObject({
   interaction: interactionView.nullable(),
 }).meta({ id: 'Run' });
 
+export const truncated = z.array(z.enum(['prompt', 'labels', 'error', 'result', 'question', 'answer'])).meta({ description: 'The parts that are longer than shown here; GET /v1/runs/{id} and GET /v1/runs/{id}/interaction have them whole. Read a truncated question whole before you answer it.' });
+export const runSummary = z.strictObject({ ...runView.shape, truncated }).meta({ id: 'RunSummary', description: 'A run as lists show it: every part is bounded in size.' });
+
 export const createRunBody = z.strictObject({
   engine: name,
   prompt: z.string().regex(/\S/).max(10_000_000),
@@ -92,26 +99,28 @@ export const replyBody = z.strictObject({
   idempotency_key: name.optional().meta({ description: 'Your key (or the header Idempotency-Key): the same answer with the same key counts once.' }),
 });
 
-export const listQuery = z.strictObject({ status: status.optional(), engine: name.optional(), label: label.optional(), cursor: z.string().max(200).optional(), limit: pageSize.default(50) });
-export const runList = z.strictObject({ runs: z.array(runView), next_cursor: z.string().nullable() });
+export const listQuery = z.strictObject({ status: status.optional(), engine: name.optional(), label: label.optional(), cursor: runId.optional(), limit: pageSize.default(50) });
+export const runList = z.strictObject({ runs: z.array(runSummary), next_cursor: z.string().nullable() });
 
 export const inboxQuery = z.strictObject({
   state: z.literal('pending').optional(),
   engine: name.optional(),
   label: label.optional(),
   overdue: z.enum(['true', 'false']).optional(),
-  cursor: z.string().max(200).optional(),
+  cursor: interactionId.optional(),
   limit: pageSize.default(50),
 });
-export const inboxItem = z.strictObject({ ...interactionView.shape, engine: z.string(), prompt: z.string(), labels: z.record(z.string(), z.string()) }).meta({ id: 'InboxItem', description: 'A question, and the run that asks it.' });
+export const inboxItem = z.strictObject({ ...interactionView.shape, engine: z.string(), prompt: z.string(), labels: z.record(z.string(), z.string()), truncated }).meta({ id: 'InboxItem', description: 'A question, and the run that asks it.' });
 export const inboxPage = z.strictObject({ interactions: z.array(inboxItem), next_cursor: z.string().nullable() });
 
+// With Z or an offset. In an address a plus sign that was not encoded arrives as a blank.
+const time = z.preprocess((text) => (typeof text === 'string' ? text.replace(/ (?=\d{2}:?\d{2}$)/, '+') : text), z.iso.datetime({ offset: true }));
 export const streamQuery = z.strictObject({ cursor: seq.optional().meta({ description: 'The seq of the last event that is known; the header Last-Event-ID goes before it.' }) });
-export const historyQuery = z.strictObject({ from_seq: seq.optional(), to_seq: seq.optional(), from_ts: z.iso.datetime().optional(), to_ts: z.iso.datetime().optional(), limit: z.coerce.number().int().min(1).max(5000).default(1000) });
+export const historyQuery = z.strictObject({ from_seq: seq.optional(), to_seq: seq.optional(), from_ts: time.optional(), to_ts: time.optional(), limit: wholeNumber(z.number('must be a whole number from 1 to 5000').int().min(1).max(5000)).default(1000) });
 export const historyPage = z.strictObject({ events: z.array(z.looseObject({ seq: z.int(), ts: timestamp })), next_seq: z.int().nullable() }).meta({ id: 'History', description: 'Events as they are stored (contract/fcmp.schema.json, contract/rasp.schema.json).' });
 
 export const logsQuery = z.strictObject({
-  attempt: z.coerce.number().int().min(1).optional().meta({ description: 'The turn; the last one if nothing is said.' }),
+  attempt: wholeNumber(z.number('must be a whole number').int().min(1)).optional().meta({ description: 'The turn; the last one if nothing is said.' }),
   stream: z.enum(['stdout', 'stderr']).default('stdout'),
   byte_from: seq.optional(),
   byte_to: seq.optional().meta({ description: 'Exclusive.' }),

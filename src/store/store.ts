@@ -1,5 +1,4 @@
-// The port: what is KEPT of runs. A call is a whole transaction as data; nothing is held open between calls.
-// Only the orchestrator writes through it; whoever reads gets what was committed.
+// The port: what is KEPT of runs. A call is a whole transaction as data. Only the orchestrator writes; readers get what was committed.
 import { FIRST_DIGEST } from './digest.js';
 import type { Json, JsonObject } from '../kernel/json.js';
 import type { RaspData } from '../rasp/event.js';
@@ -7,6 +6,8 @@ import type { ExecutionMode } from '../run/attempt.js';
 import type { RunError } from '../run/judge-completion.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import type { RunState } from '../run/statechart.js';
+import type { Committed, CommitListener } from './committed.js';
+import type { SummaryReader } from './summary-reader.js';
 
 export type Protocol = 'rasp' | 'fcmp';
 export type Actor = NonNullable<RaspData['lifecycle.state.changed']['actor']>;
@@ -47,6 +48,8 @@ export interface RunRecord {
   readonly created_at: number;
   readonly updated_at: number;
   readonly heads: JournalHeads;
+  // Only a RunSummary has it: the compiler refuses a shortened run where a whole one is needed.
+  readonly truncated?: never;
 }
 
 export interface CancelWish {
@@ -97,6 +100,8 @@ export interface InteractionRecord {
   // Whether the policy decides at that time (the user's reply is not required).
   readonly decides: boolean;
   readonly resolution: Resolution | null;
+  // Only an InteractionSummary has it.
+  readonly truncated?: never;
 }
 
 export interface Resolution {
@@ -236,6 +241,8 @@ export interface ReadRange {
   readonly fromTs?: number;
   readonly toTs?: number;
   readonly limit: number;
+  // Ends the read after the text that reaches it.
+  readonly maxChars?: number;
 }
 
 // By what lines are found: the numbers and times of one stored piece.
@@ -246,28 +253,12 @@ export interface SegmentRange {
   readonly ts_to: number;
 }
 
-// What a commit changed, for those who watch.
-export interface Committed {
-  readonly run_id: string;
-  readonly journal?: JournalFlush | undefined;
-  // Set where the state changed, or the run is new.
-  readonly status?: RunState | undefined;
-  // A question that waits from now on, and one that does not wait any more.
-  readonly asked?: string | undefined;
-  readonly resolved?: string | undefined;
-  // The run is gone with all its rows.
-  readonly deleted?: true | undefined;
-  // Made by this very store, or by another one on the same database; of the latter the journal is not told.
-  readonly origin: 'here' | 'elsewhere';
-  // How long it took to make it durable; 0 if that was elsewhere.
-  readonly ms: number;
-}
-
-export type CommitListener = (commit: Committed) => void;
+export type { Committed, CommitListener };
 
 export interface Store {
   // Whether nobody else writes to what it stores.
   readonly isAlone: boolean;
+  readonly summaries: SummaryReader;
   createRun(run: NewRun): Promise<CreateOutcome>;
   commit(change: RunChange): Promise<CommitOutcome>;
   // A terminal run with all its rows; not while another run lives in its home.

@@ -9,13 +9,12 @@ import { z } from 'zod';
 import { toTimestamp } from '../../kernel/clock.js';
 import { readStoredJson } from '../../kernel/stored-json.js';
 import { findEngine } from '../../engines/registry.js';
-import { loadRun } from '../../orchestrator/load-run.js';
+import { isStored } from '../../orchestrator/every-run.js';
+import { loadRun, loadRunSummary } from '../../orchestrator/load-run.js';
 import { runFolder } from '../../orchestrator/run-folder.js';
 import { logsOf } from '../../orchestrator/turn-logs.js';
-import { tellDamage, verifyRun } from '../../orchestrator/verify-run.js';
-import { waitForFiles } from '../../orchestrator/wait-for-files.js';
 import { RequestError } from '../../run/request-error.js';
-import type { ReadRange } from '../../store/store.js';
+import type { ReadRange, RunRecord } from '../../store/store.js';
 import { resolveWithin } from '../allowed-paths.js';
 import { listForArchive } from '../archive-run.js';
 import { openInPlace, walkFiles } from '../files-of-run.js';
@@ -32,26 +31,27 @@ const MAX_FILES = 5000;
 // Folders too: an agent may have made a million empty ones.
 const MAX_ENTRIES = 10_000;
 
-export async function evidenceRoutes({ app: bare, store, timers, dataDir, otherHosts = null }: Room): Promise<void> {
+export async function evidenceRoutes({ app: bare, store, checks, dataDir, otherHosts = null }: Room): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();
-  const preHandler = forwardFiles(store, otherHosts);
+  const reading = { preHandler: forwardFiles(store, otherHosts), config: { isExpensive: true } };
   for (const protocol of ['fcmp', 'rasp'] as const) {
     app.get(`/v1/runs/:id/${protocol === 'fcmp' ? 'events' : 'rasp'}/history`, {
       schema: { operationId: protocol === 'fcmp' ? 'readEvents' : 'readRasp', summary: 'Stored events by seq and by time; both ends belong to it', tags: ['events'], params, querystring: historyQuery, response: { 200: historyPage, ...REFUSALS } },
+      config: { isExpensive: true },
       // They are stored as they are sent: nothing is read and written again.
       serializerCompiler: () => (page) => (typeof page === 'string' ? page : JSON.stringify(page)),
     }, async ({ params: { id }, query }, reply) => {
-      await loadRun(store, id);
-      const { lines, next } = await readPage((fromSeq, limit) => store.readJournal(id, protocol, { ...rangeOf(query), limit, ...(fromSeq === null ? {} : { fromSeq }) }), query.limit);
+      const run = await loadRunSummary(store, id);
+      const { lines, next } = await readPage((fromSeq, limit) => store.readJournal(id, protocol, { ...rangeOf(query, run), limit, maxChars: MAX_CHARS, ...(fromSeq === null ? {} : { fromSeq }) }), query.limit);
       return reply.type('application/json; charset=utf-8').send(`{"events":[${lines.join(',')}],"next_seq":${next}}` as never);
     });
   }
 
   app.get('/v1/runs/:id/logs', {
     schema: { operationId: 'readLogs', summary: 'What the engine printed, byte for byte', tags: ['evidence'], params, querystring: logsQuery, response: { 200: bytes, ...REFUSALS } },
-    preHandler,
+    ...reading,
   }, async ({ params: { id }, query: { attempt, stream, byte_from: from = 0, byte_to: to } }, reply) => {
-    const run = await loadRun(store, id);
+    const run = await loadRunSummary(store, id);
     const number = attempt ?? run.attempt_number;
     if (number > run.attempt_number) throw new RequestError('INVALID_ARGUMENT', `run ${id} has ${run.attempt_number} attempts, not ${number}`);
     const log = logsOf(findEngine(run.spec.engine), runFolder(dataDir, id), number)[stream];
@@ -71,18 +71,18 @@ export async function evidenceRoutes({ app: bare, store, timers, dataDir, otherH
 
   app.get('/v1/runs/:id/files', {
     schema: { operationId: 'listFiles', summary: "The files of a run's folder, without its home", tags: ['evidence'], params, response: { 200: fileList, ...REFUSALS } },
-    preHandler,
+    ...reading,
   }, async ({ params: { id } }) => {
-    await loadRun(store, id);
+    await loadRunSummary(store, id);
     const { path, home } = runFolder(dataDir, id);
     return listFiles(path, home);
   });
 
   app.get('/v1/runs/:id/files/content', {
     schema: { operationId: 'readFile', summary: "One file of a run's folder", tags: ['evidence'], params, querystring: fileQuery, response: { 200: bytes, ...REFUSALS } },
-    preHandler,
+    ...reading,
   }, async ({ params: { id }, query: { path: asked } }, reply) => {
-    await loadRun(store, id);
+    await loadRunSummary(store, id);
     const { path, home } = runFolder(dataDir, id);
     const real = resolveWithin(path, asked, home);
     const file = await openInPlace(real);
@@ -92,9 +92,9 @@ export async function evidenceRoutes({ app: bare, store, timers, dataDir, otherH
 
   app.get('/v1/runs/:id/archive', {
     schema: { operationId: 'downloadArchive', summary: "A run's folder as a tar archive, without its home", tags: ['evidence'], params, response: { 200: archive, ...REFUSALS } },
-    preHandler,
+    ...reading,
   }, async ({ params: { id } }, reply) => {
-    await loadRun(store, id);
+    await loadRunSummary(store, id);
     const { path, home } = runFolder(dataDir, id);
     reply.type('application/x-tar').header('content-disposition', `attachment; filename="${id}.tar"`);
     return reply.send(Readable.from(writeTar(listForArchive(path, home, id)), { objectMode: false }));
@@ -102,22 +102,28 @@ export async function evidenceRoutes({ app: bare, store, timers, dataDir, otherH
 
   app.get('/v1/runs/:id/verify', {
     schema: { operationId: 'verifyRun', summary: 'Check that everything is as it was written', tags: ['evidence'], params, response: { 200: verification, ...REFUSALS } },
-    preHandler,
-  }, async ({ params: { id } }) => {
-    const checks = await loadRun(store, id).then((run) => verifyRun(store, dataDir, run, waitForFiles(timers, async () => true)), tellDamage);
-    return { run_id: id, ok: checks.every(({ ok }) => ok), checks: checks.map(({ name, ok, finding }) => ({ name, ok, finding })) };
+    ...reading,
+  }, async ({ params: { id }, raw }, reply) => {
+    // A damaged run is checked, one that does not exist is refused before it waits for its turn.
+    if (!(await isStored(store, id))) throw new RequestError('RUN_NOT_FOUND', `there is no run ${id}`);
+    const left = new AbortController();
+    reply.raw.once('close', () => left.abort());
+    if (raw.destroyed) left.abort();
+    const found = await checks.check(id, left.signal);
+    return { run_id: id, ok: found.every(({ ok }) => ok), checks: found.map(({ name, ok, finding }) => ({ name, ok, finding })) };
   });
 }
 
 const CHUNK = 200;
-const MAX_CHARS = 8_000_000;
+// What a client that reads slowly makes the server hold.
+const MAX_CHARS = 2_000_000;
 
 // As many as were asked for, or as make a large answer; then where the next one is.
 async function readPage(read: (fromSeq: number | null, limit: number) => Promise<string[]>, limit: number): Promise<{ lines: string[]; next: number | null }> {
   const lines: string[] = [];
   let chars = 0;
   for (let from: number | null = null; ; ) {
-    const found = await read(from, CHUNK);
+    const found: string[] = await read(from, CHUNK);
     // Times never go back: what lies within a range of them has no gap.
     const first = (readStoredJson(found[0] ?? '{"seq":0}') as { seq: number }).seq;
     for (const [index, line] of found.entries()) {
@@ -127,17 +133,26 @@ async function readPage(read: (fromSeq: number | null, limit: number) => Promise
       chars += line.length;
       from = seq + 1;
     }
-    if (found.length < CHUNK) return { lines, next: null };
+    // A read may end early where events are large; only an empty one is the end.
+    if (found.length === 0) return { lines, next: null };
   }
 }
 
-function rangeOf({ from_seq: fromSeq, to_seq: toSeq, from_ts: fromTs, to_ts: toTs }: z.output<typeof historyQuery>): Omit<ReadRange, 'limit'> {
+// From created_at on is from the first event on: runs of earlier versions have a first event a moment before it.
+function rangeOf({ from_seq: fromSeq, to_seq: toSeq, from_ts: fromTs, to_ts: toTs }: z.output<typeof historyQuery>, run: Pick<RunRecord, 'created_at'>): Omit<ReadRange, 'limit'> {
   return {
     ...(fromSeq === undefined ? {} : { fromSeq }),
     ...(toSeq === undefined ? {} : { toSeq }),
-    ...(fromTs === undefined ? {} : { fromTs: Date.parse(fromTs) }),
-    ...(toTs === undefined ? {} : { toTs: Date.parse(toTs) }),
+    ...(fromTs === undefined || Date.parse(fromTs) <= run.created_at ? {} : { fromTs: Date.parse(fromTs) }),
+    ...(toTs === undefined ? {} : { toTs: lastMs(toTs) }),
   };
+}
+
+// The last millisecond that a time names: 12:00:05Z is the whole second.
+function lastMs(text: string): number {
+  const [, seconds, fraction = ''] = /T\d{2}:\d{2}(:\d{2})?(?:\.(\d+))?/.exec(text) ?? [];
+  if (seconds === undefined) return Date.parse(text) + 59_999;
+  return Date.parse(text) + 10 ** Math.max(0, 3 - fraction.length) - 1;
 }
 
 // Closed when it is sent.

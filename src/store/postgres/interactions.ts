@@ -39,15 +39,18 @@ export async function listInteractions(db: Database, runId: string): Promise<Int
   return (await db.read<InteractionRow>({ name: 'interactions-of-run', text: `${SELECT} WHERE run_id = $1 ORDER BY interaction_id`, values: [runId] })).map(toInteraction);
 }
 
-export async function listPending(db: Database, { engine, label, overdueAt, after, limit }: PendingFilter): Promise<InteractionRecord[]> {
-  const statement = buildSelect('pending', SELECT, [
+export async function listPending(db: Database, filter: PendingFilter): Promise<InteractionRecord[]> {
+  return (await db.read<InteractionRow>(selectPending('pending', SELECT, filter))).map(toInteraction);
+}
+
+export function selectPending(name: string, select: string, { engine, label, overdueAt, after, limit }: PendingFilter): Statement {
+  return buildSelect(name, select, [
     ['p', `state = 'pending'`],
     engine !== undefined && ['e', 'run_id IN (SELECT run_id FROM parley.runs WHERE engine = ?)', engine],
     label !== undefined && ['l', 'run_id IN (SELECT run_id FROM parley.run_labels WHERE pair = ?)', pairKey(label.key, label.value)],
     overdueAt !== undefined && ['o', 'due_at < ?', overdueAt],
     after !== undefined && ['a', '(asked_at, interaction_id) > (?::bigint, ?::text)', after.asked_at, after.interaction_id],
   ], 'ORDER BY asked_at, interaction_id LIMIT ?', limit);
-  return (await db.read<InteractionRow>(statement)).map(toInteraction);
 }
 
 export async function countPending(db: Database, now: number): Promise<{ pending: number; overdue: number }> {

@@ -12,6 +12,7 @@ import type { Database } from './database.js';
 import { countDeliveries, nextDelivery, nextDeliveryAt, settleDelivery } from './deliveries.js';
 import { CHECK_MS, HintListener, writeHint } from './hints.js';
 import { countPending, findInteraction, listInteractions, listPending } from './interactions.js';
+import { PostgresSummaries } from './list-summaries.js';
 import { listSegments, readLines, readTexts } from './read-journal.js';
 import { countRuns, findAtWork, findInHome, listOwnedByDead, listQueued, listRunIds, listRuns, loadRequest, loadRun } from './run-rows.js';
 import { claimQueued } from './claims.js';
@@ -34,6 +35,7 @@ type Told = Pick<Committed, 'run_id' | 'journal' | 'status' | 'asked' | 'resolve
 
 export class PostgresStore implements Store {
   readonly isAlone = false;
+  readonly summaries: PostgresSummaries;
   // For leases, which are on the same connections.
   readonly database: Database;
   #host: string | null;
@@ -48,6 +50,7 @@ export class PostgresStore implements Store {
   // The database is migrated; nothing is heard of others before `listen`.
   constructor(database: Database, { host, site = NOWHERE, clock = systemClock, ownOnly = false, checkMs = CHECK_MS }: PostgresStoreOptions) {
     this.database = database;
+    this.summaries = new PostgresSummaries(database);
     this.#host = host;
     this.#site = site;
     this.#clock = clock;

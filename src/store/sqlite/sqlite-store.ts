@@ -10,6 +10,7 @@ import { EMPTY_JOURNAL, type CommitListener, type CommitOutcome, type Committed,
 import { prepareAppend, type AppendJournal } from './append-journal.js';
 import { countDeliveries, forgetGivenUp, insertDelivery, nextDelivery, nextDeliveryAt, settleDelivery } from './deliveries.js';
 import { listPending, listRunIds, listRuns, nextDecision } from './list-rows.js';
+import { SqliteSummaries } from './list-summaries.js';
 import type { Database, Statement } from './open-database.js';
 import { PACKED, unpackBody, type PackedBody } from './pack-body.js';
 import { inBounds, prepareRead, prepareReadLines, type ReadJournal, type ReadLines } from './read-journal.js';
@@ -21,6 +22,7 @@ type StateRow = Pick<RunRow, 'run_id' | 'request_id' | 'status' | 'epoch' | keyo
 
 export class SqliteStore implements Store {
   readonly isAlone = true;
+  readonly summaries: SqliteSummaries;
   readonly #db: Database;
   readonly #append: AppendJournal;
   readonly #read: ReadJournal;
@@ -37,6 +39,7 @@ export class SqliteStore implements Store {
     this.#read = prepareRead(db);
     this.#readLines = prepareReadLines(db);
     this.#writes = new Writes(db);
+    this.summaries = new SqliteSummaries(db);
     this.#selectState = db.prepare('SELECT run_id, request_id, engine, status, epoch, rasp_seq, fcmp_seq, ts, digest FROM runs WHERE run_id = ?');
     this.#updateHeads = db.prepare('UPDATE runs SET rasp_seq = ?, fcmp_seq = ?, ts = ?, digest = ?, updated_at = ? WHERE run_id = ?');
   }
