@@ -11,6 +11,7 @@ import { findLogin } from '../engines/find-login.js';
 import { packageVersion } from '../host/package-version.js';
 import { readSettings, type Settings } from '../host/settings.js';
 import { redact } from '../kernel/redact.js';
+import type { Interrupted } from '../orchestrator/orchestrator.js';
 import { RequestError } from '../run/request-error.js';
 import { operatorToken, TOKEN_FORM } from '../service/operator-token.js';
 import { forgetServer, noteServer } from '../service/server-file.js';
@@ -20,6 +21,7 @@ import { findNamed, TokenBook, tokensIn, type Caller, type NamedToken } from '..
 import { safeText } from '../terminal/safe-text.js';
 import { paint } from '../terminal/style.js';
 import { dataDirOf, type DataOption } from './data-dir.js';
+import { explainInterrupted } from './explain-interrupted.js';
 import { EXIT, type Io } from './io.js';
 import { databaseUrl } from './open-data.js';
 import { describeOpen } from './open-to-others.js';
@@ -109,7 +111,8 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
     const hurry = new Promise<void>((resolve) => void [io.onSignal('SIGINT', resolve), io.onSignal('SIGTERM', resolve)]);
     service.stopTaking();
     if (isAlone) forgetServer(path);
-    await writer.orchestrator.close({ graceMs: settings.shutdown_grace_sec * 1000, hurry });
+    const interrupted = await writer.orchestrator.close({ graceMs: settings.shutdown_grace_sec * 1000, hurry });
+    reportInterrupted(interrupted, settings, log, io);
     await Promise.all([beside.stopSweeping(), beside.stopSending(hurry)]);
     await service.close();
     return EXIT.ok;
@@ -117,6 +120,14 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
     await shared?.close();
     await writer.close();
   }
+}
+
+// Says what the stop cut off, and which settings would have kept it.
+function reportInterrupted({ turns, queued }: Interrupted, { recovery }: Settings, log: Logger, io: Io): void {
+  const text = explainInterrupted({ turns, queued }, recovery);
+  if (text === null) return;
+  if (io.terminal.stderr) io.stderr.write(`${text}\n`);
+  else log.warn({ turns, queued }, text);
 }
 
 // Its form is checked, because it goes into a cookie and a link.

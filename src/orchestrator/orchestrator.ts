@@ -25,7 +25,9 @@ import { failInternally, NotBegunError, runTurn } from './run-turn.js';
 import { failWaiting, PROCESS_LOST, WAITED_TOO_LONG } from './sticky.js';
 import { TurnControl } from './turn-control.js';
 import { LostRunError } from './turn-writer.js';
+import { withRetries } from './restart-retry.js';
 import { sweep, type RetentionRules } from './retention.js';
+import { track } from './track.js';
 import { CommitWakeups, type Wakeups } from './wakeups.js';
 
 // Between tries to store the end of a turn.
@@ -33,6 +35,9 @@ const RETRY_MS = 1000;
 // Between looks at a queue whose runs could not be started just now.
 const QUIET_MS = 100;
 export const RESIDENT_LIMITS: ResidentLimits = { parkAfterMs: 300_000, max: 8 };
+
+// Work that a stop cut off: turns that were ended, and runs that never began.
+export type Interrupted = { readonly turns: number; readonly queued: number };
 
 export interface OrchestratorSettings {
   // How many turns may run at once.
@@ -74,7 +79,7 @@ export class Orchestrator {
     this.#plays = settings.plays ?? true;
     this.#files = files;
     this.#wakeups = new CommitWakeups(deps.store);
-    this.#residents = new Residents(deps.timers, settings.residents ?? RESIDENT_LIMITS, (runId) => void during(this.#endings, this.#loseProcess(runId)), (runId) => void this.#cluster?.letGo(runId));
+    this.#residents = new Residents(deps.timers, settings.residents ?? RESIDENT_LIMITS, (runId) => void track(this.#endings, this.#loseProcess(runId)), (runId) => void this.#cluster?.letGo(runId));
     const handlers: DispatchHandlers = {
       startTurn: (run) => this.#startTurn(run),
       decide: (interaction) => this.#decide(interaction),
@@ -84,7 +89,8 @@ export class Orchestrator {
     this.#cluster = deps.cluster ? new ClusterWork(deps, this.#controls, this.#residents, files, (runId, actor) => this.cancel(runId, actor), settings.onFailure) : null;
   }
 
-  static async open(deps: OrchestratorDeps, settings: OrchestratorSettings): Promise<Orchestrator> {
+  static async open(given: OrchestratorDeps, settings: OrchestratorSettings): Promise<Orchestrator> {
+    const deps = settings.recovery.running === 'retry' ? withRetries(given, settings.onFailure) : given;
     await finishDeletions(deps, settings.onFailure);
     const files = new JournalFiles(deps, (error) => settings.onFailure('', error), deps.cluster?.files ?? 'each', (runId, seq) => deps.cluster?.markExported(runId, seq) ?? Promise.resolve());
     await recover(deps, files, settings.recovery, settings.onFailure);
@@ -109,7 +115,7 @@ export class Orchestrator {
   async #change<T>(work: () => Promise<T>): Promise<T> {
     if (this.#stopping) throw new RequestError('SHUTTING_DOWN', 'this Parley is being stopped');
     try {
-      return await during(this.#changes, work());
+      return await track(this.#changes, work());
     } finally {
       this.#wake();
     }
@@ -140,7 +146,7 @@ export class Orchestrator {
   // Resolves when the run is canceled and nothing of its engine is left. Taken as long as turns are at work.
   async cancel(runId: string, actor?: Actor): Promise<RunRecord> {
     if (this.#closed) throw new RequestError('SHUTTING_DOWN', 'this Parley is being stopped');
-    return during(this.#endings, this.#cancel(runId, actor));
+    return track(this.#endings, this.#cancel(runId, actor));
   }
 
   async #cancel(runId: string, actor?: Actor): Promise<RunRecord> {
@@ -226,8 +232,9 @@ export class Orchestrator {
     }
   }
 
-  // Running turns may go on for a while and are then ended; nothing new begins, waiting runs are untouched.
-  async close({ graceMs = 0, hurry }: { readonly graceMs?: number; readonly hurry?: Promise<void> } = {}): Promise<void> {
+  // Running turns may finish within the grace period and are then ended; nothing new begins, waiting runs are untouched. Returns how
+  // much work was cut off.
+  async close({ graceMs = 0, hurry }: { readonly graceMs?: number; readonly hurry?: Promise<void> } = {}): Promise<Interrupted> {
     this.#stopping = true;
     if (this.#changes.size > 0) {
       await Promise.all(this.#changes);
@@ -244,6 +251,7 @@ export class Orchestrator {
       });
     }
     this.#closing.abort();
+    const turns = this.#controls.size;
     for (const { control } of this.#controls.values()) control.shutdown();
     await closed;
     await this.#cluster?.close();
@@ -254,6 +262,9 @@ export class Orchestrator {
     if (!this.#cluster) await Promise.all(this.#endings);
     await this.#files.close();
     this.#wakeups.close();
+    // Queued runs that hosts share are started by the others.
+    const queued = this.#cluster ? 0 : await this.#deps.store.countRuns().then((counts) => counts.queued, () => 0);
+    return { turns, queued };
   }
 
   #startTurn(run: RunRecord): Promise<void> {
@@ -312,16 +323,5 @@ export class Orchestrator {
       }
       await pause(this.#deps.timers, RETRY_MS, this.#closing.signal);
     }
-  }
-}
-
-// What it answers; noted for as long as it goes on.
-async function during<T>(noted: Set<Promise<void>>, work: Promise<T>): Promise<T> {
-  const over = work.then(() => {}, () => {});
-  noted.add(over);
-  try {
-    return await work;
-  } finally {
-    noted.delete(over);
   }
 }

@@ -16,11 +16,20 @@ import { loadRun } from './load-run.js';
 export interface RecoverySettings {
   // Queued runs have not begun: they may fail, as the requirement says, or stay queued.
   readonly queued: 'fail' | 'requeue';
+  // Running runs fail; with retry, a new run repeats each of them once.
+  readonly running?: 'fail' | 'retry';
 }
 
 const GRACE_MS = 2000;
 const PAGE = 500;
-export const INTERRUPTED: RunError = { code: 'ORCHESTRATOR_RESTART_INTERRUPTED', message: 'Parley stopped while the run was queued or running.' };
+export const INTERRUPTED: RunError = {
+  code: 'ORCHESTRATOR_RESTART_INTERRUPTED',
+  message: 'Parley stopped while this run was running. Repeat it with parley retry; the setting recovery.running="retry" repeats interrupted runs once by itself.',
+};
+const QUEUED_INTERRUPTED: RunError = {
+  ...INTERRUPTED,
+  message: 'Parley stopped while this run was queued. Start it with parley retry; the setting recovery.queued="requeue" keeps queued runs.',
+};
 
 type OnFailure = (runId: string, error: unknown) => void;
 
@@ -34,7 +43,12 @@ export async function recover(deps: OrchestratorDeps, files: JournalFiles, setti
     await files.write(run.run_id).catch((error: unknown) => onFailure(run.run_id, error));
     await recoverRunning(deps, run, onFailure);
   }
-  if (settings.queued === 'fail') for await (const run of listAll(deps, 'queued', onFailure)) await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: INTERRUPTED });
+  if (settings.queued === 'requeue') return;
+  for await (const run of listAll(deps, 'queued', onFailure)) {
+    // A retry of an interrupted run that has not begun yet still begins.
+    if (run.spec.retry_of !== undefined && settings.running === 'retry' && run.attempt_number === 1) continue;
+    await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: QUEUED_INTERRUPTED });
+  }
 }
 
 // Engines of the last one may still be alive; nothing of them may work on, whatever became of their run.

@@ -21,6 +21,8 @@ export interface RunView {
   readonly labels: Readonly<Record<string, string>>;
   readonly continue_from: string | null;
   readonly fork_from: string | null;
+  // The interrupted run that it repeats by itself.
+  readonly retry_of: string | null;
   readonly created_at: string;
   readonly updated_at: string;
   // How long its questions have waited for a person, all in all; what waits now is not in it.
@@ -84,6 +86,7 @@ export function viewRun(run: RunRecord | RunSummary, pending: InteractionRecord 
     labels: spec.labels,
     continue_from: spec.continue_from ?? null,
     fork_from: spec.fork_from?.run_id ?? null,
+    retry_of: spec.retry_of ?? null,
     created_at: toTimestamp(run.created_at),
     // Never before the last event: times of events do not go back when the clock does.
     updated_at: toTimestamp(Math.max(run.updated_at, heads.ts)),

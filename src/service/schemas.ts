@@ -62,6 +62,7 @@ export const runView = z.strictObject({
   labels: z.record(z.string(), z.string()),
   continue_from: runId.nullable().meta({ description: 'The run in whose session it goes on.' }),
   fork_from: runId.nullable().meta({ description: 'The run whose conversation it began with a copy of.' }),
+  retry_of: runId.nullable().meta({ description: 'The run that a stop of Parley interrupted and that this one repeats (recovery.running).' }),
   created_at: timestamp,
   updated_at: timestamp,
   waited_ms: z.int().min(0).meta({ description: 'How long its questions have waited for a person, all in all; one that waits now is not in it.' }),

@@ -94,6 +94,8 @@ export interface Room extends ServiceDeps {
   readonly runFeed: RunFeed;
   readonly metrics: Metrics;
   readonly checks: VerifyQueue;
+  // The server is being stopped.
+  readonly isClosing: () => boolean;
 }
 
 export interface Service {
@@ -144,7 +146,7 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
   });
   const pages = new JournalPages(deps.store);
   limitExpensive(app, new CallerLimit(limits.expensivePerToken, 'expensive requests'));
-  const shared: Room = { ...deps, app, cookie, streams, inbox, runFeed, metrics, pages, checks };
+  const shared: Room = { ...deps, app, cookie, streams, inbox, runFeed, metrics, pages, checks, isClosing: () => closing };
   describeApi(shared);
   for (const routes of [runRoutes, inboxRoutes, streamRoutes, evidenceRoutes, aboutRoutes, signInRoutes, consoleRoutes]) await app.register(async (part) => routes({ ...shared, app: part }));
   await app.ready();

@@ -27,6 +27,8 @@ export interface RunSpec {
   readonly continue_from?: string | undefined;
   // It begins with a copy of that run's session, as it was then.
   readonly fork_from?: { readonly run_id: string; readonly session: string; readonly home: string } | undefined;
+  // The interrupted run that this one repeats by itself (recovery.running); a retry that somebody asked for has none.
+  readonly retry_of?: string | undefined;
   // The session is where its process is; only where sessions.sticky is on.
   readonly sticky?: boolean | undefined;
 }
@@ -158,6 +160,8 @@ export interface RunChange {
   readonly handle?: EngineSessionHandle;
   readonly ask?: Omit<InteractionRecord, 'run_id' | 'state' | 'resolution'>;
   readonly resolve?: { readonly interaction_id: string; readonly state: Exclude<InteractionState, 'pending'>; readonly resolution: Resolution };
+  // A run that is created in the same transaction, unless its request id is known or somebody wants this run canceled.
+  readonly create?: NewRun | undefined;
   // Who is to be told of it.
   readonly deliveries?: readonly NewDelivery[] | undefined;
 }

@@ -538,5 +538,20 @@ export function describeStore(name: string, open: () => Promise<{ store: Store; 
       expect(await store.readJournal(run.run_id, 'rasp', { limit: 100, maxChars: 1 })).toEqual(all.slice(0, 1));
       expect(await store.readJournal(run.run_id, 'rasp', { limit: 100, fromSeq: 4, maxChars: (all[3]?.length ?? 0) + 1 })).toEqual(all.slice(3, 5));
     });
+
+    test('a change may create another run with it: both or none, once for a request id, and not for a run that is to be canceled', async () => {
+      const told: string[] = [];
+      store.onCommitted(({ run_id: id, status }) => told.push(`${id} ${status}`));
+      const run = await create(1);
+      expect(await store.commit(change(run, { expect: { status: 'running', epoch: 0, rasp_seq: 2 }, create: newRun(2) }))).toEqual({ committed: false, reason: 'status' });
+      expect(await store.loadRun('run_0002')).toBeNull();
+      expect(await store.commit(change(run, { set: { status: 'failed' }, create: newRun(2) }))).toEqual({ committed: true, heads: run.heads });
+      expect(await store.loadRun('run_0002')).toMatchObject({ status: 'queued', request_id: 'req_0002' });
+      expect(told).toEqual(['run_0001 queued', 'run_0001 failed', 'run_0002 queued']);
+      await commit(await create(3), { set: { status: 'failed' }, create: newRun(4, { request_id: 'req_0002' }) });
+      expect(await store.loadRun('run_0004')).toBeNull();
+      await commit(await commit(await create(5), { set: { cancel_requested: { at: T0, actor: null } } }), { set: { status: 'failed' }, create: newRun(6) });
+      expect(await store.loadRun('run_0006')).toBeNull();
+    });
   });
 }

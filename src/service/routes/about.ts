@@ -20,11 +20,12 @@ function health<T extends z.ZodType>(operationId: string, summary: string, answe
   return { schema: { operationId, summary, tags: ['service'], security: [], response: { 200: answer, ...REFUSALS } }, config: { role: 'anyone' } as const };
 }
 
-export async function aboutRoutes({ app: bare, store, metrics, engines, sticky, thisHost = null }: Room): Promise<void> {
+export async function aboutRoutes({ app: bare, store, metrics, engines, sticky, isClosing, thisHost = null }: Room): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();
   app.get('/healthz', health('isAlive', 'The process is alive', healthy), async () => ({ status: 'ok' as const }));
   const { schema, config } = health('isReady', 'The store can be read, and a host among several has its lease', ready);
   app.get('/readyz', { schema: { ...schema, querystring: challenged }, config }, async ({ query: { challenge } }) => {
+    if (isClosing()) throw new RequestError('SHUTTING_DOWN', 'the server is shutting down');
     if (thisHost?.mayPlay() === false) throw new RequestError('STORE_UNAVAILABLE', 'this host has lost its lease and has no other yet: it could not reach the database in time');
     await store.listQueued(1);
     if (!thisHost) return { status: 'ok' as const };

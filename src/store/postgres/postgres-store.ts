@@ -75,7 +75,12 @@ export class PostgresStore implements Store {
 
   async commit(change: RunChange): Promise<CommitOutcome> {
     const told = { run_id: change.run_id, journal: change.journal, status: change.set?.status, asked: change.ask?.interaction_id, resolved: change.resolve?.interaction_id };
-    return this.#telling(told, (hint) => commitRun(this.database, { host: this.#host, site: this.#site.site }, change, hint), ({ committed }) => committed);
+    const { create } = change;
+    const created = create && { run_id: create.run_id, journal: create.journal, status: 'queued' as const };
+    const writer = { host: this.#host, site: this.#site, createHint: created ? writeHint(this.#instance, created) : '' };
+    const { created: isCreated, ...outcome } = await this.#telling(told, (hint) => commitRun(this.database, writer, change, hint), ({ committed }) => committed);
+    if (created && isCreated) this.#tell({ ...created, origin: 'here', ms: 0 });
+    return outcome;
   }
 
   async deleteRun(runId: string): Promise<DeleteOutcome> {
