@@ -1,7 +1,7 @@
 // Dispatch within one process: as many turns at once as there are slots, oldest queued run first, and one timer for the
 // earliest deadline. Everything comes from the store, so nothing is lost when the process is.
 import type { Clock } from '../kernel/clock.js';
-import { Alarm, type Timers } from '../process/timers.js';
+import { Alarm, ClockAlarm, type Timers } from '../process/timers.js';
 import type { Store } from '../store/store.js';
 import type { Dispatch, DispatchHandlers } from './dispatch.js';
 
@@ -21,6 +21,7 @@ export class EmbeddedDispatch implements Dispatch {
   // Runs that could not be started just now, with what ends their rest early.
   readonly #resting = new Map<string, () => void>();
   readonly #alarm: Alarm;
+  readonly #deadline: ClockAlarm;
   readonly #decides: boolean;
   #closing = false;
   // One look at the store at a time, and at most one more after it.
@@ -32,6 +33,7 @@ export class EmbeddedDispatch implements Dispatch {
     this.#decides = decides;
     this.#deps = deps;
     this.#alarm = new Alarm(deps.timers);
+    this.#deadline = new ClockAlarm(deps.clock, deps.timers);
     this.#handlers = handlers;
     this.#slots = slots;
   }
@@ -51,6 +53,7 @@ export class EmbeddedDispatch implements Dispatch {
   async close(): Promise<void> {
     this.#closing = true;
     this.#alarm.clear();
+    this.#deadline.clear();
     for (const cancel of this.#resting.values()) cancel();
     await this.#looking;
     await Promise.all(this.#turns.values());
@@ -105,10 +108,11 @@ export class EmbeddedDispatch implements Dispatch {
 
   async #arm(): Promise<void> {
     this.#alarm.clear();
+    this.#deadline.clear();
     const next = await this.#deps.store.nextDecision();
     if (!next || this.#closing) return;
-    const wait = next.due_at - this.#deps.clock.now();
     // One that is due and still there was refused just now: it is tried again, but not at once.
-    this.#alarm.set(wait > 0 ? wait : RETRY_MS, () => this.wake());
+    if (next.due_at <= this.#deps.clock.now()) this.#alarm.set(RETRY_MS, () => this.wake());
+    else this.#deadline.set(next.due_at, () => this.wake());
   }
 }

@@ -1,6 +1,7 @@
 // What goes over HTTP, as zod schemas: closed where we speak, so that nothing slips out, and where we are spoken to, so that a
 // slip is told. The OpenAPI document is made from them.
 import { z } from 'zod';
+import { RUN_ERRORS } from '../contract/error-codes.js';
 import { STATES } from '../run/statechart.js';
 
 const MAX_PAGE = 500;
@@ -29,7 +30,9 @@ export const errorEnvelope = z.strictObject({
   error: z.strictObject({ code: z.string(), message: z.string(), details: object.optional() }),
 }).meta({ id: 'Error', description: 'The code is one of contract/errors.json.' });
 
-const runError = z.strictObject({ code: z.string(), message: z.string(), details: object.optional() });
+// Documented as an enum, not checked: a run of a later version, or of another setting, may have another code.
+const runErrorCode = z.string().meta({ enum: Object.keys(RUN_ERRORS), description: 'Why the run failed: contract/errors.json, GET /v1/contract.' });
+const runError = z.strictObject({ code: runErrorCode, message: z.string(), details: object.optional() }).meta({ id: 'RunError' });
 const actor = z.strictObject({ kind: z.enum(['user', 'token', 'system']), name: z.string() });
 
 export const interactionView = z.strictObject({

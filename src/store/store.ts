@@ -263,6 +263,8 @@ export interface Store {
   // Whether nobody else writes to what it stores.
   readonly isAlone: boolean;
   readonly summaries: SummaryReader;
+  // Throws if what is stored would be lost; where a read does not tell.
+  checkUsable?(): void;
   createRun(run: NewRun): Promise<CreateOutcome>;
   commit(change: RunChange): Promise<CommitOutcome>;
   // A terminal run with all its rows; not while another run lives in its home.

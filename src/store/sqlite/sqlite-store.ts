@@ -16,6 +16,7 @@ import { PACKED, unpackBody, type PackedBody } from './pack-body.js';
 import { inBounds, prepareRead, prepareReadLines, type ReadJournal, type ReadLines } from './read-journal.js';
 import { toInteraction, toRun, type InteractionRow, type RunRow } from '../rows.js';
 import { insertTurn, sumTurns } from './turn-counts.js';
+import type { CheckFiles } from './watch-files.js';
 import { Writes } from './writes.js';
 
 type StateRow = Pick<RunRow, 'run_id' | 'request_id' | 'status' | 'epoch' | 'cancel_requested_json' | keyof JournalHeads> & { readonly engine: string };
@@ -32,13 +33,16 @@ export class SqliteStore implements Store {
   readonly #updateHeads: Statement;
   readonly #listeners = new Set<CommitListener>();
 
-  // The database is open and migrated.
-  constructor(db: Database) {
+  readonly checkUsable: CheckFiles;
+
+  // The database is open and migrated. `checkFiles` runs before anything is acknowledged.
+  constructor(db: Database, checkFiles: CheckFiles = () => {}) {
+    this.checkUsable = checkFiles;
     this.#db = db;
     this.#append = prepareAppend(db);
     this.#read = prepareRead(db);
     this.#readLines = prepareReadLines(db);
-    this.#writes = new Writes(db);
+    this.#writes = new Writes(db, checkFiles);
     this.summaries = new SqliteSummaries(db);
     this.#selectState = db.prepare('SELECT run_id, request_id, engine, status, epoch, cancel_requested_json, rasp_seq, fcmp_seq, ts, digest FROM runs WHERE run_id = ?');
     this.#updateHeads = db.prepare('UPDATE runs SET rasp_seq = ?, fcmp_seq = ?, ts = ?, digest = ?, updated_at = ? WHERE run_id = ?');

@@ -4,6 +4,7 @@ import { mkdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { RUN_ERRORS, STICKY_ERRORS } from '../../../src/contract/error-codes.js';
 import type { Check } from '../../../src/orchestrator/verify-run.js';
 import { runFolder } from '../../../src/orchestrator/run-folder.js';
 import { MAX_LIST_BYTES } from '../../../src/service/list-page.js';
@@ -256,6 +257,16 @@ describe('addresses and parameters', () => {
     expect((await served.fetch('/v1/nope', { method: 'POST' })).status).toBe(404);
     expect((await served.fetch('/v1/runs', { method: 'DELETE', as: null })).status).toBe(401);
   });
+});
+
+test.each([false, true])('the codes that runs fail with are in the API document and the contract, sticky ones only with the setting (%s)', async (sticky) => {
+  served = await serve({ sticky });
+  const codes = [...Object.keys(RUN_ERRORS), ...(sticky ? Object.keys(STICKY_ERRORS) : [])];
+  const document = await json<{ components: { schemas: { RunError: { properties: { code: { enum: string[] } } } } } }>('/openapi.json');
+  expect(document.components.schemas.RunError.properties.code.enum).toEqual(codes);
+  const { run_errors: errors } = await json<{ run_errors: { code: string; meaning: string }[] }>('/v1/contract');
+  expect(errors.map(({ code }) => code)).toEqual(codes);
+  for (const code of ['SESSION_RESUME_FAILED', 'INTERACTIVE_MAX_ATTEMPT_EXCEEDED', 'ORCHESTRATOR_RESTART_INTERRUPTED']) expect(codes).toContain(code);
 });
 
 test('a range from created_at to updated_at holds the first and the last event, in any form of the time', async () => {
