@@ -1,5 +1,5 @@
 // parley contract: the chart that the code runs by, and the codes that runs fail with, as JSON.
-import { RUN_ERRORS, STICKY_ERRORS } from '../contract/error-codes.js';
+import { listRunErrors } from '../run/list-run-errors.js';
 import { CHART, EVENTS, INITIAL_STATE, STATES, STICKY_CHART, TERMINAL_STATES } from '../run/statechart.js';
 import type { Io } from './io.js';
 
@@ -10,7 +10,7 @@ export function printContract(options: { sticky?: boolean }, io: Io): void {
     terminal: TERMINAL_STATES,
     events: EVENTS,
     edges: options.sticky ? STICKY_CHART : CHART,
-    run_errors: Object.entries(options.sticky ? { ...RUN_ERRORS, ...STICKY_ERRORS } : RUN_ERRORS).map(([code, error]) => ({ code, ...error })),
+    run_errors: listRunErrors(options.sticky ?? false),
   };
   io.stdout.write(`${JSON.stringify(chart, null, 2)}\n`);
 }

@@ -8,7 +8,7 @@ test('a run of a host that was killed fails, and one of the others repeats it on
   const ids = await Promise.all([0, 1, 2].map(async () => (await a.client.create({ engine: 'rehearsal', prompt: '[[say Working]][[hang]]' })).run_id));
   for (const id of ids) await becomes(b.client, id).toBe('running');
   const owners = await hosts.database.query<{ run_id: string; name: string }>('SELECT run_id, name FROM parley.runs JOIN parley.hosts ON host_id = owner');
-  const [killed] = [a, b, c].filter((_, index) => owners.some(({ name }) => name === 'abc'[index]));
+  const killed = [a, b, c].find((_, index) => owners.some(({ name }) => name === 'abc'[index]));
   const name = killed === a ? 'a' : killed === b ? 'b' : 'c';
   const client = killed === a ? b.client : a.client;
   killed?.child.kill('SIGKILL');

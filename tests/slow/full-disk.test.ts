@@ -12,7 +12,8 @@ function fullFrom(store: Store, isFull: (change: RunChange) => boolean): Store {
   let full = false;
   return new Proxy(store, {
     get: (target, name: keyof Store) => {
-      if (name !== 'commit') return (target[name] as (...args: unknown[]) => unknown).bind(target);
+      const member = target[name];
+      if (name !== 'commit') return typeof member === 'function' ? (member as (...args: unknown[]) => unknown).bind(target) : member;
       return async (change: RunChange) => {
         full ||= isFull(change);
         if (full) throw FULL;

@@ -1,7 +1,7 @@
 // The server about itself: is it well, what can it drive, how do its parsers do, what is the contract.
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import { RUN_ERRORS, STICKY_ERRORS } from '../../contract/error-codes.js';
+import { listRunErrors } from '../../run/list-run-errors.js';
 import { RequestError } from '../../run/request-error.js';
 import { CHART, EVENTS, INITIAL_STATE, STATES, STICKY_CHART, TERMINAL_STATES } from '../../run/statechart.js';
 import { callerOf } from '../access.js';
@@ -52,7 +52,7 @@ export async function aboutRoutes({ app: bare, store, metrics, engines, sticky, 
 
   app.get('/v1/contract', {
     schema: { operationId: 'getContract', summary: 'The chart that runs go by, and the codes that they fail with', tags: ['service'], response: { 200: contract, ...REFUSALS } },
-  }, async () => ({ initial: INITIAL_STATE, states: [...STATES], terminal: [...TERMINAL_STATES], events: [...EVENTS], edges: (sticky ? STICKY_CHART : CHART) as unknown as z.input<typeof contract>['edges'], run_errors: Object.entries(sticky ? { ...RUN_ERRORS, ...STICKY_ERRORS } : RUN_ERRORS).map(([code, error]) => ({ code, ...error })) }));
+  }, async () => ({ initial: INITIAL_STATE, states: [...STATES], terminal: [...TERMINAL_STATES], events: [...EVENTS], edges: (sticky ? STICKY_CHART : CHART) as unknown as z.input<typeof contract>['edges'], run_errors: listRunErrors(sticky ?? false) }));
 
   app.get('/metrics', {
     schema: { operationId: 'metrics', summary: 'The figures of the server, for Prometheus', tags: ['service'], response: { 200: { description: 'Prometheus text', content: { 'text/plain': { schema: z.string() } } }, ...REFUSALS } },

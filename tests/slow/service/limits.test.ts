@@ -269,6 +269,9 @@ test.each([false, true])('the codes that runs fail with are in the API document 
   for (const code of ['SESSION_RESUME_FAILED', 'INTERACTIVE_MAX_ATTEMPT_EXCEEDED', 'ORCHESTRATOR_RESTART_INTERRUPTED']) expect(codes).toContain(code);
 });
 
+const offset = (time: string) => time.replace('Z', '+00:00');
+const inTokyo = (time: string) => encodeURIComponent(new Date(Date.parse(time) + 9 * 3_600_000).toISOString().replace('Z', '+09:00'));
+
 test('a range from created_at to updated_at holds the first and the last event, in any form of the time', async () => {
   served = await serve();
   const { run_id: id } = await served.client.create({ engine: 'rehearsal', prompt: '[[done]]' });
@@ -276,11 +279,9 @@ test('a range from created_at to updated_at holds the first and the last event, 
   const { created_at: from, updated_at: to, rasp_seq: last } = await served.client.get(id);
   const seqs = async (query: string) => (await json<{ events: { seq: number }[] }>(`/v1/runs/${id}/rasp/history?${query}`)).events.map(({ seq }) => seq);
   const all = Array.from({ length: last }, (_, index) => index + 1);
-  const offset = (time: string) => time.replace('Z', '+00:00');
   expect(await seqs(`from_ts=${from}&to_ts=${to}`)).toEqual(all);
   // A plus sign that was not encoded arrives as a blank.
   expect(await seqs(`from_ts=${offset(from)}&to_ts=${encodeURIComponent(offset(to))}`)).toEqual(all);
-  const inTokyo = (time: string) => encodeURIComponent(new Date(Date.parse(time) + 9 * 3_600_000).toISOString().replace('Z', '+09:00'));
   expect(await seqs(`from_ts=${inTokyo(from)}&to_ts=${inTokyo(to)}`)).toEqual(all);
   // To the second: all of that second.
   expect(await seqs(`from_ts=${from.slice(0, 19)}Z&to_ts=${to.slice(0, 19)}Z`)).toEqual(all);
