@@ -396,7 +396,7 @@ describe('the server about itself', () => {
     expect(await (await served.fetch('/v1/metrics/parsers')).json()).toMatchObject({ profiles: expect.arrayContaining([expect.objectContaining({ engine: 'codex', hit_rate: 1 })]) });
     const runId = await waiting();
     const text = await (await served.fetch('/metrics')).text();
-    for (const line of [/^parley_runs\{state="waiting_user"\} [1-9]/m, /^parley_turns\{engine="codex",profile="codex_ndjson"\} [1-9]/m, /^parley_pending_interactions\{overdue="false"\} [1-9]/m, /^parley_store_commit_seconds_count [1-9]/m, /^parley_streams \d/m, /^parley_blocked_on_person_seconds_count\{resolution="canceled"\} [1-9]/m]) expect(text).toMatch(line);
+    for (const line of [/^parley_runs\{state="waiting_user"\} [1-9]/m, /^parley_turns_total\{engine="codex",profile="codex_ndjson"\} [1-9]/m, /^parley_pending_interactions\{overdue="false"\} [1-9]/m, /^parley_store_commit_seconds_count [1-9]/m, /^parley_streams \d/m, /^parley_blocked_on_person_seconds_count\{resolution="canceled"\} [1-9]/m]) expect(text).toMatch(line);
     await served.client.cancel(runId);
   });
 
