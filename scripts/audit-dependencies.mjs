@@ -9,7 +9,7 @@ const LICENCES_OF_TOOLS = new Set([...LICENCES, 'PSF-2.0', 'MPL-2.0', '(MPL-2.0 
 // By name, with the reason.
 export const INSTALL_SCRIPTS = { '@photostructure/sqlite': 'looks for its prebuilt SQLite, and builds it where there is none; used on Node below 24' };
 // A second copy of these would be a mistake, not a detail.
-const ONCE = ['fastify', 'zod', 'ajv', 'pg', 'pino', '@modelcontextprotocol/server', '@photostructure/sqlite', 'commander', 'prom-client'];
+const ONCE = ['fastify', 'zod', 'ajv', 'pg', 'pino', '@modelcontextprotocol/server', '@photostructure/sqlite', 'commander'];
 // With those that come along. More needs a reason, and then another number here.
 const MOST_PACKAGES = 90;
 

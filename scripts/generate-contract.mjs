@@ -46,6 +46,7 @@ const errors = await readJson('errors.json');
 const sticky = await readJson('sticky.json');
 const chart = await readJson('run.statechart.json');
 
+const meanings = (from) => Object.fromEntries(Object.entries(from).filter(([, entry]) => entry.kind === 'run').map(([code, { retryable, meaning }]) => [code, { retryable, meaning }]));
 const codes = (kind) => Object.entries(errors).filter(([, entry]) => entry.kind === kind).map(([code]) => JSON.stringify(code));
 const union = (name, members) => `export type ${name} =\n  | ${members.join('\n  | ')};\n`;
 const json = (text) => text.replace('Do not edit.\n', `Do not edit.\nimport type { ${text.includes('JsonObject') ? 'Json, JsonObject' : 'Json'} } from '../kernel/json.js';\n\n`);
@@ -59,6 +60,9 @@ const files = {
     union('StickyErrorCode', Object.keys(sticky.errors).map((code) => JSON.stringify(code))),
     union('RequestErrorCode', codes('request')),
     union('DiagnosticCode', codes('diagnostic')),
+    `// Why a run fails, by code.\nexport const RUN_ERRORS: Readonly<Record<RunErrorCode, ErrorMeaning>> = ${JSON.stringify(meanings(errors), null, 2)};\n`,
+    `export const STICKY_ERRORS: Readonly<Record<StickyErrorCode, ErrorMeaning>> = ${JSON.stringify(meanings(sticky.errors), null, 2)};\n`,
+    `export interface ErrorMeaning {\n  readonly retryable: boolean;\n  readonly meaning: string;\n}\n`,
     `export const HTTP_STATUS = ${JSON.stringify(Object.fromEntries(Object.entries(errors).filter(([, entry]) => entry.kind === 'request' || entry.http_status).map(([code, entry]) => [code, entry.http_status])), null, 2)} as const satisfies Record<RequestErrorCode | 'INTERNAL', number>;\n`,
   ].join('\n'),
   'chart-names.ts': [

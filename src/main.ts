@@ -1,6 +1,6 @@
 // The composition root: the only file that touches the process's own streams, signals, clock and exit code.
 import { availableParallelism, homedir, hostname, userInfo } from 'node:os';
-import { dirname } from 'node:path';
+import { dirname, isAbsolute } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { runCli } from './cli/program.js';
@@ -41,7 +41,7 @@ const io: Io = {
   env: process.env,
   cwd: readCwd(),
   machine: {
-    home: homedir(),
+    home: readHome(),
     userName: readUserName(),
     hostName: hostname(),
     platform: process.platform,
@@ -112,6 +112,17 @@ function readCwd(): string {
     return process.cwd();
   } catch {
     return '/';
+  }
+}
+
+// An empty or relative HOME names no folder: then the home of the account.
+function readHome(): string {
+  const home = homedir();
+  if (isAbsolute(home)) return home;
+  try {
+    return userInfo().homedir;
+  } catch {
+    return home;
   }
 }
 

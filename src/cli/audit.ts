@@ -30,8 +30,7 @@ export async function verifyCommand(meant: string | undefined, options: JsonOpti
   if ((meant === undefined) === !options.all) throw new RequestError('INVALID_ARGUMENT', 'say which run, or --all');
   if (meant !== undefined) {
     return withRunId(meant, options, io, async (data, id) => {
-      const isGood = await loadRun(data.store, id).then((run) => verifyOne(data, run, options, io), (error: unknown) => tellChecks(id, tellDamage(error), options, io));
-      return isGood ? EXIT.ok : EXIT.failed;
+      return (await verifyWhole(data, id, options, io)) ? EXIT.ok : EXIT.failed;
     });
   }
   const data = await openReader(options, io);
@@ -46,7 +45,7 @@ export async function verifyCommand(meant: string | undefined, options: JsonOpti
     };
     for await (const run of everyRun(data.store, damaged)) {
       if (!hasFiles(data, run, io)) elsewhere += 1;
-      else if (!(await verifyOne(data, run, options, io))) broken += 1;
+      else if (!(await verifyWhole(data, run.run_id, options, io))) broken += 1;
     }
     if (elsewhere > 0) io.stderr.write(`${elsewhere} ${elsewhere === 1 ? 'run has its' : 'runs have their'} files on another host, or none, and ${elsewhere === 1 ? 'was' : 'were'} not looked at\n`);
     return broken === 0 ? EXIT.ok : EXIT.failed;
@@ -59,6 +58,11 @@ export async function verifyCommand(meant: string | undefined, options: JsonOpti
 function sayNone(options: JsonOption, io: Io): number {
   if (!options.json) io.stderr.write(`no runs in ${dataDirOf(options, io)}\n`);
   return EXIT.ok;
+}
+
+// A run that cannot be read is reported as damaged.
+function verifyWhole(data: ReadData, runId: string, options: JsonOption, io: Io): Promise<boolean> {
+  return loadRun(data.store, runId).then((run) => verifyOne(data, run, options, io), (error: unknown) => tellChecks(runId, tellDamage(error), options, io));
 }
 
 async function verifyOne(data: ReadData, run: RunRecord, options: JsonOption, io: Io): Promise<boolean> {
@@ -75,7 +79,7 @@ function tellChecks(runId: string, checks: readonly Check[], { json }: JsonOptio
 }
 
 // On another host of the same database they are not: that nothing is there says nothing of the run.
-function hasFiles(data: DataDir, run: RunRecord, io: Io): boolean {
+function hasFiles(data: DataDir, run: Pick<RunRecord, 'run_id'>, io: Io): boolean {
   return databaseUrl(io) === null || existsSync(runFolder(data.path, run.run_id).path);
 }
 

@@ -1,6 +1,6 @@
 // Where the data of a command is, and opening it to look, which always works.
 import { accessSync, constants, statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { isAbsolute, join, resolve } from 'node:path';
 import { RequestError } from '../run/request-error.js';
 import type { Io } from './io.js';
 import { openToRead, type ReadData } from './open-data.js';
@@ -16,9 +16,13 @@ export function dataDirOf({ data }: DataOption, io: Io): string {
 
 // Where programs of this platform keep what belongs to a user.
 function defaultDataDir({ env, machine: { home, platform } }: Io): string {
+  // Else it would be made in the current folder.
+  if (!isAbsolute(home) || (env['HOME'] !== undefined && !isAbsolute(env['HOME']) && platform !== 'win32')) throw new RequestError('DATA_DIR_UNUSABLE', `HOME is ${JSON.stringify(env['HOME'] ?? home)}, which is not an absolute path, so there is no default data directory. Set HOME, or name a directory with --data or PARLEY_DATA.`);
   if (platform === 'darwin') return join(home, 'Library', 'Application Support', 'parley');
   if (platform === 'win32') return join(env['LOCALAPPDATA'] ?? join(home, 'AppData', 'Local'), 'parley');
-  return join(env['XDG_DATA_HOME'] || join(home, '.local', 'share'), 'parley');
+  // A relative XDG_DATA_HOME is to be ignored, by its specification.
+  const shared = env['XDG_DATA_HOME'];
+  return join(shared !== undefined && isAbsolute(shared) ? shared : join(home, '.local', 'share'), 'parley');
 }
 
 export async function openReader(options: DataOption, io: Io): Promise<ReadData | null> {

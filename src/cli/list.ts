@@ -1,16 +1,17 @@
 // parley ls: the runs there are, newest first.
 import { unlessDamaged } from '../kernel/stored-json.js';
 import { listReadable } from '../orchestrator/every-run.js';
+import { viewRunSummary } from '../orchestrator/run-view.js';
 import { RequestError } from '../run/request-error.js';
 import { STATES, type RunState } from '../run/statechart.js';
-import type { InteractionRecord, RunFilter, RunRecord } from '../store/store.js';
+import type { RunFilter } from '../store/store.js';
+import type { InteractionSummary, RunSummary } from '../store/summary-reader.js';
 import { formatAge } from '../terminal/format-time.js';
 import type { Ink } from '../terminal/style.js';
 import { renderTable, type Column } from '../terminal/table.js';
 import { EXIT, LineWriter, type Io } from './io.js';
 import { dataDirOf, openReader, type DataOption } from './data-dir.js';
 import { styleOf } from './style.js';
-import { runLine } from './tell.js';
 
 export interface ListOptions extends DataOption {
   readonly status?: string;
@@ -22,8 +23,8 @@ export interface ListOptions extends DataOption {
 }
 
 interface Listed {
-  readonly run: RunRecord;
-  readonly pending: InteractionRecord | null;
+  readonly run: RunSummary;
+  readonly pending: InteractionSummary | null;
 }
 
 const INKS: Readonly<Record<string, Ink>> = { waiting_user: 'yellow', failed: 'red', succeeded: 'green', running: 'cyan', canceled: 'dim' };
@@ -44,7 +45,7 @@ export async function listCommand(options: ListOptions, io: Io): Promise<number>
     const { runs } = await listReadable(data.store, filter, leaveOut);
     const listed: Listed[] = [];
     for (const run of runs) {
-      const pending = data.store.loadPending(run.run_id);
+      const pending = run.status === 'waiting_user' ? data.store.summaries.loadPending(run.run_id) : Promise.resolve(null);
       const one = await unlessDamaged(pending.then((found) => ({ run, pending: found })), (damage) => leaveOut(run.run_id, damage));
       if (one) listed.push(one);
     }
@@ -76,7 +77,7 @@ function sayNothing({ json, quiet }: ListOptions, io: Io, text: string): number 
 
 async function printLines(listed: readonly Listed[], { json }: ListOptions, io: Io): Promise<void> {
   const writer = new LineWriter(io);
-  for (const { run, pending } of listed) writer.addLine(json ? runLine(run, pending, io.clock.now()) : run.run_id);
+  for (const { run, pending } of listed) writer.addLine(json ? JSON.stringify({ type: 'run', run: viewRunSummary(run, pending, io.clock.now()) }) : run.run_id);
   await writer.flush();
 }
 

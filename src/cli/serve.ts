@@ -13,6 +13,7 @@ import type { EngineKnowledge } from '../host/engine-knowledge.js';
 import { packageVersion } from '../host/package-version.js';
 import { readSettings, type Settings } from '../host/settings.js';
 import { redact } from '../kernel/redact.js';
+import type { Interrupted } from '../orchestrator/orchestrator.js';
 import { RequestError } from '../run/request-error.js';
 import { forgetServer, noteServer } from '../service/server-file.js';
 import { createService, DEFAULT_LIMITS, type Service } from '../service/service.js';
@@ -20,6 +21,7 @@ import { safeText } from '../terminal/safe-text.js';
 import { paint } from '../terminal/style.js';
 import { abandonOnCrash } from './abandon-on-crash.js';
 import { dataDirOf, type DataOption } from './data-dir.js';
+import { explainInterrupted } from './explain-interrupted.js';
 import { EXIT, type Io } from './io.js';
 import { databaseUrl } from './open-data.js';
 import { describeOpen } from './open-to-others.js';
@@ -29,6 +31,7 @@ import { openTokens, publicUrlOf, recordSettings, workspaceRootsOf, type ServedT
 import { startBeside } from './serve-beside.js';
 import { readLiveServer } from './server.js';
 import { styleOf } from './style.js';
+import { verifyInChild } from './verify-child.js';
 import { readVersion } from './version.js';
 
 export interface ServeOptions extends DataOption {
@@ -93,7 +96,8 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
       log,
       sticky: settings.sessions.sticky,
       engines: async () => ENGINES.map((engine) => lookAt(engine, io, settings, writer.knowledge)),
-      limits: { ...DEFAULT_LIMITS, streams: settings.max_streams },
+      verify: verifyInChild(writer.data.path, io),
+      limits: { ...DEFAULT_LIMITS, streams: settings.max_streams, streamsPerToken: settings.max_streams_per_token },
       workspaceRoots: workspaceRootsOf(settings, io),
       hosts: () => hosts,
     });
@@ -116,7 +120,8 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
     const hurry = new Promise<void>((resolve) => void [io.onSignal('SIGINT', resolve), io.onSignal('SIGTERM', resolve)]);
     service.stopTaking();
     if (isAlone) forgetServer(path);
-    await writer.orchestrator.close({ graceMs: settings.shutdown_grace_sec * 1000, hurry });
+    const interrupted = await writer.orchestrator.close({ graceMs: settings.shutdown_grace_sec * 1000, hurry });
+    reportInterrupted(interrupted, settings, log, io);
     await Promise.all([beside.stopSweeping(), beside.stopSending(hurry)]);
     await service.close();
     return EXIT.ok;
@@ -124,6 +129,14 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
     await served?.close();
     await writer.close();
   }
+}
+
+// Says what the stop cut off, and which settings would have kept it.
+function reportInterrupted({ turns, queued }: Interrupted, { recovery }: Settings, log: Logger, io: Io): void {
+  const text = explainInterrupted({ turns, queued }, recovery);
+  if (text === null) return;
+  if (io.terminal.stderr) io.stderr.write(`${text}\n`);
+  else log.warn({ turns, queued }, text);
 }
 
 function openLog({ logLevel }: ServeOptions, io: Io): Logger {

@@ -47,6 +47,7 @@ function header(run: RunRecord, pending: InteractionRecord | null, overdue: bool
     ['folder', run.spec.cwd],
     ...(run.spec.continue_from === undefined ? [] : [['continues', run.spec.continue_from] as [string, string]]),
     ...(run.spec.fork_from === undefined ? [] : [['copy of', run.spec.fork_from.run_id] as [string, string]]),
+    ...(run.spec.retry_of === undefined ? [] : [['retry of', run.spec.retry_of] as [string, string]]),
     ...(profile === null ? [] : [['waits', profile.kind === 'sticky_process' ? `in its process${profile.wait_deadline_at === undefined ? '' : `, until ${profile.wait_deadline_at}`}` : 'without a process'] as [string, string]]),
     ...Object.entries(run.spec.labels).map(([name, value]): [string, string] => ['label', `${name}=${value}`]),
     ['events', `${run.heads.rasp_seq} observed, ${run.heads.fcmp_seq} shown, digest ${run.heads.digest.slice(0, 16)}…`],

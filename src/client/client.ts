@@ -4,7 +4,8 @@ import type { FcmpEvent } from '../fcmp/event.js';
 import type { Json, JsonObject } from '../kernel/json.js';
 import type { CreateRunRequest } from '../orchestrator/create-request.js';
 import type { Reply } from '../orchestrator/reply.js';
-import type { InteractionView, RunView } from '../orchestrator/run-view.js';
+import type { InteractionView, RunSummaryView, RunView } from '../orchestrator/run-view.js';
+import type { ShortenedPart } from '../store/summary-reader.js';
 import type { RaspEvent } from '../rasp/event.js';
 import type { AuditPage, SessionPage, SignedIn, SignInLink } from './access-types.js';
 import { ParleyError } from './parley-error.js';
@@ -41,13 +42,15 @@ export interface InboxItem extends InteractionView {
   readonly engine: string;
   readonly prompt: string;
   readonly labels: Readonly<Record<string, string>>;
+  /** The parts that are longer than shown. Read a truncated question with `interaction()` before you answer it. */
+  readonly truncated: readonly ShortenedPart[];
 }
 
 // reset: forget what you know; ready: everything that waits was told; then as it changes.
 export type InboxChange = { readonly type: 'reset' } | { readonly type: 'ready' } | { readonly type: 'pending' | 'resolved'; readonly item: InboxItem };
 
 // reset: what is known may be old; ready: from here on every change is told, so list what there is now; then as they change.
-export type RunsChange = { readonly type: 'reset' } | { readonly type: 'ready' } | { readonly type: 'run'; readonly run: RunView } | { readonly type: 'gone'; readonly run_id: string };
+export type RunsChange = { readonly type: 'reset' } | { readonly type: 'ready' } | { readonly type: 'run'; readonly run: RunSummaryView } | { readonly type: 'gone'; readonly run_id: string };
 
 export interface StreamOptions {
   // The seq of the last event that is known.
@@ -63,7 +66,8 @@ export interface ParleyClient {
   // Tried again while the server cannot be reached: with its key it starts one run. The same goes for reply.
   create(request: CreateRunRequest): Promise<RunView>;
   get(runId: string): Promise<RunView>;
-  list(filter?: RunFilter): Promise<{ readonly runs: readonly RunView[]; readonly next_cursor: string | null }>;
+  /** Newest first, in short form: `get()` has a run whole. A page may have fewer runs than `limit`; `next_cursor` tells whether more follow. */
+  list(filter?: RunFilter): Promise<{ readonly runs: readonly RunSummaryView[]; readonly next_cursor: string | null }>;
   cancel(runId: string): Promise<RunView>;
   retry(runId: string, request?: { readonly request_id?: string }): Promise<RunView>;
   continueFrom(runId: string, request: { readonly prompt: string; readonly request_id?: string }): Promise<RunView>;
@@ -225,7 +229,7 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
       for await (const frames of connect(() => '/v1/changes', options)) {
         for (const { event, data } of frames) {
           if (event === 'reset' || event === 'ready') yield { type: event };
-          else if (event === 'run') yield { type: event, run: JSON.parse(data) as RunView };
+          else if (event === 'run') yield { type: event, run: JSON.parse(data) as RunSummaryView };
           else if (event === 'gone') yield { type: event, run_id: (JSON.parse(data) as { run_id: string }).run_id };
         }
       }

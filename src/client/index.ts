@@ -7,6 +7,7 @@ export type { FcmpEvent } from '../fcmp/event.js';
 export type { RaspEvent } from '../rasp/event.js';
 export type { CreateRunRequest } from '../orchestrator/create-request.js';
 export type { Reply } from '../orchestrator/reply.js';
-export type { InteractionView, RunView } from '../orchestrator/run-view.js';
+export type { InteractionView, RunSummaryView, RunView } from '../orchestrator/run-view.js';
+export type { ShortenedPart } from '../store/summary-reader.js';
 export type { EngineReport } from '../engines/engine-report.js';
 export type { ProfileTotals } from '../store/store.js';

@@ -16,6 +16,7 @@ export type RunErrorCode =
   | "COMPLETION_UNKNOWN"
   | "AUTO_MODE_CANNOT_ASK"
   | "CANCELED_BY_USER"
+  | "DISK_FULL"
   | "INTERNAL";
 
 export type StickyErrorCode =
@@ -62,6 +63,9 @@ export type RequestErrorCode =
   | "UNSUPPORTED_MEDIA_TYPE"
   | "HEADERS_TOO_LARGE"
   | "TOO_MANY_STREAMS"
+  | "TOO_MANY_REQUESTS"
+  | "METHOD_NOT_ALLOWED"
+  | "VERIFY_FAILED"
   | "SHUTTING_DOWN"
   | "STORE_UNAVAILABLE"
   | "FILES_UNREACHABLE";
@@ -95,6 +99,94 @@ export type DiagnosticCode =
   | "ENGINE_WARNING"
   | "ENGINE_ERROR"
   | "RAW_DUPLICATE_SUPPRESSED";
+
+// Why a run fails, by code.
+export const RUN_ERRORS: Readonly<Record<RunErrorCode, ErrorMeaning>> = {
+  "SESSION_RESUME_FAILED": {
+    "retryable": true,
+    "meaning": "The engine's session cannot be continued: no usable session id, another id came back, its working folder or its home is another or gone, or the resumed turn failed before the engine confirmed the session. details.cause has the reason: code and message."
+  },
+  "INTERACTIVE_MAX_ATTEMPT_EXCEEDED": {
+    "retryable": false,
+    "meaning": "The run would have to wait again, but max_attempt turns are used up."
+  },
+  "ORCHESTRATOR_RESTART_INTERRUPTED": {
+    "retryable": true,
+    "meaning": "Parley stopped while the run was queued or running."
+  },
+  "WORKING_FOLDER_UNUSABLE": {
+    "retryable": true,
+    "meaning": "The folder that the run works in is gone, is no folder, cannot be entered, or has programs in it that the engine would execute whatever the permission is."
+  },
+  "ENGINE_SETTINGS_INVALID": {
+    "retryable": true,
+    "meaning": "A settings file of the user for this engine cannot be read; the message names it."
+  },
+  "ENGINE_NOT_FOUND": {
+    "retryable": true,
+    "meaning": "The engine's program is not installed or not executable."
+  },
+  "ENGINE_AUTH_REQUIRED": {
+    "retryable": true,
+    "meaning": "The engine is not logged in, or its key was refused."
+  },
+  "ENGINE_TURN_FAILED": {
+    "retryable": true,
+    "meaning": "The engine itself reported that the turn failed."
+  },
+  "ENGINE_EXITED": {
+    "retryable": true,
+    "meaning": "The engine's process ended with a non-zero code or by a signal, without its own report of a failure."
+  },
+  "TURN_TIMEOUT": {
+    "retryable": true,
+    "meaning": "The turn took longer than turn_timeout_sec and was ended."
+  },
+  "ENGINE_IDLE_TIMEOUT": {
+    "retryable": true,
+    "meaning": "The engine printed nothing for idle_timeout_sec and was ended."
+  },
+  "OUTPUT_INVALID": {
+    "retryable": true,
+    "meaning": "The result does not fit the output_schema, or checking it took longer than 3 seconds."
+  },
+  "COMPLETION_UNKNOWN": {
+    "retryable": true,
+    "meaning": "The process exited with code 0, but nothing in its output shows that the turn succeeded."
+  },
+  "AUTO_MODE_CANNOT_ASK": {
+    "retryable": false,
+    "meaning": "The agent asked a question in a run that was started in auto mode."
+  },
+  "CANCELED_BY_USER": {
+    "retryable": false,
+    "meaning": "Somebody canceled the run."
+  },
+  "DISK_FULL": {
+    "retryable": true,
+    "meaning": "The disk became full while the turn ran, so its output could not be stored. Free some space, then parley retry."
+  },
+  "INTERNAL": {
+    "retryable": true,
+    "meaning": "A defect in Parley; the message has an id to report."
+  }
+};
+
+export const STICKY_ERRORS: Readonly<Record<StickyErrorCode, ErrorMeaning>> = {
+  "INTERACTION_WAIT_TIMEOUT": {
+    "retryable": true,
+    "meaning": "Nobody answered before the session timeout; the resident process was ended."
+  },
+  "INTERACTION_PROCESS_LOST": {
+    "retryable": true,
+    "meaning": "The resident process exited while the run waited for an answer."
+  }
+};
+
+export interface ErrorMeaning {
+  readonly retryable: boolean;
+  readonly meaning: string;
+}
 
 export const HTTP_STATUS = {
   "INTERNAL": 500,
@@ -137,6 +229,9 @@ export const HTTP_STATUS = {
   "UNSUPPORTED_MEDIA_TYPE": 415,
   "HEADERS_TOO_LARGE": 431,
   "TOO_MANY_STREAMS": 503,
+  "TOO_MANY_REQUESTS": 429,
+  "METHOD_NOT_ALLOWED": 405,
+  "VERIFY_FAILED": 503,
   "SHUTTING_DOWN": 503,
   "STORE_UNAVAILABLE": 503,
   "FILES_UNREACHABLE": 503

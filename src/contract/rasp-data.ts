@@ -68,6 +68,10 @@ continue_from?: string
  * The run whose conversation it began with a copy of.
  */
 fork_from?: string
+/**
+ * The run that a stop of Parley interrupted and that this one repeats (recovery.running).
+ */
+retry_of?: string
 actor?: RaspActor
 }
 /**

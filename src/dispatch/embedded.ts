@@ -2,7 +2,7 @@
 // earliest deadline. Everything comes from the store, so nothing is lost when the process is.
 import type { Clock } from '../kernel/clock.js';
 import { unlessDamaged } from '../kernel/stored-json.js';
-import { Alarm, type Timers } from '../process/timers.js';
+import { Alarm, ClockAlarm, type Timers } from '../process/timers.js';
 import type { Store } from '../store/store.js';
 import type { Dispatch, DispatchHandlers } from './dispatch.js';
 
@@ -24,6 +24,7 @@ export class EmbeddedDispatch implements Dispatch {
   // Runs that could not be started just now, with what ends their rest early.
   readonly #resting = new Map<string, () => void>();
   readonly #alarm: Alarm;
+  readonly #deadline: ClockAlarm;
   readonly #decides: boolean;
   #closing = false;
   // One look at the store at a time, and at most one more after it.
@@ -35,6 +36,7 @@ export class EmbeddedDispatch implements Dispatch {
     this.#decides = decides;
     this.#deps = deps;
     this.#alarm = new Alarm(deps.timers);
+    this.#deadline = new ClockAlarm(deps.clock, deps.timers);
     this.#handlers = handlers;
     this.#slots = slots;
   }
@@ -54,6 +56,7 @@ export class EmbeddedDispatch implements Dispatch {
   async close(): Promise<void> {
     this.#closing = true;
     this.#alarm.clear();
+    this.#deadline.clear();
     for (const cancel of this.#resting.values()) cancel();
     await this.#looking;
     await Promise.all(this.#turns.values());
@@ -114,10 +117,11 @@ export class EmbeddedDispatch implements Dispatch {
 
   async #arm(): Promise<void> {
     this.#alarm.clear();
+    this.#deadline.clear();
     const next = await this.#deps.store.nextDecision();
     if (!next || this.#closing) return;
-    const wait = next.due_at - this.#deps.clock.now();
     // One that is due and still there was refused just now: it is tried again, but not at once.
-    this.#alarm.set(wait > 0 ? wait : RETRY_MS, () => this.wake());
+    if (next.due_at <= this.#deps.clock.now()) this.#alarm.set(RETRY_MS, () => this.wake());
+    else this.#deadline.set(next.due_at, () => this.wake());
   }
 }

@@ -2,7 +2,7 @@
 // nobody else. Everything comes from the store: what a crash left between sending and writing that down is sent again, with
 // the same id. Nothing is kept in memory but what is under way.
 import type { Clock } from '../kernel/clock.js';
-import { Alarm, pause, type Timers } from '../process/timers.js';
+import { Alarm, ClockAlarm, pause, type Timers } from '../process/timers.js';
 import type { Delivery, DeliveryOutcome, Store } from '../store/store.js';
 import type { SendingHook } from './load-hooks.js';
 import { post, type Fetch } from './post.js';
@@ -33,6 +33,7 @@ export class HookSender {
   // Hooks of other hosts: what was taken by mistake is theirs again after a minute.
   readonly #unknown = new Set<string>();
   readonly #alarm: Alarm;
+  readonly #due: ClockAlarm;
   readonly #stopListening: () => void;
   // Nothing new begins; what is under way is cut off.
   readonly #closing = new AbortController();
@@ -44,6 +45,7 @@ export class HookSender {
   constructor(deps: SenderDeps, hooks: readonly SendingHook[]) {
     this.#deps = deps;
     this.#alarm = new Alarm(deps.timers);
+    this.#due = new ClockAlarm(deps.clock, deps.timers);
     this.#hooks = new Map(hooks.map((hook) => [hook.name, hook]));
     this.#stopListening = deps.store.onCommitted(({ status }) => {
       if (status !== undefined) this.wake();
@@ -78,9 +80,9 @@ export class HookSender {
       else await this.#settle(next, { type: 'given_up', at: clock.now(), error: `there is no webhook "${next.hook}" any more` });
     }
     const at = await store.nextDeliveryAt(busy());
-    // A clock that went on since the last look is not waited for in no time.
-    if (at === null) this.#alarm.clear();
-    else this.#arm(Math.max(1, at - clock.now()));
+    this.#alarm.clear();
+    if (at === null) this.#due.clear();
+    else if (!this.#closing.signal.aborted) this.#due.set(at, () => this.wake());
   }
 
   #begin(hook: SendingHook, delivery: Delivery): void {
@@ -120,6 +122,7 @@ export class HookSender {
     this.#closing.abort();
     this.#stopListening();
     this.#alarm.clear();
+    this.#due.clear();
     void hurry?.then(() => this.#stop.abort());
     await this.#looking;
     await Promise.all(this.#busy.values());

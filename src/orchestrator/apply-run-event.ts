@@ -32,7 +32,7 @@ export type Applied =
   | { readonly applied: false; readonly conflict: Extract<CommitOutcome, { committed: false }>['reason'] };
 
 // `run` is what the caller has read and decided upon; if the store has moved on since, the change is refused.
-export async function applyRunEvent(deps: Pick<OrchestratorDeps, 'store' | 'clock' | 'ids' | 'hooks' | 'runUrl' | 'dataDir' | 'cluster'>, run: RunRecord, transition: RunTransition, journal?: RunJournal): Promise<Applied> {
+export async function applyRunEvent(deps: Pick<OrchestratorDeps, 'store' | 'clock' | 'ids' | 'hooks' | 'runUrl' | 'dataDir' | 'cluster' | 'retryInterrupted'>, run: RunRecord, transition: RunTransition, journal?: RunJournal): Promise<Applied> {
   const { event, facts, before = [], error, result, actor, sessionId, handle, ask, resolve } = transition;
   const now = deps.clock.now();
   const at = Math.max(now, run.heads.ts);
@@ -55,6 +55,7 @@ export async function applyRunEvent(deps: Pick<OrchestratorDeps, 'store' | 'cloc
     handle,
     ask,
     resolve,
+    create: isInterrupted(run, error) ? ((await deps.retryInterrupted?.(run, handle)) ?? undefined) : undefined,
     deliveries: buildDeliveries(deps.hooks ?? [], deps.ids, run, { edge: taken.edge, at, attempt: set?.attempt_number ?? run.attempt_number, error: error ?? null, ask, url: deps.runUrl?.(run.run_id) ?? null }),
   });
   if (!outcome.committed) return { applied: false, conflict: outcome.reason };
@@ -69,6 +70,11 @@ export async function applyRunEvent(deps: Pick<OrchestratorDeps, 'store' | 'cloc
     heads: outcome.heads,
   };
   return { applied: true, edge: taken.edge, run: after };
+}
+
+// A stop of Parley cut the turn off, and nothing else is known to be wrong with it.
+function isInterrupted({ status }: RunRecord, error: RunError | undefined): boolean {
+  return status === 'running' && error?.code === 'ORCHESTRATOR_RESTART_INTERRUPTED' && error.details?.['reason'] === undefined;
 }
 
 // The counts of the turn that ends with this change, if one does.

@@ -5,7 +5,7 @@ import { isTerminal } from '../run/statechart.js';
 import { buildReplyPrompt } from '../run/turn-prompt.js';
 import type { Actor, RunRecord } from '../store/store.js';
 import type { CreateRunRequest } from './create-request.js';
-import { createRun } from './create-run.js';
+import { createRun, type Origin } from './create-run.js';
 import type { OrchestratorDeps } from './deps.js';
 import { forkSource } from './fork-source.js';
 import { loadRun } from './load-run.js';
@@ -22,16 +22,21 @@ export async function continueRun(deps: OrchestratorDeps, runId: string, request
 // The same again: from the stored session if there is one, with the last answer, else from the beginning, which may be a copy.
 export async function retryRun(deps: OrchestratorDeps, runId: string, request: Pick<CreateRunRequest, 'request_id'>, actor: Actor | undefined): Promise<RunRecord> {
   const source = await loadEnded(deps, runId);
-  const handle = await loadSession(deps, source);
-  if (handle) return createRun(deps, { ...inherited(source), ...request, prompt: await lastWords(deps, source) }, { actor, continuation: { run_id: runId, handle } });
-  const again = { ...inherited(source), ...request, prompt: source.spec.prompt };
+  const { again, origin } = await planRetry(deps, source, await loadSession(deps, source));
+  return createRun(deps, { ...again, ...request }, { ...origin, actor });
+}
+
+// What a retry of the run asks for, and what it starts from.
+export async function planRetry(deps: OrchestratorDeps, source: RunRecord, handle: EngineSessionHandle | null): Promise<{ readonly again: CreateRunRequest; readonly origin: Origin }> {
+  if (handle) return { again: { ...inherited(source), prompt: await lastWords(deps, source) }, origin: { continuation: { run_id: source.run_id, handle } } };
+  const again = { ...inherited(source), prompt: source.spec.prompt };
   const fork = forkSource(source.spec);
-  if (fork) return createRun(deps, again, { actor, fork });
-  return isOwnWorkspace(source) ? createRun(deps, again, { actor }) : createRun(deps, { ...again, cwd: source.spec.cwd }, { actor, beside: source });
+  if (fork) return { again, origin: { fork } };
+  return isOwnWorkspace(source) ? { again, origin: {} } : { again: { ...again, cwd: source.spec.cwd }, origin: { beside: source } };
 }
 
 // One that was in a process only has ended with it.
-async function loadSession(deps: OrchestratorDeps, source: RunRecord): Promise<EngineSessionHandle | null> {
+export async function loadSession(deps: OrchestratorDeps, source: RunRecord): Promise<EngineSessionHandle | null> {
   const handle = await deps.store.loadHandle(source.request_id);
   return handle?.handle_type === 'session_id' ? handle : null;
 }

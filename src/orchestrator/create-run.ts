@@ -10,7 +10,7 @@ import { RequestError } from '../run/request-error.js';
 import { parseRuntimeOptions, toJson } from '../run/runtime-options.js';
 import { profileOf } from './run-view.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
-import { EMPTY_JOURNAL, type Actor, type RunRecord, type RunSpec } from '../store/store.js';
+import { EMPTY_JOURNAL, type Actor, type NewRun, type RunRecord, type RunSpec } from '../store/store.js';
 import { invariant } from '../kernel/invariant.js';
 import { checkRequest, type CreateRunRequest } from './create-request.js';
 import type { OrchestratorDeps } from './deps.js';
@@ -32,14 +32,26 @@ export interface Origin {
   readonly fork?: Continuation;
   // Whose folder it works in.
   readonly beside?: RunRecord;
+  // The interrupted run that it repeats by itself.
+  readonly retryOf?: string;
 }
 
-export async function createRun(deps: OrchestratorDeps, request: CreateRunRequest, { actor, continuation, fork, beside }: Origin): Promise<RunRecord> {
+export async function createRun(deps: OrchestratorDeps, request: CreateRunRequest, origin: Origin): Promise<RunRecord> {
+  const { continuation, fork } = origin;
   checkRequest(request);
   const digest = digestOf(request, continuation, fork);
   const known = request.request_id === undefined ? null : await deps.store.loadRequest(request.request_id);
   // Before anything else is looked at: what was right then need not be right now.
   if (known) return sameRun(known.run, known.digest === digest);
+  const outcome = await deps.store.createRun(await buildRun(deps, request, origin));
+  if (outcome.created) return outcome.run;
+  if (outcome.reason === 'queue_full') throw new RequestError('QUEUE_FULL', `${outcome.queued} runs are queued already: try again when some of them have begun`);
+  if (outcome.reason === 'session_in_use') throw new RequestError('SESSION_IN_USE', `run ${outcome.by} is at work in the session of run ${continuation?.run_id}: wait until it has ended`);
+  return sameRun(outcome.run, outcome.sameRequest);
+}
+
+// The run as it is stored, with its first event. Refuses what a run cannot be.
+export async function buildRun(deps: OrchestratorDeps, request: CreateRunRequest, { actor, continuation, fork, beside, retryOf }: Origin): Promise<NewRun> {
   const runId = deps.ids.run();
   const folder = runFolder(dataDirFor(deps, fork?.handle.home ?? beside?.spec.home), runId);
   const options = parseRuntimeOptions(request.runtime_options as Json | undefined);
@@ -56,6 +68,7 @@ export async function createRun(deps: OrchestratorDeps, request: CreateRunReques
     labels: request.labels ?? {},
     continue_from: continuation?.run_id,
     fork_from: fork && { run_id: fork.run_id, session: fork.handle.handle_value, home: fork.handle.home ?? '' },
+    ...(retryOf === undefined ? {} : { retry_of: retryOf }),
     ...stickyOf(deps, request),
   };
   const journal = new RunJournal({ runId, engine: spec.engine, attempt: FIRST_ATTEMPT }, EMPTY_JOURNAL, deps.clock);
@@ -63,23 +76,20 @@ export async function createRun(deps: OrchestratorDeps, request: CreateRunReques
   journal.add([draft('lifecycle.run.created', createdEvent(spec, requestId, actor))]);
   const flush = journal.take();
   invariant(flush, 'a new run has an event');
-  const outcome = await deps.store.createRun({
+  return {
     run_id: runId,
     request_id: requestId,
-    request_digest: digest,
+    request_digest: digestOf(request, continuation, fork),
     spec,
     session_timeout_sec: options.session_timeout_sec,
     handle: continuation?.handle ?? null,
-    created_at: deps.clock.now(),
+    // The time of its first event: a range of times that begins here includes it.
+    created_at: flush.firstTs,
     local: request.cwd !== undefined,
     beside: (continuation ?? fork ?? beside)?.run_id,
     journal: flush,
     queue_limit: deps.queueLimit,
-  });
-  if (outcome.created) return outcome.run;
-  if (outcome.reason === 'queue_full') throw new RequestError('QUEUE_FULL', `${outcome.queued} runs are queued already: try again when some of them have begun`);
-  if (outcome.reason === 'session_in_use') throw new RequestError('SESSION_IN_USE', `run ${outcome.by} is at work in the session of run ${continuation?.run_id}: wait until it has ended`);
-  return sameRun(outcome.run, outcome.sameRequest);
+  };
 }
 
 function sameRun(run: RunRecord, sameRequest: boolean): RunRecord {

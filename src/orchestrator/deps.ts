@@ -7,7 +7,7 @@ import type { Ids } from '../kernel/ids.js';
 import type { Timers } from '../process/timers.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import type { RunState } from '../run/statechart.js';
-import type { RunRecord, Store } from '../store/store.js';
+import type { NewRun, RunRecord, Store } from '../store/store.js';
 
 export interface OrchestratorDeps {
   readonly store: Store;
@@ -20,6 +20,8 @@ export interface OrchestratorDeps {
   readonly queueLimit: number;
   // Engines that cannot resume may keep their process while a run waits (sessions.sticky).
   readonly sticky?: boolean;
+  // Builds the run that repeats an interrupted one (recovery.running); null: it must not be repeated.
+  readonly retryInterrupted?: (run: RunRecord, handle: EngineSessionHandle | undefined) => Promise<NewRun | null>;
   // Other hosts share the store.
   readonly cluster?: Cluster;
   // Who is told of changes. A notification is stored with its change; sending it is somebody else's.

@@ -1,32 +1,34 @@
-// Runs as they are listed, newest first. One whose row is damaged takes no other with it: it is told by its id and left out.
+// Runs as they are listed, newest first, in short form: a page of them is small, whatever their prompts are. A run whose row is
+// damaged is reported by its id and left out.
 import { unlessDamaged, type DamagedDataError } from '../kernel/stored-json.js';
-import type { RunFilter, RunRecord, Store } from '../store/store.js';
+import type { RunFilter, Store } from '../store/store.js';
+import type { RunSummary } from '../store/summary-reader.js';
 
 const PAGE = 500;
 
 export type OnDamaged = (runId: string, error: DamagedDataError) => void;
 
-// `ids` are of all that were found, also of those that cannot be read.
-export async function listReadable(store: Store, filter: RunFilter, onDamaged: OnDamaged): Promise<{ readonly runs: readonly RunRecord[]; readonly ids: readonly string[] }> {
-  const all = await unlessDamaged(store.listRuns(filter));
+// `ids` includes damaged runs.
+export async function listReadable(store: Store, filter: RunFilter, onDamaged: OnDamaged): Promise<{ readonly runs: readonly RunSummary[]; readonly ids: readonly string[] }> {
+  const all = await unlessDamaged(store.summaries.listRuns(filter));
   if (all) return { runs: all, ids: all.map(({ run_id: id }) => id) };
   const ids = await store.listRunIds(filter);
-  const runs: RunRecord[] = [];
+  const runs: RunSummary[] = [];
   for (const id of ids) {
-    const run = await unlessDamaged(store.loadRun(id), (damage) => onDamaged(id, damage));
+    const run = await unlessDamaged(store.summaries.loadRun(id), (damage) => onDamaged(id, damage));
     if (run) runs.push(run);
   }
   return { runs, ids };
 }
 
-// Also one that cannot be read.
+// Damaged runs count as stored.
 export async function isStored(store: Store, runId: string): Promise<boolean> {
   let isDamaged = false;
-  return (await unlessDamaged(store.loadRun(runId), () => (isDamaged = true))) !== null || isDamaged;
+  return (await unlessDamaged(store.summaries.loadRun(runId), () => (isDamaged = true))) !== null || isDamaged;
 }
 
-// All there are, however many: read page by page.
-export async function* everyRun(store: Store, onDamaged: OnDamaged, filter: Pick<RunFilter, 'status'> = {}): AsyncGenerator<RunRecord> {
+// All runs, read page by page. Load a run by its id for what a short form leaves out.
+export async function* everyRun(store: Store, onDamaged: OnDamaged, filter: Pick<RunFilter, 'status'> = {}): AsyncGenerator<RunSummary> {
   for (let before: { readonly before?: string } = {}; ; ) {
     const { runs, ids } = await listReadable(store, { ...filter, ...before, limit: PAGE }, onDamaged);
     yield* runs;
@@ -36,7 +38,7 @@ export async function* everyRun(store: Store, onDamaged: OnDamaged, filter: Pick
   }
 }
 
-// Those that cannot be read, too.
+// Damaged runs included.
 export async function* everyRunId(store: Store): AsyncGenerator<string> {
   for (let ids = await store.listRunIds({ limit: PAGE }); ids.length > 0; ids = await store.listRunIds({ limit: PAGE, before: ids.at(-1) ?? '' })) yield* ids;
 }

@@ -1,12 +1,12 @@
 // Each run's journal beside the database too, as plain files for people and their tools: runs/<id>/rasp.jsonl and fcmp.jsonl.
-// Appended a moment after the commit, so a crash may leave them short; then they are made whole at the next start. Never read back.
+// Appended a moment after the commit, so a crash may leave them short; the next start repairs them. Never read back.
 import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Alarm, type Timers } from '../process/timers.js';
 import type { JournalFlush, Protocol, Store } from '../store/store.js';
 import { removeUnfinished } from '../files/replace-file.js';
 import { damageIn } from '../kernel/stored-json.js';
-import { everyRun } from './every-run.js';
+import { everyRunId } from './every-run.js';
 import { removeFolder } from './remove-folder.js';
 import { repairFile } from './repair-file.js';
 import { makeFolder, runFolder } from './run-folder.js';
@@ -15,6 +15,8 @@ const PAGE_BYTES = 512 * 1024;
 // While a turn prints: opening files for every few lines of many turns would cost more than storing them.
 const GATHER_MS = 500;
 const GATHER_BYTES = 256 * 1024;
+// Between attempts to repair files that could not be written.
+const REPAIR_MS = 10_000;
 const PRIVATE = { mode: 0o600 };
 // Left by a clean end; where it is missing, any file may be short. It says in which life of the system that was: the files are not waited for
 // until they are on the disk, so after a power cut they may be torn although the end was clean.
@@ -54,6 +56,8 @@ export class JournalFiles {
   // Committed and not yet in the files.
   readonly #gathered = new Map<string, Gathered>();
   readonly #gathering: Alarm;
+  readonly #mending: Alarm;
+  #isClosed = false;
   // Being made whole: while it is compared with what is stored, it must not be behind.
   readonly #repairing = new Set<string>();
   readonly #boot: string | null;
@@ -62,6 +66,7 @@ export class JournalFiles {
     this.#boot = readIfThere(bootFile) || null;
     this.#mode = mode;
     this.#gathering = new Alarm(timers);
+    this.#mending = new Alarm(timers);
     this.#onWritten = onWritten;
     this.#store = store;
     this.#dataDir = dataDir;
@@ -107,7 +112,7 @@ export class JournalFiles {
     for (const [runId, gathered] of this.#gathered) this.#append(runId, gathered);
   }
 
-  // What is committed is committed: a file that could not be written is reported once, and made whole at the next start.
+  // A file that could not be written is reported once and repaired as soon as that works, at the latest at the next start.
   #append(runId: string, { rasp, fcmp }: Gathered): void {
     this.#gathered.delete(runId);
     if (this.#torn.has(runId)) return;
@@ -117,7 +122,17 @@ export class JournalFiles {
     } catch (error) {
       if (this.#torn.size === 0) this.#onFailure(error);
       this.#torn.add(runId);
+      this.#repairLater();
     }
+  }
+
+  // Tries again until the disk takes the files: it may have been full for a while.
+  #repairLater(): void {
+    if (this.#mending.isSet || this.#isClosed) return;
+    this.#mending.set(REPAIR_MS, () => {
+      const repaired = [...this.#torn].map((runId) => this.write(runId).catch(() => this.#torn.add(runId)));
+      void Promise.all(repaired).then(() => this.#torn.size > 0 && this.#repairLater());
+    });
   }
 
   // Makes the files of all runs what is stored, beside other work, if the last one did not end cleanly. One that cannot be
@@ -125,7 +140,7 @@ export class JournalFiles {
   async repair(stopped: () => boolean): Promise<void> {
     if (this.#whole || this.#mode !== 'each') return;
     let failure: unknown;
-    for await (const { run_id: runId } of everyRun(this.#store, (_runId, error) => this.#onFailure(error))) {
+    for await (const runId of everyRunId(this.#store)) {
       if (stopped()) return;
       await this.#repairIfThere(runId).catch((error: unknown) => {
         // What is damaged is not mended by looking again at every start; verify tells of it.
@@ -202,6 +217,8 @@ export class JournalFiles {
 
   async close(): Promise<void> {
     this.#stopListening();
+    this.#isClosed = true;
+    this.#mending.clear();
     this.flush();
     await this.#work;
     if (this.#mode !== 'each' || !this.#whole || this.#torn.size > 0 || this.#boot === null) return;

@@ -3,6 +3,7 @@ import { unlessDamaged } from '../kernel/stored-json.js';
 import { RequestError } from '../run/request-error.js';
 import type { SalvagedRun } from '../store/salvage.js';
 import type { RunRecord, Store } from '../store/store.js';
+import type { RunSummary } from '../store/summary-reader.js';
 
 export async function loadRun(store: Store, runId: string): Promise<RunRecord> {
   return orNotFound(await store.loadRun(runId), runId);
@@ -23,4 +24,12 @@ export async function salvageRun(store: Store, runId: string): Promise<SalvagedR
 function orNotFound<T>(found: T | null, runId: string): T {
   if (found === null) throw new RequestError('RUN_NOT_FOUND', `there is no run ${runId}`);
   return found;
+}
+
+// The same in short form, for callers that need its state, its heads or whether it exists.
+export async function loadReadableSummary(store: Store, runId: string): Promise<RunSummary> {
+  let isDamaged = false;
+  const run = await unlessDamaged(store.summaries.loadRun(runId), () => (isDamaged = true));
+  if (!isDamaged) return orNotFound(run, runId);
+  return { ...(await salvageRun(store, runId)).run, truncated: [] };
 }

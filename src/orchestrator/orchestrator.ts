@@ -26,8 +26,9 @@ import { failInternally, NotBegunError, runTurn } from './run-turn.js';
 import { failWaiting, PROCESS_LOST, WAITED_TOO_LONG } from './sticky.js';
 import { TurnControl } from './turn-control.js';
 import { LostRunError } from './turn-writer.js';
-import { track } from './track.js';
+import { withRetries } from './restart-retry.js';
 import { sweep, type RetentionRules } from './retention.js';
+import { track } from './track.js';
 import { CommitWakeups, type Wakeups } from './wakeups.js';
 
 // Between tries to store the end of a turn.
@@ -35,6 +36,9 @@ const RETRY_MS = 1000;
 // Between looks at a queue whose runs could not be started just now.
 const QUIET_MS = 100;
 export const RESIDENT_LIMITS: ResidentLimits = { parkAfterMs: 300_000, max: 8 };
+
+// Work that a stop cut off: turns that were ended, and runs that never began.
+export type Interrupted = { readonly turns: number; readonly queued: number };
 
 export interface OrchestratorSettings {
   // How many turns may run at once.
@@ -86,7 +90,8 @@ export class Orchestrator {
     this.#cluster = deps.cluster ? new ClusterWork(deps, this.#controls, this.#residents, files, (runId, actor) => this.cancel(runId, actor), settings.onFailure) : null;
   }
 
-  static async open(deps: OrchestratorDeps, settings: OrchestratorSettings): Promise<Orchestrator> {
+  static async open(given: OrchestratorDeps, settings: OrchestratorSettings): Promise<Orchestrator> {
+    const deps = settings.recovery.running === 'retry' ? withRetries(given, settings.onFailure) : given;
     await finishDeletions(deps, settings.onFailure);
     const files = new JournalFiles(deps, (error) => settings.onFailure('', error), deps.cluster?.files ?? 'each', (runId, seq) => deps.cluster?.markExported(runId, seq) ?? Promise.resolve());
     await recover(deps, files, settings.recovery, settings.onFailure);
@@ -230,8 +235,9 @@ export class Orchestrator {
     }
   }
 
-  // Running turns may go on for a while and are then ended; nothing new begins, waiting runs are untouched.
-  async close({ graceMs = 0, hurry }: { readonly graceMs?: number; readonly hurry?: Promise<void> } = {}): Promise<void> {
+  // Running turns may finish within the grace period and are then ended; nothing new begins, waiting runs are untouched. Returns how
+  // much work was cut off.
+  async close({ graceMs = 0, hurry }: { readonly graceMs?: number; readonly hurry?: Promise<void> } = {}): Promise<Interrupted> {
     this.#stopping = true;
     if (this.#changes.size > 0) {
       await Promise.all(this.#changes);
@@ -248,6 +254,7 @@ export class Orchestrator {
       });
     }
     this.#closing.abort();
+    const turns = this.#controls.size;
     for (const { control } of this.#controls.values()) control.shutdown();
     await closed;
     await this.#cluster?.close();
@@ -258,6 +265,9 @@ export class Orchestrator {
     if (!this.#cluster) await Promise.all(this.#endings);
     await this.#files.close();
     this.#wakeups.close();
+    // Queued runs that hosts share are started by the others.
+    const queued = this.#cluster ? 0 : await this.#deps.store.countRuns().then((counts) => counts.queued, () => 0);
+    return { turns, queued };
   }
 
   // After a crash of this process: starts nothing more, stores buffered events and ends the engines. Runs stay as they are stored.

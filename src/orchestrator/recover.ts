@@ -1,5 +1,6 @@
 // What a start finds of the time before: runs that wait stay answerable, runs that were cut off are ended with their code.
 // What a dead engine printed and nobody recorded is read from its logs first.
+import { unlessDamaged } from '../kernel/stored-json.js';
 import { endLeftovers } from '../process/end-leftovers.js';
 import { listMarked } from '../process/process-table.js';
 import { NO_FACTS } from '../run/guards.js';
@@ -7,7 +8,7 @@ import type { RunError } from '../run/judge-completion.js';
 import type { RunRecord } from '../store/store.js';
 import { applyRunEvent, type RunTransition } from './apply-run-event.js';
 import type { OrchestratorDeps } from './deps.js';
-import { everyRun, isStored } from './every-run.js';
+import { isStored } from './every-run.js';
 import { endFromLogs } from './end-from-logs.js';
 import type { JournalFiles } from './journal-files.js';
 import { loadRun } from './load-run.js';
@@ -15,10 +16,20 @@ import { loadRun } from './load-run.js';
 export interface RecoverySettings {
   // Queued runs have not begun: they may fail, as the requirement says, or stay queued.
   readonly queued: 'fail' | 'requeue';
+  // Running runs fail; with retry, a new run repeats each of them once.
+  readonly running?: 'fail' | 'retry';
 }
 
 const GRACE_MS = 2000;
-export const INTERRUPTED: RunError = { code: 'ORCHESTRATOR_RESTART_INTERRUPTED', message: 'Parley stopped while the run was queued or running.' };
+const PAGE = 500;
+export const INTERRUPTED: RunError = {
+  code: 'ORCHESTRATOR_RESTART_INTERRUPTED',
+  message: 'Parley stopped while this run was running. Repeat it with parley retry; the setting recovery.running="retry" repeats interrupted runs once by itself.',
+};
+const QUEUED_INTERRUPTED: RunError = {
+  ...INTERRUPTED,
+  message: 'Parley stopped while this run was queued. Start it with parley retry; the setting recovery.queued="requeue" keeps queued runs.',
+};
 
 type OnFailure = (runId: string, error: unknown) => void;
 
@@ -28,11 +39,16 @@ export async function recover(deps: OrchestratorDeps, files: JournalFiles, setti
   await endEngines(deps).catch((error: unknown) => onFailure('', error));
   // Others may be at what this one finds.
   if (deps.cluster) return;
-  for (const run of await listAll(deps, 'running', onFailure)) {
+  for await (const run of listAll(deps, 'running', onFailure)) {
     await files.write(run.run_id).catch((error: unknown) => onFailure(run.run_id, error));
     await recoverRunning(deps, run, onFailure);
   }
-  if (settings.queued === 'fail') for (const run of await listAll(deps, 'queued', onFailure)) await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: INTERRUPTED });
+  if (settings.queued === 'requeue') return;
+  for await (const run of listAll(deps, 'queued', onFailure)) {
+    // A retry of an interrupted run that has not begun yet still begins.
+    if (run.spec.retry_of !== undefined && settings.running === 'retry' && run.attempt_number === 1) continue;
+    await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: QUEUED_INTERRUPTED });
+  }
 }
 
 // Engines of the last one may still be alive; nothing of them may work on, whatever became of their run.
@@ -60,7 +76,7 @@ export async function recoverRunning(deps: OrchestratorDeps, run: RunRecord, onF
 // Waiting runs are answerable from the first moment, so they are looked at beside other work: there may be thousands.
 // An answer that comes first wins; then there is nothing left to preserve. One that cannot be looked at stays as it is.
 export async function recoverWaitingRuns(deps: OrchestratorDeps, stopped: () => boolean, onFailure: OnFailure): Promise<void> {
-  for (const run of await listAll(deps, 'waiting_user', onFailure)) {
+  for await (const run of listAll(deps, 'waiting_user', onFailure)) {
     if (stopped()) return;
     await recoverWaiting(deps, run).catch((error: unknown) => onFailure(run.run_id, error));
     await new Promise((resolve) => setImmediate(resolve));
@@ -85,9 +101,13 @@ async function recoverWaiting(deps: OrchestratorDeps, run: RunRecord): Promise<v
   await applyRunEvent(deps, run, transition);
 }
 
-// Those of now: the list does not change under whoever works it off.
-async function listAll({ store }: OrchestratorDeps, status: RunRecord['status'], onFailure: OnFailure): Promise<RunRecord[]> {
-  const found: RunRecord[] = [];
-  for await (const run of everyRun(store, onFailure, { status })) found.push(run);
-  return found;
+// The runs that have the status now. Their ids are read first, because the work changes the list; the runs one by one, because a
+// prompt may be large.
+async function* listAll({ store }: OrchestratorDeps, status: RunRecord['status'], onFailure: OnFailure): AsyncGenerator<RunRecord> {
+  const ids: string[] = [];
+  for (let page = await store.listRunIds({ status, limit: PAGE }); page.length > 0; page = await store.listRunIds({ status, limit: PAGE, before: page.at(-1) ?? '' })) ids.push(...page);
+  for (const id of ids) {
+    const run = await unlessDamaged(store.loadRun(id), (damage) => onFailure(id, damage));
+    if (run?.status === status) yield run;
+  }
 }

@@ -1,6 +1,7 @@
 // One turn of a run, from queued to wherever it ends: commit `running`, have it played, store what it came to.
 import { buildCommand, explainMismatch, findEngine } from '../engines/registry.js';
 import type { Engine, EngineCommand } from '../engines/engine.js';
+import { isDiskFull } from '../files/disk-full.js';
 import { clip, redact } from '../kernel/redact.js';
 import { draft } from '../rasp/draft.js';
 import { NO_FACTS } from '../run/guards.js';
@@ -133,15 +134,18 @@ async function begin(deps: OrchestratorDeps, queued: RunRecord, before?: RunTran
   }
 }
 
-// A defect of ours, or something that the machine refused: the run is told about it, so that it is not stuck. What its engine
-// printed is in the logs, and is stored with it.
+// Fails a run whose turn could not be stored or run, so that it is not stuck: the disk was full, the machine refused something, or
+// Parley has a defect. The output that is in the logs is stored with it.
 export async function failInternally(deps: OrchestratorDeps, runId: string, reason: unknown): Promise<void> {
   const found = await deps.store.loadRun(runId);
   if (found?.status !== 'queued' && found?.status !== 'running') return;
   // Another host may begin it.
   if (found.status === 'queued' && deps.cluster) return;
   const running = found.status === 'running' ? found : applied(await begin(deps, found));
-  const error: RunError = { code: 'INTERNAL', message: redact(clip(`The turn could not be played: ${reason instanceof Error ? reason.message : String(reason)}`, 500)) };
+  const why = reason instanceof Error ? reason.message : String(reason);
+  const error: RunError = isDiskFull(reason)
+    ? { code: 'DISK_FULL', message: redact(clip(`The disk became full while this turn ran (${why}). Free some space, then: parley retry ${runId}`, 500)) }
+    : { code: 'INTERNAL', message: redact(clip(`The turn could not be played: ${why}`, 500)) };
   applied(await endFromLogs(deps, running, { event: 'turn.failed', error }));
 }
 

@@ -6,6 +6,7 @@ import type { RunError } from '../run/judge-completion.js';
 import type { RunState } from '../run/statechart.js';
 import type { SalvagedRun } from '../store/salvage.js';
 import type { Actor, InteractionRecord, InteractionState, RunRecord, RunSpec } from '../store/store.js';
+import type { InteractionSummary, RunSummary, ShortenedPart } from '../store/summary-reader.js';
 
 export interface RunView {
   readonly run_id: string;
@@ -21,6 +22,8 @@ export interface RunView {
   readonly labels: Readonly<Record<string, string>>;
   readonly continue_from: string | null;
   readonly fork_from: string | null;
+  // The interrupted run that it repeats by itself.
+  readonly retry_of: string | null;
   readonly created_at: string;
   readonly updated_at: string;
   // How long its questions have waited for a person, all in all; what waits now is not in it.
@@ -34,6 +37,11 @@ export interface RunView {
   readonly interaction: InteractionView | null;
   // Which stored data of the run is damaged, in words; the fields that depend on it have neutral values.
   readonly damage?: readonly string[];
+}
+
+// A run as lists show it. `truncated` names the parts that are longer than shown; GET /v1/runs/ID has all of them.
+export interface RunSummaryView extends RunView {
+  readonly truncated: readonly ShortenedPart[];
 }
 
 export interface InteractiveProfile {
@@ -65,7 +73,7 @@ export interface InteractionView {
   readonly answer: { readonly at: string; readonly response: Json; readonly actor: Actor | null; readonly finish: boolean } | null;
 }
 
-export function viewRun(run: RunRecord, pending: InteractionRecord | null, now: number): RunView {
+export function viewRun(run: RunRecord | RunSummary, pending: InteractionRecord | InteractionSummary | null, now: number): RunView {
   const { spec, heads } = run;
   return {
     run_id: run.run_id,
@@ -81,8 +89,10 @@ export function viewRun(run: RunRecord, pending: InteractionRecord | null, now: 
     labels: spec.labels,
     continue_from: spec.continue_from ?? null,
     fork_from: spec.fork_from?.run_id ?? null,
+    retry_of: spec.retry_of ?? null,
     created_at: toTimestamp(run.created_at),
-    updated_at: toTimestamp(run.updated_at),
+    // Never before the last event: times of events do not go back when the clock does.
+    updated_at: toTimestamp(Math.max(run.updated_at, heads.ts)),
     waited_ms: run.waited_ms,
     error: run.error,
     result: run.result,
@@ -97,7 +107,11 @@ export function viewSalvaged({ run, pending, damage }: SalvagedRun, now: number)
   return { ...viewRun(run, pending, now), ...(damage.length === 0 ? {} : { damage }) };
 }
 
-export function viewInteraction(interaction: InteractionRecord, now: number): InteractionView {
+export function viewRunSummary(run: RunSummary, pending: InteractionSummary | null, now: number): RunSummaryView {
+  return { ...viewRun(run, pending, now), truncated: [...new Set([...run.truncated, ...(pending?.truncated ?? [])])] };
+}
+
+export function viewInteraction(interaction: InteractionRecord | InteractionSummary, now: number): InteractionView {
   const { resolution } = interaction;
   return {
     interaction_id: interaction.interaction_id,

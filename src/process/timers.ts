@@ -1,10 +1,13 @@
 // The timers of the system, and two things that are often done with timers.
+import type { Clock } from '../kernel/clock.js';
 import type { Timers } from '../kernel/timers.js';
 
 export type { Timers } from '../kernel/timers.js';
 
 // setTimeout takes a longer time for none at all and fires at once: such a time is waited for in pieces.
 export const LONGEST_MS = 2 ** 31 - 1;
+
+const CLOCK_LOOK_MS = 5000;
 
 export const systemTimers: Timers = {
   set(ms, fire) {
@@ -41,6 +44,37 @@ export class Alarm {
   clear(): void {
     this.#cancel?.();
     this.#cancel = null;
+  }
+}
+
+// A time of the clock to be woken at. Timers do not notice when somebody sets the clock, so the clock is read again now and then.
+export class ClockAlarm {
+  readonly #clock: Clock;
+  readonly #timer: Alarm;
+  readonly #look: Alarm;
+
+  constructor(clock: Clock, timers: Timers) {
+    this.#clock = clock;
+    this.#timer = new Alarm(timers);
+    this.#look = new Alarm(timers);
+  }
+
+  // A time that has passed fires after a moment.
+  set(at: number, fire: () => void): void {
+    const ring = (): void => {
+      this.clear();
+      fire();
+    };
+    const look = (): void => (this.#clock.now() >= at ? ring() : this.#look.set(CLOCK_LOOK_MS, look));
+    this.clear();
+    const wait = Math.max(1, at - this.#clock.now());
+    this.#timer.set(wait, ring);
+    if (wait > CLOCK_LOOK_MS) this.#look.set(CLOCK_LOOK_MS, look);
+  }
+
+  clear(): void {
+    this.#timer.clear();
+    this.#look.clear();
   }
 }
 

@@ -76,7 +76,7 @@ const STOPPED: Question = { kind: 'open_text', prompt: 'You stopped the turn. Sa
 
 export const RULES: readonly Rule[] = [
   { id: 'canceled', when: (f) => f.endedByUs === 'canceled', verdict: () => ({ event: 'run.canceled', completion: 'interrupted', reasonCode: 'CANCELED_BY_USER' }) },
-  { id: 'shut down', when: (f) => f.endedByUs === 'shutdown', verdict: (f) => fail(f, 'ORCHESTRATOR_RESTART_INTERRUPTED', 'Parley was shut down while the turn ran.') },
+  { id: 'shut down', when: (f) => f.endedByUs === 'shutdown', verdict: (f) => fail(f, 'ORCHESTRATOR_RESTART_INTERRUPTED', 'Parley was stopped while this turn ran. Repeat it with parley retry; the setting recovery.running="retry" repeats interrupted runs once by itself.') },
   { id: 'turn timeout', when: (f) => f.endedByUs === 'turn_timeout', verdict: (f) => fail(f, 'TURN_TIMEOUT', 'The turn took too long and was ended.') },
   { id: 'idle timeout', when: (f) => f.endedByUs === 'idle_timeout', verdict: (f) => fail(f, 'ENGINE_IDLE_TIMEOUT', 'The engine printed nothing for too long and was ended.') },
   { id: 'runaway', when: (f) => f.endedByUs === 'runaway', verdict: (f) => fail(f, 'ENGINE_TURN_FAILED', 'The engine repeated itself without getting anywhere and was ended.', 'interrupted', 'RUNAWAY') },

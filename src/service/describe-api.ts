@@ -2,11 +2,12 @@
 // asked for: what makes it takes longer to load than all the routes.
 import Fastify, { type RouteOptions } from 'fastify';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
+import { STICKY_ERRORS } from '../contract/error-codes.js';
 import { apiPage } from './api-page.js';
 import { BY_ZOD } from './compilers.js';
 import type { Room } from './service.js';
 
-export function describeApi({ app, version }: Room): void {
+export function describeApi({ app, version, sticky = false }: Room): void {
   const routes: RouteOptions[] = [];
   app.addHook('onRoute', (route) => {
     const { schema, config } = route;
@@ -15,7 +16,7 @@ export function describeApi({ app, version }: Room): void {
     if (route.method !== 'HEAD') routes.push(route);
   });
   let made: ReturnType<typeof makeDocument> | undefined;
-  const document = (): ReturnType<typeof makeDocument> => (made ??= makeDocument(routes, version).catch((error: unknown) => {
+  const document = (): ReturnType<typeof makeDocument> => (made ??= makeDocument(routes, version, sticky).catch((error: unknown) => {
     // The next who asks tries again.
     made = undefined;
     throw error;
@@ -28,7 +29,7 @@ export function describeApi({ app, version }: Room): void {
 }
 
 // The routes are written down as they are given to an app: this one never listens.
-async function makeDocument(routes: readonly RouteOptions[], version: string) {
+async function makeDocument(routes: readonly RouteOptions[], version: string, sticky: boolean) {
   const { default: swagger } = await import('@fastify/swagger');
   const app = Fastify({ schemaController: BY_ZOD, exposeHeadRoutes: false });
   await app.register(swagger, {
@@ -47,7 +48,10 @@ async function makeDocument(routes: readonly RouteOptions[], version: string) {
       security: [{ token: [] }],
     },
     transform: jsonSchemaTransform,
-    transformObject: (document) => withoutInputs(jsonSchemaTransformObject(document) as never),
+    transformObject: (document) => {
+      const described = withoutInputs(jsonSchemaTransformObject(document) as Described);
+      return (sticky ? withStickyErrors(described) : described) as never;
+    },
   });
   for (const { method, url, schema } of routes) app.route({ method, url, ...(schema ? { schema } : {}), handler: async () => {} });
   await app.ready();
@@ -61,4 +65,11 @@ function withoutInputs<T extends Described>(document: T): T {
   const schemas = Object.entries(document.components?.schemas ?? {});
   const sent = new Set(schemas.map(([name]) => name).filter((name) => !name.endsWith('Input')));
   return { ...document, components: { ...document.components, schemas: Object.fromEntries(schemas.filter(([name]) => sent.has(name))) } };
+}
+
+// The codes of sessions.sticky, where the setting is on.
+function withStickyErrors<T extends Described>(document: T): T {
+  const error = document.components?.schemas?.['RunError'] as { readonly properties: { readonly code: { readonly enum: readonly string[] } } };
+  const code = { ...error.properties.code, enum: [...error.properties.code.enum, ...Object.keys(STICKY_ERRORS)] };
+  return { ...document, components: { ...document.components, schemas: { ...document.components?.schemas, RunError: { ...error, properties: { ...error.properties, code } } } } };
 }

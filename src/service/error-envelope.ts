@@ -8,6 +8,7 @@ import type { JsonObject } from '../kernel/json.js';
 import { damageIn } from '../kernel/stored-json.js';
 import { RequestError } from '../run/request-error.js';
 import { explainZodIssues } from './explain-zod-issues.js';
+import { KnownAddresses } from './known-addresses.js';
 
 type Code = keyof typeof HTTP_STATUS;
 
@@ -31,6 +32,9 @@ const FRAMEWORK: Readonly<Record<string, readonly [RequestErrorCode, string]>> =
 // The store says no: the disk is full, broken or read-only.
 const STORE_CODES = new Set(['ERR_SQLITE_ERROR', 'ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'EMFILE', 'ENFILE']);
 
+// When a refusal that passes is worth another try, by its status.
+const RETRY_AFTER_SEC: Readonly<Record<number, number>> = { 429: 1, 503: 5 };
+
 // For a person who opens an address in a browser.
 export const HTML = 'text/html; charset=utf-8';
 const STRANGER = pageOf(
@@ -48,8 +52,13 @@ function pageOf(text: string): string {
 }
 
 export function refuseInOneForm(app: FastifyInstance): void {
-  app.setNotFoundHandler(async (request) => {
-    throw new RequestError('NOT_FOUND', `there is nothing at ${request.method} ${request.url.split('?')[0]}`);
+  const addresses = new KnownAddresses(app);
+  app.setNotFoundHandler(async (request, reply) => {
+    const path = request.url.split('?')[0] ?? '';
+    const methods = addresses.methodsOf(path);
+    if (methods.length === 0) throw new RequestError('NOT_FOUND', `there is nothing at ${request.method} ${path}`);
+    reply.header('allow', methods.join(', '));
+    throw new RequestError('METHOD_NOT_ALLOWED', `${path} takes ${methods.join(', ')}, not ${request.method}.`);
   });
   app.setErrorHandler<FastifyError>(async (error, request, reply) => {
     const refusal = explain(error, request);
@@ -59,6 +68,8 @@ export function refuseInOneForm(app: FastifyInstance): void {
       if (isPerson(request)) return reply.code(401).type(HTML).send(STRANGER);
     }
     if (refusal.code === 'NOT_FOUND' && isPerson(request)) return reply.code(404).type(HTML).send(NOTHING);
+    const retryAfter = RETRY_AFTER_SEC[HTTP_STATUS[refusal.code]];
+    if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
     // Closed at once, the rest of the body would come back as a reset, and the client would never read why.
     if (refusal.code === 'BODY_TOO_LARGE') reply.removeHeader('connection');
     return reply.code(HTTP_STATUS[refusal.code]).type('application/json').send(envelope(refusal));

@@ -6,7 +6,7 @@ import type { Timers } from '../process/timers.js';
 
 const HEARTBEAT_MS = 15_000;
 // A reader that has taken nothing for so long is gone.
-const STALLED_MS = 120_000;
+const STALLED_MS = 30_000;
 
 export class EventStream {
   readonly #response: ServerResponse;

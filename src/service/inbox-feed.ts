@@ -4,6 +4,7 @@ import type { Clock } from '../kernel/clock.js';
 import { unlessDamaged } from '../kernel/stored-json.js';
 import { viewInteraction, type InteractionView } from '../orchestrator/run-view.js';
 import type { InteractionRecord, Store } from '../store/store.js';
+import type { InteractionSummary, ShortenedPart } from '../store/summary-reader.js';
 import { namedFrame, type EventStream } from './event-stream.js';
 import { RecentChanges } from './recent-changes.js';
 
@@ -13,12 +14,17 @@ export interface InboxItem extends InteractionView {
   readonly engine: string;
   readonly prompt: string;
   readonly labels: Readonly<Record<string, string>>;
+  // The parts that are longer than shown.
+  readonly truncated: readonly ShortenedPart[];
 }
 
 // Null: its run is gone, or cannot be read.
-export async function toInboxItem(store: Store, interaction: InteractionRecord, now: number): Promise<InboxItem | null> {
-  const run = await unlessDamaged(store.loadRun(interaction.run_id));
-  return run && { ...viewInteraction(interaction, now), engine: run.spec.engine, prompt: run.spec.prompt, labels: run.spec.labels };
+export async function toInboxItem(store: Store, interaction: InteractionSummary, now: number): Promise<InboxItem | null> {
+  const run = await unlessDamaged(store.summaries.loadRun(interaction.run_id));
+  if (!run) return null;
+  // The run has ended or not: its error and result are no part of the item.
+  const parts = run.truncated.filter((part) => part === 'prompt' || part === 'labels');
+  return { ...viewInteraction(interaction, now), engine: run.spec.engine, prompt: run.spec.prompt, labels: run.spec.labels, truncated: [...interaction.truncated, ...parts] };
 }
 
 export class InboxFeed {
@@ -37,7 +43,7 @@ export class InboxFeed {
     await this.#changes.feed(stream, {
       all: () => this.#tellAll(stream),
       change: async (id) => {
-        const interaction = await unlessDamaged(this.#store.loadInteraction(id));
+        const interaction = await unlessDamaged(this.#store.summaries.loadInteraction(id));
         if (interaction) await this.#tell(stream, interaction);
       },
     });
@@ -45,8 +51,8 @@ export class InboxFeed {
 
   async #tellAll(stream: EventStream): Promise<void> {
     await stream.write(namedFrame('reset', {}));
-    for (let after: InteractionRecord | undefined; !stream.over; ) {
-      const page = await this.#store.listPending({ limit: PAGE, ...(after ? { after } : {}) });
+    for (let after: Pick<InteractionRecord, 'asked_at' | 'interaction_id'> | undefined; !stream.over; ) {
+      const page = await this.#store.summaries.listPending({ limit: PAGE, ...(after ? { after } : {}) });
       for (const interaction of page) await this.#tell(stream, interaction);
       after = page.at(-1);
       if (page.length < PAGE) break;
@@ -54,7 +60,7 @@ export class InboxFeed {
     await stream.write(namedFrame('ready', {}));
   }
 
-  async #tell(stream: EventStream, interaction: InteractionRecord): Promise<void> {
+  async #tell(stream: EventStream, interaction: InteractionSummary): Promise<void> {
     const item = await toInboxItem(this.#store, interaction, this.#clock.now());
     if (item) await stream.write(namedFrame(item.state === 'pending' ? 'pending' : 'resolved', item));
   }

@@ -2,11 +2,12 @@
 // A page is what comes after a seq; the journal only grows, so a page that was made stays right. Of a run whose reader keeps up,
 // what was just stored becomes pages at once, and need not be read again.
 import { isTerminal, type RunState } from '../run/statechart.js';
-import { loadReadable } from '../orchestrator/load-run.js';
+import { loadReadableSummary } from '../orchestrator/load-run.js';
 import { namedFrame } from './event-stream.js';
 import { damageIn, DamagedDataError } from '../kernel/stored-json.js';
 import { countLines, cutLines } from '../store/cut-segments.js';
-import type { Committed, Lines, Protocol, RunRecord, Store } from '../store/store.js';
+import type { Committed, Lines, Protocol, Store } from '../store/store.js';
+import type { RunSummary } from '../store/summary-reader.js';
 
 // What a slow reader holds on to.
 const PAGE_BYTES = 64 * 1024;
@@ -39,7 +40,7 @@ interface Followed {
 interface Reading {
   readonly runId: string;
   readonly protocol: Protocol;
-  readonly run: RunRecord;
+  readonly run: RunSummary;
   // The last event, if the run has ended.
   readonly endedAt: number;
   // The page that says that nothing comes after the cursor now.
@@ -97,7 +98,7 @@ export class JournalPages {
 
   async #read(runId: string, protocol: Protocol, cursor: number): Promise<Page> {
     // Before its events: if it has ended by then, they are all there.
-    const run = await loadReadable(this.#store, runId);
+    const run = await loadReadableSummary(this.#store, runId);
     const head = protocol === 'rasp' ? run.heads.rasp_seq : run.heads.fcmp_seq;
     const endedAt = isTerminal(run.status) ? head : Infinity;
     const nothing = { bytes: null, lastSeq: cursor, ended: cursor >= endedAt ? run.status : null };

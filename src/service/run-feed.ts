@@ -2,13 +2,18 @@
 // already is not told, for it may be much: a reader lists it when it is told to begin, and again when it is told to begin anew.
 import type { Clock } from '../kernel/clock.js';
 import { unlessDamaged } from '../kernel/stored-json.js';
-import { viewRun, viewSalvaged, type RunView } from '../orchestrator/run-view.js';
+import { viewRun, viewRunSummary, viewSalvaged, type RunSummaryView, type RunView } from '../orchestrator/run-view.js';
 import type { RunRecord, Store } from '../store/store.js';
+import type { RunSummary } from '../store/summary-reader.js';
 import { namedFrame, type EventStream } from './event-stream.js';
 import { RecentChanges } from './recent-changes.js';
 
 export async function toRunView(store: Store, run: RunRecord, now: number): Promise<RunView> {
   return viewRun(run, run.status === 'waiting_user' ? await store.loadPending(run.run_id) : null, now);
+}
+
+export async function toRunSummary(store: Store, run: RunSummary, now: number): Promise<RunSummaryView> {
+  return viewRunSummary(run, run.status === 'waiting_user' ? await store.summaries.loadPending(run.run_id) : null, now);
 }
 
 export class RunFeed {
@@ -35,14 +40,14 @@ export class RunFeed {
     });
   }
 
-  async #view(id: string, now: number): Promise<RunView | null> {
-    const run = await this.#store.loadRun(id);
-    return run && toRunView(this.#store, run, now);
+  async #view(id: string, now: number): Promise<RunSummaryView | null> {
+    const run = await this.#store.summaries.loadRun(id);
+    return run && toRunSummary(this.#store, run, now);
   }
 
-  async #salvage(id: string, now: number): Promise<RunView | null> {
+  async #salvage(id: string, now: number): Promise<RunSummaryView | null> {
     const salvaged = await this.#store.salvageRun(id);
-    return salvaged && viewSalvaged(salvaged, now);
+    return salvaged && { ...viewSalvaged(salvaged, now), truncated: [] };
   }
 
   close(): void {

@@ -2,6 +2,7 @@
 // slip is told. The OpenAPI document is made from them.
 import { z } from 'zod';
 import { MAX_MODEL_CHARS, MODEL_PATTERN, MODEL_RULE } from '../run/model-name.js';
+import { RUN_ERRORS } from '../contract/error-codes.js';
 import { STATES } from '../run/statechart.js';
 
 const MAX_PAGE = 500;
@@ -12,22 +13,27 @@ export const timestamp = z.string().regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\
 // Without NUL: the store would cut it off there, and take two for one.
 const whole = z.string().regex(/^[^\u0000]*$/, 'a text without NUL characters');
 const name = whole.min(1).max(200);
-const seq = z.coerce.number().int().min(0);
-const pageSize = z.coerce.number().int().min(1).max(MAX_PAGE);
+// Decimal digits and nothing else: "", " 1", "0x2" and "1e3" are refused.
+function wholeNumber(schema: z.ZodNumber) {
+  return z.preprocess((text) => (typeof text === 'string' ? (/^\d{1,15}$/.test(text) ? Number(text) : NaN) : text), schema);
+}
+const seq = wholeNumber(z.number('a whole number in decimal digits').int().min(0));
+const pageSize = wholeNumber(z.number(`a whole number from 1 to ${MAX_PAGE}`).int().min(1).max(MAX_PAGE));
 const status = z.enum(STATES);
 const executionMode = z.enum(['auto', 'interactive']);
 const permission = z.enum(['read-only', 'workspace-write', 'full']);
 // What comes as JSON is JSON: nothing to check, and a schema that names itself would be a reference that leads nowhere.
 const json = z.unknown();
 const object = z.record(z.string(), json);
-const moment = z.iso.datetime('a time such as 2026-01-31T12:00:00Z');
 const label = z.string().regex(/^[^=]+=/, 'name=value').meta({ description: 'name=value' });
 
 export const errorEnvelope = z.strictObject({
   error: z.strictObject({ code: z.string(), message: z.string(), details: object.optional() }),
 }).meta({ id: 'Error', description: 'The code is one of contract/errors.json.' });
 
-const runError = z.strictObject({ code: z.string(), message: z.string(), details: object.optional() });
+// Documented as an enum, not checked: a run of a later version, or of another setting, may have another code.
+const runErrorCode = z.string().meta({ enum: Object.keys(RUN_ERRORS), description: 'Why the run failed: contract/errors.json, GET /v1/contract.' });
+const runError = z.strictObject({ code: runErrorCode, message: z.string(), details: object.optional() }).meta({ id: 'RunError' });
 const actor = z.strictObject({
   kind: z.enum(['user', 'token', 'system']),
   name: z.string(),
@@ -64,6 +70,7 @@ export const runView = z.strictObject({
   labels: z.record(z.string(), z.string()),
   continue_from: runId.nullable().meta({ description: 'The run in whose session it goes on.' }),
   fork_from: runId.nullable().meta({ description: 'The run whose conversation it began with a copy of.' }),
+  retry_of: runId.nullable().meta({ description: 'The run that a stop of Parley interrupted and that this one repeats (recovery.running).' }),
   created_at: timestamp,
   updated_at: timestamp,
   waited_ms: z.int().min(0).meta({ description: 'How long its questions have waited for a person, all in all; one that waits now is not in it.' }),
@@ -77,6 +84,9 @@ export const runView = z.strictObject({
     description: 'Stored data of the run that is damaged, in words; its fields have neutral values. Absent: nothing is damaged.',
   }),
 }).meta({ id: 'Run' });
+
+export const truncated = z.array(z.enum(['prompt', 'labels', 'error', 'result', 'question', 'answer'])).meta({ description: 'The parts that are longer than shown here; GET /v1/runs/{id} and GET /v1/runs/{id}/interaction have them whole. Read a truncated question whole before you answer it.' });
+export const runSummary = z.strictObject({ ...runView.shape, truncated }).meta({ id: 'RunSummary', description: 'A run as lists show it: every part is bounded in size.' });
 
 export const createRunBody = z.strictObject({
   engine: name,
@@ -101,28 +111,30 @@ export const replyBody = z.strictObject({
   idempotency_key: name.optional().meta({ description: 'Your key (or the header Idempotency-Key): the same answer with the same key counts once.' }),
 });
 
-export const listQuery = z.strictObject({ status: status.optional(), engine: name.optional(), label: label.optional(), cursor: z.string().max(200).optional(), limit: pageSize.default(50) });
-export const runList = z.strictObject({ runs: z.array(runView), next_cursor: z.string().nullable() });
+export const listQuery = z.strictObject({ status: status.optional(), engine: name.optional(), label: label.optional(), cursor: runId.optional(), limit: pageSize.default(50) });
+export const runList = z.strictObject({ runs: z.array(runSummary), next_cursor: z.string().nullable() });
 
 export const inboxQuery = z.strictObject({
   state: z.literal('pending').optional(),
   engine: name.optional(),
   label: label.optional(),
   overdue: z.enum(['true', 'false']).optional(),
-  cursor: z.string().max(200).optional(),
+  cursor: interactionId.optional(),
   limit: pageSize.default(50),
 });
-export const inboxItem = z.strictObject({ ...interactionView.shape, engine: z.string(), prompt: z.string(), labels: z.record(z.string(), z.string()) }).meta({ id: 'InboxItem', description: 'A question, and the run that asks it.' });
+export const inboxItem = z.strictObject({ ...interactionView.shape, engine: z.string(), prompt: z.string(), labels: z.record(z.string(), z.string()), truncated }).meta({ id: 'InboxItem', description: 'A question, and the run that asks it.' });
 export const inboxPage = z.strictObject({ interactions: z.array(inboxItem), next_cursor: z.string().nullable() });
 
+// With Z or an offset. In an address a plus sign that was not encoded arrives as a blank.
+const time = z.preprocess((text) => (typeof text === 'string' ? text.replace(/ (?=\d{2}:?\d{2}$)/, '+') : text), z.iso.datetime({ offset: true, error: 'a time such as 2026-01-31T12:00:00Z' }));
 export const streamQuery = z.strictObject({ cursor: seq.optional().meta({ description: 'The seq of the last event that is known; the header Last-Event-ID goes before it.' }) });
-export const historyQuery = z.strictObject({ from_seq: seq.optional(), to_seq: seq.optional(), from_ts: moment.optional(), to_ts: moment.optional(), limit: z.coerce.number().int().min(1).max(5000).default(1000) });
+export const historyQuery = z.strictObject({ from_seq: seq.optional(), to_seq: seq.optional(), from_ts: time.optional(), to_ts: time.optional(), limit: wholeNumber(z.number('a whole number from 1 to 5000').int().min(1).max(5000)).default(1000) });
 const damagedPieces = z.array(z.strictObject({ from_seq: z.int(), to_seq: z.int(), message: z.string() }))
   .meta({ description: 'Events that are damaged and left out. Absent: none.' });
 export const historyPage = z.strictObject({ events: z.array(z.looseObject({ seq: z.int(), ts: timestamp })), next_seq: z.int().nullable(), damaged: damagedPieces.optional() }).meta({ id: 'History', description: 'Events as they are stored (contract/fcmp.schema.json, contract/rasp.schema.json).' });
 
 export const logsQuery = z.strictObject({
-  attempt: z.coerce.number().int().min(1).optional().meta({ description: 'The turn; the last one if nothing is said.' }),
+  attempt: wholeNumber(z.number('a whole number').int().min(1)).optional().meta({ description: 'The turn; the last one if nothing is said.' }),
   stream: z.enum(['stdout', 'stderr']).default('stdout'),
   byte_from: seq.optional(),
   byte_to: seq.optional().meta({ description: 'Exclusive.' }),

@@ -11,6 +11,7 @@ import type { AccessStore } from '../store/access-store.js';
 import type { Store } from '../store/store.js';
 import { cookieName, guardAccess } from './access.js';
 import { trustProxies } from './client-address.js';
+import { CallerLimit, limitExpensive } from './caller-limits.js';
 import { BY_ZOD } from './compilers.js';
 import { describeApi } from './describe-api.js';
 import { refuseInOneForm } from './error-envelope.js';
@@ -33,6 +34,8 @@ import { streamRoutes } from './routes/streams.js';
 import { Streams } from './streams.js';
 import { CODE_MS, Sessions } from './sessions.js';
 import type { Caller, TokenBook } from './token-book.js';
+import { VerifyQueue, type VerifyRun } from './verify-queue.js';
+import { setWriteDeadline } from './write-deadline.js';
 
 export interface ServiceDeps {
   readonly store: Store;
@@ -53,6 +56,8 @@ export interface ServiceDeps {
   readonly attemptLimits?: AttemptLimits;
   readonly log: FastifyBaseLogger;
   readonly engines: () => Promise<readonly EngineReport[]>;
+  // Checks a run, in a process of its own.
+  readonly verify: VerifyRun;
   // Those that have files of runs which this one has not; null: there are none.
   readonly otherHosts?: OtherHosts | null;
   // Itself among them; null: it is alone.
@@ -77,11 +82,19 @@ export interface ThisHost {
 export interface ServiceLimits {
   readonly bodyBytes: number;
   readonly streams: number;
+  // How many of them one token may hold; null: a quarter.
+  readonly streamsPerToken: number | null;
+  // Requests that read or send much, at once, for one token.
+  readonly expensivePerToken: number;
+  // Runs that are being checked or wait for it.
+  readonly checks: number;
+  // A client that reads nothing for so long is cut off.
+  readonly writeMs: number;
   // A request that has not arrived by then is refused.
   readonly requestMs: number;
 }
 
-export const DEFAULT_LIMITS: ServiceLimits = { bodyBytes: 16 * 1024 * 1024, streams: 4000, requestMs: 30_000 };
+export const DEFAULT_LIMITS: ServiceLimits = { bodyBytes: 16 * 1024 * 1024, streams: 4000, streamsPerToken: null, expensivePerToken: 16, checks: 16, writeMs: 30_000, requestMs: 30_000 };
 
 // What the routes share.
 export interface Room extends ServiceDeps {
@@ -95,6 +108,9 @@ export interface Room extends ServiceDeps {
   readonly inbox: InboxFeed;
   readonly runFeed: RunFeed;
   readonly metrics: Metrics;
+  readonly checks: VerifyQueue;
+  // The server is being stopped.
+  readonly isClosing: () => boolean;
 }
 
 export interface Service {
@@ -128,6 +144,7 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
   app.server.maxConnections = room.connections;
   if (room.shortage !== null) deps.log.warn(room.shortage);
   app.removeContentTypeParser('text/plain');
+  setWriteDeadline(app.server, limits.writeMs);
   let closing = false;
   refuseInOneForm(app);
   refuseEarly(app);
@@ -148,7 +165,9 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
   const isTrustedProxy = trustProxies(deps.trustedProxies ?? []);
   const { tokens, hosts } = deps;
   guardAccess(app, { tokens, sessions, attempts, isTrustedProxy, hosts, cookie, closing: () => closing });
-  const streams = new Streams(room.streams, deps.timers);
+  const perToken = limits.streamsPerToken ?? Math.max(1, Math.floor(room.streams / 4));
+  const streams = new Streams({ limit: room.streams, perToken }, deps.timers);
+  const checks = new VerifyQueue(deps.verify, limits.checks);
   const inbox = new InboxFeed(deps.store, deps.clock);
   const runFeed = new RunFeed(deps.store, deps.clock);
   const metrics = createMetrics(deps, streams);
@@ -157,7 +176,8 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
     request.log.info({ method: request.method, route: request.routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime), by: request.caller?.actor.name, address: request.address }, 'answered');
   });
   const pages = new JournalPages(deps.store);
-  const shared: Room = { ...deps, app, cookie, sessions, attempts, streams, inbox, runFeed, metrics, pages };
+  limitExpensive(app, new CallerLimit(limits.expensivePerToken, 'expensive requests'));
+  const shared: Room = { ...deps, app, cookie, sessions, attempts, streams, inbox, runFeed, metrics, pages, checks, isClosing: () => closing };
   describeApi(shared);
   for (const routes of [runRoutes, inboxRoutes, streamRoutes, evidenceRoutes, aboutRoutes, signInRoutes, auditRoutes, consoleRoutes]) await app.register(async (part) => routes({ ...shared, app: part }));
   await app.ready();
@@ -181,6 +201,7 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
       streams.close();
       metrics.close();
       await attempts.close();
+      await checks.close();
       await app.close();
     },
   };

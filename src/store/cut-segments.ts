@@ -12,6 +12,7 @@ export interface Segment {
 export class TextPicker {
   readonly found: string[] = [];
   readonly #range: ReadRange;
+  #chars = 0;
 
   constructor(range: ReadRange) {
     this.#range = range;
@@ -19,16 +20,17 @@ export class TextPicker {
 
   // Answers whether a further segment may hold more.
   add({ seq_from: seqFrom, body }: Segment): boolean {
-    const { fromSeq = 1, toSeq = Number.MAX_SAFE_INTEGER, fromTs, toTs, limit } = this.#range;
+    const { fromSeq = 1, toSeq = Number.MAX_SAFE_INTEGER, fromTs, toTs, limit, maxChars = Infinity } = this.#range;
     const lines = toBuffer(body).toString('utf8').split('\n');
     lines.pop();
     for (const [index, line] of lines.entries()) {
       const seq = seqFrom + index;
       if (seq < fromSeq || !isWithin(line, fromTs, toTs)) continue;
-      if (seq > toSeq || this.found.length >= limit) return false;
+      if (seq > toSeq || this.found.length >= limit || this.#chars >= maxChars) return false;
       this.found.push(line);
+      this.#chars += line.length;
     }
-    return this.found.length < limit;
+    return this.found.length < limit && this.#chars < maxChars;
   }
 }
 

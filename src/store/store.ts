@@ -9,6 +9,8 @@ import type { ExecutionMode } from '../run/attempt.js';
 import type { RunError } from '../run/judge-completion.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import type { RunState } from '../run/statechart.js';
+import type { Committed, CommitListener } from './committed.js';
+import type { SummaryReader } from './summary-reader.js';
 
 export * from './delivery.js';
 
@@ -30,6 +32,8 @@ export interface RunSpec {
   readonly continue_from?: string | undefined;
   // It begins with a copy of that run's session, as it was then.
   readonly fork_from?: { readonly run_id: string; readonly session: string; readonly home: string } | undefined;
+  // The interrupted run that this one repeats by itself (recovery.running); a retry that somebody asked for has none.
+  readonly retry_of?: string | undefined;
   // The session is where its process is; only where sessions.sticky is on.
   readonly sticky?: boolean | undefined;
 }
@@ -51,6 +55,8 @@ export interface RunRecord {
   readonly created_at: number;
   readonly updated_at: number;
   readonly heads: JournalHeads;
+  // Only a RunSummary has it: the compiler refuses a shortened run where a whole one is needed.
+  readonly truncated?: never;
 }
 
 export interface CancelWish {
@@ -101,6 +107,8 @@ export interface InteractionRecord {
   // Whether the policy decides at that time (the user's reply is not required).
   readonly decides: boolean;
   readonly resolution: Resolution | null;
+  // Only an InteractionSummary has it.
+  readonly truncated?: never;
 }
 
 export interface Resolution {
@@ -157,6 +165,8 @@ export interface RunChange {
   readonly handle?: EngineSessionHandle;
   readonly ask?: Omit<InteractionRecord, 'run_id' | 'state' | 'resolution'>;
   readonly resolve?: { readonly interaction_id: string; readonly state: Exclude<InteractionState, 'pending'>; readonly resolution: Resolution };
+  // A run that is created in the same transaction, unless its request id is known or somebody wants this run canceled.
+  readonly create?: NewRun | undefined;
   // Who is to be told of it.
   readonly deliveries?: readonly NewDelivery[] | undefined;
 }
@@ -217,6 +227,8 @@ export interface ReadRange {
   readonly fromTs?: number;
   readonly toTs?: number;
   readonly limit: number;
+  // Ends the read after the text that reaches it.
+  readonly maxChars?: number;
 }
 
 // By what lines are found: the numbers and times of one stored piece.
@@ -227,30 +239,14 @@ export interface SegmentRange {
   readonly ts_to: number;
 }
 
-// What a commit changed, for those who watch.
-export interface Committed {
-  readonly run_id: string;
-  readonly journal?: JournalFlush | undefined;
-  // Set where the state changed, or the run is new.
-  readonly status?: RunState | undefined;
-  // A question that waits from now on, and one that does not wait any more.
-  readonly asked?: string | undefined;
-  // When the policy decides the question that was asked; null: never. Undefined where that is not known.
-  readonly decides_at?: number | null | undefined;
-  readonly resolved?: string | undefined;
-  // The run is gone with all its rows.
-  readonly deleted?: true | undefined;
-  // Made by this very store, or by another one on the same database; of the latter the journal is not told.
-  readonly origin: 'here' | 'elsewhere';
-  // How long it took to make it durable; 0 if that was elsewhere.
-  readonly ms: number;
-}
-
-export type CommitListener = (commit: Committed) => void;
+export type { Committed, CommitListener };
 
 export interface Store {
   // Whether nobody else writes to what it stores.
   readonly isAlone: boolean;
+  readonly summaries: SummaryReader;
+  // Throws if what is stored would be lost; where a read does not tell.
+  checkUsable?(): void;
   createRun(run: NewRun): Promise<CreateOutcome>;
   commit(change: RunChange): Promise<CommitOutcome>;
   // A terminal run with all its rows; not while another run lives in its home. `damaged`: whatever its state is, unless a live

@@ -217,6 +217,7 @@ describe('contract', () => {
     readonly terminal: string[];
     readonly events: string[];
     readonly edges: { readonly id: string; readonly extension?: string }[];
+    readonly run_errors: { readonly code: string }[];
   }
 
   test('it prints the chart with its 6 states, 9 events and 13 edges, and nothing sticky', async () => {
@@ -233,7 +234,8 @@ describe('contract', () => {
     const sticky = JSON.parse((await run(['contract', '--sticky'])).stdout) as Contract;
     expect(sticky.edges.slice(0, -1)).toEqual(plain.edges);
     expect(sticky.edges.at(-1)).toMatchObject({ id: 'S01', from: 'waiting_user', on: 'turn.failed', guard: 'sticky', to: 'failed', extension: 'sticky' });
-    expect({ ...sticky, edges: [] }).toEqual({ ...plain, edges: [] });
+    expect(sticky.run_errors.map(({ code }) => code)).toEqual([...plain.run_errors.map(({ code }) => code), 'INTERACTION_WAIT_TIMEOUT', 'INTERACTION_PROCESS_LOST']);
+    expect({ ...sticky, edges: [], run_errors: [] }).toEqual({ ...plain, edges: [], run_errors: [] });
   });
 });
 

@@ -196,3 +196,34 @@ test('no timer is set any more when it is closed while the next deadline is look
   await closed;
   expect(timers.lengths()).toEqual([]);
 });
+
+test('a decision is made soon after its time although the clock was an hour back for a while', async () => {
+  const HOUR = 3_600_000;
+  let now = 10 * HOUR;
+  await queue(1);
+  await setStatus('run_0001', 'waiting_user', { ask: ask('int_1', { decides: true, due_at: now + 4000 }) });
+  const decided: string[] = [];
+  const dispatch = new EmbeddedDispatch({ store: data.store, timers, clock: { now: () => now } }, {
+    startTurn: async () => {},
+    decide: async ({ interaction_id: id }) => {
+      decided.push(id);
+      await setStatus('run_0001', 'failed', { resolve: { interaction_id: id, state: 'auto_decided', resolution: { at: now, response: null, actor: null, idempotency_key: null, finish: false } } });
+      return true;
+    },
+    onFailure: (error) => {
+      throw error;
+    },
+  }, 1);
+  now -= HOUR;
+  dispatch.wake();
+  await dispatch.idle();
+  timers.advance(6000);
+  await dispatch.idle();
+  expect(decided).toEqual([]);
+  now += HOUR + 6000;
+  timers.advance(5000);
+  await dispatch.idle();
+  expect(decided).toEqual(['int_1']);
+  await dispatch.close();
+  expect(timers.lengths()).toEqual([]);
+});

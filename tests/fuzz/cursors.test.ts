@@ -63,8 +63,8 @@ function hear(path: string, lastEventId: string | null, isAll: (text: string) =>
 function meant(query: string | null, header: string | null): number | null {
   if (header !== null && header !== '') return /^\d{1,15}$/.test(header) ? Number(header) : null;
   if (query === null) return 0;
-  const value = Number(decodeURIComponent(query.replaceAll('%ff', 'x')));
-  return Number.isSafeInteger(value) && value >= 0 ? value : null;
+  const text = decodeURIComponent(query.replaceAll('%ff', 'x'));
+  return /^\d{1,15}$/.test(text) ? Number(text) : null;
 }
 
 test('on the journals: in the address, in the header, in both and in neither', async () => {

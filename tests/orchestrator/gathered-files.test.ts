@@ -1,5 +1,5 @@
 // The files beside the journal are written a moment later, and are whole whenever somebody may look.
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -79,4 +79,24 @@ test('the files of many runs are written one after the other, and whoever has so
   expect(counts()).toEqual([3, 3, 2]);
   await expect.poll(counts).toEqual([3, 3, 3]);
   await files.close();
+});
+
+test('a file that could not be written is repaired as soon as that works again, without a restart', async () => {
+  const timers = new SimulatedTimers();
+  const failures: unknown[] = [];
+  const files = new JournalFiles({ store: data.store, timers, dataDir: dir }, (error) => failures.push(error));
+  let run = await createRun();
+  // A folder in place of the file refuses each write, as a full disk does.
+  rmSync(pathOf(run.run_id));
+  mkdirSync(pathOf(run.run_id));
+  run = await store(run, { set: { status: 'running' }, journal: flush(3, 1, null, T0 + 10) });
+  run = await store(run, { set: { status: 'succeeded' }, journal: flush(4, 1, null, T0 + 11) });
+  expect(failures).toHaveLength(1);
+  timers.advance(10_000);
+  await timers.armed(10_000);
+  rmdirSync(pathOf(run.run_id));
+  timers.advance(10_000);
+  await expect.poll(() => countLines(run.run_id)).toBe(4);
+  await files.close();
+  expect([failures.length, timers.lengths()]).toEqual([1, []]);
 });

@@ -26,7 +26,7 @@ afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 const boot = () => join(dir, 'boot_id');
 const startSystem = (name: string): void => writeFileSync(boot(), name);
-const store = { onCommitted: () => () => {}, listRuns: async () => ((looked += 1), []) } as unknown as Store;
+const store = { onCommitted: () => () => {}, listRunIds: async () => ((looked += 1), []) } as unknown as Store;
 const openFiles = (bootFile = boot()) => new JournalFiles({ store, timers: systemTimers, dataDir: dir }, (error) => failures.push(error), 'each', async () => {}, bootFile);
 
 // Whether it looked at the files.

@@ -324,6 +324,7 @@ describe('error codes', () => {
     COMPLETION_UNKNOWN: true,
     AUTO_MODE_CANNOT_ASK: true,
     CANCELED_BY_USER: true,
+    DISK_FULL: true,
     INTERNAL: true,
   } satisfies Record<RunErrorCode, true>;
   const STICKY_CODES = { INTERACTION_WAIT_TIMEOUT: true, INTERACTION_PROCESS_LOST: true } satisfies Record<StickyErrorCode, true>;

@@ -5,14 +5,14 @@ import { InboxFeed } from '../../src/service/inbox-feed.js';
 import { openDataDir } from '../../src/store/sqlite/data-dir.js';
 import type { CommitListener, RunRecord, Store } from '../../src/store/store.js';
 import { T0, ask, change, newRun } from '../store/conformance.js';
-import { alterStore } from '../support/altered-store.js';
+import { alterStore, alterSummaries } from '../support/altered-store.js';
 import { Gate } from '../support/gate.js';
 import { createRoot } from '../support/orchestrated.js';
 import { SimulatedTimers } from '../support/simulated-timers.js';
 import { Reader } from './reader.js';
 
 const HEARTBEAT_MS = 15_000;
-const STALLED_MS = 120_000;
+const STALLED_MS = 30_000;
 const CLOCK = { now: () => T0 };
 
 let store: Store;
@@ -69,12 +69,12 @@ test('what changes while everything is told is told after it', async () => {
   const run = await askIn(1);
   const listed = new Gate();
   const goOn = new Gate();
-  const feed = new InboxFeed(alterStore(store, { listPending: async (filter) => {
-    const page = await store.listPending(filter);
+  const feed = new InboxFeed(alterStore(store, alterSummaries(store, { listPending: async (filter) => {
+    const page = await store.summaries.listPending(filter);
     listed.open();
     await goOn.opened;
     return page;
-  } }), CLOCK);
+  } })), CLOCK);
   const feeding = feed.feed(new EventStream(reader.response, timers));
   await listed.opened;
   await store.commit(change(run, { set: { status: 'queued' }, resolve: { interaction_id: 'int_1', state: 'answered', resolution: { at: T0, response: { text: 'A' }, actor: { kind: 'user', name: 'ann' }, idempotency_key: null, finish: false } } }));

@@ -4,7 +4,7 @@ import { JournalPages } from '../../src/service/journal-pages.js';
 import { openDataDir } from '../../src/store/sqlite/data-dir.js';
 import type { RunRecord, Store } from '../../src/store/store.js';
 import { T0, change, flush, newRun } from '../store/conformance.js';
-import { alterStore } from '../support/altered-store.js';
+import { alterStore, alterSummaries } from '../support/altered-store.js';
 import { Gate } from '../support/gate.js';
 import { createRoot } from '../support/orchestrated.js';
 
@@ -98,7 +98,7 @@ describe('the pages that are kept', () => {
     reads = [];
     line = LINE;
     hold = async () => {};
-    pages = new JournalPages(alterStore(store, { loadRun: async () => run, readLines: async (_run, _protocol, after) => {
+    pages = new JournalPages(alterStore(store, { ...alterSummaries(store, { loadRun: async () => ({ ...run, truncated: [] }) }), readLines: async (_run, _protocol, after) => {
       reads.push(after);
       await hold(after);
       return { firstSeq: after + 1, lastSeq: after + 1, bytes: line };

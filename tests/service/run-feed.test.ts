@@ -5,13 +5,13 @@ import { RunFeed } from '../../src/service/run-feed.js';
 import { openDataDir } from '../../src/store/sqlite/data-dir.js';
 import type { CommitListener, RunRecord, Store } from '../../src/store/store.js';
 import { T0, ask, change, newRun } from '../store/conformance.js';
-import { alterStore } from '../support/altered-store.js';
+import { alterStore, alterSummaries } from '../support/altered-store.js';
 import { createRoot } from '../support/orchestrated.js';
 import { SimulatedTimers } from '../support/simulated-timers.js';
 import { Reader } from './reader.js';
 
 const HEARTBEAT_MS = 15_000;
-const STALLED_MS = 120_000;
+const STALLED_MS = 30_000;
 const CLOCK = { now: () => T0 };
 
 let store: Store;
@@ -89,7 +89,7 @@ test('a reader that fell more than 2,000 changes behind is told to begin anew, a
 
 test('a run that is deleted meanwhile is told to be gone', async () => {
   const { run_id: id } = await createRun(1);
-  const feed = new RunFeed(alterStore(store, { loadRun: async (asked) => (asked === id ? null : store.loadRun(asked)) }), CLOCK);
+  const feed = new RunFeed(alterStore(store, alterSummaries(store, { loadRun: async (asked) => (asked === id ? null : store.summaries.loadRun(asked)) })), CLOCK);
   const feeding = feed.feed(new EventStream(reader.response, timers));
   await timers.armed(HEARTBEAT_MS);
   await store.commit(change((await store.loadRun(id)) as RunRecord, { set: { status: 'running' } }));

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { Orchestrator } from '../../src/orchestrator/orchestrator.js';
 import type { RunChange, Store } from '../../src/store/store.js';
+import { alterStore } from '../support/altered-store.js';
 import { createRoot, expectSound, openBench } from '../support/orchestrated.js';
 
 const FULL = Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC', syscall: 'write' });
@@ -11,7 +12,8 @@ function fullFrom(store: Store, isFull: (change: RunChange) => boolean): Store {
   let full = false;
   return new Proxy(store, {
     get: (target, name: keyof Store) => {
-      if (name !== 'commit') return (target[name] as (...args: unknown[]) => unknown).bind(target);
+      const member = target[name];
+      if (name !== 'commit') return typeof member === 'function' ? (member as (...args: unknown[]) => unknown).bind(target) : member;
       return async (change: RunChange) => {
         full ||= isFull(change);
         if (full) throw FULL;
@@ -43,5 +45,23 @@ describe('a full disk', () => {
     const again = await openBench(root);
     expect(await expectSound(again, runId)).toMatchObject({ status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } });
     await again.close();
+  });
+
+  test.each([FULL, Object.assign(new Error('database or disk is full'), { code: 'ERR_SQLITE_ERROR' })])('that has room again fails the run with a code of its own: $message', async (full) => {
+    let isFull = true;
+    const bench = await openBench(createRoot(), { store: (store) => alterStore(store, { commit: async (change) => {
+      // In the middle of the output, once.
+      if (!isFull || change.set?.status !== undefined || change.journal === undefined) return store.commit(change);
+      isFull = false;
+      throw full;
+    } }) });
+    const { run_id: runId } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[events 3000 100]][[done 1]]' });
+    await bench.orchestrator.settled(runId);
+    const run = await expectSound(bench, runId);
+    expect(run).toMatchObject({ status: 'failed', error: { code: 'DISK_FULL' } });
+    expect(run.error?.message).toContain(`parley retry ${runId}`);
+    expect(bench.failures).toEqual([full]);
+    bench.failures.length = 0;
+    await bench.close();
   });
 });

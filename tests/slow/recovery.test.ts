@@ -31,7 +31,8 @@ function failing(store: Store, isFirst: (change: RunChange) => boolean): { store
   let failed = 0;
   const proxy = new Proxy(store, {
     get: (target, name: keyof Store) => {
-      if (name !== 'commit') return (target[name] as (...args: unknown[]) => unknown).bind(target);
+      const member = target[name];
+      if (name !== 'commit') return typeof member === 'function' ? (member as (...args: unknown[]) => unknown).bind(target) : member;
       return async (change: RunChange) => {
         broken ||= isFirst(change);
         if (!broken || mended) return target.commit(change);

@@ -596,5 +596,61 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       await store.settleDelivery('dlv_4', { type: 'given_up', at: T0 + 6001 + GIVEN_UP_KEPT_MS, error: 'x' });
       expect(await store.countDeliveries()).toEqual({ pending: 1, given_up: 1 });
     });
+
+    test('a short run or question is summarised as it is, a long one is cut and says so', async () => {
+      const long = '漢'.repeat(40_000);
+      const [short, large] = [await create(1), await create(2, { spec: { ...newRun(2).spec, prompt: long, output_schema: { type: 'object', title: long }, labels: { a: 'x'.repeat(3000), b: 'y'.repeat(3000), c: 'z' } } })];
+      expect(await store.summaries.loadRun(short.run_id)).toEqual({ ...short, truncated: [] });
+      const summary = await store.summaries.loadRun(large.run_id);
+      expect(summary).toMatchObject({ run_id: large.run_id, spec: { engine: 'codex', cwd: '/work', prompt: long.slice(0, 1000) }, truncated: ['prompt', 'labels'], heads: large.heads });
+      expect(Object.keys(summary?.spec.labels ?? {})).toEqual(['a']);
+      expect((await store.loadRun(large.run_id))?.spec.prompt).toBe(long);
+      await commit(short, { set: { status: 'failed', error: { code: 'INTERNAL', message: long, details: { long } }, result: { long } } });
+      expect(await store.summaries.loadRun(short.run_id)).toMatchObject({ error: { code: 'INTERNAL', message: long.slice(0, 1000) }, result: null, truncated: ['error', 'result'] });
+      await commit(large, { set: { status: 'waiting_user' }, ask: ask('int_1', { question: { kind: 'approval', prompt: long, options: [{ label: 'x', value: long }], action: { long } } }) });
+      const question = { interaction_id: 'int_1', question: { kind: 'approval', prompt: long.slice(0, 1000), options: [] }, truncated: ['question'] };
+      for (const found of [await store.summaries.loadPending(large.run_id), await store.summaries.loadInteraction('int_1'), (await store.summaries.listPending({ limit: 9 }))[0]]) expect(found).toMatchObject(question);
+      expect(JSON.stringify(await store.summaries.listRuns({ limit: 9 })).length).toBeLessThan(20_000);
+    });
+
+    test('summaries are listed in the same order, by the same filters and pages as runs', async () => {
+      for (const number of [1, 2, 3, 4]) await create(number, { spec: { ...newRun(number).spec, prompt: number % 2 ? 'x'.repeat(30_000) : 'y', engine: number < 3 ? 'codex' : 'gemini' } });
+      for (const filter of [{ limit: 9 }, { limit: 2 }, { limit: 9, before: 'run_0003' }, { limit: 9, engine: 'gemini' }, { limit: 9, label: { key: 'n', value: '0002' } }, { limit: 9, status: 'failed' as const }]) {
+        expect((await store.summaries.listRuns(filter)).map(({ run_id: id }) => id)).toEqual((await store.listRuns(filter)).map(({ run_id: id }) => id));
+      }
+      expect(await store.summaries.loadRun('run_none')).toBeNull();
+      expect(await store.summaries.loadPending('run_0001')).toBeNull();
+    });
+
+    test('a summary of a large run is the same when it is read again', async () => {
+      const run = await create(1, { spec: { ...newRun(1).spec, prompt: 'é'.repeat(100_000) } });
+      const first = await store.summaries.loadRun(run.run_id);
+      expect(await store.summaries.loadRun(run.run_id)).toEqual(first);
+      const after = await commit(run, { set: { status: 'running' } });
+      expect(await store.summaries.loadRun(run.run_id)).toMatchObject({ status: 'running', updated_at: after.updated_at, spec: first?.spec });
+    });
+
+    test('a read of the journal ends early where events are large, with at least one', async () => {
+      const run = await create(1);
+      await commit(run, { journal: flush(3, 8, 3, T0 + 100) });
+      const all = await store.readJournal(run.run_id, 'rasp', { limit: 100 });
+      expect(await store.readJournal(run.run_id, 'rasp', { limit: 100, maxChars: 1 })).toEqual(all.slice(0, 1));
+      expect(await store.readJournal(run.run_id, 'rasp', { limit: 100, fromSeq: 4, maxChars: (all[3]?.length ?? 0) + 1 })).toEqual(all.slice(3, 5));
+    });
+
+    test('a change may create another run with it: both or none, once for a request id, and not for a run that is to be canceled', async () => {
+      const told: string[] = [];
+      store.onCommitted(({ run_id: id, status }) => told.push(`${id} ${status}`));
+      const run = await create(1);
+      expect(await store.commit(change(run, { expect: { status: 'running', epoch: 0, rasp_seq: 2 }, create: newRun(2) }))).toEqual({ committed: false, reason: 'status' });
+      expect(await store.loadRun('run_0002')).toBeNull();
+      expect(await store.commit(change(run, { set: { status: 'failed' }, create: newRun(2) }))).toEqual({ committed: true, heads: run.heads });
+      expect(await store.loadRun('run_0002')).toMatchObject({ status: 'queued', request_id: 'req_0002' });
+      expect(told).toEqual(['run_0001 queued', 'run_0001 failed', 'run_0002 queued']);
+      await commit(await create(3), { set: { status: 'failed' }, create: newRun(4, { request_id: 'req_0002' }) });
+      expect(await store.loadRun('run_0004')).toBeNull();
+      await commit(await commit(await create(5), { set: { cancel_requested: { at: T0, actor: null } } }), { set: { status: 'failed' }, create: newRun(6) });
+      expect(await store.loadRun('run_0006')).toBeNull();
+    });
   });
 }

@@ -1,5 +1,6 @@
 // A store of which some calls do something else: fail, wait, or count. Everything else is the real one.
 import type { RunChange, Store } from '../../src/store/store.js';
+import type { SummaryReader } from '../../src/store/summary-reader.js';
 
 export function alterStore(store: Store, changes: Partial<Store>): Store {
   return new Proxy(store, {
@@ -8,6 +9,20 @@ export function alterStore(store: Store, changes: Partial<Store>): Store {
       return changes[name] ?? (typeof own === 'function' ? (own as (...args: unknown[]) => unknown).bind(target) : own);
     },
   });
+}
+
+// The same for its short forms.
+export function alterSummaries({ summaries }: Store, changes: Partial<SummaryReader>): Pick<Store, 'summaries'> {
+  return {
+    summaries: {
+      listRuns: (filter) => summaries.listRuns(filter),
+      loadRun: (runId) => summaries.loadRun(runId),
+      listPending: (filter) => summaries.listPending(filter),
+      loadInteraction: (id) => summaries.loadInteraction(id),
+      loadPending: (runId) => summaries.loadPending(runId),
+      ...changes,
+    },
+  };
 }
 
 // The first change of this kind fails, after what the test wants to happen before; the others are taken.

@@ -39,9 +39,10 @@ export interface HostsOptions {
   readonly leaseSec?: number;
   readonly goneSec?: number;
   readonly slots?: number;
+  readonly recovery?: object;
 }
 
-export async function withHosts({ files = 'shared', leaseSec = 3, goneSec = 5, slots = 4 }: HostsOptions = {}): Promise<Hosts> {
+export async function withHosts({ files = 'shared', leaseSec = 3, goneSec = 5, slots = 4, recovery = {} }: HostsOptions = {}): Promise<Hosts> {
   const database = await withDatabase();
   const site = createSite();
   const trace = join(site.root, 'engines.jsonl');
@@ -58,7 +59,7 @@ export async function withHosts({ files = 'shared', leaseSec = 3, goneSec = 5, s
     start: async (name, { url = database.url, token = TOKEN, shiftMs = 0 } = {}) => {
       const data = files === 'shared' ? site.data : join(site.root, `data-${name}`);
       mkdirSync(data, { recursive: true, mode: 0o700 });
-      writeFileSync(join(data, 'config.json'), JSON.stringify({ slots, cluster: { files, lease_sec: leaseSec, gone_sec: goneSec }, shutdown_grace_sec: 0.1, env_passthrough: PASSED }));
+      writeFileSync(join(data, 'config.json'), JSON.stringify({ slots, recovery, cluster: { files, lease_sec: leaseSec, gone_sec: goneSec }, shutdown_grace_sec: 0.1, env_passthrough: PASSED }));
       const env = { ...site.env, PARLEY_DATA: data, PARLEY_DATABASE_URL: url, ...(token === null ? {} : { PARLEY_TOKEN: token }), HOSTNAME: name, NODE_OPTIONS: PRELOADS, ENGINE_TRACE: trace, CLOCK_SHIFT_MS: String(shiftMs) };
       const server = await startServer({ ...site, data, env });
       servers.push(server);

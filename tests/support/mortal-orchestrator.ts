@@ -150,19 +150,22 @@ export class MortalOrchestrator {
       life.end();
       return NEVER;
     };
-    return new Proxy(store, {
-      get: (target, name: keyof Store) => {
-        if (name === 'onCommitted' || name === 'onMissed') return target[name].bind(target);
+    const mortal = <T extends object>(part: T): T => new Proxy(part, {
+      get: (target, name) => {
+        const member = Reflect.get(target, name, target) as unknown;
+        if (name === 'onCommitted' || name === 'onMissed') return (member as () => unknown).bind(target);
+        if (name === 'summaries') return mortal(member as object);
         return async (...args: unknown[]) => {
           if (life.isOver) return NEVER;
           const bomb = this.#bomb && { ...this.#bomb, calls: this.#bomb.calls - 1 };
           this.#bomb = bomb;
           if (bomb?.calls === 0 && bomb.moment === 'before') return die();
-          const answer = await (target[name] as (...given: unknown[]) => Promise<unknown>).apply(target, args);
+          const answer = await (member as (...given: unknown[]) => Promise<unknown>).apply(target, args);
           return bomb?.calls === 0 ? die() : answer;
         };
       },
     });
+    return mortal(store);
   }
 }
 

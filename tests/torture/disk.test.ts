@@ -70,7 +70,7 @@ async function expectAllThere(site: Site, { client }: ServerProcess, taken: Take
     }, PATIENCE).toMatch(/succeeded|failed/);
     const { status, error } = await client.get(id);
     figures.add(`runs ${status}`);
-    if (status === 'failed') expect(`${error?.code} ${error?.message}`).toMatch(/ORCHESTRATOR_RESTART_INTERRUPTED|INTERNAL .*(full|space|large|disk|EFBIG|ENOSPC)/);
+    if (status === 'failed') expect(`${error?.code} ${error?.message}`).toMatch(/ORCHESTRATOR_RESTART_INTERRUPTED|DISK_FULL|INTERNAL .*(large|disk I\/O|EFBIG)/);
     await expect.poll(async () => (await client.verify(id)).checks.filter(({ ok }) => !ok), PATIENCE).toEqual([]);
   }
 }

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { InboxItem } from '../../../src/client/index.js';
 import { Link } from '../parts/link.js';
 import { Boundary } from '../parts/boundary.js';
-import { QuestionCard } from '../parts/question-card.js';
+import { WholeQuestion } from '../parts/whole-question.js';
 import { hold, inbox, isKnown } from '../state/inbox.js';
 import { useAnswerKeys } from '../state/keys.js';
 import { mayOperate } from '../state/server.js';
@@ -29,7 +29,7 @@ export function InboxPage(): JSX.Element {
       <div class="cards" onPointerEnter={(event) => hold(event.pointerType === 'mouse')} onPointerLeave={() => hold(false)}>
         {items.map((item) => (
           <Boundary key={item.interaction_id} name="This question">
-            <QuestionCard item={item} isActive={item.interaction_id === active} onActivate={() => mark(item.interaction_id)} />
+            <WholeQuestion item={item} isActive={item.interaction_id === active} onActivate={() => mark(item.interaction_id)} />
           </Boundary>
         ))}
       </div>

@@ -83,5 +83,6 @@ export function addRunCommands(program: Command, io: Io, act: Act): void {
     .requiredOption('--nonce <word>', 'what marks those of this turn')
     .action((options) => act(async () => (await import('../../ask/ask-server.js')).serveAskTool({ ...options, version: readVersion(), input: io.stdin })));
 
+  program.command('verify-one', { hidden: true }).action(() => act(async () => (await import('../verify-child.js')).verifyOneRun(io)));
   program.command('work', { hidden: true }).action(() => act(async () => (await import('../worker.js')).work(io)));
 }

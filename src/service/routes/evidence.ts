@@ -8,13 +8,12 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { toTimestamp } from '../../kernel/clock.js';
 import { findEngine } from '../../engines/registry.js';
-import { loadReadable, loadRun } from '../../orchestrator/load-run.js';
+import { isStored } from '../../orchestrator/every-run.js';
+import { loadReadable, loadReadableSummary, loadRun } from '../../orchestrator/load-run.js';
 import { runFolder } from '../../orchestrator/run-folder.js';
 import { logsOf } from '../../orchestrator/turn-logs.js';
-import { tellDamage, verifyRun } from '../../orchestrator/verify-run.js';
-import { waitForFiles } from '../../orchestrator/wait-for-files.js';
 import { RequestError } from '../../run/request-error.js';
-import type { ReadRange } from '../../store/store.js';
+import type { ReadRange, RunRecord } from '../../store/store.js';
 import { callerOf, traceOf } from '../access.js';
 import { resolveWithin } from '../allowed-paths.js';
 import { listForArchive } from '../archive-run.js';
@@ -33,9 +32,9 @@ const MAX_FILES = 5000;
 // Folders too: an agent may have made a million empty ones.
 const MAX_ENTRIES = 10_000;
 
-export async function evidenceRoutes({ app: bare, store, access, clock, timers, dataDir, otherHosts = null }: Room): Promise<void> {
+export async function evidenceRoutes({ app: bare, store, access, clock, checks, dataDir, otherHosts = null }: Room): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();
-  const preHandler = forwardFiles(store, otherHosts);
+  const reading = { preHandler: forwardFiles(store, otherHosts), config: { isExpensive: true } };
   // By the host that the caller asked, not again by the one that has the files.
   const recordDownload = async (request: FastifyRequest): Promise<void> => {
     const { id = '' } = request.params as { readonly id?: string };
@@ -46,12 +45,14 @@ export async function evidenceRoutes({ app: bare, store, access, clock, timers, 
   for (const protocol of ['fcmp', 'rasp'] as const) {
     app.get(`/v1/runs/:id/${protocol === 'fcmp' ? 'events' : 'rasp'}/history`, {
       schema: { operationId: protocol === 'fcmp' ? 'readEvents' : 'readRasp', summary: 'Stored events by seq and by time; both ends belong to it', tags: ['events'], params, querystring: historyQuery, response: { 200: historyPage, ...REFUSALS } },
+      config: { isExpensive: true },
       // They are stored as they are sent: nothing is read and written again.
       serializerCompiler: () => (page) => (typeof page === 'string' ? page : JSON.stringify(page)),
     }, async ({ params: { id }, query }, reply) => {
-      const { heads } = await loadReadable(store, id);
+      const run = await loadReadableSummary(store, id);
+      const { heads } = run;
       const head = protocol === 'rasp' ? heads.rasp_seq : heads.fcmp_seq;
-      const { lines, next, damaged } = await readHistory(store, { runId: id, protocol, range: rangeOf(query), limit: query.limit, head });
+      const { lines, next, damaged } = await readHistory(store, { runId: id, protocol, range: rangeOf(query, run), limit: query.limit, head });
       const rest = damaged.length === 0 ? '' : `,"damaged":${JSON.stringify(damaged)}`;
       return reply.type('application/json; charset=utf-8').send(`{"events":[${lines.join(',')}],"next_seq":${next}${rest}}` as never);
     });
@@ -59,9 +60,9 @@ export async function evidenceRoutes({ app: bare, store, access, clock, timers, 
 
   app.get('/v1/runs/:id/logs', {
     schema: { operationId: 'readLogs', summary: 'What the engine printed, byte for byte', tags: ['evidence'], params, querystring: logsQuery, response: { 200: bytes, ...REFUSALS } },
-    preHandler,
+    ...reading,
   }, async ({ params: { id }, query: { attempt, stream, byte_from: from = 0, byte_to: to } }, reply) => {
-    const run = await loadReadable(store, id);
+    const run = await loadReadableSummary(store, id);
     const number = attempt ?? run.attempt_number;
     if (number > run.attempt_number) throw new RequestError('INVALID_ARGUMENT', `run ${id} has ${run.attempt_number} attempts, not ${number}`);
     const log = logsOf(findEngine(run.spec.engine), runFolder(dataDir, id), number)[stream];
@@ -81,18 +82,18 @@ export async function evidenceRoutes({ app: bare, store, access, clock, timers, 
 
   app.get('/v1/runs/:id/files', {
     schema: { operationId: 'listFiles', summary: "The files of a run's folder, without its home", tags: ['evidence'], params, response: { 200: fileList, ...REFUSALS } },
-    preHandler,
+    ...reading,
   }, async ({ params: { id } }) => {
-    await loadReadable(store, id);
+    await loadReadableSummary(store, id);
     const { path, home } = runFolder(dataDir, id);
     return listFiles(path, home);
   });
 
   app.get('/v1/runs/:id/files/content', {
     schema: { operationId: 'readFile', summary: "One file of a run's folder", tags: ['evidence'], params, querystring: fileQuery, response: { 200: bytes, ...REFUSALS } },
-    preHandler,
+    ...reading,
   }, async ({ params: { id }, query: { path: asked } }, reply) => {
-    await loadReadable(store, id);
+    await loadReadableSummary(store, id);
     const { path, home } = runFolder(dataDir, id);
     const real = resolveWithin(path, asked, home);
     const file = await openInPlace(real);
@@ -102,9 +103,10 @@ export async function evidenceRoutes({ app: bare, store, access, clock, timers, 
 
   app.get('/v1/runs/:id/archive', {
     schema: { operationId: 'downloadArchive', summary: "A run's folder as a tar archive, without its home", tags: ['evidence'], params, response: { 200: archive, ...REFUSALS } },
-    preHandler: [recordDownload, preHandler],
+    ...reading,
+    preHandler: [recordDownload, reading.preHandler],
   }, async ({ params: { id } }, reply) => {
-    await loadReadable(store, id);
+    await loadReadableSummary(store, id);
     const { path, home } = runFolder(dataDir, id);
     reply.type('application/x-tar').header('content-disposition', `attachment; filename="${id}.tar"`);
     return reply.send(Readable.from(writeTar(listForArchive(path, home, id)), { objectMode: false }));
@@ -112,20 +114,33 @@ export async function evidenceRoutes({ app: bare, store, access, clock, timers, 
 
   app.get('/v1/runs/:id/verify', {
     schema: { operationId: 'verifyRun', summary: 'Check that everything is as it was written', tags: ['evidence'], params, response: { 200: verification, ...REFUSALS } },
-    preHandler,
-  }, async ({ params: { id } }) => {
-    const checks = await loadRun(store, id).then((run) => verifyRun(store, dataDir, run, waitForFiles(timers, async () => true)), tellDamage);
-    return { run_id: id, ok: checks.every(({ ok }) => ok), checks: checks.map(({ name, ok, finding }) => ({ name, ok, finding })) };
+    ...reading,
+  }, async ({ params: { id }, raw }, reply) => {
+    // A damaged run is checked, one that does not exist is refused before it waits for its turn.
+    if (!(await isStored(store, id))) throw new RequestError('RUN_NOT_FOUND', `there is no run ${id}`);
+    const left = new AbortController();
+    reply.raw.once('close', () => left.abort());
+    if (raw.destroyed) left.abort();
+    const found = await checks.check(id, left.signal);
+    return { run_id: id, ok: found.every(({ ok }) => ok), checks: found.map(({ name, ok, finding }) => ({ name, ok, finding })) };
   });
 }
 
-function rangeOf({ from_seq: fromSeq, to_seq: toSeq, from_ts: fromTs, to_ts: toTs }: z.output<typeof historyQuery>): Omit<ReadRange, 'limit'> {
+// From created_at on is from the first event on: runs of earlier versions have a first event a moment before it.
+function rangeOf({ from_seq: fromSeq, to_seq: toSeq, from_ts: fromTs, to_ts: toTs }: z.output<typeof historyQuery>, run: Pick<RunRecord, 'created_at'>): Omit<ReadRange, 'limit'> {
   return {
     ...(fromSeq === undefined ? {} : { fromSeq }),
     ...(toSeq === undefined ? {} : { toSeq }),
-    ...(fromTs === undefined ? {} : { fromTs: Date.parse(fromTs) }),
-    ...(toTs === undefined ? {} : { toTs: Date.parse(toTs) }),
+    ...(fromTs === undefined || Date.parse(fromTs) <= run.created_at ? {} : { fromTs: Date.parse(fromTs) }),
+    ...(toTs === undefined ? {} : { toTs: lastMs(toTs) }),
   };
+}
+
+// The last millisecond that a time names: 12:00:05Z is the whole second.
+function lastMs(text: string): number {
+  const [, seconds, fraction = ''] = /T\d{2}:\d{2}(:\d{2})?(?:\.(\d+))?/.exec(text) ?? [];
+  if (seconds === undefined) return Date.parse(text) + 59_999;
+  return Date.parse(text) + 10 ** Math.max(0, 3 - fraction.length) - 1;
 }
 
 // Closed when it is sent.

@@ -1,13 +1,14 @@
 // What waits for a person: the question of a run, its answer, and the inbox over all runs.
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import { loadReadable } from '../../orchestrator/load-run.js';
+import { loadReadableSummary } from '../../orchestrator/load-run.js';
 import type { Reply } from '../../orchestrator/reply.js';
 import { viewInteraction } from '../../orchestrator/run-view.js';
 import { RequestError } from '../../run/request-error.js';
 import type { PendingFilter } from '../../store/store.js';
 import { callerOf } from '../access.js';
-import { toInboxItem } from '../inbox-feed.js';
+import { toInboxItem, type InboxItem } from '../inbox-feed.js';
+import { countFitting } from '../list-page.js';
 import { keyOf, labelOf, REFUSALS } from '../requests.js';
 import { toRunView } from '../run-feed.js';
 import { inboxPage, inboxQuery, interactionView, replyBody, runId, runView } from '../schemas.js';
@@ -21,15 +22,18 @@ export async function inboxRoutes({ app: bare, orchestrator, store, clock, strea
 
   app.get('/v1/interactions', {
     schema: { operationId: 'listInteractions', summary: 'What waits for an answer, over all runs, oldest first', tags: ['inbox'], querystring: inboxQuery, response: { 200: inboxPage, ...REFUSALS } },
+    config: { isExpensive: true },
   }, async ({ query }) => {
-    const found = await store.listPending(await filterOf(query));
-    const page = found.slice(0, query.limit);
-    const items = (await Promise.all(page.map((each) => toInboxItem(store, each, clock.now())))).filter((item) => item !== null);
-    return { interactions: items as z.input<typeof inboxPage>['interactions'], next_cursor: found.length > query.limit ? (page.at(-1)?.interaction_id ?? null) : null };
+    const found = await store.summaries.listPending(await filterOf(query));
+    const listed: { readonly cursor: string; readonly item: InboxItem | null }[] = [];
+    for (const each of found.slice(0, query.limit)) listed.push({ cursor: each.interaction_id, item: await toInboxItem(store, each, clock.now()) });
+    const page = listed.slice(0, countFitting(listed));
+    const items = page.flatMap(({ item }) => item ?? []);
+    return { interactions: items as z.input<typeof inboxPage>['interactions'], next_cursor: found.length > page.length ? (page.at(-1)?.cursor ?? null) : null };
   });
 
   async function filterOf({ engine, label, overdue, cursor, limit }: z.output<typeof inboxQuery>): Promise<PendingFilter> {
-    const after = cursor === undefined ? null : await store.loadInteraction(cursor);
+    const after = cursor === undefined ? null : await store.summaries.loadInteraction(cursor);
     if (cursor !== undefined && !after) throw new RequestError('INVALID_ARGUMENT', 'the cursor is not one that was given out');
     return {
       limit: limit + 1,
@@ -43,8 +47,8 @@ export async function inboxRoutes({ app: bare, orchestrator, store, clock, strea
   app.get('/v1/interactions/events', {
     exposeHeadRoute: false,
     schema: { operationId: 'streamInteractions', summary: 'The inbox as it changes', tags: ['inbox'], response: { 200: sse, ...REFUSALS } },
-  }, async (_request, reply) => {
-    streams.checkRoom();
+  }, async (request, reply) => {
+    streams.checkRoom(callerOf(request));
     void streams.serve(reply, (stream) => inbox.feed(stream));
     return reply;
   });
@@ -52,7 +56,7 @@ export async function inboxRoutes({ app: bare, orchestrator, store, clock, strea
   app.get('/v1/runs/:id/interaction', {
     schema: { operationId: 'getInteraction', summary: 'What the run waits for', tags: ['inbox'], params, response: { 200: interactionView, ...REFUSALS } },
   }, async ({ params: { id } }) => {
-    await loadReadable(store, id);
+    await loadReadableSummary(store, id);
     const pending = await store.loadPending(id);
     if (!pending) throw new RequestError('INTERACTION_NOT_FOUND', `run ${id} waits for nothing now`);
     return viewInteraction(pending, clock.now()) as z.input<typeof interactionView>;

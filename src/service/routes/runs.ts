@@ -5,20 +5,21 @@ import { z } from 'zod';
 import type { CreateRunRequest } from '../../orchestrator/create-request.js';
 import { unlessDamaged } from '../../kernel/stored-json.js';
 import { listReadable } from '../../orchestrator/every-run.js';
-import { loadRun, salvageRun } from '../../orchestrator/load-run.js';
+import { loadReadableSummary, salvageRun } from '../../orchestrator/load-run.js';
 import { runFolder } from '../../orchestrator/run-folder.js';
-import { viewSalvaged, type RunView } from '../../orchestrator/run-view.js';
+import { viewSalvaged, type RunSummaryView, type RunView } from '../../orchestrator/run-view.js';
 import type { RunRecord } from '../../store/store.js';
 import { callerOf } from '../access.js';
 import { checkWorkspace } from '../allowed-paths.js';
 import { keyOf, labelOf, REFUSALS } from '../requests.js';
-import { toRunView } from '../run-feed.js';
+import { countFitting } from '../list-page.js';
+import { toRunSummary, toRunView } from '../run-feed.js';
 import { continueBody, createRunBody, listQuery, retryBody, runId, runList, runView } from '../schemas.js';
 import type { Room } from '../service.js';
 import type { Caller } from '../token-book.js';
 
 const params = z.strictObject({ id: runId });
-const sse = { description: '"reset" and "ready": list what there is, now; then "run" with the whole run when it is new, changes its state or asks, and "gone" when it was deleted; "reset" again if too much was missed.', content: { 'text/event-stream': { schema: z.string() } } };
+const sse = { description: '"reset" and "ready": list what there is, now; then "run" with the run as lists show it when it is new, changes its state or asks, and "gone" when it was deleted; "reset" again if too much was missed.', content: { 'text/event-stream': { schema: z.string() } } };
 
 export async function runRoutes({ app: bare, orchestrator, store, clock, streams, runFeed, dataDir, workspaceRoots }: Room): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();
@@ -30,7 +31,7 @@ export async function runRoutes({ app: bare, orchestrator, store, clock, streams
   };
   // What goes on in the folder of another run; one of its own is nobody else's.
   const checkSource = async (caller: Caller, id: string): Promise<void> => {
-    const { spec } = await loadRun(store, id);
+    const { spec } = await loadReadableSummary(store, id);
     if (!spec.cwd.startsWith(dirname(runFolder(dataDir, id).path) + sep)) checkFolder(caller, spec.cwd);
   };
 
@@ -48,19 +49,25 @@ export async function runRoutes({ app: bare, orchestrator, store, clock, streams
 
   app.get('/v1/runs', {
     schema: { operationId: 'listRuns', summary: 'List runs, newest first', tags: ['runs'], querystring: listQuery, response: { 200: runList, ...REFUSALS } },
+    config: { isExpensive: true },
   }, async ({ log, query: { status, engine, label, cursor, limit } }) => {
     const tell = (id: string, error: unknown): void => log.error({ run_id: id, err: error }, 'a run cannot be listed: its row is damaged');
     const { runs, ids } = await listReadable(store, { limit: limit + 1, ...(status ? { status } : {}), ...(engine ? { engine } : {}), ...(label ? { label: labelOf(label) } : {}), ...(cursor ? { before: cursor } : {}) }, tell);
-    const page = ids.slice(0, limit);
-    const views = await Promise.all(runs.filter(({ run_id: id }) => page.includes(id)).map((run) => unlessDamaged(view(run), (damage) => tell(run.run_id, damage))));
-    return { runs: views.filter((each) => each !== null), next_cursor: ids.length > limit ? (page.at(-1) ?? null) : null };
+    const byId = new Map(runs.map((run) => [run.run_id, run]));
+    const listed: { readonly id: string; readonly view: RunSummaryView | null }[] = [];
+    for (const id of ids.slice(0, limit)) {
+      const run = byId.get(id);
+      listed.push({ id, view: run ? await unlessDamaged(toRunSummary(store, run, clock.now()), (damage) => tell(id, damage)) : null });
+    }
+    const page = listed.slice(0, countFitting(listed));
+    return { runs: page.flatMap((each) => (each.view ? [each.view as z.input<typeof runList>['runs'][number]] : [])), next_cursor: ids.length > page.length ? (page.at(-1)?.id ?? null) : null };
   });
 
   app.get('/v1/changes', {
     exposeHeadRoute: false,
     schema: { operationId: 'streamRuns', summary: 'The runs as they change', tags: ['runs'], response: { 200: sse, ...REFUSALS } },
-  }, async (_request, reply) => {
-    streams.checkRoom();
+  }, async (request, reply) => {
+    streams.checkRoom(callerOf(request));
     void streams.serve(reply, (stream) => runFeed.feed(stream));
     return reply;
   });

@@ -1,10 +1,11 @@
 // Journals as they grow: server-sent events whose id is the seq, for the conversation and for what was observed.
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import { loadReadable } from '../../orchestrator/load-run.js';
+import { loadReadableSummary } from '../../orchestrator/load-run.js';
 import { RequestError } from '../../run/request-error.js';
 import { isTerminal } from '../../run/statechart.js';
 import type { Protocol } from '../../store/store.js';
+import { callerOf } from '../access.js';
 import { cursorOf, REFUSALS } from '../requests.js';
 import { runId, streamQuery } from '../schemas.js';
 import type { Room } from '../service.js';
@@ -30,13 +31,13 @@ export async function streamRoutes({ app: bare, store, streams, pages, orchestra
       },
     }, async (request, reply) => {
       const { id } = request.params;
-      const run = await loadReadable(store, id);
+      const run = await loadReadableSummary(store, id);
       const { cursor, again } = cursorOf(request, request.query.cursor);
       const head = protocol === 'rasp' ? run.heads.rasp_seq : run.heads.fcmp_seq;
       if (cursor > head) throw new RequestError('CURSOR_BEYOND_END', `run ${id} has ${head} events so far, none after ${cursor}`);
       // A browser comes back after every end; this tells it to stop.
       if (again && cursor === head && isTerminal(run.status)) return reply.code(204).send(null);
-      streams.checkRoom();
+      streams.checkRoom(callerOf(request));
       void streams.serve(reply, (stream) => streamJournal({ pages, wakeups }, stream, id, protocol, cursor));
       return reply;
     });

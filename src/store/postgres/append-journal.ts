@@ -35,8 +35,8 @@ SELECT rasp_seq, fcmp_seq, ts, digest, pg_notify('${CHANNEL}', $16::text) FROM r
 export type FlushChange = RunChange & { readonly journal: JournalFlush };
 
 export function isFlushOnly(change: RunChange): change is FlushChange {
-  const { journal, set = {}, turn, handle, ask, resolve, deliveries = [] } = change;
-  const others = [...Object.values(set), turn, handle, ask, resolve, ...deliveries];
+  const { journal, set = {}, turn, handle, ask, resolve, create, deliveries = [] } = change;
+  const others = [...Object.values(set), turn, handle, ask, resolve, create, ...deliveries];
   return journal !== undefined && journal.rasp.firstSeq === change.expect.rasp_seq + 1 && others.every((each) => each === undefined);
 }
 

@@ -8,12 +8,14 @@ import { checkFlush, extendHeads } from '../extend-heads.js';
 import type { CommitOutcome, JournalFlush, JournalHeads, RunChange } from '../store.js';
 import { addSegments, flushStatement, isFlushOnly } from './append-journal.js';
 import { Composition } from './compose.js';
+import { insertStatement, known, LOCK_RUNS } from './create-run.js';
 import type { Database, Decision, Reader, Statement } from './database.js';
 import { addDeliveries } from './deliveries.js';
 import { isOnlyWish, leasesStatement, mayWrite, needsLeases, ownerAfter, readLeases } from './fence.js';
 import { ifUncertain } from './if-uncertain.js';
 import { addAsk, resolveStatement } from './interactions.js';
 import { readSegments } from './read-journal.js';
+import type { Site } from './site.js';
 import { addTurn } from './turn-counts.js';
 
 interface LockedRow extends JournalHeads {
@@ -23,27 +25,41 @@ interface LockedRow extends JournalHeads {
   readonly epoch: number;
   readonly owner: string | null;
   readonly last_commit: string;
+  readonly cancel_requested_json: string | null;
 }
 
-const LOCK = 'SELECT request_id, engine, status, epoch, owner, last_commit, rasp_seq, fcmp_seq, ts, digest FROM parley.runs WHERE run_id = $1 FOR UPDATE';
+interface Attempt {
+  readonly change: RunChange;
+  // By it the commit is known again.
+  readonly id: string;
+  readonly hint: string;
+  // The answer to an earlier attempt was lost.
+  readonly again: boolean;
+}
+
+const LOCK = 'SELECT request_id, engine, status, epoch, owner, last_commit, cancel_requested_json, rasp_seq, fcmp_seq, ts, digest FROM parley.runs WHERE run_id = $1 FOR UPDATE';
 
 export interface Writer {
   readonly host: string | null;
-  readonly site: string | null;
+  readonly site: Site;
+  // What other hosts are told of a run that is created with the change.
+  readonly createHint: string;
 }
 
-export async function commitRun(db: Database, { host, site }: Writer, change: RunChange, hint: string): Promise<CommitOutcome> {
+// `created` of the outcome: the run of `change.create` was created with it.
+export async function commitRun(db: Database, writer: Writer, change: RunChange, hint: string): Promise<CommitOutcome & { readonly created?: boolean }> {
+  const { host } = writer;
   if (change.journal) checkFlush(change.journal);
   // By it the commit is known again.
   const id = randomUUID();
-  const attempt = async (): Promise<CommitOutcome> => {
+  const attempt = async (): Promise<CommitOutcome & { readonly created?: boolean }> => {
     if (isFlushOnly(change)) {
       const [heads] = await db.write<JournalHeads>(flushStatement(change, id, host, hint));
       if (heads) return { committed: true, heads: toHeads(heads) };
     }
-    return commitCarefully(db, { host, site }, change, id, hint, false);
+    return commitCarefully(db, writer, { change, id, hint, again: false });
   };
-  return ifUncertain(attempt, () => commitCarefully(db, { host, site }, change, id, hint, true));
+  return ifUncertain(attempt, () => commitCarefully(db, writer, { change, id, hint, again: true }));
 }
 
 // Ours, although others have gone on since.
@@ -52,15 +68,19 @@ interface Overtaken {
 }
 
 // What is sent again cannot be stored twice: the first one moved the head, or will find it moved.
-async function commitCarefully(db: Database, { host, site }: Writer, change: RunChange, id: string, hint: string, again: boolean): Promise<CommitOutcome> {
-  const { run_id: runId, expect, resolve, journal } = change;
+async function commitCarefully(db: Database, { host, site, createHint }: Writer, { change, id, hint, again }: Attempt): Promise<CommitOutcome & { readonly created?: boolean }> {
+  const { run_id: runId, expect, resolve, journal, create } = change;
   const fenced = needsLeases(host, change);
-  const look: Statement[] = [{ name: 'lock-run', text: LOCK, values: [runId] }];
+  // Runs come and go under this lock, which is taken before that of a run.
+  const look: Statement[] = create ? [LOCK_RUNS, known(create.request_id)] : [];
+  look.push({ name: 'lock-run', text: LOCK, values: [runId] });
   if (fenced) look.push(leasesStatement(host, change));
   if (again && journal) look.push(ownSegment(runId, journal));
   // Tried before anything is compared; it is undone with the rest if the change is refused.
   if (resolve) look.push(resolveStatement(runId, resolve));
-  const outcome = await db.transact<CommitOutcome | Overtaken>(look, (locked, ...answers): Decision<CommitOutcome | Overtaken> => {
+  const outcome = await db.transact<(CommitOutcome & { readonly created?: boolean }) | Overtaken>(look, (...all): Decision<(CommitOutcome & { readonly created?: boolean }) | Overtaken> => {
+    const [, knownRows] = create ? all : [];
+    const [locked, ...answers] = create ? all.slice(2) : all;
     const run = locked?.rows[0] as LockedRow | undefined;
     const leases = fenced ? answers.shift() : undefined;
     const own = again && journal ? answers.shift() : undefined;
@@ -76,7 +96,9 @@ async function commitCarefully(db: Database, { host, site }: Writer, change: Run
     if (resolve && !resolved) return refuse('interaction');
     const waitedMs = resolve && resolved ? Math.max(0, resolve.resolution.at - resolved.asked_at) : 0;
     const heads = journal ? extendHeads(toHeads(run), journal) : toHeads(run);
-    return { write: [compose(run, change, heads, { owner: ownerAfter(host, run.owner, change), site, waitedMs }, id, hint)], answer: { committed: true, heads } };
+    const changed = compose(run, change, heads, { owner: ownerAfter(host, run.owner, change), site: site.site, waitedMs }, id, hint);
+    const isCreated = create !== undefined && run.cancel_requested_json === null && knownRows?.rowCount === 0;
+    return { write: create && isCreated ? [changed, insertStatement(create, site, createHint)] : [changed], answer: { committed: true, heads, ...(isCreated ? { created: true } : {}) } };
   });
   return 'overtaken' in outcome ? { committed: true, heads: await headsAfter(db, change, outcome.overtaken) } : outcome;
 }

@@ -41,11 +41,12 @@ function tryCreate(db: Database, run: NewRun, site: Site, hint: string, again: b
     const by = workRows?.rows[0] as { run_id: string } | undefined;
     if (by) return { leave: { created: false, reason: 'session_in_use', by: by.run_id } };
     const created = newRecord(run);
-    return { write: [insert(run, created, site, hint)], answer: { created: true, run: created } };
+    return { write: [insertStatement(run, site, hint)], answer: { created: true, run: created } };
   });
 }
 
-function known(requestId: string): Statement {
+// The run of a request id, if there is one.
+export function known(requestId: string): Statement {
   return { name: 'load-request', text: `${SELECT_RUNS} WHERE request_id = $1`, values: [toText(requestId)] };
 }
 
@@ -74,7 +75,9 @@ function whereFiles({ beside, local = false }: NewRun, { site, place }: Site, pa
   return `(SELECT site FROM parley.runs WHERE run_id = ${other}), COALESCE((SELECT place FROM parley.runs WHERE run_id = ${other}), ${param(place, 'text')})`;
 }
 
-function insert(run: NewRun, { heads }: RunRecord, site: Site, hint: string): Statement {
+// The run with all its rows, in a transaction that holds LOCK_RUNS.
+export function insertStatement(run: NewRun, site: Site, hint: string): Statement {
+  const heads = extendHeads(EMPTY_JOURNAL, run.journal);
   const { spec, run_id: runId } = run;
   const requestId = toText(run.request_id);
   const all = new Composition('create:').add(run.beside === undefined ? 'u' : 'c', (param) => {

@@ -42,22 +42,21 @@ export async function listInteractions(db: Database, runId: string): Promise<Int
 export async function listPending(db: Database, filter: PendingFilter): Promise<InteractionRecord[]> {
   const found: InteractionRecord[] = [];
   for (let { after } = filter; ; ) {
-    const rows = await selectPending(db, { ...filter, ...(after ? { after } : {}) });
+    const rows = await db.read<InteractionRow>(selectPending('pending', SELECT_INTERACTIONS, { ...filter, ...(after ? { after } : {}) }));
     for (const interaction of readableInteractions(rows)) if (found.length < filter.limit) found.push(interaction);
     after = rows.at(-1);
     if (rows.length < filter.limit || found.length === filter.limit) return found;
   }
 }
 
-function selectPending(db: Database, { engine, label, overdueAt, after, limit }: PendingFilter): Promise<InteractionRow[]> {
-  const statement = buildSelect('pending', SELECT_INTERACTIONS, [
+export function selectPending(name: string, select: string, { engine, label, overdueAt, after, limit }: PendingFilter): Statement {
+  return buildSelect(name, select, [
     ['p', `state = 'pending'`],
     engine !== undefined && ['e', 'run_id IN (SELECT run_id FROM parley.runs WHERE engine = ?)', engine],
     label !== undefined && ['l', 'run_id IN (SELECT run_id FROM parley.run_labels WHERE pair = ?)', pairKey(label.key, label.value)],
     overdueAt !== undefined && ['o', 'due_at < ?', overdueAt],
     after !== undefined && ['a', '(asked_at, interaction_id) > (?::bigint, ?::text)', after.asked_at, after.interaction_id],
   ], 'ORDER BY asked_at, interaction_id LIMIT ?', limit);
-  return db.read<InteractionRow>(statement);
 }
 
 export async function countPending(db: Database, now: number): Promise<{ pending: number; overdue: number }> {

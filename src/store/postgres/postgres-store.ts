@@ -15,6 +15,7 @@ import { claimDecisions, findNextDecision, nextDecision, postponeDecision, type 
 import { countDeliveries, nextDelivery, nextDeliveryAt, settleDelivery } from './deliveries.js';
 import { CHECK_MS, HintListener, writeHint } from './hints.js';
 import { countPending, findInteraction, listInteractions, listPending } from './interactions.js';
+import { PostgresSummaries } from './list-summaries.js';
 import { listSegments, readLines, readTexts } from './read-journal.js';
 import { countRuns, findAtWork, findInHome, listOwnedByDead, listQueued, listRunIds, listRuns, loadForSalvage, loadRequest, loadRun } from './run-rows.js';
 import { claimQueued } from './claims.js';
@@ -37,6 +38,7 @@ type Told = Pick<Committed, 'run_id' | 'journal' | 'status' | 'asked' | 'decides
 
 export class PostgresStore implements Store {
   readonly isAlone = false;
+  readonly summaries: PostgresSummaries;
   // For leases, which are on the same connections.
   readonly database: Database;
   #host: string | null;
@@ -52,6 +54,7 @@ export class PostgresStore implements Store {
   // The database is migrated; nothing is heard of others before `listen`.
   constructor(database: Database, { host, site = NOWHERE, clock = systemClock, ownOnly = false, checkMs = CHECK_MS }: PostgresStoreOptions) {
     this.database = database;
+    this.summaries = new PostgresSummaries(database);
     this.#host = host;
     this.#site = site;
     this.#clock = clock;
@@ -82,7 +85,12 @@ export class PostgresStore implements Store {
       run_id, journal, status: set?.status, asked: ask?.interaction_id,
       decides_at: ask && (ask.decides ? ask.due_at : null), resolved: resolve?.interaction_id,
     };
-    return this.#telling(told, (hint) => commitRun(this.database, { host: this.#host, site: this.#site.site }, change, hint), ({ committed }) => committed);
+    const { create } = change;
+    const created = create && { run_id: create.run_id, journal: create.journal, status: 'queued' as const };
+    const writer = { host: this.#host, site: this.#site, createHint: created ? writeHint(this.#instance, created) : '' };
+    const { created: isCreated, ...outcome } = await this.#telling(told, (hint) => commitRun(this.database, writer, change, hint), ({ committed }) => committed);
+    if (created && isCreated) this.#tell({ ...created, origin: 'here', ms: 0 });
+    return outcome;
   }
 
   async deleteRun(runId: string, { damaged = false, trace = UNTRACED }: DeleteRunOptions = {}): Promise<DeleteOutcome> {

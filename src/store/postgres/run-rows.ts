@@ -61,7 +61,7 @@ export async function listRunIds(db: Database, filter: RunFilter): Promise<strin
   return (await db.read<{ run_id: string }>(selectRuns('list-run-ids', 'SELECT run_id FROM parley.runs', filter))).map((row) => row.run_id);
 }
 
-function selectRuns(name: string, select: string, { status, engine, label, before, limit }: RunFilter): ReturnType<typeof buildSelect> {
+export function selectRuns(name: string, select: string, { status, engine, label, before, limit }: RunFilter): ReturnType<typeof buildSelect> {
   return buildSelect(name, select, [
     status !== undefined && ['s', 'status = ?', status],
     engine !== undefined && ['e', 'engine = ?', engine],

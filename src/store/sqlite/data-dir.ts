@@ -11,7 +11,9 @@ import { checkSound, checkTables, tell } from './check-tables.js';
 import { checkVersion, migrate, NEWEST_VERSION } from './migrate.js';
 import { MIGRATIONS } from './migrations.js';
 import { makeDurable, openDatabase, openLock, type Database } from './open-database.js';
+import { openReadOnly } from './open-read-only.js';
 import { SqliteStore } from './sqlite-store.js';
+import { watchFiles } from './watch-files.js';
 
 const NOTE = 'writer.json';
 // Kept here: a lock that nobody holds a reference to would be dropped with the garbage, and the directory given to another.
@@ -79,7 +81,7 @@ async function openStore(path: string): Promise<{ store: SqliteStore; access: Sq
     // First of all: what is refused is not touched, not even its journal mode.
     migrate(db, MIGRATIONS, checkTables);
     makeDurable(db);
-    return { store: new SqliteStore(db), access: new SqliteAccess(db) };
+    return { store: new SqliteStore(db, watchFiles(path)), access: new SqliteAccess(db) };
   } catch (error) {
     db.close();
     throw error;
@@ -147,7 +149,7 @@ export async function openForReading(path: string): Promise<DataDir | null> {
   return usable(path, async () => {
     const file = join(path, 'parley.db');
     if (!existsSync(file)) return null;
-    const db = await openDatabase(file, { readOnly: true });
+    const db = await openReadOnly(file);
     try {
       const version = checkVersion(db);
       if (version < NEWEST_VERSION) {

@@ -11,7 +11,7 @@ export function listRunIds(db: Database, filter: RunFilter): string[] {
   return (selectRuns(db, 'run_id', filter) as { run_id: string }[]).map((row) => row.run_id);
 }
 
-function selectRuns(db: Database, columns: string, { status, engine, label, before, limit }: RunFilter): unknown[] {
+export function selectRuns(db: Database, columns: string, { status, engine, label, before, limit }: RunFilter): unknown[] {
   const [where, values] = conditions([
     status !== undefined && ['status = ?', status],
     engine !== undefined && ['engine = ?', engine],
@@ -25,14 +25,14 @@ function selectRuns(db: Database, columns: string, { status, engine, label, befo
 export function listPending(db: Database, filter: PendingFilter): InteractionRecord[] {
   const found: InteractionRecord[] = [];
   for (let { after } = filter; ; ) {
-    const rows = selectPending(db, { ...filter, ...(after ? { after } : {}) });
+    const rows = selectPending(db, '*', { ...filter, ...(after ? { after } : {}) }) as InteractionRow[];
     for (const interaction of readableInteractions(rows)) if (found.length < filter.limit) found.push(interaction);
     after = rows.at(-1);
     if (rows.length < filter.limit || found.length === filter.limit) return found;
   }
 }
 
-function selectPending(db: Database, { engine, label, overdueAt, after, limit }: PendingFilter): InteractionRow[] {
+export function selectPending(db: Database, columns: string, { engine, label, overdueAt, after, limit }: PendingFilter): unknown[] {
   const [where, values] = conditions([
     [`state = 'pending'`],
     engine !== undefined && ['run_id IN (SELECT run_id FROM runs WHERE engine = ?)', engine],
@@ -40,7 +40,7 @@ function selectPending(db: Database, { engine, label, overdueAt, after, limit }:
     overdueAt !== undefined && ['due_at < ?', overdueAt],
     after !== undefined && ['(asked_at, interaction_id) > (?, ?)', after.asked_at, after.interaction_id],
   ]);
-  return db.prepare(`SELECT * FROM interactions ${where} ORDER BY asked_at, interaction_id LIMIT ?`).all(...values, limit) as unknown as InteractionRow[];
+  return db.prepare(`SELECT ${columns} FROM interactions ${where} ORDER BY asked_at, interaction_id LIMIT ?`).all(...values, limit);
 }
 
 // The one whose time is over first.

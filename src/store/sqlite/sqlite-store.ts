@@ -11,6 +11,7 @@ import { appendAudit } from './access.js';
 import { prepareAppend, type AppendJournal } from './append-journal.js';
 import { countDeliveries, forgetGivenUp, insertDelivery, nextDelivery, nextDeliveryAt, settleDelivery } from './deliveries.js';
 import { listPending, listRunIds, listRuns, nextDecision } from './list-rows.js';
+import { SqliteSummaries } from './list-summaries.js';
 import type { SalvagedRun } from '../salvage.js';
 import type { Database, Statement } from './open-database.js';
 import { PACKED, unpackBody, type PackedBody } from './pack-body.js';
@@ -18,13 +19,15 @@ import { inBounds, prepareRead, prepareReadLines, type ReadJournal, type ReadLin
 import { toHandle, toInteraction, toRun, type InteractionRow, type RunRow } from '../rows.js';
 import { salvageRun } from './salvage-run.js';
 import { insertTurn, keepTurns, sumTurns } from './turn-counts.js';
+import type { CheckFiles } from './watch-files.js';
 import { Writes } from './writes.js';
 
 type Deletable = Pick<RunRow, 'request_id' | 'status' | 'rasp_seq' | 'digest'> & { readonly cwd: string | null; readonly home: string | null; readonly continues: number };
-type StateRow = Pick<RunRow, 'run_id' | 'request_id' | 'status' | 'epoch' | keyof JournalHeads> & { readonly engine: string };
+type StateRow = Pick<RunRow, 'run_id' | 'request_id' | 'status' | 'epoch' | 'cancel_requested_json' | keyof JournalHeads> & { readonly engine: string };
 
 export class SqliteStore implements Store {
   readonly isAlone = true;
+  readonly summaries: SqliteSummaries;
   readonly #db: Database;
   readonly #append: AppendJournal;
   readonly #read: ReadJournal;
@@ -34,14 +37,18 @@ export class SqliteStore implements Store {
   readonly #updateHeads: Statement;
   readonly #listeners = new Set<CommitListener>();
 
-  // The database is open and migrated.
-  constructor(db: Database) {
+  readonly checkUsable: CheckFiles;
+
+  // The database is open and migrated. `checkFiles` runs before anything is acknowledged.
+  constructor(db: Database, checkFiles: CheckFiles = () => {}) {
+    this.checkUsable = checkFiles;
     this.#db = db;
     this.#append = prepareAppend(db);
     this.#read = prepareRead(db);
     this.#readLines = prepareReadLines(db);
-    this.#writes = new Writes(db);
-    this.#selectState = db.prepare('SELECT run_id, request_id, engine, status, epoch, rasp_seq, fcmp_seq, ts, digest FROM runs WHERE run_id = ?');
+    this.#writes = new Writes(db, checkFiles);
+    this.summaries = new SqliteSummaries(db);
+    this.#selectState = db.prepare('SELECT run_id, request_id, engine, status, epoch, cancel_requested_json, rasp_seq, fcmp_seq, ts, digest FROM runs WHERE run_id = ?');
     this.#updateHeads = db.prepare('UPDATE runs SET rasp_seq = ?, fcmp_seq = ?, ts = ?, digest = ?, updated_at = ? WHERE run_id = ?');
   }
 
@@ -56,6 +63,10 @@ export class SqliteStore implements Store {
       this.#insertRun(run);
       return { created: true, run: this.#loadRun(run.run_id) as RunRecord };
     }, ({ created }, ms) => created && this.#tell({ run_id: run.run_id, journal: run.journal, status: 'queued', origin: 'here', ms }));
+  }
+
+  #isKnown(requestId: string): boolean {
+    return this.#db.prepare('SELECT 1 FROM runs WHERE request_id = ?').get(requestId) !== undefined;
   }
 
   // A run that has not ended and lives in this home.
@@ -78,7 +89,8 @@ export class SqliteStore implements Store {
   }
 
   commit(change: RunChange): Promise<CommitOutcome> {
-    const { run_id: runId, expect, now, set, journal, turn, handle, ask, resolve, deliveries = [] } = change;
+    const { run_id: runId, expect, now, set, journal, turn, handle, ask, resolve, create, deliveries = [] } = change;
+    let isCreated = false;
     return this.#writes.add((): CommitOutcome => {
       const run = this.#selectState.get(runId) as StateRow | undefined;
       if (!run) return { committed: false, reason: 'unknown_run' };
@@ -94,8 +106,14 @@ export class SqliteStore implements Store {
       const heads = journal ? this.#append(runId, before, journal) : before;
       this.#setHeads(runId, heads, now);
       for (const delivery of deliveries) insertDelivery(this.#db, runId, heads, now, delivery);
+      isCreated = create !== undefined && run.cancel_requested_json === null && !this.#isKnown(create.request_id);
+      if (create && isCreated) this.#insertRun(create);
       return { committed: true, heads };
-    }, ({ committed }, ms) => committed && this.#tell({ run_id: runId, journal, status: set?.status, asked: ask?.interaction_id, resolved: resolve?.interaction_id, origin: 'here', ms }));
+    }, ({ committed }, ms) => {
+      if (!committed) return;
+      this.#tell({ run_id: runId, journal, status: set?.status, asked: ask?.interaction_id, resolved: resolve?.interaction_id, origin: 'here', ms });
+      if (create && isCreated) this.#tell({ run_id: create.run_id, journal: create.journal, status: 'queued', origin: 'here', ms });
+    });
   }
 
   onCommitted(listener: CommitListener): () => void {

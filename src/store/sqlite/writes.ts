@@ -1,6 +1,7 @@
 // Everything that is written, in the order in which it was asked for: what comes in one moment is one transaction, so that many
 // runs at once cost the disk one write and not one each. Nobody is answered before his part is on the disk.
 import { rollback, type Database } from './open-database.js';
+import type { CheckFiles } from './watch-files.js';
 
 interface Write {
   readonly work: () => unknown;
@@ -11,10 +12,12 @@ interface Write {
 
 export class Writes {
   readonly #db: Database;
+  readonly #checkFiles: CheckFiles;
   #waiting: Write[] = [];
 
-  constructor(db: Database) {
+  constructor(db: Database, checkFiles: CheckFiles = () => {}) {
     this.#db = db;
+    this.#checkFiles = checkFiles;
   }
 
   // The work is synchronous and either does all of its part or throws; it is done again where others kept it from being
@@ -41,6 +44,7 @@ export class Writes {
   // others with it.
   #write(group: readonly Write[]): void {
     try {
+      this.#checkFiles();
       this.#db.exec('BEGIN IMMEDIATE');
     } catch (error) {
       // Somebody else has the file: each would wait for it in vain.
@@ -57,6 +61,13 @@ export class Writes {
       if (half === 0) return group[0]?.fail(error);
       this.#write(group.slice(0, half));
       return this.#write(group.slice(half));
+    }
+    // What was committed into files that are gone is not acknowledged.
+    try {
+      this.#checkFiles();
+    } catch (error) {
+      for (const { fail } of group) fail(error);
+      return;
     }
     for (const [index, { done }] of group.entries()) done(results[index]);
   }

@@ -138,7 +138,7 @@ test('a process that exits while its run waits fails it with INTERACTION_PROCESS
 });
 
 test('one whose process is lost while Parley ends has its last event in its files, too', async () => {
-  let ending: Promise<void> | null = null;
+  let ending: Promise<unknown> | null = null;
   let isLost = false;
   const bench: ResidentBench = await openSticky('cannot resume', { store: (store) => alterStore(store, { loadPending: async (id) => {
     if (isLost) ending ??= bench.orchestrator.close();

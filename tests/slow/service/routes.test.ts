@@ -245,7 +245,7 @@ describe('the stream of changes of runs', () => {
     const seen: string[] = [];
     let change = await next();
     for (; !(change?.type === 'run' && change.run.status === 'waiting_user'); change = await next()) seen.push(change?.type === 'run' ? `${change.run.run_id} ${change.run.status}` : '');
-    expect(change.run).toEqual(await served.client.get(id));
+    expect(change.run).toEqual({ ...(await served.client.get(id)), truncated: [] });
     expect(change.run).toMatchObject({ run_id: id, labels: { team: 'b' }, interaction: { question: { prompt: 'Which database?' } } });
     // A state that was left before it could be told is not told.
     for (const told of seen) expect(told).toMatch(new RegExp(`^${id} (?:queued|running)$`));
@@ -397,7 +397,7 @@ describe('the server about itself', () => {
     expect(await (await served.fetch('/v1/metrics/parsers')).json()).toMatchObject({ profiles: expect.arrayContaining([expect.objectContaining({ engine: 'codex', hit_rate: 1 })]) });
     const runId = await waiting();
     const text = await (await served.fetch('/metrics')).text();
-    for (const line of [/^parley_runs\{state="waiting_user"\} [1-9]/m, /^parley_turns\{engine="codex",profile="codex_ndjson"\} [1-9]/m, /^parley_pending_interactions\{overdue="false"\} [1-9]/m, /^parley_store_commit_seconds_count [1-9]/m, /^parley_streams \d/m, /^parley_blocked_on_person_seconds_count\{resolution="canceled"\} [1-9]/m]) expect(text).toMatch(line);
+    for (const line of [/^parley_runs\{state="waiting_user"\} [1-9]/m, /^parley_turns_total\{engine="codex",profile="codex_ndjson"\} [1-9]/m, /^parley_pending_interactions\{overdue="false"\} [1-9]/m, /^parley_store_commit_seconds_count [1-9]/m, /^parley_streams \d/m, /^parley_blocked_on_person_seconds_count\{resolution="canceled"\} [1-9]/m]) expect(text).toMatch(line);
     await served.client.cancel(runId);
   });
 

@@ -31,6 +31,7 @@ export function RunHeader({ feed, run }: { readonly feed: RunFeed; readonly run:
         <span title={formatTime(run.created_at)}>{isEnd(run.status) ? `took ${formatDuration(lastedMs)}, ${formatAgo(now.value - Date.parse(run.updated_at))}` : `for ${formatAge(lastedMs)}`}</span>
         {blockedMs > 0 && <span class={status === 'waiting_user' ? 'warn' : ''}>blocked on you {formatDuration(blockedMs)}</span>}
         {run.continue_from !== null && <span>continues <Link to={`/runs/${run.continue_from}`}>{shortId(run.continue_from)}</Link></span>}
+        {run.retry_of !== null && <span>retry of <Link to={`/runs/${run.retry_of}`}>{shortId(run.retry_of)}</Link></span>}
         {run.fork_from !== null && <span>forked from <Link to={`/runs/${run.fork_from}`}>{shortId(run.fork_from)}</Link></span>}
         {Object.entries(run.labels).map(([name, value]) => <span key={name} class="label">{name}={value}</span>)}
         <code class="id">{run.run_id}</code>

@@ -31,7 +31,9 @@ export function QuestionRow({ runId, waitsFor, row, isCurrent, isActive, onActiv
   // An answer was sent from here, whatever became of it.
   const tried = useRef(false);
   if (fate?.type === 'sending') tried.current = true;
-  const waiting = inbox.value.find(({ interaction_id: id }) => id === row.interactionId) ?? (waitsFor?.interaction_id === row.interactionId ? waitsFor : undefined);
+  // The inbox shortens long questions; the run has them whole.
+  const listed = inbox.value.find(({ interaction_id: id, truncated }) => id === row.interactionId && !truncated.includes('question'));
+  const waiting = listed ?? (waitsFor?.interaction_id === row.interactionId ? waitsFor : undefined);
   // Nobody decides about what they have not seen.
   if (row.resolution.type === 'pending' && isCurrent && (waiting !== undefined || question.kind !== 'approval')) {
     const asked = waiting?.question ?? row.question;

@@ -1,0 +1,60 @@
+// What one token may have open at a time, so that one client cannot use up what all of them share.
+import type { FastifyInstance } from 'fastify';
+import { RequestError } from '../run/request-error.js';
+import { callerOf } from './access.js';
+import type { Caller } from './token-book.js';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    // Reads much, or answers with much: counted against the caller's limit until the response is closed.
+    isExpensive?: boolean;
+  }
+}
+
+export class CallerLimit {
+  readonly #limit: number;
+  readonly #name: string;
+  readonly #open = new Map<string, number>();
+
+  // `name` is what is counted, in the plural.
+  constructor(limit: number, name: string) {
+    this.#limit = limit;
+    this.#name = name;
+  }
+
+  check(caller: Caller): void {
+    const open = this.#open.get(keyOf(caller)) ?? 0;
+    if (open < this.#limit) return;
+    throw new RequestError('TOO_MANY_REQUESTS', `The token "${caller.actor.name}" has ${open} ${this.#name} open, and ${this.#limit} is the limit for one token. Close some, or try again later.`);
+  }
+
+  // Returns the function that ends it; calling that again changes nothing.
+  enter(caller: Caller): () => void {
+    this.check(caller);
+    const key = keyOf(caller);
+    this.#open.set(key, (this.#open.get(key) ?? 0) + 1);
+    let isOpen = true;
+    return () => {
+      if (!isOpen) return;
+      isOpen = false;
+      const left = (this.#open.get(key) ?? 1) - 1;
+      if (left === 0) this.#open.delete(key);
+      else this.#open.set(key, left);
+    };
+  }
+}
+
+function keyOf({ actor }: Caller): string {
+  return `${actor.kind} ${actor.name}`;
+}
+
+// Refuses an expensive request of a caller that has too many under way.
+export function limitExpensive(app: FastifyInstance, limit: CallerLimit): void {
+  app.addHook('preHandler', async (request, reply) => {
+    if (!request.routeOptions.config.isExpensive) return;
+    const leave = limit.enter(callerOf(request));
+    // A response that is closed already emits nothing more.
+    if (reply.raw.destroyed) leave();
+    else reply.raw.once('close', leave);
+  });
+}

@@ -1,0 +1,12 @@
+// As much of a list as one response may carry. Items are bounded by themselves; this bounds their sum.
+export const MAX_LIST_BYTES = 4 * 1024 * 1024;
+
+// How many items fit, at least one.
+export function countFitting(items: readonly unknown[], maxBytes: number = MAX_LIST_BYTES): number {
+  let bytes = 0;
+  for (const [index, item] of items.entries()) {
+    bytes += Buffer.byteLength(JSON.stringify(item));
+    if (bytes > maxBytes) return Math.max(1, index);
+  }
+  return items.length;
+}
