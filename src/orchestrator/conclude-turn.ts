@@ -98,10 +98,13 @@ export function concludeTurn(end: TurnEnd): TurnConclusion {
 function toPublicError({ details, ...error }: RunError): RunError {
   const cause = asObject(details?.cause);
   const message = asString(cause?.message);
-  const clear = (text: string): string => redact(clip(text, MAX_ERROR_CHARS));
   return {
     ...error,
     message: clear(error.message),
     ...(details === undefined ? {} : { details: { ...details, ...(cause && message !== undefined ? { cause: { ...cause, message: clear(message) } } : {}) } }),
   };
+}
+
+function clear(text: string): string {
+  return redact(clip(text, MAX_ERROR_CHARS));
 }

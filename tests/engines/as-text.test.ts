@@ -1,5 +1,5 @@
 // The words of a person stay words for CLIs that would execute a slash and open what follows an @.
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { asText } from '../../src/engines/as-text.js';
 
