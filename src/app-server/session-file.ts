@@ -13,6 +13,8 @@ export class SessionFile {
   readonly #clock: Clock;
   readonly #threads: Map<string, ThreadSettings>;
   #threadId: string | null;
+  // A turn has begun in it. Before that Codex has not stored it, and nothing can resume it.
+  #isStored: boolean;
   #userAgent = '';
 
   constructor(folder: AgentFolder, facts: { readonly instance: string; readonly codexHome: string }, clock: Clock) {
@@ -27,11 +29,12 @@ export class SessionFile {
       }),
     );
     this.#threadId = asString(found?.threadId) ?? null;
+    this.#isStored = found?.stored !== false;
   }
 
   // The last one in which a turn began.
   get threadId(): string | null {
-    return this.#threadId;
+    return this.#isStored ? this.#threadId : null;
   }
 
   // What the server has said of itself.
@@ -43,16 +46,33 @@ export class SessionFile {
     return this.#threads.get(threadId);
   }
 
-  // Only threads that Codex has stored: it stores one with its first turn, a fork at once.
+  // A thread that was just started, which Codex stores with its first turn. It never takes the place of one that is stored.
+  begin(threadId: string, settings: ThreadSettings): void {
+    if (this.threadId === null) {
+      this.#threadId = threadId;
+      this.#isStored = false;
+    }
+    this.#write(threadId, settings);
+  }
+
+  // A thread that Codex has stored: with its first turn, a fork at once.
   keep(threadId: string, settings: ThreadSettings, isCurrent: boolean): void {
+    if (isCurrent) {
+      this.#threadId = threadId;
+      this.#isStored = true;
+    }
+    this.#write(threadId, settings);
+  }
+
+  #write(threadId: string, settings: ThreadSettings): void {
     this.#threads.set(threadId, settings);
-    if (isCurrent) this.#threadId = threadId;
     const current = this.#threadId ?? threadId;
     const { requests, events, stderr } = this.#folder.recording;
     const content = {
       ...this.#facts,
       userAgent: this.#userAgent,
       threadId: current,
+      stored: this.#isStored,
       cwd: this.#threads.get(current)?.cwd ?? settings.cwd,
       recording: { requests, events, stderr },
       threads: Object.fromEntries(this.#threads),

@@ -45,12 +45,22 @@ export function createThreads({ request, book, session, home, cwd }: ServerParts
     const threadId = idOf(result, method);
     book.open(threadId, settings);
     if (threadOf(result, method).ephemeral) book.noteEphemeral(threadId);
+    else if (method === 'thread/start') session.begin(threadId, settings);
     return result as unknown as Response & { readonly thread: Thread };
   }
 
   async function revert(threadId: string, numTurns: number): Promise<Thread> {
     const beforeTurnId = await findTurn(threadId, numTurns);
     return threadOf(await request('thread/revert', { threadId, beforeTurnId }), 'thread/revert');
+  }
+
+  // The older method. A server that does not know it refuses for the first reason.
+  async function rollBack(threadId: string, numTurns: number, first: JsonRpcError): Promise<Thread> {
+    try {
+      return threadOf(await request('thread/rollback', { threadId, numTurns }), 'thread/rollback');
+    } catch (error) {
+      throw isUnknownMethod(error) && !isUnknownMethod(first) ? first : error;
+    }
   }
 
   // The one that is so many from the end.
@@ -92,13 +102,21 @@ export function createThreads({ request, book, session, home, cwd }: ServerParts
         try {
           return await revert(threadId, numTurns);
         } catch (error) {
-          if (!isUnknownMethod(error)) throw error;
-          return threadOf(await request('thread/rollback', { threadId, numTurns }), 'thread/rollback');
+          if (!isRefusedAsSuch(error)) throw error;
+          return await rollBack(threadId, numTurns, error);
         }
       });
     },
   };
   return threads;
+}
+
+// The request itself was refused, so nothing was changed and another method may be tried: Codex 0.150 knows thread/revert, but
+// only for threads that are stored in pages. An internal error may come after the change.
+const REFUSED: ReadonlySet<number> = new Set([-32600, -32601, -32602]);
+
+function isRefusedAsSuch(error: unknown): error is JsonRpcError {
+  return error instanceof JsonRpcError && (REFUSED.has(error.code) || isUnknownMethod(error));
 }
 
 // Codex answers a method it does not know as it answers any other bad request; only the text tells.

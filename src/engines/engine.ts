@@ -13,6 +13,8 @@ export interface TurnSpec {
   readonly prompt: string;
   readonly permission: Permission;
   readonly model?: string;
+  // Whether a path, as seen from the folder, leads to something: for engines that take words of a prompt for files.
+  readonly hasFile?: (path: string) => boolean;
   // A file with a JSON Schema for the result, where the engine can be told of it.
   readonly outputSchemaFile?: string;
   // An id for a new session, used only by engines that let the caller choose one.

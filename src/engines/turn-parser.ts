@@ -28,8 +28,6 @@ export interface ParserReader {
   // A line too long to be held begins: lines held back for what might follow have to go out now.
   longLine?(stream: StreamName): void;
   finish(): void;
-  // The session that counts is the one that is named last, so that only the end tells.
-  readonly namesSessionLast?: boolean;
   // The engine repeats itself and would do so for ever.
   runaway?(): boolean;
   // Of an engine that stays: its turn is over, and what it asks for and nobody has answered yet, the oldest first.
@@ -98,9 +96,9 @@ export class TurnParser {
     return this.#out.counts();
   }
 
-  // The session that the engine works in, in any form, as soon as that is certain.
+  // The session that the engine works in, in any form, as soon as the output names it.
   get boundSession(): string | null {
-    return this.#reader.namesSessionLast && !this.#finished ? null : this.#out.sessionId;
+    return this.#out.sessionId;
   }
 
   get turnOver(): boolean {

@@ -3,6 +3,7 @@
 import { toTimestamp } from '../kernel/clock.js';
 import type { InteractionId } from '../kernel/ids.js';
 import { invariant } from '../kernel/invariant.js';
+import { asObject, asString } from '../kernel/json.js';
 import { clip, redact } from '../kernel/redact.js';
 import { draft, type RaspDraft } from '../rasp/draft.js';
 import type { RaspData } from '../rasp/event.js';
@@ -46,7 +47,7 @@ export function concludeTurn(end: TurnEnd): TurnConclusion {
   const verdict = judgeCompletion(facts);
   const { sessionId } = facts.evidence;
   const question = verdict.event === 'turn.needs_input' ? verdict.question : null;
-  const error = verdict.event === 'turn.failed' ? { ...verdict.error, message: redact(clip(verdict.error.message, MAX_ERROR_CHARS)) } : null;
+  const error = verdict.event === 'turn.failed' ? toPublicError(verdict.error) : null;
   const change: Omit<RunTransition, 'before'> = {
     event: verdict.event,
     facts: { ...NO_FACTS, pending: question !== null, handle: sessionId !== null && facts.handleChecked },
@@ -91,4 +92,19 @@ export function concludeTurn(end: TurnEnd): TurnConclusion {
   const before = [...drafts];
   drafts.push(taken.changed);
   return { verdict, edge: taken.edge, question, error, drafts, transition: { ...change, before } };
+}
+
+// What an engine said may be long, and may hold a key.
+function toPublicError({ details, ...error }: RunError): RunError {
+  const cause = asObject(details?.cause);
+  const message = asString(cause?.message);
+  return {
+    ...error,
+    message: clear(error.message),
+    ...(details === undefined ? {} : { details: { ...details, ...(cause && message !== undefined ? { cause: { ...cause, message: clear(message) } } : {}) } }),
+  };
+}
+
+function clear(text: string): string {
+  return redact(clip(text, MAX_ERROR_CHARS));
 }

@@ -1,4 +1,6 @@
 // One turn of a run, from queued to wherever it ends: commit `running`, have it played, store what it came to.
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { buildCommand, explainMismatch, findEngine } from '../engines/registry.js';
 import type { Engine, EngineCommand } from '../engines/engine.js';
 import { isDiskFull } from '../files/disk-full.js';
@@ -117,7 +119,7 @@ async function endBeforeStart(deps: OrchestratorDeps, queued: RunRecord, error: 
 function build(deps: OrchestratorDeps, engine: Engine, run: RunRecord, program: readonly string[], handle: EngineSessionHandle | null, answered: InteractionRecord | null, ask: TurnAsk | null): EngineCommand {
   const { spec } = run;
   const prompt = answered?.resolution ? buildReplyPrompt(answered.resolution.response) : buildFirstPrompt(spec.execution_mode, spec.prompt);
-  return buildCommand(engine, { program, cwd: spec.cwd, prompt, permission: spec.permission, newSessionId: deps.host.newSessionId(), ...(spec.model === undefined ? {} : { model: spec.model }), ...(ask ? { ask: ask.command } : {}) }, handle, spec.fork_from?.session);
+  return buildCommand(engine, { program, cwd: spec.cwd, prompt, permission: spec.permission, newSessionId: deps.host.newSessionId(), hasFile: (path) => existsSync(resolve(spec.cwd, path)), ...(spec.model === undefined ? {} : { model: spec.model }), ...(ask ? { ask: ask.command } : {}) }, handle, spec.fork_from?.session);
 }
 
 // The store did not take the beginning of a turn: nothing has happened, and it can be tried again.

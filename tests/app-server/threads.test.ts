@@ -1,5 +1,5 @@
 // Threads on a scripted server: what is sent to open one, and to take turns back, on new servers and old ones.
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { SandboxPolicy } from '../../src/app-server/index.js';
@@ -93,13 +93,54 @@ test('a rollback of a thread that is not loaded loads it first', async () => {
   expect(sent(server).map(({ method }) => method)).toEqual(['initialize', 'initialized', 'thread/resume', 'thread/turns/list', 'thread/rollback']);
 });
 
-test('session.json is there when the first turn has begun, and one that cannot be read is as none', async () => {
+test('a rollback uses thread/rollback where thread/revert is refused for what it is', async () => {
+  const server = await openFakeDesk().open({ fake: 'old revert-refused' });
+  const thread = await threadIn(server);
+  expect((await server.threads.rollback(thread, 2)).id).toBe(thread);
+  expect(paramsSent(server, 'thread/rollback')).toEqual({ threadId: thread, numTurns: 2 });
+});
+
+test('a rollback that no method can do is refused for the first reason', async () => {
+  const server = await openFakeDesk().open({ fake: 'revert-refused' });
+  const thread = await threadIn(server);
+  await server.turns.start(thread, 'plain');
+  await server.threads.list();
+  await expect(server.threads.rollback(thread, 1)).rejects.toThrow('only supports paginated threads');
+});
+
+// It may have been done: a second method would take back as many turns again.
+test('a rollback that failed inside the server is not tried by another method', async () => {
+  const server = await openFakeDesk().open({ fake: 'revert-fails' });
+  const thread = await threadIn(server);
+  await server.turns.start(thread, 'plain');
+  await server.threads.list();
+  await expect(server.threads.rollback(thread, 1)).rejects.toThrow('internal error');
+  expect(sent(server, 'thread/rollback')).toEqual([]);
+});
+
+test('session.json is there after thread/start, and names no thread to resume before its first turn', async () => {
+  const desk = openFakeDesk();
+  const path = join(desk.taskDir, 'agents/one/session.json');
+  const server = await desk.open();
+  const [first, second] = [await threadIn(server), await threadIn(server)];
+  const content = { instance: 'one', cwd: desk.taskDir, codexHome: server.codexHome, recording: { ...server.recording } };
+  expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({ ...content, threadId: second, stored: false });
+  expect(server.sessionThreadId).toBeNull();
+  await server.turns.start(first, 'plain');
+  await server.threads.list();
+  await threadIn(server);
+  expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({ ...content, threadId: first, stored: true });
+  await server.close();
+  expect((await desk.open()).sessionThreadId).toBe(first);
+});
+
+test('session.json says when the first turn has begun, and one that cannot be read is as none', async () => {
   const desk = openFakeDesk();
   const path = join(desk.taskDir, 'agents/one/session.json');
   const server = await desk.open();
   const thread = await threadIn(server);
   await server.turns.start(thread, 'late');
-  expect(existsSync(path)).toBe(false);
+  expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({ threadId: thread, stored: false });
   await server.request('test/started', { threadId: thread });
   expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({ instance: 'one', threadId: thread, cwd: desk.taskDir, codexHome: server.codexHome, recording: { ...server.recording } });
   await server.close();

@@ -164,14 +164,15 @@ test('requests.jsonl, events.jsonl and stderr.log hold what was said, as it came
   expect(readFileSync(again.recording.events).subarray(0, bytes.length).equals(bytes)).toBe(true);
 });
 
-test('session.json names the thread, the folder, the home and the recordings once the first turn has begun', async () => {
+test('session.json names the thread, the folder, the home and the recordings right after thread/start', async () => {
   const desk = await openDesk();
   const server = await desk.open();
   const path = join(desk.taskDir, 'agents', 'one', 'session.json');
   const thread = await newThread(server);
-  expect(existsSync(path)).toBe(false);
+  const content = { threadId: thread, cwd: desk.person.cwd, codexHome: server.codexHome, recording: { ...server.recording } };
+  expect(sessionOf(desk)).toMatchObject({ ...content, stored: false });
   await play(server, thread, 'prompt one');
-  expect(sessionOf(desk)).toMatchObject({ threadId: thread, cwd: desk.person.cwd, codexHome: server.codexHome, recording: { ...server.recording } });
+  expect(sessionOf(desk)).toMatchObject({ ...content, stored: true });
   expect(statSync(path).mode & 0o777).toBe(0o600);
   expect(eventsOf(server, thread).length).toBeGreaterThan(5);
 });

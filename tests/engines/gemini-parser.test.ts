@@ -57,6 +57,21 @@ describe('stream-json events', () => {
     expect(counts).toEqual({ profile: 'gemini_json', units: 5, parsed: 5, fallbacks: 0, warnings: {} });
   });
 
+  test('a session id that only the result line, or any later line, names is the handle', () => {
+    const named = RESULT.replace('"status"', `"session_id":"${SESSION}","status"`);
+    for (const lines of [[USER, delta('Hello'), named], [INIT.replace(`"session_id":"${SESSION}",`, ''), delta('Hello'), named], [delta('Hello').replace('{', `{"session_id":"${SESSION}",`), RESULT]]) {
+      const { drafts, evidence } = read(...lines);
+      expect(evidence).toMatchObject({ sessionId: SESSION, success: true });
+      expect(ofType(drafts, 'lifecycle.session.bound')).toHaveLength(1);
+    }
+  });
+
+  test('a result line that names another session than the init line changes nothing but is reported', () => {
+    const { evidence, drafts } = read(INIT, delta('Hello'), RESULT.replace('"status"', '"session_id":"99999999-f74d-4e81-8b6e-1f4b90158a5a","status"'));
+    expect(evidence.sessionId).toBe(SESSION);
+    expect(warningsOf(drafts)).toContain('SESSION_ID_CHANGED');
+  });
+
   test('a message that was put together carries the range of the line that completed it', () => {
     const { drafts } = read(INIT, delta('Hello'), RESULT);
     const [final] = ofType(drafts, 'agent.message.final');

@@ -171,6 +171,16 @@ describe('where the block stands', () => {
     expect(evidence.sessionId).toBe(SESSION);
   });
 
+  test('a second session id is reported, wherever it stands', () => {
+    const notice = `\u2139\ufe0f  Resuming session ${OTHER} (2 messages loaded)\n`;
+    for (const output of [{ stdout: '', stderr: block({ 'session-id': OTHER }) + block() }, { stdout: '', stderr: notice + block() }, { stdout: block({ 'session-id': OTHER }) + block() }]) {
+      const { drafts, evidence } = parse('iflow', output);
+      expect(warningsOf(drafts).filter((code) => code === 'SESSION_ID_CHANGED')).toHaveLength(1);
+      expect(evidence.sessionId).toBe(SESSION);
+    }
+    expect(warningsOf(parse('iflow', { stdout: '', stderr: block() + block() }).drafts)).not.toContain('SESSION_ID_CHANGED');
+  });
+
   test('a block may share its lines with other text', () => {
     const stderr = `notice <Execution Info>${JSON.stringify(INFO)}</Execution Info> trailing\n`;
     const onStderr = parse('iflow', { stdout: 'Hello.\n', stderr });

@@ -76,7 +76,7 @@ test('the settings of gemini have the question tool of this turn, keep what the 
   const home = join(root, 'home');
   const read = () => JSON.parse(readFileSync(join(home, '.gemini/settings.json'), 'utf8')) as object;
   prepareHome(findEngine('gemini'), user, home, { ask: ['/node', 'parley.js', '--nonce', '1'], resumed: null, permission: 'full', cwd: '/work', project: '/work' });
-  const common = { general: { vimMode: true, sessionRetention: { enabled: false }, maxAttempts: 3 }, security: { auth: { selectedType: 'oauth' }, folderTrust: { enabled: true } } };
+  const common = { context: { fileFiltering: { enableRecursiveFileSearch: false } }, general: { vimMode: true, sessionRetention: { enabled: false }, maxAttempts: 3 }, security: { auth: { selectedType: 'oauth' }, folderTrust: { enabled: true } } };
   expect(read()).toMatchObject({ ...common, mcpServers: { own: { command: 'x' }, parley: { command: '/node', args: ['parley.js', '--nonce', '1'], trust: true } } });
   prepareHome(findEngine('gemini'), user, home, { ask: ['/node', 'parley.js', '--nonce', '2'], resumed: null, permission: 'full', cwd: '/work', project: '/work' });
   expect(read()).toMatchObject({ mcpServers: { parley: { args: ['parley.js', '--nonce', '2'] } } });

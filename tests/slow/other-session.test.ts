@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createRoot, expectSound, journalOf, openBench } from '../support/orchestrated.js';
 
-// iFlow names its session when its turn is over.
-test.each(['codex', 'gemini', 'opencode'])('%s that answers with another session id is ended at once, and what it was about to do is not done', async (engine) => {
+test.each(['codex', 'gemini', 'iflow', 'opencode'])('%s that answers with another session id is ended at once, and what it was about to do is not done', async (engine) => {
   const root = createRoot();
   const bench = await openBench(root);
   const [gate, never] = [join(root, 'gate'), join(root, 'never.txt')];

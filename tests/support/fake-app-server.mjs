@@ -59,7 +59,7 @@ const methods = {
     const from = Number(cursor ?? 0);
     return send({ id, result: { data: all.slice(from, from + 2), nextCursor: from + 2 < all.length ? String(from + 2) : null } });
   },
-  'thread/revert': (id, { threadId }) => send({ id, result: newThread(threadId) }),
+  'thread/revert': (id, { threadId }) => (words.has('revert-refused') ? refuse(id, 'thread/revert only supports paginated threads') : words.has('revert-fails') ? send({ id, error: { code: -32603, message: 'internal error' } }) : send({ id, result: newThread(threadId) })),
   'thread/rollback': (id, { threadId }) => (words.has('old') ? send({ id, result: newThread(threadId) }) : refuse(id, 'Invalid request: unknown variant `thread/rollback`')),
   'turn/start': startTurn,
   'turn/interrupt': (id, { threadId, turnId }) => {

@@ -1,5 +1,6 @@
 // gemini -o stream-json: the session id then comes on the first line. The prompt goes by stdin: as an argument a
 // leading dash breaks it. One process, so that signals reach it.
+import { asText } from '../as-text.js';
 import { modelArgument, type CommandBuilder, type EngineCommand, type TurnSpec } from '../engine.js';
 
 const APPROVAL = { 'read-only': 'default', 'workspace-write': 'auto_edit', full: 'yolo' } as const;
@@ -24,7 +25,7 @@ function build(spec: TurnSpec, session: readonly string[]): EngineCommand {
     ],
     // Sessions are bound to the exact directory.
     cwd: spec.cwd,
-    stdin: spec.prompt,
+    stdin: asText(spec.prompt, spec.hasFile),
     env: { GEMINI_CLI_NO_RELAUNCH: '1', GEMINI_CLI_TRUST_WORKSPACE: spec.permission === 'full' ? 'true' : '' },
   };
 }

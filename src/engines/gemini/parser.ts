@@ -85,6 +85,9 @@ export function createGeminiReader(out: Emitter): ParserReader {
   // The pieces of a message end where something else begins: only then is it whole.
   function beforeEvent(event: JsonObject): void {
     if (event.type !== 'message' || event.role !== 'assistant') closeMessage();
+    // Usually the init line names the session; one that was lost or changed does not lose the conversation.
+    const id = event.type === 'init' ? undefined : asString(event.session_id);
+    if (id && id !== out.sessionId) bind(id);
   }
 
   function init(event: JsonObject): Drift | undefined {

@@ -20,9 +20,12 @@ function settingsFor(settings: JsonObject, { ask, permission }: TurnFileNeeds): 
   const { parley: _old, ...servers } = asObject(settings.mcpServers) ?? {};
   const [command = '', ...args] = (ask ?? []).map(literally);
   const security = asObject(settings.security);
+  const context = asObject(settings.context);
   return {
     ...settings,
     general: { ...asObject(settings.general), enableAutoUpdate: false, enableAutoUpdateNotification: false, maxAttempts: 3, sessionRetention: { enabled: false } },
+    // Otherwise a word behind an @ is looked for as a part of any file name below the folder.
+    context: { ...context, fileFiltering: { ...asObject(context?.fileFiltering), enableRecursiveFileSearch: false } },
     security: { ...security, folderTrust: { ...asObject(security?.folderTrust), enabled: true } },
     ...(permission === 'full' ? {} : { advanced: { ...asObject(settings.advanced), ignoreLocalEnv: true } }),
     ...(ask !== null && isObject(settings.mcp) ? { mcp: letIn(settings.mcp) } : {}),

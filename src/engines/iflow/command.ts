@@ -1,4 +1,5 @@
 // iflow -p: --resume always with an id, because without one it opens a picker.
+import { asText } from '../as-text.js';
 import { fitsArgument, modelArgument, type CommandBuilder, type EngineCommand, type TurnSpec } from '../engine.js';
 
 const APPROVAL = { 'read-only': '--plan', 'workspace-write': '--autoEdit', full: '--yolo' } as const;
@@ -9,17 +10,18 @@ export const iflowCommand: CommandBuilder = {
 };
 
 function build(spec: TurnSpec, resume: readonly string[]): EngineCommand {
-  const byStdin = !fitsArgument(spec.prompt);
+  const prompt = asText(spec.prompt, spec.hasFile);
+  const byStdin = !fitsArgument(prompt);
   return {
     argv: [
       ...spec.program,
       APPROVAL[spec.permission],
       ...modelArgument(spec),
       ...resume,
-      ...(byStdin ? [] : promptArgs(spec.prompt)),
+      ...(byStdin ? [] : promptArgs(prompt)),
     ],
     cwd: spec.cwd,
-    stdin: byStdin ? spec.prompt : null,
+    stdin: byStdin ? prompt : null,
     env: {},
   };
 }

@@ -24,6 +24,8 @@ const NOISE = /^Model \S+ does not support thinking mode\s*$/;
 const COMPLAINT = /SERVER_OAUTH2_REQUIRED|令牌已过期/;
 // The first words on stderr of a turn that continues a session.
 const NOTICE = /^\u2139\ufe0f?\s+Resuming session (\S+) \(\d+ messages? loaded\)\s*$/;
+// Of blocks on stdout that are text because a later one counts.
+const BLOCK_SESSION = /<Execution Info>[^<]{0,2000}?"session-id"\s{0,8}:\s{0,8}"([^"]{1,200})"/g;
 const MESSAGE_ID = 'message_1';
 
 export function createIflowReader(out: Emitter): ParserReader {
@@ -97,6 +99,12 @@ export function createIflowReader(out: Emitter): ParserReader {
     if (id !== undefined) out.bindSession(id, undefined, CONFIDENCE.convention);
   }
 
+  // The block that is named last counts: the CLI writes one at the end of each of its own attempts.
+  function rebind(id: string): void {
+    if (out.sessionId !== null) out.warn('SESSION_ID_CHANGED', `the block names ${id}, after ${out.sessionId}`);
+    out.bindSession(id);
+  }
+
   function rawStderr(line: string): void {
     out.raw('stderr', line);
   }
@@ -110,7 +118,7 @@ export function createIflowReader(out: Emitter): ParserReader {
     }
     block = body;
     const id = asString(body['session-id']);
-    if (id && id !== out.sessionId) out.bindSession(id);
+    if (id && id !== out.sessionId) rebind(id);
     if (!id) out.warn('FIELD_DRIFT', 'the block names no session-id', { path: 'session-id' });
     const tokens = asObject(body.tokenUsage);
     out.emit('agent.usage', {
@@ -146,10 +154,12 @@ export function createIflowReader(out: Emitter): ParserReader {
       stdoutHeld.release(textLine);
       return;
     }
+    const earlier = lines.slice(0, first).join('\n');
     stdoutHeld.release(textLine, first);
     const { text, range } = stdoutHeld.takeAsOne(last - first + 1);
     out.at(range);
     if (readBlock(text)) {
+      for (const [, id] of earlier.matchAll(BLOCK_SESSION)) if (id !== out.sessionId) out.warn('SESSION_ID_CHANGED', `an earlier block names ${id}`);
       out.hit();
       for (const rest of aroundBlock(text)) textLine(rest, true);
     } else textLine(text, true);
@@ -180,7 +190,6 @@ export function createIflowReader(out: Emitter): ParserReader {
       else stderrHeld.release(rawStderr);
     },
     finish,
-    namesSessionLast: true,
     evidence: () => ({
       success: block !== null && failure === null,
       failure,
