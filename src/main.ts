@@ -43,11 +43,13 @@ const io: Io = {
     stdout: process.stdout.isTTY ?? false,
     stderr: process.stderr.isTTY ?? false,
     columns: () => process.stdout.columns || 80,
+    rows: () => process.stdout.rows || 24,
   },
   onSignal: (signal, handler) => {
     process.on(signal, handler);
     return () => void process.off(signal, handler);
   },
+  holdTerminal,
   setBrokenPipeCode: (code) => {
     brokenPipeCode = code;
   },
@@ -61,6 +63,22 @@ try {
   const refused = error instanceof Error && 'syscall' in error;
   process.stderr.write(refused ? `parley: ${error.message}\n` : `parley: internal error, please report it: ${error instanceof Error ? error.stack : String(error)}\n`);
   process.exitCode = EXIT.failed;
+}
+
+function holdTerminal(restore: () => void): () => void {
+  const end = (signal: NodeJS.Signals): void => {
+    restore();
+    release();
+    process.kill(process.pid, signal);
+  };
+  const signals = ['SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
+  const release = (): void => {
+    process.off('exit', restore);
+    for (const signal of signals) process.off(signal, end);
+  };
+  process.on('exit', restore);
+  for (const signal of signals) process.on(signal, end);
+  return release;
 }
 
 // A folder that was deleted has no name; what is given as an absolute path still works.

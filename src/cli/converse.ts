@@ -1,11 +1,10 @@
 // A run in front of a person or a program: shown as it goes on, answered in place, and left or canceled by Ctrl-C.
 // Whatever happens here, the run itself is safe: its worker goes on, and its questions wait.
-import type { Json } from '../kernel/json.js';
 import { loadRun } from '../orchestrator/load-run.js';
 import { RequestError } from '../run/request-error.js';
 import { isTerminal } from '../run/statechart.js';
 import type { InteractionRecord, RunRecord } from '../store/store.js';
-import { createDialogue } from '../terminal/answer.js';
+import { confirmSent, createDialogue, type Given } from '../terminal/answer.js';
 import type { Question } from '../terminal/question-text.js';
 import { safeText } from '../terminal/safe-text.js';
 import { paint } from '../terminal/style.js';
@@ -15,6 +14,7 @@ import { cancelRun } from './cancel-run.js';
 import { createLineViewer, createScreenViewer, Follower, type Watched } from './follow.js';
 import { EXIT, exitCodeOf, type Io } from './io.js';
 import type { ReadData } from './open-data.js';
+import { pageRows, QuestionPages } from './question-pages.js';
 import { startWork, type Work } from './start-work.js';
 import { styleOf } from './style.js';
 import { runLine } from './tell.js';
@@ -57,7 +57,7 @@ class Conversation {
     this.#early = work?.interrupted ?? false;
     this.#options = options;
     this.#io = io;
-    const viewer = options.json ? createLineViewer(io) : createScreenViewer(io, styleOf(io));
+    const viewer = options.json ? createLineViewer(io) : createScreenViewer(io, styleOf(io), this.#pageOptions());
     this.#follower = new Follower({ store: data.store, runId, viewer }, options.cursor ?? 0, io);
   }
 
@@ -98,6 +98,11 @@ class Conversation {
       case 'left':
         return this.#askWhatNow(run);
     }
+  }
+
+  // Where questions are answered, a long approval is shown page by page.
+  #pageOptions(): { readonly firstPage?: () => number } {
+    return this.#options.answer && this.#isPerson() ? { firstPage: () => pageRows(this.#io) } : {};
   }
 
   #isPerson(): boolean {
@@ -160,12 +165,17 @@ class Conversation {
   }
 
   async #converse(asker: LineAsker, pending: InteractionRecord, news: Promise<void>): Promise<number | null> {
-    let dialogue = createDialogue(pending.question as unknown as Question);
+    const question = pending.question as unknown as Question;
+    const pages = new QuestionPages(question, styleOf(this.#io), this.#io);
+    let dialogue = createDialogue(question, pages);
     for (;;) {
+      const left = pages.left();
+      if (left !== null) this.#io.stdout.write(`${paint(styleOf(this.#io), 'dim', `… ${left}`)}\n`);
       const typed = await asker.ask(dialogue.prompt(), news);
       if (typed.kind === 'news') return this.#afterNews(pending);
       const given = typed.kind === 'line' ? dialogue.give(typed.text) : ({ kind: typed.kind === 'end' ? 'later' : 'interrupt' } as const);
       if (given.kind === 'problem') this.#say(given.message);
+      else if (given.kind === 'page') this.#io.stdout.write(`${pages.next()}\n`);
       else if (given.kind === 'later') return this.#endLater();
       else if (given.kind === 'cancel') return this.#cancel();
       else if (given.kind === 'interrupt') {
@@ -174,16 +184,19 @@ class Conversation {
         if (chosen === 'cancel') return this.#cancel();
         if (chosen === 'leave') return this.#endLater();
       } else if (given.kind === 'reply' || given.kind === 'finish') {
-        if (await this.#reply(pending, given.kind === 'finish' ? { finish: true } : { response: given.response })) return null;
-        dialogue = createDialogue(pending.question as unknown as Question);
+        if (await this.#reply(pending, given)) return null;
+        dialogue = createDialogue(question, pages);
       }
     }
   }
 
   // False: it could not be given just now, and the person may try again.
-  async #reply(pending: InteractionRecord, given: { readonly response?: Json; readonly finish?: boolean }): Promise<boolean> {
+  async #reply(pending: InteractionRecord, given: Extract<Given, { kind: 'reply' | 'finish' }>): Promise<boolean> {
+    const { interaction_id: id } = pending;
+    const answer = given.kind === 'finish' ? { finish: true } : { response: given.response, ...(given.review ? { review: given.review } : {}) };
     try {
-      await this.#start({ type: 'reply', run_id: this.#runId, reply: { interaction_id: pending.interaction_id, ...given } });
+      await this.#start({ type: 'reply', run_id: this.#runId, reply: { interaction_id: id, ...answer } });
+      if (given.kind === 'reply') this.#say(confirmSent(given));
       return true;
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;

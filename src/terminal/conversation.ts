@@ -24,9 +24,17 @@ interface OpenMessage {
 // An engine may complain without end while its message stays open.
 const MAX_WAITING_LINES = 100;
 
+export interface ViewOptions {
+  // Live: pieces of messages are written as they come. Else: a message when it is whole.
+  readonly live: boolean;
+  // How many lines of an approval are shown, where whoever asks shows the rest.
+  readonly firstPage?: () => number;
+}
+
 export class ConversationView {
   readonly #style: Style;
   readonly #live: boolean;
+  readonly #firstPage: () => number;
   #activity: Activity = NO_ACTIVITY;
   #last: Kind | null = null;
   #open: OpenMessage | null = null;
@@ -39,10 +47,10 @@ export class ConversationView {
   #envelope: string | null = null;
   #lastPlan = '';
 
-  // Live: pieces of messages are written as they come. Else: a message when it is whole.
-  constructor(style: Style, options: { readonly live: boolean }) {
+  constructor(style: Style, { live, firstPage = () => Infinity }: ViewOptions) {
     this.#style = style;
-    this.#live = options.live;
+    this.#live = live;
+    this.#firstPage = firstPage;
   }
 
   // What the engine does right now, for progressLine.
@@ -96,7 +104,7 @@ export class ConversationView {
   #showEdge(event: FcmpEvent): string {
     const style = this.#style;
     if (is(event, 'user.input.required') || is(event, 'conversation.completed')) this.#envelope = null;
-    if (is(event, 'user.input.required')) return this.#endTurn() + this.#block('say', renderQuestion(event.data, style, this.#lastMessage));
+    if (is(event, 'user.input.required')) return this.#endTurn() + this.#block('say', this.#renderQuestion(event.data));
     if (is(event, 'conversation.completed')) return this.#endTurn() + this.#block('say', renderCompleted(event.data, style));
     if (is(event, 'conversation.failed')) return this.#endTurn() + this.#block('say', renderFailed(event.data, style));
     if (is(event, 'conversation.canceled')) return this.#endTurn() + this.#block('say', renderCanceled(event.data, style));
@@ -104,6 +112,11 @@ export class ConversationView {
     const ended = this.#endTurn();
     if (event.data.to !== 'running' || event.attempt_number === 1) return ended;
     return ended + this.#block('say', renderAttempt(event.attempt_number, style));
+  }
+
+  #renderQuestion(question: FcmpData['user.input.required']): string {
+    const text = renderQuestion(question, this.#style, this.#lastMessage);
+    return question.kind === 'approval' ? text.split('\n').slice(0, this.#firstPage()).join('\n') : text;
   }
 
   #takePiece({ message_id: id, text }: FcmpData['assistant.message.delta']): string {

@@ -42,10 +42,26 @@ export function renderFile({ path, kind }: FcmpData['artifact.file.changed'], st
   return `${paint(style, ink, word)} ${exactLine(path, style.width - word.length - 1, 'end')}`;
 }
 
-export function renderReply({ response, finish, actor }: FcmpData['interaction.reply.accepted'], style: Style): string {
+const DECIDED: Readonly<Record<string, readonly [string, Ink, string]>> = {
+  approve: ['✓', 'green', 'approved'],
+  approve_for_session: ['✓', 'green', 'approved for the session'],
+  decline: ['⊘', 'yellow', 'declined'],
+  cancel: ['⊘', 'yellow', 'declined and stopped'],
+};
+
+export function renderReply(reply: FcmpData['interaction.reply.accepted'], style: Style): string {
+  const { response = null, finish, actor, review } = reply;
   const by = actor ? ` by ${actor.name}` : '';
   if (finish) return renderMarked('✓', 'green', `finished${by}`, style);
-  return renderMarked('✓', 'green', `answered${by}: ${tellResponse(response ?? null)}`, style);
+  const [mark, ink, word] = DECIDED[decisionOf(response) ?? ''] ?? [];
+  if (mark === undefined || ink === undefined) return renderMarked('✓', 'green', `answered${by}: ${tellResponse(response)}`, style);
+  const note = isObject(response) ? (asString(response.note) ?? '') : '';
+  const unread = review === 'unread' ? ', not all of it was shown' : '';
+  return renderMarked(mark, ink, `${word}${by}${unread}${note === '' ? '' : `: ${note}`}`, style);
+}
+
+function decisionOf(response: Json): string | undefined {
+  return isObject(response) ? asString(response.decision) : undefined;
 }
 
 export function renderDecision({ policy, response }: FcmpData['interaction.auto_decide.timeout'], style: Style): string {

@@ -245,7 +245,10 @@ describe('a conversation of two attempts', () => {
 
   test('tells answers of several fields, decisions with a note, and a finish', () => {
     expect(answered({ response: { q1: 'pg', q2: 7 } })).toBe('✓ answered:\n  q1: pg\n  q2: 7\n');
-    expect(answered({ response: { decision: 'decline', note: 'not today' } })).toBe('✓ answered: decline, not today\n');
+    expect(answered({ response: { decision: 'decline', note: 'not today' } })).toBe('⊘ declined: not today\n');
+    expect(answered({ response: { decision: 'cancel' } })).toBe('⊘ declined and stopped\n');
+    expect(answered({ response: { decision: 'approve' }, review: 'seen' })).toBe('✓ approved\n');
+    expect(answered({ response: { decision: 'approve' }, review: 'unread' })).toBe('✓ approved, not all of it was shown\n');
     expect(answered({ response: null, finish: true, actor: { kind: 'user', name: 'ada' } })).toBe('✓ finished by ada\n');
   });
 

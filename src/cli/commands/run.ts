@@ -2,7 +2,7 @@
 import { Option, type Command } from 'commander';
 import type { Io } from '../io.js';
 import { readVersion } from '../version.js';
-import { collect, examples, parseText, withJson, type Act } from './shared.js';
+import { collect, examples, parseCount, parseText, withJson, type Act } from './shared.js';
 
 export function addRunCommands(program: Command, io: Io, act: Act): void {
   withJson(program.command('run'))
@@ -33,7 +33,8 @@ export function addRunCommands(program: Command, io: Io, act: Act): void {
     .summary('answer a run that waits')
     .description('Answer the question of a run, and watch it go on to its next stop. Without a text the question is asked here.')
     .argument('<run>', 'its id, a part of it, or last')
-    .argument('[text]', 'the answer; a number chooses an option; - reads it from stdin')
+    .argument('[text]', 'the answer: the text or the number of an option, or your own words; - reads it from stdin')
+    .option('--option <number>', 'choose an option by its number, whatever the texts of the options are', parseCount)
     .option('--value <json>', 'the answer to the letter, as JSON')
     .option('--finish', 'end a conversation in which nothing was asked')
     .option('--interaction <id>', 'the question that is meant (default: the pending one)')
