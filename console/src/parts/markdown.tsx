@@ -4,7 +4,7 @@ import DOMPurify from 'dompurify';
 import { Marked } from 'marked';
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { nameTurns } from '../state/visible.js';
+import { nameInProse } from '../../../src/kernel/visible-text.js';
 
 // HTML of its own is shown as the text it is: nothing that was said is left out, and nothing of it is ever built.
 const marked = new Marked({ gfm: true, breaks: true, async: false, renderer: { html: ({ text }) => escapeHtml(text) } });
@@ -21,8 +21,13 @@ purifier.addHook('afterSanitizeAttributes', (node) => {
   }
   if (node.tagName === 'INPUT') {
     if (node.getAttribute('type') !== 'checkbox') node.remove();
-    else node.setAttribute('disabled', '');
+    else {
+      node.setAttribute('disabled', '');
+      node.setAttribute('aria-label', node.hasAttribute('checked') ? 'done' : 'to do');
+    }
   }
+  // One that is wider than the page is scrolled by keys, too.
+  if (node.tagName === 'PRE') node.setAttribute('tabindex', '0');
 });
 
 // To make more of it pretty would hold the page up: the time grows with the square of some signs.
@@ -40,7 +45,7 @@ export function toSafeHtml(text: string): string {
 }
 
 function asText(text: string): string {
-  return `<pre>${escapeHtml(text)}</pre>`;
+  return `<pre tabindex="0">${escapeHtml(text)}</pre>`;
 }
 
 function escapeHtml(text: string): string {
@@ -56,7 +61,7 @@ const kept = new WeakMap<object, { readonly text: string; readonly html: string 
 function htmlOf(text: string, owner: object | undefined): string {
   const known = owner && kept.get(owner);
   if (known?.text === text) return known.html;
-  const html = toSafeHtml(nameTurns(text));
+  const html = toSafeHtml(nameInProse(text));
   if (owner) kept.set(owner, { text, html });
   return html;
 }

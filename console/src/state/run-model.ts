@@ -67,8 +67,8 @@ export class RunModel {
       case 'user.input.required':
         return this.#asked(as(kind));
       case 'interaction.reply.accepted': {
-        const { interaction_id: id, accepted_at: at, actor, response, finish = false } = as(kind);
-        return this.#resolve(id, { type: 'answered', at, by: actor?.name ?? 'somebody', response, finish });
+        const { interaction_id: id, accepted_at: at, actor, response, finish = false, review } = as(kind);
+        return this.#resolve(id, { type: 'answered', at, by: actor?.name ?? 'somebody', response, finish, review });
       }
       case 'interaction.auto_decide.timeout': {
         const { interaction_id: id, policy, response } = as(kind);

@@ -68,7 +68,7 @@ export interface QuestionRow extends Base {
   readonly question: JsonObject;
   resolution:
     | { readonly type: 'pending' }
-    | { readonly type: 'answered'; readonly at: string; readonly by: string; readonly response: Json | undefined; readonly finish: boolean }
+    | { readonly type: 'answered'; readonly at: string; readonly by: string; readonly response: Json | undefined; readonly finish: boolean; readonly review: 'seen' | 'unread' | undefined }
     | { readonly type: 'decided'; readonly at: string; readonly policy: string; readonly response: Json | undefined }
     | { readonly type: 'gone' };
 }

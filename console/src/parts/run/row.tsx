@@ -4,7 +4,7 @@ import type { JSX } from 'preact';
 import { asObject, parseJson } from '../../../../src/kernel/json.js';
 import { formatCount, formatDuration } from '../../state/format.js';
 import type { MessageRow, PlanRow, Row, UsageRow } from '../../state/run-rows.js';
-import { nameTurns } from '../../state/visible.js';
+import { nameInLine, nameInProse } from '../../../../src/kernel/visible-text.js';
 import { Markdown } from '../markdown.js';
 import { EndRow } from './end-row.js';
 import { Fold, Plain, Pretty } from './fold.js';
@@ -36,7 +36,7 @@ export function RowBody({ row }: { readonly row: Shown; readonly rev: number }):
       return (
         <p class="files">
           <span class="dim">{row.files.length === 1 ? 'File changed' : `${row.files.length} files changed`}</span>
-          {row.files.slice(0, FILES).map(({ path, kind }, index) => <code key={index} title={kind}>{kind === 'add' ? '+ ' : kind === 'delete' ? '− ' : ''}{nameTurns(path)}</code>)}
+          {row.files.slice(0, FILES).map(({ path, kind }, index) => <code key={index} title={kind}>{kind === 'add' ? '+ ' : kind === 'delete' ? '− ' : ''}{nameInLine(path)}</code>)}
         </p>
       );
     case 'usage':
@@ -89,7 +89,7 @@ function envelopeOf(text: string): ReturnType<typeof asObject> | null {
 
 function Plan({ row }: { readonly row: PlanRow }): JSX.Element {
   const done = row.items.filter((item) => item.done).length;
-  const list = <ol class="plan">{row.items.map((item, index) => <li key={index} class={item.done ? 'done' : ''}><span aria-hidden="true">{item.done ? '✓' : '○'}</span> {item.text}<span class="unseen">{item.done ? ' (done)' : ' (to do)'}</span></li>)}</ol>;
+  const list = <ol class="plan">{row.items.map((item, index) => <li key={index} class={item.done ? 'done' : ''}><span aria-hidden="true">{item.done ? '✓' : '○'}</span> {nameInProse(item.text)}<span class="unseen">{item.done ? ' (done)' : ' (to do)'}</span></li>)}</ol>;
   if (row.isOld) return <Fold id={row.key} class="reasoning" summary={<span class="dim">An earlier plan: {done} of {row.items.length} done</span>}>{() => list}</Fold>;
   return <div class="plan-box"><span class="dim small">Plan, {done} of {row.items.length} done</span>{list}</div>;
 }
@@ -115,5 +115,5 @@ function Usage({ row: { usage } }: { readonly row: UsageRow }): JSX.Element {
 }
 
 function firstLine(text: string): string {
-  return (text.trimStart().split('\n', 1)[0] ?? '').slice(0, SUMMARY_CHARS);
+  return nameInLine((text.trimStart().split('\n', 1)[0] ?? '').slice(0, SUMMARY_CHARS));
 }
