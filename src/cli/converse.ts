@@ -4,17 +4,18 @@ import { loadRun } from '../orchestrator/load-run.js';
 import { RequestError } from '../run/request-error.js';
 import { isTerminal } from '../run/statechart.js';
 import type { InteractionRecord, RunRecord } from '../store/store.js';
-import { confirmSent, createDialogue, type Given } from '../terminal/answer.js';
+import { confirmSent } from '../terminal/answer.js';
 import type { Question } from '../terminal/question-text.js';
 import { safeText } from '../terminal/safe-text.js';
 import { paint } from '../terminal/style.js';
 import { wrapText } from '../terminal/wrap.js';
+import { prepareQuestion, replyOf, type Reply } from './ask-question.js';
 import { LineAsker } from './ask.js';
 import { cancelRun } from './cancel-run.js';
 import { createLineViewer, createScreenViewer, Follower, type Watched } from './follow.js';
 import { EXIT, exitCodeOf, type Io } from './io.js';
 import type { ReadData } from './open-data.js';
-import { pageRows, QuestionPages } from './question-pages.js';
+import { pageRows } from './question-pages.js';
 import { startWork, type Work } from './start-work.js';
 import { styleOf } from './style.js';
 import { runLine } from './tell.js';
@@ -24,7 +25,7 @@ const POLL_MS = 250;
 
 // What a person can do about a failure before trying again.
 const ADVICE: Readonly<Record<string, string>> = {
-  AUTO_MODE_CANNOT_ASK: 'with --interactive (-i) the agent may ask: start it again with that',
+  AUTO_MODE_CANNOT_ASK: 'The run was unattended (auto). Start it again with --interactive (-i) to let the agent ask you.',
   ENGINE_NOT_FOUND: 'parley doctor tells which engines there are, and where it looked',
 };
 
@@ -165,37 +166,25 @@ class Conversation {
   }
 
   async #converse(asker: LineAsker, pending: InteractionRecord, news: Promise<void>): Promise<number | null> {
-    const question = pending.question as unknown as Question;
-    const pages = new QuestionPages(question, styleOf(this.#io), this.#io);
-    let dialogue = createDialogue(question, pages);
+    const askAgain = prepareQuestion({ question: pending.question as unknown as Question, asker, news }, this.#io);
     for (;;) {
-      const left = pages.left();
-      if (left !== null) this.#io.stdout.write(`${paint(styleOf(this.#io), 'dim', `… ${left}`)}\n`);
-      const typed = await asker.ask(dialogue.prompt(), news);
-      if (typed.kind === 'news') return this.#afterNews(pending);
-      const given = typed.kind === 'line' ? dialogue.give(typed.text) : ({ kind: typed.kind === 'end' ? 'later' : 'interrupt' } as const);
-      if (given.kind === 'problem') this.#say(given.message);
-      else if (given.kind === 'page') this.#io.stdout.write(`${pages.next()}\n`);
-      else if (given.kind === 'later') return this.#endLater();
-      else if (given.kind === 'cancel') return this.#cancel();
-      else if (given.kind === 'interrupt') {
+      const outcome = await askAgain();
+      if (outcome.kind === 'news') return this.#afterNews(pending);
+      if (outcome.kind === 'later') return this.#endLater();
+      if (outcome.kind === 'cancel') return this.#cancel();
+      if (outcome.kind === 'interrupt') {
         const chosen = await this.#choose(asker, 'The question waits.', '[l]eave it waiting, [c]ancel the run, or Enter to answer', news);
         if (chosen === 'news') return this.#afterNews(pending);
         if (chosen === 'cancel') return this.#cancel();
         if (chosen === 'leave') return this.#endLater();
-      } else if (given.kind === 'reply' || given.kind === 'finish') {
-        if (await this.#reply(pending, given)) return null;
-        dialogue = createDialogue(question, pages);
-      }
+      } else if (await this.#reply(pending, outcome)) return null;
     }
   }
 
   // False: it could not be given just now, and the person may try again.
-  async #reply(pending: InteractionRecord, given: Extract<Given, { kind: 'reply' | 'finish' }>): Promise<boolean> {
-    const { interaction_id: id } = pending;
-    const answer = given.kind === 'finish' ? { finish: true } : { response: given.response, ...(given.review ? { review: given.review } : {}) };
+  async #reply(pending: InteractionRecord, given: Reply): Promise<boolean> {
     try {
-      await this.#start({ type: 'reply', run_id: this.#runId, reply: { interaction_id: id, ...answer } });
+      await this.#start({ type: 'reply', run_id: this.#runId, reply: replyOf(pending.interaction_id, given) });
       if (given.kind === 'reply') this.#say(confirmSent(given));
       return true;
     } catch (error) {
@@ -254,7 +243,8 @@ class Conversation {
       this.#say(`waits for an answer: ${run.run_id}\n  parley reply ${run.run_id}`);
     } else if (run.status === 'failed') {
       const advice = ADVICE[run.error?.code ?? ''];
-      this.#say(`failed: ${run.run_id}\n${advice === undefined ? '' : `  ${advice}\n`}  parley retry ${run.run_id}    tries again, from its session if there is one`);
+      // Why it failed was shown with the conversation.
+      this.#say(`${advice === undefined ? '' : `${advice}\n`}Try again: parley retry ${run.run_id}    More: parley show ${run.run_id} --details`);
     }
     return exitCodeOf(run.status);
   }

@@ -1,49 +1,81 @@
-// The run that a person means: its id, the end or the beginning of it, or the word "last".
-import { everyRunId, isStored } from '../orchestrator/every-run.js';
+// The run that a person names: by its id, by the end or the beginning of it, or by the word "last". Looked up by indexes,
+// however many runs there are.
+import { isStored } from '../orchestrator/every-run.js';
 import { loadRun } from '../orchestrator/load-run.js';
 import { RequestError } from '../run/request-error.js';
-import type { RunRecord, Store } from '../store/store.js';
+import { TAIL_CHARS, type RunRecord, type Store } from '../store/store.js';
 import type { Io } from './io.js';
 import { dataDirOf, openReader, type DataOption } from './data-dir.js';
 import type { ReadData } from './open-data.js';
 
-const FEWEST_CHARS = 4;
+const PREFIX = 'run_';
+const SHOWN_MATCHES = 5;
 
-export async function findRun(store: Store, meant: string): Promise<RunRecord> {
-  return loadRun(store, await findRunId(store, meant));
+export interface FindOptions {
+  // What "last" means: the newest run, or the newest that waits for an answer.
+  readonly last?: 'newest' | 'waiting';
 }
 
-// By their ids alone: a run that cannot be read is found, too.
-export async function findRunId(store: Store, meant: string): Promise<string> {
-  if (await isStored(store, meant)) return meant;
-  if (meant === 'last') {
-    const [newest] = await store.listRunIds({ limit: 1 });
-    if (newest !== undefined) return newest;
-    throw new RequestError('RUN_NOT_FOUND', 'there is no run yet; parley run starts one');
+export async function findRun(store: Store, runRef: string): Promise<RunRecord> {
+  return loadRun(store, await findRunId(store, runRef));
+}
+
+// By their ids alone: a run whose row is damaged is found, too.
+export async function findRunId(store: Store, runRef: string, { last = 'newest' }: FindOptions = {}): Promise<string> {
+  if (await isStored(store, runRef)) return runRef;
+  if (runRef === 'last') return last === 'newest' ? findNewest(store) : findWaiting(store);
+  const part = runRef.toUpperCase().replace(/^RUN_/, '');
+  if (part.length < TAIL_CHARS) {
+    throw new RequestError('RUN_NOT_FOUND', `There is no run "${runRef}". Give at least ${TAIL_CHARS} characters of the end of its id, as parley ls shows it.`);
   }
-  const found = meant.length < FEWEST_CHARS ? [] : await listMatching(store, meant.toUpperCase().replace(/^RUN_/, ''));
+  const tails = (await store.listByTail([part.slice(-TAIL_CHARS)])).filter((id) => id.endsWith(part));
+  // What a list shows is the end of an id: it comes first.
+  const found = tails.length > 0 ? tails : await store.listByPrefix(`${PREFIX}${part}`, SHOWN_MATCHES + 1);
   const [only] = found;
   if (only !== undefined && found.length === 1) return only;
-  if (found.length > 1) throw new RequestError('RUN_NOT_FOUND', `${found.length} runs are meant by "${meant}": ${found.slice(0, 5).join(', ')}${found.length > 5 ? ' …' : ''}`);
-  throw new RequestError('RUN_NOT_FOUND', `there is no run "${meant}"; parley ls shows those there are`);
+  if (only === undefined) throw new RequestError('RUN_NOT_FOUND', `There is no run "${runRef}". parley ls lists the runs.`);
+  const more = found.length > SHOWN_MATCHES ? ' …' : '';
+  const count = found.length > SHOWN_MATCHES ? `more than ${SHOWN_MATCHES}` : found.length;
+  throw new RequestError('RUN_NOT_FOUND', `"${runRef}" is ambiguous; it matches ${count} runs: ${found.slice(0, SHOWN_MATCHES).join(', ')}${more}`);
 }
 
-async function listMatching(store: Store, part: string): Promise<string[]> {
-  const found: string[] = [];
-  for await (const id of everyRunId(store)) if (id.slice('run_'.length).startsWith(part) || id.endsWith(part)) found.push(id);
-  return found;
+async function findNewest(store: Store): Promise<string> {
+  const [newest] = await store.listRunIds({ limit: 1 });
+  if (newest !== undefined) return newest;
+  throw new RequestError('RUN_NOT_FOUND', 'There is no run yet. Start one: parley run ENGINE "…"');
 }
 
-// Opens the directory to look, finds the run, and closes again when the work is done.
-export async function withRun<T>(meant: string, options: DataOption, io: Io, work: (data: ReadData, run: RunRecord) => Promise<T>): Promise<T> {
-  return withRunId(meant, options, io, async (data, id) => work(data, await loadRun(data.store, id)));
+async function findWaiting(store: Store): Promise<string> {
+  const [newest] = await store.listRunIds({ status: 'waiting_user', limit: 1 });
+  if (newest !== undefined) return newest;
+  throw new RequestError('RUN_NOT_WAITING', 'No run is waiting for an answer. parley ls lists the runs; parley continue RUN "…" follows up on one that has ended.');
 }
 
-export async function withRunId<T>(meant: string, options: DataOption, io: Io, work: (data: ReadData, runId: string) => Promise<T>): Promise<T> {
+// The shortest ends of these ids that name no other run; each finds its run by findRunId.
+export async function shortenIds(store: Store, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const alike = await store.listByTail(ids.map((id) => id.slice(-TAIL_CHARS)));
+  const rivals = new Map<string, string[]>();
+  for (const id of new Set([...alike, ...ids])) rivals.set(id.slice(-TAIL_CHARS), [...(rivals.get(id.slice(-TAIL_CHARS)) ?? []), id]);
+  return new Map(ids.map((id) => {
+    const others = (rivals.get(id.slice(-TAIL_CHARS)) ?? []).filter((other) => other !== id);
+    let chars = TAIL_CHARS;
+    while (chars < id.length && others.some((other) => other.endsWith(id.slice(-chars)))) chars += 1;
+    return [id, id.slice(-chars)];
+  }));
+}
+
+export type WithRunOptions = DataOption & FindOptions;
+
+// Opens the directory to read, finds the run, and closes again when the work is done.
+export async function withRun<T>(runRef: string, options: WithRunOptions, io: Io, work: (data: ReadData, run: RunRecord) => Promise<T>): Promise<T> {
+  return withRunId(runRef, options, io, async (data, id) => work(data, await loadRun(data.store, id)));
+}
+
+export async function withRunId<T>(runRef: string, options: WithRunOptions, io: Io, work: (data: ReadData, runId: string) => Promise<T>): Promise<T> {
   const data = await openReader(options, io);
-  if (!data) throw new RequestError('RUN_NOT_FOUND', `there is no run "${meant}": nothing was ever run in ${dataDirOf(options, io)}`);
+  if (!data) throw new RequestError('RUN_NOT_FOUND', `There is no run "${runRef}": nothing was ever run in ${dataDirOf(options, io)}`);
   try {
-    return await work(data, await findRunId(data.store, meant));
+    return await work(data, await findRunId(data.store, runRef, options));
   } finally {
     await data.close();
   }

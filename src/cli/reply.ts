@@ -15,6 +15,8 @@ import type { Io } from './io.js';
 import { readPrompt, tellDetached } from './run.js';
 import { startWork } from './start-work.js';
 
+const STATUS_WORDS: Readonly<Record<string, string>> = { succeeded: 'has succeeded', failed: 'has failed', canceled: 'was canceled' };
+
 export interface ReplyOptions extends DataOption {
   readonly value?: string;
   // The place of an option, counted from 1.
@@ -27,7 +29,7 @@ export interface ReplyOptions extends DataOption {
 }
 
 export async function replyCommand(meant: string, given: string | undefined, options: ReplyOptions, io: Io): Promise<number> {
-  return withRun(meant, options, io, async (data, run) => {
+  return withRun(meant, { ...options, last: 'waiting' }, io, async (data, run) => {
     const asks = given === undefined && options.value === undefined && options.option === undefined && !options.finish;
     if (asks && run.status !== 'waiting_user') throw notWaiting(run);
     if (asks && !(io.terminal.stdin && io.terminal.stdout)) throw new RequestError('INVALID_ARGUMENT', `say the answer: parley reply ${run.run_id} TEXT, or --option N, or --value JSON, or --finish`);
@@ -60,7 +62,9 @@ async function findInteraction(data: DataDir, run: RunRecord, options: ReplyOpti
 }
 
 function notWaiting(run: RunRecord): RequestError {
-  return new RequestError('RUN_NOT_WAITING', `run ${run.run_id} is ${run.status}: it does not wait for an answer${isTerminal(run.status) ? `; parley continue ${run.run_id} PROMPT goes on with it` : ''}`);
+  const { run_id: id, status } = run;
+  const way = isTerminal(status) ? ` To follow up: parley continue ${id} "…"` : ' It is not waiting for an answer.';
+  return new RequestError('RUN_NOT_WAITING', `Run ${id} ${STATUS_WORDS[status] ?? `is ${status}`}, so there is nothing to answer.${way}`);
 }
 
 interface Answer {
@@ -102,7 +106,7 @@ function waysOut(typed: string, { options }: Question): string {
 }
 
 // The cursor right before the pending question.
-async function beforeQuestion(data: DataDir, run: RunRecord): Promise<number> {
+export async function beforeQuestion(data: DataDir, run: RunRecord): Promise<number> {
   const lines = await data.store.readJournal(run.run_id, 'fcmp', { limit: Number.MAX_SAFE_INTEGER });
   const at = lines.findLastIndex((line) => (readStoredJson(line) as { type: string }).type === 'user.input.required');
   return at < 0 ? 0 : at;

@@ -15,7 +15,7 @@ import { EXIT, exitCodeOf, LineWriter, type Io } from './io.js';
 import type { DataOption } from './data-dir.js';
 import { styleOf } from './style.js';
 
-export async function showCommand(meant: string, options: DataOption & { readonly json?: boolean }, io: Io): Promise<number> {
+export async function showCommand(meant: string, options: DataOption & { readonly json?: boolean; readonly details?: boolean }, io: Io): Promise<number> {
   return withRun(meant, options, io, async (data, run) => {
     const pending = await data.store.loadPending(run.run_id);
     const view = viewRun(run, pending, io.clock.now());
@@ -26,7 +26,7 @@ export async function showCommand(meant: string, options: DataOption & { readonl
       return EXIT.ok;
     }
     const style = styleOf(io);
-    const conversation = new ConversationView(style, { live: false });
+    const conversation = new ConversationView(style, { live: false, details: options.details ?? false });
     const lines = await data.store.readJournal(run.run_id, 'fcmp', { limit: Number.MAX_SAFE_INTEGER });
     io.stdout.write(`${header(run, pending, view.interaction?.overdue ?? false, style, io)}\n\n`);
     io.stdout.write(lines.map((line) => conversation.push(readStoredJson(line) as FcmpEvent)).join('') + conversation.end());

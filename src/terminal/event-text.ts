@@ -1,5 +1,6 @@
 // One event of a conversation as text, for all but the streamed messages. A text has no line end at its end.
 import { textWidth } from './text-width.js';
+import { summarizeDetails, type DetailCounts, type EngineDetail } from '../fcmp/engine-details.js';
 import type { FcmpData } from '../fcmp/event.js';
 import { asString, isObject, type Json } from '../kernel/json.js';
 import { tellJson } from './question-text.js';
@@ -95,12 +96,14 @@ export function renderCanceled({ actor }: FcmpData['conversation.canceled'], sty
   return renderMarked('■', 'yellow', `canceled${actor ? ` by ${actor.name}` : ''}`, style);
 }
 
-export function renderDiagnostic({ code, message }: FcmpData['diagnostic.warning'], style: Style): string {
-  return paint(style, 'dim', oneLine(`! ${code}: ${message}`, style.width));
+export function renderDetail({ kind, text }: EngineDetail, style: Style): string {
+  return paint(style, 'dim', oneLine(kind === 'warning' ? `! ${text}` : `${kind} | ${text}`, style.width));
 }
 
-export function renderRaw(stream: 'stdout' | 'stderr', text: string, style: Style): string {
-  return paint(style, 'dim', oneLine(`${stream} | ${text}`, style.width));
+// Empty where there are none.
+export function renderDetails(counts: DetailCounts, style: Style): string {
+  const summary = summarizeDetails(counts);
+  return summary === '' ? '' : paint(style, 'dim', oneLine(`· engine details: ${summary}`, style.width));
 }
 
 function renderMarked(mark: string, ink: Ink, text: string, style: Style): string {

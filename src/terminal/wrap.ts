@@ -2,6 +2,7 @@
 // taken back; Chinese and other wide characters break between each other. What was written does not depend on how the
 // text was cut. Blanks at the end of a line, and more than one blank line in a row, are left out.
 import { textWidth } from './text-width.js';
+import type { MarkdownInk } from './markdown-ink.js';
 import { clustersOf, SafeStream } from './safe-text.js';
 
 const TAB = 4;
@@ -39,7 +40,11 @@ export class Wrapper {
   #begun = false;
   #out = '';
 
-  constructor(width: number, margins: Margins = {}) {
+  readonly #ink: MarkdownInk | null;
+
+  // `ink` colours what is written, without a change of its width.
+  constructor(width: number, margins: Margins = {}, ink: MarkdownInk | null = null) {
+    this.#ink = ink;
     const { first = '', rest = '' } = margins;
     this.#margins = { first, rest };
     this.#columns = Math.max(WIDEST, width - Math.max(textWidth(first), textWidth(rest)));
@@ -70,6 +75,7 @@ export class Wrapper {
     for (const cluster of clustersOf(this.#tail + this.#safe.end())) this.#take(cluster);
     this.#tail = '';
     this.#endWord();
+    this.#out += this.#ink?.end() ?? '';
     return this.#taken();
   }
 
@@ -82,6 +88,7 @@ export class Wrapper {
   #take(cluster: string): void {
     if (cluster === '\n') {
       this.#endWord();
+      this.#out += this.#ink?.endLine() ?? '';
       this.#newlines += 1;
       this.#gap = 0;
     } else if (cluster === ' ' || cluster === '\t') {
@@ -102,11 +109,12 @@ export class Wrapper {
     const wide = width > 1;
     if (this.#last && (this.#last.wide || wide) && !CLOSING.test(cluster) && !OPENING.test(this.#last.cluster)) this.#endWord();
     this.#last = { cluster, wide };
+    const inked = this.#ink?.wrap(cluster) ?? cluster;
     if (this.#overlong) {
-      this.#writeBroken(cluster, width);
+      this.#writeBroken(inked, width);
       return;
     }
-    this.#word.push({ cluster, width });
+    this.#word.push({ cluster: inked, width });
     this.#wordWidth += width;
     if (this.#wordWidth <= this.#columns) return;
     // It fits on no line: it starts on a line of its own.

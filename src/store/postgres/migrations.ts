@@ -159,4 +159,6 @@ const SECRET = `INSERT INTO parley.meta (key, value) VALUES ('secret', replace(g
 
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'hosts, runs, interactions, journals and deliveries', sql: TABLES + DELIVERIES + SECRET },
+  // The number is TAIL_CHARS.
+  { version: 5, name: 'runs by the end of their id', sql: 'CREATE INDEX runs_by_tail ON parley.runs (right(run_id, 6));' },
 ];

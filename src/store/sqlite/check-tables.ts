@@ -13,7 +13,7 @@ const TABLES: Readonly<Record<string, string>> = {
   segments: 'run_id:TEXT! protocol:TEXT! seq_from:INTEGER! seq_to:INTEGER! ts_from:INTEGER! ts_to:INTEGER! body:BLOB! packed:INTEGER!',
   turns: 'run_id:TEXT!#1 attempt_number:INTEGER!#2 engine:TEXT! profile:TEXT! units:INTEGER! parsed:INTEGER! fallbacks:INTEGER! warnings_json:TEXT! completion:TEXT! reason_code:TEXT!',
 };
-const INDEXES = ['deliveries_due', 'deliveries_given_up', 'interactions_by_run', 'one_pending_per_run', 'pending_by_age', 'pending_by_decision', 'runs_by_home', 'runs_by_status', 'runs_queued', 'segments_by_seq'];
+const INDEXES = ['deliveries_due', 'deliveries_given_up', 'interactions_by_run', 'one_pending_per_run', 'pending_by_age', 'pending_by_decision', 'runs_by_home', 'runs_by_status', 'runs_by_tail', 'runs_queued', 'segments_by_seq'];
 // The only one that the predecessor shares with us.
 const OLDEST_TABLE = 'request_interactive_runtime';
 

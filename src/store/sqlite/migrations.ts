@@ -14,6 +14,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 3, name: 'deliveries to webhooks', up: createDeliveries },
   { version: 4, name: 'how long runs have waited for people', up: addWaits },
   { version: 5, name: 'large pieces of journals are packed', up: addPacking },
+  { version: 9, name: 'runs by the end of their id', up: addTails },
 ];
 
 const RUNTIME_COLUMNS = ['request_id', 'effective_session_timeout_sec', 'session_handle_json', 'updated_at'];
@@ -150,4 +151,9 @@ UPDATE runs SET waited_ms = COALESCE((
 // What is there stays as it is.
 function addPacking(db: Database): void {
   db.exec('ALTER TABLE segments ADD COLUMN packed INTEGER NOT NULL DEFAULT 0');
+}
+
+// The number is TAIL_CHARS.
+function addTails(db: Database): void {
+  db.exec('CREATE INDEX runs_by_tail ON runs (substr(run_id, -6))');
 }

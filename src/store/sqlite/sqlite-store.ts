@@ -9,7 +9,7 @@ import { FIRST_DIGEST, nextDigest } from '../digest.js';
 import { EMPTY_JOURNAL, type CommitListener, type CommitOutcome, type Committed, type CreateOutcome, type DeleteOutcome, type Delivery, type DeliveryOutcome, type InteractionRecord, type JournalHeads, type Lines, type NewRun, type PendingFilter, type ProfileTotals, type Protocol, type ReadRange, type RunChange, type RunFilter, type RunRecord, type SegmentRange, type Store } from '../store.js';
 import { prepareAppend, type AppendJournal } from './append-journal.js';
 import { countDeliveries, forgetGivenUp, insertDelivery, nextDelivery, nextDeliveryAt, settleDelivery } from './deliveries.js';
-import { listPending, listRunIds, listRuns, nextDecision } from './list-rows.js';
+import { listByPrefix, listByTail, listPending, listRunIds, listRuns, nextDecision } from './list-rows.js';
 import type { Database, Statement } from './open-database.js';
 import { PACKED, unpackBody, type PackedBody } from './pack-body.js';
 import { inBounds, prepareRead, prepareReadLines, type ReadJournal, type ReadLines } from './read-journal.js';
@@ -196,6 +196,14 @@ export class SqliteStore implements Store {
 
   async listRunIds(filter: RunFilter): Promise<string[]> {
     return listRunIds(this.#db, filter);
+  }
+
+  async listByTail(tails: readonly string[]): Promise<string[]> {
+    return listByTail(this.#db, tails);
+  }
+
+  async listByPrefix(prefix: string, limit: number): Promise<string[]> {
+    return listByPrefix(this.#db, prefix, limit);
   }
 
   async countRuns(): Promise<Record<RunState, number>> {
