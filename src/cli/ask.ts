@@ -1,5 +1,5 @@
-// Asks a person on the terminal, line by line. Ctrl-C and Ctrl-D are answers too, and so is news that makes the question
-// idle. A pasted text of several lines is one answer, sent by Enter. The terminal is as before when it is closed,
+// Asks a person on the terminal, line by line. Ctrl-C and Ctrl-D are answers too, and so is news that the question does
+// not wait any more. A pasted text of several lines is one answer, sent by Enter. The terminal is as before when it is closed,
 // also when the process is ended by a signal.
 import { createInterface, type Interface } from 'node:readline';
 import { PassThrough } from 'node:stream';
@@ -48,10 +48,12 @@ export class LineAsker {
     this.#release = io.holdTerminal(() => this.#setRawMode(false));
     io.stdin.on('data', this.#onData);
     io.stdin.on('end', this.#onEnd);
+    // It was read to its end before: nothing more can be typed.
+    if (io.stdin.readableEnded) this.#keys.end();
     io.stdin.resume();
   }
 
-  // What was typed or pasted before there was a question is no answer to it: it is taken off the terminal and forgotten.
+  // Forgets what was typed or pasted before there was a question: it is no answer to it.
   async forgetTyped(): Promise<void> {
     await new Promise<void>((resolve) => this.#io.timers.set(SETTLE_MS, resolve));
     this.#pastes.forget();
@@ -87,7 +89,8 @@ export class LineAsker {
     this.#cancelPause?.();
     this.#cancelPause = null;
     this.#handle(this.#pastes.push(text));
-    if (this.#pastes.waits) this.#cancelPause = this.#io.timers.set(SETTLE_MS, () => this.#handle(this.#pastes.pause()));
+    if (!this.#pastes.waits) return;
+    this.#cancelPause = this.#io.timers.set(SETTLE_MS, () => this.#handle(this.#pastes.pause()));
   };
 
   readonly #onEnd = (): void => void this.#keys.end();
@@ -103,7 +106,8 @@ export class LineAsker {
   #takePaste(text: string | null): void {
     if (text === null) {
       const limit = MAX_PASTE_CHARS.toLocaleString('en');
-      this.#tell(`The pasted text has more than ${limit} characters: nothing of it was taken. Send a file: parley reply RUN - < FILE`);
+      const way = 'Send a file: parley reply RUN - < FILE';
+      this.#tell(`The pasted text has more than ${limit} characters: nothing of it was taken. ${way}`);
       return;
     }
     const lines = text.split('\n');
@@ -113,14 +117,18 @@ export class LineAsker {
     lines[0] = before + (lines[0] ?? '');
     const last = PRINTABLE.test(lines.at(-1) ?? '') ? (lines.pop() ?? '') : '';
     this.#pasted.push(...lines);
-    const { length } = this.#pasted;
-    const count = length + (last === '' ? 0 : 1);
-    const gap = length > 2 * SHOWN_LINES ? [`… ${length - 2 * SHOWN_LINES} more lines`] : [];
-    const shown = gap.length === 0 ? this.#pasted : [...this.#pasted.slice(0, SHOWN_LINES), ...this.#pasted.slice(-SHOWN_LINES)];
-    const excerpt = shown.map((line) => fitLine(`| ${nameInLine(line)}`, this.#io.terminal.columns() - 1));
-    excerpt.splice(SHOWN_LINES, 0, ...gap);
-    this.#tell([...excerpt, `pasted ${count} ${count === 1 ? 'line' : 'lines'}; Enter sends, Ctrl-C discards`].join('\n'));
+    const count = this.#pasted.length + (last === '' ? 0 : 1);
+    const notice = `pasted ${count} ${count === 1 ? 'line' : 'lines'}; Enter sends, Ctrl-C discards`;
+    this.#tell([...this.#excerpt(), notice].join('\n'));
     if (last !== '') this.#keys.write(last);
+  }
+
+  #excerpt(): string[] {
+    const lines = this.#pasted;
+    const draw = (line: string): string => fitLine(`| ${nameInLine(line)}`, this.#io.terminal.columns() - 1);
+    if (lines.length <= 2 * SHOWN_LINES) return lines.map(draw);
+    const gap = `… ${lines.length - 2 * SHOWN_LINES} more lines`;
+    return [...lines.slice(0, SHOWN_LINES).map(draw), gap, ...lines.slice(-SHOWN_LINES).map(draw)];
   }
 
   #takeLine(text: string): void {

@@ -8,6 +8,7 @@ import { confirmSent } from '../terminal/answer.js';
 import type { Question } from '../terminal/question-text.js';
 import { safeText } from '../terminal/safe-text.js';
 import { paint } from '../terminal/style.js';
+import { wrapShown } from '../terminal/wrap-exact.js';
 import { wrapText } from '../terminal/wrap.js';
 import { prepareQuestion, replyOf, type Reply } from './ask-question.js';
 import { LineAsker } from './ask.js';
@@ -25,7 +26,7 @@ const POLL_MS = 250;
 
 // What a person can do about a failure before trying again.
 const ADVICE: Readonly<Record<string, string>> = {
-  AUTO_MODE_CANNOT_ASK: 'The run was unattended (auto). Start it again with --interactive (-i) to let the agent ask you.',
+  AUTO_MODE_CANNOT_ASK: 'The run was unattended. Start it again with --interactive (-i) to let the agent ask you.',
   ENGINE_NOT_FOUND: 'parley doctor tells which engines there are, and where it looked',
 };
 
@@ -185,7 +186,7 @@ class Conversation {
   async #reply(pending: InteractionRecord, given: Reply): Promise<boolean> {
     try {
       await this.#start({ type: 'reply', run_id: this.#runId, reply: replyOf(pending.interaction_id, given) });
-      if (given.kind === 'reply') this.#say(confirmSent(given));
+      if (given.kind === 'reply') this.#say(wrapShown(confirmSent(given), styleOf(this.#io, 'stderr').width));
       return true;
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;
@@ -244,7 +245,8 @@ class Conversation {
     } else if (run.status === 'failed') {
       const advice = ADVICE[run.error?.code ?? ''];
       // Why it failed was shown with the conversation.
-      this.#say(`${advice === undefined ? '' : `${advice}\n`}Try again: parley retry ${run.run_id}    More: parley show ${run.run_id} --details`);
+      const ways = `Try again: parley retry ${run.run_id}    More: parley show ${run.run_id} --details`;
+      this.#say(`${advice === undefined ? '' : `${advice}\n`}${ways}`);
     }
     return exitCodeOf(run.status);
   }

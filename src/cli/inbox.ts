@@ -1,5 +1,5 @@
-// parley inbox: the questions that wait for an answer, oldest first, numbered. On a terminal a number chooses one; it is
-// answered in place, and the list is shown again until nothing waits or the person leaves.
+// parley inbox: lists the questions that wait for an answer, oldest first, numbered. On a terminal a number chooses one;
+// it is answered in place, and the list is shown again until nothing waits or the person leaves.
 import { unlessDamaged } from '../kernel/stored-json.js';
 import { RequestError } from '../run/request-error.js';
 import type { InteractionRecord, RunRecord } from '../store/store.js';
@@ -8,6 +8,7 @@ import { formatAge } from '../terminal/format-time.js';
 import { renderQuestion, type Question } from '../terminal/question-text.js';
 import { safeText } from '../terminal/safe-text.js';
 import { renderTable, type Column } from '../terminal/table.js';
+import { wrapShown } from '../terminal/wrap-exact.js';
 import { prepareQuestion, replyOf, type Outcome } from './ask-question.js';
 import { LineAsker } from './ask.js';
 import { cancelRun } from './cancel-run.js';
@@ -30,7 +31,13 @@ interface Item {
   readonly pending: InteractionRecord;
 }
 
-const KINDS: Readonly<Record<string, string>> = { approval: 'approve', choose_one: 'choose', confirm: 'confirm', fill_fields: 'form', open_text: 'answer' };
+const KINDS: Readonly<Record<string, string>> = {
+  approval: 'approve',
+  choose_one: 'choose',
+  confirm: 'confirm',
+  fill_fields: 'form',
+  open_text: 'answer',
+};
 const COLUMNS: readonly Column[] = [
   { header: '#', align: 'right', whole: true },
   { header: 'RUN', whole: true },
@@ -50,8 +57,8 @@ export async function inboxCommand(place: number | undefined, options: InboxOpti
       io.stderr.write('Nothing is waiting for you.\n');
       return EXIT.ok;
     }
-    if (place !== undefined && !isPerson) throw new RequestError('INVALID_ARGUMENT', `Answering by number needs a terminal. Elsewhere: parley reply ${items[place - 1]?.run.run_id ?? 'RUN'} TEXT`);
     if (!isPerson) {
+      if (place !== undefined) throw needsTerminal(items[place - 1]);
       io.stdout.write(await renderItems(data, items, io));
       return EXIT.ok;
     }
@@ -59,6 +66,11 @@ export async function inboxCommand(place: number | undefined, options: InboxOpti
   } finally {
     await data?.close();
   }
+}
+
+function needsTerminal(item: Item | undefined): RequestError {
+  const way = `parley reply ${item?.run.run_id ?? 'RUN'} TEXT`;
+  return new RequestError('INVALID_ARGUMENT', `Answering by number needs a terminal. Elsewhere: ${way}`);
 }
 
 async function listItems({ store }: ReadData, limit: number): Promise<Item[]> {
@@ -104,7 +116,10 @@ async function answerInTurn(data: ReadData, first: number | null, options: Inbox
       if (place === null) return EXIT.ok;
     }
     const item = items[place - 1];
-    if (!item) throw new RequestError('INVALID_ARGUMENT', `There is no question ${place}: ${items.length === 1 ? 'one is' : `${items.length} are`} waiting.`);
+    if (!item) {
+      const waiting = items.length === 1 ? 'one is' : `${items.length} are`;
+      throw new RequestError('INVALID_ARGUMENT', `There is no question ${place}: ${waiting} waiting.`);
+    }
     await answerOne(data, item, io);
     place = null;
   }
@@ -145,9 +160,11 @@ async function answerOne(data: ReadData, { run, pending }: Item, io: Io): Promis
 async function settle(data: ReadData, { run, pending }: Item, outcome: Outcome, io: Io): Promise<boolean> {
   if (outcome.kind === 'cancel') await cancelRun(data.path, run.run_id, io);
   if (outcome.kind !== 'reply' && outcome.kind !== 'finish') return true;
+  const reply = replyOf(pending.interaction_id, outcome);
   try {
-    await startWork({ data: data.path, job: { type: 'reply', run_id: run.run_id, reply: replyOf(pending.interaction_id, outcome) } }, io);
-    io.stderr.write(`${outcome.kind === 'reply' ? confirmSent(outcome) : 'Finished.'}\n\n`);
+    await startWork({ data: data.path, job: { type: 'reply', run_id: run.run_id, reply } }, io);
+    const sent = outcome.kind === 'reply' ? confirmSent(outcome) : 'Finished.';
+    io.stderr.write(`${wrapShown(sent, styleOf(io, 'stderr').width)}\n\n`);
     return true;
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;

@@ -15,7 +15,11 @@ import type { Io } from './io.js';
 import { readPrompt, tellDetached } from './run.js';
 import { startWork } from './start-work.js';
 
-const STATUS_WORDS: Readonly<Record<string, string>> = { succeeded: 'has succeeded', failed: 'has failed', canceled: 'was canceled' };
+const STATUS_WORDS: Readonly<Record<string, string>> = {
+  succeeded: 'has succeeded',
+  failed: 'has failed',
+  canceled: 'was canceled',
+};
 
 export interface ReplyOptions extends DataOption {
   readonly value?: string;
@@ -29,7 +33,8 @@ export interface ReplyOptions extends DataOption {
 }
 
 export async function replyCommand(meant: string, given: string | undefined, options: ReplyOptions, io: Io): Promise<number> {
-  return withRun(meant, { ...options, last: 'waiting' }, io, async (data, run) => {
+  const last = options.key === undefined ? 'waiting' : 'keyed';
+  return withRun(meant, { ...options, last }, io, async (data, run) => {
     const asks = given === undefined && options.value === undefined && options.option === undefined && !options.finish;
     if (asks && run.status !== 'waiting_user') throw notWaiting(run);
     if (asks && !(io.terminal.stdin && io.terminal.stdout)) throw new RequestError('INVALID_ARGUMENT', `say the answer: parley reply ${run.run_id} TEXT, or --option N, or --value JSON, or --finish`);
@@ -64,7 +69,8 @@ async function findInteraction(data: DataDir, run: RunRecord, options: ReplyOpti
 function notWaiting(run: RunRecord): RequestError {
   const { run_id: id, status } = run;
   const way = isTerminal(status) ? ` To follow up: parley continue ${id} "…"` : ' It is not waiting for an answer.';
-  return new RequestError('RUN_NOT_WAITING', `Run ${id} ${STATUS_WORDS[status] ?? `is ${status}`}, so there is nothing to answer.${way}`);
+  const state = STATUS_WORDS[status] ?? `is ${status}`;
+  return new RequestError('RUN_NOT_WAITING', `Run ${id} ${state}, so there is nothing to answer.${way}`);
 }
 
 interface Answer {
@@ -74,9 +80,15 @@ interface Answer {
 }
 
 // A text is read as in the dialogue; --option and --value leave nothing to be read.
-async function readAnswer(interaction: InteractionRecord, given: string | undefined, options: ReplyOptions, io: Io): Promise<Answer> {
+async function readAnswer(
+  interaction: InteractionRecord,
+  given: string | undefined,
+  options: ReplyOptions,
+  io: Io,
+): Promise<Answer> {
   const question = interaction.question as unknown as Question;
-  if ([given, options.value, options.option].filter((each) => each !== undefined).length > 1) throw new RequestError('INVALID_ARGUMENT', 'give one of TEXT, --option and --value, not several');
+  const ways = [given, options.value, options.option].filter((each) => each !== undefined);
+  if (ways.length > 1) throw new RequestError('INVALID_ARGUMENT', 'give one of TEXT, --option and --value, not several');
   if (options.value !== undefined) {
     const value = parseJson(options.value);
     if (value === undefined) throw new RequestError('INVALID_ARGUMENT', `--value needs JSON, not ${options.value}`);
@@ -94,7 +106,8 @@ async function readAnswer(interaction: InteractionRecord, given: string | undefi
   if (read.kind === 'reply') return read;
   // A line that would go on, in a dialogue.
   if (read.kind === 'more') return { response: typed, sent: JSON.stringify(typed) };
-  throw new RequestError('INVALID_ARGUMENT', read.kind === 'problem' ? `${read.message}${waysOut(typed, question)}` : 'use --finish, or parley cancel');
+  if (read.kind !== 'problem') throw new RequestError('INVALID_ARGUMENT', 'use --finish, or parley cancel');
+  throw new RequestError('INVALID_ARGUMENT', `${read.message}${waysOut(typed, question)}`);
 }
 
 // How to say without words which reading of the text is meant.

@@ -1,6 +1,6 @@
-// What an engine prints beside the conversation (its stderr, lines that are no events, warnings, errors that the failure
-// of the run repeats) and the agent's done marker: counted and kept together, so that people see one line for them.
-// The events themselves are unchanged.
+// What an engine prints beside the conversation (stderr, lines that are no events, warnings, errors that the failure of
+// the run repeats) and the agent's done marker: read as details, so that people see one line for them. The events
+// themselves are unchanged.
 import { isObject, parseJson } from '../kernel/json.js';
 import type { FcmpData, FcmpEvent } from './event.js';
 
@@ -12,7 +12,8 @@ export interface EngineDetail {
 // Null: the event belongs to the conversation.
 export function readEngineDetail({ type, data }: Pick<FcmpEvent, 'type' | 'data'>): EngineDetail | null {
   if (type === 'raw.stderr' || type === 'raw.stdout') {
-    return { kind: type === 'raw.stderr' ? 'stderr' : 'stdout', text: (data as unknown as FcmpData['raw.stdout']).text };
+    const { text } = data as unknown as FcmpData['raw.stdout'];
+    return { kind: type === 'raw.stderr' ? 'stderr' : 'stdout', text };
   }
   if (type !== 'diagnostic.warning') return null;
   const { code, message } = data as unknown as FcmpData['diagnostic.warning'];
@@ -43,7 +44,7 @@ export function splitDoneMarker(text: string): SplitMessage {
   return from === -1 ? { text, marker: null } : { text: text.slice(0, from).trimEnd(), marker: body };
 }
 
-// The first line from which on the rest is JSON; an object of several lines begins with its brace alone or with members.
+// The text from the last line on that begins with a brace and makes the rest JSON.
 function lastObject(text: string): string | null {
   let tries = 0;
   for (let at = text.length; at > 0 && tries < MAX_TRIES; ) {
@@ -67,8 +68,12 @@ export type DetailCounts = Readonly<Partial<Record<EngineDetail['kind'], number>
 
 // "3 lines of stderr, 2 warnings, the done marker".
 export function summarizeDetails({ stderr = 0, stdout = 0, warning = 0, done = 0 }: DetailCounts): string {
-  const lines = (count: number, name: string): string => (count > 0 ? `${count} ${count === 1 ? 'line' : 'lines'} of ${name}` : '');
-  const warnings = warning > 0 ? `${warning} ${warning === 1 ? 'warning' : 'warnings'}` : '';
-  const parts = [lines(stderr, 'stderr'), lines(stdout, 'stdout'), warnings, done > 0 ? 'the done marker' : ''];
-  return parts.filter((part) => part !== '').join(', ');
+  const count = (number: number, one: string, many: string): string[] =>
+    number === 0 ? [] : [`${number} ${number === 1 ? one : many}`];
+  return [
+    ...count(stderr, 'line of stderr', 'lines of stderr'),
+    ...count(stdout, 'line of stdout', 'lines of stdout'),
+    ...count(warning, 'warning', 'warnings'),
+    ...(done > 0 ? ['the done marker'] : []),
+  ].join(', ');
 }

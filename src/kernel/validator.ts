@@ -36,7 +36,9 @@ export function compileSchema(schema: object, name = 'result', options: { readon
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: !isOurs, verbose: isOurs });
   try {
     const validate = ajv.compile(schema);
-    return { ok: true, explain: (value) => (validate(value) ? null : explainSchemaErrors(validate.errors, { name, value })) };
+    const explain = (value: unknown): string | null =>
+      validate(value) ? null : explainSchemaErrors(validate.errors, { name, value });
+    return { ok: true, explain };
   } catch (error) {
     const isInvalid = error instanceof Error && error.message.startsWith('schema is invalid');
     if (isInvalid) return { ok: false, problem: explainSchemaErrors(ajv.errors, { name: 'schema', value: schema }) };

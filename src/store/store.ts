@@ -291,7 +291,7 @@ export interface Store {
   // All of them, or a DamagedDataError if one cannot be read; their ids can be, then.
   listRuns(filter: RunFilter): Promise<RunRecord[]>;
   listRunIds(filter: RunFilter): Promise<string[]>;
-  // Runs whose ids end with one of these texts, each of TAIL_CHARS characters. By an index, however many runs there are.
+  // Runs whose ids end with one of these texts, each of TAIL_CHARS characters. Uses an index.
   listByTail(tails: readonly string[]): Promise<string[]>;
   // Runs whose ids begin with this text, newest first.
   listByPrefix(prefix: string, limit: number): Promise<string[]>;

@@ -1,5 +1,5 @@
-// A dialogue that makes a reply out of what a person types, line by line. Every line gets an answer: more is needed, what
-// is wrong with it, or what it means. Nothing is allowed by a slip: an approval takes only its own letters, and one that
+// A dialogue that makes a reply out of the lines that a person types. Each line returns a result: more is needed, what is
+// wrong with it, or what it means. Nothing is approved by a slip: an approval takes only its own letters, and one that
 // was not shown whole is approved only by a word that says so.
 import { isObject, type Json } from '../kernel/json.js';
 import { atPlace, chooseOption, type Choice } from './choose-option.js';
@@ -93,7 +93,8 @@ function commandOf(line: string, { channel }: Question): Given | null {
   // A slip must not become the answer; with a blank before it, it is one.
   if (/^\/[a-z]+$/i.test(line) && line !== '/finish') {
     const finish = channel === 'conversation' ? '/finish ends the conversation, ' : '';
-    return { kind: 'problem', message: `there is no ${line}: /later leaves the question waiting, ${finish}/cancel ends the run; to answer with these words put a blank before them` };
+    const commands = `/later leaves the question waiting, ${finish}/cancel ends the run`;
+    return { kind: 'problem', message: `there is no ${line}: ${commands}; to answer with these words put a blank before them` };
   }
   if (line !== '/finish') return null;
   if (channel === 'conversation') return { kind: 'finish' };
@@ -134,8 +135,9 @@ function readChoice(choice: Choice, count: number): Read | null {
   }
 }
 
-function explainReadings(readings: readonly { readonly place: number; readonly option: { readonly label: string } }[]): string {
-  const each = readings.map(({ place, option }) => `option ${place}, "${exactLine(option.label, SENT_COLUMNS)}" (type #${place})`);
+function explainReadings(readings: Extract<Choice, { kind: 'ambiguous' }>['readings']): string {
+  const each = readings.map(({ place, option: { label } }) =>
+    `option ${place}, "${exactLine(label, SENT_COLUMNS)}" (type #${place})`);
   return `that can mean ${each.join(' or ')}: nothing was sent`;
 }
 
@@ -156,7 +158,8 @@ function decide(text: string, hasMore: boolean): Given {
   const { decision } = read.value as { readonly decision: string };
   const isApproval = decision === 'approve' || decision === 'approve_for_session';
   if (hasMore && isApproval && !isUnread) {
-    return { kind: 'problem', message: 'you have not seen all of it: Enter shows the next page; y! approves without reading' };
+    const ways = 'Enter shows the next page; y! approves without reading';
+    return { kind: 'problem', message: `you have not seen all of it: ${ways}` };
   }
   return { kind: 'reply', response: read.value, sent: read.sent, review: hasMore ? 'unread' : 'seen' };
 }

@@ -55,7 +55,9 @@ export function renderReply(reply: FcmpData['interaction.reply.accepted'], style
   const by = actor ? ` by ${actor.name}` : '';
   if (finish) return renderMarked('✓', 'green', `finished${by}`, style);
   const [mark, ink, word] = DECIDED[decisionOf(response) ?? ''] ?? [];
-  if (mark === undefined || ink === undefined) return renderMarked('✓', 'green', `answered${by}: ${tellResponse(response)}`, style);
+  if (mark === undefined || ink === undefined) {
+    return renderMarked('✓', 'green', `answered${by}: ${tellResponse(response)}`, style);
+  }
   const note = isObject(response) ? (asString(response.note) ?? '') : '';
   const unread = review === 'unread' ? ', not all of it was shown' : '';
   return renderMarked(mark, ink, `${word}${by}${unread}${note === '' ? '' : `: ${note}`}`, style);

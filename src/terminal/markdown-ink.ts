@@ -1,5 +1,5 @@
-// Light rendering of Markdown while it comes: headings and **bold** are bold, `code` and fenced blocks are coloured. Only
-// colour is added, no character is taken away: a message reads the same with and without it.
+// Light rendering of Markdown while it arrives: headings and **bold** are bold, `code` and fenced blocks are coloured.
+// Adds colour only and drops no character: a message reads the same with and without it.
 
 const BOLD = '\u001b[1m';
 const BOLD_OFF = '\u001b[22m';

@@ -1,6 +1,6 @@
-// Tells what was pasted from what was typed, by the marks that a terminal sets around a paste (bracketed paste). A paste
-// is one text whatever is in it: also a mark of its end inside the text ends nothing by itself, because whatever follows
-// the end without a pause is still taken for the paste. Marks may come cut in pieces. The size is bounded.
+// Separates pasted text from typed keys by the marks that a terminal sets around a paste (bracketed paste). A paste is
+// one text whatever it contains: an end mark inside the text does not turn the rest into keys, because whatever follows
+// an end mark without a pause still belongs to the paste. Marks may come cut in pieces. The size is bounded.
 
 export type PasteEvent =
   | { readonly kind: 'keys'; readonly text: string }
@@ -84,6 +84,8 @@ export class PasteReader {
 
 // How many characters at the end are the beginning of the mark.
 function openMark(text: string, mark: string): number {
-  for (let size = Math.min(mark.length - 1, text.length); size > 0; size -= 1) if (text.endsWith(mark.slice(0, size))) return size;
+  for (let size = Math.min(mark.length - 1, text.length); size > 0; size -= 1) {
+    if (text.endsWith(mark.slice(0, size))) return size;
+  }
   return 0;
 }

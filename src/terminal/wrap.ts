@@ -3,7 +3,7 @@
 // text was cut. Blanks at the end of a line, and more than one blank line in a row, are left out.
 import { textWidth } from './text-width.js';
 import type { MarkdownInk } from './markdown-ink.js';
-import { clustersOf, SafeStream } from './safe-text.js';
+import { SafeStream, tokensOf } from './safe-text.js';
 
 const TAB = 4;
 // Wide enough for any character that a script writes; what is wider was made to be, and is taken apart.
@@ -51,7 +51,7 @@ export class Wrapper {
   }
 
   push(text: string): string {
-    const clusters = [...clustersOf(this.#tail + this.#safe.push(text))];
+    const clusters = tokensOf(this.#tail + this.#safe.push(text));
     this.#tail = BLANK.test(clusters.at(-1) ?? '') ? '' : (clusters.pop() ?? '');
     for (const cluster of clusters) this.#take(cluster);
     return this.#taken();
@@ -72,7 +72,7 @@ export class Wrapper {
   }
 
   end(): string {
-    for (const cluster of clustersOf(this.#tail + this.#safe.end())) this.#take(cluster);
+    for (const cluster of tokensOf(this.#tail + this.#safe.end())) this.#take(cluster);
     this.#tail = '';
     this.#endWord();
     this.#out += this.#ink?.end() ?? '';
@@ -100,7 +100,8 @@ export class Wrapper {
       this.#take(cluster.slice(1));
     } else {
       const width = Math.max(textWidth(cluster), WIDENING.test(cluster) ? 1 : 0);
-      if (width <= WIDEST) this.#takeLetter(cluster, width);
+      const isName = cluster.startsWith('⟨U+') && width <= this.#columns;
+      if (width <= WIDEST || isName) this.#takeLetter(cluster, width);
       else for (const part of cluster) this.#takeLetter(part, textWidth(part));
     }
   }

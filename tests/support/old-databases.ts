@@ -7,9 +7,11 @@ import { NEWEST_VERSION } from '../../src/store/sqlite/migrate.js';
 import { openDatabase, type Database } from '../../src/store/sqlite/open-database.js';
 
 // Version 0 is the predecessor's. Whoever adds a step adds the file of the version that it makes.
-export const VERSIONS = Array.from({ length: NEWEST_VERSION + 1 }, (_, version) => version);
-
 const keptFile = (version: number): URL => new URL(`../old-databases/version-${version}.db`, import.meta.url);
+
+const ALL = Array.from({ length: NEWEST_VERSION + 1 }, (_, version) => version);
+export const VERSIONS = ALL.filter((version) => existsSync(keptFile(version)));
+export const NEWEST_KEPT = VERSIONS.at(-1) ?? 0;
 
 export async function copyDatabase(version: number, file: string, mode: 'wal' | 'delete' = 'wal'): Promise<void> {
   copyFileSync(keptFile(version), file);

@@ -27,7 +27,12 @@ export function RunsPage(): JSX.Element {
       <h1>Runs</h1>
       <Filters filter={filter} text={text} problem={problem} />
       <Summary list={list} shown={runs?.length ?? 0} known={all?.length ?? 0} isFiltered={isFiltered} />
-      {list.problem.value !== null && <p class="bad" role="alert">The list could not be loaded: {list.problem.value} <button type="button" disabled={list.isLoading.value} onClick={() => void list.reload()}>Try again</button></p>}
+      {list.problem.value !== null && (
+        <p class="bad" role="alert">
+          The list could not be loaded: {list.problem.value}{' '}
+          <button type="button" disabled={list.isLoading.value} onClick={() => void list.reload()}>Try again</button>
+        </p>
+      )}
       {runs && runs.length > 0 && <RunsTable runs={runs} filter={filter} />}
       {runs?.length === 0 && <Nothing isFiltered={isFiltered} isMore={list.hasMore.value} />}
       {list.hasMore.value && <p class="more"><button type="button" disabled={list.isLoading.value} onClick={() => void list.loadMore()}>{list.isLoading.value ? 'Loading…' : 'Load more'}</button></p>}

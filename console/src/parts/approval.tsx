@@ -12,7 +12,12 @@ import { ReviewMark } from './review-mark.js';
 
 const DECISIONS = [
   { decision: 'approve', label: 'Approve', unread: 'Approve without reading', key: 'y' },
-  { decision: 'approve_for_session', label: 'Approve for this session', unread: 'Approve for this session without reading', key: 's' },
+  {
+    decision: 'approve_for_session',
+    label: 'Approve for this session',
+    unread: 'Approve for this session without reading',
+    key: 's',
+  },
   { decision: 'decline', label: 'Decline', unread: null, key: 'n' },
   { decision: 'cancel', label: 'Decline and stop', unread: null, key: 'c' },
 ] as const;
@@ -60,7 +65,13 @@ export function Decisions({ item, isActive, note, onNote }: DecisionsProps): JSX
       {!wasSeen && <p class="dim small">Scroll through all of it to approve it as read.</p>}
       <div class="options decisions" role="group" aria-label="Decisions">
         {DECISIONS.map((each) => (
-          <button key={each.decision} type="button" class={each.decision === 'approve' && wasSeen ? 'primary' : ''} data-key={each.key} onClick={() => press(each)}>
+          <button
+            key={each.decision}
+            type="button"
+            class={each.decision === 'approve' && wasSeen ? 'primary' : ''}
+            data-key={each.key}
+            onClick={() => press(each)}
+          >
             <kbd class={isActive ? '' : 'idle'}>{each.key}</kbd> {wasSeen ? each.label : (each.unread ?? each.label)}
           </button>
         ))}
@@ -68,11 +79,21 @@ export function Decisions({ item, isActive, note, onNote }: DecisionsProps): JSX
       {asking?.unread != null && !wasSeen && (
         <div class="sure" role="alertdialog" aria-label="Approve without reading?">
           <span>Not all of it was on your screen. Approve it anyway? The record will say that it was not read.</span>
-          <button type="button" class="danger" ref={(button) => button?.focus()} onClick={() => decide(asking)}>Yes, {asking.unread.toLowerCase()}</button>
+          <button type="button" class="danger" ref={(button) => button?.focus()} onClick={() => decide(asking)}>
+            Yes, {asking.unread.toLowerCase()}
+          </button>
           <button type="button" onClick={() => setAsking(null)}>No</button>
         </div>
       )}
-      <input class="note" type="text" value={note} onInput={(event) => onNote(event.currentTarget.value)} placeholder="A note to the agent, if you like" aria-label="A note to the agent" maxLength={2000} />
+      <input
+        class="note"
+        type="text"
+        value={note}
+        onInput={(event) => onNote(event.currentTarget.value)}
+        placeholder="A note to the agent, if you like"
+        aria-label="A note to the agent"
+        maxLength={2000}
+      />
     </>
   );
 }

@@ -91,13 +91,16 @@ function Offered({ question: { options, fields = [] } }: { readonly question: As
 }
 
 // Stands above what has characters that cannot be seen.
-function Warning({ question: { kind, prompt, options, fields = [], action } }: { readonly question: Asked }): JSX.Element | null {
+function Warning({ question }: { readonly question: Asked }): JSX.Element | null {
+  const { kind, prompt, options, fields = [], action } = question;
   const { changes: _changes, ...rest } = action ?? {};
-  const choices = [...options, ...fields.flatMap((field) => (Array.isArray(field['options']) ? (field['options'] as unknown as Asked['options']) : []))];
+  const changes = readFileChanges(action);
+  const choices = [...options, ...fields.flatMap((field) => (field['options'] ?? []) as unknown as Asked['options'])];
   const warning = warnOfNames([
     kind === 'approval' ? nameInvisible(prompt) : nameInProse(prompt),
     ...Object.values(rest).map((value) => nameInvisible(typeof value === 'string' ? value : JSON.stringify(value))),
-    ...readFileChanges(action).flatMap(({ path, moveTo = '', lines }) => [nameInLine(path), nameInLine(moveTo), ...lines.map(({ text }) => nameInvisible(text))]),
+    ...changes.flatMap(({ path, moveTo = '' }) => [nameInLine(path), nameInLine(moveTo)]),
+    ...changes.flatMap(({ lines }) => lines.map(({ text }) => nameInvisible(text))),
     ...choices.flatMap(({ label, description = '' }) => [nameInvisible(label), nameInvisible(description)]),
     ...fields.map((field) => nameInProse(String(field['prompt'] ?? ''))),
   ]);
@@ -118,7 +121,9 @@ function FateText({ fate }: { readonly fate: Fate }): JSX.Element {
       return <span class="dim">Sending…</span>;
     case 'accepted':
       if (fate.decision === 'decline') return <span class="warn">You declined this. The agent has been told.</span>;
-      if (fate.decision === 'cancel') return <span class="warn">You declined this and stopped the agent. It has been told.</span>;
+      if (fate.decision === 'cancel') {
+        return <span class="warn">You declined this and stopped the agent. It has been told.</span>;
+      }
       return <span class="good">Accepted{fate.said === '' ? '.' : <>: <strong>{nameInvisible(fate.said)}</strong></>}</span>;
     case 'answered':
       return <span class="bad">Already answered by {fate.by}.</span>;

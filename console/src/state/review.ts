@@ -11,7 +11,9 @@ export function isSeen(interactionId: string): boolean {
   return seen.value.has(interactionId);
 }
 
-export function useReview(interactionId: string, isWanted: boolean, box: { readonly current: HTMLElement | null }): void {
+type Box = { readonly current: HTMLElement | null };
+
+export function useReview(interactionId: string, isWanted: boolean, box: Box): void {
   useEffect(() => {
     if (!isWanted || seen.peek().has(interactionId) || !box.current) return undefined;
     const left = new Set<Element>(box.current.querySelectorAll(`[${MARK}]`));

@@ -123,7 +123,9 @@ export class RunModel {
   #finishMessage({ message_id: id, text, truncated = false }: FcmpData['assistant.message.final']): void {
     const row = this.#messages.get(id);
     const said = this.#withoutMarker(text);
-    if (!row) return said === '' && text !== '' ? undefined : void this.#add<MessageRow>({ type: 'message', text: said, state: 'whole', isTruncated: truncated });
+    // A message that was nothing but the marker.
+    if (!row && said === '' && text !== '') return;
+    if (!row) return void this.#add<MessageRow>({ type: 'message', text: said, state: 'whole', isTruncated: truncated });
     this.#messages.delete(id);
     // Of one that was too long, the pieces have more.
     if (!truncated) row.text = said;
@@ -178,7 +180,8 @@ export class RunModel {
   #addDetail(detail: EngineDetail | null): void {
     if (!detail) return;
     const { attempt_number: attempt } = this.#event as FcmpEvent;
-    const row = this.#details?.attempt === attempt ? this.#details : this.#add<DetailsRow>({ type: 'details', details: [], counts: {} });
+    const known = this.#details?.attempt === attempt ? this.#details : null;
+    const row = known ?? this.#add<DetailsRow>({ type: 'details', details: [], counts: {} });
     this.#details = row;
     row.details.push(detail);
     row.counts[detail.kind] = (row.counts[detail.kind] ?? 0) + 1;

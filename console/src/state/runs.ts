@@ -146,9 +146,12 @@ export function openRunList(filter: Filter): RunList {
 }
 
 // Not tried again by itself: a problem is shown at once, with a button that tries again.
-async function listOnce(filter: RunFilter): Promise<Awaited<ReturnType<typeof client.list>>> {
+type Page = Awaited<ReturnType<typeof client.list>>;
+
+async function listOnce(filter: RunFilter): Promise<Page> {
   const query = new URLSearchParams(Object.entries(filter).map(([name, value]) => [name, String(value)]));
-  return (await (await client.request('GET', `/v1/runs?${query.toString()}`)).json()) as Awaited<ReturnType<typeof client.list>>;
+  const response = await client.request('GET', `/v1/runs?${query.toString()}`);
+  return (await response.json()) as Page;
 }
 
 export function matches({ status, engine, labels }: RunView, filter: Filter): boolean {

@@ -16,7 +16,7 @@ export function addReadCommands(program: Command, io: Io, act: Act): void {
 
   withJson(program.command('inbox'))
     .summary('answer what waits for you')
-    .description('List the questions that wait for an answer, oldest first. In a terminal, type a number to answer one.')
+    .description('List the questions that wait for you, oldest first. In a terminal, type a number to answer one.')
     .argument('[number]', 'answer this one at once', parseCount)
     .addOption(new Option('-n, --limit <count>', 'how many').argParser(parseCount).default(50))
     .action((place, options) => act(async () => (await import('../inbox.js')).inboxCommand(place, options, io)));
@@ -39,7 +39,10 @@ export function addReadCommands(program: Command, io: Io, act: Act): void {
 
   withData(program.command('logs'))
     .summary("the engine's own bytes")
-    .description("Print the engine's output of one event, of a range of bytes, or of a whole turn. On a terminal, control and invisible characters are shown by name; a pipe gets the bytes.")
+    .description([
+      "Print the engine's output of one event, of a range of bytes, or of a whole turn.",
+      'On a terminal, control and invisible characters are shown by name; a pipe gets the bytes.',
+    ].join(' '))
     .argument('<run>', 'its id, a part of it, or last')
     .option('--event <seq>', 'the bytes that an observed event was made from', parseCount)
     .option('--attempt <number>', 'of this turn (default: the last)', parseCount)

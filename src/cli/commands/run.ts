@@ -11,7 +11,7 @@ export function addRunCommands(program: Command, io: Io, act: Act): void {
     .argument('<engine>', 'codex, codex-app-server, gemini, opencode, iflow or rehearsal')
     .argument('<prompt>', 'what it is to do; - reads it from stdin')
     .option('-i, --interactive', 'let the agent ask you questions (default in a terminal)')
-    .addOption(new Option('--auto', 'run unattended, without questions (default without a terminal)').conflicts('interactive'))
+    .addOption(new Option('--auto', 'run unattended (default without a terminal)').conflicts('interactive'))
     .option('-C, --cwd <dir>', 'the folder it works in (default: this one)')
     .addOption(new Option('--scratch', 'give it an empty folder of its own').conflicts('cwd'))
     .option('-m, --model <name>', 'the model, as the engine calls it', parseText)
@@ -33,7 +33,7 @@ export function addRunCommands(program: Command, io: Io, act: Act): void {
 
   withJson(program.command('reply'))
     .summary('answer a run that waits')
-    .description('Answer the question of a run, and watch it continue to its next stop. Without a text the question is asked here.')
+    .description('Answer the question of a run, and watch it to its next stop. Without a text the question is asked here.')
     .argument('<run>', 'its id, the end of it, or last: the newest run that waits')
     .argument('[text]', 'the answer: the text or the number of an option, or your own words; - reads it from stdin')
     .option('--option <number>', 'choose an option by its number, whatever the texts of the options are', parseCount)

@@ -157,8 +157,10 @@ CREATE INDEX deliveries_given_up ON parley.deliveries (next_at, run_id) WHERE st
 // What the hosts know each other by, and what the operator's token is made from where none was set.
 const SECRET = `INSERT INTO parley.meta (key, value) VALUES ('secret', replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''));`;
 
+// The number is TAIL_CHARS.
+const TAILS = 'CREATE INDEX runs_by_tail ON parley.runs (right(run_id, 6));';
+
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'hosts, runs, interactions, journals and deliveries', sql: TABLES + DELIVERIES + SECRET },
-  // The number is TAIL_CHARS.
-  { version: 5, name: 'runs by the end of their id', sql: 'CREATE INDEX runs_by_tail ON parley.runs (right(run_id, 6));' },
+  { version: 5, name: 'runs by the end of their id', sql: TAILS },
 ];

@@ -52,7 +52,8 @@ export async function listRunIds(db: Database, filter: RunFilter): Promise<strin
 
 export async function listByTail(db: Database, tails: readonly string[]): Promise<string[]> {
   const text = 'SELECT run_id FROM parley.runs WHERE right(run_id, 6) = ANY($1) ORDER BY run_id DESC';
-  return (await db.read<{ run_id: string }>({ name: 'list-by-tail', text, values: [[...new Set(tails)]] })).map((row) => row.run_id);
+  const values = [[...new Set(tails)]];
+  return (await db.read<{ run_id: string }>({ name: 'list-by-tail', text, values })).map((row) => row.run_id);
 }
 
 export async function listByPrefix(db: Database, prefix: string, limit: number): Promise<string[]> {

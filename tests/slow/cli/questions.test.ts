@@ -73,7 +73,7 @@ test('/later and the end of input leave the question waiting, /cancel ends the r
   // There is nothing to answer any more, and that is said.
   const late = onTerminal(site, ['reply', 'last'], { cols: 200 });
   expect(await late.exit).toBe(1);
-  expect(late.output()).toMatch(/is canceled: it does not wait for an answer; parley continue run_\w+/);
+  expect(late.output()).toContain('No run is waiting for an answer.');
 });
 
 test('an approval takes only its own letters, with a note', async () => {
@@ -245,9 +245,17 @@ test('an answer whose time is over is decided without the person, where that was
 });
 
 test('a prompt may be typed into the terminal', async () => {
-  const pty = onTerminal(createSite(), ['run', 'rehearsal', '-']);
+  const pty = onTerminal(createSite(), ['run', 'rehearsal', '-', '--auto']);
   await pty.waitFor('end it with Ctrl-D');
   pty.write('[[answer From the keyboard.]]\n\u0004');
   await pty.waitFor(/\r\nFrom the keyboard\./);
   expect(await pty.exit).toBe(0);
+});
+
+test('a question of a run whose prompt was typed to its end waits, because nothing more can be typed', async () => {
+  const pty = onTerminal(createSite(), ['run', 'rehearsal', '-']);
+  await pty.waitFor('end it with Ctrl-D');
+  pty.write('[[ask Which?|A]]\n\u0004');
+  await pty.waitFor('parley reply run_');
+  expect(await pty.exit).toBe(3);
 });

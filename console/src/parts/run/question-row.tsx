@@ -79,7 +79,12 @@ function Resolution({ resolution, question, isLate }: { readonly resolution: Row
   }
 }
 
-const DEEDS: Readonly<Record<string, string>> = { approve: 'Approved', approve_for_session: 'Approved for the session', decline: 'Declined', cancel: 'Declined and stopped' };
+const DEEDS: Readonly<Record<string, string>> = {
+  approve: 'Approved',
+  approve_for_session: 'Approved for the session',
+  decline: 'Declined',
+  cancel: 'Declined and stopped',
+};
 
 function deedOf(response: Json | undefined): string {
   const decision = asObject(response)?.['decision'];

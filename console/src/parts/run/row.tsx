@@ -2,7 +2,7 @@
 // that can do nothing.
 import type { JSX } from 'preact';
 import { formatCount, formatDuration } from '../../state/format.js';
-import { summarizeDetails } from '../../../../src/fcmp/engine-details.js';
+import { summarizeDetails, type EngineDetail } from '../../../../src/fcmp/engine-details.js';
 import type { DetailsRow, MessageRow, PlanRow, Row, UsageRow } from '../../state/run-rows.js';
 import { nameInLine, nameInProse } from '../../../../src/kernel/visible-text.js';
 import { Markdown } from '../markdown.js';
@@ -81,10 +81,13 @@ function Plan({ row }: { readonly row: PlanRow }): JSX.Element {
 
 // All of a turn in one line, opened when somebody wants it.
 function Details({ row }: { readonly row: DetailsRow; readonly rev: number }): JSX.Element {
-  const text = (): string => row.details.map(({ kind, text: line }) => (kind === 'done' ? line : `${kind}: ${line}`)).join('\n');
+  const draw = ({ kind, text }: EngineDetail): string => (kind === 'done' ? text : `${kind}: ${text}`);
+  const summary = (
+    <><span class="name">Engine details</span> <span class="line dim">{summarizeDetails(row.counts)}</span></>
+  );
   return (
-    <Fold id={row.key} class="raw" summary={<><span class="name">Engine details</span> <span class="line dim">{summarizeDetails(row.counts)}</span></>}>
-      {() => <Plain text={text()} label="Engine details" />}
+    <Fold id={row.key} class="raw" summary={summary}>
+      {() => <Plain text={row.details.map(draw).join('\n')} label="Engine details" />}
     </Fold>
   );
 }
