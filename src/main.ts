@@ -57,6 +57,7 @@ const io: Io = {
     stdout: process.stdout.isTTY ?? false,
     stderr: process.stderr.isTTY ?? false,
     columns: () => process.stdout.columns || 80,
+    rows: () => process.stdout.rows || 24,
   },
   onSignal: (signal, handler) => {
     process.on(signal, handler);
@@ -65,6 +66,7 @@ const io: Io = {
   onCrash: (handler) => {
     crashHandler = handler;
   },
+  holdTerminal,
   setBrokenPipeCode: (code) => {
     brokenPipeCode = code;
   },
@@ -104,6 +106,22 @@ function startWatchdog(): void {
   } catch {
     // Without threads, the timer of this one has to do.
   }
+}
+
+function holdTerminal(restore: () => void): () => void {
+  const end = (signal: NodeJS.Signals): void => {
+    restore();
+    release();
+    process.kill(process.pid, signal);
+  };
+  const signals = ['SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
+  const release = (): void => {
+    process.off('exit', restore);
+    for (const signal of signals) process.off(signal, end);
+  };
+  process.on('exit', restore);
+  for (const signal of signals) process.on(signal, end);
+  return release;
 }
 
 // A folder that was deleted has no name; what is given as an absolute path still works.

@@ -37,6 +37,7 @@ export function App(): JSX.Element {
       <Banner />
       <p class="unseen" role="status" aria-live="polite">{announced.value}</p>
       <main id="main" tabIndex={-1}><Page /></main>
+      <footer class="foot dim"><a href="/docs">API documentation</a></footer>
     </>
   );
 }

@@ -1,20 +1,22 @@
 // A run in front of a person or a program: shown as it goes on, answered in place, and left or canceled by Ctrl-C.
 // Whatever happens here, the run itself is safe: its worker goes on, and its questions wait.
-import type { Json } from '../kernel/json.js';
 import { loadRun } from '../orchestrator/load-run.js';
 import { RequestError } from '../run/request-error.js';
 import { isTerminal } from '../run/statechart.js';
 import type { InteractionRecord, RunRecord } from '../store/store.js';
-import { createDialogue } from '../terminal/answer.js';
+import { confirmSent } from '../terminal/answer.js';
 import type { Question } from '../terminal/question-text.js';
 import { safeText } from '../terminal/safe-text.js';
 import { paint } from '../terminal/style.js';
+import { wrapShown } from '../terminal/wrap-exact.js';
 import { wrapText } from '../terminal/wrap.js';
+import { prepareQuestion, replyOf, type Reply } from './ask-question.js';
 import { LineAsker } from './ask.js';
 import { cancelRun } from './cancel-run.js';
 import { createLineViewer, createScreenViewer, Follower, type Watched } from './follow.js';
 import { EXIT, exitCodeOf, type Io } from './io.js';
 import type { ReadData } from './open-data.js';
+import { pageRows } from './question-pages.js';
 import { startWork, type Work } from './start-work.js';
 import { styleOf } from './style.js';
 import { runLine } from './tell.js';
@@ -24,7 +26,7 @@ const POLL_MS = 250;
 
 // What a person can do about a failure before trying again.
 const ADVICE: Readonly<Record<string, string>> = {
-  AUTO_MODE_CANNOT_ASK: 'with --interactive (-i) the agent may ask: start it again with that',
+  AUTO_MODE_CANNOT_ASK: 'The run was unattended. Start it again with --interactive (-i) to let the agent ask you.',
   ENGINE_NOT_FOUND: 'parley doctor tells which engines there are, and where it looked',
 };
 
@@ -57,7 +59,7 @@ class Conversation {
     this.#early = work?.interrupted ?? false;
     this.#options = options;
     this.#io = io;
-    const viewer = options.json ? createLineViewer(io) : createScreenViewer(io, styleOf(io));
+    const viewer = options.json ? createLineViewer(io) : createScreenViewer(io, styleOf(io), this.#pageOptions());
     this.#follower = new Follower({ store: data.store, runId, viewer }, options.cursor ?? 0, io);
   }
 
@@ -98,6 +100,11 @@ class Conversation {
       case 'left':
         return this.#askWhatNow(run);
     }
+  }
+
+  // Where questions are answered, a long approval is shown page by page.
+  #pageOptions(): { readonly firstPage?: () => number } {
+    return this.#options.answer && this.#isPerson() ? { firstPage: () => pageRows(this.#io) } : {};
   }
 
   #isPerson(): boolean {
@@ -160,30 +167,26 @@ class Conversation {
   }
 
   async #converse(asker: LineAsker, pending: InteractionRecord, news: Promise<void>): Promise<number | null> {
-    let dialogue = createDialogue(pending.question as unknown as Question);
+    const askAgain = prepareQuestion({ question: pending.question as unknown as Question, asker, news }, this.#io);
     for (;;) {
-      const typed = await asker.ask(dialogue.prompt(), news);
-      if (typed.kind === 'news') return this.#afterNews(pending);
-      const given = typed.kind === 'line' ? dialogue.give(typed.text) : ({ kind: typed.kind === 'end' ? 'later' : 'interrupt' } as const);
-      if (given.kind === 'problem') this.#say(given.message);
-      else if (given.kind === 'later') return this.#endLater();
-      else if (given.kind === 'cancel') return this.#cancel();
-      else if (given.kind === 'interrupt') {
+      const outcome = await askAgain();
+      if (outcome.kind === 'news') return this.#afterNews(pending);
+      if (outcome.kind === 'later') return this.#endLater();
+      if (outcome.kind === 'cancel') return this.#cancel();
+      if (outcome.kind === 'interrupt') {
         const chosen = await this.#choose(asker, 'The question waits.', '[l]eave it waiting, [c]ancel the run, or Enter to answer', news);
         if (chosen === 'news') return this.#afterNews(pending);
         if (chosen === 'cancel') return this.#cancel();
         if (chosen === 'leave') return this.#endLater();
-      } else if (given.kind === 'reply' || given.kind === 'finish') {
-        if (await this.#reply(pending, given.kind === 'finish' ? { finish: true } : { response: given.response })) return null;
-        dialogue = createDialogue(pending.question as unknown as Question);
-      }
+      } else if (await this.#reply(pending, outcome)) return null;
     }
   }
 
   // False: it could not be given just now, and the person may try again.
-  async #reply(pending: InteractionRecord, given: { readonly response?: Json; readonly finish?: boolean }): Promise<boolean> {
+  async #reply(pending: InteractionRecord, given: Reply): Promise<boolean> {
     try {
-      await this.#start({ type: 'reply', run_id: this.#runId, reply: { interaction_id: pending.interaction_id, ...given } });
+      await this.#start({ type: 'reply', run_id: this.#runId, reply: replyOf(pending.interaction_id, given) });
+      if (given.kind === 'reply') this.#say(wrapShown(confirmSent(given), styleOf(this.#io, 'stderr').width));
       return true;
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;
@@ -241,7 +244,9 @@ class Conversation {
       this.#say(`waits for an answer: ${run.run_id}\n  parley reply ${run.run_id}`);
     } else if (run.status === 'failed') {
       const advice = ADVICE[run.error?.code ?? ''];
-      this.#say(`failed: ${run.run_id}\n${advice === undefined ? '' : `  ${advice}\n`}  parley retry ${run.run_id}    tries again, from its session if there is one`);
+      // Why it failed was shown with the conversation.
+      const ways = `Try again: parley retry ${run.run_id}    More: parley show ${run.run_id} --details`;
+      this.#say(`${advice === undefined ? '' : `${advice}\n`}${ways}`);
     }
     return exitCodeOf(run.status);
   }

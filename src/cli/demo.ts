@@ -74,11 +74,17 @@ async function tell(path: string, io: Io): Promise<boolean> {
     const run = await load(data, runId);
     const checks = await verifyRun(data.store, path, run);
     for (const check of checks) io.stdout.write(`   ${checkLine(check, style)}\n`);
-    io.stdout.write('\nTry it yourself: bin/parley.js run rehearsal "Set up the storage" --interactive    (npm link makes it parley)\n');
+    io.stdout.write(`\nTry it yourself: ${callName(io)} run rehearsal "Set up the storage"\n`);
     return run.status === 'succeeded' && checks.every((check) => check.ok);
   } finally {
     await data.close();
   }
+}
+
+// How the person called this program, so that the next command works as it is printed.
+function callName({ env, machine: { entry } }: Io): string {
+  if (env['npm_command'] === 'exec') return 'npx parley';
+  return entry.endsWith('.js') && !entry.includes('node_modules') ? `node ${entry}` : 'parley';
 }
 
 async function load(data: DataDir, runId: string): Promise<RunRecord> {

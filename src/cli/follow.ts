@@ -4,7 +4,7 @@ import type { FcmpEvent } from '../fcmp/event.js';
 import { damageIn, readStoredJson } from '../kernel/stored-json.js';
 import { isTerminal } from '../run/statechart.js';
 import type { RunRecord, Store } from '../store/store.js';
-import { ConversationView } from '../terminal/conversation.js';
+import { ConversationView, type ViewOptions } from '../terminal/conversation.js';
 import { progressLine } from '../terminal/progress.js';
 import { Screen } from '../terminal/screen.js';
 import type { Style } from '../terminal/style.js';
@@ -147,8 +147,8 @@ export function createLineViewer(io: Io): Viewer {
 }
 
 // For people.
-export function createScreenViewer(io: Io, style: Style): Viewer {
-  const view = new ConversationView(style, { live: true });
+export function createScreenViewer(io: Io, style: Style, options: Omit<ViewOptions, 'live'> = {}): Viewer {
+  const view = new ConversationView(style, { ...options, live: true });
   const screen = new Screen((text) => void io.stdout.write(text), { tty: io.terminal.stdout });
   let quiet = 0;
   return {

@@ -20,6 +20,8 @@ export interface Io {
   readonly onSignal: (signal: Signal, handler: () => void) => () => void;
   // Called once, after an exception or a rejection that nothing has caught. The process ends when the handler is done, and after 5 s in any case.
   readonly onCrash: (handler: (error: unknown) => Promise<void>) => void;
+  // Calls `restore` if the process exits or is ended by a signal before the terminal is released.
+  readonly holdTerminal: (restore: () => void) => () => void;
   // The exit code when the reader of stdout goes away; succeeded, unless a run is left to itself by that.
   readonly setBrokenPipeCode: (code: number) => void;
   // The command that started this process to work for it, if one did.
@@ -46,7 +48,9 @@ export interface TerminalFacts {
   readonly stdin: boolean;
   readonly stdout: boolean;
   readonly stderr: boolean;
+  // As they are now: a window may be resized at any time.
   readonly columns: () => number;
+  readonly rows: () => number;
 }
 
 export interface Parent {

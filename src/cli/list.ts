@@ -11,6 +11,7 @@ import type { Ink } from '../terminal/style.js';
 import { renderTable, type Column } from '../terminal/table.js';
 import { EXIT, LineWriter, type Io } from './io.js';
 import { dataDirOf, openReader, type DataOption } from './data-dir.js';
+import { shortenIds } from './find-run.js';
 import { styleOf } from './style.js';
 
 export interface ListOptions extends DataOption {
@@ -51,7 +52,10 @@ export async function listCommand(options: ListOptions, io: Io): Promise<number>
     }
     if (options.json || options.quiet) await printLines(listed, options, io);
     else if (listed.length === 0) return sayNothing(options, io, 'no such runs');
-    else io.stdout.write(renderTable(listed.map((each) => rowOf(each, io.clock.now())), COLUMNS, styleOf(io)));
+    else {
+      const names = await shortenIds(data.store, listed.map(({ run }) => run.run_id));
+      io.stdout.write(renderTable(listed.map((each) => rowOf(each, names, io.clock.now())), COLUMNS, styleOf(io)));
+    }
     return EXIT.ok;
   } finally {
     await data.close();
@@ -81,7 +85,7 @@ async function printLines(listed: readonly Listed[], { json }: ListOptions, io: 
   await writer.flush();
 }
 
-function rowOf({ run, pending }: Listed, now: number): string[] {
+function rowOf({ run, pending }: Listed, names: ReadonlyMap<string, string>, now: number): string[] {
   const status = pending && now > pending.due_at ? `${run.status} (overdue)` : run.status;
-  return [run.run_id, status, run.spec.engine, formatAge(now - run.created_at), run.spec.prompt];
+  return [names.get(run.run_id) ?? run.run_id, status, run.spec.engine, formatAge(now - run.created_at), run.spec.prompt];
 }

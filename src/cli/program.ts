@@ -76,9 +76,9 @@ function buildProgram(io: Io, json: boolean, act: Act): Command {
     .showHelpAfterError('(parley --help tells more)')
     .addHelpText('after', examples(
       'parley demo                                      the promise, shown in ten seconds',
-      'parley run rehearsal "Set up the storage" -i     a scripted agent that asks, without any account',
+      'parley run rehearsal "Set up the storage"        a scripted agent that asks, without any account',
       'parley run codex "Why does the build fail?"      in this folder, with the Codex you have',
-      'parley ls --status waiting_user                  what waits for you',
+      'parley inbox                                     what waits for you; answer by number',
       'parley reply last 2                              answers with the second option',
     ) + '\n\nExit codes: 0 succeeded, 1 failed, 2 usage, 3 waiting for an answer, 4 canceled, 130 interrupted (the run goes on).');
 }

@@ -5,7 +5,8 @@ import { RequestError } from '../run/request-error.js';
 import { isTerminal } from '../run/statechart.js';
 import type { DataDir } from '../store/sqlite/data-dir.js';
 import type { InteractionRecord, RunRecord } from '../store/store.js';
-import { createDialogue } from '../terminal/answer.js';
+import { answerByPlace, confirmSent, createDialogue } from '../terminal/answer.js';
+import { chooseOption } from '../terminal/choose-option.js';
 import type { Question } from '../terminal/question-text.js';
 import { converse } from './converse.js';
 import { withRun } from './find-run.js';
@@ -14,8 +15,16 @@ import type { Io } from './io.js';
 import { readPrompt, tellDetached } from './run.js';
 import { startWork } from './start-work.js';
 
+const STATUS_WORDS: Readonly<Record<string, string>> = {
+  succeeded: 'has succeeded',
+  failed: 'has failed',
+  canceled: 'was canceled',
+};
+
 export interface ReplyOptions extends DataOption {
   readonly value?: string;
+  // The place of an option, counted from 1.
+  readonly option?: number;
   readonly finish?: boolean;
   readonly interaction?: string;
   readonly key?: string;
@@ -24,17 +33,25 @@ export interface ReplyOptions extends DataOption {
 }
 
 export async function replyCommand(meant: string, given: string | undefined, options: ReplyOptions, io: Io): Promise<number> {
-  return withRun(meant, options, io, async (data, run) => {
-    const asks = given === undefined && options.value === undefined && !options.finish;
+  const last = options.key === undefined ? 'waiting' : 'keyed';
+  return withRun(meant, { ...options, last }, io, async (data, run) => {
+    const asks = given === undefined && options.value === undefined && options.option === undefined && !options.finish;
     if (asks && run.status !== 'waiting_user') throw notWaiting(run);
-    if (asks && !(io.terminal.stdin && io.terminal.stdout)) throw new RequestError('INVALID_ARGUMENT', `say the answer: parley reply ${run.run_id} TEXT, or --value JSON, or --finish`);
+    if (asks && !(io.terminal.stdin && io.terminal.stdout)) throw new RequestError('INVALID_ARGUMENT', `say the answer: parley reply ${run.run_id} TEXT, or --option N, or --value JSON, or --finish`);
     const shown = run.heads.fcmp_seq;
     // On a terminal the question is shown again, and asked.
     if (asks) return converse(data, run.run_id, null, { json: options.json ?? false, answer: true, cursor: await beforeQuestion(data, run) }, io);
     const interaction = await findInteraction(data, run, options);
-    const answer = options.finish ? { finish: true } : { response: await readAnswer(interaction, given, options, io) };
-    const reply = { interaction_id: interaction.interaction_id, ...answer, ...(options.key === undefined ? {} : { idempotency_key: options.key }) };
+    const answer = options.finish ? null : await readAnswer(interaction, given, options, io);
+    // This command shows nothing of what it approves.
+    const review = interaction.question['kind'] === 'approval' ? ({ review: 'unread' } as const) : {};
+    const reply = {
+      interaction_id: interaction.interaction_id,
+      ...(answer === null ? { finish: true } : { response: answer.response, ...review }),
+      ...(options.key === undefined ? {} : { idempotency_key: options.key }),
+    };
     const work = await startWork({ data: data.path, job: { type: 'reply', run_id: run.run_id, reply } }, io);
+    if (answer !== null && !options.json) io.stderr.write(`${confirmSent(answer)}\n`);
     if (!options.detach) return converse(data, run.run_id, work, { json: options.json ?? false, answer: true, cursor: shown }, io);
     return tellDetached(data, run.run_id, options, io);
   });
@@ -50,29 +67,59 @@ async function findInteraction(data: DataDir, run: RunRecord, options: ReplyOpti
 }
 
 function notWaiting(run: RunRecord): RequestError {
-  return new RequestError('RUN_NOT_WAITING', `run ${run.run_id} is ${run.status}: it does not wait for an answer${isTerminal(run.status) ? `; parley continue ${run.run_id} PROMPT goes on with it` : ''}`);
+  const { run_id: id, status } = run;
+  const way = isTerminal(status) ? ` To follow up: parley continue ${id} "…"` : ' It is not waiting for an answer.';
+  const state = STATUS_WORDS[status] ?? `is ${status}`;
+  return new RequestError('RUN_NOT_WAITING', `Run ${id} ${state}, so there is nothing to answer.${way}`);
 }
 
-// A number chooses an option, as in the dialogue; --value is taken to the letter.
-async function readAnswer({ question }: InteractionRecord, given: string | undefined, options: ReplyOptions, io: Io): Promise<Json> {
+interface Answer {
+  readonly response: Json;
+  // In words.
+  readonly sent: string;
+}
+
+// A text is read as in the dialogue; --option and --value leave nothing to be read.
+async function readAnswer(
+  interaction: InteractionRecord,
+  given: string | undefined,
+  options: ReplyOptions,
+  io: Io,
+): Promise<Answer> {
+  const question = interaction.question as unknown as Question;
+  const ways = [given, options.value, options.option].filter((each) => each !== undefined);
+  if (ways.length > 1) throw new RequestError('INVALID_ARGUMENT', 'give one of TEXT, --option and --value, not several');
   if (options.value !== undefined) {
     const value = parseJson(options.value);
     if (value === undefined) throw new RequestError('INVALID_ARGUMENT', `--value needs JSON, not ${options.value}`);
-    return value;
+    return { response: value, sent: options.value };
+  }
+  if (options.option !== undefined) {
+    const read = answerByPlace(question, options.option);
+    if ('problem' in read) throw new RequestError('INVALID_ARGUMENT', read.problem);
+    return { response: read.value, sent: read.sent };
   }
   const typed = await readPrompt(given ?? '', io);
-  const asked = question as unknown as Question;
   // Several fields are one answer here; who wants them apart gives --value.
-  if (asked.fields && asked.fields.length > 0) return typed;
-  const taken = createDialogue(asked).give(typed);
-  if (taken.kind === 'reply') return taken.response;
+  if (question.fields && question.fields.length > 0) return { response: typed, sent: JSON.stringify(typed) };
+  const read = createDialogue(question).give(typed);
+  if (read.kind === 'reply') return read;
   // A line that would go on, in a dialogue.
-  if (taken.kind === 'more') return typed;
-  throw new RequestError('INVALID_ARGUMENT', taken.kind === 'problem' ? taken.message : 'use --finish, or parley cancel');
+  if (read.kind === 'more') return { response: typed, sent: JSON.stringify(typed) };
+  if (read.kind !== 'problem') throw new RequestError('INVALID_ARGUMENT', 'use --finish, or parley cancel');
+  throw new RequestError('INVALID_ARGUMENT', `${read.message}${waysOut(typed, question)}`);
+}
+
+// How to say without words which reading of the text is meant.
+function waysOut(typed: string, { options }: Question): string {
+  const choice = chooseOption(options, typed.trim());
+  if (choice.kind !== 'ambiguous') return '';
+  const ways = choice.readings.map(({ place, option }) => `--option ${place} sends ${JSON.stringify(option.value)}`);
+  return `. ${ways.join(', ')}; --value JSON sends any other value`;
 }
 
 // The cursor right before the pending question.
-async function beforeQuestion(data: DataDir, run: RunRecord): Promise<number> {
+export async function beforeQuestion(data: DataDir, run: RunRecord): Promise<number> {
   const lines = await data.store.readJournal(run.run_id, 'fcmp', { limit: Number.MAX_SAFE_INTEGER });
   const at = lines.findLastIndex((line) => (readStoredJson(line) as { type: string }).type === 'user.input.required');
   return at < 0 ? 0 : at;

@@ -8,6 +8,7 @@ import { findEngine } from '../engines/registry.js';
 import { isObject, parseJson, type Json, type JsonObject } from '../kernel/json.js';
 import type { CreateRunRequest } from '../orchestrator/create-request.js';
 import { checkModel } from '../run/model-name.js';
+import type { ExecutionMode } from '../run/attempt.js';
 import { RequestError } from '../run/request-error.js';
 import { parseRuntimeOptions } from '../run/runtime-options.js';
 import type { DataDir } from '../store/sqlite/data-dir.js';
@@ -22,6 +23,7 @@ import type { Job } from './worker.js';
 
 export interface RunOptions extends DataOption {
   readonly interactive?: boolean;
+  readonly auto?: boolean;
   readonly cwd?: string;
   readonly scratch?: boolean;
   readonly model?: string;
@@ -45,7 +47,7 @@ export async function runCommand(engine: string, prompt: string, options: RunOpt
   const request: CreateRunRequest = {
     engine,
     prompt: await readPrompt(prompt, io),
-    execution_mode: options.interactive ? 'interactive' : 'auto',
+    execution_mode: modeOf(options, io),
     ...(options.scratch ? {} : { cwd: resolve(io.cwd, options.cwd ?? '.') }),
     ...(options.model === undefined ? {} : { model: options.model }),
     ...(options.permission === undefined ? {} : { permission: options.permission }),
@@ -55,6 +57,12 @@ export async function runCommand(engine: string, prompt: string, options: RunOpt
     ...(options.requestId === undefined ? {} : { request_id: options.requestId }),
   };
   return start({ type: 'create', request }, options, io);
+}
+
+// Somebody who sits at a terminal can be asked; a script cannot.
+function modeOf({ interactive, auto }: RunOptions, { terminal }: Io): ExecutionMode {
+  if (interactive || auto) return interactive ? 'interactive' : 'auto';
+  return terminal.stdin && terminal.stdout ? 'interactive' : 'auto';
 }
 
 function checkFolderExists(path: string): void {

@@ -15,7 +15,7 @@ import { EXIT, exitCodeOf, LineWriter, type Io } from './io.js';
 import type { DataOption } from './data-dir.js';
 import { styleOf } from './style.js';
 
-export async function showCommand(meant: string, options: DataOption & { readonly json?: boolean }, io: Io): Promise<number> {
+export async function showCommand(meant: string, options: DataOption & { readonly json?: boolean; readonly details?: boolean }, io: Io): Promise<number> {
   return withRun(meant, options, io, async (data, run) => {
     const salvaged = await salvageRun(data.store, run.run_id);
     const { pending } = salvaged;
@@ -27,7 +27,7 @@ export async function showCommand(meant: string, options: DataOption & { readonl
       return EXIT.ok;
     }
     const style = styleOf(io);
-    const conversation = new ConversationView(style, { live: false });
+    const conversation = new ConversationView(style, { live: false, details: options.details ?? false });
     const { lines, damaged } = await readReadable(data.store, { runId: run.run_id, protocol: 'fcmp', afterSeq: 0, limit: Number.MAX_SAFE_INTEGER });
     tellDamaged(damaged, io);
     io.stdout.write(`${header(run, pending, view.interaction?.overdue ?? false, style, io)}\n\n`);

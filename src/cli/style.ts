@@ -9,5 +9,11 @@ export function styleOf(io: Io, stream: 'stdout' | 'stderr' = 'stdout'): Style {
   const tty = io.terminal[stream];
   const { NO_COLOR: no, FORCE_COLOR: force, TERM: term } = io.env;
   const wanted = force !== undefined && force !== '' && force !== '0' ? true : tty && term !== 'dumb';
-  return { colour: wanted && (no === undefined || no === ''), width: tty ? Math.max(NARROWEST, io.terminal.columns()) : PLAIN_WIDTH };
+  return {
+    colour: wanted && (no === undefined || no === ''),
+    // Read at each print: a window may be resized meanwhile.
+    get width() {
+      return tty ? Math.max(NARROWEST, io.terminal.columns()) : PLAIN_WIDTH;
+    },
+  };
 }

@@ -236,6 +236,10 @@ accepted_at: FcmpTimestamp
 response?: FcmpJson
 finish?: boolean
 actor?: FcmpActor
+/**
+ * Of an approval: whether the client showed all of it before the decision; absent where the client did not say.
+ */
+review?: ("seen" | "unread")
 }
 /**
  * Nobody answered in time; the policy decided.

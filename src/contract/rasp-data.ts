@@ -350,6 +350,10 @@ accepted_at: RaspTimestamp
 response?: RaspJson
 finish?: boolean
 actor?: RaspActor
+/**
+ * Of an approval: whether the client showed all of it before the decision; absent where the client did not say.
+ */
+review?: ("seen" | "unread")
 idempotency_key?: string
 }
 /**

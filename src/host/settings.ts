@@ -83,7 +83,11 @@ export const DEFAULT_SETTINGS: Settings = {
 };
 
 // The descriptions of patterns complete "it takes …" in messages.
-const VARIABLE = { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]*$', description: 'the name of an environment variable' } as const;
+const VARIABLE = {
+  type: 'string',
+  pattern: '^[A-Za-z_][A-Za-z0-9_]*$',
+  description: 'the name of an environment variable',
+} as const;
 const ABSOLUTE = { type: 'string', pattern: '^/', description: 'an absolute path' } as const;
 
 export const SETTINGS_SCHEMA = {
@@ -120,7 +124,11 @@ export const SETTINGS_SCHEMA = {
     },
     trusted_proxies: {
       type: 'array',
-      items: { type: 'string', pattern: '^[0-9A-Fa-f:.]+(/\\d{1,3})?$', description: 'an IP address or a network such as 10.0.0.0/8' },
+      items: {
+        type: 'string',
+        pattern: '^[0-9A-Fa-f:.]+(/\\d{1,3})?$',
+        description: 'an IP address or a network such as 10.0.0.0/8',
+      },
     },
     max_streams: { type: 'integer', minimum: 1 },
     max_streams_per_token: { type: 'integer', minimum: 1 },
@@ -172,7 +180,8 @@ function unknownSetting(path: string, name: string): RequestError {
   const names = Object.keys(SETTINGS_SCHEMA.properties);
   const near = nearestName(name, names);
   const hint = near === null ? '' : `did you mean "${near}"? `;
-  return new RequestError('INVALID_ARGUMENT', `${path}: there is no setting "${name}"; ${hint}the settings are ${names.join(', ')}`);
+  const known = `${hint}the settings are ${names.join(', ')}`;
+  return new RequestError('INVALID_ARGUMENT', `${path}: there is no setting "${name}"; ${known}`);
 }
 
 // What a schema cannot say. An address is not repeated: it may be a secret itself.

@@ -19,6 +19,8 @@ export interface Reply {
   // Ends a conversation in which nothing was asked.
   readonly finish?: boolean;
   readonly idempotency_key?: string;
+  // Of an approval: whether the client showed all of it before the decision. Recorded in the journal, never judged.
+  readonly review?: NonNullable<RaspData['interaction.reply.accepted']['review']>;
 }
 
 type Policy = RaspData['interaction.auto_decide.timeout']['policy'];
@@ -49,6 +51,7 @@ export async function reply(deps: OrchestratorDeps, runId: string, given: Reply,
         response,
         finish: given.finish,
         actor: actor ?? undefined,
+        review: interaction.question.kind === 'approval' ? given.review : undefined,
         idempotency_key: given.idempotency_key,
       }, { interactionId: interaction.interaction_id }),
     ],
@@ -81,7 +84,7 @@ async function checkReply({ question }: InteractionRecord, { response, finish }:
 
 // The engine would refuse it, and nobody could answer again.
 async function checkForm(form: JsonObject, response: Json | undefined): Promise<void> {
-  const problem = await schemaChecks.explainValue({ schema: form, value: response ?? null, name: 'response' });
+  const problem = await schemaChecks.explainValue({ schema: form, value: response ?? null, name: 'answer' });
   if (problem !== null) throw new RequestError('INVALID_ARGUMENT', `the answer does not have the form that was asked for: ${problem}`);
 }
 

@@ -38,14 +38,19 @@ export function parseRuntimeOptions(given: Json | undefined): RuntimeOptions {
 
 function checkOption(name: string, value: Json): void {
   if (!Object.hasOwn(DEFAULTS, name)) throw unknownOption(name);
-  if (!fits(name as keyof RuntimeOptions, value)) throw new RequestError('INVALID_ARGUMENT', `runtime option ${name} cannot be ${show(value)}: it takes ${ruleOf(name)}`);
+  if (!fits(name as keyof RuntimeOptions, value)) throw unfitOption(name, value);
+}
+
+function unfitOption(name: string, value: Json): RequestError {
+  return new RequestError('INVALID_ARGUMENT', `runtime option ${name} cannot be ${show(value)}: it takes ${ruleOf(name)}`);
 }
 
 function unknownOption(name: string): RequestError {
   const names = Object.keys(DEFAULTS);
   const near = nearestName(name, names);
   const hint = near === null ? '' : `did you mean "${near}"? `;
-  return new RequestError('INVALID_ARGUMENT', `there is no runtime option "${name}"; ${hint}the options are ${names.join(', ')}`);
+  const known = `${hint}the options are ${names.join(', ')}`;
+  return new RequestError('INVALID_ARGUMENT', `there is no runtime option "${name}"; ${known}`);
 }
 
 function ruleOf(name: string): string {

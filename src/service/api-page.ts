@@ -43,11 +43,11 @@ export function apiPage(given: object): string {
   });
   const schemas = Object.entries(document.components?.schemas ?? {}).map(([name, schema]) => `<details id="schema-${escape(name)}"><summary><b>${escape(name)}</b> <span class="dim">${escape(schema.description ?? '')}</span></summary>${membersOf(schema)}</details>`);
   const { title = '', version = '', description = '' } = document.info ?? {};
-  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><title>${escape(title)} API</title><style>${STYLE}</style></head><body>
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><title>${escape(title)} API</title><style>${STYLE}</style></head><body><main>
 <h1>${escape(title)} API <span class="dim">${escape(version)}</span></h1><p>${escape(description)}</p>
 <p>Every request carries <code>Authorization: Bearer TOKEN</code>. For programs: <a href="/openapi.json">openapi.json</a>.</p>
 ${parts.join('\n')}
-<h2 id="schemas">schemas</h2>${schemas.join('\n')}</body></html>`;
+<h2 id="schemas">schemas</h2>${schemas.join('\n')}</main></body></html>`;
 }
 
 function describeOperation({ path, method, operation }: { readonly path: string; readonly method: string; readonly operation: Operation }): string {

@@ -77,7 +77,12 @@ export function refuseInOneForm(app: FastifyInstance): void {
 }
 
 // The parts of a request as their sender calls them.
-const PARTS = { body: ['body', 'body'], querystring: ['query', 'query'], params: ['path', 'params'], headers: ['headers', 'headers'] } as const;
+const PARTS = {
+  body: ['body', 'body'],
+  querystring: ['query', 'query'],
+  params: ['path', 'params'],
+  headers: ['headers', 'headers'],
+} as const;
 
 export function explain(error: unknown, request?: FastifyRequest): Refusal {
   if (error instanceof RequestError) return { code: error.code, message: error.message };
@@ -87,7 +92,8 @@ export function explain(error: unknown, request?: FastifyRequest): Refusal {
     const schema = (request?.routeOptions.schema as Record<string, unknown> | undefined)?.[context];
     const problems = explainZodIssues(error.validation, { name, value: request?.[member], schema });
     const message = problems.map((problem) => problem.message).join(' ');
-    return { code: 'INVALID_ARGUMENT', message, details: { where: name, problems: problems.map((problem) => ({ ...problem })) } };
+    const details = { where: name, problems: problems.map((problem) => ({ ...problem })) };
+    return { code: 'INVALID_ARGUMENT', message, details };
   }
   const code = codeOf(error);
   const [known, message = ''] = FRAMEWORK[code] ?? [];

@@ -108,6 +108,7 @@ export const replyBody = z.strictObject({
   interaction_id: z.string().min(1).max(200),
   response: json.optional().meta({ description: "The answer: an option's value, a text of your own, an object with a member for each field; for an approval {\"decision\": \"approve\" | \"approve_for_session\" | \"decline\" | \"cancel\"}." }),
   finish: z.boolean().optional().meta({ description: 'In place of a response: ends a conversation in which nothing was asked.' }),
+  review: z.enum(['seen', 'unread']).optional().meta({ description: 'Of an approval: whether you showed all of it to the person before the decision. The journal records it.' }),
   idempotency_key: name.optional().meta({ description: 'Your key (or the header Idempotency-Key): the same answer with the same key counts once.' }),
 });
 

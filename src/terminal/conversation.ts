@@ -3,10 +3,12 @@
 // sentence is torn apart. Messages, questions and outcomes stand between blank lines; the lines of work stand together.
 import type { FcmpData, FcmpEvent, FcmpType } from '../fcmp/event.js';
 import { isObject, parseJson } from '../kernel/json.js';
+import { readEngineDetail, splitDoneMarker, type DetailCounts, type EngineDetail } from '../fcmp/engine-details.js';
 import {
-  renderAttempt, renderCanceled, renderCompleted, renderDecision, renderDiagnostic, renderFailed, renderFile, renderHeader,
-  renderPerson, renderPlan, renderRaw, renderReasoning, renderReply,
+  renderAttempt, renderCanceled, renderCompleted, renderDecision, renderDetail, renderDetails, renderFailed, renderFile,
+  renderHeader, renderPerson, renderPlan, renderReasoning, renderReply,
 } from './event-text.js';
+import { MarkdownInk } from './markdown-ink.js';
 import { NO_ACTIVITY, nextActivity, toolKey, type Activity } from './progress.js';
 import { renderQuestion } from './question-text.js';
 import { paint, type Style } from './style.js';
@@ -24,9 +26,22 @@ interface OpenMessage {
 // An engine may complain without end while its message stays open.
 const MAX_WAITING_LINES = 100;
 
+export interface ViewOptions {
+  // Live: pieces of messages are written as they come. Else: a message when it is whole.
+  readonly live: boolean;
+  // How many lines of an approval are shown, where whoever asks shows the rest.
+  readonly firstPage?: () => number;
+  // The engine's own output and warnings are shown line by line, and not as one line for each turn.
+  readonly details?: boolean;
+}
+
 export class ConversationView {
   readonly #style: Style;
   readonly #live: boolean;
+  readonly #firstPage: () => number;
+  readonly #showsDetails: boolean;
+  // How much the engine printed beside the conversation in this turn.
+  #details: DetailCounts = {};
   #activity: Activity = NO_ACTIVITY;
   #last: Kind | null = null;
   #open: OpenMessage | null = null;
@@ -39,10 +54,11 @@ export class ConversationView {
   #envelope: string | null = null;
   #lastPlan = '';
 
-  // Live: pieces of messages are written as they come. Else: a message when it is whole.
-  constructor(style: Style, options: { readonly live: boolean }) {
+  constructor(style: Style, { live, firstPage = () => Infinity, details = false }: ViewOptions) {
     this.#style = style;
-    this.#live = options.live;
+    this.#live = live;
+    this.#firstPage = firstPage;
+    this.#showsDetails = details;
   }
 
   // What the engine does right now, for progressLine.
@@ -78,9 +94,8 @@ export class ConversationView {
     if (is(event, 'artifact.file.changed')) return this.#block('work', renderFile(event.data, style));
     if (is(event, 'assistant.reasoning')) return this.#block('work', renderReasoning(event.data.text, style));
     if (is(event, 'assistant.plan')) return this.#showPlan(event.data);
-    if (is(event, 'raw.stdout')) return this.#showNoise(renderRaw('stdout', event.data.text, style));
-    if (is(event, 'raw.stderr')) return this.#showNoise(renderRaw('stderr', event.data.text, style));
-    if (is(event, 'diagnostic.warning')) return this.#showNoise(renderDiagnostic(event.data, style));
+    const detail = readEngineDetail(event);
+    if (detail !== null) return this.#showDetail(detail);
     if (is(event, 'usage')) {
       this.#usage = addUsage(this.#usage, event.data);
       return '';
@@ -96,7 +111,7 @@ export class ConversationView {
   #showEdge(event: FcmpEvent): string {
     const style = this.#style;
     if (is(event, 'user.input.required') || is(event, 'conversation.completed')) this.#envelope = null;
-    if (is(event, 'user.input.required')) return this.#endTurn() + this.#block('say', renderQuestion(event.data, style, this.#lastMessage));
+    if (is(event, 'user.input.required')) return this.#endTurn() + this.#block('say', this.#renderQuestion(event.data));
     if (is(event, 'conversation.completed')) return this.#endTurn() + this.#block('say', renderCompleted(event.data, style));
     if (is(event, 'conversation.failed')) return this.#endTurn() + this.#block('say', renderFailed(event.data, style));
     if (is(event, 'conversation.canceled')) return this.#endTurn() + this.#block('say', renderCanceled(event.data, style));
@@ -104,6 +119,11 @@ export class ConversationView {
     const ended = this.#endTurn();
     if (event.data.to !== 'running' || event.attempt_number === 1) return ended;
     return ended + this.#block('say', renderAttempt(event.attempt_number, style));
+  }
+
+  #renderQuestion(question: FcmpData['user.input.required']): string {
+    const text = renderQuestion(question, this.#style, this.#lastMessage);
+    return question.kind === 'approval' ? text.split('\n').slice(0, this.#firstPage()).join('\n') : text;
   }
 
   #takePiece({ message_id: id, text }: FcmpData['assistant.message.delta']): string {
@@ -120,17 +140,23 @@ export class ConversationView {
       this.#envelope = text;
       return '';
     }
-    const missing = missingText(this.#live ? pieces : '', text, truncated);
-    const shown = missing === null ? this.#close() + this.#stream(id, text) : this.#stream(id, missing);
+    const { text: said, marker } = pieces === '' ? splitDoneMarker(text) : { text, marker: null };
+    if (marker !== null) this.#addDetail({ kind: 'done', text: marker });
+    const missing = missingText(this.#live ? pieces : '', said, truncated);
+    const shown = missing === null ? this.#close() + this.#stream(id, said) : this.#stream(id, missing);
     return shown + this.#close() + (truncated ? this.#block('work', paint(this.#style, 'dim', '(cut off: too long)')) : '');
   }
 
   #stream(id: string | null, text: string): string {
     if (text === '') return '';
     let out = this.#open !== null && this.#open.id !== id ? this.#close() : '';
-    this.#open ??= { id, wrapper: new Wrapper(this.#style.width), written: false };
+    this.#open ??= { id, wrapper: this.#newWrapper(), written: false };
     out += this.#written(this.#open, this.#open.wrapper.push(text));
     return out;
+  }
+
+  #newWrapper(): Wrapper {
+    return new Wrapper(this.#style.width, {}, this.#style.colour ? new MarkdownInk() : null);
   }
 
   #written(message: OpenMessage, text: string): string {
@@ -150,6 +176,16 @@ export class ConversationView {
     const noise = this.#noise;
     this.#noise = [];
     return out + noise.map((line) => this.#block('work', line)).join('');
+  }
+
+  #showDetail(detail: EngineDetail): string {
+    this.#addDetail(detail);
+    return this.#showsDetails ? this.#showNoise(renderDetail(detail, this.#style)) : '';
+  }
+
+  // A turn may print without end: only the numbers are kept.
+  #addDetail({ kind }: EngineDetail): void {
+    this.#details = { ...this.#details, [kind]: (this.#details[kind] ?? 0) + 1 };
   }
 
   #showNoise(line: string): string {
@@ -173,6 +209,8 @@ export class ConversationView {
     if (this.#envelope !== null) out += this.#stream(null, this.#envelope);
     this.#envelope = null;
     out += this.#close();
+    if (!this.#showsDetails) out += this.#block('work', renderDetails(this.#details, this.#style));
+    this.#details = {};
     if (this.#usage) out += this.#block('work', renderUsage(this.#usage, this.#style));
     this.#usage = null;
     return out;

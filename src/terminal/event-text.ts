@@ -1,5 +1,6 @@
 // One event of a conversation as text, for all but the streamed messages. A text has no line end at its end.
 import { textWidth } from './text-width.js';
+import { summarizeDetails, type DetailCounts, type EngineDetail } from '../fcmp/engine-details.js';
 import type { FcmpData } from '../fcmp/event.js';
 import { asString, isObject, type Json } from '../kernel/json.js';
 import { tellJson } from './question-text.js';
@@ -42,10 +43,28 @@ export function renderFile({ path, kind }: FcmpData['artifact.file.changed'], st
   return `${paint(style, ink, word)} ${exactLine(path, style.width - word.length - 1, 'end')}`;
 }
 
-export function renderReply({ response, finish, actor }: FcmpData['interaction.reply.accepted'], style: Style): string {
+const DECIDED: Readonly<Record<string, readonly [string, Ink, string]>> = {
+  approve: ['✓', 'green', 'approved'],
+  approve_for_session: ['✓', 'green', 'approved for the session'],
+  decline: ['⊘', 'yellow', 'declined'],
+  cancel: ['⊘', 'yellow', 'declined and stopped'],
+};
+
+export function renderReply(reply: FcmpData['interaction.reply.accepted'], style: Style): string {
+  const { response = null, finish, actor, review } = reply;
   const by = actor ? ` by ${actor.name}` : '';
   if (finish) return renderMarked('✓', 'green', `finished${by}`, style);
-  return renderMarked('✓', 'green', `answered${by}: ${tellResponse(response ?? null)}`, style);
+  const [mark, ink, word] = DECIDED[decisionOf(response) ?? ''] ?? [];
+  if (mark === undefined || ink === undefined) {
+    return renderMarked('✓', 'green', `answered${by}: ${tellResponse(response)}`, style);
+  }
+  const note = isObject(response) ? (asString(response.note) ?? '') : '';
+  const unread = review === 'unread' ? ', not all of it was shown' : '';
+  return renderMarked(mark, ink, `${word}${by}${unread}${note === '' ? '' : `: ${note}`}`, style);
+}
+
+function decisionOf(response: Json): string | undefined {
+  return isObject(response) ? asString(response.decision) : undefined;
 }
 
 export function renderDecision({ policy, response }: FcmpData['interaction.auto_decide.timeout'], style: Style): string {
@@ -79,12 +98,14 @@ export function renderCanceled({ actor }: FcmpData['conversation.canceled'], sty
   return renderMarked('■', 'yellow', `canceled${actor ? ` by ${actor.name}` : ''}`, style);
 }
 
-export function renderDiagnostic({ code, message }: FcmpData['diagnostic.warning'], style: Style): string {
-  return paint(style, 'dim', oneLine(`! ${code}: ${message}`, style.width));
+export function renderDetail({ kind, text }: EngineDetail, style: Style): string {
+  return paint(style, 'dim', oneLine(kind === 'warning' ? `! ${text}` : `${kind} | ${text}`, style.width));
 }
 
-export function renderRaw(stream: 'stdout' | 'stderr', text: string, style: Style): string {
-  return paint(style, 'dim', oneLine(`${stream} | ${text}`, style.width));
+// Empty where there are none.
+export function renderDetails(counts: DetailCounts, style: Style): string {
+  const summary = summarizeDetails(counts);
+  return summary === '' ? '' : paint(style, 'dim', oneLine(`· engine details: ${summary}`, style.width));
 }
 
 function renderMarked(mark: string, ink: Ink, text: string, style: Style): string {

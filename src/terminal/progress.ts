@@ -82,7 +82,8 @@ export function progressLine(activity: Activity, nowMs: number, style: Style): s
     activity.attempt > 1 ? `attempt ${activity.attempt}` : '',
     activity.tokens > 0 ? `${formatCount(activity.tokens)} tokens` : '',
   ].filter((fact) => fact !== '');
-  const label = tool ? exactLine(`${tool.name}: ${tool.what}`.replace(/: $/, ''), width) : oneLine(doing(activity), width);
+  const call = tool && `${tool.name}: ${tool.what}`.replace(/: $/, '');
+  const label = call === undefined ? oneLine(doing(activity), width) : exactLine(call, width);
   const tail = () => facts.map((fact) => ` · ${fact}`).join('');
   // The last fact matters least.
   while (facts.length > 0 && width - 2 - textWidth(tail()) < Math.min(LEAST, textWidth(label))) facts.pop();

@@ -1,6 +1,6 @@
-// A question as a person reads it: the prompt, what an approval is about, the numbered options, the fields, the default.
-// The numbers are the ones that the dialogue (answer.ts) takes. Nothing of what is approved is left out: every line of
-// every change is shown, and each invisible character by its name, with a warning above.
+// A question as a person reads it: the prompt, what an approval is about, numbered options, fields, the default. The
+// numbers are the ones that the dialogue (answer.ts) takes. Nothing that is approved is left out: every line of every
+// change is shown, and each invisible character by its name, with a warning above.
 import type { FcmpData } from '../fcmp/event.js';
 import { readFileChanges, summarizeChanges, type ChangedLine, type FileChange } from '../kernel/file-changes.js';
 import type { Json } from '../kernel/json.js';
@@ -21,8 +21,8 @@ export type Question = Pick<Asked, 'kind' | 'prompt' | 'options' | 'fields' | 'd
 export function renderQuestion(question: Question, style: Style, lastMessage: string | null = null): string {
   const fields = question.fields ?? [];
   const changes = readFileChanges(question.action);
-  const lines = [...warningLines(question, changes, style), paintLines(style, 'bold', renderPrompt(question, style, lastMessage))];
-  lines.push(...changeLines(changes, style));
+  const prompt = paintLines(style, 'bold', renderPrompt(question, style, lastMessage));
+  const lines = [...warningLines(question, changes, style), prompt, ...changeLines(changes, style)];
   // An approval is answered by its letters.
   const options = question.kind === 'approval' ? [] : question.options;
   lines.push(...optionLines(options, style, '  '), ...defaultLine(question.default, style, '  '));
@@ -32,8 +32,9 @@ export function renderQuestion(question: Question, style: Style, lastMessage: st
     lines.push(wrapText(field.prompt, style.width, { first: number, rest: indent }));
     lines.push(...optionLines(field.options, style, indent), ...defaultLine(field.default, style, indent));
   }
-  const overdue = 'overdue: it waits for longer than agreed';
-  if (question.overdue) lines.push(paintLines(style, 'red', wrapText(overdue, style.width, { first: '  ', rest: '  ' })));
+  const margins = { first: '  ', rest: '  ' };
+  const overdue = wrapText('overdue: it waits for longer than agreed', style.width, margins);
+  if (question.overdue) lines.push(paintLines(style, 'red', overdue));
   return lines.join('\n');
 }
 
@@ -41,7 +42,8 @@ export function renderQuestion(question: Question, style: Style, lastMessage: st
 function renderPrompt(question: Question, style: Style, lastMessage: string | null): string {
   const margins = { first: paint(style, 'yellow', '? '), rest: '  ' };
   const prompt = promptOf(question, lastMessage);
-  return question.kind === 'approval' ? wrapExact(prompt, style.width, margins) : wrapText(prompt, style.width, margins);
+  const wrap = question.kind === 'approval' ? wrapExact : wrapText;
+  return wrap(prompt, style.width, margins);
 }
 
 function warningLines(question: Question, changes: readonly FileChange[], style: Style): string[] {
@@ -49,12 +51,14 @@ function warningLines(question: Question, changes: readonly FileChange[], style:
   const all = [...options, ...fields.flatMap((field) => field.options)];
   const warning = warnOfNames([
     kind === 'approval' ? showExact(prompt) : safeText(prompt),
-    ...changes.flatMap(({ path, moveTo = '', lines }) => [nameInLine(path), nameInLine(moveTo), ...lines.map(({ text }) => showExact(text))]),
+    ...changes.flatMap(({ path, moveTo = '' }) => [nameInLine(path), nameInLine(moveTo)]),
+    ...changes.flatMap(({ lines }) => lines.map(({ text }) => showExact(text))),
     ...all.flatMap(({ label, description = '' }) => [showExact(label), showExact(description)]),
     ...fields.map((field) => safeText(field.prompt)),
     ...[value, ...fields.map((field) => field.default)].map((each) => (each == null ? '' : showExact(tellJson(each)))),
   ]);
-  return warning === null ? [] : [paintLines(style, 'red', wrapShown(warning, style.width, { first: '! ', wrapped: '  ' }))];
+  if (warning === null) return [];
+  return [paintLines(style, 'red', wrapShown(warning, style.width, { first: '! ', wrapped: '  ' }))];
 }
 
 // What the reader has just seen is not said again.

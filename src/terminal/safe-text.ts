@@ -100,5 +100,6 @@ export function fitLine(line: string, columns: number, { keep = 'start', isCut =
 function clipFor(text: string, columns: number, keep: 'start' | 'end'): string {
   const enough = columns * 16 + 64;
   if (text.length <= enough) return text;
-  return keep === 'start' ? text.slice(0, enough).replace(/[\ud800-\udbff]$/, '') : text.slice(-enough).replace(/^[\udc00-\udfff]/, '');
+  if (keep === 'start') return text.slice(0, enough).replace(/[\ud800-\udbff]$/, '');
+  return text.slice(-enough).replace(/^[\udc00-\udfff]/, '');
 }

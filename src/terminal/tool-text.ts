@@ -1,5 +1,5 @@
-// A tool call on one line: how it ended, its name, what it was about, how long it took. Never wider than the screen. The
-// command or path is shown to the letter; a warning stands above one with invisible characters.
+// A tool call on one line: how it ended, its name, what it was about, how long it took. Never wider than the screen.
+// The command or path is shown to the letter; a warning stands above one with invisible characters.
 import { textWidth } from './text-width.js';
 import type { FcmpData } from '../fcmp/event.js';
 import { asObject, type Json, type JsonObject } from '../kernel/json.js';

@@ -2,7 +2,8 @@
 // taken back; Chinese and other wide characters break between each other. What was written does not depend on how the
 // text was cut. Blanks at the end of a line, and more than one blank line in a row, are left out.
 import { textWidth } from './text-width.js';
-import { clustersOf, SafeStream } from './safe-text.js';
+import type { MarkdownInk } from './markdown-ink.js';
+import { SafeStream, tokensOf } from './safe-text.js';
 
 const TAB = 4;
 // Wide enough for any character that a script writes; what is wider was made to be, and is taken apart.
@@ -39,14 +40,18 @@ export class Wrapper {
   #begun = false;
   #out = '';
 
-  constructor(width: number, margins: Margins = {}) {
+  readonly #ink: MarkdownInk | null;
+
+  // `ink` colours what is written, without a change of its width.
+  constructor(width: number, margins: Margins = {}, ink: MarkdownInk | null = null) {
+    this.#ink = ink;
     const { first = '', rest = '' } = margins;
     this.#margins = { first, rest };
     this.#columns = Math.max(WIDEST, width - Math.max(textWidth(first), textWidth(rest)));
   }
 
   push(text: string): string {
-    const clusters = [...clustersOf(this.#tail + this.#safe.push(text))];
+    const clusters = tokensOf(this.#tail + this.#safe.push(text));
     this.#tail = BLANK.test(clusters.at(-1) ?? '') ? '' : (clusters.pop() ?? '');
     for (const cluster of clusters) this.#take(cluster);
     return this.#taken();
@@ -67,9 +72,10 @@ export class Wrapper {
   }
 
   end(): string {
-    for (const cluster of clustersOf(this.#tail + this.#safe.end())) this.#take(cluster);
+    for (const cluster of tokensOf(this.#tail + this.#safe.end())) this.#take(cluster);
     this.#tail = '';
     this.#endWord();
+    this.#out += this.#ink?.end() ?? '';
     return this.#taken();
   }
 
@@ -82,6 +88,7 @@ export class Wrapper {
   #take(cluster: string): void {
     if (cluster === '\n') {
       this.#endWord();
+      this.#out += this.#ink?.endLine() ?? '';
       this.#newlines += 1;
       this.#gap = 0;
     } else if (cluster === ' ' || cluster === '\t') {
@@ -93,7 +100,8 @@ export class Wrapper {
       this.#take(cluster.slice(1));
     } else {
       const width = Math.max(textWidth(cluster), WIDENING.test(cluster) ? 1 : 0);
-      if (width <= WIDEST) this.#takeLetter(cluster, width);
+      const isName = cluster.startsWith('⟨U+') && width <= this.#columns;
+      if (width <= WIDEST || isName) this.#takeLetter(cluster, width);
       else for (const part of cluster) this.#takeLetter(part, textWidth(part));
     }
   }
@@ -102,11 +110,12 @@ export class Wrapper {
     const wide = width > 1;
     if (this.#last && (this.#last.wide || wide) && !CLOSING.test(cluster) && !OPENING.test(this.#last.cluster)) this.#endWord();
     this.#last = { cluster, wide };
+    const inked = this.#ink?.wrap(cluster) ?? cluster;
     if (this.#overlong) {
-      this.#writeBroken(cluster, width);
+      this.#writeBroken(inked, width);
       return;
     }
-    this.#word.push({ cluster, width });
+    this.#word.push({ cluster: inked, width });
     this.#wordWidth += width;
     if (this.#wordWidth <= this.#columns) return;
     // It fits on no line: it starts on a line of its own.

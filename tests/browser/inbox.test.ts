@@ -78,7 +78,7 @@ test('an approval shows the exact command and is decided by y or n; one of a pat
   await card(page, 'echo hi > said.txt').locator('code, pre').filter({ hasText: 'echo hi > said.txt' }).first().waitFor();
   const patch = card(page, 'f.txt').locator('figure.diff');
   await patch.waitFor();
-  expect(await patch.textContent()).toMatch(/add.*f\.txt.*hello/s);
+  expect(await patch.textContent()).toMatch(/new.*f\.txt.*\+1 −0.*hello/s);
   expect(await patch.locator('.added').count()).toBeGreaterThan(0);
   await expectAccessible(page);
   await takePicture(page, 'inbox-approvals');
@@ -89,10 +89,72 @@ test('an approval shows the exact command and is decided by y or n; one of a pat
   await card(page, 'f.txt').getByLabel('A note to the agent').fill('not on a Friday');
   await page.keyboard.press('Escape');
   await page.keyboard.press('n');
-  await card(page, 'f.txt').getByText('Accepted').waitFor();
+  await card(page, 'f.txt').getByText('You declined this. The agent has been told.').waitFor();
+  expect(await page.getByText('Accepted: Decline').count()).toBe(0);
   for (const id of [yes, no]) await ended(desk, id).toBe('succeeded');
   expect(await answers(desk, yes)).toEqual([{ decision: 'approve' }]);
   expect(await answers(desk, no)).toEqual([{ decision: 'decline', note: 'not on a Friday' }]);
+});
+
+const LONG = Array.from({ length: 220 }, (_, index) => `line ${index}`).join('\n');
+
+async function reviews(desk: Desk, id: string): Promise<unknown[]> {
+  const { events } = (await (await desk.server.client.request('GET', `/v1/runs/${id}/rasp/history`)).json()) as { events: { event: { type: string }; data: { review?: unknown } }[] };
+  return events.filter(({ event }) => event.type === 'interaction.reply.accepted').map(({ data }) => data.review);
+}
+
+test.each([{ width: 1200, height: 800 }, { width: 390, height: 844, touch: true }])('a long patch is approved as read only once all of it was on the screen ($width px)', async (look) => {
+  const desk = await openDesk();
+  const id = await ask(desk, `Write it [[patch f.txt ${LONG}]] [[done 1]]`, { engine: 'codex-app-server' });
+  const page = await desk.open('/', look);
+  const patch = page.locator('figure.diff');
+  await patch.waitFor();
+  expect(await page.locator('.change-summary').textContent()).toBe('1 file, +220 −0');
+  // Nothing hides lines: the box is as tall as what is in it, and nothing has to be unfolded.
+  expect(await patch.locator('pre').evaluate((pre) => pre.scrollHeight - pre.clientHeight)).toBeLessThan(4);
+  expect(await page.getByText(/more lines/).count()).toBe(0);
+  expect(await page.locator('button.primary', { hasText: 'Approve' }).count()).toBe(0);
+  await expectAccessible(page);
+  // To the end at once: what lies between was not seen.
+  await page.getByRole('button', { name: 'Approve without reading', exact: false }).first().scrollIntoViewIfNeeded();
+  await page.locator('.card').focus();
+  await page.keyboard.press('y');
+  await page.getByRole('alertdialog').waitFor();
+  expect(await answers(desk, id)).toEqual([]);
+  await page.keyboard.press('y');
+  expect(await answers(desk, id)).toEqual([]);
+  await page.getByRole('button', { name: 'No', exact: true }).click();
+  for (let line = 0; line < 220; line += 10) await patch.locator('pre > span').nth(line).scrollIntoViewIfNeeded();
+  await page.locator('.card .decisions').scrollIntoViewIfNeeded();
+  await page.locator('button.primary', { hasText: 'Approve' }).click();
+  await page.getByText('Accepted: Approve').waitFor();
+  await ended(desk, id).toBe('succeeded');
+  expect(await reviews(desk, id)).toEqual(['seen']);
+});
+
+test('who approves without reading says so, and it is recorded', async () => {
+  const desk = await openDesk();
+  const id = await ask(desk, `Write it [[patch f.txt ${LONG}]] [[done 1]]`, { engine: 'codex-app-server' });
+  const page = await desk.open(`/runs/${id}`, { width: 390, height: 844 });
+  await page.locator('figure.diff').waitFor();
+  await page.getByRole('button', { name: /Approve without reading$/ }).click();
+  await page.getByRole('button', { name: 'Yes, approve without reading' }).click();
+  await page.getByText('without having seen all of it').waitFor();
+  await ended(desk, id).toBe('succeeded');
+  expect(await reviews(desk, id)).toEqual(['unread']);
+});
+
+test('a new file whose lines begin with + is no diff, and invisible characters have names and a warning', async () => {
+  const desk = await openDesk();
+  await ask(desk, 'Write it [[patch a.txt +one\n-two]] [[done 1]]', { engine: 'codex-app-server' });
+  await ask(desk, 'Run [[approve ls \u001b]; touch /x #\u0007\u202e]] [[done 1]]');
+  const page = await desk.open('/');
+  const lines = card(page, 'a.txt').locator('figure.diff pre > span');
+  await lines.first().waitFor();
+  expect(await lines.evaluateAll((all) => all.map((line) => `${line.className} ${line.textContent?.trim()}`))).toEqual(['added + +one', 'added + -two']);
+  const command = card(page, 'touch');
+  expect(await command.locator('.question').textContent()).toContain('ls ⟨U+001B⟩]; touch /x #⟨U+0007⟩⟨U+202E⟩');
+  expect(await command.getByRole('alert').textContent()).toBe('This text contains 3 invisible or control characters, shown as ⟨U+…⟩.');
 });
 
 test('a form is filled in, with all that it needs, or declined', async () => {
@@ -523,7 +585,7 @@ test('when the server goes, nothing moves under the pointer; what could not be s
   await page.getByText('Connected again').waitFor({ timeout: 30_000 });
   expect(await fate(page)).toBe('');
   await page.keyboard.press('n');
-  await page.getByText('Accepted: Decline').waitFor();
+  await page.getByText('You declined this. The agent has been told.').waitFor();
   expect(await answers(desk, id)).toEqual([{ decision: 'decline' }]);
 }, 120_000);
 

@@ -66,8 +66,21 @@ test('a tool call is one row, also when it ends in a later turn; one that never 
 
 test('files, lines of output and thoughts in a row are one row each', () => {
   const model = fold(['artifact.file.changed', { path: 'a', kind: 'add' }], ['artifact.file.changed', { path: 'b', kind: 'update' }], ['raw.stderr', { text: '1' }], ['raw.stderr', { text: '2' }], ['raw.stdout', { text: '3' }], ['assistant.reasoning', { text: 'x' }], ['assistant.reasoning', { text: 'y' }]);
-  expect(types(model)).toEqual(['files', 'raw', 'raw', 'reasoning']);
-  expect(model.rows).toMatchObject([{ files: [{ path: 'a' }, { path: 'b' }] }, { stream: 'stderr', lines: ['1', '2'] }, { stream: 'stdout', lines: ['3'] }, { text: 'x\n\ny' }]);
+  expect(types(model)).toEqual(['files', 'details', 'reasoning']);
+  expect(model.rows).toMatchObject([{ files: [{ path: 'a' }, { path: 'b' }] }, { counts: { stderr: 2, stdout: 1 }, details: [{ text: '1' }, { text: '2' }, { text: '3' }] }, { text: 'x\n\ny' }]);
+});
+
+test('what an engine prints in a turn is one row, wherever it stands, with warnings and the done marker', () => {
+  const model = fold(
+    ['raw.stderr', { text: '1' }],
+    ['assistant.message.final', { message_id: 'm', text: 'Ready.\n{"done":true,"result":1}' }],
+    ['diagnostic.warning', { code: 'ENGINE_ERROR', message: 'broke', terminal: true }],
+    ['assistant.message.final', { message_id: 'n', text: '{"done":true}' }],
+    ['raw.stderr', { text: '2' }, 2],
+  );
+  expect(types(model)).toEqual(['details', 'message', 'details']);
+  expect(only(model, 'message')).toMatchObject([{ text: 'Ready.' }]);
+  expect(only(model, 'details')).toMatchObject([{ counts: { stderr: 1, warning: 1, done: 2 }, rasp: [10, 20, 30, 40] }, { counts: { stderr: 1 } }]);
 });
 
 test('a plan takes the place of the one before', () => {

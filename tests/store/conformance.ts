@@ -266,6 +266,16 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       expect(await ids({ label: { key: 'team', value: 'a' }, status: 'queued' })).toEqual(['run_0005', 'run_0004', 'run_0001']);
     });
 
+    test('runs are found by the end and by the beginning of their ids', async () => {
+      for (let number = 1; number <= 5; number += 1) await create(number);
+      expect(await store.listByTail(['n_0004', 'n_0002', 'n_0004', 'n_9999'])).toHaveLength(2);
+      expect(new Set(await store.listByTail(['n_0004', 'n_0002']))).toEqual(new Set(['run_0004', 'run_0002']));
+      expect(await store.listByTail([])).toEqual([]);
+      expect(await store.listByPrefix('run_000', 3)).toEqual(['run_0005', 'run_0004', 'run_0003']);
+      expect(await store.listByPrefix('run_0002', 9)).toEqual(['run_0002']);
+      expect(await store.listByPrefix('run_1', 9)).toEqual([]);
+    });
+
     test('queued runs wait in the order in which they were queued, also after an answer', async () => {
       await create(1);
       await create(2);

@@ -11,6 +11,8 @@ export const VERSIONS = readdirSync(new URL('../old-databases/', import.meta.url
 
 const keptFile = (version: number): URL => new URL(`../old-databases/version-${version}.db`, import.meta.url);
 
+export const NEWEST_KEPT = VERSIONS.at(-1) ?? 0;
+
 export async function copyDatabase(version: number, file: string, mode: 'wal' | 'delete' = 'wal'): Promise<void> {
   copyFileSync(keptFile(version), file);
   const db = await openDatabase(file);

@@ -23,7 +23,8 @@ export interface Pty {
   interrupt(): void;
   // The exit code; 128 and the signal if a signal ended it.
   readonly exit: Promise<number>;
-  kill(): void;
+  // The command and its process group; SIGKILL unless another signal is named.
+  kill(signal?: 'SIGKILL' | 'SIGTERM' | 'SIGHUP'): void;
 }
 
 const LIMIT_MS = 15_000;
@@ -121,11 +122,11 @@ class ScriptPty implements Pty {
   }
 
   // The command with all that is in its process group; `script` collects it and ends.
-  kill(): void {
+  kill(signal: NodeJS.Signals = 'SIGKILL'): void {
     if (this.#ended) return;
     try {
-      if (this.#pid === null) this.#child.kill('SIGKILL');
-      else process.kill(-this.#pid, 'SIGKILL');
+      if (this.#pid === null) this.#child.kill(signal);
+      else process.kill(-this.#pid, signal);
     } catch (error) {
       // It has just ended by itself.
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;

@@ -1,5 +1,6 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createDialogue, type Given } from '../../src/terminal/answer.js';
+import { confirmSent, createDialogue, type Given } from '../../src/terminal/answer.js';
 import type { Question } from '../../src/terminal/question-text.js';
 
 const ask = (question: Partial<Question>): Question => ({ kind: 'open_text', prompt: 'What?', options: [], channel: 'tool', ...question });
@@ -8,7 +9,7 @@ const give = (question: Question, ...lines: string[]): Given => {
   const dialogue = createDialogue(question);
   return lines.map((line) => dialogue.give(line)).at(-1) ?? { kind: 'more' };
 };
-const reply = (response: unknown) => ({ kind: 'reply', response });
+const reply = (response: unknown) => expect.objectContaining({ kind: 'reply', response }) as Given;
 const problem = (text: string) => ({ kind: 'problem', message: expect.stringContaining(text) as string });
 
 describe('a choice', () => {
@@ -31,9 +32,86 @@ describe('a choice', () => {
   });
 
   test('a label that is a number is found beyond the numbers of the options', () => {
-    const ports = ask({ kind: 'choose_one', options: [{ label: '8080', value: 8080 }, { label: '1', value: 'one' }] });
-    expect(give(ports, '8080')).toEqual(reply(8080));
+    const ports = ask({ kind: 'choose_one', options: [{ label: '8080', value: 8080 }, { label: '9090', value: 'nine' }] });
+    expect(give(ports, '9090')).toEqual(reply('nine'));
     expect(give(ports, '1')).toEqual(reply(8080));
+  });
+
+  describe('whose texts are numbers', () => {
+    const numbers = ask({ kind: 'choose_one', options: ['3', '5', '1'].map((label) => ({ label, value: label })) });
+
+    test.each(['1', '3'])('%s means two options, and nothing is sent', (line) => {
+      expect(give(numbers, line)).toEqual(problem(`that can mean option`));
+      expect(give(numbers, line)).toEqual(problem('(type #1)'));
+      expect(give(numbers, line)).toEqual(problem('(type #3)'));
+    });
+
+    test('5 is the text of one option and the number of none', () => {
+      expect(give(numbers, '5')).toEqual({ kind: 'reply', response: '5', sent: '"5" (option 2)' });
+    });
+
+    test('2 is the number of one option and the text of none', () => {
+      expect(give(numbers, '2')).toEqual({ kind: 'reply', response: '5', sent: '"5" (option 2)' });
+    });
+
+    test('# and quotes say which is meant', () => {
+      expect(give(numbers, '1', '#1')).toEqual(reply('3'));
+      expect(give(numbers, '1', '#3')).toEqual(reply('1'));
+      expect(give(numbers, '1', '"1"')).toEqual(reply('1'));
+      expect(give(numbers, '#9')).toEqual(problem('no option 9'));
+    });
+
+    test('a number that is its own text is that option', () => {
+      expect(give(ask({ options: [{ label: '1', value: 'one' }, { label: '2', value: 'two' }] }), '2')).toEqual(reply('two'));
+    });
+  });
+
+  describe('whose texts differ by case', () => {
+    const alike = ask({ kind: 'choose_one', options: ['Beta', 'beta', 'Gamma'].map((label) => ({ label, value: `${label}!` })) });
+
+    test('the exact text wins', () => {
+      expect(give(alike, 'beta')).toEqual(reply('beta!'));
+      expect(give(alike, 'Beta')).toEqual(reply('Beta!'));
+    });
+
+    test('another case is taken only if one option has it', () => {
+      expect(give(alike, 'GAMMA')).toEqual(reply('Gamma!'));
+      expect(give(alike, 'BETA')).toEqual(problem('option 1, "Beta" (type #1) or option 2, "beta" (type #2)'));
+    });
+
+    test('options that send the same are one', () => {
+      expect(give(ask({ options: [{ label: 'Yes', value: 1 }, { label: 'yes', value: 1 }] }), 'YES')).toEqual(reply(1));
+    });
+  });
+
+  test('what is sent is said in words', () => {
+    expect(give(choice, '1')).toMatchObject({ sent: '"pg" (option 1, Postgres)' });
+    expect(give(choice, 'MySQL')).toMatchObject({ sent: '"MySQL"' });
+    expect(give({ ...choice, default: 'pg' }, '')).toMatchObject({ sent: '"pg" (the default)' });
+  });
+
+  test('a typed text never becomes an option that has another text and another number', () => {
+    const names = ['1', '2', '3', '5', 'a', 'A', 'b', 'B ', '#1', '"1"', 'yes'];
+    const lines = ['1', '2', '3', '4', '5', 'a', 'A', 'b', '#1', '#2', '"1"', 'YES', 'c'];
+    const labels = fc.array(fc.constantFrom(...names), { minLength: 1, maxLength: 6 });
+    fc.assert(fc.property(labels, fc.constantFrom(...lines), (given, line) => {
+      const options = given.map((label, index) => ({ label, value: { index } }));
+      const answer = give(ask({ kind: 'choose_one', options }), line);
+      if (answer.kind !== 'reply') return;
+      const { index } = answer.response as { index?: number };
+      if (index === undefined) {
+        expect(answer.response).toBe(line);
+        return;
+      }
+      const readings = (place: number): string[] => {
+        const label = given[place]?.trim() ?? '';
+        return [label, String(place + 1), `#${place + 1}`, `"${label}"`, label.toLowerCase()];
+      };
+      const isMeant = readings(index).includes(line) || given[index]?.trim().toLowerCase() === line.toLowerCase();
+      expect(isMeant).toBe(true);
+      const rivals = given.filter((_, other) => other !== index && readings(other).slice(0, 2).includes(line));
+      if (/^\d+$/.test(line)) expect(rivals).toEqual([]);
+    }), { numRuns: 500 });
   });
 
   test('Enter takes the default, or is a problem', () => {
@@ -111,7 +189,7 @@ describe('several fields', () => {
     expect(dialogue.give('')).toEqual({ kind: 'more' });
     expect(dialogue.prompt()).toBe('3/3 Sure? y/n > ');
     const given = dialogue.give('y');
-    expect(JSON.stringify(given)).toBe('{"kind":"reply","response":{"db":"pg","__proto__":80,"sure":true}}');
+    expect(JSON.stringify(given)).toContain('"response":{"db":"pg","__proto__":80,"sure":true}');
     expect(dialogue.give('again')).toEqual(problem('answered'));
   });
 
@@ -125,6 +203,8 @@ describe('an approval', () => {
   test.each([
     ['y', { decision: 'approve' }],
     ['Yes', { decision: 'approve' }],
+    ['s', { decision: 'approve_for_session' }],
+    ['s: for now', { decision: 'approve_for_session', note: 'for now' }],
     ['a', { decision: 'approve_for_session' }],
     ['always', { decision: 'approve_for_session' }],
     ['n', { decision: 'decline' }],
@@ -138,6 +218,30 @@ describe('an approval', () => {
 
   test.each(['', 'a moment please', 'yep', 'nothing', '1', 'constructor'])('%j decides nothing', (line) => {
     expect(give(ask({ kind: 'approval', default: { decision: 'approve' } }), line)).toEqual(problem('y approves'));
+  });
+
+  test('a pasted text whose first line is a letter decides nothing', () => {
+    expect(give(ask({ kind: 'approval' }), 'y\nrm -rf /')).toEqual(problem('y approves'));
+  });
+
+  test('that was not shown whole is approved only by a word that says so', () => {
+    const hasMore = { more: true };
+    const dialogue = createDialogue(ask({ kind: 'approval' }), { hasMore: () => hasMore.more });
+    expect(dialogue.prompt()).toContain('y!: approve unread');
+    expect(dialogue.give('')).toEqual({ kind: 'page' });
+    expect(dialogue.give('y')).toEqual(problem('you have not seen all of it'));
+    expect(dialogue.give('s')).toEqual(problem('you have not seen all of it'));
+    expect(dialogue.give('y!')).toEqual({ kind: 'reply', response: { decision: 'approve' }, sent: 'approve', review: 'unread' });
+    expect(dialogue.give('n')).toMatchObject({ response: { decision: 'decline' }, review: 'unread' });
+    hasMore.more = false;
+    expect(dialogue.give('y')).toMatchObject({ response: { decision: 'approve' }, review: 'seen' });
+    expect(dialogue.give('')).toEqual(problem('y approves'));
+  });
+
+  test('that was declined is confirmed as declined', () => {
+    expect(confirmSent({ response: { decision: 'decline' }, sent: 'decline' })).toBe('You declined this. The agent has been told.');
+    expect(confirmSent({ response: { decision: 'cancel' }, sent: 'cancel' })).toMatch(/^You declined this and stopped/);
+    expect(confirmSent({ response: { decision: 'approve' }, sent: 'approve' })).toBe('Sent: approve');
   });
 });
 

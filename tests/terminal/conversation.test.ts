@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { FcmpEvent } from '../../src/fcmp/event.js';
+import { splitDoneMarker } from '../../src/fcmp/engine-details.js';
 import type { JsonObject } from '../../src/kernel/json.js';
 import { ConversationView } from '../../src/terminal/conversation.js';
 import { TinyTerminal } from '../support/tiny-terminal.js';
@@ -52,8 +53,7 @@ describe('recorded conversations', () => {
       '',
       'Both asked.',
       '',
-      'stderr | WARNING: proceeding, even though we could not create PATH aliases: Ref…',
-      'stderr | Reading additional input from stdin...',
+      '· engine details: 2 lines of stderr',
       'tokens 200 in (20 cached), 40 out (10 thinking) so far',
       '',
       '? The agent has 2 questions:',
@@ -82,8 +82,7 @@ describe('recorded conversations', () => {
       '',
       'Finished with more.',
       '',
-      'stderr | WARNING: p…',
-      'stderr | Reading ad…',
+      '· engine details: 2…',
       'tokens 300 in (30 c…',
       '',
       '? Which database?',
@@ -108,10 +107,7 @@ describe('recorded conversations', () => {
       'TOOL_RAN_23\\n/srv/demo/w1\\nProcess Group PGID:',
       '25934\\n</untrusted_context>"}',
       '',
-      'stderr | Warning: 256-color support not detected. Using a t…',
-      'stderr | YOLO mode is enabled. All tool calls will be autom…',
-      'stderr | YOLO mode is enabled. All tool calls will be autom…',
-      'stderr | Ripgrep is not available. Falling back to GrepTool.',
+      '· engine details: 4 lines of stderr',
       'tokens 20 in, 10 out · 647 ms',
       '',
       '? The agent ended its turn. Say more, or finish.',
@@ -245,7 +241,10 @@ describe('a conversation of two attempts', () => {
 
   test('tells answers of several fields, decisions with a note, and a finish', () => {
     expect(answered({ response: { q1: 'pg', q2: 7 } })).toBe('✓ answered:\n  q1: pg\n  q2: 7\n');
-    expect(answered({ response: { decision: 'decline', note: 'not today' } })).toBe('✓ answered: decline, not today\n');
+    expect(answered({ response: { decision: 'decline', note: 'not today' } })).toBe('⊘ declined: not today\n');
+    expect(answered({ response: { decision: 'cancel' } })).toBe('⊘ declined and stopped\n');
+    expect(answered({ response: { decision: 'approve' }, review: 'seen' })).toBe('✓ approved\n');
+    expect(answered({ response: { decision: 'approve' }, review: 'unread' })).toBe('✓ approved, not all of it was shown\n');
     expect(answered({ response: null, finish: true, actor: { kind: 'user', name: 'ada' } })).toBe('✓ finished by ada\n');
   });
 
@@ -304,8 +303,37 @@ describe('messages', () => {
 
   test('are not torn apart by what the engine prints beside them', () => {
     const noise = event('raw.stderr', { text: 'warning' });
-    expect(show([delta('Hel'), noise, delta('lo.'), noise, final('Hello.'), noise], plain(80))).toBe('Hello.\n\nstderr | warning\nstderr | warning\nstderr | warning\n');
-    expect(show([delta('Hel'), ...Array.from({ length: 101 }, () => noise)], plain(80))).toMatch(/^Hel\n\nstderr/);
+    const events = [delta('Hel'), noise, delta('lo.'), noise, final('Hello.'), noise];
+    expect(show(events, plain(80))).toBe('Hello.\n\n· engine details: 3 lines of stderr\n');
+    const view = new ConversationView(plain(80), { live: true, details: true });
+    expect(events.map((each) => view.push(each)).join('') + view.end()).toBe('Hello.\n\nstderr | warning\nstderr | warning\nstderr | warning\n');
+  });
+
+  test('end with a done marker that is folded with what else the engine prints, and a failure is told once', () => {
+    const events = [
+      final('All tests pass.\n{"done":true,"result":{"ok":1}}'),
+      event('raw.stderr', { text: 'boom' }),
+      event('diagnostic.warning', { code: 'ENGINE_ERROR', message: 'It broke.', terminal: true }),
+      event('conversation.failed', { error: { code: 'ENGINE_FAILED', message: 'It broke.' } }),
+    ];
+    expect(show(events, plain(80))).toBe(screenOf(
+      'All tests pass.',
+      '',
+      '· engine details: 1 line of stderr, 1 warning, the done marker',
+      '',
+      '✗ failed: ENGINE_FAILED',
+      '  It broke.',
+    ));
+  });
+
+  test.each([
+    ['Done.\n\n```json\n{"done":true,"result":1}\n```', 'Done.'],
+    ['Done.\n{\n  "done": true,\n  "result": {"a": 1}\n}', 'Done.'],
+    ['Set {"done":true} in the file', 'Set {"done":true} in the file'],
+    ['Done.\n{"done":false}', 'Done.\n{"done":false}'],
+    ['no JSON }', 'no JSON }'],
+  ])('%j is shown as %j', (text, said) => {
+    expect(splitDoneMarker(text).text).toBe(said);
   });
 
   test('are broken off by a tool call and go on behind it', () => {

@@ -27,7 +27,12 @@ export function RunsPage(): JSX.Element {
       <h1>Runs</h1>
       <Filters filter={filter} text={text} problem={problem} />
       <Summary list={list} shown={runs?.length ?? 0} known={all?.length ?? 0} isFiltered={isFiltered} />
-      {list.problem.value !== null && <p class="bad" role="alert">The list could not be read: {list.problem.value}</p>}
+      {list.problem.value !== null && (
+        <p class="bad" role="alert">
+          The list could not be loaded: {list.problem.value}{' '}
+          <button type="button" disabled={list.isLoading.value} onClick={() => void list.reload()}>Try again</button>
+        </p>
+      )}
       {runs && runs.length > 0 && <RunsTable runs={runs} filter={filter} />}
       {runs?.length === 0 && <Nothing isFiltered={isFiltered} isMore={list.hasMore.value} />}
       {list.hasMore.value && <p class="more"><button type="button" disabled={list.isLoading.value} onClick={() => void list.loadMore()}>{list.isLoading.value ? 'Loading…' : 'Load more'}</button></p>}
@@ -122,7 +127,7 @@ function Summary({ list, shown, known, isFiltered }: { readonly list: RunList; r
   const isKnown = list.runs.value !== null;
   return (
     <p class="summary dim">
-      <span role="status">{isKnown ? `${shown === known ? shown : `${shown} of ${known}`} ${known === 1 ? 'run' : 'runs'}${list.hasMore.value ? ' loaded, there are more' : ''}` : 'Looking for runs…'}</span>
+      <span role="status">{isKnown ? `${shown === known ? shown : `${shown} of ${known}`} ${known === 1 ? 'run' : 'runs'}${list.hasMore.value ? ' loaded, there are more' : ''}` : list.problem.value === null ? 'Loading runs…' : ''}</span>
       {isKnown && <span class={list.isLive.value ? 'good' : 'warn'}>{list.isLive.value ? '● live' : '○ not live: connecting again'}</span>}
       {isFiltered && <button type="button" class="quiet" onClick={() => refine({ status: null, engine: null, label: null, text: null })}>Show all</button>}
       <span class="hint"><kbd>j</kbd> <kbd>k</kbd> choose, <kbd>o</kbd> or <kbd>⏎</kbd> open</span>

@@ -1,26 +1,43 @@
-// A diff, or the text of a new file, line by line.
+// The change of one file, line by line, with the sign of each line and how many there are. What is to be approved is
+// shown whole; elsewhere a long change is cut until somebody wants all of it.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { nameTurns } from '../state/visible.js';
+import type { ChangedLine, FileChange } from '../../../src/kernel/file-changes.js';
+import { nameInLine, nameInvisible } from '../../../src/kernel/visible-text.js';
+import { ReviewMark } from './review-mark.js';
 
 const SHOWN = 200;
+// So many lines stand between two marks that tell whether they were on the screen.
+const MARKED = 10;
+const CLASSES: Readonly<Record<ChangedLine['sign'], string>> = { '+': 'added', '-': 'removed', ' ': '', '@': 'hunk' };
+const KINDS: Readonly<Record<string, string>> = { add: 'new', delete: 'deleted', update: 'changed' };
 
-export function Diff({ path, kind, diff }: { readonly path: string; readonly kind: string; readonly diff: string }): JSX.Element {
-  const [isWhole, setWhole] = useState(false);
-  const lines = diff.replace(/\n$/, '').split('\n');
+interface DiffProps {
+  readonly change: FileChange;
+  // All of it must be read.
+  readonly isReviewed?: boolean;
+}
+
+export function Diff({ change, isReviewed = false }: DiffProps): JSX.Element {
+  const { path, moveTo, kind, lines, added, removed } = change;
+  const [isWhole, setWhole] = useState(isReviewed);
   const shown = isWhole ? lines : lines.slice(0, SHOWN);
-  // A new file comes as its text, without signs.
-  const isText = kind === 'add' && !lines.some((line) => line.startsWith('+'));
   return (
     <figure class="diff">
-      <figcaption><span class={`kind ${kind}`}>{kind}</span> <code>{nameTurns(path)}</code></figcaption>
-      <pre tabIndex={0}>{shown.map((line, index) => <span key={index} class={isText ? 'added' : classOf(line)}>{nameTurns(line)}{'\n'}</span>)}</pre>
+      <figcaption>
+        <span class={`kind ${kind}`}>{KINDS[kind] ?? kind}</span>{' '}
+        <code>{nameInLine(path)}{moveTo !== undefined && ` → ${nameInLine(moveTo)}`}</code>{' '}
+        <span class="counts">+{added} −{removed}</span>
+      </figcaption>
+      <pre tabIndex={0}>
+        {shown.map(({ sign, text }, index) => (
+          <span key={index} class={CLASSES[sign]}>
+            {sign === '@' ? '' : `${sign} `}{nameInvisible(text)}{'\n'}
+            {isReviewed && index % MARKED === 0 && <ReviewMark />}
+          </span>
+        ))}
+      </pre>
       {lines.length > shown.length && <button type="button" class="quiet" onClick={() => setWhole(true)}>Show {lines.length - shown.length} more lines</button>}
     </figure>
   );
-}
-
-function classOf(line: string): string {
-  if (line.startsWith('@@')) return 'hunk';
-  return line.startsWith('+') ? 'added' : line.startsWith('-') ? 'removed' : '';
 }

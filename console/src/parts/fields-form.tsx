@@ -3,7 +3,8 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Json, JsonObject } from '../../../src/kernel/json.js';
 import { keep, recall } from '../state/drafts.js';
-import { nameTurns } from '../state/visible.js';
+import { nameInProse } from '../../../src/kernel/visible-text.js';
+import { OptionLabel } from './option-label.js';
 
 interface Field {
   readonly id: string;
@@ -82,12 +83,12 @@ interface InputProps {
 }
 
 function FieldInput({ field: { id, kind, prompt, options }, isRequired, chosen, words, onChoose, onWrite }: InputProps): JSX.Element {
-  if (kind === 'confirm') return <label class="check"><input type="checkbox" checked={chosen === true} onChange={(event) => onChoose(event.currentTarget.checked)} /> {nameTurns(prompt)}</label>;
+  if (kind === 'confirm') return <label class="check"><input type="checkbox" checked={chosen === true} onChange={(event) => onChoose(event.currentTarget.checked)} /> {nameInProse(prompt)}</label>;
   return (
     <fieldset>
-      <legend>{nameTurns(prompt)}</legend>
+      <legend>{nameInProse(prompt)}</legend>
       {options.map((option, index) => (
-        <label key={index} class="check"><input type="radio" name={id} checked={chosen !== undefined && JSON.stringify(chosen) === JSON.stringify(option.value)} onChange={() => onChoose(option.value)} /> {nameTurns(option.label)}</label>
+        <label key={index} class="check"><input type="radio" name={id} checked={chosen !== undefined && JSON.stringify(chosen) === JSON.stringify(option.value)} onChange={() => onChoose(option.value)} /> <OptionLabel text={option.label} /></label>
       ))}
       <input
         type="text"

@@ -5,7 +5,7 @@ import { Marked } from 'marked';
 import type { JSX } from 'preact';
 import type { TrustedHTML, TrustedTypesWindow } from 'trusted-types/lib/index.js';
 import { useMemo } from 'preact/hooks';
-import { nameTurns } from '../state/visible.js';
+import { nameInProse } from '../../../src/kernel/visible-text.js';
 
 // HTML of its own is shown as the text it is: nothing that was said is left out, and nothing of it is ever built.
 const marked = new Marked({ gfm: true, breaks: true, async: false, renderer: { html: ({ text }) => escapeHtml(text) } });
@@ -33,8 +33,13 @@ purifier.addHook('afterSanitizeAttributes', (node) => {
   }
   if (node.tagName === 'INPUT') {
     if (node.getAttribute('type') !== 'checkbox') node.remove();
-    else node.setAttribute('disabled', '');
+    else {
+      node.setAttribute('disabled', '');
+      node.setAttribute('aria-label', node.hasAttribute('checked') ? 'done' : 'to do');
+    }
   }
+  // One that is wider than the page is scrolled by keys, too.
+  if (node.tagName === 'PRE') node.setAttribute('tabindex', '0');
 });
 
 // A link that an agent wrote must not open a page of this server: neither a path, nor what a browser takes for one
@@ -63,7 +68,7 @@ export function toSafeHtml(text: string): SafeHtml {
 type SafeHtml = string | TrustedHTML;
 
 function asText(text: string): SafeHtml {
-  const html = `<pre>${escapeHtml(text)}</pre>`;
+  const html = `<pre tabindex="0">${escapeHtml(text)}</pre>`;
   return policy?.createHTML(html) ?? html;
 }
 
@@ -89,7 +94,7 @@ const kept = new WeakMap<object, { readonly text: string; readonly html: SafeHtm
 function htmlOf(text: string, owner: object | undefined): SafeHtml {
   const known = owner && kept.get(owner);
   if (known?.text === text) return known.html;
-  const html = toSafeHtml(nameTurns(text));
+  const html = toSafeHtml(nameInProse(text));
   if (owner) kept.set(owner, { text, html });
   return html;
 }

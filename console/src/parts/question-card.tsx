@@ -9,11 +9,15 @@ import { keep, recall } from '../state/drafts.js';
 import { formatAge } from '../state/format.js';
 import { now } from '../state/now.js';
 import { mayAnswer } from '../state/server.js';
-import { nameTurns } from '../state/visible.js';
-import { Diff } from './diff.js';
+import { readFileChanges } from '../../../src/kernel/file-changes.js';
+import { nameInLine, nameInProse, nameInvisible, warnOfNames } from '../../../src/kernel/visible-text.js';
+import { useReview } from '../state/review.js';
+import { Action, Decisions } from './approval.js';
 import { FieldsForm } from './fields-form.js';
 import { Link } from './link.js';
 import { Markdown } from './markdown.js';
+import { OptionLabel } from './option-label.js';
+import { ReviewMark } from './review-mark.js';
 
 export interface Asked {
   readonly kind: string;
@@ -28,13 +32,6 @@ export interface Asked {
 }
 
 type Card = Pick<InboxItem, 'run_id' | 'interaction_id' | 'question' | 'asked_at' | 'overdue' | 'state'> & Partial<Pick<InboxItem, 'engine' | 'prompt' | 'labels' | 'due_at'>>;
-
-const DECISIONS = [
-  { decision: 'approve', label: 'Approve', key: 'y' },
-  { decision: 'approve_for_session', label: 'Approve for this session', key: 's' },
-  { decision: 'decline', label: 'Decline', key: 'n' },
-  { decision: 'cancel', label: 'Decline and stop', key: 'c' },
-] as const;
 
 interface CardProps {
   readonly item: Card;
@@ -54,6 +51,7 @@ export function QuestionCard({ item, isActive, onActivate, showsRun = true }: Ca
   const isDecided = item.state !== 'pending' || fate?.type === 'accepted' || fate?.type === 'answered' || fate?.type === 'gone';
   const isOpen = item.state === 'pending' && (fate === undefined || fate.type === 'refused' || fate.type === 'unsent' || isSending) && mayAnswer();
   const card = useRef<HTMLElement>(null);
+  useReview(item.interaction_id, question.kind === 'approval', card);
   // With the answer the button goes that had the focus.
   useEffect(() => {
     if (fate && isActive && (document.activeElement === null || document.activeElement === document.body)) card.current?.focus({ preventScroll: true });
@@ -69,8 +67,9 @@ export function QuestionCard({ item, isActive, onActivate, showsRun = true }: Ca
         {!showsRun && isOpen && !isActive && <span class="hint dim"><kbd>j</kbd> to answer by keys</span>}
         {showsRun && <Link to={`/runs/${item.run_id}`} data-key="o">Open the run</Link>}
       </header>
-      {showsRun && item.prompt !== undefined && <p class="about" title={item.prompt}>{nameTurns(item.prompt)}</p>}
-      <div class="question">{question.kind === 'approval' ? <pre class="plain">{nameTurns(question.prompt)}</pre> : <Markdown text={question.prompt} />}</div>
+      {showsRun && item.prompt !== undefined && <p class="about" title={nameInLine(item.prompt)}>{nameInProse(item.prompt)}</p>}
+      <Warning question={question} />
+      <div class="question">{question.kind === 'approval' ? <pre class="plain whole"><ReviewMark />{nameInvisible(question.prompt)}</pre> : <Markdown text={question.prompt} />}</div>
       {question.action && <Action action={question.action} />}
       {/* Never taken away before the card is: what was written is still there, and nothing moves under a pointer. */}
       {mayAnswer() && <fieldset class="answers" disabled={!isOpen || isSending}><Answers item={item} question={question} isActive={isActive && isOpen} /></fieldset>}
@@ -85,10 +84,27 @@ function Offered({ question: { options, fields = [] } }: { readonly question: As
   const offered = [...options.map(({ label }) => label), ...fields.map(({ prompt }) => String(prompt ?? ''))];
   return (
     <>
-      {offered.length > 0 && <ul class="offered">{offered.map((text, index) => <li key={index}>{nameTurns(text)}</li>)}</ul>}
+      {offered.length > 0 && <ul class="offered">{offered.map((text, index) => <li key={index}><OptionLabel text={text} /></li>)}</ul>}
       <p class="dim">You may look, but not answer.</p>
     </>
   );
+}
+
+// Stands above what has characters that cannot be seen.
+function Warning({ question }: { readonly question: Asked }): JSX.Element | null {
+  const { kind, prompt, options, fields = [], action } = question;
+  const { changes: _changes, ...rest } = action ?? {};
+  const changes = readFileChanges(action);
+  const choices = [...options, ...fields.flatMap((field) => (field['options'] ?? []) as unknown as Asked['options'])];
+  const warning = warnOfNames([
+    kind === 'approval' ? nameInvisible(prompt) : nameInProse(prompt),
+    ...Object.values(rest).map((value) => nameInvisible(typeof value === 'string' ? value : JSON.stringify(value))),
+    ...changes.flatMap(({ path, moveTo = '' }) => [nameInLine(path), nameInLine(moveTo)]),
+    ...changes.flatMap(({ lines }) => lines.map(({ text }) => nameInvisible(text))),
+    ...choices.flatMap(({ label, description = '' }) => [nameInvisible(label), nameInvisible(description)]),
+    ...fields.map((field) => nameInProse(String(field['prompt'] ?? ''))),
+  ]);
+  return warning === null ? null : <p class="notice bad" role="alert">{warning}</p>;
 }
 
 function useDraft(key: string): readonly [string, (text: string) => void] {
@@ -104,7 +120,11 @@ function FateText({ fate }: { readonly fate: Fate }): JSX.Element {
     case 'sending':
       return <span class="dim">Sending…</span>;
     case 'accepted':
-      return <span class="good">Accepted{fate.said === '' ? '.' : <>: <strong>{nameTurns(fate.said)}</strong></>}</span>;
+      if (fate.decision === 'decline') return <span class="warn">You declined this. The agent has been told.</span>;
+      if (fate.decision === 'cancel') {
+        return <span class="warn">You declined this and stopped the agent. It has been told.</span>;
+      }
+      return <span class="good">Accepted{fate.said === '' ? '.' : <>: <strong>{nameInvisible(fate.said)}</strong></>}</span>;
     case 'answered':
       return <span class="bad">Already answered by {fate.by}.</span>;
     case 'gone':
@@ -116,52 +136,24 @@ function FateText({ fate }: { readonly fate: Fate }): JSX.Element {
   }
 }
 
-function Action({ action: { changes, ...rest } }: { readonly action: JsonObject }): JSX.Element {
-  const files = Array.isArray(changes) ? (changes as JsonObject[]) : [];
-  return (
-    <>
-      <dl class="action">
-        {Object.entries(rest).map(([name, value]) => <div key={name}><dt>{name}</dt><dd><code>{nameTurns(typeof value === 'string' ? value : JSON.stringify(value))}</code></dd></div>)}
-      </dl>
-      {files.map(({ path, kind, move_to: to, diff }, index) => <Diff key={index} path={`${String(path ?? '')}${to === undefined ? '' : ` → ${String(to)}`}`} kind={String(kind ?? 'update')} diff={String(diff ?? '')} />)}
-    </>
-  );
-}
-
 function Answers({ item, question, isActive }: { readonly item: Card; readonly question: Asked; readonly isActive: boolean }): JSX.Element {
   const give = (response: Json, said?: string): void => void answer(item, { response }, said);
-  if (question.kind === 'approval') return <Decisions item={item} isActive={isActive} />;
+  const [note, setNote] = useDraft(`${item.interaction_id}/note`);
+  if (question.kind === 'approval') return <Decisions item={item} isActive={isActive} note={note} onNote={setNote} />;
   if (question.fields && question.fields.length > 0) return <FieldsForm id={item.interaction_id} fields={question.fields} schema={question.response_schema} onAnswer={give} />;
   return (
     <>
       {question.options.length > 0 && (
         <div class="options" role="group" aria-label="Offered answers">
           {question.options.map(({ label, value, description }, index) => (
-            <button key={index} type="button" data-key={index < 9 ? String(index + 1) : undefined} title={description && nameTurns(description)} onClick={() => give(value, label)}>
-              {index < 9 && isActive && <kbd>{index + 1}</kbd>} {nameTurns(label)}
-              {description && <small>{nameTurns(description)}</small>}
+            <button key={index} type="button" data-key={index < 9 ? String(index + 1) : undefined} title={description && nameInvisible(description)} onClick={() => give(value, label)}>
+              {index < 9 && <kbd class={isActive ? '' : 'idle'}>{index + 1}</kbd>} <OptionLabel text={label} />
+              {description && <small>{nameInvisible(description)}</small>}
             </button>
           ))}
         </div>
       )}
       <FreeText item={item} question={question} isActive={isActive} />
-    </>
-  );
-}
-
-function Decisions({ item, isActive }: { readonly item: Card; readonly isActive: boolean }): JSX.Element {
-  const [note, setNote] = useDraft(`${item.interaction_id}/note`);
-  const decide = (decision: string, label: string): void => void answer(item, { response: note.trim() === '' ? { decision } : { decision, note } }, label);
-  return (
-    <>
-      <div class="options decisions" role="group" aria-label="Decisions">
-        {DECISIONS.map(({ decision, label, key }) => (
-          <button key={decision} type="button" class={decision === 'approve' ? 'primary' : ''} data-key={key} onClick={() => decide(decision, label)}>
-            {isActive && <kbd>{key}</kbd>} {label}
-          </button>
-        ))}
-      </div>
-      <input class="note" type="text" value={note} onInput={(event) => setNote(event.currentTarget.value)} placeholder="A note to the agent, if you like" aria-label="A note to the agent" maxLength={2000} />
     </>
   );
 }

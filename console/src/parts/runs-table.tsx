@@ -6,7 +6,7 @@ import { formatAge, formatTime } from '../state/format.js';
 import { now } from '../state/now.js';
 import { refine } from '../state/router.js';
 import { matches, type Filter } from '../state/runs.js';
-import { nameTurns } from '../state/visible.js';
+import { nameInProse } from '../../../src/kernel/visible-text.js';
 import { Link } from './link.js';
 import { StateBadge } from './state-badge.js';
 
@@ -73,5 +73,5 @@ function Waits({ before, now: interaction }: { readonly before: number; readonly
 
 function firstLine(prompt: string): string {
   const line = prompt.trim().split('\n', 1)[0] ?? '';
-  return nameTurns(line.length > FIRST_LINE ? `${line.slice(0, FIRST_LINE)}…` : line);
+  return nameInProse(line.length > FIRST_LINE ? `${line.slice(0, FIRST_LINE)}…` : line);
 }

@@ -5,7 +5,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { InboxItem } from '../../../src/client/index.js';
 import type { JsonObject } from '../../../src/kernel/json.js';
 import { client, messageOf } from '../state/server.js';
-import { nameTurns } from '../state/visible.js';
+import { nameInvisible } from '../../../src/kernel/visible-text.js';
 import { QuestionCard } from './question-card.js';
 
 interface WholeQuestionProps {
@@ -22,7 +22,7 @@ export function WholeQuestion({ item, isActive, onActivate }: WholeQuestionProps
   return (
     <article class={`card${isActive ? ' active' : ''}`} data-interaction={item.interaction_id} tabIndex={-1} aria-label="A long question" onFocusIn={onActivate} onPointerDown={onActivate}>
       <header><span class="engine">{item.engine}</span></header>
-      <pre class="plain">{nameTurns(String(item.question['prompt'] ?? ''))}…</pre>
+      <pre class="plain">{nameInvisible(String(item.question['prompt'] ?? ''))}…</pre>
       <p role="status">{problem === null ? 'Loading the whole question…' : <>The whole question could not be loaded: {problem} <button type="button" onClick={load}>Try again</button></>}</p>
     </article>
   );

@@ -1,7 +1,7 @@
 // What proves one event: its envelope as it is stored, the diagnostics about the same bytes, and those bytes with what stands around them.
 import type { RaspEvent } from '../../../src/client/index.js';
 import { client } from './server.js';
-import { showBytes } from './visible.js';
+import { nameBytes } from '../../../src/kernel/visible-bytes.js';
 
 export interface Evidence {
   readonly event: RaspEvent;
@@ -42,7 +42,7 @@ async function loadPart(runId: string, { attempt_number: attempt, stream, byte_f
   const isWhole = shownTo === to;
   const bytes = await client.logs(runId, { attempt, stream, byte_from: begin, byte_to: isWhole ? to + CONTEXT_BYTES : shownTo });
   const before = bytes.subarray(0, from - begin);
-  return { before: showBytes(before.subarray(begin === 0 ? 0 : brokenAt(before))), exact: showBytes(bytes.subarray(from - begin, shownTo - begin)), after: isWhole ? showBytes(bytes.subarray(to - begin)) : '', left: to - shownTo };
+  return { before: nameBytes(before.subarray(begin === 0 ? 0 : brokenAt(before))), exact: nameBytes(bytes.subarray(from - begin, shownTo - begin)), after: isWhole ? nameBytes(bytes.subarray(to - begin)) : '', left: to - shownTo };
 }
 
 // Where the first whole character begins.

@@ -1,6 +1,7 @@
 // What waits for me, as it changes, and what became of my answers.
 import { computed, signal } from '@preact/signals';
 import { ParleyError, type InboxChange, type InboxItem, type Reply } from '../../../src/client/index.js';
+import { asObject, type Json } from '../../../src/kernel/json.js';
 import { isAway } from './away.js';
 import { drop } from './drafts.js';
 import { lookAgain } from './inbox-looks.js';
@@ -11,8 +12,8 @@ import { client, connection, lost, messageOf, open } from './server.js';
 // The fate of an answer. One that was given by somebody else is shown too, for a moment.
 export type Fate =
   | { readonly type: 'sending' }
-  // In words, as far as it can be said.
-  | { readonly type: 'accepted'; readonly said: string }
+  // In words, as far as it can be said; of an approval with its decision.
+  | { readonly type: 'accepted'; readonly said: string; readonly decision: string | null }
   | { readonly type: 'answered'; readonly by: string }
   | { readonly type: 'gone'; readonly why: string }
   // Not by the server: it was not reached, or its answer was lost.
@@ -151,12 +152,12 @@ function resolved(item: InboxItem): void {
 
 const GONE: Readonly<Record<string, string>> = { auto_decided: 'its time was over, and the policy decided', canceled: 'the run was canceled', abandoned: 'the run has ended' };
 
-export async function answer({ run_id: runId, interaction_id: id }: Pick<InboxItem, 'run_id' | 'interaction_id'>, given: Pick<Reply, 'response' | 'finish'>, said = ''): Promise<boolean> {
+export async function answer({ run_id: runId, interaction_id: id }: Pick<InboxItem, 'run_id' | 'interaction_id'>, given: Pick<Reply, 'response' | 'finish' | 'review'>, said = ''): Promise<boolean> {
   if (fates.value.get(id)?.type === 'sending') return false;
   setFate(id, { type: 'sending' });
   try {
     await client.reply(runId, { interaction_id: id, idempotency_key: keyOf(id, given), ...given }, { signal: AbortSignal.timeout(GIVE_UP_MS) });
-    setFate(id, { type: 'accepted', said });
+    setFate(id, { type: 'accepted', said, decision: decisionOf(given.response) });
     drop(id);
     return true;
   } catch (error) {
@@ -172,9 +173,14 @@ const TOO_LATE: ReadonlySet<string> = new Set(['RUN_NOT_WAITING', 'INTERACTION_S
 
 const keys = new Map<string, string>();
 
+function decisionOf(response: Json | undefined): string | null {
+  const decision = asObject(response)?.['decision'];
+  return typeof decision === 'string' ? decision : null;
+}
+
 // The same answer, tried again, is the same.
-function keyOf(id: string, given: object): string {
-  const name = `${id} ${JSON.stringify(given)}`;
+function keyOf(id: string, { response, finish }: Pick<Reply, 'response' | 'finish'>): string {
+  const name = `${id} ${JSON.stringify({ response, finish })}`;
   const key = keys.get(name) ?? `console-${Math.random().toString(36).slice(2)}${Date.now().toString(36)}`;
   keys.set(name, key);
   return key;

@@ -2,7 +2,8 @@
 // nothing, so it can be tested without a page.
 import type { FcmpData, FcmpEvent } from '../../../src/fcmp/event.js';
 import type { JsonObject } from '../../../src/kernel/json.js';
-import type { MessageRow, PlanRow, QuestionRow, Row, ToolRow } from './run-rows.js';
+import { readEngineDetail, splitDoneMarker, type EngineDetail } from '../../../src/fcmp/engine-details.js';
+import type { DetailsRow, MessageRow, PlanRow, QuestionRow, Row, ToolRow } from './run-rows.js';
 import { isEnd, RunWay } from './run-way.js';
 
 type Body<R> = R extends Row ? Omit<R, 'key' | 'attempt' | 'at' | 'rev' | 'rasp'> : never;
@@ -23,6 +24,8 @@ export class RunModel {
   readonly #questions = new Map<string, QuestionRow>();
   #plan: PlanRow | null = null;
   #waitedMs = 0;
+  // What the engine printed in this turn.
+  #details: DetailsRow | null = null;
   // Figures of the turn, told when it ends.
   #usage: { best: Usage; steps: Usage | null; rasp: number[] } | null = null;
 
@@ -67,18 +70,17 @@ export class RunModel {
       case 'user.input.required':
         return this.#asked(as(kind));
       case 'interaction.reply.accepted': {
-        const { interaction_id: id, accepted_at: at, actor, response, finish = false } = as(kind);
-        return this.#resolve(id, { type: 'answered', at, by: actor?.name ?? 'somebody', response, finish });
+        const { interaction_id: id, accepted_at: at, actor, response, finish = false, review } = as(kind);
+        return this.#resolve(id, { type: 'answered', at, by: actor?.name ?? 'somebody', response, finish, review });
       }
       case 'interaction.auto_decide.timeout': {
         const { interaction_id: id, policy, response } = as(kind);
         return this.#resolve(id, { type: 'decided', at: ts, policy, response });
       }
       case 'diagnostic.warning':
-        return void this.#add({ type: 'diagnostic', found: as(kind) });
       case 'raw.stdout':
       case 'raw.stderr':
-        return this.#raw(kind === 'raw.stdout' ? 'stdout' : 'stderr', as(kind).text);
+        return this.#addDetail(readEngineDetail({ type, data }));
       case 'conversation.completed':
         return this.#ended({ state: 'succeeded', result: as(kind).result });
       case 'conversation.failed':
@@ -120,10 +122,13 @@ export class RunModel {
 
   #finishMessage({ message_id: id, text, truncated = false }: FcmpData['assistant.message.final']): void {
     const row = this.#messages.get(id);
-    if (!row) return void this.#add<MessageRow>({ type: 'message', text, state: 'whole', isTruncated: truncated });
+    const said = this.#withoutMarker(text);
+    // A message that was nothing but the marker.
+    if (!row && said === '' && text !== '') return;
+    if (!row) return void this.#add<MessageRow>({ type: 'message', text: said, state: 'whole', isTruncated: truncated });
     this.#messages.delete(id);
     // Of one that was too long, the pieces have more.
-    if (!truncated) row.text = text;
+    if (!truncated) row.text = said;
     row.state = 'whole';
     row.isTruncated = truncated;
     this.#touch(row);
@@ -171,11 +176,23 @@ export class RunModel {
     this.#touch(last);
   }
 
-  #raw(stream: 'stdout' | 'stderr', text: string): void {
-    const last = this.#lastIf('raw');
-    if (last?.stream !== stream) return void this.#add({ type: 'raw', stream, lines: [text] });
-    last.lines.push(text);
-    this.#touch(last);
+  // One row for each turn, where the first of it was printed.
+  #addDetail(detail: EngineDetail | null): void {
+    if (!detail) return;
+    const { attempt_number: attempt } = this.#event as FcmpEvent;
+    const known = this.#details?.attempt === attempt ? this.#details : null;
+    const row = known ?? this.#add<DetailsRow>({ type: 'details', details: [], counts: {} });
+    this.#details = row;
+    row.details.push(detail);
+    row.counts[detail.kind] = (row.counts[detail.kind] ?? 0) + 1;
+    this.#touch(row);
+  }
+
+  // The done marker belongs to the details; what is left is what was said.
+  #withoutMarker(text: string): string {
+    const { text: said, marker } = splitDoneMarker(text);
+    if (marker !== null) this.#addDetail({ kind: 'done', text: marker });
+    return said;
   }
 
   // The figures of the turn, or of the conversation so far, or of its steps together: the first of them that is told.

@@ -1,5 +1,6 @@
 // What a conversation is shown as: rows in their order. A row is changed in place while more of it comes, and its rev grows then.
 import type { FcmpData } from '../../../src/fcmp/event.js';
+import type { EngineDetail } from '../../../src/fcmp/engine-details.js';
 import type { Json, JsonObject } from '../../../src/kernel/json.js';
 
 type Tool = FcmpData['assistant.tool.completed'];
@@ -68,7 +69,7 @@ export interface QuestionRow extends Base {
   readonly question: JsonObject;
   resolution:
     | { readonly type: 'pending' }
-    | { readonly type: 'answered'; readonly at: string; readonly by: string; readonly response: Json | undefined; readonly finish: boolean }
+    | { readonly type: 'answered'; readonly at: string; readonly by: string; readonly response: Json | undefined; readonly finish: boolean; readonly review: 'seen' | 'unread' | undefined }
     | { readonly type: 'decided'; readonly at: string; readonly policy: string; readonly response: Json | undefined }
     | { readonly type: 'gone' };
 }
@@ -79,15 +80,11 @@ export interface AttemptRow extends Base {
   readonly waitedMs: number;
 }
 
-export interface DiagnosticRow extends Base {
-  readonly type: 'diagnostic';
-  readonly found: FcmpData['diagnostic.warning'];
-}
-
-export interface RawRow extends Base {
-  readonly type: 'raw';
-  readonly stream: 'stdout' | 'stderr';
-  readonly lines: string[];
+// What the engine printed beside the conversation in one turn, and the done marker.
+export interface DetailsRow extends Base {
+  readonly type: 'details';
+  readonly details: EngineDetail[];
+  readonly counts: Partial<Record<EngineDetail['kind'], number>>;
 }
 
 export interface EndRow extends Base {
@@ -105,4 +102,4 @@ export interface UnknownRow extends Base {
   readonly data: JsonObject;
 }
 
-export type Row = UserRow | MessageRow | ReasoningRow | PlanRow | ToolRow | FilesRow | UsageRow | QuestionRow | AttemptRow | DiagnosticRow | RawRow | EndRow | UnknownRow;
+export type Row = UserRow | MessageRow | ReasoningRow | PlanRow | ToolRow | FilesRow | UsageRow | QuestionRow | AttemptRow | DetailsRow | EndRow | UnknownRow;

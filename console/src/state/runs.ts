@@ -16,6 +16,8 @@ export interface RunList {
   readonly isLive: ReadonlySignal<boolean>;
   readonly problem: ReadonlySignal<string | null>;
   loadMore(): Promise<void>;
+  // Asks the server again, after a problem.
+  reload(): Promise<void>;
   // Keeps it true from now on. Answers how to stop that; what is known stays.
   watch(): () => void;
 }
@@ -55,7 +57,7 @@ export function openRunList(filter: Filter): RunList {
     const runs: RunView[] = [];
     let next: string | null = null;
     do {
-      const page = await client.list({ ...filter, limit: Math.min(Math.max(wanted - runs.length, PAGE), MOST), ...(next === null ? {} : { cursor: next }) });
+      const page = await listOnce({ ...filter, limit: Math.min(Math.max(wanted - runs.length, PAGE), MOST), ...(next === null ? {} : { cursor: next }) });
       if (!isLatest()) return;
       runs.push(...page.runs);
       next = page.next_cursor;
@@ -138,8 +140,18 @@ export function openRunList(filter: Filter): RunList {
     isLive,
     problem,
     loadMore,
+    reload,
     watch,
   };
+}
+
+// Not tried again by itself: a problem is shown at once, with a button that tries again.
+type Page = Awaited<ReturnType<typeof client.list>>;
+
+async function listOnce(filter: RunFilter): Promise<Page> {
+  const query = new URLSearchParams(Object.entries(filter).map(([name, value]) => [name, String(value)]));
+  const response = await client.request('GET', `/v1/runs?${query.toString()}`);
+  return (await response.json()) as Page;
 }
 
 export function matches({ status, engine, labels }: RunView, filter: Filter): boolean {

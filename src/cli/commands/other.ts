@@ -1,7 +1,7 @@
 // The server, databases, setup and shell completion.
 import { Option, type Command } from 'commander';
 import type { Io } from '../io.js';
-import { parsePort, withJson, type Act } from './shared.js';
+import { parsePort, withData, withJson, type Act } from './shared.js';
 
 export function addOtherCommands(program: Command, io: Io, act: Act): void {
   withJson(program.command('serve'))
@@ -12,6 +12,11 @@ export function addOtherCommands(program: Command, io: Io, act: Act): void {
     .addOption(new Option('--log-level <level>', 'what is logged to stderr, as JSON lines').choices(['error', 'warn', 'info', 'debug']))
     .addHelpText('after', '\nPARLEY_TOKEN sets the token of the operator; else one is made and kept in the data directory.')
     .action((options) => act(async () => (await import('../serve.js')).serveCommand(options, io)));
+
+  withData(program.command('open'))
+    .summary('open the console in a browser')
+    .description('Open the console of the running server in the browser. Prints its address where there is none.')
+    .action((options) => act(async () => (await import('../open.js')).openCommand(options, io)));
 
   program.command('migrate')
     .summary('prepare a PostgreSQL database')

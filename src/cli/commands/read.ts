@@ -14,10 +14,18 @@ export function addReadCommands(program: Command, io: Io, act: Act): void {
     .option('-q, --quiet', 'only the ids')
     .action((options) => act(async () => (await import('../list.js')).listCommand(options, io)));
 
+  withJson(program.command('inbox'))
+    .summary('answer what waits for you')
+    .description('List the questions that wait for you, oldest first. In a terminal, type a number to answer one.')
+    .argument('[number]', 'answer this one at once', parseCount)
+    .addOption(new Option('-n, --limit <count>', 'how many').argParser(parseCount).default(50))
+    .action((place, options) => act(async () => (await import('../inbox.js')).inboxCommand(place, options, io)));
+
   withJson(program.command('show'))
     .summary('show a run')
     .description('Show a run: what it is, and its conversation so far.')
     .argument('<run>', 'its id, a part of it, or last')
+    .option('--details', "with the engine's own output and warnings, line by line")
     .action((run, options) => act(async () => (await import('../show.js')).showCommand(run, options, io)));
 
   withJson(program.command('watch'))
@@ -31,7 +39,10 @@ export function addReadCommands(program: Command, io: Io, act: Act): void {
 
   withData(program.command('logs'))
     .summary("the engine's own bytes")
-    .description("Print the engine's output of one event, of a range of bytes, or of a whole turn. On a terminal, control and invisible characters are shown by name; a pipe gets the bytes.")
+    .description([
+      "Print the engine's output of one event, of a range of bytes, or of a whole turn.",
+      'On a terminal, control and invisible characters are shown by name; a pipe gets the bytes.',
+    ].join(' '))
     .argument('<run>', 'its id, a part of it, or last')
     .option('--event <seq>', 'the bytes that an observed event was made from', parseCount)
     .option('--attempt <number>', 'of this turn (default: the last)', parseCount)

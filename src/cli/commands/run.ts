@@ -2,7 +2,7 @@
 import { Option, type Command } from 'commander';
 import type { Io } from '../io.js';
 import { readVersion } from '../version.js';
-import { collect, examples, parseText, withJson, type Act } from './shared.js';
+import { collect, examples, parseCount, parseText, withJson, type Act } from './shared.js';
 
 export function addRunCommands(program: Command, io: Io, act: Act): void {
   withJson(program.command('run'))
@@ -10,7 +10,8 @@ export function addRunCommands(program: Command, io: Io, act: Act): void {
     .description('Start an agent and watch it. It works in the current folder. The run is safe whatever happens to this terminal.')
     .argument('<engine>', 'codex, codex-app-server, gemini, opencode, iflow or rehearsal')
     .argument('<prompt>', 'what it is to do; - reads it from stdin')
-    .option('-i, --interactive', 'the agent may ask; without it, it must do without you')
+    .option('-i, --interactive', 'let the agent ask you questions (default in a terminal)')
+    .addOption(new Option('--auto', 'run unattended (default without a terminal)').conflicts('interactive'))
     .option('-C, --cwd <dir>', 'the folder it works in (default: this one)')
     .addOption(new Option('--scratch', 'give it an empty folder of its own').conflicts('cwd'))
     .option('-m, --model <name>', 'the model, as the engine calls it', parseText)
@@ -21,25 +22,27 @@ export function addRunCommands(program: Command, io: Io, act: Act): void {
     .option('--request-id <key>', 'given again with the same request, it answers the same run', parseText)
     .option('-d, --detach', 'do not watch; print the id of the run')
     .addHelpText('after', examples(
-      'parley run codex "Add a test for the parser" -i',
+      'parley run codex "Add a test for the parser"',
+      'parley run codex "Fix the lint errors" --auto',
       'parley run gemini - < task.md',
       'parley run opencode "List the TODOs" --json | jq -r .type',
-      'parley run codex "Say the version" --schema version.json',
-      'parley run rehearsal "[[ask Which?|A|B]][[done {}]]" -i     plays a script: docs/rehearsal.md',
+      'parley run codex "Say the version" --schema version.schema.json',
+      'parley run rehearsal "[[ask Which?|A|B]][[done {}]]"     plays a script: docs/rehearsal.md',
     ))
     .action((engine, prompt, options) => act(async () => (await import('../run.js')).runCommand(engine, prompt, options, io)));
 
   withJson(program.command('reply'))
     .summary('answer a run that waits')
-    .description('Answer the question of a run, and watch it go on to its next stop. Without a text the question is asked here.')
-    .argument('<run>', 'its id, a part of it, or last')
-    .argument('[text]', 'the answer; a number chooses an option; - reads it from stdin')
+    .description('Answer the question of a run, and watch it to its next stop. Without a text the question is asked here.')
+    .argument('<run>', 'its id, the end of it, or last: the newest run that waits')
+    .argument('[text]', 'the answer: the text or the number of an option, or your own words; - reads it from stdin')
+    .option('--option <number>', 'choose an option by its number, whatever the texts of the options are', parseCount)
     .option('--value <json>', 'the answer to the letter, as JSON')
     .option('--finish', 'end a conversation in which nothing was asked')
     .option('--interaction <id>', 'the question that is meant (default: the pending one)')
     .option('--key <key>', 'a key of your own: the same answer with the same key counts once', parseText)
     .option('-d, --detach', 'do not watch')
-    .addHelpText('after', examples('parley reply last', 'parley reply last 2', 'parley reply 7QZK "Neither; use files"', `parley reply last --value '{"decision":"approve"}'`))
+    .addHelpText('after', examples('parley reply last', 'parley reply last 2', 'parley reply 7QZK4M "Neither; use files"', `parley reply last --value '{"decision":"approve"}'`))
     .action((run, text, options) => act(async () => (await import('../reply.js')).replyCommand(run, text, options, io)));
 
   withJson(program.command('continue'))

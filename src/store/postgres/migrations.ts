@@ -241,8 +241,12 @@ CREATE TRIGGER audit_keeps_rows BEFORE UPDATE OR DELETE OR TRUNCATE ON parley.au
   FOR EACH STATEMENT EXECUTE FUNCTION parley.keep_audit();
 `;
 
+// The number is TAIL_CHARS.
+const TAILS = 'CREATE INDEX runs_by_tail ON parley.runs (right(run_id, 6));';
+
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'hosts, runs, interactions, journals and deliveries', sql: TABLES + DELIVERIES + SECRET },
   { version: 2, name: 'browser sessions, sign-in codes, token uses and the administrative journal', sql: ACCESS },
   { version: 3, name: 'questions decided without jobs, counts of deleted runs', sql: DECISIONS },
+  { version: 5, name: 'runs by the end of their id', sql: TAILS },
 ];

@@ -17,7 +17,7 @@ import { CHECK_MS, HintListener, writeHint } from './hints.js';
 import { countPending, findInteraction, listInteractions, listPending } from './interactions.js';
 import { PostgresSummaries } from './list-summaries.js';
 import { listSegments, readLines, readTexts } from './read-journal.js';
-import { countRuns, findAtWork, findInHome, listOwnedByDead, listQueued, listRunIds, listRuns, loadForSalvage, loadRequest, loadRun } from './run-rows.js';
+import { countRuns, findAtWork, findInHome, listOwnedByDead, listByPrefix, listByTail, listQueued, listRunIds, listRuns, loadForSalvage, loadRequest, loadRun } from './run-rows.js';
 import { claimQueued } from './claims.js';
 import { NOWHERE, type Site } from './site.js';
 import { toText } from './text.js';
@@ -153,6 +153,14 @@ export class PostgresStore implements Store {
 
   async listRunIds(filter: RunFilter): Promise<string[]> {
     return listRunIds(this.database, filter);
+  }
+
+  async listByTail(tails: readonly string[]): Promise<string[]> {
+    return listByTail(this.database, tails);
+  }
+
+  async listByPrefix(prefix: string, limit: number): Promise<string[]> {
+    return listByPrefix(this.database, prefix, limit);
   }
 
   // Of hosts that are gone: nobody plays these runs.

@@ -61,6 +61,18 @@ export async function listRunIds(db: Database, filter: RunFilter): Promise<strin
   return (await db.read<{ run_id: string }>(selectRuns('list-run-ids', 'SELECT run_id FROM parley.runs', filter))).map((row) => row.run_id);
 }
 
+export async function listByTail(db: Database, tails: readonly string[]): Promise<string[]> {
+  const text = 'SELECT run_id FROM parley.runs WHERE right(run_id, 6) = ANY($1) ORDER BY run_id DESC';
+  const values = [[...new Set(tails)]];
+  return (await db.read<{ run_id: string }>({ name: 'list-by-tail', text, values })).map((row) => row.run_id);
+}
+
+export async function listByPrefix(db: Database, prefix: string, limit: number): Promise<string[]> {
+  const text = 'SELECT run_id FROM parley.runs WHERE run_id >= $1 AND run_id < $2 ORDER BY run_id DESC LIMIT $3';
+  const values = [prefix, `${prefix}\uffff`, limit];
+  return (await db.read<{ run_id: string }>({ name: 'list-by-prefix', text, values })).map((row) => row.run_id);
+}
+
 export function selectRuns(name: string, select: string, { status, engine, label, before, limit }: RunFilter): ReturnType<typeof buildSelect> {
   return buildSelect(name, select, [
     status !== undefined && ['s', 'status = ?', status],

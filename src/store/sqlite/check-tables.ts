@@ -20,7 +20,7 @@ const TABLES: Readonly<Record<string, string>> = {
   token_uses: 'token_sha256:TEXT#1 used_at:INTEGER! address:TEXT',
   turns: 'run_id:TEXT!#1 attempt_number:INTEGER!#2 engine:TEXT! profile:TEXT! units:INTEGER! parsed:INTEGER! fallbacks:INTEGER! warnings_json:TEXT! completion:TEXT! reason_code:TEXT!',
 };
-const INDEXES = ['audit_by_type', 'deliveries_due', 'deliveries_given_up', 'interactions_by_run', 'one_pending_per_run', 'pending_by_age', 'pending_by_decision', 'runs_at_work', 'runs_by_home', 'runs_by_status', 'runs_queued', 'segments_by_seq', 'sessions_by_end', 'sessions_by_person', 'sessions_by_token', 'sign_in_codes_by_expiry'];
+const INDEXES = ['audit_by_type', 'deliveries_due', 'deliveries_given_up', 'interactions_by_run', 'one_pending_per_run', 'pending_by_age', 'pending_by_decision', 'runs_at_work', 'runs_by_home', 'runs_by_status', 'runs_by_tail', 'runs_queued', 'segments_by_seq', 'sessions_by_end', 'sessions_by_person', 'sessions_by_token', 'sign_in_codes_by_expiry'];
 // The only one that the predecessor shares with us.
 const OLDEST_TABLE = 'request_interactive_runtime';
 

@@ -11,6 +11,16 @@ export function listRunIds(db: Database, filter: RunFilter): string[] {
   return (selectRuns(db, 'run_id', filter) as { run_id: string }[]).map((row) => row.run_id);
 }
 
+export function listByTail(db: Database, tails: readonly string[]): string[] {
+  const select = db.prepare('SELECT run_id FROM runs WHERE substr(run_id, -6) = ? ORDER BY run_id DESC');
+  return [...new Set(tails)].flatMap((tail) => (select.all(tail) as { run_id: string }[]).map((row) => row.run_id));
+}
+
+export function listByPrefix(db: Database, prefix: string, limit: number): string[] {
+  const select = db.prepare('SELECT run_id FROM runs WHERE run_id >= ? AND run_id < ? ORDER BY run_id DESC LIMIT ?');
+  return (select.all(prefix, `${prefix}\uffff`, limit) as { run_id: string }[]).map((row) => row.run_id);
+}
+
 export function selectRuns(db: Database, columns: string, { status, engine, label, before, limit }: RunFilter): unknown[] {
   const [where, values] = conditions([
     status !== undefined && ['status = ?', status],

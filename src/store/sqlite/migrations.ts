@@ -17,6 +17,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 5, name: 'large pieces of journals are packed', up: addPacking },
   { version: 6, name: 'browser sessions, sign-in codes, token uses and the administrative journal', up: createAccess },
   { version: 7, name: 'folders as columns, counts of deleted runs, valid timeouts', up: addRunColumns },
+  { version: 9, name: 'runs by the end of their id', up: addTails },
 ];
 
 // The default of session_timeout_sec, for rows whose value cannot be a timeout.
@@ -243,4 +244,9 @@ CREATE TRIGGER audit_keeps_rows BEFORE DELETE ON audit
 CREATE TRIGGER audit_keeps_values BEFORE UPDATE ON audit
   BEGIN SELECT RAISE(ABORT, 'rows of the administrative journal are never changed'); END;
 `);
+}
+
+// The number is TAIL_CHARS.
+function addTails(db: Database): void {
+  db.exec('CREATE INDEX runs_by_tail ON runs (substr(run_id, -6))');
 }

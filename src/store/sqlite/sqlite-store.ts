@@ -10,7 +10,7 @@ import { EMPTY_JOURNAL, type CommitListener, type CommitOutcome, type Committed,
 import { appendAudit } from './access.js';
 import { prepareAppend, type AppendJournal } from './append-journal.js';
 import { countDeliveries, forgetGivenUp, insertDelivery, nextDelivery, nextDeliveryAt, settleDelivery } from './deliveries.js';
-import { listPending, listRunIds, listRuns, nextDecision } from './list-rows.js';
+import { listByPrefix, listByTail, listPending, listRunIds, listRuns, nextDecision } from './list-rows.js';
 import { SqliteSummaries } from './list-summaries.js';
 import type { SalvagedRun } from '../salvage.js';
 import type { Database, Statement } from './open-database.js';
@@ -229,6 +229,14 @@ export class SqliteStore implements Store {
 
   async listRunIds(filter: RunFilter): Promise<string[]> {
     return listRunIds(this.#db, filter);
+  }
+
+  async listByTail(tails: readonly string[]): Promise<string[]> {
+    return listByTail(this.#db, tails);
+  }
+
+  async listByPrefix(prefix: string, limit: number): Promise<string[]> {
+    return listByPrefix(this.#db, prefix, limit);
   }
 
   async countRuns(): Promise<Record<RunState, number>> {

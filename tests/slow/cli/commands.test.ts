@@ -26,7 +26,7 @@ describe('run', () => {
     const { code, stdout, stderr } = await parley(site, ['run', 'rehearsal', '[[fail]]']);
     expect(code).toBe(1);
     expect(stdout).toContain('ENGINE_TURN_FAILED');
-    expect(stderr).toMatch(/^failed: run_\w+\n {2}parley retry run_\w+ /);
+    expect(stderr).toMatch(/^Try again: parley retry run_\w+ /);
   });
 
   test('a question is exit code 3, and says how to answer', async () => {
@@ -171,7 +171,7 @@ test('the commands that only look: ls, show, watch, logs, verify, replay', async
   const bytes = readFileSync(join(site.data, 'runs', oldest, 'attempts/1/stdout.log'), 'utf8');
   const listing = async (): Promise<void> => {
     expect(await look('ls', '-q')).toBe(`${newest}\n${oldest}\n`);
-    expect(await look('ls')).toMatch(/^RUN +STATUS +ENGINE +AGE +PROMPT\n(?:run_\w+ +(?:waiting_user|succeeded) +rehearsal .*\n){2}$/);
+    expect(await look('ls')).toMatch(/^RUN +STATUS +ENGINE +AGE +PROMPT\n(?:\w{6} +(?:waiting_user|succeeded) +rehearsal .*\n){2}$/);
     expect(expectLines(await look('ls', '--json'))).toHaveLength(2);
     expect(await look('ls', '-q', '--status', 'waiting_user')).toBe(`${newest}\n`);
     expect(await look('ls', '-q', '--label', 'a=b')).toBe(`${oldest}\n`);

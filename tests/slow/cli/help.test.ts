@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { createSite, listRuns, parley, start, untilGone, type Site } from '../../support/command.js';
 
 const BUILT = new URL('../../../bin/parley.js', import.meta.url).pathname;
-const COMMANDS = ['run', 'reply', 'continue', 'fork', 'retry', 'cancel', 'rm', 'ls', 'show', 'watch', 'logs', 'verify', 'replay', 'parse', 'serve', 'migrate', 'import', 'doctor', 'demo', 'contract', 'completion', 'token', 'link', 'audit', 'webhook'];
+const COMMANDS = ['run', 'reply', 'continue', 'fork', 'retry', 'cancel', 'rm', 'ls', 'inbox', 'show', 'watch', 'logs', 'verify', 'replay', 'parse', 'serve', 'open', 'migrate', 'import', 'doctor', 'demo', 'contract', 'completion', 'token', 'link', 'audit', 'webhook'];
 
 async function helpOf(site: Site, ...command: string[]): Promise<string> {
   const { code, stdout, stderr } = await parley(site, [...command, '--help']);

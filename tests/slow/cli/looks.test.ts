@@ -107,10 +107,11 @@ test('an engine cannot control the terminal: no title, no colour, no moving curs
     outputs.push(shown.output());
   }
   for (const output of outputs) {
-    expect(output).not.toContain('stolen title');
+    expect(output).not.toContain('\u001b]');
+    expect(output).toContain('⟨U+001B⟩]0;stolen');
     // Only what Parley itself sends: its colours are off, what remains is the line editor and the status line.
     const sent = output.match(/\u001b(?:\[[0-?]*[ -/]*[@-~]|.)/g) ?? [];
-    expect([...new Set(sent)].filter((sequence) => !/^\u001b\[(?:\d*G|0?J|2K|\d*C|1A|0?K)$/.test(sequence))).toEqual([]);
+    expect([...new Set(sent)].filter((sequence) => !/^\u001b\[(?:\d*G|0?J|2K|\d*C|1A|0?K|\?2004[hl])$/.test(sequence))).toEqual([]);
     expect(output).not.toMatch(/[\u0000-\u0008\u000b\u000c\u000e-\u001a\u007f-\u009f\u202e]/);
   }
 });

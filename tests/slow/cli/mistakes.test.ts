@@ -11,8 +11,8 @@ type Mistake = readonly [name: string, args: readonly string[], code: number, to
 const REFUSED: readonly Mistake[] = [
   ['a command that does not exist', ['runn', 'codex', 'hi'], 2, "unknown command 'runn'\n(Did you mean run?)"],
   ['no prompt', ['run', 'rehearsal'], 2, /missing required argument 'prompt'\n\(parley run --help tells more\)/],
-  ['an empty prompt', ['run', 'rehearsal', '  '], 2, 'the prompt is empty'],
-  ['an empty prompt from stdin', ['run', 'rehearsal', '-'], 2, 'the prompt is empty'],
+  ['an empty prompt', ['run', 'rehearsal', '  '], 2, 'The prompt is empty'],
+  ['an empty prompt from stdin', ['run', 'rehearsal', '-'], 2, 'The prompt is empty'],
   ['a prompt without quotes', ['run', 'rehearsal', 'fix', 'the', 'build'], 2, /too many arguments[^]*the prompt is one argument: put it in quotes/],
   ['an engine without the command', ['codex', 'fix the build'], 2, /unknown command 'codex'[^]*\(Did you mean parley run codex\?\)/],
   ['an unknown engine', ['run', 'claude', 'hi'], 2, /the engines are codex, codex-app-server, gemini, iflow, opencode, rehearsal\n {2}parley doctor/],
@@ -80,7 +80,7 @@ test('an engine that is not installed: the run fails with its code and says how 
   const { code, stdout, stderr } = await parley(site, ['run', 'codex', 'hi'], { env });
   expect(code).toBe(1);
   expect(stdout).toMatch(/✗ failed: ENGINE_NOT_FOUND\n {2}codex not found: npm install -g @openai\/codex/);
-  expect(stderr).toMatch(/^failed: run_\w+\n {2}parley doctor tells .*\n {2}parley retry /);
+  expect(stderr).toMatch(/^parley doctor tells .*\nTry again: parley retry run_/);
   const doctor = await parley(site, ['doctor'], { env: { ...env, PARLEY_GEMINI_BIN: '/nowhere/gemini' } });
   expect(doctor.code).toBe(0);
   expect(doctor.stdout).toMatch(/– codex +codex not found: npm install/);
@@ -90,7 +90,7 @@ test('an engine that is not installed: the run fails with its code and says how 
 test('an agent that asks where it may not: the run fails, and how to let it ask is said', async () => {
   const { code, stdout, stderr } = await parley(createSite(), ['run', 'rehearsal', '[[ask Which?|A|B]]']);
   expect({ code, told: stdout.includes('AUTO_MODE_CANNOT_ASK') }).toEqual({ code: 1, told: true });
-  expect(stderr).toMatch(/^failed: run_\w+\n {2}with --interactive \(-i\) the agent may ask/);
+  expect(stderr).toMatch(/^The run was unattended\. Start it again with --interactive \(-i\)/);
 });
 
 describe('a data directory that cannot be used is told by every command, with exit code 1', () => {

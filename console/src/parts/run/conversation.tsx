@@ -14,9 +14,9 @@ import { RowBody } from './row.js';
 
 const NAMES: Readonly<Record<Row['type'], string>> = {
   user: 'Prompt', message: 'Message', reasoning: 'Thought', plan: 'Plan', tool: 'Tool call', files: 'Files', usage: 'Usage', question: 'Question', attempt: 'Attempt',
-  diagnostic: 'Diagnostic', raw: 'Output', end: 'End', unknown: 'Event',
+  details: 'Engine details', end: 'End', unknown: 'Event',
 };
-const HEIGHTS: Readonly<Partial<Record<Row['type'], number>>> = { tool: 45, reasoning: 45, raw: 45, diagnostic: 45, files: 45, usage: 40, attempt: 56, question: 200, end: 120 };
+const HEIGHTS: Readonly<Partial<Record<Row['type'], number>>> = { tool: 45, reasoning: 45, details: 45, files: 45, usage: 40, attempt: 56, question: 200, end: 120 };
 const LINE_PX = 24;
 const LINE_CHARS = 90;
 

@@ -1,6 +1,7 @@
 // How a run ended: with its result, or with why not.
 import type { JSX } from 'preact';
 import { asObject, type Json } from '../../../../src/kernel/json.js';
+import { nameInProse } from '../../../../src/kernel/visible-text.js';
 import type { EndRow as Row } from '../../state/run-rows.js';
 import { Markdown } from '../markdown.js';
 import { Pretty } from './fold.js';
@@ -17,7 +18,7 @@ export function EndRow({ row: { end } }: { readonly row: Row }): JSX.Element {
       return (
         <section class="end bad-edge">
           <h3 class="bad">Failed: <code>{code}</code></h3>
-          <p>{message}</p>
+          <p>{nameInProse(message)}</p>
           {unanswered !== undefined && <Unanswered question={unanswered} />}
           {Object.keys(more).length > 0 && <Pretty value={more} label="Details of the failure" />}
         </section>

@@ -2,7 +2,7 @@
 import { createContext, type ComponentChildren, type JSX, type TargetedEvent } from 'preact';
 import { useContext, useState } from 'preact/hooks';
 import type { Json } from '../../../../src/kernel/json.js';
-import { nameTurns } from '../../state/visible.js';
+import { nameInvisible } from '../../../../src/kernel/visible-text.js';
 
 export const Opened = createContext<Set<string>>(new Set());
 
@@ -39,7 +39,7 @@ export function Plain({ text, label }: { readonly text: string; readonly label: 
   const shown = isWhole ? text : text.slice(0, CLIP_CHARS);
   return (
     <>
-      <pre class="plain" tabIndex={0} role="region" aria-label={label}>{nameTurns(shown)}</pre>
+      <pre class="plain" tabIndex={0} role="region" aria-label={label}>{nameInvisible(shown)}</pre>
       {shown.length < text.length && <button type="button" class="quiet" onClick={() => setWhole(true)}>Show all {text.length.toLocaleString()} characters</button>}
     </>
   );

@@ -6,7 +6,7 @@ import { formatAge, formatAgo, formatDuration, formatTime, shortId } from '../..
 import { now } from '../../state/now.js';
 import type { RunFeed } from '../../state/run-feed.js';
 import { isEnd } from '../../state/run-way.js';
-import { nameTurns } from '../../state/visible.js';
+import { nameInLine, nameInProse } from '../../../../src/kernel/visible-text.js';
 import { Link } from '../link.js';
 import { Actions } from './actions.js';
 
@@ -33,9 +33,9 @@ export function RunHeader({ feed, run }: { readonly feed: RunFeed; readonly run:
         {run.continue_from !== null && <span>continues <Link to={`/runs/${run.continue_from}`}>{shortId(run.continue_from)}</Link></span>}
         {run.retry_of !== null && <span>retry of <Link to={`/runs/${run.retry_of}`}>{shortId(run.retry_of)}</Link></span>}
         {run.fork_from !== null && <span>forked from <Link to={`/runs/${run.fork_from}`}>{shortId(run.fork_from)}</Link></span>}
-        {Object.entries(run.labels).map(([name, value]) => <span key={name} class="label">{name}={value}</span>)}
+        {Object.entries(run.labels).map(([name, value]) => <span key={name} class="label">{nameInLine(`${name}=${value}`)}</span>)}
         <code class="id">{run.run_id}</code>
-        <code class="cwd" title={`${run.run_id} works in ${run.cwd}`}>{run.cwd}</code>
+        <code class="cwd" title={`${run.run_id} works in ${run.cwd}`}>{nameInLine(run.cwd)}</code>
       </p>
       <Actions feed={feed} run={run} status={status} />
     </header>
@@ -47,7 +47,7 @@ function Prompt({ text }: { readonly text: string }): JSX.Element {
   const isLong = text.length > LONG_CHARS || text.trim().includes('\n');
   return (
     <div class="prompt">
-      <h1 class={isWhole ? 'whole' : 'clipped'} tabIndex={isWhole ? 0 : undefined}>{nameTurns(text)}</h1>
+      <h1 class={isWhole ? 'whole' : 'clipped'} tabIndex={isWhole ? 0 : undefined}>{nameInProse(text)}</h1>
       {isLong && <button type="button" class="quiet" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>{isWhole ? 'Show less' : 'Show all of it'}</button>}
     </div>
   );

@@ -6,7 +6,8 @@ import { asObject, type Json, type JsonObject } from '../../../../src/kernel/jso
 import { formatTime } from '../../state/format.js';
 import { fates, inbox } from '../../state/inbox.js';
 import type { QuestionRow as Row } from '../../state/run-rows.js';
-import { nameTurns } from '../../state/visible.js';
+import { readFileChanges } from '../../../../src/kernel/file-changes.js';
+import { nameInvisible } from '../../../../src/kernel/visible-text.js';
 import { Diff } from '../diff.js';
 import { Markdown } from '../markdown.js';
 import { QuestionCard, type Asked } from '../question-card.js';
@@ -47,7 +48,7 @@ export function QuestionRow({ runId, waitsFor, row, isCurrent, isActive, onActiv
       {!isConversation && (
         <div class="question">
           <span class="dim small">{question.kind === 'approval' ? 'Asked for permission' : 'Asked'}</span>
-          {question.kind === 'approval' ? <pre class="plain" tabIndex={0} role="region" aria-label="What it asked permission for">{nameTurns(question.prompt)}</pre> : <Markdown text={question.prompt} cachedBy={row} />}
+          {question.kind === 'approval' ? <pre class="plain" tabIndex={0} role="region" aria-label="What it asked permission for">{nameInvisible(question.prompt)}</pre> : <Markdown text={question.prompt} cachedBy={row} />}
           {question.action && <Fold id={`${row.key}/action`} summary="What it was about">{() => <About action={question.action ?? {}} />}</Fold>}
         </div>
       )}
@@ -72,12 +73,24 @@ function Resolution({ resolution, question, isLate }: { readonly resolution: Row
     case 'answered':
       return (
         <div class="answer">
-          <p class="dim small">{resolution.finish ? 'Finished' : 'Answered'} by <strong>{resolution.by}</strong> <When at={resolution.at} /></p>
+          <p class="dim small">{resolution.finish ? 'Finished' : deedOf(resolution.response)} by <strong>{resolution.by}</strong> <When at={resolution.at} />{resolution.review === 'unread' && ', without having seen all of it'}</p>
           {resolution.response !== undefined && !resolution.finish && <Said response={resolution.response} question={question} />}
           {isLate && <p class="bad" role="status">Your answer came too late.</p>}
         </div>
       );
   }
+}
+
+const DEEDS: Readonly<Record<string, string>> = {
+  approve: 'Approved',
+  approve_for_session: 'Approved for the session',
+  decline: 'Declined',
+  cancel: 'Declined and stopped',
+};
+
+function deedOf(response: Json | undefined): string {
+  const decision = asObject(response)?.['decision'];
+  return (typeof decision === 'string' ? DEEDS[decision] : undefined) ?? 'Answered';
 }
 
 function When({ at }: { readonly at: string }): JSX.Element {
@@ -89,12 +102,12 @@ function Said({ response, question }: { readonly response: Json; readonly questi
   const decision = asObject(response)?.['decision'];
   const label = question.options.find(({ value }) => JSON.stringify(value) === JSON.stringify(response) || (decision !== undefined && asObject(value)?.['decision'] === decision))?.label;
   const note = asObject(response)?.['note'];
-  if (label !== undefined || typeof response === 'string') return <p class="said">{nameTurns(label ?? String(response))}{typeof note === 'string' && <> — {nameTurns(note)}</>}</p>;
+  if (label !== undefined || typeof response === 'string') return <p class="said">{nameInvisible(label ?? String(response))}{typeof note === 'string' && <> — {nameInvisible(note)}</>}</p>;
   return <Pretty value={response} label="Answer" />;
 }
 
 function About({ action }: { readonly action: JsonObject }): JSX.Element {
-  const { changes } = action;
-  if (!Array.isArray(changes)) return <Pretty value={action} label="What it was about" />;
-  return <>{changes.map((change, index) => <Diff key={index} path={String(asObject(change)?.['path'] ?? '')} kind={String(asObject(change)?.['kind'] ?? 'update')} diff={String(asObject(change)?.['diff'] ?? '')} />)}</>;
+  const changes = readFileChanges(action);
+  if (changes.length === 0) return <Pretty value={action} label="What it was about" />;
+  return <>{changes.map((change, index) => <Diff key={index} change={change} />)}</>;
 }

@@ -1,10 +1,10 @@
 // One row of the conversation, each in the way that fits it. All text is somebody else's: it is shown, never interpreted, but for Markdown
 // that can do nothing.
 import type { JSX } from 'preact';
-import { asObject, parseJson } from '../../../../src/kernel/json.js';
 import { formatCount, formatDuration } from '../../state/format.js';
-import type { MessageRow, PlanRow, Row, UsageRow } from '../../state/run-rows.js';
-import { nameTurns } from '../../state/visible.js';
+import { summarizeDetails, type EngineDetail } from '../../../../src/fcmp/engine-details.js';
+import type { DetailsRow, MessageRow, PlanRow, Row, UsageRow } from '../../state/run-rows.js';
+import { nameInLine, nameInProse } from '../../../../src/kernel/visible-text.js';
 import { Markdown } from '../markdown.js';
 import { EndRow } from './end-row.js';
 import { Fold, Plain, Pretty } from './fold.js';
@@ -36,21 +36,15 @@ export function RowBody({ row }: { readonly row: Shown; readonly rev: number }):
       return (
         <p class="files">
           <span class="dim">{row.files.length === 1 ? 'File changed' : `${row.files.length} files changed`}</span>
-          {row.files.slice(0, FILES).map(({ path, kind }, index) => <code key={index} title={kind}>{kind === 'add' ? '+ ' : kind === 'delete' ? '− ' : ''}{nameTurns(path)}</code>)}
+          {row.files.slice(0, FILES).map(({ path, kind }, index) => <code key={index} title={kind}>{kind === 'add' ? '+ ' : kind === 'delete' ? '− ' : ''}{nameInLine(path)}</code>)}
         </p>
       );
     case 'usage':
       return <Usage row={row} />;
     case 'attempt':
       return <h3 class="rule"><span>Attempt {row.number}</span>{row.waitedMs > 0 && <small> after {formatDuration(row.waitedMs)} of waiting for you</small>}</h3>;
-    case 'diagnostic':
-      return <Diagnostic row={row} />;
-    case 'raw':
-      return (
-        <Fold id={row.key} class="raw" summary={<><span class="name">{row.stream}</span> <span class="line dim">{row.lines.length > 1 ? `${row.lines.length} lines: ` : ''}{firstLine(row.lines[0] ?? '')}</span></>}>
-          {() => <Plain text={row.lines.join('\n')} label={row.stream} />}
-        </Fold>
-      );
+    case 'details':
+      return <Details row={row} rev={row.rev} />;
     case 'end':
       return <EndRow row={row} />;
     case 'unknown':
@@ -60,8 +54,6 @@ export function RowBody({ row }: { readonly row: Shown; readonly rev: number }):
 
 function Message({ row }: { readonly row: MessageRow }): JSX.Element {
   const { text, state, isTruncated } = row;
-  const envelope = state === 'whole' ? envelopeOf(text) : null;
-  if (envelope !== null) return <Fold id={row.key} class="raw" summary={<><span class="name">Answer in the agreed form</span> <span class="line dim">{firstLine(text)}</span></>}>{() => <Pretty value={envelope} label="Answer in the agreed form" />}</Fold>;
   // Whoever watches it grow looks at its end.
   if (state === 'growing' && text.length > GROWING_CHARS) {
     return (
@@ -80,25 +72,24 @@ function Message({ row }: { readonly row: MessageRow }): JSX.Element {
   );
 }
 
-// {"done":true,"result":…}: the words by which it hands its result over.
-function envelopeOf(text: string): ReturnType<typeof asObject> | null {
-  if (!text.startsWith('{') || text.length > MARKDOWN_CHARS) return null;
-  const value = asObject(parseJson(text));
-  return typeof value?.['done'] === 'boolean' ? value : null;
-}
-
 function Plan({ row }: { readonly row: PlanRow }): JSX.Element {
   const done = row.items.filter((item) => item.done).length;
-  const list = <ol class="plan">{row.items.map((item, index) => <li key={index} class={item.done ? 'done' : ''}><span aria-hidden="true">{item.done ? '✓' : '○'}</span> {item.text}<span class="unseen">{item.done ? ' (done)' : ' (to do)'}</span></li>)}</ol>;
+  const list = <ol class="plan">{row.items.map((item, index) => <li key={index} class={item.done ? 'done' : ''}><span aria-hidden="true">{item.done ? '✓' : '○'}</span> {nameInProse(item.text)}<span class="unseen">{item.done ? ' (done)' : ' (to do)'}</span></li>)}</ol>;
   if (row.isOld) return <Fold id={row.key} class="reasoning" summary={<span class="dim">An earlier plan: {done} of {row.items.length} done</span>}>{() => list}</Fold>;
   return <div class="plan-box"><span class="dim small">Plan, {done} of {row.items.length} done</span>{list}</div>;
 }
 
-function Diagnostic({ row }: { readonly row: Extract<Row, { type: 'diagnostic' }> }): JSX.Element {
-  const { code, message, terminal } = row.found;
-  // What ended the turn is no side note.
-  if (code === 'ENGINE_ERROR') return <p class={`notice ${terminal ? 'bad' : 'warn'}`}><strong>{terminal ? 'Error of the engine' : 'The engine had an error and went on'}</strong> {message}</p>;
-  return <Fold id={row.key} class="raw" summary={<><span class="name">{code}</span> <span class="line dim">{firstLine(message)}</span></>}>{() => <Plain text={message} label={code} />}</Fold>;
+// All of a turn in one line, opened when somebody wants it.
+function Details({ row }: { readonly row: DetailsRow; readonly rev: number }): JSX.Element {
+  const draw = ({ kind, text }: EngineDetail): string => (kind === 'done' ? text : `${kind}: ${text}`);
+  const summary = (
+    <><span class="name">Engine details</span> <span class="line dim">{summarizeDetails(row.counts)}</span></>
+  );
+  return (
+    <Fold id={row.key} class="raw" summary={summary}>
+      {() => <Plain text={row.details.map(draw).join('\n')} label="Engine details" />}
+    </Fold>
+  );
 }
 
 const SCOPES = { step: 'this turn', turn: 'this turn', thread: 'the conversation so far' } as const;
@@ -115,5 +106,5 @@ function Usage({ row: { usage } }: { readonly row: UsageRow }): JSX.Element {
 }
 
 function firstLine(text: string): string {
-  return (text.trimStart().split('\n', 1)[0] ?? '').slice(0, SUMMARY_CHARS);
+  return nameInLine((text.trimStart().split('\n', 1)[0] ?? '').slice(0, SUMMARY_CHARS));
 }

@@ -1,0 +1,8 @@
+// The text of an option: every invisible character by its name, and what stands between backticks as code.
+import type { JSX } from 'preact';
+import { nameInvisible } from '../../../src/kernel/visible-text.js';
+
+export function OptionLabel({ text }: { readonly text: string }): JSX.Element {
+  const parts = nameInvisible(text).split(/`([^`\n]+)`/);
+  return <>{parts.map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part))}</>;
+}

@@ -1,0 +1,56 @@
+// Which option a typed text means. A typed answer never silently becomes another option: the exact text of an option
+// comes first, then its number, then its text in another case if only one option has it. A text with two readings is
+// reported with both. "#2" always means the second option, "\"2\"" always the option with the text 2.
+import type { Json } from '../kernel/json.js';
+
+export interface Option {
+  readonly label: string;
+  readonly value: Json;
+}
+
+export type Choice =
+  // The place counts from 1.
+  | { readonly kind: 'option'; readonly place: number; readonly option: Option }
+  | { readonly kind: 'ambiguous'; readonly readings: readonly { readonly place: number; readonly option: Option }[] }
+  // A number that no option has.
+  | { readonly kind: 'none'; readonly number: number }
+  | { readonly kind: 'text' };
+
+export function chooseOption(options: readonly Option[], text: string): Choice {
+  const exact = placesOf(options, (label) => label === text);
+  const number = /^\d{1,9}$/.test(text) ? Number(text) : null;
+  const byNumber = number === null ? undefined : options[number - 1];
+  if (exact.length > 0) {
+    const places = byNumber && number !== null ? [...new Set([...exact, number])] : exact;
+    return found(options, places);
+  }
+  const marked = /^#(\d{1,9})$/.exec(text)?.[1];
+  if (marked !== undefined) return atPlace(options, Number(marked));
+  const quoted = /^"(.*)"$/s.exec(text)?.[1];
+  const named = quoted === undefined ? [] : placesOf(options, (label) => label === quoted);
+  if (named.length > 0) return found(options, named);
+  if (number !== null) return atPlace(options, number);
+  const alike = placesOf(options, (label) => label.toLowerCase() === text.toLowerCase());
+  return alike.length === 0 ? { kind: 'text' } : found(options, alike);
+}
+
+export function atPlace(options: readonly Option[], place: number): Choice {
+  const option = options[place - 1];
+  return option ? { kind: 'option', place, option } : { kind: 'none', number: place };
+}
+
+function placesOf(options: readonly Option[], isMeant: (label: string) => boolean): number[] {
+  return options.flatMap(({ label }, index) => (isMeant(label.trim()) ? [index + 1] : []));
+}
+
+// Options that send the same value are one.
+function found(options: readonly Option[], places: readonly number[]): Choice {
+  const readings = places.flatMap((place) => {
+    const option = options[place - 1];
+    return option ? [{ place, option }] : [];
+  });
+  const [first] = readings;
+  const values = new Set(readings.map(({ option }) => JSON.stringify(option.value)));
+  if (!first) return { kind: 'text' };
+  return values.size === 1 ? { kind: 'option', ...first } : { kind: 'ambiguous', readings };
+}
