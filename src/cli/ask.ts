@@ -34,6 +34,7 @@ export class LineAsker {
   readonly #typed: Typed[] = [];
   // Lines that were pasted and are not sent yet.
   #pasted: string[] = [];
+  #isClosed = false;
   #deliver: ((typed: Typed) => void) | null = null;
   #cancelPause: (() => void) | null = null;
 
@@ -44,7 +45,10 @@ export class LineAsker {
     this.#reader = createInterface({ input: this.#keys, output: io.stdout, terminal: true, historySize: 0 });
     this.#reader.on('line', (text) => this.#takeLine(text));
     this.#reader.on('SIGINT', () => this.#interrupt());
-    this.#reader.on('close', () => this.#give({ kind: 'end' }));
+    this.#reader.on('close', () => {
+      this.#isClosed = true;
+      this.#give({ kind: 'end' });
+    });
     this.#release = io.holdTerminal(() => this.#setRawMode(false));
     io.stdin.on('data', this.#onData);
     io.stdin.on('end', this.#onEnd);
@@ -59,10 +63,12 @@ export class LineAsker {
     this.#pastes.forget();
     this.#typed.length = 0;
     this.#pasted = [];
-    this.#emptyLine();
+    if (!this.#isClosed) this.#emptyLine();
   }
 
   ask(prompt: string, news?: Promise<void>): Promise<Typed> {
+    // Also what was forgotten cannot bring an ended input back.
+    if (this.#isClosed) return Promise.resolve({ kind: 'end' });
     this.#reader.setPrompt(prompt);
     this.#reader.prompt();
     const ahead = this.#typed.shift();

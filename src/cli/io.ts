@@ -101,6 +101,9 @@ export class LineWriter {
 }
 
 function escapeUnseen(json: string): string {
-  const escape = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
-  return json.replaceAll(UNSEEN, (character) => character.split('').map(escape).join(''));
+  return json.replaceAll(UNSEEN, (character) => character.split('').map(escapeUnit).join(''));
+}
+
+function escapeUnit(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }

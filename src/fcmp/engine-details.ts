@@ -64,12 +64,14 @@ function isDone(body: string): boolean {
   return isObject(value) && value['done'] === true;
 }
 
+function count(number: number, one: string, many: string): string[] {
+  return number === 0 ? [] : [`${number} ${number === 1 ? one : many}`];
+}
+
 export type DetailCounts = Readonly<Partial<Record<EngineDetail['kind'], number>>>;
 
 // "3 lines of stderr, 2 warnings, the done marker".
 export function summarizeDetails({ stderr = 0, stdout = 0, warning = 0, done = 0 }: DetailCounts): string {
-  const count = (number: number, one: string, many: string): string[] =>
-    number === 0 ? [] : [`${number} ${number === 1 ? one : many}`];
   return [
     ...count(stderr, 'line of stderr', 'lines of stderr'),
     ...count(stdout, 'line of stdout', 'lines of stdout'),

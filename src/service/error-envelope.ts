@@ -92,7 +92,7 @@ export function explain(error: unknown, request?: FastifyRequest): Refusal {
     const schema = (request?.routeOptions.schema as Record<string, unknown> | undefined)?.[context];
     const problems = explainZodIssues(error.validation, { name, value: request?.[member], schema });
     const message = problems.map((problem) => problem.message).join(' ');
-    const details = { where: name, problems: problems.map((problem) => ({ ...problem })) };
+    const details = { where: name, problems: problems.map(({ path, message: text }) => ({ path, message: text })) };
     return { code: 'INVALID_ARGUMENT', message, details };
   }
   const code = codeOf(error);

@@ -41,8 +41,8 @@ function toSchemaErrors(issue: ZodProblem, part: RefusedPart): readonly SchemaEr
   const { keyword: code = '', params = {}, message = '' } = issue;
   // zod names the whole value by "/".
   const instancePath = issue.instancePath === '/' ? '' : issue.instancePath;
-  const error = (keyword: string, more: SchemaError['params'] = {}): SchemaError[] =>
-    [{ keyword, instancePath, schemaPath: '', params: more }];
+  const error = (keyword: string, more: SchemaError['params'] = {}, rest: Partial<SchemaError> = {}): SchemaError[] =>
+    [{ keyword, instancePath, schemaPath: '', params: more, ...rest }];
   switch (code) {
     case 'invalid_type':
       if (isMissing(instancePath, part.value)) return missing(instancePath);
@@ -55,14 +55,14 @@ function toSchemaErrors(issue: ZodProblem, part: RefusedPart): readonly SchemaEr
       const rule = DEFAULT_WORDING.test(message) ? {} : { parentSchema: { description: message } };
       const format = String(params['format']);
       const keyword = format === 'regex' ? 'pattern' : 'format';
-      return error(keyword, { pattern: params['pattern'], format }).map((each) => ({ ...each, ...rule }));
+      return error(keyword, { pattern: params['pattern'], format }, rule);
     }
     case 'invalid_value':
       return error('enum', { allowedValues: params['values'] });
     case 'unrecognized_keys': {
       const parentSchema = instancePath === '' ? { properties: namesOf(part.schema) } : undefined;
-      return ((params['keys'] ?? []) as string[]).slice(0, MAX_PROBLEMS).flatMap((key) =>
-        error('additionalProperties', { additionalProperty: key }).map((each) => ({ ...each, parentSchema })));
+      const keys = ((params['keys'] ?? []) as string[]).slice(0, MAX_PROBLEMS);
+      return keys.flatMap((key) => error('additionalProperties', { additionalProperty: key }, { parentSchema }));
     }
     case 'invalid_union': {
       const branches = ((params['errors'] ?? []) as { expected?: unknown }[][]).flat();
@@ -75,7 +75,8 @@ function toSchemaErrors(issue: ZodProblem, part: RefusedPart): readonly SchemaEr
       const [inner] = (params['issues'] ?? []) as ({ code?: string; message?: string } & Record<string, unknown>)[];
       const named = { keyword: inner?.code ?? '', instancePath, message: inner?.message, params: inner ?? {} };
       const outer = instancePath.slice(0, at);
-      return toSchemaErrors(named, part).map((each) => ({ ...each, instancePath: outer, propertyName }));
+      const [rule] = toSchemaErrors(named, part);
+      return rule ? [{ ...rule, instancePath: outer, propertyName }] : error(code);
     }
     case 'not_multiple_of':
       return error('multipleOf', { multipleOf: params['divisor'] });

@@ -1,7 +1,7 @@
 // Rows as aligned columns that fit the width: wide columns shrink, columns that may go go from the right, and in the end
 // every cell gives way. Widths are those on the screen. No line ends in blanks.
 import { textWidth } from './text-width.js';
-import { oneLine } from './safe-text.js';
+import { fitLine, oneLine } from './safe-text.js';
 import { paint, type Ink, type Style } from './style.js';
 
 export interface Column {
@@ -27,7 +27,7 @@ export function renderTable(rows: readonly (readonly string[])[], columns: reado
   const widths = shrink(kept.map((index) => natural[index] ?? 0), floors.map((floor) => kept.map((index) => floor[index] ?? 0)), style.width);
 
   const line = (row: readonly string[], ink: (column: Column, cell: string) => Ink | null): string => {
-    const shown = kept.map((index, at) => oneLine(row[index] ?? '', widths[at] ?? 0, columns[index]?.keep));
+    const shown = kept.map((index, at) => fitLine(row[index] ?? '', widths[at] ?? 0, { keep: columns[index]?.keep ?? 'start' }));
     let text = '';
     let owed = 0;
     for (const [at, index] of kept.entries()) {

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readSettings, SETTINGS_SCHEMA } from '../../src/host/settings.js';
 import { LIBRARY_WORDS } from '../support/library-words.js';

@@ -1,6 +1,6 @@
 // Errors of JSON Schemas as sentences: the field, the value, the rule; never the words of the library.
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { explainSchemaErrors } from '../../src/kernel/explain-schema-errors.js';
 import { nearestName } from '../../src/kernel/nearest-name.js';
@@ -56,7 +56,7 @@ test.each([
     'The request cannot be an object: it fits none of the forms that it may have (for instance: "a" is missing).',
   ],
   [{ not: {} }, 1, 'The request cannot be 1: it is just what is ruled out.'],
-  [{ if: {}, then: { type: 'string' } }, 1, 'The request cannot be 1: it takes a text.'],
+  [JSON.parse('{"if":{},"then":{"type":"string"}}') as object, 1, 'The request cannot be 1: it takes a text.'],
 ])('%j of %j is explained in a sentence', (schema, value, sentence) => {
   expect(explain(schema, value)).toBe(sentence);
 });

@@ -7,6 +7,8 @@ import {
 } from '../../src/kernel/visible-text.js';
 import { hostile, RUNS } from '../terminal/fixtures.js';
 
+const warn = (...texts: string[]) => warnOfNames(texts.map(nameInvisible));
+
 describe('exact text', () => {
   test.each([
     ['an escape sequence with its payload', 'ls -la \u001b]; touch /x #\u0007', 'ls -la ⟨U+001B⟩]; touch /x #⟨U+0007⟩'],
@@ -37,7 +39,6 @@ describe('exact text', () => {
   });
 
   test('a warning counts what is named, over all texts, and is silent where nothing is', () => {
-    const warn = (...texts: string[]) => warnOfNames(texts.map(nameInvisible));
     expect(warn('ls', 'é ⟨x⟩')).toBeNull();
     expect(warn('a\u001b')).toBe('This text contains 1 invisible or control character, shown as ⟨U+…⟩.');
     expect(warn('a\u001b', '\u200b⟨')).toBe('This text contains 2 invisible or control characters, shown as ⟨U+…⟩.');

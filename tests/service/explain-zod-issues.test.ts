@@ -1,6 +1,6 @@
 // Requests that zod refuses are explained in our words, each value that a client may send.
 import { validatorCompiler } from 'fastify-type-provider-zod';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { z } from 'zod';
 import { explainZodIssues } from '../../src/service/explain-zod-issues.js';

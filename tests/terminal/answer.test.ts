@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { confirmSent, createDialogue, type Given } from '../../src/terminal/answer.js';
 import type { Question } from '../../src/terminal/question-text.js';

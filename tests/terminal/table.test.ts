@@ -70,3 +70,7 @@ test('never beyond the width, no blanks at the end, nothing that a terminal obey
     expect(text.split('\n')).toHaveLength(given.length + 2);
   }), RUNS);
 });
+
+test('a cell with an invisible character has its name once', () => {
+  expect(renderTable([['a\u001bb']], [{ header: 'X' }], plain(40))).toBe('X\na⟨U+001B⟩b\n');
+});

@@ -116,14 +116,15 @@ test('without a terminal it is refused with both readings, and --option and --va
   }
 });
 
+async function reviewsOf(site: Site): Promise<(string | undefined)[]> {
+  const [newest] = await listRuns(site);
+  const lines = await withData(site, ({ store }) => store.readJournal(newest?.run_id ?? '', 'rasp', { limit: 1000 }));
+  const events = lines.map((line) => JSON.parse(line) as { event: { type: string }; data: { review?: string } });
+  return events.filter(({ event }) => event.type === 'interaction.reply.accepted').map(({ data }) => data.review);
+}
+
 test('an approval longer than the screen is paged through, or approved unread in so many words', async () => {
   const command = Array.from({ length: 60 }, (_, index) => `echo line ${index}`).join('\n');
-  const reviews = async (site: Site) => {
-    const [newest] = await listRuns(site);
-    const lines = await withData(site, ({ store }) => store.readJournal(newest?.run_id ?? '', 'rasp', { limit: 1000 }));
-    const events = lines.map((line) => JSON.parse(line) as { event: { type: string }; data: { review?: string } });
-    return events.filter(({ event }) => event.type === 'interaction.reply.accepted').map(({ data }) => data.review);
-  };
   const { site, pty } = await run(`[[approve ${command}]][[approve ${command}]][[approve ls]][[done 1]]`);
   await pty.waitFor(/permission: [^]*echo line 5[^]*more lines of[^]*approve unread/);
   expect(pty.output().split('asks for permission')[1]).not.toContain('echo line 59');
@@ -141,7 +142,7 @@ test('an approval longer than the screen is paged through, or approved unread in
   await pty.waitFor(/approved by[^]*not all of it was shown[^]*for the \[s\]ession/);
   pty.write('n\n');
   expect(await pty.exit).toBe(0);
-  expect(await reviews(site)).toEqual(['seen', 'unread', 'seen']);
+  expect(await reviewsOf(site)).toEqual(['seen', 'unread', 'seen']);
 });
 
 const PASTE = (text: string) => `\u001b[200~${text}\u001b[201~`;

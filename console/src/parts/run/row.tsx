@@ -79,15 +79,18 @@ function Plan({ row }: { readonly row: PlanRow }): JSX.Element {
   return <div class="plan-box"><span class="dim small">Plan, {done} of {row.items.length} done</span>{list}</div>;
 }
 
+function detailLine({ kind, text }: EngineDetail): string {
+  return kind === 'done' ? text : `${kind}: ${text}`;
+}
+
 // All of a turn in one line, opened when somebody wants it.
 function Details({ row }: { readonly row: DetailsRow; readonly rev: number }): JSX.Element {
-  const draw = ({ kind, text }: EngineDetail): string => (kind === 'done' ? text : `${kind}: ${text}`);
   const summary = (
     <><span class="name">Engine details</span> <span class="line dim">{summarizeDetails(row.counts)}</span></>
   );
   return (
     <Fold id={row.key} class="raw" summary={summary}>
-      {() => <Plain text={row.details.map(draw).join('\n')} label="Engine details" />}
+      {() => <Plain text={row.details.map(detailLine).join('\n')} label="Engine details" />}
     </Fold>
   );
 }
