@@ -25,13 +25,14 @@ afterEach(() => {
 
 const open = () => openDataDir(dir, { pid: process.pid });
 
+async function execute(sql: string): Promise<void> {
+  const db = await openDatabase(join(dir, 'parley.db'));
+  db.exec(sql);
+  db.close();
+}
+
 describeStore('SQLite', async () => {
   const { store, close } = await open();
-  const execute = async (sql: string): Promise<void> => {
-    const db = await openDatabase(join(dir, 'parley.db'));
-    db.exec(sql);
-    db.close();
-  };
   return { store, execute, cleanup: close };
 });
 

@@ -110,7 +110,6 @@ export class RunImport {
   // The counts of runs that were deleted in the data directory. What came with an earlier import is noted and not added again.
   async importDeletedTurns(counts: readonly DeletedCount[], { site, place }: Site): Promise<void> {
     const key = `imported deleted turns of ${site ?? place}`;
-    const nameOf = ({ engine, profile, measure }: DeletedCount): string => JSON.stringify([engine, profile, measure]);
     await this.#transact(async () => {
       // Also locks the note against an import beside this one.
       await this.#query(`INSERT INTO parley.meta (key, value) VALUES ($1, '{}') ON CONFLICT (key) DO UPDATE SET value = meta.value`, [key]);
@@ -231,6 +230,7 @@ const DELIVERY: Columns<DeliveryRow> = {
   delivery_id: 'text', hook: ['text', ({ hook }) => toText(hook)], type: 'text', payload_json: 'text', run_id: 'text', rasp_seq: 'bigint', digest: 'text', created_at: 'bigint', state: 'text',
   tries: 'integer', next_at: 'bigint', error: ['text', ({ error }) => orNull(error)],
 };
+const nameOf = ({ engine, profile, measure }: DeletedCount): string => JSON.stringify([engine, profile, measure]);
 const DELETED: Columns<DeletedCount> = { engine: 'text', profile: 'text', measure: 'text', count: 'bigint' };
 // Of the time before there were epochs of hosts.
 const SEGMENT: Columns<SegmentRow> = { run_id: 'text', protocol: 'text', epoch: ['bigint', () => 0], seq_from: 'bigint', seq_to: 'bigint', ts_from: 'bigint', ts_to: 'bigint', body: ['bytea', ({ body }) => Buffer.from(body.buffer, body.byteOffset, body.length)] };
