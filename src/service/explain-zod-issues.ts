@@ -46,6 +46,7 @@ function toSchemaErrors(issue: ZodProblem, part: RefusedPart): readonly SchemaEr
   switch (code) {
     case 'invalid_type':
       if (isMissing(instancePath, part.value)) return missing(instancePath);
+      if (message !== '' && !DEFAULT_WORDING.test(message)) return error('format', {}, { parentSchema: { description: message } });
       return error('type', { type: typeOf(params['expected']) });
     case 'too_big':
       return error(limitOf(params, 'max'), { limit: params['maximum'] });

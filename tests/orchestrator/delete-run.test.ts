@@ -56,7 +56,7 @@ test('what cannot be removed is told, the run is deleted all the same, and the n
   mkdirSync(join(root, 'data', 'runs', 'run_gone.deleted'));
   const failures: unknown[] = [];
   const { finishDeletions } = await import('../../src/orchestrator/delete-run.js');
-  const deps = { ...bench.deps, store: alterStore(bench.deps.store, { loadRun: async () => null }) };
+  const deps = { ...bench.deps, store: alterStore(bench.deps.store, { listByPrefix: async () => [] }) };
   // The folder above is root's: nothing can be taken out of it.
   process.seteuid?.(NOBODY);
   try {

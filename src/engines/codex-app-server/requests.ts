@@ -133,11 +133,12 @@ function withoutNull(members: Readonly<Record<string, Json | undefined>>): JsonO
   return Object.fromEntries(Object.entries(members).filter((member): member is [string, Json] => member[1] !== undefined && member[1] !== null));
 }
 
-// Words of others stand behind a sign, so that they cannot pass for ours. Characters that only some programs take for a
-// line end stay as they are: whoever shows them names them.
+// Text from the engine is quoted: every line starts with a mark, so that no line passes for ours, whichever characters a
+// reader takes for a line end. No character is dropped.
 function quoted(value: Json | undefined): string | null {
   if (value === undefined || value === null || value === '') return null;
-  return (typeof value === 'string' ? value : JSON.stringify(value)).split('\n').map((line) => `  | ${line}`).join('\n');
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return text.split('\n').map((line) => `  | ${line.replaceAll(/[\r\u2028\u2029](?!$)/g, '$&\n  | ')}`).join('\n');
 }
 
 function labelled(label: string, value: Json | undefined): string | null {
@@ -145,9 +146,10 @@ function labelled(label: string, value: Json | undefined): string | null {
   return text === null ? null : `${label}\n${text}`;
 }
 
-// A name with a line end in it is written as JSON: no line of it can pass for ours, and nothing of it is lost.
+// A name with a line end in it is written as JSON: no part of it passes for a line of ours, and nothing of it is lost.
 function oneLine(text: string): string {
-  return /[\n\r\u2028\u2029]/.test(text) ? JSON.stringify(text) : text;
+  if (!/[\n\r\u2028\u2029]/.test(text)) return text;
+  return JSON.stringify(text).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
 }
 
 function joinLines(...lines: readonly (string | null)[]): string {
