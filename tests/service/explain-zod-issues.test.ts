@@ -33,7 +33,7 @@ test.each<[z.ZodType, unknown, string]>([
   [createRunBody, [1], 'The body cannot be a list of 1 items: it takes an object.'],
   [retryBody, { key: 1 }, 'There is no "key"; there is request_id.'],
   [listQuery, { limit: '0' }, 'limit cannot be "0": the least is 1.'],
-  [listQuery, { limit: 'many' }, 'limit cannot be "many": it takes a number.'],
+  [listQuery, { limit: 'many' }, 'limit cannot be "many": it takes a whole number from 1 to 500.'],
   [listQuery, { limit: '1.5' }, 'limit cannot be "1.5": it takes a whole number from 1 to 500.'],
   [listQuery, { label: 'x' }, 'label cannot be "x": it takes name=value.'],
   [historyQuery, { from_ts: 'today' }, 'from_ts cannot be "today": it takes a time such as 2026-01-31T12:00:00Z.'],
