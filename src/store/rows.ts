@@ -55,12 +55,23 @@ export function salvageRun(row: Readonly<Record<string, unknown>>, damage: strin
   return readRun(row as Readonly<Record<keyof RunRow, unknown>>, ({ message }) => void damage.push(message));
 }
 
-function readRun(row: Readonly<Record<keyof RunRow, unknown>> & { readonly engine?: unknown }, onDamage: OnDamage): RunRecord {
+// Columns that repeat a part of the spec, where a store has read them.
+interface RepeatedColumns {
+  readonly engine?: unknown;
+  readonly cwd?: unknown;
+  readonly home?: unknown;
+  readonly continues?: unknown;
+}
+
+function readRun(row: Readonly<Record<keyof RunRow, unknown>> & RepeatedColumns, onDamage: OnDamage): RunRecord {
   const column = readerOf(row, `run ${String(row.run_id)}`, onDamage);
+  const nothing = { ...NO_SPEC, engine: typeof row.engine === 'string' ? row.engine : '' };
+  const spec = column.json('spec_json', isSpec, nothing);
+  if (spec !== nothing) checkRepeated(row, spec, onDamage);
   return {
     run_id: String(row.run_id),
     request_id: column.text('request_id', ''),
-    spec: column.json('spec_json', isSpec, { ...NO_SPEC, engine: typeof row.engine === 'string' ? row.engine : '' }),
+    spec,
     status: column.oneOf('status', STATES, 'failed'),
     attempt_number: column.number('attempt_number', 1),
     epoch: column.number('epoch', 0),
@@ -77,6 +88,18 @@ function readRun(row: Readonly<Record<keyof RunRow, unknown>> & { readonly engin
       digest: column.text('digest', '0'.repeat(64)),
     },
   };
+}
+
+// Runs are found and deleted by these columns: they must say the same as the spec.
+function checkRepeated(row: RepeatedColumns & { readonly run_id: unknown }, spec: RunSpec, onDamage: OnDamage): void {
+  const differs = (column: unknown, value: string | null): boolean =>
+    column !== undefined && (typeof column !== 'string' || value === null ? column !== value : !Buffer.from(column).equals(Buffer.from(value)));
+  const wrong = [
+    ...(differs(row.cwd, spec.cwd) ? ['cwd'] : []),
+    ...(differs(row.home, spec.home) ? ['home'] : []),
+    ...(row.continues !== undefined && Number(row.continues) !== Number(spec.continue_from !== undefined) ? ['continues'] : []),
+  ];
+  for (const name of wrong) onDamage(new DamagedDataError(`${name} of run ${String(row.run_id)} is not that of its request`));
 }
 
 export function toInteraction(row: InteractionRow): InteractionRecord {

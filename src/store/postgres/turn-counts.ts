@@ -1,5 +1,6 @@
 // What the parsers made of the turns: one row a turn, the sums over them by engine and profile, and the sums of deleted runs.
 import { addUpTurns, MEASURES, UNKNOWN, WARNING, type DeletedCount, type NamedCount, type TurnSum } from '../add-up-turns.js';
+import { readStoredJson } from '../../kernel/stored-json.js';
 import type { ProfileTotals, TurnCounts } from '../store.js';
 import type { Composition } from './compose.js';
 import type { Database } from './database.js';
@@ -28,10 +29,19 @@ export function keepTurns(to: Composition, runId: string): void {
   });
 }
 
+async function checkWarnings(db: Database, runId: string): Promise<void> {
+  const rows = await db.read<{ attempt_number: number; warnings_json: string }>({
+    name: 'turn-warnings-of-run', text: 'SELECT attempt_number, warnings_json FROM parley.turns WHERE run_id = $1', values: [runId],
+  });
+  for (const { attempt_number: attempt, warnings_json: text } of rows) readStoredJson(text, `warnings_json of turn ${attempt} of run ${runId}`);
+}
+
 const ONLY = '($1::text IS NULL OR run_id = $1::text)';
 
+// The sum of one run is exact or fails: verify compares it with the events.
 export async function sumTurns(db: Database, runId: string | undefined): Promise<ProfileTotals[]> {
   const values = [runId ?? null];
+  if (runId !== undefined) await checkWarnings(db, runId);
   const [sums, warnings, unknown, deleted] = await Promise.all([
     db.read<TurnSum>({ name: 'turn-sums', values, text: `SELECT engine, profile, count(*) AS turns, sum(units)::bigint AS units, sum(parsed)::bigint AS parsed, sum(fallbacks)::bigint AS fallbacks
       FROM parley.turns WHERE ${ONLY} GROUP BY engine, profile` }),
