@@ -23,7 +23,7 @@ export class CallerLimit {
   }
 
   check(caller: Caller): void {
-    const open = this.#open.get(keyOf(caller)) ?? 0;
+    const open = this.#open.get(callerKey(caller)) ?? 0;
     if (open < this.#limit) return;
     throw new RequestError('TOO_MANY_REQUESTS', `The token "${caller.actor.name}" has ${open} ${this.#name} open, and ${this.#limit} is the limit for one token. Close some, or try again later.`);
   }
@@ -31,7 +31,7 @@ export class CallerLimit {
   // Returns the function that ends it; calling that again changes nothing.
   enter(caller: Caller): () => void {
     this.check(caller);
-    const key = keyOf(caller);
+    const key = callerKey(caller);
     this.#open.set(key, (this.#open.get(key) ?? 0) + 1);
     let isOpen = true;
     return () => {
@@ -44,7 +44,8 @@ export class CallerLimit {
   }
 }
 
-function keyOf({ actor }: Caller): string {
+// What tells one caller from another.
+export function callerKey({ actor }: Caller): string {
   return `${actor.kind} ${actor.name}`;
 }
 

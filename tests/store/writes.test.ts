@@ -115,3 +115,25 @@ test('what was asked for before the end is written, and nothing after it', async
   expect(await again.loadRun('run_0001')).not.toBeNull();
   expect(await again.loadRun('run_0002')).toBeNull();
 });
+
+test('large writes are spread over several transactions, in their order, and other work runs between them', async () => {
+  const writes = new Writes(db);
+  const order: string[] = [];
+  const add = (name: string, bytes: number) => writes.add(() => order.push(`write ${name}`), () => order.push(`done ${name}`), bytes);
+  const all = [add('a', 900_000), add('b', 900_000), add('c', 10), add('d', 5_000_000), add('e', 10)];
+  const between: number[] = [];
+  const count = (): void => {
+    between.push(commits());
+    if (order.filter((each) => each.startsWith('done')).length < 5) setImmediate(count);
+  };
+  setImmediate(count);
+  await Promise.all(all);
+  expect(order).toEqual(['write a', 'done a', 'write b', 'write c', 'done b', 'done c', 'write d', 'done d', 'write e', 'done e']);
+  expect(commits()).toBe(4);
+  expect(new Set(between).size).toBeGreaterThan(2);
+  // At the end nothing waits for a turn.
+  const [late, later] = [add('f', 5_000_000), add('g', 5_000_000)];
+  writes.flush();
+  await Promise.all([late, later]);
+  expect(commits()).toBe(6);
+});

@@ -6,7 +6,7 @@ import { isTerminal, STATES, type RunState } from '../../run/statechart.js';
 import { toTimestamp } from '../../kernel/clock.js';
 import { tombstoneOf, UNTRACED } from '../audit.js';
 import { FIRST_DIGEST, nextDigest } from '../digest.js';
-import { EMPTY_JOURNAL, type CommitListener, type CommitOutcome, type Committed, type CreateOutcome, type DeleteOutcome, type DeleteRunOptions, type Delivery, type DeliveryOutcome, type InteractionRecord, type JournalHeads, type Lines, type NewRun, type PendingFilter, type ProfileTotals, type Protocol, type ReadRange, type RunChange, type RunFilter, type RunRecord, type SegmentRange, type Store } from '../store.js';
+import { EMPTY_JOURNAL, type CommitListener, type CommitOutcome, type Committed, type CreateOutcome, type DeleteOutcome, type DeleteRunOptions, type Delivery, type DeliveryOutcome, type InteractionRecord, type JournalFlush, type JournalHeads, type Lines, type NewRun, type PendingFilter, type ProfileTotals, type Protocol, type ReadRange, type RunChange, type RunFilter, type RunRecord, type SegmentRange, type Store } from '../store.js';
 import { appendAudit } from './access.js';
 import { prepareAppend, type AppendJournal } from './append-journal.js';
 import { countDeliveries, forgetGivenUp, insertDelivery, nextDelivery, nextDeliveryAt, settleDelivery } from './deliveries.js';
@@ -62,7 +62,7 @@ export class SqliteStore implements Store {
       if (by) return { created: false, reason: 'session_in_use', by };
       this.#insertRun(run);
       return { created: true, run: this.#loadRun(run.run_id) as RunRecord };
-    }, ({ created }, ms) => created && this.#tell({ run_id: run.run_id, journal: run.journal, status: 'queued', origin: 'here', ms }));
+    }, ({ created }, ms) => created && this.#tell({ run_id: run.run_id, journal: run.journal, status: 'queued', origin: 'here', ms }), bytesOf(run.journal));
   }
 
   #isKnown(requestId: string): boolean {
@@ -113,7 +113,7 @@ export class SqliteStore implements Store {
       if (!committed) return;
       this.#tell({ run_id: runId, journal, status: set?.status, asked: ask?.interaction_id, resolved: resolve?.interaction_id, origin: 'here', ms });
       if (create && isCreated) this.#tell({ run_id: create.run_id, journal: create.journal, status: 'queued', origin: 'here', ms });
-    });
+    }, bytesOf(journal) + bytesOf(create?.journal));
   }
 
   onCommitted(listener: CommitListener): () => void {
@@ -340,6 +340,10 @@ export class SqliteStore implements Store {
     this.#writes.flush();
     this.#db.close();
   }
+}
+
+function bytesOf(journal: JournalFlush | undefined): number {
+  return (journal?.rasp.bytes.length ?? 0) + (journal?.fcmp?.bytes.length ?? 0);
 }
 
 function toText(value: object | Json | undefined): string | null {

@@ -3,7 +3,11 @@
 import { rollback, type Database } from './open-database.js';
 import type { CheckFiles } from './watch-files.js';
 
+// A transaction with more than this blocks other work for too long: what is beyond it is written in another one.
+const GROUP_BYTES = 1024 * 1024;
+
 interface Write {
+  readonly bytes: number;
   readonly work: () => unknown;
   // It is on the disk.
   readonly done: (result: unknown) => void;
@@ -22,22 +26,37 @@ export class Writes {
 
   // The work is synchronous and either does all of its part or throws; it is done again where others kept it from being
   // stored. `told` is called before anything else is written, with the time since it was asked for.
-  add<T>(work: () => T, told: (result: T, ms: number) => void = () => {}): Promise<T> {
+  // `bytes` is about how much it writes.
+  add<T>(work: () => T, told: (result: T, ms: number) => void = () => {}, bytes = 0): Promise<T> {
     const asked = performance.now();
     return new Promise((resolve, fail) => {
       const done = (result: unknown) => {
         told(result as T, performance.now() - asked);
         resolve(result as T);
       };
-      if (this.#waiting.push({ work, done, fail }) === 1) setImmediate(() => this.flush());
+      if (this.#waiting.push({ work, done, fail, bytes }) === 1) setImmediate(() => this.#writeGroups());
     });
   }
 
-  // Without waiting for more.
+  // Writes all that waits, without waiting for more.
   flush(): void {
-    const group = this.#waiting;
-    this.#waiting = [];
-    if (group.length > 0) this.#write(group);
+    while (this.#waiting.length > 0) this.#write(this.#nextGroup());
+  }
+
+  // Other work runs between two groups.
+  #writeGroups(): void {
+    if (this.#waiting.length === 0) return;
+    const group = this.#nextGroup();
+    const isLast = this.#waiting.length === 0;
+    this.#write(group);
+    // What was added meanwhile to an empty list has its own turn.
+    if (!isLast) setImmediate(() => this.#writeGroups());
+  }
+
+  #nextGroup(): Write[] {
+    let bytes = 0;
+    const beyond = this.#waiting.findIndex((write, index) => (bytes += write.bytes) > GROUP_BYTES && index > 0);
+    return this.#waiting.splice(0, beyond < 0 ? this.#waiting.length : beyond);
   }
 
   // What cannot be written together is written in halves: one that is wrong, or too large for what room is left, must not take the
