@@ -32,9 +32,11 @@ export interface Origin {
   readonly fork?: Continuation;
   // Whose folder it works in.
   readonly beside?: RunRecord;
+  // Parley itself tries this run again: the crashes of its hosts count for the new run, too.
+  readonly crashesOf?: string;
 }
 
-export async function createRun(deps: OrchestratorDeps, request: CreateRunRequest, { actor, continuation, fork, beside }: Origin): Promise<RunRecord> {
+export async function createRun(deps: OrchestratorDeps, request: CreateRunRequest, { actor, continuation, fork, beside, crashesOf }: Origin): Promise<RunRecord> {
   checkRequest(request);
   const digest = digestOf(request, continuation, fork);
   const known = request.request_id === undefined ? null : await deps.store.loadRequest(request.request_id);
@@ -74,6 +76,7 @@ export async function createRun(deps: OrchestratorDeps, request: CreateRunReques
     local: request.cwd !== undefined,
     beside: (continuation ?? fork ?? beside)?.run_id,
     journal: flush,
+    crashes_of: crashesOf,
     queue_limit: deps.queueLimit,
   });
   if (outcome.created) return outcome.run;

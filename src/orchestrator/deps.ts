@@ -22,6 +22,8 @@ export interface OrchestratorDeps {
   readonly sticky?: boolean;
   // Other hosts share the store.
   readonly cluster?: Cluster;
+  // Queued runs are started again after a crash: each start is stored before anything is prepared for it. Other starts cost no write.
+  readonly marksStarts?: boolean;
   // Who is told of changes. A notification is stored with its change; sending it is somebody else's.
   readonly hooks?: readonly Hook[];
 }

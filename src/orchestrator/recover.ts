@@ -3,12 +3,12 @@
 import { endLeftovers } from '../process/end-leftovers.js';
 import { listMarked } from '../process/process-table.js';
 import { NO_FACTS } from '../run/guards.js';
-import type { RunError } from '../run/judge-completion.js';
 import type { RunRecord } from '../store/store.js';
 import { applyRunEvent, type RunTransition } from './apply-run-event.js';
 import type { OrchestratorDeps } from './deps.js';
 import { everyRun, isStored } from './every-run.js';
 import { endFromLogs } from './end-from-logs.js';
+import { explainInterruption } from './host-crashes.js';
 import type { JournalFiles } from './journal-files.js';
 import { loadRun } from './load-run.js';
 
@@ -18,7 +18,6 @@ export interface RecoverySettings {
 }
 
 const GRACE_MS = 2000;
-export const INTERRUPTED: RunError = { code: 'ORCHESTRATOR_RESTART_INTERRUPTED', message: 'Parley stopped while the run was queued or running.' };
 
 type OnFailure = (runId: string, error: unknown) => void;
 
@@ -28,11 +27,12 @@ export async function recover(deps: OrchestratorDeps, files: JournalFiles, setti
   await endEngines(deps).catch((error: unknown) => onFailure('', error));
   // Others may be at what this one finds.
   if (deps.cluster) return;
+  await deps.store.countCrashes();
   for (const run of await listAll(deps, 'running', onFailure)) {
     await files.write(run.run_id).catch((error: unknown) => onFailure(run.run_id, error));
     await recoverRunning(deps, run, onFailure);
   }
-  if (settings.queued === 'fail') for (const run of await listAll(deps, 'queued', onFailure)) await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: INTERRUPTED });
+  if (settings.queued === 'fail') for (const run of await listAll(deps, 'queued', onFailure)) await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: explainInterruption(run) });
 }
 
 // Engines of the last one may still be alive; nothing of them may work on, whatever became of their run.
@@ -48,12 +48,12 @@ async function endEngines(deps: OrchestratorDeps): Promise<void> {
 export async function recoverRunning(deps: OrchestratorDeps, run: RunRecord, onFailure: OnFailure): Promise<void> {
   const wish = run.cancel_requested;
   try {
-    await endFromLogs(deps, run, wish ? { event: 'run.canceled', actor: wish.actor ?? undefined } : { event: 'restart.reconcile_failed', error: INTERRUPTED });
+    await endFromLogs(deps, run, wish ? { event: 'run.canceled', actor: wish.actor ?? undefined } : { event: 'restart.reconcile_failed', error: explainInterruption(run) });
   } catch (error) {
     onFailure(run.run_id, error);
     // Its logs cannot be read, say: then without them.
     const found = await loadRun(deps.store, run.run_id);
-    if (found.status === 'running') await applyRunEvent(deps, found, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: { ...INTERRUPTED, message: `${INTERRUPTED.message} What its engine printed last could not be read from its logs.` } });
+    if (found.status === 'running') await applyRunEvent(deps, found, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: explainInterruption(found, 'Parley stopped while the run was running. What its engine printed last could not be read from its logs.') });
   }
 }
 

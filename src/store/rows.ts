@@ -17,6 +17,7 @@ export interface RunRow {
   result_json: string | null;
   cancel_requested_json: string | null;
   waited_ms: number;
+  crashes: number;
   created_at: number;
   updated_at: number;
   rasp_seq: number;
@@ -39,7 +40,7 @@ export interface InteractionRow {
 
 export function toRun(row: RunRow): RunRecord {
   const at = (column: string): string => `${column} of run ${row.run_id}`;
-  checkNumbers(row, ['attempt_number', 'epoch', 'waited_ms', 'created_at', 'updated_at', 'rasp_seq', 'fcmp_seq', 'ts'], at);
+  checkNumbers(row, ['attempt_number', 'epoch', 'waited_ms', 'crashes', 'created_at', 'updated_at', 'rasp_seq', 'fcmp_seq', 'ts'], at);
   return {
     run_id: row.run_id,
     request_id: row.request_id,
@@ -51,6 +52,7 @@ export function toRun(row: RunRow): RunRecord {
     result: row.result_json === null ? null : (readStoredJson(row.result_json, at('result_json')) as Json),
     cancel_requested: row.cancel_requested_json === null ? null : (readStoredJson(row.cancel_requested_json, at('cancel_requested_json')) as CancelWish),
     waited_ms: row.waited_ms,
+    crashes: row.crashes,
     created_at: row.created_at,
     updated_at: row.updated_at,
     heads: { rasp_seq: row.rasp_seq, fcmp_seq: row.fcmp_seq, ts: row.ts, digest: row.digest },

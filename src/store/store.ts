@@ -1,5 +1,7 @@
 // The port: what is KEPT of runs. A call is a whole transaction as data; nothing is held open between calls.
 // Only the orchestrator writes through it; whoever reads gets what was committed.
+import type { CrashCounts } from './crash-counts.js';
+import type { Delivery, DeliveryOutcome, NewDelivery } from './delivery.js';
 import { FIRST_DIGEST } from './digest.js';
 import type { Json, JsonObject } from '../kernel/json.js';
 import type { RaspData } from '../rasp/event.js';
@@ -7,6 +9,8 @@ import type { ExecutionMode } from '../run/attempt.js';
 import type { RunError } from '../run/judge-completion.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import type { RunState } from '../run/statechart.js';
+
+export { GIVEN_UP_KEPT_MS, type Delivery, type DeliveryOutcome, type NewDelivery } from './delivery.js';
 
 export type Protocol = 'rasp' | 'fcmp';
 export type Actor = NonNullable<RaspData['lifecycle.state.changed']['actor']>;
@@ -44,6 +48,8 @@ export interface RunRecord {
   readonly cancel_requested: CancelWish | null;
   // How long its questions have waited for a person, all in all; one that still waits is not in it.
   readonly waited_ms: number;
+  // How many hosts have crashed while they were about to start this turn, or ran it.
+  readonly crashes: number;
   readonly created_at: number;
   readonly updated_at: number;
   readonly heads: JournalHeads;
@@ -122,6 +128,8 @@ export interface NewRun {
   readonly local?: boolean;
   // It needs the files of this run, wherever they are.
   readonly beside?: string | undefined;
+  // It starts with the crashes that this run has counted: it is the same work, tried again by Parley itself.
+  readonly crashes_of?: string | undefined;
   // A new run is refused while so many are queued.
   readonly queue_limit: number;
 }
@@ -156,36 +164,6 @@ export interface RunChange {
   // Who is to be told of it.
   readonly deliveries?: readonly NewDelivery[] | undefined;
 }
-
-// A notification of a change, for one hook.
-export interface NewDelivery {
-  readonly delivery_id: string;
-  readonly hook: string;
-  readonly type: string;
-  readonly payload: JsonObject;
-}
-
-// It stays when its run is deleted, until it has arrived or is given up.
-export interface Delivery extends NewDelivery {
-  readonly run_id: string;
-  // Where the journal ended with the change.
-  readonly rasp_seq: number;
-  readonly digest: string;
-  readonly created_at: number;
-  // Those that failed, and when the next one is due.
-  readonly tries: number;
-  readonly next_at: number;
-  // Why the last one failed.
-  readonly error: string | null;
-}
-
-// One that arrived is forgotten at once, one that was given up after a while or with its run.
-export type DeliveryOutcome =
-  | { readonly type: 'delivered' }
-  | { readonly type: 'retry'; readonly at: number; readonly error: string }
-  | { readonly type: 'given_up'; readonly at: number; readonly error: string };
-
-export const GIVEN_UP_KEPT_MS = 30 * 24 * 3600 * 1000;
 
 export type CommitOutcome =
   | { readonly committed: true; readonly heads: JournalHeads }
@@ -265,7 +243,7 @@ export interface Committed {
 
 export type CommitListener = (commit: Committed) => void;
 
-export interface Store {
+export interface Store extends CrashCounts {
   // Whether nobody else writes to what it stores.
   readonly isAlone: boolean;
   createRun(run: NewRun): Promise<CreateOutcome>;

@@ -170,7 +170,7 @@ test('a data directory of an older version is imported and stays as old as it is
     await commit(source, asked, { set: { status: 'canceled' }, resolve: { interaction_id: 'int_1', state: 'canceled', resolution: { at: T0 + 250, response: null, actor: null, idempotency_key: null, finish: false } } });
   });
   const db = await openDatabase(join(site.data, 'parley.db'));
-  db.exec('ALTER TABLE segments DROP COLUMN packed; ALTER TABLE runs DROP COLUMN waited_ms; DROP TABLE deliveries; PRAGMA user_version = 2');
+  db.exec('DROP INDEX runs_at_work; ALTER TABLE runs DROP COLUMN crashes; ALTER TABLE runs DROP COLUMN at_work; ALTER TABLE segments DROP COLUMN packed; ALTER TABLE runs DROP COLUMN waited_ms; DROP TABLE deliveries; PRAGMA user_version = 2');
   db.close();
   await expectImported(stores, site, { copied: 1, known: 0 });
   expect(await (await stores.store()).loadRun(idOf(1))).toMatchObject({ waited_ms: 250 });

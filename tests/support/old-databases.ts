@@ -1,20 +1,31 @@
 // Databases as earlier versions left them: files of tests/old-databases, which were written by the programs of their time and are copied here.
 // scripts/make-old-databases.mjs says how they were made.
-import { copyFileSync, existsSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { NEWEST_VERSION } from '../../src/store/sqlite/migrate.js';
+import { migrate } from '../../src/store/sqlite/migrate.js';
 import { openDatabase, type Database } from '../../src/store/sqlite/open-database.js';
 
-// Version 0 is the predecessor's. Whoever adds a step adds the file of the version that it makes.
-export const VERSIONS = Array.from({ length: NEWEST_VERSION + 1 }, (_, version) => version);
+// Version 0 is the predecessor's. Each release adds the file of its version; numbers of steps that were never released alone are left out.
+const folder = new URL('../old-databases/', import.meta.url);
+export const VERSIONS = readdirSync(folder).map((name) => Number(/^version-(\d+)\.db$/.exec(name)?.[1])).toSorted((a, b) => a - b);
 
-const keptFile = (version: number): URL => new URL(`../old-databases/version-${version}.db`, import.meta.url);
+const keptFile = (version: number): URL => new URL(`version-${version}.db`, folder);
 
 export async function copyDatabase(version: number, file: string, mode: 'wal' | 'delete' = 'wal'): Promise<void> {
   copyFileSync(keptFile(version), file);
   const db = await openDatabase(file);
   db.exec(`PRAGMA journal_mode = ${mode}`);
+  db.close();
+}
+
+// The newest of them, brought up to date.
+export const NEWEST_KEPT = VERSIONS.at(-1) ?? 0;
+
+export async function copyNewest(file: string): Promise<void> {
+  await copyDatabase(NEWEST_KEPT, file);
+  const db = await openDatabase(file);
+  migrate(db);
   db.close();
 }
 

@@ -157,6 +157,16 @@ CREATE INDEX deliveries_given_up ON parley.deliveries (next_at, run_id) WHERE st
 // What the hosts know each other by, and what the operator's token is made from where none was set.
 const SECRET = `INSERT INTO parley.meta (key, value) VALUES ('secret', replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''));`;
 
+// crashed_by: the hosts that died while they were about to start this turn of the run, or ran it. at_work: its owner runs it, and does not only
+// end it for a host that died. What a host of an earlier version has reserved and left is no crash.
+const CRASHES = `
+ALTER TABLE parley.runs ADD COLUMN crashed_by text[] COLLATE "C" NOT NULL DEFAULT '{}', ADD COLUMN at_work boolean NOT NULL DEFAULT false;
+UPDATE parley.runs SET at_work = true WHERE status = 'running';
+UPDATE parley.runs SET reserved_by = NULL, reserved_until = NULL WHERE reserved_by IS NOT NULL;
+CREATE INDEX runs_crashed ON parley.runs (run_id) WHERE crashed_by <> '{}' AND status IN ('queued', 'running', 'waiting_user');
+`;
+
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'hosts, runs, interactions, journals and deliveries', sql: TABLES + DELIVERIES + SECRET },
+  { version: 4, name: 'crashes of hosts are counted', sql: CRASHES },
 ];

@@ -14,6 +14,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 3, name: 'deliveries to webhooks', up: createDeliveries },
   { version: 4, name: 'how long runs have waited for people', up: addWaits },
   { version: 5, name: 'large pieces of journals are packed', up: addPacking },
+  { version: 8, name: 'crashes of hosts are counted', up: addCrashes },
 ];
 
 const RUNTIME_COLUMNS = ['request_id', 'effective_session_timeout_sec', 'session_handle_json', 'updated_at'];
@@ -150,4 +151,14 @@ UPDATE runs SET waited_ms = COALESCE((
 // What is there stays as it is.
 function addPacking(db: Database): void {
   db.exec('ALTER TABLE segments ADD COLUMN packed INTEGER NOT NULL DEFAULT 0');
+}
+
+// at_work: a process is about to start the run, or runs it.
+function addCrashes(db: Database): void {
+  db.exec(`
+ALTER TABLE runs ADD COLUMN crashes INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN at_work INTEGER NOT NULL DEFAULT 0;
+UPDATE runs SET at_work = 1 WHERE status = 'running';
+CREATE INDEX runs_at_work ON runs (run_id) WHERE at_work = 1;
+`);
 }
