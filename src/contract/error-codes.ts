@@ -112,7 +112,7 @@ export const RUN_ERRORS: Readonly<Record<RunErrorCode, ErrorMeaning>> = {
   },
   "ORCHESTRATOR_RESTART_INTERRUPTED": {
     "retryable": true,
-    "meaning": "Parley stopped while the run was queued or running."
+    "meaning": "Parley stopped while the run was queued or running. With `details.reason` HOST_CRASHED_TWICE: it crashed twice while it was about to start this turn or ran it, so the run is not started again by itself."
   },
   "WORKING_FOLDER_UNUSABLE": {
     "retryable": true,

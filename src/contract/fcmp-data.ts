@@ -77,6 +77,9 @@ export interface FcmpError {
  */
 code: string
 message: string
+/**
+ * What a program needs besides the code: `unanswered`, the question that can no longer be answered; `reason`, HOST_CRASHED_TWICE where hosts crashed twice with the run (`crashes`).
+ */
 details?: JsonObject
 }
 /**

@@ -64,6 +64,7 @@ export async function applyRunEvent(deps: Pick<OrchestratorDeps, 'store' | 'cloc
     status: taken.edge.to,
     attempt_number: set?.attempt_number ?? run.attempt_number,
     epoch: set?.epoch ?? run.epoch,
+    crashes: taken.edge.to === 'waiting_user' ? 0 : run.crashes,
     error: error ?? run.error,
     result: result === undefined ? run.result : result,
     updated_at: now,

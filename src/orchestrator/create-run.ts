@@ -88,6 +88,8 @@ export async function buildRun(deps: OrchestratorDeps, request: CreateRunRequest
     local: request.cwd !== undefined,
     beside: (continuation ?? fork ?? beside)?.run_id,
     journal: flush,
+    // Crashes of the hosts of the interrupted run count for its retry.
+    crashes_of: retryOf,
     queue_limit: deps.queueLimit,
   };
 }

@@ -24,6 +24,8 @@ export interface OrchestratorDeps {
   readonly retryInterrupted?: (run: RunRecord, handle: EngineSessionHandle | undefined) => Promise<NewRun | null>;
   // Other hosts share the store.
   readonly cluster?: Cluster;
+  // Queued runs are started again after a crash: each start is stored before anything is prepared for it. Other starts cost no write.
+  readonly marksStarts?: boolean;
   // Who is told of changes. A notification is stored with its change; sending it is somebody else's.
   readonly hooks?: readonly Hook[];
   // Where people open a run, for notifications; null: not known.

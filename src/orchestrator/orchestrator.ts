@@ -75,7 +75,7 @@ export class Orchestrator {
   #plays: boolean;
 
   private constructor(deps: OrchestratorDeps, settings: OrchestratorSettings, files: JournalFiles) {
-    this.#deps = deps;
+    this.#deps = { ...deps, marksStarts: settings.recovery.queued === 'requeue' };
     this.#settings = settings;
     this.#plays = settings.plays ?? true;
     this.#files = files;
@@ -257,6 +257,7 @@ export class Orchestrator {
     const turns = this.#controls.size;
     for (const { control } of this.#controls.values()) control.shutdown();
     await closed;
+    await this.#deps.store.releaseStarts().catch((error: unknown) => this.#settings.onFailure('', error));
     await this.#cluster?.close();
     await this.#residents.close();
     await this.#recovering;

@@ -7,7 +7,8 @@ import type { RunRecord } from '../store/store.js';
 import { applyRunEvent } from './apply-run-event.js';
 import type { OrchestratorDeps } from './deps.js';
 import { endWithoutLogs } from './end-without-logs.js';
-import { INTERRUPTED, recoverRunning } from './recover.js';
+import { explainInterruption, INTERRUPTED } from './host-crashes.js';
+import { recoverRunning } from './recover.js';
 
 // At a time; what is left is seen at the next look.
 const MOST = 100;
@@ -57,5 +58,5 @@ async function endTaken(deps: OrchestratorDeps, taken: RunRecord, onFailure: OnF
   if (await deps.cluster?.hasFiles(taken.run_id)) return recoverRunning(deps, taken, onFailure);
   const wish = taken.cancel_requested;
   const message = 'The host that played the run is gone, or has lost its lease; what its engine printed last is in its logs there.';
-  await endWithoutLogs(deps, taken, wish ? { event: 'run.canceled', actor: wish.actor ?? undefined } : { event: 'restart.reconcile_failed', error: { ...INTERRUPTED, message } });
+  await endWithoutLogs(deps, taken, wish ? { event: 'run.canceled', actor: wish.actor ?? undefined } : { event: 'restart.reconcile_failed', error: explainInterruption(taken, message) });
 }

@@ -4,12 +4,12 @@ import { unlessDamaged } from '../kernel/stored-json.js';
 import { endLeftovers } from '../process/end-leftovers.js';
 import { listMarked } from '../process/process-table.js';
 import { NO_FACTS } from '../run/guards.js';
-import type { RunError } from '../run/judge-completion.js';
 import type { RunRecord } from '../store/store.js';
 import { applyRunEvent, type RunTransition } from './apply-run-event.js';
 import type { OrchestratorDeps } from './deps.js';
 import { isStored } from './every-run.js';
 import { endFromLogs } from './end-from-logs.js';
+import { explainInterruption, INTERRUPTED_QUEUED } from './host-crashes.js';
 import type { JournalFiles } from './journal-files.js';
 import { loadRun } from './load-run.js';
 
@@ -22,14 +22,6 @@ export interface RecoverySettings {
 
 const GRACE_MS = 2000;
 const PAGE = 500;
-export const INTERRUPTED: RunError = {
-  code: 'ORCHESTRATOR_RESTART_INTERRUPTED',
-  message: 'Parley stopped while this run was running. Repeat it with parley retry; the setting recovery.running="retry" repeats interrupted runs once by itself.',
-};
-const QUEUED_INTERRUPTED: RunError = {
-  ...INTERRUPTED,
-  message: 'Parley stopped while this run was queued. Start it with parley retry; the setting recovery.queued="requeue" keeps queued runs.',
-};
 
 type OnFailure = (runId: string, error: unknown) => void;
 
@@ -39,6 +31,7 @@ export async function recover(deps: OrchestratorDeps, files: JournalFiles, setti
   await endEngines(deps).catch((error: unknown) => onFailure('', error));
   // Others may be at what this one finds.
   if (deps.cluster) return;
+  await deps.store.countCrashes();
   for await (const run of listAll(deps, 'running', onFailure)) {
     await files.write(run.run_id).catch((error: unknown) => onFailure(run.run_id, error));
     await recoverRunning(deps, run, onFailure);
@@ -47,7 +40,7 @@ export async function recover(deps: OrchestratorDeps, files: JournalFiles, setti
   for await (const run of listAll(deps, 'queued', onFailure)) {
     // A retry of an interrupted run that has not begun yet still begins.
     if (run.spec.retry_of !== undefined && settings.running === 'retry' && run.attempt_number === 1) continue;
-    await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: QUEUED_INTERRUPTED });
+    await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: explainInterruption(run, INTERRUPTED_QUEUED) });
   }
 }
 
@@ -64,12 +57,12 @@ async function endEngines(deps: OrchestratorDeps): Promise<void> {
 export async function recoverRunning(deps: OrchestratorDeps, run: RunRecord, onFailure: OnFailure): Promise<void> {
   const wish = run.cancel_requested;
   try {
-    await endFromLogs(deps, run, wish ? { event: 'run.canceled', actor: wish.actor ?? undefined } : { event: 'restart.reconcile_failed', error: INTERRUPTED });
+    await endFromLogs(deps, run, wish ? { event: 'run.canceled', actor: wish.actor ?? undefined } : { event: 'restart.reconcile_failed', error: explainInterruption(run) });
   } catch (error) {
     onFailure(run.run_id, error);
     // Its logs cannot be read, say: then without them.
     const found = await loadRun(deps.store, run.run_id);
-    if (found.status === 'running') await applyRunEvent(deps, found, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: { ...INTERRUPTED, message: `${INTERRUPTED.message} What its engine printed last could not be read from its logs.` } });
+    if (found.status === 'running') await applyRunEvent(deps, found, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: explainInterruption(found, 'Parley stopped while the run was running. What its engine printed last could not be read from its logs.') });
   }
 }
 

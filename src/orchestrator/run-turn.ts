@@ -16,6 +16,7 @@ import type { InteractionRecord, RunRecord } from '../store/store.js';
 import { applyRunEvent, type Applied, type RunTransition } from './apply-run-event.js';
 import type { OrchestratorDeps } from './deps.js';
 import { endFromLogs } from './end-from-logs.js';
+import { explainInterruption, hasCrashedTwice } from './host-crashes.js';
 import { loadRun } from './load-run.js';
 import { playProcess } from './play-process.js';
 import { playResident } from './play-resident.js';
@@ -30,6 +31,8 @@ import { writeResult } from './write-result.js';
 
 // Answers the run as it is afterwards. Throws if the store is lost; the engine is gone by then.
 export async function runTurn(deps: OrchestratorDeps, queued: RunRecord, control: TurnControl, residents: Residents): Promise<RunRecord> {
+  if (hasCrashedTwice(queued)) return endCrashed(deps, queued);
+  if (deps.marksStarts) await markStarting(deps, queued.run_id);
   const engine = findEngine(queued.spec.engine);
   const { answered, handle } = await readBasis(deps, queued);
   if (answered?.resolution?.finish) {
@@ -47,6 +50,19 @@ export async function runTurn(deps: OrchestratorDeps, queued: RunRecord, control
   } finally {
     release();
   }
+}
+
+// Not even begun: what is begun a third time may crash its host a third time.
+async function endCrashed(deps: OrchestratorDeps, queued: RunRecord): Promise<RunRecord> {
+  const message = 'Parley stopped while the run was about to start.';
+  const outcome = await applyRunEvent(deps, queued, { event: 'restart.reconcile_failed', facts: NO_FACTS, error: explainInterruption(queued, message) });
+  return outcome.applied ? outcome.run : loadRun(deps.store, queued.run_id);
+}
+
+async function markStarting({ store }: OrchestratorDeps, runId: string): Promise<void> {
+  await store.markStarting(runId).catch((cause: unknown) => {
+    throw new NotBegunError('the start of the turn could not be stored', { cause });
+  });
 }
 
 // What cannot be read now can be read later: nothing has begun.

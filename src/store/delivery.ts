@@ -1,4 +1,4 @@
-// A notification of a change of a run, for one webhook, and what became of it.
+// A notification of a change, from the transaction that stores it until it has arrived or is given up.
 import type { JsonObject } from '../kernel/json.js';
 
 // A notification of a change, for one hook.

@@ -18,6 +18,7 @@ export interface RunRow {
   result_json: string | null;
   cancel_requested_json: string | null;
   waited_ms: number;
+  crashes: number;
   created_at: number;
   updated_at: number;
   rasp_seq: number;
@@ -79,6 +80,7 @@ function readRun(row: Readonly<Record<keyof RunRow, unknown>> & RepeatedColumns,
     result: column.json('result_json', (value): value is Json => value !== undefined, null),
     cancel_requested: column.json('cancel_requested_json', isCancelRequest, null),
     waited_ms: column.number('waited_ms', 0),
+    crashes: column.number('crashes', 0),
     created_at: column.number('created_at', 0),
     updated_at: column.number('updated_at', 0),
     heads: {

@@ -1,5 +1,6 @@
 // The port: what is KEPT of runs. A call is a whole transaction as data. Only the orchestrator writes through it.
 import type { AuditTrace } from './audit.js';
+import type { CrashCounts } from './crash-counts.js';
 import { FIRST_DIGEST } from './digest.js';
 import type { SalvagedRun } from './salvage.js';
 import type { NewDelivery, Delivery, DeliveryOutcome } from './delivery.js';
@@ -12,7 +13,7 @@ import type { RunState } from '../run/statechart.js';
 import type { Committed, CommitListener } from './committed.js';
 import type { SummaryReader } from './summary-reader.js';
 
-export * from './delivery.js';
+export { GIVEN_UP_KEPT_MS, type Delivery, type DeliveryOutcome, type NewDelivery } from './delivery.js';
 
 export type Protocol = 'rasp' | 'fcmp';
 export type Actor = NonNullable<RaspData['lifecycle.state.changed']['actor']>;
@@ -52,6 +53,8 @@ export interface RunRecord {
   readonly cancel_requested: CancelWish | null;
   // How long its questions have waited for a person, all in all; one that still waits is not in it.
   readonly waited_ms: number;
+  // How many hosts have crashed while they were about to start this turn, or ran it.
+  readonly crashes: number;
   readonly created_at: number;
   readonly updated_at: number;
   readonly heads: JournalHeads;
@@ -134,6 +137,8 @@ export interface NewRun {
   readonly local?: boolean;
   // It needs the files of this run, wherever they are.
   readonly beside?: string | undefined;
+  // It starts with the crashes that this run has counted: it is the same work, tried again by Parley itself.
+  readonly crashes_of?: string | undefined;
   // A new run is refused while so many are queued.
   readonly queue_limit: number;
 }
@@ -244,7 +249,7 @@ export interface SegmentRange {
 
 export type { Committed, CommitListener };
 
-export interface Store {
+export interface Store extends CrashCounts {
   // Whether nobody else writes to what it stores.
   readonly isAlone: boolean;
   readonly summaries: SummaryReader;

@@ -15,7 +15,7 @@ import { damage } from '../support/damaged-streams.js';
 import { fuzz, PATIENCE_MS, pick, times, type Random } from '../support/fuzz.js';
 import { createIo } from '../support/io.js';
 import { mutateJson, toJsonText } from '../support/json-mutations.js';
-import { copyDatabase, keptRun, NEWEST_KEPT } from '../support/old-databases.js';
+import { copyNewest, keptRun, NEWEST_KEPT } from '../support/old-databases.js';
 import { seededRandom } from '../support/seeded-random.js';
 
 let root: string;
@@ -25,7 +25,7 @@ beforeAll(async () => {
   root = mkdtempSync(join(tmpdir(), 'parley-fuzz-cli-'));
   data = join(root, 'data');
   mkdirSync(data);
-  await copyDatabase(NEWEST_KEPT, join(data, 'parley.db'));
+  await copyNewest(join(data, 'parley.db'));
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
@@ -81,7 +81,7 @@ test('a database whose pages are damaged is told of in a sentence by every comma
 test.each([['zeros', 'zeroblob(length(body))'], ['nothing', "x''"], ['text', "CAST('no JSON' AS BLOB)"], ['lines that are none', "CAST(replace(CAST(body AS TEXT), '{', '(') AS BLOB)"], ['fewer lines', 'substr(body, 1, 1000)']])('a journal in which %s stands is told of in a sentence', async (what, body) => {
   const damaged = join(root, `journal of ${what}`);
   mkdirSync(damaged);
-  await copyDatabase(NEWEST_KEPT, join(damaged, 'parley.db'));
+  await copyNewest(join(damaged, 'parley.db'));
   const db = await openDatabase(join(damaged, 'parley.db'));
   db.exec(`UPDATE segments SET body = ${body}`);
   db.close();

@@ -170,7 +170,7 @@ test('a data directory of an older version is imported and stays as old as it is
     await commit(source, asked, { set: { status: 'canceled' }, resolve: { interaction_id: 'int_1', state: 'canceled', resolution: { at: T0 + 250, response: null, actor: null, idempotency_key: null, finish: false } } });
   });
   const db = await openDatabase(join(site.data, 'parley.db'));
-  db.exec(`DROP INDEX runs_by_home; DROP INDEX runs_at_work; DROP INDEX runs_by_tail; DROP TABLE deleted_turns;
+  db.exec(`DROP INDEX runs_by_home; DROP INDEX runs_at_work; DROP INDEX runs_by_cwd; ALTER TABLE runs DROP COLUMN crashes; ALTER TABLE runs DROP COLUMN at_work; DROP INDEX runs_by_tail; DROP TABLE deleted_turns;
     ALTER TABLE runs DROP COLUMN cwd; ALTER TABLE runs DROP COLUMN home; ALTER TABLE runs DROP COLUMN continues;
     CREATE INDEX runs_by_home ON runs (json_extract(spec_json, '$.home'))`);
   db.exec('ALTER TABLE segments DROP COLUMN packed; ALTER TABLE runs DROP COLUMN waited_ms; DROP TABLE deliveries; DROP TABLE sessions; DROP TABLE sign_in_codes; DROP TABLE token_uses; DROP TABLE audit; DROP TABLE audit_head; PRAGMA user_version = 2');

@@ -3,20 +3,29 @@
 import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { migrate } from '../../src/store/sqlite/migrate.js';
 import { openDatabase, type Database } from '../../src/store/sqlite/open-database.js';
 
-// Version 0 is the predecessor's. One file for each version that was ever released; steps of one release share the last number.
-export const VERSIONS = readdirSync(new URL('../old-databases/', import.meta.url))
-  .flatMap((name) => /^version-(\d+)\.db$/.exec(name)?.[1] ?? []).map(Number).toSorted((a, b) => a - b);
+// Version 0 is the predecessor's. Each release adds the file of its version; numbers of steps that were never released alone are left out.
+const folder = new URL('../old-databases/', import.meta.url);
+export const VERSIONS = readdirSync(folder).map((name) => Number(/^version-(\d+)\.db$/.exec(name)?.[1])).toSorted((a, b) => a - b);
 
-const keptFile = (version: number): URL => new URL(`../old-databases/version-${version}.db`, import.meta.url);
-
-export const NEWEST_KEPT = VERSIONS.at(-1) ?? 0;
+const keptFile = (version: number): URL => new URL(`version-${version}.db`, folder);
 
 export async function copyDatabase(version: number, file: string, mode: 'wal' | 'delete' = 'wal'): Promise<void> {
   copyFileSync(keptFile(version), file);
   const db = await openDatabase(file);
   db.exec(`PRAGMA journal_mode = ${mode}`);
+  db.close();
+}
+
+// The newest of them, brought up to date.
+export const NEWEST_KEPT = VERSIONS.at(-1) ?? 0;
+
+export async function copyNewest(file: string): Promise<void> {
+  await copyDatabase(NEWEST_KEPT, file);
+  const db = await openDatabase(file);
+  migrate(db);
   db.close();
 }
 

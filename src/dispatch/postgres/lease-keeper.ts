@@ -2,6 +2,7 @@
 // Whether it is over is said by the database; if that cannot be reached, by how long ago it was last renewed.
 import { randomUUID } from 'node:crypto';
 import { pause, type Timers } from '../../process/timers.js';
+import { forgiveCrashes } from '../../store/postgres/claims.js';
 import type { NewHost } from '../../store/postgres/host-lease.js';
 import { registerHost, type HostLease } from '../../store/postgres/host-lease.js';
 import type { Database } from '../../store/postgres/database.js';
@@ -111,6 +112,7 @@ export class LeaseKeeper {
     const { timers, monotonicMs, onFailure } = this.#deps;
     const { signal } = this.#closing;
     this.#isHeld = false;
+    const lost = this.hostId;
     onFailure(new Error(`the lease of host ${this.hostId} is over: what it was at is ended`));
     await Promise.all(this.#losers.map((lose) => lose().catch(onFailure)));
     while (!signal.aborted) {
@@ -120,6 +122,7 @@ export class LeaseKeeper {
         this.#since = begun;
         this.#registered = begun;
         this.#isHeld = true;
+        await forgiveCrashes(this.#deps.connection, lost).catch(onFailure);
         return;
       } catch {
         // Still away; that was told.

@@ -18,7 +18,10 @@ export async function claimQueued(db: Database, host: string | null, { site, pla
   if (limit <= 0) return [];
   const rows = await db.read<{ run_id: string; queued_at: number }>({
     name: 'claim-queued',
-    text: `UPDATE parley.runs SET reserved_by = $1::text, reserved_until = clock_timestamp() + ${RESERVED} WHERE run_id IN (
+    // A host that reserved the run and is dead has crashed before it could begin it.
+    text: `UPDATE parley.runs AS claimed SET reserved_by = $1::text, reserved_until = clock_timestamp() + ${RESERVED},
+      crashed_by = CASE WHEN reserved_by IS NULL OR reserved_by IS NOT DISTINCT FROM $1::text OR ${isAlive('claimed.reserved_by')}
+        THEN crashed_by ELSE array_append(crashed_by, reserved_by) END WHERE run_id IN (
       SELECT run_id FROM parley.runs AS run WHERE status = 'queued' AND run_id <> ALL($5::text[]) AND ($6::text[] IS NULL OR run_id = ANY($6::text[]) OR NOT EXISTS (${SERVERS}))
         AND (reserved_until IS NULL OR reserved_until <= clock_timestamp() OR reserved_by = $1::text)
         AND (site = $2::text OR (($2::text IS NULL OR site IS NULL) AND ($3::text IS NULL OR place IS NULL OR place = $3::text)))
@@ -37,13 +40,30 @@ export async function takeOver(db: Database, host: string, { run_id: runId, epoc
     name: 'take-over',
     // The lease of the owner is locked first: one that is being renewed right now is waited for.
     text: `WITH owners AS (SELECT lease_until FROM parley.hosts WHERE host_id = (SELECT owner FROM parley.runs WHERE run_id = $1::text) FOR SHARE)
-      UPDATE parley.runs SET owner = $2::text, epoch = epoch + 1, reserved_by = NULL, reserved_until = NULL
+      UPDATE parley.runs SET owner = $2::text, epoch = epoch + 1, reserved_by = NULL, reserved_until = NULL, at_work = false,
+        crashed_by = CASE WHEN at_work AND owner IS NOT NULL THEN array_append(crashed_by, owner) ELSE crashed_by END
       WHERE run_id = $1::text AND status = 'running' AND epoch = $3::bigint AND NOT EXISTS (SELECT FROM owners WHERE lease_until > clock_timestamp()) AND ${isAlive('$2::text')} RETURNING run_id`,
     values: [runId, host, epoch],
   });
   if (taken) return loadRun(db, runId);
   const [mine] = await db.read<{ run_id: string }>({ name: 'taken-before', text: `SELECT run_id FROM parley.runs WHERE run_id = $1 AND owner = $2 AND status = 'running' AND epoch = $3::bigint + 1`, values: [runId, host, epoch] });
   return mine ? loadRun(db, runId) : null;
+}
+
+// Queued runs that this host has reserved and will not begin.
+export async function releaseClaims(db: Database, host: string): Promise<void> {
+  await db.read({ name: 'release-claims', text: `UPDATE parley.runs SET reserved_by = NULL, reserved_until = NULL WHERE status = 'queued' AND reserved_by = $1::text RETURNING run_id`, values: [host] });
+}
+
+// This host has lost its lease and is alive: what others have counted as its crash was none.
+export async function forgiveCrashes(db: Database, host: string): Promise<void> {
+  await releaseClaims(db, host);
+  await db.read({
+    name: 'forgive-crashes',
+    text: `UPDATE parley.runs SET crashed_by = array_remove(crashed_by, $1::text)
+      WHERE crashed_by <> '{}' AND status IN ('queued', 'running', 'waiting_user') AND crashed_by @> ARRAY[$1::text] RETURNING run_id`,
+    values: [host],
+  });
 }
 
 // Not running, to be canceled, and without a living host that has a process for them.

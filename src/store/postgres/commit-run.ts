@@ -125,6 +125,7 @@ function compose(run: LockedRow, change: RunChange, heads: JournalHeads, { owner
       result_json = COALESCE(${param(json(set.result), 'text')}, result_json), cancel_requested_json = COALESCE(${param(json(set.cancel_requested), 'text')}, cancel_requested_json),
       updated_at = ${param(now, 'bigint')}, queued_at = CASE WHEN ${status} = 'queued' AND status <> 'queued' THEN ${param(now, 'bigint')} ELSE queued_at END,
       rasp_seq = ${param(heads.rasp_seq, 'bigint')}, fcmp_seq = ${param(heads.fcmp_seq, 'bigint')}, ts = ${param(heads.ts, 'bigint')}, digest = ${param(heads.digest, 'text')},
+      at_work = COALESCE(${param(set.status === undefined ? null : set.status === 'running', 'boolean')}, at_work), crashed_by = CASE WHEN ${status} = 'waiting_user' THEN '{}' ELSE crashed_by END,
       last_commit = ${param(id, 'uuid')} WHERE run_id = ${param(runId, 'text')}`;
   });
   if (journal) addSegments(all, runId, set.epoch ?? run.epoch, journal);

@@ -27,8 +27,8 @@ export async function createRun(db: Database, run: NewRun, site: Site, hint: str
 }
 
 function tryCreate(db: Database, run: NewRun, site: Site, hint: string, again: boolean): Promise<CreateOutcome> {
-  const look = [LOCK_RUNS, known(run.request_id), COUNT_QUEUED, atWorkIn(run.handle?.home ?? null)];
-  return db.transact<CreateOutcome>(look, (_, knownRows, queuedRows, workRows) => {
+  const look = [LOCK_RUNS, known(run.request_id), COUNT_QUEUED, atWorkIn(run.handle?.home ?? null), crashesOf(run.crashes_of ?? null)];
+  return db.transact<CreateOutcome>(look, (_, knownRows, queuedRows, workRows, crashRows) => {
     const row = knownRows?.rows[0] as RunRow | undefined;
     if (row) {
       const found = toRunRecord(row);
@@ -40,7 +40,7 @@ function tryCreate(db: Database, run: NewRun, site: Site, hint: string, again: b
     if (queued >= run.queue_limit) return { leave: { created: false, reason: 'queue_full', queued } };
     const by = workRows?.rows[0] as { run_id: string } | undefined;
     if (by) return { leave: { created: false, reason: 'session_in_use', by: by.run_id } };
-    const created = newRecord(run);
+    const created = newRecord(run, (crashRows?.rows[0] as { crashes: number } | undefined)?.crashes ?? 0);
     return { write: [insertStatement(run, site, hint)], answer: { created: true, run: created } };
   });
 }
@@ -57,12 +57,16 @@ function atWorkIn(home: string | null): Statement {
   return { name: 'at-work-in', text: `SELECT run_id FROM parley.runs WHERE home = $1 AND status IN ('queued', 'running', 'waiting_user') LIMIT 1`, values: [home === null ? null : toText(home)] };
 }
 
-function newRecord({ run_id, request_id, spec, created_at, journal }: NewRun): RunRecord {
+function crashesOf(runId: string | null): Statement {
+  return { name: 'crashes-of', text: 'SELECT cardinality(crashed_by) AS crashes FROM parley.runs WHERE run_id = $1', values: [runId] };
+}
+
+function newRecord({ run_id, request_id, spec, created_at, journal }: NewRun, crashes: number): RunRecord {
   return {
     run_id, request_id,
     // As it comes back from the database: members that are not defined are not there.
     spec: JSON.parse(JSON.stringify(spec)) as RunRecord['spec'],
-    status: 'queued', attempt_number: 1, epoch: 0, error: null, result: null, cancel_requested: null, waited_ms: 0, created_at, updated_at: created_at,
+    status: 'queued', attempt_number: 1, epoch: 0, error: null, result: null, cancel_requested: null, waited_ms: 0, crashes, created_at, updated_at: created_at,
     heads: extendHeads(EMPTY_JOURNAL, journal),
   };
 }
@@ -82,11 +86,12 @@ export function insertStatement(run: NewRun, site: Site, hint: string): Statemen
   const requestId = toText(run.request_id);
   const all = new Composition('create:').add(run.beside === undefined ? 'u' : 'c', (param) => {
     const at = param(run.created_at, 'bigint');
-    return `INSERT INTO parley.runs (run_id, request_id, request_digest, engine, spec_json, cwd, home, continues, status, site, place, waited_ms, attempt_number, epoch, created_at, updated_at, queued_at, rasp_seq, fcmp_seq, ts, digest, last_commit)
+    return `INSERT INTO parley.runs (run_id, request_id, request_digest, engine, spec_json, cwd, home, continues, status, site, place, waited_ms, attempt_number, epoch, created_at, updated_at, queued_at, rasp_seq, fcmp_seq, ts, digest, last_commit, crashed_by)
       VALUES (${param(runId, 'text')}, ${param(requestId, 'text')}, ${param(run.request_digest, 'text')}, ${param(spec.engine, 'text')}, ${param(JSON.stringify(spec), 'text')},
         ${param(toText(spec.cwd), 'text')}, ${param(spec.home === null ? null : toText(spec.home), 'text')}, ${param(spec.continue_from !== undefined, 'boolean')}, 'queued',
         ${whereFiles(run, site, param)}, 0, 1, 0, ${at}, ${at}, ${at},
-        ${param(heads.rasp_seq, 'bigint')}, ${param(heads.fcmp_seq, 'bigint')}, ${param(heads.ts, 'bigint')}, ${param(heads.digest, 'text')}, ${param(randomUUID(), 'uuid')})`;
+        ${param(heads.rasp_seq, 'bigint')}, ${param(heads.fcmp_seq, 'bigint')}, ${param(heads.ts, 'bigint')}, ${param(heads.digest, 'text')}, ${param(randomUUID(), 'uuid')},
+        COALESCE((SELECT crashed_by FROM parley.runs WHERE run_id = ${param(run.crashes_of ?? null, 'text')}), '{}'))`;
   });
   addSegments(all, runId, 0, run.journal);
   all.add('i', (param) => `INSERT INTO parley.request_interactive_runtime (request_id, effective_session_timeout_sec, session_handle_json, updated_at)

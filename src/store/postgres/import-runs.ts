@@ -208,6 +208,7 @@ export class RunImport {
 interface ImportedRun extends Site {
   readonly request_id: string;
   readonly spec: RunSpec;
+  readonly crashes: number;
 }
 
 const REQUEST_ID = ['text', (row: { readonly request_id: string }) => toText(row.request_id)] as const;
@@ -216,6 +217,7 @@ const RUN: Columns<ImportedRun> = {
   continues: ['boolean', ({ spec }) => spec.continue_from !== undefined], status: 'text', attempt_number: 'integer', epoch: 'bigint', site: 'text', place: 'text',
   error_json: 'text', result_json: 'text', cancel_requested_json: 'text', waited_ms: 'bigint', created_at: 'bigint', updated_at: 'bigint', queued_at: 'bigint',
   rasp_seq: 'bigint', fcmp_seq: 'bigint', ts: 'bigint', digest: 'text', last_commit: ['uuid', () => randomUUID()],
+  crashed_by: ['text[]', ({ crashes }) => Array.from({ length: crashes }, () => 'before the import')],
 };
 const RUNTIME: Columns<RuntimeRow & { readonly request_id: string }> = { request_id: REQUEST_ID, effective_session_timeout_sec: 'double precision', session_handle_json: 'text', updated_at: 'text' };
 const LABEL: Columns<{ readonly run_id: string; readonly pair: string }> = { run_id: 'text', pair: 'text' };

@@ -244,9 +244,19 @@ CREATE TRIGGER audit_keeps_rows BEFORE UPDATE OR DELETE OR TRUNCATE ON parley.au
 // The number is TAIL_CHARS.
 const TAILS = 'CREATE INDEX runs_by_tail ON parley.runs (right(run_id, 6));';
 
+// crashed_by: the hosts that died while they were about to start this turn of the run, or ran it. at_work: its owner runs it, and does not only
+// end it for a host that died. What a host of an earlier version has reserved and left is no crash.
+const CRASHES = `
+ALTER TABLE parley.runs ADD COLUMN crashed_by text[] COLLATE "C" NOT NULL DEFAULT '{}', ADD COLUMN at_work boolean NOT NULL DEFAULT false;
+UPDATE parley.runs SET at_work = true WHERE status = 'running';
+UPDATE parley.runs SET reserved_by = NULL, reserved_until = NULL WHERE reserved_by IS NOT NULL;
+CREATE INDEX runs_crashed ON parley.runs (run_id) WHERE crashed_by <> '{}' AND status IN ('queued', 'running', 'waiting_user');
+`;
+
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'hosts, runs, interactions, journals and deliveries', sql: TABLES + DELIVERIES + SECRET },
   { version: 2, name: 'browser sessions, sign-in codes, token uses and the administrative journal', sql: ACCESS },
   { version: 3, name: 'questions decided without jobs, counts of deleted runs', sql: DECISIONS },
+  { version: 4, name: 'crashes of hosts are counted', sql: CRASHES },
   { version: 5, name: 'runs by the end of their id', sql: TAILS },
 ];

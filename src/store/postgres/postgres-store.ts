@@ -18,7 +18,7 @@ import { countPending, findInteraction, listInteractions, listPending } from './
 import { PostgresSummaries } from './list-summaries.js';
 import { listSegments, readLines, readTexts } from './read-journal.js';
 import { countRuns, findAtWork, findInHome, listOwnedByDead, listByPrefix, listByTail, listQueued, listRunIds, listRuns, loadForSalvage, loadRequest, loadRun } from './run-rows.js';
-import { claimQueued } from './claims.js';
+import { claimQueued, releaseClaims } from './claims.js';
 import { NOWHERE, type Site } from './site.js';
 import { toText } from './text.js';
 import { sumTurns } from './turn-counts.js';
@@ -175,6 +175,16 @@ export class PostgresStore implements Store {
   async claimQueued(limit: number, except: readonly string[]): Promise<string[]> {
     return claimQueued(this.database, this.#host, this.#site, limit, except, this.#own && [...this.#own]);
   }
+
+  // The claim itself is stored.
+  async markStarting(): Promise<void> {}
+
+  async releaseStarts(): Promise<void> {
+    if (this.#host !== null) await releaseClaims(this.database, this.#host);
+  }
+
+  // Each host counts what it takes from a dead one.
+  async countCrashes(): Promise<void> {}
 
   async countRuns(): Promise<Record<RunState, number>> {
     return countRuns(this.database);

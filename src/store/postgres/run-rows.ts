@@ -8,7 +8,7 @@ import type { Database } from './database.js';
 import { fromText, pairKey, toText } from './text.js';
 
 // Named one by one: a later version may add columns while this one is at work, and its prepared statements must stay as they are.
-export const SELECT_RUNS = `SELECT run_id, request_id, request_digest, spec_json, status, attempt_number, epoch, error_json, result_json, cancel_requested_json, waited_ms,
+export const SELECT_RUNS = `SELECT run_id, request_id, request_digest, spec_json, status, attempt_number, epoch, error_json, result_json, cancel_requested_json, waited_ms, cardinality(crashed_by) AS crashes,
   created_at, updated_at, rasp_seq, fcmp_seq, ts, digest FROM parley.runs`;
 
 export function toRunRecord(row: RunRow): RunRecord {

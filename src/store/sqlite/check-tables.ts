@@ -12,7 +12,7 @@ const TABLES: Readonly<Record<string, string>> = {
   interactions: 'interaction_id:TEXT#1 run_id:TEXT! attempt_number:INTEGER! question_json:TEXT! state:TEXT! asked_at:INTEGER! due_at:INTEGER! decides:INTEGER! resolution_json:TEXT',
   request_interactive_runtime: 'request_id:TEXT#1 effective_session_timeout_sec:INTEGER! session_handle_json:TEXT updated_at:TEXT!',
   run_labels: 'run_id:TEXT!#3 key:TEXT!#1 value:TEXT!#2',
-  runs: 'run_id:TEXT#1 request_id:TEXT! request_digest:TEXT! engine:TEXT! spec_json:TEXT! status:TEXT! attempt_number:INTEGER! epoch:INTEGER! error_json:TEXT result_json:TEXT cancel_requested_json:TEXT created_at:INTEGER! updated_at:INTEGER! queued_at:INTEGER rasp_seq:INTEGER! fcmp_seq:INTEGER! ts:INTEGER! digest:TEXT! waited_ms:INTEGER! cwd:TEXT home:TEXT continues:INTEGER!',
+  runs: 'run_id:TEXT#1 request_id:TEXT! request_digest:TEXT! engine:TEXT! spec_json:TEXT! status:TEXT! attempt_number:INTEGER! epoch:INTEGER! error_json:TEXT result_json:TEXT cancel_requested_json:TEXT created_at:INTEGER! updated_at:INTEGER! queued_at:INTEGER rasp_seq:INTEGER! fcmp_seq:INTEGER! ts:INTEGER! digest:TEXT! waited_ms:INTEGER! crashes:INTEGER! at_work:INTEGER! cwd:TEXT home:TEXT continues:INTEGER!',
   segments: 'run_id:TEXT! protocol:TEXT! seq_from:INTEGER! seq_to:INTEGER! ts_from:INTEGER! ts_to:INTEGER! body:BLOB! packed:INTEGER!',
   sessions: 'sha256:TEXT#1 session_id:TEXT! token_sha256:TEXT! token:TEXT person:TEXT! created_at:INTEGER! ' +
     'last_used_at:INTEGER! expires_at:INTEGER! ends_at:INTEGER! address:TEXT user_agent:TEXT',
@@ -20,7 +20,7 @@ const TABLES: Readonly<Record<string, string>> = {
   token_uses: 'token_sha256:TEXT#1 used_at:INTEGER! address:TEXT',
   turns: 'run_id:TEXT!#1 attempt_number:INTEGER!#2 engine:TEXT! profile:TEXT! units:INTEGER! parsed:INTEGER! fallbacks:INTEGER! warnings_json:TEXT! completion:TEXT! reason_code:TEXT!',
 };
-const INDEXES = ['audit_by_type', 'deliveries_due', 'deliveries_given_up', 'interactions_by_run', 'one_pending_per_run', 'pending_by_age', 'pending_by_decision', 'runs_at_work', 'runs_by_home', 'runs_by_status', 'runs_by_tail', 'runs_queued', 'segments_by_seq', 'sessions_by_end', 'sessions_by_person', 'sessions_by_token', 'sign_in_codes_by_expiry'];
+const INDEXES = ['audit_by_type', 'deliveries_due', 'deliveries_given_up', 'interactions_by_run', 'one_pending_per_run', 'pending_by_age', 'pending_by_decision', 'runs_at_work', 'runs_by_cwd', 'runs_by_home', 'runs_by_status', 'runs_by_tail', 'runs_queued', 'segments_by_seq', 'sessions_by_end', 'sessions_by_person', 'sessions_by_token', 'sign_in_codes_by_expiry'];
 // The only one that the predecessor shares with us.
 const OLDEST_TABLE = 'request_interactive_runtime';
 

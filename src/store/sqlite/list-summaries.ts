@@ -11,7 +11,7 @@ import type { Database } from './open-database.js';
 const GROUP_BYTES = 8 * 1024 * 1024;
 
 const RUN = `run_id, request_id, request_digest, ${RUN_COLUMNS.map(smallColumn).join(', ')}, status, attempt_number, epoch,
-  cancel_requested_json, waited_ms, created_at, updated_at, rasp_seq, fcmp_seq, ts, digest`;
+  cancel_requested_json, waited_ms, crashes, created_at, updated_at, rasp_seq, fcmp_seq, ts, digest`;
 const INTERACTION = `interaction_id, run_id, attempt_number, ${INTERACTION_COLUMNS.map(smallColumn).join(', ')}, state, asked_at, due_at, decides`;
 
 interface Sized {

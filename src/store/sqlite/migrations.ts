@@ -17,6 +17,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 5, name: 'large pieces of journals are packed', up: addPacking },
   { version: 6, name: 'browser sessions, sign-in codes, token uses and the administrative journal', up: createAccess },
   { version: 7, name: 'folders as columns, counts of deleted runs, valid timeouts', up: addRunColumns },
+  { version: 8, name: 'crashes of hosts are counted', up: addCrashes },
   { version: 9, name: 'runs by the end of their id', up: addTails },
 ];
 
@@ -180,7 +181,7 @@ ALTER TABLE runs ADD COLUMN continues INTEGER NOT NULL DEFAULT 0;
 UPDATE runs SET cwd = json_extract(spec_json, '$.cwd'), home = json_extract(spec_json, '$.home'),
   continues = json_extract(spec_json, '$.continue_from') IS NOT NULL WHERE json_valid(spec_json);
 CREATE INDEX runs_by_home ON runs (home);
-CREATE INDEX runs_at_work ON runs (cwd, run_id) WHERE status IN ('queued', 'running', 'waiting_user');
+CREATE INDEX runs_by_cwd ON runs (cwd, run_id) WHERE status IN ('queued', 'running', 'waiting_user');
 CREATE TABLE deleted_turns (
   engine TEXT NOT NULL,
   profile TEXT NOT NULL,
@@ -249,4 +250,14 @@ CREATE TRIGGER audit_keeps_values BEFORE UPDATE ON audit
 // The number is TAIL_CHARS.
 function addTails(db: Database): void {
   db.exec('CREATE INDEX runs_by_tail ON runs (substr(run_id, -6))');
+}
+
+// at_work: a process is about to start the run, or runs it.
+function addCrashes(db: Database): void {
+  db.exec(`
+ALTER TABLE runs ADD COLUMN crashes INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN at_work INTEGER NOT NULL DEFAULT 0;
+UPDATE runs SET at_work = 1 WHERE status = 'running';
+CREATE INDEX runs_at_work ON runs (run_id) WHERE at_work = 1;
+`);
 }

@@ -3,7 +3,7 @@ import { QUESTIONS, salvage, type SalvagedRun } from '../salvage.js';
 import type { Store } from '../store.js';
 import type { Database } from './open-database.js';
 
-const NUMBERS = ['attempt_number', 'epoch', 'waited_ms', 'created_at', 'updated_at', 'rasp_seq', 'fcmp_seq', 'ts'];
+const NUMBERS = ['attempt_number', 'epoch', 'waited_ms', 'crashes', 'created_at', 'updated_at', 'rasp_seq', 'fcmp_seq', 'ts'];
 const TEXTS = ['request_id', 'engine', 'spec_json', 'status', 'error_json', 'result_json', 'cancel_requested_json', 'digest'];
 const SELECT = `SELECT run_id, ${[...NUMBERS, ...TEXTS].map((name) => `CAST(${name} AS TEXT) AS ${name}`).join(', ')} FROM runs WHERE run_id = ?`;
 

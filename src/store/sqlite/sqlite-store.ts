@@ -77,10 +77,10 @@ export class SqliteStore implements Store {
 
   #insertRun(run: NewRun): void {
     this.#db.prepare(`INSERT INTO runs (run_id, request_id, request_digest, engine, spec_json, cwd, home, continues,
-        status, attempt_number, epoch, created_at, updated_at, queued_at, rasp_seq, fcmp_seq, ts, digest)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'queued', 1, 0, ?, ?, ?, 0, 0, 0, ?)`)
+        status, attempt_number, epoch, created_at, updated_at, queued_at, rasp_seq, fcmp_seq, ts, digest, crashes)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'queued', 1, 0, ?, ?, ?, 0, 0, 0, ?, COALESCE((SELECT crashes FROM runs WHERE run_id = ?), 0))`)
       .run(run.run_id, run.request_id, run.request_digest, run.spec.engine, JSON.stringify(run.spec), run.spec.cwd, run.spec.home,
-        Number(run.spec.continue_from !== undefined), run.created_at, run.created_at, run.created_at, FIRST_DIGEST);
+        Number(run.spec.continue_from !== undefined), run.created_at, run.created_at, run.created_at, FIRST_DIGEST, run.crashes_of ?? null);
     for (const [key, value] of Object.entries(run.spec.labels)) this.#db.prepare('INSERT INTO run_labels (run_id, key, value) VALUES (?, ?, ?)').run(run.run_id, key, value);
     // The database of a predecessor may have a row of this request, of a run that was never here: the new one counts.
     this.#db.prepare('INSERT OR REPLACE INTO request_interactive_runtime (request_id, effective_session_timeout_sec, session_handle_json, updated_at) VALUES (?, ?, ?, ?)')
@@ -141,8 +141,9 @@ export class SqliteStore implements Store {
     const { status = null, attempt_number: attempt = null, epoch = null, error, result, cancel_requested: wish } = set;
     this.#db.prepare(`UPDATE runs SET status = COALESCE(?, status), attempt_number = COALESCE(?, attempt_number), epoch = COALESCE(?, epoch),
         error_json = COALESCE(?, error_json), result_json = COALESCE(?, result_json), cancel_requested_json = COALESCE(?, cancel_requested_json),
-        queued_at = CASE WHEN ? = 'queued' AND status <> 'queued' THEN ? ELSE queued_at END WHERE run_id = ?`)
-      .run(status, attempt, epoch, toText(error), toText(result), toText(wish), status, now, runId);
+        queued_at = CASE WHEN ? = 'queued' AND status <> 'queued' THEN ? ELSE queued_at END,
+        at_work = COALESCE(? = 'running', at_work), crashes = iif(? = 'waiting_user', 0, crashes) WHERE run_id = ?`)
+      .run(status, attempt, epoch, toText(error), toText(result), toText(wish), status, now, status, status, runId);
   }
 
   #setHeads(runId: string, heads: JournalHeads, now: number): void {
@@ -295,6 +296,20 @@ export class SqliteStore implements Store {
   async claimQueued(limit: number, except: readonly string[]): Promise<string[]> {
     const known = new Set(except);
     return (await this.listQueued(limit + known.size)).filter((runId) => !known.has(runId)).slice(0, limit);
+  }
+
+  markStarting(runId: string): Promise<void> {
+    return this.#writes.add(() => void this.#db.prepare(`UPDATE runs SET at_work = 1 WHERE run_id = ? AND status = 'queued'`).run(runId));
+  }
+
+  async releaseStarts(): Promise<void> {
+    const marked = this.#db.prepare(`SELECT 1 FROM runs WHERE at_work = 1 AND status = 'queued' LIMIT 1`).get();
+    if (marked) await this.#writes.add(() => this.#db.exec(`UPDATE runs SET at_work = 0 WHERE at_work = 1 AND status = 'queued'`));
+  }
+
+  async countCrashes(): Promise<void> {
+    const marked = this.#db.prepare('SELECT 1 FROM runs WHERE at_work = 1 LIMIT 1').get();
+    if (marked) await this.#writes.add(() => this.#db.exec('UPDATE runs SET crashes = crashes + 1, at_work = 0 WHERE at_work = 1'));
   }
 
   async readJournal(runId: string, protocol: Protocol, range: ReadRange): Promise<string[]> {
