@@ -77,7 +77,7 @@ test('no code but the one door writes the status of a run', () => {
   expect(taken).toEqual([]);
   // And the store writes it only where a change says so.
   const updates = files.filter((file) => /UPDATE (?:parley\.)?runs SET status/.test(source(file)));
-  expect(updates.toSorted()).toEqual(['store/postgres/commit-run.ts', 'store/sqlite/sqlite-store.ts']);
+  expect(updates.toSorted()).toEqual(['store/postgres/commit-run.ts', 'store/sqlite/change-rows.ts']);
 });
 
 function withoutComments(text: string): string {

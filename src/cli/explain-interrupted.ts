@@ -1,6 +1,6 @@
 // What a stop of the server cut off, in a sentence, with the settings that would have kept it.
 import type { Settings } from '../host/settings.js';
-import type { Interrupted } from '../orchestrator/orchestrator.js';
+import type { Interrupted } from '../orchestrator/orchestrator-settings.js';
 
 // Null: nothing was cut off.
 export function explainInterrupted({ turns, queued }: Interrupted, recovery: Settings['recovery']): string | null {

@@ -13,7 +13,7 @@ import type { EngineKnowledge } from '../host/engine-knowledge.js';
 import { packageVersion } from '../host/package-version.js';
 import { readSettings, type Settings } from '../host/settings.js';
 import { redact } from '../kernel/redact.js';
-import type { Interrupted } from '../orchestrator/orchestrator.js';
+import type { Interrupted } from '../orchestrator/orchestrator-settings.js';
 import { RequestError } from '../run/request-error.js';
 import { forgetServer, noteServer } from '../service/server-file.js';
 import { createService, DEFAULT_LIMITS, type Service } from '../service/service.js';

@@ -18,7 +18,7 @@ import { endFromLogs } from './end-from-logs.js';
 import { forkRun } from './fork-run.js';
 import { JournalFiles } from './journal-files.js';
 import { loadRun } from './load-run.js';
-import { recover, recoverWaitingRuns, type RecoverySettings } from './recover.js';
+import { recover, recoverWaitingRuns } from './recover.js';
 import { probeEngines } from './explain-resume.js';
 import { decide, reply, type Reply } from './reply.js';
 import { Residents, type ResidentLimits } from './residents.js';
@@ -27,7 +27,9 @@ import { failWaiting, PROCESS_LOST, WAITED_TOO_LONG } from './sticky.js';
 import { TurnControl } from './turn-control.js';
 import { LostRunError } from './turn-writer.js';
 import { withRetries } from './restart-retry.js';
+import type { Interrupted, OrchestratorSettings } from './orchestrator-settings.js';
 import { sweep, type RetentionRules } from './retention.js';
+import { waitAtMost } from './wait-at-most.js';
 import { track } from './track.js';
 import { CommitWakeups, type Wakeups } from './wakeups.js';
 
@@ -36,21 +38,6 @@ const RETRY_MS = 1000;
 // Between looks at a queue whose runs could not be started just now.
 const QUIET_MS = 100;
 export const RESIDENT_LIMITS: ResidentLimits = { parkAfterMs: 300_000, max: 8 };
-
-// Work that a stop cut off: turns that were ended, and runs that never began.
-export type Interrupted = { readonly turns: number; readonly queued: number };
-
-export interface OrchestratorSettings {
-  // How many turns may run at once.
-  readonly slots: number;
-  readonly recovery: RecoverySettings;
-  // How long, and how many, processes of runs that wait are kept.
-  readonly residents?: ResidentLimits;
-  // False: for whoever only changes something and goes. Nothing is decided or started that it would then leave alone.
-  readonly plays?: boolean;
-  // A turn that ended in a way it should not have: a defect of ours, or the store is gone.
-  readonly onFailure: (runId: string, error: unknown) => void;
-}
 
 export class Orchestrator {
   readonly #deps: OrchestratorDeps;
@@ -247,11 +234,8 @@ export class Orchestrator {
     // Others go on with what waits, as soon as nothing of it waits here.
     if (this.#cluster) await this.#residents.close();
     if (graceMs > 0 && this.#controls.size > 0) {
-      const turns = Promise.all([...this.#controls.values()].map(({ over }) => over)).then(() => {});
-      await new Promise<void>((resolve) => {
-        const cancel = this.#deps.timers.set(graceMs, resolve);
-        void Promise.race([turns, ...(hurry ? [hurry] : [])]).then(cancel).then(resolve);
-      });
+      const turns = Promise.all([...this.#controls.values()].map(({ over }) => over));
+      await waitAtMost(this.#deps.timers, graceMs, Promise.race([turns, ...(hurry ? [hurry] : [])]));
     }
     this.#closing.abort();
     const turns = this.#controls.size;

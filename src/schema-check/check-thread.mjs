@@ -6,7 +6,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 /** @typedef {import('ajv').ErrorObject} ErrorObject */
 /** @typedef {import('ajv').ValidateFunction} ValidateFunction */
 /** @typedef {{ id: number, digest: string, schema: string, value?: string }} Job */
-/** @typedef {{ keyword: string, instancePath: string, schemaPath: string, params: Record<string, unknown>, propertyName?: string }} Finding */
+/** @typedef {{ keyword: string, instancePath: string, schemaPath: string, params: Record<string, unknown>, propertyName: string | undefined }} Finding */
 /** @typedef {{ problem: string, keyword?: string, detail?: string, errors?: Finding[] }} Unusable */
 
 /** @type {Map<string, ValidateFunction>} */
@@ -88,7 +88,7 @@ function findingsOf(errors) {
     instancePath: instancePath.slice(0, 1000),
     schemaPath: schemaPath.slice(0, 1000),
     params: boundedParams(params),
-    ...(propertyName === undefined ? {} : { propertyName: propertyName.slice(0, 200) }),
+    propertyName: propertyName?.slice(0, 200),
   }));
 }
 

@@ -94,14 +94,19 @@ function readRun(row: Readonly<Record<keyof RunRow, unknown>> & RepeatedColumns,
 
 // Runs are found and deleted by these columns: they must say the same as the spec.
 function checkRepeated(row: RepeatedColumns & { readonly run_id: unknown }, spec: RunSpec, onDamage: OnDamage): void {
-  const differs = (column: unknown, value: string | null): boolean =>
-    column !== undefined && (typeof column !== 'string' || value === null ? column !== value : !Buffer.from(column).equals(Buffer.from(value)));
   const wrong = [
     ...(differs(row.cwd, spec.cwd) ? ['cwd'] : []),
     ...(differs(row.home, spec.home) ? ['home'] : []),
     ...(row.continues !== undefined && Number(row.continues) !== Number(spec.continue_from !== undefined) ? ['continues'] : []),
   ];
   for (const name of wrong) onDamage(new DamagedDataError(`${name} of run ${String(row.run_id)} is not that of its request`));
+}
+
+// Compared as bytes: the store may write a lone surrogate differently.
+function differs(column: unknown, value: string | null): boolean {
+  if (column === undefined) return false;
+  if (typeof column !== 'string' || value === null) return column !== value;
+  return !Buffer.from(column).equals(Buffer.from(value));
 }
 
 export function toInteraction(row: InteractionRow): InteractionRecord {

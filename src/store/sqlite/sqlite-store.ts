@@ -1,7 +1,6 @@
 // The store in one SQLite file. Reading is synchronous inside; what is written waits for the end of the moment, for others that
 // write too.
 import type { EngineSessionHandle } from '../../run/session-handle.js';
-import type { Json } from '../../kernel/json.js';
 import { isTerminal, STATES, type RunState } from '../../run/statechart.js';
 import { toTimestamp } from '../../kernel/clock.js';
 import { tombstoneOf, UNTRACED } from '../audit.js';
@@ -20,6 +19,8 @@ import { toHandle, toInteraction, toRun, type InteractionRow, type RunRow } from
 import { salvageRun } from './salvage-run.js';
 import { insertTurn, keepTurns, sumTurns } from './turn-counts.js';
 import type { CheckFiles } from './watch-files.js';
+import { findAtWork, findAtWorkIn, findInHome } from './find-runs.js';
+import { insertInteraction, resolveInteraction, setColumns, setHandle } from './change-rows.js';
 import { Writes } from './writes.js';
 
 type Deletable = Pick<RunRow, 'request_id' | 'status' | 'rasp_seq' | 'digest'> & { readonly cwd: string | null; readonly home: string | null; readonly continues: number };
@@ -58,7 +59,7 @@ export class SqliteStore implements Store {
       if (known) return { created: false, reason: 'known', run: toRun(known), sameRequest: known.request_digest === run.request_digest };
       const { queued } = this.#db.prepare(`SELECT COUNT(*) AS queued FROM runs WHERE status = 'queued'`).get() as { queued: number };
       if (queued >= run.queue_limit) return { created: false, reason: 'queue_full', queued };
-      const by = run.handle && this.#atWorkIn(run.handle.home);
+      const by = run.handle && findAtWorkIn(this.#db, run.handle.home);
       if (by) return { created: false, reason: 'session_in_use', by };
       this.#insertRun(run);
       return { created: true, run: this.#loadRun(run.run_id) as RunRecord };
@@ -67,12 +68,6 @@ export class SqliteStore implements Store {
 
   #isKnown(requestId: string): boolean {
     return this.#db.prepare('SELECT 1 FROM runs WHERE request_id = ?').get(requestId) !== undefined;
-  }
-
-  // A run that has not ended and lives in this home.
-  #atWorkIn(home: string | null): string | null {
-    const row = this.#db.prepare(`SELECT run_id FROM runs WHERE home = ? AND status IN ('queued', 'running', 'waiting_user') LIMIT 1`).get(home) as { run_id: string } | undefined;
-    return row?.run_id ?? null;
   }
 
   #insertRun(run: NewRun): void {
@@ -97,10 +92,10 @@ export class SqliteStore implements Store {
       if (run.epoch !== expect.epoch) return { committed: false, reason: 'epoch' };
       if (run.status !== expect.status) return { committed: false, reason: 'status' };
       if (run.rasp_seq !== expect.rasp_seq) return { committed: false, reason: 'seq' };
-      if (resolve && !this.#resolve(runId, resolve)) return { committed: false, reason: 'interaction' };
-      if (set) this.#set(runId, set, now);
-      if (handle) this.#setHandle(run.request_id, handle, now);
-      if (ask) this.#ask(runId, ask);
+      if (resolve && !resolveInteraction(this.#db, runId, resolve)) return { committed: false, reason: 'interaction' };
+      if (set) setColumns(this.#db, runId, { set, now });
+      if (handle) setHandle(this.#db, run.request_id, { handle, now });
+      if (ask) insertInteraction(this.#db, runId, ask);
       if (turn) insertTurn(this.#db, run, turn);
       const before: JournalHeads = { rasp_seq: run.rasp_seq, fcmp_seq: run.fcmp_seq, ts: run.ts, digest: run.digest };
       const heads = journal ? this.#append(runId, before, journal) : before;
@@ -136,36 +131,8 @@ export class SqliteStore implements Store {
     }
   }
 
-  // What is not given stays.
-  #set(runId: string, set: NonNullable<RunChange['set']>, now: number): void {
-    const { status = null, attempt_number: attempt = null, epoch = null, error, result, cancel_requested: wish } = set;
-    this.#db.prepare(`UPDATE runs SET status = COALESCE(?, status), attempt_number = COALESCE(?, attempt_number), epoch = COALESCE(?, epoch),
-        error_json = COALESCE(?, error_json), result_json = COALESCE(?, result_json), cancel_requested_json = COALESCE(?, cancel_requested_json),
-        queued_at = CASE WHEN ? = 'queued' AND status <> 'queued' THEN ? ELSE queued_at END,
-        at_work = COALESCE(? = 'running', at_work), crashes = iif(? = 'waiting_user', 0, crashes) WHERE run_id = ?`)
-      .run(status, attempt, epoch, toText(error), toText(result), toText(wish), status, now, status, status, runId);
-  }
-
   #setHeads(runId: string, heads: JournalHeads, now: number): void {
     this.#updateHeads.run(heads.rasp_seq, heads.fcmp_seq, heads.ts, heads.digest, now, runId);
-  }
-
-  #setHandle(requestId: string, handle: EngineSessionHandle, now: number): void {
-    this.#db.prepare('UPDATE request_interactive_runtime SET session_handle_json = ?, updated_at = ? WHERE request_id = ?').run(JSON.stringify(handle), toTimestamp(now), requestId);
-  }
-
-  #ask(runId: string, ask: NonNullable<RunChange['ask']>): void {
-    this.#db.prepare(`INSERT INTO interactions (interaction_id, run_id, attempt_number, question_json, state, asked_at, due_at, decides) VALUES (?, ?, ?, ?, 'pending', ?, ?, ?)`)
-      .run(ask.interaction_id, runId, ask.attempt_number, JSON.stringify(ask.question), ask.asked_at, ask.due_at, Number(ask.decides));
-  }
-
-  // Only a pending one of this run can be resolved, and only once.
-  #resolve(runId: string, { interaction_id: id, state, resolution }: NonNullable<RunChange['resolve']>): boolean {
-    const { changes } = this.#db.prepare(`UPDATE interactions SET state = ?, resolution_json = ? WHERE interaction_id = ? AND run_id = ? AND state = 'pending'`)
-      .run(state, JSON.stringify(resolution), id, runId);
-    if (Number(changes) !== 1) return false;
-    this.#db.prepare('UPDATE runs SET waited_ms = waited_ms + MAX(0, ? - (SELECT asked_at FROM interactions WHERE interaction_id = ?)) WHERE run_id = ?').run(resolution.at, id, runId);
-    return true;
   }
 
   // Reads columns only: a run whose JSON is damaged can be deleted.
@@ -175,9 +142,9 @@ export class SqliteStore implements Store {
       if (!run) return 'unknown_run';
       if (!damaged && !isTerminal(run.status)) return 'not_ended';
       // Those that continue it live in its home, with its session.
-      if (run.continues !== 1 && this.#findInHome(run.home, runId)) return 'session_in_use';
+      if (run.continues !== 1 && findInHome(this.#db, run.home, runId)) return 'session_in_use';
       // A fork of it has a home of its own, but not a folder to work in.
-      if (run.cwd?.includes(runId) && this.#findAtWork(run.cwd, runId)) return 'session_in_use';
+      if (run.cwd?.includes(runId) && findAtWork(this.#db, run.cwd, runId)) return 'session_in_use';
       keepTurns(this.#db, runId);
       this.#db.prepare('DELETE FROM request_interactive_runtime WHERE request_id = ?').run(run.request_id);
       this.#db.prepare('DELETE FROM runs WHERE run_id = ?').run(runId);
@@ -196,22 +163,11 @@ export class SqliteStore implements Store {
   }
 
   async findInHome(home: string, but: string): Promise<string | null> {
-    return this.#findInHome(home, but);
-  }
-
-  #findInHome(home: string | null, but: string): string | null {
-    const row = this.#db.prepare(`SELECT run_id FROM runs WHERE home = ? AND run_id <> ? ORDER BY run_id LIMIT 1`).get(home, but) as { run_id: string } | undefined;
-    return row?.run_id ?? null;
+    return findInHome(this.#db, home, but);
   }
 
   async findAtWork(cwd: string): Promise<string | null> {
-    return this.#findAtWork(cwd);
-  }
-
-  #findAtWork(cwd: string, but = ''): string | null {
-    const row = this.#db.prepare(`SELECT run_id FROM runs WHERE status IN ('queued', 'running', 'waiting_user')
-      AND cwd = ? AND run_id <> ? ORDER BY run_id LIMIT 1`).get(cwd, but) as { run_id: string } | undefined;
-    return row?.run_id ?? null;
+    return findAtWork(this.#db, cwd);
   }
 
   async loadRequest(requestId: string): Promise<{ run: RunRecord; digest: string } | null> {
@@ -359,8 +315,4 @@ export class SqliteStore implements Store {
 
 function bytesOf(journal: JournalFlush | undefined): number {
   return (journal?.rasp.bytes.length ?? 0) + (journal?.fcmp?.bytes.length ?? 0);
-}
-
-function toText(value: object | Json | undefined): string | null {
-  return value === undefined || value === null ? null : JSON.stringify(value);
 }
