@@ -220,9 +220,6 @@ export interface RunFilter {
   readonly limit: number;
 }
 
-// People call a run by the end of its id: ids of the same time begin alike.
-export const TAIL_CHARS = 6;
-
 export interface PendingFilter {
   readonly engine?: string;
   readonly label?: { readonly key: string; readonly value: string };
@@ -291,9 +288,8 @@ export interface Store {
   // All of them, or a DamagedDataError if one cannot be read; their ids can be, then.
   listRuns(filter: RunFilter): Promise<RunRecord[]>;
   listRunIds(filter: RunFilter): Promise<string[]>;
-  // Runs whose ids end with one of these texts, each of TAIL_CHARS characters. Uses an index.
+  // By the last TAIL_CHARS characters of ids, and by their beginning, newest first. Both use an index.
   listByTail(tails: readonly string[]): Promise<string[]>;
-  // Runs whose ids begin with this text, newest first.
   listByPrefix(prefix: string, limit: number): Promise<string[]>;
   loadHandle(requestId: string): Promise<EngineSessionHandle | null>;
   loadInteraction(interactionId: string): Promise<InteractionRecord | null>;

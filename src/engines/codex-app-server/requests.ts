@@ -128,16 +128,19 @@ export function readInputQuestions({ questions }: JsonObject): InputQuestion[] {
   return read;
 }
 
+// Right behind a line end; a \n itself is put back by join.
+const LINE_END = /\n|(?<=\r)(?!\n)|(?<=[\u2028\u2029])/;
+
 // JSON has null where something is not there.
 function withoutNull(members: Readonly<Record<string, Json | undefined>>): JsonObject {
   return Object.fromEntries(Object.entries(members).filter((member): member is [string, Json] => member[1] !== undefined && member[1] !== null));
 }
 
-// Words of others stand behind a sign, so that they cannot pass for ours. Characters that only some programs take for a
-// line end stay as they are: whoever shows them names them.
+// Words of others stand behind a sign, so that they cannot pass for ours, whatever a program takes for a line end. The
+// characters of line ends other than \n stay: whoever shows the text names them.
 function quoted(value: Json | undefined): string | null {
   if (value === undefined || value === null || value === '') return null;
-  return (typeof value === 'string' ? value : JSON.stringify(value)).split('\n').map((line) => `  | ${line}`).join('\n');
+  return (typeof value === 'string' ? value : JSON.stringify(value)).split(LINE_END).map((line) => `  | ${line}`).join('\n');
 }
 
 function labelled(label: string, value: Json | undefined): string | null {
@@ -147,7 +150,8 @@ function labelled(label: string, value: Json | undefined): string | null {
 
 // A name with a line end in it is written as JSON: no line of it can pass for ours, and nothing of it is lost.
 function oneLine(text: string): string {
-  return /[\n\r\u2028\u2029]/.test(text) ? JSON.stringify(text) : text;
+  if (!/[\n\r\u2028\u2029]/.test(text)) return text;
+  return JSON.stringify(text).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
 }
 
 function joinLines(...lines: readonly (string | null)[]): string {
