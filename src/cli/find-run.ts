@@ -4,7 +4,7 @@ import { isStored } from '../orchestrator/every-run.js';
 import { loadRun } from '../orchestrator/load-run.js';
 import { RequestError } from '../run/request-error.js';
 import type { RunRecord, Store } from '../store/store.js';
-import { TAIL_CHARS } from '../store/tail-chars.js';
+import { TAIL_CHARS } from '../store/run-finder.js';
 import type { Io } from './io.js';
 import { dataDirOf, openReader, type DataOption } from './data-dir.js';
 import type { ReadData } from './open-data.js';

@@ -7,6 +7,7 @@ import type { ExecutionMode } from '../run/attempt.js';
 import type { RunError } from '../run/judge-completion.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import type { RunState } from '../run/statechart.js';
+import type { RunFinder } from './run-finder.js';
 
 export type Protocol = 'rasp' | 'fcmp';
 export type Actor = NonNullable<RaspData['lifecycle.state.changed']['actor']>;
@@ -265,7 +266,7 @@ export interface Committed {
 
 export type CommitListener = (commit: Committed) => void;
 
-export interface Store {
+export interface Store extends RunFinder {
   // Whether nobody else writes to what it stores.
   readonly isAlone: boolean;
   createRun(run: NewRun): Promise<CreateOutcome>;
@@ -288,9 +289,6 @@ export interface Store {
   // All of them, or a DamagedDataError if one cannot be read; their ids can be, then.
   listRuns(filter: RunFilter): Promise<RunRecord[]>;
   listRunIds(filter: RunFilter): Promise<string[]>;
-  // By the last TAIL_CHARS characters of ids, and by their beginning, newest first. Both use an index.
-  listByTail(tails: readonly string[]): Promise<string[]>;
-  listByPrefix(prefix: string, limit: number): Promise<string[]>;
   loadHandle(requestId: string): Promise<EngineSessionHandle | null>;
   loadInteraction(interactionId: string): Promise<InteractionRecord | null>;
   // The one that was answered with this key.
