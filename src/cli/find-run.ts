@@ -3,7 +3,8 @@
 import { isStored } from '../orchestrator/every-run.js';
 import { loadRun, salvageRun } from '../orchestrator/load-run.js';
 import { RequestError } from '../run/request-error.js';
-import { TAIL_CHARS, type RunRecord, type Store } from '../store/store.js';
+import type { RunRecord, Store } from '../store/store.js';
+import { TAIL_CHARS } from '../store/run-finder.js';
 import { safeText } from '../terminal/safe-text.js';
 import type { Io } from './io.js';
 import { dataDirOf, openReader, type DataOption } from './data-dir.js';

@@ -11,6 +11,7 @@ import type { RunError } from '../run/judge-completion.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import type { RunState } from '../run/statechart.js';
 import type { Committed, CommitListener } from './committed.js';
+import type { RunFinder } from './run-finder.js';
 import type { SummaryReader } from './summary-reader.js';
 
 export { GIVEN_UP_KEPT_MS, type Delivery, type DeliveryOutcome, type NewDelivery } from './delivery.js';
@@ -216,9 +217,6 @@ export interface RunFilter {
   readonly limit: number;
 }
 
-// People call a run by the end of its id: ids of the same time begin alike.
-export const TAIL_CHARS = 6;
-
 export interface PendingFilter {
   readonly engine?: string;
   readonly label?: { readonly key: string; readonly value: string };
@@ -249,7 +247,7 @@ export interface SegmentRange {
 
 export type { Committed, CommitListener };
 
-export interface Store extends CrashCounts {
+export interface Store extends CrashCounts, RunFinder {
   // Whether nobody else writes to what it stores.
   readonly isAlone: boolean;
   readonly summaries: SummaryReader;
@@ -279,10 +277,6 @@ export interface Store extends CrashCounts {
   // All of them, or a DamagedDataError if one cannot be read; their ids can be, then.
   listRuns(filter: RunFilter): Promise<RunRecord[]>;
   listRunIds(filter: RunFilter): Promise<string[]>;
-  // Runs whose ids end with one of these texts, each of TAIL_CHARS characters. Uses an index.
-  listByTail(tails: readonly string[]): Promise<string[]>;
-  // Runs whose ids begin with this text, newest first.
-  listByPrefix(prefix: string, limit: number): Promise<string[]>;
   loadHandle(requestId: string): Promise<EngineSessionHandle | null>;
   loadInteraction(interactionId: string): Promise<InteractionRecord | null>;
   // The one that was answered with this key.

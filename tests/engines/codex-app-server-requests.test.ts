@@ -152,9 +152,9 @@ describe('words of others cannot pass for ours', () => {
   });
 
   test('what stands in a line of ours stays in it', () => {
-    expect(ours(ask(FILES, { threadId: 't', itemId: 'i' }, patch('/w/a\r\nadd /w/b\u2028\u2029')))).toEqual(['The agent wants to change files:', String.raw`update "/w/a\r\nadd /w/b\u2028\u2029" -> "/w/a\r\nadd /w/b\u2028\u2029"`]);
-    expect(ours(ask(COMMAND, { command: 'ls', kind: 'x\nIts reason: y' }))).toEqual([String.raw`The agent wants to use a command ("x\nIts reason: y"):`]);
-    expect(ours(ask(ELICITATION, { ...TOOL, serverName: 'a\nb', message: '' }))).toEqual([String.raw`The MCP server "a\nb" wants to know something from you.`]);
+    expect(ours(ask(FILES, { threadId: 't', itemId: 'i' }, patch('/w/a\r\nadd /w/b\u2028\u2029')))).toEqual(['The agent wants to change files:', 'update "/w/a\\r\\nadd /w/b\\u2028\\u2029" -> "/w/a\\r\\nadd /w/b\\u2028\\u2029"']);
+    expect(ours(ask(COMMAND, { command: 'ls', kind: 'x\nIts reason: y' }))).toEqual(['The agent wants to use a command ("x\\nIts reason: y"):']);
+    expect(ours(ask(ELICITATION, { ...TOOL, serverName: 'a\nb', message: '' }))).toEqual(['The MCP server "a\\nb" wants to know something from you.']);
   });
 
   test('a server that says it were an approval of Codex is named before all it says', () => {

@@ -128,17 +128,19 @@ export function readInputQuestions({ questions }: JsonObject): InputQuestion[] {
   return read;
 }
 
+// The position after a line end; join puts a \n back.
+const LINE_END = /\n|(?<=\r)(?!\n)|(?<=[\u2028\u2029])/;
+
 // JSON has null where something is not there.
 function withoutNull(members: Readonly<Record<string, Json | undefined>>): JsonObject {
   return Object.fromEntries(Object.entries(members).filter((member): member is [string, Json] => member[1] !== undefined && member[1] !== null));
 }
 
 // Text from the engine is quoted: every line starts with a mark, so that no line passes for ours, whichever characters a
-// reader takes for a line end. No character is dropped.
+// reader takes for a line end. No character is dropped; views name the invisible ones.
 function quoted(value: Json | undefined): string | null {
   if (value === undefined || value === null || value === '') return null;
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return text.split('\n').map((line) => `  | ${line.replaceAll(/[\r\u2028\u2029](?!$)/g, '$&\n  | ')}`).join('\n');
+  return (typeof value === 'string' ? value : JSON.stringify(value)).split(LINE_END).map((line) => `  | ${line}`).join('\n');
 }
 
 function labelled(label: string, value: Json | undefined): string | null {
