@@ -65,6 +65,7 @@ export async function openWriter(path: string, io: Io, { plays = true, serves = 
       host: createEngineHost(machineOf(io), settings, { clock: io.clock, timers: io.timers, knowledge }),
       queueLimit: settings.queue_limit,
       hooks: namedHooks(settings.webhooks),
+      turnDefaults: { ...settings.defaults, silence_notice_sec: settings.silence_notice_sec },
       sticky: serves && settings.sessions.sticky,
       ...(cluster ? { cluster } : {}),
     };

@@ -5,6 +5,7 @@ import type { Resident, ResidentStart } from '../engines/resident.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Ids } from '../kernel/ids.js';
 import type { Timers } from '../process/timers.js';
+import type { TurnDefaults } from '../run/runtime-options.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import type { RunState } from '../run/statechart.js';
 import type { RunRecord, Store } from '../store/store.js';
@@ -20,16 +21,20 @@ export interface OrchestratorDeps {
   readonly queueLimit: number;
   // Engines that cannot resume may keep their process while a run waits (sessions.sticky).
   readonly sticky?: boolean;
+  // The limits of a turn for runs that do not set their own.
+  readonly turnDefaults?: TurnDefaults;
   // Other hosts share the store.
   readonly cluster?: Cluster;
   // Who is told of changes. A notification is stored with its change; sending it is somebody else's.
   readonly hooks?: readonly Hook[];
 }
 
+export type HookEvent = RunState | 'silent';
+
 export interface Hook {
   readonly name: string;
-  // The states whose beginning it wants to know of.
-  readonly events: readonly RunState[];
+  // The states whose beginning it is told of, and turns that print nothing.
+  readonly events: readonly HookEvent[];
 }
 
 // What a turn needs of its home: the question tool, and the session it continues.

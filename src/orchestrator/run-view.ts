@@ -3,6 +3,7 @@ import { toTimestamp } from '../kernel/clock.js';
 import type { Json, JsonObject } from '../kernel/json.js';
 import type { ExecutionMode } from '../run/attempt.js';
 import type { RunError } from '../run/judge-completion.js';
+import { parseRuntimeOptions } from '../run/runtime-options.js';
 import type { RunState } from '../run/statechart.js';
 import type { Actor, InteractionRecord, InteractionState, RunRecord, RunSpec } from '../store/store.js';
 
@@ -24,6 +25,8 @@ export interface RunView {
   readonly updated_at: string;
   // How long its questions have waited for a person, all in all; what waits now is not in it.
   readonly waited_ms: number;
+  // Since when the running turn has printed nothing, once that is long enough to be shown.
+  readonly silent_since: string | null;
   readonly error: RunError | null;
   readonly result: Json | null;
   readonly rasp_seq: number;
@@ -81,6 +84,7 @@ export function viewRun(run: RunRecord, pending: InteractionRecord | null, now: 
     created_at: toTimestamp(run.created_at),
     updated_at: toTimestamp(run.updated_at),
     waited_ms: run.waited_ms,
+    silent_since: silentSince(run, now),
     error: run.error,
     result: run.result,
     rasp_seq: heads.rasp_seq,
@@ -103,4 +107,13 @@ export function viewInteraction(interaction: InteractionRecord, now: number): In
     overdue: interaction.state === 'pending' && now > interaction.due_at,
     answer: resolution && { at: toTimestamp(resolution.at), response: resolution.response, actor: resolution.actor, finish: resolution.finish },
   };
+}
+
+const DEFAULT_NOTICE_SEC = parseRuntimeOptions({}).silence_notice_sec;
+
+// By the time of the last event: a notice of silence has the time of the event before it.
+function silentSince({ status, spec, heads }: RunRecord, now: number): string | null {
+  if (status !== 'running') return null;
+  const { silence_notice_sec: seconds = DEFAULT_NOTICE_SEC } = spec.runtime_options;
+  return typeof seconds === 'number' && now - heads.ts >= seconds * 1000 ? toTimestamp(heads.ts) : null;
 }
