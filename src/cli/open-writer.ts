@@ -73,6 +73,7 @@ export async function openWriter(path: string, io: Io, options: OpenOptions = {}
         const base = options.baseUrl?.() ?? settings.public_url?.replace(/\/+$/, '') ?? '';
         return base === '' ? null : `${base}/runs/${runId}`;
       },
+      turnDefaults: { ...settings.defaults, silence_notice_sec: settings.silence_notice_sec },
       sticky: serves && settings.sessions.sticky,
       ...(cluster ? { cluster } : {}),
     };

@@ -12,6 +12,7 @@ export type RunErrorCode =
   | "ENGINE_EXITED"
   | "TURN_TIMEOUT"
   | "ENGINE_IDLE_TIMEOUT"
+  | "TOOL_CALL_TIMEOUT"
   | "OUTPUT_INVALID"
   | "COMPLETION_UNKNOWN"
   | "AUTO_MODE_CANNOT_ASK"
@@ -89,6 +90,7 @@ export type DiagnosticCode =
   | "SESSION_ID_INVALID"
   | "SESSION_ID_MISSING"
   | "RESUME_NOT_PROVED"
+  | "TURN_SILENT"
   | "ASK_TOOL_NOT_LISTED"
   | "ASK_WITNESS_MISSING"
   | "TEXT_OUTSIDE_JSON"
@@ -140,11 +142,15 @@ export const RUN_ERRORS: Readonly<Record<RunErrorCode, ErrorMeaning>> = {
   },
   "TURN_TIMEOUT": {
     "retryable": true,
-    "meaning": "The turn took longer than turn_timeout_sec and was ended."
+    "meaning": "The turn took longer than turn_timeout_sec and was ended. There is no such limit by default."
   },
   "ENGINE_IDLE_TIMEOUT": {
     "retryable": true,
-    "meaning": "The engine printed nothing for idle_timeout_sec and was ended."
+    "meaning": "The engine printed nothing for idle_timeout_sec, while no tool call was known to be running, and was ended."
+  },
+  "TOOL_CALL_TIMEOUT": {
+    "retryable": true,
+    "meaning": "A tool call of the engine ran for tool_timeout_sec without output, and the engine was ended."
   },
   "OUTPUT_INVALID": {
     "retryable": true,

@@ -25,6 +25,7 @@ export interface RaspData {
 "lifecycle.process.ended": RaspLifecycleProcessEnded
 "lifecycle.session.bound": RaspLifecycleSessionBound
 "lifecycle.engine.progress": RaspLifecycleEngineProgress
+"lifecycle.turn.silent": RaspLifecycleTurnSilent
 "lifecycle.turn.ended": RaspLifecycleTurnEnded
 "agent.message.delta": RaspAgentMessageDelta
 "agent.message.final": RaspAgentMessageFinal
@@ -168,6 +169,17 @@ model?: string
 export interface RaspLifecycleEngineProgress {
 phase: string
 reason?: string
+}
+/**
+ * The engine prints nothing, and the turn goes on. Its ts is that of the event before it, when the silence began; said once until the next output.
+ */
+export interface RaspLifecycleTurnSilent {
+noticed_at: RaspTimestamp
+silent_sec: number
+/**
+ * A tool call is known to be running.
+ */
+tool_running: boolean
 }
 /**
  * The turn is over: how, why, and what was read.
@@ -457,6 +469,7 @@ export const RASP_TYPES = [
   "lifecycle.process.ended",
   "lifecycle.session.bound",
   "lifecycle.engine.progress",
+  "lifecycle.turn.silent",
   "lifecycle.turn.ended",
   "agent.message.delta",
   "agent.message.final",

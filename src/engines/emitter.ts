@@ -25,6 +25,9 @@ export interface Oddity {
 // A line that had to be cleaned before it could be decoded is a little less certain.
 const CLEANED: ReadonlySet<DiagnosticCode> = new Set(['ANSI_SEQUENCES', 'BYTE_ORDER_MARK']);
 
+// An engine that begins more calls than that without ending them is not believed to the last one.
+const MOST_OPEN_TOOLS = 10_000;
+
 const DRIFT: ReadonlySet<DiagnosticCode> = new Set(['UNKNOWN_EVENT_TYPE', 'FIELD_DRIFT']);
 
 export type WarningDetail = Omit<RaspData['diagnostic.parser.warning'], 'code' | 'message' | 'engine_version'>;
@@ -40,6 +43,8 @@ export class Emitter {
   #confidence: number = CONFIDENCE.structured;
   #sessionId: string | null = null;
   #stderrLines = 0;
+  // The tool calls that have begun and not ended, by their id.
+  readonly #openTools = new Set<string>();
   #parsed = 0;
   #fallbacks = 0;
   readonly #warnings = new Map<DiagnosticCode, number>();
@@ -108,6 +113,8 @@ export class Emitter {
   }
 
   #push<T extends RaspType>(type: T, data: RaspData[T], json: JsonText, itemId: string | null, confidence: number): void {
+    if (type === 'tool.call.completed') this.#openTools.delete(itemId ?? '');
+    else if (type === 'tool.call.started' && this.#openTools.size < MOST_OPEN_TOOLS) this.#openTools.add(itemId ?? '');
     this.#drafts.push({
       type,
       data,
@@ -139,6 +146,10 @@ export class Emitter {
     if (CLEANED.has(code)) this.#confidence = CONFIDENCE.derived;
     const seen = this.#oddities[this.#range.stream].get(code);
     this.#oddities[this.#range.stream].set(code, { code, lines: (seen?.lines ?? 0) + 1, firstByte: seen?.firstByte ?? this.#range.from });
+  }
+
+  get hasOpenTools(): boolean {
+    return this.#openTools.size > 0;
   }
 
   // Lines of stderr kept as raw, blank ones not counted.

@@ -33,6 +33,8 @@ export interface ParserReader {
   // Of an engine that stays: its turn is over, and what it asks for and nobody has answered yet, the oldest first.
   turnOver?(): boolean;
   openRequests?(): readonly NativeRequest[];
+  // Of an engine that stays: a tool call that began in an earlier turn may still be running.
+  isToolRunning?(): boolean;
   evidence(): ReaderEvidence;
 }
 
@@ -107,6 +109,11 @@ export class TurnParser {
 
   get openRequests(): readonly NativeRequest[] {
     return this.#reader.openRequests?.() ?? [];
+  }
+
+  // A tool call was reported and its end was not: silence is then the tool's.
+  get isToolRunning(): boolean {
+    return this.#out.hasOpenTools || (this.#reader.isToolRunning?.() ?? false);
   }
 
   // It must be stopped from outside.

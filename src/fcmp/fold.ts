@@ -7,6 +7,7 @@ import { FOLD_VERSION, type FcmpData, type FcmpType } from './event.js';
 import { SaidLines } from './said-lines.js';
 import { lineOf, type FcmpDraft } from './stamp.js';
 import { checkFcmpData } from './validate.js';
+import { describeSeconds } from '../run/turn-limits.js';
 
 // What the fold needs of a RASP event: taken from a stored one, or from a draft that was just stamped.
 export interface FoldInput {
@@ -109,6 +110,11 @@ export class ConversationFold {
       }
       case 'lifecycle.state.changed':
         return this.#stateChanged(input, input.data as RaspData[typeof kind]);
+      case 'lifecycle.turn.silent': {
+        const { silent_sec: seconds, tool_running: isTool } = input.data as RaspData[typeof kind];
+        const message = `No output for ${describeSeconds(seconds)}${isTool ? ', a tool call is running' : ''}. The turn goes on.`;
+        return this.#emit(input, 'diagnostic.warning', { code: 'TURN_SILENT', message });
+      }
       case 'lifecycle.turn.ended':
         return this.#said.clear();
       case 'agent.message.delta': {

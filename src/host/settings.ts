@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { isObject, type Json } from '../kernel/json.js';
 import { nearestName } from '../kernel/nearest-name.js';
 import { createCheck } from '../kernel/validator.js';
+import type { HookEvent } from '../orchestrator/deps.js';
 import { RequestError } from '../run/request-error.js';
-import { TERMINAL_STATES, type RunState } from '../run/statechart.js';
+import { TERMINAL_STATES } from '../run/statechart.js';
 
 export interface Settings {
   // Engine programs that are not on PATH, by engine.
@@ -51,7 +52,7 @@ export interface WebhookSetting {
   // Where the secret is: exactly one of them.
   readonly secret_env?: string;
   readonly secret_file?: string;
-  readonly events?: readonly RunState[];
+  readonly events?: readonly HookEvent[];
 }
 
 export interface RetentionSetting {
@@ -59,7 +60,7 @@ export interface RetentionSetting {
   readonly max_bytes?: number;
 }
 
-export const WEBHOOK_EVENTS: readonly RunState[] = ['waiting_user', ...TERMINAL_STATES];
+export const WEBHOOK_EVENTS: readonly HookEvent[] = ['waiting_user', ...TERMINAL_STATES, 'silent'];
 
 export const DEFAULT_SETTINGS: Settings = {
   engines: {},

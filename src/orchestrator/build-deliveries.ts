@@ -30,6 +30,17 @@ export function buildDeliveries(hooks: readonly Hook[], ids: Ids, run: RunRecord
   return hooks.filter(({ events }) => events.includes(to)).map(({ name }) => ({ delivery_id: ids.delivery(), hook: name, type, payload: buildPayload(type, run, change) }));
 }
 
+// A running turn that prints nothing; it is still running.
+export function buildSilenceDeliveries(hooks: readonly Hook[], ids: Ids, run: RunRecord, { at, since, url }: { readonly at: number; readonly since: number; readonly url: string | null }): NewDelivery[] {
+  const type = 'run.silent';
+  const payload = { ...describeRun(type, run), status: run.status, attempt_number: run.attempt_number, at: toTimestamp(at), silent_since: toTimestamp(since), interaction: null, error: null, url };
+  return hooks.filter(({ events }) => events.includes('silent')).map(({ name }) => ({ delivery_id: ids.delivery(), hook: name, type, payload }));
+}
+
+function describeRun(type: string, run: RunRecord): JsonObject {
+  return { type, run_id: run.run_id, request_id: run.request_id, engine: run.spec.engine, labels: { ...run.spec.labels } };
+}
+
 function buildPayload(type: string, run: RunRecord, { edge, at, attempt, error, ask, url }: Change): JsonObject {
   return {
     type,

@@ -54,7 +54,7 @@ export async function createRun(deps: OrchestratorDeps, request: CreateRunReques
 export async function buildRun(deps: OrchestratorDeps, request: CreateRunRequest, { actor, continuation, fork, beside, retryOf }: Origin): Promise<NewRun> {
   const runId = deps.ids.run();
   const folder = runFolder(dataDirFor(deps, fork?.handle.home ?? beside?.spec.home), runId);
-  const options = parseRuntimeOptions(request.runtime_options as Json | undefined);
+  const options = parseRuntimeOptions(request.runtime_options as Json | undefined, deps.turnDefaults);
   const spec: RunSpec = {
     engine: findEngine(request.engine).name,
     execution_mode: request.execution_mode ?? 'auto',

@@ -5,6 +5,7 @@ import type { Resident, ResidentStart } from '../engines/resident.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Ids } from '../kernel/ids.js';
 import type { Timers } from '../process/timers.js';
+import type { TurnDefaults } from '../run/runtime-options.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import type { RunState } from '../run/statechart.js';
 import type { NewRun, RunRecord, Store } from '../store/store.js';
@@ -22,6 +23,8 @@ export interface OrchestratorDeps {
   readonly sticky?: boolean;
   // Builds the run that repeats an interrupted one (recovery.running); null: it must not be repeated.
   readonly retryInterrupted?: (run: RunRecord, handle: EngineSessionHandle | undefined) => Promise<NewRun | null>;
+  // The limits of a turn for runs that do not set their own.
+  readonly turnDefaults?: TurnDefaults;
   // Other hosts share the store.
   readonly cluster?: Cluster;
   // Queued runs are started again after a crash: each start is stored before anything is prepared for it. Other starts cost no write.
@@ -32,10 +35,12 @@ export interface OrchestratorDeps {
   readonly runUrl?: (runId: string) => string | null;
 }
 
+export type HookEvent = RunState | 'silent';
+
 export interface Hook {
   readonly name: string;
-  // The states whose beginning it wants to know of.
-  readonly events: readonly RunState[];
+  // The states whose beginning it is told of, and turns that print nothing.
+  readonly events: readonly HookEvent[];
 }
 
 // What a turn needs of its home: the question tool, and the session it continues.

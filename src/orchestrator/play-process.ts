@@ -13,6 +13,7 @@ import type { TurnEvidence } from '../run/evidence.js';
 import type { RunRecord } from '../store/store.js';
 import { summariseParser } from './parser-summary.js';
 import { prepareTurn } from './prepare-turn.js';
+import { reportSilence } from './report-silence.js';
 import { hearAsks, type TurnAsk } from './turn-ask.js';
 import { checkLease, failStart, settle, stopElsewhere, weigh, type TurnScene } from './turn-scene.js';
 
@@ -36,8 +37,10 @@ export async function playProcess(scene: TurnScene, command: EngineCommand, ask:
       stdin: command.stdin,
       logs: attempt.logs,
       mark: `${run.run_id}/${run.attempt_number}`,
-      turnTimeoutMs: options.turn_timeout_sec * 1000,
+      turnTimeoutMs: options.turn_timeout_sec === null ? null : options.turn_timeout_sec * 1000,
       idleTimeoutMs: options.idle_timeout_sec * 1000,
+      toolTimeoutMs: options.tool_timeout_sec * 1000,
+      silenceNoticeMs: options.silence_notice_sec * 1000,
       graceMs: GRACE_MS,
     },
     {
@@ -47,6 +50,8 @@ export async function playProcess(scene: TurnScene, command: EngineCommand, ask:
         stopElsewhere(scene, parser);
         return stored;
       },
+      isToolRunning: () => parser.isToolRunning,
+      onSilence: () => reportSilence(scene, parser.isToolRunning),
     },
     deps.timers,
   );

@@ -12,7 +12,6 @@ import { classifyFailure } from '../engines/auth-failure.js';
 import { invariant } from '../kernel/invariant.js';
 import { asObject, asString } from '../kernel/json.js';
 import type { EndReason } from '../process/child.js';
-import { IdleWatch } from '../process/idle-watch.js';
 import { draft } from '../rasp/draft.js';
 import type { TurnEvidence } from '../run/evidence.js';
 import type { Exit } from '../run/judge-completion.js';
@@ -27,6 +26,7 @@ import type { Residents, Waiter } from './residents.js';
 import { runFolder } from './run-folder.js';
 import { logsOf, readEnds, readLog, slice, syncLog, type LogEnds, type LogPaths } from './turn-logs.js';
 import { PROCESS_LOST } from './sticky.js';
+import { TurnClocks } from './turn-clocks.js';
 import { checkLease, fail, failStart, settle, stopElsewhere, weigh, whileHeld, type Played, type TurnScene } from './turn-scene.js';
 
 export interface ResidentStage {
@@ -60,12 +60,11 @@ class ResidentTurn {
   readonly #logs: LogPaths;
   readonly #memory: ReaderMemory;
   readonly #parser: TurnParser;
-  readonly #idle: IdleWatch;
+  readonly #clocks: TurnClocks;
   readonly #stop = new AbortController();
   readonly #hash = createHash('sha256');
   #at: number;
   #resident: Resident | null;
-  #cancelTimeout = () => {};
   #endedByUs: EndReason | null = null;
   // Why it could not even begin.
   #trouble: string | null = null;
@@ -89,13 +88,13 @@ class ResidentTurn {
     this.#logs = logsOf(scene.engine, runFolder(scene.deps.dataDir, run.run_id), run.attempt_number);
     this.#memory = stage.waiter?.memory ?? newMemory(scene.handle?.handle_value ?? null);
     this.#parser = createTurnParser(scene.engine, scene.version, { at: begin, memory: this.#memory });
-    this.#idle = new IdleWatch(scene.deps.timers);
+    this.#clocks = new TurnClocks(scene);
     this.#decisions = new Decisions(scene);
     this.#resident = stage.waiter?.resident ?? null;
   }
 
   async abandon(): Promise<void> {
-    this.#stopClocks();
+    this.#clocks.stop();
     await this.#resident?.close();
   }
 
@@ -108,19 +107,19 @@ class ResidentTurn {
       this.#decisions.stop();
       return this.#conclude(null, UNKNOWN_EXIT);
     }
-    this.#startClocks();
+    this.#clocks.start(this.#parser, (reason) => this.#endBy(reason));
     this.#scene.control.attach({ end: (reason) => this.#endBy(reason) });
     checkLease(this.#scene);
     const refused = this.#resident === null ? await this.#start() : null;
     const resident = this.#resident;
     if (refused || resident === null) {
-      this.#stopClocks();
+      this.#clocks.stop();
       return refused ?? this.#conclude(null, UNKNOWN_EXIT);
     }
     checkLease(this.#scene);
     await this.#speak(resident).catch((error: unknown) => this.#note(error));
     const asked = this.#trouble === null ? await this.#listen(resident) : null;
-    this.#stopClocks();
+    this.#clocks.stop();
     this.#isOver = asked !== null || this.#parser.turnOver;
     if (this.#isOver && (await this.#wouldWait(asked)) && this.#endedByUs === null) {
       // Before that is stored: whoever answers or ends the run from then on finds its process.
@@ -219,7 +218,7 @@ class ResidentTurn {
   // Answers what a person is to be asked, or null: the turn is over, or the process is gone.
   async #listen(resident: Resident): Promise<NativeRequest | null> {
     for await (const bytes of resident.lines(this.#at, this.#stop.signal)) {
-      this.#idle.hold();
+      this.#clocks.silence.hold();
       try {
         await this.#take(bytes);
         if (bytes.length > MAX_LINE_BYTES) resident.refuseLine(bytes);
@@ -233,7 +232,7 @@ class ResidentTurn {
           if (await this.#isForPerson(resident, request)) return request;
         }
       } finally {
-        this.#idle.release();
+        this.#clocks.silence.release();
       }
     }
     return null;
@@ -306,17 +305,6 @@ class ResidentTurn {
   // The first trouble explains the others.
   #note(error: unknown): void {
     this.#trouble ??= error instanceof Error ? error.message : String(error);
-  }
-
-  #startClocks(): void {
-    const { deps, options } = this.#scene;
-    this.#idle.start(options.idle_timeout_sec * 1000, () => this.#endBy('idle_timeout'));
-    this.#cancelTimeout = deps.timers.set(options.turn_timeout_sec * 1000, () => this.#endBy('turn_timeout'));
-  }
-
-  #stopClocks(): void {
-    this.#idle.stop();
-    this.#cancelTimeout();
   }
 
   #endBy(reason: EndReason): void {

@@ -53,6 +53,11 @@ export class RunJournal {
     return this.#raspSeq - this.#firstRasp + 1;
   }
 
+  // Of the last event, stored or not.
+  get lastTs(): number {
+    return this.#ts;
+  }
+
   // How long they are as RASP.
   get pendingBytes(): number {
     return this.#rasp.length;
@@ -62,6 +67,11 @@ export class RunJournal {
     if (drafts.length === 0) return;
     // The clock may jump back; the times of a run never do.
     this.#ts = Math.max(this.#ts, this.#clock.now());
+    this.addAtLastTime(drafts);
+  }
+
+  // With the time of the last event, for what is only the absence of another one.
+  addAtLastTime(drafts: readonly RaspDraft[]): void {
     const ts = toTimestamp(this.#ts);
     if (this.pending === 0) {
       this.#firstTs = this.#ts;

@@ -3,6 +3,7 @@ import { toTimestamp } from '../kernel/clock.js';
 import type { Json, JsonObject } from '../kernel/json.js';
 import type { ExecutionMode } from '../run/attempt.js';
 import type { RunError } from '../run/judge-completion.js';
+import { parseRuntimeOptions } from '../run/runtime-options.js';
 import type { RunState } from '../run/statechart.js';
 import type { SalvagedRun } from '../store/salvage.js';
 import type { Actor, InteractionRecord, InteractionState, RunRecord, RunSpec } from '../store/store.js';
@@ -28,6 +29,8 @@ export interface RunView {
   readonly updated_at: string;
   // How long its questions have waited for a person, all in all; what waits now is not in it.
   readonly waited_ms: number;
+  // Since when the running turn has printed nothing, once that is long enough to be shown.
+  readonly silent_since: string | null;
   readonly error: RunError | null;
   readonly result: Json | null;
   readonly rasp_seq: number;
@@ -94,6 +97,7 @@ export function viewRun(run: RunRecord | RunSummary, pending: InteractionRecord 
     // Never before the last event: times of events do not go back when the clock does.
     updated_at: toTimestamp(Math.max(run.updated_at, heads.ts)),
     waited_ms: run.waited_ms,
+    silent_since: silentSince(run, now),
     error: run.error,
     result: run.result,
     rasp_seq: heads.rasp_seq,
@@ -124,4 +128,13 @@ export function viewInteraction(interaction: InteractionRecord | InteractionSumm
     overdue: interaction.state === 'pending' && now > interaction.due_at,
     answer: resolution && { at: toTimestamp(resolution.at), response: resolution.response, actor: resolution.actor, finish: resolution.finish },
   };
+}
+
+const DEFAULT_NOTICE_SEC = parseRuntimeOptions({}).silence_notice_sec;
+
+// By the time of the last event: a notice of silence has the time of the event before it.
+function silentSince({ status, spec, heads }: Pick<RunRecord, 'status' | 'spec' | 'heads'>, now: number): string | null {
+  if (status !== 'running') return null;
+  const { silence_notice_sec: seconds = DEFAULT_NOTICE_SEC } = spec.runtime_options;
+  return typeof seconds === 'number' && now - heads.ts >= seconds * 1000 ? toTimestamp(heads.ts) : null;
 }

@@ -62,7 +62,7 @@ export async function weigh({ deps, engine, options, handle, control, writer }: 
   const now = Math.max(deps.clock.now(), run.heads.ts);
   const interactionId = deps.ids.interaction();
   const conclusion = concludeTurn({
-    facts: { mode: run.spec.execution_mode, attempt: run.attempt_number, maxAttempt: options.max_attempt, evidence, exit, endedByUs, outlived, stopped, resumedFrom: handle?.handle_value ?? null, handleChecked, output },
+    facts: { mode: run.spec.execution_mode, attempt: run.attempt_number, maxAttempt: options.max_attempt, evidence, exit, endedByUs, outlived, stopped, resumedFrom: handle?.handle_value ?? null, handleChecked, output, limits: options },
     now,
     interactionId,
     canceledBy: control.canceledBy,

@@ -2,7 +2,7 @@
 // A reader of the engine's output waits for it when much is pending, so a slow store slows the engine down.
 import type { RaspDraft } from '../rasp/draft.js';
 import type { Timers } from '../process/timers.js';
-import type { RunRecord, Store } from '../store/store.js';
+import type { NewDelivery, RunRecord, Store } from '../store/store.js';
 import type { Clock } from '../kernel/clock.js';
 import type { ConversationFold } from '../fcmp/fold.js';
 import { RunJournal } from './run-journal.js';
@@ -33,6 +33,8 @@ export class TurnWriter {
   // One flush at a time, in order.
   #last: Promise<void> = Promise.resolve();
   #failure: unknown;
+  // To be stored with the next events.
+  #deliveries: NewDelivery[] = [];
   readonly #onFailure: () => void;
 
   // `onFailure` is called when something could not be stored: the engine must not work on unheard.
@@ -58,6 +60,13 @@ export class TurnWriter {
     return undefined;
   }
 
+  // Says that nothing was printed since the last event, whose time it has, and stores the notifications with it.
+  addSilence(silence: RaspDraft, deliveries: readonly NewDelivery[]): void {
+    this.journal.addAtLastTime([silence]);
+    this.#deliveries.push(...deliveries);
+    this.flush().catch(() => {});
+  }
+
   // Everything added so far is stored when this resolves.
   flush(): Promise<void> {
     this.#stopGathering?.();
@@ -81,6 +90,7 @@ export class TurnWriter {
     if (this.#failure !== undefined) throw this.#failure;
     const journal = this.journal.take();
     if (journal === null) return;
+    const deliveries = this.#deliveries.splice(0);
     const run = this.#run;
     try {
       const outcome = await this.#store.commit({
@@ -88,6 +98,7 @@ export class TurnWriter {
         expect: { status: run.status, epoch: run.epoch, rasp_seq: run.heads.rasp_seq },
         now: this.#clock.now(),
         journal,
+        deliveries,
       });
       if (!outcome.committed) throw new LostRunError(`run ${run.run_id} was changed by somebody else (${outcome.reason})`);
       this.#run = { ...run, heads: outcome.heads };

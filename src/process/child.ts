@@ -30,9 +30,14 @@ export interface ChildSpec extends Command {
   readonly logs: Readonly<Record<StreamName, string>>;
   // PARLEY_TURN in the child's environment, inherited by its descendants.
   readonly mark: string;
-  readonly turnTimeoutMs: number;
-  // Without output on either stream.
+  // Null: no limit.
+  readonly turnTimeoutMs: number | null;
+  // Without output on either stream, while no tool call is known to be running.
   readonly idleTimeoutMs: number;
+  // The same while one is; as long as the other if nothing is said.
+  readonly toolTimeoutMs?: number;
+  // When a silence is reported; never if nothing is said.
+  readonly silenceNoticeMs?: number;
   // Between SIGTERM and SIGKILL.
   readonly graceMs: number;
 }
@@ -41,6 +46,10 @@ export interface ChildHandlers {
   // Called for each chunk after it was appended to its log. While the promise is open, nothing more is read from that
   // stream. A throw ends the child, and `done` rejects with it.
   onChunk(stream: StreamName, chunk: Buffer): void | Promise<void>;
+  // Whether what it printed so far shows a tool call that has not ended.
+  isToolRunning?(): boolean;
+  // It has printed nothing for the time of the notice.
+  onSilence?(): void;
 }
 
 export interface Child {
@@ -109,8 +118,15 @@ class RunningChild implements Child {
     this.startTime = readStartTime(process.pid);
     this.#tree = new ProcessTree((mark) => mark === spec.mark, this);
     this.#idle = new IdleWatch(timers);
-    this.#idle.start(spec.idleTimeoutMs, () => this.end('idle_timeout'));
-    this.#cancelTurnTimeout = timers.set(spec.turnTimeoutMs, () => this.end('turn_timeout'));
+    this.#idle.start({
+      idleMs: spec.idleTimeoutMs,
+      toolMs: spec.toolTimeoutMs ?? spec.idleTimeoutMs,
+      noticeMs: spec.silenceNoticeMs ?? null,
+      isToolRunning: () => handlers.isToolRunning?.() ?? false,
+      onLimit: (reason) => this.end(reason),
+      onNotice: () => handlers.onSilence?.(),
+    });
+    this.#cancelTurnTimeout = spec.turnTimeoutMs === null ? () => {} : timers.set(spec.turnTimeoutMs, () => this.end('turn_timeout'));
     this.done = this.#live();
     // Whoever wants to know asks for `done`, perhaps later than it failed.
     this.done.catch(() => {});

@@ -1,35 +1,49 @@
-// Tells when a child has printed nothing for too long. The time in which WE hold back reading (the log or the handler is
-// slow) does not count: then it is not the child that is idle.
+// Watches a child that prints nothing: reports it, and says when a limit is reached. While a tool call is known to be running,
+// another limit applies than otherwise. The time in which WE hold back reading (the log or the handler is slow) does not
+// count: then it is not the child that is silent.
 import { setImmediate } from 'node:timers/promises';
 import type { Timers } from './timers.js';
+
+export type SilenceReason = 'idle_timeout' | 'tool_timeout';
+
+export interface SilenceRules {
+  // Without output while no tool call is known to be running, and while one is.
+  readonly idleMs: number;
+  readonly toolMs: number;
+  // When to report the silence, once until the next output; null: never.
+  readonly noticeMs: number | null;
+  readonly isToolRunning: () => boolean;
+  readonly onLimit: (reason: SilenceReason) => void;
+  readonly onNotice: () => void;
+}
 
 export class IdleWatch {
   readonly #timers: Timers;
   // How many streams are held back now, and how many chunks were ever taken.
   #held = 0;
   #chunks = 0;
-  #watched: { readonly ms: number; readonly onIdle: () => void } | null = null;
-  #cancel = () => {};
+  #rules: SilenceRules | null = null;
+  #stops: (() => void)[] = [];
 
   constructor(timers: Timers) {
     this.#timers = timers;
   }
 
-  start(ms: number, onIdle: () => void): void {
-    this.#watched = { ms, onIdle };
+  start(rules: SilenceRules): void {
+    this.#rules = rules;
     this.#arm();
   }
 
   stop(): void {
-    this.#watched = null;
-    this.#cancel();
+    this.#rules = null;
+    this.#disarm();
   }
 
   // A chunk was read; until it is released its stream is not read.
   hold(): void {
     this.#held += 1;
     this.#chunks += 1;
-    this.#cancel();
+    this.#disarm();
   }
 
   release(): void {
@@ -47,12 +61,24 @@ export class IdleWatch {
     return this.#held === 0 && this.#chunks === before;
   }
 
+  #disarm(): void {
+    for (const stop of this.#stops.splice(0)) stop();
+  }
+
   #arm(): void {
-    this.#cancel();
-    const watched = this.#watched;
-    if (watched === null) return;
-    this.#cancel = this.#timers.set(watched.ms, async () => {
-      if ((await this.isQuiet()) && this.#watched === watched) watched.onIdle();
-    });
+    this.#disarm();
+    const rules = this.#rules;
+    if (rules === null) return;
+    const reason = rules.isToolRunning() ? 'tool_timeout' : 'idle_timeout';
+    const limitMs = reason === 'tool_timeout' ? rules.toolMs : rules.idleMs;
+    this.#after(limitMs, rules, () => rules.onLimit(reason));
+    // A turn that is ended anyway is not reported as silent first.
+    if (rules.noticeMs !== null && rules.noticeMs < limitMs) this.#after(rules.noticeMs, rules, rules.onNotice);
+  }
+
+  #after(ms: number, rules: SilenceRules, act: () => void): void {
+    this.#stops.push(this.#timers.set(ms, async () => {
+      if ((await this.isQuiet()) && this.#rules === rules) act();
+    }));
   }
 }

@@ -8,6 +8,7 @@ import { clip } from '../kernel/redact.js';
 import type { ExecutionMode } from './attempt.js';
 import type { TurnEvidence } from './evidence.js';
 import { mergeQuestions, type Question } from './interaction.js';
+import { explainLimit, type TurnLimits } from './turn-limits.js';
 
 const MAX_PROMPT_CHARS = 8000;
 
@@ -28,7 +29,7 @@ export interface TurnFacts {
   readonly evidence: TurnEvidence;
   readonly exit: Exit;
   // Set when Parley itself ended the process.
-  readonly endedByUs: 'canceled' | 'shutdown' | 'turn_timeout' | 'idle_timeout' | 'runaway' | 'other_session' | null;
+  readonly endedByUs: 'canceled' | 'shutdown' | 'turn_timeout' | 'idle_timeout' | 'tool_timeout' | 'runaway' | 'other_session' | null;
   // The process was still there when the turn was over: its end says nothing of it.
   readonly outlived?: boolean;
   // The person who was asked for leave has stopped the turn.
@@ -38,6 +39,8 @@ export interface TurnFacts {
   // The session was looked for and is there; only then may a run wait for an answer.
   readonly handleChecked: boolean;
   readonly output: OutputCheck;
+  // The limits of the turn, for the message of one that was reached.
+  readonly limits?: TurnLimits;
 }
 
 export interface RunError {
@@ -77,8 +80,9 @@ const STOPPED: Question = { kind: 'open_text', prompt: 'You stopped the turn. Sa
 export const RULES: readonly Rule[] = [
   { id: 'canceled', when: (f) => f.endedByUs === 'canceled', verdict: () => ({ event: 'run.canceled', completion: 'interrupted', reasonCode: 'CANCELED_BY_USER' }) },
   { id: 'shut down', when: (f) => f.endedByUs === 'shutdown', verdict: (f) => fail(f, 'ORCHESTRATOR_RESTART_INTERRUPTED', 'Parley was stopped while this turn ran. Repeat it with parley retry; the setting recovery.running="retry" repeats interrupted runs once by itself.') },
-  { id: 'turn timeout', when: (f) => f.endedByUs === 'turn_timeout', verdict: (f) => fail(f, 'TURN_TIMEOUT', 'The turn took too long and was ended.') },
-  { id: 'idle timeout', when: (f) => f.endedByUs === 'idle_timeout', verdict: (f) => fail(f, 'ENGINE_IDLE_TIMEOUT', 'The engine printed nothing for too long and was ended.') },
+  { id: 'turn timeout', when: (f) => f.endedByUs === 'turn_timeout', verdict: (f) => fail(f, 'TURN_TIMEOUT', explainLimit('turn_timeout_sec', f.limits)) },
+  { id: 'idle timeout', when: (f) => f.endedByUs === 'idle_timeout', verdict: (f) => fail(f, 'ENGINE_IDLE_TIMEOUT', explainLimit('idle_timeout_sec', f.limits)) },
+  { id: 'tool timeout', when: (f) => f.endedByUs === 'tool_timeout', verdict: (f) => fail(f, 'TOOL_CALL_TIMEOUT', explainLimit('tool_timeout_sec', f.limits)) },
   { id: 'runaway', when: (f) => f.endedByUs === 'runaway', verdict: (f) => fail(f, 'ENGINE_TURN_FAILED', 'The engine repeated itself without getting anywhere and was ended.', 'interrupted', 'RUNAWAY') },
   { id: 'resume not confirmed', when: (f) => f.endedByUs === 'other_session' || (f.resumedFrom !== null && f.evidence.sessionId !== f.resumedFrom), verdict: resumeFailed },
   { id: 'engine failed', when: (f) => f.evidence.failure !== null, verdict: engineFailed },

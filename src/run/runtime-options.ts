@@ -13,27 +13,37 @@ export interface RuntimeOptions {
   // A turn that would wait at this attempt fails instead.
   readonly max_attempt: number;
   // Limits of one turn; they never end a run that waits.
-  readonly turn_timeout_sec: number;
+  readonly turn_timeout_sec: number | null;
+  // Without output while no tool call is known to be running.
   readonly idle_timeout_sec: number;
+  // Without output while a tool call is running.
+  readonly tool_timeout_sec: number;
+  // A turn without output for so long is shown as silent and reported; nothing is ended.
+  readonly silence_notice_sec: number;
 }
+
+// What an operator may set for runs that do not say otherwise. The values in force are recorded with the run.
+export type TurnDefaults = Pick<RuntimeOptions, 'turn_timeout_sec' | 'idle_timeout_sec' | 'tool_timeout_sec' | 'silence_notice_sec'>;
 
 const DEFAULTS: RuntimeOptions = {
   interactive_require_user_reply: true,
   session_timeout_sec: 1200,
   auto_decide_policy: 'engine_judgement',
   max_attempt: DEFAULT_MAX_ATTEMPT,
-  turn_timeout_sec: 1200,
-  idle_timeout_sec: 300,
+  turn_timeout_sec: null,
+  idle_timeout_sec: 1800,
+  tool_timeout_sec: 14_400,
+  silence_notice_sec: 1800,
 };
 
 // A hundred years: what is meant to be for ever must still be a time that can be stored.
 const LONGEST_SEC = 3_153_600_000;
 
-export function parseRuntimeOptions(given: Json | undefined): RuntimeOptions {
-  if (given === undefined) return DEFAULTS;
+export function parseRuntimeOptions(given: Json | undefined, defaults: Partial<TurnDefaults> = {}): RuntimeOptions {
+  if (given === undefined) return { ...DEFAULTS, ...defaults };
   if (!isObject(given)) throw new RequestError('INVALID_ARGUMENT', 'runtime_options takes an object');
   for (const [name, value] of Object.entries(given)) checkOption(name, value);
-  return { ...DEFAULTS, ...(given as Partial<RuntimeOptions>) };
+  return { ...DEFAULTS, ...defaults, ...(given as Partial<RuntimeOptions>) };
 }
 
 function checkOption(name: string, value: Json): void {
@@ -67,13 +77,20 @@ function fits(name: keyof RuntimeOptions, value: Json): boolean {
       return value === 'engine_judgement' || value === 'use_default';
     case 'max_attempt':
       return Number.isSafeInteger(value) && (value as number) >= 1;
-    case 'session_timeout_sec':
     case 'turn_timeout_sec':
+      return value === null || isSeconds(value);
+    case 'session_timeout_sec':
     case 'idle_timeout_sec':
-      return typeof value === 'number' && value > 0 && value <= LONGEST_SEC;
+    case 'tool_timeout_sec':
+    case 'silence_notice_sec':
+      return isSeconds(value);
     default:
       return name satisfies never;
   }
+}
+
+function isSeconds(value: Json): boolean {
+  return typeof value === 'number' && value > 0 && value <= LONGEST_SEC;
 }
 
 export function toJson(options: RuntimeOptions): JsonObject {

@@ -74,6 +74,7 @@ export const runView = z.strictObject({
   created_at: timestamp,
   updated_at: timestamp,
   waited_ms: z.int().min(0).meta({ description: 'How long its questions have waited for a person, all in all; one that waits now is not in it.' }),
+  silent_since: timestamp.nullable().meta({ description: 'Since when the running turn has printed nothing, once that is longer than silence_notice_sec.' }),
   error: runError.nullable(),
   result: json,
   rasp_seq: z.int().min(0),
@@ -96,7 +97,7 @@ export const createRunBody = z.strictObject({
   model: z.string().max(MAX_MODEL_CHARS).regex(new RegExp(MODEL_PATTERN), `is not a model name: ${MODEL_RULE}`).optional(),
   permission: permission.optional().meta({ description: 'What the agent may do; workspace-write if nothing is said.' }),
   output_schema: z.union([object, z.boolean()]).optional(),
-  runtime_options: object.optional().meta({ description: 'session_timeout_sec, interactive_require_user_reply, auto_decide_policy, max_attempt, turn_timeout_sec, idle_timeout_sec: docs/cli.md has their meaning.' }),
+  runtime_options: object.optional().meta({ description: 'session_timeout_sec, interactive_require_user_reply, auto_decide_policy, max_attempt, turn_timeout_sec, idle_timeout_sec, tool_timeout_sec, silence_notice_sec: docs/cli.md has their meaning.' }),
   labels: z.record(whole.min(1).max(200), whole.max(2000)).optional(),
   request_id: name.optional().meta({ description: 'Your key (or the header Idempotency-Key): the same key with the same body gives the same run.' }),
 });

@@ -46,7 +46,7 @@ test('a run is started as it was filled in, and its page is shown; the next form
   const run = await desk.server.client.get(id);
   expect(run).toMatchObject({ engine: 'rehearsal', permission: 'read-only', execution_mode: 'interactive', cwd: desk.site.cwd, model: 'some-model', labels: { team: 'home', ticket: 'A=7' } });
   const { events } = (await (await desk.server.client.request('GET', `/v1/runs/${id}/rasp/history`)).json()) as { events: { data: { runtime_options?: object } }[] };
-  expect(events[0]?.data.runtime_options).toMatchObject({ session_timeout_sec: 60, max_attempt: 5, interactive_require_user_reply: false, auto_decide_policy: 'use_default', turn_timeout_sec: 1200 });
+  expect(events[0]?.data.runtime_options).toMatchObject({ session_timeout_sec: 60, max_attempt: 5, interactive_require_user_reply: false, auto_decide_policy: 'use_default', turn_timeout_sec: null });
   await page.goto('/new');
   await engine(page, 'rehearsal').waitFor();
   expect([await engine(page, 'rehearsal').isChecked(), await page.getByRole('radio', { name: /^Read only/ }).isChecked(), await page.getByLabel('Folder (optional)').inputValue(), await prompt(page).inputValue()]).toEqual([true, false, desk.site.cwd, '']);

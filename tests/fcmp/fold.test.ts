@@ -73,6 +73,10 @@ const TABLE: { readonly [T in RaspType]: readonly [RaspData[T], readonly [string
   'lifecycle.process.ended': [{ streams: { stdout: { from: 7, bytes: 0, sha256: '' }, stderr: { bytes: 0, sha256: '' } } }, []],
   'lifecycle.session.bound': [{ session_id: 's', handle_type: 'session_id' }, []],
   'lifecycle.engine.progress': [{ phase: 'turn.started' }, []],
+  'lifecycle.turn.silent': [
+    { noticed_at: '2026-01-01T00:30:00.000Z', silent_sec: 1800, tool_running: true },
+    [['diagnostic.warning', { code: 'TURN_SILENT', message: 'No output for 30 minutes, a tool call is running. The turn goes on.' }]],
+  ],
   'lifecycle.turn.ended': [ENDED, []],
   'agent.message.delta': [{ text: 'Hel' }, [['assistant.message.delta', { message_id: 'item_1', text: 'Hel' }]]],
   'agent.message.final': [{ text: 'Hello' }, [['assistant.message.final', { message_id: 'item_1', text: 'Hello' }]]],

@@ -12,7 +12,7 @@ beforeEach(() => {
 afterEach(() => rmSync(dir, { recursive: true }));
 
 const fromEnv = { name: 'a', url: 'https://example.org/a', secret_env: 'SECRET' };
-const all = ['waiting_user', 'succeeded', 'failed', 'canceled'];
+const all = ['waiting_user', 'succeeded', 'failed', 'canceled', 'silent'];
 
 test('a secret is plain text or base64 after whsec_, from the environment or a file', () => {
   const bytes = Buffer.from(Array.from({ length: 24 }, (_, index) => index * 10));

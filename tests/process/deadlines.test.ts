@@ -101,3 +101,51 @@ test('the system timer takes a time beyond what setTimeout can hold as very long
   cancel();
   expect(fired).toEqual([]);
 });
+
+test('while a tool call is running, its own limit applies, and the idle limit again when it has ended', async () => {
+  const timers = new SimulatedTimers();
+  const heard = new Heard();
+  let isRunning = true;
+  const handlers = { onChunk: (stream: 'stdout' | 'stderr', chunk: Buffer) => heard.onChunk(stream, chunk), isToolRunning: () => isRunning };
+  const child = await start(specOf(talker, { toolTimeoutMs: 3 * IDLE_MS, turnTimeoutMs: null }), handlers, timers);
+  await heard.says('ready');
+  await timers.armed(3 * IDLE_MS);
+  timers.advance(2 * IDLE_MS);
+  isRunning = false;
+  process.kill(child.pid, 'SIGUSR2');
+  await heard.says('more 1\n');
+  await timers.armed(IDLE_MS);
+  expect(timers.lengths()).toEqual([IDLE_MS]);
+  timers.advance(IDLE_MS);
+  expect((await child.done).endedByUs).toBe('idle_timeout');
+});
+
+test('a tool call without output is ended by its limit', async () => {
+  const timers = new SimulatedTimers();
+  const child = await start(specOf(shell('exec sleep 1000'), { toolTimeoutMs: 3 * IDLE_MS }), { onChunk: () => {}, isToolRunning: () => true }, timers);
+  timers.advance(3 * IDLE_MS);
+  expect((await child.done).endedByUs).toBe('tool_timeout');
+});
+
+test('silence is reported once until the next output', async () => {
+  const timers = new SimulatedTimers();
+  const heard = new Heard();
+  const notice = new Gate();
+  let reported = 0;
+  const onSilence = (): void => {
+    reported += 1;
+    notice.open();
+  };
+  const child = await start(specOf(talker, { silenceNoticeMs: IDLE_MS / 2 }), { onChunk: (stream, chunk) => heard.onChunk(stream, chunk), onSilence }, timers);
+  await heard.says('ready');
+  await timers.armed(IDLE_MS / 2);
+  timers.advance(IDLE_MS / 2);
+  await notice.opened;
+  expect(timers.lengths()).toEqual([IDLE_MS, TURN_MS]);
+  process.kill(child.pid, 'SIGUSR2');
+  await heard.says('more 1\n');
+  await timers.armed(IDLE_MS / 2);
+  expect(reported).toBe(1);
+  child.end('canceled');
+  await child.done;
+});

@@ -65,6 +65,7 @@ const TABLE: readonly Row[] = [
   { name: 'a turn that took too long fails with its own code', when: { endedByUs: 'turn_timeout', exit: { code: null, signal: 'SIGTERM' } }, ...alike(failed('TURN_TIMEOUT')) },
   { name: 'a turn that repeated itself without end fails as one of the engine', when: { endedByUs: 'runaway', exit: { code: null, signal: 'SIGTERM' } }, ...alike(failed('ENGINE_TURN_FAILED', 'interrupted', 'RUNAWAY')) },
   { name: 'a turn that printed nothing for too long fails with its own code', when: { endedByUs: 'idle_timeout', exit: { code: null, signal: 'SIGKILL' } }, ...alike(failed('ENGINE_IDLE_TIMEOUT')) },
+  { name: 'a tool call that stayed silent for too long fails with its own code', when: { endedByUs: 'tool_timeout', exit: { code: null, signal: 'SIGKILL' } }, ...alike(failed('TOOL_CALL_TIMEOUT')) },
   { name: 'a turn that we ended because it worked in another session has lost its conversation', when: { resumedFrom: SESSION, endedByUs: 'other_session', exit: { code: null, signal: 'SIGKILL' }, evidence: { sessionId: OTHER_SESSION } }, ...alike(failed('SESSION_RESUME_FAILED', 'interrupted', 'SESSION_CHANGED')) },
   {
     name: 'a resumed turn whose session was never confirmed has lost its conversation',
@@ -321,6 +322,7 @@ function restated(facts: TurnFacts): { event: RunEvent; code?: RunErrorCode } {
   if (facts.endedByUs === 'shutdown') return fails('ORCHESTRATOR_RESTART_INTERRUPTED');
   if (facts.endedByUs === 'turn_timeout') return fails('TURN_TIMEOUT');
   if (facts.endedByUs === 'idle_timeout') return fails('ENGINE_IDLE_TIMEOUT');
+  if (facts.endedByUs === 'tool_timeout') return fails('TOOL_CALL_TIMEOUT');
   if (facts.endedByUs === 'runaway') return fails('ENGINE_TURN_FAILED');
   if (facts.endedByUs === 'other_session') return fails('SESSION_RESUME_FAILED');
   if (facts.resumedFrom && facts.resumedFrom !== evidence.sessionId) return fails('SESSION_RESUME_FAILED');
@@ -336,7 +338,7 @@ function restated(facts: TurnFacts): { event: RunEvent; code?: RunErrorCode } {
 
 const DIMENSIONS: readonly (readonly Patch[])[] = [
   MODES.map((mode) => ({ mode })),
-  ([null, 'canceled', 'shutdown', 'turn_timeout', 'idle_timeout', 'runaway', 'other_session'] as const).map((endedByUs) => ({ endedByUs })),
+  ([null, 'canceled', 'shutdown', 'turn_timeout', 'idle_timeout', 'tool_timeout', 'runaway', 'other_session'] as const).map((endedByUs) => ({ endedByUs })),
   [null, SESSION].map((resumedFrom) => ({ resumedFrom })),
   [null, SESSION, OTHER_SESSION].map((sessionId) => ({ evidence: { sessionId } })),
   [true, false].map((handleChecked) => ({ handleChecked })),
@@ -396,7 +398,7 @@ const anyFacts: fc.Arbitrary<TurnFacts> = fc.record({
     { weight: 3, arbitrary: fc.constant({ code: 0, signal: null }) },
     { weight: 1, arbitrary: fc.record({ code: fc.option(fc.integer({ min: 0, max: 255 })), signal: fc.option(fc.constantFrom('SIGTERM', 'SIGKILL')) }) },
   ),
-  endedByUs: rarely(fc.constantFrom('canceled' as const, 'shutdown' as const, 'turn_timeout' as const, 'idle_timeout' as const, 'runaway' as const, 'other_session' as const)),
+  endedByUs: rarely(fc.constantFrom('canceled' as const, 'shutdown' as const, 'turn_timeout' as const, 'idle_timeout' as const, 'tool_timeout' as const, 'runaway' as const, 'other_session' as const)),
   outlived: fc.boolean(),
   stopped: fc.boolean(),
   resumedFrom: rarely(fc.constantFrom(SESSION, OTHER_SESSION)),

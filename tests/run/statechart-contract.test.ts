@@ -320,6 +320,7 @@ describe('error codes', () => {
     ENGINE_EXITED: true,
     TURN_TIMEOUT: true,
     ENGINE_IDLE_TIMEOUT: true,
+    TOOL_CALL_TIMEOUT: true,
     OUTPUT_INVALID: true,
     COMPLETION_UNKNOWN: true,
     AUTO_MODE_CANNOT_ASK: true,

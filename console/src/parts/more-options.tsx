@@ -5,8 +5,9 @@ import { Field } from './field.js';
 
 const NUMBER_FIELDS: Readonly<Record<(typeof NUMBERS)[number], readonly [label: string, standard: string, hint: string]>> = {
   session_timeout_sec: ['A question is overdue after (seconds)', '1200', 'It still waits and can be answered, unless the box below is off.'],
-  turn_timeout_sec: ['Longest turn (seconds)', '1200', 'A turn that takes longer is ended. Waiting for you does not count.'],
-  idle_timeout_sec: ['Longest silence in a turn (seconds)', '300', 'A turn that prints nothing for so long is ended.'],
+  turn_timeout_sec: ['Longest turn (seconds)', 'no limit', 'A turn that takes longer is ended. Waiting for you does not count.'],
+  idle_timeout_sec: ['Longest silence in a turn (seconds)', '1800', 'A turn that prints nothing for so long is ended. A running tool call does not count.'],
+  tool_timeout_sec: ['Longest silent tool call (seconds)', '14400', 'A turn whose tool prints nothing for so long is ended.'],
   max_attempt: ['Most turns', '100', 'After so many questions and answers the run ends.'],
 };
 

@@ -17,6 +17,7 @@ export interface Draft {
   readonly session_timeout_sec: string;
   readonly turn_timeout_sec: string;
   readonly idle_timeout_sec: string;
+  readonly tool_timeout_sec: string;
   readonly max_attempt: string;
 }
 
@@ -24,14 +25,14 @@ export type Field = keyof Draft;
 // What is wrong, by field; '' is the form as a whole.
 export type Problems = Readonly<Partial<Record<Field | '', string>>>;
 
-export const NUMBERS = ['session_timeout_sec', 'turn_timeout_sec', 'idle_timeout_sec', 'max_attempt'] as const satisfies readonly Field[];
+export const NUMBERS = ['session_timeout_sec', 'turn_timeout_sec', 'idle_timeout_sec', 'tool_timeout_sec', 'max_attempt'] as const satisfies readonly Field[];
 
 const KEY = 'parley.new-run';
 // Not what it may do: that is said each time anew.
 const REMEMBERED = ['engine', 'cwd'] as const satisfies readonly Field[];
 const EMPTY: Draft = {
   engine: '', prompt: '', cwd: '', mode: 'interactive', permission: 'workspace-write', model: '', labels: '', requireReply: true, policy: 'engine_judgement',
-  session_timeout_sec: '', turn_timeout_sec: '', idle_timeout_sec: '', max_attempt: '',
+  session_timeout_sec: '', turn_timeout_sec: '', idle_timeout_sec: '', tool_timeout_sec: '', max_attempt: '',
 };
 
 // As the last one was started; what is stored may be of another version, or of somebody else's making.

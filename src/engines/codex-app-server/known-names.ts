@@ -31,3 +31,6 @@ export const SILENT_ITEMS: readonly string[] = [
   'userMessage', 'hookPrompt', 'functionCallOutput', 'subAgentActivity', 'imageView', 'sleep', 'imageGeneration', 'enteredReviewMode', 'exitedReviewMode',
   'contextCompaction',
 ];
+
+// Items that are calls of a tool: while one of them is open, the agent waits for it.
+export const TOOL_ITEMS: ReadonlySet<string> = new Set(['commandExecution', 'fileChange', 'mcpToolCall', 'dynamicToolCall', 'collabAgentToolCall', 'webSearch']);

@@ -11,7 +11,7 @@ import { drifted, readNdjsonLine, type Drift, type Rule } from '../ndjson.js';
 import type { ParserReader, ReaderMemory } from '../turn-parser.js';
 import { itemKey, rememberChanges, rememberItem } from './file-changes.js';
 import { ItemReader } from './items.js';
-import { REQUESTS, STEPS } from './known-names.js';
+import { REQUESTS, STEPS, TOOL_ITEMS } from './known-names.js';
 import { readRequest } from './requests.js';
 
 export const CODEX_APP_SERVER_PROFILE = 'codex_app_server';
@@ -211,6 +211,8 @@ export function createCodexAppServerReader(out: Emitter, memory: ReaderMemory): 
     finish: () => {},
     turnOver: () => over,
     openRequests: () => [...open.values()],
+    // Also one that began before the run waited for an approval.
+    isToolRunning: () => [...memory.items.values()].some(({ type }) => TOOL_ITEMS.has(asString(type) ?? '')),
     evidence: () => ({
       success,
       failure,
