@@ -1,5 +1,4 @@
-// The port: what is KEPT of runs. A call is a whole transaction as data; nothing is held open between calls.
-// Only the orchestrator writes through it; whoever reads gets what was committed.
+// The port: what is KEPT of runs. A call is a whole transaction as data. Only the orchestrator writes through it.
 import { FIRST_DIGEST } from './digest.js';
 import type { Json, JsonObject } from '../kernel/json.js';
 import type { RaspData } from '../rasp/event.js';
