@@ -19,9 +19,9 @@ interface Assignment {
   readonly run_id: string;
 }
 
-export function verifyInChild(data: string, io: Io): (runId: string, signal: AbortSignal) => Promise<readonly Check[]> {
+export function verifyInChild(data: string, io: Pick<Io, 'machine' | 'env' | 'timers'>, heapMb: number = HEAP_MB): (runId: string, signal: AbortSignal) => Promise<readonly Check[]> {
   return (runId, signal) => new Promise((resolve, reject) => {
-    const child = spawn(io.machine.node, [`--max-old-space-size=${HEAP_MB}`, io.machine.entry, 'verify-one'], { stdio: ['pipe', 'pipe', 'ignore'], env: { ...io.env } as NodeJS.ProcessEnv });
+    const child = spawn(io.machine.node, [`--max-old-space-size=${heapMb}`, io.machine.entry, 'verify-one'], { stdio: ['pipe', 'pipe', 'ignore'], env: { ...io.env } as NodeJS.ProcessEnv });
     const kill = (): void => void child.kill('SIGKILL');
     const cancelDeadline = io.timers.set(LONGEST_MS, kill);
     signal.addEventListener('abort', kill, { once: true });
@@ -40,7 +40,7 @@ export function verifyInChild(data: string, io: Io): (runId: string, signal: Abo
       signal.removeEventListener('abort', kill);
       const checks = readChecks(answer);
       if (checks !== null && code === EXIT.ok) resolve(checks);
-      else fail(signal.aborted ? 'the check was stopped' : `its process ended with ${ended ?? `exit code ${code}`}, perhaps because it needed more than ${HEAP_MB} MB`);
+      else fail(signal.aborted ? 'the check was stopped' : `its process ended with ${ended ?? `exit code ${code}`}, perhaps because it needed more than ${heapMb} MB`);
     });
   });
 }

@@ -57,6 +57,6 @@ async function endAbandoned(deps: OrchestratorDeps, runId: string, onFailure: On
 async function endTaken(deps: OrchestratorDeps, taken: RunRecord, onFailure: OnFailure): Promise<void> {
   if (await deps.cluster?.hasFiles(taken.run_id)) return recoverRunning(deps, taken, onFailure);
   const wish = taken.cancel_requested;
-  const message = 'The host that played the run is gone, or has lost its lease; what its engine printed last is in its logs there.';
+  const message = 'The host that ran this run is gone, or has lost its lease; what its engine printed last is in its logs there. Repeat it with parley retry; the setting recovery.running="retry" repeats interrupted runs once by itself.';
   await endWithoutLogs(deps, taken, wish ? { event: 'run.canceled', actor: wish.actor ?? undefined } : { event: 'restart.reconcile_failed', error: explainInterruption(taken, message) });
 }

@@ -22,7 +22,7 @@ export interface InboxItem extends InteractionView {
 export async function toInboxItem(store: Store, interaction: InteractionSummary, now: number): Promise<InboxItem | null> {
   const run = await unlessDamaged(store.summaries.loadRun(interaction.run_id));
   if (!run) return null;
-  // The run has ended or not: its error and result are no part of the item.
+  // The item shows neither the error nor the result of the run.
   const parts = run.truncated.filter((part) => part === 'prompt' || part === 'labels');
   return { ...viewInteraction(interaction, now), engine: run.spec.engine, prompt: run.spec.prompt, labels: run.spec.labels, truncated: [...interaction.truncated, ...parts] };
 }

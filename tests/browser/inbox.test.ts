@@ -605,3 +605,15 @@ test('a token signs in where the page asks for it; an unknown one is explained',
   await page.getByText('Nothing waits for you').waitFor();
   expect(await page.locator('.who').textContent()).toBe('eve');
 });
+
+test('a question that the list shortens is read whole before it can be answered', async () => {
+  const desk = await openDesk();
+  const end = 'the last words of the question';
+  const id = await ask(desk, `[[ask ${'long words '.repeat(2000)}${end} | Postgres | SQLite]] [[done "ok"]]`);
+  expect((await desk.server.client.inbox()).interactions.map(({ truncated }) => truncated)).toEqual([['prompt', 'question']].map((parts) => expect.arrayContaining(parts) as string[]));
+  const page = await desk.open('/');
+  await card(page, end).waitFor();
+  await page.getByRole('button', { name: 'SQLite' }).click();
+  await ended(desk, id).toBe('succeeded');
+  expect(await answers(desk, id)).toEqual(['SQLite']);
+});

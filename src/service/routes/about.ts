@@ -48,6 +48,7 @@ export async function aboutRoutes({ app: bare, store, metrics, engines, sticky, 
 
   app.get('/v1/metrics/parsers', {
     schema: { operationId: 'parserMetrics', summary: 'What the parsers made of the output, by engine and profile', tags: ['service'], response: { 200: parserTotals, ...REFUSALS } },
+    config: { isExpensive: true },
   }, async () => ({ profiles: (await store.sumTurns()) as z.input<typeof parserTotals>['profiles'] }));
 
   app.get('/v1/contract', {
@@ -56,5 +57,6 @@ export async function aboutRoutes({ app: bare, store, metrics, engines, sticky, 
 
   app.get('/metrics', {
     schema: { operationId: 'metrics', summary: 'The figures of the server, for Prometheus', tags: ['service'], response: { 200: { description: 'Prometheus text', content: { 'text/plain': { schema: z.string() } } }, ...REFUSALS } },
+    config: { isExpensive: true },
   }, async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()));
 }
