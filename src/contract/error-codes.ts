@@ -63,6 +63,7 @@ export type RequestErrorCode =
   | "TOO_MANY_STREAMS"
   | "SHUTTING_DOWN"
   | "STORE_UNAVAILABLE"
+  | "FILES_GONE"
   | "FILES_UNREACHABLE";
 
 export type DiagnosticCode =
@@ -136,5 +137,6 @@ export const HTTP_STATUS = {
   "TOO_MANY_STREAMS": 503,
   "SHUTTING_DOWN": 503,
   "STORE_UNAVAILABLE": 503,
+  "FILES_GONE": 410,
   "FILES_UNREACHABLE": 503
 } as const satisfies Record<RequestErrorCode | 'INTERNAL', number>;

@@ -18,9 +18,10 @@ import { endFromLogs } from './end-from-logs.js';
 import { forkRun } from './fork-run.js';
 import { JournalFiles } from './journal-files.js';
 import { loadRun } from './load-run.js';
-import { recover, recoverWaitingRuns, type RecoverySettings } from './recover.js';
+import { RESIDENT_LIMITS, type OrchestratorSettings } from './orchestrator-settings.js';
+import { recover, recoverWaitingRuns } from './recover.js';
 import { decide, reply, type Reply } from './reply.js';
-import { Residents, type ResidentLimits } from './residents.js';
+import { Residents } from './residents.js';
 import { failInternally, NotBegunError, runTurn } from './run-turn.js';
 import { failWaiting, PROCESS_LOST, WAITED_TOO_LONG } from './sticky.js';
 import { TurnControl } from './turn-control.js';
@@ -33,19 +34,8 @@ import { CommitWakeups, type Wakeups } from './wakeups.js';
 const RETRY_MS = 1000;
 // Between looks at a queue whose runs could not be started just now.
 const QUIET_MS = 100;
-export const RESIDENT_LIMITS: ResidentLimits = { parkAfterMs: 300_000, max: 8 };
 
-export interface OrchestratorSettings {
-  // How many turns may run at once.
-  readonly slots: number;
-  readonly recovery: RecoverySettings;
-  // How long, and how many, processes of runs that wait are kept.
-  readonly residents?: ResidentLimits;
-  // False: for whoever only changes something and goes. Nothing is decided or started that it would then leave alone.
-  readonly plays?: boolean;
-  // A turn that ended in a way it should not have: a defect of ours, or the store is gone.
-  readonly onFailure: (runId: string, error: unknown) => void;
-}
+export { RESIDENT_LIMITS, type OrchestratorSettings } from './orchestrator-settings.js';
 
 export class Orchestrator {
   readonly #deps: OrchestratorDeps;
@@ -184,6 +174,11 @@ export class Orchestrator {
   // For whoever watches a run.
   get wakeups(): Wakeups {
     return this.#wakeups;
+  }
+
+  // Writes the files beside the journal of a run anew, if they were removed.
+  restoreFiles(runId: string): Promise<void> {
+    return this.#closed ? Promise.resolve() : this.#files.restore(runId);
   }
 
   // Resolves when everything that the last one left behind has been looked at. Runs can be created and answered before.

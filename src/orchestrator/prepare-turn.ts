@@ -28,7 +28,7 @@ export async function prepareTurn({ deps, engine, handle, writer }: TurnScene, a
   const trouble = handle === null ? await explainFolder(run.spec.cwd) : null;
   if (trouble !== null) return { refused: { code: 'WORKING_FOLDER_UNUSABLE', message: `cannot work in ${run.spec.cwd}: ${trouble}` } };
   try {
-    return { attempt, env: deps.host.environment(engine, run, { ask, resumed: handle }) };
+    return { attempt, env: await deps.host.environment(engine, run, { ask, resumed: handle }) };
   } catch (error) {
     if (!(error instanceof TurnRefusedError)) throw error;
     return { refused: { code: error.code, message: error.message } };

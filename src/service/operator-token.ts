@@ -1,7 +1,8 @@
 // The operator's token: made at the first start, the same ever after, in a file that only its owner can read.
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { OWN_FILE, readTextSync } from '../files/read-file.js';
 import { replaceFile } from '../files/replace-file.js';
 import { RequestError } from '../run/request-error.js';
 
@@ -18,7 +19,7 @@ export function operatorToken(dataDir: string): string {
 
 export function readOperatorToken(dataDir: string): string {
   const path = join(dataDir, 'token');
-  const token = readFileSync(path, 'utf8').trim();
+  const token = (readTextSync(path, OWN_FILE) ?? '').trim();
   if (!TOKEN_FORM.test(token)) throw new RequestError('DATA_DIR_UNUSABLE', `${path} holds no token: delete it, and the next parley serve makes one`);
   return token;
 }

@@ -1,8 +1,9 @@
 // Who may do what: the operator, and those whose tokens were given a name and a role. Of theirs only the hashes are kept.
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { replaceFile } from '../files/replace-file.js';
+import { OWN_FILE, readTextSync } from '../files/read-file.js';
 import { createCheck } from '../kernel/validator.js';
 import { RequestError } from '../run/request-error.js';
 import type { Actor } from '../store/store.js';
@@ -40,7 +41,7 @@ export function listTokens(dataDir: string): readonly NamedToken[] {
   if (!existsSync(path)) return [];
   let found: unknown;
   try {
-    found = JSON.parse(readFileSync(path, 'utf8'));
+    found = JSON.parse(readTextSync(path, OWN_FILE) ?? '[]');
   } catch (error) {
     throw new RequestError('DATA_DIR_UNUSABLE', `${path} cannot be read: ${(error as Error).message}`);
   }

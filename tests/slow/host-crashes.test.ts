@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { createRun } from '../../src/orchestrator/create-run.js';
 import type { RunRecord } from '../../src/store/store.js';
+import { Gate } from '../support/gate.js';
 import { createRoot, expectSound, openBench, startsIn, type Bench } from '../support/orchestrated.js';
 
 type Changes = NonNullable<Parameters<typeof openBench>[1]>;
@@ -61,13 +62,12 @@ describe('a queued run that is started again after a crash (recovery.queued: req
 
   test('is not counted when the process stops cleanly before the turn begins', async () => {
     const root = createRoot();
-    let goOn = (): void => {};
-    const ready = new Promise<void>((resolve) => (goOn = resolve));
-    const first = await openBench(root, { ...REQUEUE, host: { findProgram: () => ready.then(() => null) } });
+    const gate = new Gate();
+    const first = await openBench(root, { ...REQUEUE, host: { findProgram: () => gate.opened.then(() => null) } });
     const run = await first.orchestrator.create({ engine: 'codex', prompt: '[[done 1]]' });
     await untilStarting(first, root);
     const closed = first.close();
-    goOn();
+    gate.open();
     await closed;
     const again = await openBench(root, REQUEUE);
     expect(await again.orchestrator.settled(run.run_id)).toMatchObject({ crashes: 0, status: 'succeeded' });
@@ -86,19 +86,19 @@ describe('a queued run that is started again after a crash (recovery.queued: req
   });
 });
 
-describe('a running run', () => {
-  async function crashInTurn(root: string, crashesOf?: string): Promise<RunRecord> {
-    const bench = await openBench(root);
-    const run = await createRun(bench.deps, { engine: 'codex', prompt: '[[hang]]' }, crashesOf === undefined ? {} : { crashesOf });
-    bench.orchestrator.play();
-    await expect.poll(async () => (await load(bench, run)).status).toBe('running');
-    await crash(bench);
-    const again = await openBench(root);
-    const ended = await expectSound(again, run.run_id);
-    await again.close();
-    return ended;
-  }
+async function crashInTurn(root: string, crashesOf?: string): Promise<RunRecord> {
+  const bench = await openBench(root);
+  const run = await createRun(bench.deps, { engine: 'codex', prompt: '[[hang]]' }, crashesOf === undefined ? {} : { crashesOf });
+  bench.orchestrator.play();
+  await expect.poll(async () => (await load(bench, run)).status).toBe('running');
+  await crash(bench);
+  const again = await openBench(root);
+  const ended = await expectSound(again, run.run_id);
+  await again.close();
+  return ended;
+}
 
+describe('a running run', () => {
   test('fails as interrupted after its first crash; tried again by Parley, the second crash ends it', { timeout: 60_000 }, async () => {
     const root = createRoot();
     const first = await crashInTurn(root);

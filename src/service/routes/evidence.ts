@@ -1,5 +1,4 @@
 // What proves what happened: stored events by seq and time, the engine's own bytes, the files of a run, its result, the checks.
-import { existsSync } from 'node:fs';
 import { lstat, realpath, type FileHandle } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
 import { Readable } from 'node:stream';
@@ -8,10 +7,9 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { toTimestamp } from '../../kernel/clock.js';
 import { readStoredJson } from '../../kernel/stored-json.js';
-import { findEngine } from '../../engines/registry.js';
 import { loadRun } from '../../orchestrator/load-run.js';
 import { runFolder } from '../../orchestrator/run-folder.js';
-import { logsOf } from '../../orchestrator/turn-logs.js';
+import { openLog } from '../../orchestrator/open-log.js';
 import { tellDamage, verifyRun } from '../../orchestrator/verify-run.js';
 import { waitForFiles } from '../../orchestrator/wait-for-files.js';
 import { RequestError } from '../../run/request-error.js';
@@ -32,7 +30,7 @@ const MAX_FILES = 5000;
 // Folders too: an agent may have made a million empty ones.
 const MAX_ENTRIES = 10_000;
 
-export async function evidenceRoutes({ app: bare, store, timers, dataDir, otherHosts = null }: Room): Promise<void> {
+export async function evidenceRoutes({ app: bare, store, orchestrator, timers, dataDir, otherHosts = null }: Room): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();
   const preHandler = forwardFiles(store, otherHosts);
   for (const protocol of ['fcmp', 'rasp'] as const) {
@@ -54,11 +52,7 @@ export async function evidenceRoutes({ app: bare, store, timers, dataDir, otherH
     const run = await loadRun(store, id);
     const number = attempt ?? run.attempt_number;
     if (number > run.attempt_number) throw new RequestError('INVALID_ARGUMENT', `run ${id} has ${run.attempt_number} attempts, not ${number}`);
-    const log = logsOf(findEngine(run.spec.engine), runFolder(dataDir, id), number)[stream];
-    // An agent may have put something else in its place, and may have led the way to it elsewhere.
-    const file = await openInPlace(join(await realpath(dataDir), relative(dataDir, log)));
-    // What has not begun has printed nothing.
-    if (!file && existsSync(log)) throw new RequestError('NOT_FOUND', 'what stands in the place of this log is not a log');
+    const file = await openLog(store, await realpath(dataDir), run, { attempt: number, stream });
     return sendFile(reply, file, `${id}-${number}-${stream}.log`, from, to);
   });
 
@@ -74,6 +68,7 @@ export async function evidenceRoutes({ app: bare, store, timers, dataDir, otherH
     preHandler,
   }, async ({ params: { id } }) => {
     await loadRun(store, id);
+    await orchestrator.restoreFiles(id);
     const { path, home } = runFolder(dataDir, id);
     return listFiles(path, home);
   });
@@ -95,6 +90,7 @@ export async function evidenceRoutes({ app: bare, store, timers, dataDir, otherH
     preHandler,
   }, async ({ params: { id } }, reply) => {
     await loadRun(store, id);
+    await orchestrator.restoreFiles(id);
     const { path, home } = runFolder(dataDir, id);
     reply.type('application/x-tar').header('content-disposition', `attachment; filename="${id}.tar"`);
     return reply.send(Readable.from(writeTar(listForArchive(path, home, id)), { objectMode: false }));
@@ -104,7 +100,10 @@ export async function evidenceRoutes({ app: bare, store, timers, dataDir, otherH
     schema: { operationId: 'verifyRun', summary: 'Check that everything is as it was written', tags: ['evidence'], params, response: { 200: verification, ...REFUSALS } },
     preHandler,
   }, async ({ params: { id } }) => {
-    const checks = await loadRun(store, id).then((run) => verifyRun(store, dataDir, run, waitForFiles(timers, async () => true)), tellDamage);
+    const checks = await loadRun(store, id).then(async (run) => {
+      await orchestrator.restoreFiles(id);
+      return verifyRun(store, dataDir, run, waitForFiles(timers, async () => true));
+    }).catch(tellDamage);
     return { run_id: id, ok: checks.every(({ ok }) => ok), checks: checks.map(({ name, ok, finding }) => ({ name, ok, finding })) };
   });
 }
@@ -160,10 +159,11 @@ async function listFiles(folder: string, home: string): Promise<z.input<typeof f
   let looked = 0;
   let truncated = false;
   if (root === null) return { files, truncated };
-  for await (const path of walkFiles(root, join(root, relative(folder, home)), () => !(truncated = (looked += 1) > MAX_ENTRIES))) {
+  const rules = { onEntry: () => (looked += 1) <= MAX_ENTRIES, onUnreadable: () => void (truncated = true) };
+  for await (const { path, shown, isText } of walkFiles(root, join(root, relative(folder, home)), rules)) {
     if (files.length === MAX_FILES) return { files, truncated: true };
     const stat = await lstat(path).catch(() => null);
-    if (stat) files.push({ path: relative(root, path), bytes: stat.size, modified_at: toTimestamp(Math.trunc(stat.mtimeMs)) });
+    if (stat) files.push({ path: shown, bytes: stat.size, modified_at: toTimestamp(Math.trunc(stat.mtimeMs)), ...(isText ? {} : { escaped: true as const }) });
   }
-  return { files, truncated };
+  return { files, truncated: truncated || looked > MAX_ENTRIES };
 }

@@ -1,0 +1,17 @@
+// How an orchestrator works, as its owner sets it.
+import type { RecoverySettings } from './recover.js';
+import type { ResidentLimits } from './residents.js';
+
+export const RESIDENT_LIMITS: ResidentLimits = { parkAfterMs: 300_000, max: 8 };
+
+export interface OrchestratorSettings {
+  // How many turns may run at once.
+  readonly slots: number;
+  readonly recovery: RecoverySettings;
+  // How long, and how many, processes of runs that wait are kept.
+  readonly residents?: ResidentLimits;
+  // False: for whoever only changes something and goes. Nothing is decided or started that it would then leave alone.
+  readonly plays?: boolean;
+  // A turn that ended in a way it should not have: a defect of ours, or the store is gone.
+  readonly onFailure: (runId: string, error: unknown) => void;
+}
