@@ -102,8 +102,9 @@ async function crash(error: unknown): Promise<void> {
 // A thread of its own: it also ends a process whose event loop hangs.
 function startWatchdog(): void {
   try {
-    const watchdog = new Worker(`setTimeout(() => process.kill(process.pid, 'SIGKILL'), ${CRASH_KILL_MS})`, { eval: true, env: {}, execArgv: [], stdout: true, stderr: true });
-    watchdog.unref();
+    const script = `setTimeout(() => process.kill(process.pid, 'SIGKILL'), ${CRASH_KILL_MS})`;
+    const watchdog = new Worker(script, { eval: true, env: {}, execArgv: [], stdout: true, stderr: true });
+    watchdog.on('error', () => {});
   } catch {
     // Without threads, the timer of this one has to do.
   }

@@ -7,7 +7,7 @@ import { RULES } from '../src/run/judge-completion.js';
 
 const root = new URL('..', import.meta.url).pathname;
 // From the bottom up: a room imports only rooms before it.
-const ROOMS = ['kernel', 'rehearsal', 'contract', 'files', 'jsonrpc', 'run', 'schema-check', 'rasp', 'fcmp', 'ask', 'terminal', 'process', 'engines', 'store', 'app-server', 'dispatch', 'orchestrator', 'host', 'hooks', 'client', 'service', 'cli', 'main.ts'];
+const ROOMS = ['kernel', 'files', 'rehearsal', 'contract', 'jsonrpc', 'run', 'schema-check', 'rasp', 'fcmp', 'ask', 'terminal', 'process', 'engines', 'store', 'app-server', 'dispatch', 'orchestrator', 'host', 'hooks', 'client', 'service', 'cli', 'main.ts'];
 // Two programs, and a library that others start: they alone touch the process they are in.
 const ENTRIES = new Set(['main.ts', 'rehearsal/main.ts', 'app-server/index.ts']);
 const PURE = new Set(['kernel', 'contract', 'jsonrpc', 'run', 'rasp', 'fcmp']);

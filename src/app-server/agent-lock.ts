@@ -1,7 +1,8 @@
 // Who has an instance: one process at a time, by a lock that is free when it dies. A file beside it only says whose it is. A holder that has
 // lost the instance, and does not know it yet, can be passed over: the lock is then another file, and its own is nowhere.
-import { readFileSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { readTextSync, SMALL_FILE } from '../files/read-file.js';
 import { replaceFile } from '../files/replace-file.js';
 import { AppServerError } from './app-server-error.js';
 import { isHeldHere, tryLock } from './file-lock.js';
@@ -36,11 +37,6 @@ export async function lockAgent(folder: string, pid: number, pass?: () => Promis
 
 // It may not have said so yet, or not any more.
 function readOwner(note: string): string {
-  try {
-    const pid = readFileSync(note, 'utf8').trim();
-    return /^\d+$/.test(pid) ? `process ${pid}` : 'another process';
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return 'another process';
-    throw error;
-  }
+  const pid = readTextSync(note, SMALL_FILE)?.trim() ?? '';
+  return /^\d+$/.test(pid) ? `process ${pid}` : 'another process';
 }

@@ -1,8 +1,9 @@
 // The CODEX_HOME of one instance and of no other: the user's login linked in, their settings copied. A folder in which a thread
 // works is not trusted unless the user has said so, and keys stay out of the commands that the agent runs.
-import { existsSync, mkdirSync, readFileSync, realpathSync } from 'node:fs';
+import { existsSync, mkdirSync, realpathSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { copyFiles, linkFiles } from '../engines/bring-files.js';
+import { OWN_FILE, readTextSync, SMALL_FILE } from '../files/read-file.js';
 import { replaceFile } from '../files/replace-file.js';
 import { codexHome } from '../engines/codex/home.js';
 import type { Brought, User } from '../engines/engine.js';
@@ -59,7 +60,7 @@ export class CodexHome {
     const own = dirname(codexHome.turnFile?.from(this.#user) ?? '');
     if (existsSync(own) && realpathSync(own) === this.path) throw new AppServerError('in_use', `${this.path} is the user's own home of Codex: an instance has one of its own`);
     const claim = join(this.path, OWNER);
-    const claimed = existsSync(claim) ? readFileSync(claim, 'utf8').trim() : owner;
+    const claimed = readTextSync(claim, SMALL_FILE)?.trim() ?? owner;
     // A folder that is not there any more was moved or deleted.
     if (claimed !== owner && !takesOver && existsSync(claimed)) throw new AppServerError('in_use', `${this.path} is the home of another instance: ${claimed}`);
     replaceFile(claim, `${owner}\n`);
@@ -68,17 +69,13 @@ export class CodexHome {
   #settle(folder: Folder | null): void {
     const target = join(this.path, CONFIG);
     const own = codexHome.turnFile?.from(this.#user) ?? '';
-    const users = readIf(own);
-    const before = readIf(target);
+    const users = readTextSync(own, OWN_FILE);
+    const before = readTextSync(target, SMALL_FILE);
     // One that is empty was not written by us: what stood in it is lost, and the user's counts again.
     const text = homeSettings(before === null || before === '' ? users : before, users, folder);
     if (text === null) throw new AppServerError('bad_options', `${own} or ${target} cannot be read as TOML: mend it, or move it away`);
     if (text !== before) replaceFile(target, text);
   }
-}
-
-function readIf(path: string): string | null {
-  return existsSync(path) ? readFileSync(path, 'utf8') : null;
 }
 
 // The rules speak of a home that has CODEX_HOME in it.

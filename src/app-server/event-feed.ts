@@ -1,6 +1,6 @@
 // What the server has said, for any number of readers. Each reads the recording at its own pace from its own place: a slow one
 // holds up nobody and keeps nothing in memory but the line it is at.
-import { open } from 'node:fs/promises';
+import { openFile } from '../files/read-file.js';
 import { LineSplitter } from '../jsonrpc/line-splitter.js';
 import { readMessage, type Message } from '../jsonrpc/read-message.js';
 
@@ -88,7 +88,8 @@ export class EventFeed {
 
   // Opened each time, so that a reader whom everybody has forgotten holds nothing.
   async #chunk(at: number): Promise<Buffer> {
-    const file = await open(this.#path, 'r');
+    const file = await openFile(this.#path);
+    if (!file) throw new Error(`${this.#path} is gone`);
     try {
       const wanted = Math.min(READ_BYTES, this.#published - at);
       const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(wanted), 0, wanted, at);

@@ -1,6 +1,7 @@
 // What both sides said, as files that only grow: exactly the bytes, in their order, each there before anybody hears of it.
-import { closeSync, existsSync, openSync, writeSync } from 'node:fs';
-import { copyFile, open, rename, type FileHandle } from 'node:fs/promises';
+import { closeSync, writeSync } from 'node:fs';
+import { rename, rm, type FileHandle } from 'node:fs/promises';
+import { openFile, openToAppend, openToAppendSync, readPieces } from '../files/read-file.js';
 import type { RecordingPaths } from './agent-folder.js';
 
 const LF = 0x0a;
@@ -22,7 +23,7 @@ export class Recording {
       const [events, stderr, requests] = [await GrowingFile.open(paths.events, opened), await GrowingFile.open(paths.stderr, opened), await GrowingFile.open(paths.requests, opened)];
       // Made sound like the other two; then written at once, so that no request is sent that is not there.
       await requests.close();
-      return new Recording(openSync(paths.requests, 'a', 0o600), events, stderr);
+      return new Recording(openToAppendSync(paths.requests), events, stderr);
     } catch (error) {
       await Promise.allSettled(opened.map((file) => file.close()));
       throw error;
@@ -43,9 +44,24 @@ export class Recording {
 // Whoever has these files open writes into nothing from here on: they are others, with all that was in them.
 export async function detachRecording(paths: RecordingPaths): Promise<void> {
   for (const path of [paths.requests, paths.events, paths.stderr]) {
-    if (!existsSync(path)) continue;
-    await copyFile(path, `${path}.kept`);
+    const file = await openFile(path);
+    if (!file) continue;
+    try {
+      await copyTo(`${path}.kept`, file);
+    } finally {
+      await file.close();
+    }
     await rename(`${path}.kept`, path);
+  }
+}
+
+async function copyTo(path: string, source: FileHandle): Promise<void> {
+  await rm(path, { recursive: true, force: true });
+  const target = await openToAppend(path);
+  try {
+    for await (const piece of readPieces(source, 0, (await source.stat()).size)) await target.writeFile(piece);
+  } finally {
+    await target.close();
   }
 }
 
@@ -60,7 +76,7 @@ export class GrowingFile {
 
   // A line that a crash has cut off is ended, so that the next one begins as a line.
   static async open(path: string, opened: GrowingFile[] = []): Promise<GrowingFile> {
-    const file = await open(path, 'a+', 0o600);
+    const file = await openToAppend(path, { reads: true });
     try {
       const { size } = await file.stat();
       const grown = new GrowingFile(file, size);

@@ -1,11 +1,14 @@
 // session.json: the thread an instance works in, and what is needed to go on with it in another process. Whole or not there.
-import { existsSync, readFileSync } from 'node:fs';
+import { readTextSync } from '../files/read-file.js';
 import { replaceFile } from '../files/replace-file.js';
 import { toTimestamp, type Clock } from '../kernel/clock.js';
 import { asObject, asString, parseJson, type Json } from '../kernel/json.js';
 import type { AgentFolder } from './agent-folder.js';
 import { AppServerError } from './app-server-error.js';
 import { readSettings, type ThreadSettings } from './thread-settings.js';
+
+// Thousands of threads.
+const MAX_BYTES = 16 * 1024 * 1024;
 
 export class SessionFile {
   readonly #folder: AgentFolder;
@@ -83,9 +86,9 @@ export class SessionFile {
 }
 
 function read(path: string): Json | undefined {
-  if (!existsSync(path)) return undefined;
   try {
-    return parseJson(readFileSync(path, 'utf8'));
+    const text = readTextSync(path, { maxBytes: MAX_BYTES });
+    return text === null ? undefined : parseJson(text);
   } catch (error) {
     throw new AppServerError('bad_options', `${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
   }

@@ -1,6 +1,7 @@
 // What the question tool wrote down in a turn, one JSON object a line: that the engine listed it, and each question, on the disk
 // before the engine hears that it was taken. The first witness of a question; the engine's own output is the second.
-import { closeSync, existsSync, fdatasyncSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, fdatasyncSync, writeFileSync } from 'node:fs';
+import { openToAppendSync, readText, UnsafeFileError } from '../files/read-file.js';
 import { isObject, parseJson, type Json, type JsonObject } from '../kernel/json.js';
 
 export type AskRecord = { readonly type: 'listed' } | { readonly type: 'asked'; readonly question: JsonObject };
@@ -8,7 +9,7 @@ export type AskRecord = { readonly type: 'listed' } | { readonly type: 'asked'; 
 export function appendAsk(path: string, nonce: string, record: AskRecord): void {
   // Begins with a new line: a record before it may have been cut off.
   const bytes = Buffer.from(`\n${JSON.stringify({ ...record, nonce })}\n`);
-  const file = openSync(path, 'a', 0o600);
+  const file = openToAppendSync(path);
   try {
     writeFileSync(file, bytes);
     fdatasyncSync(file);
@@ -16,6 +17,9 @@ export function appendAsk(path: string, nonce: string, record: AskRecord): void 
     closeSync(file);
   }
 }
+
+// Thousands of long questions.
+const MAX_BYTES = 16 * 1024 * 1024;
 
 export interface Asks {
   // The engine has seen the tool.
@@ -26,8 +30,13 @@ export interface Asks {
 
 // Only what was written with this nonce counts; null: any, the file belongs to one turn. A line that was cut off is no line: the engine was never told that its
 // question was taken.
-export function readAsks(path: string, nonce: string | null): Asks {
-  const records = existsSync(path) ? readFileSync(path, 'utf8').split('\n').map(parseJson).filter((record) => isOurs(record, nonce)) : [];
+// The engine's process may have put anything in its place: what is no file of a sensible size holds no question.
+export async function readAsks(path: string, nonce: string | null): Promise<Asks> {
+  const text = await readText(path, { maxBytes: MAX_BYTES }).catch((error: unknown) => {
+    if (error instanceof UnsafeFileError) return null;
+    throw error;
+  });
+  const records = (text ?? '').split('\n').map(parseJson).filter((record) => isOurs(record, nonce));
   return {
     listed: records.some(({ type }) => type === 'listed'),
     questions: records.flatMap(({ type, question }) => (type === 'asked' && isObject(question) ? [question] : [])),

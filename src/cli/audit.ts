@@ -1,14 +1,15 @@
 // parley verify, replay and logs: what proves afterwards what happened. They only read.
-import { createReadStream, existsSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
+import { realpath } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
-import { findEngine } from '../engines/registry.js';
+import { readPieces } from '../files/read-file.js';
 import { readStoredJson } from '../kernel/stored-json.js';
 import { ByteNamer } from '../kernel/visible-bytes.js';
 import { everyRun } from '../orchestrator/every-run.js';
 import { loadRun } from '../orchestrator/load-run.js';
 import { rebuildConversation, tellDamage, verifyRun, type Check } from '../orchestrator/verify-run.js';
 import { runFolder } from '../orchestrator/run-folder.js';
-import { logsOf } from '../orchestrator/turn-logs.js';
+import { openLog } from '../orchestrator/open-log.js';
 import { waitForFiles } from '../orchestrator/wait-for-files.js';
 import type { RaspEvent, StreamName } from '../rasp/event.js';
 import { RequestError } from '../run/request-error.js';
@@ -126,16 +127,20 @@ export async function logsCommand(meant: string, options: LogsOptions, io: Io): 
   return withRun(meant, options, io, async (data, run) => {
     const range = options.event === undefined ? { attempt: options.attempt ?? run.attempt_number, stream: options.stream, from: options.from ?? 0, to: options.to } : await rangeOf(data, run, options.event);
     checkFiles(data, run, io);
-    const path = logsOf(findEngine(run.spec.engine), runFolder(data.path, run.run_id), range.attempt)[range.stream];
-    if (!existsSync(path)) throw new RequestError('INVALID_ARGUMENT', `run ${run.run_id} has no ${range.stream} of attempt ${range.attempt}`);
-    const size = statSync(path).size;
-    const to = Math.min(range.to ?? size, size);
-    if (range.from > size) throw new RequestError('INVALID_ARGUMENT', `${range.stream} of attempt ${range.attempt} has ${size} bytes, none from ${range.from} on`);
-    if (to <= range.from) return EXIT.ok;
-    const bytes = createReadStream(path, { start: range.from, end: to - 1 });
-    if (io.terminal.stdout && !options.raw) await pipeline(bytes, nameChunks, io.stdout, { end: false });
-    else await pipeline(bytes, io.stdout, { end: false });
-    return EXIT.ok;
+    const file = await openLog(data.store, await realpath(data.path), run, range);
+    if (!file) throw new RequestError('INVALID_ARGUMENT', `run ${run.run_id} has no ${range.stream} of attempt ${range.attempt}`);
+    try {
+      const { size } = await file.stat();
+      const to = Math.min(range.to ?? size, size);
+      if (range.from > size) throw new RequestError('INVALID_ARGUMENT', `${range.stream} of attempt ${range.attempt} has ${size} bytes, none from ${range.from} on`);
+      if (to <= range.from) return EXIT.ok;
+      const bytes = readPieces(file, range.from, to);
+      if (io.terminal.stdout && !options.raw) await pipeline(bytes, nameChunks, io.stdout, { end: false });
+      else await pipeline(bytes, io.stdout, { end: false });
+      return EXIT.ok;
+    } finally {
+      await file.close();
+    }
   });
 }
 

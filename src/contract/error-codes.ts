@@ -69,6 +69,7 @@ export type RequestErrorCode =
   | "VERIFY_FAILED"
   | "SHUTTING_DOWN"
   | "STORE_UNAVAILABLE"
+  | "FILES_GONE"
   | "FILES_UNREACHABLE";
 
 export type DiagnosticCode =
@@ -240,5 +241,6 @@ export const HTTP_STATUS = {
   "VERIFY_FAILED": 503,
   "SHUTTING_DOWN": 503,
   "STORE_UNAVAILABLE": 503,
+  "FILES_GONE": 410,
   "FILES_UNREACHABLE": 503
 } as const satisfies Record<RequestErrorCode | 'INTERNAL', number>;

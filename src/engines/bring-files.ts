@@ -1,6 +1,7 @@
 // Brings files of the user into a private home: linked, or copied. What is there already stays.
-import { cpSync, existsSync, lstatSync, mkdirSync, readdirSync, realpathSync, statSync, symlinkSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { existsSync, lstatSync, mkdirSync, realpathSync, statSync, symlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { copyTree, listNames } from '../files/copy-tree.js';
 import type { Brought } from './engine.js';
 
 // The link leads to the file itself, also when the user has a link there.
@@ -9,7 +10,7 @@ export function linkFiles(files: readonly Brought[], home: string): void {
 }
 
 export function copyFiles(files: readonly Brought[], home: string): void {
-  bring(files.flatMap(listFiles), home, copy);
+  bring(files.flatMap(listFiles), home, copyTree);
 }
 
 // It counts as there even if it is a link that leads nowhere.
@@ -25,11 +26,6 @@ function bring(files: readonly Brought[], home: string, put: (from: string, to: 
 // A folder of which only some files are brought is those files.
 function listFiles({ from, to, only }: Brought): Brought[] {
   if (!only) return [{ from, to }];
-  const names = existsSync(from) ? readdirSync(from).filter((name) => only.test(name)) : [];
+  const names = listNames(from).filter((name) => only.test(name));
   return names.map((name) => ({ from: join(from, name), to: join(to, name) })).filter((file) => existsSync(file.from) && statSync(file.from).isFile());
-}
-
-// Links become what they lead to: a relative one would lead elsewhere here. One that leads nowhere is left out.
-function copy(from: string, to: string): void {
-  cpSync(from, to, { recursive: true, dereference: true, filter: (path) => existsSync(path) && !['node_modules', '.git'].includes(basename(path)) });
 }

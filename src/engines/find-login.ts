@@ -1,5 +1,5 @@
 // Whether the user is logged in to an engine, as far as files and environment tell. Nothing is told of the login itself.
-import { existsSync, readFileSync } from 'node:fs';
+import { OWN_FILE, readTextSync } from '../files/read-file.js';
 import type { Engine, LoginFile, User } from './engine.js';
 
 // Where the login is, or null.
@@ -20,5 +20,11 @@ function findOwnLogin({ home: { logins, keys } }: Pick<Engine, 'home'>, user: Us
 }
 
 function isLogin({ from, having }: LoginFile): boolean {
-  return existsSync(from) && (!having || having.test(readFileSync(from, 'utf8')));
+  try {
+    const text = readTextSync(from, OWN_FILE);
+    return text !== null && (!having || having.test(text));
+  } catch {
+    // A pipe, say, or a file that this account may not read: the engine cannot use it either.
+    return false;
+  }
 }

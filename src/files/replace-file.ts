@@ -1,9 +1,10 @@
 // Replaces a file: whole or not at all, also when the power fails, and for nobody else to read. Afterwards it is the new one for good,
 // unless the old one would do as well after a power cut.
 import { randomUUID } from 'node:crypto';
-import { closeSync, fdatasyncSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, fdatasyncSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { listNames } from './copy-tree.js';
 
 const FOLDER = { recursive: true, mode: 0o700 };
 const PRIVATE = 0o600;
@@ -63,7 +64,7 @@ export function nameBeside(path: string): string {
 // What a process that was killed meanwhile has left of this file: only where nobody else can be at it.
 export function removeUnfinished(path: string): void {
   const folder = dirname(path);
-  for (const name of readdirSync(folder)) if (name.startsWith(`${basename(path)}.`) && UNFINISHED.test(name)) rmSync(join(folder, name), { force: true });
+  for (const name of listNames(folder)) if (name.startsWith(`${basename(path)}.`) && UNFINISHED.test(name)) rmSync(join(folder, name), { force: true });
 }
 
 // Some file systems that are mounted from elsewhere cannot do it: what is written there is theirs to keep.

@@ -1,5 +1,5 @@
 // The webhooks of the settings with their secrets, which are read once, at the start, and never written anywhere.
-import { readFileSync } from 'node:fs';
+import { OWN_FILE, readTextSync } from '../files/read-file.js';
 import { WEBHOOK_EVENTS, type WebhookSetting } from '../host/settings.js';
 import type { Hook } from '../orchestrator/deps.js';
 import { RequestError } from '../run/request-error.js';
@@ -34,7 +34,9 @@ function loadKey({ name, secret_env: variable, secret_file: file = '' }: Webhook
 
 function readSecret(name: string, path: string): string {
   try {
-    return readFileSync(path, 'utf8').trim();
+    const text = readTextSync(path, OWN_FILE);
+    if (text === null) throw new Error(`there is no file ${path}`);
+    return text.trim();
   } catch (error) {
     throw refuse(name, `its secret cannot be read: ${(error as Error).message}`);
   }

@@ -1,77 +1,75 @@
 // Copies the files of a session into another home, to the same place within it, with those of the sessions that it goes on from.
 // The engine may be writing: whole lines are copied.
-import { chmodSync, closeSync, copyFileSync, fstatSync, ftruncateSync, mkdirSync, openSync, readSync } from 'node:fs';
+import { mkdir, rm, type FileHandle } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { findEngine } from '../engines/registry.js';
+import { openFile, openToAppend, readPieces, UnsafeFileError } from '../files/read-file.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import { sessionFiles } from './find-session.js';
 
 const LF = 0x0a;
-const BLOCK_BYTES = 64 * 1024;
+// The first line of a session names it; it is not a conversation.
+const MOST_OF_LINE = 4 * 1024 * 1024;
 
 // False: something of it is not there, or nothing of it is whole.
-export function copySession(handle: EngineSessionHandle, home: string): boolean {
+export async function copySession(handle: EngineSessionHandle, home: string): Promise<boolean> {
   const { basis } = findEngine(handle.engine).home.sessions;
   const known = new Set<string>();
   for (let id: string | null = handle.handle_value; id !== null && !known.has(id); ) {
     known.add(id);
-    const firstLine = copyFiles({ ...handle, handle_value: id }, home);
+    const firstLine = await copyFiles({ ...handle, handle_value: id }, home);
     if (firstLine === null) return false;
     id = basis?.(firstLine) ?? null;
   }
   return true;
 }
 
-// Answers the first line of what was copied.
-function copyFiles(handle: EngineSessionHandle, home: string): string | null {
+// Returns the first line of the files that were copied.
+async function copyFiles(handle: EngineSessionHandle, home: string): Promise<string | null> {
   let firstLine: string | null = null;
-  for (const path of sessionFiles(handle)) {
+  for (const path of await sessionFiles(handle)) {
     const target = join(home, relative(handle.home ?? '', path));
-    mkdirSync(dirname(target), { recursive: true, mode: 0o700 });
-    firstLine = copyWhole(path, target) ?? firstLine;
+    await mkdir(dirname(target), { recursive: true, mode: 0o700 });
+    firstLine = (await copyWhole(path, target)) ?? firstLine;
   }
   return firstLine;
 }
 
-// The file only grows: what is copied is its beginning.
-function copyWhole(from: string, to: string): string | null {
-  try {
-    copyFileSync(from, to);
-  } catch (error) {
-    // It went away between the look and the copy.
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+// The file only grows: the copy is its beginning. It may have gone away between the look and the copy, or become something else.
+async function copyWhole(from: string, to: string): Promise<string | null> {
+  const source = await openFile(from).catch((error: unknown) => {
+    if (error instanceof UnsafeFileError) return null;
     throw error;
-  }
-  chmodSync(to, 0o600);
-  const file = openSync(to, 'r+');
+  });
+  if (!source) return null;
   try {
-    const end = endOfLines(file, fstatSync(file).size);
-    ftruncateSync(file, end);
-    return end === 0 ? null : readFirstLine(file);
+    await rm(to, { recursive: true, force: true });
+    const target = await openToAppend(to);
+    try {
+      return await copyLines(source, target);
+    } finally {
+      await target.close();
+    }
   } finally {
-    closeSync(file);
+    await source.close();
   }
 }
 
-// Behind the last LF, looked for from the back: a session may be larger than memory should be.
-function endOfLines(file: number, size: number): number {
-  const block = Buffer.alloc(BLOCK_BYTES);
-  for (let end = size; end > 0; ) {
-    const from = Math.max(0, end - BLOCK_BYTES);
-    const at = block.subarray(0, readSync(file, block, 0, end - from, from)).lastIndexOf(LF);
-    if (at >= 0) return from + at + 1;
-    end = from;
+// Up to the last LF; returns the first line, or null if there is none.
+async function copyLines(source: FileHandle, target: FileHandle): Promise<string | null> {
+  const first: Buffer[] = [];
+  let isFirst = true;
+  let bytes = 0;
+  let end = 0;
+  for await (const piece of readPieces(source, 0, (await source.stat()).size)) {
+    const at = piece.indexOf(LF);
+    if (isFirst && bytes < MOST_OF_LINE) first.push(at < 0 ? piece : piece.subarray(0, at));
+    isFirst &&= at < 0;
+    const last = piece.lastIndexOf(LF);
+    if (last >= 0) end = bytes + last + 1;
+    await target.writeFile(piece);
+    bytes += piece.length;
   }
-  return 0;
-}
-
-function readFirstLine(file: number): string {
-  const blocks: Buffer[] = [];
-  for (let from = 0; ; from += BLOCK_BYTES) {
-    const block = Buffer.alloc(BLOCK_BYTES);
-    const read = block.subarray(0, readSync(file, block, 0, BLOCK_BYTES, from));
-    const at = read.indexOf(LF);
-    blocks.push(at < 0 ? read : read.subarray(0, at));
-    if (at >= 0 || read.length === 0) return Buffer.concat(blocks).toString('utf8');
-  }
+  await target.truncate(end);
+  return end === 0 ? null : Buffer.concat(first).toString('utf8');
 }

@@ -36,16 +36,16 @@ export function createEngineHost(machine: Machine, settings: Settings, { clock, 
     },
     versionOf: packageVersion,
     admit: (engine) => renewals.admit(engine, user),
-    environment: (engine, { spec }, turn) => {
-      if (spec.permission !== 'full') checkWorkspace(engine, user, spec.cwd);
-      if (spec.home !== null) prepareHome(engine, user, spec.home, { ...turn, permission: spec.permission, cwd: spec.cwd, project: projectOf(spec.cwd) });
+    environment: async (engine, { spec }, turn) => {
+      if (spec.permission !== 'full') await checkWorkspace(engine, user, spec.cwd);
+      if (spec.home !== null) await prepareHome(engine, user, spec.home, { ...turn, permission: spec.permission, cwd: spec.cwd, project: projectOf(spec.cwd) });
       return { ...buildEnvironment(engine, user, spec.home, settings.env_passthrough), ...keyInstead(engine, user) };
     },
     startResident: (_engine, start) => startResident(start, { user, platform: machine.platform, pid: machine.pid, clock, timers }),
     knownResume: (engine) => knowledge.known(engine),
     probeResume: (engine) => knowledge.learn(engine),
-    hasSession: async (handle) => hasSession(handle),
-    copySession: async (handle, home) => copySession(handle, home),
+    hasSession,
+    copySession,
     newSessionId: () => randomUUID(),
     askTool: machine.askTool,
   };

@@ -1,35 +1,67 @@
 // Is a session really there? Told by the files of the engine's home alone; nothing is started.
-import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findEngine } from '../engines/registry.js';
+import { listFolder, textOf } from '../files/list-folder.js';
+import { openFile, readPieces } from '../files/read-file.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 
-export function hasSession(handle: EngineSessionHandle): boolean {
-  return sessionFiles(handle).length > 0;
+// An agent may fill its home with anything: so many entries, and so many bytes of a file, are looked at.
+const MOST_ENTRIES = 100_000;
+const MOST_BYTES = 256 * 1024 * 1024;
+const MOST_DEPTH = 32;
+
+export async function hasSession(handle: EngineSessionHandle): Promise<boolean> {
+  for await (const _path of findFiles(handle)) return true;
+  return false;
 }
 
-export function sessionFiles({ engine, handle_value: id, home }: EngineSessionHandle): string[] {
-  if (home === null) return [];
+export async function sessionFiles(handle: EngineSessionHandle): Promise<string[]> {
+  const paths: string[] = [];
+  for await (const path of findFiles(handle)) paths.push(path);
+  return paths;
+}
+
+async function* findFiles({ engine, handle_value: id, home }: EngineSessionHandle): AsyncGenerator<string, void> {
+  if (home === null) return;
   const { folder, holds } = findEngine(engine).home.sessions;
-  return listFiles(join(home, folder)).filter((path) => {
+  for await (const path of walk(join(home, folder), { left: MOST_ENTRIES })) {
     const held = holds(path, id);
-    return held === 'by name' || (held === 'if mentioned' && mentions(path, id));
-  });
-}
-
-function listFiles(folder: string): string[] {
-  try {
-    return readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  } catch {
-    return [];
+    if (held === 'by name' || (held === 'if mentioned' && (await mentions(path, Buffer.from(id))))) yield path;
   }
 }
 
-function mentions(path: string, id: string): boolean {
+async function* walk(folder: string, bounds: { left: number }, depth = 0): AsyncGenerator<string, void> {
+  if (depth > MOST_DEPTH) return;
   try {
-    return readFileSync(path).includes(id);
-  } catch {
-    // It went away between the list and the look.
+    for await (const entries of listFolder(folder, 1000)) {
+      for (const { name, kind } of entries) {
+        bounds.left -= 1;
+        if (bounds.left < 0) return;
+        const text = textOf(name);
+        if (text === null) continue;
+        if (kind === 'folder') yield* walk(join(folder, text), bounds, depth + 1);
+        else if (kind === 'file') yield join(folder, text);
+      }
+    }
+  } catch (error) {
+    // Not there, or went away meanwhile.
+    if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
+  }
+}
+
+async function mentions(path: string, id: Buffer): Promise<boolean> {
+  // What is not a regular file any more holds no session.
+  const file = await openFile(path).catch(() => null);
+  if (!file) return false;
+  try {
+    let rest = Buffer.alloc(0);
+    for await (const piece of readPieces(file, 0, Math.min((await file.stat()).size, MOST_BYTES))) {
+      const bytes = Buffer.concat([rest, piece]);
+      if (bytes.includes(id)) return true;
+      rest = bytes.subarray(Math.max(0, bytes.length - id.length + 1));
+    }
     return false;
+  } finally {
+    await file.close();
   }
 }

@@ -1,7 +1,7 @@
 // One at a time where a login is to be renewed: an engine renews an expired one when it starts, with a token that counts once, and
 // knows nothing of its like in other homes. The first goes ahead; the others follow when the login is good again.
-import { readFileSync } from 'node:fs';
 import type { Engine, User } from '../engines/engine.js';
+import { OWN_FILE, readTextSync } from '../files/read-file.js';
 import { realPathOf } from '../files/real-path.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Timers } from '../process/timers.js';
@@ -54,7 +54,7 @@ export class LoginRenewals {
 
 function readOr(path: string, otherwise: string): string {
   try {
-    return readFileSync(path, 'utf8');
+    return readTextSync(path, OWN_FILE) ?? otherwise;
   } catch {
     return otherwise;
   }

@@ -1,8 +1,8 @@
 // The version of a program that was installed as a package: it stands in the package.json above it, if that is a package of the
 // engine. Nothing is started.
-import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Engine } from '../engines/engine.js';
+import { OWN_FILE, readTextSync } from '../files/read-file.js';
 import { realPathOf } from '../files/real-path.js';
 
 // From the program of a platform package up to its root.
@@ -24,7 +24,7 @@ export function packageVersion({ probe: { packages, bundled, provedVersion } }: 
 // Without what follows it: platform packages add their platform.
 function versionIn(path: string, packages: RegExp): string | undefined {
   try {
-    const { name, version } = JSON.parse(readFileSync(path, 'utf8')) as { name?: unknown; version?: unknown };
+    const { name, version } = JSON.parse(readTextSync(path, OWN_FILE) ?? '{}') as { name?: unknown; version?: unknown };
     return typeof name === 'string' && packages.test(name) && typeof version === 'string' ? /^\d+\.\d+\.\d+/.exec(version)?.[0] : undefined;
   } catch {
     return undefined;

@@ -1,10 +1,11 @@
 // Asks a program about itself (its version, its help), with a limit of time. It lives in a throwaway home: nothing is written
 // into the user's, and nothing of it is left, neither a process nor a file.
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Engine, User } from '../engines/engine.js';
 import type { ProgramAnswer } from '../engines/probe.js';
+import { readText } from '../files/read-file.js';
 import { startChild, type Child, type ChildEnd } from '../process/child.js';
 import { LeftBehindError } from '../process/left-behind-error.js';
 import type { Timers } from '../process/timers.js';
@@ -39,7 +40,7 @@ type Given = 'throwaway HOME' | "user's HOME";
 type Played = ProgramAnswer & { readonly ended: boolean };
 
 async function queryIn(given: Given, query: Query): Promise<Played> {
-  const folder = mkdtempSync(join(tmpdir(), 'parley-query-'));
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'parley-query-')));
   try {
     const home = join(folder, 'home');
     mkdirSync(temporaryFolder(home), { recursive: true });
@@ -80,13 +81,18 @@ async function play({ program, args, limitMs, timers, signal }: Query, folder: s
   if (signal.aborted) stop();
   try {
     const end = await endOf(child);
-    const [stdout, stderr] = [readFileSync(logs.stdout, 'utf8'), readFileSync(logs.stderr, 'utf8')];
+    const [stdout, stderr] = [await readOutput(logs.stdout), await readOutput(logs.stderr)];
     const problem = problemOf(end, limitMs, stderr);
     const ended = end.endedByUs === null;
     return problem === null ? { stdout, stderr, ended } : { problem, ended };
   } finally {
     signal.removeEventListener('abort', stop);
   }
+}
+
+// It is ended when it has printed more than the limit; what was on its way by then is read, too.
+async function readOutput(path: string): Promise<string> {
+  return (await readText(path, { maxBytes: 16 * MAX_OUTPUT_BYTES })) ?? '';
 }
 
 // What it left behind in a way that cannot be ended is not what was asked.

@@ -1,6 +1,6 @@
 // What an operator may set for a data directory, in its config.json. Anything unknown is refused, so that a slip is told.
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { OWN_FILE, readTextSync } from '../files/read-file.js';
 import { isObject, type Json } from '../kernel/json.js';
 import { nearestName } from '../kernel/nearest-name.js';
 import { createCheck } from '../kernel/validator.js';
@@ -203,10 +203,8 @@ function explainUrl(text: string): string | null {
 
 function readIfThere(path: string): string | null {
   try {
-    return readFileSync(path, 'utf8');
+    return readTextSync(path, OWN_FILE);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || code === 'ENOTDIR') return null;
     throw new RequestError('INVALID_ARGUMENT', `${path} cannot be read: ${(error as Error).message}`);
   }
 }

@@ -1,7 +1,8 @@
 // Deletes an ended run: its rows, logs, home, and its workspace if it was ours. A crash in the middle is made good at the
 // next start: only a folder that was put aside for it is ever removed, and one that stands where it has to go back to.
-import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { listFolder } from '../files/list-folder.js';
 import { RequestError } from '../run/request-error.js';
 import { isTerminal } from '../run/statechart.js';
 import type { AuditTrace } from '../store/audit.js';
@@ -89,11 +90,17 @@ async function remove(path: string, runId: string, onFailure: OnFailure): Promis
 // What a deletion left that was cut off: done if the rows are gone, undone if they are not.
 export async function finishDeletions(deps: OrchestratorDeps, onFailure: OnFailure): Promise<void> {
   const runs = dirname(runFolder(deps.dataDir, 'any').path);
-  for (const name of existsSync(runs) ? readdirSync(runs) : []) {
-    if (!name.endsWith(ASIDE)) continue;
+  for (const name of await listAside(runs)) {
     const runId = name.slice(0, -ASIDE.length);
     if (await isStored(deps.store, runId)) putBack(join(runs, runId));
     // Where hosts share the store, a run that is not there may still have to be brought.
     else if (!deps.cluster) await remove(join(runs, name), runId, onFailure);
   }
+}
+
+async function listAside(runs: string): Promise<string[]> {
+  const names: string[] = [];
+  if (!existsSync(runs)) return names;
+  for await (const entries of listFolder(runs, 1000)) names.push(...entries.map(({ name }) => name.toString()).filter((name) => name.endsWith(ASIDE)));
+  return names;
 }

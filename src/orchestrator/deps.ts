@@ -57,6 +57,8 @@ export interface ResumeKnowledge {
   readonly problem: string | null;
 }
 
+type Environment = Readonly<Record<string, string>>;
+
 // How engines are reached on this machine.
 export interface EngineHost {
   // What starts an engine, or null if it is not installed.
@@ -68,7 +70,7 @@ export interface EngineHost {
   // Resolves when an engine may be started; what it answers is called when the engine has ended, or was not started.
   admit?(engine: Engine): Promise<() => void>;
   // Makes the home of the run ready for a turn, and answers the complete environment for the engine's process.
-  environment(engine: Engine, run: RunRecord, turn: TurnNeeds): Readonly<Record<string, string>>;
+  environment(engine: Engine, run: RunRecord, turn: TurnNeeds): Environment | Promise<Environment>;
   // Starts one that stays, and greets it. Throws a TurnRefusedError where that is known not to work.
   startResident?(engine: Engine, start: ResidentStart): Promise<Resident>;
   // Is the session really there? Looked up in its files; nothing is started.

@@ -45,7 +45,7 @@ export async function endFromLogs(deps: OrchestratorDeps, run: RunRecord, ending
   await writer.flush();
   const evidence = parser.evidence();
   // The tool may have taken a question that the engine had no time to print.
-  const { questions } = hearQuestions(readAsks(folder.attempt(run.attempt_number).asks, null).questions, evidence.questions);
+  const { questions } = hearQuestions((await readAsks(folder.attempt(run.attempt_number).asks, null)).questions, evidence.questions);
   const reason = 'error' in ending ? ending.error.code : 'CANCELED_BY_USER';
   return applyRunEvent(deps, writer.run, {
     event: ending.event,

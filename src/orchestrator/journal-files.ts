@@ -1,12 +1,14 @@
 // Each run's journal beside the database too, as plain files for people and their tools: runs/<id>/rasp.jsonl and fcmp.jsonl.
 // Appended a moment after the commit, so a crash may leave them short; the next start repairs them. Never read back.
-import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Alarm, type Timers } from '../process/timers.js';
 import type { JournalFlush, Protocol, Store } from '../store/store.js';
+import { BOOT_FILE, readBootId } from '../files/boot-id.js';
+import { fileSize, openToAppendSync, readTextSync, SMALL_FILE, UnsafeFileError } from '../files/read-file.js';
 import { removeUnfinished } from '../files/replace-file.js';
 import { damageIn } from '../kernel/stored-json.js';
-import { everyRunId } from './every-run.js';
+import { everyRun, everyRunId } from './every-run.js';
 import { removeFolder } from './remove-folder.js';
 import { repairFile } from './repair-file.js';
 import { makeFolder, runFolder } from './run-folder.js';
@@ -21,8 +23,6 @@ const PRIVATE = { mode: 0o600 };
 // Left by a clean end; where it is missing, any file may be short. It says in which life of the system that was: the files are not waited for
 // until they are on the disk, so after a power cut they may be torn although the end was clean.
 const CLEAN = 'exports.clean';
-// Another one each time the system is started. Where there is none, all files are looked at by every start.
-const BOOT = '/proc/sys/kernel/random/boot_id';
 
 // each: with each commit, by the only one who commits. Where hosts share the store, when a turn is over or the run has ended: own: by whoever
 // has committed it, for the files are the same for all; local: by whoever has the files of the run.
@@ -37,6 +37,8 @@ interface FilesDeps {
 interface Gathered {
   readonly rasp: Buffer[];
   readonly fcmp: Buffer[];
+  // Whether the first lines of the journal are among them: only then a missing file is a new one.
+  readonly isFirst: { readonly rasp: boolean; fcmp: boolean };
   bytes: number;
 }
 
@@ -62,8 +64,9 @@ export class JournalFiles {
   readonly #repairing = new Set<string>();
   readonly #boot: string | null;
 
-  constructor({ store, timers, dataDir }: FilesDeps, onFailure: (error: unknown) => void, mode: FileMode = 'each', onWritten: (runId: string, seq: number) => Promise<void> = async () => {}, bootFile = BOOT) {
-    this.#boot = readIfThere(bootFile) || null;
+  constructor({ store, timers, dataDir }: FilesDeps, onFailure: (error: unknown) => void, mode: FileMode = 'each', onWritten: (runId: string, seq: number) => Promise<void> = async () => {}, bootFile = BOOT_FILE) {
+    // Where there is none, all files are looked at by every start.
+    this.#boot = readBootId(bootFile);
     this.#mode = mode;
     this.#gathering = new Alarm(timers);
     this.#mending = new Alarm(timers);
@@ -71,7 +74,7 @@ export class JournalFiles {
     this.#store = store;
     this.#dataDir = dataDir;
     this.#onFailure = onFailure;
-    this.#whole = this.#boot !== null && readIfThere(join(dataDir, CLEAN)) === this.#boot;
+    this.#whole = this.#boot !== null && readClean(join(dataDir, CLEAN)) === this.#boot;
     // From now on nobody has ended cleanly.
     rmSync(join(dataDir, CLEAN), { force: true });
     this.#stopListening = store.onCommitted(({ run_id: runId, journal, status, deleted, origin }) => {
@@ -86,9 +89,10 @@ export class JournalFiles {
 
   // Who looks after the state of a run has changed finds everything up to there.
   #gather(runId: string, { rasp, fcmp }: JournalFlush, mayWait: boolean): void {
-    const gathered = this.#gathered.get(runId) ?? { rasp: [], fcmp: [], bytes: 0 };
+    const gathered = this.#gathered.get(runId) ?? { rasp: [], fcmp: [], isFirst: { rasp: rasp.firstSeq === 1, fcmp: false }, bytes: 0 };
     this.#gathered.set(runId, gathered);
     gathered.rasp.push(rasp.bytes);
+    if (fcmp?.firstSeq === 1) gathered.isFirst.fcmp = true;
     if (fcmp) gathered.fcmp.push(fcmp.bytes);
     gathered.bytes += rasp.bytes.length + (fcmp?.bytes.length ?? 0);
     if (!mayWait || gathered.bytes >= GATHER_BYTES || this.#repairing.has(runId)) return this.#append(runId, gathered);
@@ -112,14 +116,16 @@ export class JournalFiles {
     for (const [runId, gathered] of this.#gathered) this.#append(runId, gathered);
   }
 
-  // A file that could not be written is reported once and repaired as soon as that works, at the latest at the next start.
-  #append(runId: string, { rasp, fcmp }: Gathered): void {
+  // A file that could not be written is reported once and repaired as soon as that works, at the latest at the next start. A file
+  // that was removed, or replaced by something else, is written again from the store.
+  #append(runId: string, { rasp, fcmp, isFirst }: Gathered): void {
     this.#gathered.delete(runId);
     if (this.#torn.has(runId)) return;
     try {
-      appendPieces(this.#pathOf(runId, 'rasp'), rasp);
-      if (fcmp.length > 0) appendPieces(this.#pathOf(runId, 'fcmp'), fcmp);
+      appendPieces(this.#pathOf(runId, 'rasp'), rasp, isFirst.rasp);
+      if (fcmp.length > 0) appendPieces(this.#pathOf(runId, 'fcmp'), fcmp, isFirst.fcmp);
     } catch (error) {
+      if (error instanceof UnsafeFileError || (error as NodeJS.ErrnoException).code === 'ENOENT') return this.#later(runId);
       if (this.#torn.size === 0) this.#onFailure(error);
       this.#torn.add(runId);
       this.#repairLater();
@@ -135,10 +141,19 @@ export class JournalFiles {
     });
   }
 
+  // Writes the files of a run anew if they were removed, or replaced by something that is no file. Cheap where they are there.
+  async restore(runId: string): Promise<void> {
+    if (this.#mode !== 'each' || this.#gathered.has(runId)) return;
+    const { heads } = (await this.#store.loadRun(runId)) ?? { heads: { rasp_seq: 0, fcmp_seq: 0 } };
+    const expected = [['rasp', heads.rasp_seq], ['fcmp', heads.fcmp_seq]] as const;
+    for (const [protocol, seq] of expected) if (seq > 0 && (await fileSize(this.#pathOf(runId, protocol))) === null) return this.write(runId);
+  }
+
   // Makes the files of all runs what is stored, beside other work, if the last one did not end cleanly. One that cannot be
   // written is told after all the others were looked at.
   async repair(stopped: () => boolean): Promise<void> {
-    if (this.#whole || this.#mode !== 'each') return;
+    if (this.#mode !== 'each') return;
+    if (this.#whole) return this.#restoreWaiting(stopped);
     let failure: unknown;
     for await (const runId of everyRunId(this.#store)) {
       if (stopped()) return;
@@ -150,6 +165,15 @@ export class JournalFiles {
     }
     if (failure !== undefined) throw failure;
     this.#whole = true;
+  }
+
+  // After a clean end the files are whole, unless somebody removed them since. Those of runs that wait are looked for at a start; those of ended
+  // runs, of which there may be a million, when somebody asks for them.
+  async #restoreWaiting(stopped: () => boolean): Promise<void> {
+    for await (const { run_id: runId } of everyRun(this.#store, (_runId, error) => this.#onFailure(error), { status: 'waiting_user' })) {
+      if (stopped()) return;
+      await this.restore(runId).catch((error: unknown) => this.#onFailure(error));
+    }
   }
 
   #later(runId: string): void {
@@ -235,8 +259,8 @@ export class JournalFiles {
   }
 }
 
-function appendPieces(path: string, pieces: readonly Buffer[]): void {
-  const file = openIn(path);
+function appendPieces(path: string, pieces: readonly Buffer[], isFirst: boolean): void {
+  const file = openIn(path, isFirst);
   try {
     for (const piece of pieces) for (let at = 0; at < piece.length; ) at += writeSync(file, piece, at);
   } finally {
@@ -244,20 +268,20 @@ function appendPieces(path: string, pieces: readonly Buffer[]): void {
   }
 }
 
-// The first time its folder may be missing.
-function openIn(path: string): number {
+// The first time its folder may be missing. Later a missing file was removed, and must not begin in the middle.
+function openIn(path: string, isFirst: boolean): number {
   try {
-    return openSync(path, 'a', PRIVATE.mode);
+    return openToAppendSync(path, { creates: isFirst });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    if (!isFirst || (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     makeFolder(dirname(path));
-    return openSync(path, 'a', PRIVATE.mode);
+    return openToAppendSync(path);
   }
 }
 
-function readIfThere(path: string): string | null {
+function readClean(path: string): string | null {
   try {
-    return readFileSync(path, 'utf8');
+    return readTextSync(path, SMALL_FILE);
   } catch {
     // For whatever reason: then nothing is known.
     return null;

@@ -5,6 +5,8 @@ import type { ResidentLimits } from './residents.js';
 // Work that a stop cut off: turns that were ended, and runs that never began.
 export type Interrupted = { readonly turns: number; readonly queued: number };
 
+export const RESIDENT_LIMITS: ResidentLimits = { parkAfterMs: 300_000, max: 8 };
+
 export interface OrchestratorSettings {
   // How many turns may run at once.
   readonly slots: number;

@@ -21,13 +21,13 @@ import { loadRun } from './load-run.js';
 import { recover, recoverWaitingRuns } from './recover.js';
 import { probeEngines } from './explain-resume.js';
 import { decide, reply, type Reply } from './reply.js';
-import { Residents, type ResidentLimits } from './residents.js';
+import { Residents } from './residents.js';
 import { failInternally, NotBegunError, runTurn } from './run-turn.js';
 import { failWaiting, PROCESS_LOST, WAITED_TOO_LONG } from './sticky.js';
 import { TurnControl } from './turn-control.js';
 import { LostRunError } from './turn-writer.js';
 import { withRetries } from './restart-retry.js';
-import type { Interrupted, OrchestratorSettings } from './orchestrator-settings.js';
+import { RESIDENT_LIMITS, type Interrupted, type OrchestratorSettings } from './orchestrator-settings.js';
 import { sweep, type RetentionRules } from './retention.js';
 import { waitAtMost } from './wait-at-most.js';
 import { track } from './track.js';
@@ -37,7 +37,6 @@ import { CommitWakeups, type Wakeups } from './wakeups.js';
 const RETRY_MS = 1000;
 // Between looks at a queue whose runs could not be started just now.
 const QUIET_MS = 100;
-export const RESIDENT_LIMITS: ResidentLimits = { parkAfterMs: 300_000, max: 8 };
 
 export class Orchestrator {
   readonly #deps: OrchestratorDeps;
@@ -179,6 +178,11 @@ export class Orchestrator {
   // For whoever watches a run.
   get wakeups(): Wakeups {
     return this.#wakeups;
+  }
+
+  // Writes the files beside the journal of a run anew, if they were removed.
+  restoreFiles(runId: string): Promise<void> {
+    return this.#closed ? Promise.resolve() : this.#files.restore(runId);
   }
 
   // Resolves when everything that the last one left behind has been looked at. Runs can be created and answered before.

@@ -63,7 +63,7 @@ export async function playProcess(scene: TurnScene, command: EngineCommand, ask:
   if (left) void writer.add([left]);
   void writer.add(parser.finish());
   await writer.flush();
-  const { evidence, remarks } = hearAsks(engine, ask, parser.evidence());
+  const { evidence, remarks } = await hearAsks(engine, ask, parser.evidence());
   return settle(scene, await weigh(scene, { ...end, evidence, remarks: [...remarks, ...crossCheck(command, evidence)], parser: summariseParser(parser.counts()) }));
 }
 

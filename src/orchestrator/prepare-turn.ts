@@ -42,7 +42,7 @@ async function prepare({ deps, engine, handle, writer }: TurnScene, ask: readonl
   // A session's folder was looked at before; another is never taken for it.
   const trouble = handle === null ? await explainFolder(run.spec.cwd) : null;
   if (trouble !== null) return { refused: { code: 'WORKING_FOLDER_UNUSABLE', message: `cannot work in ${run.spec.cwd}: ${trouble}` } };
-  return { attempt, env: deps.host.environment(engine, run, { ask, resumed: handle }) };
+  return { attempt, env: await deps.host.environment(engine, run, { ask, resumed: handle }) };
 }
 
 // Into the home of the run: the source goes on in its own, whatever becomes of the copy.

@@ -1,8 +1,9 @@
 // Removes a folder with everything in it, also what its owner may not write to: agents leave such folders behind (the module
 // cache of Go, for one).
 import { randomUUID } from 'node:crypto';
-import { chmod, lstat, readdir, rename, rm } from 'node:fs/promises';
+import { chmod, lstat, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { listFolder } from '../files/list-folder.js';
 
 // Another host may be removing it, too.
 const OPTIONS = { recursive: true, force: true, maxRetries: 3 } as const;
@@ -24,5 +25,5 @@ async function openUp(path: string, top: string): Promise<void> {
   await chmod(path, 0o700);
   const near = path !== top && Buffer.byteLength(path) - Buffer.byteLength(top) > LONG_PATH_BYTES ? join(top, randomUUID()) : path;
   if (near !== path) await rename(path, near);
-  for (const name of await readdir(near)) await openUp(join(near, name), top);
+  for await (const entries of listFolder(near, 1000)) for (const { name, kind } of entries) if (kind !== 'file') await openUp(join(near, name.toString()), top);
 }

@@ -1,7 +1,8 @@
 // Deletes ended runs by themselves: those that ended long ago, then the oldest until what is left fits. A run that has not
 // ended is never touched, nor one whose session another run uses.
-import { lstat, readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { lstat } from 'node:fs/promises';
+import { sep } from 'node:path';
+import { listFolder } from '../files/list-folder.js';
 import type { Timers } from '../process/timers.js';
 import { RequestError } from '../run/request-error.js';
 import { isTerminal } from '../run/statechart.js';
@@ -111,11 +112,17 @@ class Broom {
 }
 
 // What files say they hold; links are not followed. What goes away meanwhile, or cannot be read, counts as nothing.
-async function sizeOf(path: string): Promise<number> {
+async function sizeOf(path: string | Buffer): Promise<number> {
   let bytes = 0;
-  for (const entry of await readdir(path, { withFileTypes: true }).catch(() => [])) {
-    const inside = join(path, entry.name);
-    bytes += entry.isDirectory() ? await sizeOf(inside) : await lstat(inside).then(({ size }) => size, () => 0);
+  try {
+    for await (const entries of listFolder(path, 1000)) {
+      for (const { name, kind } of entries) {
+        const inside = Buffer.concat([Buffer.from(path), Buffer.from(sep), name]);
+        bytes += kind === 'folder' ? await sizeOf(inside) : await lstat(inside).then(({ size }) => size, () => 0);
+      }
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
   }
   return bytes;
 }

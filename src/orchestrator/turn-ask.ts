@@ -24,9 +24,9 @@ export function askFor({ host, dataDir, ids }: OrchestratorDeps, run: RunRecord)
 }
 
 // What the question tool wrote down, with what the output shows.
-export function hearAsks(engine: Engine, ask: TurnAsk | null, evidence: TurnEvidence): { evidence: TurnEvidence; remarks: RaspDraft[] } {
+export async function hearAsks(engine: Engine, ask: TurnAsk | null, evidence: TurnEvidence): Promise<{ evidence: TurnEvidence; remarks: RaspDraft[] }> {
   if (!ask || !engine.asksByTool) return { evidence, remarks: [] };
-  const { listed, questions } = readAsks(ask.file, ask.nonce);
+  const { listed, questions } = await readAsks(ask.file, ask.nonce);
   const heard = hearQuestions(questions, evidence.questions, { nonce: ask.nonce, printed: evidence.receipts ?? [] });
   const remarks: [boolean, DiagnosticCode, string][] = [
     [!listed && evidence.success, 'ASK_TOOL_NOT_LISTED', 'the engine never looked at the question tool: the agent could not ask with it'],

@@ -1,10 +1,10 @@
 // Where the output of a turn is kept, and where in it the turn begins: at 0 in a log of its own, or where the last one ended in
 // the log of an engine that stays.
 import { createHash, type Hash } from 'node:crypto';
-import { createReadStream, existsSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Engine } from '../engines/engine.js';
+import { openFile, readPieces, syncFile, UnsafeFileError } from '../files/read-file.js';
 import { asObject } from '../kernel/json.js';
 import { readStoredJson } from '../kernel/stored-json.js';
 import type { RaspData, RaspEvent, StreamName } from '../rasp/event.js';
@@ -17,7 +17,6 @@ export type ReadBytes = RaspData['lifecycle.turn.ended']['streams']['stdout'];
 
 export const LOG_BEGIN: LogEnds = { stdout: 0, stderr: 0 };
 const PAGE = 200;
-const CHUNK_BYTES = 256 * 1024;
 
 export function logsOf(engine: Engine, folder: RunFolder, attempt: number): LogPaths {
   const { resident } = engine;
@@ -51,25 +50,32 @@ export function endOf({ from = 0, bytes }: ReadBytes): number {
 export async function readLog(path: string, from: number, take: (chunk: Buffer) => void | Promise<void>): Promise<ReadBytes> {
   const hash = createHash('sha256');
   let bytes = 0;
-  if (existsSync(path)) {
-    for await (const chunk of createReadStream(path, { start: from, highWaterMark: CHUNK_BYTES }) as AsyncIterable<Buffer>) {
+  const file = await openFile(path);
+  try {
+    for await (const chunk of file ? readPieces(file, from, await sizeOf(file, path)) : []) {
       hash.update(chunk);
       bytes += chunk.length;
       await take(chunk);
     }
+  } finally {
+    await file?.close();
   }
   return { ...(from > 0 ? { from } : {}), bytes, sha256: hash.digest('hex') };
 }
 
+const SUSPECT_BYTES = 1024 ** 3;
+const MOST_HOLLOW = 100;
+
+// A file that says it is a terabyte and holds nothing was not written by an engine: reading it would take hours and fill the journal.
+async function sizeOf(file: FileHandle, path: string): Promise<number> {
+  const { size, blocks } = await file.stat();
+  if (size > SUSPECT_BYTES && blocks * 512 * MOST_HOLLOW < size) throw new UnsafeFileError(`${path} has ${size} bytes, almost all of them holes: it is not what the engine printed`);
+  return size;
+}
+
 // On the disk: what is said of its bytes then holds after a crash.
 export async function syncLog(path: string): Promise<void> {
-  if (!existsSync(path)) return;
-  const file = await open(path, 'r+');
-  try {
-    await file.datasync();
-  } finally {
-    await file.close();
-  }
+  await syncFile(path);
 }
 
 // What was read of a log so far, from where a turn began with it.

@@ -1,7 +1,7 @@
 // What an engine that stays has printed after its last turn, as events: for a run that ends without another one.
-import { statSync } from 'node:fs';
 import { createTurnParser, findEngine } from '../engines/registry.js';
 import { newMemory } from '../engines/turn-parser.js';
+import { fileSize } from '../files/read-file.js';
 import { draft, type RaspDraft } from '../rasp/draft.js';
 import type { RunRecord } from '../store/store.js';
 import type { OrchestratorDeps } from './deps.js';
@@ -16,7 +16,7 @@ export async function readTail(deps: Pick<OrchestratorDeps, 'store' | 'dataDir' 
   try {
     const logs = logsOf(engine, runFolder(deps.dataDir, run.run_id), run.attempt_number);
     const at = await readEnds(deps.store, run);
-    if (sizeOf(logs.stdout) <= at.stdout && sizeOf(logs.stderr) <= at.stderr) return [];
+    if (((await fileSize(logs.stdout)) ?? 0) <= at.stdout && ((await fileSize(logs.stderr)) ?? 0) <= at.stderr) return [];
     const handle = await deps.store.loadHandle(run.request_id);
     const parser = createTurnParser(engine, undefined, { at, memory: newMemory(handle?.handle_value ?? null) });
     const drafts: RaspDraft[] = [];
@@ -29,8 +29,4 @@ export async function readTail(deps: Pick<OrchestratorDeps, 'store' | 'dataDir' 
   } catch (error) {
     return [draft('diagnostic.engine.warning', { message: `what the engine printed after its last turn could not be read: ${error instanceof Error ? error.message : String(error)}` })];
   }
-}
-
-function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }

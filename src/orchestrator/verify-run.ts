@@ -1,10 +1,10 @@
 // Checks everything about a stored run that can be checked: digest, order, form, hashes and cover of the logs, the walk over
 // the chart, the rows beside the journal, the conversation rebuilt, the files beside. It reads only, and it tells of all it finds.
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { findEngine } from '../engines/registry.js';
 import { projectConversation } from '../fcmp/fold.js';
+import { fileSize, readBytes, UnsafeFileError } from '../files/read-file.js';
 import { canonicalText, parseJson } from '../kernel/json.js';
 import { damageIn } from '../kernel/stored-json.js';
 import { measureCover } from '../rasp/cover.js';
@@ -13,6 +13,7 @@ import { explainRasp } from '../rasp/validate.js';
 import { CHART, INITIAL_STATE, isTerminal, STICKY_CHART } from '../run/statechart.js';
 import type { RunRecord, Store } from '../store/store.js';
 import { runFolder, type RunFolder } from './run-folder.js';
+import { measureLog } from './measure-log.js';
 import { logsOf } from './turn-logs.js';
 import { explainRows } from './verify-rows.js';
 import type { WaitForFiles } from './wait-for-files.js';
@@ -32,11 +33,9 @@ interface Evidence {
   readonly fcmpLines: readonly string[];
   readonly digest: string;
   readonly rows: Awaited<ReturnType<typeof explainRows>>;
-  readonly reads: readonly Read[];
+  readonly reads: readonly MeasuredRead[];
   // Another host has ended it: what the one before may still have printed into a log is not the run's.
   readonly wasTakenOver: boolean;
-  // A log, from its begin to its end.
-  readonly read: (attempt: number, stream: StreamName) => Buffer;
 }
 
 const STREAMS = ['stdout', 'stderr'] as const;
@@ -78,17 +77,13 @@ async function verifySeen(store: Store, dataDir: string, run: RunRecord, waitFor
 
 async function checkAll(store: Store, dataDir: string, run: RunRecord, { rasp, raspLines }: Pick<Evidence, 'rasp' | 'raspLines'>, waitForFiles: WaitForFiles): Promise<Check[]> {
   const folder = runFolder(dataDir, run.run_id);
-  const engine = findEngine(run.spec.engine);
-  const read = (attempt: number, stream: StreamName): Buffer => {
-    const path = logsOf(engine, folder, attempt)[stream];
-    return existsSync(path) ? readFileSync(path) : Buffer.alloc(0);
-  };
   // Each turn that begins has an epoch of its own; only a take-over makes one more.
   const begun = rasp.filter(({ event, data }) => event.type === 'lifecycle.state.changed' && data.to === 'running').length;
   const fcmpLines = await store.readJournal(run.run_id, 'fcmp', ALL);
-  const evidence: Evidence = { run, wasTakenOver: run.epoch > begun, folder, reads: readsOf(run, folder, rasp), read, rasp, raspLines, fcmpLines, digest: await store.recomputeDigest(run.run_id), rows: await explainRows(store, run, rasp, fcmpLines) };
+  const evidence: Evidence = { run, wasTakenOver: run.epoch > begun, folder, reads: await measureReads(readsOf(run, folder, rasp)), rasp, raspLines, fcmpLines, digest: await store.recomputeDigest(run.run_id), rows: await explainRows(store, run, rasp, fcmpLines) };
   if (!isPlayed(run)) for (const [name, lines] of journalFiles(evidence)) await waitUntilLong(join(folder.path, name), lines, waitForFiles);
-  return [checkDigest, checkOrder, checkForm, checkChart, checkRows, checkHashes, checkCover, checkConversation, checkFiles, checkResult].map((check) => check(evidence));
+  const checks = [checkDigest, checkOrder, checkForm, checkChart, checkRows, checkHashes, checkCover, checkConversation].map((check) => check(evidence));
+  return [...checks, await checkFiles(evidence), await checkResult(evidence)];
 }
 
 // The conversation as the journal gives it, and where the stored one differs: its seq, or null.
@@ -150,24 +145,24 @@ function checkRows({ rows: { problem, questions } }: Evidence): Check {
 }
 
 // Of every turn that has ended: its logs are the bytes that were read.
-function checkHashes({ run, rasp, reads, read, wasTakenOver }: Evidence): Check {
+function checkHashes({ run, rasp, reads, wasTakenOver }: Evidence): Check {
   const begun = new Set(rasp.filter(({ event }) => event.type === 'lifecycle.process.spawned').map(({ attempt_number: attempt }) => attempt));
   const unread = isTerminal(run.status) ? [...begun].filter((attempt) => !reads.some((each) => each.attempt === attempt)) : [];
   let bytes = 0;
-  for (const { attempt, stream, from, bytes: size, sha256, isLast } of reads) {
-    const log = read(attempt, stream);
-    if (isLast && !wasTakenOver ? log.length !== from + size : log.length < from + size) return bad('hashes', `attempt ${attempt} ${stream}: the log has ${log.length} bytes, ${from + size} were read`);
-    if (createHash('sha256').update(log.subarray(from, from + size)).digest('hex') !== sha256) return bad('hashes', `attempt ${attempt} ${stream}: the log was changed`);
+  for (const { attempt, stream, from, bytes: size, sha256, isLast, found } of reads) {
+    if (found.problem !== null) return bad('hashes', `attempt ${attempt} ${stream}: ${found.problem}`);
+    if (isLast && !wasTakenOver ? found.size !== from + size : found.size < from + size) return bad('hashes', `attempt ${attempt} ${stream}: the log has ${found.size} bytes, ${from + size} were read`);
+    if (found.sha256 !== sha256) return bad('hashes', `attempt ${attempt} ${stream}: the log was changed`);
     bytes += size;
   }
   return good('hashes', `${bytes} bytes of logs unchanged${unread.length === 0 ? '' : `; of attempt ${unread.join(', ')} nothing was recorded but events: its host was lost, and its logs are not proved`}`);
 }
 
 // Of a turn that runs, not everything is stored yet.
-function checkCover({ rasp, reads, read, wasTakenOver }: Evidence): Check {
+function checkCover({ rasp, reads, wasTakenOver }: Evidence): Check {
   let bytes = 0;
-  for (const { attempt, stream, from, isLast, bytes: known } of reads) {
-    const size = isLast && !wasTakenOver ? read(attempt, stream).length - from : known;
+  for (const { attempt, stream, from, isLast, bytes: known, found } of reads) {
+    const size = isLast && !wasTakenOver ? found.size - from : known;
     const events = rasp.filter(({ raw_ref: ref }) => ref !== null && ref.byte_from >= from && ref.byte_from < from + Math.max(size, 1));
     const { covered, holes, overlaps } = measureCover(events, stream, attempt, from);
     if (covered !== from + size || holes > 0 || overlaps > 0) return bad('cover', `attempt ${attempt} ${stream}: events cover ${covered - from} of ${size} bytes, ${holes} holes, ${overlaps} overlaps`);
@@ -197,6 +192,18 @@ interface Read {
   readonly isLast: boolean;
 }
 
+interface MeasuredRead extends Read {
+  // What there is now of the bytes that were read.
+  readonly found: Awaited<ReturnType<typeof measureLog>>;
+}
+
+// Reads no more than was recorded, however large a log is now.
+async function measureReads(reads: readonly Read[]): Promise<MeasuredRead[]> {
+  const measured: MeasuredRead[] = [];
+  for (const read of reads) measured.push({ ...read, found: await measureLog(read.log, read.from, read.bytes) });
+  return measured;
+}
+
 // What the turns have read, in order: each from a log of its own, or one after the other from the log of an engine that stays.
 function readsOf(run: RunRecord, folder: RunFolder, rasp: readonly RaspEvent[]): Read[] {
   const engine = findEngine(run.spec.engine);
@@ -223,27 +230,38 @@ function journalFiles({ raspLines, fcmpLines }: Evidence): readonly (readonly [s
 }
 
 async function waitUntilLong(path: string, lines: readonly string[], waitForFiles: WaitForFiles): Promise<void> {
-  const bytes = lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0);
-  while ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) < bytes && (await waitForFiles()));
+  const bytes = bytesOf(lines);
+  while (((await fileSize(path)) ?? 0) < bytes && (await waitForFiles()));
+}
+
+function bytesOf(lines: readonly string[]): number {
+  return lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0);
 }
 
 // Written after each commit: while a run is played they may be behind.
-function checkFiles(evidence: Evidence): Check {
+async function checkFiles(evidence: Evidence): Promise<Check> {
   const { run, folder } = evidence;
   if (isPlayed(run)) return good('files', 'not compared while the run is being played');
   for (const [name, lines] of journalFiles(evidence)) {
     const path = join(folder.path, name);
-    const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
-    if (text !== lines.map((line) => `${line}\n`).join('')) return bad('files', `${name} is not what is stored: a crash cut it off, or somebody changed it`);
+    const found = (await readBytes(path, { maxBytes: bytesOf(lines) }).catch(unlessUnsafe)) ?? Buffer.alloc(0);
+    if (found === 'unsafe' || !found.equals(Buffer.from(lines.map((line) => `${line}\n`).join('')))) return bad('files', `${name} is not what is stored: a crash cut it off, or somebody changed it`);
   }
   return good('files', 'rasp.jsonl and fcmp.jsonl are what is stored');
 }
 
-function checkResult({ rasp, folder }: Evidence): Check {
+// Larger than what was written, or not a regular file any more.
+function unlessUnsafe(error: unknown): 'unsafe' {
+  if (error instanceof UnsafeFileError) return 'unsafe';
+  throw error;
+}
+
+async function checkResult({ rasp, folder }: Evidence): Promise<Check> {
   const written = rasp.findLast(({ event }) => event.type === 'artifact.result.written')?.data as unknown as RaspData['artifact.result.written'] | undefined;
   if (!written) return good('result', 'none was written');
   const path = join(folder.path, written.path);
-  if (!existsSync(path)) return bad('result', `${written.path} is gone`);
-  const same = createHash('sha256').update(readFileSync(path)).digest('hex') === written.sha256;
+  const found = await readBytes(path, { maxBytes: written.bytes }).catch(unlessUnsafe);
+  if (found === null) return bad('result', `${written.path} is gone`);
+  const same = found !== 'unsafe' && createHash('sha256').update(found).digest('hex') === written.sha256;
   return same ? good('result', `${written.path} unchanged`) : bad('result', `${written.path} was changed`);
 }

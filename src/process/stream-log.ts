@@ -2,7 +2,8 @@
 // `bytes` and `sha256` speak of what is in the file, also when the disk filled up in the middle of a chunk.
 import { createHash } from 'node:crypto';
 import { writeSync } from 'node:fs';
-import { open, type FileHandle } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { openToAppend } from '../files/read-file.js';
 import type { StreamName } from '../rasp/event.js';
 
 export interface LogFile extends Pick<FileHandle, 'datasync' | 'close'> {
@@ -86,7 +87,7 @@ export async function closeLogs(logs: StreamLogs): Promise<void> {
 }
 
 async function openLog(path: string): Promise<StreamLog> {
-  const file = await open(path, 'a', 0o600);
+  const file = await openToAppend(path);
   try {
     const { size } = await file.stat();
     if (size > 0) throw new Error(`the log ${path} already holds ${size} bytes: an attempt is never written twice`);

@@ -1,7 +1,8 @@
 // A session of the rehearsal: one small file, bound to no directory, whole at any moment. It outlives its process, however
 // that ends. Nothing else is ever written.
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { OWN_FILE, readTextSync } from '../files/read-file.js';
 import { isObject, parseJson } from '../kernel/json.js';
 import type { Part } from './scene.js';
 
@@ -28,8 +29,9 @@ export function createSession(home: string, id: string): Session | undefined {
 
 // The session of that id, or undefined if there is none that can be read.
 export function loadSession(home: string, id: string): Session | undefined {
-  if (!UUID.test(id) || !existsSync(fileOf(home, id))) return undefined;
-  const stored = parseJson(readFileSync(fileOf(home, id), 'utf8'));
+  const text = UUID.test(id) ? readTextSync(fileOf(home, id), OWN_FILE) : null;
+  if (text === null) return undefined;
+  const stored = parseJson(text);
   return isObject(stored) && Array.isArray(stored.script) && Array.isArray(stored.allowed) ? (stored as unknown as Session) : undefined;
 }
 

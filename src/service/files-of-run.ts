@@ -1,35 +1,67 @@
 // The files of a run's folder as others may see them: without its home, and without what a link leads to. An agent may be at work in it,
 // and may mean harm: what has become something else by the time it is opened is not what was asked for.
-import { constants } from 'node:fs';
-import { lstat, open, readdir, readlink, realpath, type FileHandle } from 'node:fs/promises';
-import { join } from 'node:path';
+import type { FileHandle } from 'node:fs/promises';
+import { sep } from 'node:path';
+import { escapeName, listFolder, textOf } from '../files/list-folder.js';
+import { openFile, UnsafeFileError, type FilePath } from '../files/read-file.js';
 
-// In the order of their names. `folder` must be a real path; `onEntry` is told of each thing that is looked at, and may stop it by answering false.
-export async function* walkFiles(folder: string, shut: string, onEntry: () => boolean = () => true): AsyncGenerator<string, void> {
-  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
-  for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
-    if (!onEntry()) return;
-    const path = join(folder, entry.name);
-    if (path === shut) continue;
-    // A link is neither.
-    if (entry.isDirectory()) yield* walkFiles(path, shut, onEntry);
-    else if (entry.isFile()) yield path;
+// So many entries of a folder are in memory at once; a larger folder comes in pieces, each in the order of its names.
+const PIECE = 10_000;
+
+export interface FileOfRun {
+  // Bytes, where a name on the way is not UTF-8.
+  readonly path: FilePath;
+  // Below the folder, with / between its parts. Where a name is not UTF-8, it is escaped (\xNN), and `isText` is false.
+  readonly shown: string;
+  readonly isText: boolean;
+}
+
+interface Walk {
+  // A folder that is left out.
+  readonly shut: string;
+  // Called for each entry; false stops the walk.
+  readonly onEntry: () => boolean;
+  // Called for a folder that cannot be read.
+  readonly onUnreadable: () => void;
+}
+
+// `folder` must be a real path.
+export function walkFiles(folder: string, shut: string, rules: Partial<Omit<Walk, 'shut'>> = {}): AsyncGenerator<FileOfRun, void> {
+  return walk({ path: folder, shown: '', isText: true }, { shut, onEntry: () => true, onUnreadable: () => {}, ...rules });
+}
+
+async function* walk(folder: FileOfRun, rules: Walk): AsyncGenerator<FileOfRun, void> {
+  try {
+    for await (const entries of listFolder(folder.path, PIECE)) {
+      for (const { name, kind } of entries) {
+        if (!rules.onEntry()) return;
+        const found = below(folder, name);
+        if (found.path === rules.shut) continue;
+        // A link is neither.
+        if (kind === 'folder') yield* walk(found, rules);
+        else if (kind === 'file') yield found;
+      }
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
+    rules.onUnreadable();
   }
 }
 
-// Open, and really the file at that place, not one that a link on the way to it has led to for a moment. Null: it is not.
-export async function openInPlace(path: string): Promise<FileHandle | null> {
-  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(() => null);
-  if (!file) return null;
-  if ((await file.stat()).isFile() && (await isAt(file, path))) return file;
-  await file.close();
-  return null;
+function below({ path, shown, isText }: FileOfRun, name: Buffer): FileOfRun {
+  const text = textOf(name);
+  const whole = isText && text !== null;
+  const part = text ?? escapeName(name);
+  const inside = typeof path === 'string' && text !== null ? `${path}${sep}${text}` : Buffer.concat([Buffer.from(path), Buffer.from(sep), name]);
+  return { path: inside, shown: shown === '' ? part : `${shown}/${part}`, isText: whole };
 }
 
-// Linux says what was opened. Elsewhere the way is looked at again, which whoever changes it all the time may outrun.
-async function isAt(file: FileHandle, path: string): Promise<boolean> {
-  const opened = await readlink(`/proc/self/fd/${file.fd}`).catch(() => null);
-  if (opened !== null) return opened === path;
-  const [stat, named, real] = [await file.stat(), await lstat(path).catch(() => null), await realpath(path).catch(() => null)];
-  return real === path && named?.ino === stat.ino && named.dev === stat.dev;
+// Open, and really the file at that place, not one that a link on the way to it has led to for a moment. Null: it is not.
+export async function openInPlace(path: FilePath): Promise<FileHandle | null> {
+  try {
+    return await openFile(path);
+  } catch (error) {
+    if (error instanceof UnsafeFileError || (error as NodeJS.ErrnoException).code !== undefined) return null;
+    throw error;
+  }
 }

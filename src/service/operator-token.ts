@@ -1,7 +1,8 @@
 // The operator's token: made at the first start, in a file that only its owner can read, and replaced by `parley token
 // rotate --operator`. PARLEY_TOKEN sets another one for as long as the server runs.
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { OWN_FILE, readTextSync } from '../files/read-file.js';
 import { replaceFile } from '../files/replace-file.js';
 import { RequestError } from '../run/request-error.js';
 import { newToken, stampOf } from './tokens.js';
@@ -24,7 +25,7 @@ export function operatorToken(dataDir: string): string {
 
 export function readOperatorToken(dataDir: string): string {
   const path = join(dataDir, FILE);
-  const token = readFileSync(path, 'utf8').trim();
+  const token = (readTextSync(path, OWN_FILE) ?? '').trim();
   if (!TOKEN_FORM.test(token))
     throw new RequestError(
       'DATA_DIR_UNUSABLE',

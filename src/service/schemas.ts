@@ -142,7 +142,11 @@ export const logsQuery = z.strictObject({
   byte_to: seq.optional().meta({ description: 'Exclusive.' }),
 });
 
-export const fileList = z.strictObject({ files: z.array(z.strictObject({ path: z.string(), bytes: z.int(), modified_at: timestamp })), truncated: z.boolean() });
+// escaped: a name in the path is not UTF-8; its bytes outside ASCII are written as \xNN. truncated: there is more than is listed.
+export const fileList = z.strictObject({
+  files: z.array(z.strictObject({ path: z.string(), bytes: z.int(), modified_at: timestamp, escaped: z.literal(true).optional() })),
+  truncated: z.boolean(),
+});
 export const fileQuery = z.strictObject({ path: z.string().min(1).max(4096) });
 export const resultView = z.strictObject({ run_id: runId, status, result: json, error: runError.nullable() });
 

@@ -1,6 +1,7 @@
 // Tells who serves a data directory, and where: server.json, there while the server is. Other commands go through it.
-import { readFileSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { OWN_FILE, readTextSync } from '../files/read-file.js';
 import { replaceFile } from '../files/replace-file.js';
 import type { Writer } from '../store/sqlite/data-dir.js';
 
@@ -17,7 +18,7 @@ export function noteServer(dataDir: string, note: ServerNote): void {
 // What was left by one that was killed is still there: ask whether its process is.
 export function readServer(dataDir: string): ServerNote | null {
   try {
-    return JSON.parse(readFileSync(join(dataDir, FILE), 'utf8')) as ServerNote;
+    return JSON.parse(readTextSync(join(dataDir, FILE), OWN_FILE) ?? 'null') as ServerNote | null;
   } catch {
     return null;
   }

@@ -7,8 +7,8 @@ const NAME_BYTES = 100;
 const PREFIX_BYTES = 155;
 
 export interface TarEntry {
-  // Relative, with / between its parts.
-  readonly path: string;
+  // Relative, with / between its parts; bytes, where they are not UTF-8.
+  readonly path: string | Buffer;
   readonly bytes: number;
   readonly modifiedMs: number;
   readonly content: AsyncIterable<Uint8Array>;
@@ -31,16 +31,20 @@ export async function* writeTar(entries: AsyncIterable<TarEntry>): AsyncGenerato
   yield Buffer.alloc(2 * BLOCK);
 }
 
-function* buildHeaders(path: string, bytes: number, modifiedMs: number): Generator<Buffer> {
-  const parts = splitPath(path);
+function* buildHeaders(path: string | Buffer, bytes: number, modifiedMs: number): Generator<Buffer> {
+  const whole = Buffer.from(path);
+  const parts = splitPath(whole);
   const mtime = Math.max(0, Math.floor(modifiedMs / 1000));
   if (!parts || bytes > MAX_SIZE) {
-    const records = Buffer.from(buildRecord('path', path) + (bytes > MAX_SIZE ? buildRecord('size', String(bytes)) : ''));
+    // A name in a record is UTF-8, unless the record before it says otherwise.
+    const binary = typeof path === 'string' ? [] : [buildRecord('hdrcharset', Buffer.from('BINARY'))];
+    const size = bytes > MAX_SIZE ? [buildRecord('size', Buffer.from(String(bytes)))] : [];
+    const records = Buffer.concat([...binary, buildRecord('path', whole), ...size]);
     yield buildHeader({ name: Buffer.from('PaxHeader'), prefix: Buffer.alloc(0) }, records.length, mtime, 'x');
     yield records;
     if (records.length % BLOCK > 0) yield Buffer.alloc(BLOCK - (records.length % BLOCK));
   }
-  yield buildHeader(parts ?? { name: Buffer.from(path).subarray(0, NAME_BYTES), prefix: Buffer.alloc(0) }, bytes > MAX_SIZE ? 0 : bytes, mtime, '0');
+  yield buildHeader(parts ?? { name: whole.subarray(0, NAME_BYTES), prefix: Buffer.alloc(0) }, bytes > MAX_SIZE ? 0 : bytes, mtime, '0');
 }
 
 function buildHeader({ name, prefix }: { name: Buffer; prefix: Buffer }, size: number, mtime: number, type: '0' | 'x'): Buffer {
@@ -59,8 +63,7 @@ function octal(value: number, digits: number): string {
 }
 
 // Divided at a / so that both parts have room; null: it is too long for that.
-function splitPath(path: string): { name: Buffer; prefix: Buffer } | null {
-  const whole = Buffer.from(path);
+function splitPath(whole: Buffer): { name: Buffer; prefix: Buffer } | null {
   if (whole.length <= NAME_BYTES) return { name: whole, prefix: Buffer.alloc(0) };
   for (let at = whole.indexOf('/'); at >= 0 && at <= PREFIX_BYTES; at = whole.indexOf('/', at + 1)) {
     if (at > 0 && whole.length - at - 1 <= NAME_BYTES && whole.length - at - 1 > 0) return { name: whole.subarray(at + 1), prefix: whole.subarray(0, at) };
@@ -69,10 +72,10 @@ function splitPath(path: string): { name: Buffer; prefix: Buffer } | null {
 }
 
 // "LENGTH name=value\n", where the length counts itself too.
-function buildRecord(name: string, value: string): string {
-  const rest = ` ${name}=${value}\n`;
-  const bytes = Buffer.byteLength(rest);
+function buildRecord(name: string, value: Buffer): Buffer {
+  const rest = Buffer.concat([Buffer.from(` ${name}=`), value, Buffer.from('\n')]);
+  const bytes = rest.length;
   let length = bytes + String(bytes).length;
   if (bytes + String(length).length !== length) length = bytes + String(length).length;
-  return `${length}${rest}`;
+  return Buffer.concat([Buffer.from(String(length)), rest]);
 }

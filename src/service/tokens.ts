@@ -1,9 +1,10 @@
 // Named tokens of a data directory, in tokens.json: each has a name, the person it belongs to, a role and optionally an
 // expiry. Only hashes are stored, so somebody who reads the file cannot use the tokens.
 import { createHash, randomBytes } from 'node:crypto';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { replaceFile } from '../files/replace-file.js';
+import { OWN_FILE, readTextSync } from '../files/read-file.js';
 import { createCheck } from '../kernel/validator.js';
 import { RequestError } from '../run/request-error.js';
 
@@ -51,7 +52,7 @@ export function listTokens(dataDir: string): readonly NamedToken[] {
   if (!existsSync(path)) return [];
   let found: unknown;
   try {
-    found = JSON.parse(readFileSync(path, 'utf8'));
+    found = JSON.parse(readTextSync(path, OWN_FILE) ?? '[]');
   } catch (error) {
     throw new RequestError('DATA_DIR_UNUSABLE', `${path} cannot be read: ${(error as Error).message}`);
   }

@@ -8,6 +8,7 @@ import { AppServerError, PeerEndedError, type ServerEvent } from '../../src/app-
 import type { JsonObject } from '../../src/kernel/json.js';
 import { listMarked, readRow } from '../../src/process/process-table.js';
 import { systemTimers, type Timers } from '../../src/process/timers.js';
+import { breakDisk } from '../support/failing-disk.js';
 import { openFakeDesk, readTo, sent, threadIn, TIMEOUT_MS } from './fake-desk.js';
 
 const leftOf = (root: string): unknown[] => listMarked().filter(({ mark }) => mark?.includes(root));
@@ -139,8 +140,18 @@ test('what the server has started in a session of its own is gone with it', asyn
 test('a recording that cannot be written ends the server, and says why', async () => {
   const desk = openFakeDesk();
   mkdirSync(join(desk.taskDir, 'agents/one/runtime'), { recursive: true });
-  symlinkSync('/dev/full', join(desk.taskDir, 'agents/one/runtime/events.jsonl'));
-  await expect(desk.open()).rejects.toThrow('ENOSPC');
+  const disk = await breakDisk(join(desk.taskDir, 'agents/one/runtime/events.jsonl'), { at: 2, times: Number.POSITIVE_INFINITY, how: 'ENOSPC' });
+  await expect(desk.open()).rejects.toThrow('ENOSPC').finally(() => disk.restore());
+  expect(leftOf(desk.root)).toEqual([]);
+});
+
+test.each(['events.jsonl', 'requests.jsonl', 'stderr.log'])('a link in the place of %s is not written through', async (name) => {
+  const desk = openFakeDesk();
+  mkdirSync(join(desk.taskDir, 'agents/one/runtime'), { recursive: true });
+  writeFileSync(join(desk.root, 'elsewhere'), 'as it was');
+  symlinkSync(join(desk.root, 'elsewhere'), join(desk.taskDir, 'agents/one/runtime', name));
+  await expect(desk.open()).rejects.toThrow('is not a regular file');
+  expect(readFileSync(join(desk.root, 'elsewhere'), 'utf8')).toBe('as it was');
   expect(leftOf(desk.root)).toEqual([]);
 });
 

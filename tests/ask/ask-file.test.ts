@@ -13,32 +13,32 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-test('questions are read back in their order, with whether the tool was listed', () => {
-  expect(readAsks(file, 'n')).toEqual({ listed: false, questions: [] });
+test('questions are read back in their order, with whether the tool was listed', async () => {
+  expect(await readAsks(file, 'n')).toEqual({ listed: false, questions: [] });
   appendAsk(file, 'n', { type: 'listed' });
   appendAsk(file, 'n', { type: 'asked', question: { prompt: 'One? 漢字\u2028' } });
   appendAsk(file, 'n', { type: 'asked', question: { prompt: 'Two?', options: ['a'] } });
-  expect(readAsks(file, 'n')).toEqual({ listed: true, questions: [{ prompt: 'One? 漢字\u2028' }, { prompt: 'Two?', options: ['a'] }] });
+  expect(await readAsks(file, 'n')).toEqual({ listed: true, questions: [{ prompt: 'One? 漢字\u2028' }, { prompt: 'Two?', options: ['a'] }] });
   expect(statSync(file).mode & 0o077).toBe(0);
 });
 
-test('what another turn wrote does not count, unless every nonce is asked for', () => {
+test('what another turn wrote does not count, unless every nonce is asked for', async () => {
   appendAsk(file, 'old', { type: 'asked', question: { prompt: 'Old?' } });
   appendAsk(file, 'new', { type: 'asked', question: { prompt: 'New?' } });
-  expect(readAsks(file, 'new').questions).toEqual([{ prompt: 'New?' }]);
-  expect(readAsks(file, null).questions).toHaveLength(2);
+  expect((await readAsks(file, 'new')).questions).toEqual([{ prompt: 'New?' }]);
+  expect((await readAsks(file, null)).questions).toHaveLength(2);
 });
 
-test('a line that was cut off, and one that is no question, are passed over', () => {
+test('a line that was cut off, and one that is no question, are passed over', async () => {
   appendAsk(file, 'n', { type: 'asked', question: { prompt: 'Whole?' } });
   appendFileSync(file, '{"type":"asked","nonce":"n","question":"not an object"}\nnull\n{"type":"asked","nonce":"n","questi');
-  expect(readAsks(file, 'n').questions).toEqual([{ prompt: 'Whole?' }]);
+  expect((await readAsks(file, 'n')).questions).toEqual([{ prompt: 'Whole?' }]);
 });
 
-test('a record that was cut off does not spoil the next one', () => {
+test('a record that was cut off does not spoil the next one', async () => {
   appendAsk(file, 'n', { type: 'asked', question: { prompt: 'First?' } });
   const torn = readFileSync(file);
   truncateSync(file, torn.length - 5);
   appendAsk(file, 'n', { type: 'asked', question: { prompt: 'Next?' } });
-  expect(readAsks(file, 'n').questions).toEqual([{ prompt: 'Next?' }]);
+  expect((await readAsks(file, 'n')).questions).toEqual([{ prompt: 'Next?' }]);
 });

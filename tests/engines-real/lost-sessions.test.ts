@@ -52,7 +52,7 @@ function writeForgetful(root: string, engine: RealEngine): string {
 describe.each(REAL_ENGINES)('%s', (engine) => {
   test('a session whose file is gone is not continued', async () => {
     const parked = await park(engine);
-    const files = sessionFiles(parked.handle);
+    const files = await sessionFiles(parked.handle);
     expect(files.length).toBeGreaterThan(0);
     for (const file of files) rmSync(file);
     await expectNothingDone(parked);

@@ -115,7 +115,7 @@ test('the question tool answers every call or refuses it in words, and goes on',
     });
     await expect.poll(() => calls.filter((id) => !answers.has(id)), { timeout: 60_000 }).toEqual([]);
     const taken = calls.filter((id) => JSON.stringify(answers.get(id)).includes('Your question is recorded'));
-    expect(readAsks(file, 'n').questions).toHaveLength(taken.length);
+    expect((await readAsks(file, 'n')).questions).toHaveLength(taken.length);
     expect(taken.length).toBeGreaterThan(10);
     child.stdin.end();
     expect(await exited).toBe(0);

@@ -36,5 +36,5 @@ test('a secret that is missing, short or damaged is refused with its place and w
     expect(() => loadHooks([fromEnv], env), JSON.stringify(env)).toThrow(told);
     expect(() => loadHooks([fromEnv], env)).not.toThrow(/hidden|aGlk/);
   }
-  expect(() => loadHooks([{ name: 'b', url: 'https://example.org', secret_file: join(dir, 'nowhere') }], {})).toThrow(/webhook "b": its secret cannot be read: ENOENT/);
+  expect(() => loadHooks([{ name: 'b', url: 'https://example.org', secret_file: join(dir, 'nowhere') }], {})).toThrow(/webhook "b": its secret cannot be read: there is no file /);
 });

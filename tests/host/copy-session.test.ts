@@ -29,18 +29,18 @@ function write(home: string, id: string, text: string): string {
 
 const meta = (id: string, base?: string) => `${JSON.stringify({ type: 'session_meta', payload: { id, ...(base === undefined ? {} : { history_base: { thread_id: base } }) } })}\n`;
 
-function copy(home: string, id: string, target: string, engine = 'codex'): boolean {
+function copy(home: string, id: string, target: string, engine = 'codex'): Promise<boolean> {
   return copySession(buildHandle(findEngine(engine), id, { cwd: '/srv/work', home, attempt: 1 }), target);
 }
 
 const filesIn = (home: string) => readdirSync(home, { recursive: true, encoding: 'utf8', withFileTypes: true }).filter((entry) => entry.isFile()).map(({ name }) => name.slice(-41, -6)).toSorted();
 
-test.each(['codex', 'codex-app-server'])('the session of a %s run is copied to its place in the other home, for nobody else to read, and nothing beside it', (engine) => {
+test.each(['codex', 'codex-app-server'])('the session of a %s run is copied to its place in the other home, for nobody else to read, and nothing beside it', async (engine) => {
   const { source, target } = createHomes();
   const path = write(source, FIRST, `${meta(FIRST)}{"n":1}\n`);
   write(source, SECOND, meta(SECOND));
   writeFileSync(join(source, '.codex', 'auth.json'), 'secret');
-  expect(copy(source, FIRST, target, engine)).toBe(true);
+  expect(await copy(source, FIRST, target, engine)).toBe(true);
   const copied = join(target, placeOf(FIRST));
   expect(readFileSync(copied)).toEqual(readFileSync(path));
   expect(filesIn(target)).toHaveLength(1);
@@ -51,40 +51,40 @@ test.each(['codex', 'codex-app-server'])('the session of a %s run is copied to i
   expect(readFileSync(copied, 'utf8')).not.toContain('"n":2');
 });
 
-test.each([10, 64 * 1024 - 1, 64 * 1024, 200_000])('a line of %d bytes that is still being written is left out', (length) => {
+test.each([10, 64 * 1024 - 1, 64 * 1024, 200_000])('a line of %d bytes that is still being written is left out', async (length) => {
   const { source, target } = createHomes();
   const whole = `${meta(FIRST)}{"n":1}\n`;
   write(source, FIRST, whole + 'x'.repeat(length));
-  expect(copy(source, FIRST, target)).toBe(true);
+  expect(await copy(source, FIRST, target)).toBe(true);
   expect(readFileSync(join(target, placeOf(FIRST)), 'utf8')).toBe(whole);
 });
 
-test('a session that is not there, or of which no line is whole, is not copied', () => {
+test('a session that is not there, or of which no line is whole, is not copied', async () => {
   const { source, target } = createHomes();
-  expect(copy(source, FIRST, target)).toBe(false);
+  expect(await copy(source, FIRST, target)).toBe(false);
   for (const text of ['', '{"type":"session_meta"']) {
     write(source, FIRST, text);
-    expect(copy(source, FIRST, target)).toBe(false);
+    expect(await copy(source, FIRST, target)).toBe(false);
   }
-  expect(copySession(buildHandle(findEngine('codex'), FIRST, { cwd: '/srv/work', home: null, attempt: 1 }), target)).toBe(false);
+  expect(await copySession(buildHandle(findEngine('codex'), FIRST, { cwd: '/srv/work', home: null, attempt: 1 }), target)).toBe(false);
 });
 
-test('what a forked session goes on from comes with it, and is missed when it is gone', () => {
+test('what a forked session goes on from comes with it, and is missed when it is gone', async () => {
   const { source, target } = createHomes();
   const first = write(source, FIRST, meta(FIRST));
   // Its first line is long, with all that the model is told.
   write(source, SECOND, `${JSON.stringify({ type: 'session_meta', payload: { base_instructions: 'x'.repeat(150_000), history_base: { thread_id: FIRST } } })}\n{}\n`);
   write(source, THIRD, meta(THIRD, SECOND));
-  expect(copy(source, THIRD, target)).toBe(true);
+  expect(await copy(source, THIRD, target)).toBe(true);
   expect(filesIn(target)).toHaveLength(3);
   rmSync(first);
-  expect(copy(source, THIRD, join(target, 'again'))).toBe(false);
+  expect(await copy(source, THIRD, join(target, 'again'))).toBe(false);
 });
 
-test('sessions that go on from each other are copied once', () => {
+test('sessions that go on from each other are copied once', async () => {
   const { source, target } = createHomes();
   write(source, FIRST, meta(FIRST, SECOND));
   write(source, SECOND, meta(SECOND, FIRST));
-  expect(copy(source, FIRST, target)).toBe(true);
+  expect(await copy(source, FIRST, target)).toBe(true);
   expect(filesIn(target)).toHaveLength(2);
 });

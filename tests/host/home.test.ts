@@ -21,34 +21,34 @@ test.each([
   ['gemini', '.gemini/oauth_creds.json', '.gemini/oauth_creds.json'],
   ['iflow', '.iflow/oauth_creds.json', '.iflow/oauth_creds.json'],
   ['opencode', '.local/share/opencode/auth.json', 'data/opencode/auth.json'],
-])('%s: the user’s login is a link in the private home, so a login that is renewed is renewed for both', (name, from, to) => {
+])('%s: the user’s login is a link in the private home, so a login that is renewed is renewed for both', async (name, from, to) => {
   const root = createRoot();
   const user = { home: join(root, 'user'), env: {} };
   const [login, home] = [put(join(user.home, from), 'old'), join(root, 'home')];
   const link = join(home, to);
-  prepareHome(findEngine(name), user, home, PLAIN);
+  await prepareHome(findEngine(name), user, home, PLAIN);
   expect(lstatSync(link).isSymbolicLink()).toBe(true);
   expect(readlinkSync(link)).toBe(login);
   writeFileSync(link, 'renewed');
   expect(readFileSync(login, 'utf8')).toBe('renewed');
   // A turn later: everything stays, even when the user has logged out meanwhile.
   rmSync(login);
-  prepareHome(findEngine(name), user, home, PLAIN);
+  await prepareHome(findEngine(name), user, home, PLAIN);
   expect(lstatSync(link).isSymbolicLink()).toBe(true);
   expect(statSync(dirname(link)).mode & 0o077).toBe(0);
 });
 
-test('who has no login gets none, and a file that the engine wrote itself is left alone', () => {
+test('who has no login gets none, and a file that the engine wrote itself is left alone', async () => {
   const root = createRoot();
   const user = { home: join(root, 'user'), env: { CODEX_HOME: join(root, 'elsewhere') } };
-  prepareHome(findEngine('codex'), user, join(root, 'home'), PLAIN);
+  await prepareHome(findEngine('codex'), user, join(root, 'home'), PLAIN);
   expect(lstatSync(join(root, 'home/.codex/auth.json'), { throwIfNoEntry: false })).toBeUndefined();
   put(join(root, 'home/.codex/auth.json'), 'its own');
   put(join(root, 'elsewhere/auth.json'));
-  prepareHome(findEngine('codex'), user, join(root, 'home'), PLAIN);
+  await prepareHome(findEngine('codex'), user, join(root, 'home'), PLAIN);
   expect(readFileSync(join(root, 'home/.codex/auth.json'), 'utf8')).toBe('its own');
   // The user's own CODEX_HOME is where the login is.
-  prepareHome(findEngine('codex'), user, join(root, 'second'), PLAIN);
+  await prepareHome(findEngine('codex'), user, join(root, 'second'), PLAIN);
   expect(readlinkSync(join(root, 'second/.codex/auth.json'))).toBe(join(root, 'elsewhere/auth.json'));
 });
 
@@ -57,41 +57,41 @@ test.each([
   ['gemini', '.gemini/GEMINI.md', '.gemini/GEMINI.md'],
   ['iflow', '.iflow/settings.json', '.iflow/settings.json'],
   ['opencode', '.config/opencode/opencode.json', 'config/opencode/opencode.json'],
-])('%s: the user’s settings are copied once, and what the engine makes of them stays in the home', (name, from, to) => {
+])('%s: the user’s settings are copied once, and what the engine makes of them stays in the home', async (name, from, to) => {
   const root = createRoot();
   const user = { home: join(root, 'user'), env: {} };
   const [settings, home] = [put(join(user.home, from), 'the user’s'), join(root, 'home')];
-  prepareHome(findEngine(name), user, home, PLAIN);
+  await prepareHome(findEngine(name), user, home, PLAIN);
   expect(lstatSync(join(home, to)).isFile()).toBe(true);
   writeFileSync(join(home, to), 'changed by the engine');
-  prepareHome(findEngine(name), user, home, PLAIN);
+  await prepareHome(findEngine(name), user, home, PLAIN);
   expect(readFileSync(join(home, to), 'utf8')).toBe('changed by the engine');
   expect(readFileSync(settings, 'utf8')).toBe('the user’s');
 });
 
-test('the settings of gemini have the question tool of this turn, keep what the user set, and keep sessions', () => {
+test('the settings of gemini have the question tool of this turn, keep what the user set, and keep sessions', async () => {
   const root = createRoot();
   const user = { home: join(root, 'user'), env: {} };
   put(join(user.home, '.gemini/settings.json'), '{"general":{"vimMode":true},"mcpServers":{"own":{"command":"x"}},"security":{"auth":{"selectedType":"oauth"}}}');
   const home = join(root, 'home');
   const read = () => JSON.parse(readFileSync(join(home, '.gemini/settings.json'), 'utf8')) as object;
-  prepareHome(findEngine('gemini'), user, home, { ask: ['/node', 'parley.js', '--nonce', '1'], resumed: null, permission: 'full', cwd: '/work', project: '/work' });
+  await prepareHome(findEngine('gemini'), user, home, { ask: ['/node', 'parley.js', '--nonce', '1'], resumed: null, permission: 'full', cwd: '/work', project: '/work' });
   const common = { context: { fileFiltering: { enableRecursiveFileSearch: false } }, general: { vimMode: true, sessionRetention: { enabled: false }, maxAttempts: 3 }, security: { auth: { selectedType: 'oauth' }, folderTrust: { enabled: true } } };
   expect(read()).toMatchObject({ ...common, mcpServers: { own: { command: 'x' }, parley: { command: '/node', args: ['parley.js', '--nonce', '1'], trust: true } } });
-  prepareHome(findEngine('gemini'), user, home, { ask: ['/node', 'parley.js', '--nonce', '2'], resumed: null, permission: 'full', cwd: '/work', project: '/work' });
+  await prepareHome(findEngine('gemini'), user, home, { ask: ['/node', 'parley.js', '--nonce', '2'], resumed: null, permission: 'full', cwd: '/work', project: '/work' });
   expect(read()).toMatchObject({ mcpServers: { parley: { args: ['parley.js', '--nonce', '2'] } } });
-  prepareHome(findEngine('gemini'), user, home, PLAIN);
+  await prepareHome(findEngine('gemini'), user, home, PLAIN);
   expect(read()).toEqual({ ...common, general: { ...common.general, enableAutoUpdate: false, enableAutoUpdateNotification: false }, mcpServers: { own: { command: 'x' } } });
 });
 
-test('a stored session of gemini is mended before it is continued, and only then', () => {
+test('a stored session of gemini is mended before it is continued, and only then', async () => {
   const root = createRoot();
   const [user, home, id] = [{ home: join(root, 'user'), env: {} }, join(root, 'home'), UUID];
   const doubled = `{"sessionId":"${id}"}\n{"type":"gemini","toolCalls":[{"id":"a","result":[1]}]}\n{"type":"user","content":[{"functionResponse":{"id":"a"}}]}\n`;
   const file = put(join(home, `.gemini/tmp/x/chats/session-2026-11-15T10-00-${id.slice(0, 8)}.jsonl`), doubled);
-  prepareHome(findEngine('gemini'), user, home, PLAIN);
+  await prepareHome(findEngine('gemini'), user, home, PLAIN);
   expect(readFileSync(file, 'utf8')).toBe(doubled);
-  prepareHome(findEngine('gemini'), user, home, { ask: null, resumed: { engine: 'gemini', handle_type: 'session_id', handle_value: id, cwd: '/w', home, created_at_attempt: 1 }, permission: 'full', cwd: '/work', project: '/work' });
+  await prepareHome(findEngine('gemini'), user, home, { ask: null, resumed: { engine: 'gemini', handle_type: 'session_id', handle_value: id, cwd: '/w', home, created_at_attempt: 1 }, permission: 'full', cwd: '/work', project: '/work' });
   expect(readFileSync(file, 'utf8')).toBe(doubled.replace(',"result":[1]', ''));
 });
 
@@ -105,24 +105,24 @@ test.each([
   ['opencode', 'ses_abc123', 'data/opencode/opencode.db', 'SQLite format 3\0 … ses_abc123 …'],
   ['opencode', 'ses_abc123', 'data/opencode/opencode.db-wal', '… ses_abc123 …'],
   ['rehearsal', UUID, `.parley-rehearsal/sessions/${UUID}.json`, '{}'],
-])('%s: a session is found where the engine keeps it, and only that one', (engine, id, path, text) => {
+])('%s: a session is found where the engine keeps it, and only that one', async (engine, id, path, text) => {
   const home = createRoot();
   const handle = { engine, handle_type: 'session_id' as const, handle_value: id, cwd: '/', home, created_at_attempt: 1 };
-  expect(hasSession(handle)).toBe(false);
+  expect(await hasSession(handle)).toBe(false);
   put(join(home, path), text);
-  expect(hasSession(handle)).toBe(true);
-  expect(hasSession({ ...handle, handle_value: id.replace(/.{2}$/, 'ff') })).toBe(false);
-  expect(hasSession({ ...handle, home: join(home, 'other') })).toBe(false);
-  expect(hasSession({ ...handle, home: null })).toBe(false);
+  expect(await hasSession(handle)).toBe(true);
+  expect(await hasSession({ ...handle, handle_value: id.replace(/.{2}$/, 'ff') })).toBe(false);
+  expect(await hasSession({ ...handle, home: join(home, 'other') })).toBe(false);
+  expect(await hasSession({ ...handle, home: null })).toBe(false);
 });
 
-test('gemini: two sessions whose ids begin alike are told apart by what is in their files', () => {
+test('gemini: two sessions whose ids begin alike are told apart by what is in their files', async () => {
   const home = createRoot();
   put(join(home, `.gemini/tmp/3f2a/chats/session-x-${UUID.slice(0, 8)}.jsonl`), `{"sessionId":"${UUID.slice(0, 8)}-2222-7abc-8def-0123456789ab"}`);
-  expect(hasSession({ engine: 'gemini', handle_type: 'session_id', handle_value: UUID, cwd: '/', home, created_at_attempt: 1 })).toBe(false);
+  expect(await hasSession({ engine: 'gemini', handle_type: 'session_id', handle_value: UUID, cwd: '/', home, created_at_attempt: 1 })).toBe(false);
 });
 
-test('settings: none is the default, known ones are taken, anything else is refused and named', () => {
+test('settings: none is the default, known ones are taken, anything else is refused and named', async () => {
   const folder = createRoot();
   expect(readSettings(folder)).toEqual(DEFAULT_SETTINGS);
   expect(readSettings(join(folder, 'nowhere'))).toEqual(DEFAULT_SETTINGS);
@@ -144,7 +144,7 @@ test('settings: none is the default, known ones are taken, anything else is refu
   }
 });
 
-test('settings: a webhook has a name of its own, an address over HTTP without credentials, and one place for its secret', () => {
+test('settings: a webhook has a name of its own, an address over HTTP without credentials, and one place for its secret', async () => {
   const folder = createRoot();
   const hook = { name: 'chat', url: 'https://example.org/in?x=1', secret_env: 'CHAT_SECRET' };
   const read = (webhooks: unknown) => {
@@ -169,7 +169,7 @@ test('settings: a webhook has a name of its own, an address over HTTP without cr
   expect(() => read([{ ...hook, url: 'https://ann:hidden@example.org' }])).not.toThrow(/hidden/);
 });
 
-test('settings: what is deleted by itself is a number of days, of bytes, or both', () => {
+test('settings: what is deleted by itself is a number of days, of bytes, or both', async () => {
   const folder = createRoot();
   const read = (retention: unknown) => {
     put(join(folder, 'config.json'), JSON.stringify({ retention }));
@@ -179,7 +179,7 @@ test('settings: what is deleted by itself is a number of days, of bytes, or both
   for (const bad of [{ ended_after_days: 0 }, { max_bytes: 0 }, { max_bytes: 1.5 }, { days: 1 }]) expect(() => read(bad), JSON.stringify(bad)).toThrow(/retention/);
 });
 
-test('settings that cannot be read are told', () => {
+test('settings that cannot be read are told', async () => {
   const folder = createRoot();
   mkdirSync(join(folder, 'config.json'));
   expect(() => readSettings(folder)).toThrow(/config\.json cannot be read/);

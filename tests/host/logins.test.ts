@@ -34,7 +34,7 @@ test.each([
   ['opencode', { GEMINI_API_KEY: 'k' }, 'GEMINI_API_KEY'],
   ['opencode', { GOOGLE_GENERATIVE_AI_API_KEY: 'k' }, 'GOOGLE_GENERATIVE_AI_API_KEY'],
   ['opencode', { OPENAI_ORG_ID: 'o', OPENAI_BASE_URL: 'u', GOOGLE_CLOUD_PROJECT: 'p' }, null],
-])('%s: the environment %j is a login by %s', (engine, env, by) => {
+])('%s: the environment %j is a login by %s', async (engine, env, by) => {
   expect(loginBy(engine, env)).toBe(by);
 });
 
@@ -46,11 +46,11 @@ test.each([
   ['gemini', '.gemini/.env', 'GEMINI_API_KEY=\nDEBUG=1\n#GOOGLE_API_KEY=k\n', false],
   ['opencode', '.local/share/opencode/auth.json', '{}', true],
   ['opencode', '.local/share/opencode/mcp-auth.json', '{}', false],
-])('%s: the file %s with %j is a login: %s', (engine, path, text, isLogin) => {
+])('%s: the file %s with %j is a login: %s', async (engine, path, text, isLogin) => {
   expect(loginBy(engine, {}, { [path]: text })).toBe(isLogin ? path : null);
 });
 
-test('a key under another name is given where there is no other login, and never beside one', () => {
+test('a key under another name is given where there is no other login, and never beside one', async () => {
   const codex = findEngine('codex');
   const home = createRoot();
   expect(keyInstead(codex, { home, env: { OPENAI_API_KEY: 'k' } })).toEqual({ CODEX_API_KEY: 'k' });
@@ -61,10 +61,10 @@ test('a key under another name is given where there is no other login, and never
   expect(findLogin(codex, { home, env: { OPENAI_API_KEY: 'k' } })).toBe(join(home, '.codex/auth.json'));
 });
 
-function homeFor(engine: string, files: readonly string[]): string {
+async function homeFor(engine: string, files: readonly string[]): Promise<string> {
   const root = createRoot();
   for (const path of files) put(join(root, 'user', path), path);
-  prepareHome(findEngine(engine), { home: join(root, 'user'), env: {} }, join(root, 'home'), PLAIN);
+  await prepareHome(findEngine(engine), { home: join(root, 'user'), env: {} }, join(root, 'home'), PLAIN);
   return join(root, 'home');
 }
 
@@ -74,8 +74,8 @@ test.each([
   ['opencode', '.config/opencode', 'config/opencode', ['opencode.jsonc', 'AGENTS.md', 'agent/a.md', 'command/c.md'], ['package.json', 'node_modules/x.md', 'plugin/p.js']],
   ['opencode', '.config/git', 'config/git', ['config', 'ignore', 'attributes'], ['credentials']],
   ['iflow', '.config/git', '.config/git', ['config'], ['credentials']],
-])('%s: of %s a home begins with what restricts the agent and what its user expects, and with no more', (engine, from, to, brought, left) => {
-  const home = homeFor(engine, [...brought, ...left].map((path) => join(from, path)));
+])('%s: of %s a home begins with what restricts the agent and what its user expects, and with no more', async (engine, from, to, brought, left) => {
+  const home = await homeFor(engine, [...brought, ...left].map((path) => join(from, path)));
   for (const path of brought) expect(readFileSync(join(home, to, path), 'utf8'), path).toBe(join(from, path));
   for (const path of left) expect(existsSync(join(home, to, path)), path).toBe(false);
 });
@@ -84,28 +84,28 @@ test.each([
   ['gemini', '.gemini/mcp-oauth-tokens.json', '.gemini/mcp-oauth-tokens.json'],
   ['gemini', '.gemini/.env', '.env'],
   ['opencode', '.local/share/opencode/mcp-auth.json', 'data/opencode/mcp-auth.json'],
-])('%s: %s is renewed for its user too', (engine, from, to) => {
-  expect(readlinkSync(join(homeFor(engine, [from]), to)).endsWith(from)).toBe(true);
+])('%s: %s is renewed for its user too', async (engine, from, to) => {
+  expect(readlinkSync(join(await homeFor(engine, [from]), to)).endsWith(from)).toBe(true);
 });
 
-test('in a folder that is copied a link becomes what it leads to, and one that leads nowhere is left out', () => {
+test('in a folder that is copied a link becomes what it leads to, and one that leads nowhere is left out', async () => {
   const root = createRoot();
   put(join(root, 'dotfiles/no.rules'), 'no');
   mkdirSync(join(root, 'user/.codex/rules'), { recursive: true });
   symlinkSync('../../../dotfiles/no.rules', join(root, 'user/.codex/rules/no.rules'));
   symlinkSync('gone', join(root, 'user/.codex/rules/gone.rules'));
-  prepareHome(findEngine('codex'), { home: join(root, 'user'), env: {} }, join(root, 'home'), PLAIN);
+  await prepareHome(findEngine('codex'), { home: join(root, 'user'), env: {} }, join(root, 'home'), PLAIN);
   expect(readdirSync(join(root, 'home/.codex/rules'))).toEqual(['no.rules']);
   expect(readFileSync(join(root, 'home/.codex/rules/no.rules'), 'utf8')).toBe('no');
 });
 
-test('settings of gemini that are no object end the turn with the name of the file, and a mended one is taken', () => {
+test('settings of gemini that are no object end the turn with the name of the file, and a mended one is taken', async () => {
   const root = createRoot();
   const user = { home: join(root, 'user'), env: {} };
   const file = put(join(user.home, '.gemini/settings.json'), '{"security":');
-  expect(() => prepareHome(findEngine('gemini'), user, join(root, 'home'), PLAIN)).toThrow(`${file} cannot be read as a JSON object`);
+  await expect(prepareHome(findEngine('gemini'), user, join(root, 'home'), PLAIN)).rejects.toThrow(`${file} cannot be read as a JSON object`);
   put(file, '{"ui":{}}');
-  prepareHome(findEngine('gemini'), user, join(root, 'home'), PLAIN);
+  await prepareHome(findEngine('gemini'), user, join(root, 'home'), PLAIN);
   expect(JSON.parse(readFileSync(join(root, 'home/.gemini/settings.json'), 'utf8'))).toMatchObject({ ui: {} });
 });
 
@@ -116,13 +116,13 @@ test.each([
   ['.opencode/opencode.json', '{"plugins":[]}', true],
   ['opencode.json', '{"model":"x/y"}', false],
   ['.opencode/agent/a.md', 'hello', false],
-])('opencode: a workspace, or a folder that it is in, with %s of %j is refused: %s', (path, text, refused) => {
+])('opencode: a workspace, or a folder that it is in, with %s of %j is refused: %s', async (path, text, refused) => {
   const home = createRoot();
-  const check = (engine: string) => () => checkWorkspace(findEngine(engine), { home, env: {} }, join(home, 'project/sub'));
+  const check = (engine: string) => checkWorkspace(findEngine(engine), { home, env: {} }, join(home, 'project/sub'));
   put(join(home, path), text);
-  expect(check('opencode')).not.toThrow();
+  await expect(check('opencode')).resolves.toBeUndefined();
   const found = put(join(home, 'project', path), text);
-  if (refused) expect(check('opencode')).toThrow(new RegExp(`^${path.includes('plugins/') ? dirname(found) : found} has plugins that opencode executes`));
-  else expect(check('opencode')).not.toThrow();
-  expect(check('codex')).not.toThrow();
+  if (refused) await expect(check('opencode')).rejects.toThrow(new RegExp(`^${path.includes('plugins/') ? dirname(found) : found} has plugins that opencode executes`));
+  else await expect(check('opencode')).resolves.toBeUndefined();
+  await expect(check('codex')).resolves.toBeUndefined();
 });

@@ -1,6 +1,7 @@
 // The files beside the journal are what is stored, also while they are made whole beside a run that prints; they are looked at by a start unless the
 // last end was clean and the system has run since; and they keep nobody from ending.
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -26,10 +27,10 @@ afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 const boot = () => join(dir, 'boot_id');
 const startSystem = (name: string): void => writeFileSync(boot(), name);
-const store = { onCommitted: () => () => {}, listRunIds: async () => ((looked += 1), []) } as unknown as Store;
+const store = { onCommitted: () => () => {}, listRunIds: async () => ((looked += 1), []), listRuns: async () => [] } as unknown as Store;
 const openFiles = (bootFile = boot()) => new JournalFiles({ store, timers: systemTimers, dataDir: dir }, (error) => failures.push(error), 'each', async () => {}, bootFile);
 
-// Whether it looked at the files.
+// Whether it looked at the files of all runs.
 async function live(bootFile?: string): Promise<boolean> {
   const before = looked;
   const files = openFiles(bootFile);
@@ -174,11 +175,18 @@ test('behind a line that may be torn nothing is appended, and the next start loo
   const { data, files, print, end, path, isWhole } = await openPrinting(new SimulatedTimers());
   await files.repair(() => false);
   const stood = readFileSync(path, 'utf8');
-  rmSync(path);
-  mkdirSync(path);
+  const shut = (): void => {
+    rmSync(dirname(path), { recursive: true });
+    writeFileSync(dirname(path), '');
+  };
+  const open = (): void => {
+    rmSync(dirname(path));
+    mkdirSync(dirname(path));
+  };
+  shut();
   await end();
-  expect(failures.splice(0)).toMatchObject([{ code: 'EISDIR' }]);
-  rmSync(path, { recursive: true });
+  expect(failures.splice(0)).toMatchObject([{ code: 'ENOTDIR' }]);
+  open();
   writeFileSync(path, stood.slice(0, -5));
   await print();
   await files.close();
@@ -187,12 +195,11 @@ test('behind a line that may be torn nothing is appended, and the next start loo
   const again = new JournalFiles({ store: data.store, timers: systemTimers, dataDir: dir }, (error) => failures.push(error), 'each', async () => {}, boot());
   await again.repair(() => false);
   expect(await isWhole()).toBe(true);
-  rmSync(path);
-  mkdirSync(path);
+  shut();
   await print();
   await print(2000);
-  expect(failures.splice(0)).toMatchObject([{ code: 'EISDIR' }]);
-  rmSync(dirname(path), { recursive: true });
+  expect(failures.splice(0)).toMatchObject([{ code: 'ENOTDIR' }]);
+  rmSync(dirname(path));
   expect(await data.store.deleteRun((await data.store.listRunIds({ limit: 1 }))[0] ?? '')).toBe('deleted');
   await again.close();
   expect(existsSync(join(dir, 'exports.clean'))).toBe(true);
@@ -258,5 +265,46 @@ test('much that was printed is in the files at once, little of it soon', async (
   expect(await isWhole()).toBe(false);
   await files.close();
   expect(await isWhole()).toBe(true);
+  await data.close();
+});
+
+test.each<[string, (path: string) => void]>([
+  ['was removed', (path) => rmSync(path)],
+  ['is a folder now', (path) => (rmSync(path), mkdirSync(path))],
+  ['is a pipe now', (path) => (rmSync(path), void execFileSync('mkfifo', [path]))],
+  ['is a link now', (path) => (rmSync(path), symlinkSync('/dev/null', path))],
+])('a file that %s is written anew from what is stored when more is appended', async (_how, change) => {
+  const { data, files, print, end, path, isWhole } = await openPrinting();
+  await print();
+  await files.repair(() => false);
+  change(path);
+  await end();
+  await files.close();
+  expect(await isWhole()).toBe(true);
+  expect(failures).toEqual([]);
+  await data.close();
+});
+
+test('files that were removed after a clean end are written anew when somebody asks for them; those of runs that wait at the start', async () => {
+  const { data, files, end, path, isWhole } = await openPrinting();
+  await end();
+  await files.repair(() => false);
+  await files.close();
+  rmSync(dirname(path), { recursive: true });
+  const again = new JournalFiles({ store: data.store, timers: systemTimers, dataDir: dir }, (error) => failures.push(error), 'each', async () => {}, boot());
+  await again.repair(() => false);
+  expect(existsSync(path)).toBe(false);
+  await again.restore('run_0001');
+  expect(await isWhole()).toBe(true);
+  const waiting = await data.store.createRun(newRun(2));
+  if (!waiting.created) throw new Error(waiting.reason);
+  await data.store.commit(change(waiting.run, { set: { status: 'waiting_user' }, journal: flush(3, 1, 3, T0 + 9) }));
+  await again.close();
+  rmSync(join(dir, 'runs', 'run_0002'), { recursive: true });
+  const third = new JournalFiles({ store: data.store, timers: systemTimers, dataDir: dir }, (error) => failures.push(error), 'each', async () => {}, boot());
+  await third.repair(() => false);
+  await third.close();
+  expect(existsSync(join(dir, 'runs', 'run_0002', 'rasp.jsonl'))).toBe(true);
+  expect(failures).toEqual([]);
   await data.close();
 });

@@ -5,7 +5,7 @@ import { LeftBehindError } from '../../src/process/left-behind-error.js';
 import { DRAIN_LOOK_MS } from '../../src/process/drain.js';
 import type { StreamName } from '../../src/rasp/event.js';
 import { SimulatedTimers } from '../support/simulated-timers.js';
-import { desk, fixture, Gate, GRACE_MS, Heard, isAlive, marked, node, readLog, shell, specOf, start, startBystander } from './desk.js';
+import { desk, fillDisk, fixture, Gate, GRACE_MS, Heard, isAlive, marked, node, readLog, shell, specOf, start, startBystander } from './desk.js';
 
 const pidsIn = (text: string) => [...text.matchAll(/^\d:(\d+)$/gm)].map((match) => Number(match[1]));
 
@@ -194,15 +194,15 @@ test('when a handler rejects, the whole tree is gone before `done` rejects', asy
 
 test('when the disk is full, the child is ended, nothing unlogged is handled, and `done` rejects with the words of the system', async () => {
   const calls: StreamName[] = [];
-  const spec = specOf(fixture('family', 'stay'), { logs: { stdout: '/dev/full', stderr: join(desk.directory, 'stderr.log') } });
-  const child = await start(spec, { onChunk: (stream) => void calls.push(stream) });
+  await fillDisk();
+  const child = await start(specOf(fixture('family', 'stay')), { onChunk: (stream) => void calls.push(stream) });
   await expect(child.done).rejects.toMatchObject({ code: 'ENOSPC' });
   expect(calls).toEqual([]);
   expect(marked()).toEqual([]);
 });
 
 test('a flood onto a full disk does not block the child that is to be ended', async () => {
-  const spec = specOf(shell('exec yes'), { logs: { stdout: '/dev/full', stderr: join(desk.directory, 'stderr.log') } });
-  const child = await start(spec);
+  await fillDisk();
+  const child = await start(specOf(shell('exec yes')));
   await expect(child.done).rejects.toMatchObject({ code: 'ENOSPC' });
 });

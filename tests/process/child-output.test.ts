@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { ChildEnd } from '../../src/process/child.js';
 import type { StreamName } from '../../src/rasp/event.js';
-import { desk, Gate, Heard, node, readLog, shell, specOf, start } from './desk.js';
+import { desk, fillDisk, Gate, Heard, node, readLog, shell, specOf, start } from './desk.js';
 
 const sha256 = (bytes: Buffer | string) => createHash('sha256').update(bytes).digest('hex');
 
@@ -140,7 +140,9 @@ test('when the end is told, the logs are on the disk and closed', async () => {
   const child = await start(specOf(shell('echo one; echo two >&2')));
   await child.done;
   expect(logsOpen()).toEqual([]);
-  const refused = await start(specOf(shell('echo one'), { logs: { stdout: '/dev/full', stderr: join(desk.directory, 'other.log') } }));
+  const logs = { stdout: join(desk.directory, 'second.log'), stderr: join(desk.directory, 'other.log') };
+  await fillDisk(logs.stdout);
+  const refused = await start(specOf(shell('echo one'), { logs }));
   await expect(refused.done).rejects.toMatchObject({ code: 'ENOSPC' });
   expect(logsOpen()).toEqual([]);
 });

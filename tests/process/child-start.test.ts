@@ -102,5 +102,5 @@ test.each(['stdout.log', 'stderr.log'])('a %s with content is refused before any
 
 test('a log that cannot be made is refused before anything is started', async () => {
   await mkdir(join(desk.directory, 'stderr.log'));
-  await expect(startChild(specOf(['/bin/true']), quiet)).rejects.toThrow('EISDIR');
+  await expect(startChild(specOf(['/bin/true']), quiet)).rejects.toThrow('is not a regular file');
 });

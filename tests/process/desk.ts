@@ -6,10 +6,12 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, expect } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished } from 'vitest';
 import { startChild, systemTimers, type Child, type ChildHandlers, type ChildSpec, type Timers } from '../../src/process/child.js';
 import { listMarked, readRow, type ProcessEntry } from '../../src/process/process-table.js';
 import type { StreamName } from '../../src/rasp/event.js';
+
+import { breakDisk } from '../support/failing-disk.js';
 
 export { Gate } from '../support/gate.js';
 
@@ -50,6 +52,12 @@ export function specOf(argv: readonly string[], changes: Partial<ChildSpec> = {}
     graceMs: GRACE_MS,
     ...changes,
   };
+}
+
+// The log can be made, and nothing can be written to it.
+export async function fillDisk(log: string = join(desk.directory, 'stdout.log')): Promise<void> {
+  const disk = await breakDisk(log, { at: 2, times: Number.POSITIVE_INFINITY, how: 'ENOSPC' });
+  onTestFinished(() => disk.restore());
 }
 
 export const node = (script: string, ...args: string[]) => [process.execPath, '-e', script, ...args];

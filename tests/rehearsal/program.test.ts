@@ -154,10 +154,10 @@ test.concurrent('nothing is executed or written but the session, bound to no dir
   expect(readFileSync(join(home, `.parley-rehearsal/sessions/${evidence.sessionId}.json`), 'utf8')).not.toContain(home);
 });
 
-test('it could not execute anything: all it has of Node is text, time, paths and files, and of Parley the reading of JSON', () => {
+test('it could not execute anything: all it has of Node is text, time, paths and files, and of Parley the reading of JSON and of files', () => {
   const folder = new URL('../../src/rehearsal/', import.meta.url).pathname;
   const imports = readdirSync(folder).flatMap((file) => [...readFileSync(join(folder, file), 'utf8').matchAll(/(?:from|import|require)\s*\(?\s*'([^']+)'/g)].map(([, name = '']) => name));
-  expect([...new Set(imports.filter((name) => !name.startsWith('./')))].toSorted()).toEqual(['../kernel/json.js', 'node:crypto', 'node:fs', 'node:os', 'node:path', 'node:stream/consumers', 'node:timers/promises', 'node:util']);
+  expect([...new Set(imports.filter((name) => !name.startsWith('./')))].toSorted()).toEqual(['../files/read-file.js', '../kernel/json.js', 'node:crypto', 'node:fs', 'node:os', 'node:path', 'node:stream/consumers', 'node:timers/promises', 'node:util']);
 });
 
 test.concurrent('a file is declined under read-only', async () => {

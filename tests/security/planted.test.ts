@@ -160,13 +160,13 @@ test('thousands of empty folders are walked with room for other work in between'
   };
   other();
   let entries = 0;
-  for await (const path of walkFiles(many, '', () => (entries += 1) > 0)) expect(path).toBe('nothing');
+  for await (const path of walkFiles(many, '', { onEntry: () => (entries += 1) > 0 })) expect(path).toBe('nothing');
   isWalking = false;
   expect(entries).toBe(2000);
   expect(others).toBeGreaterThan(100);
   // Who has seen enough stops it.
   let looked = 0;
-  for await (const path of walkFiles(many, '', () => (looked += 1) <= 10)) expect(path).toBe('nothing');
+  for await (const path of walkFiles(many, '', { onEntry: () => (looked += 1) <= 10 })) expect(path).toBe('nothing');
   expect(looked).toBe(11);
 });
 

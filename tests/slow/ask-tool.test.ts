@@ -42,7 +42,7 @@ test.each(['2024-11-05', '2025-06-18', '2025-11-25'])('it speaks MCP %s, writes 
   // Nobody could answer these, so the agent is told to try again.
   expect(answers[3]).toMatchObject({ result: { isError: true } });
   expect(answers[4]).toMatchObject({ result: { isError: true } });
-  expect(readAsks(file, 'nonce-1')).toEqual({ listed: true, questions: [{ prompt: 'Which? 漢字', options: ['a', { label: 'b', value: 2 }], wait_for_previous: true }] });
+  expect(await readAsks(file, 'nonce-1')).toEqual({ listed: true, questions: [{ prompt: 'Which? 漢字', options: ['a', { label: 'b', value: 2 }], wait_for_previous: true }] });
   expect(readFileSync(file, 'utf8').endsWith('\n')).toBe(true);
 });
 
@@ -51,7 +51,7 @@ test('a form without fields is refused in words that the agent can read; with on
   const { answers } = await converse(file, '2025-06-18', ask({ fields: [] }), ask({ fields: [], prompt: 'Which?' }), ask({ fields: [{ id: 'port', prompt: 'Which port?' }] }));
   expect(answers[1]).toMatchObject({ result: { isError: true, content: [{ text: expect.stringMatching(/question is missing.*"prompt".*"fields"/) as string }] } });
   for (const taken of answers.slice(2)) expect(taken).not.toHaveProperty('result.isError');
-  expect(readAsks(file, 'nonce-1').questions).toEqual([{ fields: [], prompt: 'Which?' }, { fields: [{ id: 'port', prompt: 'Which port?' }] }]);
+  expect((await readAsks(file, 'nonce-1')).questions).toEqual([{ fields: [], prompt: 'Which?' }, { fields: [{ id: 'port', prompt: 'Which port?' }] }]);
 });
 
 test('a question that the tool took and the engine had no time to print is told with the failure of its run', async () => {

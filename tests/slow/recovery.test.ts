@@ -157,7 +157,7 @@ describe('a start', () => {
     for (const run of runs) expect(await expectSound(again, run.run_id)).toMatchObject({ status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } });
     const ended = await Promise.all(runs.map(async ({ run_id: runId }) => (await journalOf(again, runId)).rasp.filter(({ event }) => event.type === 'lifecycle.turn.ended').length));
     expect(ended).toEqual([1, 0, 1]);
-    expect(again.failures.splice(0)).toMatchObject([{ code: 'EISDIR' }]);
+    expect(again.failures.splice(0)).toMatchObject([{ name: 'UnsafeFileError' }]);
     await again.close();
   });
 

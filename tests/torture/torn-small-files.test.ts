@@ -54,7 +54,7 @@ describe.each(TEARS)('%s', (how, tear) => {
     const root = createRoot();
     const [user, home] = [userIn(root), join(root, 'home')];
     const prepare = () => prepareHome(findEngine('codex'), user, home, { ask: null, resumed: null, permission: 'workspace-write', cwd: root, project: root });
-    prepare();
+    await prepare();
     const config = join(home, '.codex/config.toml');
     const whole = tearFile(config, tear);
     const refused = await refusalOf(prepare);
@@ -105,20 +105,20 @@ describe.each(TEARS)('%s', (how, tear) => {
     expect(siteAt(data, 'host')).toEqual({ site, place: data });
   });
 
-  test('the copy that a fork begins with: it is copied again, or there is nothing to begin with', () => {
+  test('the copy that a fork begins with: it is copied again, or there is nothing to begin with', async () => {
     const root = createRoot();
     const id = '01a1e065-6fe8-7fd2-a5f7-dea3d46cd551';
     const place = `.codex/sessions/2026/11/16/rollout-2026-11-16T05-49-15-${id}.jsonl`;
     const lines = `${JSON.stringify({ type: 'session_meta', payload: { id } })}\n${'{"n":1}\n'.repeat(20)}`;
     const source = put(join(root, 'source', place), lines);
     const copy = () => copySession(buildHandle(findEngine('codex'), id, { cwd: root, home: join(root, 'source'), attempt: 1 }), join(root, 'target'));
-    expect(copy()).toBe(true);
+    expect(await copy()).toBe(true);
     tearFile(join(root, 'target', place), tear);
-    expect([copy(), readFileSync(join(root, 'target', place), 'utf8')]).toEqual([true, lines]);
+    expect([await copy(), readFileSync(join(root, 'target', place), 'utf8')]).toEqual([true, lines]);
     // The source itself: what is left of it in whole lines, if anything is.
     tearFile(source, tear);
     const isSome = how.includes('half');
-    expect(copy()).toBe(isSome);
+    expect(await copy()).toBe(isSome);
     const copied = readFileSync(join(root, 'target', place), 'utf8');
     expect([lines.startsWith(copied), copied === '' || copied.endsWith('\n'), copied !== '']).toEqual([true, true, isSome]);
   });

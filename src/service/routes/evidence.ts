@@ -1,5 +1,4 @@
 // What proves what happened: stored events by seq and time, the engine's own bytes, the files of a run, its result, the checks.
-import { existsSync } from 'node:fs';
 import { lstat, realpath, type FileHandle } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
 import { Readable } from 'node:stream';
@@ -7,11 +6,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { toTimestamp } from '../../kernel/clock.js';
-import { findEngine } from '../../engines/registry.js';
 import { isStored } from '../../orchestrator/every-run.js';
 import { loadReadable, loadReadableSummary, loadRun } from '../../orchestrator/load-run.js';
 import { runFolder } from '../../orchestrator/run-folder.js';
-import { logsOf } from '../../orchestrator/turn-logs.js';
+import { openLog } from '../../orchestrator/open-log.js';
 import { RequestError } from '../../run/request-error.js';
 import type { ReadRange, RunRecord } from '../../store/store.js';
 import { callerOf, traceOf } from '../access.js';
@@ -32,7 +30,7 @@ const MAX_FILES = 5000;
 // Folders too: an agent may have made a million empty ones.
 const MAX_ENTRIES = 10_000;
 
-export async function evidenceRoutes({ app: bare, store, access, clock, checks, dataDir, otherHosts = null }: Room): Promise<void> {
+export async function evidenceRoutes({ app: bare, store, access, clock, checks, orchestrator, dataDir, otherHosts = null }: Room): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();
   const reading = { preHandler: forwardFiles(store, otherHosts), config: { isExpensive: true } };
   // By the host that the caller asked, not again by the one that has the files.
@@ -65,11 +63,7 @@ export async function evidenceRoutes({ app: bare, store, access, clock, checks, 
     const run = await loadReadableSummary(store, id);
     const number = attempt ?? run.attempt_number;
     if (number > run.attempt_number) throw new RequestError('INVALID_ARGUMENT', `run ${id} has ${run.attempt_number} attempts, not ${number}`);
-    const log = logsOf(findEngine(run.spec.engine), runFolder(dataDir, id), number)[stream];
-    // An agent may have put something else in its place, and may have led the way to it elsewhere.
-    const file = await openInPlace(join(await realpath(dataDir), relative(dataDir, log)));
-    // What has not begun has printed nothing.
-    if (!file && existsSync(log)) throw new RequestError('NOT_FOUND', 'what stands in the place of this log is not a log');
+    const file = await openLog(store, await realpath(dataDir), run, { attempt: number, stream });
     return sendFile(reply, file, `${id}-${number}-${stream}.log`, from, to);
   });
 
@@ -85,6 +79,7 @@ export async function evidenceRoutes({ app: bare, store, access, clock, checks, 
     ...reading,
   }, async ({ params: { id } }) => {
     await loadReadableSummary(store, id);
+    await orchestrator.restoreFiles(id);
     const { path, home } = runFolder(dataDir, id);
     return listFiles(path, home);
   });
@@ -107,6 +102,7 @@ export async function evidenceRoutes({ app: bare, store, access, clock, checks, 
     preHandler: [recordDownload, reading.preHandler],
   }, async ({ params: { id } }, reply) => {
     await loadReadableSummary(store, id);
+    await orchestrator.restoreFiles(id);
     const { path, home } = runFolder(dataDir, id);
     reply.type('application/x-tar').header('content-disposition', `attachment; filename="${id}.tar"`);
     return reply.send(Readable.from(writeTar(listForArchive(path, home, id)), { objectMode: false }));
@@ -118,6 +114,7 @@ export async function evidenceRoutes({ app: bare, store, access, clock, checks, 
   }, async ({ params: { id }, raw }, reply) => {
     // A damaged run is checked, one that does not exist is refused before it waits for its turn.
     if (!(await isStored(store, id))) throw new RequestError('RUN_NOT_FOUND', `there is no run ${id}`);
+    await orchestrator.restoreFiles(id);
     const left = new AbortController();
     reply.raw.once('close', () => left.abort());
     if (raw.destroyed) left.abort();
@@ -163,10 +160,11 @@ async function listFiles(folder: string, home: string): Promise<z.input<typeof f
   let looked = 0;
   let truncated = false;
   if (root === null) return { files, truncated };
-  for await (const path of walkFiles(root, join(root, relative(folder, home)), () => !(truncated = (looked += 1) > MAX_ENTRIES))) {
+  const rules = { onEntry: () => (looked += 1) <= MAX_ENTRIES, onUnreadable: () => void (truncated = true) };
+  for await (const { path, shown, isText } of walkFiles(root, join(root, relative(folder, home)), rules)) {
     if (files.length === MAX_FILES) return { files, truncated: true };
     const stat = await lstat(path).catch(() => null);
-    if (stat) files.push({ path: relative(root, path), bytes: stat.size, modified_at: toTimestamp(Math.trunc(stat.mtimeMs)) });
+    if (stat) files.push({ path: shown, bytes: stat.size, modified_at: toTimestamp(Math.trunc(stat.mtimeMs)), ...(isText ? {} : { escaped: true as const }) });
   }
-  return { files, truncated };
+  return { files, truncated: truncated || looked > MAX_ENTRIES };
 }

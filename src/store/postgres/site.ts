@@ -1,7 +1,7 @@
 // Where a host keeps the files of runs.
 import { randomUUID } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { OWN_FILE, readTextSync } from '../../files/read-file.js';
 import { replaceFile } from '../../files/replace-file.js';
 import { RequestError } from '../../run/request-error.js';
 
@@ -25,8 +25,8 @@ export function siteAt(place: string, files: 'host' | 'shared'): Site {
 // ever for a disk that is gone.
 export function readSite(path: string): string | null {
   const file = join(path, 'site');
-  if (!existsSync(file)) return null;
-  const site = readFileSync(file, 'utf8').trim();
+  const site = readTextSync(file, OWN_FILE)?.trim();
+  if (site === undefined) return null;
   if (!SITE.test(site)) throw new RequestError('DATA_DIR_UNUSABLE', `${file} is damaged: write into it again what the runs of this directory have (SELECT DISTINCT site, place FROM parley.runs), or remove it if there are none`);
   return site;
 }

@@ -1,7 +1,8 @@
 // A data directory on this machine: made if missing, readable by its owner only, written by one process at a time.
 // The writer holds an exclusive lock in a small database of its own, so it is free again when the process is gone.
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, realpathSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
+import { OWN_FILE, readTextSync } from '../../files/read-file.js';
 import { replaceFile } from '../../files/replace-file.js';
 import { RequestError } from '../../run/request-error.js';
 import type { AccessStore } from '../access-store.js';
@@ -133,7 +134,7 @@ export function noteWriter(path: string, writer: Writer): void {
 
 export function readWriter(path: string): Writer | null {
   try {
-    return JSON.parse(readFileSync(join(path, NOTE), 'utf8')) as Writer;
+    return JSON.parse(readTextSync(join(path, NOTE), OWN_FILE) ?? 'null') as Writer | null;
   } catch {
     return null;
   }

@@ -1,0 +1,191 @@
+// The one way to read files in folders that agents, repositories or other programs can write. What is planted there neither hangs the
+// process nor fills its memory: regular files only, opened without waiting, read up to a bound, as long as they were when they were opened.
+// Without `links: 'follow'` no link is followed, neither in the name nor on the way to it: the path must be the real one.
+//
+// Reading is asynchronous where a file may be large or a disk slow. The synchronous form is for small files of Parley's own that are read
+// while something starts; it has the same guards.
+import { closeSync, constants, fstatSync, lstatSync, openSync, readlinkSync, readSync, realpathSync, statSync, type Stats } from 'node:fs';
+import { lstat, open, readlink, realpath, stat, type FileHandle } from 'node:fs/promises';
+
+export interface FileRules {
+  // A larger file is refused.
+  readonly maxBytes: number;
+  // follow: for files of the user or the operator, who may keep them elsewhere and link to them.
+  readonly links?: 'refuse' | 'follow';
+}
+
+// A name need not be UTF-8.
+export type FilePath = string | Buffer;
+
+// What is there is not a regular file at that place, or is too large to be read.
+export class UnsafeFileError extends Error {
+  override readonly name = 'UnsafeFileError';
+}
+
+export const SMALL_FILE: FileRules = { maxBytes: 1024 * 1024 };
+export const OWN_FILE: FileRules = { maxBytes: 1024 * 1024, links: 'follow' };
+
+const PIECE_BYTES = 256 * 1024;
+const { O_APPEND, O_CREAT, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = constants;
+const READ = O_RDONLY | O_NONBLOCK | O_NOCTTY;
+const PRIVATE = 0o600;
+
+// Null: there is nothing.
+export async function openFile(path: FilePath, links: FileRules['links'] = 'refuse'): Promise<FileHandle | null> {
+  try {
+    // Before it is opened: opening a device may do something.
+    if (links === 'follow' && !(await stat(path)).isFile()) throw notAFile(path);
+    const file = await open(path, links === 'follow' ? READ : READ | O_NOFOLLOW);
+    return await keepIfFile(file, path, links);
+  } catch (error) {
+    return nullIfMissing(error, path);
+  }
+}
+
+export async function readBytes(path: string, { maxBytes, links }: FileRules): Promise<Buffer | null> {
+  const file = await openFile(path, links);
+  if (!file) return null;
+  try {
+    const { size } = await file.stat();
+    checkSize(path, size, maxBytes);
+    const bytes = Buffer.alloc(size);
+    let at = 0;
+    for (let read = -1; at < size && read !== 0; at += read) read = (await file.read(bytes, at, size - at, at)).bytesRead;
+    return bytes.subarray(0, at);
+  } finally {
+    await file.close();
+  }
+}
+
+export async function readText(path: string, rules: FileRules): Promise<string | null> {
+  return (await readBytes(path, rules))?.toString('utf8') ?? null;
+}
+
+export function readTextSync(path: string, { maxBytes, links = 'refuse' }: FileRules): string | null {
+  let file: number;
+  try {
+    if (links === 'follow' && !statSync(path).isFile()) throw notAFile(path);
+    file = openSync(path, links === 'follow' ? READ : READ | O_NOFOLLOW);
+  } catch (error) {
+    return nullIfMissing(error, path);
+  }
+  try {
+    const { size } = checkFileSync(file, path, links);
+    checkSize(path, size, maxBytes);
+    const bytes = Buffer.alloc(size);
+    let at = 0;
+    for (let read = -1; at < size && read !== 0; at += read) read = readSync(file, bytes, at, size - at, at);
+    return bytes.toString('utf8', 0, at);
+  } finally {
+    closeSync(file);
+  }
+}
+
+// The bytes of an open file from `from` to `to`, piece by piece; the file stays open.
+export async function* readPieces(file: FileHandle, from: number, to: number): AsyncGenerator<Buffer, void> {
+  for (let at = from; at < to; ) {
+    const wanted = Math.min(PIECE_BYTES, to - at);
+    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(wanted), 0, wanted, at);
+    if (bytesRead === 0) return;
+    at += bytesRead;
+    yield buffer.subarray(0, bytesRead);
+  }
+}
+
+// How large the regular file at that place is; null if there is none.
+export async function fileSize(path: string): Promise<number | null> {
+  const found = await lstat(path).catch(() => null);
+  return found?.isFile() ? found.size : null;
+}
+
+// To append to, made if it is missing. What is no regular file at that place is refused: nothing is written through a link or into a pipe.
+export async function openToAppend(path: string, { reads = false } = {}): Promise<FileHandle> {
+  const flags = (reads ? O_RDWR : O_WRONLY) | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+  try {
+    return await keepIfFile(await open(path, flags, PRIVATE), path, 'refuse');
+  } catch (error) {
+    throw explain(error, path);
+  }
+}
+
+export function openToAppendSync(path: string, { creates = true } = {}): number {
+  try {
+    const file = openSync(path, O_WRONLY | O_APPEND | (creates ? O_CREAT : 0) | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, PRIVATE);
+    try {
+      checkFileSync(file, path, 'refuse');
+      return file;
+    } catch (error) {
+      closeSync(file);
+      throw error;
+    }
+  } catch (error) {
+    throw explain(error, path);
+  }
+}
+
+// Makes the bytes of the file at that place durable; false if there is none.
+export async function syncFile(path: string): Promise<boolean> {
+  const file = await openFile(path);
+  if (!file) return false;
+  try {
+    await file.datasync();
+    return true;
+  } finally {
+    await file.close();
+  }
+}
+
+async function keepIfFile(file: FileHandle, path: FilePath, links: FileRules['links']): Promise<FileHandle> {
+  try {
+    const found = await file.stat();
+    if (!found.isFile() || (links !== 'follow' && !(await isAt(file.fd, found, path)))) throw notAFile(path);
+    return file;
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+function checkFileSync(file: number, path: string, links: FileRules['links']): Stats {
+  const found = fstatSync(file);
+  if (!found.isFile() || (links !== 'follow' && !isAtSync(file, found, path))) throw notAFile(path);
+  return found;
+}
+
+// Linux says what was opened. Elsewhere the way is looked at again, which a process that changes it all the time may outrun.
+async function isAt(fd: number, { dev, ino }: Stats, path: FilePath): Promise<boolean> {
+  const bytes = Buffer.from(path);
+  const opened = await readlink(`/proc/self/fd/${fd}`, { encoding: 'buffer' }).catch(() => null);
+  if (opened !== null) return opened.equals(bytes);
+  const [named, real] = [await lstat(path).catch(() => null), await realpath(path, { encoding: 'buffer' }).catch(() => null)];
+  return real?.equals(bytes) === true && named?.ino === ino && named.dev === dev;
+}
+
+function isAtSync(fd: number, { dev, ino }: Stats, path: string): boolean {
+  try {
+    return readlinkSync(`/proc/self/fd/${fd}`) === path;
+  } catch {
+    const named = lstatSync(path, { throwIfNoEntry: false });
+    return named?.ino === ino && named.dev === dev && realpathSync(path) === path;
+  }
+}
+
+function checkSize(path: string, size: number, maxBytes: number): void {
+  if (size > maxBytes) throw new UnsafeFileError(`${path} has ${size} bytes; at most ${maxBytes} are read`);
+}
+
+function notAFile(path: FilePath): UnsafeFileError {
+  return new UnsafeFileError(`${path.toString()} is not a regular file at that place: it is a folder, a link, a pipe or a device, or a link leads to it`);
+}
+
+function nullIfMissing(error: unknown, path: FilePath): null {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === 'ENOENT' || code === 'ENOTDIR') return null;
+  throw explain(error, path);
+}
+
+// What the system says of a link (ELOOP), a folder or a socket is the same to whoever reads.
+function explain(error: unknown, path: FilePath): unknown {
+  const { code = '' } = error as NodeJS.ErrnoException;
+  return ['ELOOP', 'EISDIR', 'ENXIO', 'ENODEV', 'EOPNOTSUPP'].includes(code) ? notAFile(path) : error;
+}
