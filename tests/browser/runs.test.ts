@@ -243,3 +243,36 @@ test('who may only look sees the list and is offered nothing to do; an empty lis
   await desk.server.client.create({ engine: 'rehearsal', prompt: 'Tidy [[done 1]]' });
   await row(page, 'Tidy').getByText('succeeded').waitFor();
 });
+
+test('a list that the server fails to give says so at once, and can be asked for again', async () => {
+  const desk = await openDesk();
+  await desk.server.client.create({ engine: 'rehearsal', prompt: 'Find me [[done 1]]' });
+  const page = await desk.open('/', { expects: /Failed to load resource/ });
+  await page.route('**/v1/runs?*', (route) => route.fulfill({ status: 500, contentType: 'application/json', body: '{"error":{"code":"INTERNAL","message":"a defect"}}' }));
+  await page.getByRole('link', { name: 'Runs', exact: true }).click();
+  await page.getByText('The list could not be loaded: a defect').waitFor({ timeout: 5000 });
+  await page.unroute('**/v1/runs?*');
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.getByText('Find me').waitFor();
+  expect(await page.getByRole('alert').count()).toBe(0);
+});
+
+test('every page leads to the documentation of the API, which has its landmark', async () => {
+  const desk = await openDesk();
+  const page = await desk.open('/');
+  await page.getByRole('link', { name: 'API documentation' }).click();
+  await page.getByRole('main').waitFor();
+  expect(new URL(page.url()).pathname).toBe('/docs');
+  await expectAccessible(page);
+});
+
+test('task lists and code blocks of an agent can be used by those who hear them', async () => {
+  const desk = await openDesk();
+  const long = 'x'.repeat(400);
+  const { run_id: id } = await desk.server.client.create({ engine: 'rehearsal', prompt: `[[answer - [x] one\n- [ ] two\n\n\`\`\`\n${long}\n\`\`\`\n]] [[done 1]]` });
+  const page = await desk.open(`/runs/${id}`);
+  await page.locator('.message pre').waitFor();
+  expect(await page.locator('.message input').evaluateAll((all) => all.map((box) => box.getAttribute('aria-label')))).toEqual(['done', 'to do']);
+  expect(await page.locator('.message pre').getAttribute('tabindex')).toBe('0');
+  await expectAccessible(page);
+});
