@@ -8,9 +8,9 @@ import { ATTEMPT_LIMITS } from '../../src/service/failed-attempts.js';
 import { operatorIn, operatorToken } from '../../src/service/operator-token.js';
 import { TokenBook } from '../../src/service/token-book.js';
 import { addToken, tokensIn } from '../../src/service/tokens.js';
+import { loadRun } from '../../src/orchestrator/load-run.js';
 import { tellDamage, verifyRun } from '../../src/orchestrator/verify-run.js';
 import { waitForFiles } from '../../src/orchestrator/wait-for-files.js';
-import type { RunRecord } from '../../src/store/store.js';
 import { createRoot, openBench, type Bench } from './orchestrated.js';
 
 export interface Served {
@@ -55,7 +55,7 @@ export async function serve(changes: { readonly root?: string; readonly bench?: 
     attemptLimits: { ...ATTEMPT_LIMITS, longestDelayMs: 0 },
     log: pino({ level: 'info' }, { write: (line: string) => void logged.push(line) }),
     engines: async () => [{ name: 'codex', found: true, program: '/opt/codex', version: '1.0.0', proved_version: '1.0.0', login: true, forks: true, advice: null }],
-    verify: async (runId) => verifyRun(bench.data.store, bench.data.path, (await bench.data.store.loadRun(runId)) as RunRecord, waitForFiles(bench.deps.timers, async () => true)).catch(tellDamage),
+    verify: (runId) => loadRun(bench.data.store, runId).then((run) => verifyRun(bench.data.store, bench.data.path, run, waitForFiles(bench.deps.timers, async () => true)), tellDamage),
     limits: DEFAULT_LIMITS,
     workspaceRoots: () => [join(root, 'allowed')],
     hosts: () => hosts,
