@@ -10,6 +10,7 @@ import { findProgram } from '../host/machine.js';
 import { findLogin } from '../engines/find-login.js';
 import { packageVersion } from '../host/package-version.js';
 import { readSettings, type Settings } from '../host/settings.js';
+import { realPathOf } from '../files/real-path.js';
 import { redact } from '../kernel/redact.js';
 import { RequestError } from '../run/request-error.js';
 import { operatorToken, TOKEN_FORM } from '../service/operator-token.js';
@@ -73,7 +74,8 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
     const token = presetToken(io, named.list()) ?? cluster?.deriveToken('operator') ?? operatorToken(path);
     const hostsToken = cluster?.deriveToken('hosts') ?? null;
     // Whoever has the operator's own token has this account; others have what the settings say, or what is nearest.
-    const roots = ({ actor }: Caller): readonly string[] | null => settings.workspace_roots ?? (actor.kind === 'user' ? null : [io.machine.home, io.cwd]);
+    const usual = defaultRoots(io, settings, (warning) => log.warn(warning));
+    const roots = ({ actor }: Caller): readonly string[] | null => settings.workspace_roots ?? (actor.kind === 'user' ? null : usual);
     const hosts = new Set(settings.allowed_hosts.map((host) => host.toLowerCase()));
     const service = await createService({
       store: writer.data.store,
@@ -119,6 +121,13 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
     await shared?.close();
     await writer.close();
   }
+}
+
+// Where named tokens may let runs work, unless the settings say so: the user's home and the folder that the server was started in. Never the
+// whole machine: services are started in /.
+function defaultRoots({ cwd, machine: { home } }: Io, { workspace_roots: set }: Settings, warn: (message: string) => void): string[] {
+  if (set === null && (cwd === null || realPathOf(cwd) === '/')) warn(`The server was started in ${cwd === null ? 'a folder that was deleted' : '/'}, so runs of named tokens may work only in ${home}. Set workspace_roots in config.json to allow other folders.`);
+  return [home, cwd].filter((path) => path !== null && path !== '' && realPathOf(path) !== '/') as string[];
 }
 
 // Its form is checked, because it goes into a cookie and a link.
