@@ -126,12 +126,12 @@ function holdTerminal(restore: () => void): () => void {
   return release;
 }
 
-// A folder that was deleted has no name; what is given as an absolute path still works.
-function readCwd(): string {
+// A folder that was deleted has no name. No other takes its place: an agent would work there.
+function readCwd(): string | null {
   try {
     return process.cwd();
   } catch {
-    return '/';
+    return null;
   }
 }
 

@@ -11,7 +11,14 @@ export interface DataOption {
 
 export function dataDirOf({ data }: DataOption, io: Io): string {
   const named = data ?? io.env['PARLEY_DATA'];
-  return named === undefined || named === '' ? defaultDataDir(io) : resolve(io.cwd, named);
+  return named === undefined || named === '' ? defaultDataDir(io) : resolvePath(named, io);
+}
+
+// A path as the person gave it. Absolute ones work also where the current folder was deleted.
+export function resolvePath(path: string, { cwd }: Pick<Io, 'cwd'>): string {
+  if (isAbsolute(path)) return resolve(path);
+  if (cwd === null) throw new RequestError('INVALID_ARGUMENT', `The current folder was deleted, so ${JSON.stringify(path)} leads nowhere. Change to another folder (cd), or give an absolute path.`);
+  return resolve(cwd, path);
 }
 
 // Where programs of this platform keep what belongs to a user.

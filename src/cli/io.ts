@@ -13,7 +13,8 @@ export interface Io {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly cwd: string;
+  // Null: the folder was deleted.
+  readonly cwd: string | null;
   readonly machine: MachineFacts;
   readonly terminal: TerminalFacts;
   // Answers how to stop listening. While somebody listens, the signal does not end the process.

@@ -1,7 +1,6 @@
 // parley run, continue, fork and retry: a new run, in front of the person until it waits or has ended, or left to itself.
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Permission } from '../engines/engine.js';
 import { findEngine } from '../engines/registry.js';
@@ -15,7 +14,7 @@ import type { DataDir } from '../store/sqlite/data-dir.js';
 import { converse } from './converse.js';
 import { withRun } from './find-run.js';
 import { EXIT, type Io } from './io.js';
-import { dataDirOf, type DataOption } from './data-dir.js';
+import { dataDirOf, resolvePath, type DataOption } from './data-dir.js';
 import { startWork } from './start-work.js';
 import { openToRead } from './open-data.js';
 import { runLine } from './tell.js';
@@ -43,12 +42,12 @@ export async function runCommand(engine: string, prompt: string, options: RunOpt
   findEngine(engine);
   if (options.model !== undefined) checkModel(options.model);
   parseRuntimeOptions(readPairs(options.option, 'option', readValue));
-  if (!options.scratch) checkFolderExists(resolve(io.cwd, options.cwd ?? '.'));
+  const cwd = options.scratch ? null : folderOf(options, io);
   const request: CreateRunRequest = {
     engine,
     prompt: await readPrompt(prompt, io),
     execution_mode: modeOf(options, io),
-    ...(options.scratch ? {} : { cwd: resolve(io.cwd, options.cwd ?? '.') }),
+    ...(cwd === null ? {} : { cwd }),
     ...(options.model === undefined ? {} : { model: options.model }),
     ...(options.permission === undefined ? {} : { permission: options.permission }),
     ...(options.schema === undefined ? {} : { output_schema: await readSchema(options.schema, io) }),
@@ -65,8 +64,11 @@ function modeOf({ interactive, auto }: RunOptions, { terminal }: Io): ExecutionM
   return terminal.stdin && terminal.stdout ? 'interactive' : 'auto';
 }
 
-function checkFolderExists(path: string): void {
+function folderOf({ cwd }: Pick<RunOptions, 'cwd'>, io: Io): string {
+  if (cwd === undefined && io.cwd === null) throw new RequestError('INVALID_ARGUMENT', 'The current folder was deleted, so the agent would have nowhere to work. Change to another folder (cd), or name one: --cwd /absolute/path, or --scratch for an empty one.');
+  const path = resolvePath(cwd ?? '.', io);
   if (!existsSync(path)) throw new RequestError('INVALID_ARGUMENT', `the folder ${path} does not exist`);
+  return path;
 }
 
 export async function continueCommand(meant: string, prompt: string, options: StartOptions, io: Io): Promise<number> {
@@ -112,7 +114,7 @@ export async function readPrompt(given: string, io: Io): Promise<string> {
 }
 
 async function readSchema(path: string, io: Io): Promise<JsonObject> {
-  const content = await readFile(resolve(io.cwd, path), 'utf8').catch((error: Error) => {
+  const content = await readFile(resolvePath(path, io), 'utf8').catch((error: Error) => {
     throw new RequestError('INVALID_ARGUMENT', `cannot read the schema "${path}": ${error.message}`);
   });
   const schema = parseJson(content);

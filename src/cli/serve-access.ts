@@ -7,6 +7,7 @@ import type { Membership } from '../dispatch/postgres/join-cluster.js';
 import type { Settings } from '../host/settings.js';
 import type { Clock } from '../kernel/clock.js';
 import { canonicalText, isObject, parseJson, type JsonObject } from '../kernel/json.js';
+import { realPathOf } from '../files/real-path.js';
 import { RequestError } from '../run/request-error.js';
 import { checkStrength, fixedOperator, operatorIn, type OperatorSource } from '../service/operator-token.js';
 import { SharedTokens } from '../service/shared-tokens.js';
@@ -95,8 +96,19 @@ export function publicUrlOf({ public_url: text }: Settings): URL | null {
 
 // Whoever has the operator's own token has this account; others may work where the settings say, or in the home and the
 // folder of the start.
-export function workspaceRootsOf(settings: Settings, io: Io): (caller: Caller) => readonly string[] | null {
-  return ({ actor }) => settings.workspace_roots ?? (actor.kind === 'user' ? null : [io.machine.home, io.cwd]);
+export function workspaceRootsOf(settings: Settings, io: Io, warn: (message: string) => void): (caller: Caller) => readonly string[] | null {
+  const usual = defaultRoots(io, settings, warn);
+  return ({ actor }) => settings.workspace_roots ?? (actor.kind === 'user' ? null : usual);
+}
+
+// Where named tokens may let runs work, unless the settings say so: the user's home and the folder that the server was
+// started in. Never the whole machine: systemd starts services in /.
+function defaultRoots({ cwd, machine: { home } }: Io, { workspace_roots: set }: Settings, warn: (message: string) => void): string[] {
+  if (set === null && (cwd === null || realPathOf(cwd) === '/')) {
+    const place = cwd === null ? 'a folder that was deleted' : '/';
+    warn(`The server was started in ${place}, so runs of named tokens may work only in ${home}. Set workspace_roots in config.json to allow other folders.`);
+  }
+  return [home, cwd].filter((path) => path !== null && path !== '' && realPathOf(path) !== '/') as string[];
 }
 
 // How many rows of the journal are searched for the last settings of this host.

@@ -98,7 +98,7 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
       engines: async () => ENGINES.map((engine) => lookAt(engine, io, settings, writer.knowledge)),
       verify: verifyInChild(writer.data.path, io),
       limits: { ...DEFAULT_LIMITS, streams: settings.max_streams, streamsPerToken: settings.max_streams_per_token },
-      workspaceRoots: workspaceRootsOf(settings, io),
+      workspaceRoots: workspaceRootsOf(settings, io, (warning) => log.warn(warning)),
       hosts: () => hosts,
     });
     crash.stopTaking = service.stopTaking;

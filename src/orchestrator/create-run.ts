@@ -1,7 +1,5 @@
 // Accepts a new run: everything that can be known to be wrong is refused here, before anything is stored.
 import { createHash } from 'node:crypto';
-import { realpathSync, statSync } from 'node:fs';
-import { isAbsolute } from 'node:path';
 import { findEngine } from '../engines/registry.js';
 import { canonicalText, type Json, type JsonObject } from '../kernel/json.js';
 import { draft } from '../rasp/draft.js';
@@ -12,6 +10,7 @@ import { profileOf } from './run-view.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import { EMPTY_JOURNAL, type Actor, type NewRun, type RunRecord, type RunSpec } from '../store/store.js';
 import { invariant } from '../kernel/invariant.js';
+import { checkFolder, type FolderRules } from './check-folder.js';
 import { checkRequest, type CreateRunRequest } from './create-request.js';
 import type { OrchestratorDeps } from './deps.js';
 import { schemaChecks } from '../schema-check/schema-checks.js';
@@ -27,6 +26,8 @@ export interface Continuation {
 // Who wants it, and what it goes on with.
 export interface Origin {
   readonly actor?: Actor | undefined;
+  // Where the caller may let runs work; null: anywhere. Checked only for a request that is new.
+  readonly roots?: readonly string[] | null;
   readonly continuation?: Continuation;
   // What it begins with a copy of.
   readonly fork?: Continuation;
@@ -51,18 +52,19 @@ export async function createRun(deps: OrchestratorDeps, request: CreateRunReques
 }
 
 // The run as it is stored, with its first event. Refuses what a run cannot be.
-export async function buildRun(deps: OrchestratorDeps, request: CreateRunRequest, { actor, continuation, fork, beside, retryOf }: Origin): Promise<NewRun> {
+export async function buildRun(deps: OrchestratorDeps, request: CreateRunRequest, { actor, roots = null, continuation, fork, beside, retryOf }: Origin): Promise<NewRun> {
   const runId = deps.ids.run();
   const folder = runFolder(dataDirFor(deps, fork?.handle.home ?? beside?.spec.home), runId);
+  const { permission = 'workspace-write' } = request;
   const options = parseRuntimeOptions(request.runtime_options as Json | undefined, deps.turnDefaults);
   const spec: RunSpec = {
     engine: findEngine(request.engine).name,
     execution_mode: request.execution_mode ?? 'auto',
     prompt: request.prompt,
-    cwd: (continuation ?? fork)?.handle.cwd ?? (request.cwd === undefined ? folder.workspace : await checkFolder(deps, request.cwd, beside)),
+    cwd: (continuation ?? fork)?.handle.cwd ?? (request.cwd === undefined ? folder.workspace : await findFolder(deps, request.cwd, { roots, permission, beside })),
     home: continuation ? continuation.handle.home : folder.home,
     model: request.model,
-    permission: request.permission ?? 'workspace-write',
+    permission,
     output_schema: await checkSchema(request.output_schema),
     runtime_options: toJson(options),
     labels: request.labels ?? {},
@@ -111,17 +113,9 @@ function dataDirFor({ cluster, dataDir }: OrchestratorDeps, home: string | null 
 }
 
 // A folder of another host is looked at when the run begins there.
-async function checkFolder({ cluster }: OrchestratorDeps, path: string, beside: RunRecord | undefined): Promise<string> {
-  return cluster && beside && !(await cluster.hasFiles(beside.run_id)) ? path : checkDirectory(path);
-}
-
-function checkDirectory(path: string): string {
-  if (!isAbsolute(path)) throw new RequestError('INVALID_ARGUMENT', `cwd cannot be "${path}": it takes an absolute path`);
-  const found = statSync(path, { throwIfNoEntry: false });
-  if (!found) throw new RequestError('INVALID_ARGUMENT', `cwd ${path} does not exist`);
-  if (!found.isDirectory()) throw new RequestError('INVALID_ARGUMENT', `cwd ${path} is not a directory`);
-  // The folder itself: a link may lead elsewhere when the run goes on, and hides what lies above the folder.
-  return realpathSync(path);
+async function findFolder({ cluster, dataDir }: OrchestratorDeps, path: string, rules: Omit<FolderRules, 'dataDir'>): Promise<string> {
+  const { beside } = rules;
+  return cluster && beside && !(await cluster.hasFiles(beside.run_id)) ? path : checkFolder(path, { ...rules, dataDir });
 }
 
 async function checkSchema(schema: JsonObject | undefined): Promise<JsonObject | undefined> {

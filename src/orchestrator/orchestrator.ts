@@ -109,8 +109,9 @@ export class Orchestrator {
     }
   }
 
-  async create(request: CreateRunRequest, actor?: Actor): Promise<RunRecord> {
-    return this.#change(() => createRun(this.#deps, request, { actor }));
+  // `roots`: where the caller may let runs work; null: anywhere.
+  async create(request: CreateRunRequest, actor?: Actor, roots: readonly string[] | null = null): Promise<RunRecord> {
+    return this.#change(() => createRun(this.#deps, request, { actor, roots }));
   }
 
   async reply(runId: string, given: Reply, actor: Actor | null = null): Promise<RunRecord> {

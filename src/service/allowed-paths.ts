@@ -1,27 +1,19 @@
 // Paths that clients name: taken for what they really are, links followed, and refused where they leave the folders allowed.
-import { isAbsolute, relative, resolve, sep } from 'node:path';
-import { realPathOf } from '../files/real-path.js';
+import { isAbsolute, resolve } from 'node:path';
+import { isWithin, nearestRealPath, realPathOf } from '../files/real-path.js';
+import { checkRoots } from '../orchestrator/check-folder.js';
 import { RequestError } from '../run/request-error.js';
 
-// A folder must lie within one of the roots.
+// The folder of a run that is to be continued, which was stored as what it really is, must lie within one of the roots, and lead nowhere else.
 export function checkWorkspace(path: string, roots: readonly string[]): void {
-  if (!isAbsolute(path)) throw new RequestError('INVALID_ARGUMENT', `cwd cannot be ${JSON.stringify(path)}: it takes an absolute path`);
-  const real = realPathOf(path);
-  if (real === null) throw new RequestError('INVALID_ARGUMENT', `there is no folder ${path}`);
-  if (!roots.some((root) => isWithin(real, realPathOf(root)))) throw new RequestError('PATH_NOT_ALLOWED', `${path} is not within the folders where runs may work: ${roots.join(', ')} (workspace_roots in config.json)`);
+  checkRoots(path, path, roots);
+  checkRoots(path, nearestRealPath(path), roots);
 }
 
-// A file within a folder, named by a relative path; a part of the folder may be shut.
+// A file within a folder, named by a relative path; a part of the folder may be shut. One answer for what is not there and what may not be
+// read: nobody learns here which other files the machine has.
 export function resolveWithin(folder: string, path: string, shut: string): string {
-  const real = path.includes('\0') ? null : realPathOf(resolve(folder, path));
-  const root = realPathOf(folder);
-  if (isAbsolute(path) || (real !== null && (!isWithin(real, root) || isWithin(real, realPathOf(shut))))) throw new RequestError('PATH_NOT_ALLOWED', `${JSON.stringify(path)} is not a file of the run's folder, without its home`);
-  if (real === null) throw new RequestError('NOT_FOUND', `there is no file ${JSON.stringify(path)}`);
+  const real = path.includes('\0') || isAbsolute(path) ? null : realPathOf(resolve(folder, path));
+  if (real === null || !isWithin(real, realPathOf(folder)) || isWithin(real, realPathOf(shut))) throw new RequestError('NOT_FOUND', `There is no file ${JSON.stringify(path)} in the folder of this run.`);
   return real;
-}
-
-function isWithin(path: string, root: string | null): boolean {
-  if (root === null) return false;
-  const way = relative(root, path);
-  return way === '' || (way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way));
 }

@@ -41,9 +41,8 @@ export async function runRoutes({ app: bare, orchestrator, store, clock, streams
   }, async (request, reply) => {
     const { body } = request;
     const requestId = keyOf(request, body.request_id);
-    // A request that is known is the same run, whatever has become of the folder since.
-    if (body.cwd !== undefined && !(requestId !== undefined && (await store.loadRequest(requestId)))) checkFolder(callerOf(request), body.cwd);
-    const run = await orchestrator.create({ ...(body as CreateRunRequest), ...(requestId === undefined ? {} : { request_id: requestId }) }, callerOf(request).actor);
+    const caller = callerOf(request);
+    const run = await orchestrator.create({ ...(body as CreateRunRequest), ...(requestId === undefined ? {} : { request_id: requestId }) }, caller.actor, workspaceRoots(caller));
     return reply.code(201).header('location', `/v1/runs/${run.run_id}`).send(await view(run));
   });
 
