@@ -51,9 +51,8 @@ export class Orchestrator {
   readonly #cluster: ClusterWork | null;
   readonly #closing = new AbortController();
   #recovering: Promise<void> = Promise.resolve();
-  // What is being changed from outside right now.
+  // Changes that callers make right now; and the endings of runs, by callers or because a process is gone.
   readonly #changes = new Set<Promise<void>>();
-  // What ends runs meanwhile, from outside or because their process is gone.
   readonly #endings = new Set<Promise<void>>();
   #stopping = false;
   // Nothing is stored any more that should be in the files, too.

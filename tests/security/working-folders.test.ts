@@ -115,14 +115,14 @@ describe('the data directory', () => {
   });
 });
 
-describe('from a folder that was deleted', () => {
-  // A shell goes there, deletes it, and becomes the command.
-  const gone = (site: ReturnType<typeof createSite>) => {
-    const folder = join(site.root, 'gone');
-    mkdirSync(folder);
-    return { cwd: folder, through: ['/bin/sh', '-c', 'rmdir "$PWD"; exec "$@"', 'sh'] };
-  };
+// A shell changes to the folder, deletes it, and becomes the command.
+function gone(site: ReturnType<typeof createSite>) {
+  const folder = join(site.root, 'gone');
+  mkdirSync(folder);
+  return { cwd: folder, through: ['/bin/sh', '-c', 'rmdir "$PWD"; exec "$@"', 'sh'] };
+}
 
+describe('from a folder that was deleted', () => {
   test('parley run is refused and says what to do; with an absolute folder, or none, it works', async () => {
     const site = createSite();
     const refused = await parley(site, ['run', 'codex', '[[done 1]]'], gone(site));
