@@ -33,9 +33,8 @@ import { waitAtMost } from './wait-at-most.js';
 import { track } from './track.js';
 import { CommitWakeups, type Wakeups } from './wakeups.js';
 
-// Between tries to store the end of a turn.
+// Between tries to store the end of a turn, and between looks at a queue whose runs could not be started just now.
 const RETRY_MS = 1000;
-// Between looks at a queue whose runs could not be started just now.
 const QUIET_MS = 100;
 
 export class Orchestrator {
