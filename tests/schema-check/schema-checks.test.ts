@@ -1,6 +1,4 @@
 // Schemas from outside run in threads: none of them holds up the event loop, ends the process or writes to its output.
-import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { Worker } from 'node:worker_threads';
 import { describe, expect, test } from 'vitest';
 import { CheckLane } from '../../src/schema-check/check-lane.js';
 import { SchemaChecks } from '../../src/schema-check/schema-checks.js';
@@ -76,22 +74,19 @@ describe('values', () => {
   });
 });
 
-// The longest time that the event loop was held up, in milliseconds.
-async function measure<T>(work: () => Promise<T>): Promise<{ readonly value: T; readonly maxMs: number }> {
-  const delay = monitorEventLoopDelay({ resolution: 5 });
-  await new Promise((resolve) => setImmediate(resolve));
-  delay.enable();
-  const value = await work();
-  delay.disable();
-  return { value, maxMs: delay.max / 1e6 };
-}
-
-// The same beside threads that only compute: on a busy machine others hold up the loop, too.
-async function measureControl(): Promise<number> {
-  const threads = [1, 2].map(() => new Worker(new URL('../support/busy-loop.mjs', import.meta.url)));
-  const { maxMs } = await measure(() => new Promise((resolve) => setTimeout(resolve, 1500)));
-  await Promise.all(threads.map((thread) => thread.terminate()));
-  return maxMs;
+// How often the event loop turned while the work was under way. Work on this thread would leave it no turn; a busy
+// machine only makes each turn slower.
+async function countTurns<T>(work: () => Promise<T>): Promise<{ readonly value: T; readonly turns: number }> {
+  let turns = 0;
+  let isOver = false;
+  const count = (): void => {
+    turns += 1;
+    if (!isOver) setTimeout(count, 1);
+  };
+  const value = work();
+  count();
+  await value.finally(() => (isOver = true));
+  return { value: await value, turns };
 }
 
 describe('hostile schemas', () => {
@@ -104,12 +99,11 @@ describe('hostile schemas', () => {
     ['uniqueItems on a large list', { uniqueItems: true }, Array.from({ length: 200_000 }, (_, index) => ({ index }))],
   ];
 
-  test('each is stopped at its deadline, and none holds up the event loop', { timeout: 120_000 }, async () => {
-    const allowed = Math.max(50, 2 * (await measureControl()));
+  test('each is stopped at its deadline, and the event loop turns meanwhile', { timeout: 120_000 }, async () => {
     for (const [what, schema, value] of HOSTILE) {
-      const { value: problem, maxMs } = await measure(() => checks.explainValue({ schema, value, name: 'result', mustRun: true }));
+      const { value: problem, turns } = await countTurns(() => checks.explainValue({ schema, value, name: 'result', mustRun: true }));
       expect(problem, what).toBe('result: checking it against the schema took longer than 1 s and was stopped; simplify the schema');
-      expect(maxMs, what).toBeLessThan(allowed);
+      expect(turns, what).toBeGreaterThan(5);
     }
   });
 
