@@ -84,7 +84,7 @@ async function converse(root: string, how: How, times: number, at: number): Prom
   // Whatever it could not write, it is whole after the next start.
   const found = await expectSound(again, run.run_id);
   expect(['succeeded', 'failed'], where).toContain(found.status);
-  if (found.status === 'failed') expect(`${found.error?.code} ${found.error?.message}`, where).toMatch(/INTERNAL .*(ENOSPC|EIO|disk is full)/);
+  if (found.status === 'failed') expect(`${found.error?.code} ${found.error?.message}`, where).toMatch(/DISK_FULL .*(ENOSPC|disk is full)|INTERNAL .*EIO/);
   if (disk.failed === 0) expect(found.status, where).toBe('succeeded');
   if (accepted !== null) expect((await again.data.store.loadInteraction(accepted))?.state, where).toBe('answered');
   if (found.status === 'succeeded') expect(existsSync(join(root, 'data', 'runs', run.run_id, 'result.json')), where).toBe(true);

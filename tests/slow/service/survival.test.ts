@@ -139,7 +139,7 @@ describe('SIGTERM', () => {
     await expect.poll(() => events.length, PATIENCE).toBe(before.fcmp_seq);
     expect(existsSync(join(site.data, 'server.json'))).toBe(true);
     first.child.kill('SIGTERM');
-    expect(await first.ended).toMatchObject({ code: 0, stderr: '' });
+    expect(await first.ended).toMatchObject({ code: 0, stderr: expect.stringMatching(/^\{[^\n]*Interrupted 1 running turn\.[^\n]*\}\n$/) as string });
     expect(existsSync(join(site.data, 'server.json'))).toBe(false);
     await untilGone(engine);
     const [ended, kept] = await withData(site, async ({ store }) => [await store.loadRun(atWork), await store.loadRun(waits)]);
