@@ -1,12 +1,12 @@
 // Who may use a server that is about to start: its tokens, the names and addresses it is reached by, and the record of
 // changed settings.
-import { readFileSync } from 'node:fs';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Membership } from '../dispatch/postgres/join-cluster.js';
 import type { Settings } from '../host/settings.js';
 import type { Clock } from '../kernel/clock.js';
 import { canonicalText, isObject, parseJson, type JsonObject } from '../kernel/json.js';
+import { OWN_FILE, readTextSync } from '../files/read-file.js';
 import { realPathOf } from '../files/real-path.js';
 import { RequestError } from '../run/request-error.js';
 import { checkStrength, fixedOperator, operatorIn, type OperatorSource } from '../service/operator-token.js';
@@ -138,13 +138,8 @@ export async function recordSettings(path: string, access: AccessStore, clock: C
 }
 
 function digestSettings(path: string): JsonObject {
-  let text: string;
-  try {
-    text = readFileSync(join(path, 'config.json'), 'utf8');
-  } catch {
-    return {};
-  }
-  const settings = parseJson(text);
+  // The settings were read before, so the file is readable; one that was removed meanwhile counts as empty.
+  const settings = parseJson(readTextSync(join(path, 'config.json'), OWN_FILE) ?? '');
   if (!isObject(settings)) return {};
   return Object.fromEntries(
     Object.entries(settings).map(([key, value]) => [

@@ -29,6 +29,8 @@ const PIECE_BYTES = 256 * 1024;
 const { O_APPEND, O_CREAT, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = constants;
 const READ = O_RDONLY | O_NONBLOCK | O_NOCTTY;
 const PRIVATE = 0o600;
+// What Linux adds to the name of a file that has none any more.
+const DELETED = Buffer.from(' (deleted)');
 
 // Null: there is nothing.
 export async function openFile(path: FilePath, links: FileRules['links'] = 'refuse'): Promise<FileHandle | null> {
@@ -152,18 +154,19 @@ function checkFileSync(file: number, path: string, links: FileRules['links']): S
   return found;
 }
 
-// Linux says what was opened. Elsewhere the way is looked at again, which a process that changes it all the time may outrun.
-async function isAt(fd: number, { dev, ino }: Stats, path: FilePath): Promise<boolean> {
+// Linux names what was opened; a file that was deleted or replaced after it was opened was still at that place. Elsewhere the way is looked at again, which a process that changes it all the time may outrun.
+async function isAt(fd: number, { dev, ino, nlink }: Stats, path: FilePath): Promise<boolean> {
   const bytes = Buffer.from(path);
   const opened = await readlink(`/proc/self/fd/${fd}`, { encoding: 'buffer' }).catch(() => null);
-  if (opened !== null) return opened.equals(bytes);
+  if (opened !== null) return opened.equals(bytes) || (nlink === 0 && opened.equals(Buffer.concat([bytes, DELETED])));
   const [named, real] = [await lstat(path).catch(() => null), await realpath(path, { encoding: 'buffer' }).catch(() => null)];
   return real?.equals(bytes) === true && named?.ino === ino && named.dev === dev;
 }
 
-function isAtSync(fd: number, { dev, ino }: Stats, path: string): boolean {
+function isAtSync(fd: number, { dev, ino, nlink }: Stats, path: string): boolean {
   try {
-    return readlinkSync(`/proc/self/fd/${fd}`) === path;
+    const opened = readlinkSync(`/proc/self/fd/${fd}`);
+    return opened === path || (nlink === 0 && opened === `${path}${DELETED.toString()}`);
   } catch {
     const named = lstatSync(path, { throwIfNoEntry: false });
     return named?.ino === ino && named.dev === dev && realpathSync(path) === path;

@@ -1,7 +1,7 @@
 // engines.json in the data directory: what was learned about engines, so that the next process need not learn it again. It is
 // only a cache: a missing, damaged or foreign file counts as empty, and a failed write loses nothing that a run depends on.
-import { lstatSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readTextSync } from '../files/read-file.js';
 import { replaceFileMeanwhile } from '../files/replace-file.js';
 import { isObject, parseJson, type Json, type JsonObject } from '../kernel/json.js';
 
@@ -44,9 +44,7 @@ export class KnowledgeFile {
   #content(): JsonObject {
     if (this.#path === null) return {};
     try {
-      const file = lstatSync(this.#path);
-      if (!file.isFile() || file.size > MAX_BYTES) return {};
-      return objectOf(parseJson(readFileSync(this.#path, 'utf8')));
+      return objectOf(parseJson(readTextSync(this.#path, { maxBytes: MAX_BYTES, links: 'follow' }) ?? ''));
     } catch {
       return {};
     }

@@ -126,10 +126,14 @@ export class JournalFiles {
       if (fcmp.length > 0) appendPieces(this.#pathOf(runId, 'fcmp'), fcmp, isFirst.fcmp);
     } catch (error) {
       if (error instanceof UnsafeFileError || (error as NodeJS.ErrnoException).code === 'ENOENT') return this.#later(runId);
-      if (this.#torn.size === 0) this.#onFailure(error);
-      this.#torn.add(runId);
-      this.#repairLater();
+      this.#fail(runId, error);
     }
+  }
+
+  #fail(runId: string, error: unknown): void {
+    if (this.#torn.size === 0) this.#onFailure(error);
+    this.#torn.add(runId);
+    this.#repairLater();
   }
 
   // Tries again until the disk takes the files: it may have been full for a while.
@@ -177,7 +181,7 @@ export class JournalFiles {
   }
 
   #later(runId: string): void {
-    void this.write(runId).catch((error: unknown) => this.#onFailure(error));
+    void this.write(runId).catch((error: unknown) => this.#fail(runId, error));
   }
 
   // Makes the files of a run what is stored, one run after the other, and tells how far they go.

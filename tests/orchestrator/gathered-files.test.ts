@@ -1,7 +1,7 @@
 // The files beside the journal are written a moment later, and are whole whenever somebody may look.
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { JournalFiles } from '../../src/orchestrator/journal-files.js';
 import { systemTimers } from '../../src/process/timers.js';
@@ -86,15 +86,17 @@ test('a file that could not be written is repaired as soon as that works again, 
   const failures: unknown[] = [];
   const files = new JournalFiles({ store: data.store, timers, dataDir: dir }, (error) => failures.push(error));
   let run = await createRun();
-  // A folder in place of the file refuses each write, as a full disk does.
-  rmSync(pathOf(run.run_id));
-  mkdirSync(pathOf(run.run_id));
+  // A file in place of the run's folder refuses each write, as a full disk does.
+  const folder = dirname(pathOf(run.run_id));
+  renameSync(folder, `${folder}.away`);
+  writeFileSync(folder, '');
   run = await store(run, { set: { status: 'running' }, journal: flush(3, 1, null, T0 + 10) });
   run = await store(run, { set: { status: 'succeeded' }, journal: flush(4, 1, null, T0 + 11) });
   expect(failures).toHaveLength(1);
   timers.advance(10_000);
   await timers.armed(10_000);
-  rmdirSync(pathOf(run.run_id));
+  rmSync(folder);
+  renameSync(`${folder}.away`, folder);
   timers.advance(10_000);
   await expect.poll(() => countLines(run.run_id)).toBe(4);
   await files.close();

@@ -27,7 +27,7 @@ afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 const boot = () => join(dir, 'boot_id');
 const startSystem = (name: string): void => writeFileSync(boot(), name);
-const store = { onCommitted: () => () => {}, listRunIds: async () => ((looked += 1), []), listRuns: async () => [] } as unknown as Store;
+const store = { onCommitted: () => () => {}, listRunIds: async () => ((looked += 1), []), summaries: { listRuns: async () => [] } } as unknown as Store;
 const openFiles = (bootFile = boot()) => new JournalFiles({ store, timers: systemTimers, dataDir: dir }, (error) => failures.push(error), 'each', async () => {}, bootFile);
 
 // Whether it looked at the files of all runs.
