@@ -1,6 +1,8 @@
 // What an operator may set for a data directory, in its config.json. Anything unknown is refused, so that a slip is told.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { ENGINES } from '../engines/registry.js';
+import { findClosest } from '../kernel/closest.js';
 import { isObject, type Json } from '../kernel/json.js';
 import { createCheck } from '../kernel/validator.js';
 import type { HookEvent } from '../orchestrator/deps.js';
@@ -141,7 +143,7 @@ export function readSettings(dataDir: string): Settings {
   const given = parse(path, text);
   const unknown = isObject(given) ? Object.keys(given).find((name) => !Object.hasOwn(SETTINGS_SCHEMA.properties, name)) : undefined;
   if (unknown !== undefined) throw new RequestError('INVALID_ARGUMENT', `${path}: there is no setting "${unknown}"; the settings are ${Object.keys(SETTINGS_SCHEMA.properties).join(', ')}`);
-  const problem = explain(given) ?? explainWebhooks((given as { webhooks?: readonly WebhookSetting[] }).webhooks ?? []);
+  const problem = explain(given) ?? explainEngines((given as { engines?: object }).engines ?? {}) ?? explainWebhooks((given as { webhooks?: readonly WebhookSetting[] }).webhooks ?? []);
   if (problem !== null) throw new RequestError('INVALID_ARGUMENT', `${path}: ${problem}`);
   const { sessions, cluster, recovery, defaults, ...others } = given as unknown as Partial<Settings>;
   return {
@@ -152,6 +154,15 @@ export function readSettings(dataDir: string): Settings {
     sessions: { ...DEFAULT_SETTINGS.sessions, ...sessions },
     cluster: { ...DEFAULT_SETTINGS.cluster, ...cluster },
   };
+}
+
+// An engine that does not exist would be ignored in silence.
+function explainEngines(engines: object): string | null {
+  const names = ENGINES.map(({ name }) => name);
+  const unknown = Object.keys(engines).find((name) => !names.includes(name));
+  if (unknown === undefined) return null;
+  const closest = findClosest(unknown, names);
+  return `engines: there is no engine "${unknown}"${closest === null ? '' : `; did you mean "${closest}"?`} The engines are ${names.join(', ')}.`;
 }
 
 // What a schema cannot say. An address is not repeated: it may be a secret itself.

@@ -13,6 +13,7 @@ import { profileOf } from './run-view.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import { EMPTY_JOURNAL, type Actor, type RunRecord, type RunSpec } from '../store/store.js';
 import { invariant } from '../kernel/invariant.js';
+import { checkEngine } from './check-engine.js';
 import { checkRequest, type CreateRunRequest } from './create-request.js';
 import type { OrchestratorDeps } from './deps.js';
 import { dataDirOf, runFolder } from './run-folder.js';
@@ -40,6 +41,8 @@ export async function createRun(deps: OrchestratorDeps, request: CreateRunReques
   const known = request.request_id === undefined ? null : await deps.store.loadRequest(request.request_id);
   // Before anything else is looked at: what was right then need not be right now.
   if (known) return sameRun(known.run, known.digest === digest);
+  const isLocal = deps.cluster?.files === 'local' && request.cwd !== undefined && beside === undefined;
+  if (!request.force) await checkEngine(deps, { engine: findEngine(request.engine), model: request.model, isLocal });
   const runId = deps.ids.run();
   const folder = runFolder(dataDirFor(deps, fork?.handle.home ?? beside?.spec.home), runId);
   const options = parseRuntimeOptions(request.runtime_options as Json | undefined, deps.turnDefaults);
@@ -120,7 +123,7 @@ function checkSchema(schema: JsonObject | undefined): JsonObject | undefined {
 }
 
 function digestOf(request: CreateRunRequest, continuation: Continuation | undefined, fork: Continuation | undefined): string {
-  const { request_id: _id, ...body } = request;
+  const { request_id: _id, force: _force, ...body } = request;
   return createHash('sha256').update(canonicalText({ ...body, continue_from: continuation?.run_id, fork_from: fork?.run_id })).digest('hex');
 }
 

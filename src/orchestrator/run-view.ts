@@ -34,22 +34,27 @@ export interface RunView {
   readonly digest: string;
   // What it waits for, if it does.
   readonly interaction: InteractionView | null;
+  // Only where sessions.sticky is on: how it waits (null: no claim is made), and until when its process waits for the answer.
+  readonly interactive_profile?: InteractiveProfile | null;
+  readonly wait_deadline_at?: string | null;
 }
 
 export interface InteractiveProfile {
   readonly kind: 'resumable' | 'sticky_process';
-  // Until when its process waits for the answer.
-  readonly wait_deadline_at?: string;
 }
 
 export function profileOf(sticky: boolean): InteractiveProfile {
   return { kind: sticky ? 'sticky_process' : 'resumable' };
 }
 
-// How a run waits, where that may differ; until when is derived from its question.
-export function viewProfile({ spec: { sticky } }: RunRecord, pending: InteractionRecord | null): InteractiveProfile | null {
-  if (sticky === undefined) return null;
-  return { ...profileOf(sticky), ...(sticky && pending ? { wait_deadline_at: toTimestamp(pending.due_at) } : {}) };
+export type ProfileView = Required<Pick<RunView, 'interactive_profile' | 'wait_deadline_at'>>;
+
+// How a run waits, for a server with sessions.sticky. The deadline is derived from its question.
+export function viewProfile({ spec: { sticky } }: RunRecord, pending: InteractionRecord | null): ProfileView {
+  return {
+    interactive_profile: sticky === undefined ? null : profileOf(sticky),
+    wait_deadline_at: sticky && pending ? toTimestamp(pending.due_at) : null,
+  };
 }
 
 export interface InteractionView {
@@ -91,6 +96,8 @@ export function viewRun(run: RunRecord, pending: InteractionRecord | null, now: 
     fcmp_seq: heads.fcmp_seq,
     digest: heads.digest,
     interaction: pending && viewInteraction(pending, now),
+    // Recorded only while the setting was on.
+    ...(spec.sticky === undefined ? {} : viewProfile(run, pending)),
   };
 }
 

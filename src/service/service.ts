@@ -119,7 +119,7 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
   guardAccess(app, { tokens: deps.tokens, hosts: deps.hosts, cookie, closing: () => closing });
   const streams = new Streams(room.streams, deps.timers);
   const inbox = new InboxFeed(deps.store, deps.clock);
-  const runFeed = new RunFeed(deps.store, deps.clock);
+  const runFeed = new RunFeed(deps.store, deps.clock, deps.sticky);
   const metrics = createMetrics(deps, streams);
   app.addHook('onResponse', async (request, reply) => {
     metrics.answered(request.method, request.routeOptions.url ?? 'none', reply.statusCode, reply.elapsedTime);

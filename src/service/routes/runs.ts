@@ -2,6 +2,7 @@
 import { dirname, sep } from 'node:path';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
+import { forceOf } from '../../orchestrator/force-of.js';
 import type { CreateRunRequest } from '../../orchestrator/create-request.js';
 import { unlessDamaged } from '../../kernel/stored-json.js';
 import { listReadable } from '../../orchestrator/every-run.js';
@@ -13,16 +14,18 @@ import { callerOf } from '../access.js';
 import { checkWorkspace } from '../allowed-paths.js';
 import { keyOf, labelOf, REFUSALS } from '../requests.js';
 import { toRunView } from '../run-feed.js';
-import { continueBody, createRunBody, listQuery, retryBody, runId, runList, runView } from '../schemas.js';
+import { continueBody, createRunBody, listQuery, retryBody, runId, runListFor, runViewFor } from '../schemas.js';
 import type { Room } from '../service.js';
 import type { Caller } from '../tokens.js';
 
 const params = z.strictObject({ id: runId });
+type RunWire = z.input<ReturnType<typeof runViewFor>>;
 const sse = { description: '"reset" and "ready": list what there is, now; then "run" with the whole run when it is new, changes its state or asks, and "gone" when it was deleted; "reset" again if too much was missed.', content: { 'text/event-stream': { schema: z.string() } } };
 
-export async function runRoutes({ app: bare, orchestrator, store, clock, streams, runFeed, dataDir, workspaceRoots }: Room): Promise<void> {
+export async function runRoutes({ app: bare, orchestrator, store, clock, streams, runFeed, dataDir, workspaceRoots, sticky = false }: Room): Promise<void> {
+  const [runView, runList] = [runViewFor(sticky), runListFor(sticky)];
   const app = bare.withTypeProvider<ZodTypeProvider>();
-  const view = async (run: RunRecord): Promise<z.input<typeof runView>> => toWire(await toRunView(store, run, clock.now()));
+  const view = async (run: RunRecord): Promise<RunWire> => toWire(await toRunView(store, run, { now: clock.now(), sticky }));
 
   const checkFolder = (caller: Caller, cwd: string): void => {
     const roots = workspaceRoots(caller);
@@ -88,7 +91,7 @@ export async function runRoutes({ app: bare, orchestrator, store, clock, streams
   }, async (request, reply) => {
     await checkSource(callerOf(request), request.params.id);
     const requestId = keyOf(request, request.body?.request_id);
-    const run = await orchestrator.retry(request.params.id, requestId === undefined ? {} : { request_id: requestId }, callerOf(request).actor);
+    const run = await orchestrator.retry(request.params.id, { ...forceOf(request.body), ...(requestId === undefined ? {} : { request_id: requestId }) }, callerOf(request).actor);
     return reply.code(201).send(await view(run));
   });
 
@@ -98,7 +101,7 @@ export async function runRoutes({ app: bare, orchestrator, store, clock, streams
   }, async (request, reply) => {
     await checkSource(callerOf(request), request.params.id);
     const requestId = keyOf(request, request.body.request_id);
-    const run = await orchestrator.continueFrom(request.params.id, { prompt: request.body.prompt, ...(requestId === undefined ? {} : { request_id: requestId }) }, callerOf(request).actor);
+    const run = await orchestrator.continueFrom(request.params.id, { prompt: request.body.prompt, ...forceOf(request.body), ...(requestId === undefined ? {} : { request_id: requestId }) }, callerOf(request).actor);
     return reply.code(201).send(await view(run));
   });
 
@@ -108,12 +111,12 @@ export async function runRoutes({ app: bare, orchestrator, store, clock, streams
   }, async (request, reply) => {
     await checkSource(callerOf(request), request.params.id);
     const requestId = keyOf(request, request.body.request_id);
-    const run = await orchestrator.fork(request.params.id, { prompt: request.body.prompt, ...(requestId === undefined ? {} : { request_id: requestId }) }, callerOf(request).actor);
+    const run = await orchestrator.fork(request.params.id, { prompt: request.body.prompt, ...forceOf(request.body), ...(requestId === undefined ? {} : { request_id: requestId }) }, callerOf(request).actor);
     return reply.code(201).send(await view(run));
   });
 }
 
 // The same value; what is read-only in the code is not in the schema.
-function toWire(run: RunView): z.input<typeof runView> {
-  return run as z.input<typeof runView>;
+function toWire(run: RunView): RunWire {
+  return run as RunWire;
 }
