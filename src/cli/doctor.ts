@@ -5,7 +5,7 @@ import type { Engine } from '../engines/engine.js';
 import { probeEngine, type ProbeReport } from '../engines/probe.js';
 import { ENGINES } from '../engines/registry.js';
 import { findProgram, type FoundProgram } from '../host/machine.js';
-import { findLogin } from '../engines/find-login.js';
+import { lookForLogin, type LoginState } from '../engines/find-login.js';
 import { queryProgram } from '../host/query-program.js';
 import { DEFAULT_SETTINGS, readSettings, type Settings } from '../host/settings.js';
 import { RequestError } from '../run/request-error.js';
@@ -16,7 +16,7 @@ import { formatSize } from '../terminal/format-time.js';
 import { safeText } from '../terminal/safe-text.js';
 import { paint, type Ink } from '../terminal/style.js';
 import { EXIT, type Io } from './io.js';
-import { machineOf } from './open-writer.js';
+import { machineOf } from './machine-of.js';
 import { dataDirOf, type DataOption } from './data-dir.js';
 import { CHECKED_BYTES, findDamage, tellIntegrity, type DamageOptions } from './find-damage.js';
 import { checkAudit } from './check-audit.js';
@@ -125,17 +125,17 @@ async function lookAtEngines(settings: Settings, limitMs: number, io: Io): Promi
       find: async () => found.program?.at(-1) ?? null,
       run: (_bin, args) => queryProgram({ engine, program: found.program ?? [], args, user: machine.user, passthrough: settings.env_passthrough, limitMs, timers: io.timers, signal: interrupt.signal }),
     });
-    findings.push(tellEngine(engine, found, report, findLogin(engine, machine.user)));
+    findings.push(tellEngine(engine, found, report, lookForLogin(engine, machine.user)));
     if (interrupt.signal.aborted) break;
   }
   for (const stop of stops) stop();
   return interrupt.signal.aborted ? 'interrupted' : findings;
 }
 
-function tellEngine({ name, home }: Engine, { by }: FoundProgram, { bin, version, resumes, advice }: ProbeReport, login: string | null): Finding {
+function tellEngine({ name, home }: Engine, { by }: FoundProgram, { bin, version, resumes, advice }: ProbeReport, login: LoginState): Finding {
   if (bin === null) return { name, level: 'missing', text: [...(by === 'PATH' ? [] : [`${by} is not a program`]), ...advice].join('; ') };
-  const facts = [`${version ?? 'unknown version'} (${by === 'PATH' ? bin : by})`, ...(login === null ? [] : [`logged in by ${login}`]), ...(resumes ? ['can continue conversations'] : [])];
-  const notes = [...advice, ...(home.howToLogIn !== '' && login === null ? [`not logged in: ${home.howToLogIn}`] : [])];
+  const facts = [`${version ?? 'unknown version'} (${by === 'PATH' ? bin : by})`, ...(login.by === null ? [] : [`logged in by ${login.by}`]), ...(resumes ? ['can continue conversations'] : [])];
+  const notes = [...advice, ...(login.isMissing ? [`not logged in: ${home.howToLogIn}`] : [])];
   return { name, level: notes.length > 0 ? 'note' : 'ok', text: [facts.join(', '), ...notes].join('; ') };
 }
 

@@ -4,6 +4,8 @@ import { existsSync, realpathSync } from 'node:fs';
 import { uptime } from 'node:os';
 import type { Membership } from '../dispatch/postgres/join-cluster.js';
 import type { Clock } from '../kernel/clock.js';
+import { ENGINES } from '../engines/registry.js';
+import { findProgram } from '../host/machine.js';
 import type { Settings } from '../host/settings.js';
 import type { Database } from '../store/postgres/database.js';
 import { siteAt } from '../store/postgres/site.js';
@@ -16,6 +18,7 @@ import {
   type DataDir,
 } from '../store/sqlite/data-dir.js';
 import type { Io } from './io.js';
+import { machineOf } from './machine-of.js';
 import { readVersion } from './version.js';
 import { hasWriter } from './writer-alive.js';
 import { writerOf } from './writer-of.js';
@@ -99,7 +102,7 @@ export async function openToWrite(path: string, io: Io, settings: Settings, serv
     const store = await openPostgres(url, { host: null, site, clock, connections, ownOnly: !serves });
     opened.push(() => store.close());
     const cluster = await joinCluster({ url, store, clock, timers, monotonicMs: () => uptime() * 1000, onFailure }, {
-      name: hostNameOf(io), url: null, site, leaseMs: leaseSec * 1000, goneMs: goneSec * 1000, info: { version: readVersion(), files, lease_sec: leaseSec, serves },
+      name: hostNameOf(io), url: null, site, leaseMs: leaseSec * 1000, goneMs: goneSec * 1000, info: { version: readVersion(), files, lease_sec: leaseSec, serves, engines: listInstalled(io, settings) },
     });
     opened.push(() => cluster.leave());
     const access = new PostgresAccess(store);
@@ -122,4 +125,9 @@ async function undoAll(opened: Undo[]): Promise<void> {
   } finally {
     await undoAll(opened);
   }
+}
+
+// The engines whose programs this host has, for the others to know.
+function listInstalled(io: Io, settings: Settings): string[] {
+  return ENGINES.filter((engine) => findProgram(engine, machineOf(io), settings).program !== null).map(({ name }) => name);
 }

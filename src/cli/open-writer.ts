@@ -6,7 +6,6 @@ import { ENGINES } from '../engines/registry.js';
 import { createEngineHost } from '../host/engine-host.js';
 import { EngineKnowledge } from '../host/engine-knowledge.js';
 import { KnowledgeFile } from '../host/knowledge-file.js';
-import type { Machine } from '../host/machine.js';
 import { readSettings } from '../host/settings.js';
 import { toTimestamp, type Clock } from '../kernel/clock.js';
 import { createIds } from '../kernel/ids.js';
@@ -19,6 +18,7 @@ import type { Actor } from '../store/store.js';
 import { safeText } from '../terminal/safe-text.js';
 import { checkFolder } from './data-dir.js';
 import type { Io } from './io.js';
+import { machineOf } from './machine-of.js';
 import { openToWrite } from './open-data.js';
 
 // Folder by folder: mkdir's own way to do that never ends where nothing can be made, in /proc for one.
@@ -58,7 +58,8 @@ export async function openWriter(path: string, io: Io, options: OpenOptions = {}
   const settings = readSettings(path);
   makeFolder(path);
   const { data, cluster, clock } = await openToWrite(path, io, settings, serves, (error) => onFailure('', error));
-  const knowledge = new EngineKnowledge({ machine: machineOf(io), settings, clock: io.clock, timers: io.timers, file: new KnowledgeFile(data.path) });
+  const file = new KnowledgeFile(data.path);
+  const knowledge = new EngineKnowledge({ machine: machineOf(io), settings, clock: io.clock, timers: io.timers, file });
   try {
     const deps = {
       store: data.store,
@@ -66,7 +67,7 @@ export async function openWriter(path: string, io: Io, options: OpenOptions = {}
       ids: createIds(clock),
       timers: io.timers,
       dataDir: data.path,
-      host: createEngineHost(machineOf(io), settings, { clock: io.clock, timers: io.timers, knowledge }),
+      host: createEngineHost(machineOf(io), settings, { clock: io.clock, timers: io.timers, file, knowledge }),
       queueLimit: settings.queue_limit,
       hooks: namedHooks(settings.webhooks),
       runUrl: (runId: string) => {
@@ -98,17 +99,6 @@ export async function openWriter(path: string, io: Io, options: OpenOptions = {}
     await data.close();
     throw error;
   }
-}
-
-export function machineOf({ env, machine }: Io): Machine {
-  return {
-    user: { home: machine.home, env },
-    node: machine.node,
-    programs: machine.programs,
-    platform: `${machine.platform}-${machine.arch}`,
-    pid: machine.pid,
-    askTool: [machine.node, machine.entry, 'mcp-ask'],
-  };
 }
 
 // Who answers and cancels here: the person whose account it is.

@@ -6,6 +6,7 @@ import type { Permission } from '../engines/engine.js';
 import { findEngine } from '../engines/registry.js';
 import { isObject, parseJson, type Json, type JsonObject } from '../kernel/json.js';
 import type { CreateRunRequest } from '../orchestrator/create-request.js';
+import { forceOf } from '../orchestrator/force-of.js';
 import { checkModel } from '../run/model-name.js';
 import type { ExecutionMode } from '../run/attempt.js';
 import { RequestError } from '../run/request-error.js';
@@ -32,10 +33,11 @@ export interface RunOptions extends DataOption {
   readonly label: readonly string[];
   readonly requestId?: string;
   readonly detach?: boolean;
+  readonly force?: boolean;
   readonly json?: boolean;
 }
 
-export type StartOptions = Pick<RunOptions, 'data' | 'detach' | 'json'>;
+export type StartOptions = Pick<RunOptions, 'data' | 'detach' | 'json' | 'force'>;
 
 export async function runCommand(engine: string, prompt: string, options: RunOptions, io: Io): Promise<number> {
   // What can be told at once is told before a process is started for it.
@@ -54,6 +56,7 @@ export async function runCommand(engine: string, prompt: string, options: RunOpt
     runtime_options: readPairs(options.option, 'option', readValue),
     labels: readPairs(options.label, 'label', (value) => value),
     ...(options.requestId === undefined ? {} : { request_id: options.requestId }),
+    ...forceOf(options),
   };
   return start({ type: 'create', request }, options, io);
 }
@@ -73,17 +76,17 @@ function folderOf({ cwd }: Pick<RunOptions, 'cwd'>, io: Io): string {
 
 export async function continueCommand(meant: string, prompt: string, options: StartOptions, io: Io): Promise<number> {
   const runId = await withRun(meant, options, io, async (_data, run) => run.run_id);
-  return start({ type: 'continue', run_id: runId, prompt: await readPrompt(prompt, io) }, options, io);
+  return start({ type: 'continue', run_id: runId, prompt: await readPrompt(prompt, io), ...forceOf(options) }, options, io);
 }
 
 export async function forkCommand(meant: string, prompt: string, options: StartOptions, io: Io): Promise<number> {
   const runId = await withRun(meant, options, io, async (_data, run) => run.run_id);
-  return start({ type: 'fork', run_id: runId, prompt: await readPrompt(prompt, io) }, options, io);
+  return start({ type: 'fork', run_id: runId, prompt: await readPrompt(prompt, io), ...forceOf(options) }, options, io);
 }
 
 export async function retryCommand(meant: string, options: StartOptions, io: Io): Promise<number> {
   const runId = await withRun(meant, options, io, async (_data, run) => run.run_id);
-  return start({ type: 'retry', run_id: runId }, options, io);
+  return start({ type: 'retry', run_id: runId, ...forceOf(options) }, options, io);
 }
 
 async function start(job: Job, options: StartOptions, io: Io): Promise<number> {

@@ -8,7 +8,7 @@ import type { Engine } from '../engines/engine.js';
 import type { EngineReport } from '../engines/engine-report.js';
 import { loadHooks } from '../hooks/load-hooks.js';
 import { findProgram } from '../host/machine.js';
-import { findLogin } from '../engines/find-login.js';
+import { lookForLogin } from '../engines/find-login.js';
 import type { EngineKnowledge } from '../host/engine-knowledge.js';
 import { packageVersion } from '../host/package-version.js';
 import { readSettings, type Settings } from '../host/settings.js';
@@ -25,7 +25,8 @@ import { explainInterrupted } from './explain-interrupted.js';
 import { EXIT, type Io } from './io.js';
 import { databaseUrl } from './open-data.js';
 import { describeOpen } from './open-to-others.js';
-import { logFailure, machineOf, openWriter } from './open-writer.js';
+import { machineOf } from './machine-of.js';
+import { logFailure, openWriter } from './open-writer.js';
 import { writerOf } from './writer-of.js';
 import { openTokens, publicUrlOf, recordSettings, workspaceRootsOf, type ServedTokens } from './serve-access.js';
 import { startBeside } from './serve-beside.js';
@@ -214,7 +215,9 @@ function lookAt(engine: Engine, io: Io, settings: Settings, knowledge: EngineKno
   const version = program === null ? null : (packageVersion(engine, program) ?? knowledge.known(engine)?.version ?? null);
   void knowledge.learn(engine);
   const { binary, install, provedVersion } = engine.probe;
-  const login = engine.home.howToLogIn === '' ? null : findLogin(engine, machineOf(io).user) !== null;
+  const { by: found, isMissing } = lookForLogin(engine, machineOf(io).user);
+  // Null: it needs none.
+  const login = found !== null ? true : isMissing ? false : null;
   const advice = program === null ? (by === 'PATH' ? `${binary} not found: ${install}` : `${by} is not a program`) : login === false ? `not logged in: ${engine.home.howToLogIn}` : null;
   return { name: engine.name, found: program !== null, program: program?.at(-1) ?? null, version, proved_version: provedVersion, login, forks: engine.command.buildFork !== undefined, advice };
 }

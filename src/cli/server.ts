@@ -10,6 +10,7 @@ import { findClusterServer } from './find-cluster-server.js';
 import type { Io } from './io.js';
 import { databaseUrl } from './open-data.js';
 import type { Work } from './start-work.js';
+import { forceOf } from '../orchestrator/force-of.js';
 import type { Job } from './worker.js';
 import { isAlive } from './writer-alive.js';
 
@@ -92,11 +93,11 @@ function take(client: ParleyClient, job: Job): Promise<{ readonly run_id: string
     case 'create':
       return client.create(job.request);
     case 'continue':
-      return client.continueFrom(job.run_id, { prompt: job.prompt });
+      return client.continueFrom(job.run_id, { prompt: job.prompt, ...forceOf(job) });
     case 'fork':
-      return client.fork(job.run_id, { prompt: job.prompt });
+      return client.fork(job.run_id, { prompt: job.prompt, ...forceOf(job) });
     case 'retry':
-      return client.retry(job.run_id);
+      return client.retry(job.run_id, forceOf(job));
     case 'reply':
       return client.reply(job.run_id, job.reply);
     case 'settle':

@@ -40,7 +40,7 @@ export async function showCommand(meant: string, options: DataOption & { readonl
 
 function header(run: RunRecord, pending: InteractionRecord | null, overdue: boolean, style: Style, io: Io): string {
   const now = io.clock.now();
-  const profile = viewProfile(run, pending);
+  const { interactive_profile: profile, wait_deadline_at: deadline } = viewProfile(run, pending);
   const facts: [string, string][] = [
     ['run', run.run_id],
     ['status', `${run.status}${overdue ? ', overdue' : ''}, attempt ${run.attempt_number}, begun ${formatAge(now - run.created_at)} ago`],
@@ -48,7 +48,7 @@ function header(run: RunRecord, pending: InteractionRecord | null, overdue: bool
     ...(run.spec.continue_from === undefined ? [] : [['continues', run.spec.continue_from] as [string, string]]),
     ...(run.spec.fork_from === undefined ? [] : [['copy of', run.spec.fork_from.run_id] as [string, string]]),
     ...(run.spec.retry_of === undefined ? [] : [['retry of', run.spec.retry_of] as [string, string]]),
-    ...(profile === null ? [] : [['waits', profile.kind === 'sticky_process' ? `in its process${profile.wait_deadline_at === undefined ? '' : `, until ${profile.wait_deadline_at}`}` : 'without a process'] as [string, string]]),
+    ...(profile === null ? [] : [['waits', profile.kind === 'sticky_process' ? `in its process${deadline === null ? '' : `, until ${deadline}`}` : 'without a process'] as [string, string]]),
     ...Object.entries(run.spec.labels).map(([name, value]): [string, string] => ['label', `${name}=${value}`]),
     ['events', `${run.heads.rasp_seq} observed, ${run.heads.fcmp_seq} shown, digest ${run.heads.digest.slice(0, 16)}…`],
   ];

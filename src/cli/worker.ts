@@ -4,6 +4,7 @@
 import { text } from 'node:stream/consumers';
 import type { Json, JsonObject } from '../kernel/json.js';
 import type { CreateRunRequest } from '../orchestrator/create-request.js';
+import { forceOf } from '../orchestrator/force-of.js';
 import type { Orchestrator } from '../orchestrator/orchestrator.js';
 import type { Reply } from '../orchestrator/reply.js';
 import { RequestError } from '../run/request-error.js';
@@ -16,9 +17,9 @@ import { writerOf } from './writer-of.js';
 
 export type Job =
   | { readonly type: 'create'; readonly request: CreateRunRequest }
-  | { readonly type: 'continue'; readonly run_id: string; readonly prompt: string }
-  | { readonly type: 'fork'; readonly run_id: string; readonly prompt: string }
-  | { readonly type: 'retry'; readonly run_id: string }
+  | { readonly type: 'continue'; readonly run_id: string; readonly prompt: string; readonly force?: boolean }
+  | { readonly type: 'fork'; readonly run_id: string; readonly prompt: string; readonly force?: boolean }
+  | { readonly type: 'retry'; readonly run_id: string; readonly force?: boolean }
   | { readonly type: 'reply'; readonly run_id: string; readonly reply: Reply }
   // Only what is due: recovery, and questions whose time is over.
   | { readonly type: 'settle'; readonly run_id: string };
@@ -90,11 +91,11 @@ function take(orchestrator: Orchestrator, job: Job, io: Io): Promise<Pick<RunRec
     case 'create':
       return orchestrator.create(job.request, actorOf(io));
     case 'continue':
-      return orchestrator.continueFrom(job.run_id, { prompt: job.prompt }, actorOf(io));
+      return orchestrator.continueFrom(job.run_id, { prompt: job.prompt, ...forceOf(job) }, actorOf(io));
     case 'fork':
-      return orchestrator.fork(job.run_id, { prompt: job.prompt }, actorOf(io));
+      return orchestrator.fork(job.run_id, { prompt: job.prompt, ...forceOf(job) }, actorOf(io));
     case 'retry':
-      return orchestrator.retry(job.run_id, {}, actorOf(io));
+      return orchestrator.retry(job.run_id, forceOf(job), actorOf(io));
     case 'reply':
       return orchestrator.reply(job.run_id, job.reply, actorOf(io));
     case 'settle':

@@ -69,10 +69,10 @@ export interface ParleyClient {
   /** Newest first, in short form: `get()` has a run whole. A page may have fewer runs than `limit`; `next_cursor` tells whether more follow. */
   list(filter?: RunFilter): Promise<{ readonly runs: readonly RunSummaryView[]; readonly next_cursor: string | null }>;
   cancel(runId: string): Promise<RunView>;
-  retry(runId: string, request?: { readonly request_id?: string }): Promise<RunView>;
-  continueFrom(runId: string, request: { readonly prompt: string; readonly request_id?: string }): Promise<RunView>;
+  retry(runId: string, request?: { readonly request_id?: string; readonly force?: boolean }): Promise<RunView>;
+  continueFrom(runId: string, request: { readonly prompt: string; readonly request_id?: string; readonly force?: boolean }): Promise<RunView>;
   // A new run with a copy of the conversation; the other stays as it is.
-  fork(runId: string, request: { readonly prompt: string; readonly request_id?: string }): Promise<RunView>;
+  fork(runId: string, request: { readonly prompt: string; readonly request_id?: string; readonly force?: boolean }): Promise<RunView>;
   delete(runId: string): Promise<void>;
   reply(runId: string, reply: Reply, options?: { readonly signal?: AbortSignal }): Promise<RunView>;
   result(runId: string): Promise<{ readonly run_id: string; readonly status: RunView['status']; readonly result: Json; readonly error: RunView['error'] }>;

@@ -28,6 +28,8 @@ export interface Cluster {
   hasFiles(runId: string): Promise<boolean>;
   // Where its files can be had, if another host that is alive has them.
   whereFiles(runId: string): Promise<{ readonly host_id: string; readonly url: string } | null>;
+  // Whether another host that is alive and plays runs has the program of the engine, or does not say.
+  hasEngine(engine: string): Promise<boolean>;
   // A process of the run waits on another host that is alive.
   isHeldElsewhere(runId: string): Promise<boolean>;
   // A process of the run waits here, so that it must go on here; and not any more.

@@ -121,6 +121,8 @@ export interface HomeRules {
   // Environment names that hold a login, and what a person does to log in.
   readonly keys: readonly RegExp[];
   readonly howToLogIn: string;
+  // Settings that name a provider which needs none of these logins.
+  readonly ownProvider?: { readonly files: (user: User) => readonly string[]; readonly isNamedIn: (text: string, user: User) => boolean };
   // A key that people have under another name: given to the engine under its own, where there is no other login.
   readonly keyInstead?: { readonly of: string; readonly as: string };
   // The user's settings that a new home begins with. Copied: what the engine writes into them stays in the home.

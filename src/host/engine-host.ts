@@ -1,6 +1,6 @@
 // Engines as they are reached on this machine, one private home a run.
 import { randomUUID } from 'node:crypto';
-import type { Clock } from '../kernel/clock.js';
+import { toTimestamp, type Clock } from '../kernel/clock.js';
 import type { EngineHost } from '../orchestrator/deps.js';
 import type { Timers } from '../process/timers.js';
 import { projectOf } from '../engines/folders-above.js';
@@ -8,9 +8,10 @@ import { checkWorkspace } from './check-workspace.js';
 import { buildEnvironment } from '../engines/environment.js';
 import { keyInstead } from '../engines/find-login.js';
 import { copySession } from './copy-session.js';
-import { EngineKnowledge, type KnowledgeDeps } from './engine-knowledge.js';
+import { EngineKnowledge } from './engine-knowledge.js';
 import { hasSession } from './find-session.js';
 import { KnowledgeFile } from './knowledge-file.js';
+import { LoginRefusals } from './login-refusals.js';
 import { LoginRenewals } from './login-renewals.js';
 import { findProgram, type Machine } from './machine.js';
 import { packageVersion } from './package-version.js';
@@ -23,11 +24,14 @@ export interface HostDeps {
   readonly timers: Timers;
   // Shared with others who want to know about the engines; otherwise the host keeps its own, in memory.
   readonly knowledge?: EngineKnowledge;
+  // Where refused logins are kept; in memory if nothing is said.
+  readonly file?: KnowledgeFile;
 }
 
-export function createEngineHost(machine: Machine, settings: Settings, { clock, timers, knowledge = keepInMemory({ machine, settings, clock, timers }) }: HostDeps): EngineHost {
+export function createEngineHost(machine: Machine, settings: Settings, { clock, timers, file = new KnowledgeFile(null), knowledge = new EngineKnowledge({ machine, settings, clock, timers, file }) }: HostDeps): EngineHost {
   const { user } = machine;
   const renewals = new LoginRenewals(clock, timers);
+  const logins = new LoginRefusals(user, clock, file);
   return {
     findProgram: async (engine) => findProgram(engine, machine, settings).program,
     explainMissing: (engine) => {
@@ -44,13 +48,17 @@ export function createEngineHost(machine: Machine, settings: Settings, { clock, 
     startResident: (_engine, start) => startResident(start, { user, platform: machine.platform, pid: machine.pid, clock, timers }),
     knownResume: (engine) => knowledge.known(engine),
     probeResume: (engine) => knowledge.learn(engine),
+    explainUnusable: (engine, model) => {
+      const { program, by } = findProgram(engine, machine, settings);
+      const { binary, install } = engine.probe;
+      if (program === null) return { code: 'ENGINE_NOT_INSTALLED', message: by === 'PATH' ? `${binary} was not found on PATH. Install it: ${install}.` : `${binary} was not found: ${by} is not a program.` };
+      const at = logins.refusedAt(engine, model);
+      return at === null ? null : { code: 'ENGINE_LOGGED_OUT', message: `${engine.name} refused your login (${toTimestamp(at)}), and nothing has changed since. Log in: ${engine.home.howToLogIn}.` };
+    },
+    noteLogin: (engine, model, isAccepted) => logins.note(engine, model, isAccepted),
     hasSession,
     copySession,
     newSessionId: () => randomUUID(),
     askTool: machine.askTool,
   };
-}
-
-function keepInMemory(deps: Omit<KnowledgeDeps, 'file'>): EngineKnowledge {
-  return new EngineKnowledge({ ...deps, file: new KnowledgeFile(null) });
 }

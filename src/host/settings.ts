@@ -1,5 +1,6 @@
 // What an operator may set for a data directory, in its config.json. Anything unknown is refused, so that a slip is told.
 import { join } from 'node:path';
+import { ENGINES } from '../engines/registry.js';
 import { OWN_FILE, readTextSync } from '../files/read-file.js';
 import { isObject, type Json } from '../kernel/json.js';
 import { nearestName } from '../kernel/nearest-name.js';
@@ -164,7 +165,7 @@ export function readSettings(dataDir: string): Settings {
   const given = parse(path, text);
   const unknown = isObject(given) ? Object.keys(given).find((name) => !Object.hasOwn(SETTINGS_SCHEMA.properties, name)) : undefined;
   if (unknown !== undefined) throw unknownSetting(path, unknown);
-  const problem = explain(given) ?? explainWebhooks((given as { webhooks?: readonly WebhookSetting[] }).webhooks ?? []);
+  const problem = explain(given) ?? explainEngines((given as { engines?: object }).engines ?? {}) ?? explainWebhooks((given as { webhooks?: readonly WebhookSetting[] }).webhooks ?? []);
   if (problem !== null) throw new RequestError('INVALID_ARGUMENT', `${path}: ${problem}`);
   const { sessions, cluster, recovery, defaults, ...others } = given as unknown as Partial<Settings>;
   return {
@@ -183,6 +184,15 @@ function unknownSetting(path: string, name: string): RequestError {
   const hint = near === null ? '' : `did you mean "${near}"? `;
   const known = `${hint}the settings are ${names.join(', ')}`;
   return new RequestError('INVALID_ARGUMENT', `${path}: there is no setting "${name}"; ${known}`);
+}
+
+// An engine that does not exist would be ignored in silence.
+function explainEngines(engines: object): string | null {
+  const names = ENGINES.map(({ name }) => name);
+  const unknown = Object.keys(engines).find((name) => !names.includes(name));
+  if (unknown === undefined) return null;
+  const closest = nearestName(unknown, names);
+  return `engines: there is no engine "${unknown}"${closest === null ? '' : `; did you mean "${closest}"?`} The engines are ${names.join(', ')}.`;
 }
 
 // What a schema cannot say. An address is not repeated: it may be a secret itself.

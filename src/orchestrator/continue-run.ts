@@ -10,7 +10,8 @@ import type { OrchestratorDeps } from './deps.js';
 import { forkSource } from './fork-source.js';
 import { loadRun } from './load-run.js';
 
-export type ContinueRequest = Pick<CreateRunRequest, 'prompt' | 'request_id'>;
+export type ContinueRequest = Pick<CreateRunRequest, 'prompt' | 'request_id' | 'force'>;
+export type RetryRequest = Pick<CreateRunRequest, 'request_id' | 'force'>;
 
 export async function continueRun(deps: OrchestratorDeps, runId: string, request: ContinueRequest, actor: Actor | undefined): Promise<RunRecord> {
   const source = await loadEnded(deps, runId);
@@ -20,7 +21,7 @@ export async function continueRun(deps: OrchestratorDeps, runId: string, request
 }
 
 // The same again: from the stored session if there is one, with the last answer, else from the beginning, which may be a copy.
-export async function retryRun(deps: OrchestratorDeps, runId: string, request: Pick<CreateRunRequest, 'request_id'>, actor: Actor | undefined): Promise<RunRecord> {
+export async function retryRun(deps: OrchestratorDeps, runId: string, request: RetryRequest, actor: Actor | undefined): Promise<RunRecord> {
   const source = await loadEnded(deps, runId);
   const { again, origin } = await planRetry(deps, source, await loadSession(deps, source));
   return createRun(deps, { ...again, ...request }, { ...origin, actor });
@@ -47,7 +48,7 @@ async function loadEnded(deps: OrchestratorDeps, runId: string): Promise<RunReco
   return source;
 }
 
-export function inherited({ spec }: RunRecord): Omit<CreateRunRequest, 'prompt' | 'cwd' | 'request_id'> {
+export function inherited({ spec }: RunRecord): Omit<CreateRunRequest, 'prompt' | 'cwd' | 'request_id' | 'force'> {
   return {
     engine: spec.engine,
     execution_mode: spec.execution_mode,

@@ -19,6 +19,8 @@ export interface CreateRunRequest {
   readonly labels?: Readonly<Record<string, string>>;
   // The client's key: the same key with the same body gives the same run.
   readonly request_id?: string;
+  // Creates it also for an engine that is known to be missing or logged out.
+  readonly force?: boolean;
 }
 
 // Without NUL: the store would cut it off there, and take two for one.
@@ -41,6 +43,7 @@ export const REQUEST_SCHEMA: JsonObject = {
     runtime_options: { type: 'object' },
     labels: { type: 'object', maxProperties: 100, propertyNames: { minLength: 1, maxLength: 200, ...WHOLE }, additionalProperties: { type: 'string', maxLength: 2000, ...WHOLE } },
     request_id: NAME,
+    force: { type: 'boolean' },
   },
 };
 

@@ -10,6 +10,7 @@ import { profileOf } from './run-view.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import { EMPTY_JOURNAL, type Actor, type NewRun, type RunRecord, type RunSpec } from '../store/store.js';
 import { invariant } from '../kernel/invariant.js';
+import { checkEngine } from './check-engine.js';
 import { checkFolder, type FolderRules } from './check-folder.js';
 import { checkRequest, type CreateRunRequest } from './create-request.js';
 import type { OrchestratorDeps } from './deps.js';
@@ -44,6 +45,8 @@ export async function createRun(deps: OrchestratorDeps, request: CreateRunReques
   const known = request.request_id === undefined ? null : await deps.store.loadRequest(request.request_id);
   // Before anything else is looked at: what was right then need not be right now.
   if (known) return sameRun(known.run, known.digest === digest);
+  const isLocal = deps.cluster?.files === 'local' && request.cwd !== undefined && origin.beside === undefined;
+  if (!request.force) await checkEngine(deps, { engine: findEngine(request.engine), model: request.model, isLocal });
   const outcome = await deps.store.createRun(await buildRun(deps, request, origin));
   if (outcome.created) return outcome.run;
   if (outcome.reason === 'queue_full') throw new RequestError('QUEUE_FULL', `${outcome.queued} runs are queued already: try again when some of them have begun`);
@@ -125,7 +128,7 @@ async function checkSchema(schema: JsonObject | undefined): Promise<JsonObject |
 }
 
 function digestOf(request: CreateRunRequest, continuation: Continuation | undefined, fork: Continuation | undefined): string {
-  const { request_id: _id, ...body } = request;
+  const { request_id: _id, force: _force, ...body } = request;
   return createHash('sha256').update(canonicalText({ ...body, continue_from: continuation?.run_id, fork_from: fork?.run_id })).digest('hex');
 }
 

@@ -9,7 +9,7 @@ import { parseRuntimeOptions } from '../run/runtime-options.js';
 import type { Actor, InteractionRecord, RunRecord } from '../store/store.js';
 import { cancelIdle, rememberCancel } from './cancel.js';
 import { ClusterWork } from './cluster-work.js';
-import { continueRun, retryRun, type ContinueRequest } from './continue-run.js';
+import { continueRun, retryRun, type ContinueRequest, type RetryRequest } from './continue-run.js';
 import type { CreateRunRequest } from './create-request.js';
 import { createRun } from './create-run.js';
 import type { OrchestratorDeps } from './deps.js';
@@ -126,7 +126,7 @@ export class Orchestrator {
     return this.#change(() => forkRun(this.#deps, runId, request, actor));
   }
 
-  async retry(runId: string, request: Pick<CreateRunRequest, 'request_id'> = {}, actor?: Actor): Promise<RunRecord> {
+  async retry(runId: string, request: RetryRequest = {}, actor?: Actor): Promise<RunRecord> {
     return this.#change(() => retryRun(this.#deps, runId, request, actor));
   }
 

@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { buildCommand, explainMismatch, findEngine } from '../engines/registry.js';
 import type { Engine, EngineCommand } from '../engines/engine.js';
 import { isDiskFull } from '../files/disk-full.js';
+import { asObject } from '../kernel/json.js';
 import { clip, redact } from '../kernel/redact.js';
 import { draft } from '../rasp/draft.js';
 import { NO_FACTS } from '../run/guards.js';
@@ -46,7 +47,7 @@ export async function runTurn(deps: OrchestratorDeps, queued: RunRecord, control
   }
   const release = (await deps.host.admit?.(engine)) ?? (() => {});
   try {
-    return await startTurn(deps, engine, queued, { handle, answered, control, residents });
+    return noteLogin(deps, engine, await startTurn(deps, engine, queued, { handle, answered, control, residents }));
   } finally {
     release();
   }
@@ -63,6 +64,14 @@ async function markStarting({ store }: OrchestratorDeps, runId: string): Promise
   await store.markStarting(runId).catch((cause: unknown) => {
     throw new NotBegunError('the start of the turn could not be stored', { cause });
   });
+}
+
+// The engine's own word on the login, for runs that are created later.
+function noteLogin({ host }: OrchestratorDeps, engine: Engine, run: RunRecord): RunRecord {
+  const isRefused = [run.error?.code, asObject(run.error?.details?.cause)?.code].includes('ENGINE_AUTH_REQUIRED');
+  if (isRefused) host.noteLogin?.(engine, run.spec.model, false);
+  else if (run.status === 'succeeded' || run.status === 'waiting_user') host.noteLogin?.(engine, run.spec.model, true);
+  return run;
 }
 
 // What cannot be read now can be read later: nothing has begun.

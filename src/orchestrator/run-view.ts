@@ -40,6 +40,9 @@ export interface RunView {
   readonly interaction: InteractionView | null;
   // Which stored data of the run is damaged, in words; the fields that depend on it have neutral values.
   readonly damage?: readonly string[];
+  // Only where sessions.sticky is on: how it waits (null: no claim is made), and until when its process waits for the answer.
+  readonly interactive_profile?: InteractiveProfile | null;
+  readonly wait_deadline_at?: string | null;
 }
 
 // A run as lists show it. `truncated` names the parts that are longer than shown; GET /v1/runs/ID has all of them.
@@ -49,18 +52,20 @@ export interface RunSummaryView extends RunView {
 
 export interface InteractiveProfile {
   readonly kind: 'resumable' | 'sticky_process';
-  // Until when its process waits for the answer.
-  readonly wait_deadline_at?: string;
 }
 
 export function profileOf(sticky: boolean): InteractiveProfile {
   return { kind: sticky ? 'sticky_process' : 'resumable' };
 }
 
-// How a run waits, where that may differ; until when is derived from its question.
-export function viewProfile({ spec: { sticky } }: RunRecord, pending: InteractionRecord | null): InteractiveProfile | null {
-  if (sticky === undefined) return null;
-  return { ...profileOf(sticky), ...(sticky && pending ? { wait_deadline_at: toTimestamp(pending.due_at) } : {}) };
+export type ProfileView = Required<Pick<RunView, 'interactive_profile' | 'wait_deadline_at'>>;
+
+// How a run waits, for a server with sessions.sticky. The deadline is derived from its question.
+export function viewProfile({ spec: { sticky } }: Pick<RunRecord, 'spec'>, pending: Pick<InteractionRecord, 'due_at'> | null): ProfileView {
+  return {
+    interactive_profile: sticky === undefined ? null : profileOf(sticky),
+    wait_deadline_at: sticky && pending ? toTimestamp(pending.due_at) : null,
+  };
 }
 
 export interface InteractionView {
@@ -104,6 +109,8 @@ export function viewRun(run: RunRecord | RunSummary, pending: InteractionRecord 
     fcmp_seq: heads.fcmp_seq,
     digest: heads.digest,
     interaction: pending && viewInteraction(pending, now),
+    // Recorded only while the setting was on.
+    ...(spec.sticky === undefined ? {} : viewProfile(run, pending)),
   };
 }
 

@@ -86,8 +86,29 @@ export const runView = z.strictObject({
   }),
 }).meta({ id: 'Run' });
 
+// With sessions.sticky on a run also tells how it waits; made only then, so that the API has nothing of it otherwise.
+const makeStickyRun = () => z.strictObject({
+  ...runView.shape,
+  interactive_profile: z.strictObject({ kind: z.enum(['resumable', 'sticky_process']) }).nullable().meta({ description: 'How the run waits; null: no claim is made.' }),
+  wait_deadline_at: timestamp.nullable().meta({ description: 'Until when its process waits for the answer.' }),
+}).meta({ id: 'StickyRun' });
+let stickyRun: ReturnType<typeof makeStickyRun> | undefined;
+
+// The same type for both: routes do not care.
+export function runViewFor(sticky: boolean): typeof runView {
+  return sticky ? ((stickyRun ??= makeStickyRun()) as unknown as typeof runView) : runView;
+}
+
 export const truncated = z.array(z.enum(['prompt', 'labels', 'error', 'result', 'question', 'answer'])).meta({ description: 'The parts that are longer than shown here; GET /v1/runs/{id} and GET /v1/runs/{id}/interaction have them whole. Read a truncated question whole before you answer it.' });
 export const runSummary = z.strictObject({ ...runView.shape, truncated }).meta({ id: 'RunSummary', description: 'A run as lists show it: every part is bounded in size.' });
+
+export function runListFor(sticky: boolean): typeof runList {
+  if (!sticky) return runList;
+  const stickySummary = z.strictObject({ ...runViewFor(true).shape, truncated }).meta({ id: 'StickyRunSummary' });
+  return z.strictObject({ runs: z.array(stickySummary), next_cursor: z.string().nullable() }) as typeof runList;
+}
+
+const force = z.boolean().optional().meta({ description: 'true: also for an engine that is known to be missing or logged out (ENGINE_NOT_INSTALLED, ENGINE_LOGGED_OUT).' });
 
 export const createRunBody = z.strictObject({
   engine: name,
@@ -100,10 +121,11 @@ export const createRunBody = z.strictObject({
   runtime_options: object.optional().meta({ description: 'session_timeout_sec, interactive_require_user_reply, auto_decide_policy, max_attempt, turn_timeout_sec, idle_timeout_sec, tool_timeout_sec, silence_notice_sec: docs/cli.md has their meaning.' }),
   labels: z.record(whole.min(1).max(200), whole.max(2000)).optional(),
   request_id: name.optional().meta({ description: 'Your key (or the header Idempotency-Key): the same key with the same body gives the same run.' }),
+  force,
 });
 
-export const continueBody = z.strictObject({ prompt: z.string().regex(/\S/, 'a text').max(10_000_000), request_id: name.optional() });
-export const retryBody = z.strictObject({ request_id: name.optional() }).nullish();
+export const continueBody = z.strictObject({ prompt: z.string().regex(/\S/, 'a text').max(10_000_000), request_id: name.optional(), force });
+export const retryBody = z.strictObject({ request_id: name.optional(), force }).nullish();
 
 export const replyBody = z.strictObject({
   interaction_id: z.string().min(1).max(200),

@@ -170,7 +170,7 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
   const streams = new Streams({ limit: room.streams, perToken }, deps.timers);
   const checks = new VerifyQueue(deps.verify, limits.checks);
   const inbox = new InboxFeed(deps.store, deps.clock);
-  const runFeed = new RunFeed(deps.store, deps.clock);
+  const runFeed = new RunFeed(deps.store, deps.clock, deps.sticky);
   const metrics = createMetrics(deps, streams);
   app.addHook('onResponse', async (request, reply) => {
     metrics.answered(request.method, request.routeOptions.url ?? 'none', reply.statusCode, reply.elapsedTime);

@@ -108,3 +108,18 @@ test('Ctrl-C ends the program that is being asked, and the command', async () =>
   expect((await asked).code).toBe(130);
   expect(isGone(pidIn('pid'))).toBe(true);
 });
+
+test.each([
+  ['a provider without a key', 'model_provider = "local"\n[model_providers.local]\nbase_url = "http://127.0.0.1:1"\n', {}, true],
+  ['a model of this machine', 'model_provider = "ollama"\n', {}, true],
+  ['a provider whose key is there', 'model_provider = "p"\n[model_providers.p]\nenv_key = "P_KEY"\n', { P_KEY: 'k' }, true],
+  ['a provider whose key is not there', 'model_provider = "p"\n[model_providers.p]\nenv_key = "P_KEY"\n', {}, false],
+  ['a provider that uses the login', 'model_provider = "p"\n[model_providers.p]\nrequires_openai_auth = true\n', {}, false],
+  ['settings that are not TOML', 'model_provider = ', {}, false],
+])('codex with %s is told apart from one that is not logged in', async (_what, config, env, isFine) => {
+  mkdirSync(join(root, 'home', '.codex'), { recursive: true });
+  writeFileSync(join(root, 'home', '.codex', 'config.toml'), config);
+  const { codex } = await doctor(`[ "$1" = --version ] && echo "codex-cli 0.166.0" || echo "${HELP}"`, { env: { ...env } });
+  expect(codex?.text.includes('not logged in')).toBe(!isFine);
+  if (isFine) expect(codex?.level).toBe('ok');
+});

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { findEngine } from '../../src/engines/registry.js';
 import { checkWorkspace } from '../../src/host/check-workspace.js';
-import { findLogin, keyInstead } from '../../src/engines/find-login.js';
+import { findLogin, keyInstead, lookForLogin } from '../../src/engines/find-login.js';
 import { prepareHome } from '../../src/host/prepare-home.js';
 import { createRoot } from '../support/orchestrated.js';
 
@@ -125,4 +125,22 @@ test.each([
   if (refused) await expect(check('opencode')).rejects.toThrow(new RegExp(`^${path.includes('plugins/') ? dirname(found) : found} has plugins that opencode executes`));
   else await expect(check('opencode')).resolves.toBeUndefined();
   await expect(check('codex')).resolves.toBeUndefined();
+});
+
+const stateOf = (engine: string, files: Record<string, string>, env: Record<string, string> = {}) => {
+  const home = createRoot();
+  for (const [path, text] of Object.entries(files)) put(join(home, path), text);
+  return lookForLogin(findEngine(engine), { home, env });
+};
+
+test.each([
+  ['gemini', { '.gemini/settings.json': '{"security":{"auth":{"selectedType":"vertex-ai"}}} // comment' }, false],
+  ['gemini', { '.gemini/settings.json': '{"security":{"auth":{"selectedType":"oauth-personal"}}}' }, true],
+  ['opencode', { '.config/opencode/opencode.jsonc': '{ /* mine */ "model":"local/m","provider":{"local":{"options":{"baseURL":"http://127.0.0.1:1"}}}}' }, false],
+  ['opencode', { '.config/opencode/opencode.json': '{"provider":{"local":{"options":{"baseURL":"http://127.0.0.1:1"}}}}' }, false],
+  ['opencode', { '.config/opencode/opencode.json': '{"model":"anthropic/x","provider":{"local":{"options":{}}}}' }, true],
+  ['opencode', { '.config/opencode/opencode.json': 'not JSON' }, true],
+  ['rehearsal', {}, false],
+] as const)('%s with the settings %j lacks a login: %s', (engine, files, isMissing) => {
+  expect(stateOf(engine, files)).toEqual({ by: null, isMissing });
 });

@@ -38,3 +38,26 @@ test('a setting that cannot be used is explained in our words, whatever it is', 
     }
   }), { numRuns: 300 });
 });
+
+test('an engine that does not exist is refused, and the name that was probably meant is proposed', () => {
+  const write = (engines: object): void => writeFileSync(join(root, 'config.json'), JSON.stringify({ engines }));
+  for (const [name, proposed] of [['codx', 'codex'], ['Codex', 'codex'], ['opencod', 'opencode'], ['gemni', 'gemini']] as const) {
+    write({ [name]: { bin: '/x' } });
+    expect(() => readSettings(root)).toThrow(`there is no engine "${name}"; did you mean "${proposed}"?`);
+  }
+  write({ claude: { bin: '/x' } });
+  expect(() => readSettings(root)).toThrow(/there is no engine "claude"[;.]? ?The engines are codex, /);
+  write({ codex: { bin: '/x' }, 'codex-app-server': {} });
+  expect(readSettings(root).engines).toEqual({ codex: { bin: '/x' }, 'codex-app-server': {} });
+});
+
+test('limits of a turn have defaults, one by one, and null is for the turn only', () => {
+  const defaultsOf = (defaults: object): object => {
+    writeFileSync(join(root, 'config.json'), JSON.stringify({ defaults }));
+    return readSettings(root).defaults;
+  };
+  expect(defaultsOf({})).toEqual({ turn_timeout_sec: null, idle_timeout_sec: 1800, tool_timeout_sec: 14_400 });
+  expect(defaultsOf({ idle_timeout_sec: 60 })).toEqual({ turn_timeout_sec: null, idle_timeout_sec: 60, tool_timeout_sec: 14_400 });
+  expect(defaultsOf({ turn_timeout_sec: null })).toMatchObject({ turn_timeout_sec: null });
+  for (const wrong of [{ idle_timeout_sec: null }, { tool_timeout_sec: 0 }, { turn_timeout_sec: -1 }, { other: 1 }]) expect(() => defaultsOf(wrong)).toThrow(/config\.json/);
+});

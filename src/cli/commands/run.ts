@@ -21,6 +21,7 @@ export function addRunCommands(program: Command, io: Io, act: Act): void {
     .option('-l, --label <name=value>', 'a label to find it by', collect, [])
     .option('--request-id <key>', 'given again with the same request, it answers the same run', parseText)
     .option('-d, --detach', 'do not watch; print the id of the run')
+    .option('--force', 'also if the engine is missing or logged out')
     .addHelpText('after', examples(
       'parley run codex "Add a test for the parser"',
       'parley run codex "Fix the lint errors" --auto',
@@ -51,6 +52,7 @@ export function addRunCommands(program: Command, io: Io, act: Act): void {
     .argument('<run>', 'the ended one')
     .argument('<prompt>', 'what it is to do now; - reads it from stdin')
     .option('-d, --detach', 'do not watch; print the id of the run')
+    .option('--force', 'also if the engine is missing or logged out')
     .action((run, prompt, options) => act(async () => (await import('../run.js')).continueCommand(run, prompt, options, io)));
 
   withJson(program.command('fork'))
@@ -59,6 +61,7 @@ export function addRunCommands(program: Command, io: Io, act: Act): void {
     .argument('<run>', 'its id, a part of it, or last')
     .argument('<prompt>', 'what the new one is to do; - reads it from stdin')
     .option('-d, --detach', 'do not watch; print the id of the run')
+    .option('--force', 'also if the engine is missing or logged out')
     .action((run, prompt, options) => act(async () => (await import('../run.js')).forkCommand(run, prompt, options, io)));
 
   withJson(program.command('retry'))
@@ -66,6 +69,7 @@ export function addRunCommands(program: Command, io: Io, act: Act): void {
     .description('Start it again from its session, with what was said last; from the beginning if it has none.')
     .argument('<run>', 'the ended one')
     .option('-d, --detach', 'do not watch; print the id of the run')
+    .option('--force', 'also if the engine is missing or logged out')
     .action((run, options) => act(async () => (await import('../run.js')).retryCommand(run, options, io)));
 
   withJson(program.command('cancel'))

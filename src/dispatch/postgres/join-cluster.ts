@@ -92,6 +92,7 @@ export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, go
       const found = where === null ? undefined : (await listLiveHosts(database)).find((host) => host.site === where && host.url !== null);
       return found?.url ? { host_id: found.host_id, url: found.url } : null;
     },
+    hasEngine: async (engine) => (await listLiveHosts(database)).some(({ host_id: id, info }) => id !== keeper.hostId && info.serves === true && (!Array.isArray(info.engines) || info.engines.includes(engine))),
     isHeldElsewhere: (runId) => isHeldElsewhere(database, keeper.hostId, runId),
     hold: (runId) => holdProcess(database, keeper.hostId, runId),
     letGo: (runId) => letProcessGo(database, keeper.hostId, runId),

@@ -4,6 +4,7 @@ import { asObject, asString, parseJson } from '../../kernel/json.js';
 import type { HomeRules, User } from '../engine.js';
 import { codexLoginExpiry } from './login-expiry.js';
 import { codexSettings } from './settings-file.js';
+import { parseToml, tableOf } from './toml.js';
 
 const homeOf = ({ home, env }: User): string => env['CODEX_HOME'] ?? join(home, '.codex');
 // What restricts the agent, and what people expect to have.
@@ -17,6 +18,7 @@ export const codexHome: HomeRules = {
   linked: (user) => [{ from: join(homeOf(user), '.credentials.json'), to: '.codex/.credentials.json' }],
   keys: [/^CODEX_API_KEY$/],
   howToLogIn: 'codex login, or set CODEX_API_KEY',
+  ownProvider: { files: (user) => [join(homeOf(user), 'config.toml')], isNamedIn: namesProvider },
   // Codex reads OPENAI_API_KEY only where a provider of its settings names it.
   keyInstead: { of: 'OPENAI_API_KEY', as: 'CODEX_API_KEY' },
   settings: (user) => [
@@ -32,4 +34,14 @@ export const codexHome: HomeRules = {
 function basis(firstLine: string): string | null {
   const meta = asObject(asObject(parseJson(firstLine))?.payload);
   return asString(asObject(meta?.history_base)?.thread_id) ?? null;
+}
+
+// Of its own, or on this machine; one that takes its key from the environment counts only where the key is there.
+function namesProvider(text: string, { env }: User): boolean {
+  const settings = parseToml(text);
+  const name = settings?.['model_provider'];
+  if (!settings || typeof name !== 'string' || name === 'openai') return false;
+  const provider = tableOf(tableOf(settings['model_providers'])[name]);
+  const key = provider['env_key'];
+  return provider['requires_openai_auth'] !== true && (typeof key !== 'string' || Boolean(env[key]));
 }

@@ -1,13 +1,17 @@
 // Gemini keeps everything under GEMINI_CLI_HOME/.gemini; a session's file is named after the first eight characters of its id.
 // Its settings file is written before each turn: the question tool stands in it.
 import { join } from 'node:path';
+import { asObject, asString } from '../../kernel/json.js';
 import type { HomeRules, User } from '../engine.js';
+import { readCommented } from '../own-provider.js';
 import { mendSession } from './mend-session.js';
 import { writeSettings } from './settings-file.js';
 
 const folderOf = ({ home, env }: User): string => join(env['GEMINI_CLI_HOME'] ?? home, '.gemini');
 const within = (names: readonly string[]) => (user: User) => names.map((name) => ({ from: join(folderOf(user), name), to: `.gemini/${name}` }));
 const KEY_LINE = /^[ \t]*(?:export[ \t]+)?(?:GEMINI|GOOGLE)_API_KEY[ \t]*=[ \t]*[^\s#]/m;
+// Ways to log in that need neither a file of Gemini's nor a key: credentials of the cloud, or a gateway.
+const OWN_AUTH: ReadonlySet<string> = new Set(['vertex-ai', 'compute-default-credentials', 'cloud-shell', 'gateway']);
 const ownEnv = (user: User): string => join(folderOf(user), '.env');
 
 export const geminiHome: HomeRules = {
@@ -21,6 +25,7 @@ export const geminiHome: HomeRules = {
   linked: within(['google_accounts.json', 'mcp-oauth-tokens.json']),
   keys: [/^GEMINI_API_KEY$/, /^GOOGLE_API_KEY$/],
   howToLogIn: 'start gemini once and log in, or set GEMINI_API_KEY',
+  ownProvider: { files: (user) => [join(folderOf(user), 'settings.json')], isNamedIn: (text) => OWN_AUTH.has(asString(asObject(asObject(readCommented(text).security)?.auth)?.selectedType) ?? '') },
   settings: (user) => [{ from: folderOf(user), to: '.gemini', only: /\.md$/ }, ...within(['policies', 'commands', 'agents', 'skills'])(user)],
   turnFile: { path: '.gemini/settings.json', from: (user) => join(folderOf(user), 'settings.json'), write: writeSettings },
   mend: mendSession,

@@ -1,6 +1,7 @@
 // OpenCode keeps everything under the XDG directories; all sessions are in one database, which mentions their ids.
 import { basename, join } from 'node:path';
 import { GIT_FILES, type HomeRules, type User } from '../engine.js';
+import { namesOpencodeProvider } from '../own-provider.js';
 
 const dataOf = ({ home, env }: User): string => join(env['XDG_DATA_HOME'] ?? join(home, '.local', 'share'), 'opencode');
 const configOf = ({ home, env }: User): string => env['XDG_CONFIG_HOME'] ?? join(home, '.config');
@@ -22,6 +23,7 @@ export const opencodeHome: HomeRules = {
   linked: (user) => [{ from: join(dataOf(user), 'mcp-auth.json'), to: 'data/opencode/mcp-auth.json' }],
   keys: [new RegExp(`^${PROVIDERS}_API_KEY$`), /^GOOGLE_GENERATIVE_AI_API_KEY$/, /^OPENCODE_API_KEY$/],
   howToLogIn: 'opencode auth login',
+  ownProvider: { files: (user) => ['opencode.json', 'opencode.jsonc', 'config.json'].map((name) => join(configOf(user), 'opencode', name)), isNamedIn: namesOpencodeProvider },
   settings: (user) => [
     { from: join(configOf(user), 'opencode'), to: 'config/opencode', only: /^(?:opencode|config)\.jsonc?$|\.md$/ },
     ...FOLDERS.map((name) => ({ from: join(configOf(user), 'opencode', name), to: `config/opencode/${name}` })),

@@ -11,13 +11,13 @@ import { toInboxItem, type InboxItem } from '../inbox-feed.js';
 import { countFitting } from '../list-page.js';
 import { keyOf, labelOf, REFUSALS } from '../requests.js';
 import { toRunView } from '../run-feed.js';
-import { inboxPage, inboxQuery, interactionView, replyBody, runId, runView } from '../schemas.js';
+import { inboxPage, inboxQuery, interactionView, replyBody, runId, runViewFor } from '../schemas.js';
 import type { Room } from '../service.js';
 
 const params = z.strictObject({ id: runId });
 const sse = { description: '"reset", then "pending" for each that waits, "ready", then "pending" and "resolved" as it changes.', content: { 'text/event-stream': { schema: z.string() } } };
 
-export async function inboxRoutes({ app: bare, orchestrator, store, clock, streams, inbox }: Room): Promise<void> {
+export async function inboxRoutes({ app: bare, orchestrator, store, clock, streams, inbox, sticky = false }: Room): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();
 
   app.get('/v1/interactions', {
@@ -63,12 +63,12 @@ export async function inboxRoutes({ app: bare, orchestrator, store, clock, strea
   });
 
   app.post('/v1/runs/:id/interaction/reply', {
-    schema: { operationId: 'reply', summary: 'Answer it; the run goes on', tags: ['inbox'], params, body: replyBody, response: { 200: runView, ...REFUSALS } },
+    schema: { operationId: 'reply', summary: 'Answer it; the run goes on', tags: ['inbox'], params, body: replyBody, response: { 200: runViewFor(sticky), ...REFUSALS } },
     config: { role: 'replier' },
   }, async (request) => {
     const key = keyOf(request, request.body.idempotency_key);
     const given = { ...request.body, ...(key === undefined ? {} : { idempotency_key: key }) } as Reply;
     const run = await orchestrator.reply(request.params.id, given, callerOf(request).actor);
-    return (await toRunView(store, run, clock.now())) as z.input<typeof runView>;
+    return (await toRunView(store, run, { now: clock.now(), sticky })) as z.input<ReturnType<typeof runViewFor>>;
   });
 }

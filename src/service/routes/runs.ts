@@ -2,28 +2,31 @@
 import { dirname, sep } from 'node:path';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
+import { forceOf } from '../../orchestrator/force-of.js';
 import type { CreateRunRequest } from '../../orchestrator/create-request.js';
 import { unlessDamaged } from '../../kernel/stored-json.js';
 import { listReadable } from '../../orchestrator/every-run.js';
 import { loadReadableSummary, salvageRun } from '../../orchestrator/load-run.js';
 import { runFolder } from '../../orchestrator/run-folder.js';
-import { viewSalvaged, type RunSummaryView, type RunView } from '../../orchestrator/run-view.js';
+import type { RunSummaryView, RunView } from '../../orchestrator/run-view.js';
 import type { RunRecord } from '../../store/store.js';
 import { callerOf } from '../access.js';
 import { checkWorkspace } from '../allowed-paths.js';
 import { keyOf, labelOf, REFUSALS } from '../requests.js';
 import { countFitting } from '../list-page.js';
-import { toRunSummary, toRunView } from '../run-feed.js';
-import { continueBody, createRunBody, listQuery, retryBody, runId, runList, runView } from '../schemas.js';
+import { toRunSummary, toRunView, toSalvagedView } from '../run-feed.js';
+import { continueBody, createRunBody, listQuery, retryBody, runId, runListFor, runViewFor } from '../schemas.js';
 import type { Room } from '../service.js';
 import type { Caller } from '../token-book.js';
 
 const params = z.strictObject({ id: runId });
+type RunWire = z.input<ReturnType<typeof runViewFor>>;
 const sse = { description: '"reset" and "ready": list what there is, now; then "run" with the run as lists show it when it is new, changes its state or asks, and "gone" when it was deleted; "reset" again if too much was missed.', content: { 'text/event-stream': { schema: z.string() } } };
 
-export async function runRoutes({ app: bare, orchestrator, store, clock, streams, runFeed, dataDir, workspaceRoots }: Room): Promise<void> {
+export async function runRoutes({ app: bare, orchestrator, store, clock, streams, runFeed, dataDir, workspaceRoots, sticky = false }: Room): Promise<void> {
+  const [runView, runList] = [runViewFor(sticky), runListFor(sticky)];
   const app = bare.withTypeProvider<ZodTypeProvider>();
-  const view = async (run: RunRecord): Promise<z.input<typeof runView>> => toWire(await toRunView(store, run, clock.now()));
+  const view = async (run: RunRecord): Promise<RunWire> => toWire(await toRunView(store, run, { now: clock.now(), sticky }));
 
   const checkFolder = (caller: Caller, cwd: string): void => {
     const roots = workspaceRoots(caller);
@@ -56,7 +59,7 @@ export async function runRoutes({ app: bare, orchestrator, store, clock, streams
     const listed: { readonly id: string; readonly view: RunSummaryView | null }[] = [];
     for (const id of ids.slice(0, limit)) {
       const run = byId.get(id);
-      listed.push({ id, view: run ? await unlessDamaged(toRunSummary(store, run, clock.now()), (damage) => tell(id, damage)) : null });
+      listed.push({ id, view: run ? await unlessDamaged(toRunSummary(store, run, { now: clock.now(), sticky }), (damage) => tell(id, damage)) : null });
     }
     const page = listed.slice(0, countFitting(listed));
     return { runs: page.flatMap((each) => (each.view ? [each.view as z.input<typeof runList>['runs'][number]] : [])), next_cursor: ids.length > page.length ? (page.at(-1)?.id ?? null) : null };
@@ -73,7 +76,7 @@ export async function runRoutes({ app: bare, orchestrator, store, clock, streams
 
   app.get('/v1/runs/:id', {
     schema: { operationId: 'getRun', summary: 'A run as it is now', tags: ['runs'], params, response: { 200: runView, ...REFUSALS } },
-  }, async ({ params: { id } }) => toWire(viewSalvaged(await salvageRun(store, id), clock.now())));
+  }, async ({ params: { id } }) => toWire(toSalvagedView(await salvageRun(store, id), { now: clock.now(), sticky })));
 
   app.delete('/v1/runs/:id', {
     schema: { operationId: 'deleteRun', summary: 'Delete an ended run with its files', tags: ['runs'], params, response: { 204: z.null(), ...REFUSALS } },
@@ -94,7 +97,7 @@ export async function runRoutes({ app: bare, orchestrator, store, clock, streams
   }, async (request, reply) => {
     await checkSource(callerOf(request), request.params.id);
     const requestId = keyOf(request, request.body?.request_id);
-    const run = await orchestrator.retry(request.params.id, requestId === undefined ? {} : { request_id: requestId }, callerOf(request).actor);
+    const run = await orchestrator.retry(request.params.id, { ...forceOf(request.body), ...(requestId === undefined ? {} : { request_id: requestId }) }, callerOf(request).actor);
     return reply.code(201).send(await view(run));
   });
 
@@ -104,7 +107,7 @@ export async function runRoutes({ app: bare, orchestrator, store, clock, streams
   }, async (request, reply) => {
     await checkSource(callerOf(request), request.params.id);
     const requestId = keyOf(request, request.body.request_id);
-    const run = await orchestrator.continueFrom(request.params.id, { prompt: request.body.prompt, ...(requestId === undefined ? {} : { request_id: requestId }) }, callerOf(request).actor);
+    const run = await orchestrator.continueFrom(request.params.id, { prompt: request.body.prompt, ...forceOf(request.body), ...(requestId === undefined ? {} : { request_id: requestId }) }, callerOf(request).actor);
     return reply.code(201).send(await view(run));
   });
 
@@ -114,12 +117,12 @@ export async function runRoutes({ app: bare, orchestrator, store, clock, streams
   }, async (request, reply) => {
     await checkSource(callerOf(request), request.params.id);
     const requestId = keyOf(request, request.body.request_id);
-    const run = await orchestrator.fork(request.params.id, { prompt: request.body.prompt, ...(requestId === undefined ? {} : { request_id: requestId }) }, callerOf(request).actor);
+    const run = await orchestrator.fork(request.params.id, { prompt: request.body.prompt, ...forceOf(request.body), ...(requestId === undefined ? {} : { request_id: requestId }) }, callerOf(request).actor);
     return reply.code(201).send(await view(run));
   });
 }
 
 // The same value; what is read-only in the code is not in the schema.
-function toWire(run: RunView): z.input<typeof runView> {
-  return run as z.input<typeof runView>;
+function toWire(run: RunView): RunWire {
+  return run as RunWire;
 }

@@ -74,10 +74,10 @@ test('each is refused with its exit code and told on stderr, for people and as J
   await Promise.all([work(), work()]);
 });
 
-test('an engine that is not installed: the run fails with its code and says how to install it', async () => {
+test('an engine that is not installed: a run that is forced fails with its code and says how to install it', async () => {
   const site = createSite();
   const env = { PATH: '/nowhere', PARLEY_CODEX_BIN: '' };
-  const { code, stdout, stderr } = await parley(site, ['run', 'codex', 'hi'], { env });
+  const { code, stdout, stderr } = await parley(site, ['run', 'codex', 'hi', '--force'], { env });
   expect(code).toBe(1);
   expect(stdout).toMatch(/✗ failed: ENGINE_NOT_FOUND\n {2}codex not found: npm install -g @openai\/codex/);
   expect(stderr).toMatch(/^parley doctor tells .*\nTry again: parley retry run_/);

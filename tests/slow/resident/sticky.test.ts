@@ -64,7 +64,7 @@ test('where the probe passes, the run is marked resumable, and goes on in anothe
   const bench = await openSticky('resumes');
   const run = await bench.play(ASK);
   expect(dataOf(await bench.events(run), 'lifecycle.run.created')).toMatchObject([{ interactive_profile: { kind: 'resumable' } }]);
-  expect(await profileOf(bench, run)).toEqual({ kind: 'resumable' });
+  expect(await profileOf(bench, run)).toEqual({ interactive_profile: { kind: 'resumable' }, wait_deadline_at: null });
   await vi.waitFor(() => expect(processesOf(run.run_id)).toEqual([]), { timeout: 20_000 });
   expect((await bench.reply(run, { decision: 'approve' })).status).toBe('succeeded');
   expect(await bench.pids(run)).toHaveLength(2);
@@ -86,7 +86,7 @@ test('it waits in its process, which no limit of others ends, until asked_at and
   expect(pids.length).toBeGreaterThan(0);
   const pending = await bench.pending(run);
   expect(pending.due_at - pending.asked_at).toBe(1_200_000);
-  expect(await profileOf(bench, run)).toEqual({ kind: 'sticky_process', wait_deadline_at: new Date(pending.due_at).toISOString() });
+  expect(await profileOf(bench, run)).toEqual({ interactive_profile: { kind: 'sticky_process' }, wait_deadline_at: new Date(pending.due_at).toISOString() });
   // Others come and go; this one stays.
   const other = await bench.play(ASK);
   await bench.orchestrator.cancel(other.run_id);
@@ -212,7 +212,7 @@ describe('with the setting off', () => {
     const run = await bench.orchestrator.create({ engine: 'codex', prompt: '[[say Hello.]]', execution_mode: 'interactive' });
     await bench.orchestrator.settled(run.run_id);
     // No kind is claimed, and the doubt is recorded.
-    expect(await profileOf(bench, run)).toBeNull();
+    expect(await profileOf(bench, run)).toEqual({ interactive_profile: null, wait_deadline_at: null });
     expect(dataOf(await bench.events(run), 'diagnostic.parser.warning')).toContainEqual({ code: 'RESUME_NOT_PROVED', message: expect.stringContaining('it said so') });
   });
 });

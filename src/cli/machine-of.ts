@@ -1,0 +1,14 @@
+// The machine that a command runs on, as engines are reached from it.
+import type { Machine } from '../host/machine.js';
+import type { Io } from './io.js';
+
+export function machineOf({ env, machine }: Io): Machine {
+  return {
+    user: { home: machine.home, env },
+    node: machine.node,
+    programs: machine.programs,
+    platform: `${machine.platform}-${machine.arch}`,
+    pid: machine.pid,
+    askTool: [machine.node, machine.entry, 'mcp-ask'],
+  };
+}
