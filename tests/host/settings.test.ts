@@ -51,11 +51,12 @@ test('an engine that does not exist is refused, and the name that was probably m
   expect(readSettings(root).engines).toEqual({ codex: { bin: '/x' }, 'codex-app-server': {} });
 });
 
+function defaultsOf(defaults: object): object {
+  writeFileSync(join(root, 'config.json'), JSON.stringify({ defaults }));
+  return readSettings(root).defaults;
+}
+
 test('limits of a turn have defaults, one by one, and null is for the turn only', () => {
-  const defaultsOf = (defaults: object): object => {
-    writeFileSync(join(root, 'config.json'), JSON.stringify({ defaults }));
-    return readSettings(root).defaults;
-  };
   expect(defaultsOf({})).toEqual({ turn_timeout_sec: null, idle_timeout_sec: 1800, tool_timeout_sec: 14_400 });
   expect(defaultsOf({ idle_timeout_sec: 60 })).toEqual({ turn_timeout_sec: null, idle_timeout_sec: 60, tool_timeout_sec: 14_400 });
   expect(defaultsOf({ turn_timeout_sec: null })).toMatchObject({ turn_timeout_sec: null });
