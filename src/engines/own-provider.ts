@@ -1,10 +1,9 @@
 // Whether the user's settings name a provider that needs none of the logins Parley knows of: a model on this machine, a gateway,
 // credentials of the cloud. Then "not logged in" would be wrong. Reads settings only; what cannot be read says nothing.
-import { readFileSync, statSync } from 'node:fs';
+import { OWN_FILE, readTextSync } from '../files/read-file.js';
 import { asObject, asString, parseJson, type JsonObject } from '../kernel/json.js';
 import type { Engine, User } from './engine.js';
 
-const MAX_BYTES = 1024 * 1024;
 // A string is matched first, so that what looks like a comment in it stays.
 const STRING_OR_COMMENT = /"(?:[^"\\]|\\[^])*"|\/\/[^\r\n]*|\/\*[^]*?(?:\*\/|$)/g;
 
@@ -18,8 +17,7 @@ export function hasOwnProvider({ home: { ownProvider } }: Pick<Engine, 'home'>, 
 
 function readSmall(path: string): string | null {
   try {
-    const file = statSync(path);
-    return file.isFile() && file.size <= MAX_BYTES ? readFileSync(path, 'utf8') : null;
+    return readTextSync(path, OWN_FILE);
   } catch {
     return null;
   }

@@ -43,6 +43,15 @@ test.each(['docs/security.md', 'docs/torture.md', 'docs/fuzz.md'])('what was fou
   }
 });
 
+test('every finding of the audit is listed with a test that exists', () => {
+  const rows = [...PAGE.matchAll(/^\| ([SCU]\d+(?:, [SCU]\d+)*) \| [^|]+ \| [^|]+ \| `(tests\/[^`]+)`: (.+) \|$/gm)];
+  const findings = rows.flatMap(([, names = '']) => names.split(', '));
+  expect(findings).toEqual(expect.arrayContaining(Array.from({ length: 19 }, (_, index) => `S${index + 1}`)));
+  for (const [, , file = '', name = ''] of rows) {
+    expect(['\'', '"', '`'].some((quote) => read(file).includes(`(${quote}${name}${quote},`)), `${file}: ${name}`).toBe(true);
+  }
+});
+
 test('each threat has a test', () => {
   const threats = PAGE.slice(PAGE.indexOf('## Who, what'), PAGE.indexOf('## What holds')).split(/^### /m).slice(1);
   expect(threats.length).toBeGreaterThan(10);

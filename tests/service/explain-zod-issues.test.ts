@@ -31,7 +31,7 @@ test.each<[z.ZodType, unknown, string]>([
   [createRunBody, { ...RUN, permission: 'all' },
     'permission cannot be "all": it takes "read-only", "workspace-write" or "full".'],
   [createRunBody, [1], 'The body cannot be a list of 1 items: it takes an object.'],
-  [retryBody, { key: 1 }, 'There is no "key"; there is request_id.'],
+  [retryBody, { key: 1 }, 'There is no "key"; there are request_id, force.'],
   [listQuery, { limit: '0' }, 'limit cannot be "0": the least is 1.'],
   [listQuery, { limit: 'many' }, 'limit cannot be "many": it takes a whole number from 1 to 500.'],
   [listQuery, { limit: '1.5' }, 'limit cannot be "1.5": it takes a whole number from 1 to 500.'],
