@@ -160,7 +160,7 @@ test('a host has the name of its machine unless HOSTNAME says another, tells how
       await Promise.all(Array.from({ length: 20 }, () => data.store.countRuns()));
       // Besides, one listens and one renews the lease. One of them may still be on its way.
       await expect.poll(async () => (await database.query(`SELECT FROM pg_stat_activity WHERE application_name = 'parley' AND datname = current_database()`)).length, { timeout: 5000 }).toBe(4);
-      expect(await database.query('SELECT name, info_json::json AS info FROM parley.hosts WHERE lease_until > clock_timestamp()')).toEqual([{ name, info: { version: readVersion(), files: 'host', lease_sec: 15, serves: true } }]);
+      expect(await database.query('SELECT name, info_json::json AS info FROM parley.hosts WHERE lease_until > clock_timestamp()')).toEqual([{ name, info: { version: readVersion(), files: 'host', lease_sec: 15, serves: true, engines: ['rehearsal'] } }]);
     } finally {
       await data.close();
       // It names a process that is not ours, which nobody must end for us.
