@@ -1,8 +1,9 @@
 // The folder that a new run is to work in: resolved once, and that very path is checked and stored. A link that is changed between a check and
 // its use would lead elsewhere.
-import { lstatSync } from 'node:fs';
+import { lstatSync, type Stats } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { isWithin, nearestRealPath, realPathOf } from '../files/real-path.js';
+import { clip } from '../kernel/redact.js';
 import { RequestError } from '../run/request-error.js';
 import type { RunRecord, RunSpec } from '../store/store.js';
 
@@ -18,12 +19,13 @@ export interface FolderRules {
 
 // Returns the real path.
 export function checkFolder(path: string, { roots, dataDir, permission, beside }: FolderRules): string {
-  if (!isAbsolute(path)) throw new RequestError('INVALID_ARGUMENT', `cwd must be an absolute path, not ${JSON.stringify(path)}`);
+  if (!isAbsolute(path)) throw new RequestError('INVALID_ARGUMENT', `cwd cannot be ${JSON.stringify(path)}: it takes an absolute path`);
+  if (path.includes('\0')) throw new RequestError('INVALID_ARGUMENT', 'cwd has a NUL character, which no path has');
   const real = nearestRealPath(path);
   // Before anything is said about whether it exists: outside of the roots that is nobody's business.
   if (roots !== null) checkRoots(path, real, roots);
-  const found = lstatSync(real, { throwIfNoEntry: false });
-  if (!found) throw new RequestError('INVALID_ARGUMENT', `cwd ${path} does not exist`);
+  const found = statOrNull(real);
+  if (!found) throw new RequestError('INVALID_ARGUMENT', `cwd ${clip(path, 300)} does not exist`);
   if (!found.isDirectory()) throw new RequestError('INVALID_ARGUMENT', `cwd ${path} is not a directory`);
   if (beside) return checkSame(beside, real);
   if (isWithin(real, dataDir)) throw new RequestError('PATH_NOT_ALLOWED', `${path} is in Parley's data directory (${dataDir}), where no run may work. Choose another folder, or give the run one of its own (--scratch, or no cwd).`);
@@ -31,6 +33,15 @@ export function checkFolder(path: string, { roots, dataDir, permission, beside }
     throw new RequestError('PATH_NOT_ALLOWED', `${path} contains Parley's data directory (${dataDir}): an agent could read the tokens or change the journal there. Choose a subfolder, or allow it with the permission full.`);
   }
   return real;
+}
+
+// A path that the system refuses, such as one that is too long, leads nowhere.
+function statOrNull(path: string): Stats | null {
+  try {
+    return lstatSync(path);
+  } catch {
+    return null;
+  }
 }
 
 // `real` is the path with all links followed.

@@ -7,7 +7,7 @@ import type { JournalFlush, Protocol, Store } from '../store/store.js';
 import { BOOT_FILE, readBootId } from '../files/boot-id.js';
 import { fileSize, openToAppendSync, readTextSync, SMALL_FILE, UnsafeFileError } from '../files/read-file.js';
 import { removeUnfinished } from '../files/replace-file.js';
-import { damageIn } from '../kernel/stored-json.js';
+import { damageIn, unlessDamaged } from '../kernel/stored-json.js';
 import { everyRun, everyRunId } from './every-run.js';
 import { removeFolder } from './remove-folder.js';
 import { repairFile } from './repair-file.js';
@@ -148,7 +148,8 @@ export class JournalFiles {
   // Writes the files of a run anew if they were removed, or replaced by something that is no file. Cheap where they are there.
   async restore(runId: string): Promise<void> {
     if (this.#mode !== 'each' || this.#gathered.has(runId)) return;
-    const { heads } = (await this.#store.loadRun(runId)) ?? { heads: { rasp_seq: 0, fcmp_seq: 0 } };
+    // What cannot be read cannot be written again; verify reports it.
+    const { heads } = (await unlessDamaged(this.#store.loadRun(runId))) ?? { heads: { rasp_seq: 0, fcmp_seq: 0 } };
     const expected = [['rasp', heads.rasp_seq], ['fcmp', heads.fcmp_seq]] as const;
     for (const [protocol, seq] of expected) if (seq > 0 && (await fileSize(this.#pathOf(runId, protocol))) === null) return this.write(runId);
   }

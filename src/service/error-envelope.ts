@@ -69,7 +69,7 @@ export function refuseInOneForm(app: FastifyInstance): void {
     }
     if (refusal.code === 'NOT_FOUND' && isPerson(request)) return reply.code(404).type(HTML).send(NOTHING);
     const retryAfter = RETRY_AFTER_SEC[HTTP_STATUS[refusal.code]];
-    if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
+    if (retryAfter !== undefined && !reply.hasHeader('retry-after')) reply.header('retry-after', retryAfter);
     // Closed at once, the rest of the body would come back as a reset, and the client would never read why.
     if (refusal.code === 'BODY_TOO_LARGE') reply.removeHeader('connection');
     return reply.code(HTTP_STATUS[refusal.code]).type('application/json').send(envelope(refusal));

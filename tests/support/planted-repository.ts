@@ -160,6 +160,8 @@ const COMMANDS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   inbox: [[]],
   link: [[]],
   audit: [[]],
+  open: [[]],
+  webhook: [['test', 'none']],
   help: [[], ['run']],
 };
 
