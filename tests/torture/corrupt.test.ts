@@ -38,6 +38,8 @@ const UNPROVED_COLUMNS: Readonly<Record<string, string>> = {
   'runs.created_at': 'for lists; the time of the first event is proved',
   'runs.updated_at': 'for lists; the time of the last event is proved',
   'runs.queued_at': 'the order of queued runs; this one has ended',
+  'runs.crashes': 'how often a host crashed with the run; no event tells of a crash',
+  'runs.at_work': 'whether a process is about to start or runs it; read at a start of Parley only',
   'run_labels.run_id': 'only to search by; the labels are in spec_json, which is proved',
   'run_labels.key': 'only to search by; the labels are in spec_json, which is proved',
   'run_labels.value': 'only to search by; the labels are in spec_json, which is proved',

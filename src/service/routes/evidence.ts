@@ -7,7 +7,7 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { toTimestamp } from '../../kernel/clock.js';
 import { isStored } from '../../orchestrator/every-run.js';
-import { loadReadable, loadReadableSummary, loadRun } from '../../orchestrator/load-run.js';
+import { loadReadable, loadReadableSummary } from '../../orchestrator/load-run.js';
 import { runFolder } from '../../orchestrator/run-folder.js';
 import { openLog } from '../../orchestrator/open-log.js';
 import { RequestError } from '../../run/request-error.js';
@@ -37,7 +37,7 @@ export async function evidenceRoutes({ app: bare, store, access, clock, checks, 
   const recordDownload = async (request: FastifyRequest): Promise<void> => {
     const { id = '' } = request.params as { readonly id?: string };
     if (callerOf(request).isHost) return;
-    await loadRun(store, id);
+    if (!(await isStored(store, id))) throw new RequestError('RUN_NOT_FOUND', `there is no run ${id}`);
     await access.appendAudit({ ...traceOf(request, clock.now()), type: 'archive.downloaded', body: { run_id: id } });
   };
   for (const protocol of ['fcmp', 'rasp'] as const) {
