@@ -33,8 +33,8 @@ export async function openLog(store: Store, dataDir: string, run: Pick<RunRecord
 async function hasStarted(store: Store, run: Pick<RunRecord, 'run_id' | 'heads'>, attempt: number): Promise<boolean> {
   for (let toSeq = run.heads.rasp_seq; toSeq > 0; toSeq -= PAGE) {
     for (const line of await store.readJournal(run.run_id, 'rasp', { fromSeq: Math.max(1, toSeq - PAGE + 1), toSeq, limit: PAGE })) {
-      const { event, attempt_number: number } = readStoredJson(line) as RaspEvent;
-      if (event.type === 'lifecycle.process.spawned' && number === attempt) return true;
+      const { event, attempt_number: number } = readStoredJson(line) as Partial<RaspEvent>;
+      if (event?.type === 'lifecycle.process.spawned' && number === attempt) return true;
     }
   }
   return false;
