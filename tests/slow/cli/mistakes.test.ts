@@ -21,7 +21,7 @@ const REFUSED: readonly Mistake[] = [
   ['a folder and a folder of its own', ['run', 'rehearsal', 'hi', '--cwd', '.', '--scratch'], 2, "cannot be used with option '-C, --cwd <dir>'"],
   ['a schema that is not there', ['run', 'rehearsal', 'hi', '--schema', 'none.json'], 2, 'cannot read the schema "none.json"'],
   ['a schema that is not JSON', ['run', 'rehearsal', 'hi', '--schema', 'torn.json'], 2, 'the schema "torn.json" is not a JSON object'],
-  ['a schema that is no schema', ['run', 'rehearsal', 'hi', '--schema', 'file.json'], 2, 'output_schema is not a JSON Schema'],
+  ['a schema that is no schema', ['run', 'rehearsal', 'hi', '--schema', 'file.json'], 2, 'output_schema cannot be used'],
   ['an option without a value', ['run', 'rehearsal', 'hi', '-o', 'max_attempt'], 2, '--option needs name=value, not "max_attempt"'],
   ['an option that does not exist', ['run', 'rehearsal', 'hi', '-o', 'max_attempts=3'], 2, /there is no runtime option "max_attempts"; did you mean "max_attempt"\? the options are .*max_attempt/],
   ['an option of the wrong kind', ['run', 'rehearsal', 'hi', '-o', 'max_attempt=many'], 2, 'runtime option max_attempt cannot be "many"'],
