@@ -254,6 +254,8 @@ test('a question that comes by itself takes no key before it is chosen: pressing
 test('the server may be away when a run or the form is opened: both are there when it is back, without a reload', async () => {
   const desk = await openDesk();
   const runId = await begin(desk, '[[done 1]]');
+  // A run that the kill interrupted would fail.
+  await expect.poll(async () => (await desk.server.client.get(runId)).status).toBe('succeeded');
   const page = await desk.open('/runs', { expects: /Failed to load resource|ERR_|net::/ });
   await page.getByRole('link', { name: '[[done 1]]' }).waitFor();
   const form = await desk.open('/runs', { expects: /Failed to load resource|ERR_|net::/ });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import type { JsonObject } from '../../src/kernel/json.js';
 import { viewRun } from '../../src/orchestrator/run-view.js';
+import type { OrchestratorDeps } from '../../src/orchestrator/deps.js';
 import type { RunRecord } from '../../src/store/store.js';
 import { createRoot, expectSound, journalOf, openBench, type Bench } from '../support/orchestrated.js';
 import { SimulatedTime } from '../support/simulated-timers.js';
@@ -21,10 +22,9 @@ interface Scene {
   ended(run: RunRecord): Promise<RunRecord>;
 }
 
-async function withScene(work: (scene: Scene) => Promise<void>): Promise<void> {
+async function withScene(work: (scene: Scene) => Promise<void>, deps: Partial<OrchestratorDeps> = {}): Promise<void> {
   const [root, time] = [createRoot(), new SimulatedTime()];
-  const bench = await openBench(root, { clock: time.clock, timers: time.createTimers() });
-  Object.assign(bench.deps, { hooks: HOOKS });
+  const bench = await openBench(root, { clock: time.clock, timers: time.createTimers(), deps: { hooks: HOOKS, ...deps } });
   const load = async ({ run_id: id }: RunRecord): Promise<RunRecord> => (await bench.data.store.loadRun(id)) as RunRecord;
   await work({
     bench,
@@ -118,14 +118,17 @@ test('a turn has no limit by default, and one that is set is named when it is re
 });
 
 test('what is in force is recorded when the run is created: its own options, else the settings, else the defaults', async () => {
-  await withScene(async ({ bench, run, ended }) => {
+  await withScene(async ({ run, ended }) => {
     const plain = await run('codex', '[[done 1]]');
     expect(plain.spec.runtime_options).toMatchObject({ turn_timeout_sec: null, idle_timeout_sec: 1800, tool_timeout_sec: 14_400, silence_notice_sec: 1800 });
-    Object.assign(bench.deps, { turnDefaults: { turn_timeout_sec: 60, idle_timeout_sec: 61, tool_timeout_sec: 62, silence_notice_sec: 63 } });
+    await ended(plain);
+  });
+  const turnDefaults = { turn_timeout_sec: 60, idle_timeout_sec: 61, tool_timeout_sec: 62, silence_notice_sec: 63 };
+  await withScene(async ({ run, ended }) => {
     const set = await run('codex', '[[done 1]]', { turn_timeout_sec: null, tool_timeout_sec: 7 });
     expect(set.spec.runtime_options).toMatchObject({ turn_timeout_sec: null, idle_timeout_sec: 61, tool_timeout_sec: 7, silence_notice_sec: 63 });
-    await Promise.all([ended(plain), ended(set)]);
-  });
+    await ended(set);
+  }, { turnDefaults });
 });
 
 test.each([['idle_timeout_sec', null], ['tool_timeout_sec', 0], ['turn_timeout_sec', -1], ['silence_notice_sec', 'never']])('%s cannot be %j', async (name, value) => {

@@ -69,11 +69,11 @@ export function standInHost(root: string): EngineHost {
 }
 
 // `data.store` is the real store; `store` alters what the orchestrator gets.
-export async function openBench(root: string, changes: { store?: (store: Store) => Store; clock?: Clock; timers?: Timers; host?: Partial<EngineHost>; settings?: Partial<OrchestratorSettings>; queueLimit?: number; sticky?: boolean } = {}): Promise<Bench> {
+export async function openBench(root: string, changes: { deps?: Partial<OrchestratorDeps>; store?: (store: Store) => Store; clock?: Clock; timers?: Timers; host?: Partial<EngineHost>; settings?: Partial<OrchestratorSettings>; queueLimit?: number; sticky?: boolean } = {}): Promise<Bench> {
   const data = await openDataDir(join(root, 'data'), { pid: process.pid });
   const clock = changes.clock ?? systemClock;
   const failures: unknown[] = [];
-  const deps: OrchestratorDeps = { store: changes.store?.(data.store) ?? data.store, clock, ids: createIds(clock), timers: changes.timers ?? systemTimers, dataDir: data.path, queueLimit: changes.queueLimit ?? 1000, host: { ...standInHost(root), ...changes.host }, sticky: changes.sticky ?? false };
+  const deps: OrchestratorDeps = { store: changes.store?.(data.store) ?? data.store, clock, ids: createIds(clock), timers: changes.timers ?? systemTimers, dataDir: data.path, queueLimit: changes.queueLimit ?? 1000, host: { ...standInHost(root), ...changes.host }, sticky: changes.sticky ?? false, ...changes.deps };
   const orchestrator = await Orchestrator.open(deps, { slots: 4, recovery: { queued: 'fail' }, onFailure: (_run, error) => failures.push(error), ...changes.settings });
   await orchestrator.recovered();
   return {
