@@ -62,6 +62,10 @@ test('a question that the tool took and the engine had no time to print is told 
   const { asks } = runFolder(bench.data.path, runId).attempt(1);
   mkdirSync(dirname(asks), { recursive: true });
   appendAsk(asks, 'any', { type: 'asked', question: { prompt: 'Shall I delete it?' } });
+  // A process that is killed appends nothing more; this one would, beside the next.
+  const journal = join(runFolder(bench.data.path, runId).path, 'rasp.jsonl');
+  const lines = (): number => readFileSync(journal, 'utf8').split('\n').length - 1;
+  await expect.poll(async () => lines() === (await bench.data.store.loadRun(runId))?.heads.rasp_seq).toBe(true);
   await bench.data.close();
   const again = await openBench(root);
   expect(await expectSound(again, runId)).toMatchObject({ status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED', details: { unanswered: { prompt: 'Shall I delete it?' } } } });
