@@ -86,7 +86,9 @@ test('a first turn whose folder has become a link to another never starts: WORKI
 test('a session that was made in another folder is not continued: SESSION_RESUME_FAILED, and nothing is started', async () => {
   const root = createRoot();
   const bench = await openBench(root);
-  const waiting = await play(bench, { cwd: root });
+  const folder = join(root, 'project');
+  mkdirSync(folder);
+  const waiting = await play(bench, { cwd: folder });
   const handle = await bench.data.store.loadHandle(waiting.request_id);
   if (!handle) throw new Error('the run has a session');
   await bench.data.store.commit({ run_id: waiting.run_id, expect: { status: waiting.status, epoch: waiting.epoch, rasp_seq: waiting.heads.rasp_seq }, now: waiting.updated_at, handle: { ...handle, cwd: '/elsewhere' } });
