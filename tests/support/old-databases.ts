@@ -8,7 +8,10 @@ import { openDatabase, type Database } from '../../src/store/sqlite/open-databas
 
 // Version 0 is the predecessor's. Each release adds the file of its version; numbers of steps that were never released alone are left out.
 const folder = new URL('../old-databases/', import.meta.url);
-export const VERSIONS = readdirSync(folder).map((name) => Number(/^version-(\d+)\.db$/.exec(name)?.[1])).toSorted((a, b) => a - b);
+export const VERSIONS = readdirSync(folder)
+  .flatMap((name) => /^version-(\d+)\.db$/.exec(name)?.[1] ?? [])
+  .map(Number)
+  .toSorted((a, b) => a - b);
 
 const keptFile = (version: number): URL => new URL(`version-${version}.db`, folder);
 
