@@ -43,6 +43,10 @@ export interface TokenUse {
   readonly address: string | null;
 }
 
+// The columns of a session, in both databases and in this order.
+export const SESSION_COLUMNS =
+  'sha256, session_id, token_sha256, token, person, created_at, last_used_at, expires_at, ends_at, address, user_agent';
+
 // More sessions of one token than this end the oldest.
 export const MOST_SESSIONS = 200;
 // More open codes than this end the oldest.

@@ -4,6 +4,7 @@
 import {
   MOST_CODES,
   MOST_SESSIONS,
+  SESSION_COLUMNS,
   type AccessStore,
   type SessionFilter,
   type SessionRecord,
@@ -17,9 +18,6 @@ import type { Statement } from './database.js';
 import type { PostgresStore } from './postgres-store.js';
 import { SessionCache } from './session-cache.js';
 import { toText } from './text.js';
-
-const SESSION =
-  'sha256, session_id, token_sha256, token, person, created_at, last_used_at, expires_at, ends_at, address, user_agent';
 
 export const NOTIFY_ACCESS: Statement = {
   name: 'notify-access',
@@ -66,7 +64,7 @@ export class PostgresAccess implements AccessStore {
         },
         {
           name: 'create-session',
-          text: `INSERT INTO parley.sessions (${SESSION}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+          text: `INSERT INTO parley.sessions (${SESSION_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
           values: [
             sha256,
             id,
@@ -98,7 +96,7 @@ export class PostgresAccess implements AccessStore {
   async #load(sha256: string): Promise<SessionRecord | null> {
     const [row] = await this.#db.read<SessionRecord>({
       name: 'find-session',
-      text: `SELECT ${SESSION} FROM parley.sessions WHERE sha256 = $1`,
+      text: `SELECT ${SESSION_COLUMNS} FROM parley.sessions WHERE sha256 = $1`,
       values: [sha256],
     });
     return row ?? null;
@@ -107,7 +105,7 @@ export class PostgresAccess implements AccessStore {
   async findSessionById(sessionId: string): Promise<SessionRecord | null> {
     const [row] = await this.#db.read<SessionRecord>({
       name: 'find-session-by-id',
-      text: `SELECT ${SESSION} FROM parley.sessions WHERE session_id = $1`,
+      text: `SELECT ${SESSION_COLUMNS} FROM parley.sessions WHERE session_id = $1`,
       values: [sessionId],
     });
     return row ?? null;
@@ -117,10 +115,10 @@ export class PostgresAccess implements AccessStore {
     if (person === undefined)
       return this.#db.read<SessionRecord>({
         name: 'list-sessions',
-        text: `SELECT ${SESSION} FROM parley.sessions WHERE session_id > $1 ORDER BY session_id LIMIT $2`,
+        text: `SELECT ${SESSION_COLUMNS} FROM parley.sessions WHERE session_id > $1 ORDER BY session_id LIMIT $2`,
         values: [after, limit],
       });
-    const text = `SELECT ${SESSION} FROM parley.sessions WHERE person = $1 AND session_id > $2
+    const text = `SELECT ${SESSION_COLUMNS} FROM parley.sessions WHERE person = $1 AND session_id > $2
       ORDER BY session_id LIMIT $3`;
     return this.#db.read<SessionRecord>({ name: 'list-sessions-of', text, values: [person, after, limit] });
   }

@@ -1,5 +1,5 @@
 // Short forms of runs and questions out of PostgreSQL: large columns stay in the database until their short form is needed.
-import { damageIn } from '../../kernel/stored-json.js';
+import { unlessDamaged } from '../../kernel/stored-json.js';
 import type { PendingFilter, RunFilter } from '../store.js';
 import type { InteractionSummary, RunSummary, SummaryReader } from '../summary-reader.js';
 import { INTERACTION_COLUMNS, RUN_COLUMNS, smallColumn, Summaries, type InteractionSummaryRow, type RunSummaryRow } from '../summaries.js';
@@ -45,7 +45,7 @@ export class PostgresSummaries implements SummaryReader {
     for (let { after } = filter; ; ) {
       const rows = await this.#db.read<InteractionSummaryRow>(selectPending('summarise-pending', SELECT_INTERACTIONS, { ...filter, ...(after ? { after } : {}) }));
       for (const row of rows) {
-        const interaction = await this.#readable(row);
+        const interaction = await unlessDamaged(this.#interaction(row));
         if (interaction && found.length < filter.limit) found.push(interaction);
       }
       after = rows.at(-1);
@@ -69,15 +69,6 @@ export class PostgresSummaries implements SummaryReader {
   #interaction(row: InteractionSummaryRow): Promise<InteractionSummary | null> {
     const load = (column: string) => this.#load(`interaction-${column}`, `SELECT ${column} AS text FROM parley.interactions WHERE interaction_id = $1`, row.interaction_id);
     return this.#summaries.interaction(row, load);
-  }
-
-  async #readable(row: InteractionSummaryRow): Promise<InteractionSummary | null> {
-    try {
-      return await this.#interaction(row);
-    } catch (error) {
-      if (damageIn(error)) return null;
-      throw error;
-    }
   }
 
   async #load(name: string, text: string, id: string): Promise<string | null> {

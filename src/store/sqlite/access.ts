@@ -3,6 +3,7 @@
 import {
   MOST_CODES,
   MOST_SESSIONS,
+  SESSION_COLUMNS,
   type AccessStore,
   type SessionFilter,
   type SessionRecord,
@@ -14,8 +15,6 @@ import type { Database, Statement } from './open-database.js';
 import { Writes } from './writes.js';
 
 const AUDIT = 'seq, ts, type, actor_json, address, body_json, digest';
-const SESSION =
-  'sha256, session_id, token_sha256, token, person, created_at, last_used_at, expires_at, ends_at, address, user_agent';
 
 export class SqliteAccess implements AccessStore {
   readonly #db: Database;
@@ -52,7 +51,7 @@ export class SqliteAccess implements AccessStore {
         )
         .run(tokenHash, MOST_SESSIONS - 1);
       this.#db
-        .prepare(`INSERT INTO sessions (${SESSION}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+        .prepare(`INSERT INTO sessions (${SESSION_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
         .run(sha256, id, tokenHash, token, person, at, used, expires, ends, address, agent);
       appendAudit(this.#db, entry);
     });
@@ -68,13 +67,13 @@ export class SqliteAccess implements AccessStore {
 
   async findSessionById(sessionId: string): Promise<SessionRecord | null> {
     return (
-      (this.#db.prepare(`SELECT ${SESSION} FROM sessions WHERE session_id = ?`).get(sessionId) as
+      (this.#db.prepare(`SELECT ${SESSION_COLUMNS} FROM sessions WHERE session_id = ?`).get(sessionId) as
         SessionRecord | undefined) ?? null
     );
   }
 
   #find(sha256: string): SessionRecord | null {
-    this.#bySecret ??= this.#db.prepare(`SELECT ${SESSION} FROM sessions WHERE sha256 = ?`);
+    this.#bySecret ??= this.#db.prepare(`SELECT ${SESSION_COLUMNS} FROM sessions WHERE sha256 = ?`);
     return (this.#bySecret.get(sha256) as SessionRecord | undefined) ?? null;
   }
 
@@ -82,10 +81,10 @@ export class SqliteAccess implements AccessStore {
     const rows =
       person === undefined
         ? this.#db
-            .prepare(`SELECT ${SESSION} FROM sessions WHERE session_id > ? ORDER BY session_id LIMIT ?`)
+            .prepare(`SELECT ${SESSION_COLUMNS} FROM sessions WHERE session_id > ? ORDER BY session_id LIMIT ?`)
             .all(after, limit)
         : this.#db
-            .prepare(`SELECT ${SESSION} FROM sessions WHERE person = ? AND session_id > ? ORDER BY session_id LIMIT ?`)
+            .prepare(`SELECT ${SESSION_COLUMNS} FROM sessions WHERE person = ? AND session_id > ? ORDER BY session_id LIMIT ?`)
             .all(person, after, limit);
     return rows as unknown as SessionRecord[];
   }

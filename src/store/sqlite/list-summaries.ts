@@ -1,6 +1,6 @@
 // Short forms of runs and questions out of SQLite. Reading is synchronous, and a row behind a large column costs time with its size:
 // rows are read in groups of bounded size, and other work runs between the groups.
-import { damageIn } from '../../kernel/stored-json.js';
+import { unlessDamaged } from '../../kernel/stored-json.js';
 import type { PendingFilter, RunFilter } from '../store.js';
 import type { InteractionSummary, RunSummary, SummaryReader } from '../summary-reader.js';
 import { INTERACTION_COLUMNS, RUN_COLUMNS, smallColumn, Summaries, type InteractionSummaryRow, type RunSummaryRow } from '../summaries.js';
@@ -52,7 +52,7 @@ export class SqliteSummaries implements SummaryReader {
       const sized = selectPending(this.#db, 'interaction_id AS id, octet_length(question_json) AS bytes, asked_at, interaction_id', { ...filter, ...(after ? { after } : {}) }) as (Sized & { asked_at: number; interaction_id: string })[];
       const query = `SELECT ${INTERACTION} FROM interactions WHERE interaction_id IN (SELECT value FROM json_each(?)) AND state = 'pending' ORDER BY asked_at, interaction_id`;
       for await (const row of this.#rows<InteractionSummaryRow>(sized, query)) {
-        const interaction = await this.#readable(row);
+        const interaction = await unlessDamaged(this.#interaction(row));
         if (interaction && found.length < filter.limit) found.push(interaction);
       }
       after = sized.at(-1);
@@ -75,15 +75,6 @@ export class SqliteSummaries implements SummaryReader {
 
   #interaction(row: InteractionSummaryRow): Promise<InteractionSummary | null> {
     return this.#summaries.interaction(row, (column) => this.#load(`SELECT ${column} AS text FROM interactions WHERE interaction_id = ?`, row.interaction_id));
-  }
-
-  async #readable(row: InteractionSummaryRow): Promise<InteractionSummary | null> {
-    try {
-      return await this.#interaction(row);
-    } catch (error) {
-      if (damageIn(error)) return null;
-      throw error;
-    }
   }
 
   async *#rows<Row>(sized: readonly Sized[], query: string): AsyncGenerator<Row, void> {
