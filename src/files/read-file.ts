@@ -29,7 +29,7 @@ const PIECE_BYTES = 256 * 1024;
 const { O_APPEND, O_CREAT, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = constants;
 const READ = O_RDONLY | O_NONBLOCK | O_NOCTTY;
 const PRIVATE = 0o600;
-// What Linux adds to the name of a file that has none any more.
+// Linux adds this to the path of an open file that was deleted.
 const DELETED = Buffer.from(' (deleted)');
 
 // Null: there is nothing.
@@ -154,19 +154,21 @@ function checkFileSync(file: number, path: string, links: FileRules['links']): S
   return found;
 }
 
-// Linux names what was opened; a file that was deleted or replaced after it was opened was still at that place. Elsewhere the way is looked at again, which a process that changes it all the time may outrun.
-async function isAt(fd: number, { dev, ino, nlink }: Stats, path: FilePath): Promise<boolean> {
+// Linux reports the path of an open file, with ` (deleted)` after it if the file was deleted or replaced since it was opened. A file
+// whose real name ends like that is in the same folder, so it is safe to read too. Other systems do not report a path: there the
+// path is resolved a second time, and a process that swaps folders fast enough can win that race.
+async function isAt(fd: number, { dev, ino }: Stats, path: FilePath): Promise<boolean> {
   const bytes = Buffer.from(path);
   const opened = await readlink(`/proc/self/fd/${fd}`, { encoding: 'buffer' }).catch(() => null);
-  if (opened !== null) return opened.equals(bytes) || (nlink === 0 && opened.equals(Buffer.concat([bytes, DELETED])));
+  if (opened !== null) return opened.equals(bytes) || opened.equals(Buffer.concat([bytes, DELETED]));
   const [named, real] = [await lstat(path).catch(() => null), await realpath(path, { encoding: 'buffer' }).catch(() => null)];
   return real?.equals(bytes) === true && named?.ino === ino && named.dev === dev;
 }
 
-function isAtSync(fd: number, { dev, ino, nlink }: Stats, path: string): boolean {
+function isAtSync(fd: number, { dev, ino }: Stats, path: string): boolean {
   try {
     const opened = readlinkSync(`/proc/self/fd/${fd}`);
-    return opened === path || (nlink === 0 && opened === `${path}${DELETED.toString()}`);
+    return opened === path || opened === `${path}${DELETED.toString()}`;
   } catch {
     const named = lstatSync(path, { throwIfNoEntry: false });
     return named?.ino === ino && named.dev === dev && realpathSync(path) === path;

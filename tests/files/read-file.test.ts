@@ -1,5 +1,7 @@
 // Reading in folders that others can write: regular files at that very place, bounded, without waiting.
-import { appendFileSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { appendFileSync, mkdirSync, readFileSync, realpathSync, statSync, symlinkSync, writeFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -70,6 +72,22 @@ test('a file that grows while it is read is read as long as it was', async () =>
   if (file) for await (const piece of readPieces(file, 0, size)) read += piece.length;
   await file?.close();
   expect(read).toBe(size);
+});
+
+test('a file that another process replaces all the time can be read', async () => {
+  writeFileSync(path, 'content');
+  const script = 'const { renameSync, writeFileSync } = require("node:fs"); for (;;) { writeFileSync(process.argv[1] + ".new", "content"); renameSync(process.argv[1] + ".new", process.argv[1]); }';
+  const writer = spawn(process.execPath, ['-e', script, path], { stdio: 'ignore' });
+  try {
+    await expect.poll(() => statSync(path).ino).not.toBe(statSync(path).ino);
+    for (let round = 0; round < 2000; round += 1) {
+      expect(readTextSync(path, SMALL_FILE)).toBe('content');
+      expect(await readText(path, SMALL_FILE)).toBe('content');
+    }
+  } finally {
+    writer.kill('SIGKILL');
+    await once(writer, 'exit');
+  }
 });
 
 test('a larger file than allowed is refused with both numbers', async () => {
