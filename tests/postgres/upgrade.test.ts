@@ -34,7 +34,7 @@ test('a database of the previous version is upgraded: waiting runs are answered 
     + 'Other programs use this schema (tasks: send_mail). Keep it.\n');
   expect((await jobs(database)).map((job) => job.task_identifier)).toEqual(['send_mail']);
   const server = await startServer(site, ['--port', '0'], { env });
-  await expectUpgraded(server.client, { isShared: true });
+  await expectUpgraded(server, { isShared: true });
   // Nothing new is put there, and nothing of others is touched.
   expect((await jobs(database)).map((job) => job.task_identifier)).toEqual(['send_mail']);
   expect(await database.query('SELECT name, role FROM parley.tokens')).toEqual([{ name: 'ann', role: 'replier' }]);
@@ -51,7 +51,7 @@ test('migrate prints the statement that drops the old schema where nobody else u
   await database.query(drop);
   expect(await parley(site, ['migrate'], { env })).toMatchObject({ code: 0, stdout: 'the database is ready\n' });
   const server = await startServer(site, ['--port', '0'], { env });
-  await expectUpgraded(server.client, { isShared: true });
+  await expectUpgraded(server, { isShared: true });
 });
 
 test('hosts of the previous version and of this one never share a database', async () => {

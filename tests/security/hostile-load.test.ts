@@ -17,8 +17,6 @@ import { startServer, type ServerProcess } from '../support/served-process.js';
 
 const REQUESTS = 500;
 const TURNS = 8;
-// Kinds that the code cannot take yet; a later change empties this list.
-const LATER: ReadonlySet<string> = new Set(['hostile schemas']);
 const STALLS = new URL('../support/report-stalls.mjs', import.meta.url).href;
 const PROBE = fileURLToPath(new URL('../support/probe-health.mjs', import.meta.url));
 
@@ -131,7 +129,7 @@ test(`${REQUESTS} hostile requests of all kinds disturb no turn, lose no answer 
 
   const phases: { readonly kind: string; readonly from: number; readonly to: number }[] = [];
   const statuses: Record<string, Record<number, number>> = {};
-  const kinds = Object.entries(KINDS).filter(([kind]) => !LATER.has(kind));
+  const kinds = Object.entries(KINDS);
   const each = Math.ceil(REQUESTS / kinds.length);
   for (const [kind, hostile] of kinds) {
     const from = performance.timeOrigin + performance.now();

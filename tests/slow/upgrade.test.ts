@@ -15,7 +15,7 @@ test('a data directory of the previous version is upgraded: waiting runs are ans
   const site = createSite();
   await putOldData(site);
   const server = await startServer(site);
-  await expectUpgraded(server.client, { isShared: false });
+  await expectUpgraded(server, { isShared: false });
   server.child.kill('SIGTERM');
   expect(await server.ended).toMatchObject({ code: 0 });
   expect(await parley(site, ['doctor'])).toMatchObject({ stdout: expect.stringContaining('none found: checked all 9 runs') as string });

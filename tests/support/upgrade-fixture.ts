@@ -1,11 +1,12 @@
 // What the previous version left on a disk and in a PostgreSQL database when it was killed at work: runs in each state, some of them waiting.
 // scripts/make-upgrade-fixtures.mjs says how it was made.
+import { createHash, createHmac } from 'node:crypto';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'vitest';
-import type { ParleyClient } from '../../src/client/client.js';
 import { openDatabase } from '../../src/store/sqlite/open-database.js';
 import type { Site } from './command.js';
+import type { ServerProcess } from './served-process.js';
 
 const FOLDER = new URL('../old-databases/upgrade/', import.meta.url).pathname;
 // Where it was made.
@@ -38,8 +39,21 @@ export function putOldDatabase(site: Site): string {
   return readFileSync(join(FOLDER, 'postgres.sql'), 'utf8').replaceAll(MADE_IN, site.root);
 }
 
-// After the upgrade: who waited still waits and is answered to the end, who was cut off is ended with its code.
-export async function expectUpgraded(client: ParleyClient, { isShared }: { readonly isShared: boolean }): Promise<void> {
+// The previous version derived a browser's cookie from the operator token, so it stayed valid for as long as the token did.
+async function expectOldSessionsEnded({ url, token }: ServerProcess): Promise<void> {
+  const signedIn = await fetch(`${url}/v1/sign-in`, { method: 'POST', headers: { 'content-type': 'application/json', origin: url }, body: JSON.stringify({ token }) });
+  const [cookie = ''] = (signedIn.headers.get('set-cookie') ?? '').split(';');
+  const asBrowser = (given: string) => fetch(`${url}/v1/me`, { headers: { cookie: given } });
+  expect((await asBrowser(cookie)).status).toBe(200);
+  const old = createHmac('sha256', createHash('sha256').update(token).digest()).update('parley browser session').digest('base64url');
+  expect((await asBrowser(`${cookie.split('=')[0]}=${old}`)).status).toBe(401);
+}
+
+// After the upgrade a waiting run still waits and can be answered to its end, an interrupted run has failed with its code, and old
+// browser sessions have ended.
+export async function expectUpgraded(server: ServerProcess, { isShared }: { readonly isShared: boolean }): Promise<void> {
+  await expectOldSessionsEnded(server);
+  const { client } = server;
   const { runs } = await client.list();
   const find = (request: string): string => runs.find(({ request_id: id }) => id === request)?.run_id ?? request;
   expect(runs).toHaveLength(9);
