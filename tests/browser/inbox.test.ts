@@ -132,6 +132,28 @@ test.each([{ width: 1200, height: 800 }, { width: 390, height: 844, touch: true 
   expect(await reviews(desk, id)).toEqual(['seen']);
 });
 
+test.each([
+  ['a command of the rehearsal', {}],
+  ['a command of an app server', { engine: 'codex-app-server' }],
+])('%s with hundreds of lines counts as read only once all of them were on the screen', async (_what, options) => {
+  const desk = await openDesk();
+  const id = await ask(desk, `Do it [[approve ${LONG}]] [[done 1]]`, options);
+  const page = await desk.open('/', { width: 1200, height: 850 });
+  await card(page, 'line 219').waitFor();
+  const primary = page.locator('button.primary', { hasText: 'Approve' });
+  const scrollTo = (y: number) => page.evaluate(`window.scrollTo(0, ${y}); new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))`);
+  await scrollTo(0);
+  expect(await primary.count()).toBe(0);
+  const height = Number(await page.evaluate('document.documentElement.scrollHeight'));
+  await scrollTo(height);
+  expect(await primary.count()).toBe(0);
+  for (let y = 0; y < height; y += 400) await scrollTo(y);
+  await primary.click();
+  await page.getByText('Accepted: Approve').waitFor();
+  await ended(desk, id).toBe('succeeded');
+  expect(await reviews(desk, id)).toEqual(['seen']);
+});
+
 test('who approves without reading says so, and it is recorded', async () => {
   const desk = await openDesk();
   const id = await ask(desk, `Write it [[patch f.txt ${LONG}]] [[done 1]]`, { engine: 'codex-app-server' });

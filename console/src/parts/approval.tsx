@@ -8,7 +8,6 @@ import { nameInLine, nameInvisible } from '../../../src/kernel/visible-text.js';
 import { answer } from '../state/inbox.js';
 import { isSeen } from '../state/review.js';
 import { Diff } from './diff.js';
-import { ReviewMark } from './review-mark.js';
 
 const DECISIONS = [
   { decision: 'approve', label: 'Approve', unread: 'Approve without reading', key: 'y' },
@@ -39,7 +38,6 @@ export function Action({ action }: { readonly action: JsonObject }): JSX.Element
       </dl>
       {changes.length > 0 && <p class="change-summary"><strong>{summarizeChanges(changes)}</strong></p>}
       {changes.map((change, index) => <Diff key={index} change={change} isReviewed />)}
-      <ReviewMark />
     </>
   );
 }

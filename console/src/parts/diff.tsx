@@ -4,11 +4,8 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { ChangedLine, FileChange } from '../../../src/kernel/file-changes.js';
 import { nameInLine, nameInvisible } from '../../../src/kernel/visible-text.js';
-import { ReviewMark } from './review-mark.js';
 
 const SHOWN = 200;
-// So many lines stand between two marks that tell whether they were on the screen.
-const MARKED = 10;
 const CLASSES: Readonly<Record<ChangedLine['sign'], string>> = { '+': 'added', '-': 'removed', ' ': '', '@': 'hunk' };
 const KINDS: Readonly<Record<string, string>> = { add: 'new', delete: 'deleted', update: 'changed' };
 
@@ -33,7 +30,6 @@ export function Diff({ change, isReviewed = false }: DiffProps): JSX.Element {
         {shown.map(({ sign, text }, index) => (
           <span key={index} class={CLASSES[sign]}>
             {sign === '@' ? '' : `${sign} `}{nameInvisible(text)}{'\n'}
-            {isReviewed && index % MARKED === 0 && <ReviewMark />}
           </span>
         ))}
       </pre>

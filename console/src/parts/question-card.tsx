@@ -17,7 +17,6 @@ import { FieldsForm } from './fields-form.js';
 import { Link } from './link.js';
 import { Markdown } from './markdown.js';
 import { OptionLabel } from './option-label.js';
-import { ReviewMark } from './review-mark.js';
 
 export interface Asked {
   readonly kind: string;
@@ -51,7 +50,8 @@ export function QuestionCard({ item, isActive, onActivate, showsRun = true }: Ca
   const isDecided = item.state !== 'pending' || fate?.type === 'accepted' || fate?.type === 'answered' || fate?.type === 'gone';
   const isOpen = item.state === 'pending' && (fate === undefined || fate.type === 'refused' || fate.type === 'unsent' || isSending) && mayAnswer();
   const card = useRef<HTMLElement>(null);
-  useReview(item.interaction_id, question.kind === 'approval', card);
+  const asked = useRef<HTMLDivElement>(null);
+  useReview(item.interaction_id, question.kind === 'approval', asked);
   // With the answer the button goes that had the focus.
   useEffect(() => {
     if (fate && isActive && (document.activeElement === null || document.activeElement === document.body)) card.current?.focus({ preventScroll: true });
@@ -68,9 +68,11 @@ export function QuestionCard({ item, isActive, onActivate, showsRun = true }: Ca
         {showsRun && <Link to={`/runs/${item.run_id}`} data-key="o">Open the run</Link>}
       </header>
       {showsRun && item.prompt !== undefined && <p class="about" title={nameInLine(item.prompt)}>{nameInProse(item.prompt)}</p>}
-      <Warning question={question} />
-      <div class="question">{question.kind === 'approval' ? <pre class="plain whole"><ReviewMark />{nameInvisible(question.prompt)}</pre> : <Markdown text={question.prompt} />}</div>
-      {question.action && <Action action={question.action} />}
+      <div class="asked" ref={asked}>
+        <Warning question={question} />
+        <div class="question">{question.kind === 'approval' ? <pre class="plain whole">{nameInvisible(question.prompt)}</pre> : <Markdown text={question.prompt} />}</div>
+        {question.action && <Action action={question.action} />}
+      </div>
       {/* Never taken away before the card is: what was written is still there, and nothing moves under a pointer. */}
       {mayAnswer() && <fieldset class="answers" disabled={!isOpen || isSending}><Answers item={item} question={question} isActive={isActive && isOpen} /></fieldset>}
       {!mayAnswer() && item.state === 'pending' && <Offered question={question} />}

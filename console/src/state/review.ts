@@ -1,9 +1,11 @@
-// Whether all of an approval was on the screen. Marks stand between its lines; it counts as seen once each of them was
-// visible. What was seen stays seen, on whatever page, for as long as this page is open.
+// Whether all of an approval was on the screen. It counts as seen once every part of its region was visible, in
+// whatever order. What was seen stays seen, on whatever page, for as long as this page is open.
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { addPart, isWhole, type Part } from './coverage.js';
 
-export const MARK = 'data-review-mark';
+// Less than a line of text: positions on a screen are rounded.
+const GAP_PX = 4;
 
 const seen = signal<ReadonlySet<string>>(new Set());
 
@@ -11,23 +13,42 @@ export function isSeen(interactionId: string): boolean {
   return seen.value.has(interactionId);
 }
 
-type Box = { readonly current: HTMLElement | null };
+type Region = { readonly current: HTMLElement | null };
 
-export function useReview(interactionId: string, isWanted: boolean, box: Box): void {
+export function useReview(interactionId: string, isWanted: boolean, region: Region): void {
   useEffect(() => {
-    if (!isWanted || seen.peek().has(interactionId) || !box.current) return undefined;
-    const left = new Set<Element>(box.current.querySelectorAll(`[${MARK}]`));
-    const observer = new IntersectionObserver((entries) => {
-      for (const { target, isIntersecting } of entries) {
-        if (!isIntersecting) continue;
-        observer.unobserve(target);
-        left.delete(target);
-      }
-      if (left.size > 0) return;
-      observer.disconnect();
+    const element = region.current;
+    if (!isWanted || seen.peek().has(interactionId) || !element) return undefined;
+    let parts: readonly Part[] = [];
+    let frame = 0;
+    const measure = (): void => {
+      frame = 0;
+      const { top, height } = element.getBoundingClientRect();
+      if (document.hidden || height === 0) return;
+      const gap = GAP_PX / height;
+      const visible = { from: Math.max(0, -top) / height, to: Math.min(height, window.innerHeight - top) / height };
+      parts = addPart(parts, visible, gap);
+      if (!isWhole(parts, gap)) return;
+      stop();
       seen.value = new Set(seen.peek()).add(interactionId);
-    });
-    for (const mark of left) observer.observe(mark);
-    return () => observer.disconnect();
+    };
+    // Once in a frame, however many events come.
+    const look = (): void => {
+      frame ||= requestAnimationFrame(measure);
+    };
+    const size = new ResizeObserver(look);
+    const stop = (): void => {
+      cancelAnimationFrame(frame);
+      size.disconnect();
+      document.removeEventListener('scroll', look, { capture: true });
+      document.removeEventListener('visibilitychange', look);
+      window.removeEventListener('resize', look);
+    };
+    size.observe(element);
+    document.addEventListener('scroll', look, { capture: true, passive: true });
+    document.addEventListener('visibilitychange', look);
+    window.addEventListener('resize', look);
+    look();
+    return stop;
   }, [interactionId, isWanted]);
 }
