@@ -16,11 +16,12 @@ export interface AuditOptions extends DataOption {
 }
 
 const PAGE = 500;
+const EMPTY = 'The administrative journal is empty.\n';
 
 export async function auditCommand(options: AuditOptions, io: Io): Promise<number> {
   const data = await openReader(options, io);
   if (!data) {
-    io.stderr.write('the administrative journal is empty\n');
+    io.stderr.write(EMPTY);
     return EXIT.ok;
   }
   try {
@@ -52,7 +53,7 @@ export async function auditCommand(options: AuditOptions, io: Io): Promise<numbe
       after = rows.at(-1)?.seq ?? after;
       if (rows.length === 0) break;
     }
-    if (shown === 0 && !options.json) io.stderr.write('the administrative journal is empty\n');
+    if (shown === 0 && !options.json) io.stderr.write(last === 0 ? EMPTY : `No row after ${first}: the last row is ${last}.\n`);
     return EXIT.ok;
   } finally {
     await data.close();

@@ -127,12 +127,14 @@ export async function logsCommand(meant: string, options: LogsOptions, io: Io): 
   return withRun(meant, options, io, async (data, run) => {
     const range = options.event === undefined ? { attempt: options.attempt ?? run.attempt_number, stream: options.stream, from: options.from ?? 0, to: options.to } : await rangeOf(data, run, options.event);
     checkFiles(data, run, io);
+    if (range.attempt > run.attempt_number) throw noLog(run, range);
     const file = await openLog(data.store, await realpath(data.path), run, range);
-    if (!file) throw new RequestError('INVALID_ARGUMENT', `run ${run.run_id} has no ${range.stream} of attempt ${range.attempt}`);
+    if (!file) throw noLog(run, range);
     try {
       const { size } = await file.stat();
       const to = Math.min(range.to ?? size, size);
       if (range.from > size) throw new RequestError('INVALID_ARGUMENT', `${range.stream} of attempt ${range.attempt} has ${size} bytes, none from ${range.from} on`);
+      if (range.to !== undefined && range.to < range.from) throw new RequestError('INVALID_ARGUMENT', `--to ${range.to} lies before --from ${range.from}.`);
       if (to <= range.from) return EXIT.ok;
       const bytes = readPieces(file, range.from, to);
       if (io.terminal.stdout && !options.raw) await pipeline(bytes, nameChunks, io.stdout, { end: false });
@@ -142,6 +144,10 @@ export async function logsCommand(meant: string, options: LogsOptions, io: Io): 
       await file.close();
     }
   });
+}
+
+function noLog({ run_id: id, attempt_number: last }: RunRecord, { stream, attempt }: { readonly stream: StreamName; readonly attempt: number }): RequestError {
+  return new RequestError('INVALID_ARGUMENT', `Run ${id} has no ${stream} of attempt ${attempt}; its last attempt is ${last}.`);
 }
 
 async function* nameChunks(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string, void> {

@@ -30,7 +30,7 @@ export async function findRunId(store: Store, runRef: string, options: FindOptio
   if (runRef === 'last') return findLast(store, options);
   const part = runRef.toUpperCase().replace(/^RUN_/, '');
   if (part.length < TAIL_CHARS) {
-    const rule = `Give at least ${TAIL_CHARS} characters of the end of its id, as parley ls shows it.`;
+    const rule = `Give at least ${TAIL_CHARS} characters of its id after run_, as parley ls shows them.`;
     throw notFound(`There is no run "${runRef}". ${rule}`);
   }
   const tails = (await store.listByTail([part.slice(-TAIL_CHARS)])).filter((id) => id.endsWith(part));

@@ -2,11 +2,13 @@
 // it is answered in place, and the list is shown again until nothing waits or the person leaves.
 import { unlessDamaged } from '../kernel/stored-json.js';
 import { RequestError } from '../run/request-error.js';
+import { TAIL_CHARS } from '../store/run-finder.js';
 import type { InteractionRecord, RunRecord } from '../store/store.js';
 import { confirmSent } from '../terminal/answer.js';
 import { formatAge } from '../terminal/format-time.js';
 import { renderQuestion, type Question } from '../terminal/question-text.js';
-import { safeText } from '../terminal/safe-text.js';
+import { oneLine, safeText } from '../terminal/safe-text.js';
+import { paint } from '../terminal/style.js';
 import { renderTable, type Column } from '../terminal/table.js';
 import { wrapShown } from '../terminal/wrap-exact.js';
 import { prepareQuestion, replyOf, type Outcome } from './ask-question.js';
@@ -45,6 +47,7 @@ const COLUMNS: readonly Column[] = [
   { header: 'ENGINE', droppable: true },
   { header: 'WANTS', droppable: true },
   { header: 'QUESTION' },
+  { header: 'TASK', droppable: true },
 ];
 
 export async function inboxCommand(place: number | undefined, options: InboxOptions, io: Io): Promise<number> {
@@ -96,7 +99,7 @@ async function renderItems({ store }: ReadData, items: readonly Item[], io: Io):
     const question = pending.question as unknown as Question;
     const wants = question.channel === 'conversation' ? 'continue' : (KINDS[question.kind] ?? question.kind);
     const age = `${formatAge(now - pending.asked_at)}${now > pending.due_at ? ' (overdue)' : ''}`;
-    return [String(index + 1), names.get(run.run_id) ?? run.run_id, age, run.spec.engine, wants, question.prompt];
+    return [String(index + 1), names.get(run.run_id) ?? run.run_id, age, run.spec.engine, wants, question.prompt, run.spec.prompt];
   });
   return renderTable(rows, COLUMNS, styleOf(io));
 }
@@ -143,9 +146,11 @@ async function choosePlace(count: number, io: Io): Promise<number | null> {
 
 async function answerOne(data: ReadData, { run, pending }: Item, io: Io): Promise<void> {
   const question = pending.question as unknown as Question;
+  const task = `${run.run_id.slice(-TAIL_CHARS)}  ${run.spec.engine} in ${run.spec.cwd}: ${run.spec.prompt}`;
+  io.stdout.write(`\n${paint(styleOf(io), 'dim', oneLine(task, styleOf(io).width))}\n`);
   const lines = renderQuestion(question, styleOf(io)).split('\n');
   const shown = question.kind === 'approval' ? lines.slice(0, pageRows(io)) : lines;
-  io.stdout.write(`\n${shown.join('\n')}\n`);
+  io.stdout.write(`${shown.join('\n')}\n`);
   const asker = new LineAsker(io);
   try {
     await asker.forgetTyped();

@@ -51,7 +51,7 @@ export async function listCommand(options: ListOptions, io: Io): Promise<number>
       if (one) listed.push(one);
     }
     if (options.json || options.quiet) await printLines(listed, options, io);
-    else if (listed.length === 0) return sayNothing(options, io, 'no such runs');
+    else if (listed.length === 0) return sayNothing(options, io, Object.keys(filter).length > 1 ? 'No run matches these filters.' : 'No runs yet.');
     else {
       const names = await shortenIds(data.store, listed.map(({ run }) => run.run_id));
       io.stdout.write(renderTable(listed.map((each) => rowOf(each, names, io.clock.now())), COLUMNS, styleOf(io)));

@@ -120,16 +120,25 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
     log.info('stopping');
     const hurry = new Promise<void>((resolve) => void [io.onSignal('SIGINT', resolve), io.onSignal('SIGTERM', resolve)]);
     service.stopTaking();
-    if (isAlone) forgetServer(path);
-    const interrupted = await writer.orchestrator.close({ graceMs: settings.shutdown_grace_sec * 1000, hurry });
+    const interrupted = await writer.orchestrator.close({ graceMs: settings.shutdown_grace_sec * 1000, hurry, onDrain: (turns) => announceDrain(turns, settings, log, io) });
     reportInterrupted(interrupted, settings, log, io);
     await Promise.all([beside.stopSweeping(), beside.stopSending(hurry)]);
+    // Until here a command that finds this server is told that it is stopping.
+    if (isAlone) forgetServer(path);
     await service.close();
     return EXIT.ok;
   } finally {
     await served?.close();
     await writer.close();
   }
+}
+
+// Says at once what the stop waits for.
+function announceDrain(running: number, { shutdown_grace_sec: grace }: Settings, log: Logger, io: Io): void {
+  const turns = running === 1 ? '1 running turn' : `${running} running turns`;
+  const text = `Waiting up to ${grace} s for ${turns} to end (shutdown_grace_sec).`;
+  if (io.terminal.stderr) io.stderr.write(`Stopping. ${text} Press Ctrl-C again to stop now.\n`);
+  else log.info({ turns: running }, text);
 }
 
 // Says what the stop cut off, and which settings would have kept it.

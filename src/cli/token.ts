@@ -3,6 +3,7 @@
 // administrative journal before it takes effect.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { toTimestamp } from '../kernel/clock.js';
 import type { JsonObject } from '../kernel/json.js';
 import { RequestError } from '../run/request-error.js';
@@ -88,7 +89,8 @@ export async function addTokenCommand(name: string, options: TokenOptions, io: I
     const { addTokenRow } = await import('../store/postgres/token-rows.js');
     if (!(await addTokenRow(place.database, named, entry))) throw nameTaken(name);
   });
-  await tellToken(token, `Token "${name}" (${options.role})`, options, io);
+  const stored = `Token "${name}" (${options.role}). It is not stored and not shown again.`;
+  await tellToken(token, { stored, link: `parley link --as "${name}"` }, options, io);
   return EXIT.ok;
 }
 
@@ -96,15 +98,30 @@ function detailsOf({ person, expires }: Partial<TokenOptions>, io: Io): TokenDet
   return { person, expires_at: expires === undefined ? undefined : toTimestamp(io.clock.now() + expires) };
 }
 
-async function tellToken(token: string, what: string, options: DataOption, io: Io): Promise<void> {
+function operatorAdvice(options: DataOption, io: Io): TokenAdvice {
+  const place = join(dataDirOf(options, io), 'token');
+  return { stored: `The new operator token; the old one is no longer valid. It is stored in ${place}.`, link: 'parley link' };
+}
+
+function rotatedAdvice(name: string): TokenAdvice {
+  const stored = `The new value of token "${name}"; the old one is no longer valid. It is not stored and not shown again.`;
+  return { stored, link: `parley link --as "${name}"` };
+}
+
+interface TokenAdvice {
+  readonly stored: string;
+  // The command that signs a browser in as this token.
+  readonly link: string;
+}
+
+async function tellToken(token: string, { stored, link }: TokenAdvice, options: DataOption, io: Io): Promise<void> {
   io.stdout.write(`${token}\n`);
   if (!io.terminal.stdout) return;
   // The token is made, whether or not a server can be found.
   const url = (await findServer(dataDirOf(options, io), io).catch(() => null))?.url;
   io.stderr.write(
-    `${what}. It is not stored and not shown again.\n` +
-      `A program sends it as Authorization: Bearer TOKEN. ` +
-      `In a browser, enter it at ${url ?? 'the address of the server'}, or use parley link --as.\n`,
+    `${stored}\nA program sends it as Authorization: Bearer TOKEN. ` +
+      `In a browser, enter it at ${url ?? 'the address of the server'}, or run ${link}.\n`,
   );
 }
 
@@ -198,12 +215,7 @@ export async function rotateTokenCommand(name: string | undefined, options: Rota
   if ((name === undefined) !== (options.operator === true))
     throw new RequestError('INVALID_ARGUMENT', 'Name the token to rotate, or give --operator for the operator token.');
   const token = name === undefined ? await rotateOperatorHere(options, io) : await rotateNamed(name, options, io);
-  await tellToken(
-    token,
-    `The new value of ${name === undefined ? 'the operator token' : `token "${name}"`}; the old one is no longer valid`,
-    options,
-    io,
-  );
+  await tellToken(token, name === undefined ? operatorAdvice(options, io) : rotatedAdvice(name), options, io);
   return EXIT.ok;
 }
 

@@ -51,7 +51,7 @@ export function createEngineHost(machine: Machine, settings: Settings, { clock, 
     explainUnusable: (engine, model) => {
       const { program, by } = findProgram(engine, machine, settings);
       const { binary, install } = engine.probe;
-      if (program === null) return { code: 'ENGINE_NOT_INSTALLED', message: by === 'PATH' ? `${binary} was not found on PATH. Install it: ${install}.` : `${binary} was not found: ${by} is not a program.` };
+      if (program === null) return { code: 'ENGINE_NOT_INSTALLED', message: by === 'PATH' ? `${binary} was not found on PATH (${install}).` : `${binary} was not found: ${by} is not a program.` };
       const at = logins.refusedAt(engine, model);
       return at === null ? null : { code: 'ENGINE_LOGGED_OUT', message: `${engine.name} refused your login (${toTimestamp(at)}), and nothing has changed since. Log in: ${engine.home.howToLogIn}.` };
     },

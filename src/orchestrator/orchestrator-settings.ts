@@ -3,6 +3,15 @@ import type { RecoverySettings } from './recover.js';
 import type { ResidentLimits } from './residents.js';
 
 // Work that a stop cut off: turns that were ended, and runs that never began.
+export interface CloseOptions {
+  // How long running turns may take to end by themselves.
+  readonly graceMs?: number;
+  // Ends that wait.
+  readonly hurry?: Promise<void>;
+  // Called with the number of running turns before the wait.
+  readonly onDrain?: (turns: number) => void;
+}
+
 export type Interrupted = { readonly turns: number; readonly queued: number };
 
 export const RESIDENT_LIMITS: ResidentLimits = { parkAfterMs: 300_000, max: 8 };

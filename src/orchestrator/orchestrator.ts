@@ -27,7 +27,7 @@ import { failWaiting, PROCESS_LOST, WAITED_TOO_LONG } from './sticky.js';
 import { TurnControl } from './turn-control.js';
 import { LostRunError } from './turn-writer.js';
 import { withRetries } from './restart-retry.js';
-import { RESIDENT_LIMITS, type Interrupted, type OrchestratorSettings } from './orchestrator-settings.js';
+import { RESIDENT_LIMITS, type CloseOptions, type Interrupted, type OrchestratorSettings } from './orchestrator-settings.js';
 import { sweep, type RetentionRules } from './retention.js';
 import { waitAtMost } from './wait-at-most.js';
 import { track } from './track.js';
@@ -225,9 +225,8 @@ export class Orchestrator {
     }
   }
 
-  // Running turns may finish within the grace period and are then ended; nothing new begins, waiting runs are untouched. Returns how
-  // much work was cut off.
-  async close({ graceMs = 0, hurry }: { readonly graceMs?: number; readonly hurry?: Promise<void> } = {}): Promise<Interrupted> {
+  // Running turns may finish within the grace period and are then ended; nothing new begins, waiting runs are untouched.
+  async close({ graceMs = 0, hurry, onDrain }: CloseOptions = {}): Promise<Interrupted> {
     this.#stopping = true;
     if (this.#changes.size > 0) {
       await Promise.all(this.#changes);
@@ -237,6 +236,7 @@ export class Orchestrator {
     // Others go on with what waits, as soon as nothing of it waits here.
     if (this.#cluster) await this.#residents.close();
     if (graceMs > 0 && this.#controls.size > 0) {
+      onDrain?.(this.#controls.size);
       const turns = Promise.all([...this.#controls.values()].map(({ over }) => over));
       await waitAtMost(this.#deps.timers, graceMs, Promise.race([turns, ...(hurry ? [hurry] : [])]));
     }

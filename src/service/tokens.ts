@@ -28,6 +28,8 @@ export interface TokenDetails {
 }
 
 const FILE = 'tokens.json';
+// What the operator token and the tokens of other hosts are called in lists and journals.
+const RESERVED: ReadonlySet<string> = new Set(['operator', 'another host']);
 const NAME_FORM = /^[\w.@ -]{1,100}$/;
 export const TOKENS_SCHEMA = {
   type: 'array',
@@ -78,6 +80,8 @@ export function makeToken(
         `A token's ${what} is 1 to 100 letters, digits, spaces or . _ - @, not ${JSON.stringify(text)}.`,
       );
   }
+  if (RESERVED.has(name.toLowerCase()))
+    throw new RequestError('INVALID_ARGUMENT', `"${name}" names a token of Parley itself. Choose another name.`);
   const token = newToken();
   return {
     token,

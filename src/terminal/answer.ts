@@ -55,9 +55,10 @@ export function createDialogue(question: Question, { hasMore = () => false }: Di
     prompt() {
       const part = parts[answers.length];
       if (lines.length > 0 || !part) return '… ';
-      if (part.kind === 'approval' && hasMore()) return 'Enter: next page, y!: approve unread, [n]o, [c]ancel > ';
+      if (part.kind === 'approval' && hasMore()) return 'Enter: next page, y!: approve unread, [n]o, [c] no and stop > ';
       const place = fields.length > 0 ? `${answers.length + 1}/${fields.length} ${oneLine(part.prompt, PROMPT_COLUMNS)} ` : '';
-      return `${place}${hintOf(part)}> `;
+      const ways = question.channel === 'conversation' ? '/finish ends it, /later leaves it ' : '';
+      return `${place}${ways}${hintOf(part)}> `;
     },
     give(line) {
       const command = lines.length === 0 && !/^\s/.test(line) ? commandOf(line.trim(), question) : null;
@@ -103,7 +104,7 @@ function commandOf(line: string, { channel }: Question): Given | null {
 
 function hintOf({ kind, options, default: value }: Part): string {
   const fallback = hasDefault(value) ? `Enter: ${exactLine(tellJson(value), PROMPT_COLUMNS)} ` : '';
-  if (kind === 'approval') return '[y]es, for the [s]ession, [n]o, [c]ancel ';
+  if (kind === 'approval') return '[y]es, for the [s]ession, [n]o, [c] no and stop ';
   if (options.length > 0) return `1${options.length > 1 ? `-${options.length}` : ''} or text ${fallback}`;
   return kind === 'confirm' ? `y/n ${fallback}` : fallback;
 }

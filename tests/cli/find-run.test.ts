@@ -29,7 +29,7 @@ test('a name of several runs is refused with all of them, and one of none with t
   await expect(findRunId(store, 'V8BP72')).rejects.toThrow(`"V8BP72" is ambiguous; it matches 2 runs: ${B}, ${C}`);
   await expect(findRunId(store, '01M7NH')).rejects.toThrow('is ambiguous; it matches 2 runs');
   await expect(findRunId(store, 'ZZZZZZ')).rejects.toThrow('There is no run "ZZZZZZ". parley ls lists the runs.');
-  await expect(findRunId(store, 'BP71')).rejects.toThrow('at least 6 characters of the end of its id');
+  await expect(findRunId(store, 'BP71')).rejects.toThrow('at least 6 characters of its id after run_');
 });
 
 test('last is the newest run, or the newest that waits', async () => {

@@ -1,5 +1,5 @@
 // Which parts of an approval were on the screen.
-import fc from 'fast-check';
+import { array, assert, integer, property, tuple } from 'fast-check';
 import { expect, test } from 'vitest';
 import { addPart, isWhole, type Part } from '../../console/src/state/coverage.js';
 
@@ -21,9 +21,9 @@ test('a part outside the screen counts for nothing', () => {
 });
 
 test('random parts are whole exactly if each of a thousand steps was in one of them', () => {
-  const point = fc.integer({ min: 0, max: 1000 });
-  fc.assert(fc.property(fc.array(fc.tuple(point, point), { maxLength: 12 }), (pairs) => {
-    const covered = new Array<boolean>(1000).fill(false);
+  const point = integer({ min: 0, max: 1000 });
+  assert(property(array(tuple(point, point), { maxLength: 12 }), (pairs) => {
+    const covered = Array.from({ length: 1000 }, () => false);
     for (const [one, other] of pairs) covered.fill(true, Math.min(one, other), Math.max(one, other));
     const parts = cover(...pairs.map(([one, other]) => [Math.min(one, other) / 1000, Math.max(one, other) / 1000] as const));
     expect(isWhole(parts, GAP)).toBe(covered.every(Boolean));

@@ -123,7 +123,7 @@ test('the command line refuses a missing engine, says how to install it, and tak
   const env = { PATH: '/nowhere', PARLEY_CODEX_BIN: '' };
   const refused = await parley(site, ['run', 'codex', 'hi'], { env });
   expect(refused.code).not.toBe(0);
-  expect(refused.stderr).toContain('codex was not found on PATH. Install it: npm install -g @openai/codex. To create the run all the same: --force');
+  expect(refused.stderr).toContain('codex was not found on PATH (npm install -g @openai/codex). To create the run all the same: --force');
   const forced = await parley(site, ['run', 'codex', 'hi', '--force'], { env });
   expect(forced.stdout).toMatch(/✗ failed: ENGINE_NOT_FOUND/);
 });

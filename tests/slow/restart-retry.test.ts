@@ -9,7 +9,7 @@ import { draft, type RaspDraft } from '../../src/rasp/draft.js';
 import { NO_FACTS } from '../../src/run/guards.js';
 import type { RunRecord } from '../../src/store/store.js';
 import { alterStore } from '../support/altered-store.js';
-import { createSite } from '../support/command.js';
+import { createSite, parley } from '../support/command.js';
 import { createRoot, expectSound, openBench, type Bench } from '../support/orchestrated.js';
 import { startServer } from '../support/served-process.js';
 
@@ -173,6 +173,8 @@ test('a server drains at SIGTERM: it refuses replies and new work, finishes its 
   const refusal = [503, 'SHUTTING_DOWN', '5'];
   expect(await post(`/v1/runs/${waiting}/interaction/reply`, { interaction_id: question, response: 'x' })).toEqual(refusal);
   expect(await post('/v1/runs', { engine: 'rehearsal', prompt: 'x' })).toEqual(refusal);
+  // A command is told the same, and not that the data directory is in use.
+  expect(await parley(site, ['reply', waiting, 'x'])).toMatchObject({ code: 1, stderr: expect.stringContaining('is being stopped') as string });
   // What is there can still be read, and the question is still open.
   expect((await server.client.get(running)).status).toBe('running');
   expect((await server.client.interaction(waiting)).state).toBe('pending');

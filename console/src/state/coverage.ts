@@ -5,7 +5,7 @@ export interface Part {
   readonly to: number;
 }
 
-// The parts in order, without overlaps, after one more was on the screen. Parts that are no further apart than `gap`
+// The parts, without overlaps, after one more was on the screen. Parts that are no further apart than `gap`
 // count as one.
 export function addPart(parts: readonly Part[], added: Part, gap: number): readonly Part[] {
   if (added.to <= added.from) return parts;
@@ -13,7 +13,7 @@ export function addPart(parts: readonly Part[], added: Part, gap: number): reado
   const joined = [added, ...parts.filter(joins)];
   const from = Math.min(...joined.map((part) => part.from));
   const to = Math.max(...joined.map((part) => part.to));
-  return [...parts.filter((part) => !joins(part)), { from, to }].sort((one, other) => one.from - other.from);
+  return [...parts.filter((part) => !joins(part)), { from, to }];
 }
 
 export function isWhole(parts: readonly Part[], gap: number): boolean {

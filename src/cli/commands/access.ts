@@ -1,7 +1,7 @@
 // The commands that manage who may use the server.
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { Io } from '../io.js';
-import { examples, parseCount, parseText, withData, withJson, type Act } from './shared.js';
+import { examples, parseCount, parsePositive, parseText, withData, withJson, type Act } from './shared.js';
 
 const UNITS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 };
 const LONGEST_MS = 10 * 366 * 86_400_000;
@@ -62,7 +62,7 @@ export function addAccessCommands(program: Command, io: Io, act: Act): void {
     .description(
       'Show sign-ins, token changes, deletions, settings changes and downloads; or check that no row was altered.',
     )
-    .addOption(new Option('-n, --limit <count>', 'how many of the newest rows').argParser(parseCount).default(50))
+    .addOption(new Option('-n, --limit <count>', 'how many of the newest rows').argParser(parsePositive).default(50))
     .option('--all', 'every row')
     .option('--after <seq>', 'rows after this one', parseCount)
     .option('--verify', 'check that no row was changed, removed or reordered')

@@ -1,7 +1,7 @@
 // The commands that show runs.
 import { Option, type Command } from 'commander';
 import type { Io } from '../io.js';
-import { parseCount, withData, withJson, type Act } from './shared.js';
+import { parseCount, parsePositive, withData, withJson, type Act } from './shared.js';
 
 export function addReadCommands(program: Command, io: Io, act: Act): void {
   withJson(program.command('ls'))
@@ -10,7 +10,7 @@ export function addReadCommands(program: Command, io: Io, act: Act): void {
     .option('--status <status>', 'queued, running, waiting_user, succeeded, failed or canceled')
     .option('--engine <name>', 'only those of an engine')
     .option('--label <name=value>', 'only those with a label')
-    .addOption(new Option('-n, --limit <count>', 'how many').argParser(parseCount).default(50))
+    .addOption(new Option('-n, --limit <count>', 'how many').argParser(parsePositive).default(50))
     .option('-q, --quiet', 'only the ids')
     .action((options) => act(async () => (await import('../list.js')).listCommand(options, io)));
 
@@ -18,7 +18,7 @@ export function addReadCommands(program: Command, io: Io, act: Act): void {
     .summary('answer what waits for you')
     .description('List the questions that wait for you, oldest first. In a terminal, type a number to answer one.')
     .argument('[number]', 'answer this one at once', parseCount)
-    .addOption(new Option('-n, --limit <count>', 'how many').argParser(parseCount).default(50))
+    .addOption(new Option('-n, --limit <count>', 'how many').argParser(parsePositive).default(50))
     .action((place, options) => act(async () => (await import('../inbox.js')).inboxCommand(place, options, io)));
 
   withJson(program.command('show'))

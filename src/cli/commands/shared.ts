@@ -40,6 +40,13 @@ export function parseCount(value: string): number {
   return Number(value);
 }
 
+// For options where none makes no sense.
+export function parsePositive(value: string): number {
+  const count = parseCount(value);
+  if (count === 0) throw new InvalidArgumentError('Give a whole number above 0.');
+  return count;
+}
+
 export function parseText(value: string): string {
   if (value === '') throw new InvalidArgumentError('It must not be empty.');
   return value;

@@ -8,5 +8,5 @@ export const iflowProbe: ProbeRules = {
   parseVersion: (output) => /(\d+\.\d+\.\d+\S*)/.exec(output)?.[1] ?? null,
   resume: { args: ['--help'], shows: /--resume\b/ },
   provedVersion: '0.5.19',
-  install: 'iFlow CLI is no longer distributed; only an existing installation can be used',
+  install: 'iFlow CLI is no longer distributed; name an existing installation in PARLEY_IFLOW_BIN',
 };

@@ -15,9 +15,9 @@ async function ask(site: Site, prompt: string): Promise<string> {
 test('inbox lists what waits, oldest first, and answers one after the other by number', async () => {
   const site = createSite();
   expect((await parley(site, ['inbox'])).stderr).toBe('Nothing is waiting for you.\n');
-  const ids = [await ask(site, '[[ask First?|A|B]][[done 1]]'), await ask(site, '[[ask Second?|A|B]][[done 1]]')];
+  const ids = [await ask(site, 'Name it [[ask First?|A|B]][[done 1]]'), await ask(site, 'Test it [[ask Second?|A|B]][[done 1]]')];
   const { stdout } = await parley(site, ['inbox']);
-  expect(stdout).toMatch(/#  RUN .*\n1  \w{6}.*First\?\n2  \w{6}.*Second\?/);
+  expect(stdout).toMatch(/#  RUN .*TASK\n1  \w{6}.*First\? +Name it.*\n2  \w{6}.*Second\? +Test it/);
   const lines = (await parley(site, ['inbox', '--json'])).stdout.trim().split('\n').map((line) => JSON.parse(line) as { run: { run_id: string } });
   expect(lines.map(({ run }) => run.run_id)).toEqual(ids);
   const pty = onTerminal(site, ['inbox']);
@@ -25,7 +25,7 @@ test('inbox lists what waits, oldest first, and answers one after the other by n
   pty.write('7\n');
   await pty.waitFor('There is no question 7');
   pty.write('2\n');
-  await pty.waitFor(/\? Second\?[^]*1-2 or text /);
+  await pty.waitFor(/rehearsal in .*Test it[^]*\? Second\?[^]*1-2 or text /);
   pty.write('B\n');
   await pty.waitFor('Sent: "B" (option 2)');
   await pty.waitFor('to answer, Enter to leave > ');

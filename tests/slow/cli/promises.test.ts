@@ -85,7 +85,7 @@ test('what is typed before there is a question does not answer it', async () => 
   await pty.waitFor('At work.');
   await untilEngine(site);
   pty.write('y\r');
-  await pty.waitFor('[c]ancel');
+  await pty.waitFor('[c] no and stop');
   pty.write('n\r');
   expect(await pty.exit).toBe(0);
   expect(pty.output()).toContain('decline');
