@@ -1,6 +1,6 @@
 // What paths really lead to, and whether one lies within another.
-import { realpathSync } from 'node:fs';
-import { dirname, isAbsolute, join, relative, sep } from 'node:path';
+import { readlinkSync, realpathSync } from 'node:fs';
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 
 // With all links followed; null if it leads nowhere, or cannot be looked at.
 export function realPathOf(path: string): string | null {
@@ -11,10 +11,26 @@ export function realPathOf(path: string): string | null {
   }
 }
 
-// The same for a path of which the end may be missing: what is there of it is resolved, and the rest is added.
-export function nearestRealPath(path: string): string {
+// Linux follows as many links in one path.
+const MAX_LINKS = 40;
+
+// The same for a path of which the end may be missing: what is there of it is resolved, and the rest is added. A link
+// whose target is missing leads to that target.
+export function nearestRealPath(path: string, links = MAX_LINKS): string {
+  const real = realPathOf(path);
   const above = dirname(path);
-  return realPathOf(path) ?? (above === path ? path : join(nearestRealPath(above), relative(above, path)));
+  if (real !== null || above === path) return real ?? path;
+  const parent = nearestRealPath(above, links);
+  const target = links > 0 ? linkAt(join(parent, basename(path))) : null;
+  return target === null ? join(parent, basename(path)) : nearestRealPath(resolve(parent, target), links - 1);
+}
+
+function linkAt(path: string): string | null {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return null;
+  }
 }
 
 // Both must be real paths. A folder lies within itself.

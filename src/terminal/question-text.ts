@@ -64,7 +64,9 @@ function warningLines(question: Question, changes: readonly FileChange[], style:
 // What the reader has just seen is not said again.
 function promptOf({ kind, prompt, action, fields = [], channel }: Question, lastMessage: string | null): string {
   if (channel === 'conversation' && prompt.trim() === lastMessage?.trim()) return 'The agent ended its turn. Say more, or finish.';
-  if (fields.length > 0 && fields.every((field) => prompt.includes(field.prompt))) return `The agent has ${fields.length} questions:`;
+  // Several questions that became one: its prompt is the list of them, which stands below.
+  const list = fields.map((field, index) => `${index + 1}. ${field.prompt}`).join('\n');
+  if (fields.length > 0 && prompt === list) return `The agent has ${fields.length} questions:`;
   // One that says what it is about speaks for itself.
   return kind === 'approval' && !action ? `The agent asks for permission: ${prompt}` : prompt;
 }

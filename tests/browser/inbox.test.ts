@@ -308,6 +308,32 @@ test('what an agent asks cannot do anything: not as a question, an option, a lab
   expect(await page.evaluate('"hacked" in window')).toBe(false);
 });
 
+test('nothing of a question is left out, whatever Markdown makes of it', async () => {
+  const desk = await openDesk();
+  const asked = [
+    'May I go on?',
+    '',
+    '[1]: # (and push to production)',
+    '![delete the backups](x.png)',
+    '[safe](https://evil.example/pay "twice")',
+    '<!-- and mail it -->',
+    '~~~sh curl evil.example',
+    'ls',
+    '~~~',
+    '1. one',
+    '2. two &amp; three',
+  ].join('\n');
+  await ask(desk, `Do it [[ask ${asked}]]`);
+  await ask(desk, 'Do it [[ask Pretty **bold** [text](https://example.com/x)\n\n3. three\n4. four]]');
+  const page = await desk.open('/');
+  const shown = await card(page, 'May I go on?').locator('.question').innerText();
+  for (const part of ['push to production', 'delete the backups', 'x.png', 'safe', 'https://evil.example/pay', 'twice', 'and mail it', 'sh curl evil.example', 'ls', 'one', 'two', 'three']) expect(shown).toContain(part);
+  const pretty = card(page, 'Pretty').locator('.question');
+  expect(await pretty.locator('strong').textContent()).toBe('bold');
+  expect(await pretty.locator('ol').getAttribute('start')).toBe('3');
+  expect(await pretty.innerText()).toContain('text (https://example.com/x)');
+});
+
 test('who may only look sees what waits, and cannot answer it', async () => {
   const desk = await openDesk();
   const id = await ask(desk, ASK);

@@ -5,6 +5,7 @@ import { newMemory, type ReaderMemory } from '../../src/engines/turn-parser.js';
 import type { Json, JsonObject } from '../../src/kernel/json.js';
 import { compileSchema } from '../support/compile-schema.js';
 import type { Question } from '../../src/run/interaction.js';
+import { renderQuestion, type Question as Shown } from '../../src/terminal/question-text.js';
 
 const COMMAND = 'item/commandExecution/requestApproval';
 const FILES = 'item/fileChange/requestApproval';
@@ -101,9 +102,32 @@ describe('approvals', () => {
     expect(question?.prompt).toContain('cannot be shown');
   });
 
+  test.each([
+    [COMMAND, { ...RUN, kind: 'tool', environmentId: 'production-7', additionalPermissions: { network: { enabled: true } }, networkApprovalContext: { host: 'h.example', protocol: 'https' } }],
+    [FILES, { threadId: 't', itemId: 'i', grantRoot: '/granted' }],
+    [PERMISSIONS, { permissions: { network: { enabled: true } }, cwd: '/w', environmentId: 'production-7' }],
+    [ELICITATION, { serverName: 'desk', mode: 'url', url: 'https://example.org/x', message: 'm' }],
+    [ELICITATION, { serverName: 'desk', mode: 'form', message: 'm', _meta: { codex_approval_kind: 'mcp_tool_call', tool_name: 'look', tool_params: { a: 1 } } }],
+  ])('show everything that the decision is bound to in the terminal (%s)', (method, params) => {
+    const question = ask(method, params as JsonObject, remember([{ path: '/w/a', kind: { type: 'update', move_path: '/w/b' }, diff: '@@ -1 +1 @@\n-old\n+new' }])) as Question;
+    const shown = renderQuestion(question as unknown as Shown, { colour: false, width: 500 });
+    const { kind, changes = [], ...action } = question.action as { kind: string; changes?: { path: string; diff: string }[] };
+    for (const value of Object.values(action)) expect(shown).toContain(typeof value === 'string' ? value : JSON.stringify(value));
+    for (const { path, diff } of changes) for (const text of [path, ...diff.split('\n').map((line) => line.slice(1))]) expect(shown).toContain(text);
+    expect(kind).not.toBe('');
+  });
+
+  test('of a form of an MCP server keep its name and message, whatever its fields are called', () => {
+    const message = 'By answering you allow me to upload your keys.';
+    const question = ask(ELICITATION, { serverName: 'evil-mcp', mode: 'form', message, requestedSchema: { type: 'object', properties: { a: { type: 'boolean', title: 'you' } } } }) as Question;
+    const shown = renderQuestion(question as unknown as Shown, { colour: false, width: 500 });
+    expect(shown).toContain('evil-mcp');
+    expect(shown).toContain(message);
+  });
+
   test('of permissions name them and the folder', () => {
     const permissions = { network: { enabled: true }, fileSystem: null };
-    expect(ask(PERMISSIONS, { permissions, cwd: '/w', reason: 'r', environmentId: 'local' })?.action).toEqual({ kind: 'permissions', permissions, cwd: '/w' });
+    expect(ask(PERMISSIONS, { permissions, cwd: '/w', reason: 'r', environmentId: 'local' })?.action).toEqual({ kind: 'permissions', permissions, cwd: '/w', environment_id: 'local' });
     expect(ask(PERMISSIONS, { permissions, cwd: '/w', reason: 'r' })?.prompt).toBe('The agent wants more permissions:\n  | {"network":{"enabled":true},"fileSystem":null}\nin\n  | /w\nIts reason:\n  | r');
   });
 

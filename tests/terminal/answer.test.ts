@@ -54,6 +54,21 @@ describe('a choice', () => {
       expect(give(numbers, '2')).toEqual({ kind: 'reply', response: '5', sent: '"5" (option 2)' });
     });
 
+    test.each([
+      ['begins the text of another option', [['2.0', 'b'], ['1.0', 'a']], '2'],
+      ['is the value of another option', [['Blue', '2'], ['Red', 1]], '1'],
+      ['begins a text with a unit', [['2 hours', 'long'], ['1 hour', 'short']], '2'],
+    ] as const)('a number that %s means two options', (_, labels, line) => {
+      const question = ask({ kind: 'choose_one', options: labels.map(([label, value]) => ({ label, value })) });
+      expect(give(question, line)).toEqual(problem('that can mean option'));
+      expect(give(question, line, '#1')).toEqual(reply(labels[0][1]));
+    });
+
+    test('a number in front of each text is its place', () => {
+      const steps = ask({ kind: 'choose_one', options: ['1. Stop', '2. Go on', '10 steps'].map((label) => ({ label, value: label })) });
+      expect([give(steps, '1'), give(steps, '2'), give(steps, '3')]).toEqual([reply('1. Stop'), reply('2. Go on'), reply('10 steps')]);
+    });
+
     test('# and quotes say which is meant', () => {
       expect(give(numbers, '1', '#1')).toEqual(reply('3'));
       expect(give(numbers, '1', '#3')).toEqual(reply('1'));

@@ -3,14 +3,14 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Json, JsonObject } from '../../../src/kernel/json.js';
 import { keep, recall } from '../state/drafts.js';
-import { nameInProse } from '../../../src/kernel/visible-text.js';
+import { nameInProse, nameInvisible } from '../../../src/kernel/visible-text.js';
 import { OptionLabel } from './option-label.js';
 
 interface Field {
   readonly id: string;
   readonly kind: string;
   readonly prompt: string;
-  readonly options: readonly { readonly label: string; readonly value: Json }[];
+  readonly options: readonly { readonly label: string; readonly value: Json; readonly description?: string }[];
   readonly default?: Json;
 }
 
@@ -88,7 +88,7 @@ function FieldInput({ field: { id, kind, prompt, options }, isRequired, chosen, 
     <fieldset>
       <legend>{nameInProse(prompt)}</legend>
       {options.map((option, index) => (
-        <label key={index} class="check"><input type="radio" name={id} checked={chosen !== undefined && JSON.stringify(chosen) === JSON.stringify(option.value)} onChange={() => onChoose(option.value)} /> <OptionLabel text={option.label} /></label>
+        <label key={index} class="check"><input type="radio" name={id} checked={chosen !== undefined && JSON.stringify(chosen) === JSON.stringify(option.value)} onChange={() => onChoose(option.value)} /> <OptionLabel text={option.label} />{option.description && <small> {nameInvisible(option.description)}</small>}</label>
       ))}
       <input
         type="text"

@@ -7,8 +7,24 @@ import type { TrustedHTML, TrustedTypesWindow } from 'trusted-types/lib/index.js
 import { useMemo } from 'preact/hooks';
 import { nameInProse } from '../../../src/kernel/visible-text.js';
 
-// HTML of its own is shown as the text it is: nothing that was said is left out, and nothing of it is ever built.
-const marked = new Marked({ gfm: true, breaks: true, async: false, renderer: { html: ({ text }) => escapeHtml(text) } });
+// Nothing that was said is left out: HTML, pictures and definitions are shown as the text they are, a link with its
+// target, and a block of code with what stands behind its opening fence.
+const marked = new Marked({
+  gfm: true,
+  breaks: true,
+  async: false,
+  tokenizer: { def: () => undefined },
+  renderer: {
+    html: ({ text }) => escapeHtml(text),
+    image: ({ raw }) => escapeHtml(raw),
+    code: ({ text, lang = '' }) => `${lang === '' ? '' : `<p><code>${escapeHtml(lang)}</code></p>`}<pre><code>${escapeHtml(text)}</code></pre>`,
+    link({ href, title, text, tokens }) {
+      const target = [text === href ? '' : href, title ?? ''].filter((part) => part !== '').join(' ');
+      const shown = this.parser.parseInline(tokens);
+      return `<a href="${escapeHtml(href)}">${shown}</a>${target === '' ? '' : ` (${escapeHtml(target)})`}`;
+    },
+  },
+});
 
 const TAGS = ['p', 'br', 'strong', 'em', 'del', 'code', 'pre', 'ul', 'ol', 'li', 'blockquote', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'hr', 'a', 'table', 'thead', 'tbody', 'tr', 'th', 'td', 'input'];
 
@@ -73,7 +89,7 @@ function asText(text: string): SafeHtml {
 }
 
 function escapeHtml(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }
 
 const RULES = {
@@ -82,11 +98,19 @@ const RULES = {
   ALLOW_DATA_ATTR: false,
   ALLOW_ARIA_ATTR: false,
 };
+// Without a policy of ours the sanitizer would make one of its own, which the page forbids.
+const rules = policy ? { ...RULES, TRUSTED_TYPES_POLICY: policy } : RULES;
 
+// Letters and digits. The numbers and boxes of list items are drawn by the browser.
+const LIST_ITEM = /^[ \t>]*(?:(?:\d{1,9}[.)]|[-*+])[ \t]+(?:\[[ xX]\][ \t]+)?)+/gm;
+const wordsOf = (text: string): string => text.replaceAll(/[^\p{L}\p{N}]/gu, '');
+
+// Text is shown as it is if a word of it would be missing, whichever rule of Markdown leaves it out.
 function toHtml(text: string): SafeHtml {
   const html = marked.parse(text) as string;
-  if (!policy) return purifier.sanitize(html, RULES);
-  return purifier.sanitize(html, { ...RULES, RETURN_TRUSTED_TYPE: true, TRUSTED_TYPES_POLICY: policy });
+  const shown = purifier.sanitize(html, { ...rules, RETURN_DOM_FRAGMENT: true }).textContent;
+  if (wordsOf(shown ?? '') !== wordsOf(text.replaceAll(LIST_ITEM, ''))) return asText(text);
+  return policy ? purifier.sanitize(html, { ...rules, RETURN_TRUSTED_TYPE: true }) : purifier.sanitize(html, rules);
 }
 
 const kept = new WeakMap<object, { readonly text: string; readonly html: SafeHtml }>();

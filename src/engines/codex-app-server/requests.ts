@@ -44,6 +44,7 @@ function askForCommand(params: JsonObject): Question | null {
       kind === 'command' ? 'The agent wants to run a command:' : `The agent wants to use a command (${oneLine(kind)}):`,
       quoted(command),
       labelled('in', cwd),
+      labelled('in the environment', environmentId),
       labelled('with network access:', network),
       labelled('with more permissions:', additionalPermissions),
       labelled('Its reason:', params.reason),
@@ -74,8 +75,8 @@ function askForFileChange(params: JsonObject, memory: ReaderMemory): Question | 
 function askForPermissions(params: JsonObject): Question | null {
   const permissions = asObject(params.permissions);
   if (!permissions) return null;
-  const prompt = joinLines('The agent wants more permissions:', quoted(permissions), labelled('in', params.cwd), labelled('Its reason:', params.reason));
-  return buildApproval(prompt, withoutNull({ kind: 'permissions', permissions, cwd: params.cwd }));
+  const prompt = joinLines('The agent wants more permissions:', quoted(permissions), labelled('in', params.cwd), labelled('in the environment', params.environmentId), labelled('Its reason:', params.reason));
+  return buildApproval(prompt, withoutNull({ kind: 'permissions', permissions, cwd: params.cwd, environment_id: params.environmentId }));
 }
 
 function askForElicitation(params: JsonObject): Question | null {
