@@ -10,12 +10,12 @@ import { OWN_FILE, readTextSync } from '../files/read-file.js';
 import { realPathOf } from '../files/real-path.js';
 import { RequestError } from '../run/request-error.js';
 import { checkStrength, fixedOperator, operatorIn, type OperatorSource } from '../service/operator-token.js';
-import { SharedTokens } from '../service/shared-tokens.js';
 import { TokenBook, type Caller } from '../service/token-book.js';
 import { findNamed, tokensIn, type NamedToken } from '../service/tokens.js';
 import type { AccessStore } from '../store/access-store.js';
 import type { Io } from './io.js';
 import { hostNameOf } from './open-data.js';
+import { openSharedTokens } from './open-shared-tokens.js';
 
 export interface ServedTokens {
   readonly tokens: TokenBook;
@@ -34,16 +34,7 @@ export async function openTokens(
   io: Io,
   onProblem: (error: unknown) => void,
 ): Promise<ServedTokens> {
-  const shared =
-    cluster &&
-    (await SharedTokens.open(
-      async () => ({
-        tokens: (await cluster.listTokens()) as NamedToken[],
-        operator: await cluster.loadOperatorToken(),
-      }),
-      io.timers,
-      onProblem,
-    ));
+  const shared = cluster && (await openSharedTokens({ path, cluster, clock }, io, onProblem));
   const stopListening = shared ? access.onChanged(() => shared.changed()) : () => {};
   try {
     const source = shared ?? tokensIn(path);
@@ -55,7 +46,7 @@ export async function openTokens(
         userName: io.machine.userName,
         clock,
         onProblem,
-        hosts: cluster?.deriveToken('hosts') ?? null,
+        ...(shared ? { hosts: () => shared.hosts() } : {}),
       }),
       close: async () => {
         stopListening();

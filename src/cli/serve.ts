@@ -92,7 +92,7 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
       access: writer.data.access,
       baseUrl,
       trustedProxies: settings.trusted_proxies,
-      otherHosts: cluster && { token: cluster.deriveToken('hosts'), proofKey: cluster.deriveToken('proof'), hasFiles: cluster.hasFiles, whereFiles: cluster.whereFiles },
+      otherHosts: cluster && { token: cluster.hostToken, hasFiles: cluster.hasFiles, whereFiles: cluster.whereFiles },
       thisHost: cluster,
       log,
       sticky: settings.sessions.sticky,

@@ -26,8 +26,8 @@ export async function findServer(path: string, io: Io): Promise<Server | null> {
   const note = readLiveServer(path);
   const database = databaseUrl(io);
   if (database === null) return note && serverAt(note.url, () => tokenFor(path, io), (error) => explain(error, note.url), () => isAlive(note));
-  const found = await findClusterServer(database, path, note?.url ?? null, io);
-  return found && serverAt(found.url, () => givenToken(io) ?? found.token, (error) => explainHost(error, found.url, givenToken(io) !== null), () => false);
+  const found = await findClusterServer(database, { path, own: note?.url ?? null, token: givenToken(io) }, io);
+  return found && serverAt(found.url, () => found.token, (error) => explainHost(error, found.url, givenToken(io) !== null), () => false);
 }
 
 // What stands in the directory, as long as its process is there.
@@ -73,7 +73,7 @@ function explain({ code, message }: ParleyError, url: string): RequestError {
 
 function explainHost({ code, message }: ParleyError, url: string, isGiven: boolean): RequestError {
   if (code === 'UNREACHABLE') return new RequestError('STORE_UNAVAILABLE', `${message}; it answered just now: look with parley ls what became of it, and try again`);
-  if (code === 'UNAUTHORIZED') return new RequestError('UNAUTHORIZED', `the server at ${url} does not know the token ${isGiven ? 'in PARLEY_TOKEN: set it to the one the server was started with, or unset it if it was started without one' : 'of the database: set PARLEY_TOKEN to the one it was started with'}`);
+  if (code === 'UNAUTHORIZED') return new RequestError('UNAUTHORIZED', `the server at ${url} does not know the token ${isGiven ? 'in PARLEY_TOKEN: set it to the one the server was started with, or unset it if it was started without one' : 'of this data directory: set PARLEY_TOKEN to the one it was started with'}`);
   return new RequestError(code as RequestErrorCode, message);
 }
 

@@ -1,7 +1,6 @@
 // parley token: manages the tokens of people and programs, and the browsers that are signed in. Works with and without
 // a running server; of hosts that share a database, all know a change at once. Each change is recorded in the
 // administrative journal before it takes effect.
-import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { toTimestamp } from '../kernel/clock.js';
@@ -28,6 +27,7 @@ import { renderTable } from '../terminal/table.js';
 import { dataDirOf, openReader, type DataOption } from './data-dir.js';
 import { EXIT, type Io } from './io.js';
 import { databaseUrl, openAccessTables } from './open-data.js';
+import { registrationOf } from './own-operator.js';
 import { findServer } from './server.js';
 import { styleOf } from './style.js';
 
@@ -251,15 +251,9 @@ async function rotateOperatorHere(options: DataOption, io: Io): Promise<string> 
         'or unset it to use the token of the data directory.',
     );
   const token = await withPlace(options, io, async ({ path, access, database, trace }) => {
-    const entry: AuditEntry = { ...trace, type: 'token.rotated', body: { operator: true } };
-    if (database !== null) {
-      const { loadOperatorToken, rotateOperator } = await import('../store/postgres/token-rows.js');
-      const { deriveToken } = await import('../store/postgres/derive-token.js');
-      const secret = randomBytes(32).toString('hex');
-      await rotateOperator(database, secret, hashToken(await loadOperatorToken(database)), entry);
-      return deriveToken(secret, 'operator');
-    }
     const old = readOld(path);
+    if (database !== null) return rotateShared(database, { path, old, trace }, io);
+    const entry: AuditEntry = { ...trace, type: 'token.rotated', body: { operator: true } };
     await access.appendAudit(entry);
     const fresh = rotateOperatorToken(path);
     if (old !== null) await access.forgetToken(hashToken(old));
@@ -267,6 +261,29 @@ async function rotateOperatorHere(options: DataOption, io: Io): Promise<string> 
   });
   await warnIfPreset(options, io);
   return token;
+}
+
+// The file is replaced first. If the command is killed in between, the old token stays valid until the next rotation, or
+// until a server or a command registers the file; in the other order, hosts would accept a token that is in no file.
+async function rotateShared(
+  database: Database,
+  { path, old, trace }: { readonly path: string; readonly old: string | null; readonly trace: AuditTrace },
+  io: Io,
+): Promise<string> {
+  const { replaceOperator } = await import('../store/postgres/operator-tokens.js');
+  const registration = registrationOf(path, io);
+  rotateOperatorToken(path);
+  try {
+    await replaceOperator(database, registration, trace, old === null ? null : hashToken(old));
+  } catch (error) {
+    if (!(error instanceof RequestError)) throw error;
+    throw new RequestError(
+      error.code,
+      `${error.message}. The old token may still be valid: run parley token rotate --operator again.`,
+    );
+  }
+  // Another rotation at the same time may have replaced the file again.
+  return readOperatorToken(path);
 }
 
 function readOld(path: string): string | null {
@@ -277,7 +294,7 @@ function readOld(path: string): string | null {
   }
 }
 
-// A server that was started with PARLEY_TOKEN does not use the token of the directory or the database.
+// A server that was started with PARLEY_TOKEN does not use the token of the directory.
 async function warnIfPreset(options: DataOption, io: Io): Promise<void> {
   try {
     const server = await findServer(dataDirOf(options, io), io);

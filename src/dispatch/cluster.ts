@@ -3,6 +3,13 @@
 import type { RunRecord } from '../store/store.js';
 import type { Dispatch, DispatchHandlers } from './dispatch.js';
 
+// A host that has the files of a run, and the key that verifies its proofs.
+export interface FilesPlace {
+  readonly host_id: string;
+  readonly url: string;
+  readonly public_key: string;
+}
+
 export interface Cluster {
   // Whether the files of runs are the same for all hosts, or each host has those of the runs it plays.
   readonly files: 'own' | 'local';
@@ -27,7 +34,7 @@ export interface Cluster {
   // The files of the run can be read here.
   hasFiles(runId: string): Promise<boolean>;
   // Where its files can be had, if another host that is alive has them.
-  whereFiles(runId: string): Promise<{ readonly host_id: string; readonly url: string } | null>;
+  whereFiles(runId: string): Promise<FilesPlace | null>;
   // Whether another host that is alive and plays runs has the program of the engine, or does not say.
   hasEngine(engine: string): Promise<boolean>;
   // A process of the run waits on another host that is alive.

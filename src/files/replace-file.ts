@@ -1,20 +1,43 @@
 // Replaces a file: whole or not at all, also when the power fails, and for nobody else to read. Afterwards it is the new one for good,
 // unless the old one would do as well after a power cut.
 import { randomUUID } from 'node:crypto';
-import { closeSync, fdatasyncSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, fdatasyncSync, fsyncSync, linkSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { listNames } from './copy-tree.js';
 
 const FOLDER = { recursive: true, mode: 0o700 };
 const PRIVATE = 0o600;
+// Of file systems without hard links.
+const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
 const UNFINISHED = /\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.new$/;
 // Elsewhere a folder cannot be opened, nor need it be.
 const canSyncFolders = process.platform !== 'win32';
 
 export function replaceFile(path: string, content: string | Uint8Array, { forGood = true } = {}): void {
-  const folder = dirname(path);
-  mkdirSync(folder, FOLDER);
+  writeBeside(path, content, (beside) => renameSync(beside, path));
+  if (forGood && canSyncFolders) syncFolder(dirname(path));
+}
+
+// Makes a file that does not exist yet; of several processes that do it at once, the first one wins. One that exists is
+// left as it is.
+export function createFile(path: string, content: string | Uint8Array): void {
+  writeBeside(path, content, (beside) => {
+    try {
+      linkSync(beside, path);
+      rmSync(beside, { force: true });
+    } catch (error) {
+      const { code = '' } = error as NodeJS.ErrnoException;
+      if (code === 'EEXIST') rmSync(beside, { force: true });
+      else if (NO_LINKS.has(code)) renameSync(beside, path);
+      else throw error;
+    }
+  });
+  if (canSyncFolders) syncFolder(dirname(path));
+}
+
+function writeBeside(path: string, content: string | Uint8Array, publish: (beside: string) => void): void {
+  mkdirSync(dirname(path), FOLDER);
   const beside = nameBeside(path);
   try {
     const file = openSync(beside, 'wx', PRIVATE);
@@ -25,12 +48,11 @@ export function replaceFile(path: string, content: string | Uint8Array, { forGoo
     } finally {
       closeSync(file);
     }
-    renameSync(beside, path);
+    publish(beside);
   } catch (error) {
     rmSync(beside, { force: true });
     throw error;
   }
-  if (forGood && canSyncFolders) syncFolder(folder);
 }
 
 // The same, while others go on: the disk may take its time.

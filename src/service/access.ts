@@ -78,7 +78,7 @@ export function guardAccess(app: FastifyInstance, rules: AccessRules): void {
     const secret = bearer === null ? cookieOf(request, rules.cookie) : null;
     if (bearer === null && secret === null) throw new RequestError('UNAUTHORIZED', NO_TOKEN);
     await tokens.refresh();
-    const caller = bearer === null ? await sessions.find(secret ?? '') : tokens.find(bearer);
+    const caller = bearer === null ? await sessions.find(secret ?? '') : await tokens.resolve(bearer);
     if (!caller) return refuseAttempt(rules.attempts, request, reply, bearer === null ? BAD_SESSION : BAD_TOKEN);
     // A browser sends the cookie by itself, also for a page of another site; it says so in Origin.
     if (bearer === null && !SAFE_METHODS.has(request.method) && request.headers.origin === undefined)

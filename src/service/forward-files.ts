@@ -3,18 +3,17 @@ import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RequestError } from '../run/request-error.js';
+import type { FilesPlace } from '../dispatch/cluster.js';
 import { loadReadable } from '../orchestrator/load-run.js';
 import type { Store } from '../store/store.js';
 import { answersAs, withoutSlash } from './host-proof.js';
 
 // Hosts with files of their own, as far as the service needs to know of them.
 export interface OtherHosts {
-  // What they know each other by; it allows to look.
+  // Identifies this host to the others, which let it read.
   readonly token: string;
-  // What each of them proves itself with.
-  readonly proofKey: string;
   hasFiles(runId: string): Promise<boolean>;
-  whereFiles(runId: string): Promise<{ readonly host_id: string; readonly url: string } | null>;
+  whereFiles(runId: string): Promise<FilesPlace | null>;
 }
 
 const FORWARDED = 'x-parley-forwarded';
@@ -51,7 +50,7 @@ export function forwardFiles(store: Store, hosts: OtherHosts | null) {
     // Whoever forwards is believed to have the right address; the other way round they would go round for ever.
     const at = request.headers[FORWARDED] === undefined ? await hosts.whereFiles(id) : null;
     // Each time anew: a host may be gone since, and another program listen where it was.
-    const isThere = at !== null && (await within(PROOF_MS, (signal) => answersAs(new Set([at.host_id]), at.url, hosts.proofKey, signal)));
+    const isThere = at !== null && (await within(PROOF_MS, (signal) => answersAs(new Map([[at.host_id, at.public_key]]), at.url, signal)));
     const answer = isThere ? await ask(`${withoutSlash(at.url)}${request.url}`, hosts.token) : null;
     if (!answer) throw new RequestError('FILES_UNREACHABLE', `the files of run ${id} are on another host, which cannot be reached now`);
     for (const name of TOLD) {

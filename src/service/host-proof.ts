@@ -1,31 +1,35 @@
-// How a host shows that it is the one it is taken for, before anybody sends it a token: it answers a random challenge with what only those can
-// make who know the secret of the database. What it answered once is of no use to whoever repeats it.
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+// How a host proves who it is before anybody sends it a token: it signs a random challenge and its id with a private key
+// that only its process has. The public key is in its row of the database. A recorded answer is useless: the next
+// challenge is another one.
+import { createPublicKey, randomBytes, verify } from 'node:crypto';
 
 // No space is in it, so that what is signed can be read in one way only.
 export const CHALLENGE_FORM = /^[\w-]{16,128}$/;
 
-export function proofOf(key: string, challenge: string, hostId: string): string {
-  return createHmac('sha256', key).update(`${challenge} ${hostId}`).digest('base64url');
-}
+// Public keys by host id.
+export type HostKeys = ReadonlyMap<string, string>;
 
-// One of these hosts answers there, and is ready. Their ids matter: a stranger could have a challenge answered by another host of the same database.
-export async function answersAs(hostIds: ReadonlySet<string>, url: string, key: string, signal: AbortSignal): Promise<boolean> {
+// Whether one of these hosts answers there and is ready. The ids matter: another program could have a challenge answered
+// by another host of the same database.
+export async function answersAs(keys: HostKeys, url: string, signal: AbortSignal): Promise<boolean> {
   const challenge = randomBytes(24).toString('base64url');
   try {
     const answer = await fetch(`${withoutSlash(url)}/readyz?challenge=${challenge}`, { signal, redirect: 'error' });
     const { host_id: id, proof } = (await answer.json()) as { host_id?: unknown; proof?: unknown };
-    return answer.ok && typeof id === 'string' && hostIds.has(id) && typeof proof === 'string' && isSame(proof, proofOf(key, challenge, id));
+    if (!answer.ok || typeof id !== 'string' || typeof proof !== 'string') return false;
+    const key = keys.get(id);
+    return key !== undefined && isProof(key, proof, `${challenge} ${id}`);
   } catch {
     return false;
   }
 }
 
-export function withoutSlash(url: string): string {
-  return url.replace(/\/+$/, '');
+// Throws for a key that cannot be read.
+function isProof(publicKey: string, proof: string, text: string): boolean {
+  const key = createPublicKey({ key: Buffer.from(publicKey, 'base64url'), format: 'der', type: 'spki' });
+  return key.asymmetricKeyType === 'ed25519' && verify(null, Buffer.from(text), key, Buffer.from(proof, 'base64url'));
 }
 
-function isSame(one: string, other: string): boolean {
-  const [left, right] = [Buffer.from(one), Buffer.from(other)];
-  return left.length === right.length && timingSafeEqual(left, right);
+export function withoutSlash(url: string): string {
+  return url.replace(/\/+$/, '');
 }

@@ -1,26 +1,34 @@
-// The operator's token: made at the first start, in a file that only its owner can read, and replaced by `parley token
-// rotate --operator`. PARLEY_TOKEN sets another one for as long as the server runs.
+// The operator's token of a data directory: made at the first start, in a file that only its owner can read, and
+// replaced by `parley token rotate --operator`. PARLEY_TOKEN sets another one for as long as the server runs.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { OWN_FILE, readTextSync } from '../files/read-file.js';
-import { replaceFile } from '../files/replace-file.js';
+import { createFile, replaceFile } from '../files/replace-file.js';
 import { RequestError } from '../run/request-error.js';
-import { newToken, stampOf } from './tokens.js';
+import { hashToken, newToken, stampOf } from './tokens.js';
 
 const TOKEN_FORM = /^[\w.~+/=-]{16,500}$/;
 const FILE = 'token';
 
-// Where the operator's token is found while the server runs.
+export interface OperatorToken {
+  readonly sha256: string;
+  // Whose it is; null: the account that the server runs as.
+  readonly user: string | null;
+}
+
+// Where the operator tokens are found while the server runs.
 export interface OperatorSource {
-  // Changes whenever the token may have changed.
+  // Changes whenever a token may have changed.
   stamp(): string;
-  token(): string;
+  // The server's own comes first.
+  list(): readonly OperatorToken[];
 }
 
 export function operatorToken(dataDir: string): string {
   const path = join(dataDir, FILE);
-  if (existsSync(path)) return readOperatorToken(dataDir);
-  return rotateOperatorToken(dataDir);
+  // Of hosts that share the directory and start at once, all must use the same.
+  if (!existsSync(path)) createFile(path, `${newToken()}\n`);
+  return readOperatorToken(dataDir);
 }
 
 export function readOperatorToken(dataDir: string): string {
@@ -46,19 +54,19 @@ export function operatorIn(dataDir: string): OperatorSource {
   let last = operatorToken(dataDir);
   return {
     stamp: () => stampOf(join(dataDir, FILE)),
-    token: () => {
+    list: () => {
       try {
         last = readOperatorToken(dataDir);
       } catch {
         // The last one stays valid.
       }
-      return last;
+      return [{ sha256: hashToken(last), user: null }];
     },
   };
 }
 
 export function fixedOperator(token: string): OperatorSource {
-  return { stamp: () => '', token: () => token };
+  return { stamp: () => '', list: () => [{ sha256: hashToken(token), user: null }] };
 }
 
 const LEAST_LENGTH = 32;

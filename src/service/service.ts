@@ -76,8 +76,10 @@ export interface ThisHost {
   readonly hostId: string;
   // It has a lease.
   mayPlay(): boolean;
-  // The same on all hosts of its database, and known to nobody else.
-  deriveToken(what: 'proof' | 'cookie'): string;
+  // The same for all hosts of its database, and no secret.
+  readonly databaseId: string;
+  // A signature of the challenge and the host id.
+  prove(challenge: string): string;
 }
 
 export interface ServiceLimits {
@@ -150,7 +152,7 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
   refuseInOneForm(app);
   refuseEarly(app);
   // A browser may come to any host of a database.
-  const cookie = cookieName(deps.thisHost?.deriveToken('cookie') ?? deps.dataDir);
+  const cookie = cookieName(deps.thisHost?.databaseId ?? deps.dataDir);
   const onProblem = (error: unknown): void =>
     deps.log.error({ err: error }, 'the administrative journal or the last use of a token could not be written');
   const sessions = new Sessions({ access: deps.access, tokens: deps.tokens, clock: deps.clock, onFailure: onProblem });

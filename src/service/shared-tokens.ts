@@ -1,30 +1,37 @@
-// The tokens that hosts share, and the operator's: read every two seconds, and at once when another host or a command
-// has changed them. A request that comes after such a notification waits until they are read. While they cannot be
-// read, the last ones apply, and that is reported once.
-import { Alarm, type Timers } from '../process/timers.js';
-import type { OperatorSource } from './operator-token.js';
+// The tokens that hosts share: named ones, those of operators and those of live hosts. They are read every two seconds,
+// and at once when another host or a command has changed them. A request that comes after such a notification waits
+// until they are read. While they cannot be read, the last ones apply, and that is reported once.
+import { Alarm, pause, type Timers } from '../process/timers.js';
+import type { OperatorSource, OperatorToken } from './operator-token.js';
 import type { NamedToken, TokenSource } from './tokens.js';
 
 const LOOK_MS = 2000;
+// Requests with unknown tokens share one read per this time, so that guessing causes few of them.
+const RELOAD_MS = 50;
 
 export interface SharedState {
   readonly tokens: readonly NamedToken[];
-  // Derived from a secret of the database.
-  readonly operator: string;
+  readonly operators: readonly OperatorToken[];
+  // The SHA-256 of the tokens of live hosts.
+  readonly hosts: readonly string[];
 }
 
 export class SharedTokens implements TokenSource {
   readonly #load: () => Promise<SharedState>;
   readonly #onProblem: (error: unknown) => void;
+  readonly #timers: Timers;
   readonly #alarm: Alarm;
+  readonly #closing = new AbortController();
   #state: SharedState;
   #stamp = 0;
   #reading: Promise<void> = Promise.resolve();
   #polling: Promise<void> = Promise.resolve();
+  // The read for unknown tokens, and the next one if it has not begun yet.
+  #reloading: Promise<void> = Promise.resolve();
+  #nextReload: Promise<void> | null = null;
   // Reads are numbered: one that began earlier never replaces the result of a later one.
   #begun = 0;
   #applied = 0;
-  #isClosing = false;
   // A database that stays away would be reported every two seconds.
   #isReported = false;
 
@@ -37,6 +44,7 @@ export class SharedTokens implements TokenSource {
     this.#load = load;
     this.#onProblem = onProblem;
     this.#state = state;
+    this.#timers = timers;
     this.#alarm = new Alarm(timers);
     this.#arm();
   }
@@ -58,8 +66,20 @@ export class SharedTokens implements TokenSource {
     return this.#reading;
   }
 
+  reload(): Promise<void> {
+    this.#nextReload ??= this.#reloadSoon();
+    return this.#nextReload;
+  }
+
+  async #reloadSoon(): Promise<void> {
+    await Promise.all([pause(this.#timers, RELOAD_MS, this.#closing.signal), this.#reloading]);
+    this.#nextReload = null;
+    this.#reloading = this.#read();
+    await this.#reloading;
+  }
+
   #arm(): void {
-    if (this.#isClosing) return;
+    if (this.#closing.signal.aborted) return;
     this.#alarm.set(LOOK_MS, () => void (this.#polling = this.#read().finally(() => this.#arm())));
   }
 
@@ -87,12 +107,17 @@ export class SharedTokens implements TokenSource {
   }
 
   get operator(): OperatorSource {
-    return { stamp: () => this.stamp(), token: () => this.#state.operator };
+    return { stamp: () => this.stamp(), list: () => this.#state.operators };
+  }
+
+  hosts(): readonly string[] {
+    return this.#state.hosts;
   }
 
   async close(): Promise<void> {
-    this.#isClosing = true;
+    this.#closing.abort();
     this.#alarm.clear();
-    await Promise.all([this.#reading, this.#polling]);
+    await this.#nextReload;
+    await Promise.all([this.#reading, this.#polling, this.#reloading]);
   }
 }

@@ -1,4 +1,4 @@
-// The tokens that are valid now: the operator's, the named ones and that of other hosts. A token that was added,
+// The tokens that are valid now: those of operators, the named ones and those of other hosts. A token that was added,
 // revoked, rotated or has expired is treated so from the next request on. Tokens are found by their SHA-256.
 import type { Clock } from '../kernel/clock.js';
 import type { SessionRecord } from '../store/access-store.js';
@@ -26,8 +26,8 @@ export interface TokenBookOptions {
   readonly clock: Clock;
   // Called for tokens that cannot be read: then only the operator is known.
   readonly onProblem?: (error: unknown) => void;
-  // The token that hosts of one database use among themselves.
-  readonly hosts?: string | null;
+  // The SHA-256 of the tokens of other hosts that share the database; they change with the source.
+  readonly hosts?: () => readonly string[];
 }
 
 export class TokenBook {
@@ -36,32 +36,32 @@ export class TokenBook {
   readonly #userName: string;
   readonly #clock: Clock;
   readonly #onProblem: (error: unknown) => void;
-  readonly #hosts: Caller | null;
+  readonly #hosts: () => readonly string[];
   #byHash = new Map<string, Caller>();
   #stamp: string | null = null;
 
-  constructor({ source, operator, userName, clock, onProblem = () => {}, hosts = null }: TokenBookOptions) {
+  constructor({ source, operator, userName, clock, onProblem = () => {}, hosts = () => [] }: TokenBookOptions) {
     this.#source = source;
     this.#operator = operator;
     this.#userName = userName;
     this.#clock = clock;
     this.#onProblem = onProblem;
-    this.#hosts =
-      hosts === null
-        ? null
-        : {
-            ...SOMEBODY,
-            actor: { kind: 'token', name: 'another host' },
-            role: 'viewer',
-            token: 'another host',
-            tokenHash: hashToken(hosts),
-            isHost: true,
-          };
+    this.#hosts = hosts;
   }
 
   // Call before the others where the tokens are shared: a change that another host reported is read first.
   async refresh(): Promise<void> {
     await this.#source.refresh?.();
+  }
+
+  // Where tokens are shared, one that is not known is looked for again before it is refused: another host or a command
+  // may have registered it just now, and the notification may still be on its way.
+  async resolve(token: string): Promise<Caller | null> {
+    await this.refresh();
+    const caller = this.find(token);
+    if (caller !== null || !this.#source.reload) return caller;
+    await this.#source.reload();
+    return this.find(token);
   }
 
   find(token: string): Caller | null {
@@ -75,7 +75,7 @@ export class TokenBook {
     return caller?.expiresAt != null && caller.expiresAt <= this.#clock.now() ? null : caller;
   }
 
-  // The operator's own, or the named token.
+  // The named token, or for null the server's own operator token.
   findByName(name: string | null): Caller | null {
     this.#read();
     const caller = [...this.#byHash.values()].find((each) => !each.isHost && each.token === name);
@@ -92,17 +92,12 @@ export class TokenBook {
     const stamp = `${this.#source.stamp()} ${this.#operator.stamp()}`;
     if (stamp === this.#stamp) return;
     this.#stamp = stamp;
-    const callers = [...this.#list().map(toCaller), ...(this.#hosts ? [this.#hosts] : []), this.#operatorCaller()];
+    const callers = [...this.#list().map(toCaller), ...this.#hosts().map(toHost), ...this.#listOperators()];
     this.#byHash = new Map(callers.map((caller) => [caller.tokenHash, caller]));
   }
 
-  #operatorCaller(): Caller {
-    return {
-      ...SOMEBODY,
-      actor: { kind: 'user', name: this.#userName },
-      role: 'operator',
-      tokenHash: hashToken(this.#operator.token()),
-    };
+  #listOperators(): Caller[] {
+    return this.#operator.list().map(({ sha256, user }) => toOperator(sha256, user ?? this.#userName));
   }
 
   // Never throws: with a damaged file the server keeps working for its operator.
@@ -117,6 +112,15 @@ export class TokenBook {
 }
 
 const SOMEBODY = { token: null, expiresAt: null, isHost: false, session: null } as const;
+
+function toOperator(tokenHash: string, name: string): Caller {
+  return { ...SOMEBODY, actor: { kind: 'user', name }, role: 'operator', tokenHash };
+}
+
+function toHost(tokenHash: string): Caller {
+  const name = 'another host';
+  return { ...SOMEBODY, actor: { kind: 'token', name }, role: 'viewer', token: name, tokenHash, isHost: true };
+}
 
 // The person is the actor; the token's name is kept beside it where it is another.
 export function toCaller({ name, role, sha256, person = name, expires_at: expires }: NamedToken): Caller {

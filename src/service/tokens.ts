@@ -150,6 +150,8 @@ export interface TokenSource {
   list(): readonly NamedToken[];
   // Resolves when a change that is already known of has been read.
   refresh?(): Promise<void>;
+  // Reads all tokens again, at most some times a second.
+  reload?(): Promise<void>;
 }
 
 // A token that is added or removed takes effect with the next request.

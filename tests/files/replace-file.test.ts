@@ -7,7 +7,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { replaceFile, replaceFileMeanwhile } from '../../src/files/replace-file.js';
+import { createFile, replaceFile, replaceFileMeanwhile } from '../../src/files/replace-file.js';
 
 let dir: string;
 let calls: string[];
@@ -60,4 +60,12 @@ test('by several processes at once: each of them succeeds, the file is always wh
   expect(await Promise.all(children.map(async (child) => ((await once(child, 'exit')) as [number])[0]))).toEqual([0, 0, 0]);
   expect(readFileSync(path, 'utf8')).toMatch(/^(?:a{50000}|b{50000}|c{50000})$/);
   expect(readdirSync(join(dir, 'shared'))).toEqual(['note']);
+});
+
+test('of several that create a file at once the first wins, and it is left as it is', () => {
+  const path = join(dir, 'below', 'file');
+  for (const text of ['first', 'second']) createFile(path, text);
+  expect(readFileSync(path, 'utf8')).toBe('first');
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  expect(readdirSync(join(dir, 'below'))).toEqual(['file']);
 });

@@ -1,6 +1,10 @@
 // Sessions, codes, tokens and the administrative journal in PostgreSQL, shared by several hosts.
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createClient } from '../../src/client/client.js';
+import { rotateOperatorToken } from '../../src/service/operator-token.js';
+import { hashToken } from '../../src/service/tokens.js';
 import { verifyAudit } from '../../src/store/audit.js';
 import { PostgresAccess } from '../../src/store/postgres/access.js';
 import { openPostgres } from '../../src/store/postgres/open-postgres.js';
@@ -57,24 +61,135 @@ const signIn = async (url: string, token: string): Promise<string> => {
   return answer.headers.get('set-cookie')?.split(';')[0] ?? '';
 };
 
-test('the operator token is rotated on all hosts without a restart, and its sessions end', async () => {
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+// A command on the data directory of a host, or of somebody else.
+const callOn = ({ site, database }: Hosts, name: string, ...args: string[]) =>
+  run({ ...site, env: { ...site.env, PARLEY_DATA: join(site.root, `data-${name}`), PARLEY_DATABASE_URL: database.url } }, args);
+const operatorRows = ({ database }: Hosts) =>
+  database.query<{ sha256: string; directory: string }>('SELECT sha256, directory FROM parley.operator_tokens ORDER BY created_at');
+
+test('the operator token of each data directory is valid on all hosts; a rotation ends one and its sessions', async () => {
   const hosts = await withHosts({ files: 'host' });
   const [a, b] = [await hosts.start('a', { token: null }), await hosts.start('b', { token: null })];
-  const cookie = await signIn(a.url, a.token);
+  expect(a.token).not.toBe(b.token);
+  const [cookie, other] = [await signIn(a.url, a.token), await signIn(a.url, b.token)];
   for (const { url } of [a, b])
-    expect([await statusOf(url, { cookie }), await statusOf(url, { authorization: `Bearer ${a.token}` })]).toEqual([
-      200, 200,
-    ]);
-  const rotated = await call(hosts, 'token', 'rotate', '--operator');
+    for (const headers of [{ cookie }, { cookie: other }, bearer(a.token), bearer(b.token)])
+      expect(await statusOf(url, headers)).toBe(200);
+  const before = await operatorRows(hosts);
+  const rotated = await callOn(hosts, 'a', 'token', 'rotate', '--operator');
   expect(rotated).toMatchObject({ code: 0, stderr: '' });
   const fresh = rotated.stdout.trim();
+  expect(readFileSync(join(hosts.site.root, 'data-a', 'token'), 'utf8')).toBe(`${fresh}\n`);
   for (const { url } of [a, b]) {
-    await expect.poll(() => statusOf(url, { authorization: `Bearer ${a.token}` })).toBe(401);
+    await expect.poll(() => statusOf(url, bearer(a.token))).toBe(401);
     await expect.poll(() => statusOf(url, { cookie })).toBe(401);
-    expect(await statusOf(url, { authorization: `Bearer ${fresh}` })).toBe(200);
+    for (const headers of [{ cookie: other }, bearer(b.token), bearer(fresh)]) expect(await statusOf(url, headers)).toBe(200);
   }
-  // Commands beside them find the new one by themselves.
-  expect((await call(hosts, 'link')).stdout).toMatch(/#code=prc_/);
+  // One row for each directory, as before.
+  const after = await operatorRows(hosts);
+  expect(after.map(({ directory }) => directory).toSorted()).toEqual(before.map(({ directory }) => directory).toSorted());
+  expect(after.map(({ sha256 }) => sha256).toSorted()).toEqual([fresh, b.token].map(hashToken).toSorted());
+  expect((await callOn(hosts, 'a', 'link')).stdout).toMatch(/#code=prc_/);
+  const entries = (await callOn(hosts, 'a', 'audit', '--all', '--json')).stdout.trim().split('\n').map((line) => (JSON.parse(line) as { entry: { type: string; body: object } }).entry);
+  expect(entries.filter(({ type }) => type === 'token.rotated')).toMatchObject([{ body: { operator: true } }]);
+});
+
+test('a command registers the token of its data directory once, and a link signs in as its operator', async () => {
+  const hosts = await withHosts({ files: 'host' });
+  const [a, b] = [await hosts.start('a', { token: null }), await hosts.start('b', { token: null })];
+  for (const _ of [1, 2, 3]) expect((await callOn(hosts, 'of-ann', 'link')).stdout).toMatch(/#code=prc_/);
+  expect(await operatorRows(hosts)).toHaveLength(3);
+  const token = readFileSync(join(hosts.site.root, 'data-of-ann', 'token'), 'utf8').trim();
+  const [, code = ''] = /#code=(\S+)/.exec((await callOn(hosts, 'of-ann', 'link')).stdout) ?? [];
+  const signedIn = await fetch(`${b.url}/v1/sign-in`, { method: 'POST', headers: { origin: b.url, 'content-type': 'application/json' }, body: JSON.stringify({ code }) });
+  const cookie = signedIn.headers.get('set-cookie')?.split(';')[0] ?? '';
+  for (const { url } of [a, b]) for (const headers of [{ cookie }, bearer(token)]) expect(await statusOf(url, headers)).toBe(200);
+  // The link belongs to the token of the command, and ends with it.
+  await callOn(hosts, 'of-ann', 'token', 'rotate', '--operator');
+  for (const { url } of [a, b]) {
+    for (const headers of [{ cookie }, bearer(token)]) await expect.poll(() => statusOf(url, headers)).toBe(401);
+    for (const server of [a, b]) expect(await statusOf(url, bearer(server.token))).toBe(200);
+  }
+});
+
+test('hosts with shared files share one operator token, also when they start at once', async () => {
+  const hosts = await withHosts({ files: 'shared' });
+  const servers = await Promise.all(['a', 'b', 'c'].map((name) => hosts.start(name, { token: null })));
+  const token = readFileSync(join(hosts.site.data, 'token'), 'utf8').trim();
+  expect((await operatorRows(hosts)).map(({ sha256 }) => sha256)).toEqual([hashToken(token)]);
+  for (const { url } of servers) expect(await statusOf(url, bearer(token))).toBe(200);
+});
+
+test('rows of directories that were not seen for 90 days, and those beyond the limit, are deleted; a server keeps its own', async () => {
+  const hosts = await withHosts({ files: 'host' });
+  const a = await hosts.start('a', { token: null });
+  const put = (count: number, from: string, age: string) =>
+    hosts.database.query(`INSERT INTO parley.operator_tokens SELECT 'hash_${from}_' || n, 'site_${from}_' || n, 'u', 'h', clock_timestamp() - interval '${age}', clock_timestamp() - interval '${age}' FROM generate_series(1, ${count}) AS n`);
+  await put(5, 'old', '91 days');
+  await put(1200, 'many', '2 hours');
+  expect((await callOn(hosts, 'new', 'link')).code).toBe(0);
+  const rows = await operatorRows(hosts);
+  expect(rows).toHaveLength(1000);
+  expect(rows.filter(({ sha256 }) => sha256.startsWith('hash_old'))).toEqual([]);
+  expect(await statusOf(a.url, bearer(a.token))).toBe(200);
+  // A server whose row was deleted, or is a day old, writes it again.
+  for (const sql of [
+    `DELETE FROM parley.operator_tokens WHERE sha256 = '${hashToken(a.token)}'`,
+    `UPDATE parley.operator_tokens SET registered_at = clock_timestamp() - interval '2 days' WHERE sha256 = '${hashToken(a.token)}'`,
+  ]) {
+    await hosts.database.query(sql);
+    const renewed = () => hosts.database.query(`SELECT FROM parley.operator_tokens WHERE sha256 = '${hashToken(a.token)}' AND registered_at > clock_timestamp() - interval '1 hour'`);
+    await expect.poll(async () => (await renewed()).length, { timeout: 10_000 }).toBe(1);
+  }
+});
+
+test('a directory whose token file was replaced by hand has only the new token after the next start', async () => {
+  const hosts = await withHosts({ files: 'host' });
+  const a = await hosts.start('a', { token: null });
+  const b = await hosts.start('b', { token: null });
+  a.child.kill('SIGTERM');
+  await a.ended;
+  rmSync(join(hosts.site.root, 'data-a', 'token'));
+  const again = await hosts.start('a', { token: null });
+  expect(again.token).not.toBe(a.token);
+  for (const { url } of [again, b]) {
+    await expect.poll(() => statusOf(url, bearer(a.token))).toBe(401);
+    expect(await statusOf(url, bearer(again.token))).toBe(200);
+  }
+});
+
+test('a rotation that was cut off after the file was replaced is completed by the next command', async () => {
+  const hosts = await withHosts({ files: 'host' });
+  const [a, b] = [await hosts.start('a', { token: null }), await hosts.start('b', { token: null })];
+  const cookie = await signIn(b.url, a.token);
+  const fresh = rotateOperatorToken(join(hosts.site.root, 'data-a'));
+  // The new token is not valid yet, the old one still is.
+  for (const { url } of [a, b]) expect([await statusOf(url, bearer(fresh)), await statusOf(url, bearer(a.token))]).toEqual([401, 200]);
+  expect((await callOn(hosts, 'a', 'link')).stdout).toMatch(/#code=prc_/);
+  for (const { url } of [a, b]) {
+    for (const headers of [{ cookie }, bearer(a.token)]) await expect.poll(() => statusOf(url, headers)).toBe(401);
+    expect(await statusOf(url, bearer(fresh))).toBe(200);
+  }
+});
+
+test('two rotations at once leave one token, and it is the one in the file', async () => {
+  const hosts = await withHosts({ files: 'host' });
+  const a = await hosts.start('a', { token: null });
+  const rotated = await Promise.all([1, 2, 3].map(() => callOn(hosts, 'a', 'token', 'rotate', '--operator')));
+  for (const each of rotated) expect(each).toMatchObject({ code: 0 });
+  const token = readFileSync(join(hosts.site.root, 'data-a', 'token'), 'utf8').trim();
+  expect((await operatorRows(hosts)).map(({ sha256 }) => sha256)).toEqual([hashToken(token)]);
+  await expect.poll(() => statusOf(a.url, bearer(a.token))).toBe(401);
+  expect(await statusOf(a.url, bearer(token))).toBe(200);
+});
+
+test('a command that cannot write a token is told what to do', async () => {
+  const hosts = await withHosts({ files: 'host' });
+  await hosts.start('a', { token: null });
+  writeFileSync(join(hosts.site.root, 'data-file'), '');
+  const { code, stderr } = await callOn(hosts, 'file', 'link');
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/^parley: The operator token cannot be .*data-file \([A-Z]+\)\. .*set PARLEY_TOKEN/)]);
 });
 
 test('a rotated or revoked token and its sessions stop on all hosts; their journal is one chain', async () => {

@@ -1,4 +1,4 @@
-// The command line beside servers that share a database: it finds one by the database, with its token, and needs no file of theirs.
+// The command line beside servers that share a database: it finds one by the database, registers a token of its own, and needs no file of theirs.
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -38,7 +38,7 @@ async function besideHosts(options: HostsOptions = {}): Promise<Beside> {
 
 const ioOn = (url: string, env: Readonly<Record<string, string>> = {}) => createIo({ stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() }, { env: { PARLEY_DATABASE_URL: url, ...env } });
 
-const deadHost = (hosts: Hosts, name: string, url: string) => hosts.database.query(`INSERT INTO parley.hosts (host_id, name, started_at, lease_until, url, info_json, site, place, generation) VALUES ($1, $1, '2026-01-01', clock_timestamp() + interval '1 hour', $2, '{}', $1, '/gone', 2)`, [name, url]);
+const deadHost = (hosts: Hosts, name: string, url: string) => hosts.database.query(`INSERT INTO parley.hosts (host_id, name, started_at, lease_until, url, info_json, site, place, token_sha256, public_key, generation) VALUES ($1, $1, '2026-01-01', clock_timestamp() + interval '1 hour', $2, '{}', $1, '/gone', '', '', 3)`, [name, url]);
 
 test.each(['shared', 'host'] as const)('files %s: run, ls, watch, reply, cancel and rm go through a server of another data directory, without any token given', async (files) => {
   const hosts = await besideHosts({ files });
@@ -99,7 +99,7 @@ test('a token that the servers were started with is needed, and an error says wh
   const hosts = await besideHosts();
   const a = await hosts.start('a');
   const args = ['run', 'rehearsal', '[[done 1]]'];
-  expect(await hosts.call(args)).toMatchObject({ code: 1, stderr: `parley: the server at ${a.url} does not know the token of the database: set PARLEY_TOKEN to the one it was started with\n` });
+  expect(await hosts.call(args)).toMatchObject({ code: 1, stderr: `parley: the server at ${a.url} does not know the token of this data directory: set PARLEY_TOKEN to the one it was started with\n` });
   expect(await hosts.call(args, { PARLEY_TOKEN: 'prl_of-something-else' })).toMatchObject({ code: 1, stderr: expect.stringContaining('or unset it if it was started without one') as string });
   expect(await hosts.call(args, { PARLEY_TOKEN: TOKEN })).toMatchObject({ code: 0 });
   expect(await hosts.hostCount()).toBe(1);

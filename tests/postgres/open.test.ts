@@ -65,7 +65,10 @@ test('a host of the version before cannot join after the migration, even if it w
   const stores = await withStores();
   const join = `INSERT INTO parley.hosts (host_id, name, started_at, lease_until, url, info_json, site, place)
     VALUES ('old', 'old', clock_timestamp(), clock_timestamp() + interval '1 hour', NULL, '{}', NULL, NULL)`;
-  await expect(stores.query(join)).rejects.toThrow('null value in column "generation"');
+  await expect(stores.query(join)).rejects.toThrow('null value in column');
+  // What generation 2 sent.
+  const second = join.replace('place)', 'place, generation)').replace('NULL, NULL)', 'NULL, NULL, 2)');
+  await expect(stores.query(second)).rejects.toThrow('null value in column "token_sha256"');
 });
 
 test('four processes that migrate at once all succeed', async () => {

@@ -1,10 +1,10 @@
-// Hosts prove who they are before they are sent a token: a stranger where a host was learns none, whatever it has heard of the others. And
-// what a browser was given by one host is good at all of them.
+// Hosts prove who they are before they are sent a token: another program on the port of a host gets none, whatever it has recorded or read
+// in the database. And a browser that one host has signed in is signed in at all of them.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { expect, onTestFinished, test } from 'vitest';
-import { proofOf } from '../../src/service/host-proof.js';
-import { Database } from '../../src/store/postgres/database.js';
-import { deriveToken, loadSecret } from '../../src/store/postgres/derive-token.js';
+import { createHmac, createPublicKey, verify } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { makeHostIdentity } from '../../src/dispatch/postgres/host-identity.js';
+import { hashToken } from '../../src/service/tokens.js';
 import { parley } from '../support/command.js';
 import { becomes, withHosts, type Hosts } from '../support/hosts.js';
 import type { ServerProcess } from '../support/served-process.js';
@@ -19,10 +19,14 @@ interface Ready {
 
 const readyOf = async ({ url }: ServerProcess, challenge = CHALLENGE) => (await (await fetch(`${url}/readyz?challenge=${challenge}`)).json()) as Ready;
 
-async function secretOf({ database }: Hosts): Promise<string> {
-  const db = new Database(database.url, { connections: 1 });
-  onTestFinished(() => db.close());
-  return loadSecret(db);
+interface HostRow {
+  readonly token_sha256: string;
+  readonly public_key: string;
+}
+
+async function rowOf({ database }: Hosts, hostId: string): Promise<HostRow> {
+  const [row] = await database.query<HostRow>('SELECT token_sha256, public_key FROM parley.hosts WHERE host_id = $1', [hostId]);
+  return row as HostRow;
 }
 
 // It is gone, and listed all the same.
@@ -55,12 +59,15 @@ function pretendToBe(before: Ready, alive: ServerProcess): RequestListener {
   };
 }
 
-test('a host proves itself for any challenge, with what is made from the secret of the database', async () => {
+test('a host proves itself for any challenge with a key pair of its own; the database has the public key', async () => {
   const hosts = await withHosts();
-  const a = await hosts.start('a');
-  const key = deriveToken(await secretOf(hosts), 'proof');
-  const { host_id: id, ...answer } = await readyOf(a);
-  expect(answer).toEqual({ status: 'ok', proof: proofOf(key, CHALLENGE, id) });
+  const [a, b] = [await hosts.start('a'), await hosts.start('b')];
+  const { host_id: id, proof, ...answer } = await readyOf(a);
+  const { public_key: text } = await rowOf(hosts, id);
+  const key = createPublicKey({ key: Buffer.from(text, 'base64url'), format: 'der', type: 'spki' });
+  expect(answer).toEqual({ status: 'ok' });
+  expect(verify(null, Buffer.from(`${CHALLENGE} ${id}`), key, Buffer.from(proof, 'base64url'))).toBe(true);
+  expect(await rowOf(hosts, (await readyOf(b)).host_id)).not.toMatchObject({ public_key: text });
   expect(await (await fetch(`${a.url}/readyz`)).json()).toEqual({ status: 'ok', host_id: id });
   expect((await fetch(`${a.url}/readyz?challenge=short`)).status).toBe(400);
 });
@@ -94,19 +101,43 @@ test('a stranger on the port of a host that died gets no token of another host t
   }
 });
 
+test('a program that knows everything in the database cannot prove itself as a host', async () => {
+  const hosts = await withHosts({ files: 'host' });
+  const { a, b, id } = await playedOnFirst(hosts);
+  const { host_id: hostId } = await readyOf(a);
+  await killListed(hosts, a, hostId);
+  const row = await rowOf(hosts, hostId);
+  const texts = [row.public_key, row.token_sha256, ...(await hosts.database.query<{ value: string }>('SELECT value FROM parley.meta')).map(({ value }) => value)];
+  const own = makeHostIdentity();
+  const forgeries = [
+    ...texts.map((secret) => (challenge: string) => createHmac('sha256', `prl_${createHmac('sha256', secret).update('proof').digest('base64url')}`).update(`${challenge} ${hostId}`).digest('base64url')),
+    ...texts.map((secret) => (challenge: string) => createHmac('sha256', secret).update(`${challenge} ${hostId}`).digest('base64url')),
+    (challenge: string) => own.prove(challenge, hostId),
+  ];
+  let asked = 0;
+  const stranger = await listenAsStranger(({ url = '' }, response) => void response.end(JSON.stringify({ status: 'ok', host_id: hostId, proof: forgeries[asked++ % forgeries.length]?.(challengeIn(url)) })), a.port);
+  for (const _ of forgeries) expect(await filesOf(b, id)).toMatchObject({ status: 503, body: { error: { code: 'FILES_UNREACHABLE' } } });
+  expect(stranger.asked).toEqual(forgeries.map(() => 'GET /readyz undefined'));
+});
+
 test('one that proves itself and leads elsewhere is not followed', async () => {
   const hosts = await withHosts({ files: 'host' });
   const { a, b, id } = await playedOnFirst(hosts);
-  const key = deriveToken(await secretOf(hosts), 'proof');
   const { host_id: hostId } = await readyOf(a);
   await killListed(hosts, a, hostId);
+  // Only somebody who may write to the database can do this.
+  const { publicKey, prove } = makeHostIdentity();
+  await hosts.database.query('UPDATE parley.hosts SET public_key = $2 WHERE host_id = $1', [hostId, publicKey]);
   const elsewhere = await listenAsStranger((_request, response) => void response.end('{}'));
   const proved = await listenAsStranger(({ url = '' }, response) => {
-    if (url.startsWith('/readyz')) return void response.end(JSON.stringify({ host_id: hostId, proof: proofOf(key, challengeIn(url), hostId) }));
+    if (url.startsWith('/readyz')) return void response.end(JSON.stringify({ host_id: hostId, proof: prove(challengeIn(url), hostId) }));
     return void response.writeHead(307, { location: `${elsewhere.url}${url}` }).end();
   }, a.port);
   expect(await filesOf(b, id)).toMatchObject({ status: 503, body: { error: { code: 'FILES_UNREACHABLE' } } });
-  expect(proved.asked).toEqual(['GET /readyz undefined', `GET /v1/runs/${id}/files Bearer ${deriveToken(await secretOf(hosts), 'hosts')}`]);
+  const [, sent = ''] = / Bearer (\S+)$/.exec(proved.asked[1] ?? '') ?? [];
+  expect(proved.asked).toEqual(['GET /readyz undefined', `GET /v1/runs/${id}/files Bearer ${sent}`]);
+  // It got the token of the host that asked, and of no other.
+  expect(hashToken(sent)).toBe((await rowOf(hosts, (await readyOf(b)).host_id)).token_sha256);
   expect(elsewhere.asked).toEqual([]);
 });
 
@@ -127,9 +158,30 @@ test('a browser that was signed in by one host is signed in at another with a di
   expect((await fetch(`${b.url}/v1/me`, { headers: { cookie } })).status).toBe(401);
 });
 
-test('a database that has lost its secret is told in words', async () => {
+test('a host token is accepted while its host has a lease, reads only and cannot sign in', async () => {
+  const hosts = await withHosts({ files: 'host' });
+  const a = await hosts.start('a');
+  const { token, tokenSha256 } = makeHostIdentity();
+  const call = (path: string, init: RequestInit = {}) => fetch(`${a.url}${path}`, { ...init, headers: { authorization: `Bearer ${token}`, origin: a.url, 'content-type': 'application/json' } });
+  const me = async () => (await call('/v1/me')).status;
+  expect(await me()).toBe(401);
+  await hosts.database.query(`INSERT INTO parley.hosts (host_id, name, started_at, lease_until, info_json, site, place, token_sha256, public_key, generation)
+    VALUES ('h', 'h', clock_timestamp(), clock_timestamp() + interval '1 hour', '{}', 'h', '/h', $1, '', 3)`, [tokenSha256]);
+  // It is known at once, without a notification.
+  expect(await me()).toBe(200);
+  expect(await (await call('/v1/me')).json()).toMatchObject({ role: 'viewer' });
+  expect((await call('/v1/runs', { method: 'POST', body: JSON.stringify({ engine: 'rehearsal', prompt: 'x' }) })).status).toBe(403);
+  expect((await call('/v1/sign-in', { method: 'POST', body: JSON.stringify({ token }) })).status).toBe(401);
+  await hosts.database.query(`UPDATE parley.hosts SET lease_until = clock_timestamp() WHERE host_id = 'h'`);
+  await expect.poll(me, { timeout: 10_000 }).toBe(401);
+});
+
+test('a database that has lost its id is reported with the statement that makes another', async () => {
   const hosts = await withHosts();
-  await hosts.database.query(`DELETE FROM parley.meta WHERE key = 'secret'`);
-  await expect(secretOf(hosts)).rejects.toMatchObject({ code: 'DATABASE_NOT_MIGRATED', message: expect.stringContaining('restore the row "secret"') as string });
-  expect(await parley(hosts.site, ['run', 'rehearsal', '[[done 1]]'], { env: { PARLEY_DATABASE_URL: hosts.database.url } })).toMatchObject({ code: 1, stderr: expect.stringMatching(/^parley: the database has lost the secret .*\n$/) as string });
+  await hosts.database.query(`DELETE FROM parley.meta WHERE key = 'database_id'`);
+  const run = () => parley(hosts.site, ['run', 'rehearsal', '[[done 1]]'], { env: { PARLEY_DATABASE_URL: hosts.database.url } });
+  const { code, stderr } = await run();
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/^parley: The database has lost its id\. Make another: INSERT .*\n$/)]);
+  await hosts.database.query(/INSERT .*/.exec(stderr)?.[0] ?? '');
+  expect(await run()).toMatchObject({ code: 0 });
 });

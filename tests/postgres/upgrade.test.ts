@@ -1,5 +1,6 @@
 // A PostgreSQL database of the previous version, with the jobs that it kept in the schema graphile_worker, is brought up to date by parley migrate.
-import { writeFileSync } from 'node:fs';
+import { createHmac } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { createSite, parley, type Site } from '../support/command.js';
@@ -28,13 +29,19 @@ test('a database of the previous version is upgraded: waiting runs are answered 
   expect((await jobs(database)).map((job) => job.task_identifier)).toEqual(['parley_decide', 'parley_decide', 'send_mail']);
   const early = await parley(site, ['serve', '--port', '0'], { env });
   expect(early).toMatchObject({ code: 1, stderr: expect.stringContaining('run "parley migrate"') as string });
+  const [old] = await database.query<{ value: string }>(`SELECT value FROM parley.meta WHERE key = 'secret'`);
   const migrated = await parley(site, ['migrate'], { env });
   expect(migrated).toMatchObject({ code: 0, stderr: '' });
+  expect((await database.query<{ key: string }>('SELECT key FROM parley.meta ORDER BY key')).map(({ key }) => key)).toEqual(['database_id', 'version']);
   expect(migrated.stdout).toBe('the database is ready\nDeleted 2 jobs of an earlier Parley from the schema graphile_worker.\n'
     + 'Other programs use this schema (tasks: send_mail). Keep it.\n');
   expect((await jobs(database)).map((job) => job.task_identifier)).toEqual(['send_mail']);
   const server = await startServer(site, ['--port', '0'], { env });
   await expectUpgraded(server, { isShared: true });
+  // Tokens that the previous version derived from its secret are no longer valid; the operator's is in the file.
+  const meAs = async (token: string) => (await fetch(`${server.url}/v1/me`, { headers: { authorization: `Bearer ${token}` } })).status;
+  for (const purpose of ['operator', 'hosts', 'proof']) expect(await meAs(`prl_${createHmac('sha256', old?.value ?? '').update(purpose).digest('base64url')}`), purpose).toBe(401);
+  expect(await meAs(readFileSync(join(site.data, 'token'), 'utf8').trim())).toBe(200);
   // Nothing new is put there, and nothing of others is touched.
   expect((await jobs(database)).map((job) => job.task_identifier)).toEqual(['send_mail']);
   expect(await database.query('SELECT name, role FROM parley.tokens')).toEqual([{ name: 'ann', role: 'replier' }]);

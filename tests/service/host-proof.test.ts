@@ -1,47 +1,63 @@
-// Who is believed to be a host: whoever answers a challenge that was never asked before as nobody else can.
+// Who is believed to be a host: only a process that signs a new challenge with the key of that host.
 import type { ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
-import { answersAs, CHALLENGE_FORM, proofOf } from '../../src/service/host-proof.js';
+import { createHmac, createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
+import { makeHostIdentity } from '../../src/dispatch/postgres/host-identity.js';
+import { answersAs, CHALLENGE_FORM } from '../../src/service/host-proof.js';
+import { hashToken } from '../../src/service/tokens.js';
 import { challengeIn, listenAsStranger } from '../support/stranger.js';
 
-const KEY = 'prl_key';
-const ask = (url: string, ids: readonly string[] = ['host_1']) => answersAs(new Set(ids), url, KEY, AbortSignal.timeout(10_000));
+const [host1, host2] = [makeHostIdentity(), makeHostIdentity()];
+const KEYS = new Map([['host_0', host2.publicKey], ['host_1', host1.publicKey]]);
+const RSA = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'der', type: 'spki' }).toString('base64url');
+const ask = (url: string, keys: ReadonlyMap<string, string> = KEYS) => answersAs(keys, url, AbortSignal.timeout(10_000));
 const tell = (response: ServerResponse, proof: unknown, id: unknown = 'host_1', status = 200) => void response.writeHead(status).end(JSON.stringify({ status: 'ok', host_id: id, proof }));
 
-test('a proof is the HMAC of the challenge and the id, and another for another key, challenge or host', () => {
-  // printf 'challenge-challenge host_1' | openssl dgst -sha256 -hmac prl_key -binary | basenc --base64url, without the =
-  expect(proofOf(KEY, 'challenge-challenge', 'host_1')).toBe('zSjx9JLYFlq7d_ZFTUu5bmi6Ix49l7nw__g_80lleFw');
-  expect(new Set([proofOf(KEY, 'a', 'h'), proofOf('other', 'a', 'h'), proofOf(KEY, 'b', 'h'), proofOf(KEY, 'a', 'i')]).size).toBe(4);
+test('a proof is an ed25519 signature of the challenge and the id, and another for another key, challenge or host', () => {
+  const key = createPublicKey({ key: Buffer.from(host1.publicKey, 'base64url'), format: 'der', type: 'spki' });
+  const proof = Buffer.from(host1.prove('challenge-challenge', 'host_1'), 'base64url');
+  expect(key.asymmetricKeyType).toBe('ed25519');
+  expect(verify(null, Buffer.from('challenge-challenge host_1'), key, proof)).toBe(true);
+  expect(new Set([host1.prove('a', 'h'), host2.prove('a', 'h'), host1.prove('b', 'h'), host1.prove('a', 'i')]).size).toBe(4);
+});
+
+test('each identity is another, and its token is known by its hash', () => {
+  expect(new Set([host1, host2].flatMap(({ token, tokenSha256, publicKey }) => [token, tokenSha256, publicKey])).size).toBe(6);
+  expect(host1.tokenSha256).toBe(hashToken(host1.token));
 });
 
 test('whoever has the key and one of the ids is believed, and is asked something else each time, without a token', async () => {
   const challenges = new Set<string>();
   const host = await listenAsStranger(({ url }, response) => {
     challenges.add(challengeIn(url));
-    tell(response, proofOf(KEY, challengeIn(url), 'host_1'));
+    tell(response, host1.prove(challengeIn(url), 'host_1'));
   });
   expect(await ask(host.url)).toBe(true);
-  expect(await ask(`${host.url}/`, ['host_0', 'host_1'])).toBe(true);
+  expect(await ask(`${host.url}/`, new Map([['host_1', host1.publicKey]]))).toBe(true);
   expect(challenges.size).toBe(2);
   for (const challenge of challenges) expect(challenge).toMatch(CHALLENGE_FORM);
   expect(host.asked).toEqual(['GET /readyz undefined', 'GET /readyz undefined']);
 });
 
 test('nobody else is: not one without the key, one that repeats an answer, another host, one that is not ready or leads elsewhere', async () => {
-  const host = await listenAsStranger(({ url }, response) => tell(response, proofOf(KEY, challengeIn(url), 'host_1')));
+  const host = await listenAsStranger(({ url }, response) => tell(response, host1.prove(challengeIn(url), 'host_1')));
   const repeated = await (await fetch(`${host.url}/readyz?challenge=an-earlier-challenge`)).text();
   const others = [
-    await listenAsStranger(({ url }, response) => tell(response, proofOf('prl_guessed', challengeIn(url), 'host_1'))),
+    await listenAsStranger(({ url }, response) => tell(response, host2.prove(challengeIn(url), 'host_1'))),
+    // Has read the database: the public key is all that it knows.
+    await listenAsStranger(({ url }, response) => tell(response, createHmac('sha256', host1.publicKey).update(`${challengeIn(url)} host_1`).digest('base64url'))),
     await listenAsStranger((_request, response) => void response.end(repeated)),
     // Has its challenge answered by a real host that is somewhere else.
-    await listenAsStranger(({ url }, response) => tell(response, proofOf(KEY, challengeIn(url), 'host_2'), 'host_2')),
-    await listenAsStranger(({ url }, response) => tell(response, proofOf(KEY, challengeIn(url), 'host_2'))),
-    await listenAsStranger(({ url }, response) => tell(response, proofOf(KEY, challengeIn(url), 'host_1'), 'host_1', 503)),
+    await listenAsStranger(({ url }, response) => tell(response, host2.prove(challengeIn(url), 'host_2'), 'host_2')),
+    await listenAsStranger(({ url }, response) => tell(response, host1.prove(challengeIn(url), 'host_2'))),
+    await listenAsStranger(({ url }, response) => tell(response, host1.prove(challengeIn(url), 'host_1'), 'host_1', 503)),
     await listenAsStranger(({ url }, response) => void response.writeHead(302, { location: `${host.url}${url}` }).end()),
     ...(await Promise.all([undefined, '', 7, ['x'], 'é'.repeat(43)].map((proof) => listenAsStranger((_request, response) => tell(response, proof))))),
     ...(await Promise.all(['', 'null', '[]', '{}'].map((text) => listenAsStranger((_request, response) => void response.end(text))))),
   ];
   for (const { url } of [...others, { url: 'http://127.0.0.1:1' }, { url: 'not an address' }]) expect(await ask(url), url).toBe(false);
   expect(await ask(host.url)).toBe(true);
-  expect(await answersAs(new Set(['host_1']), host.url, KEY, AbortSignal.abort())).toBe(false);
+  // A key that is missing, damaged or of another kind verifies nothing.
+  for (const key of ['', 'AAAA', RSA]) expect(await ask(host.url, new Map([['host_1', key]])), key).toBe(false);
+  expect(await answersAs(KEYS, host.url, AbortSignal.abort())).toBe(false);
 });

@@ -1,12 +1,14 @@
 // Tokens that hosts share, while they can be read and while they cannot.
 import { expect, onTestFinished, test } from 'vitest';
-import { SharedTokens } from '../../src/service/shared-tokens.js';
+import { SharedTokens, type SharedState } from '../../src/service/shared-tokens.js';
 import type { NamedToken } from '../../src/service/tokens.js';
 import { Gate } from '../support/gate.js';
 import { SimulatedTimers } from '../support/simulated-timers.js';
 
 const LOOK_MS = 2000;
+const RELOAD_MS = 50;
 const named = (name: string): NamedToken => ({ name, role: 'viewer', sha256: '0'.repeat(64), created_at: '2026-01-01T00:00:00.000Z' });
+const operator = (sha256: string) => ({ sha256, user: 'ann' });
 
 test('an outage is told once, another one again; what was read last counts all the while', async () => {
   const timers = new SimulatedTimers();
@@ -14,7 +16,7 @@ test('an outage is told once, another one again; what was read last counts all t
   const told: string[] = [];
   const tokens = await SharedTokens.open(async () => {
     if (answer instanceof Error) throw answer;
-    return { tokens: answer, operator: 'prl_operator' };
+    return { tokens: answer, operators: [], hosts: [] };
   }, timers, (error) => void told.push((error as Error).message));
   onTestFinished(() => tokens.close());
   const look = async (): Promise<string[]> => {
@@ -33,7 +35,7 @@ test('an outage is told once, another one again; what was read last counts all t
 });
 
 test('a request after a notification of a change waits until the tokens are read', async () => {
-  let state = { tokens: [named('ann')] as readonly NamedToken[], operator: 'prl_first' };
+  let state: SharedState = { tokens: [named('ann')], operators: [operator('first')], hosts: ['host-a'] };
   let isHeld = false;
   const gate = new Gate();
   const tokens = await SharedTokens.open(async () => {
@@ -43,12 +45,54 @@ test('a request after a notification of a change waits until the tokens are read
   onTestFinished(() => tokens.close());
   const before = tokens.stamp();
   isHeld = true;
-  state = { tokens: [], operator: 'prl_second' };
+  state = { tokens: [], operators: [operator('second')], hosts: ['host-b'] };
   tokens.changed();
   const refreshed = tokens.refresh();
   expect(tokens.list()).toHaveLength(1);
   gate.open();
   await refreshed;
-  expect([tokens.list(), tokens.operator.token()]).toEqual([[], 'prl_second']);
+  expect([tokens.list(), tokens.operator.list(), tokens.hosts()]).toEqual([[], [operator('second')], ['host-b']]);
   expect(tokens.stamp()).not.toBe(before);
+});
+
+test('requests with unknown tokens share one read, which begins after them', async () => {
+  const timers = new SimulatedTimers();
+  let reads = 0;
+  const tokens = await SharedTokens.open(async () => {
+    reads += 1;
+    return { tokens: [named(`read ${reads}`)], operators: [], hosts: [] };
+  }, timers, () => {});
+  onTestFinished(() => tokens.close());
+  const waiting = Array.from({ length: 100 }, () => tokens.reload());
+  expect(reads).toBe(1);
+  timers.advance(RELOAD_MS);
+  await Promise.all(waiting);
+  expect([reads, tokens.list()]).toEqual([2, [named('read 2')]]);
+  // One that waits when the server stops is let go.
+  const last = tokens.reload();
+  await tokens.close();
+  await last;
+});
+
+test('while an earlier read for unknown tokens takes its time, no other one begins', async () => {
+  const timers = new SimulatedTimers();
+  const gate = new Gate();
+  let reads = 0;
+  const tokens = await SharedTokens.open(async () => {
+    reads += 1;
+    if (reads === 2) await gate.opened;
+    return { tokens: [], operators: [], hosts: [] };
+  }, timers, () => {});
+  onTestFinished(() => tokens.close());
+  const first = tokens.reload();
+  timers.advance(RELOAD_MS);
+  await expect.poll(() => reads).toBe(2);
+  const second = tokens.reload();
+  timers.advance(RELOAD_MS);
+  // Requests with known tokens do not wait for it.
+  await tokens.refresh();
+  expect(reads).toBe(2);
+  gate.open();
+  await Promise.all([first, second]);
+  expect(reads).toBe(3);
 });

@@ -14,7 +14,7 @@ import {
   rotateOperatorToken,
 } from '../../src/service/operator-token.js';
 import { TokenBook } from '../../src/service/token-book.js';
-import { addToken, newToken, tokensIn } from '../../src/service/tokens.js';
+import { addToken, hashToken, newToken, tokensIn } from '../../src/service/tokens.js';
 
 const OPERATOR = 'operator-token-0123';
 const MADE = '2026-01-01T00:00:00.000Z';
@@ -86,6 +86,29 @@ test.each(['', ' \n', 'short', 'with a space in it 123'])(
     expect(() => readOperatorToken(folder)).toThrow(/holds no token/);
   },
 );
+
+test('each registered operator token is an operator of its own; the first one is the server\'s own', async () => {
+  const operators = [
+    { sha256: hashToken('first'), user: 'ann' },
+    { sha256: hashToken('second'), user: 'bob' },
+  ];
+  let hosts = [hashToken('host-a')];
+  let reloads = 0;
+  const source = { stamp: () => String(reloads), list: () => [], reload: async () => {
+    reloads += 1;
+    hosts = [hashToken('host-b')];
+  } };
+  const operator = { stamp: () => '', list: () => operators };
+  const book = new TokenBook({ source, operator, userName: 'server', clock, hosts: () => hosts });
+  for (const [token, name] of [['first', 'ann'], ['second', 'bob']] as const)
+    expect(book.find(token)).toMatchObject({ actor: { kind: 'user', name }, role: 'operator', token: null, isHost: false });
+  expect(book.findByName(null)?.actor.name).toBe('ann');
+  expect(await book.resolve('host-a')).toMatchObject({ role: 'viewer', isHost: true });
+  expect(reloads).toBe(0);
+  // Only an unknown token makes it read again.
+  expect(await book.resolve('host-b')).toMatchObject({ role: 'viewer', isHost: true });
+  expect([reloads, book.find('host-a'), await book.resolve('nobody')]).toEqual([1, null, null]);
+});
 
 test('the token of the operator is made once', () => {
   expect(operatorToken(folder)).toBe(operatorToken(folder));

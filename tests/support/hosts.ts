@@ -17,7 +17,7 @@ const PRELOADS = ['shift-clock.mjs', 'trace-engine.mjs'].map((name) => `--import
 export interface StartOptions {
   // Another address of the database.
   readonly url?: string;
-  // Without one it has that of the database.
+  // Without one it has that of its data directory.
   readonly token?: string | null;
   // How wrong the clock of this host is.
   readonly shiftMs?: number;

@@ -1,8 +1,6 @@
 // The built server as a process of its own, as a person starts it: `parley serve` on a data directory.
 import { createClient, type ParleyClient } from '../../src/client/client.js';
 import { readOperatorToken } from '../../src/service/operator-token.js';
-import { Database } from '../../src/store/postgres/database.js';
-import { loadOperatorToken } from '../../src/store/postgres/token-rows.js';
 import { start, type CallOptions, type Running, type Site } from './command.js';
 
 export interface ServerProcess extends Running {
@@ -18,19 +16,11 @@ export async function startServer(site: Site, args: readonly string[] = ['--port
   running.child.stdout.on('data', (text: string) => (output += text));
   await running.waitFor('"type":"serving"');
   const { url } = JSON.parse(output.split('\n')[0] ?? '') as { url: string };
-  const token = await tokenOf({ ...site.env, ...options.env }, site.data);
+  const token = tokenOf({ ...site.env, ...options.env }, site.data);
   return { ...running, url, port: Number(new URL(url).port), token, client: createClient({ url, token }) };
 }
 
-// The operator's, as a command on this machine finds it.
-async function tokenOf(env: Readonly<Record<string, string | undefined>>, data: string): Promise<string> {
-  const { PARLEY_TOKEN: preset, PARLEY_DATABASE_URL: url } = env;
-  if (preset) return preset;
-  if (!url) return readOperatorToken(data);
-  const database = new Database(url, { connections: 1 });
-  try {
-    return await loadOperatorToken(database);
-  } finally {
-    await database.close();
-  }
+// The operator's, as a command on the same data directory finds it.
+function tokenOf({ PARLEY_TOKEN: preset }: Readonly<Record<string, string | undefined>>, data: string): string {
+  return preset || readOperatorToken(data);
 }

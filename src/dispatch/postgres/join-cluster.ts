@@ -3,14 +3,17 @@ import type { JsonObject } from '../../kernel/json.js';
 import type { Timers } from '../../process/timers.js';
 import { holdProcess, isHeldElsewhere, isPlayed, letProcessGo, listOwned, listWished, takeOver } from '../../store/postgres/claims.js';
 import { Database } from '../../store/postgres/database.js';
-import { deriveToken, loadSecret, type Purpose } from '../../store/postgres/derive-token.js';
+import { loadDatabaseId } from '../../store/postgres/database-id.js';
 import { forgetDeadHost, listDeadHosts, listLiveHosts, readClock } from '../../store/postgres/host-lease.js';
+import type { AuditTrace } from '../../store/audit.js';
+import { listKnownHashes, registerOperator, type KnownHashes, type Registration } from '../../store/postgres/operator-tokens.js';
 import type { PostgresStore } from '../../store/postgres/postgres-store.js';
 import { forgetLeftover, listLeftovers, listStranded, listUnexported, markExported, siteOf } from '../../store/postgres/run-files.js';
 import type { Site } from '../../store/postgres/site.js';
-import { listTokenRows, loadOperatorToken, type TokenRow } from '../../store/postgres/token-rows.js';
+import { listTokenRows, type TokenRow } from '../../store/postgres/token-rows.js';
 import type { Cluster } from '../cluster.js';
 import { admitHost } from './admit-host.js';
+import { makeHostIdentity } from './host-identity.js';
 import { LeaseKeeper } from './lease-keeper.js';
 import type { SharedClock } from './shared-clock.js';
 import { PostgresDispatch } from './postgres-dispatch.js';
@@ -41,12 +44,17 @@ export interface JoinDeps {
 export interface Membership extends Cluster {
   readonly hostId: string;
   readonly isHeld: boolean;
-  // Made from a secret that only the database and its hosts know, the same on each of them.
-  deriveToken(what: Purpose): string;
+  // The same for all hosts, and no secret.
+  readonly databaseId: string;
+  // Lets this host read files of runs from other hosts.
+  readonly hostToken: string;
+  // A signature that other hosts and commands verify with the public key in this host's row.
+  prove(challenge: string): string;
   // Named tokens, which all hosts know.
   listTokens(): Promise<TokenRow[]>;
-  // As it is now: it may be rotated at any time.
-  loadOperatorToken(): Promise<string>;
+  // The tokens of operators and of live hosts.
+  listKnownHashes(): Promise<KnownHashes>;
+  registerOperator(registration: Registration, trace: AuditTrace): Promise<void>;
   // Where other hosts reach this one.
   setUrl(url: string): Promise<void>;
   // When nothing of this host is at work any more.
@@ -60,12 +68,13 @@ export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, go
   const { store } = deps;
   const { database } = store;
   await admitHost(database, deps.timers, { name, ...site });
-  const secret = await loadSecret(database);
+  const databaseId = await loadDatabaseId(database);
+  const { token, tokenSha256, publicKey, prove } = makeHostIdentity();
   const learn = () => deps.clock.learn(() => readClock(database));
   await learn();
   // Of its own: whatever the others wait for, the lease is renewed.
   const connection = new Database(deps.url, { connections: 1, answerMs: leaseMs / 3 });
-  const keeper = await LeaseKeeper.open({ ...deps, connection, onRenewed: () => void learn().catch(deps.onFailure) }, { name, url, ...site, ttlMs: leaseMs, info }).catch(async (error: unknown) => {
+  const keeper = await LeaseKeeper.open({ ...deps, connection, onRenewed: () => void learn().catch(deps.onFailure) }, { name, url, ...site, ttlMs: leaseMs, info, token_sha256: tokenSha256, public_key: publicKey }).catch(async (error: unknown) => {
     await connection.close();
     throw error;
   });
@@ -90,7 +99,7 @@ export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, go
     whereFiles: async (runId) => {
       const where = site.site === null ? null : await siteOf(database, runId);
       const found = where === null ? undefined : (await listLiveHosts(database)).find((host) => host.site === where && host.url !== null);
-      return found?.url ? { host_id: found.host_id, url: found.url } : null;
+      return found?.url ? { host_id: found.host_id, url: found.url, public_key: found.public_key } : null;
     },
     hasEngine: async (engine) => (await listLiveHosts(database)).some(({ host_id: id, info }) => id !== keeper.hostId && info.serves === true && (!Array.isArray(info.engines) || info.engines.includes(engine))),
     isHeldElsewhere: (runId) => isHeldElsewhere(database, keeper.hostId, runId),
@@ -102,9 +111,12 @@ export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, go
     listStranded: async (limit) => (keeper.heldMs < goneMs ? [] : listStranded(database, goneMs, limit)),
     listLeftovers: (except, limit) => listLeftovers(database, site, except, limit),
     forgetLeftover: (runId) => forgetLeftover(database, runId),
-    deriveToken: (what) => deriveToken(secret, what),
+    databaseId,
+    hostToken: token,
+    prove: (challenge) => prove(challenge, keeper.hostId),
     listTokens: () => listTokenRows(database),
-    loadOperatorToken: () => loadOperatorToken(database),
+    listKnownHashes: () => listKnownHashes(database),
+    registerOperator: (registration, trace) => registerOperator(database, registration, trace),
     setUrl: (at) => keeper.setUrl(at),
     leave: async () => {
       await keeper.close();

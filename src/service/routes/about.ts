@@ -5,7 +5,7 @@ import { listRunErrors } from '../../run/list-run-errors.js';
 import { RequestError } from '../../run/request-error.js';
 import { CHART, EVENTS, INITIAL_STATE, STATES, STICKY_CHART, TERMINAL_STATES } from '../../run/statechart.js';
 import { callerOf } from '../access.js';
-import { CHALLENGE_FORM, proofOf } from '../host-proof.js';
+import { CHALLENGE_FORM } from '../host-proof.js';
 import { REFUSALS } from '../requests.js';
 import { engineList, parserTotals, whoAmI } from '../schemas.js';
 import type { Room } from '../service.js';
@@ -32,7 +32,7 @@ export async function aboutRoutes({ app: bare, store, metrics, engines, sticky, 
     await store.listQueued(1);
     if (!thisHost) return { status: 'ok' as const };
     const { hostId } = thisHost;
-    return { status: 'ok' as const, host_id: hostId, ...(challenge === undefined ? {} : { proof: proofOf(thisHost.deriveToken('proof'), challenge, hostId) }) };
+    return { status: 'ok' as const, host_id: hostId, ...(challenge === undefined ? {} : { proof: thisHost.prove(challenge) }) };
   });
 
   app.get('/v1/me', {

@@ -55,7 +55,7 @@ export async function signInRoutes({
       if ((code === undefined) === (token === undefined))
         throw new RequestError('INVALID_ARGUMENT', 'Send exactly one of code and token.');
       await tokens.refresh();
-      const caller = code === undefined ? tokens.find(token ?? '') : await sessions.redeem(code);
+      const caller = code === undefined ? await tokens.resolve(token ?? '') : await sessions.redeem(code);
       if (!caller || caller.isHost)
         return refuseAttempt(attempts, request, reply, code === undefined ? BAD_TOKEN : BAD_CODE);
       const { secret, session } = await sessions.signIn(caller, {
@@ -150,7 +150,9 @@ export async function signInRoutes({
     },
     async (request, reply) => {
       const { as, expires_in_sec: lifeSec } = request.body ?? {};
-      const target = as === undefined ? tokens.findByName(null) : tokens.findByName(as);
+      const caller = callerOf(request);
+      // Without a name it is for the operator: the caller, or with a named token the server's own.
+      const target = as === undefined && caller.token === null ? caller : tokens.findByName(as ?? null);
       if (!target)
         throw new RequestError(
           'INVALID_ARGUMENT',

@@ -17,6 +17,9 @@ export interface NewHost {
   readonly place?: string | null;
   readonly ttlMs: number;
   readonly info?: JsonObject;
+  // Identify it to other hosts. Empty: it calls none and none calls it.
+  readonly token_sha256?: string;
+  readonly public_key?: string;
 }
 
 export interface HostRecord {
@@ -28,6 +31,8 @@ export interface HostRecord {
   readonly started_at: number;
   readonly lease_until: number;
   readonly info: JsonObject;
+  // Verifies its proofs (service/host-proof.ts).
+  readonly public_key: string;
 }
 
 export interface HostLease {
@@ -38,21 +43,22 @@ export interface HostLease {
   release(): Promise<void>;
 }
 
-// Raised when hosts of the version before must not work beside those of this one. The column has no default, so the
-// database refuses to register a host that does not name its generation, also one that was started before the migration.
-const GENERATION = 2;
+// Raised when hosts of the version before must not work beside those of this one, together with a migration that adds a
+// column without a default. The database then refuses to register a host that does not name that column, also one that
+// was started before the migration. Generation 2 added this column, generation 3 token_sha256 and public_key.
+const GENERATION = 3;
 
 // A condition: the host with this id (an SQL expression) has a valid lease.
 export const isAlive = (host: string) => `EXISTS (SELECT FROM parley.hosts WHERE host_id = ${host} AND lease_until > clock_timestamp())`;
 
 // A host id is used once: one that is there already is refused by the database.
-export async function registerHost(db: Database, { host_id: id, name, url, site = null, place = null, ttlMs, info = {} }: NewHost): Promise<HostLease> {
+export async function registerHost(db: Database, { host_id: id, name, url, site = null, place = null, ttlMs, info = {}, token_sha256: tokenHash = '', public_key: key = '' }: NewHost): Promise<HostLease> {
   const lease = `clock_timestamp() + $2::double precision * interval '1 millisecond'`;
   await db.write({
     name: 'register-host',
-    text: `INSERT INTO parley.hosts (host_id, name, started_at, lease_until, url, info_json, site, place, generation)
-      VALUES ($1, $3, clock_timestamp(), ${lease}, $4, $5, $6, $7, ${GENERATION})`,
-    values: [id, ttlMs, toText(name), url === null ? null : toText(url), JSON.stringify(info), site, place],
+    text: `INSERT INTO parley.hosts (host_id, name, started_at, lease_until, url, info_json, site, place, token_sha256, public_key, generation)
+      VALUES ($1, $3, clock_timestamp(), ${lease}, $4, $5, $6, $7, $8, $9, ${GENERATION})`,
+    values: [id, ttlMs, toText(name), url === null ? null : toText(url), JSON.stringify(info), site, place, tokenHash, key],
   });
   return {
     host_id: id,
@@ -85,7 +91,7 @@ export async function forgetDeadHost(db: Database, hostId: string): Promise<bool
 async function listHosts(db: Database, name: string, condition: string): Promise<HostRecord[]> {
   const rows = await db.read<Omit<HostRecord, 'info'> & { info_json: string }>({
     name,
-    text: `SELECT host_id, name, url, site, place, info_json, (extract(epoch FROM started_at) * 1000)::bigint AS started_at, (extract(epoch FROM lease_until) * 1000)::bigint AS lease_until
+    text: `SELECT host_id, name, url, site, place, info_json, public_key, (extract(epoch FROM started_at) * 1000)::bigint AS started_at, (extract(epoch FROM lease_until) * 1000)::bigint AS lease_until
       FROM parley.hosts WHERE ${condition} ORDER BY started_at, host_id`,
     values: [],
   });
@@ -98,6 +104,7 @@ async function listHosts(db: Database, name: string, condition: string): Promise
     started_at: row.started_at,
     lease_until: row.lease_until,
     info: readStoredJson(row.info_json) as JsonObject,
+    public_key: row.public_key,
   }));
 }
 

@@ -156,7 +156,7 @@ CREATE INDEX deliveries_claimed ON parley.deliveries (claimed_until) WHERE claim
 CREATE INDEX deliveries_given_up ON parley.deliveries (next_at, run_id) WHERE state = 'given_up';
 `;
 
-// What the hosts know each other by, and what the operator's token is made from where none was set.
+// Tokens were derived from it until version 6, which deletes it.
 const SECRET = `INSERT INTO parley.meta (key, value) VALUES ('secret', replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''));`;
 
 // retry_at: a host is deciding the question, or it could not be decided; until then it is left alone.
@@ -253,10 +253,30 @@ UPDATE parley.runs SET reserved_by = NULL, reserved_until = NULL WHERE reserved_
 CREATE INDEX runs_crashed ON parley.runs (run_id) WHERE crashed_by <> '{}' AND status IN ('queued', 'running', 'waiting_user');
 `;
 
+// Until here tokens were derived from a secret in parley.meta, so a reader of the database could make them. Now the database has only hashes and
+// public keys: operator_tokens has the token of each data directory, hosts what each of them identifies itself with. These columns have no
+// default, so the database refuses hosts of earlier versions. database_id names the database and is no secret.
+const HASHES_ONLY = `
+CREATE TABLE parley.operator_tokens (
+  sha256 text COLLATE "C" PRIMARY KEY,
+  directory text COLLATE "C" NOT NULL UNIQUE,
+  user_name text NOT NULL,
+  host_name text NOT NULL,
+  created_at timestamptz NOT NULL,
+  registered_at timestamptz NOT NULL
+);
+CREATE INDEX operator_tokens_by_age ON parley.operator_tokens (registered_at);
+ALTER TABLE parley.hosts ADD COLUMN token_sha256 text COLLATE "C" NOT NULL DEFAULT '', ADD COLUMN public_key text NOT NULL DEFAULT '';
+ALTER TABLE parley.hosts ALTER COLUMN token_sha256 DROP DEFAULT, ALTER COLUMN public_key DROP DEFAULT;
+INSERT INTO parley.meta (key, value) VALUES ('database_id', gen_random_uuid()::text);
+DELETE FROM parley.meta WHERE key IN ('secret', 'operator_secret');
+`;
+
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'hosts, runs, interactions, journals and deliveries', sql: TABLES + DELIVERIES + SECRET },
   { version: 2, name: 'browser sessions, sign-in codes, token uses and the administrative journal', sql: ACCESS },
   { version: 3, name: 'questions decided without jobs, counts of deleted runs', sql: DECISIONS },
   { version: 4, name: 'crashes of hosts are counted', sql: CRASHES },
   { version: 5, name: 'runs by the end of their id', sql: TAILS },
+  { version: 6, name: 'hashes of tokens and public keys instead of a secret', sql: HASHES_ONLY },
 ];

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { OWN_FILE, readTextSync } from '../../files/read-file.js';
-import { replaceFile } from '../../files/replace-file.js';
+import { createFile } from '../../files/replace-file.js';
 import { RequestError } from '../../run/request-error.js';
 
 export interface Site {
@@ -18,7 +18,7 @@ export const NOWHERE: Site = { site: null, place: null };
 
 // Of a data directory, by its real path.
 export function siteAt(place: string, files: 'host' | 'shared'): Site {
-  return { site: files === 'shared' ? null : readSite(place) ?? makeSite(place), place };
+  return { site: files === 'shared' ? null : identifyDirectory(place), place };
 }
 
 // Names the disk for the other hosts, whatever becomes of the machine's name; null: it has no name yet. Under another name its runs would wait for
@@ -31,8 +31,12 @@ export function readSite(path: string): string | null {
   return site;
 }
 
-function makeSite(path: string): string {
-  const site = `site_${randomUUID()}`;
-  replaceFile(join(path, 'site'), `${site}\n`);
-  return site;
+// The same id as the site, also where hosts share their files.
+export function identifyDirectory(path: string): string {
+  const known = readSite(path);
+  if (known !== null) return known;
+  const made = `site_${randomUUID()}`;
+  createFile(join(path, 'site'), `${made}\n`);
+  // Another process may have made it first.
+  return readSite(path) ?? made;
 }

@@ -1,11 +1,9 @@
-// Named tokens, where all hosts find them, and the secret of the operator's token. Only hashes of tokens are here, also
-// of a revoked one: it is never valid again. Each change is recorded in the administrative journal in the same
-// transaction, and all hosts are notified.
+// Named tokens, where all hosts find them. Only hashes of tokens are here, also of a revoked one: it is never valid
+// again. Each change is recorded in the administrative journal in the same transaction, and all hosts are notified.
 import type { AuditEntry } from '../audit.js';
 import { forgetTokenStatements, NOTIFY_ACCESS } from './access.js';
 import { transactAudited } from './audit.js';
 import type { Database, Reader, Statement } from './database.js';
-import { deriveToken, loadSecret } from './derive-token.js';
 
 export interface TokenRow {
   readonly name: string;
@@ -84,35 +82,4 @@ export function rotateTokenRow(
     };
     return { write: [update, ...forgetTokenStatements(row.sha256), NOTIFY_ACCESS], answer: true, entry };
   });
-}
-
-const OPERATOR_SECRET = 'operator_secret';
-
-// Derived from a secret that all hosts read from the database: the first one until the token is rotated, then one of
-// its own. Whoever reads the database can derive it; a rotation makes what they have read useless.
-export async function loadOperatorToken(db: Reader): Promise<string> {
-  const [row] = await db.read<{ value: string }>({
-    name: 'read-operator-secret',
-    text: 'SELECT value FROM parley.meta WHERE key = $1',
-    values: [OPERATOR_SECRET],
-  });
-  return deriveToken(row?.value ?? (await loadSecret(db)), 'operator');
-}
-
-export function rotateOperator(
-  db: Database,
-  newSecret: string,
-  oldTokenSha256: string,
-  entry: AuditEntry,
-): Promise<void> {
-  const upsert = {
-    name: 'rotate-operator',
-    text: 'INSERT INTO parley.meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = EXCLUDED.value',
-    values: [OPERATOR_SECRET, newSecret],
-  };
-  return transactAudited<void>(db, [], () => ({
-    write: [upsert, ...forgetTokenStatements(oldTokenSha256), NOTIFY_ACCESS],
-    answer: undefined,
-    entry,
-  }));
 }
