@@ -240,6 +240,8 @@ export class Orchestrator {
       const turns = Promise.all([...this.#controls.values()].map(({ over }) => over));
       await waitAtMost(this.#deps.timers, graceMs, Promise.race([turns, ...(hurry ? [hurry] : [])]));
     }
+    // Before the turns end: an interrupted run may queue its retry. Queued runs that hosts share are started by the others.
+    const queued = this.#cluster ? 0 : await this.#deps.store.countRuns().then((counts) => counts.queued, () => 0);
     this.#closing.abort();
     const turns = this.#controls.size;
     for (const { control } of this.#controls.values()) control.shutdown();
@@ -253,8 +255,6 @@ export class Orchestrator {
     if (!this.#cluster) await Promise.all(this.#endings);
     await this.#files.close();
     this.#wakeups.close();
-    // Queued runs that hosts share are started by the others.
-    const queued = this.#cluster ? 0 : await this.#deps.store.countRuns().then((counts) => counts.queued, () => 0);
     return { turns, queued };
   }
 
