@@ -1,5 +1,4 @@
 // parley verify, replay and logs: what proves afterwards what happened. They only read.
-import { existsSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { readPieces } from '../files/read-file.js';
@@ -8,7 +7,6 @@ import { ByteNamer } from '../kernel/visible-bytes.js';
 import { everyRun } from '../orchestrator/every-run.js';
 import { loadRun } from '../orchestrator/load-run.js';
 import { rebuildConversation, tellDamage, verifyRun, type Check } from '../orchestrator/verify-run.js';
-import { runFolder } from '../orchestrator/run-folder.js';
 import { openLog } from '../orchestrator/open-log.js';
 import { waitForFiles } from '../orchestrator/wait-for-files.js';
 import type { RaspEvent, StreamName } from '../rasp/event.js';
@@ -17,7 +15,8 @@ import type { DataDir } from '../store/sqlite/data-dir.js';
 import type { RunRecord } from '../store/store.js';
 import { paint } from '../terminal/style.js';
 import { withRun, withRunId } from './find-run.js';
-import { databaseUrl, type ReadData } from './open-data.js';
+import { hasFiles } from './check-run.js';
+import type { ReadData } from './open-data.js';
 import { EXIT, LineWriter, type Io } from './io.js';
 import { dataDirOf, openReader, type DataOption } from './data-dir.js';
 import { styleOf } from './style.js';
@@ -38,21 +37,33 @@ export async function verifyCommand(meant: string | undefined, options: JsonOpti
   if (!data) return sayNone(options, io);
   try {
     if ((await data.store.listRunIds({ limit: 1 })).length === 0) return sayNone(options, io);
+    let checked = 0;
     let broken = 0;
     let elsewhere = 0;
     const damaged = (runId: string, error: unknown): void => {
+      checked += 1;
       broken += 1;
       tellChecks(runId, tellDamage(error), options, io);
     };
     for await (const run of everyRun(data.store, damaged)) {
-      if (!hasFiles(data, run, io)) elsewhere += 1;
-      else if (!(await verifyWhole(data, run.run_id, options, io))) broken += 1;
+      if (!hasFiles(data.path, run, io)) {
+        elsewhere += 1;
+        continue;
+      }
+      checked += 1;
+      if (!(await verifyWhole(data, run.run_id, options, io))) broken += 1;
     }
+    if (!options.json) io.stdout.write(summarize(checked, broken));
     if (elsewhere > 0) io.stderr.write(`${elsewhere} ${elsewhere === 1 ? 'run has its' : 'runs have their'} files on another host, or none, and ${elsewhere === 1 ? 'was' : 'were'} not looked at\n`);
     return broken === 0 ? EXIT.ok : EXIT.failed;
   } finally {
     await data.close();
   }
+}
+
+function summarize(checked: number, altered: number): string {
+  const counts = altered === 0 ? 'all intact' : `${checked - altered} intact, ${altered} altered`;
+  return `${checked} ${checked === 1 ? 'run' : 'runs'} checked: ${checked === 0 ? 'none has its files here' : counts}.\n`;
 }
 
 // A directory that was meant otherwise must not look as if all were well.
@@ -79,13 +90,8 @@ function tellChecks(runId: string, checks: readonly Check[], { json }: JsonOptio
   return ok;
 }
 
-// On another host of the same database they are not: that nothing is there says nothing of the run.
-function hasFiles(data: DataDir, run: Pick<RunRecord, 'run_id'>, io: Io): boolean {
-  return databaseUrl(io) === null || existsSync(runFolder(data.path, run.run_id).path);
-}
-
 function checkFiles(data: DataDir, run: RunRecord, io: Io): void {
-  if (!hasFiles(data, run, io)) throw new RequestError('FILES_UNREACHABLE', `the files of run ${run.run_id} are not in ${data.path}: they are on another host, and its server gives them`);
+  if (!hasFiles(data.path, run, io)) throw new RequestError('FILES_UNREACHABLE', `the files of run ${run.run_id} are not in ${data.path}: they are on another host, and its server gives them`);
 }
 
 function renderChecks(runId: string, ok: boolean, checks: readonly Check[], io: Io): string {

@@ -1,6 +1,4 @@
 // parley doctor: what there is, what is missing, and what to do about it. It looks only.
-import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import type { Engine } from '../engines/engine.js';
 import { probeEngine, type ProbeReport } from '../engines/probe.js';
 import { ENGINES } from '../engines/registry.js';
@@ -9,22 +7,18 @@ import { lookForLogin, type LoginState } from '../engines/find-login.js';
 import { queryProgram } from '../host/query-program.js';
 import { DEFAULT_SETTINGS, readSettings, type Settings } from '../host/settings.js';
 import { RequestError } from '../run/request-error.js';
-import { readServer } from '../service/server-file.js';
-import { checkIntegrity, openForReading, readWriter } from '../store/sqlite/data-dir.js';
-import type { Store } from '../store/store.js';
-import { formatSize } from '../terminal/format-time.js';
 import { safeText } from '../terminal/safe-text.js';
 import { paint, type Ink } from '../terminal/style.js';
 import { EXIT, type Io } from './io.js';
 import { machineOf } from './machine-of.js';
 import { dataDirOf, type DataOption } from './data-dir.js';
-import { CHECKED_BYTES, findDamage, tellIntegrity, type DamageOptions } from './find-damage.js';
-import { checkAudit } from './check-audit.js';
+import { createRunCheck } from './check-run.js';
+import type { DamageOptions } from './find-damage.js';
+import { lookAtData, lookAtTokens } from './look-at-data.js';
 import { lookAtDatabase } from './look-at-database.js';
 import { databaseUrl } from './open-data.js';
 import { describeOpen } from './open-to-others.js';
 import { styleOf } from './style.js';
-import { isAlive } from './writer-alive.js';
 import { readVersion } from './version.js';
 
 // For each question to a program; the slowest need about two seconds.
@@ -43,12 +37,13 @@ export interface DoctorOptions extends DataOption {
 }
 
 export async function doctorCommand(options: DoctorOptions, io: Io, limitMs = ANSWER_LIMIT_MS): Promise<number> {
-  const look: DamageOptions = { full: options.full ?? false, monotonicMs: () => performance.now() };
   const path = dataDirOf(options, io);
+  const look: DamageOptions = { full: options.full ?? false, monotonicMs: () => performance.now(), checkRun: createRunCheck(path, io) };
   const url = databaseUrl(io);
   const findings: Finding[] = [{ name: 'parley', level: 'ok', text: `${readVersion()} on Node ${process.versions.node}, ${io.machine.platform}` }, ...(await lookAtData(path, url !== null, look))];
   const open = describeOpen(path, io.machine.platform);
   if (open !== null) findings.push({ name: 'modes', level: 'note', text: open });
+  if (url === null) findings.push(...lookAtTokens(path, Boolean(io.env['PARLEY_TOKEN'])));
   if (url !== null) findings.push(...(await lookAtDatabase(url, io.clock.now(), look)));
   const { settings, problem } = lookAtSettings(path);
   if (problem !== null) findings.push({ name: 'config', level: 'missing', text: problem });
@@ -68,48 +63,6 @@ function lookAtSettings(path: string): { settings: Settings; problem: string | n
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
     return { settings: DEFAULT_SETTINGS, problem: error.message };
-  }
-}
-
-async function lookAtData(path: string, isBeside: boolean, look: DamageOptions): Promise<Finding[]> {
-  const there = nearest(path);
-  const { bavail, bsize } = statfsSync(there);
-  const room = `${formatSize(bavail * bsize)} free`;
-  if (!statSync(there).isDirectory()) return [{ name: 'data', level: 'missing', text: `${there} is not a directory; choose another with --data or PARLEY_DATA` }];
-  if (!isWritable(there)) return [{ name: 'data', level: 'missing', text: `${path} cannot be written; choose another with --data or PARLEY_DATA` }];
-  if (!existsSync(join(path, 'parley.db'))) return [{ name: 'data', level: 'ok', text: `${path} (nothing there yet), ${room}` }];
-  if (isBeside) return [{ name: 'data', level: 'note', text: `${path}, ${room}; the runs of its own are not those of the database: parley import copies them` }];
-  try {
-    const data = await openForReading(path);
-    const waiting = (await data?.store.listPending({ limit: 1000 }))?.length ?? 0;
-    const audit = data ? await checkAudit(data.access) : [];
-    const damage = data ? await lookForDamage(path, data.store, look).finally(() => data.close()) : [];
-    const writer = readWriter(path);
-    const server = readServer(path);
-    const busy = writer && isAlive(writer) ? (server && isAlive(server) ? `, served at ${server.url}` : `, process ${writer.pid} is writing`) : '';
-    return [{ name: 'data', level: 'ok', text: `${path}, ${waiting} waiting for an answer${busy}, ${room}` }, ...damage, ...audit];
-  } catch (error) {
-    return [{ name: 'data', level: 'missing', text: (error as Error).message }];
-  }
-}
-
-async function lookForDamage(path: string, store: Store, look: DamageOptions): Promise<Finding[]> {
-  const { size } = statSync(join(path, 'parley.db'));
-  const problems = look.full || size <= CHECKED_BYTES ? await checkIntegrity(path) : null;
-  return [tellIntegrity(problems, size), ...(await findDamage(store, look))];
-}
-
-// The first folder on the way up that exists.
-function nearest(path: string): string {
-  return existsSync(path) ? path : nearest(dirname(path));
-}
-
-function isWritable(path: string): boolean {
-  try {
-    accessSync(path, constants.W_OK);
-    return true;
-  } catch {
-    return false;
   }
 }
 
@@ -140,7 +93,7 @@ function tellEngine({ name, home }: Engine, { by }: FoundProgram, { bin, version
 }
 
 // What keeps Parley from working at all is not what can be done without.
-const NEEDED: ReadonlySet<string> = new Set(['data', 'config', 'database', 'integrity', 'damage', 'audit']);
+const NEEDED: ReadonlySet<string> = new Set(['data', 'config', 'database', 'integrity', 'damage', 'audit', 'tokens', 'token']);
 const MARKS: Readonly<Record<Finding['level'], readonly [string, Ink]>> = { ok: ['✓', 'green'], note: ['!', 'yellow'], missing: ['–', 'dim'] };
 
 function render(findings: readonly Finding[], io: Io): string {

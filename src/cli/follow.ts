@@ -3,13 +3,14 @@
 import type { FcmpEvent } from '../fcmp/event.js';
 import { damageIn, readStoredJson } from '../kernel/stored-json.js';
 import { isTerminal } from '../run/statechart.js';
-import type { RunRecord, Store } from '../store/store.js';
+import type { Protocol, RunRecord, Store } from '../store/store.js';
 import { ConversationView, type ViewOptions } from '../terminal/conversation.js';
 import { progressLine } from '../terminal/progress.js';
+import { safeText } from '../terminal/safe-text.js';
 import { Screen } from '../terminal/screen.js';
 import type { Style } from '../terminal/style.js';
-import { loadReadable } from '../orchestrator/load-run.js';
-import { readReadable, type DamagedPiece } from '../orchestrator/read-readable.js';
+import { headOf, loadReadable } from '../orchestrator/load-run.js';
+import { describePiece, readReadable, type DamagedPiece } from '../orchestrator/read-readable.js';
 import { LineWriter, type Io } from './io.js';
 
 const POLL_MS = 50;
@@ -39,7 +40,7 @@ export interface FollowOptions {
   readonly store: Store;
   readonly runId: string;
   readonly viewer: Viewer;
-  readonly protocol?: 'rasp' | 'fcmp';
+  readonly protocol?: Protocol;
   // A run that waits is watched on.
   readonly throughWaiting?: boolean;
   // False when nobody works on it any more.
@@ -75,8 +76,8 @@ export class Follower {
       const alive = await isAlive();
       // Read before its events: when there are none, it is known up to this state.
       const run = await loadReadable(store, runId);
-      const { lines, lastSeq, damaged } = await readReadable(store, { runId, protocol, afterSeq: this.#seq, limit: PAGE });
-      tellDamaged(damaged, this.#io);
+      const { lines, lastSeq, damaged } = await readReadable(store, { runId, protocol, afterSeq: this.#seq, limit: PAGE, head: headOf(run, protocol) });
+      tellDamaged(protocol, damaged, this.#io);
       const isNew = lastSeq > this.#seq;
       this.#seq = lastSeq;
       if (left) {
@@ -128,8 +129,8 @@ export function push(view: ConversationView, line: string): string {
   }
 }
 
-export function tellDamaged(pieces: readonly DamagedPiece[], io: Io): void {
-  for (const { from_seq: from, to_seq: to, message } of pieces) io.stderr.write(`parley: damaged: events ${from} to ${to}: ${message}\n`);
+export function tellDamaged(protocol: Protocol, pieces: readonly DamagedPiece[], io: Io): void {
+  for (const piece of pieces) io.stderr.write(`parley: damaged: ${safeText(describePiece(protocol, piece))}\n`);
 }
 
 // For programs: each event as it is stored.

@@ -1,6 +1,8 @@
 // parley reply: answers the question of a run that waits, and plays the turn to its next stop.
 import { parseJson, type Json } from '../kernel/json.js';
 import { readStoredJson } from '../kernel/stored-json.js';
+import { headOf } from '../orchestrator/load-run.js';
+import { readReadable } from '../orchestrator/read-readable.js';
 import { RequestError } from '../run/request-error.js';
 import { isTerminal } from '../run/statechart.js';
 import type { DataDir } from '../store/sqlite/data-dir.js';
@@ -120,7 +122,7 @@ function waysOut(typed: string, { options }: Question): string {
 
 // The cursor right before the pending question.
 export async function beforeQuestion(data: DataDir, run: RunRecord): Promise<number> {
-  const lines = await data.store.readJournal(run.run_id, 'fcmp', { limit: Number.MAX_SAFE_INTEGER });
-  const at = lines.findLastIndex((line) => (readStoredJson(line) as { type: string }).type === 'user.input.required');
-  return at < 0 ? 0 : at;
+  const { lines } = await readReadable(data.store, { runId: run.run_id, protocol: 'fcmp', afterSeq: 0, limit: Number.MAX_SAFE_INTEGER, head: headOf(run, 'fcmp') });
+  const events = lines.map((line) => readStoredJson(line) as { type: string; seq: number });
+  return (events.findLast(({ type }) => type === 'user.input.required')?.seq ?? 1) - 1;
 }

@@ -1,7 +1,7 @@
 // parley show and parley watch: a run as it is now, or from a cursor on until it has ended.
 import { nameInLine } from '../kernel/visible-text.js';
-import { loadReadable, salvageRun } from '../orchestrator/load-run.js';
-import { readReadable } from '../orchestrator/read-readable.js';
+import { headOf, loadReadable, salvageRun } from '../orchestrator/load-run.js';
+import { describeDamage, readReadable } from '../orchestrator/read-readable.js';
 import { viewProfile, viewSalvaged } from '../orchestrator/run-view.js';
 import { RequestError } from '../run/request-error.js';
 import type { DataDir } from '../store/sqlite/data-dir.js';
@@ -20,16 +20,18 @@ export async function showCommand(meant: string, options: DataOption & { readonl
     const salvaged = await salvageRun(data.store, run.run_id);
     const { pending } = salvaged;
     const view = viewSalvaged(salvaged, io.clock.now());
+    const head = headOf(salvaged.run, 'fcmp');
     if (options.json) {
+      const damage = [...salvaged.damage, ...(await describeDamage(data.store, { runId: run.run_id, protocol: 'fcmp', afterSeq: 0, head }))];
       const writer = new LineWriter(io);
-      writer.addLine(JSON.stringify({ type: 'run', run: view }));
+      writer.addLine(JSON.stringify({ type: 'run', run: { ...view, ...(damage.length === 0 ? {} : { damage }) } }));
       await writer.flush();
       return EXIT.ok;
     }
     const style = styleOf(io);
     const conversation = new ConversationView(style, { live: false, details: options.details ?? false });
-    const { lines, damaged } = await readReadable(data.store, { runId: run.run_id, protocol: 'fcmp', afterSeq: 0, limit: Number.MAX_SAFE_INTEGER });
-    tellDamaged(damaged, io);
+    const { lines, damaged } = await readReadable(data.store, { runId: run.run_id, protocol: 'fcmp', afterSeq: 0, limit: Number.MAX_SAFE_INTEGER, head });
+    tellDamaged('fcmp', damaged, io);
     io.stdout.write(`${header(run, pending, view.interaction?.overdue ?? false, style, io)}\n\n`);
     io.stdout.write(lines.map((line) => push(conversation, line)).join('') + conversation.end());
     if (pending) io.stdout.write(`\n${paint(style, 'dim', `answer it with: parley reply ${run.run_id}`)}\n`);
@@ -65,13 +67,13 @@ export interface WatchOptions extends DataOption {
 export async function watchCommand(meant: string, options: WatchOptions, io: Io): Promise<number> {
   return withRun(meant, options, io, async (data, run) => {
     const protocol = options.rasp ? 'rasp' : 'fcmp';
-    const head = options.rasp ? run.heads.rasp_seq : run.heads.fcmp_seq;
+    const head = headOf(run, protocol);
     if (options.cursor > head) throw new RequestError('CURSOR_BEYOND_END', `run ${run.run_id} has ${head} events so far, none after ${options.cursor}`);
     // RASP is for programs; a person reads the conversation.
     const viewer = options.json || options.rasp ? createLineViewer(io) : createScreenViewer(io, styleOf(io));
     if (!options.follow) {
-      const { lines, damaged } = await readReadable(data.store, { runId: run.run_id, protocol, afterSeq: options.cursor, limit: Number.MAX_SAFE_INTEGER });
-      tellDamaged(damaged, io);
+      const { lines, damaged } = await readReadable(data.store, { runId: run.run_id, protocol, afterSeq: options.cursor, limit: Number.MAX_SAFE_INTEGER, head });
+      tellDamaged(protocol, damaged, io);
       await viewer.show(lines);
       viewer.rest();
       return exitCodeOf(run.status);

@@ -223,6 +223,6 @@ function parse(path: string, text: string): Json {
   try {
     return JSON.parse(text) as Json;
   } catch (error) {
-    throw new RequestError('INVALID_ARGUMENT', `${path} is not JSON: ${(error as Error).message}`);
+    throw new RequestError('INVALID_ARGUMENT', `${path} is not JSON. Fix it, or delete it to use the defaults. (${(error as Error).message})`);
   }
 }

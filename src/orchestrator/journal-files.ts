@@ -3,12 +3,13 @@
 import { closeSync, existsSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Alarm, type Timers } from '../process/timers.js';
-import type { JournalFlush, Protocol, Store } from '../store/store.js';
+import type { JournalFlush, Protocol, RunRecord, Store } from '../store/store.js';
 import { BOOT_FILE, readBootId } from '../files/boot-id.js';
 import { fileSize, openToAppendSync, readTextSync, SMALL_FILE, UnsafeFileError } from '../files/read-file.js';
 import { removeUnfinished } from '../files/replace-file.js';
-import { damageIn, unlessDamaged } from '../kernel/stored-json.js';
+import { DamagedDataError, damageIn, unlessDamaged } from '../kernel/stored-json.js';
 import { everyRun, everyRunId } from './every-run.js';
+import { headOf } from './load-run.js';
 import { removeFolder } from './remove-folder.js';
 import { repairFile } from './repair-file.js';
 import { makeFolder, runFolder } from './run-folder.js';
@@ -200,7 +201,7 @@ export class JournalFiles {
     const run = await this.#store.loadRun(runId);
     if (!run) return null;
     let failure: unknown = null;
-    await this.#repairRun(runId).catch((error: unknown) => (failure = error));
+    await this.#repairRun(run).catch((error: unknown) => (failure = error));
     if (await this.#store.loadRun(runId)) {
       if (failure !== null) throw failure;
       return run.heads.rasp_seq;
@@ -211,7 +212,7 @@ export class JournalFiles {
     return null;
   }
 
-  async #repairRun(runId: string): Promise<void> {
+  async #repairRun({ run_id: runId, heads }: RunRecord): Promise<void> {
     makeFolder(runFolder(this.#dataDir, runId).path);
     const gathered = this.#gathered.get(runId);
     if (gathered) this.#append(runId, gathered);
@@ -223,7 +224,7 @@ export class JournalFiles {
         const path = this.#pathOf(runId, protocol);
         // Where others write too, they may be at it.
         if (this.#mode === 'each') removeUnfinished(path);
-        await repairFile(path, () => this.#read(runId, protocol));
+        await repairFile(path, () => this.#read(runId, protocol, headOf({ heads }, protocol)));
       }
     } catch (error) {
       if (!damageIn(error)) this.#torn.add(runId);
@@ -233,11 +234,13 @@ export class JournalFiles {
     }
   }
 
-  async *#read(runId: string, protocol: Protocol): AsyncGenerator<Buffer> {
+  // Throws for a journal that ends before the head of its run: the file may be the only copy of the rest.
+  async *#read(runId: string, protocol: Protocol, head: number): AsyncGenerator<Buffer> {
     for (let seq = 0; ; ) {
       // There is room for other work in between.
       await new Promise((resolve) => setImmediate(resolve));
       const lines = await this.#store.readLines(runId, protocol, seq, PAGE_BYTES);
+      if (lines === null && seq < head) throw new DamagedDataError(`${protocol} events ${seq + 1} to ${head} of run ${runId} are missing from the journal`);
       if (lines === null) return;
       seq = lines.lastSeq;
       yield lines.bytes;

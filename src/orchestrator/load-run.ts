@@ -2,7 +2,7 @@
 import { unlessDamaged } from '../kernel/stored-json.js';
 import { RequestError } from '../run/request-error.js';
 import type { SalvagedRun } from '../store/salvage.js';
-import type { RunRecord, Store } from '../store/store.js';
+import type { Protocol, RunRecord, Store } from '../store/store.js';
 import type { RunSummary } from '../store/summary-reader.js';
 
 export async function loadRun(store: Store, runId: string): Promise<RunRecord> {
@@ -19,6 +19,11 @@ export async function loadReadable(store: Store, runId: string): Promise<RunReco
 // With everything that is damaged named.
 export async function salvageRun(store: Store, runId: string): Promise<SalvagedRun> {
   return orNotFound(await store.salvageRun(runId), runId);
+}
+
+// The last event of a journal by the row of its run.
+export function headOf({ heads }: Pick<RunRecord, 'heads'>, protocol: Protocol): number {
+  return protocol === 'rasp' ? heads.rasp_seq : heads.fcmp_seq;
 }
 
 function orNotFound<T>(found: T | null, runId: string): T {

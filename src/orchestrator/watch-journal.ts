@@ -1,9 +1,10 @@
 // A run's events from a cursor on, first the stored ones, then each as it is stored, until the run has ended. Everything is
 // read from the store: nothing comes twice, nothing is left out, and a slow reader holds nothing up.
+import { DamagedDataError } from '../kernel/stored-json.js';
 import { RequestError } from '../run/request-error.js';
 import { isTerminal } from '../run/statechart.js';
-import type { Protocol, RunRecord, Store } from '../store/store.js';
-import { loadRun } from './load-run.js';
+import type { Protocol, Store } from '../store/store.js';
+import { headOf, loadRun } from './load-run.js';
 import type { Wakeups } from './wakeups.js';
 
 const PAGE = 500;
@@ -21,14 +22,11 @@ export async function* watchJournal(deps: { readonly store: Store; readonly wake
       const lines = await deps.store.readJournal(runId, protocol, { fromSeq: seq + 1, limit: PAGE });
       seq += lines.length;
       if (lines.length > 0) yield lines;
+      else if (seq < headOf(run, protocol)) throw new DamagedDataError(`${protocol} events ${seq + 1} to ${headOf(run, protocol)} of run ${runId} are missing from the journal`);
       else if (isTerminal(run.status)) return;
       else await watch.changed(version);
     }
   } finally {
     watch.close();
   }
-}
-
-function headOf(run: RunRecord, protocol: Protocol): number {
-  return protocol === 'rasp' ? run.heads.rasp_seq : run.heads.fcmp_seq;
 }

@@ -1,7 +1,7 @@
 // A page of stored events for GET …/history: as many as were asked for, or as make a large answer, then where the next one is.
 // Damaged pieces of the journal are left out and named.
-import { damageIn, readStoredJson } from '../kernel/stored-json.js';
-import { readReadable, type DamagedPiece } from '../orchestrator/read-readable.js';
+import { DamagedDataError, damageIn, readStoredJson } from '../kernel/stored-json.js';
+import { explainLine, readReadable, type DamagedPiece } from '../orchestrator/read-readable.js';
 import type { Protocol, ReadRange, Store } from '../store/store.js';
 
 const CHUNK = 200;
@@ -31,22 +31,32 @@ export async function readHistory(store: Store, request: HistoryRequest): Promis
   }
 }
 
-async function readWhole(store: Store, { runId, protocol, range, limit }: HistoryRequest): Promise<HistoryLines> {
+async function readWhole(store: Store, { runId, protocol, range, limit, head }: HistoryRequest): Promise<HistoryLines> {
   const lines: string[] = [];
   let chars = 0;
   for (let from: number | null = null; ; ) {
     const found = await store.readJournal(runId, protocol, { ...range, limit: CHUNK, ...(from === null ? {} : { fromSeq: from }) });
     // Times never go back: what lies within a range of them has no gap.
-    const first = (readStoredJson(found[0] ?? '{"seq":0}') as { seq: number }).seq;
+    const first: number = from ?? (range.fromTs === undefined ? Math.max(1, range.fromSeq ?? 1) : (readStoredJson(found[0] ?? '{"seq":0}') as { seq: number }).seq);
     for (const [index, line] of found.entries()) {
       const seq = first + index;
+      const problem = explainLine(line, seq);
+      if (problem !== null) throw new DamagedDataError(`event ${seq}: ${problem}`);
       if (lines.length === limit || chars > MAX_CHARS) return { lines, next: seq, damaged: [] };
       lines.push(line);
       chars += line.length;
       from = seq + 1;
     }
-    if (found.length < CHUNK) return { lines, next: null, damaged: [] };
+    if (found.length >= CHUNK) continue;
+    checkEnd(from ?? range.fromSeq ?? 1, range, head);
+    return { lines, next: null, damaged: [] };
   }
+}
+
+// `next` is the first event that was not found. By time, events may end earlier.
+function checkEnd(next: number, { toSeq = Infinity, fromTs, toTs }: Omit<ReadRange, 'limit'>, head: number): void {
+  if (fromTs !== undefined || toTs !== undefined) return;
+  if (next <= Math.min(toSeq, head)) throw new DamagedDataError(`events after ${next - 1} are missing from the journal`);
 }
 
 // In chunks too, so that an answer stays as small as any other.
@@ -58,7 +68,7 @@ async function readDamaged(store: Store, { runId, protocol, range, limit, head }
   let lastSeq = Math.max(0, fromSeq - 1);
   const end = Math.min(toSeq, head);
   while (lastSeq < end && lines.length < limit && chars <= MAX_CHARS) {
-    const piece = await readReadable(store, { runId, protocol, afterSeq: lastSeq, limit: Math.min(CHUNK, limit - lines.length) });
+    const piece = await readReadable(store, { runId, protocol, afterSeq: lastSeq, limit: Math.min(CHUNK, limit - lines.length), head });
     if (piece.lastSeq <= lastSeq) break;
     lastSeq = piece.lastSeq;
     damaged.push(...piece.damaged);

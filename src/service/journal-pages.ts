@@ -2,7 +2,8 @@
 // A page is what comes after a seq; the journal only grows, so a page that was made stays right. Of a run whose reader keeps up,
 // what was just stored becomes pages at once, and need not be read again.
 import { isTerminal, type RunState } from '../run/statechart.js';
-import { loadReadableSummary } from '../orchestrator/load-run.js';
+import { headOf, loadReadableSummary } from '../orchestrator/load-run.js';
+import { findDamagedPiece } from '../orchestrator/read-readable.js';
 import { namedFrame } from './event-stream.js';
 import { damageIn, DamagedDataError } from '../kernel/stored-json.js';
 import { countLines, cutLines } from '../store/cut-segments.js';
@@ -99,31 +100,31 @@ export class JournalPages {
   async #read(runId: string, protocol: Protocol, cursor: number): Promise<Page> {
     // Before its events: if it has ended by then, they are all there.
     const run = await loadReadableSummary(this.#store, runId);
-    const head = protocol === 'rasp' ? run.heads.rasp_seq : run.heads.fcmp_seq;
+    const head = headOf(run, protocol);
     const endedAt = isTerminal(run.status) ? head : Infinity;
     const nothing = { bytes: null, lastSeq: cursor, ended: cursor >= endedAt ? run.status : null };
+    const reading = { runId, protocol, endedAt, run, nothing };
     try {
-      return this.#cut(await this.#store.readLines(runId, protocol, cursor, READ_BYTES), { runId, protocol, endedAt, run, nothing });
+      const lines = await this.#store.readLines(runId, protocol, cursor, READ_BYTES);
+      return lines === null && cursor < head ? await this.#skip(reading, 'missing from the journal') : this.#cut(lines, reading);
     } catch (error) {
       if (!damageIn(error)) throw error;
     }
     try {
       // Only the first piece is read for a single line: the damage may be in one behind it.
-      return this.#cut(await this.#store.readLines(runId, protocol, cursor, 1), { runId, protocol, endedAt, run, nothing });
+      return this.#cut(await this.#store.readLines(runId, protocol, cursor, 1), reading);
     } catch (error) {
       const damage = damageIn(error);
       if (!damage) throw error;
-      return this.#skip({ runId, protocol, endedAt, run, nothing }, damage);
+      return this.#skip(reading, damage.message);
     }
   }
 
   // In the place of a damaged piece the reader is told which events it held, and goes on behind it.
-  async #skip({ runId, protocol, endedAt, run, nothing }: Reading, { message }: DamagedDataError): Promise<Page> {
-    const { lastSeq: cursor } = nothing;
-    const piece = (await this.#store.listSegments(runId, protocol)).find(({ seq_to: to }) => to > cursor);
+  async #skip({ runId, protocol, endedAt, run, nothing }: Reading, message: string): Promise<Page> {
+    const piece = findDamagedPiece(await this.#store.listSegments(runId, protocol), nothing.lastSeq, headOf(run, protocol), message);
     if (!piece) return nothing;
-    const frame = namedFrame('damaged', { from_seq: cursor + 1, to_seq: piece.seq_to, message });
-    return { bytes: Buffer.from(frame), lastSeq: piece.seq_to, ended: piece.seq_to >= endedAt ? run.status : null };
+    return { bytes: Buffer.from(namedFrame('damaged', piece)), lastSeq: piece.to_seq, ended: piece.to_seq >= endedAt ? run.status : null };
   }
 
   #cut(lines: Lines | null, { runId, protocol, endedAt, run, nothing }: Reading): Page {

@@ -52,15 +52,29 @@ const explain = createCheck(TOKENS_SCHEMA, 'tokens');
 export function listTokens(dataDir: string): readonly NamedToken[] {
   const path = join(dataDir, FILE);
   if (!existsSync(path)) return [];
-  let found: unknown;
+  const found = parse(path, readFile(path));
+  const problem = explain(found);
+  if (problem !== null) throw new RequestError('DATA_DIR_UNUSABLE', `${path}: ${problem}. ${WAYS_OUT}`);
+  return found as NamedToken[];
+}
+
+const WAYS_OUT =
+  'Fix it, restore it from a backup, or delete it: all named tokens are revoked then, and parley token add makes new ones.';
+
+function readFile(path: string): string {
   try {
-    found = JSON.parse(readTextSync(path, OWN_FILE) ?? '[]');
+    return readTextSync(path, OWN_FILE) ?? '[]';
   } catch (error) {
     throw new RequestError('DATA_DIR_UNUSABLE', `${path} cannot be read: ${(error as Error).message}`);
   }
-  const problem = explain(found);
-  if (problem !== null) throw new RequestError('DATA_DIR_UNUSABLE', `${path}: ${problem}`);
-  return found as NamedToken[];
+}
+
+function parse(path: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new RequestError('DATA_DIR_UNUSABLE', `${path} is not JSON. ${WAYS_OUT} (${(error as Error).message})`);
+  }
 }
 
 // The token itself is returned once and stored nowhere.

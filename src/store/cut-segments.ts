@@ -1,5 +1,6 @@
-// Cuts stored segments at their lines: what a store reads as whole flushes becomes the lines that were asked for.
-import { readStoredJson } from '../kernel/stored-json.js';
+// Cuts stored segments at their lines: what a store reads as whole flushes becomes the lines that were asked for. A segment that
+// does not hold exactly its events, and a gap between segments, is damage: otherwise events would be lost unnoticed or misnumbered.
+import { DamagedDataError, readStoredJson } from '../kernel/stored-json.js';
 import type { Lines, ReadRange } from './store.js';
 
 export interface Segment {
@@ -12,17 +13,23 @@ export interface Segment {
 export class TextPicker {
   readonly found: string[] = [];
   readonly #range: ReadRange;
+  // The event that the next segment begins with, or holds if it is the first; null: by time, the first may be any.
+  #next: number | null;
   #chars = 0;
 
   constructor(range: ReadRange) {
     this.#range = range;
+    this.#next = range.fromTs === undefined ? Math.max(1, range.fromSeq ?? 1) : null;
   }
 
   // Answers whether a further segment may hold more.
-  add({ seq_from: seqFrom, body }: Segment): boolean {
+  add({ seq_from: seqFrom, seq_to: seqTo, body }: Segment): boolean {
     const { fromSeq = 1, toSeq = Number.MAX_SAFE_INTEGER, fromTs, toTs, limit, maxChars = Infinity } = this.#range;
     const lines = toBuffer(body).toString('utf8').split('\n');
-    lines.pop();
+    const isCutOff = lines.pop() !== '';
+    if (this.#next !== null) checkPlace(seqFrom, this.#next);
+    checkCount(lines.length, isCutOff, seqFrom, seqTo);
+    this.#next = seqTo + 1;
     for (const [index, line] of lines.entries()) {
       const seq = seqFrom + index;
       if (seq < fromSeq || !isWithin(line, fromTs, toTs)) continue;
@@ -56,6 +63,8 @@ export class LineGatherer {
   // Answers whether there is room for more.
   add({ seq_from: seqFrom, seq_to: seqTo, body }: Segment): boolean {
     const bytes = toBuffer(body);
+    checkPlace(seqFrom, this.#lastSeq + 1);
+    checkCount(countLines(bytes), bytes.at(-1) !== 0x0a, seqFrom, seqTo);
     const from = skipLines(bytes, this.#lastSeq + 1 - seqFrom);
     const whole = bytes.length - from <= this.#room;
     const to = whole ? bytes.length : endWithin(bytes, from, this.#room, this.#pieces.length === 0);
@@ -81,6 +90,17 @@ export function* cutLines({ firstSeq, lastSeq, bytes }: Lines, maxBytes: number)
     from = to;
     seq = last + 1;
   }
+}
+
+// `next` is the event that is wanted; a segment may begin before it, but not behind it.
+function checkPlace(seqFrom: number, next: number): void {
+  if (seqFrom > next) throw new DamagedDataError(`events ${next} to ${seqFrom - 1} are missing from the journal`);
+}
+
+function checkCount(lines: number, isCutOff: boolean, seqFrom: number, seqTo: number): void {
+  const expected = seqTo - seqFrom + 1;
+  if (lines !== expected) throw new DamagedDataError(`the piece of the journal with events ${seqFrom} to ${seqTo} holds ${lines} instead of ${expected}`);
+  if (isCutOff) throw new DamagedDataError(`the piece of the journal with events ${seqFrom} to ${seqTo} has more behind its last event`);
 }
 
 function toBuffer(body: Uint8Array): Buffer {

@@ -55,3 +55,28 @@ test.each([`spec_json = '{'`, `error_json = '[]'`, `status = 'lost'`])('one dama
   expect(await parley(hosts.site, ['rm', damaged], { env })).toMatchObject({ code: 0 });
   expect(await parley(hosts.site, ['doctor'], { env })).toMatchObject({ stdout: expect.stringContaining('none found: checked all 1 runs') as string });
 });
+
+test.each([
+  ['cut off', 'UPDATE parley.segments SET body = substr(body, 1, 20) WHERE run_id = $1 AND protocol = $2 AND seq_from = $3'],
+  ['empty', `UPDATE parley.segments SET body = '' WHERE run_id = $1 AND protocol = $2 AND seq_from = $3`],
+  ['missing', 'DELETE FROM parley.segments WHERE run_id = $1 AND protocol = $2 AND seq_from = $3'],
+])('a piece of a journal that is %s is named by show, watch, streams and doctor --full', async (_what, statement) => {
+  const hosts = await withHosts();
+  const a = await hosts.start('a');
+  const { run_id: id } = await a.client.create({ engine: 'rehearsal', prompt: '[[done 1]]' });
+  await becomes(a.client, id).toBe('succeeded');
+  const { fcmp_seq: head } = await a.client.get(id);
+  const rows = await hosts.database.query<{ seq_from: unknown; seq_to: unknown }>(`SELECT seq_from, seq_to FROM parley.segments WHERE run_id = $1 AND protocol = 'fcmp' ORDER BY seq_from`, [id]);
+  const [first = 0, last = 0] = [rows.at(-1)?.seq_from, rows.at(-1)?.seq_to].map(Number);
+  await hosts.database.query(statement, [id, 'fcmp', first]);
+  expect(last).toBe(head);
+  const env = { PARLEY_DATABASE_URL: hosts.database.url, PARLEY_TOKEN: a.token };
+  const told = `fcmp events ${first} to ${last}: `;
+  for (const args of [['show', id], ['watch', id], ['watch', id, '--no-follow', '--json']]) {
+    expect(await parley(hosts.site, args, { env })).toMatchObject({ code: 0, stderr: expect.stringContaining(`damaged: ${told}`) as string });
+  }
+  let read = 0;
+  for await (const event of a.client.events(id)) read = Math.max(read, event.seq);
+  expect(read).toBe(first - 1);
+  expect(await parley(hosts.site, ['doctor', '--full'], { env })).toMatchObject({ code: 1, stdout: expect.stringContaining(`1 of 1 runs are damaged: ${id} (${told}`) as string });
+});

@@ -209,7 +209,7 @@ test.each(['rasp', 'fcmp'] as const)('a broken piece of the %s journal is named;
   db.prepare('UPDATE segments SET packed = 7 WHERE run_id = ? AND protocol = ? AND seq_from = ?').run(id, protocol, broken.seq_from);
   db.close();
   const left = head - (broken.seq_to - broken.seq_from + 1);
-  const found = `damaged: events ${broken.seq_from} to ${broken.seq_to}: `;
+  const found = `damaged: ${protocol} events ${broken.seq_from} to ${broken.seq_to}: `;
   for (const follow of [true, false]) {
     const watched = await command((io) => watchCommand(id, { data, cursor: 0, follow, rasp: protocol === 'rasp', json: true }, io));
     expect([watched.code, watched.stdout.trimEnd().split('\n').length]).toEqual([0, left]);

@@ -449,6 +449,27 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       expect(await store.countPending(T0)).toMatchObject({ pending: 2 });
     });
 
+    test.each([
+      ['cut off', `UPDATE segments SET body = substr(body, 1, 20) WHERE run_id = 'run_0001' AND seq_from = 3`],
+      ['empty', `UPDATE segments SET body = substr(body, 1, 0) WHERE run_id = 'run_0001' AND seq_from = 3`],
+      ['missing', `DELETE FROM segments WHERE run_id = 'run_0001' AND seq_from = 3`],
+      ['too short for its events', `UPDATE segments SET seq_to = 5 WHERE run_id = 'run_0001' AND seq_from = 3`],
+    ])('a piece of a journal that is %s is damage for every reader; pieces around it can be read', async (_what, statement) => {
+      let run = await create(1);
+      for (const seq of [3, 5]) run = await commit(run, { journal: flush(seq, 2, seq, T0 + 10 * seq) });
+      await execute(statement);
+      for (const protocol of ['rasp', 'fcmp'] as const) {
+        await expect(store.readJournal('run_0001', protocol, { limit: 99 })).rejects.toThrow(DamagedDataError);
+        await expect(store.readJournal('run_0001', protocol, { fromSeq: 3, limit: 1 })).rejects.toThrow(DamagedDataError);
+        await expect(store.readLines('run_0001', protocol, 0, 1_000_000)).rejects.toThrow(DamagedDataError);
+        await expect(store.readLines('run_0001', protocol, 2, 1)).rejects.toThrow(DamagedDataError);
+        expect(await store.readJournal('run_0001', protocol, { toSeq: 2, limit: 99 })).toHaveLength(2);
+        expect(await store.readJournal('run_0001', protocol, { fromSeq: 5, limit: 99 })).toHaveLength(2);
+        expect(await store.readJournal('run_0001', protocol, { fromTs: T0 + 50, limit: 99 })).toHaveLength(2);
+        expect(await store.readLines('run_0001', protocol, 4, 1_000_000)).toMatchObject({ firstSeq: 5, lastSeq: 6 });
+      }
+    });
+
     test('a damaged session handle is named by its run, and does not keep it from being deleted', async () => {
       const run = await commit(await create(), { set: { status: 'waiting_user' }, ask: ask('int_1') });
       await execute(`UPDATE request_interactive_runtime SET session_handle_json = '{'`);

@@ -31,7 +31,7 @@ export function addOtherCommands(program: Command, io: Io, act: Act): void {
   withJson(program.command('doctor'))
     .summary('what is there, what is missing')
     .description('Tell which engines are installed, where the data is, whether it is damaged, and what to do about what is missing.')
-    .option('--full', 'check every run and the whole database for damage, however long it takes')
+    .option('--full', 'check the whole database and every run with its files, as verify --all does; takes minutes if there is much')
     .action((options) => act(async () => (await import('../doctor.js')).doctorCommand(options, io)));
 
   program.command('demo')

@@ -8,7 +8,7 @@ export function addProofCommands(program: Command, io: Io, act: Act): void {
     .summary('prove that nothing was changed')
     .description('Check a stored run: digest, order, form, hashes of the logs, the cover of every byte, the conversation rebuilt.')
     .argument('[run]', 'its id, a part of it, or last')
-    .option('--all', 'every run')
+    .option('--all', 'every run, with a summary at the end')
     .action((run, options) => act(async () => (await import('../audit.js')).verifyCommand(run, options, io)));
 
   withJson(program.command('replay'))

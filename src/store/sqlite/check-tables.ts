@@ -1,6 +1,7 @@
 // Is a file what it is taken for? Looked at before it is brought up to date, so that nothing is built on damage or into the database of
 // another program, and afterwards.
 import { RequestError } from '../../run/request-error.js';
+import { RESTORE } from './explain-sqlite.js';
 import type { Database } from './open-database.js';
 
 // Every table of the present version with its columns and every index: `!` is a column that must not be empty, `#` its place in the key.
@@ -43,7 +44,7 @@ export function checkSound(db: Database, version: number): void {
 }
 
 function damaged(finding: string): RequestError {
-  return new RequestError('DATA_DIR_UNUSABLE', `the database parley.db is damaged and was left as it is: ${finding}`);
+  return new RequestError('DATA_DIR_UNUSABLE', `the database parley.db is damaged and was left as it is: ${finding}. ${RESTORE}`);
 }
 
 // Without a prepared statement: one that is not collected yet would hold the files of a database that is closed.

@@ -9,6 +9,7 @@ import type { AccessStore } from '../access-store.js';
 import type { Store } from '../store.js';
 import { SqliteAccess } from './access.js';
 import { checkSound, checkTables, tell } from './check-tables.js';
+import { explainSqlite, isDamage } from './explain-sqlite.js';
 import { checkVersion, migrate, NEWEST_VERSION } from './migrate.js';
 import { MIGRATIONS } from './migrations.js';
 import { makeDurable, openDatabase, openLock, type Database } from './open-database.js';
@@ -111,6 +112,9 @@ async function takeLock(path: string, writer: Writer): Promise<Database> {
     return lock;
   } catch (error) {
     lock.close();
+    if (error instanceof Error && isDamage(error.message)) {
+      throw new RequestError('DATA_DIR_UNUSABLE', `${join(path, 'lock.db')} is damaged. It holds no data: make sure that no Parley runs on ${path}, then delete it. (SQLite: ${error.message})`);
+    }
     if (!isBusy(error)) throw error;
     throw new RequestError('DATA_DIR_IN_USE', `the data directory ${path} is in use by ${describeWriter(readWriter(path))}`);
   }
@@ -225,6 +229,6 @@ export async function usable<T>(path: string, open: () => Promise<T>): Promise<T
     if (error instanceof RequestError) throw error;
     // SQLite may quote what is damaged: all of it on one line.
     const reason = (error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, ' ').trim();
-    throw new RequestError('DATA_DIR_UNUSABLE', `the data directory ${path} cannot be used: ${reason}`);
+    throw new RequestError('DATA_DIR_UNUSABLE', `the data directory ${path} cannot be used: ${explainSqlite(reason) ?? reason}`);
   }
 }
