@@ -4,6 +4,7 @@ import { isAbsolute, join, resolve } from 'node:path';
 import { RequestError } from '../run/request-error.js';
 import type { Io } from './io.js';
 import { openToRead, type ReadData } from './open-data.js';
+import { reasonOf } from '../kernel/system-error.js';
 
 export interface DataOption {
   readonly data?: string;
@@ -41,9 +42,9 @@ export async function openReader(options: DataOption, io: Io): Promise<ReadData 
 // What is there but cannot be used is told; it must not look like a directory without runs.
 export function checkFolder(path: string, mode: number): void {
   try {
-    if (!statSync(path).isDirectory()) throw new Error('it is not a directory');
+    if (!statSync(path).isDirectory()) throw new Error('it is not a folder');
     accessSync(path, mode);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw new RequestError('DATA_DIR_UNUSABLE', `the data directory ${path} cannot be used: ${(error as Error).message}`);
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw new RequestError('DATA_DIR_UNUSABLE', `the data directory ${path} cannot be used: ${reasonOf(error)}`);
   }
 }

@@ -1,5 +1,5 @@
 // What parley doctor finds out about a data directory: whether it can be used, what waits there, and whether its database and files are damaged.
-import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { RequestError } from '../run/request-error.js';
 import { readOperatorToken } from '../service/operator-token.js';
@@ -14,6 +14,7 @@ import type { Finding } from './doctor.js';
 import { CHECKED_BYTES, findDamage, tellIntegrity, type DamageOptions } from './find-damage.js';
 import { refusalOf } from './refusal-of.js';
 import { isAlive } from './writer-alive.js';
+import { listFolder } from '../files/list-folder.js';
 
 // `isBeside`: the runs are in a database that hosts share, and the directory has only files.
 export async function lookAtData(path: string, isBeside: boolean, look: DamageOptions): Promise<Finding[]> {
@@ -30,7 +31,7 @@ export async function lookAtData(path: string, isBeside: boolean, look: DamageOp
   } catch (error) {
     return [missing((refusalOf(error) ?? (error as Error)).message)];
   }
-  const folders = isBeside ? 0 : countRunFolders(path);
+  const folders = isBeside ? 0 : await countRunFolders(path);
   if (folders > 0) return [missing(`${path} has ${folders} run ${folders === 1 ? 'folder' : 'folders'}, but ${isThere ? 'parley.db is empty' : 'no parley.db'}. ${RESTORE}`)];
   return [{ name: 'data', level: 'ok', text: `${path} (nothing there yet), ${room}` }];
 }
@@ -55,13 +56,14 @@ async function lookForDamage(path: string, store: Store, look: DamageOptions): P
   return [tellIntegrity(problems, size), ...(await findDamage(store, look))];
 }
 
-function countRunFolders(path: string): number {
+async function countRunFolders(path: string): Promise<number> {
+  let count = 0;
   try {
-    return readdirSync(join(path, 'runs')).filter((name) => name.startsWith('run_')).length;
+    for await (const entries of listFolder(join(path, 'runs'), 1000)) count += entries.filter(({ name }) => name.toString().startsWith('run_')).length;
   } catch {
     // Not there, or not a folder.
-    return 0;
   }
+  return count;
 }
 
 // The files that parley serve reads before it starts. `isPreset`: PARLEY_TOKEN replaces the token file.

@@ -20,6 +20,7 @@ import { checkFolder } from './data-dir.js';
 import type { Io } from './io.js';
 import { machineOf } from './machine-of.js';
 import { openToWrite } from './open-data.js';
+import { reasonOf } from '../kernel/system-error.js';
 
 // Folder by folder: mkdir's own way to do that never ends where nothing can be made, in /proc for one.
 function makeFolder(path: string): void {
@@ -30,7 +31,7 @@ function makeFolder(path: string): void {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
     // Another process may have made it just now.
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw new RequestError('DATA_DIR_UNUSABLE', `the data directory cannot be made: ${(error as Error).message}`);
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw new RequestError('DATA_DIR_UNUSABLE', `the data directory ${path} cannot be made: ${reasonOf(error)}`);
   }
 }
 

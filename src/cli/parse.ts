@@ -12,6 +12,7 @@ import type { ExecutionMode } from '../run/attempt.js';
 import type { Exit } from '../run/judge-completion.js';
 import { RequestError } from '../run/request-error.js';
 import { LineWriter, type Io } from './io.js';
+import { reasonOf } from '../kernel/system-error.js';
 
 export interface ParseOptions {
   readonly engine?: string;
@@ -73,9 +74,9 @@ async function openFile(path: string): Promise<Readable> {
     // Opened before anything is printed, so that a wrong path is told at once.
     const file = createReadStream(path);
     await once(file, 'ready');
-    if ((await stat(path)).isDirectory()) throw new Error('it is a directory');
+    if ((await stat(path)).isDirectory()) throw new Error('it is a folder');
     return file;
   } catch (error) {
-    throw new RequestError('INVALID_ARGUMENT', `cannot read the stderr file "${path}": ${(error as Error).message}`);
+    throw new RequestError('INVALID_ARGUMENT', `cannot read the stderr file "${path}": ${reasonOf(error)}`);
   }
 }

@@ -20,6 +20,7 @@ import { startWork } from './start-work.js';
 import { openToRead } from './open-data.js';
 import { runLine } from './tell.js';
 import type { Job } from './worker.js';
+import { reasonOf } from '../kernel/system-error.js';
 
 export interface RunOptions extends DataOption {
   readonly interactive?: boolean;
@@ -118,7 +119,7 @@ export async function readPrompt(given: string, io: Io): Promise<string> {
 
 async function readSchema(path: string, io: Io): Promise<JsonObject> {
   const content = await readFile(resolvePath(path, io), 'utf8').catch((error: Error) => {
-    throw new RequestError('INVALID_ARGUMENT', `cannot read the schema "${path}": ${error.message}`);
+    throw new RequestError('INVALID_ARGUMENT', `cannot read the schema "${path}": ${reasonOf(error)}`);
   });
   const schema = parseJson(content);
   if (!isObject(schema)) throw new RequestError('INVALID_ARGUMENT', `the schema "${path}" is not a JSON object`);

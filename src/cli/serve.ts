@@ -34,6 +34,7 @@ import { readLiveServer } from './server.js';
 import { styleOf } from './style.js';
 import { verifyInChild } from './verify-child.js';
 import { readVersion } from './version.js';
+import { reasonOf } from '../kernel/system-error.js';
 
 export interface ServeOptions extends DataOption {
   readonly host: string;
@@ -164,9 +165,8 @@ async function listen({ app }: Service, { host, port }: ServeOptions): Promise<s
   try {
     await app.listen({ host, port });
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code === 'EADDRINUSE') throw new RequestError('INVALID_ARGUMENT', `port ${port} is in use on ${host}; choose another with --port, 0 for any`);
-    throw new RequestError('INVALID_ARGUMENT', `cannot listen on ${host}, port ${port}: ${message}`);
+    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') throw new RequestError('INVALID_ARGUMENT', `port ${port} is in use on ${host}; choose another with --port, 0 for any`);
+    throw new RequestError('INVALID_ARGUMENT', `cannot listen on ${host}, port ${port}: ${reasonOf(error)}`);
   }
   const { port: real } = app.server.address() as AddressInfo;
   return `http://${host === '0.0.0.0' || host === '::' ? '127.0.0.1' : bracketed(host)}:${real}`;

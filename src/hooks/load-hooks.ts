@@ -3,6 +3,7 @@ import { OWN_FILE, readTextSync } from '../files/read-file.js';
 import { WEBHOOK_EVENTS, type WebhookSetting } from '../host/settings.js';
 import type { Hook } from '../orchestrator/deps.js';
 import { RequestError } from '../run/request-error.js';
+import { reasonOf } from '../kernel/system-error.js';
 
 export interface SendingHook extends Hook {
   readonly url: string;
@@ -38,7 +39,7 @@ function readSecret(name: string, path: string): string {
     if (text === null) throw new Error(`there is no file ${path}`);
     return text.trim();
   } catch (error) {
-    throw refuse(name, `its secret cannot be read: ${(error as Error).message}`);
+    throw refuse(name, `its secret cannot be read: ${reasonOf(error)}`);
   }
 }
 

@@ -4,6 +4,7 @@ import type { Timers } from '../process/timers.js';
 import type { Delivery } from '../store/store.js';
 import type { SendingHook } from './load-hooks.js';
 import { signedHeaders } from './sign.js';
+import { reasonOf } from '../kernel/system-error.js';
 
 export const LIMIT_MS = 10_000;
 const ERROR_CHARS = 300;
@@ -51,6 +52,5 @@ export async function post({ fetch, timers, stop }: PostDeps, { url, key }: Send
 
 // fetch hides the reason in the cause.
 function describe(error: unknown): string {
-  const { code, message } = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
-  return clip(redact(message || code || String(error)), ERROR_CHARS);
+  return clip(redact(reasonOf(error)), ERROR_CHARS);
 }

@@ -8,6 +8,7 @@ import { createCheck } from '../kernel/validator.js';
 import type { HookEvent } from '../orchestrator/deps.js';
 import { RequestError } from '../run/request-error.js';
 import { TERMINAL_STATES } from '../run/statechart.js';
+import { reasonOf } from '../kernel/system-error.js';
 
 export interface Settings {
   // Engine programs that are not on PATH, by engine.
@@ -215,7 +216,7 @@ function readIfThere(path: string): string | null {
   try {
     return readTextSync(path, OWN_FILE);
   } catch (error) {
-    throw new RequestError('INVALID_ARGUMENT', `${path} cannot be read: ${(error as Error).message}`);
+    throw new RequestError('INVALID_ARGUMENT', `${path} cannot be read: ${reasonOf(error)}`);
   }
 }
 

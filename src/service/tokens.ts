@@ -7,6 +7,7 @@ import { replaceFile } from '../files/replace-file.js';
 import { OWN_FILE, readTextSync } from '../files/read-file.js';
 import { createCheck } from '../kernel/validator.js';
 import { RequestError } from '../run/request-error.js';
+import { reasonOf } from '../kernel/system-error.js';
 
 export const ROLES = ['viewer', 'replier', 'operator'] as const;
 export type Role = (typeof ROLES)[number];
@@ -65,7 +66,7 @@ function readFile(path: string): string {
   try {
     return readTextSync(path, OWN_FILE) ?? '[]';
   } catch (error) {
-    throw new RequestError('DATA_DIR_UNUSABLE', `${path} cannot be read: ${(error as Error).message}`);
+    throw new RequestError('DATA_DIR_UNUSABLE', `${path} cannot be read: ${reasonOf(error)}`);
   }
 }
 

@@ -321,10 +321,10 @@ describe('mistakes', () => {
     const missing = join(folder, 'missing.log');
     const said = await mistake(['parse', '--engine', 'codex', '--stderr', missing]);
     expect(said).toContain(missing);
-    expect(said).toContain('ENOENT');
+    expect(said).toContain('it does not exist');
     const directory = await mistake(['parse', '--engine', 'codex', '--stderr', folder]);
     expect(directory).toContain(folder);
-    expect(directory).toContain('directory');
+    expect(directory).toContain('it is a folder');
   });
 
   test('an unknown command, option or word is named, with the way to the help', async () => {

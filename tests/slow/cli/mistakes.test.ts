@@ -107,13 +107,13 @@ describe('a data directory that cannot be used is told by every command, with ex
   test('because it is a file', async () => {
     const site = createSite();
     writeFileSync(join(site.root, 'file'), 'mine');
-    await expectTold(site, join(site.root, 'file'), /is not a directory/);
+    await expectTold(site, join(site.root, 'file'), /is not a (?:folder|directory)/);
     expect(readFileSync(join(site.root, 'file'), 'utf8')).toBe('mine');
   });
 
   test('because it cannot be made', async () => {
     const { code, stderr } = await parley(createSite(), ['run', 'rehearsal', 'hi', '--data', '/proc/parley/data']);
-    expect({ code, told: /^parley: the data directory cannot be made: .*\n {2}parley doctor tells more; another directory is chosen with --data or PARLEY_DATA\n$/.test(stderr) }).toEqual({ code: 1, told: true });
+    expect({ code, told: /^parley: the data directory /proc/parley cannot be made: it does not exist\n {2}parley doctor tells more; another directory is chosen with --data or PARLEY_DATA\n$/.test(stderr) }).toEqual({ code: 1, told: true });
   });
 
   test('because its database is something else', async () => {
