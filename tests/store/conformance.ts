@@ -41,7 +41,7 @@ export function change(run: RunRecord, rest: Partial<RunChange> = {}): RunChange
   return { run_id: run.run_id, expect: { status: run.status, epoch: run.epoch, rasp_seq: run.heads.rasp_seq }, now: T0 + 5000, ...rest };
 }
 
-export const ask = (id: string, rest: Partial<NonNullable<RunChange['ask']>> = {}) => ({ interaction_id: id, attempt_number: 1, question: { prompt: 'Which?' }, asked_at: T0, due_at: T0 + 1000, decides: false, ...rest });
+export const ask = (id: string, rest: Partial<NonNullable<RunChange['ask']>> = {}) => ({ interaction_id: id, attempt_number: 1, question: { kind: 'open_text', prompt: 'Which?', options: [] }, asked_at: T0, due_at: T0 + 1000, decides: false, ...rest });
 
 const turn = (attempt: number, units: number, parsed: number, warnings: Record<string, number>, unknown?: string): TurnCounts => ({
   attempt_number: attempt,
@@ -546,7 +546,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       expect(JSON.stringify((await store.loadRun(run.run_id))?.spec)).toBe(JSON.stringify(spec));
       expect(await store.loadHandle(run.request_id)).toEqual(handle);
       expect((await store.listRuns({ label: { key: odd, value: odd }, limit: 9 })).map((each) => each.run_id)).toEqual([run.run_id]);
-      const waiting = await commit(run, { set: { status: 'waiting_user', result: { [odd]: odd }, error: { code: 'INTERNAL', message: odd } }, ask: ask('int_1', { question: { prompt: odd } }), deliveries: [delivery('dlv_1', 'chat', { odd })] });
+      const waiting = await commit(run, { set: { status: 'waiting_user', result: { [odd]: odd }, error: { code: 'INTERNAL', message: odd } }, ask: ask('int_1', { question: { kind: 'open_text', prompt: odd, options: [] } }), deliveries: [delivery('dlv_1', 'chat', { odd })] });
       expect(waiting).toMatchObject({ result: { [odd]: odd }, error: { message: odd } });
       const resolution = { at: T0, response: { [odd]: odd }, actor: { kind: 'user', name: odd }, idempotency_key: 'k', finish: false } as const;
       await commit(waiting, { set: { status: 'succeeded' }, resolve: { interaction_id: 'int_1', state: 'answered', resolution } });
