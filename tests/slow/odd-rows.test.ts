@@ -87,6 +87,13 @@ test.each(SPECS)('a request with an odd %s is damage of its run, and breaks no l
   });
 });
 
+test.each(['attempt_number = 4611686018427387904', 'due_at = 9000000000000000000'])('a question with %s fails neither lists nor figures', async (assignment) => {
+  await changed('interactions', assignment, async () => {
+    await expectOthersListed();
+    for (const path of ['/metrics', '/v1/sessions', '/v1/interactions?overdue=true']) expect([path, (await served.fetch(path)).status]).toEqual([path, 200]);
+  });
+});
+
 test('a large request with an odd prompt breaks no list', async () => {
   const spec = `json_set(spec_json, '$.prompt', 5, '$.more', '${'x'.repeat(20_000)}')`;
   await changed('runs', `spec_json = ${spec}`, expectOthersListed);

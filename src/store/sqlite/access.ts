@@ -1,9 +1,11 @@
 // Sessions, sign-in codes, token uses and the administrative journal in the SQLite file of a data directory. A lookup
 // is one indexed read without a cache, so a session that another process has ended is refused from the next request on.
 import {
+  listSoundSessions,
   MOST_CODES,
   MOST_SESSIONS,
   SESSION_COLUMNS,
+  soundSession,
   type AccessStore,
   type SessionFilter,
   type SessionRecord,
@@ -11,6 +13,7 @@ import {
   type TokenUse,
 } from '../access-store.js';
 import { nextAuditRow, type AuditEntry, type AuditHead, type AuditRow, type AuditType } from '../audit.js';
+import { isTime } from '../stored-shapes.js';
 import type { Database, Statement } from './open-database.js';
 import { Writes } from './writes.js';
 
@@ -66,18 +69,20 @@ export class SqliteAccess implements AccessStore {
   }
 
   async findSessionById(sessionId: string): Promise<SessionRecord | null> {
-    return (
-      (this.#db.prepare(`SELECT ${SESSION_COLUMNS} FROM sessions WHERE session_id = ?`).get(sessionId) as
-        SessionRecord | undefined) ?? null
-    );
+    const row = this.#db.prepare(`SELECT ${SESSION_COLUMNS} FROM sessions WHERE session_id = ?`).get(sessionId);
+    return soundSession(row as SessionRecord | undefined);
   }
 
   #find(sha256: string): SessionRecord | null {
     this.#bySecret ??= this.#db.prepare(`SELECT ${SESSION_COLUMNS} FROM sessions WHERE sha256 = ?`);
-    return (this.#bySecret.get(sha256) as SessionRecord | undefined) ?? null;
+    return soundSession(this.#bySecret.get(sha256) as SessionRecord | undefined);
   }
 
-  async listSessions({ person, after = '', limit }: SessionFilter): Promise<SessionRecord[]> {
+  listSessions(filter: SessionFilter): Promise<SessionRecord[]> {
+    return listSoundSessions(filter, (page) => this.#listSessions(page));
+  }
+
+  #listSessions({ person, after = '', limit }: SessionFilter): SessionRecord[] {
     const rows =
       person === undefined
         ? this.#db
@@ -138,7 +143,7 @@ export class SqliteAccess implements AccessStore {
       const code = this.#db
         .prepare('DELETE FROM sign_in_codes WHERE sha256 = ? RETURNING sha256, token_sha256, expires_at')
         .get(sha256) as SignInCode | undefined;
-      return code && code.expires_at > now ? code : null;
+      return code && isTime(code.expires_at) && code.expires_at > now ? code : null;
     });
   }
 
@@ -151,7 +156,8 @@ export class SqliteAccess implements AccessStore {
   }
 
   async listTokenUses(): Promise<TokenUse[]> {
-    return this.#db.prepare('SELECT token_sha256, used_at, address FROM token_uses').all() as unknown as TokenUse[];
+    const rows = this.#db.prepare('SELECT token_sha256, used_at, address FROM token_uses').all();
+    return (rows as unknown as TokenUse[]).filter(({ used_at: at }) => isTime(at));
   }
 
   async appendAudit(entry: AuditEntry): Promise<void> {
