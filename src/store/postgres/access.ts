@@ -13,8 +13,8 @@ import {
   type SignInCode,
   type TokenUse,
 } from '../access-store.js';
-import type { AuditEntry, AuditHead, AuditRow, AuditType } from '../audit.js';
-import { listAudit, listAuditOfType, readAuditHead, transactAudited } from './audit.js';
+import { unrecorded, type AuditEntry, type AuditHead, type AuditRow, type AuditType } from '../audit.js';
+import { listAudit, listAuditOfType, readAuditHead, transactAudited, transactRevoking } from './audit.js';
 import { isTime } from '../stored-shapes.js';
 import { ACCESS_CHANNEL } from './compose.js';
 import type { Statement } from './database.js';
@@ -141,7 +141,7 @@ export class PostgresAccess implements AccessStore {
   }
 
   async endSession(sessionId: string, entry: AuditEntry): Promise<boolean> {
-    const isEnded = await transactAudited<boolean>(
+    const { answer: isEnded, problem } = await transactRevoking<boolean>(
       this.#db,
       [
         {
@@ -156,6 +156,7 @@ export class PostgresAccess implements AccessStore {
       },
     );
     this.#cache.forget(({ session_id: id }) => id === sessionId);
+    if (problem !== null) throw unrecorded(`Session ${sessionId} has ended`, problem);
     return isEnded;
   }
 
@@ -232,7 +233,7 @@ export class PostgresAccess implements AccessStore {
     return listAuditOfType(this.#db, type, limit);
   }
 
-  auditHead(): Promise<AuditHead> {
+  auditHead(): Promise<AuditHead | null> {
     return readAuditHead(this.#db);
   }
 

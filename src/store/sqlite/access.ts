@@ -12,7 +12,16 @@ import {
   type SignInCode,
   type TokenUse,
 } from '../access-store.js';
-import { nextAuditRow, type AuditEntry, type AuditHead, type AuditRow, type AuditType } from '../audit.js';
+import {
+  MOST_ROWS,
+  nextAuditRows,
+  toAuditHead,
+  unrecorded,
+  type AuditEntry,
+  type AuditHead,
+  type AuditRow,
+  type AuditType,
+} from '../audit.js';
 import { isTime } from '../stored-shapes.js';
 import type { Database, Statement } from './open-database.js';
 import { Writes } from './writes.js';
@@ -103,13 +112,20 @@ export class SqliteAccess implements AccessStore {
     );
   }
 
-  endSession(sessionId: string, entry: AuditEntry): Promise<boolean> {
-    return this.#writes.add(() => {
+  async endSession(sessionId: string, entry: AuditEntry): Promise<boolean> {
+    const { isEnded, problem } = await this.#writes.add(() => {
       if (Number(this.#db.prepare('DELETE FROM sessions WHERE session_id = ?').run(sessionId).changes) === 0)
-        return false;
-      appendAudit(this.#db, entry);
-      return true;
+        return { isEnded: false, problem: null };
+      // It ends in any case.
+      try {
+        appendAudit(this.#db, entry);
+        return { isEnded: true, problem: null };
+      } catch (error) {
+        return { isEnded: true, problem: error };
+      }
     });
+    if (problem !== null) throw unrecorded(`Session ${sessionId} has ended`, problem);
+    return isEnded;
   }
 
   async forgetToken(tokenSha256: string): Promise<void> {
@@ -180,7 +196,7 @@ export class SqliteAccess implements AccessStore {
       .all(type, limit) as unknown as AuditRow[];
   }
 
-  async auditHead(): Promise<AuditHead> {
+  async auditHead(): Promise<AuditHead | null> {
     return readHead(this.#db);
   }
 
@@ -197,13 +213,17 @@ export class SqliteAccess implements AccessStore {
 
 // Within a transaction that holds the write lock, so that two processes never append the same seq.
 export function appendAudit(db: Database, entry: AuditEntry): void {
-  const { seq, ts, type, actor_json: actor, address, body_json: body, digest } = nextAuditRow(readHead(db), entry);
-  db.prepare(
-    'INSERT INTO audit (seq, ts, type, actor_json, address, body_json, digest) VALUES (?, ?, ?, ?, ?, ?, ?)',
-  ).run(seq, ts, type, actor, address, body, digest);
-  db.prepare('UPDATE audit_head SET seq = ?, digest = ? WHERE only = 1').run(seq, digest);
+  const { last } = db.prepare('SELECT MAX(seq) AS last FROM audit WHERE seq < ?').get(MOST_ROWS) as { last: number | null };
+  const rows = nextAuditRows(readHead(db), last ?? 0, entry);
+  const insert = db.prepare(`INSERT INTO audit (${AUDIT}) VALUES (?, ?, ?, ?, ?, ?, ?)`);
+  const move = db.prepare(`INSERT INTO audit_head (only, seq, digest) VALUES (1, ?, ?)
+    ON CONFLICT (only) DO UPDATE SET seq = excluded.seq, digest = excluded.digest`);
+  for (const { seq, ts, type, actor_json: actor, address, body_json: body, digest } of rows) {
+    insert.run(seq, ts, type, actor, address, body, digest);
+    move.run(seq, digest);
+  }
 }
 
-function readHead(db: Database): AuditHead {
-  return db.prepare('SELECT seq, digest FROM audit_head WHERE only = 1').get() as unknown as AuditHead;
+function readHead(db: Database): AuditHead | null {
+  return toAuditHead(db.prepare('SELECT seq, digest FROM audit_head WHERE only = 1').get());
 }
