@@ -112,7 +112,7 @@ function differs(column: unknown, value: string | null): boolean {
 export function toInteraction(row: InteractionRow): InteractionRecord {
   const column = readerOf(row, `question ${row.interaction_id} of run ${row.run_id}`, refuse);
   return {
-    interaction_id: row.interaction_id,
+    interaction_id: column.text('interaction_id', ''),
     run_id: column.runId('run_id'),
     attempt_number: column.number('attempt_number', 1, 1),
     question: column.json('question_json', isQuestion, {}),
@@ -176,10 +176,10 @@ function readerOf(row: object, what: string, onDamage: OnDamage) {
     },
     oneOf: <T extends string>(name: string, all: readonly T[], otherwise: T): T =>
       all.find((each) => each === value(name)) ?? damaged(name, `is none of ${all.join(', ')}`, otherwise),
-    // An empty column is null.
+    // An empty column is null where it may be.
     json: <T, E>(name: string, fits: (value: unknown) => value is T, otherwise: E): T | E => {
       const found = value(name);
-      if (found === null) return otherwise;
+      if (found === null) return otherwise === null ? otherwise : damaged(name, 'is empty', otherwise);
       try {
         const parsed = readStoredJson(String(found), `${name} of ${what}`);
         return fits(parsed) ? parsed : damaged(name, 'does not have the form it was written in', otherwise);

@@ -37,11 +37,11 @@ export function isSpec(value: unknown): value is RunSpec {
     && isOneOf(EXECUTION_MODES, spec.execution_mode) && isOneOf(PERMISSIONS, spec.permission)
     && isObject(spec.runtime_options) && isObject(spec.labels) && Object.values(spec.labels).every(isText)
     && isAbsentOr(isText, spec.model) && isAbsentOr(isRunId, spec.continue_from) && isAbsentOr(isRunId, spec.retry_of)
-    && isAbsentOr(isForkSource, spec.fork_from) && isAbsentOr((each) => typeof each === 'boolean', spec.sticky);
+    && isAbsentOr(isForkSource, spec.fork_from) && (spec.sticky === undefined || typeof spec.sticky === 'boolean');
 }
 
 export function isRunError(value: unknown): value is RunError {
-  return isObject(value) && isText(value.code) && isText(value.message) && isAbsentOr(isObject, value.details) && !isTooDeep(value);
+  return isObject(value) && isText(value.code) && isText(value.message) && (value.details === undefined || isObject(value.details)) && !isTooDeep(value);
 }
 
 export function isResult(value: unknown): value is Json {
@@ -82,7 +82,7 @@ function isForkSource(value: unknown): boolean {
 
 function isActor(value: unknown): value is Actor | null {
   if (value === null) return true;
-  return isObject(value) && isOneOf(ACTOR_KINDS, value.kind) && isText(value.name) && isAbsentOr(isText, value.token);
+  return isObject(value) && isOneOf(ACTOR_KINDS, value.kind) && isText(value.name) && (value.token === undefined || isText(value.token));
 }
 
 function isAbsentOr(fits: (value: unknown) => boolean, value: unknown): boolean {
