@@ -415,6 +415,18 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       expect(await store.sumTurns()).toMatchObject([{ turns: 2, units: 15, warnings: { FIELD_DRIFT: 2 } }]);
     });
 
+    test('huge counts count as nothing, and fail neither the sum nor the deletion', async () => {
+      for (const number of [1, 2, 3]) await commit(await create(number), { turn: turn(1, 5, 5, { FIELD_DRIFT: 1 }), set: { status: 'failed' } });
+      await execute(`UPDATE turns SET units = 9223372036854775807 WHERE run_id <> 'run_0003'`);
+      const expected = [{ turns: 3, units: 5, parsed: 15, warnings: { FIELD_DRIFT: 3 } }];
+      expect(await store.sumTurns()).toMatchObject(expected);
+      expect(await store.deleteRun('run_0001')).toBe('deleted');
+      expect(await store.sumTurns()).toMatchObject(expected);
+      await execute(`UPDATE deleted_turns SET count = 9223372036854775807 WHERE measure = 'parsed'`);
+      expect(await store.deleteRun('run_0003')).toBe('deleted');
+      expect(await store.sumTurns()).toMatchObject([{ turns: 3, units: 5 }]);
+    });
+
     test.each(['spec_json', 'error_json', 'cancel_requested_json'])('a run with a damaged %s can be salvaged and deleted, and hides no other', async (column) => {
       for (const number of [1, 2, 3]) await commit(await create(number), { set: { status: 'failed' } });
       for (const text of NOT_OURS) {

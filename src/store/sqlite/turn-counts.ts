@@ -1,5 +1,5 @@
 // What the parsers made of the turns: one row a turn, the sums over them by engine and profile, and the sums of deleted runs.
-import { addUpTurns, MEASURES, UNKNOWN, WARNING, type DeletedCount, type NamedCount, type TurnSum } from '../add-up-turns.js';
+import { addUpTurns, MEASURES, MOST_COUNTED, UNKNOWN, WARNING, type DeletedCount, type NamedCount, type TurnSum } from '../add-up-turns.js';
 import type { ProfileTotals, TurnCounts } from '../store.js';
 import { isCount } from '../stored-shapes.js';
 import type { Database } from './open-database.js';
@@ -7,9 +7,7 @@ import type { Database } from './open-database.js';
 // Damaged text counts as no warnings, so that one bad row does not fail the sum.
 const WARNINGS = `json_each(iif(json_valid(warnings_json), warnings_json, '{}'))`;
 
-// More than any turn counts. A larger count is damaged and counts as 0: sums of such numbers overflow, which would fail the statement.
-const MOST = 1e12;
-const countOf = (value: string): string => `iif(typeof(${value}) = 'integer' AND ${value} BETWEEN 0 AND ${MOST}, ${value}, 0)`;
+const countOf = (value: string): string => `iif(typeof(${value}) = 'integer' AND ${value} BETWEEN 0 AND ${MOST_COUNTED}, ${value}, 0)`;
 
 export function insertTurn(db: Database, run: { readonly run_id: string; readonly engine: string }, { attempt_number: attempt, parser, completion }: TurnCounts): void {
   db.prepare('INSERT INTO turns (run_id, attempt_number, engine, profile, units, parsed, fallbacks, warnings_json, completion, reason_code) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)')
