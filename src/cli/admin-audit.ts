@@ -37,7 +37,9 @@ export async function auditCommand(options: AuditOptions, io: Io): Promise<numbe
         );
       return ok ? EXIT.ok : EXIT.failed;
     }
-    const { seq: last } = await data.access.auditHead();
+    const head = await data.access.auditHead();
+    if (head === null) io.stderr.write('The head of the administrative journal is missing. Check it: parley audit --verify\n');
+    const last = head?.seq ?? 0;
     const first = options.after ?? (options.all ? 0 : Math.max(0, last - options.limit));
     const most = options.all ? Infinity : options.limit;
     const writer = new LineWriter(io);
@@ -51,7 +53,8 @@ export async function auditCommand(options: AuditOptions, io: Io): Promise<numbe
       await writer.flush();
       shown += rows.length;
       after = rows.at(-1)?.seq ?? after;
-      if (rows.length === 0) break;
+      // Behind the largest number there is nothing that could be asked for exactly.
+      if (rows.length === 0 || !Number.isSafeInteger(after)) break;
     }
     if (shown === 0 && !options.json) io.stderr.write(last === 0 ? EMPTY : `No row after ${first}: the last row is ${last}.\n`);
     return EXIT.ok;

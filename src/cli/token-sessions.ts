@@ -5,7 +5,7 @@ import { renderTable } from '../terminal/table.js';
 import { openReader, type DataOption } from './data-dir.js';
 import { EXIT, type Io } from './io.js';
 import { styleOf } from './style.js';
-import { withPlace } from './token.js';
+import { withPlace } from './token-place.js';
 
 export interface SessionsOptions extends DataOption {
   readonly end?: string;

@@ -1,7 +1,7 @@
 // parley token: manages the tokens of people and programs, and the browsers that are signed in. Works with and without
 // a running server; of hosts that share a database, all know a change at once. Each change is recorded in the
-// administrative journal before it takes effect.
-import { mkdirSync } from 'node:fs';
+// administrative journal before it takes effect. A revocation takes effect even if it cannot be recorded; that is then an
+// error.
 import { join } from 'node:path';
 import { toTimestamp } from '../kernel/clock.js';
 import type { JsonObject } from '../kernel/json.js';
@@ -20,46 +20,23 @@ import {
   type Role,
   type TokenDetails,
 } from '../service/tokens.js';
-import type { AccessStore, TokenUse } from '../store/access-store.js';
-import type { AuditEntry, AuditTrace, AuditType } from '../store/audit.js';
+import type { TokenUse } from '../store/access-store.js';
+import { unrecorded, type AuditEntry, type AuditTrace, type AuditType } from '../store/audit.js';
 import type { Database } from '../store/postgres/database.js';
 import { renderTable } from '../terminal/table.js';
 import { dataDirOf, openReader, type DataOption } from './data-dir.js';
 import { EXIT, type Io } from './io.js';
-import { databaseUrl, openAccessTables } from './open-data.js';
+import { databaseUrl } from './open-data.js';
 import { registrationOf } from './own-operator.js';
 import { findServer } from './server.js';
 import { styleOf } from './style.js';
+import { revokeHere, withFiles, withPlace, type Place } from './token-place.js';
 
 export interface TokenOptions extends DataOption {
   readonly role: Role;
   readonly person?: string;
   // How long from now, in milliseconds.
   readonly expires?: number;
-}
-
-// What a change of tokens works on: the file of a data directory, or the database that hosts share.
-export interface Place {
-  readonly path: string;
-  readonly access: AccessStore;
-  readonly database: Database | null;
-  readonly trace: AuditTrace;
-}
-
-export async function withPlace<T>(options: DataOption, io: Io, work: (place: Place) => Promise<T>): Promise<T> {
-  const path = dataDirOf(options, io);
-  if (databaseUrl(io) === null) mkdirSync(path, { recursive: true, mode: 0o700 });
-  const { access, database, close } = await openAccessTables(path, io);
-  try {
-    return await work({
-      path,
-      access,
-      database,
-      trace: { at: io.clock.now(), actor: { kind: 'user', name: io.machine.userName }, address: null },
-    });
-  } finally {
-    await close();
-  }
 }
 
 async function listAll({ path, database }: Place): Promise<readonly NamedToken[]> {
@@ -183,19 +160,18 @@ async function listWithUses(
 }
 
 export async function removeTokenCommand(name: string, options: DataOption, io: Io): Promise<number> {
-  await withPlace(options, io, async (place) => {
+  const problem = await withFiles(options, io, async (place) => {
     const named = await findToken(place, name);
     const entry = describe(place, 'token.removed', named);
-    if (place.database !== null) {
-      const { removeTokenRow } = await import('../store/postgres/token-rows.js');
-      if (!(await removeTokenRow(place.database, name, entry))) throw nameUnknown(name);
-      return;
-    }
-    await place.access.appendAudit(entry);
-    removeToken(place.path, name);
-    await place.access.forgetToken(named.sha256);
+    if (place.database === null)
+      return revokeHere(place, { entry, sha256: named.sha256, revoke: () => removeToken(place.path, name) });
+    const { removeTokenRow } = await import('../store/postgres/token-rows.js');
+    const removed = await removeTokenRow(place.database, name, entry);
+    if (!removed.answer) throw nameUnknown(name);
+    return removed.problem;
   });
   io.stdout.write(`removed ${name}\n`);
+  if (problem !== null) throw unrecorded(`Token "${name}" was revoked`, problem);
   return EXIT.ok;
 }
 
@@ -214,13 +190,21 @@ export interface RotateOptions extends DataOption {
 export async function rotateTokenCommand(name: string | undefined, options: RotateOptions, io: Io): Promise<number> {
   if ((name === undefined) !== (options.operator === true))
     throw new RequestError('INVALID_ARGUMENT', 'Name the token to rotate, or give --operator for the operator token.');
-  const token = name === undefined ? await rotateOperatorHere(options, io) : await rotateNamed(name, options, io);
+  const { token, problem } =
+    name === undefined ? await rotateOperatorHere(options, io) : await rotateNamed(name, options, io);
   await tellToken(token, name === undefined ? operatorAdvice(options, io) : rotatedAdvice(name), options, io);
+  if (problem !== null) throw unrecorded(`The ${name === undefined ? 'operator token' : `token "${name}"`} was rotated`, problem);
   return EXIT.ok;
 }
 
-async function rotateNamed(name: string, options: RotateOptions, io: Io): Promise<string> {
-  return withPlace(options, io, async (place) => {
+interface Rotated {
+  readonly token: string;
+  // Why it could not be recorded.
+  readonly problem: unknown;
+}
+
+async function rotateNamed(name: string, options: RotateOptions, io: Io): Promise<Rotated> {
+  return withFiles(options, io, async (place) => {
     const old = await findToken(place, name);
     const now = toTimestamp(io.clock.now());
     if (options.expires === undefined && old.expires_at !== undefined && old.expires_at <= now)
@@ -233,34 +217,34 @@ async function rotateNamed(name: string, options: RotateOptions, io: Io): Promis
     const entry = describe(place, 'token.rotated', named);
     if (place.database !== null) {
       const { rotateTokenRow } = await import('../store/postgres/token-rows.js');
-      if (!(await rotateTokenRow(place.database, named, entry))) throw nameUnknown(name);
-      return token;
+      const { answer, problem } = await rotateTokenRow(place.database, named, entry);
+      if (!answer) throw nameUnknown(name);
+      return { token, problem };
     }
-    await place.access.appendAudit(entry);
-    replaceToken(place.path, named);
-    await place.access.forgetToken(old.sha256);
-    return token;
+    const revoke = (): void => replaceToken(place.path, named);
+    return { token, problem: await revokeHere(place, { entry, sha256: old.sha256, revoke }) };
   });
 }
 
-async function rotateOperatorHere(options: DataOption, io: Io): Promise<string> {
+async function rotateOperatorHere(options: DataOption, io: Io): Promise<Rotated> {
   if (io.env['PARLEY_TOKEN'])
     throw new RequestError(
       'INVALID_ARGUMENT',
       'PARLEY_TOKEN sets the operator token. Change it there and restart the server, ' +
         'or unset it to use the token of the data directory.',
     );
-  const token = await withPlace(options, io, async ({ path, access, database, trace }) => {
+  const rotated = await withFiles(options, io, async (place) => {
+    const { path, database, trace } = place;
     const old = readOld(path);
     if (database !== null) return rotateShared(database, { path, old, trace }, io);
     const entry: AuditEntry = { ...trace, type: 'token.rotated', body: { operator: true } };
-    await access.appendAudit(entry);
-    const fresh = rotateOperatorToken(path);
-    if (old !== null) await access.forgetToken(hashToken(old));
-    return fresh;
+    let token = '';
+    const revoke = (): void => void (token = rotateOperatorToken(path));
+    const problem = await revokeHere(place, { entry, sha256: old && hashToken(old), revoke });
+    return { token, problem };
   });
   await warnIfPreset(options, io);
-  return token;
+  return rotated;
 }
 
 // The file is replaced first. If the command is killed in between, the old token stays valid until the next rotation, or
@@ -269,12 +253,13 @@ async function rotateShared(
   database: Database,
   { path, old, trace }: { readonly path: string; readonly old: string | null; readonly trace: AuditTrace },
   io: Io,
-): Promise<string> {
-  const { replaceOperator } = await import('../store/postgres/operator-tokens.js');
+): Promise<Rotated> {
+  const { rotateOperator } = await import('../store/postgres/operator-tokens.js');
   const registration = registrationOf(path, io);
   rotateOperatorToken(path);
+  let problem: unknown;
   try {
-    await replaceOperator(database, registration, trace, old === null ? null : hashToken(old));
+    problem = await rotateOperator(database, registration, trace, old === null ? null : hashToken(old));
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
     throw new RequestError(
@@ -283,7 +268,7 @@ async function rotateShared(
     );
   }
   // Another rotation at the same time may have replaced the file again.
-  return readOperatorToken(path);
+  return { token: readOperatorToken(path), problem };
 }
 
 function readOld(path: string): string | null {

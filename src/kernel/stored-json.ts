@@ -15,7 +15,7 @@ export function readStoredJson(text: string, what = ''): unknown {
 }
 
 const NO_JSON = /^malformed JSON$/i;
-const NO_NUMBER = /too large to be represented/i;
+const NO_NUMBER = /too large to be represented|^integer overflow$/i;
 
 // That error, if this one says that stored data is damaged: SQLite looks into JSON itself, and its binding refuses numbers that are larger than any
 // that Parley writes.

@@ -2,6 +2,7 @@
 import { toTimestamp } from '../kernel/clock.js';
 import { isObject, parseJson, type JsonObject } from '../kernel/json.js';
 import type { AuditRow } from '../store/audit.js';
+import { isTime } from '../store/stored-shapes.js';
 
 export interface AuditView {
   readonly seq: number;
@@ -17,16 +18,21 @@ export function viewAudit({ seq, ts, type, actor_json: actor, address, body_json
   const who = actor === null ? null : parseJson(actor);
   const what = parseJson(body);
   return {
-    seq,
+    seq: safeSeq(seq),
     ts: timeOf(ts),
     type,
-    actor: isObject(who) ? who : null,
+    actor: isObject(who) && typeof who.kind === 'string' && typeof who.name === 'string' ? who : null,
     address,
     body: isObject(what) ? what : { damaged: body },
     digest,
   };
 }
 
+// A row that Parley has not written may have any number.
+export function safeSeq(seq: number): number {
+  return Math.min(Math.max(seq, 1), Number.MAX_SAFE_INTEGER);
+}
+
 function timeOf(ms: number): string {
-  return Number.isSafeInteger(ms) && Math.abs(ms) < 8.64e15 ? toTimestamp(ms) : toTimestamp(0);
+  return isTime(ms) ? toTimestamp(ms) : toTimestamp(0);
 }

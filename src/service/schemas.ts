@@ -4,10 +4,13 @@ import { z } from 'zod';
 import { MAX_MODEL_CHARS, MODEL_PATTERN, MODEL_RULE } from '../run/model-name.js';
 import { RUN_ERRORS } from '../contract/error-codes.js';
 import { STATES } from '../run/statechart.js';
+import { ACTOR_KINDS, EXECUTION_MODES, PERMISSIONS, QUESTION_KINDS, STORED_RUN_ID } from '../store/stored-shapes.js';
 
 const MAX_PAGE = 500;
 
 export const runId = z.string().regex(/^run_[0-9A-Z]{26}$/, 'the whole id of a run, such as run_ and 26 letters and digits').meta({ description: 'The id of a run.' });
+// In responses: whatever id a stored row may have.
+const storedRunId = z.string().regex(STORED_RUN_ID).meta({ description: 'The id of a run.' });
 export const interactionId = z.string().regex(/^int_[0-9A-Z]{26}$/, 'the whole id of a question, such as int_ and 26 letters and digits');
 export const timestamp = z.string().regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/).meta({ description: 'ISO 8601, UTC, milliseconds.' });
 // Without NUL: the store would cut it off there, and take two for one.
@@ -20,8 +23,8 @@ function wholeNumber(schema: z.ZodNumber) {
 const seq = wholeNumber(z.number('a whole number in decimal digits').int().min(0));
 const pageSize = wholeNumber(z.number(`a whole number from 1 to ${MAX_PAGE}`).int().min(1).max(MAX_PAGE));
 const status = z.enum(STATES);
-const executionMode = z.enum(['auto', 'interactive']);
-const permission = z.enum(['read-only', 'workspace-write', 'full']);
+const executionMode = z.enum(EXECUTION_MODES);
+const permission = z.enum(PERMISSIONS);
 // What comes as JSON is JSON: nothing to check, and a schema that names itself would be a reference that leads nowhere.
 const json = z.unknown();
 const object = z.record(z.string(), json);
@@ -33,20 +36,21 @@ export const errorEnvelope = z.strictObject({
 
 // Documented as an enum, not checked: a run of a later version, or of another setting, may have another code.
 const runErrorCode = z.string().meta({ enum: Object.keys(RUN_ERRORS), description: 'Why the run failed: contract/errors.json, GET /v1/contract.' });
-const runError = z.strictObject({ code: runErrorCode, message: z.string(), details: object.optional() }).meta({ id: 'RunError' });
-const actor = z.strictObject({
-  kind: z.enum(['user', 'token', 'system']),
+// Not strict: members that a newer version stored are left out.
+const runError = z.object({ code: runErrorCode, message: z.string(), details: object.optional() }).meta({ id: 'RunError' });
+const actor = z.object({
+  kind: z.enum(ACTOR_KINDS),
   name: z.string(),
   token: z.string().optional(),
 });
 
 export const interactionView = z.strictObject({
   interaction_id: z.string(),
-  run_id: runId,
+  run_id: storedRunId,
   attempt_number: z.int().min(1),
   state: z.enum(['pending', 'answered', 'auto_decided', 'canceled', 'abandoned']),
   question: z.looseObject({
-    kind: z.enum(['open_text', 'choose_one', 'confirm', 'fill_fields', 'approval']),
+    kind: z.enum(QUESTION_KINDS),
     prompt: z.string(),
     options: z.array(z.looseObject({ label: z.string(), value: json })),
   }),
@@ -57,7 +61,7 @@ export const interactionView = z.strictObject({
 }).meta({ id: 'Interaction', description: 'A question of a run, and its answer.' });
 
 export const runView = z.strictObject({
-  run_id: runId,
+  run_id: storedRunId,
   request_id: z.string(),
   status,
   engine: z.string(),
@@ -68,9 +72,9 @@ export const runView = z.strictObject({
   model: z.string().nullable(),
   permission,
   labels: z.record(z.string(), z.string()),
-  continue_from: runId.nullable().meta({ description: 'The run in whose session it goes on.' }),
-  fork_from: runId.nullable().meta({ description: 'The run whose conversation it began with a copy of.' }),
-  retry_of: runId.nullable().meta({ description: 'The run that a stop of Parley interrupted and that this one repeats (recovery.running).' }),
+  continue_from: storedRunId.nullable().meta({ description: 'The run in whose session it goes on.' }),
+  fork_from: storedRunId.nullable().meta({ description: 'The run whose conversation it began with a copy of.' }),
+  retry_of: storedRunId.nullable().meta({ description: 'The run that a stop of Parley interrupted and that this one repeats (recovery.running).' }),
   created_at: timestamp,
   updated_at: timestamp,
   waited_ms: z.int().min(0).meta({ description: 'How long its questions have waited for a person, all in all; one that waits now is not in it.' }),

@@ -2,6 +2,7 @@
 // administrative journal. Secrets are stored as SHA-256 only: somebody who reads the database cannot sign in with what
 // they find.
 import type { AuditEntry, AuditReader, AuditType, AuditRow } from './audit.js';
+import { isTime } from './stored-shapes.js';
 
 export interface SessionRecord {
   // SHA-256 of the cookie's value.
@@ -46,6 +47,25 @@ export interface TokenUse {
 // The columns of a session, in both databases and in this order.
 export const SESSION_COLUMNS =
   'sha256, session_id, token_sha256, token, person, created_at, last_used_at, expires_at, ends_at, address, user_agent';
+
+// A session whose times are damaged is refused and not listed, so that it fails no list; it can still be ended by its id.
+export function soundSession(row: SessionRecord | undefined): SessionRecord | null {
+  return row && [row.created_at, row.last_used_at, row.expires_at, row.ends_at].every(isTime) ? row : null;
+}
+
+// Returns as many as `limit` allows, however many have to be left out.
+export async function listSoundSessions(
+  filter: SessionFilter,
+  list: (filter: SessionFilter) => SessionRecord[] | Promise<SessionRecord[]>,
+): Promise<SessionRecord[]> {
+  const found: SessionRecord[] = [];
+  for (let { after } = filter; ;) {
+    const rows = await list({ ...filter, after });
+    found.push(...rows.filter((row) => soundSession(row) !== null));
+    if (rows.length < filter.limit || found.length >= filter.limit) return found.slice(0, filter.limit);
+    after = rows.at(-1)?.session_id;
+  }
+}
 
 // More sessions of one token than this end the oldest.
 export const MOST_SESSIONS = 200;

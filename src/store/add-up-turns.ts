@@ -1,5 +1,6 @@
 // The sums over turns by engine and profile: those that a store has grouped, and those of deleted runs, put together.
 import type { ProfileTotals } from './store.js';
+import { isCount } from './stored-shapes.js';
 
 export type TurnSum = Pick<ProfileTotals, 'engine' | 'profile' | 'turns' | 'units' | 'parsed' | 'fallbacks'>;
 
@@ -18,6 +19,9 @@ export interface DeletedCount {
   readonly count: number;
 }
 
+// More than any turn counts. A larger count is damaged and counts as 0: sums of such numbers overflow, which would fail the statement.
+export const MOST_COUNTED = 1_000_000_000_000;
+
 export const MEASURES = ['turns', 'units', 'parsed', 'fallbacks'] as const;
 export const WARNING = 'warning:';
 export const UNKNOWN = 'unknown:';
@@ -34,7 +38,7 @@ export function addUpTurns({ sums, warnings, unknown, deleted = [] }: TurnGroups
     ...sums.flatMap(({ engine, profile, ...sum }) => MEASURES.map((measure) => ({ engine, profile, measure, count: sum[measure] }))),
     ...warnings.map(({ name, ...rest }) => ({ ...rest, measure: WARNING + name })),
     ...unknown.map(({ name, ...rest }) => ({ ...rest, measure: UNKNOWN + name })),
-    ...deleted,
+    ...deleted.filter(({ count }) => isCount(count)),
   ];
   const groups = new Map<string, { engine: string; profile: string; measures: Map<string, number> }>();
   for (const { engine, profile, measure, count } of counts) {

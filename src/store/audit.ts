@@ -1,10 +1,13 @@
 // The administrative journal: who signed in, changed tokens, deleted runs, changed settings or downloaded archives.
 // Rows are only appended. Each row's digest covers the digest before it, and the head row names the last one, so a
-// changed, removed or reordered row is detected.
+// changed, removed or reordered row is detected. A journal whose head is missing, or that has rows after its head, is
+// continued after a row that records the break.
 import { createHash } from 'node:crypto';
 import type { JsonObject } from '../kernel/json.js';
+import { RequestError } from '../run/request-error.js';
 import { FIRST_DIGEST } from './digest.js';
 import type { Actor } from './store.js';
+import { isCount } from './stored-shapes.js';
 
 export const AUDIT_TYPES = [
   'sign_in',
@@ -18,6 +21,7 @@ export const AUDIT_TYPES = [
   'run.deleted',
   'settings.changed',
   'archive.downloaded',
+  'journal.broken',
 ] as const;
 export type AuditType = (typeof AUDIT_TYPES)[number];
 
@@ -52,7 +56,40 @@ export interface AuditHead {
   readonly digest: string;
 }
 
-export function nextAuditRow({ seq, digest }: AuditHead, { at, actor, address, type, body }: AuditEntry): AuditRow {
+// A head whose values are damaged counts as missing.
+export function toAuditHead(row: unknown): AuditHead | null {
+  const { seq, digest } = (row ?? {}) as Partial<Record<keyof AuditHead, unknown>>;
+  return isCount(seq) && typeof digest === 'string' ? { seq, digest } : null;
+}
+
+// Rows with a larger number were not written by Parley; appending continues below, so that there is always a next number.
+export const MOST_ROWS = 2 ** 52;
+
+// The rows that append an entry; `last` is the largest number of a row below MOST_ROWS. If the head does not name that row,
+// a row that records the break comes first. It continues the chain of the head, so the rows between do not fit in.
+export function nextAuditRows(head: AuditHead | null, last: number, entry: AuditEntry): AuditRow[] {
+  if (head !== null && last <= head.seq) return [nextAuditRow(head, entry)];
+  const problem =
+    head === null
+      ? 'the head of the journal was missing'
+      : `rows ${head.seq + 1} to ${last} were not written by Parley`;
+  const marker = nextAuditRow(
+    { seq: Math.max(last, 0), digest: head?.digest ?? '' },
+    { at: entry.at, actor: null, address: null, type: 'journal.broken', body: { problem } },
+  );
+  return [marker, nextAuditRow(marker, entry)];
+}
+
+// Thrown after a revocation has taken effect that could not be recorded.
+export function unrecorded(what: string, cause: unknown): RequestError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new RequestError(
+    'DATA_DIR_UNUSABLE',
+    `${what}, but this could not be recorded in the administrative journal: ${reason}. Check it: parley audit --verify`,
+  );
+}
+
+function nextAuditRow({ seq, digest }: AuditHead, { at, actor, address, type, body }: AuditEntry): AuditRow {
   const row = {
     seq: seq + 1,
     ts: at,
@@ -87,7 +124,8 @@ export function tombstoneOf(run: {
 export interface AuditReader {
   // Rows after this seq, in order.
   listAudit(after: number, limit: number): Promise<AuditRow[]>;
-  auditHead(): Promise<AuditHead>;
+  // Null: it is missing or damaged.
+  auditHead(): Promise<AuditHead | null>;
 }
 
 export interface AuditVerdict {
@@ -103,6 +141,11 @@ const PAGE = 1000;
 // newest rows are checked, each against the digest before it: cheap however long the journal is.
 export async function verifyAudit(reader: AuditReader, last = Infinity): Promise<AuditVerdict> {
   const head = await reader.auditHead();
+  if (head === null) return { ok: false, rows: 0, problem: 'the head is missing: rows at the end may have been removed' };
+  if (last === Infinity) {
+    const [lowest] = await reader.listAudit(Number.MIN_SAFE_INTEGER, 1);
+    if (lowest && lowest.seq < 1) return { ok: false, rows: 0, problem: `row ${lowest.seq} is before the first row` };
+  }
   const first = Math.max(0, head.seq - last);
   let before: AuditHead = { seq: 0, digest: FIRST_DIGEST };
   if (first > 0) {
@@ -117,6 +160,8 @@ export async function verifyAudit(reader: AuditReader, last = Infinity): Promise
       return { ok: false, rows, problem: `row ${before.seq + 1} is missing: the head says that there are ${head.seq}` };
     for (const row of page) {
       if (row.seq !== before.seq + 1) return { ok: false, rows, problem: `row ${before.seq + 1} is missing` };
+      if (row.type === 'journal.broken')
+        return { ok: false, rows, problem: `row ${row.seq} records a break of the journal: ${row.body_json}` };
       if (auditDigest(before.digest, row) !== row.digest)
         return { ok: false, rows, problem: `row ${row.seq} was changed, or the row before it was` };
       before = row;
@@ -125,7 +170,9 @@ export async function verifyAudit(reader: AuditReader, last = Infinity): Promise
   }
   if (before.digest !== head.digest)
     return { ok: false, rows, problem: `row ${head.seq} is not the one that the head names` };
-  if (head.seq === 0 && (await reader.listAudit(0, 1)).length > 0)
-    return { ok: false, rows, problem: 'there are rows, but the head says that there are none' };
+  const [extra] = await reader.listAudit(head.seq, 1);
+  // It may have been appended since the head was read.
+  if (extra && extra.seq > ((await reader.auditHead())?.seq ?? 0))
+    return { ok: false, rows, problem: `row ${extra.seq} is not covered by the head, which says that there are ${head.seq}` };
   return { ok: true, rows, problem: null };
 }

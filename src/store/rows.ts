@@ -1,10 +1,10 @@
 // Rows as they stand in the database, and the records they become.
-import { isObject, type Json, type JsonObject } from '../kernel/json.js';
+import { isObject } from '../kernel/json.js';
 import { DamagedDataError, damageIn, readStoredJson } from '../kernel/stored-json.js';
-import type { RunError } from '../run/judge-completion.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import { STATES, type RunState } from '../run/statechart.js';
-import type { CancelWish, InteractionRecord, InteractionState, Resolution, RunRecord, RunSpec } from './store.js';
+import type { InteractionRecord, InteractionState, RunRecord, RunSpec } from './store.js';
+import { isCancelRequest, isCount, isQuestion, isResolution, isResult, isRunError, isRunId, isSpec, isTime } from './stored-shapes.js';
 
 export interface RunRow {
   run_id: string;
@@ -70,23 +70,23 @@ function readRun(row: Readonly<Record<keyof RunRow, unknown>> & RepeatedColumns,
   const spec = column.json('spec_json', isSpec, nothing);
   if (spec !== nothing) checkRepeated(row, spec, onDamage);
   return {
-    run_id: String(row.run_id),
+    run_id: column.runId('run_id'),
     request_id: column.text('request_id', ''),
     spec,
     status: column.oneOf('status', STATES, 'failed'),
-    attempt_number: column.number('attempt_number', 1),
+    attempt_number: column.number('attempt_number', 1, 1),
     epoch: column.number('epoch', 0),
     error: column.json('error_json', isRunError, null),
-    result: column.json('result_json', (value): value is Json => value !== undefined, null),
+    result: column.json('result_json', isResult, null),
     cancel_requested: column.json('cancel_requested_json', isCancelRequest, null),
     waited_ms: column.number('waited_ms', 0),
     crashes: column.number('crashes', 0),
-    created_at: column.number('created_at', 0),
-    updated_at: column.number('updated_at', 0),
+    created_at: column.time('created_at', 0),
+    updated_at: column.time('updated_at', 0),
     heads: {
       rasp_seq: column.number('rasp_seq', 0),
       fcmp_seq: column.number('fcmp_seq', 0),
-      ts: column.number('ts', 0),
+      ts: column.time('ts', 0),
       digest: column.text('digest', '0'.repeat(64)),
     },
   };
@@ -112,13 +112,13 @@ function differs(column: unknown, value: string | null): boolean {
 export function toInteraction(row: InteractionRow): InteractionRecord {
   const column = readerOf(row, `question ${row.interaction_id} of run ${row.run_id}`, refuse);
   return {
-    interaction_id: row.interaction_id,
-    run_id: row.run_id,
-    attempt_number: column.number('attempt_number', 1),
+    interaction_id: column.text('interaction_id', ''),
+    run_id: column.runId('run_id'),
+    attempt_number: column.number('attempt_number', 1, 1),
     question: column.json('question_json', isQuestion, {}),
     state: column.oneOf('state', INTERACTION_STATES, 'abandoned'),
-    asked_at: column.number('asked_at', 0),
-    due_at: column.number('due_at', 0),
+    asked_at: column.time('asked_at', 0),
+    due_at: column.time('due_at', 0),
     decides: Boolean(row.decides),
     resolution: column.json('resolution_json', isResolution, null),
   };
@@ -143,8 +143,6 @@ export function* readableInteractions(rows: Iterable<InteractionRow>): Generator
   }
 }
 
-// The largest time that a Date can be.
-const LATEST = 8.64e15;
 const INTERACTION_STATES: readonly InteractionState[] = ['pending', 'answered', 'auto_decided', 'canceled', 'abandoned'];
 const NO_SPEC: RunSpec = {
   engine: '', execution_mode: 'auto', prompt: '', cwd: '', home: null, permission: 'read-only', runtime_options: {}, labels: {},
@@ -158,10 +156,19 @@ function readerOf(row: object, what: string, onDamage: OnDamage) {
     return otherwise;
   };
   return {
-    number: (name: string, otherwise: number): number => {
+    number: (name: string, otherwise: number, least = 0): number => {
       const found = value(name);
-      const isNumber = typeof found === 'number' && Number.isSafeInteger(found) && found >= 0 && found <= LATEST;
-      return isNumber ? found : damaged(name, 'is no number', otherwise);
+      return isCount(found) && found >= least ? found : damaged(name, 'is no number', otherwise);
+    },
+    time: (name: string, otherwise: number): number => {
+      const found = value(name);
+      return isTime(found) ? found : damaged(name, 'is no time', otherwise);
+    },
+    // An id is kept even if it is damaged: the row is found by it.
+    runId: (name: string): string => {
+      const found = value(name);
+      if (!isRunId(found)) damaged(name, 'is not the id of a run', null);
+      return String(found);
     },
     text: (name: string, otherwise: string): string => {
       const found = value(name);
@@ -169,10 +176,10 @@ function readerOf(row: object, what: string, onDamage: OnDamage) {
     },
     oneOf: <T extends string>(name: string, all: readonly T[], otherwise: T): T =>
       all.find((each) => each === value(name)) ?? damaged(name, `is none of ${all.join(', ')}`, otherwise),
-    // An empty column is null.
+    // An empty column is null where it may be.
     json: <T, E>(name: string, fits: (value: unknown) => value is T, otherwise: E): T | E => {
       const found = value(name);
-      if (found === null) return otherwise;
+      if (found === null) return otherwise === null ? otherwise : damaged(name, 'is empty', otherwise);
       try {
         const parsed = readStoredJson(String(found), `${name} of ${what}`);
         return fits(parsed) ? parsed : damaged(name, 'does not have the form it was written in', otherwise);
@@ -182,31 +189,4 @@ function readerOf(row: object, what: string, onDamage: OnDamage) {
       }
     },
   };
-}
-
-// Only what other code relies on without looking.
-function isSpec(value: unknown): value is RunSpec {
-  if (!isObject(value)) return false;
-  const spec = value;
-  return [spec.engine, spec.prompt, spec.cwd].every((each) => typeof each === 'string')
-    && (spec.home === null || typeof spec.home === 'string')
-    && (spec.execution_mode === 'auto' || spec.execution_mode === 'interactive')
-    && (spec.permission === 'read-only' || spec.permission === 'workspace-write' || spec.permission === 'full')
-    && isObject(spec.runtime_options) && isObject(spec.labels) && Object.values(spec.labels).every((each) => typeof each === 'string');
-}
-
-function isRunError(value: unknown): value is RunError {
-  return isObject(value) && typeof value.code === 'string' && typeof value.message === 'string';
-}
-
-function isCancelRequest(value: unknown): value is CancelWish {
-  return isObject(value) && typeof value.at === 'number';
-}
-
-function isQuestion(value: unknown): value is JsonObject {
-  return isObject(value) && typeof value.prompt === 'string' && (value.options === undefined || Array.isArray(value.options));
-}
-
-function isResolution(value: unknown): value is Resolution {
-  return isObject(value) && typeof value.at === 'number' && Math.abs(value.at) <= LATEST;
 }

@@ -2,10 +2,11 @@
 // comes with its row; a large one is read by itself, once, and only its short form is kept. Specs, errors, results, questions and
 // resolutions are written once, so a short form stays valid.
 import type { Json, JsonObject } from '../kernel/json.js';
-import { readStoredJson } from '../kernel/stored-json.js';
+import { DamagedDataError, readStoredJson } from '../kernel/stored-json.js';
 import type { RunError } from '../run/judge-completion.js';
 import { toInteraction, toRun, type InteractionRow, type RunRow } from './rows.js';
 import type { Resolution, RunSpec } from './store.js';
+import { isQuestion, isResolution, isResult, isRunError, isSpec } from './stored-shapes.js';
 import type { InteractionSummary, RunSummary, ShortenedPart } from './summary-reader.js';
 
 // A column up to this size is read with its row.
@@ -17,6 +18,9 @@ const JSON_CHARS = 2000;
 const LABEL_CHARS = 4000;
 // Short forms of large columns that are kept in memory, at most a few kilobytes each.
 const KEPT = 1000;
+
+// Shortens a column of the right shape; null: it has another one.
+type Form = (value: unknown) => Shortened<unknown> | null;
 
 interface Shortened<T> {
   readonly value: T;
@@ -69,7 +73,7 @@ export class Summaries {
     readonly row: object;
     readonly id: string;
     readonly columns: readonly C[];
-    readonly shorten: Readonly<Record<C, (value: never) => Shortened<unknown>>>;
+    readonly shorten: Readonly<Record<C, Form>>;
     readonly parts: Set<ShortenedPart>;
     readonly load: LoadColumn<C>;
   }): Promise<object | null> {
@@ -86,11 +90,12 @@ export class Summaries {
     return { ...row, ...texts };
   }
 
-  async #shorten(key: string, name: string, load: () => Promise<string | null>, shorten: (value: never) => Shortened<unknown>): Promise<Shortened<string> | null> {
+  async #shorten(key: string, name: string, load: () => Promise<string | null>, shorten: Form): Promise<Shortened<string> | null> {
     const text = await load();
     if (text === null) return null;
-    const { value, parts } = shorten(readStoredJson(text, name) as never);
-    const short = { value: JSON.stringify(value), parts };
+    const shortened = shorten(readStoredJson(text, name));
+    if (shortened === null) throw new DamagedDataError(`${name} does not have the form it was written in`);
+    const short = { value: JSON.stringify(shortened.value), parts: shortened.parts };
     this.#kept.set(key, short);
     const [oldest] = this.#kept.keys();
     if (this.#kept.size > KEPT && oldest !== undefined) this.#kept.delete(oldest);
@@ -107,8 +112,16 @@ export class Summaries {
   }
 }
 
-const RUN_FORMS = { spec_json: shortenSpec, error_json: shortenError, result_json: (value: Json) => shortenJson(value, 'result') };
-const INTERACTION_FORMS = { question_json: shortenQuestion, resolution_json: shortenResolution };
+const RUN_FORMS = {
+  spec_json: formOf(isSpec, shortenSpec),
+  error_json: formOf(isRunError, shortenError),
+  result_json: formOf(isResult, (value) => shortenJson(value, 'result')),
+};
+const INTERACTION_FORMS = { question_json: formOf(isQuestion, shortenQuestion), resolution_json: formOf(isResolution, shortenResolution) };
+
+function formOf<T>(fits: (value: unknown) => value is T, shorten: (value: T) => Shortened<unknown>): Form {
+  return (value) => (fits(value) ? shorten(value) : null);
+}
 
 function shortenSpec({ output_schema: _schema, ...spec }: RunSpec): Shortened<RunSpec> {
   const prompt = cut(spec.prompt);
@@ -141,8 +154,8 @@ function shortenJson(value: Json, part: 'result' | 'answer'): Shortened<Json> {
 // Enough to recognise it, never enough to answer it.
 function shortenQuestion(question: JsonObject): Shortened<JsonObject> {
   if (JSON.stringify(question).length <= QUESTION_CHARS) return { value: question, parts: [] };
-  const { kind, prompt, channel } = question;
-  const value = { kind: kind ?? 'open_text', prompt: cut(typeof prompt === 'string' ? prompt : ''), options: [], ...(channel === undefined ? {} : { channel }) };
+  const { kind = 'open_text', prompt, channel } = question;
+  const value = { kind, prompt: cut(typeof prompt === 'string' ? prompt : ''), options: [], ...(channel === undefined ? {} : { channel }) };
   return { value, parts: ['question'] };
 }
 

@@ -62,7 +62,7 @@ function transition(event: RunEvent, state: RunState): RunTransition {
   const base = { event, facts: WAITS };
   switch (event) {
     case 'turn.needs_input':
-      return { ...base, handle: HANDLE, before: [draft('interaction.requested', QUESTION)], ask: { interaction_id: 'int_1', attempt_number: 1, question: { prompt: 'Which?' }, asked_at: NOW, due_at: NOW + 1000, decides: true } };
+      return { ...base, handle: HANDLE, before: [draft('interaction.requested', QUESTION)], ask: { interaction_id: 'int_1', attempt_number: 1, question: { kind: 'open_text', prompt: 'Which?', options: [] }, asked_at: NOW, due_at: NOW + 1000, decides: true } };
     case 'interaction.reply.accepted':
       return { ...base, set: { attempt_number: 2 }, resolve: resolve('answered'), before: [draft('interaction.reply.accepted', { interaction_id: 'int_1', resolution_mode: 'user_reply', accepted_at: QUESTION.asked_at, response: 'x' })] };
     case 'interaction.auto_decide.timeout':
@@ -205,7 +205,7 @@ describe('hooks', () => {
     const run = await walk(await createRun(), 'turn.started', 'turn.needs_input');
     const common = { url: null, run_id: run.run_id, request_id: run.request_id, engine: 'codex', labels: {}, at: '2026-11-15T12:00:00.000Z' };
     expect((await takeDeliveries()).map(({ payload }) => payload)).toEqual([
-      { ...common, type: 'run.waiting_user', status: 'waiting_user', attempt_number: 1, interaction: { interaction_id: 'int_1', kind: null, prompt: 'Which?', options: [] }, error: null },
+      { ...common, type: 'run.waiting_user', status: 'waiting_user', attempt_number: 1, interaction: { interaction_id: 'int_1', kind: 'open_text', prompt: 'Which?', options: [] }, error: null },
     ]);
     const again = await walk(run, 'interaction.reply.accepted', 'turn.started');
     const { details: _, ...error } = { ...ERROR, details: { stderr: 'secret words' } };

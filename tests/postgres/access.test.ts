@@ -232,3 +232,20 @@ test('a rotated or revoked token and its sessions stop on all hosts; their journ
     ]),
   );
 });
+
+test('tokens are revoked on all hosts even if the journal cannot be written, which is reported by the exit code', async () => {
+  const hosts = await withHosts();
+  const a = await hosts.start('a');
+  const tokens = new Map<string, string>();
+  for (const name of ['anna', 'bert']) tokens.set(name, (await call(hosts, 'token', 'add', name)).stdout.trim());
+  const { stdout: operator } = await call(hosts, 'token', 'rotate', '--operator');
+  const statusWith = (token: string) => statusOf(a.url, { authorization: `Bearer ${token}` });
+  await hosts.database.query('ALTER TABLE parley.audit RENAME TO other');
+  const said = { code: 1, stderr: expect.stringContaining('could not be recorded in the administrative journal') as string };
+  expect(await call(hosts, 'token', 'rm', 'anna')).toMatchObject(said);
+  const rotated = await call(hosts, 'token', 'rotate', 'bert');
+  expect(rotated).toMatchObject(said);
+  expect(await call(hosts, 'token', 'rotate', '--operator')).toMatchObject(said);
+  for (const old of [...tokens.values(), operator.trim()]) await expect.poll(() => statusWith(old)).toBe(401);
+  expect(await statusWith(rotated.stdout.trim())).toBe(200);
+});

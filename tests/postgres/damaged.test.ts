@@ -5,7 +5,7 @@ import { becomes, withHosts } from '../support/hosts.js';
 
 const ASK = '[[ask Which database? | Postgres | SQLite]] [[done "ok"]]';
 
-test('one damaged question breaks neither the inbox, its stream and the lists, nor the answers to others', async () => {
+test.each(['{', '{"kind":"zzz","prompt":"x","options":[]}', '{"kind":"choose_one","prompt":"x","options":[null]}'])('one damaged question breaks neither the inbox, its stream and the lists, nor the answers to others: %s', async (text) => {
   const hosts = await withHosts();
   const a = await hosts.start('a');
   const ids: string[] = [];
@@ -15,7 +15,7 @@ test('one damaged question breaks neither the inbox, its stream and the lists, n
     ids.push(id);
   }
   const [first = '', middle = '', last = ''] = ids;
-  await hosts.database.query(`UPDATE parley.interactions SET question_json = '{' WHERE run_id = $1`, [middle]);
+  await hosts.database.query(`UPDATE parley.interactions SET question_json = $2 WHERE run_id = $1`, [middle, text]);
   expect((await a.client.inbox()).interactions.map(({ run_id: id }) => id)).toEqual([first, last]);
   const told: string[] = [];
   for await (const change of a.client.inboxChanges()) {
@@ -36,7 +36,7 @@ test('one damaged question breaks neither the inbox, its stream and the lists, n
   await expect(a.client.get(middle)).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
 });
 
-test.each([`spec_json = '{'`, `error_json = '[]'`, `status = 'lost'`])('one damaged run breaks no list, is found by doctor and can be deleted by rm: %s', async (assignment) => {
+test.each([`spec_json = '{'`, `spec_json = (spec_json::jsonb || '{"model":5}')::text`, `error_json = '[]'`, `status = 'lost'`])('one damaged run breaks no list, is found by doctor and can be deleted by rm: %s', async (assignment) => {
   const hosts = await withHosts();
   const a = await hosts.start('a');
   const ids: string[] = [];

@@ -95,7 +95,7 @@ test('every row arrives as it was, whatever its texts are; notifications too, an
   });
   await fill(site, async (store) => {
     let run = await create(store, 1, { run_id: idOf(1), request_id: `req ${KEY}`, spec, handle });
-    run = await commit(store, run, { set: { status: 'waiting_user', epoch: 3 }, ask: ask('int_1', { question: { prompt: ODD } }), turn, handle, deliveries: [delivery('dlv_1', 'chat', { odd: ODD })] });
+    run = await commit(store, run, { set: { status: 'waiting_user', epoch: 3 }, ask: ask('int_1', { question: { kind: 'open_text', prompt: ODD, options: [] } }), turn, handle, deliveries: [delivery('dlv_1', 'chat', { odd: ODD })] });
     run = await commit(store, run, { set: { status: 'queued', cancel_requested: { at: T0, actor: null } }, resolve: { interaction_id: 'int_1', state: 'answered', resolution } });
     await commit(store, run, { set: { status: 'waiting_user', attempt_number: 2 }, journal: flush(3, 4, 3, T0 + 6000), ask: ask('int_2', { attempt_number: 2, decides: true }), deliveries: [delivery('dlv_2')] });
     await store.settleDelivery('dlv_1', { type: 'retry', at: T0 + 9, error: ODD });

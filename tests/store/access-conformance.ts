@@ -1,7 +1,8 @@
 // What every store of access data promises, whichever database it is in.
 import { describe, expect, test } from 'vitest';
 import type { AccessStore, SessionRecord } from '../../src/store/access-store.js';
-import { verifyAudit, type AuditEntry } from '../../src/store/audit.js';
+import { auditDigest, verifyAudit, type AuditEntry } from '../../src/store/audit.js';
+import { FIRST_DIGEST } from '../../src/store/digest.js';
 import type { Store } from '../../src/store/store.js';
 import { change, flush, newRun, T0 } from './conformance.js';
 
@@ -42,6 +43,9 @@ function session(name: string, changes: Partial<SessionRecord> = {}): SessionRec
     ...changes,
   };
 }
+
+const forge = (table: string, seq: string, digest = "'x'"): string =>
+  `INSERT INTO ${table} (seq, ts, type, body_json, digest) VALUES (${seq}, 1, 'token.added', '{}', ${digest})`;
 
 export function describeAccess(name: string, open: () => Promise<OpenAccess>): void {
   const with_ = async (work: (opened: OpenAccess) => Promise<void>): Promise<void> => {
@@ -196,5 +200,55 @@ export function describeAccess(name: string, open: () => Promise<OpenAccess>): v
         expect(verdict.problem).toMatch(sql(audit).includes('CASE') ? /row 2 was changed/ : problem);
       }),
     );
+
+    // What somebody who can write to the database may do to the journal besides changing its rows.
+    const chained = auditDigest(FIRST_DIGEST, { seq: 1, ts: 1, type: 'token.added', actor_json: null, address: null, body_json: '{}' });
+    test.each([
+      ['a row after the head', 4, (table: string) => forge(table, '5'), /row 5 is not covered by the head/],
+      ['a row far after the head', 4, (table: string) => forge(table, '1000'), /row 1000 is not covered by the head/],
+      ['a row with the largest number', 4, (table: string) => forge(table, '9223372036854775807'), /row \d+ is not covered by the head/],
+      ['a first row that fits the chain', 0, (table: string) => forge(table, '1', `'${chained}'`), /row 1 is not covered by the head/],
+      ['a row before the first', 4, (table: string) => forge(table, '-5'), /row -5 is before the first/],
+      ['a missing head', 4, (table: string) => `DELETE FROM ${table}_head`, /the head is missing/],
+      ['a head that was moved back', 4, (table: string) => `UPDATE ${table}_head SET seq = 2, digest = (SELECT digest FROM ${table} WHERE seq = 2)`, /row 3 is not covered/],
+      ['a head with another number', 4, (table: string) => `UPDATE ${table}_head SET seq = 9223372036854775807`, /the head is missing/],
+    ])('%s is reported, from then on too, and rows are still appended', (_what, count, sql, problem) =>
+      with_(async ({ access, beside, audit, tamper }) => {
+        for (let index = 0; index < count; index += 1) await access.appendAudit(entry('token.added', { name: `t${index}` }));
+        await tamper(sql(audit));
+        expect(await verifyAudit(access)).toMatchObject({ ok: false, problem: expect.stringMatching(problem) as string });
+        expect(await verifyAudit(access, 2)).toMatchObject({ ok: /before the first/.test(problem.source) });
+        await access.createSession(session('one'), entry('sign_in'));
+        await beside.appendAudit(entry('token.removed', { name: 't0' }));
+        expect(await access.endSession('ses_one', entry('session.ended'))).toBe(true);
+        const verdict = await verifyAudit(access);
+        expect(verdict).toMatchObject({ ok: false, problem: expect.any(String) as string });
+        expect((await access.listAuditOfType('token.removed', 9)).length).toBe(1);
+        const broken = await access.listAuditOfType('journal.broken', 9);
+        expect(broken.length).toBe(/before the first/.test(problem.source) || sql(audit).includes('(922') ? 0 : 1);
+      }),
+    );
+
+    test('rows that are appended while the journal is checked are no break', () =>
+      with_(async ({ access, beside }) => {
+        await access.appendAudit(entry('sign_in'));
+        const slow = {
+          listAudit: async (after: number, limit: number) => {
+            await beside.appendAudit(entry('sign_out'));
+            return access.listAudit(after, limit);
+          },
+          auditHead: () => access.auditHead(),
+        };
+        expect(await verifyAudit(slow)).toMatchObject({ ok: true });
+      }));
+
+    test('a session is ended even if that cannot be recorded', () =>
+      with_(async ({ access, audit, tamper }) => {
+        const made = session('one');
+        await access.createSession(made, entry('sign_in'));
+        await tamper(`ALTER TABLE ${audit} RENAME TO other`);
+        await expect(access.endSession('ses_one', entry('session.ended'))).rejects.toThrow(/could not be recorded/);
+        expect(await access.findSession(made.sha256)).toBeNull();
+      }));
   });
 }

@@ -41,7 +41,7 @@ export function change(run: RunRecord, rest: Partial<RunChange> = {}): RunChange
   return { run_id: run.run_id, expect: { status: run.status, epoch: run.epoch, rasp_seq: run.heads.rasp_seq }, now: T0 + 5000, ...rest };
 }
 
-export const ask = (id: string, rest: Partial<NonNullable<RunChange['ask']>> = {}) => ({ interaction_id: id, attempt_number: 1, question: { prompt: 'Which?' }, asked_at: T0, due_at: T0 + 1000, decides: false, ...rest });
+export const ask = (id: string, rest: Partial<NonNullable<RunChange['ask']>> = {}) => ({ interaction_id: id, attempt_number: 1, question: { kind: 'open_text', prompt: 'Which?', options: [] }, asked_at: T0, due_at: T0 + 1000, decides: false, ...rest });
 
 const turn = (attempt: number, units: number, parsed: number, warnings: Record<string, number>, unknown?: string): TurnCounts => ({
   attempt_number: attempt,
@@ -415,6 +415,18 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       expect(await store.sumTurns()).toMatchObject([{ turns: 2, units: 15, warnings: { FIELD_DRIFT: 2 } }]);
     });
 
+    test('huge counts count as nothing, and fail neither the sum nor the deletion', async () => {
+      for (const number of [1, 2, 3]) await commit(await create(number), { turn: turn(1, 5, 5, { FIELD_DRIFT: 1 }), set: { status: 'failed' } });
+      await execute(`UPDATE turns SET units = 9223372036854775807 WHERE run_id <> 'run_0003'`);
+      const expected = [{ turns: 3, units: 5, parsed: 15, warnings: { FIELD_DRIFT: 3 } }];
+      expect(await store.sumTurns()).toMatchObject(expected);
+      expect(await store.deleteRun('run_0001')).toBe('deleted');
+      expect(await store.sumTurns()).toMatchObject(expected);
+      await execute(`UPDATE deleted_turns SET count = 9223372036854775807 WHERE measure = 'parsed'`);
+      expect(await store.deleteRun('run_0003')).toBe('deleted');
+      expect(await store.sumTurns()).toMatchObject([{ turns: 3, units: 5 }]);
+    });
+
     test.each(['spec_json', 'error_json', 'cancel_requested_json'])('a run with a damaged %s can be salvaged and deleted, and hides no other', async (column) => {
       for (const number of [1, 2, 3]) await commit(await create(number), { set: { status: 'failed' } });
       for (const text of NOT_OURS) {
@@ -567,7 +579,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       expect(JSON.stringify((await store.loadRun(run.run_id))?.spec)).toBe(JSON.stringify(spec));
       expect(await store.loadHandle(run.request_id)).toEqual(handle);
       expect((await store.listRuns({ label: { key: odd, value: odd }, limit: 9 })).map((each) => each.run_id)).toEqual([run.run_id]);
-      const waiting = await commit(run, { set: { status: 'waiting_user', result: { [odd]: odd }, error: { code: 'INTERNAL', message: odd } }, ask: ask('int_1', { question: { prompt: odd } }), deliveries: [delivery('dlv_1', 'chat', { odd })] });
+      const waiting = await commit(run, { set: { status: 'waiting_user', result: { [odd]: odd }, error: { code: 'INTERNAL', message: odd } }, ask: ask('int_1', { question: { kind: 'open_text', prompt: odd, options: [] } }), deliveries: [delivery('dlv_1', 'chat', { odd })] });
       expect(waiting).toMatchObject({ result: { [odd]: odd }, error: { message: odd } });
       const resolution = { at: T0, response: { [odd]: odd }, actor: { kind: 'user', name: odd }, idempotency_key: 'k', finish: false } as const;
       await commit(waiting, { set: { status: 'succeeded' }, resolve: { interaction_id: 'int_1', state: 'answered', resolution } });

@@ -2,7 +2,7 @@
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { z } from 'zod';
 import { auditPage, auditQuery, type auditEntry } from '../access-schemas.js';
-import { viewAudit } from '../audit-view.js';
+import { safeSeq, viewAudit } from '../audit-view.js';
 import { REFUSALS } from '../requests.js';
 import type { Room } from '../service.js';
 
@@ -24,11 +24,12 @@ export async function auditRoutes({ app: bare, access, attempts }: Room): Promis
       await attempts.flush();
       const head = await access.auditHead();
       const rows = await access.listAudit(after, limit);
-      const last = rows.at(-1)?.seq ?? after;
+      const last = safeSeq(rows.at(-1)?.seq ?? after);
       return {
         entries: rows.map((row) => viewAudit(row) as z.input<typeof auditEntry>),
         next_after: rows.length < limit ? null : last,
-        head,
+        // A missing head.
+        head: head ?? { seq: 0, digest: '' },
       };
     },
   );

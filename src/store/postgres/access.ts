@@ -2,17 +2,20 @@
 // sessions are cached for a moment; every change notifies all hosts, which then read again before they answer the next
 // request.
 import {
+  listSoundSessions,
   MOST_CODES,
   MOST_SESSIONS,
   SESSION_COLUMNS,
+  soundSession,
   type AccessStore,
   type SessionFilter,
   type SessionRecord,
   type SignInCode,
   type TokenUse,
 } from '../access-store.js';
-import type { AuditEntry, AuditHead, AuditRow, AuditType } from '../audit.js';
-import { listAudit, listAuditOfType, readAuditHead, transactAudited } from './audit.js';
+import { unrecorded, type AuditEntry, type AuditHead, type AuditRow, type AuditType } from '../audit.js';
+import { listAudit, listAuditOfType, readAuditHead, transactAudited, transactRevoking } from './audit.js';
+import { isTime } from '../stored-shapes.js';
 import { ACCESS_CHANNEL } from './compose.js';
 import type { Statement } from './database.js';
 import type { PostgresStore } from './postgres-store.js';
@@ -99,7 +102,7 @@ export class PostgresAccess implements AccessStore {
       text: `SELECT ${SESSION_COLUMNS} FROM parley.sessions WHERE sha256 = $1`,
       values: [sha256],
     });
-    return row ?? null;
+    return soundSession(row);
   }
 
   async findSessionById(sessionId: string): Promise<SessionRecord | null> {
@@ -108,10 +111,14 @@ export class PostgresAccess implements AccessStore {
       text: `SELECT ${SESSION_COLUMNS} FROM parley.sessions WHERE session_id = $1`,
       values: [sessionId],
     });
-    return row ?? null;
+    return soundSession(row);
   }
 
-  listSessions({ person, after = '', limit }: SessionFilter): Promise<SessionRecord[]> {
+  listSessions(filter: SessionFilter): Promise<SessionRecord[]> {
+    return listSoundSessions(filter, (page) => this.#listSessions(page));
+  }
+
+  #listSessions({ person, after = '', limit }: SessionFilter): Promise<SessionRecord[]> {
     if (person === undefined)
       return this.#db.read<SessionRecord>({
         name: 'list-sessions',
@@ -134,7 +141,7 @@ export class PostgresAccess implements AccessStore {
   }
 
   async endSession(sessionId: string, entry: AuditEntry): Promise<boolean> {
-    const isEnded = await transactAudited<boolean>(
+    const { answer: isEnded, problem } = await transactRevoking<boolean>(
       this.#db,
       [
         {
@@ -149,6 +156,7 @@ export class PostgresAccess implements AccessStore {
       },
     );
     this.#cache.forget(({ session_id: id }) => id === sessionId);
+    if (problem !== null) throw unrecorded(`Session ${sessionId} has ended`, problem);
     return isEnded;
   }
 
@@ -194,7 +202,7 @@ export class PostgresAccess implements AccessStore {
       text: 'DELETE FROM parley.sign_in_codes WHERE sha256 = $1 RETURNING sha256, token_sha256, expires_at',
       values: [sha256],
     });
-    return code && code.expires_at > now ? code : null;
+    return code && isTime(code.expires_at) && code.expires_at > now ? code : null;
   }
 
   async noteTokenUse({ token_sha256: hash, used_at: at, address }: TokenUse): Promise<void> {
@@ -204,12 +212,13 @@ export class PostgresAccess implements AccessStore {
     await this.#db.write({ name: 'note-token-use', text, values: [hash, at, address] });
   }
 
-  listTokenUses(): Promise<TokenUse[]> {
-    return this.#db.read<TokenUse>({
+  async listTokenUses(): Promise<TokenUse[]> {
+    const rows = await this.#db.read<TokenUse>({
       name: 'list-token-uses',
       text: 'SELECT token_sha256, used_at, address FROM parley.token_uses',
       values: [],
     });
+    return rows.filter(({ used_at: at }) => isTime(at));
   }
 
   async appendAudit(entry: AuditEntry): Promise<void> {
@@ -224,7 +233,7 @@ export class PostgresAccess implements AccessStore {
     return listAuditOfType(this.#db, type, limit);
   }
 
-  auditHead(): Promise<AuditHead> {
+  auditHead(): Promise<AuditHead | null> {
     return readAuditHead(this.#db);
   }
 

@@ -8,7 +8,7 @@ import type { RunRow } from '../rows.js';
 import { EMPTY_JOURNAL, type CreateOutcome, type DeleteOutcome, type NewRun, type RunRecord } from '../store.js';
 import { tombstoneOf, type AuditTrace } from '../audit.js';
 import { addSegments } from './append-journal.js';
-import { auditStatements, LOCK_AUDIT } from './audit.js';
+import { auditStatements, LAST_AUDIT, LOCK_AUDIT } from './audit.js';
 import { Composition, type Param } from './compose.js';
 import type { Database, Statement } from './database.js';
 import { isAlive } from './host-lease.js';
@@ -139,7 +139,7 @@ function tryDelete(db: Database, { runId, hint, damaged, trace }: Deletion): Pro
     (SELECT count(*) FROM parley.runs AS other WHERE other.home = run.home) AS sharers,
     (status = 'running' AND ${isAlive('run.owner')}) OR ${isAlive('run.resident')} AS played,
     EXISTS (SELECT FROM parley.runs AS other WHERE other.cwd = run.cwd AND other.run_id <> run.run_id AND strpos(run.cwd, run.run_id) > 0 AND other.status IN ('queued', 'running', 'waiting_user')) AS worked_in FROM parley.runs AS run WHERE run_id = $1 FOR UPDATE OF run` };
-  return db.transact<DeleteOutcome>([LOCK_RUNS, look, LOCK_AUDIT], (_, found, head) => {
+  return db.transact<DeleteOutcome>([LOCK_RUNS, look, LOCK_AUDIT, LAST_AUDIT], (_, found, head, last) => {
     const run = found?.rows[0] as Deletable | undefined;
     if (!run) return { leave: 'unknown_run' };
     if (!isTerminal(run.status) && (!damaged || run.played)) return { leave: 'not_ended' };
@@ -154,7 +154,7 @@ function tryDelete(db: Database, { runId, hint, damaged, trace }: Deletion): Pro
       // What still has to arrive stays.
       .add('g', (param) => `DELETE FROM parley.deliveries WHERE state = 'given_up' AND run_id = ${param(runId, 'text')}`);
     const body = tombstoneOf({ run_id: runId, rasp_seq: run.rasp_seq, digest: run.digest });
-    const tombstone = auditStatements(head, { ...trace, type: 'run.deleted', body });
+    const tombstone = auditStatements(head, last, { ...trace, type: 'run.deleted', body });
     return { write: [all.notifying(hint), ...tombstone], answer: 'deleted' };
   });
 }

@@ -49,13 +49,16 @@ export async function listPending(db: Database, filter: PendingFilter): Promise<
   }
 }
 
+// By the time in the row itself: a damaged one may be no number that can be passed back exactly, and the page would come again.
+const AFTER = '(asked_at, interaction_id) > (COALESCE((SELECT asked_at FROM parley.interactions WHERE interaction_id = ?::text), ?::bigint), ?::text)';
+
 export function selectPending(name: string, select: string, { engine, label, overdueAt, after, limit }: PendingFilter): Statement {
   return buildSelect(name, select, [
     ['p', `state = 'pending'`],
     engine !== undefined && ['e', 'run_id IN (SELECT run_id FROM parley.runs WHERE engine = ?)', engine],
     label !== undefined && ['l', 'run_id IN (SELECT run_id FROM parley.run_labels WHERE pair = ?)', pairKey(label.key, label.value)],
     overdueAt !== undefined && ['o', 'due_at < ?', overdueAt],
-    after !== undefined && ['a', '(asked_at, interaction_id) > (?::bigint, ?::text)', after.asked_at, after.interaction_id],
+    after !== undefined && ['a', AFTER, after.interaction_id, after.asked_at, after.interaction_id],
   ], 'ORDER BY asked_at, interaction_id LIMIT ?', limit);
 }
 

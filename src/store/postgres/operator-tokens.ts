@@ -1,9 +1,10 @@
 // The operator tokens that all hosts of a database accept: one row per data directory, with the SHA-256 of the token in
 // its file. The token itself never reaches the database. Each new or replaced row is recorded in the administrative
 // journal in the same transaction, and all hosts are notified. Tokens of live hosts are read together with them.
+import type { QueryResult } from 'pg';
 import type { AuditEntry, AuditTrace } from '../audit.js';
 import { forgetTokenStatements, NOTIFY_ACCESS } from './access.js';
-import { transactAudited } from './audit.js';
+import { transactAudited, transactRevoking, type AuditedDecision } from './audit.js';
 import type { Database, Reader, Statement } from './database.js';
 import { fromText, toText } from './text.js';
 
@@ -59,7 +60,8 @@ export async function listKnownHashes(db: Reader): Promise<KnownHashes> {
 // Writes nothing if it was registered within the last day.
 export async function registerOperator(db: Database, registration: Registration, trace: AuditTrace): Promise<void> {
   if (await isRecent(db, registration)) return;
-  await replaceOperator(db, registration, trace);
+  const { look, decide } = replacement(registration, trace, null);
+  await transactAudited<void>(db, look, decide);
 }
 
 async function isRecent(db: Reader, { directory, readSha256 }: Registration): Promise<boolean> {
@@ -71,19 +73,30 @@ async function isRecent(db: Reader, { directory, readSha256 }: Registration): Pr
   return rows.length === 1;
 }
 
+// The same after the file was replaced, whether or not that can be recorded. Returns why it could not be, or null.
 // `old`: a hash that must not stay valid, whichever directory it was registered for.
-export function replaceOperator(
+export async function rotateOperator(
   db: Database,
   registration: Registration,
   trace: AuditTrace,
-  old: string | null = null,
-): Promise<void> {
+  old: string | null,
+): Promise<unknown> {
+  const { look, decide } = replacement(registration, trace, old);
+  return (await transactRevoking<void>(db, look, decide)).problem;
+}
+
+interface Replacement {
+  readonly look: readonly Statement[];
+  decide(found?: QueryResult): AuditedDecision<void>;
+}
+
+function replacement(registration: Registration, trace: AuditTrace, old: string | null): Replacement {
   const look = {
     name: 'operator-of-directory',
     text: 'SELECT sha256 FROM parley.operator_tokens WHERE directory = $1 FOR UPDATE',
     values: [registration.directory],
   };
-  return transactAudited<void>(db, [look], (found) => {
+  const decide = (found?: QueryResult): AuditedDecision<void> => {
     const before = (found?.rows[0] as { readonly sha256: string } | undefined)?.sha256 ?? null;
     const sha256 = registration.readSha256();
     const ended = [...new Set([before, old])].filter((hash) => hash !== null && hash !== sha256) as string[];
@@ -92,7 +105,8 @@ export function replaceOperator(
       answer: undefined,
       entry: before === sha256 ? null : describe(registration, trace, ended.length > 0),
     };
-  });
+  };
+  return { look: [look], decide };
 }
 
 function endStatements(sha256: string): Statement[] {

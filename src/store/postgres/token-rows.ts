@@ -1,8 +1,9 @@
 // Named tokens, where all hosts find them. Only hashes of tokens are here, also of a revoked one: it is never valid
 // again. Each change is recorded in the administrative journal in the same transaction, and all hosts are notified.
+// A revocation takes effect even if it cannot be recorded.
 import type { AuditEntry } from '../audit.js';
 import { forgetTokenStatements, NOTIFY_ACCESS } from './access.js';
-import { transactAudited } from './audit.js';
+import { transactAudited, transactRevoking, type Revoked } from './audit.js';
 import type { Database, Reader, Statement } from './database.js';
 
 export interface TokenRow {
@@ -46,14 +47,14 @@ export function addTokenRow(
   );
 }
 
-// False: there was none.
-export function removeTokenRow(db: Database, name: string, entry: AuditEntry): Promise<boolean> {
+// The answer false: there was none.
+export function removeTokenRow(db: Database, name: string, entry: AuditEntry): Promise<Revoked<boolean>> {
   const update = {
     name: 'remove-token',
     text: 'UPDATE parley.tokens SET role = $2 WHERE name = $1 AND role <> $2 RETURNING sha256',
     values: [name, REMOVED],
   };
-  return transactAudited<boolean>(db, [update], (removed) => {
+  return transactRevoking<boolean>(db, [update], (removed) => {
     const row = removed?.rows[0] as { readonly sha256: string } | undefined;
     return row
       ? { write: [...forgetTokenStatements(row.sha256), NOTIFY_ACCESS], answer: true, entry }
@@ -61,18 +62,18 @@ export function removeTokenRow(db: Database, name: string, entry: AuditEntry): P
   });
 }
 
-// Replaces the value of a token; false: there is none of this name.
+// Replaces the value of a token; the answer false: there is none of this name.
 export function rotateTokenRow(
   db: Database,
   { name, sha256, created_at: made, expires_at: expires }: TokenRow,
   entry: AuditEntry,
-): Promise<boolean> {
+): Promise<Revoked<boolean>> {
   const look = {
     name: 'token-to-rotate',
     text: 'SELECT sha256 FROM parley.tokens WHERE name = $1 AND role <> $2 FOR UPDATE',
     values: [name, REMOVED],
   };
-  return transactAudited<boolean>(db, [look], (found) => {
+  return transactRevoking<boolean>(db, [look], (found) => {
     const row = found?.rows[0] as { readonly sha256: string } | undefined;
     if (!row) return { leave: false };
     const update = {

@@ -1,5 +1,5 @@
 // What the parsers made of the turns: one row a turn, the sums over them by engine and profile, and the sums of deleted runs.
-import { addUpTurns, MEASURES, UNKNOWN, WARNING, type DeletedCount, type NamedCount, type TurnSum } from '../add-up-turns.js';
+import { addUpTurns, MEASURES, MOST_COUNTED, UNKNOWN, WARNING, type DeletedCount, type NamedCount, type TurnSum } from '../add-up-turns.js';
 import { readStoredJson } from '../../kernel/stored-json.js';
 import type { ProfileTotals, TurnCounts } from '../store.js';
 import type { Composition } from './compose.js';
@@ -11,7 +11,13 @@ export function addTurn(to: Composition, runId: string, engine: string, { attemp
       ${param(parser.fallbacks, 'bigint')}, ${param(JSON.stringify(parser.warnings), 'text')}, ${param(completion.result, 'text')}, ${param(completion.reason_code, 'text')})`);
 }
 
-export const ADD_DELETED = 'ON CONFLICT (engine, profile, measure) DO UPDATE SET count = deleted_turns.count + excluded.count';
+// A damaged count counts as 0; with `exact` the sum is that of the stored numbers, or fails.
+function sumOf(value: string, exact = 'false'): string {
+  return `COALESCE(sum(${value}) FILTER (WHERE ${exact} OR ${value} BETWEEN 0 AND ${MOST_COUNTED}), 0)::bigint`;
+}
+
+// A damaged sum stays damaged, without an overflow.
+export const ADD_DELETED = 'ON CONFLICT (engine, profile, measure) DO UPDATE SET count = LEAST(deleted_turns.count, 4611686018427387904) + excluded.count';
 
 // Adds the turns of a run that is being deleted to those of deleted runs; in the statement that deletes it. One INSERT, because a
 // statement may not change a row twice.
@@ -24,7 +30,7 @@ export function keepTurns(to: Composition, runId: string): void {
       `SELECT engine, profile, '${UNKNOWN}' || reason_code, 1 FROM parley.turns WHERE run_id = ${id} AND completion = 'unknown'`,
     ];
     return `INSERT INTO parley.deleted_turns (engine, profile, measure, count)
-      SELECT engine, profile, measure, sum(count)::bigint FROM (${counts.join(' UNION ALL ')}) AS each (engine, profile, measure, count)
+      SELECT engine, profile, measure, ${sumOf('count')} FROM (${counts.join(' UNION ALL ')}) AS each (engine, profile, measure, count)
       GROUP BY engine, profile, measure ${ADD_DELETED}`;
   });
 }
@@ -36,6 +42,7 @@ async function checkWarnings(db: Database, runId: string): Promise<void> {
   for (const { attempt_number: attempt, warnings_json: text } of rows) readStoredJson(text, `warnings_json of turn ${attempt} of run ${runId}`);
 }
 
+const EXACT = '$1::text IS NOT NULL';
 const ONLY = '($1::text IS NULL OR run_id = $1::text)';
 
 // The sum of one run is exact or fails: verify compares it with the events.
@@ -43,9 +50,9 @@ export async function sumTurns(db: Database, runId: string | undefined): Promise
   const values = [runId ?? null];
   if (runId !== undefined) await checkWarnings(db, runId);
   const [sums, warnings, unknown, deleted] = await Promise.all([
-    db.read<TurnSum>({ name: 'turn-sums', values, text: `SELECT engine, profile, count(*) AS turns, sum(units)::bigint AS units, sum(parsed)::bigint AS parsed, sum(fallbacks)::bigint AS fallbacks
+    db.read<TurnSum>({ name: 'turn-sums', values, text: `SELECT engine, profile, count(*) AS turns, ${sumOf('units', EXACT)} AS units, ${sumOf('parsed', EXACT)} AS parsed, ${sumOf('fallbacks', EXACT)} AS fallbacks
       FROM parley.turns WHERE ${ONLY} GROUP BY engine, profile` }),
-    db.read<NamedCount>({ name: 'turn-warnings', values, text: `SELECT engine, profile, warning.name AS name, sum(warning.count)::bigint AS count
+    db.read<NamedCount>({ name: 'turn-warnings', values, text: `SELECT engine, profile, warning.name AS name, ${sumOf('warning.count', EXACT)} AS count
       FROM parley.turns, parley.count_warnings(warnings_json) AS warning
       WHERE warnings_json <> '{}' AND ${ONLY} GROUP BY engine, profile, warning.name` }),
     db.read<NamedCount>({ name: 'turn-unknown', values, text: `SELECT engine, profile, reason_code AS name, count(*) AS count

@@ -1,16 +1,28 @@
 // Sessions, sign-in codes, token uses and the administrative journal in the SQLite file of a data directory. A lookup
 // is one indexed read without a cache, so a session that another process has ended is refused from the next request on.
 import {
+  listSoundSessions,
   MOST_CODES,
   MOST_SESSIONS,
   SESSION_COLUMNS,
+  soundSession,
   type AccessStore,
   type SessionFilter,
   type SessionRecord,
   type SignInCode,
   type TokenUse,
 } from '../access-store.js';
-import { nextAuditRow, type AuditEntry, type AuditHead, type AuditRow, type AuditType } from '../audit.js';
+import {
+  MOST_ROWS,
+  nextAuditRows,
+  toAuditHead,
+  unrecorded,
+  type AuditEntry,
+  type AuditHead,
+  type AuditRow,
+  type AuditType,
+} from '../audit.js';
+import { isTime } from '../stored-shapes.js';
 import type { Database, Statement } from './open-database.js';
 import { Writes } from './writes.js';
 
@@ -66,18 +78,20 @@ export class SqliteAccess implements AccessStore {
   }
 
   async findSessionById(sessionId: string): Promise<SessionRecord | null> {
-    return (
-      (this.#db.prepare(`SELECT ${SESSION_COLUMNS} FROM sessions WHERE session_id = ?`).get(sessionId) as
-        SessionRecord | undefined) ?? null
-    );
+    const row = this.#db.prepare(`SELECT ${SESSION_COLUMNS} FROM sessions WHERE session_id = ?`).get(sessionId);
+    return soundSession(row as SessionRecord | undefined);
   }
 
   #find(sha256: string): SessionRecord | null {
     this.#bySecret ??= this.#db.prepare(`SELECT ${SESSION_COLUMNS} FROM sessions WHERE sha256 = ?`);
-    return (this.#bySecret.get(sha256) as SessionRecord | undefined) ?? null;
+    return soundSession(this.#bySecret.get(sha256) as SessionRecord | undefined);
   }
 
-  async listSessions({ person, after = '', limit }: SessionFilter): Promise<SessionRecord[]> {
+  listSessions(filter: SessionFilter): Promise<SessionRecord[]> {
+    return listSoundSessions(filter, (page) => this.#listSessions(page));
+  }
+
+  #listSessions({ person, after = '', limit }: SessionFilter): SessionRecord[] {
     const rows =
       person === undefined
         ? this.#db
@@ -98,13 +112,20 @@ export class SqliteAccess implements AccessStore {
     );
   }
 
-  endSession(sessionId: string, entry: AuditEntry): Promise<boolean> {
-    return this.#writes.add(() => {
+  async endSession(sessionId: string, entry: AuditEntry): Promise<boolean> {
+    const { isEnded, problem } = await this.#writes.add(() => {
       if (Number(this.#db.prepare('DELETE FROM sessions WHERE session_id = ?').run(sessionId).changes) === 0)
-        return false;
-      appendAudit(this.#db, entry);
-      return true;
+        return { isEnded: false, problem: null };
+      // It ends in any case.
+      try {
+        appendAudit(this.#db, entry);
+        return { isEnded: true, problem: null };
+      } catch (error) {
+        return { isEnded: true, problem: error };
+      }
     });
+    if (problem !== null) throw unrecorded(`Session ${sessionId} has ended`, problem);
+    return isEnded;
   }
 
   async forgetToken(tokenSha256: string): Promise<void> {
@@ -138,7 +159,7 @@ export class SqliteAccess implements AccessStore {
       const code = this.#db
         .prepare('DELETE FROM sign_in_codes WHERE sha256 = ? RETURNING sha256, token_sha256, expires_at')
         .get(sha256) as SignInCode | undefined;
-      return code && code.expires_at > now ? code : null;
+      return code && isTime(code.expires_at) && code.expires_at > now ? code : null;
     });
   }
 
@@ -151,7 +172,8 @@ export class SqliteAccess implements AccessStore {
   }
 
   async listTokenUses(): Promise<TokenUse[]> {
-    return this.#db.prepare('SELECT token_sha256, used_at, address FROM token_uses').all() as unknown as TokenUse[];
+    const rows = this.#db.prepare('SELECT token_sha256, used_at, address FROM token_uses').all();
+    return (rows as unknown as TokenUse[]).filter(({ used_at: at }) => isTime(at));
   }
 
   async appendAudit(entry: AuditEntry): Promise<void> {
@@ -174,7 +196,7 @@ export class SqliteAccess implements AccessStore {
       .all(type, limit) as unknown as AuditRow[];
   }
 
-  async auditHead(): Promise<AuditHead> {
+  async auditHead(): Promise<AuditHead | null> {
     return readHead(this.#db);
   }
 
@@ -191,13 +213,17 @@ export class SqliteAccess implements AccessStore {
 
 // Within a transaction that holds the write lock, so that two processes never append the same seq.
 export function appendAudit(db: Database, entry: AuditEntry): void {
-  const { seq, ts, type, actor_json: actor, address, body_json: body, digest } = nextAuditRow(readHead(db), entry);
-  db.prepare(
-    'INSERT INTO audit (seq, ts, type, actor_json, address, body_json, digest) VALUES (?, ?, ?, ?, ?, ?, ?)',
-  ).run(seq, ts, type, actor, address, body, digest);
-  db.prepare('UPDATE audit_head SET seq = ?, digest = ? WHERE only = 1').run(seq, digest);
+  const { last } = db.prepare('SELECT MAX(seq) AS last FROM audit WHERE seq < ?').get(MOST_ROWS) as { last: number | null };
+  const rows = nextAuditRows(readHead(db), last ?? 0, entry);
+  const insert = db.prepare(`INSERT INTO audit (${AUDIT}) VALUES (?, ?, ?, ?, ?, ?, ?)`);
+  const move = db.prepare(`INSERT INTO audit_head (only, seq, digest) VALUES (1, ?, ?)
+    ON CONFLICT (only) DO UPDATE SET seq = excluded.seq, digest = excluded.digest`);
+  for (const { seq, ts, type, actor_json: actor, address, body_json: body, digest } of rows) {
+    insert.run(seq, ts, type, actor, address, body, digest);
+    move.run(seq, digest);
+  }
 }
 
-function readHead(db: Database): AuditHead {
-  return db.prepare('SELECT seq, digest FROM audit_head WHERE only = 1').get() as unknown as AuditHead;
+function readHead(db: Database): AuditHead | null {
+  return toAuditHead(db.prepare('SELECT seq, digest FROM audit_head WHERE only = 1').get());
 }

@@ -1,6 +1,7 @@
 // Hands out the runs of a data directory as their rows stand, for a copy elsewhere; whoever calls has the directory's lock.
 // Nothing is changed: a file of an older version is brought up to date in a transaction that is taken back.
 import { join } from 'node:path';
+import { DamagedDataError } from '../../kernel/stored-json.js';
 import type { InteractionRow } from '../rows.js';
 import type { DeliveryRow, RuntimeRow, SegmentRow, StoredRun, TurnRow } from '../stored-run.js';
 import { usable } from './data-dir.js';
@@ -56,13 +57,16 @@ export class RunExport {
       const run = this.#run.get(after) as StoredRun['run'] | undefined;
       if (!run) return;
       after = run.run_id;
-      yield {
+      const stored: StoredRun = {
         run,
         runtime: (this.#runtime.get(after) as RuntimeRow | undefined) ?? null,
         interactions: this.#interactions.all(after) as unknown as InteractionRow[],
         turns: this.#turns.all(after) as unknown as TurnRow[],
         deliveries: this.#deliveries.all(after) as unknown as DeliveryRow[],
       };
+      const rows = [run, stored.runtime, ...stored.interactions, ...stored.turns, ...stored.deliveries];
+      if (rows.some(hasInexact)) throw new DamagedDataError(`a number of run ${after} is too large. Delete the run first: parley rm ${after}`);
+      yield stored;
     }
   }
 
@@ -84,6 +88,11 @@ export class RunExport {
   close(): void {
     this.#db.close();
   }
+}
+
+// Whether a number was too large to be read exactly: a copy would be another number.
+function hasInexact(row: object | null): boolean {
+  return Object.values(row ?? {}).some((value) => Number.isInteger(value) && !Number.isSafeInteger(value));
 }
 
 async function openAsNewest(file: string): Promise<Database> {

@@ -42,13 +42,16 @@ export function listPending(db: Database, filter: PendingFilter): InteractionRec
   }
 }
 
+// By the time in the row itself: a damaged one may be no number that can be passed back exactly, and the page would come again.
+const AFTER = '(asked_at, interaction_id) > (COALESCE((SELECT asked_at FROM interactions WHERE interaction_id = ?), ?), ?)';
+
 export function selectPending(db: Database, columns: string, { engine, label, overdueAt, after, limit }: PendingFilter): unknown[] {
   const [where, values] = conditions([
     [`state = 'pending'`],
     engine !== undefined && ['run_id IN (SELECT run_id FROM runs WHERE engine = ?)', engine],
     label !== undefined && ['run_id IN (SELECT run_id FROM run_labels WHERE key = ? AND value = ?)', label.key, label.value],
     overdueAt !== undefined && ['due_at < ?', overdueAt],
-    after !== undefined && ['(asked_at, interaction_id) > (?, ?)', after.asked_at, after.interaction_id],
+    after !== undefined && [AFTER, after.interaction_id, after.asked_at, after.interaction_id],
   ]);
   return db.prepare(`SELECT ${columns} FROM interactions ${where} ORDER BY asked_at, interaction_id LIMIT ?`).all(...values, limit);
 }

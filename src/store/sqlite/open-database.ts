@@ -1,6 +1,7 @@
 // Opens the database through the node:sqlite API: the built-in one where it comes without a warning, else the package with
 // the same API.
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
+import { readAllIntegers } from './read-integers.js';
 
 export type Database = DatabaseSyncInstance;
 export type Statement = ReturnType<Database['prepare']>;
@@ -16,6 +17,7 @@ const PAGE_BYTES = 8 * 1024;
 export async function openDatabase(path: string, options: { readOnly?: boolean } = {}): Promise<Database> {
   const driver = await loadDriver();
   const db = new driver.DatabaseSync(path, { readOnly: options.readOnly ?? false, timeout: 5000 });
+  readAllIntegers(db);
   if (!options.readOnly) db.exec(`PRAGMA page_size = ${PAGE_BYTES}`);
   return db;
 }

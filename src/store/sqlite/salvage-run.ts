@@ -1,4 +1,4 @@
-// Reads the row of a run column by column as text: a number too large for the driver would fail the whole row.
+// Reads the columns of a run as text, whatever type a damaged value has.
 import { QUESTIONS, salvage, type SalvagedRun } from '../salvage.js';
 import type { Store } from '../store.js';
 import type { Database } from './open-database.js';

@@ -6,6 +6,7 @@ import { systemClock } from '../../../src/kernel/clock.js';
 import { fixedOperator } from '../../../src/service/operator-token.js';
 import { TokenBook } from '../../../src/service/token-book.js';
 import { tokensIn } from '../../../src/service/tokens.js';
+import { openDatabase } from '../../../src/store/sqlite/open-database.js';
 import { createSite, parley } from '../../support/command.js';
 
 test('a token is printed once, kept as a hash, counts with its role, and counts for nothing when it is removed', async () => {
@@ -40,4 +41,43 @@ test.each([
   const { code, stderr } = await parley(site, args);
   expect(code).toBe(2);
   expect(stderr).toMatch(said);
+});
+
+async function tamper({ data }: { readonly data: string }, sql: string): Promise<void> {
+  const db = await openDatabase(join(data, 'parley.db'));
+  db.exec(sql);
+  db.close();
+}
+
+const FORGED = `INSERT INTO audit (seq, ts, type, body_json, digest) SELECT max(seq) + 1, 1, 'sign_in', '{}', 'x' FROM audit`;
+
+test.each([FORGED, 'DELETE FROM audit_head'])('tokens are added and revoked beside a broken journal, and verify keeps reporting it: %s', async (sql) => {
+  const site = createSite();
+  for (const name of ['anna', 'bert']) await parley(site, ['token', 'add', name]);
+  await tamper(site, sql);
+  const verify = () => parley(site, ['audit', '--verify']);
+  expect(await verify()).toMatchObject({ code: 1, stdout: expect.stringMatching(/^CHANGED: .*head/) as string });
+  expect((await parley(site, ['audit'])).code).toBe(0);
+  expect(await parley(site, ['doctor'])).toMatchObject({ stdout: expect.stringContaining('the administrative journal was altered') as string });
+  for (const args of [['add', 'carl'], ['rm', 'anna'], ['rotate', 'bert'], ['rotate', '--operator']]) expect([args, (await parley(site, ['token', ...args])).code]).toEqual([args, 0]);
+  expect(tokensIn(site.data).list().map(({ name }) => name)).toEqual(['bert', 'carl']);
+  expect(await verify()).toMatchObject({ code: 1, stdout: expect.stringContaining('CHANGED') as string });
+  expect((await parley(site, ['audit', '--all'])).stdout).toContain('journal.broken');
+});
+
+test('tokens are revoked even if the journal cannot be written, which is reported by the exit code', async () => {
+  const site = createSite();
+  for (const name of ['anna', 'bert']) await parley(site, ['token', 'add', name]);
+  const { stdout: operator } = await parley(site, ['token', 'rotate', '--operator']);
+  const [, old] = tokensIn(site.data).list();
+  await tamper(site, 'ALTER TABLE audit RENAME TO other');
+  const said = { code: 1, stderr: expect.stringContaining('could not be recorded in the administrative journal') as string };
+  expect(await parley(site, ['token', 'rm', 'anna'])).toMatchObject(said);
+  expect(await parley(site, ['token', 'rotate', 'bert'])).toMatchObject({ ...said, stdout: expect.stringMatching(/^prl_/) as string });
+  expect(await parley(site, ['token', 'rotate', '--operator'])).toMatchObject(said);
+  expect((await parley(site, ['token', 'add', 'carl'])).code).not.toBe(0);
+  const left = tokensIn(site.data).list();
+  expect(left.map(({ name }) => name)).toEqual(['bert']);
+  expect(left[0]?.sha256).not.toBe(old?.sha256);
+  expect(readFileSync(join(site.data, 'token'), 'utf8').trim()).not.toBe(operator.trim());
 });
