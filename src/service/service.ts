@@ -19,7 +19,7 @@ import { FailedAttempts, type AttemptLimits } from './failed-attempts.js';
 import type { OtherHosts } from './forward-files.js';
 import { InboxFeed } from './inbox-feed.js';
 import { JournalPages } from './journal-pages.js';
-import { readLargeBodiesInTurn } from './large-bodies.js';
+import { readLargeBodiesInTurn, refuseBodiesOfUnknownCallers } from './large-bodies.js';
 import { limitConnections } from './limit-connections.js';
 import { createMetrics, type Metrics } from './metrics.js';
 import { refuseAddress, refuseEarly, refuseOnSocket } from './refuse-early.js';
@@ -177,6 +177,7 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
     request.log.info({ method: request.method, route: request.routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime), by: request.caller?.actor.name, address: request.address }, 'answered');
   });
   const pages = new JournalPages(deps.store);
+  refuseBodiesOfUnknownCallers(app);
   readLargeBodiesInTurn(app);
   limitExpensive(app, new CallerLimit(limits.expensivePerToken, 'expensive requests'));
   const shared: Room = { ...deps, app, cookie, sessions, attempts, streams, inbox, runFeed, metrics, pages, checks, isClosing: () => closing };

@@ -48,10 +48,10 @@ export async function signInRoutes({
         response: { 200: signedIn, ...REFUSALS },
       },
       config: { role: 'anyone' },
+      onRequest: async (request) => checkOwnPage(request),
     },
     async (request, reply) => {
       const { code, token } = request.body;
-      checkOwnPage(request);
       if ((code === undefined) === (token === undefined))
         throw new RequestError('INVALID_ARGUMENT', 'Send exactly one of code and token.');
       await tokens.refresh();
