@@ -36,6 +36,7 @@ import { Streams } from './streams.js';
 import { CODE_MS, Sessions } from './sessions.js';
 import type { Caller, TokenBook } from './token-book.js';
 import { VerifyQueue, type VerifyRun } from './verify-queue.js';
+import { limitUnreadBytes, UNREAD_LIMITS, UnreadBytes, type UnreadLimits } from './unread-bytes.js';
 import { setWriteDeadline } from './write-deadline.js';
 
 export interface ServiceDeps {
@@ -89,13 +90,15 @@ export interface ServiceLimits {
   readonly expensivePerToken: number;
   // Runs that are being checked or wait for it.
   readonly checks: number;
+  // Bytes of responses that were written and not read.
+  readonly unreadBytes: UnreadLimits;
   // A client that reads nothing for so long is cut off.
   readonly writeMs: number;
   // A request that has not arrived by then is refused.
   readonly requestMs: number;
 }
 
-export const DEFAULT_LIMITS: ServiceLimits = { bodyBytes: 16 * 1024 * 1024, streams: 4000, streamsPerToken: null, expensivePerToken: 16, checks: 16, writeMs: 30_000, requestMs: 30_000 };
+export const DEFAULT_LIMITS: ServiceLimits = { bodyBytes: 16 * 1024 * 1024, streams: 4000, streamsPerToken: null, expensivePerToken: 16, checks: 16, unreadBytes: UNREAD_LIMITS, writeMs: 30_000, requestMs: 30_000 };
 
 // What the routes share.
 export interface Room extends ServiceDeps {
@@ -179,6 +182,7 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
   const pages = new JournalPages(deps.store);
   refuseBodiesOfUnknownCallers(app);
   readLargeBodiesInTurn(app);
+  limitUnreadBytes(app, new UnreadBytes(limits.unreadBytes));
   limitExpensive(app, new CallerLimit(limits.expensivePerToken, 'expensive requests'));
   const shared: Room = { ...deps, app, cookie, sessions, attempts, streams, inbox, runFeed, metrics, pages, checks, isClosing: () => closing };
   describeApi(shared);
