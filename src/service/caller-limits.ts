@@ -1,5 +1,6 @@
 // What one token may have open at a time, so that one client cannot use up what all of them share.
 import type { FastifyInstance } from 'fastify';
+import { actorKey } from '../orchestrator/actor-key.js';
 import { RequestError } from '../run/request-error.js';
 import { callerOf } from './access.js';
 import type { Caller } from './token-book.js';
@@ -46,7 +47,7 @@ export class CallerLimit {
 
 // What tells one caller from another.
 export function callerKey({ actor }: Caller): string {
-  return `${actor.kind} ${actor.name}`;
+  return actorKey(actor);
 }
 
 // Refuses an expensive request of a caller that has too many under way.
