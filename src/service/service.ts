@@ -35,7 +35,7 @@ import { streamRoutes } from './routes/streams.js';
 import { Streams } from './streams.js';
 import { CODE_MS, Sessions } from './sessions.js';
 import type { Caller, TokenBook } from './token-book.js';
-import { VerifyQueue, type VerifyRun } from './verify-queue.js';
+import { VerifyQueue, type VerifyLimits, type VerifyRun } from './verify-queue.js';
 import { limitUnreadBytes, UNREAD_LIMITS, UnreadBytes, type UnreadLimits } from './unread-bytes.js';
 import { setWriteDeadline } from './write-deadline.js';
 
@@ -88,8 +88,7 @@ export interface ServiceLimits {
   readonly streamsPerToken: number | null;
   // Requests that read or send much, at once, for one token.
   readonly expensivePerToken: number;
-  // Runs that are being checked or wait for it.
-  readonly checks: number;
+  readonly checks: VerifyLimits;
   // Bytes of responses that were written and not read.
   readonly unreadBytes: UnreadLimits;
   // A client that reads nothing for so long is cut off.
@@ -98,7 +97,7 @@ export interface ServiceLimits {
   readonly requestMs: number;
 }
 
-export const DEFAULT_LIMITS: ServiceLimits = { bodyBytes: 16 * 1024 * 1024, streams: 4000, streamsPerToken: null, expensivePerToken: 16, checks: 16, unreadBytes: UNREAD_LIMITS, writeMs: 30_000, requestMs: 30_000 };
+export const DEFAULT_LIMITS: ServiceLimits = { bodyBytes: 16 * 1024 * 1024, streams: 4000, streamsPerToken: null, expensivePerToken: 16, checks: { total: 16, perCaller: 2 }, unreadBytes: UNREAD_LIMITS, writeMs: 30_000, requestMs: 30_000 };
 
 // What the routes share.
 export interface Room extends ServiceDeps {

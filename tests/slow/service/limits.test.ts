@@ -197,7 +197,7 @@ describe('checks of runs', () => {
 
   test('wait in a bounded queue, and one that nobody waits for is aborted', async () => {
     const signals: AbortSignal[] = [];
-    served = await serve({ bench: { settings: { plays: false } }, limits: { ...DEFAULT_LIMITS, checks: 2 }, verify: (_runId, signal) => new Promise((_resolve, reject) => {
+    served = await serve({ bench: { settings: { plays: false } }, limits: { ...DEFAULT_LIMITS, checks: { total: 2, perCaller: 2 } }, verify: (_runId, signal) => new Promise((_resolve, reject) => {
       signals.push(signal);
       signal.addEventListener('abort', () => reject(signal.reason as Error));
     }) });
