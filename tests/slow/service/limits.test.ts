@@ -238,7 +238,8 @@ describe('addresses and parameters', () => {
 
   test.each(['', ' 1', '+1', '1e3', '0x2', 'zzz', '1.0', '-1', '1_0', '９'])('the cursor or count "%s" is refused with 400 on every route that takes one', async (value) => {
     const paths = ['/v1/runs?cursor=', '/v1/runs?limit=', '/v1/interactions?cursor=', '/v1/interactions?limit=', `/v1/runs/${idOf(1)}/events?cursor=`, `/v1/runs/${idOf(1)}/rasp?cursor=`,
-      ...['from_seq', 'to_seq', 'limit'].flatMap((name) => [`/v1/runs/${idOf(1)}/events/history?${name}=`, `/v1/runs/${idOf(1)}/rasp/history?${name}=`]), `/v1/runs/${idOf(1)}/logs?byte_from=`, `/v1/runs/${idOf(1)}/logs?attempt=`];
+      ...['from_seq', 'to_seq', 'limit'].flatMap((name) => [`/v1/runs/${idOf(1)}/events/history?${name}=`, `/v1/runs/${idOf(1)}/rasp/history?${name}=`]), `/v1/runs/${idOf(1)}/logs?byte_from=`, `/v1/runs/${idOf(1)}/logs?attempt=`,
+      '/v1/audit?after=', '/v1/audit?limit=', '/v1/sessions?limit='];
     for (const path of paths) {
       const response = await served.fetch(path + encodeURIComponent(value));
       expect([path, response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([path, 400, 'INVALID_ARGUMENT']);
