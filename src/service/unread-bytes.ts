@@ -1,10 +1,20 @@
 // Limits the bytes of responses that were written and that their clients have not read yet, for each caller and in all. Without it a
 // few clients that request large runs and read nothing would fill the memory. Responses that are sent piece by piece (files, archives,
 // event streams) hold only a piece each and are limited by their number.
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { RequestError } from '../run/request-error.js';
 import { callerKey } from './caller-limits.js';
+import { CallerTurns } from './caller-turns.js';
+import { onceClosed } from './once-closed.js';
 import type { Caller } from './token-book.js';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    // Responds with a whole run or question, which may be large: made a few at a time for each caller, so that the limit of unread
+    // bytes is known before the next one is loaded.
+    isWhole?: boolean;
+  }
+}
 
 export interface UnreadLimits {
   readonly perToken: number;
@@ -15,6 +25,7 @@ export interface UnreadLimits {
 export const UNREAD_LIMITS: UnreadLimits = { perToken: 32 * 1024 * 1024, total: 128 * 1024 * 1024 };
 // A response of this size is not refused for what other callers have not read.
 const SMALL_BYTES = 64 * 1024;
+const WHOLE_READS = { atOnce: 2, mostWaiting: 1000 };
 
 interface Unread {
   bytes: number;
@@ -72,16 +83,30 @@ function refusal({ actor }: Caller, bytes: number): RequestError {
 }
 
 export function limitUnreadBytes(app: FastifyInstance, unread: UnreadBytes): void {
-  app.addHook('preHandler', async ({ caller }) => {
-    if (caller) unread.check(caller);
+  const turns = new CallerTurns(WHOLE_READS);
+  const endTurn = new WeakMap<FastifyRequest, () => void>();
+  app.addHook('preHandler', async (request, reply) => {
+    const { caller } = request;
+    if (!caller) return;
+    unread.check(caller);
+    if (!request.routeOptions.config.isWhole) return;
+    const end = await turns.enter(callerKey(caller));
+    endTurn.set(request, end);
+    onceClosed(reply, end);
+    // Those before it may have filled the limit.
+    unread.check(caller);
   });
-  app.addHook('onSend', async ({ caller, method }, reply, payload) => {
+  app.addHook('onSend', async (request, reply, payload) => {
+    const { caller, method } = request;
     const bytes = typeof payload === 'string' ? Buffer.byteLength(payload) : Buffer.isBuffer(payload) ? payload.length : 0;
-    if (caller === null || bytes === 0 || reply.raw.destroyed) return payload;
+    if (caller === null || bytes === 0) return payload;
     // A change was made already: its caller must get to know. A refusal is small and explains itself.
     const isRefusable = (method === 'GET' || method === 'HEAD') && reply.statusCode < 400;
-    if (isRefusable && !unread.hasRoom(caller, bytes)) throw unread.refuse(caller);
-    reply.raw.once('close', unread.add(caller, bytes));
+    const isRefused = isRefusable && !unread.hasRoom(caller, bytes);
+    if (!isRefused) onceClosed(reply, unread.add(caller, bytes));
+    const refused = isRefused ? unread.refuse(caller) : null;
+    endTurn.get(request)?.();
+    if (refused) throw refused;
     return payload;
   });
 }

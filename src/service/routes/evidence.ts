@@ -70,6 +70,7 @@ export async function evidenceRoutes({ app: bare, store, access, clock, checks, 
 
   app.get('/v1/runs/:id/result', {
     schema: { operationId: 'getResult', summary: 'What came out of it', tags: ['runs'], params, response: { 200: resultView, ...REFUSALS } },
+    config: { isWhole: true },
   }, async ({ params: { id } }) => {
     const { status, result, error } = await loadReadable(store, id);
     return { run_id: id, status, result, error: error as z.input<typeof resultView>['error'] };

@@ -1,7 +1,7 @@
 // Responses that their clients do not read are limited in bytes, for each token and in all.
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ask, change, newRun } from '../../store/conformance.js';
 import { open } from '../../support/raw-http.js';
 import { serve, type Served } from '../../support/served.js';
@@ -30,10 +30,10 @@ function closeAll(): void {
   for (const socket of sockets.splice(0)) socket.destroy();
 }
 
-function requestWithoutReading(path: string, token: string): void {
+function requestWithoutReading(path: string, token: string, times = 1): void {
   const socket = open(served.url).pause();
   sockets.push(socket);
-  socket.write(`GET ${path} HTTP/1.1\r\nHost: ${new URL(served.url).host}\r\nAuthorization: Bearer ${token}\r\n\r\n`);
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: ${new URL(served.url).host}\r\nAuthorization: Bearer ${token}\r\n\r\n`.repeat(times));
 }
 
 async function statusOf(path: string, as: string): Promise<number> {
@@ -53,6 +53,22 @@ test.each(['', '/interaction'])('a token whose clients read nothing of /v1/runs/
   expect([await statusOf('/healthz', other), await statusOf(`/v1/runs/${SMALL}`, other), await statusOf(path, other)]).toEqual([200, 200, 200]);
   closeAll();
   await expect.poll(() => statusOf(path, hostile)).toBe(200);
+});
+
+test('requests that one connection sends without waiting load a few runs, and are released when it is closed', async () => {
+  const viewer = served.tokenOf('viewer');
+  const path = `/v1/runs/${LARGE}`;
+  const loading = vi.spyOn(served.bench.data.store, 'salvageRun');
+  // Several times: anything that stays counted would fill the limit.
+  for (let round = 0; round < 3; round += 1) {
+    requestWithoutReading(path, viewer, 20);
+    await Promise.all(sockets.map((socket) => once(socket, 'readable')));
+    await expect.poll(() => statusOf(path, viewer)).toBe(429);
+    expect(loading.mock.calls.length).toBeLessThanOrEqual(5);
+    closeAll();
+    await expect.poll(() => statusOf(path, viewer)).toBe(200);
+    loading.mockClear();
+  }
 });
 
 test('many small reads at once, and large ones one after the other, are not limited', async () => {
