@@ -214,8 +214,9 @@ describe('checks of runs', () => {
   });
 
   test('are stopped when the server stops', async () => {
-    const aborted = new Gate();
+    const [started, aborted] = [new Gate(), new Gate()];
     served = await serve({ bench: { settings: { plays: false } }, verify: (_runId, signal) => new Promise((_resolve, reject) => {
+      started.open();
       signal.addEventListener('abort', () => {
         aborted.open();
         reject(signal.reason as Error);
@@ -223,7 +224,7 @@ describe('checks of runs', () => {
     }) });
     await keep(1);
     const verifying = served.fetch(`/v1/runs/${idOf(1)}/verify`).catch(() => null);
-    await expect.poll(async () => (await served.fetch('/healthz')).status).toBe(200);
+    await started.opened;
     await served.service.close();
     await aborted.opened;
     await verifying;
