@@ -6,6 +6,7 @@ import { draft } from '../rasp/draft.js';
 import { FIRST_ATTEMPT } from '../run/attempt.js';
 import { RequestError } from '../run/request-error.js';
 import { parseRuntimeOptions, toJson } from '../run/runtime-options.js';
+import { actorKey } from './actor-key.js';
 import { profileOf } from './run-view.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import { EMPTY_JOURNAL, type Actor, type NewRun, type RunRecord, type RunSpec } from '../store/store.js';
@@ -68,7 +69,7 @@ export async function buildRun(deps: OrchestratorDeps, request: CreateRunRequest
     home: continuation ? continuation.handle.home : folder.home,
     model: request.model,
     permission,
-    output_schema: await checkSchema(request.output_schema),
+    output_schema: await checkSchema(request.output_schema, actor),
     runtime_options: toJson(options),
     labels: request.labels ?? {},
     continue_from: continuation?.run_id,
@@ -121,8 +122,8 @@ async function findFolder({ cluster, dataDir }: OrchestratorDeps, path: string, 
   return cluster && beside && !(await cluster.hasFiles(beside.run_id)) ? path : checkFolder(path, { ...rules, dataDir });
 }
 
-async function checkSchema(schema: JsonObject | undefined): Promise<JsonObject | undefined> {
-  const problem = schema === undefined ? null : await schemaChecks.explainSchema(schema);
+async function checkSchema(schema: JsonObject | undefined, actor: Actor | undefined): Promise<JsonObject | undefined> {
+  const problem = schema === undefined ? null : await schemaChecks.explainSchema(schema, actor && actorKey(actor));
   if (problem !== null) throw new RequestError('INVALID_ARGUMENT', `output_schema cannot be used: ${problem}`);
   return schema;
 }

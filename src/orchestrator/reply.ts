@@ -9,6 +9,7 @@ import { RequestError } from '../run/request-error.js';
 import { parseRuntimeOptions } from '../run/runtime-options.js';
 import { NOBODY_ANSWERED } from '../run/turn-prompt.js';
 import type { Actor, InteractionRecord, RunRecord } from '../store/store.js';
+import { actorKey } from './actor-key.js';
 import { applyRunEvent } from './apply-run-event.js';
 import type { OrchestratorDeps } from './deps.js';
 import { loadRun } from './load-run.js';
@@ -36,7 +37,7 @@ export async function reply(deps: OrchestratorDeps, runId: string, given: Reply,
   const response = given.response ?? null;
   // It may have been decided between the two looks.
   if (interaction.state !== 'pending') return alreadyResolved(await loadRun(deps.store, runId), interaction, given);
-  await checkReply(interaction, given);
+  await checkReply(interaction, given, actor);
   const now = Math.max(deps.clock.now(), run.heads.ts);
   const outcome = await applyRunEvent(deps, run, {
     event: 'interaction.reply.accepted',
@@ -74,17 +75,17 @@ function alreadyResolved(run: RunRecord, { interaction_id: id, state, resolution
   throw new RequestError('RUN_NOT_WAITING', `interaction ${id} is ${state}, and the run is ${run.status}`);
 }
 
-async function checkReply({ question }: InteractionRecord, { response, finish }: Reply): Promise<void> {
+async function checkReply({ question }: InteractionRecord, { response, finish }: Reply, actor: Actor | null): Promise<void> {
   if (finish && question.channel !== 'conversation') throw new RequestError('INVALID_ARGUMENT', 'the agent asked something: answer it, or cancel the run; finish ends only a conversation in which nothing was asked');
   if (!finish && response === undefined) throw new RequestError('INVALID_ARGUMENT', 'a reply needs a response');
-  if (isObject(question.response_schema) && !finish) await checkForm(question.response_schema, response);
+  if (isObject(question.response_schema) && !finish) await checkForm(question.response_schema, response, actor);
   if (question.kind !== 'approval' || finish) return;
   if (!isObject(response) || !DECISIONS.has(response.decision ?? null)) throw new RequestError('APPROVAL_INVALID', 'an approval needs {"decision": "approve" | "approve_for_session" | "decline" | "cancel"}');
 }
 
 // The engine would refuse it, and nobody could answer again.
-async function checkForm(form: JsonObject, response: Json | undefined): Promise<void> {
-  const problem = await schemaChecks.explainValue({ schema: form, value: response ?? null, name: 'answer' });
+async function checkForm(form: JsonObject, response: Json | undefined, actor: Actor | null): Promise<void> {
+  const problem = await schemaChecks.explainValue({ schema: form, value: response ?? null, name: 'answer', ...(actor ? { caller: actorKey(actor) } : {}) });
   if (problem !== null) throw new RequestError('INVALID_ARGUMENT', `the answer does not have the form that was asked for: ${problem}`);
 }
 

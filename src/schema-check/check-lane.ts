@@ -1,4 +1,4 @@
-// One worker thread and the jobs that wait for it, one at a time. A job that misses its deadline ends the thread, and the next
+// One worker thread and the jobs that wait for it, one at a time. Callers take turns, however many jobs each of them has. A job that misses its deadline ends the thread, and the next
 // job gets a new one. Nothing that happens in the thread reaches this process's output or ends this process.
 import { Worker } from 'node:worker_threads';
 import type { SchemaError } from '../kernel/explain-schema-errors.js';
@@ -37,13 +37,22 @@ interface Waiting {
   readonly resolve: (answer: CheckAnswer) => void;
 }
 
+export interface Place {
+  // Ahead of all jobs that are not.
+  readonly first?: boolean;
+  // Jobs with the same key belong to the same caller.
+  readonly caller?: string;
+}
+
 const PROGRAM = new URL('./check-thread.mjs', import.meta.url);
 // A thread that cannot even load the library in this time is given up; a loaded machine needs a second or two.
 const START_MS = 30_000;
 
 export class CheckLane {
   readonly #limits: LaneLimits;
-  readonly #waiting: Waiting[] = [];
+  readonly #first: Waiting[] = [];
+  // In the order in which callers are next.
+  readonly #byCaller = new Map<string, Waiting[]>();
   #worker: Worker | null = null;
   #isReady = false;
   #isBusy = false;
@@ -54,21 +63,38 @@ export class CheckLane {
   }
 
   get waiting(): number {
-    return this.#waiting.length;
+    return [...this.#byCaller.values()].reduce((sum, { length }) => sum + length, this.#first.length);
   }
 
-  // Never rejects. `first` goes ahead of the jobs that wait.
-  run(job: CheckJob, { first = false } = {}): Promise<CheckAnswer> {
+  waitingOf(caller: string): number {
+    return this.#byCaller.get(caller)?.length ?? 0;
+  }
+
+  // Never rejects.
+  run(job: CheckJob, { first = false, caller = '' }: Place = {}): Promise<CheckAnswer> {
     return new Promise((resolve) => {
-      if (first) this.#waiting.unshift({ job, resolve });
-      else this.#waiting.push({ job, resolve });
+      const own = this.#byCaller.get(caller);
+      if (first) this.#first.push({ job, resolve });
+      else if (own) own.push({ job, resolve });
+      else this.#byCaller.set(caller, [{ job, resolve }]);
       this.#next();
     });
   }
 
+  #shift(): Waiting | undefined {
+    if (this.#first.length > 0) return this.#first.shift();
+    const [caller, own] = this.#byCaller.entries().next().value ?? [];
+    if (caller === undefined || own === undefined) return undefined;
+    // The caller is next again after all others.
+    this.#byCaller.delete(caller);
+    const next = own.shift();
+    if (own.length > 0) this.#byCaller.set(caller, own);
+    return next;
+  }
+
   #next(): void {
     if (this.#isBusy) return;
-    const next = this.#waiting.shift();
+    const next = this.#shift();
     clearTimeout(this.#idle);
     if (!next) {
       // Neither an idle thread nor its timer keeps the process alive.

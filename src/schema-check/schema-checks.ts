@@ -3,7 +3,8 @@
 //
 // Two lanes, each with one thread. Every check starts in the quick lane, where it has a quarter of a second: honest schemas need
 // a few milliseconds, so a hostile one delays others by that quarter and not by its whole deadline. Checks that miss it go on in
-// the patient lane, among their own kind. Two threads at most, however many checks there are: a thread for each check would let
+// the patient lane, among their own kind, and later checks of the same schema start there. In both lanes callers take turns and
+// each may have a few checks waiting; checks of turns that ended go first. Two threads at most, however many checks there are: a thread for each check would let
 // a caller start as many as it likes, and take all cores from the turns.
 import { createHash } from 'node:crypto';
 import { isDeeperThan } from '../kernel/json.js';
@@ -14,7 +15,9 @@ import { CheckLane, type CheckAnswer, type CheckJob, type Unusable } from './che
 import { explainBounds } from './schema-bounds.js';
 
 // A person who waits behind eight slow schemas has waited for half a minute.
-const LIMITS = { quickMs: 250, patientMs: 3000, mostWaiting: 8 };
+const LIMITS = { quickMs: 250, patientMs: 3000, mostWaiting: 8, mostPerCaller: 64 };
+// How many schemas that missed the quick deadline are remembered.
+const MOST_SLOW = 1000;
 // A result of 4 Mi characters takes up to 60 MiB as values.
 const THREAD = { idleMs: 20_000, cache: 64, memoryMb: 192 };
 // An assembled message of an engine ends at 4 Mi characters.
@@ -25,7 +28,9 @@ export interface ValueCheck {
   readonly value: unknown;
   // What the value is called in the explanation.
   readonly name: string;
-  // Nobody can ask again: the check waits its turn however many there are. The number of such checks must be bounded elsewhere.
+  // Who waits for it, as a key; checks without one share a place.
+  readonly caller?: string;
+  // Nobody can ask again: the check is never refused and goes ahead of those that can be. The number of such checks must be bounded elsewhere.
   readonly mustRun?: boolean;
 }
 
@@ -34,45 +39,63 @@ export class SchemaChecks {
   readonly #patient: CheckLane;
   readonly #deadline: string;
   readonly #mostWaiting: number;
+  readonly #mostPerCaller: number;
+  // Digests of schemas that missed the quick deadline, the oldest first.
+  readonly #slow = new Set<string>();
 
-  constructor({ quickMs, patientMs, mostWaiting } = LIMITS) {
+  constructor({ quickMs, patientMs, mostWaiting, mostPerCaller }: Omit<typeof LIMITS, 'mostPerCaller'> & Partial<typeof LIMITS> = LIMITS) {
     this.#mostWaiting = mostWaiting;
+    this.#mostPerCaller = mostPerCaller ?? LIMITS.mostPerCaller;
     this.#quick = new CheckLane({ ...THREAD, deadlineMs: quickMs });
     this.#patient = new CheckLane({ ...THREAD, deadlineMs: patientMs });
     this.#deadline = `${patientMs / 1000} s`;
   }
 
   // Why this is not a schema that Parley can use, as the end of a sentence ("…: it is nested deeper than 64 levels"); null if it is one.
-  // Throws a RequestError (QUEUE_FULL) while too many slow schemas wait.
-  async explainSchema(schema: object | boolean): Promise<string | null> {
+  // Throws a RequestError (QUEUE_FULL) while too many checks of this caller, or too many slow ones, wait.
+  async explainSchema(schema: object | boolean, caller?: string): Promise<string | null> {
     const bounds = explainBounds(schema);
     if (bounds !== null) return bounds;
-    const answer = await this.#check(jobOf(schema), false);
+    const answer = await this.#check(jobOf(schema), { caller });
     if (answer.overdue) return `it takes longer than ${this.#deadline} to compile`;
     return answer.unusable ? explainUnusable(answer.unusable, schema) : null;
   }
 
   // What is wrong with the value, in words; null if it fits.
-  async explainValue({ schema, value, name, mustRun = false }: ValueCheck): Promise<string | null> {
+  async explainValue({ schema, value, name, caller, mustRun = false }: ValueCheck): Promise<string | null> {
     const bounds = explainBounds(schema);
     if (bounds !== null) return `the schema cannot be used: ${bounds}`;
     if (isDeeperThan(value)) return `${name}: is nested deeper than 200 levels`;
     const text = JSON.stringify(value);
     if (text.length > MAX_VALUE_CHARS) return `${name}: is larger than ${MAX_VALUE_CHARS / 1024 / 1024} Mi characters and cannot be checked`;
-    const answer = await this.#check({ ...jobOf(schema), value: text }, mustRun);
+    const answer = await this.#check({ ...jobOf(schema), value: text }, { caller, first: mustRun });
     if (answer.overdue) return `${name}: checking it against the schema took longer than ${this.#deadline} and was stopped; simplify the schema`;
     if (answer.unusable) return `the schema cannot be used: ${explainUnusable(answer.unusable, schema)}`;
     return answer.findings ? explainSchemaErrors(answer.findings, { name, value }) : null;
   }
 
-  async #check(job: CheckJob, mustRun: boolean): Promise<CheckAnswer> {
-    const quick = await this.#quick.run(job);
-    if (!quick.overdue) return quick;
-    if (!mustRun && this.#patient.waiting >= this.#mostWaiting) {
-      throw new RequestError('QUEUE_FULL', `${this.#mostWaiting} slow schemas are waiting to be checked already; try again in half a minute`);
+  async #check(job: CheckJob, { caller = '', first = false }: { readonly caller?: string | undefined; readonly first?: boolean }): Promise<CheckAnswer> {
+    if (!this.#slow.has(job.digest)) {
+      if (!first && this.#quick.waitingOf(caller) >= this.#mostPerCaller) throw tooMany(`${this.#mostPerCaller} schemas of this caller are waiting to be checked already`);
+      const quick = await this.#quick.run(job, { caller, first });
+      if (!quick.overdue) return quick;
+      this.#rememberSlow(job.digest);
     }
-    return this.#patient.run(job, { first: mustRun });
+    if (!first && this.#patient.waiting >= this.#mostWaiting) throw tooMany(`${this.#mostWaiting} slow schemas are waiting to be checked already`);
+    // One caller leaves room for the slow schemas of others.
+    const own = Math.max(1, Math.floor(this.#mostWaiting / 2));
+    if (!first && this.#patient.waitingOf(caller) >= own) throw tooMany(`${own} slow schemas of this caller are waiting to be checked already`);
+    return this.#patient.run(job, { caller, first });
   }
+
+  #rememberSlow(digest: string): void {
+    this.#slow.add(digest);
+    if (this.#slow.size > MOST_SLOW) this.#slow.delete(this.#slow.values().next().value ?? '');
+  }
+}
+
+function tooMany(what: string): RequestError {
+  return new RequestError('QUEUE_FULL', `${what}; try again in half a minute`);
 }
 
 // One for the process: the bound on threads is a bound on the machine.

@@ -1,12 +1,10 @@
 // The schemas of the access routes: signing in and out, sessions, sign-in codes and the administrative journal.
 import { z } from 'zod';
 import { SESSION_ID } from './sessions.js';
-import { timestamp } from './schemas.js';
+import { pageSize, seq, timestamp } from './schemas.js';
 import { ROLES } from './tokens.js';
 
-const MAX_PAGE = 500;
 const role = z.enum(ROLES);
-const pageSize = z.coerce.number().int().min(1).max(MAX_PAGE).default(50);
 const secret = z.string().min(1).max(500);
 
 export const signInBody = z.strictObject({
@@ -33,7 +31,7 @@ export const sessionView = z
     current: z.boolean().meta({ description: 'Whether this request came with it.' }),
   })
   .meta({ id: 'Session', description: 'A browser that is signed in.' });
-export const sessionQuery = z.strictObject({ cursor: sessionId.optional(), limit: pageSize });
+export const sessionQuery = z.strictObject({ cursor: sessionId.optional(), limit: pageSize.default(50) });
 export const sessionList = z.strictObject({ sessions: z.array(sessionView), next_cursor: z.string().nullable() });
 
 export const codeBody = z
@@ -77,8 +75,8 @@ export const auditEntry = z
   })
   .meta({ id: 'AuditEntry', description: 'A row of the administrative journal.' });
 export const auditQuery = z.strictObject({
-  after: z.coerce.number().int().min(0).default(0).meta({ description: 'The seq of the last row that is known.' }),
-  limit: pageSize,
+  after: seq.default(0).meta({ description: 'The seq of the last row that is known.' }),
+  limit: pageSize.default(50),
 });
 export const auditPage = z.strictObject({
   entries: z.array(auditEntry),

@@ -110,7 +110,8 @@ export function guardAccess(app: FastifyInstance, rules: AccessRules): void {
   }
 }
 
-// Refuses wrong credentials: later and later for one address, and at once where too many wait already.
+// Refuses wrong credentials: later and later for one address. Where too many wait already, at once and with the end of
+// the connection, so that each further guess needs a new one.
 export async function refuseAttempt(
   attempts: FailedAttempts,
   { address }: FastifyRequest,
@@ -119,7 +120,7 @@ export async function refuseAttempt(
 ): Promise<never> {
   const retryAfter = await attempts.fail(address);
   if (retryAfter === null) throw new RequestError('UNAUTHORIZED', message);
-  reply.header('retry-after', String(retryAfter));
+  reply.header('retry-after', String(retryAfter)).header('connection', 'close');
   throw new RequestError(
     'TOO_MANY_ATTEMPTS',
     `Too many wrong tokens or codes came from ${address}. Wait ${retryAfter} s and try again with a valid one.`,

@@ -1,5 +1,7 @@
 // What one token may have open at a time, so that one client cannot use up what all of them share.
 import type { FastifyInstance } from 'fastify';
+import { actorKey } from '../orchestrator/actor-key.js';
+import type { Clock } from '../kernel/clock.js';
 import { RequestError } from '../run/request-error.js';
 import { callerOf } from './access.js';
 import type { Caller } from './token-book.js';
@@ -44,9 +46,39 @@ export class CallerLimit {
   }
 }
 
+// How often each caller may do something within a period. All counts start again with the next period, so no more callers are
+// remembered than there are valid tokens.
+export class RateLimit {
+  readonly #clock: Clock;
+  readonly #limit: number;
+  readonly #periodMs: number;
+  readonly #counts = new Map<string, number>();
+  #startedAt = 0;
+
+  constructor(clock: Clock, { limit, periodMs }: { readonly limit: number; readonly periodMs: number }) {
+    this.#clock = clock;
+    this.#limit = limit;
+    this.#periodMs = periodMs;
+  }
+
+  // Counts one. Returns null, or after how many seconds to try again if there were too many.
+  count(caller: Caller): number | null {
+    const now = this.#clock.now();
+    // The clock may have been set back.
+    if (now - this.#startedAt >= this.#periodMs || now < this.#startedAt) {
+      this.#counts.clear();
+      this.#startedAt = now;
+    }
+    const count = this.#counts.get(caller.tokenHash) ?? 0;
+    if (count >= this.#limit) return Math.max(1, Math.ceil((this.#startedAt + this.#periodMs - now) / 1000));
+    this.#counts.set(caller.tokenHash, count + 1);
+    return null;
+  }
+}
+
 // What tells one caller from another.
 export function callerKey({ actor }: Caller): string {
-  return `${actor.kind} ${actor.name}`;
+  return actorKey(actor);
 }
 
 // Refuses an expensive request of a caller that has too many under way.

@@ -22,7 +22,7 @@ interface Walk {
   // Called for each entry; false stops the walk.
   readonly onEntry: () => boolean;
   // Called for a folder that cannot be read.
-  readonly onUnreadable: () => void;
+  readonly onUnreadable: (folder: FileOfRun) => void;
 }
 
 // `folder` must be a real path.
@@ -44,7 +44,7 @@ async function* walk(folder: FileOfRun, rules: Walk): AsyncGenerator<FileOfRun, 
     }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
-    rules.onUnreadable();
+    rules.onUnreadable(folder);
   }
 }
 

@@ -20,8 +20,8 @@ const name = whole.min(1).max(200);
 function wholeNumber(schema: z.ZodNumber) {
   return z.preprocess((text) => (typeof text === 'string' ? (/^\d{1,15}$/.test(text) ? Number(text) : NaN) : text), schema);
 }
-const seq = wholeNumber(z.number('a whole number in decimal digits').int().min(0));
-const pageSize = wholeNumber(z.number(`a whole number from 1 to ${MAX_PAGE}`).int().min(1).max(MAX_PAGE));
+export const seq = wholeNumber(z.number('a whole number in decimal digits').int().min(0));
+export const pageSize = wholeNumber(z.number(`a whole number from 1 to ${MAX_PAGE}`).int().min(1).max(MAX_PAGE));
 const status = z.enum(STATES);
 const executionMode = z.enum(EXECUTION_MODES);
 const permission = z.enum(PERMISSIONS);

@@ -19,7 +19,7 @@ import { FailedAttempts, type AttemptLimits } from './failed-attempts.js';
 import type { OtherHosts } from './forward-files.js';
 import { InboxFeed } from './inbox-feed.js';
 import { JournalPages } from './journal-pages.js';
-import { readLargeBodiesInTurn } from './large-bodies.js';
+import { readLargeBodiesInTurn, refuseBodiesOfUnknownCallers } from './large-bodies.js';
 import { limitConnections } from './limit-connections.js';
 import { createMetrics, type Metrics } from './metrics.js';
 import { refuseAddress, refuseEarly, refuseOnSocket } from './refuse-early.js';
@@ -35,7 +35,8 @@ import { streamRoutes } from './routes/streams.js';
 import { Streams } from './streams.js';
 import { CODE_MS, Sessions } from './sessions.js';
 import type { Caller, TokenBook } from './token-book.js';
-import { VerifyQueue, type VerifyRun } from './verify-queue.js';
+import { VerifyQueue, type VerifyLimits, type VerifyRun } from './verify-queue.js';
+import { limitUnreadBytes, UNREAD_LIMITS, UnreadBytes, type UnreadLimits } from './unread-bytes.js';
 import { setWriteDeadline } from './write-deadline.js';
 
 export interface ServiceDeps {
@@ -89,15 +90,16 @@ export interface ServiceLimits {
   readonly streamsPerToken: number | null;
   // Requests that read or send much, at once, for one token.
   readonly expensivePerToken: number;
-  // Runs that are being checked or wait for it.
-  readonly checks: number;
+  readonly checks: VerifyLimits;
+  // Bytes of responses that were written and not read.
+  readonly unreadBytes: UnreadLimits;
   // A client that reads nothing for so long is cut off.
   readonly writeMs: number;
   // A request that has not arrived by then is refused.
   readonly requestMs: number;
 }
 
-export const DEFAULT_LIMITS: ServiceLimits = { bodyBytes: 16 * 1024 * 1024, streams: 4000, streamsPerToken: null, expensivePerToken: 16, checks: 16, writeMs: 30_000, requestMs: 30_000 };
+export const DEFAULT_LIMITS: ServiceLimits = { bodyBytes: 16 * 1024 * 1024, streams: 4000, streamsPerToken: null, expensivePerToken: 16, checks: { total: 16, perCaller: 2 }, unreadBytes: UNREAD_LIMITS, writeMs: 30_000, requestMs: 30_000 };
 
 // What the routes share.
 export interface Room extends ServiceDeps {
@@ -179,7 +181,9 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
     request.log.info({ method: request.method, route: request.routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime), by: request.caller?.actor.name, address: request.address }, 'answered');
   });
   const pages = new JournalPages(deps.store);
+  refuseBodiesOfUnknownCallers(app);
   readLargeBodiesInTurn(app);
+  limitUnreadBytes(app, new UnreadBytes(limits.unreadBytes));
   limitExpensive(app, new CallerLimit(limits.expensivePerToken, 'expensive requests'));
   const shared: Room = { ...deps, app, cookie, sessions, attempts, streams, inbox, runFeed, metrics, pages, checks, isClosing: () => closing };
   describeApi(shared);

@@ -131,6 +131,7 @@ export function toCaller({ name, role, sha256, person = name, expires_at: expire
     role,
     token: name,
     tokenHash: sha256,
-    expiresAt: expires === undefined ? null : Date.parse(expires),
+    // A time that cannot be read has passed.
+    expiresAt: expires === undefined ? null : Date.parse(expires) || 0,
   };
 }

@@ -11,6 +11,9 @@ function doubling(depth: number, keyword: 'allOf' | 'anyOf'): object {
   return { $defs: { ...Object.fromEntries(steps), [`s${depth}`]: { type: 'string' } }, $ref: '#/$defs/s0' };
 }
 
+// Schemas that differ and all miss the quick deadline.
+const slowSchema = (index: number) => ({ pattern: `^(a+)+${index}$` });
+
 function nested(depth: number): object {
   return JSON.parse(`${'{"not":'.repeat(depth)}{}${'}'.repeat(depth)}`) as object;
 }
@@ -121,6 +124,49 @@ describe('hostile schemas', () => {
     const slow = (mustRun: boolean) => own.explainValue({ schema: { pattern: '^(a+)+2$' }, value: long, name: 'result', mustRun });
     await expect(slow(false)).rejects.toMatchObject({ code: 'QUEUE_FULL' });
     expect(await slow(true)).toMatch(/took longer than 0.5 s/);
+  });
+
+  test('a caller with many slow schemas delays neither another caller nor the result of a turn', { timeout: 60_000 }, async () => {
+    const own = new SchemaChecks({ quickMs: 400, patientMs: 500, mostWaiting: 8 });
+    const order: string[] = [];
+    const flood = Array.from({ length: 12 }, (_, index) => own.explainValue({ schema: slowSchema(index), value: long, name: 'result', caller: 'hostile' }).catch(() => {}).then(() => order.push('hostile')));
+    const other = own.explainValue({ schema: { const: 1 }, value: 1, name: 'result', caller: 'other' }).then(() => order.push('other'));
+    const turn = own.explainValue({ schema: { const: 2 }, value: 2, name: 'result', mustRun: true }).then(() => order.push('turn'));
+    await Promise.all([other, turn]);
+    // At most two of the twelve are ahead: the one under way, and one whose turn comes before that of the other caller.
+    expect(order.filter((each) => each !== 'hostile')).toEqual(['turn', 'other']);
+    expect(order.length).toBeLessThanOrEqual(4);
+    await Promise.all(flood);
+  });
+
+  test('a caller with too many checks waiting is refused, another one is not', { timeout: 60_000 }, async () => {
+    const own = new SchemaChecks({ quickMs: 300, patientMs: 300, mostWaiting: 8, mostPerCaller: 2 });
+    const check = (index: number, caller: string) => own.explainSchema({ const: index }, caller).catch(({ code }: { code: string }) => code);
+    const checks = [...Array.from({ length: 4 }, (_, index) => check(index, 'hostile')), check(9, 'other')];
+    // The first is under way, two wait.
+    expect(await Promise.all(checks)).toEqual([null, null, null, 'QUEUE_FULL', null]);
+  });
+
+  test('a schema that missed the quick deadline once does not take the quick lane again', { timeout: 60_000 }, async () => {
+    const own = new SchemaChecks({ quickMs: 1500, patientMs: 2000, mostWaiting: 8 });
+    const slow = () => own.explainValue({ schema: slowSchema(1), value: long, name: 'result', mustRun: true });
+    await slow();
+    const order: string[] = [];
+    const again = [slow(), slow()].map((check) => check.then(() => order.push('slow')));
+    const from = performance.now();
+    await own.explainValue({ schema: { const: 1 }, value: 1, name: 'result' });
+    expect([performance.now() - from < 1500, order]).toEqual([true, []]);
+    await Promise.all(again);
+  });
+
+  test('one caller leaves room for the slow schemas of others', { timeout: 60_000 }, async () => {
+    const own = new SchemaChecks({ quickMs: 50, patientMs: 400, mostWaiting: 4 });
+    const check = (index: number, caller: string) => own.explainValue({ schema: slowSchema(index), value: long, name: 'result', caller }).catch(({ code }: { code: string }) => code);
+    await check(0, 'hostile');
+    const flood = Array.from({ length: 6 }, () => check(0, 'hostile'));
+    const other = check(1, 'other');
+    expect((await Promise.all(flood)).filter((outcome) => outcome === 'QUEUE_FULL')).toHaveLength(3);
+    expect(await other).toMatch(/took longer than/);
   });
 
   test('a check that takes more memory than it may have ends its thread and nothing else', async () => {

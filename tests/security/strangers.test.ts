@@ -114,3 +114,50 @@ test('a connection that says nothing is closed after a while', async () => {
     await served.close();
   }
 });
+
+// Everything that comes back until the server closes the connection, and how long that took. The client never closes it.
+async function sendPart(url: string, head: readonly string[], body: Buffer): Promise<{ readonly text: string; readonly closedMs: number }> {
+  const socket = open(url);
+  const from = performance.now();
+  let text = '';
+  socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+  socket.write(`${head.join('\r\n')}\r\n\r\n`);
+  socket.write(body);
+  await new Promise((resolve) => socket.once('close', resolve));
+  return { text, closedMs: performance.now() - from };
+}
+
+test('a large body of an unknown caller is refused unread on every route, and its connection is closed', async () => {
+  const served = await serve();
+  const { host } = new URL(served.url);
+  const announced = 'Content-Length: 15728640';
+  const half = Buffer.alloc(2 * 1024 * 1024, 0x20);
+  const chunk = Buffer.concat([Buffer.from(`${half.length.toString(16)}\r\n`), half, Buffer.from('\r\n')]);
+  try {
+    const routes = [...(await served.routes()), ['POST', '/nowhere']] as const;
+    const anyone = new Set(['/healthz', '/readyz']);
+    await Promise.all(routes.filter(([, path]) => !anyone.has(path)).flatMap(([method, path]) => {
+      const head = [`${method} ${path.replace('{id}', 'run_00000000000000000000000000')} HTTP/1.1`, `Host: ${host}`, `Origin: ${served.url}`, 'Content-Type: application/json'];
+      return ([[announced, half], ['Transfer-Encoding: chunked', chunk]] as const).map(async ([length, body]) => {
+        const { text, closedMs } = await sendPart(served.url, [...head, length], body);
+        expect(text, `${method} ${path}, ${length}`).toMatch(path === '/v1/sign-in' ? /^HTTP\/1\.1 413 / : /^HTTP\/1\.1 401 /);
+        // Well before the time limit of a request.
+        expect(closedMs, `${method} ${path}`).toBeLessThan(15_000);
+      });
+    }));
+    for (const path of anyone) expect((await sendPart(served.url, [`GET ${path} HTTP/1.1`, `Host: ${host}`, announced], half)).text).toMatch(/^HTTP\/1\.1 200 /);
+  } finally {
+    await served.close();
+  }
+});
+
+test('a sign-in without an Origin header is refused before its body arrives', async () => {
+  const served = await serve();
+  const { host } = new URL(served.url);
+  try {
+    const { text } = await sendPart(served.url, ['POST /v1/sign-in HTTP/1.1', `Host: ${host}`, 'Content-Type: application/json', 'Content-Length: 100'], Buffer.from('{'));
+    expect(text).toMatch(/^HTTP\/1\.1 403 [^]*ORIGIN_NOT_ALLOWED/);
+  } finally {
+    await served.close();
+  }
+});

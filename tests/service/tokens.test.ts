@@ -145,3 +145,9 @@ test('random tokens are taken, in hexadecimal and in base64', () => {
   ])
     expect(estimateBits(token)).toBeGreaterThan(96);
 });
+
+test.each(['2026-13-45T00:00:00Z', '2026-01-01Tnonsense'])('a token that expires at %s, which is not a time, is expired', (expires) => {
+  const token = addToken(folder, 'bob', 'operator', MADE, { expires_at: expires });
+  const book = openBook();
+  expect([book.find(token), book.findByName('bob')]).toEqual([null, null]);
+});

@@ -15,6 +15,7 @@ import type { ReadRange, RunRecord } from '../../store/store.js';
 import { callerOf, traceOf } from '../access.js';
 import { resolveWithin } from '../allowed-paths.js';
 import { listForArchive } from '../archive-run.js';
+import { callerKey } from '../caller-limits.js';
 import { openInPlace, walkFiles } from '../files-of-run.js';
 import { forwardFiles } from '../forward-files.js';
 import { readHistory } from '../history-page.js';
@@ -69,6 +70,7 @@ export async function evidenceRoutes({ app: bare, store, access, clock, checks, 
 
   app.get('/v1/runs/:id/result', {
     schema: { operationId: 'getResult', summary: 'What came out of it', tags: ['runs'], params, response: { 200: resultView, ...REFUSALS } },
+    config: { isWhole: true },
   }, async ({ params: { id } }) => {
     const { status, result, error } = await loadReadable(store, id);
     return { run_id: id, status, result, error: error as z.input<typeof resultView>['error'] };
@@ -111,14 +113,15 @@ export async function evidenceRoutes({ app: bare, store, access, clock, checks, 
   app.get('/v1/runs/:id/verify', {
     schema: { operationId: 'verifyRun', summary: 'Check that everything is as it was written', tags: ['evidence'], params, response: { 200: verification, ...REFUSALS } },
     ...reading,
-  }, async ({ params: { id }, raw }, reply) => {
+  }, async (request, reply) => {
+    const { id } = request.params;
     // A damaged run is checked, one that does not exist is refused before it waits for its turn.
     if (!(await isStored(store, id))) throw new RequestError('RUN_NOT_FOUND', `there is no run ${id}`);
     await orchestrator.restoreFiles(id);
     const left = new AbortController();
     reply.raw.once('close', () => left.abort());
-    if (raw.destroyed) left.abort();
-    const found = await checks.check(id, left.signal);
+    if (reply.raw.destroyed) left.abort();
+    const found = await checks.check(id, callerKey(callerOf(request)), left.signal);
     return { run_id: id, ok: found.every(({ ok }) => ok), checks: found.map(({ name, ok, finding }) => ({ name, ok, finding })) };
   });
 }

@@ -55,6 +55,7 @@ export async function inboxRoutes({ app: bare, orchestrator, store, clock, strea
 
   app.get('/v1/runs/:id/interaction', {
     schema: { operationId: 'getInteraction', summary: 'What the run waits for', tags: ['inbox'], params, response: { 200: interactionView, ...REFUSALS } },
+    config: { isWhole: true },
   }, async ({ params: { id } }) => {
     await loadReadableSummary(store, id);
     const pending = await store.loadPending(id);
@@ -64,7 +65,7 @@ export async function inboxRoutes({ app: bare, orchestrator, store, clock, strea
 
   app.post('/v1/runs/:id/interaction/reply', {
     schema: { operationId: 'reply', summary: 'Answer it; the run goes on', tags: ['inbox'], params, body: replyBody, response: { 200: runViewFor(sticky), ...REFUSALS } },
-    config: { role: 'replier' },
+    config: { role: 'replier', isWhole: true },
   }, async (request) => {
     const key = keyOf(request, request.body.idempotency_key);
     const given = { ...request.body, ...(key === undefined ? {} : { idempotency_key: key }) } as Reply;

@@ -76,6 +76,7 @@ export async function runRoutes({ app: bare, orchestrator, store, clock, streams
 
   app.get('/v1/runs/:id', {
     schema: { operationId: 'getRun', summary: 'A run as it is now', tags: ['runs'], params, response: { 200: runView, ...REFUSALS } },
+    config: { isWhole: true },
   }, async ({ params: { id } }) => toWire(toSalvagedView(await salvageRun(store, id), { now: clock.now(), sticky })));
 
   app.delete('/v1/runs/:id', {

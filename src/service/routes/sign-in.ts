@@ -16,10 +16,13 @@ import {
   signInBody,
   type sessionView,
 } from '../access-schemas.js';
+import { RateLimit } from '../caller-limits.js';
 import { REFUSALS } from '../requests.js';
 import type { Room } from '../service.js';
 import { CODE_MS } from '../sessions.js';
 
+// Each sign-in is a row of the administrative journal, which is never shortened. Codes are made by operators and work once.
+const TOKEN_SIGN_INS = { limit: 30, periodMs: 60_000 };
 const params = z.strictObject({ id: sessionId });
 const BAD_CODE = 'This code is unknown, was used already, or has expired. Make another: parley link';
 const BAD_TOKEN = 'This token is unknown, expired or revoked. List the valid ones: parley token ls';
@@ -34,6 +37,7 @@ export async function signInRoutes({
   baseUrl,
 }: Room): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();
+  const tokenSignIns = new RateLimit(clock, TOKEN_SIGN_INS);
   const isSecure = (): boolean => baseUrl().startsWith('https://');
 
   app.post(
@@ -48,16 +52,24 @@ export async function signInRoutes({
         response: { 200: signedIn, ...REFUSALS },
       },
       config: { role: 'anyone' },
+      onRequest: async (request) => checkOwnPage(request),
     },
     async (request, reply) => {
       const { code, token } = request.body;
-      checkOwnPage(request);
       if ((code === undefined) === (token === undefined))
         throw new RequestError('INVALID_ARGUMENT', 'Send exactly one of code and token.');
       await tokens.refresh();
       const caller = code === undefined ? await tokens.resolve(token ?? '') : await sessions.redeem(code);
       if (!caller || caller.isHost)
         return refuseAttempt(attempts, request, reply, code === undefined ? BAD_TOKEN : BAD_CODE);
+      const retryAfter = code === undefined ? tokenSignIns.count(caller) : null;
+      if (retryAfter !== null) {
+        reply.header('retry-after', String(retryAfter));
+        throw new RequestError(
+          'TOO_MANY_REQUESTS',
+          `This token has signed in ${TOKEN_SIGN_INS.limit} times within a minute, which is the limit. Try again in ${retryAfter} s.`,
+        );
+      }
       const { secret, session } = await sessions.signIn(caller, {
         by: code === undefined ? 'token' : 'code',
         address: request.address,

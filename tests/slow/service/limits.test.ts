@@ -197,7 +197,7 @@ describe('checks of runs', () => {
 
   test('wait in a bounded queue, and one that nobody waits for is aborted', async () => {
     const signals: AbortSignal[] = [];
-    served = await serve({ bench: { settings: { plays: false } }, limits: { ...DEFAULT_LIMITS, checks: 2 }, verify: (_runId, signal) => new Promise((_resolve, reject) => {
+    served = await serve({ bench: { settings: { plays: false } }, limits: { ...DEFAULT_LIMITS, checks: { total: 2, perCaller: 2 } }, verify: (_runId, signal) => new Promise((_resolve, reject) => {
       signals.push(signal);
       signal.addEventListener('abort', () => reject(signal.reason as Error));
     }) });
@@ -214,8 +214,9 @@ describe('checks of runs', () => {
   });
 
   test('are stopped when the server stops', async () => {
-    const aborted = new Gate();
+    const [started, aborted] = [new Gate(), new Gate()];
     served = await serve({ bench: { settings: { plays: false } }, verify: (_runId, signal) => new Promise((_resolve, reject) => {
+      started.open();
       signal.addEventListener('abort', () => {
         aborted.open();
         reject(signal.reason as Error);
@@ -223,7 +224,7 @@ describe('checks of runs', () => {
     }) });
     await keep(1);
     const verifying = served.fetch(`/v1/runs/${idOf(1)}/verify`).catch(() => null);
-    await expect.poll(async () => (await served.fetch('/healthz')).status).toBe(200);
+    await started.opened;
     await served.service.close();
     await aborted.opened;
     await verifying;
@@ -238,7 +239,8 @@ describe('addresses and parameters', () => {
 
   test.each(['', ' 1', '+1', '1e3', '0x2', 'zzz', '1.0', '-1', '1_0', '９'])('the cursor or count "%s" is refused with 400 on every route that takes one', async (value) => {
     const paths = ['/v1/runs?cursor=', '/v1/runs?limit=', '/v1/interactions?cursor=', '/v1/interactions?limit=', `/v1/runs/${idOf(1)}/events?cursor=`, `/v1/runs/${idOf(1)}/rasp?cursor=`,
-      ...['from_seq', 'to_seq', 'limit'].flatMap((name) => [`/v1/runs/${idOf(1)}/events/history?${name}=`, `/v1/runs/${idOf(1)}/rasp/history?${name}=`]), `/v1/runs/${idOf(1)}/logs?byte_from=`, `/v1/runs/${idOf(1)}/logs?attempt=`];
+      ...['from_seq', 'to_seq', 'limit'].flatMap((name) => [`/v1/runs/${idOf(1)}/events/history?${name}=`, `/v1/runs/${idOf(1)}/rasp/history?${name}=`]), `/v1/runs/${idOf(1)}/logs?byte_from=`, `/v1/runs/${idOf(1)}/logs?attempt=`,
+      '/v1/audit?after=', '/v1/audit?limit=', '/v1/sessions?limit='];
     for (const path of paths) {
       const response = await served.fetch(path + encodeURIComponent(value));
       expect([path, response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([path, 400, 'INVALID_ARGUMENT']);
