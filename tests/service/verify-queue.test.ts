@@ -8,6 +8,22 @@ const pending = () => new AbortController().signal;
 const endless = (_runId: string, signal: AbortSignal) => new Promise<never>((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
 const codeOf = (check: Promise<unknown>) => check.then(() => 'ok', ({ code }: { code: string }) => code);
 
+test('checks run one at a time, and callers of the same run share the result', async () => {
+  const started: string[] = [];
+  const finish: (() => void)[] = [];
+  const queue = new VerifyQueue((runId) => {
+    started.push(runId);
+    return new Promise((resolve) => finish.push(() => resolve([{ name: 'digest', ok: true, finding: runId }])));
+  }, LIMITS);
+  const checks = ['run_1', 'run_1', 'run_2', 'run_2'].map((runId) => queue.check(runId, 'a', pending()));
+  await expect.poll(() => started).toEqual(['run_1']);
+  finish[0]?.();
+  await expect.poll(() => started).toEqual(['run_1', 'run_2']);
+  finish[1]?.();
+  expect((await Promise.all(checks)).map(([check]) => check?.finding)).toEqual(['run_1', 'run_1', 'run_2', 'run_2']);
+  expect(started).toHaveLength(2);
+});
+
 test('one caller has a few checks under way or waiting, others still get theirs, and a shared one is free', async () => {
   const queue = new VerifyQueue(endless, LIMITS);
   const checks = [queue.check('run_1', 'a', pending()), queue.check('run_2', 'a', pending())].map(codeOf);
