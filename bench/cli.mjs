@@ -17,7 +17,12 @@ export default async function benchCli() {
   try {
     // Something to list.
     spawnSync(...parley('run', 'rehearsal', '[[done 1]]', '--scratch'), { env });
-    const commands = { 'node -e 0': [process.execPath, ['-e', '0']], 'parley --help': parley('--help'), 'parley ls': parley('ls'), 'parley show last': parley('show', 'last') };
+    const commands = {
+      'node -e 0': [process.execPath, ['-e', '0']],
+      'parley --help': parley('--help'),
+      'parley ls': parley('ls'),
+      'parley show last': parley('show', 'last'),
+    };
     const times = Object.fromEntries(Object.keys(commands).map((name) => [name, []]));
     for (let round = 0; round < ROUNDS; round += 1) {
       for (const [name, [bin, args]] of Object.entries(commands)) {
@@ -31,7 +36,10 @@ export default async function benchCli() {
     console.log(`start-up, median of ${ROUNDS} (spread), beside bare Node in the same run; aim: less than 100 ms more`);
     for (const [name, values] of Object.entries(times)) {
       const sorted = values.toSorted((a, b) => a - b);
-      console.log(`  ${name.padEnd(18)} ${median(values).toFixed(0).padStart(4)} ms  (${sorted[0].toFixed(0)} to ${sorted.at(-1).toFixed(0)})  +${(median(values) - bare).toFixed(0)} ms`);
+      console.log(
+        `  ${name.padEnd(18)} ${median(values).toFixed(0).padStart(4)} ms  (${sorted[0].toFixed(0)} to ` +
+          `${sorted.at(-1).toFixed(0)})  +${(median(values) - bare).toFixed(0)} ms`,
+      );
     }
   } finally {
     rmSync(data, { recursive: true, force: true });

@@ -1,5 +1,5 @@
-// A stream as bad days make it: every hundredth line broken, bytes that are no UTF-8, pieces that end within a character, a line
-// of 8 MB, noise on stderr.
+// A stream as bad days make it: every hundredth line broken, bytes that are no UTF-8, pieces that end within a
+// character, a line of 8 MB, noise on stderr.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sum, tell } from './lib/figures.mjs';
@@ -12,9 +12,20 @@ const prompt = `[[events ${EVENTS} 64]] [[dirty]]`;
 const GOOD = /^\d{13} 漢+$/;
 
 export default {
-  name: 'dirty', ids: ['B9'], title: `A turn of ${EVENTS.toLocaleString('en')} good lines among broken ones`,
-  says: 'Every hundredth line is broken, some with bytes that are no UTF-8; pieces end within characters; one line has 8 MB; stderr has noise. Bytes unaccounted: how many the engine says it has printed, less what the raw_refs of the events cover, each byte once; of Parley alone, as the others keep no such record. sandbox-agent is not asked to be fast: the engine rests after every ten lines, so that what is lost is not lost by its buffer of 1,024.',
-  figures: { 'turns lost': { better: 'less', right: 0 }, 'good lines lost': { better: 'less', right: 0 }, 'bytes unaccounted': { better: 'less', right: 0 } },
+  name: 'dirty',
+  ids: ['B9'],
+  title: `A turn of ${EVENTS.toLocaleString('en')} good lines among broken ones`,
+  says:
+    'Every hundredth line is broken, some with bytes that are no UTF-8; pieces end within characters; one ' +
+    'line has 8 MB; stderr has noise. Bytes unaccounted: how many the engine says it has printed, less what ' +
+    'the raw_refs of the events cover, each byte once; of Parley alone, as the others keep no such record. ' +
+    'sandbox-agent is not asked to be fast: the engine rests after every ten lines, so that what is lost is ' +
+    'not lost by its buffer of 1,024.',
+  figures: {
+    'turns lost': { better: 'less', right: 0 },
+    'good lines lost': { better: 'less', right: 0 },
+    'bytes unaccounted': { better: 'less', right: 0 },
+  },
   plots: ['good lines lost'],
   async open() {
     const folders = [newFolder(), newFolder(), newFolder()];
@@ -25,7 +36,13 @@ export default {
       systems: [
         { who: 'Parley', round: () => throughParley(parley, join(folders[0], 'printed.json')) },
         sdk ? { who: peer('codex-sdk').name, round: () => throughSdk(sdk) } : absent('codex-sdk'),
-        other ? { who: peer('sandbox-agent').name, note: 'one round: it takes two minutes', round: (round) => (round === 0 ? throughSandboxAgent(other, 'dirty') : {}) } : absent('sandbox-agent'),
+        other
+          ? {
+              who: peer('sandbox-agent').name,
+              note: 'one round: it takes two minutes',
+              round: (round) => (round === 0 ? throughSandboxAgent(other, 'dirty') : {}),
+            }
+          : absent('sandbox-agent'),
       ],
       close: async () => {
         await parley.stop();
@@ -34,22 +51,37 @@ export default {
       },
     };
   },
-  aims: (of) => [{ aim: 'no turn, no line, no byte', got: `${tell(of('Parley', 'turns lost'))}, ${tell(of('Parley', 'good lines lost'))}, ${tell(of('Parley', 'bytes unaccounted'))}`, reached: ['turns lost', 'good lines lost', 'bytes unaccounted'].every((name) => of('Parley', name) === 0) }],
+  aims: (of) => [
+    {
+      aim: 'no turn, no line, no byte',
+      got:
+        `${tell(of('Parley', 'turns lost'))}, ${tell(of('Parley', 'good lines lost'))}, ` +
+        `${tell(of('Parley', 'bytes unaccounted'))}`,
+      reached: ['turns lost', 'good lines lost', 'bytes unaccounted'].every((name) => of('Parley', name) === 0),
+    },
+  ],
 };
 
 async function throughParley({ create, client, url, headers }, count) {
   const { run_id: runId } = await create(`${prompt} [[count ${count}]]`);
   let good = 0;
   const covered = { stdout: [], stderr: [] };
-  await readFrames(`${url}/v1/runs/${runId}/rasp`, { headers, onFrame: (_id, frame) => {
-    const event = JSON.parse(frame.subarray(frame.indexOf('data: ') + 6).toString());
-    if (event.event.type === 'agent.message.final' && GOOD.test(event.data.text)) good += 1;
-    if (event.raw_ref) covered[event.raw_ref.stream].push([event.raw_ref.byte_from, event.raw_ref.byte_to]);
-  } });
+  await readFrames(`${url}/v1/runs/${runId}/rasp`, {
+    headers,
+    onFrame: (_id, frame) => {
+      const event = JSON.parse(frame.subarray(frame.indexOf('data: ') + 6).toString());
+      if (event.event.type === 'agent.message.final' && GOOD.test(event.data.text)) good += 1;
+      if (event.raw_ref) covered[event.raw_ref.stream].push([event.raw_ref.byte_from, event.raw_ref.byte_to]);
+    },
+  });
   const { status } = await client.get(runId);
   const printed = JSON.parse(readFileSync(count, 'utf8'));
   const unaccounted = sum(['stdout', 'stderr'].map((stream) => Math.abs(printed[stream] - reach(covered[stream]))));
-  return { 'turns lost': status === 'succeeded' ? 0 : 1, 'good lines lost': EVENTS - good, 'bytes unaccounted': unaccounted };
+  return {
+    'turns lost': status === 'succeeded' ? 0 : 1,
+    'good lines lost': EVENTS - good,
+    'bytes unaccounted': unaccounted,
+  };
 }
 
 // How many bytes these ranges cover together.
@@ -78,10 +110,12 @@ async function throughSdk(turn) {
 async function throughSandboxAgent(server, name) {
   let good = 0;
   const session = await server.open(name);
-  const reading = readUntil(server.stream(name), '"stopReason"', { onFrame: (_id, frame) => {
-    const text = /"text":"([^"]*)"/.exec(frame.toString())?.[1];
-    if (text !== undefined && GOOD.test(text)) good += 1;
-  } });
+  const reading = readUntil(server.stream(name), '"stopReason"', {
+    onFrame: (_id, frame) => {
+      const text = /"text":"([^"]*)"/.exec(frame.toString())?.[1];
+      if (text !== undefined && GOOD.test(text)) good += 1;
+    },
+  });
   const { status } = await server.prompt(name, session, `${prompt} [[pace 10 1]]`);
   await reading.over();
   return { 'turns lost': status < 300 ? 0 : 1, 'good lines lost': EVENTS - good };

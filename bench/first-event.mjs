@@ -1,4 +1,5 @@
-// How long it takes from the wish to the first event of the engine at whoever wished, beside the bare start of the engine.
+// How long it takes from the wish to the first event of the engine at whoever wished, beside the bare start of the
+// engine.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -6,23 +7,50 @@ import { median, now, share, tell } from './lib/figures.mjs';
 import { readFrames, readUntil } from './lib/frames.mjs';
 import { absent, peer } from './lib/peers.mjs';
 import { open } from './lib/open-runs.mjs';
-import { engineIn, newFolder, openCodexSdk, removeFolder, runAcpx, startParley, startSandboxAgent } from './lib/systems.mjs';
+import {
+  engineIn,
+  newFolder,
+  openCodexSdk,
+  removeFolder,
+  runAcpx,
+  startParley,
+  startSandboxAgent,
+} from './lib/systems.mjs';
 
 const BARE = 'bare start';
 const STARTS = 10;
 const prompt = '[[events 1 64]]';
 
 export default {
-  name: 'first-event', ids: ['B1'], title: 'From the wish to the first event of the engine',
-  says: `Each round ${STARTS} starts one after the other. Parley: from \`create\` until the first line of the engine is stored (in the process, told where its program is and without a private home) or has come over HTTP (a whole server, with both); sandbox-agent: from the first request of a new session to the first event of its first turn over HTTP, which takes three requests; acpx: from the start of its command to the first event that it prints, one start a round. The engine is a script in Node, and its own start is most of it.`,
-  figures: { 'ms p50': { better: 'less' }, 'ms p95': { better: 'less', says: 'of all starts of all rounds' }, 'added ms': { better: 'less', says: 'p50 less that of the bare start in the same round' } },
+  name: 'first-event',
+  ids: ['B1'],
+  title: 'From the wish to the first event of the engine',
+  says:
+    `Each round ${STARTS} starts one after the other. Parley: from \`create\` until the first line of the ` +
+    'engine is stored (in the process, told where its program is and without a private home) or has come over ' +
+    'HTTP (a whole server, with both); sandbox-agent: from the first request of a new session to the first ' +
+    'event of its first turn over HTTP, which takes three requests; acpx: from the start of its command to ' +
+    'the first event that it prints, one start a round. The engine is a script in Node, and its own start is ' +
+    'most of it.',
+  figures: {
+    'ms p50': { better: 'less' },
+    'ms p95': { better: 'less', says: 'of all starts of all rounds' },
+    'added ms': { better: 'less', says: 'p50 less that of the bare start in the same round' },
+  },
   plots: ['added ms'],
-  bounds: 'What bounds it over HTTP: the run and the beginning of its turn are on the disk before its engine is started, so that none is begun twice, and so are about a dozen files and folders: its logs, its private home with settings for this turn. On this file system a commit takes about 2 ms and making a file or folder about half a millisecond.',
+  bounds:
+    'What bounds it over HTTP: the run and the beginning of its turn are on the disk before its engine is ' +
+    'started, so that none is begun twice, and so are about a dozen files and folders: its logs, its private home ' +
+    'with settings for this turn. On this file system a commit takes about 2 ms and making a file or folder about ' +
+    'half a millisecond.',
   async open() {
     const folders = [newFolder(), newFolder(), newFolder()];
     const engine = engineIn(join(folders[0], 'bin'));
     let onStored = null;
-    const inside = await open(join(folders[0], 'inside'), { program: [engine], onChange: ({ journal }) => journal?.rasp.bytes.includes('lifecycle.session.bound') && onStored?.() });
+    const inside = await open(join(folders[0], 'inside'), {
+      program: [engine],
+      onChange: ({ journal }) => journal?.rasp.bytes.includes('lifecycle.session.bound') && onStored?.(),
+    });
     const parley = await startParley(folders[1]);
     const other = peer('sandbox-agent') ? await startSandboxAgent(folders[2]) : null;
     const sdk = peer('codex-sdk') ? await openCodexSdk(folders[0]) : null;
@@ -32,7 +60,8 @@ export default {
     const system = (who, once, { starts = STARTS, note } = {}) => {
       const all = [];
       return {
-        who, ...(note === undefined ? {} : { note }),
+        who,
+        ...(note === undefined ? {} : { note }),
         round: async () => {
           const times = [];
           for (let start = 0; start < starts; start += 1) times.push(await timeOf(once));
@@ -54,20 +83,33 @@ export default {
         }),
         system('Parley, over HTTP', async (seen) => {
           const { run_id: runId } = await parley.create(prompt);
-          await readFrames(`${parley.url}/v1/runs/${runId}/rasp`, { headers: parley.headers, onFrame: (_id, frame) => frame.includes('lifecycle.session.bound') && seen() });
+          await readFrames(`${parley.url}/v1/runs/${runId}/rasp`, {
+            headers: parley.headers,
+            onFrame: (_id, frame) => frame.includes('lifecycle.session.bound') && seen(),
+          });
         }),
         sdk ? system(peer('codex-sdk').name, (seen) => sdk(prompt, () => seen())) : absent('codex-sdk'),
-        other ? system(peer('sandbox-agent').name, async (seen) => {
-          const name = `f${(sessions += 1)}`;
-          const session = await other.open(name);
-          const reading = readUntil(other.stream(name), '"stopReason"', { onFrame: (_id, frame) => frame.includes('agent_message_chunk') && seen() });
-          await other.prompt(name, session, prompt);
-          await reading.over();
-        }) : absent('sandbox-agent'),
-        peer('acpx') ? system(peer('acpx').name, async (seen) => {
-          const [first] = await runAcpx(folders[0], ['exec', prompt]);
-          if (first !== undefined) seen(first);
-        }, { starts: 1, note: 'one start a round' }) : absent('acpx'),
+        other
+          ? system(peer('sandbox-agent').name, async (seen) => {
+              const name = `f${(sessions += 1)}`;
+              const session = await other.open(name);
+              const reading = readUntil(other.stream(name), '"stopReason"', {
+                onFrame: (_id, frame) => frame.includes('agent_message_chunk') && seen(),
+              });
+              await other.prompt(name, session, prompt);
+              await reading.over();
+            })
+          : absent('sandbox-agent'),
+        peer('acpx')
+          ? system(
+              peer('acpx').name,
+              async (seen) => {
+                const [first] = await runAcpx(folders[0], ['exec', prompt]);
+                if (first !== undefined) seen(first);
+              },
+              { starts: 1, note: 'one start a round' },
+            )
+          : absent('acpx'),
       ],
       close: async () => {
         await inside.close();
@@ -78,8 +120,16 @@ export default {
     };
   },
   aims: (of) => [
-    { aim: 'at most 10 ms more than the bare start until the first event is stored', got: `${tell(of('Parley, in the process', 'added ms'))} ms`, reached: of('Parley, in the process', 'added ms') <= 10 },
-    { aim: 'the same until a client has it over HTTP', got: `${tell(of('Parley, over HTTP', 'added ms'))} ms`, reached: of('Parley, over HTTP', 'added ms') <= 10 },
+    {
+      aim: 'at most 10 ms more than the bare start until the first event is stored',
+      got: `${tell(of('Parley, in the process', 'added ms'))} ms`,
+      reached: of('Parley, in the process', 'added ms') <= 10,
+    },
+    {
+      aim: 'the same until a client has it over HTTP',
+      got: `${tell(of('Parley, over HTTP', 'added ms'))} ms`,
+      reached: of('Parley, over HTTP', 'added ms') <= 10,
+    },
   ],
 };
 
@@ -93,7 +143,10 @@ async function timeOf(once) {
 }
 
 async function startBare(engine, folder, seen) {
-  const child = spawn(engine, ['exec', '--json', prompt], { stdio: ['ignore', 'pipe', 'ignore'], env: { PATH: process.env.PATH, HOME: folder } });
+  const child = spawn(engine, ['exec', '--json', prompt], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+    env: { PATH: process.env.PATH, HOME: folder },
+  });
   child.stdout.on('data', () => seen());
   await once(child, 'close');
 }

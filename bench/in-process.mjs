@@ -1,4 +1,5 @@
-// Events to a consumer in the same process: the bare loop, the SDKs of others, our parser alone, and all of Parley with storage.
+// Events to a consumer in the same process: the bare loop, the SDKs of others, our parser alone, and all of Parley with
+// storage.
 import { consume } from './lib/consumers.mjs';
 import { tell } from './lib/figures.mjs';
 import { absent, acpSdk, peer } from './lib/peers.mjs';
@@ -8,23 +9,48 @@ const BYTES = 64;
 const LOAD = { events: EVENTS, bytes: BYTES };
 
 export default {
-  name: 'in-process', ids: ['B2'], title: `${EVENTS.toLocaleString('en')} events of ${BYTES} bytes to a consumer in the same process`,
-  says: 'From the first bytes of the engine to the end of the turn. The row of the parser alone, RASP text with envelope and raw_ref, is what compares with the SDKs, which store nothing; below it all of Parley, with FCMP, digests, log and files on the disk, where the consumer counts what is committed when it is.',
+  name: 'in-process',
+  ids: ['B2'],
+  title: `${EVENTS.toLocaleString('en')} events of ${BYTES} bytes to a consumer in the same process`,
+  says:
+    'From the first bytes of the engine to the end of the turn. The row of the parser alone, RASP text with ' +
+    'envelope and raw_ref, is what compares with the SDKs, which store nothing; below it all of Parley, with ' +
+    'FCMP, digests, log and files on the disk, where the consumer counts what is committed when it is.',
   pinned: 'The consumer has a core of its own, the engine has the other.',
-  figures: { 'events/s': { better: 'more' }, 'µs/event': { better: 'less', says: 'processor time of the consumer' }, 'peak MiB': { better: 'less' }, lost: { better: 'less', right: 0 } },
+  figures: {
+    'events/s': { better: 'more' },
+    'µs/event': { better: 'less', says: 'processor time of the consumer' },
+    'peak MiB': { better: 'less' },
+    lost: { better: 'less', right: 0 },
+  },
   plots: ['events/s', 'µs/event'],
   async open() {
     const systems = [
       { who: 'bare JSON.parse', round: () => consume('bare', LOAD) },
-      peer('codex-sdk') ? { who: peer('codex-sdk').name, round: () => consume('codex-sdk', LOAD) } : absent('codex-sdk'),
-      acpSdk() ? { who: `ACP SDK ${acpSdk().version} (of acpx)`, round: () => consume('acp-sdk', LOAD) } : absent('ACP SDK (of acpx)'),
+      peer('codex-sdk')
+        ? { who: peer('codex-sdk').name, round: () => consume('codex-sdk', LOAD) }
+        : absent('codex-sdk'),
+      acpSdk()
+        ? { who: `ACP SDK ${acpSdk().version} (of acpx)`, round: () => consume('acp-sdk', LOAD) }
+        : absent('ACP SDK (of acpx)'),
       { who: "Parley's parser", note: 'nothing stored', round: () => consume('parser', LOAD) },
       { who: 'Parley, all stored', round: () => consume('parley', LOAD) },
     ];
     return { systems, close: async () => {} };
   },
   aims: (of) => [
-    { aim: "the parser costs at most twice as much an event as the Codex SDK", got: `${tell(of("Parley's parser", 'µs/event') / of('codex-sdk', 'µs/event'))} times`, reached: of("Parley's parser", 'µs/event') <= 2 * of('codex-sdk', 'µs/event') },
-    { aim: '100,000 events/s with envelope and raw_ref, at most 10 µs each', got: `${tell(of("Parley's parser", 'events/s'))} and ${tell(of("Parley's parser", 'µs/event'))} µs parsed; ${tell(of('Parley, all stored', 'events/s'))} and ${tell(of('Parley, all stored', 'µs/event'))} µs stored`, reached: of('Parley, all stored', 'events/s') >= 100_000 && of('Parley, all stored', 'µs/event') <= 10 },
+    {
+      aim: 'the parser costs at most twice as much an event as the Codex SDK',
+      got: `${tell(of("Parley's parser", 'µs/event') / of('codex-sdk', 'µs/event'))} times`,
+      reached: of("Parley's parser", 'µs/event') <= 2 * of('codex-sdk', 'µs/event'),
+    },
+    {
+      aim: '100,000 events/s with envelope and raw_ref, at most 10 µs each',
+      got:
+        `${tell(of("Parley's parser", 'events/s'))} and ${tell(of("Parley's parser", 'µs/event'))} µs parsed; ` +
+        `${tell(of('Parley, all stored', 'events/s'))} and ${tell(of('Parley, all stored', 'µs/event'))} µs ` +
+        'stored',
+      reached: of('Parley, all stored', 'events/s') >= 100_000 && of('Parley, all stored', 'µs/event') <= 10,
+    },
   ],
 };

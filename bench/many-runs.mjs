@@ -17,22 +17,52 @@ const signIn = (folder) => join(folder, 'go');
 const promptOf = (sign) => `[[events ${EVENTS} 64]] [[pace 10 100]] [[when ${sign}]]`;
 
 export default {
-  name: 'many-runs', ids: ['B11'], title: `${RUNS} runs at once of ${EVENTS} events each, read by ${CLIENTS} clients`,
-  says: 'Each engine prints ten events every tenth of a second; each client reads ten runs. The time of an event is from the moment in which the engine made it until its client has it. All on the same two cores: server, clients and two hundred engines, which have started before the first of them prints.',
-  figures: { 'ms p50': { better: 'less' }, 'ms p99': { better: 'less' }, 'events/s': { better: 'more', says: 'of all runs together, until the last of them is at its client; more than 20,000 are not printed' }, lost: { better: 'less', right: 0 }, twice: { better: 'less', right: 0 }, 'server µs/event': { better: 'less' }, 'server MiB': { better: 'less' } },
+  name: 'many-runs',
+  ids: ['B11'],
+  title: `${RUNS} runs at once of ${EVENTS} events each, read by ${CLIENTS} clients`,
+  says:
+    'Each engine prints ten events every tenth of a second; each client reads ten runs. The time of an event ' +
+    'is from the moment in which the engine made it until its client has it. All on the same two cores: ' +
+    'server, clients and two hundred engines, which have started before the first of them prints.',
+  figures: {
+    'ms p50': { better: 'less' },
+    'ms p99': { better: 'less' },
+    'events/s': {
+      better: 'more',
+      says: 'of all runs together, until the last of them is at its client; more than 20,000 are not printed',
+    },
+    lost: { better: 'less', right: 0 },
+    twice: { better: 'less', right: 0 },
+    'server µs/event': { better: 'less' },
+    'server MiB': { better: 'less' },
+  },
   plots: ['ms p99'],
-  bounds: 'What bounds it: the two cores, which two hundred engines, twenty clients and the server share, and the one thread of the server. What all runs write in one moment is one transaction ([decision 0011](decisions/0011-writes-of-a-moment.md)), so the number of runs does not set the pace; while the thread waits for the disk or for a core, the events of all of them wait with it.',
+  bounds:
+    'What bounds it: the two cores, which two hundred engines, twenty clients and the server share, and the one ' +
+    'thread of the server. What all runs write in one moment is one transaction ([decision ' +
+    '0011](decisions/0011-writes-of-a-moment.md)), so the number of runs does not set the pace; while the thread ' +
+    'waits for the disk or for a core, the events of all of them wait with it.',
   rounds: 5,
   async open() {
     return {
       systems: [
         { who: 'Parley', round: () => withServer(startParley, throughParley, { slots: RUNS }) },
-        peer('sandbox-agent') ? { who: peer('sandbox-agent').name, round: () => withServer(startSandboxAgent, throughSandboxAgent) } : absent('sandbox-agent'),
+        peer('sandbox-agent')
+          ? { who: peer('sandbox-agent').name, round: () => withServer(startSandboxAgent, throughSandboxAgent) }
+          : absent('sandbox-agent'),
       ],
       close: async () => {},
     };
   },
-  aims: (of) => [{ aim: 'p99 below 100 ms, none lost, none twice', got: `${tell(of('Parley', 'ms p99'))} ms, ${tell(of('Parley', 'lost'))} lost, ${tell(of('Parley', 'twice'))} twice`, reached: of('Parley', 'ms p99') < 100 && of('Parley', 'lost') === 0 && of('Parley', 'twice') === 0 }],
+  aims: (of) => [
+    {
+      aim: 'p99 below 100 ms, none lost, none twice',
+      got:
+        `${tell(of('Parley', 'ms p99'))} ms, ${tell(of('Parley', 'lost'))} lost, ` +
+        `${tell(of('Parley', 'twice'))} twice`,
+      reached: of('Parley', 'ms p99') < 100 && of('Parley', 'lost') === 0 && of('Parley', 'twice') === 0,
+    },
+  ],
 };
 
 const numbers = Array.from({ length: RUNS }, (_, number) => number);
@@ -41,15 +71,19 @@ const HEARD_MS = 1000;
 
 function listen() {
   const times = { all: [], last: 0 };
-  return { times, onFrame: (_id, frame) => {
-    const made = MESSAGE.exec(frame.latin1Slice(0, frame.length))?.[1];
-    if (made === undefined) return;
-    times.all.push(Date.now() - Number(made));
-    times.last = now();
-  } };
+  return {
+    times,
+    onFrame: (_id, frame) => {
+      const made = MESSAGE.exec(frame.latin1Slice(0, frame.length))?.[1];
+      if (made === undefined) return;
+      times.all.push(Date.now() - Number(made));
+      times.last = now();
+    },
+  };
 }
 
-const openAgents = () => Array.from({ length: CLIENTS }, () => new Agent({ keepAlive: true, maxSockets: RUNS / CLIENTS }));
+const openAgents = () =>
+  Array.from({ length: CLIENTS }, () => new Agent({ keepAlive: true, maxSockets: RUNS / CLIENTS }));
 
 // From the sign on, at which the engines begin to print, until `played`, which gives what each reader has seen.
 async function measure(folder, pid, times, played) {
@@ -60,7 +94,14 @@ async function measure(folder, pid, times, played) {
   // Those of sandbox-agent listen for a while after the last.
   const seconds = (times.last - begin) / 1000;
   const seen = { missing: sum(reads.map(({ missing }) => missing)), twice: sum(reads.map(({ twice }) => twice)) };
-  return { 'ms p50': median(times.all), 'ms p99': share(times.all, 0.99), 'events/s': times.all.length / seconds, ...lossOf(seen, times.all.length, RUNS * EVENTS), 'server µs/event': grown(before, cpuOf(pid), RUNS * EVENTS), 'server MiB': memoryOf(pid) };
+  return {
+    'ms p50': median(times.all),
+    'ms p99': share(times.all, 0.99),
+    'events/s': times.all.length / seconds,
+    ...lossOf(seen, times.all.length, RUNS * EVENTS),
+    'server µs/event': grown(before, cpuOf(pid), RUNS * EVENTS),
+    'server MiB': memoryOf(pid),
+  };
 }
 
 async function throughParley(server, folder) {
@@ -72,16 +113,23 @@ async function throughParley(server, folder) {
   for (const number of numbers) {
     const { run_id: runId } = await server.create(promptOf(signIn(folder)));
     runs.push(runId);
-    begun.push(new Promise((resolve) => {
-      const reading = readFrames(`${server.url}/v1/runs/${runId}/rasp`, { headers: server.headers, agent: agents[number % CLIENTS], after: 0, onFrame: (id, frame) => {
-        // The first words of its engine.
-        if (frame.indexOf('"stdout"') >= 0) resolve();
-        onFrame(id, frame);
-      } });
-      readings.push(reading);
-      // One that failed before is told of when all are looked at.
-      reading.then(resolve, resolve);
-    }));
+    begun.push(
+      new Promise((resolve) => {
+        const reading = readFrames(`${server.url}/v1/runs/${runId}/rasp`, {
+          headers: server.headers,
+          agent: agents[number % CLIENTS],
+          after: 0,
+          onFrame: (id, frame) => {
+            // The first words of its engine.
+            if (frame.indexOf('"stdout"') >= 0) resolve();
+            onFrame(id, frame);
+          },
+        });
+        readings.push(reading);
+        // One that failed before is told of when all are looked at.
+        reading.then(resolve, resolve);
+      }),
+    );
   }
   await Promise.all(begun);
   const figures = await measure(folder, server.pid, times, () => Promise.all(readings));

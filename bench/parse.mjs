@@ -9,7 +9,10 @@ const CHUNK_BYTES = 64 * 1024;
 const ROUNDS = 7;
 
 export default function benchParse() {
-  console.log(`parse: ${STREAM_BYTES / 1024 / 1024} MiB a profile in ${CHUNK_BYTES / 1024} KiB chunks, median of ${ROUNDS} rounds, Node ${process.version}`);
+  console.log(
+    `parse: ${STREAM_BYTES / 1024 / 1024} MiB a profile in ${CHUNK_BYTES / 1024} KiB chunks, median of ${ROUNDS} ` +
+      `rounds, Node ${process.version}`,
+  );
   const rows = PROFILES.map((name) => measure(name));
   console.table(Object.fromEntries(rows));
 }
@@ -27,16 +30,19 @@ function measure(name) {
   }
   const bareMs = median(bare);
   const oursMs = median(ours);
-  return [engine.profile, {
-    'bytes/line': Math.round(stream.length / lines),
-    'bare ms': Math.round(bareMs),
-    'bare lines/s': Math.round(lines / (bareMs / 1000)),
-    'ours ms': Math.round(oursMs),
-    'ours lines/s': Math.round(lines / (oursMs / 1000)),
-    'events/line': Number((events / lines).toFixed(2)),
-    'ratio': Number((bareMs / oursMs).toFixed(2)),
-    'best ratio': Number((Math.min(...bare) / Math.min(...ours)).toFixed(2)),
-  }];
+  return [
+    engine.profile,
+    {
+      'bytes/line': Math.round(stream.length / lines),
+      'bare ms': Math.round(bareMs),
+      'bare lines/s': Math.round(lines / (bareMs / 1000)),
+      'ours ms': Math.round(oursMs),
+      'ours lines/s': Math.round(lines / (oursMs / 1000)),
+      'events/line': Number((events / lines).toFixed(2)),
+      ratio: Number((bareMs / oursMs).toFixed(2)),
+      'best ratio': Number((Math.min(...bare) / Math.min(...ours)).toFixed(2)),
+    },
+  ];
 }
 
 function bareLoop(stream) {
@@ -46,7 +52,10 @@ function bareLoop(stream) {
     const chunk = stream.subarray(at, at + CHUNK_BYTES);
     let start = 0;
     for (let lf = chunk.indexOf(10); lf >= 0; lf = chunk.indexOf(10, start)) {
-      const line = carry.length > 0 ? Buffer.concat([carry, chunk.subarray(0, lf)]).toString('utf8') : chunk.toString('utf8', start, lf);
+      const line =
+        carry.length > 0
+          ? Buffer.concat([carry, chunk.subarray(0, lf)]).toString('utf8')
+          : chunk.toString('utf8', start, lf);
       carry = Buffer.alloc(0);
       if (JSON.parse(line).type) objects += 1;
       start = lf + 1;
@@ -68,7 +77,8 @@ function toRasp(engine, stream) {
     for (const draft of drafts) stamp(draft, (seq += 1), ts, buffer);
     bytes += buffer.take().length;
   };
-  for (let at = 0; at < stream.length; at += CHUNK_BYTES) write(parser.push('stdout', stream.subarray(at, at + CHUNK_BYTES)));
+  for (let at = 0; at < stream.length; at += CHUNK_BYTES)
+    write(parser.push('stdout', stream.subarray(at, at + CHUNK_BYTES)));
   write(parser.finish());
   if (bytes < stream.length / 4) throw new Error('the events are too small to be true');
   return seq;

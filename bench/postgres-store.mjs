@@ -1,5 +1,6 @@
-// The shared store on a real PostgreSQL with its durable settings: flushes of 1 and of 8 writers beside bare inserts of the same bytes,
-// changes of state, and what is read back. Against PARLEY_BENCH_DATABASE_URL (an empty database), or a server that is started for it.
+// The shared store on a real PostgreSQL with its durable settings: flushes of 1 and of 8 writers beside bare inserts of
+// the same bytes, changes of state, and what is read back. Against PARLEY_BENCH_DATABASE_URL (an empty database), or a
+// server that is started for it.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -11,7 +12,9 @@ const SECONDS = 3;
 const EVENT = `{"seq":1,"text":"${'x'.repeat(580)}"}\n`;
 
 export default async function bench() {
-  const server = process.env.PARLEY_BENCH_DATABASE_URL ? { url: process.env.PARLEY_BENCH_DATABASE_URL, stop: async () => {} } : await startServer();
+  const server = process.env.PARLEY_BENCH_DATABASE_URL
+    ? { url: process.env.PARLEY_BENCH_DATABASE_URL, stop: async () => {} }
+    : await startServer();
   const store = await openPostgres(server.url, { host: 'bench', migrate: true });
   try {
     await registerHost(store.database, { host_id: 'bench', name: 'bench', url: null, ttlMs: 3_600_000 });
@@ -26,17 +29,41 @@ async function measure(store, url) {
   for (const events of [1, 10, 100, 500]) {
     for (const writers of [1, 8]) {
       const bare = await bareInserts(url, writers, events);
-      const flushes = await rate(writers, await Promise.all(Array.from({ length: writers }, () => writer(store, events))));
-      console.log(`${writers} writer${writers === 1 ? ' ' : 's'}, ${String(events).padStart(3)} events a flush: ${fixed(flushes)} flushes/s, ${fixed(flushes * events)} events/s, ${(flushes / bare).toFixed(2)} of a bare insert`);
+      const flushes = await rate(
+        writers,
+        await Promise.all(Array.from({ length: writers }, () => writer(store, events))),
+      );
+      console.log(
+        `${writers} writer${writers === 1 ? ' ' : 's'}, ${String(events).padStart(3)} events a flush: ` +
+          `${fixed(flushes)} flushes/s, ${fixed(flushes * events)} events/s, ${(flushes / bare).toFixed(2)} of a ` +
+          'bare insert',
+      );
     }
   }
-  for (const writers of [1, 8]) console.log(`${writers} creating runs: ${fixed(await rate(writers, Array.from({ length: writers }, () => () => create(store))))} runs/s`);
-  for (const writers of [1, 8]) console.log(`${writers} changing states: ${fixed(await rate(writers, await Promise.all(Array.from({ length: writers }, () => changer(store)))))} changes/s`);
+  for (const writers of [1, 8])
+    console.log(
+      `${writers} creating runs: ${fixed(
+        await rate(
+          writers,
+          Array.from({ length: writers }, () => () => create(store)),
+        ),
+      )} runs/s`,
+    );
+  for (const writers of [1, 8])
+    console.log(
+      `${writers} changing states: ` +
+        `${fixed(await rate(writers, await Promise.all(Array.from({ length: writers }, () => changer(store)))))} ` +
+        'changes/s',
+    );
   const run = await create(store);
   const step = await follow(store, run, 500);
   for (let round = 0; round < 200; round += 1) await step();
   const begun = performance.now();
-  for (let after = 0, read; (read = await store.readLines(run.run_id, 'rasp', after, 256 * 1024)); after = read.lastSeq);
+  for (
+    let after = 0, read;
+    (read = await store.readLines(run.run_id, 'rasp', after, 256 * 1024));
+    after = read.lastSeq
+  );
   console.log(`reading: ${fixed(100_000 / ((performance.now() - begun) / 1000))} events/s`);
 }
 
@@ -47,12 +74,14 @@ async function rate(writers, steps) {
   for (const step of steps) for (let warm = 0; warm < 10; warm += 1) await step();
   const begun = performance.now();
   let done = 0;
-  await Promise.all(steps.slice(0, writers).map(async (step) => {
-    while (performance.now() - begun < SECONDS * 1000) {
-      await step();
-      done += 1;
-    }
-  }));
+  await Promise.all(
+    steps.slice(0, writers).map(async (step) => {
+      while (performance.now() - begun < SECONDS * 1000) {
+        await step();
+        done += 1;
+      }
+    }),
+  );
   return done / ((performance.now() - begun) / 1000);
 }
 
@@ -64,16 +93,37 @@ function lines(firstSeq, events) {
 
 async function create(store) {
   const id = `${Date.now()}_${(count += 1)}`;
-  const spec = { engine: 'codex', execution_mode: 'interactive', prompt: 'x', cwd: '/work', home: null, permission: 'full', runtime_options: {}, labels: { team: 'a' } };
+  const spec = {
+    engine: 'codex',
+    execution_mode: 'interactive',
+    prompt: 'x',
+    cwd: '/work',
+    home: null,
+    permission: 'full',
+    runtime_options: {},
+    labels: { team: 'a' },
+  };
   const outcome = await store.createRun({
-    run_id: `run_${id}`, request_id: `req_${id}`, request_digest: 'd', spec, session_timeout_sec: 1, handle: null, created_at: 1, queue_limit: 1e9,
+    run_id: `run_${id}`,
+    request_id: `req_${id}`,
+    request_digest: 'd',
+    spec,
+    session_timeout_sec: 1,
+    handle: null,
+    created_at: 1,
+    queue_limit: 1e9,
     journal: { rasp: lines(1, 1), fcmp: null, firstTs: 1, lastTs: 1 },
   });
   return outcome.run;
 }
 
 async function commit(store, run, rest) {
-  const outcome = await store.commit({ run_id: run.run_id, expect: { status: run.status, epoch: run.epoch, rasp_seq: run.heads.rasp_seq }, now: 1, ...rest });
+  const outcome = await store.commit({
+    run_id: run.run_id,
+    expect: { status: run.status, epoch: run.epoch, rasp_seq: run.heads.rasp_seq },
+    now: 1,
+    ...rest,
+  });
   if (!outcome.committed) throw new Error(outcome.reason);
   return { ...run, status: rest.set?.status ?? run.status, heads: outcome.heads };
 }
@@ -85,7 +135,9 @@ async function writer(store, events) {
 async function follow(store, first, events) {
   let run = first;
   return async () => {
-    run = await commit(store, run, { journal: { rasp: lines(run.heads.rasp_seq + 1, events), fcmp: null, firstTs: 1, lastTs: 1 } });
+    run = await commit(store, run, {
+      journal: { rasp: lines(run.heads.rasp_seq + 1, events), fcmp: null, firstTs: 1, lastTs: 1 },
+    });
   };
 }
 
@@ -93,25 +145,41 @@ async function follow(store, first, events) {
 async function changer(store) {
   let run = await create(store);
   return async () => {
-    run = await commit(store, run, { set: { status: run.status === 'running' ? 'queued' : 'running' }, journal: { rasp: lines(run.heads.rasp_seq + 1, 1), fcmp: null, firstTs: 1, lastTs: 1 } });
+    run = await commit(store, run, {
+      set: { status: run.status === 'running' ? 'queued' : 'running' },
+      journal: { rasp: lines(run.heads.rasp_seq + 1, 1), fcmp: null, firstTs: 1, lastTs: 1 },
+    });
   };
 }
 
 async function bareInserts(url, writers, events) {
   const pool = new Pool({ connectionString: url, max: writers });
-  await pool.query('CREATE TABLE IF NOT EXISTS bare (id text, seq bigint, body bytea, PRIMARY KEY (id, seq)); ALTER TABLE bare ALTER body SET STORAGE EXTERNAL; TRUNCATE bare');
+  await pool.query(
+    'CREATE TABLE IF NOT EXISTS bare (id text, seq bigint, body bytea, PRIMARY KEY (id, seq)); ALTER TABLE bare ' +
+      'ALTER body SET STORAGE EXTERNAL; TRUNCATE bare',
+  );
   const body = Buffer.from(EVENT.repeat(events));
-  const inserts = await rate(writers, Array.from({ length: writers }, (_, index) => {
-    let seq = 0;
-    return () => pool.query({ name: 'bare', text: 'INSERT INTO bare VALUES ($1, $2, $3)', values: [`run_${index}`, (seq += 1), body] });
-  }));
+  const inserts = await rate(
+    writers,
+    Array.from({ length: writers }, (_, index) => {
+      let seq = 0;
+      return () =>
+        pool.query({
+          name: 'bare',
+          text: 'INSERT INTO bare VALUES ($1, $2, $3)',
+          values: [`run_${index}`, (seq += 1), body],
+        });
+    }),
+  );
   await pool.query('DROP TABLE bare');
   await pool.end();
   return inserts;
 }
 
 export async function startServer() {
-  const child = spawn(process.execPath, [new URL('../scripts/postgres-server.mjs', import.meta.url).pathname], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [new URL('../scripts/postgres-server.mjs', import.meta.url).pathname], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
   const exit = once(child, 'exit');
   const [url] = await once(createInterface(child.stdout), 'line');
   return {

@@ -1,5 +1,6 @@
-// Whole servers on one PostgreSQL, beside one server on SQLite: turns and events a second for 1, 2 and 3 of them, and how long an answer takes
-// from one server to a reader at another. All on this machine, with the scripted engine: its processes are most of the work.
+// Whole servers on one PostgreSQL, beside one server on SQLite: turns and events a second for 1, 2 and 3 of them, and
+// how long an answer takes from one server to a reader at another. All on this machine, with the scripted engine: its
+// processes are most of the work.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -20,7 +21,9 @@ const TOKEN = 'prl_2Lx8Vn4Qb9Tf6Rw1Zk7Hc3Mj5Pg0Yd';
 const program = new URL('../bin/parley.js', import.meta.url).pathname;
 
 export default async function bench() {
-  const database = process.env.PARLEY_BENCH_DATABASE_URL ? { url: process.env.PARLEY_BENCH_DATABASE_URL, stop: async () => {} } : await startServer();
+  const database = process.env.PARLEY_BENCH_DATABASE_URL
+    ? { url: process.env.PARLEY_BENCH_DATABASE_URL, stop: async () => {} }
+    : await startServer();
   try {
     await migratePostgres(database.url);
     const rounds = [];
@@ -32,14 +35,32 @@ export default async function bench() {
     const figures = (index, of) => rounds.map((round) => of(round[index], round[0])).toSorted((a, b) => a - b);
     const middle = (index, of) => figures(index, of)[Math.floor(ROUNDS / 2)];
     const spread = (index, of) => `${figures(index, of)[0].toFixed(2)} to ${figures(index, of).at(-1).toFixed(2)}`;
-    console.log(`the median of ${ROUNDS} rounds, each on all four in turn; ratios are those within a round, with their spread`);
-    for (const [index, name] of ['SQLite, 1 server', 'PostgreSQL, 1 server', 'PostgreSQL, 2 servers', 'PostgreSQL, 3 servers'].entries()) {
-      const ratio = (what) => (index === 0 ? '' : ` (${middle(index, (each, alone) => each[what] / alone[what]).toFixed(2)} of SQLite, ${spread(index, (each, alone) => each[what] / alone[what])})`);
-      console.log(`${name}: ${middle(index, ({ turns }) => turns).toFixed(1)} turns/s${ratio('turns')}, ${Math.round(middle(index, ({ events }) => events)).toLocaleString('en')} events/s stored${ratio('events')}`);
+    console.log(
+      `the median of ${ROUNDS} rounds, each on all four in turn; ratios are those within a round, with their spread`,
+    );
+    for (const [index, name] of [
+      'SQLite, 1 server',
+      'PostgreSQL, 1 server',
+      'PostgreSQL, 2 servers',
+      'PostgreSQL, 3 servers',
+    ].entries()) {
+      const ratio = (what) =>
+        index === 0
+          ? ''
+          : ` (${middle(index, (each, alone) => each[what] / alone[what]).toFixed(2)} of SQLite, ` +
+            `${spread(index, (each, alone) => each[what] / alone[what])})`;
+      console.log(
+        `${name}: ${middle(index, ({ turns }) => turns).toFixed(1)} turns/s${ratio('turns')}, ` +
+          `${Math.round(middle(index, ({ events }) => events)).toLocaleString('en')} events/s ` +
+          `stored${ratio('events')}`,
+      );
     }
     const latencies = rounds[0][3].latencies.toSorted((a, b) => a - b);
     const at = (share) => latencies[Math.floor(latencies.length * share)].toFixed(1);
-    console.log(`an answer given to the second server, of a question of the first, seen at the third: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms (${latencies.length} answers)`);
+    console.log(
+      `an answer given to the second server, of a question of the first, seen at the third: p50 ${at(0.5)} ms, ` +
+        `p99 ${at(0.99)} ms (${latencies.length} answers)`,
+    );
   } finally {
     await database.stop();
   }
@@ -85,7 +106,11 @@ async function ended(client, id) {
 async function answer([a, b, c]) {
   const latencies = [];
   for (let number = 0; number < ANSWERS; number += 1) {
-    const { run_id: id } = await a.client.create({ engine: 'rehearsal', prompt: '[[ask Which?]] [[done 1]]', execution_mode: 'interactive' });
+    const { run_id: id } = await a.client.create({
+      engine: 'rehearsal',
+      prompt: '[[ask Which?]] [[done 1]]',
+      execution_mode: 'interactive',
+    });
     let sent = 0;
     for await (const { type, data } of c.client.events(id)) {
       if (type === 'interaction.reply.accepted') latencies.push(performance.now() - sent);
@@ -101,7 +126,17 @@ async function serve(root, url) {
   const data = join(root, 'data');
   mkdirSync(data, { recursive: true, mode: 0o700 });
   writeFileSync(join(data, 'config.json'), JSON.stringify({ slots: 4, cluster: { files: 'shared' } }));
-  const child = spawn(process.execPath, [program, 'serve', '--json', '--port', '0', '--log-level', 'error'], { cwd: root, env: { PATH: process.env.PATH, HOME: root, PARLEY_DATA: data, PARLEY_TOKEN: TOKEN, ...(url === null ? {} : { PARLEY_DATABASE_URL: url }) }, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [program, 'serve', '--json', '--port', '0', '--log-level', 'error'], {
+    cwd: root,
+    env: {
+      PATH: process.env.PATH,
+      HOME: root,
+      PARLEY_DATA: data,
+      PARLEY_TOKEN: TOKEN,
+      ...(url === null ? {} : { PARLEY_DATABASE_URL: url }),
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const exit = once(child, 'exit');
   const [line] = await once(createInterface(child.stdout), 'line');
   return { child, exit, client: createClient({ url: JSON.parse(line).url, token: TOKEN }) };

@@ -20,16 +20,26 @@ const GARBAGE = 'collecting garbage';
 const DISK = 'storing: BEGIN and COMMIT, with the wait for the disk';
 
 export default {
-  name: 'profile', ids: [], title: `Where the time goes in \`stream\`: ${TURNS} turns of ${EVENTS.toLocaleString('en')} events`,
-  says: 'Samples of the main thread of the server, given to the room of the house (ARCHITECTURE.md) whose function was nearest; starting up is left out. Writes of the database wait for the disk here: they are time, not work.',
+  name: 'profile',
+  ids: [],
+  title: `Where the time goes in \`stream\`: ${TURNS} turns of ${EVENTS.toLocaleString('en')} events`,
+  says:
+    'Samples of the main thread of the server, given to the room of the house (ARCHITECTURE.md) whose ' +
+    'function was nearest; starting up is left out. Writes of the database wait for the disk here: they are ' +
+    'time, not work.',
   pinned: 'The server has a core of its own, engine and client share the other.',
-  figures: { 'µs/event': { better: 'less' }, '%': { better: null, says: 'of the time in which it did not wait for work' } },
+  figures: {
+    'µs/event': { better: 'less' },
+    '%': { better: null, says: 'of the time in which it did not wait for work' },
+  },
   plots: ['µs/event'],
   rounds: 1,
   async open() {
     const parts = await sample();
     const all = [...parts.values()].reduce((sum, value) => sum + value, 0);
-    const systems = [...parts].toSorted((a, b) => b[1] - a[1]).map(([who, us]) => ({ who, round: () => ({ 'µs/event': us / (EVENTS * TURNS), '%': (100 * us) / all }) }));
+    const systems = [...parts]
+      .toSorted((a, b) => b[1] - a[1])
+      .map(([who, us]) => ({ who, round: () => ({ 'µs/event': us / (EVENTS * TURNS), '%': (100 * us) / all }) }));
     return { systems, close: async () => {} };
   },
 };
@@ -75,6 +85,13 @@ function judge({ functionName, url }) {
   if (functionName === '(garbage collector)') return GARBAGE;
   if (functionName === '#write' && url.endsWith('/store/sqlite/writes.js')) return DISK;
   // Modules that are loaded, schemas that are compiled.
-  if (/^(evaluate|compile|compileSchema|cjsLoader|serveCommand|compileSourceTextModule|compileFunctionForCJSLoader)$/.test(functionName) || /loader|module_job|resolve/.test(url) || url.includes('/ajv/')) return 'starting';
+  if (
+    /^(evaluate|compile|compileSchema|cjsLoader|serveCommand|compileSourceTextModule|compileFunctionForCJSLoader)$/.test(
+      functionName,
+    ) ||
+    /loader|module_job|resolve/.test(url) ||
+    url.includes('/ajv/')
+  )
+    return 'starting';
   return Object.keys(ROOMS).find((room) => ROOMS[room].test(url));
 }

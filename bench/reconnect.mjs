@@ -11,9 +11,20 @@ const LATE = 99_000;
 const prompt = `[[events ${EVENTS} 64]]`;
 
 export default {
-  name: 'reconnect', ids: ['B5'], title: `A reader comes back after ${KNOWN} of ${EVENTS.toLocaleString('en')} events`,
-  says: `Last-Event-ID ${KNOWN}, after the turn is over; for Parley also ${LATE.toLocaleString('en')}, to see that a late place is found as fast as an early one.`,
-  figures: { 'replayed %': { better: 'more', right: 100 }, lost: { better: 'less', right: 0 }, twice: { better: 'less', right: 0 }, 'ms to first': { better: 'less' }, 'ms to caught up': { better: 'less' }, 'ms to first, late': { better: 'less', says: `from ${LATE.toLocaleString('en')} on` } },
+  name: 'reconnect',
+  ids: ['B5'],
+  title: `A reader comes back after ${KNOWN} of ${EVENTS.toLocaleString('en')} events`,
+  says:
+    `Last-Event-ID ${KNOWN}, after the turn is over; for Parley also ${LATE.toLocaleString('en')}, to see ` +
+    'that a late place is found as fast as an early one.',
+  figures: {
+    'replayed %': { better: 'more', right: 100 },
+    lost: { better: 'less', right: 0 },
+    twice: { better: 'less', right: 0 },
+    'ms to first': { better: 'less' },
+    'ms to caught up': { better: 'less' },
+    'ms to first, late': { better: 'less', says: `from ${LATE.toLocaleString('en')} on` },
+  },
   plots: ['replayed %'],
   async open() {
     const folders = [newFolder(), newFolder()];
@@ -27,30 +38,47 @@ export default {
     const back = async (cursor) => {
       const begin = now();
       let first = 0;
-      const read = await readFrames(`${parley.url}/v1/runs/${runId}/rasp`, { headers: { ...parley.headers, 'last-event-id': String(cursor) }, agent, after: cursor, onFrame: () => void (first ||= now() - begin) });
+      const read = await readFrames(`${parley.url}/v1/runs/${runId}/rasp`, {
+        headers: { ...parley.headers, 'last-event-id': String(cursor) },
+        agent,
+        after: cursor,
+        onFrame: () => void (first ||= now() - begin),
+      });
       return { ...figuresOf(read, last - cursor), first, all: now() - begin };
     };
     return {
       systems: [
-        { who: 'Parley', round: async (round) => {
-          // Another one each time: none is still in memory.
-          const { first, all, ...figures } = await back(KNOWN + round);
-          const late = await back(LATE + round);
-          if (late.lost > 0) throw new Error(`${late.lost} are lost of those after ${LATE + round}`);
-          return { ...figures, 'ms to first': first, 'ms to caught up': all, 'ms to first, late': late.first };
-        } },
-        other ? { who: peer('sandbox-agent').name, round: async () => {
-          const begin = now();
-          let first = 0;
-          let latest = 0;
-          const reading = readUntil(other.stream('back'), 'none of these', { headers: { 'last-event-id': String(KNOWN) }, after: KNOWN, onFrame: () => {
-            latest = now() - begin;
-            first ||= latest;
-          } });
-          const read = await reading.over();
-          // Two answers, the events, and the end of the turn.
-          return { ...figuresOf(read, EVENTS + 3 - KNOWN), 'ms to first': first, 'ms to caught up': latest };
-        } } : absent('sandbox-agent'),
+        {
+          who: 'Parley',
+          round: async (round) => {
+            // Another one each time: none is still in memory.
+            const { first, all, ...figures } = await back(KNOWN + round);
+            const late = await back(LATE + round);
+            if (late.lost > 0) throw new Error(`${late.lost} are lost of those after ${LATE + round}`);
+            return { ...figures, 'ms to first': first, 'ms to caught up': all, 'ms to first, late': late.first };
+          },
+        },
+        other
+          ? {
+              who: peer('sandbox-agent').name,
+              round: async () => {
+                const begin = now();
+                let first = 0;
+                let latest = 0;
+                const reading = readUntil(other.stream('back'), 'none of these', {
+                  headers: { 'last-event-id': String(KNOWN) },
+                  after: KNOWN,
+                  onFrame: () => {
+                    latest = now() - begin;
+                    first ||= latest;
+                  },
+                });
+                const read = await reading.over();
+                // Two answers, the events, and the end of the turn.
+                return { ...figuresOf(read, EVENTS + 3 - KNOWN), 'ms to first': first, 'ms to caught up': latest };
+              },
+            }
+          : absent('sandbox-agent'),
       ],
       close: async () => {
         agent.destroy();
@@ -61,7 +89,17 @@ export default {
     };
   },
   aims: (of) => [
-    { aim: 'all of it, the first within 20 ms', got: `${tell(of('Parley', 'replayed %'))} %, ${tell(of('Parley', 'twice'))} twice, ${tell(of('Parley', 'ms to first'))} ms early, ${tell(of('Parley', 'ms to first, late'))} ms late`, reached: of('Parley', 'lost') === 0 && of('Parley', 'twice') === 0 && of('Parley', 'ms to first') < 20 && of('Parley', 'ms to first, late') < 20 },
+    {
+      aim: 'all of it, the first within 20 ms',
+      got:
+        `${tell(of('Parley', 'replayed %'))} %, ${tell(of('Parley', 'twice'))} twice, ` +
+        `${tell(of('Parley', 'ms to first'))} ms early, ${tell(of('Parley', 'ms to first, late'))} ms late`,
+      reached:
+        of('Parley', 'lost') === 0 &&
+        of('Parley', 'twice') === 0 &&
+        of('Parley', 'ms to first') < 20 &&
+        of('Parley', 'ms to first, late') < 20,
+    },
   ],
 };
 

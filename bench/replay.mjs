@@ -1,5 +1,5 @@
-// Whether what is shown can be made again from what was kept: the raw logs parsed once more to the same RASP, and RASP folded
-// once more to the same FCMP, byte for byte.
+// Whether what is shown can be made again from what was kept: the raw logs parsed once more to the same RASP, and RASP
+// folded once more to the same FCMP, byte for byte.
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { createTurnParser, findEngine } from '../dist/engines/registry.js';
@@ -15,9 +15,20 @@ const EVENTS = 20_000;
 const CUTS = [1_048_576, 65_536, 997, 61];
 
 export default {
-  name: 'replay', ids: ['B12'], title: `${EVENTS.toLocaleString('en')} events, half of the rounds with broken lines, made again from what was kept`,
-  says: `The log of the engine is parsed again in pieces of ${CUTS.map((cut) => cut.toLocaleString('en')).join(', ')} bytes and compared with the stored events byte for byte, without seq and time, as sets: the two streams may have come in another order; \`parley replay\` folds the stored RASP again and compares it with the stored FCMP, byte for byte. None of the systems measured here has both records.`,
-  figures: { 'events compared': { better: null }, 'events differing': { better: 'less', right: 0 }, 'FCMP differing': { better: 'less', right: 0, says: 'conversations' } },
+  name: 'replay',
+  ids: ['B12'],
+  title: `${EVENTS.toLocaleString('en')} events, half of the rounds with broken lines, made again from what was kept`,
+  says:
+    'The log of the engine is parsed again in pieces of ' +
+    `${CUTS.map((cut) => cut.toLocaleString('en')).join(', ')} bytes and compared with the stored events byte ` +
+    `for byte, without seq and time, as sets: the two streams may have come in another order; \`parley ` +
+    `replay\` folds the stored RASP again and compares it with the stored FCMP, byte for byte. None of the ` +
+    'systems measured here has both records.',
+  figures: {
+    'events compared': { better: null },
+    'events differing': { better: 'less', right: 0 },
+    'FCMP differing': { better: 'less', right: 0, says: 'conversations' },
+  },
   plots: [],
   async open() {
     const folder = newFolder();
@@ -30,22 +41,36 @@ export default {
       },
     };
   },
-  aims: (of) => [{ aim: 'nothing differs', got: `${tell(of('Parley', 'events differing'))} of ${tell(of('Parley', 'events compared'))} events, ${tell(of('Parley', 'FCMP differing'))} of FCMP`, reached: of('Parley', 'events differing') === 0 && of('Parley', 'FCMP differing') === 0 }],
+  aims: (of) => [
+    {
+      aim: 'nothing differs',
+      got:
+        `${tell(of('Parley', 'events differing'))} of ${tell(of('Parley', 'events compared'))} events, ` +
+        `${tell(of('Parley', 'FCMP differing'))} of FCMP`,
+      reached: of('Parley', 'events differing') === 0 && of('Parley', 'FCMP differing') === 0,
+    },
+  ],
 };
 
 async function again({ create, settled, client, url, headers, data }, dirty) {
   const { run_id: runId } = await create(`[[events ${EVENTS} 64]]${dirty ? ' [[dirty]]' : ''}`);
   const stored = [];
   let version;
-  await readFrames(`${url}/v1/runs/${runId}/rasp`, { headers, onFrame: (_id, frame) => {
-    const text = frame.subarray(frame.indexOf('data: ') + 6).toString();
-    const event = JSON.parse(text);
-    // What it says of a line that it does not know names the version, where it was known.
-    if (event.event.type === 'lifecycle.turn.started') version = event.data.engine_version;
-    if (event.source.parser !== 'orchestrator') stored.push(withoutPlace(text));
-  } });
+  await readFrames(`${url}/v1/runs/${runId}/rasp`, {
+    headers,
+    onFrame: (_id, frame) => {
+      const text = frame.subarray(frame.indexOf('data: ') + 6).toString();
+      const event = JSON.parse(text);
+      // What it says of a line that it does not know names the version, where it was known.
+      if (event.event.type === 'lifecycle.turn.started') version = event.data.engine_version;
+      if (event.source.parser !== 'orchestrator') stored.push(withoutPlace(text));
+    },
+  });
   await settled(runId);
-  const logs = { stdout: Buffer.from(await client.logs(runId, { stream: 'stdout' })), stderr: Buffer.from(await client.logs(runId, { stream: 'stderr' })) };
+  const logs = {
+    stdout: Buffer.from(await client.logs(runId, { stream: 'stdout' })),
+    stderr: Buffer.from(await client.logs(runId, { stream: 'stderr' })),
+  };
   const kept = stored.toSorted();
   let differing = 0;
   for (const cut of CUTS) {
@@ -59,15 +84,21 @@ async function again({ create, settled, client, url, headers, data }, dirty) {
         made.push(withoutPlace(buffer.take().toString().trimEnd()));
       }
     };
-    for (const stream of ['stdout', 'stderr']) for (let at = 0; at < logs[stream].length; at += cut) take(parser.push(stream, logs[stream].subarray(at, at + cut)));
+    for (const stream of ['stdout', 'stderr'])
+      for (let at = 0; at < logs[stream].length; at += cut)
+        take(parser.push(stream, logs[stream].subarray(at, at + cut)));
     take(parser.finish());
     // The two streams came in another order then.
     const sortedMade = made.toSorted();
-    differing += Math.abs(kept.length - sortedMade.length) + kept.filter((text, index) => sortedMade[index] !== text).length;
+    differing +=
+      Math.abs(kept.length - sortedMade.length) + kept.filter((text, index) => sortedMade[index] !== text).length;
   }
   let fcmp = 0;
   try {
-    execFileSync(process.execPath, [PROGRAM, 'replay', runId, '--data', data], { stdio: 'ignore', env: { PATH: process.env.PATH, HOME: data } });
+    execFileSync(process.execPath, [PROGRAM, 'replay', runId, '--data', data], {
+      stdio: 'ignore',
+      env: { PATH: process.env.PATH, HOME: data },
+    });
   } catch {
     fcmp = 1;
   }

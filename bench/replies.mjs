@@ -1,4 +1,5 @@
-// A hundred who answer the same question at once, one who answers what is answered, and one who answers what was never asked.
+// A hundred who answer the same question at once, one who answers what is answered, and one who answers what was never
+// asked.
 import { tell } from './lib/figures.mjs';
 import { readFrames } from './lib/frames.mjs';
 import { absent, peer } from './lib/peers.mjs';
@@ -7,9 +8,19 @@ import { newFolder, post, removeFolder, startParley, startSandboxAgent } from '.
 const REPLIERS = 100;
 
 export default {
-  name: 'replies', ids: ['B10'], title: `${REPLIERS} answers to one question at once, then a late one and one to an unknown question`,
-  says: 'Accepted means that who sent it was told success. To Parley each of the hundred says something else; to sandbox-agent half of them allow and half reject; of it only what HTTP says is counted, as what its agent made of the answers cannot be seen.',
-  figures: { accepted: { better: null, right: 1, says: 'of the hundred; one is right' }, 'late accepted': { better: 'less', right: 0 }, 'unknown accepted': { better: 'less', right: 0 }, ms: { better: 'less', says: 'until all hundred knew' } },
+  name: 'replies',
+  ids: ['B10'],
+  title: `${REPLIERS} answers to one question at once, then a late one and one to an unknown question`,
+  says:
+    'Accepted means that who sent it was told success. To Parley each of the hundred says something else; to ' +
+    'sandbox-agent half of them allow and half reject; of it only what HTTP says is counted, as what its ' +
+    'agent made of the answers cannot be seen.',
+  figures: {
+    accepted: { better: null, right: 1, says: 'of the hundred; one is right' },
+    'late accepted': { better: 'less', right: 0 },
+    'unknown accepted': { better: 'less', right: 0 },
+    ms: { better: 'less', says: 'until all hundred knew' },
+  },
   plots: ['accepted'],
   async open() {
     const folders = [newFolder(), newFolder()];
@@ -18,7 +29,9 @@ export default {
     return {
       systems: [
         { who: 'Parley', round: () => answerParley(parley) },
-        other ? { who: peer('sandbox-agent').name, round: (round) => answerSandboxAgent(other, `q${round}`) } : absent('sandbox-agent'),
+        other
+          ? { who: peer('sandbox-agent').name, round: (round) => answerSandboxAgent(other, `q${round}`) }
+          : absent('sandbox-agent'),
       ],
       close: async () => {
         await parley.stop();
@@ -27,14 +40,25 @@ export default {
       },
     };
   },
-  aims: (of) => [{ aim: 'exactly one is accepted, no late one, no unknown one', got: `${tell(of('Parley', 'accepted'))}, ${tell(of('Parley', 'late accepted'))}, ${tell(of('Parley', 'unknown accepted'))}`, reached: of('Parley', 'accepted') === 1 && of('Parley', 'late accepted') === 0 && of('Parley', 'unknown accepted') === 0 }],
+  aims: (of) => [
+    {
+      aim: 'exactly one is accepted, no late one, no unknown one',
+      got:
+        `${tell(of('Parley', 'accepted'))}, ${tell(of('Parley', 'late accepted'))}, ` +
+        `${tell(of('Parley', 'unknown accepted'))}`,
+      reached:
+        of('Parley', 'accepted') === 1 && of('Parley', 'late accepted') === 0 && of('Parley', 'unknown accepted') === 0,
+    },
+  ],
 };
 
 const successes = (answers) => answers.filter(({ status }) => status >= 200 && status < 300).length;
 
 async function judge(send, question) {
   const begin = Date.now();
-  const accepted = successes(await Promise.all(Array.from({ length: REPLIERS }, (_, number) => send(question, number))));
+  const accepted = successes(
+    await Promise.all(Array.from({ length: REPLIERS }, (_, number) => send(question, number))),
+  );
   const ms = Date.now() - begin;
   const late = successes([await send(question, REPLIERS)]);
   const unknown = successes([await send('int_01M7HEENCB3Q72PDFDW48J2F4K', REPLIERS + 1)]);
@@ -45,15 +69,30 @@ async function answerParley({ create, settled, client, url, headers }) {
   const { run_id: runId } = await create('[[ask]]', { execution_mode: 'interactive' });
   await settled(runId, 'waiting_user');
   const { interaction_id: id } = await client.interaction(runId);
-  return judge((question, number) => post(`${url}/v1/runs/${runId}/interaction/reply`, { interaction_id: question, response: `answer ${number}` }, 'POST', headers), id);
+  return judge(
+    (question, number) =>
+      post(
+        `${url}/v1/runs/${runId}/interaction/reply`,
+        { interaction_id: question, response: `answer ${number}` },
+        'POST',
+        headers,
+      ),
+    id,
+  );
 }
 
 async function answerSandboxAgent(server, name) {
   const session = await server.open(name);
-  const asked = readFrames(server.stream(name), { onFrame: (_id, frame) => frame.includes('session/request_permission') });
+  const asked = readFrames(server.stream(name), {
+    onFrame: (_id, frame) => frame.includes('session/request_permission'),
+  });
   const turn = server.prompt(name, session, '[[ask]]');
   await asked;
-  const result = await judge((question, number) => server.answer(name, question, { outcome: { outcome: 'selected', optionId: number % 2 ? 'allow' : 'reject' } }), 'ask');
+  const result = await judge(
+    (question, number) =>
+      server.answer(name, question, { outcome: { outcome: 'selected', optionId: number % 2 ? 'allow' : 'reject' } }),
+    'ask',
+  );
   await turn;
   return result;
 }

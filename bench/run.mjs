@@ -1,5 +1,6 @@
-// npm run bench -- NAME...|all: measures one thing after the other, ratios within one run; the machine is noisy, ratios are not.
-// What is measured beside others is kept in bench/results and told in docs/benchmarks.md (-- page writes it anew from there).
+// npm run bench -- NAME...|all: measures one thing after the other, ratios within one run; the machine is noisy, ratios
+// are not. What is measured beside others is kept in bench/results and told in docs/benchmarks.md (-- page writes it
+// anew from there).
 import { runBench } from './lib/harness.mjs';
 import { PROOFS, writePage } from './lib/page.mjs';
 

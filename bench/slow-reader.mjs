@@ -12,25 +12,52 @@ const WARM = 1000;
 const prompt = `[[events ${EVENTS} 64]]`;
 
 export default {
-  name: 'slow-reader', ids: ['B4'], title: `A reader that takes ${SLOW.toLocaleString('en')} events a second while ${EVENTS.toLocaleString('en')} are printed`,
-  says: 'When the engine is done, the reader takes the rest as fast as it can. Each round has a server of its own, so that its peak is of this alone. Beside it, what the same turn costs with a reader that keeps up, and with none.',
-  figures: { lost: { better: 'less', right: 0 }, twice: { better: 'less', right: 0 }, 'grew MiB': { better: 'less', says: 'peak of the server until the reader has all, above what it had before' }, 'turn ms': { better: null, says: 'how long the engine took: whether the reader held it up' } },
+  name: 'slow-reader',
+  ids: ['B4'],
+  title:
+    `A reader that takes ${SLOW.toLocaleString('en')} events a second while ${EVENTS.toLocaleString('en')} ` +
+    'are printed',
+  says:
+    'When the engine is done, the reader takes the rest as fast as it can. Each round has a server of its ' +
+    'own, so that its peak is of this alone. Beside it, what the same turn costs with a reader that keeps up, ' +
+    'and with none.',
+  figures: {
+    lost: { better: 'less', right: 0 },
+    twice: { better: 'less', right: 0 },
+    'grew MiB': { better: 'less', says: 'peak of the server until the reader has all, above what it had before' },
+    'turn ms': { better: null, says: 'how long the engine took: whether the reader held it up' },
+  },
   plots: ['lost', 'grew MiB'],
-  bounds: 'What bounds it: the turn takes nearly half of it without any reader, for V8 makes its heap larger under load. The rest is what is being sent and not yet collected: the slow one reads all frames again from the store in a moment, when it may. It is bounded, not growing with the events: fifteen times as many, tried once, took less than twice as much.',
+  bounds:
+    'What bounds it: the turn takes nearly half of it without any reader, for V8 makes its heap larger under ' +
+    'load. The rest is what is being sent and not yet collected: the slow one reads all frames again from the ' +
+    'store in a moment, when it may. It is bounded, not growing with the events: fifteen times as many, tried ' +
+    'once, took less than twice as much.',
   rounds: 5,
   async open() {
     return {
       systems: [
         { who: 'Parley', round: () => withServer(startParley, (server) => readParley(server, slowly())) },
-        { who: 'Parley, a reader that keeps up', round: () => withServer(startParley, (server) => readParley(server, { hurry: () => {} })) },
+        {
+          who: 'Parley, a reader that keeps up',
+          round: () => withServer(startParley, (server) => readParley(server, { hurry: () => {} })),
+        },
         { who: 'Parley, no reader', round: () => withServer(startParley, (server) => readParley(server, null)) },
-        peer('sandbox-agent') ? { who: peer('sandbox-agent').name, round: () => withServer(startSandboxAgent, slowSandboxAgent) } : absent('sandbox-agent'),
+        peer('sandbox-agent')
+          ? { who: peer('sandbox-agent').name, round: () => withServer(startSandboxAgent, slowSandboxAgent) }
+          : absent('sandbox-agent'),
       ],
       close: async () => {},
     };
   },
   aims: (of) => [
-    { aim: 'none lost, none twice, and less than 64 MiB more memory', got: `${tell(of('Parley', 'lost'))} lost, ${tell(of('Parley', 'twice'))} twice, ${tell(of('Parley', 'grew MiB'))} MiB more`, reached: of('Parley', 'lost') === 0 && of('Parley', 'twice') === 0 && of('Parley', 'grew MiB') < 64 },
+    {
+      aim: 'none lost, none twice, and less than 64 MiB more memory',
+      got:
+        `${tell(of('Parley', 'lost'))} lost, ${tell(of('Parley', 'twice'))} twice, ` +
+        `${tell(of('Parley', 'grew MiB'))} MiB more`,
+      reached: of('Parley', 'lost') === 0 && of('Parley', 'twice') === 0 && of('Parley', 'grew MiB') < 64,
+    },
   ],
 };
 
@@ -59,7 +86,9 @@ async function readParley({ create, settled, url, headers, pid }, reader) {
   const messages = countFrames('"agent.message.final"');
   const begin = Date.now();
   const { run_id: runId } = await create(prompt);
-  const reading = reader && readFrames(`${url}/v1/runs/${runId}/rasp`, { headers, after: 0, onFrame: messages.frame, pace: reader.pace });
+  const reading =
+    reader &&
+    readFrames(`${url}/v1/runs/${runId}/rasp`, { headers, after: 0, onFrame: messages.frame, pace: reader.pace });
   await settled(runId);
   const turn = Date.now() - begin;
   reader?.hurry();
@@ -76,7 +105,10 @@ async function slowSandboxAgent(server) {
   const before = memoryOf(server.pid);
   const reader = slowly();
   const messages = countFrames('agent_message_chunk');
-  const reading = readUntil(server.stream('slow'), 'none of these', { onFrame: (id, frame) => id > known && messages.frame(id, frame), pace: reader.pace });
+  const reading = readUntil(server.stream('slow'), 'none of these', {
+    onFrame: (id, frame) => id > known && messages.frame(id, frame),
+    pace: reader.pace,
+  });
   const begin = Date.now();
   await server.prompt('slow', session, prompt);
   const turn = Date.now() - begin;

@@ -1,4 +1,5 @@
-// A server with one run of many stored events, in a process of its own: serves until it is told to end, and tells what it cost.
+// A server with one run of many stored events, in a process of its own: serves until it is told to end, and tells what
+// it cost.
 import { join } from 'node:path';
 import { createServer } from 'node:http';
 import { pino } from 'pino';
@@ -16,9 +17,25 @@ const { run_id: runId } = await bench.orchestrator.create({ engine: 'codex', pro
 const run = await bench.orchestrator.settled(runId);
 const hosts = new Set();
 const service = await createService({
-  store: bench.data.store, orchestrator: bench.orchestrator, clock: systemClock, timers: systemTimers, dataDir: bench.data.path, version: 'bench',
-  tokens: new TokenBook({ source: tokensIn(bench.data.path), operator: fixedOperator(token), userName: 'bench', clock: systemClock }), access: bench.data.access, baseUrl: () => '', log: pino({ level: 'silent' }), engines: async () => [], limits: DEFAULT_LIMITS,
-  workspaceRoots: [join(dir)], hosts: () => hosts,
+  store: bench.data.store,
+  orchestrator: bench.orchestrator,
+  clock: systemClock,
+  timers: systemTimers,
+  dataDir: bench.data.path,
+  version: 'bench',
+  tokens: new TokenBook({
+    source: tokensIn(bench.data.path),
+    operator: fixedOperator(token),
+    userName: 'bench',
+    clock: systemClock,
+  }),
+  access: bench.data.access,
+  baseUrl: () => '',
+  log: pino({ level: 'silent' }),
+  engines: async () => [],
+  limits: DEFAULT_LIMITS,
+  workspaceRoots: [join(dir)],
+  hosts: () => hosts,
 });
 await service.app.listen({ host: '127.0.0.1', port: 0 });
 const { port } = service.app.server.address();
@@ -38,9 +55,18 @@ const pieces = [];
 }
 const bare = createServer(async (_request, response) => {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
-  for (const piece of pieces) if (!response.write(piece)) await new Promise((resolve) => response.once('drain', resolve));
+  for (const piece of pieces)
+    if (!response.write(piece)) await new Promise((resolve) => response.once('drain', resolve));
   response.end('event: end\ndata: {}\n\n');
-}).listen(0, '127.0.0.1', () => process.send({ url: `http://127.0.0.1:${port}`, bare: `http://127.0.0.1:${bare.address().port}`, runId, events: run.heads.rasp_seq, bytes: pieces.reduce((sum, { length }) => sum + length, 0) }));
+}).listen(0, '127.0.0.1', () =>
+  process.send({
+    url: `http://127.0.0.1:${port}`,
+    bare: `http://127.0.0.1:${bare.address().port}`,
+    runId,
+    events: run.heads.rasp_seq,
+    bytes: pieces.reduce((sum, { length }) => sum + length, 0),
+  }),
+);
 
 let cpu = process.cpuUsage();
 const orders = {
@@ -53,13 +79,21 @@ const orders = {
     return { cpu: user + system, rss: process.memoryUsage().rss };
   },
   ask: async () => {
-    const { run_id: id } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[ask Go on?|yes]]', execution_mode: 'interactive', permission: 'full' });
+    const { run_id: id } = await bench.orchestrator.create({
+      engine: 'codex',
+      prompt: '[[ask Go on?|yes]]',
+      execution_mode: 'interactive',
+      permission: 'full',
+    });
     await bench.orchestrator.settled(id);
     return { runId: id };
   },
   burst: async ({ runId: id, count }) => {
     const { interaction_id: interaction } = await bench.data.store.loadPending(id);
-    await bench.orchestrator.reply(id, { interaction_id: interaction, response: `[[events ${count} 200]] [[done {}]]` });
+    await bench.orchestrator.reply(id, {
+      interaction_id: interaction,
+      response: `[[events ${count} 200]] [[done {}]]`,
+    });
     return { events: (await bench.orchestrator.settled(id)).heads.rasp_seq };
   },
   end: async () => {

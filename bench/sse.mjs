@@ -1,5 +1,6 @@
-// Events to readers over HTTP: stored ones to one reader, beside a server that only writes the same bytes; through the client;
-// live ones to a thousand readers; and the time to the first one from a late cursor. The server is another process.
+// Events to readers over HTTP: stored ones to one reader, beside a server that only writes the same bytes; through the
+// client; live ones to a thousand readers; and the time to the first one from a late cursor. The server is another
+// process.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -25,7 +26,10 @@ const whole = new Intl.NumberFormat('en').format;
 
 export default async function benchSse() {
   const root = mkdtempSync(join(tmpdir(), 'parley-bench-'));
-  const server = fork(SERVER, [root, String(EVENTS), TOKEN], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], execArgv: process.env.PARLEY_BENCH_PROF ? ['--cpu-prof', `--cpu-prof-dir=${process.env.PARLEY_BENCH_PROF}`] : [] });
+  const server = fork(SERVER, [root, String(EVENTS), TOKEN], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    execArgv: process.env.PARLEY_BENCH_PROF ? ['--cpu-prof', `--cpu-prof-dir=${process.env.PARLEY_BENCH_PROF}`] : [],
+  });
   try {
     const [made] = await once(server, 'message');
     const tell = async (order, rest = {}) => {
@@ -94,9 +98,19 @@ async function stored({ url, bare, runId, events, bytes }, tell) {
   }
   const ours = median(rows.map((row) => row.ours));
   const limit = median(rows.map((row) => row.limit));
-  console.log(`sse: ${whole(events)} stored events (${Math.round(bytes / events)} bytes each) to one reader: ${whole(perSecond(events, ours))} events/s, 0 lost, ${median(rows.map((row) => row.cpu)).toFixed(1)} µs CPU of the server per event; the same bytes from memory ${whole(perSecond(events, limit))} events/s; ratio ${(limit / ours).toFixed(2)} (median of ${ROUNDS})`);
-  // A profile (PARLEY_BENCH_PROF=FOLDER) shows: reading the stored pieces, then writing to the socket, then collecting garbage.
-  console.log(`sse: bounded by the server's one thread: it was busy ${Math.round(median(rows.map((row) => row.busy)) * 100)} % of that time, most of it with reading what is stored and writing to the socket`);
+  console.log(
+    `sse: ${whole(events)} stored events (${Math.round(bytes / events)} bytes each) to one reader: ` +
+      `${whole(perSecond(events, ours))} events/s, 0 lost, ${median(rows.map((row) => row.cpu)).toFixed(1)} µs CPU ` +
+      `of the server per event; the same bytes from memory ${whole(perSecond(events, limit))} events/s; ratio ` +
+      `${(limit / ours).toFixed(2)} (median of ${ROUNDS})`,
+  );
+  // A profile (PARLEY_BENCH_PROF=FOLDER) shows: reading the stored pieces, then writing to the socket, then collecting
+  // garbage.
+  console.log(
+    `sse: bounded by the server's one thread: it was busy ` +
+      `${Math.round(median(rows.map((row) => row.busy)) * 100)} % of that time, most of it with reading what is ` +
+      'stored and writing to the socket',
+  );
 }
 
 async function throughClient({ url, runId, events }, tell) {
@@ -108,7 +122,10 @@ async function throughClient({ url, runId, events }, tell) {
     return last;
   });
   if (seq !== events) throw new Error(`${seq} of ${events} events came`);
-  console.log(`sse: the same through the client, each event parsed and given one by one: ${whole(perSecond(events, ms))} events/s`);
+  console.log(
+    `sse: the same through the client, each event parsed and given one by one: ${whole(perSecond(events, ms))} ` +
+      'events/s',
+  );
 }
 
 async function firstEvent({ url, runId, events }) {
@@ -119,10 +136,17 @@ async function firstEvent({ url, runId, events }) {
     // Another one each time: none is still in memory.
     const cursor = late + round;
     const begin = now();
-    await read(`${url}/v1/runs/${runId}/rasp?cursor=${cursor}`, { cursor, agent, onFirst: () => times.push(now() - begin) });
+    await read(`${url}/v1/runs/${runId}/rasp?cursor=${cursor}`, {
+      cursor,
+      agent,
+      onFirst: () => times.push(now() - begin),
+    });
   }
   agent.destroy();
-  console.log(`sse: first event after cursor ${whole(late)} of ${whole(events)}: ${median(times).toFixed(1)} ms (median of ${FIRSTS}; the first ${times[0].toFixed(1)} ms)`);
+  console.log(
+    `sse: first event after cursor ${whole(late)} of ${whole(events)}: ${median(times).toFixed(1)} ms (median of ` +
+      `${FIRSTS}; the first ${times[0].toFixed(1)} ms)`,
+  );
 }
 
 async function manyReaders({ url }, tell) {
@@ -131,7 +155,12 @@ async function manyReaders({ url }, tell) {
   const { rss: before } = await tell('cost');
   let connected = 0;
   const all = new Promise((resolve) => (connected = { count: 0, resolve }));
-  const readers = Array.from({ length: READERS }, () => read(`${url}/v1/runs/${runId}/rasp`, { agent, onFirst: () => (connected.count += 1) === READERS && connected.resolve() }));
+  const readers = Array.from({ length: READERS }, () =>
+    read(`${url}/v1/runs/${runId}/rasp`, {
+      agent,
+      onFirst: () => (connected.count += 1) === READERS && connected.resolve(),
+    }),
+  );
   await Promise.race([all, Promise.all(readers)]);
   const { rss } = await tell('cost');
   await tell('mark');
@@ -142,5 +171,11 @@ async function manyReaders({ url }, tell) {
   const { cpu, rss: after } = await tell('cost');
   if (lasts.some((last) => last !== events)) throw new Error('a reader has not got everything');
   const delivered = events * READERS;
-  console.log(`sse: ${whole(READERS)} readers of one run, a burst of ${BURST} events: all had all of it after ${whole(Math.round(ms))} ms, ${whole(perSecond(BURST * READERS, ms))} deliveries/s, ${(cpu / (BURST * READERS)).toFixed(1)} µs CPU of the server per delivery; an idle reader costs ${Math.round((rss - before) / READERS / 1024)} KiB, all of them during the burst ${Math.round((after - before) / 1024 / 1024)} MiB (${whole(delivered)} events in all, 0 lost)`);
+  console.log(
+    `sse: ${whole(READERS)} readers of one run, a burst of ${BURST} events: all had all of it after ` +
+      `${whole(Math.round(ms))} ms, ${whole(perSecond(BURST * READERS, ms))} deliveries/s, ` +
+      `${(cpu / (BURST * READERS)).toFixed(1)} µs CPU of the server per delivery; an idle reader costs ` +
+      `${Math.round((rss - before) / READERS / 1024)} KiB, all of them during the burst ` +
+      `${Math.round((after - before) / 1024 / 1024)} MiB (${whole(delivered)} events in all, 0 lost)`,
+  );
 }

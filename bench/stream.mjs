@@ -15,12 +15,39 @@ const RECORDED = 5000;
 const prompt = `[[events ${EVENTS} ${BYTES}]]`;
 
 export default {
-  name: 'stream', ids: ['B3'], title: `${EVENTS.toLocaleString('en')} events of ${BYTES} bytes to an SSE client, live`,
-  says: 'The engine prints as fast as it is read. From the first event at the client to the last. Parley stores each event before it is sent, sandbox-agent keeps the last 1,024 in memory, acpx records them in files (its reader is its own output; fewer events, as it would take minutes). When all is measured, `parley verify` goes over each run that Parley has stored.',
+  name: 'stream',
+  ids: ['B3'],
+  title: `${EVENTS.toLocaleString('en')} events of ${BYTES} bytes to an SSE client, live`,
+  says:
+    'The engine prints as fast as it is read. From the first event at the client to the last. Parley stores ' +
+    'each event before it is sent, sandbox-agent keeps the last 1,024 in memory, acpx records them in files ' +
+    '(its reader is its own output; fewer events, as it would take minutes). When all is measured, `parley ' +
+    'verify` goes over each run that Parley has stored.',
   pinned: 'The server has a core of its own, engine and client share the other.',
-  figures: { 'events/s': { better: 'more' }, 'server µs/event': { better: 'less' }, lost: { better: 'less', right: 0 }, twice: { better: 'less', right: 0 }, 'not verified': { better: 'less', right: 0, says: 'runs of which `parley verify` does not say that all is as it was written' }, 'peak MiB': { better: 'less', says: 'of the server, since it began' }, 'written B/event': { better: null, says: 'what the server gave to the file system' } },
+  figures: {
+    'events/s': { better: 'more' },
+    'server µs/event': { better: 'less' },
+    lost: { better: 'less', right: 0 },
+    twice: { better: 'less', right: 0 },
+    'not verified': {
+      better: 'less',
+      right: 0,
+      says: 'runs of which `parley verify` does not say that all is as it was written',
+    },
+    'peak MiB': { better: 'less', says: 'of the server, since it began' },
+    'written B/event': { better: null, says: 'what the server gave to the file system' },
+  },
   plots: ['events/s', 'lost'],
-  bounds: 'What bounds it: one thread on one core does all of it, and to understand an event takes more than a third of that already ([in-process](#in-process): the parser beside all stored), reading and JSON.parse alone an eighth. sandbox-agent spends as much and stores nothing; in half of its time there would be hardly any left for conversation, digests, log, database, files and HTTP. Other threads would help on other cores, but here each server has one. Each event is written four times before its reader has it or soon after: plain into the log of the engine and into the files beside the database, and, in pieces of 32 KiB and more packed with brotli, into the log of the database and the database itself. [profile](#profile) shows how much of the time is storing, and how much of that is the wait for the disk; [decision 0011](decisions/0011-writes-of-a-moment.md) says why the store has no thread of its own.',
+  bounds:
+    'What bounds it: one thread on one core does all of it, and to understand an event takes more than a third of ' +
+    'that already ([in-process](#in-process): the parser beside all stored), reading and JSON.parse alone an ' +
+    'eighth. sandbox-agent spends as much and stores nothing; in half of its time there would be hardly any left ' +
+    'for conversation, digests, log, database, files and HTTP. Other threads would help on other cores, but here ' +
+    'each server has one. Each event is written four times before its reader has it or soon after: plain into the ' +
+    'log of the engine and into the files beside the database, and, in pieces of 32 KiB and more packed with ' +
+    'brotli, into the log of the database and the database itself. [profile](#profile) shows how much of the time ' +
+    'is storing, and how much of that is the wait for the disk; [decision ' +
+    '0011](decisions/0011-writes-of-a-moment.md) says why the store has no thread of its own.',
   async open() {
     pinMyself();
     const folders = [newFolder(), newFolder()];
@@ -29,10 +56,22 @@ export default {
     const other = peer('sandbox-agent') ? await startSandboxAgent(folders[1], { pinned: true }) : null;
     return {
       systems: [
-        { who: 'bare', note: 'the engine read and JSON.parsed, no server', round: async () => ({ 'events/s': (await consume('bare', { events: EVENTS, bytes: BYTES }))['events/s'] }) },
-        { who: 'Parley', round: () => throughParley(parley, runs), after: () => ({ 'not verified': runs.filter((runId) => !verifies(runId, parley.data)).length }) },
-        other ? { who: peer('sandbox-agent').name, round: (round) => throughSandboxAgent(other, `s${round}`) } : absent('sandbox-agent'),
-        peer('acpx') ? { who: peer('acpx').name, note: `${RECORDED.toLocaleString('en')} events`, round: throughAcpx } : absent('acpx'),
+        {
+          who: 'bare',
+          note: 'the engine read and JSON.parsed, no server',
+          round: async () => ({ 'events/s': (await consume('bare', { events: EVENTS, bytes: BYTES }))['events/s'] }),
+        },
+        {
+          who: 'Parley',
+          round: () => throughParley(parley, runs),
+          after: () => ({ 'not verified': runs.filter((runId) => !verifies(runId, parley.data)).length }),
+        },
+        other
+          ? { who: peer('sandbox-agent').name, round: (round) => throughSandboxAgent(other, `s${round}`) }
+          : absent('sandbox-agent'),
+        peer('acpx')
+          ? { who: peer('acpx').name, note: `${RECORDED.toLocaleString('en')} events`, round: throughAcpx }
+          : absent('acpx'),
       ],
       close: async () => {
         await parley.stop();
@@ -42,8 +81,18 @@ export default {
     };
   },
   aims: (of) => [
-    { aim: 'at least twice the events/s of sandbox-agent', got: `${tell(of('Parley', 'events/s') / of('sandbox-agent', 'events/s'))} times`, reached: of('Parley', 'events/s') >= 2 * of('sandbox-agent', 'events/s') },
-    { aim: 'none lost, none twice, all stored', got: `${tell(of('Parley', 'lost'))} lost, ${tell(of('Parley', 'twice'))} twice, ${tell(of('Parley', 'not verified'))} runs not verified`, reached: ['lost', 'twice', 'not verified'].every((name) => of('Parley', name) === 0) },
+    {
+      aim: 'at least twice the events/s of sandbox-agent',
+      got: `${tell(of('Parley', 'events/s') / of('sandbox-agent', 'events/s'))} times`,
+      reached: of('Parley', 'events/s') >= 2 * of('sandbox-agent', 'events/s'),
+    },
+    {
+      aim: 'none lost, none twice, all stored',
+      got:
+        `${tell(of('Parley', 'lost'))} lost, ${tell(of('Parley', 'twice'))} twice, ` +
+        `${tell(of('Parley', 'not verified'))} runs not verified`,
+      reached: ['lost', 'twice', 'not verified'].every((name) => of('Parley', name) === 0),
+    },
   ],
 };
 
@@ -56,11 +105,22 @@ async function throughParley({ create, url, headers, pid }, runs) {
   const read = await readFrames(`${url}/v1/runs/${runId}/rasp`, { headers, after: 0, onFrame: messages.frame });
   if (!read.over) throw new Error('the stream did not end as one that is over');
   // One more than was asked for: it says that it is done.
-  return { 'events/s': EVENTS / (messages.ms / 1000), 'server µs/event': grown(before, cpuOf(pid), EVENTS), ...lossOf(read, messages.count, EVENTS + 1), 'peak MiB': peakOf(pid), 'written B/event': grown(written, writtenOf(pid), EVENTS) };
+  return {
+    'events/s': EVENTS / (messages.ms / 1000),
+    'server µs/event': grown(before, cpuOf(pid), EVENTS),
+    ...lossOf(read, messages.count, EVENTS + 1),
+    'peak MiB': peakOf(pid),
+    'written B/event': grown(written, writtenOf(pid), EVENTS),
+  };
 }
 
 function verifies(runId, data) {
-  return spawnSync(process.execPath, [PROGRAM, 'verify', runId, '--data', data], { stdio: ['ignore', 'ignore', 'inherit'], env: { PATH: process.env.PATH, HOME: data } }).status === 0;
+  return (
+    spawnSync(process.execPath, [PROGRAM, 'verify', runId, '--data', data], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+      env: { PATH: process.env.PATH, HOME: data },
+    }).status === 0
+  );
 }
 
 async function throughSandboxAgent(server, name) {
@@ -70,14 +130,22 @@ async function throughSandboxAgent(server, name) {
   const reading = readUntil(server.stream(name), '"stopReason"', { onFrame: messages.frame });
   await server.prompt(name, session, prompt);
   const read = await reading.over();
-  return { 'events/s': messages.count / (messages.ms / 1000), 'server µs/event': grown(before, cpuOf(server.pid), EVENTS), ...lossOf(read, messages.count, EVENTS), 'peak MiB': peakOf(server.pid) };
+  return {
+    'events/s': messages.count / (messages.ms / 1000),
+    'server µs/event': grown(before, cpuOf(server.pid), EVENTS),
+    ...lossOf(read, messages.count, EVENTS),
+    'peak MiB': peakOf(server.pid),
+  };
 }
 
 async function throughAcpx() {
   const folder = newFolder();
   try {
     const times = await recordWithAcpx(folder, `[[events ${RECORDED} ${BYTES}]]`);
-    return { 'events/s': times.length / ((times.at(-1) - times[0]) / 1000), ...lossOf({ missing: 0, twice: 0 }, times.length, RECORDED) };
+    return {
+      'events/s': times.length / ((times.at(-1) - times[0]) / 1000),
+      ...lossOf({ missing: 0, twice: 0 }, times.length, RECORDED),
+    };
   } finally {
     removeFolder(folder);
   }

@@ -18,8 +18,18 @@ const ANSWERED = 20;
 const THREAD = '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c';
 
 export default {
-  name: 'waiting', ids: ['B6', 'B7'], title: `${WAITING.toLocaleString('en')} runs that wait for a person, and a SIGKILL`,
-  says: `Parley with ${WAITING.toLocaleString('en')} and with ${FEWER.toLocaleString('en')} waiting runs, written through its store and all with one conversation of the engine, as so many turns would take an hour; sandbox-agent with ${OTHERS} real ones (each is a process that lives). What they cost is measured before, when the list of them has been read once. The server is killed with SIGKILL and started again by the same command; the time is from the kill until an answer to one of the questions was accepted. Then, for Parley, ${ANSWERED} questions from all over the list are answered twice with different words, and those that the inbox lists are counted: with the answered ones they must be as many as were written, less those answered in earlier rounds; for sandbox-agent all are answered.`,
+  name: 'waiting',
+  ids: ['B6', 'B7'],
+  title: `${WAITING.toLocaleString('en')} runs that wait for a person, and a SIGKILL`,
+  says:
+    `Parley with ${WAITING.toLocaleString('en')} and with ${FEWER.toLocaleString('en')} waiting runs, written ` +
+    'through its store and all with one conversation of the engine, as so many turns would take an hour; ' +
+    `sandbox-agent with ${OTHERS} real ones (each is a process that lives). What they cost is measured ` +
+    'before, when the list of them has been read once. The server is killed with SIGKILL and started again by ' +
+    'the same command; the time is from the kill until an answer to one of the questions was accepted. Then, ' +
+    `for Parley, ${ANSWERED} questions from all over the list are answered twice with different words, and ` +
+    'those that the inbox lists are counted: with the answered ones they must be as many as were written, ' +
+    'less those answered in earlier rounds; for sandbox-agent all are answered.',
   figures: {
     'KiB/waiting run': { better: 'less', says: 'memory of server and engines, above a server with none' },
     'processes/waiting run': { better: 'less', right: 0 },
@@ -35,23 +45,44 @@ export default {
     await fill(fewer, FEWER);
     return {
       systems: [
-        { who: 'Parley', note: `${WAITING.toLocaleString('en')} runs`, round: (round) => killParley(many, empty, WAITING - round * ANSWERED) },
-        { who: 'Parley, fewer', note: `${FEWER.toLocaleString('en')} runs`, round: (round) => killParley(fewer, empty, FEWER - round * ANSWERED) },
-        peer('sandbox-agent') ? { who: peer('sandbox-agent').name, note: `${OTHERS} runs`, round: killSandboxAgent } : absent('sandbox-agent'),
+        {
+          who: 'Parley',
+          note: `${WAITING.toLocaleString('en')} runs`,
+          round: (round) => killParley(many, empty, WAITING - round * ANSWERED),
+        },
+        {
+          who: 'Parley, fewer',
+          note: `${FEWER.toLocaleString('en')} runs`,
+          round: (round) => killParley(fewer, empty, FEWER - round * ANSWERED),
+        },
+        peer('sandbox-agent')
+          ? { who: peer('sandbox-agent').name, note: `${OTHERS} runs`, round: killSandboxAgent }
+          : absent('sandbox-agent'),
       ],
       close: async () => [many, fewer, empty].forEach(removeFolder),
     };
   },
   aims: (of) => [
-    { aim: '10,000 waiting runs answerable within a second of a SIGKILL', got: `${tell(of('Parley', 'ms to answered'))} ms, ${tell(of('Parley', 'recovered %'))} % there`, reached: of('Parley', 'ms to answered') < 1000 && of('Parley', 'recovered %') === 100 },
-    { aim: 'less than 50 KiB and no process for each', got: `${tell(of('Parley', 'KiB/waiting run'))} KiB, ${tell(of('Parley', 'processes/waiting run'))} processes`, reached: of('Parley', 'KiB/waiting run') < 50 && of('Parley', 'processes/waiting run') === 0 },
+    {
+      aim: '10,000 waiting runs answerable within a second of a SIGKILL',
+      got: `${tell(of('Parley', 'ms to answered'))} ms, ${tell(of('Parley', 'recovered %'))} % there`,
+      reached: of('Parley', 'ms to answered') < 1000 && of('Parley', 'recovered %') === 100,
+    },
+    {
+      aim: 'less than 50 KiB and no process for each',
+      got: `${tell(of('Parley', 'KiB/waiting run'))} KiB, ${tell(of('Parley', 'processes/waiting run'))} processes`,
+      reached: of('Parley', 'KiB/waiting run') < 50 && of('Parley', 'processes/waiting run') === 0,
+    },
   ],
 };
 
 // Through the store, as so many turns of an engine would take an hour. All have the same conversation, which is there.
 async function fill(folder, count) {
   mkdirSync(join(folder, '.codex', 'sessions', '2026', '01', '01'), { recursive: true });
-  writeFileSync(join(folder, '.codex', 'sessions', '2026', '01', '01', `rollout-2026-01-01T00-00-00-${THREAD}.jsonl`), '{}\n');
+  writeFileSync(
+    join(folder, '.codex', 'sessions', '2026', '01', '01', `rollout-2026-01-01T00-00-00-${THREAD}.jsonl`),
+    '{}\n',
+  );
   const child = spawn(process.execPath, [FILL, folder, String(count)], { stdio: ['ignore', 'ignore', 'inherit'] });
   const [, signal] = await once(child, 'exit');
   if (signal !== 'SIGKILL') throw new Error('the data directory was not filled');
@@ -63,14 +94,18 @@ async function killParley(folder, empty, waiting) {
   await none.stop();
   const before = await startParley(folder);
   const all = await readInbox(before.client);
-  const costs = { 'KiB/waiting run': grown(base, memoryOf(before.pid), waiting / 1024), 'processes/waiting run': grown(0, childrenOf(before.pid)?.length ?? null, waiting) };
+  const costs = {
+    'KiB/waiting run': grown(base, memoryOf(before.pid), waiting / 1024),
+    'processes/waiting run': grown(0, childrenOf(before.pid)?.length ?? null, waiting),
+  };
   // From all over the list, others in each round.
   const picked = Array.from({ length: ANSWERED }, (_, number) => all[Math.floor((number * all.length) / ANSWERED)]);
   const begin = now();
   await before.kill();
   const server = await startParley(folder);
   const ready = now() - begin;
-  const send = ({ run_id: runId, interaction_id: id }, response) => post(`${server.url}/v1/runs/${runId}/interaction/reply`, { interaction_id: id, response }, 'POST', server.headers);
+  const send = ({ run_id: runId, interaction_id: id }, response) =>
+    post(`${server.url}/v1/runs/${runId}/interaction/reply`, { interaction_id: id, response }, 'POST', server.headers);
   let answered = 0;
   let twice = 0;
   for (const question of picked) {
@@ -81,12 +116,18 @@ async function killParley(folder, empty, waiting) {
   }
   const left = new Set((await readInbox(server.client)).map(({ interaction_id: id }) => id));
   await server.kill();
-  return { ...costs, 'ms to ready': ready, 'ms to answered': answered, 'recovered %': (100 * (left.size + picked.length)) / waiting, 'applied twice': twice };
+  return {
+    ...costs,
+    'ms to ready': ready,
+    'ms to answered': answered,
+    'recovered %': (100 * (left.size + picked.length)) / waiting,
+    'applied twice': twice,
+  };
 }
 
 async function readInbox(client) {
   const all = [];
-  for (let cursor; ; ) {
+  for (let cursor; ;) {
     const page = await client.inbox({ limit: 500, ...(cursor ? { cursor } : {}) });
     all.push(...page.interactions);
     cursor = page.next_cursor;
@@ -101,7 +142,9 @@ async function killSandboxAgent() {
   const turns = [];
   for (let number = 0; number < OTHERS; number += 1) {
     const session = await server.open(`w${number}`);
-    const asked = readFrames(server.stream(`w${number}`), { onFrame: (_id, frame) => frame.includes('session/request_permission') });
+    const asked = readFrames(server.stream(`w${number}`), {
+      onFrame: (_id, frame) => frame.includes('session/request_permission'),
+    });
     turns.push(server.prompt(`w${number}`, session, '[[ask]]').catch(() => null));
     await asked;
   }
@@ -119,5 +162,10 @@ async function killSandboxAgent() {
   await next.stop();
   await Promise.all(turns);
   removeFolder(folder);
-  return { 'KiB/waiting run': grown(base, memory, OTHERS / 1024), 'processes/waiting run': grown(0, processes?.length ?? null, OTHERS), 'ms to ready': ready, 'recovered %': (100 * recovered) / OTHERS };
+  return {
+    'KiB/waiting run': grown(base, memory, OTHERS / 1024),
+    'processes/waiting run': grown(0, processes?.length ?? null, OTHERS),
+    'ms to ready': ready,
+    'recovered %': (100 * recovered) / OTHERS,
+  };
 }

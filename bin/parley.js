@@ -13,8 +13,9 @@ if (existsSync(main)) {
   process.exitCode = 1;
 }
 
-// What Node has compiled is kept for the next start, where it can (from 22.8 on). What is kept is run, so it lies beside the program: who can
-// write there could change that as well, which is not true of the temporary directory that Node would take.
+// What Node has compiled is kept for the next start, where it can (from 22.8 on). What is kept is run, so it lies
+// beside the program: who can write there could change that as well, which is not true of the temporary directory that
+// Node would take.
 function keepCompiled(folder) {
   if (!module.enableCompileCache) return;
   try {

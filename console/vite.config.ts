@@ -1,5 +1,5 @@
-// Builds the console into dist/console, which `parley serve` serves. `npx vite console` serves it while it is worked on, with the API of a
-// server that runs beside (PARLEY_URL).
+// Builds the console into dist/console, which `parley serve` serves. `npx vite console` serves it while it is worked
+// on, with the API of a server that runs beside (PARLEY_URL).
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vite';
 
@@ -8,6 +8,13 @@ const server = process.env['PARLEY_URL'] ?? 'http://127.0.0.1:7717';
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   esbuild: { jsx: 'automatic', jsxImportSource: 'preact' },
-  build: { outDir: fileURLToPath(new URL('../dist/console', import.meta.url)), emptyOutDir: true, target: 'es2022', assetsInlineLimit: 0, modulePreload: { polyfill: false }, reportCompressedSize: false },
+  build: {
+    outDir: fileURLToPath(new URL('../dist/console', import.meta.url)),
+    emptyOutDir: true,
+    target: 'es2022',
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+  },
   server: { proxy: { '/v1': server, '/docs': server, '/openapi.json': server } },
 });

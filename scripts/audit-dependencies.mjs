@@ -1,36 +1,81 @@
-// node scripts/audit-dependencies.mjs: what package-lock.json brings along, judged without a network. Each package has a digest and a licence that
-// may be used, none but the named run a script when they are installed, no registry is named, and no large one is there twice.
+// node scripts/audit-dependencies.mjs: what package-lock.json brings along, judged without a network. Each package has
+// a digest and a licence that may be used, none but the named run a script when they are installed, no registry is
+// named, and no large one is there twice.
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-const LICENCES = new Set(['MIT', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', '0BSD', 'Apache-2.0', 'Python-2.0', 'BlueOak-1.0.0']);
+const LICENCES = new Set([
+  'MIT',
+  'ISC',
+  'BSD-2-Clause',
+  'BSD-3-Clause',
+  '0BSD',
+  'Apache-2.0',
+  'Python-2.0',
+  'BlueOak-1.0.0',
+]);
 // For building and testing alone: nothing of them is given to users but dompurify, whose other licence is Apache.
-const LICENCES_OF_TOOLS = new Set([...LICENCES, 'PSF-2.0', 'MPL-2.0', '(MPL-2.0 OR Apache-2.0)', 'CC0-1.0', 'Unlicense']);
+const LICENCES_OF_TOOLS = new Set([
+  ...LICENCES,
+  'PSF-2.0',
+  'MPL-2.0',
+  '(MPL-2.0 OR Apache-2.0)',
+  'CC0-1.0',
+  'Unlicense',
+]);
 // By name, with the reason.
-export const INSTALL_SCRIPTS = { '@photostructure/sqlite': 'looks for its prebuilt SQLite, and builds it where there is none; used on Node below 24' };
+export const INSTALL_SCRIPTS = {
+  '@photostructure/sqlite': 'looks for its prebuilt SQLite, and builds it where there is none; used on Node below 24',
+};
 // A second copy of these would be a mistake, not a detail.
-const ONCE = ['fastify', 'zod', 'ajv', 'pg', 'pino', '@modelcontextprotocol/server', '@photostructure/sqlite', 'commander'];
+const ONCE = [
+  'fastify',
+  'zod',
+  'ajv',
+  'pg',
+  'pino',
+  '@modelcontextprotocol/server',
+  '@photostructure/sqlite',
+  'commander',
+];
 // With those that come along. More needs a reason, and then another number here.
 const MOST_PACKAGES = 90;
 
 export function auditDependencies(lock) {
-  const all = Object.entries(lock.packages).filter(([path]) => path !== '').map(([path, entry]) => Object.assign(entry, { name: path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length) }));
+  const all = Object.entries(lock.packages)
+    .filter(([path]) => path !== '')
+    .map(([path, entry]) =>
+      Object.assign(entry, { name: path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length) }),
+    );
   const used = all.filter(({ dev, devOptional }) => !dev && !devOptional);
   const problems = [];
   for (const { name, version, integrity, license, resolved, dev, devOptional, hasInstallScript } of all) {
     const what = `${name}@${version}`;
     if (!/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity ?? '')) problems.push(`${what} has no SHA-512 digest`);
-    if (resolved !== undefined) problems.push(`${what} names where it comes from: ${new URL(resolved, 'file:').protocol}`);
-    if (!(dev || devOptional ? LICENCES_OF_TOOLS : LICENCES).has(license)) problems.push(`${what} has the licence ${license}`);
-    if (hasInstallScript && !dev && !devOptional && !Object.hasOwn(INSTALL_SCRIPTS, name)) problems.push(`${what} runs a script when it is installed`);
+    if (resolved !== undefined)
+      problems.push(`${what} names where it comes from: ${new URL(resolved, 'file:').protocol}`);
+    if (!(dev || devOptional ? LICENCES_OF_TOOLS : LICENCES).has(license))
+      problems.push(`${what} has the licence ${license}`);
+    if (hasInstallScript && !dev && !devOptional && !Object.hasOwn(INSTALL_SCRIPTS, name))
+      problems.push(`${what} runs a script when it is installed`);
   }
   for (const name of ONCE) {
     const versions = used.filter((each) => each.name === name).map(({ version }) => version);
     if (versions.length !== 1) problems.push(`${name} is there ${versions.length} times: ${versions.join(', ')}`);
   }
-  for (const [name, range] of Object.entries({ ...lock.packages[''].dependencies, ...lock.packages[''].devDependencies })) if (!/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(range)) problems.push(`${name} is not pinned: ${range}`);
-  if (used.length > MOST_PACKAGES) problems.push(`${used.length} packages come with Parley, more than ${MOST_PACKAGES}`);
-  return { problems, used: used.length, direct: Object.keys(lock.packages[''].dependencies).length, tools: all.length - used.length };
+  for (const [name, range] of Object.entries({
+    ...lock.packages[''].dependencies,
+    ...lock.packages[''].devDependencies,
+  }))
+    if (!/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(range)) problems.push(`${name} is not pinned: ${range}`);
+  if (used.length > MOST_PACKAGES)
+    problems.push(`${used.length} packages come with Parley, more than ${MOST_PACKAGES}`);
+  return {
+    problems,
+    used: used.length,
+    direct: Object.keys(lock.packages[''].dependencies).length,
+    tools: all.length - used.length,
+  };
 }
 
 export function readLock() {
@@ -39,7 +84,9 @@ export function readLock() {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { problems, used, direct, tools } = auditDependencies(readLock());
-  console.log(`${direct} dependencies bring ${used} packages; ${tools} more to build and test. ${problems.length === 0 ? 'Nothing is wrong with them as far as the lock tells.' : `${problems.length} problems:`}`);
+  console.log(
+    `${direct} dependencies bring ${used} packages; ${tools} more to build and test. ${problems.length === 0 ? 'Nothing is wrong with them as far as the lock tells.' : `${problems.length} problems:`}`,
+  );
   for (const problem of problems) console.log(`- ${problem}`);
   process.exitCode = problems.length === 0 ? 0 : 1;
 }

@@ -1,5 +1,5 @@
-// Adds up vitest's JSON results and ends with the line "N passed, N failed". Fails if anything failed, or if nothing ran.
-// The second argument says whether a step failed that counts no tests (types, lint, a bench).
+// Adds up vitest's JSON results and ends with the line "N passed, N failed". Fails if anything failed, or if nothing
+// ran. The second argument says whether a step failed that counts no tests (types, lint, a bench).
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
@@ -13,7 +13,11 @@ for (const name of readdirSync(dir).filter((file) => file.endsWith('.json'))) {
   passed += results.numPassedTests;
   for (const { assertionResults, name: file } of results.testResults) {
     for (const { status, fullName, failureMessages } of assertionResults) {
-      if (status === 'failed') failures.push(`failed: ${name.replace('.json', '')}: ${relative(process.cwd(), file)}: ${fullName}`, ...failureMessages.map(shorten));
+      if (status === 'failed')
+        failures.push(
+          `failed: ${name.replace('.json', '')}: ${relative(process.cwd(), file)}: ${fullName}`,
+          ...failureMessages.map(shorten),
+        );
     }
   }
   // A file that does not even load has no tests to count.
@@ -21,7 +25,11 @@ for (const name of readdirSync(dir).filter((file) => file.endsWith('.json'))) {
 }
 // Enough to see what it was: the rest stands above.
 function shorten(message) {
-  return message.split('\n').slice(0, 30).map((line) => `    ${line.slice(0, 400)}`).join('\n');
+  return message
+    .split('\n')
+    .slice(0, 30)
+    .map((line) => `    ${line.slice(0, 400)}`)
+    .join('\n');
 }
 
 if (broken === '1' && failed === 0) failed = 1;

@@ -1,6 +1,6 @@
-// Writes src/contract/ from contract/*.json: types for the compiler, schemas for the validators. Also the tables of event
-// types and codes in docs/protocol/.
-// With --check it writes nothing and fails when a file differs, so the two can never drift apart.
+// Writes src/contract/ from contract/*.json: types for the compiler, schemas for the validators. Also the tables of
+// event types and codes in docs/protocol/. With --check it writes nothing and fails when a file differs, so the two can
+// never drift apart.
 import { readFile, writeFile } from 'node:fs/promises';
 import { compile } from 'json-schema-to-typescript';
 
@@ -19,15 +19,29 @@ async function dataTypes(name, file, schema) {
     properties: Object.fromEntries(types.map((type) => [type, { $ref: `#/$defs/${type}` }])),
     $defs: schema.$defs,
   };
-  const text = await compile(titled(source, name), name, { bannerComment: '', additionalProperties: false, format: false });
-  return `${banner(file)}${text.trim()}\n\nexport const ${name.toUpperCase().replace('DATA', '_TYPES')} = ${JSON.stringify(types, null, 2)} as const satisfies readonly (keyof ${name})[];\n`;
+  const text = await compile(titled(source, name), name, {
+    bannerComment: '',
+    additionalProperties: false,
+    format: false,
+  });
+  return (
+    `${banner(file)}${text.trim()}\n\nexport const ${name.toUpperCase().replace('DATA', '_TYPES')} = ` +
+    `${JSON.stringify(types, null, 2)} as const satisfies readonly (keyof ${name})[];\n`
+  );
 }
 
 // Definitions get a title of their own, else the generated names depend on their order.
 function titled(source, name) {
   const prefix = name.replace('Data', '');
-  const pascal = (key) => prefix + key.split(/[._]/).map((word) => word[0].toUpperCase() + word.slice(1)).join('');
-  const $defs = Object.fromEntries(Object.entries(source.$defs).map(([key, schema]) => [key, { ...schema, title: pascal(key) }]));
+  const pascal = (key) =>
+    prefix +
+    key
+      .split(/[._]/)
+      .map((word) => word[0].toUpperCase() + word.slice(1))
+      .join('');
+  const $defs = Object.fromEntries(
+    Object.entries(source.$defs).map(([key, schema]) => [key, { ...schema, title: pascal(key) }]),
+  );
   $defs.json = { ...$defs.json, tsType: 'Json' };
   return { ...source, $defs: openObjects($defs) };
 }
@@ -36,7 +50,8 @@ function titled(source, name) {
 function openObjects(node) {
   if (Array.isArray(node)) return node.map(openObjects);
   if (node === null || typeof node !== 'object') return node;
-  if (node.type === 'object' && !node.properties && !node.additionalProperties) return { ...node, tsType: 'JsonObject' };
+  if (node.type === 'object' && !node.properties && !node.additionalProperties)
+    return { ...node, tsType: 'JsonObject' };
   return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, openObjects(value)]));
 }
 
@@ -46,10 +61,23 @@ const errors = await readJson('errors.json');
 const sticky = await readJson('sticky.json');
 const chart = await readJson('run.statechart.json');
 
-const meanings = (from) => Object.fromEntries(Object.entries(from).filter(([, entry]) => entry.kind === 'run').map(([code, { retryable, meaning }]) => [code, { retryable, meaning }]));
-const codes = (kind) => Object.entries(errors).filter(([, entry]) => entry.kind === kind).map(([code]) => JSON.stringify(code));
+const meanings = (from) =>
+  Object.fromEntries(
+    Object.entries(from)
+      .filter(([, entry]) => entry.kind === 'run')
+      .map(([code, { retryable, meaning }]) => [code, { retryable, meaning }]),
+  );
+const codes = (kind) =>
+  Object.entries(errors)
+    .filter(([, entry]) => entry.kind === kind)
+    .map(([code]) => JSON.stringify(code));
 const union = (name, members) => `export type ${name} =\n  | ${members.join('\n  | ')};\n`;
-const json = (text) => text.replace('Do not edit.\n', `Do not edit.\nimport type { ${text.includes('JsonObject') ? 'Json, JsonObject' : 'Json'} } from '../kernel/json.js';\n\n`);
+const json = (text) =>
+  text.replace(
+    'Do not edit.\n',
+    `Do not edit.\nimport type { ${text.includes('JsonObject') ? 'Json, JsonObject' : 'Json'} } from ` +
+      `'../kernel/json.js';\n\n`,
+  );
 
 const files = {
   'rasp-data.ts': json(await dataTypes('RaspData', 'rasp.schema.json', rasp)),
@@ -57,19 +85,41 @@ const files = {
   'error-codes.ts': [
     banner('errors.json and contract/sticky.json'),
     union('RunErrorCode', codes('run')),
-    union('StickyErrorCode', Object.keys(sticky.errors).map((code) => JSON.stringify(code))),
+    union(
+      'StickyErrorCode',
+      Object.keys(sticky.errors).map((code) => JSON.stringify(code)),
+    ),
     union('RequestErrorCode', codes('request')),
     union('DiagnosticCode', codes('diagnostic')),
-    `// Why a run fails, by code.\nexport const RUN_ERRORS: Readonly<Record<RunErrorCode, ErrorMeaning>> = ${JSON.stringify(meanings(errors), null, 2)};\n`,
-    `export const STICKY_ERRORS: Readonly<Record<StickyErrorCode, ErrorMeaning>> = ${JSON.stringify(meanings(sticky.errors), null, 2)};\n`,
+    `// Why a run fails, by code.\nexport const RUN_ERRORS: Readonly<Record<RunErrorCode, ErrorMeaning>> = ` +
+      `${JSON.stringify(meanings(errors), null, 2)};\n`,
+    'export const STICKY_ERRORS: Readonly<Record<StickyErrorCode, ErrorMeaning>> = ' +
+      `${JSON.stringify(meanings(sticky.errors), null, 2)};\n`,
     `export interface ErrorMeaning {\n  readonly retryable: boolean;\n  readonly meaning: string;\n}\n`,
-    `export const HTTP_STATUS = ${JSON.stringify(Object.fromEntries(Object.entries(errors).filter(([, entry]) => entry.kind === 'request' || entry.http_status).map(([code, entry]) => [code, entry.http_status])), null, 2)} as const satisfies Record<RequestErrorCode | 'INTERNAL', number>;\n`,
+    `export const HTTP_STATUS = ${JSON.stringify(
+      Object.fromEntries(
+        Object.entries(errors)
+          .filter(([, entry]) => entry.kind === 'request' || entry.http_status)
+          .map(([code, entry]) => [code, entry.http_status]),
+      ),
+      null,
+      2,
+    )} as const satisfies Record<RequestErrorCode | 'INTERNAL', number>;\n`,
   ].join('\n'),
   'chart-names.ts': [
     banner('run.statechart.json and contract/sticky.json'),
-    union('RunState', chart.states.map((state) => JSON.stringify(state))),
-    union('RunEvent', chart.events.map((event) => JSON.stringify(event))),
-    union('GuardName', [...Object.keys(chart.guards), ...Object.keys(sticky.guards)].map((guard) => JSON.stringify(guard))),
+    union(
+      'RunState',
+      chart.states.map((state) => JSON.stringify(state)),
+    ),
+    union(
+      'RunEvent',
+      chart.events.map((event) => JSON.stringify(event)),
+    ),
+    union(
+      'GuardName',
+      [...Object.keys(chart.guards), ...Object.keys(sticky.guards)].map((guard) => JSON.stringify(guard)),
+    ),
   ].join('\n'),
   'schemas.ts': `${banner('*.schema.json')}export const raspSchema = ${JSON.stringify(rasp)};\n\nexport const fcmpSchema = ${JSON.stringify(fcmp)};\n`,
 };
@@ -86,7 +136,9 @@ function eventTable(schema) {
 }
 
 function codeTable(kind) {
-  const rows = Object.entries(errors).filter(([, entry]) => entry.kind === kind).map(([code, { meaning }]) => `| \`${code}\` | ${meaning} |`);
+  const rows = Object.entries(errors)
+    .filter(([, entry]) => entry.kind === kind)
+    .map(([code, { meaning }]) => `| \`${code}\` | ${meaning} |`);
   return ['| code | meaning |', '|---|---|', ...rows].join('\n');
 }
 

@@ -1,6 +1,6 @@
-// Installs other versions of Codex than the proved one, from npm into .cache/codex/<version>/, for the tests of what differs
-// between them. A folder is filled beside and renamed when it is complete, so an interrupted install is repeated.
-// Imported, it only says where the programs are.
+// Installs other versions of Codex than the proved one, from npm into .cache/codex/<version>/, for the tests of what
+// differs between them. A folder is filled beside and renamed when it is complete, so an interrupted install is
+// repeated. Imported, it only says where the programs are.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,10 @@ function install(version) {
   mkdirSync(cache, { recursive: true });
   const partial = mkdtempSync(join(cache, `partial-${process.pid}-`));
   try {
-    writeFileSync(join(partial, 'package.json'), JSON.stringify({ private: true, dependencies: { '@openai/codex': version } }));
+    writeFileSync(
+      join(partial, 'package.json'),
+      JSON.stringify({ private: true, dependencies: { '@openai/codex': version } }),
+    );
     const args = ['install', '--ignore-scripts', '--no-package-lock', '--no-audit', '--no-fund', '--loglevel=error'];
     const { status, error } = spawnSync('npm', args, { cwd: partial, stdio: ['ignore', 'inherit', 'inherit'] });
     if (status !== 0) throw new Error(`npm ${args.join(' ')} failed for Codex ${version}`, { cause: error });

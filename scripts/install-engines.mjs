@@ -1,9 +1,19 @@
-// Installs the real CLIs that the tests of the engines drive, in exactly these versions, from npm into .cache/engines/. Nothing
-// of it is a dependency of the package. The folder is made beside and renamed when it is whole: an install that was cut off is
-// begun anew, and one that is there is not repeated. Of two installs at once the first that is whole stays. Imported, it only
-// says where the programs are.
+// Installs the real CLIs that the tests of the engines drive, in exactly these versions, from npm into .cache/engines/.
+// Nothing of it is a dependency of the package. The folder is made beside and renamed when it is whole: an install that
+// was cut off is begun anew, and one that is there is not repeated. Of two installs at once the first that is whole
+// stays. Imported, it only says where the programs are.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -25,8 +35,8 @@ const CODEX_TARGETS = {
   'darwin-arm64': 'aarch64-apple-darwin',
 };
 
-// The beginning of each command line. Codex and OpenCode come as native programs behind a script in Node; killed, the script
-// of Codex would leave the program running.
+// The beginning of each command line. Codex and OpenCode come as native programs behind a script in Node; killed, the
+// script of Codex would leave the program running.
 export const ENGINE_PROGRAMS = locate(home);
 
 function locate(folder) {
@@ -64,7 +74,8 @@ const cache = dirname(home);
 // An install takes a minute; a pid may belong to another process by now.
 const ABANDONED_MS = 60 * 60 * 1000;
 
-// A new folder each time: an npm whose parent was killed may still be writing into an old one. It is named after its owner.
+// A new folder each time: an npm whose parent was killed may still be writing into an old one. It is named after its
+// owner.
 function createFolder(kind) {
   mkdirSync(cache, { recursive: true });
   return mkdtempSync(join(cache, `engines.${kind}-${process.pid}-`));
@@ -75,7 +86,8 @@ function removeAbandoned() {
   for (const name of readdirSync(cache)) {
     const owner = /^engines\.(?:partial|old)-(\d+)-/.exec(name)?.[1];
     const nobodys = owner === undefined && name.startsWith('engines.partial-');
-    if (nobodys || (owner !== undefined && (!isAlive(Number(owner)) || isOld(join(cache, name))))) remove(join(cache, name));
+    if (nobodys || (owner !== undefined && (!isAlive(Number(owner)) || isOld(join(cache, name)))))
+      remove(join(cache, name));
   }
 }
 
@@ -97,8 +109,8 @@ function remove(path) {
   rmSync(path, { recursive: true, force: true, maxRetries: 3 });
 }
 
-// Puts the new folder in its place, unless another install was faster. A folder that is not empty is never renamed over, so
-// one of two always finds what the other has put there.
+// Puts the new folder in its place, unless another install was faster. A folder that is not empty is never renamed
+// over, so one of two always finds what the other has put there.
 function takePlace(partial) {
   while (findFault(home) !== undefined) {
     if (existsSync(home)) moveAway();
@@ -147,5 +159,6 @@ export function installEngines() {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   installEngines();
-  for (const [engine, { version }] of Object.entries(ENGINE_PACKAGES)) console.log(`${engine} ${version}: .cache/engines`);
+  for (const [engine, { version }] of Object.entries(ENGINE_PACKAGES))
+    console.log(`${engine} ${version}: .cache/engines`);
 }

@@ -1,5 +1,5 @@
-// Takes the pictures of the console in docs/images: the built server in a fresh data directory, scripted agents, a real browser.
-// Run it with `npm run picture` after the pages have changed.
+// Takes the pictures of the console in docs/images: the built server in a fresh data directory, scripted agents, a real
+// browser. Run it with `npm run picture` after the pages have changed.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,7 +18,14 @@ const data = join(site, 'data');
 // It is seen in the pictures.
 const shop = process.env.PARLEY_PICTURE_FOLDER ?? join(site, 'shop');
 const standIn = (name) => join(root, 'tests/stand-ins/bin', name);
-const env = { PATH: process.env.PATH, HOME: site, PARLEY_DATA: data, PARLEY_CODEX_BIN: standIn('codex'), PARLEY_GEMINI_BIN: standIn('gemini'), PARLEY_CODEX_APP_SERVER_BIN: standIn('codex-app-server-stand-in') };
+const env = {
+  PATH: process.env.PATH,
+  HOME: site,
+  PARLEY_DATA: data,
+  PARLEY_CODEX_BIN: standIn('codex'),
+  PARLEY_GEMINI_BIN: standIn('gemini'),
+  PARLEY_CODEX_APP_SERVER_BIN: standIn('codex-app-server-stand-in'),
+};
 
 async function until(look) {
   for (;;) {
@@ -32,30 +39,50 @@ mkdirSync(shop, { recursive: true });
 mkdirSync(data, { recursive: true, mode: 0o700 });
 writeFileSync(join(data, 'config.json'), JSON.stringify({ workspace_roots: [shop], shutdown_grace_sec: 0.1 }));
 const token = addToken(data, 'ann', 'operator', new Date().toISOString());
-const server = spawn(process.execPath, [join(root, 'bin/parley.js'), 'serve', '--json', '--log-level', 'warn', '--port', '0'], { env, cwd: shop, stdio: ['ignore', 'pipe', 'inherit'] });
+const server = spawn(
+  process.execPath,
+  [join(root, 'bin/parley.js'), 'serve', '--json', '--log-level', 'warn', '--port', '0'],
+  { env, cwd: shop, stdio: ['ignore', 'pipe', 'inherit'] },
+);
 const ended = once(server, 'exit');
 let browser;
 try {
   const [first] = await once(createInterface(server.stdout), 'line');
   const { url } = JSON.parse(first);
   const client = createClient({ url, token });
-  const start = async (engine, prompt, labels, rest = {}) => (await client.create({ engine, prompt, labels, cwd: shop, execution_mode: 'interactive', ...rest })).run_id;
+  const start = async (engine, prompt, labels, rest = {}) =>
+    (await client.create({ engine, prompt, labels, cwd: shop, execution_mode: 'interactive', ...rest })).run_id;
   const becomes = (id, status) => until(async () => (await client.get(id)).status === status);
-  const answer = async (id, response) => client.reply(id, { interaction_id: (await client.interaction(id)).interaction_id, response });
+  const answer = async (id, response) =>
+    client.reply(id, { interaction_id: (await client.interaction(id)).interaction_id, response });
 
-  await becomes(await start('gemini', 'Describe the checkout for newcomers [[done "docs/checkout.md"]]', { team: 'docs' }), 'succeeded');
+  await becomes(
+    await start('gemini', 'Describe the checkout for newcomers [[done "docs/checkout.md"]]', { team: 'docs' }),
+    'succeeded',
+  );
   await becomes(await start('codex', 'Bring the dependencies up to date [[fail]]', { team: 'web' }), 'failed');
   const asked = await start('rehearsal', 'Set up the storage of this project', { team: 'web', ticket: 'SHOP-41' });
   await becomes(asked, 'waiting_user');
-  const approval = await start('codex-app-server', 'Let the cart show its total [[patch src/cart.ts export const total = (items) => items.reduce((sum, { price }) => sum + price, 0);]] [[done "ok"]]', { team: 'web' });
+  const approval = await start(
+    'codex-app-server',
+    'Let the cart show its total [[patch src/cart.ts export const total = (items) => items.reduce((sum, { price ' +
+      '}) => sum + price, 0);]] [[done "ok"]]',
+    { team: 'web' },
+  );
   await becomes(approval, 'waiting_user');
   await start('codex', 'Find out why the nightly build is slow [[hang]]', { team: 'infra' });
   const played = await start('rehearsal', 'Move the orders to the new storage', { team: 'web', ticket: 'SHOP-40' });
   await becomes(played, 'waiting_user');
 
-  browser = await playwright.launch({ executablePath: await chromium.executablePath(), args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'], headless: true });
+  browser = await playwright.launch({
+    executablePath: await chromium.executablePath(),
+    args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
+    headless: true,
+  });
   const look = async (path, options = {}) => {
-    const page = await (await browser.newContext({ viewport: { width: 1180, height: 760 }, baseURL: url, ...options })).newPage();
+    const page = await (
+      await browser.newContext({ viewport: { width: 1180, height: 760 }, baseURL: url, ...options })
+    ).newPage();
     // As in a browser that was not asked yet; one without a screen has decided for itself.
     await page.addInitScript(`Object.defineProperty(Notification, 'permission', { get: () => 'default' })`);
     await page.context().request.post(`${url}/v1/sign-in`, { headers: { origin: url }, data: { token } });

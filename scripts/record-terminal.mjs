@@ -1,5 +1,5 @@
-// Draws docs/images/terminal.svg: real commands in a fresh data directory, their real output, as a picture of a terminal.
-// Run it with `npm run picture` after the output has changed.
+// Draws docs/images/terminal.svg: real commands in a fresh data directory, their real output, as a picture of a
+// terminal. Run it with `npm run picture` after the output has changed.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,10 +20,21 @@ const CHAR = 8.4;
 const LINE = 19;
 const PAD = 18;
 const BAR = 34;
-const INKS = { 1: 'font-weight="bold"', 2: 'fill="#8b949e"', 31: 'fill="#ff7b72"', 32: 'fill="#7ee787"', 33: 'fill="#e3b341"', 36: 'fill="#79c0ff"' };
+const INKS = {
+  1: 'font-weight="bold"',
+  2: 'fill="#8b949e"',
+  31: 'fill="#ff7b72"',
+  32: 'fill="#7ee787"',
+  33: 'fill="#e3b341"',
+  36: 'fill="#79c0ff"',
+};
 
 function play(args) {
-  const { stdout, stderr, status } = spawnSync(process.execPath, [join(root, 'bin/parley.js'), ...args], { encoding: 'utf8', cwd: root, env: { ...process.env, PARLEY_DATA: data, FORCE_COLOR: '1' } });
+  const { stdout, stderr, status } = spawnSync(process.execPath, [join(root, 'bin/parley.js'), ...args], {
+    encoding: 'utf8',
+    cwd: root,
+    env: { ...process.env, PARLEY_DATA: data, FORCE_COLOR: '1' },
+  });
   if (status !== 0 && status !== 3) throw new Error(`parley ${args.join(' ')}: ${stderr}`);
   const shown = args.map((word) => (/\s/.test(word) ? `"${word}"` : word)).join(' ');
   return [`\u001b[36m$\u001b[39m \u001b[1mparley ${shown}\u001b[22m`, ...stdout.trimEnd().split('\n'), ''];
@@ -44,7 +55,8 @@ function drawLine(line, row) {
       else if (code === '39') [...inks].filter((ink) => Number(ink) > 9).forEach((ink) => inks.delete(ink));
       continue;
     }
-    if (part !== '') out += `<text xml:space="preserve" x="${(PAD + column * CHAR).toFixed(1)}" y="${BAR + PAD + row * LINE}" ${[...inks].map((ink) => INKS[ink]).join(' ')}>${escape(part)}</text>\n`;
+    if (part !== '')
+      out += `<text xml:space="preserve" x="${(PAD + column * CHAR).toFixed(1)}" y="${BAR + PAD + row * LINE}" ${[...inks].map((ink) => INKS[ink]).join(' ')}>${escape(part)}</text>\n`;
     column += stringWidth(part);
   }
   return out;
@@ -54,7 +66,9 @@ try {
   const lines = SCENE.flatMap(play);
   const width = Math.ceil(PAD * 2 + CHAR * 102);
   const height = BAR + PAD * 2 + lines.length * LINE;
-  const dots = ['#ff5f57', '#febc2e', '#28c840'].map((fill, index) => `<circle cx="${PAD + 4 + index * 20}" cy="17" r="6" fill="${fill}"/>`).join('');
+  const dots = ['#ff5f57', '#febc2e', '#28c840']
+    .map((fill, index) => `<circle cx="${PAD + 4 + index * 20}" cy="17" r="6" fill="${fill}"/>`)
+    .join('');
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img" aria-label="parley in a terminal: a run asks, is answered, succeeds and is verified" font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="14" fill="#e6edf3">
 <rect width="${width}" height="${height}" rx="10" fill="#0d1117"/>${dots}
 ${lines.map(drawLine).join('')}</svg>

@@ -1,5 +1,5 @@
-// Runs the unit tests on the other Node versions that Parley promises to run on, at the same time. Each is installed from npm
-// into .cache/.
+// Runs the unit tests on the other Node versions that Parley promises to run on, at the same time. Each is installed
+// from npm into .cache/.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync } from 'node:fs';
@@ -9,14 +9,26 @@ import { fileURLToPath } from 'node:url';
 const VERSIONS = ['22', '24'];
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-const outcomes = await Promise.all(VERSIONS.map(async (version) => {
-  const bin = install(version);
-  const tests = await run(bin, ['node_modules/vitest/vitest.mjs', 'run', '--project', 'unit', '--reporter=dot', '--reporter=json', `--outputFile.json=${join('.cache', 'results', `node-${version}.json`)}`]);
-  const demo = await run(bin, ['dist/main.js', 'demo']);
-  // One after the other, so that each can be read.
-  console.log(`unit tests on Node ${spawnSync(bin, ['--version'], { encoding: 'utf8' }).stdout?.trim()}\n${tests.output}${demo.failed ? demo.output : ''}`);
-  return tests.failed || demo.failed;
-}));
+const outcomes = await Promise.all(
+  VERSIONS.map(async (version) => {
+    const bin = install(version);
+    const tests = await run(bin, [
+      'node_modules/vitest/vitest.mjs',
+      'run',
+      '--project',
+      'unit',
+      '--reporter=dot',
+      '--reporter=json',
+      `--outputFile.json=${join('.cache', 'results', `node-${version}.json`)}`,
+    ]);
+    const demo = await run(bin, ['dist/main.js', 'demo']);
+    // One after the other, so that each can be read.
+    console.log(
+      `unit tests on Node ${spawnSync(bin, ['--version'], { encoding: 'utf8' }).stdout?.trim()}\n${tests.output}${demo.failed ? demo.output : ''}`,
+    );
+    return tests.failed || demo.failed;
+  }),
+);
 process.exitCode = outcomes.includes(true) ? 1 : 0;
 
 function install(version) {
@@ -25,7 +37,11 @@ function install(version) {
   const bin = join(cache, 'node_modules', name, 'bin', 'node');
   if (!existsSync(bin)) {
     mkdirSync(cache, { recursive: true });
-    spawnSync('npm', ['install', '--silent', '--no-save', '--no-package-lock', '--prefix', cache, `${name}@${version}`], { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
+    spawnSync(
+      'npm',
+      ['install', '--silent', '--no-save', '--no-package-lock', '--prefix', cache, `${name}@${version}`],
+      { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] },
+    );
   }
   return bin;
 }

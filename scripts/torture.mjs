@@ -1,5 +1,5 @@
-// npm run torture -- NAME...: the long forms of tests whose short ones are in every run of CI. Seeded (PARLEY_SEED), bounded, minutes long.
-// At the end: whether each held, how long it took, and its figures.
+// npm run torture -- NAME...: the long forms of tests whose short ones are in every run of CI. Seeded (PARLEY_SEED),
+// bounded, minutes long. At the end: whether each held, how long it took, and its figures.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,11 @@ import { fileURLToPath } from 'node:url';
 const torture = (form) => `tests/torture/${form}.test.ts`;
 const FORMS = {
   stops: { project: 'slow', files: [torture('stops')], env: { PARLEY_STOPS_RUNS: '60' } },
-  disk: { project: 'slow', files: [torture('disk'), torture('failing-writes'), torture('failing-calls')], env: { PARLEY_DISK_ROOMS: '8', PARLEY_DISK_EVERY: '1' } },
+  disk: {
+    project: 'slow',
+    files: [torture('disk'), torture('failing-writes'), torture('failing-calls')],
+    env: { PARLEY_DISK_ROOMS: '8', PARLEY_DISK_EVERY: '1' },
+  },
   clock: { project: 'slow', files: [torture('clock')], env: { PARLEY_CLOCK_HISTORIES: '40' } },
   fsync: { project: 'slow', files: [torture('fsync')], env: { PARLEY_FSYNC_CUTS: '6', PARLEY_FSYNC_MS: '250' } },
   torn: { project: 'slow', files: [torture('torn'), torture('torn-small-files')], env: { PARLEY_TORN_CUTS: '12' } },
@@ -18,7 +22,11 @@ const FORMS = {
   crash: { project: 'slow', files: ['tests/slow/crash.test.ts'], env: { PARLEY_CRASH_RUNS: '300' } },
   model: { project: 'slow', files: ['tests/slow/model.test.ts'], env: { PARLEY_MODEL_RUNS: '150' } },
   property: { project: 'slow', files: ['tests/slow/property.test.ts'], env: { PARLEY_PROPERTY_RUNS: '4000' } },
-  streams: { project: 'slow', files: ['tests/slow/service/streams.test.ts'], env: { PARLEY_STREAM_CLIENTS: '200', PARLEY_STREAM_EVENTS: '20000', PARLEY_SLOW_EVENTS: '100000' } },
+  streams: {
+    project: 'slow',
+    files: ['tests/slow/service/streams.test.ts'],
+    env: { PARLEY_STREAM_CLIENTS: '200', PARLEY_STREAM_EVENTS: '20000', PARLEY_SLOW_EVENTS: '100000' },
+  },
   survival: { project: 'slow', files: ['tests/slow/service/survival.test.ts'], env: { PARLEY_WAITING_RUNS: '1000' } },
   fuzz: { project: 'slow', files: ['tests/fuzz'], env: { PARLEY_FUZZ_TIMES: '20' } },
   hosts: { project: 'postgres', files: ['tests/postgres/torture.test.ts'], env: { PARLEY_HOSTS_RUNS: '300' } },
@@ -38,7 +46,11 @@ const told = [];
 for (const name of names) {
   const { project, files, env } = FORMS[name];
   const began = Date.now();
-  const { status } = spawnSync('npx', ['vitest', 'run', '--project', project, ...files], { cwd: fileURLToPath(new URL('..', import.meta.url)), stdio: 'inherit', env: { ...env, ...process.env, PARLEY_SEED: seed, PARLEY_FIGURES: figures } });
+  const { status } = spawnSync('npx', ['vitest', 'run', '--project', project, ...files], {
+    cwd: fileURLToPath(new URL('..', import.meta.url)),
+    stdio: 'inherit',
+    env: { ...env, ...process.env, PARLEY_SEED: seed, PARLEY_FIGURES: figures },
+  });
   if (status !== 0) process.exitCode = 1;
   told.push(`${name}: ${status === 0 ? 'held' : 'FAILED'}, ${Math.round((Date.now() - began) / 1000)} s`);
 }

@@ -28,12 +28,17 @@ const root = new URL('./golden/', import.meta.url).pathname;
 const bless = process.env.PARLEY_BLESS === '1';
 const explainRasp = closedValidator('rasp.schema.json');
 const explainFcmp = closedValidator('fcmp.schema.json');
-const folders = readdirSync(root).flatMap((engine) => readdirSync(join(root, engine)).map((name) => `${engine}/${name}`));
+const folders = readdirSync(root).flatMap((engine) =>
+  readdirSync(join(root, engine)).map((name) => `${engine}/${name}`),
+);
 
 describe.each(folders)('%s', (folder) => {
   const dir = join(root, folder);
   const recorded = loadCase(folder, dir);
-  const whole = read(recorded, [['stdout', recorded.stdout], ['stderr', recorded.stderr]]);
+  const whole = read(recorded, [
+    ['stdout', recorded.stdout],
+    ['stderr', recorded.stderr],
+  ]);
 
   test('gives the blessed events', () => {
     if (bless) {
@@ -45,7 +50,10 @@ describe.each(folders)('%s', (folder) => {
   });
 
   test('gives the same events byte by byte', () => {
-    const bytes: Chunk[] = [...slices('stdout', recorded.stdout, () => 1), ...slices('stderr', recorded.stderr, () => 1)];
+    const bytes: Chunk[] = [
+      ...slices('stdout', recorded.stdout, () => 1),
+      ...slices('stderr', recorded.stderr, () => 1),
+    ];
     const again = read(recorded, bytes);
     expect(again.rasp).toBe(whole.rasp);
     expect(again.fcmp).toBe(whole.fcmp);
@@ -74,7 +82,9 @@ describe.each(folders)('%s', (folder) => {
   test('gives raw text that is exactly the bytes of its raw_ref', () => {
     for (const event of whole.events) {
       if (event.event.category !== 'raw' || !event.raw_ref) continue;
-      const bytes = recorded[event.raw_ref.stream].subarray(event.raw_ref.byte_from, event.raw_ref.byte_to).toString('utf8');
+      const bytes = recorded[event.raw_ref.stream]
+        .subarray(event.raw_ref.byte_from, event.raw_ref.byte_to)
+        .toString('utf8');
       expect(bytes.replace(/^\ufeff/, '').replace(/\r?\n$/, '')).toContain(event.data.text as string);
     }
   });
@@ -83,7 +93,9 @@ describe.each(folders)('%s', (folder) => {
     for (const event of whole.events) expect(explainRasp(event), JSON.stringify(event)).toBeNull();
     for (const line of lines(whole.fcmp)) expect(explainFcmp(JSON.parse(line)), line).toBeNull();
     expect(whole.events.map((event) => event.seq)).toEqual(whole.events.map((_, index) => index + 1));
-    expect(lines(whole.fcmp).map((line) => (JSON.parse(line) as { seq: number }).seq)).toEqual(lines(whole.fcmp).map((_, index) => index + 1));
+    expect(lines(whole.fcmp).map((line) => (JSON.parse(line) as { seq: number }).seq)).toEqual(
+      lines(whole.fcmp).map((_, index) => index + 1),
+    );
   });
 
   test('is folded from the stored journal to the same conversation', () => {
@@ -105,12 +117,25 @@ describe.each(folders)('%s', (folder) => {
 });
 
 test('the golden folders together show all seven categories', () => {
-  const seen = new Set(folders.flatMap((folder) => lines(load(join(root, folder), 'rasp.jsonl')).map((line) => (JSON.parse(line) as RaspEvent).event.category)));
+  const seen = new Set(
+    folders.flatMap((folder) =>
+      lines(load(join(root, folder), 'rasp.jsonl')).map((line) => (JSON.parse(line) as RaspEvent).event.category),
+    ),
+  );
   expect([...seen].toSorted()).toEqual([...CATEGORIES].toSorted());
 });
 
 test('each event names its parser profile and a confidence between 0 and 1', () => {
-  expect(ENGINES.map((engine) => engine.profile)).toEqual(expect.arrayContaining(['codex_ndjson', 'codex_app_server', 'gemini_json', 'iflow_text', 'opencode_ndjson', 'rehearsal_ndjson']));
+  expect(ENGINES.map((engine) => engine.profile)).toEqual(
+    expect.arrayContaining([
+      'codex_ndjson',
+      'codex_app_server',
+      'gemini_json',
+      'iflow_text',
+      'opencode_ndjson',
+      'rehearsal_ndjson',
+    ]),
+  );
   for (const folder of folders) {
     const { profile } = findEngine(folder.split('/')[0] ?? '');
     for (const line of lines(load(join(root, folder), 'rasp.jsonl'))) {
@@ -126,7 +151,12 @@ type Chunk = [StreamName, Buffer];
 
 function loadCase(folder: string, dir: string): Case {
   const turn = JSON.parse(load(dir, 'turn.json')) as Turn;
-  return { engine: folder.split('/')[0] ?? '', stdout: readFileSync(join(dir, 'stdout.bin')), stderr: readFileSync(join(dir, 'stderr.bin')), turn };
+  return {
+    engine: folder.split('/')[0] ?? '',
+    stdout: readFileSync(join(dir, 'stdout.bin')),
+    stderr: readFileSync(join(dir, 'stderr.bin')),
+    turn,
+  };
 }
 
 function load(dir: string, name: string): string {
@@ -138,7 +168,14 @@ function read(recorded: Case, chunks: readonly Chunk[]): { rasp: string; fcmp: s
   let rasp = '';
   let fcmp = '';
   const reader = new RecordingReader(
-    { engine: findEngine(recorded.engine), mode: 'interactive', prompt: 'golden', resumedFrom: recorded.turn.resumed_from ?? null, clock: { now: () => 0 }, ids: createCountingIds() },
+    {
+      engine: findEngine(recorded.engine),
+      mode: 'interactive',
+      prompt: 'golden',
+      resumedFrom: recorded.turn.resumed_from ?? null,
+      clock: { now: () => 0 },
+      ids: createCountingIds(),
+    },
     { rasp: (bytes) => (rasp += bytes.toString('utf8')), fcmp: (bytes) => (fcmp += bytes.toString('utf8')) },
   );
   for (const [stream, chunk] of chunks) reader.push(stream, chunk);
@@ -148,7 +185,7 @@ function read(recorded: Case, chunks: readonly Chunk[]): { rasp: string; fcmp: s
 
 function slices(stream: StreamName, bytes: Buffer, size: () => number): Chunk[] {
   const chunks: Chunk[] = [];
-  for (let at = 0; at < bytes.length; ) {
+  for (let at = 0; at < bytes.length;) {
     const end = Math.min(bytes.length, at + size());
     chunks.push([stream, bytes.subarray(at, end)]);
     at = end;
@@ -160,7 +197,13 @@ function slices(stream: StreamName, bytes: Buffer, size: () => number): Chunk[] 
 function byStream(events: readonly RaspEvent[]): Record<string, unknown[]> {
   const groups: Record<string, unknown[]> = { stdout: [], stderr: [], none: [] };
   for (const event of events) {
-    groups[event.raw_ref?.stream ?? 'none']?.push([event.event.type, event.data, event.source, event.correlation.item_id, event.raw_ref]);
+    groups[event.raw_ref?.stream ?? 'none']?.push([
+      event.event.type,
+      event.data,
+      event.source,
+      event.correlation.item_id,
+      event.raw_ref,
+    ]);
   }
   return groups;
 }

@@ -7,10 +7,14 @@ interface Requirements {
   readonly later: string[];
 }
 
-const { proved, later } = JSON.parse(readFileSync(new URL('./requirements.json', import.meta.url), 'utf8')) as Requirements;
+const { proved, later } = JSON.parse(
+  readFileSync(new URL('./requirements.json', import.meta.url), 'utf8'),
+) as Requirements;
 // How many there are of each document.
 const COUNTS = { '000': 18, '001': 15, '002': 19, '003': 9, '004': 16 };
-const ids = Object.entries(COUNTS).flatMap(([document, count]) => Array.from({ length: count }, (_, index) => `${document}-${String(index + 1).padStart(2, '0')}`));
+const ids = Object.entries(COUNTS).flatMap(([document, count]) =>
+  Array.from({ length: count }, (_, index) => `${document}-${String(index + 1).padStart(2, '0')}`),
+);
 
 test('every requirement is either proved or listed as still to come, and never both', () => {
   expect([...Object.keys(proved), ...later].toSorted()).toEqual(ids);

@@ -1,5 +1,5 @@
-// One turn of the engine to a consumer in this process, by one of several ways, and what it cost: a process of its own for
-// each, so that none warms up another. Told by arguments: the way, a folder, how many events, how large.
+// One turn of the engine to a consumer in this process, by one of several ways, and what it cost: a process of its own
+// for each, so that none warms up another. Told by arguments: the way, a folder, how many events, how large.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -25,7 +25,10 @@ function took() {
 }
 
 function codex() {
-  return spawn(engine, ['exec', '--json', '--skip-git-repo-check', '-C', folder, prompt], { stdio: ['ignore', 'pipe', 'ignore'], env: { PATH: process.env.PATH, HOME: folder } });
+  return spawn(engine, ['exec', '--json', '--skip-git-repo-check', '-C', folder, prompt], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+    env: { PATH: process.env.PATH, HOME: folder },
+  });
 }
 
 const WAYS = {
@@ -51,12 +54,15 @@ const WAYS = {
   'acp-sdk': async () => {
     const { ClientSideConnection, ndJsonStream } = await import(acpSdk().path);
     const child = spawn(engine, [], { stdio: ['pipe', 'pipe', 'ignore'] });
-    const connection = new ClientSideConnection(() => ({
-      sessionUpdate: async () => {
-        took();
-        messages += 1;
-      },
-    }), ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout)));
+    const connection = new ClientSideConnection(
+      () => ({
+        sessionUpdate: async () => {
+          took();
+          messages += 1;
+        },
+      }),
+      ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout)),
+    );
     await connection.initialize({ protocolVersion: 1, clientCapabilities: {} });
     const { sessionId } = await connection.newSession({ cwd: folder, mcpServers: [] });
     await connection.prompt({ sessionId, prompt: [{ type: 'text', text: prompt }] });
@@ -91,11 +97,20 @@ const WAYS = {
   parley: async () => {
     const { open } = await import('./open-runs.mjs');
     // From the first words of the engine on, which is when the others begin to count too.
-    const bench = await open(folder, { program: [engine], onAsked: ({ journal }) => {
-      if (first === 0 && journal?.rasp.bytes.includes('"stdout"')) took();
-    }, onChange: ({ journal }) => {
-      for (let at = journal?.rasp.bytes.indexOf(STORED) ?? -1; at >= 0; at = journal.rasp.bytes.indexOf(STORED, at + 1)) messages += 1;
-    } });
+    const bench = await open(folder, {
+      program: [engine],
+      onAsked: ({ journal }) => {
+        if (first === 0 && journal?.rasp.bytes.includes('"stdout"')) took();
+      },
+      onChange: ({ journal }) => {
+        for (
+          let at = journal?.rasp.bytes.indexOf(STORED) ?? -1;
+          at >= 0;
+          at = journal.rasp.bytes.indexOf(STORED, at + 1)
+        )
+          messages += 1;
+      },
+    });
     const { run_id: runId } = await bench.orchestrator.create({ engine: 'codex', prompt });
     await bench.orchestrator.settled(runId);
     return bench.close;

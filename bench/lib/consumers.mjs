@@ -11,10 +11,23 @@ const isCodex = (way) => way !== 'acp-sdk';
 export async function consume(way, { events: asked, bytes }) {
   const folder = newFolder();
   try {
-    const command = [...(isPinned ? ['taskset', '-c', '1'] : []), process.execPath, CONSUME, way, folder, String(asked), String(bytes)];
+    const command = [
+      ...(isPinned ? ['taskset', '-c', '1'] : []),
+      process.execPath,
+      CONSUME,
+      way,
+      folder,
+      String(asked),
+      String(bytes),
+    ];
     const { stdout } = await promisify(execFile)(command[0], command.slice(1));
     const { messages, ms, cpu, peak } = JSON.parse(stdout.trim().split('\n').at(-1));
-    return { 'events/s': asked / (ms / 1000), 'µs/event': cpu / asked, 'peak MiB': peak, lost: asked + Number(isCodex(way)) - messages };
+    return {
+      'events/s': asked / (ms / 1000),
+      'µs/event': cpu / asked,
+      'peak MiB': peak,
+      lost: asked + Number(isCodex(way)) - messages,
+    };
   } finally {
     removeFolder(folder);
   }

@@ -1,4 +1,5 @@
-// What a process costs, read from /proc: processor time, memory, and the processes below it. All null where there is no /proc.
+// What a process costs, read from /proc: processor time, memory, and the processes below it. All null where there is no
+// /proc.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
 // Linux counts in hundredths of a second for every program, whatever its clock does inside.
@@ -47,10 +48,15 @@ export function grown(before, after, count = 1) {
 
 export function childrenOf(pid) {
   if (!existsSync('/proc')) return null;
-  const rows = readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map((name) => {
-    const stat = read(`/proc/${name}/stat`);
-    return stat === null ? null : { pid: Number(name), parent: Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) };
-  }).filter((row) => row !== null);
+  const rows = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => {
+      const stat = read(`/proc/${name}/stat`);
+      return stat === null
+        ? null
+        : { pid: Number(name), parent: Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) };
+    })
+    .filter((row) => row !== null);
   const found = [pid];
   // Grows while it is walked.
   for (const parent of found) for (const row of rows) if (row.parent === parent) found.push(row.pid);

@@ -1,7 +1,9 @@
 #!/usr/bin/env node
-// The engine that every system is measured on: one script in two dialects, so that only what lies behind it differs. Called
-// with `exec` it prints the lines of `codex exec --json`, else it speaks ACP on its standard streams.
-// A prompt says what to do: [[events COUNT BYTES]], [[pace LINES MS]] (so many of them, then a rest), [[when FILE]] (as soon as it is there), [[dirty]], [[count FILE]] (how many bytes it has printed, at the end), [[ask]]. What it prints carries the moment in which it was made.
+// The engine that every system is measured on: one script in two dialects, so that only what lies behind it differs.
+// Called with `exec` it prints the lines of `codex exec --json`, else it speaks ACP on its standard streams. A prompt
+// says what to do: [[events COUNT BYTES]], [[pace LINES MS]] (so many of them, then a rest), [[when FILE]] (as soon as
+// it is there), [[dirty]], [[count FILE]] (how many bytes it has printed, at the end), [[ask]]. What it prints carries
+// the moment in which it was made.
 import { randomUUID } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
@@ -19,10 +21,11 @@ const DIRTY = [
 
 process.stdout.on('error', () => process.exit(1));
 const printed = { stdout: 0, stderr: 0 };
-const print = (stream, data) => new Promise((resolve) => {
-  printed[stream] += Buffer.byteLength(data);
-  process[stream].write(data, resolve);
-});
+const print = (stream, data) =>
+  new Promise((resolve) => {
+    printed[stream] += Buffer.byteLength(data);
+    process[stream].write(data, resolve);
+  });
 const write = (data) => print('stdout', data);
 
 const [command, ...args] = process.argv.slice(2);
@@ -35,7 +38,9 @@ async function burst(prompt, toLine) {
   const [, count, bytes] = /\[\[events (\d+) (\d+)\]\]/.exec(prompt) ?? [];
   const dirty = prompt.includes('[[dirty]]');
   // Characters of several bytes, so that a piece may end within one.
-  const filling = dirty ? '漢'.repeat(Math.floor((Number(bytes) - 14) / 3)) : 'x'.repeat(Math.max(0, Number(bytes) - 14));
+  const filling = dirty
+    ? '漢'.repeat(Math.floor((Number(bytes) - 14) / 3))
+    : 'x'.repeat(Math.max(0, Number(bytes) - 14));
   const [, lines, rest] = /\[\[pace (\d+) (\d+)\]\]/.exec(prompt) ?? [];
   const [, sign] = /\[\[when ([^\]]+)\]\]/.exec(prompt) ?? [];
   if (sign !== undefined) await untilThere(sign);
@@ -70,20 +75,39 @@ async function playCodex(argv) {
   const resumed = argv.indexOf('resume');
   const last = argv.at(-1);
   const prompt = resumed >= 0 ? last : / /.test(last ?? '') || last?.startsWith('[[') ? last : await readStdin();
-  const thread = resumed >= 0 ? argv.find((word, index) => index > resumed && /^[0-9a-f]{8}-/.test(word)) : `${randomUUID().slice(0, 14)}7${randomUUID().slice(15)}`;
+  const thread =
+    resumed >= 0
+      ? argv.find((word, index) => index > resumed && /^[0-9a-f]{8}-/.test(word))
+      : `${randomUUID().slice(0, 14)}7${randomUUID().slice(15)}`;
   const sessions = join(process.env.CODEX_HOME ?? join(homedir(), '.codex'), 'sessions', '2026', '01', '01');
   if (resumed >= 0 && !(existsSync(sessions) && readdirSync(sessions).some((name) => name.includes(thread)))) {
     process.stderr.write(`Error: thread/resume: no rollout found for thread id ${thread}\n`);
     process.exit(1);
   }
   mkdirSync(sessions, { recursive: true });
-  writeFileSync(join(sessions, `rollout-2026-01-01T00-00-00-${thread}.jsonl`), `{"type":"session","sessionId":"${thread}"}\n`);
+  writeFileSync(
+    join(sessions, `rollout-2026-01-01T00-00-00-${thread}.jsonl`),
+    `{"type":"session","sessionId":"${thread}"}\n`,
+  );
   await write(`{"type":"thread.started","thread_id":"${thread}"}\n{"type":"turn.started"}\n`);
-  await burst(prompt, (text, index) => `{"type":"item.completed","item":{"id":"item_${index}","type":"agent_message","text":"${text}"}}`);
+  await burst(
+    prompt,
+    (text, index) => `{"type":"item.completed","item":{"id":"item_${index}","type":"agent_message","text":"${text}"}}`,
+  );
   if (prompt.includes('[[ask]]')) {
-    const call = { id: 'item_ask', type: 'mcp_tool_call', server: 'parley', tool: 'ask_human', arguments: { question: 'Go on?', kind: 'open_text' } };
-    await write(`${JSON.stringify({ type: 'item.started', item: { ...call, result: null, error: null, status: 'in_progress' } })}\n`);
-    await write(`${JSON.stringify({ type: 'item.completed', item: { ...call, result: { content: [{ type: 'text', text: 'Question recorded. End your turn now and wait.' }], structured_content: null }, error: null, status: 'completed' } })}\n`);
+    const call = {
+      id: 'item_ask',
+      type: 'mcp_tool_call',
+      server: 'parley',
+      tool: 'ask_human',
+      arguments: { question: 'Go on?', kind: 'open_text' },
+    };
+    await write(
+      `${JSON.stringify({ type: 'item.started', item: { ...call, result: null, error: null, status: 'in_progress' } })}\n`,
+    );
+    await write(
+      `${JSON.stringify({ type: 'item.completed', item: { ...call, result: { content: [{ type: 'text', text: 'Question recorded. End your turn now and wait.' }], structured_content: null }, error: null, status: 'completed' } })}\n`,
+    );
   }
   await write('{"type":"item.completed","item":{"id":"item_end","type":"agent_message","text":"done"}}\n');
   await write('{"type":"turn.completed","usage":{"input_tokens":1,"cached_input_tokens":0,"output_tokens":1}}\n');
@@ -105,7 +129,11 @@ function tell(message) {
 function playAcp() {
   const answers = new Map();
   const methods = {
-    initialize: () => ({ protocolVersion: 1, agentCapabilities: { loadSession: true, promptCapabilities: {} }, authMethods: [] }),
+    initialize: () => ({
+      protocolVersion: 1,
+      agentCapabilities: { loadSession: true, promptCapabilities: {} },
+      authMethods: [],
+    }),
     'session/new': () => ({ sessionId: randomUUID() }),
     'session/load': () => ({}),
     'session/resume': () => ({}),
@@ -113,7 +141,10 @@ function playAcp() {
       const text = prompt.map((part) => part.text ?? '').join('');
       if (text.includes('[[ask]]')) {
         const toolCall = { toolCallId: 'call_1', title: 'true', kind: 'execute', status: 'pending' };
-        const options = [{ optionId: 'allow', name: 'Allow', kind: 'allow_once' }, { optionId: 'reject', name: 'Reject', kind: 'reject_once' }];
+        const options = [
+          { optionId: 'allow', name: 'Allow', kind: 'allow_once' },
+          { optionId: 'reject', name: 'Reject', kind: 'reject_once' },
+        ];
         const answered = new Promise((resolve) => answers.set('ask', resolve));
         await tell({ id: 'ask', method: 'session/request_permission', params: { sessionId, toolCall, options } });
         await answered;
@@ -123,11 +154,13 @@ function playAcp() {
       return { stopReason: 'end_turn' };
     },
   };
-  createInterface({ input: process.stdin }).on('line', async (line) => {
-    const { id, method, params } = JSON.parse(line);
-    if (method === undefined) return void answers.get(id)?.(true);
-    const result = await methods[method]?.(params);
-    if (id === undefined) return;
-    await tell(result === undefined ? { id, error: { code: -32601, message: `no ${method}` } } : { id, result });
-  }).on('close', () => process.exit(0));
+  createInterface({ input: process.stdin })
+    .on('line', async (line) => {
+      const { id, method, params } = JSON.parse(line);
+      if (method === undefined) return void answers.get(id)?.(true);
+      const result = await methods[method]?.(params);
+      if (id === undefined) return;
+      await tell(result === undefined ? { id, error: { code: -32601, message: `no ${method}` } } : { id, result });
+    })
+    .on('close', () => process.exit(0));
 }

@@ -20,11 +20,24 @@ for (let number = 0; number < Number(count); number += 1) {
   const { run: running } = await applyRunEvent(deps, run, { event: 'turn.started', facts: FACTS, set: { epoch: 1 } });
   const id = ids.interaction();
   const asked_at = systemClock.now();
-  const question = { interaction_id: id, kind: 'open_text', prompt: 'Which?', options: [], asked_at: new Date(asked_at).toISOString() };
+  const question = {
+    interaction_id: id,
+    kind: 'open_text',
+    prompt: 'Which?',
+    options: [],
+    asked_at: new Date(asked_at).toISOString(),
+  };
   await applyRunEvent(deps, running, {
     event: 'turn.needs_input',
     facts: FACTS,
-    handle: { engine: 'codex', handle_type: 'session_id', handle_value: '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c', cwd: dir, home: dir, created_at_attempt: 1 },
+    handle: {
+      engine: 'codex',
+      handle_type: 'session_id',
+      handle_value: '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c',
+      cwd: dir,
+      home: dir,
+      created_at_attempt: 1,
+    },
     ask: { interaction_id: id, attempt_number: 1, question, asked_at, due_at: asked_at + 1e6, decides: false },
     before: [draft('interaction.requested', question)],
   });

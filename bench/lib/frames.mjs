@@ -1,13 +1,17 @@
-// Reads a stream of server-sent events as a client would that wants to keep up: counts frames by their ids without making
-// strings of them, and tells what is missing between them and what came twice.
+// Reads a stream of server-sent events as a client would that wants to keep up: counts frames by their ids without
+// making strings of them, and tells what is missing between them and what came twice.
 import { get } from 'node:http';
 
 const LF = 0x0a;
 const ZERO = 0x30;
 
-// Resolves when the stream has ended or `onFrame` has said that it has enough, with what came.
-// onFrame(id, bytes): the frame without its empty line, each id once; true ends it. `after`: the id before the first that is due, where it is known.
-export function readFrames(url, { headers = {}, agent, after = null, onFrame = () => false, onOpen = () => {}, pace, signal } = {}) {
+// Resolves when the stream has ended or `onFrame` has said that it has enough, with what came. onFrame(id, bytes): the
+// frame without its empty line, each id once; true ends it. `after`: the id before the first that is due, where it is
+// known.
+export function readFrames(
+  url,
+  { headers = {}, agent, after = null, onFrame = () => false, onOpen = () => {}, pace, signal } = {},
+) {
   return new Promise((resolve, reject) => {
     let request = null;
     const finish = () => {
@@ -89,8 +93,8 @@ export function countFrames(words) {
   };
 }
 
-// Reads until a frame with these words has come or, as it may be among those that are lost, until nothing came for a second
-// after `over` was called.
+// Reads until a frame with these words has come or, as it may be among those that are lost, until nothing came for a
+// second after `over` was called.
 export function readUntil(url, words, { onFrame = () => {}, ...options } = {}) {
   const needle = Buffer.from(words);
   const controller = new AbortController();
@@ -100,11 +104,15 @@ export function readUntil(url, words, { onFrame = () => {}, ...options } = {}) {
     if (Date.now() - touched >= SILENCE_MS) controller.abort();
     else timer = setTimeout(look, SILENCE_MS / 4);
   };
-  const done = readFrames(url, { ...options, signal: controller.signal, onFrame: (id, frame) => {
-    touched = Date.now();
-    onFrame(id, frame);
-    return frame.indexOf(needle) >= 0;
-  } }).finally(() => clearTimeout(timer));
+  const done = readFrames(url, {
+    ...options,
+    signal: controller.signal,
+    onFrame: (id, frame) => {
+      touched = Date.now();
+      onFrame(id, frame);
+      return frame.indexOf(needle) >= 0;
+    },
+  }).finally(() => clearTimeout(timer));
   return {
     over: () => {
       touched = Date.now();

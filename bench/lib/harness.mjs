@@ -1,5 +1,6 @@
-// Measures the systems of one bench in turns, five rounds, so that a slow moment of the machine meets all of them; keeps every
-// figure of every round in bench/results, with where and of what it was measured, and prints the middle one with its spread.
+// Measures the systems of one bench in turns, five rounds, so that a slow moment of the machine meets all of them;
+// keeps every figure of every round in bench/results, with where and of what it was measured, and prints the middle one
+// with its spread.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir, totalmem } from 'node:os';
@@ -12,13 +13,23 @@ export const RESULTS = fileURLToPath(new URL('../results', import.meta.url));
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const ROUNDS = 5;
 
-// A bench: { name, ids, title, says, figures: { NAME: { better: 'more' | 'less' | null, right, says } }, plots: [NAME], open }.
-// open() → { systems: [{ who, round(number) → { FIGURE: value }, after() → { FIGURE: value } of all rounds }], close() };
-// aims(of, more) → [{ aim, got, reached }]: see valueOf; more() → { lines: [{ title, x, y, points }] } is drawn; `bounds` says what
-// bounds it, `pinned` who has which core. Words are not kept: the page takes those of the bench as it is.
+// A bench: { name, ids, title, says, figures: { NAME: { better: 'more' | 'less' | null, right, says } }, plots: [NAME],
+// open }. open() → { systems: [{ who, round(number) → { FIGURE: value }, after() → { FIGURE: value } of all rounds }],
+// close() }; aims(of, more) → [{ aim, got, reached }]: see valueOf; more() → { lines: [{ title, x, y, points }] } is
+// drawn; `bounds` says what bounds it, `pinned` who has which core. Words are not kept: the page takes those of the
+// bench as it is.
 export async function runBench(bench, { rounds = bench.rounds ?? ROUNDS } = {}) {
   console.log(`${bench.name}: ${bench.title}`);
-  const result = { name: bench.name, rounds, measured: new Date().toISOString().slice(0, 10), commit: commit(), machine: machine(), pinned: bench.pinned !== undefined && isPinned, rows: [], more: {} };
+  const result = {
+    name: bench.name,
+    rounds,
+    measured: new Date().toISOString().slice(0, 10),
+    commit: commit(),
+    machine: machine(),
+    pinned: bench.pinned !== undefined && isPinned,
+    rows: [],
+    more: {},
+  };
   let scene = null;
   try {
     scene = await bench.open();
@@ -26,7 +37,8 @@ export async function runBench(bench, { rounds = bench.rounds ?? ROUNDS } = {}) 
     for (let round = 0; round < rounds; round += 1) {
       for (const [index, system] of scene.systems.entries()) keep(bench, result.rows[index], await system.round(round));
     }
-    for (const [index, system] of scene.systems.entries()) keep(bench, result.rows[index], (await system.after?.()) ?? {});
+    for (const [index, system] of scene.systems.entries())
+      keep(bench, result.rows[index], (await system.after?.()) ?? {});
     result.more = scene.more?.() ?? {};
   } finally {
     await scene?.close();
@@ -42,13 +54,14 @@ export async function runBench(bench, { rounds = bench.rounds ?? ROUNDS } = {}) 
 function keep({ figures }, row, values) {
   for (const [name, value] of Object.entries(values)) {
     if (!Object.hasOwn(figures, name)) throw new Error(`nobody says what the figure "${name}" is`);
-    if (row.who.startsWith('Parley') && value !== null && !Number.isFinite(value)) throw new Error(`${row.who}: "${name}" is ${value}`);
+    if (row.who.startsWith('Parley') && value !== null && !Number.isFinite(value))
+      throw new Error(`${row.who}: "${name}" is ${value}`);
     (row.figures[name] ??= []).push(Number.isFinite(value) ? value : null);
   }
 }
 
-// What an aim is judged by: the median; where there is a right value, the round that is farthest from it, as one loss is a loss.
-// NaN if it was not measured.
+// What an aim is judged by: the median; where there is a right value, the round that is farthest from it, as one loss
+// is a loss. NaN if it was not measured.
 export function valueOf({ figures }, { rows }, who, figure) {
   const values = rows.find((row) => row.who.startsWith(who))?.figures[figure]?.filter((value) => value !== null) ?? [];
   if (values.length === 0) return Number.NaN;
@@ -59,17 +72,30 @@ export function valueOf({ figures }, { rows }, who, figure) {
 // Of what was not measured, nothing is said.
 export function judgeAims(bench, result) {
   const aims = bench.aims?.((who, figure) => valueOf(bench, result, who, figure), result.more) ?? [];
-  return aims.map(({ aim, got, reached }) => ({ aim, got, verdict: got.includes(UNKNOWN) ? 'not measured' : reached ? 'reached' : '**not reached**' }));
+  return aims.map(({ aim, got, reached }) => ({
+    aim,
+    got,
+    verdict: got.includes(UNKNOWN) ? 'not measured' : reached ? 'reached' : '**not reached**',
+  }));
 }
 
 function machine() {
-  return { cores: cpus().length, processor: cpus()[0]?.model.trim() ?? '', memory_gib: Math.round(totalmem() / 1024 ** 3), node: process.version, system: process.platform, file_system: said('df', '--output=fstype', tmpdir())?.split('\n').at(-1) ?? null };
+  return {
+    cores: cpus().length,
+    processor: cpus()[0]?.model.trim() ?? '',
+    memory_gib: Math.round(totalmem() / 1024 ** 3),
+    node: process.version,
+    system: process.platform,
+    file_system: said('df', '--output=fstype', tmpdir())?.split('\n').at(-1) ?? null,
+  };
 }
 
 // What the results themselves change does not count.
 function commit() {
   const id = said('git', 'rev-parse', '--short', 'HEAD');
-  return id !== null && said('git', 'status', '--porcelain', '--', '.', ':!bench/results', ':!docs') !== '' ? `${id} with changes` : id;
+  return id !== null && said('git', 'status', '--porcelain', '--', '.', ':!bench/results', ':!docs') !== ''
+    ? `${id} with changes`
+    : id;
 }
 
 function said(command, ...args) {
@@ -83,7 +109,9 @@ function print(bench, result) {
     console.log(`  ${who.padEnd(22)} ${parts.join(', ') || note}`);
   }
   for (const { aim, got, verdict } of judgeAims(bench, result)) console.log(`  ${verdict}: ${aim}: ${got}`);
-  console.log(`  (median of ${result.rounds} round${result.rounds === 1 ? '' : 's'}, smallest and largest in brackets)`);
+  console.log(
+    `  (median of ${result.rounds} round${result.rounds === 1 ? '' : 's'}, smallest and largest in brackets)`,
+  );
 }
 
 export function spread(values = []) {

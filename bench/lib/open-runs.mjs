@@ -1,5 +1,5 @@
-// Runs in this process, durable, on a data directory of their own; whoever measures hears of each change that is to be stored, and
-// again when it is.
+// Runs in this process, durable, on a data directory of their own; whoever measures hears of each change that is to be
+// stored, and again when it is.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -15,7 +15,11 @@ export async function open(dir, { program = [BIN], onAsked = () => {}, onChange 
   mkdirSync(dir, { recursive: true });
   const data = await openDataDir(join(dir, 'data'), { pid: process.pid });
   const { store } = data;
-  const watched = Object.fromEntries(Object.getOwnPropertyNames(Object.getPrototypeOf(store)).filter((name) => name !== 'constructor').map((name) => [name, store[name].bind(store)]));
+  const watched = Object.fromEntries(
+    Object.getOwnPropertyNames(Object.getPrototypeOf(store))
+      .filter((name) => name !== 'constructor')
+      .map((name) => [name, store[name].bind(store)]),
+  );
   watched.commit = async (change) => {
     onAsked(change);
     const outcome = await store.commit(change);
@@ -28,7 +32,26 @@ export async function open(dir, { program = [BIN], onAsked = () => {}, onChange 
     hasSession: async () => true,
     newSessionId: () => '00000000-0000-4000-8000-000000000001',
   };
-  const deps = { store: watched, clock: systemClock, ids: createIds(systemClock), timers: systemTimers, dataDir: data.path, host, queueLimit: 1000 };
-  const orchestrator = await Orchestrator.open(deps, { slots: 2, recovery: { queued: 'fail' }, onFailure: (_run, error) => console.error(error) });
-  return { data, orchestrator, close: async () => { await orchestrator.close(); await data.close(); } };
+  const deps = {
+    store: watched,
+    clock: systemClock,
+    ids: createIds(systemClock),
+    timers: systemTimers,
+    dataDir: data.path,
+    host,
+    queueLimit: 1000,
+  };
+  const orchestrator = await Orchestrator.open(deps, {
+    slots: 2,
+    recovery: { queued: 'fail' },
+    onFailure: (_run, error) => console.error(error),
+  });
+  return {
+    data,
+    orchestrator,
+    close: async () => {
+      await orchestrator.close();
+      await data.close();
+    },
+  };
 }

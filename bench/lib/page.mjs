@@ -1,4 +1,5 @@
-// docs/benchmarks.md and its pictures, from what is kept in bench/results and the words of the benches: no figure on that page is written by hand.
+// docs/benchmarks.md and its pictures, from what is kept in bench/results and the words of the benches: no figure on
+// that page is written by hand.
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,10 +10,29 @@ const DOCS = fileURLToPath(new URL('../../docs', import.meta.url));
 const PICTURES = join(DOCS, 'images', 'bench');
 
 // Beside other systems, or beside the bare limit; kept, and told in this order.
-export const PROOFS = ['stream', 'in-process', 'first-event', 'waiting', 'reconnect', 'slow-reader', 'many-runs', 'replies', 'dirty', 'replay', 'crash', 'soak', 'profile'];
+export const PROOFS = [
+  'stream',
+  'in-process',
+  'first-event',
+  'waiting',
+  'reconnect',
+  'slow-reader',
+  'many-runs',
+  'replies',
+  'dirty',
+  'replay',
+  'crash',
+  'soak',
+  'profile',
+];
 
 export async function writePage() {
-  const proofs = await Promise.all(PROOFS.map(async (name) => ({ bench: (await import(`../${name}.mjs`)).default, result: existsSync(join(RESULTS, `${name}.json`)) ? load(name) : null })));
+  const proofs = await Promise.all(
+    PROOFS.map(async (name) => ({
+      bench: (await import(`../${name}.mjs`)).default,
+      result: existsSync(join(RESULTS, `${name}.json`)) ? load(name) : null,
+    })),
+  );
   mkdirSync(PICTURES, { recursive: true });
   for (const old of readdirSync(PICTURES)) rmSync(join(PICTURES, old));
   const text = [
@@ -20,7 +40,11 @@ export async function writePage() {
     '',
     '<!-- Written by `npm run bench -- page` from bench/results. -->',
     '',
-    `Parley beside the systems that one would take instead, on the same scripted engine ([bench/lib/engine.mjs](../bench/lib/engine.mjs)), in turns within one run: five rounds, the median, and the smallest and largest in brackets. Parley stores everything (SQLite, \`synchronous=FULL\`) wherever a row does not say otherwise; where there is one, the bare limit stands beside it. Losses are shown, ours too; what must not happen even once is judged by the worst round.`,
+    'Parley beside the systems that one would take instead, on the same scripted engine ' +
+      '([bench/lib/engine.mjs](../bench/lib/engine.mjs)), in turns within one run: five rounds, the median, and the ' +
+      `smallest and largest in brackets. Parley stores everything (SQLite, \`synchronous=FULL\`) wherever a row ` +
+      'does not say otherwise; where there is one, the bare limit stands beside it. Losses are shown, ours too; ' +
+      'what must not happen even once is judged by the worst round.',
     '',
     ...tellPlaces(proofs),
     '',
@@ -32,18 +56,27 @@ export async function writePage() {
     'npm run bench -- page       # this page again, from bench/results',
     '```',
     '',
-    'Not measured, as they cannot be installed from npm here: agentapi, OpenHands, Omnigent, Vibe Kanban, Happy, Skill-Runner. Engines that are servers themselves (`opencode serve`, `codex app-server`) run their own agent and cannot be given the scripted one, so they are not in these tables.',
+    'Not measured, as they cannot be installed from npm here: agentapi, OpenHands, Omnigent, Vibe Kanban, Happy, ' +
+      'Skill-Runner. Engines that are servers themselves (`opencode serve`, `codex app-server`) run their own agent ' +
+      'and cannot be given the scripted one, so they are not in these tables.',
     '',
     '## Aims',
     '',
     '| aim | measured | |',
     '|---|---|---|',
-    ...proofs.flatMap(({ bench, result }) => judgeAims(bench, result ?? NONE).map(({ aim, got, verdict }) => `| [${aim}](#${bench.name}) | ${got} | ${verdict} |`)),
+    ...proofs.flatMap(({ bench, result }) =>
+      judgeAims(bench, result ?? NONE).map(
+        ({ aim, got, verdict }) => `| [${aim}](#${bench.name}) | ${got} | ${verdict} |`,
+      ),
+    ),
     '',
     ...proofs.flatMap(section),
   ];
   writeFileSync(join(DOCS, 'benchmarks.md'), `${text.join('\n').trimEnd()}\n`);
-  console.log(`docs/benchmarks.md: ${proofs.filter(({ result }) => result !== null).length} of ${proofs.length} benches, ${readdirSync(PICTURES).length} pictures`);
+  console.log(
+    `docs/benchmarks.md: ${proofs.filter(({ result }) => result !== null).length} of ${proofs.length} benches, ` +
+      `${readdirSync(PICTURES).length} pictures`,
+  );
 }
 
 const NONE = { rows: [], more: {} };
@@ -53,12 +86,21 @@ function tellPlaces(proofs) {
   const places = new Map();
   for (const { bench, result } of proofs) {
     if (result === null) continue;
-    const { machine: { cores, processor, memory_gib: memory, node, file_system: files }, commit } = result;
-    const place = `${cores} cores (${processor}), ${memory} GiB, Node ${node}, data on ${files ?? 'an unknown file system'}, commit ${commit ?? 'unknown'}`;
+    const {
+      machine: { cores, processor, memory_gib: memory, node, file_system: files },
+      commit,
+    } = result;
+    const place =
+      `${cores} cores (${processor}), ${memory} GiB, Node ${node}, data on ` +
+      `${files ?? 'an unknown file system'}, commit ${commit ?? 'unknown'}`;
     places.set(place, [...(places.get(place) ?? []), bench.name]);
   }
   if (places.size < 2) return [...places.keys()].map((place) => `Measured on ${place}.`);
-  return ['Not all of it was measured on the same machine or at the same commit:', '', ...[...places].map(([place, names]) => `- ${names.join(', ')}: ${place}`)];
+  return [
+    'Not all of it was measured on the same machine or at the same commit:',
+    '',
+    ...[...places].map(([place, names]) => `- ${names.join(', ')}: ${place}`),
+  ];
 }
 
 function section({ bench, result }) {
@@ -68,14 +110,22 @@ function section({ bench, result }) {
   const { rounds, measured, rows } = result;
   const names = Object.keys(figures).filter((figure) => rows.some((row) => row.figures[figure] !== undefined));
   const pictures = [...plots.map((figure) => drawBars(bench, rows, figure)), ...drawLines(result)];
-  const remarks = names.filter((figure) => figures[figure].says !== undefined).map((figure) => `${figure}: ${figures[figure].says}`);
+  const remarks = names
+    .filter((figure) => figures[figure].says !== undefined)
+    .map((figure) => `${figure}: ${figures[figure].says}`);
   return [
     ...head,
-    ...(pinned === undefined || result.pinned === undefined ? [] : [result.pinned ? pinned : 'Nothing was pinned to a core.', '']),
+    ...(pinned === undefined || result.pinned === undefined
+      ? []
+      : [result.pinned ? pinned : 'Nothing was pinned to a core.', '']),
     ...pictures.flatMap((picture) => [`![${picture.title}](images/bench/${picture.file})`, '']),
     `| | ${names.join(' | ')} |`,
     `|---|${names.map(() => '---:|').join('')}`,
-    ...rows.map((row) => `| ${row.who}${row.note === undefined ? '' : ` (${row.note})`} | ${names.map((figure) => spread(row.figures[figure])).join(' | ')} |`),
+    ...rows.map(
+      (row) =>
+        `| ${row.who}${row.note === undefined ? '' : ` (${row.note})`} | ` +
+        `${names.map((figure) => spread(row.figures[figure])).join(' | ')} |`,
+    ),
     '',
     ...(remarks.length > 0 ? [`${remarks.join('; ')}.`, ''] : []),
     ...(bounds === undefined ? [] : [bounds, '']),
@@ -87,15 +137,27 @@ function section({ bench, result }) {
 function drawBars({ name, figures }, rows, figure) {
   const better = { more: ' (more is better)', less: ' (less is better)' }[figures[figure].better] ?? '';
   const title = `${figure}${better}`;
-  return draw(`${name}-${figure}`, title, bars(title, rows.map(({ who, figures: of }) => ({ who, values: of[figure] ?? [] }))));
+  return draw(
+    `${name}-${figure}`,
+    title,
+    bars(
+      title,
+      rows.map(({ who, figures: of }) => ({ who, values: of[figure] ?? [] })),
+    ),
+  );
 }
 
 function drawLines({ name, more }) {
-  return (more.lines ?? []).map(({ title, x, y, points }) => draw(`${name}-${title}`, title, line(title, points, { x, y })));
+  return (more.lines ?? []).map(({ title, x, y, points }) =>
+    draw(`${name}-${title}`, title, line(title, points, { x, y })),
+  );
 }
 
 function draw(name, title, svg) {
-  const file = `${name.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/-$/, '')}.svg`;
+  const file = `${name
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/-$/, '')}.svg`;
   writeFileSync(join(PICTURES, file), svg);
   return { title, file };
 }

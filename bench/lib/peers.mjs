@@ -1,5 +1,6 @@
-// The systems that Parley is measured beside, in exactly these versions, from npm into .cache/peers: never into the package.
-// No script of theirs is run. Which of them cannot be had here is said, also in the table, and the rest is measured without it.
+// The systems that Parley is measured beside, in exactly these versions, from npm into .cache/peers: never into the
+// package. No script of theirs is run. Which of them cannot be had here is said, also in the table, and the rest is
+// measured without it.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +12,10 @@ const host = `${process.platform}-${process.arch}`;
 
 const PEERS = {
   'codex-sdk': { install: { '@openai/codex-sdk': '0.163.0' }, files: ['@openai/codex-sdk/dist/index.js'] },
-  'sandbox-agent': { install: { '@sandbox-agent/cli': '0.4.2' }, files: [`@sandbox-agent/cli-${host}/bin/sandbox-agent`] },
+  'sandbox-agent': {
+    install: { '@sandbox-agent/cli': '0.4.2' },
+    files: [`@sandbox-agent/cli-${host}/bin/sandbox-agent`],
+  },
   // Wants a newer Node than we do.
   acpx: { install: { acpx: '0.19.1', [`node-${host}`]: '22' }, files: ['acpx/dist/cli.js', `node-${host}/bin/node`] },
 };
@@ -30,8 +34,22 @@ function find(name) {
   const isThere = () => files.every((file) => existsSync(join(modules, file)));
   if (!isThere()) {
     mkdirSync(cache, { recursive: true });
-    if (!existsSync(join(cache, 'package.json'))) writeFileSync(join(cache, 'package.json'), '{"name":"peers","private":true}\n');
-    spawnSync('npm', ['install', '--silent', '--ignore-scripts', '--no-audit', '--no-fund', '--prefix', cache, ...Object.entries(install).map(([each, version]) => `${each}@${version}`)], { stdio: ['ignore', 'ignore', 'inherit'] });
+    if (!existsSync(join(cache, 'package.json')))
+      writeFileSync(join(cache, 'package.json'), '{"name":"peers","private":true}\n');
+    spawnSync(
+      'npm',
+      [
+        'install',
+        '--silent',
+        '--ignore-scripts',
+        '--no-audit',
+        '--no-fund',
+        '--prefix',
+        cache,
+        ...Object.entries(install).map(([each, version]) => `${each}@${version}`),
+      ],
+      { stdio: ['ignore', 'ignore', 'inherit'] },
+    );
   }
   if (!isThere()) {
     console.log(`${name} cannot be installed here, so it is not measured`);
@@ -53,5 +71,7 @@ export const newerNode = () => join(modules, `node-${host}`, 'bin', 'node');
 export function acpSdk() {
   const folder = join(modules, '@agentclientprotocol', 'sdk');
   const path = join(folder, 'dist', 'acp.js');
-  return peer('acpx') && existsSync(path) ? { path, version: JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).version } : null;
+  return peer('acpx') && existsSync(path)
+    ? { path, version: JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).version }
+    : null;
 }

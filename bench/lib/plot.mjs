@@ -13,24 +13,41 @@ const ROW = 30;
 const escape = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 
 function page(height, title, body) {
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="${escape(title)}">${STYLE}\n<text x="8" y="20" font-weight="600">${escape(title)}</text>\n${body}\n</svg>\n`;
+  return (
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ` +
+    `${height}" role="img" aria-label="${escape(title)}">${STYLE}\n<text x="8" y="20" ` +
+    `font-weight="600">${escape(title)}</text>\n${body}\n</svg>\n`
+  );
 }
 
 // A bar for each system: the median, with a line from the smallest to the largest.
 export function bars(title, rows) {
-  const known = rows.map(({ who, values }) => ({ who, values: sorted(values.filter((value) => value !== null)) })).filter(({ values }) => values.length > 0);
+  const known = rows
+    .map(({ who, values }) => ({ who, values: sorted(values.filter((value) => value !== null)) }))
+    .filter(({ values }) => values.length > 0);
   const most = Math.max(...known.flatMap(({ values }) => values), Number.MIN_VALUE);
   const left = Math.max(190, ...known.map(({ who }) => Math.ceil(who.length * LETTER) + 16));
   const room = WIDTH - left - 130;
   const at = (value) => left + (Math.max(0, value) / most) * room;
-  const body = known.map(({ who, values }, index) => {
-    const y = 34 + index * ROW;
-    const middle = median(values);
-    const kind = who.startsWith('Parley') ? 'ours' : who.startsWith('bare') ? 'bare' : 'other';
-    const [least, largest] = [values[0], values.at(-1)];
-    const spread = least === largest ? '' : `<line class="spread" x1="${at(least).toFixed(1)}" x2="${at(largest).toFixed(1)}" y1="${y + 10}" y2="${y + 10}"/>`;
-    return `<text x="${left - 8}" y="${y + 15}" text-anchor="end">${escape(who)}</text><rect class="${kind}" x="${left}" y="${y}" width="${Math.max(1, at(middle) - left).toFixed(1)}" height="20" rx="2"/>${spread}<text class="dim" x="${(Math.max(at(middle), at(largest)) + 8).toFixed(1)}" y="${y + 15}">${tell(middle)}</text>`;
-  }).join('\n');
+  const body = known
+    .map(({ who, values }, index) => {
+      const y = 34 + index * ROW;
+      const middle = median(values);
+      const kind = who.startsWith('Parley') ? 'ours' : who.startsWith('bare') ? 'bare' : 'other';
+      const [least, largest] = [values[0], values.at(-1)];
+      const spread =
+        least === largest
+          ? ''
+          : `<line class="spread" x1="${at(least).toFixed(1)}" x2="${at(largest).toFixed(1)}" y1="${y + 10}" ` +
+            `y2="${y + 10}"/>`;
+      return (
+        `<text x="${left - 8}" y="${y + 15}" text-anchor="end">${escape(who)}</text><rect class="${kind}" ` +
+        `x="${left}" y="${y}" width="${Math.max(1, at(middle) - left).toFixed(1)}" height="20" ` +
+        `rx="2"/>${spread}<text class="dim" x="${(Math.max(at(middle), at(largest)) + 8).toFixed(1)}" ` +
+        `y="${y + 15}">${tell(middle)}</text>`
+      );
+    })
+    .join('\n');
   return page(44 + known.length * ROW, title, body);
 }
 
@@ -40,8 +57,22 @@ export function line(title, points, { x, y }) {
   const [left, right, top, bottom] = [64, WIDTH - 16, 40, height - 36];
   const mostX = Math.max(...points.map((point) => point.x), 1);
   const mostY = Math.max(...points.map((point) => point.y), 1) * 1.1;
-  const place = (point) => `${(left + (point.x / mostX) * (right - left)).toFixed(1)},${(bottom - (point.y / mostY) * (bottom - top)).toFixed(1)}`;
-  const marks = [0, 0.25, 0.5, 0.75, 1].map((part) => `<text class="dim" x="${left - 8}" y="${(bottom - part * (bottom - top) + 4).toFixed(1)}" text-anchor="end">${tell(part * mostY)}</text><text class="dim" x="${(left + part * (right - left)).toFixed(1)}" y="${bottom + 18}" text-anchor="${part === 1 ? 'end' : 'middle'}">${tell(part * mostX)}</text>`).join('');
-  const body = `${marks}<line class="axis" x1="${left}" x2="${right}" y1="${bottom}" y2="${bottom}"/><line class="axis" x1="${left}" x2="${left}" y1="${top}" y2="${bottom}"/><polyline class="line" points="${points.map(place).join(' ')}"/><text class="dim" x="${right}" y="${height - 4}" text-anchor="end">${escape(x)}</text><text class="dim" x="${left + 6}" y="${top + 4}">${escape(y)}</text>`;
+  const place = (point) =>
+    `${(left + (point.x / mostX) * (right - left)).toFixed(1)},${(bottom - (point.y / mostY) * (bottom - top)).toFixed(1)}`;
+  const marks = [0, 0.25, 0.5, 0.75, 1]
+    .map(
+      (part) =>
+        `<text class="dim" x="${left - 8}" y="${(bottom - part * (bottom - top) + 4).toFixed(1)}" ` +
+        `text-anchor="end">${tell(part * mostY)}</text><text class="dim" ` +
+        `x="${(left + part * (right - left)).toFixed(1)}" y="${bottom + 18}" ` +
+        `text-anchor="${part === 1 ? 'end' : 'middle'}">${tell(part * mostX)}</text>`,
+    )
+    .join('');
+  const body =
+    `${marks}<line class="axis" x1="${left}" x2="${right}" y1="${bottom}" y2="${bottom}"/><line ` +
+    `class="axis" x1="${left}" x2="${left}" y1="${top}" y2="${bottom}"/><polyline class="line" ` +
+    `points="${points.map(place).join(' ')}"/><text class="dim" x="${right}" y="${height - 4}" ` +
+    `text-anchor="end">${escape(x)}</text><text class="dim" x="${left + 6}" ` +
+    `y="${top + 4}">${escape(y)}</text>`;
   return page(height, title, body);
 }

@@ -1,5 +1,6 @@
-// One server for a long time: many runs through it, a fifth of which ask, watched by twenty clients. Does it grow? Does anybody miss an
-// event, or get one twice? Told as samples by the second, and as quarters of the runs beside each other.
+// One server for a long time: many runs through it, a fifth of which ask, watched by twenty clients. Does it grow? Does
+// anybody miss an event, or get one twice? Told as samples by the second, and as quarters of the runs beside each
+// other.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -25,11 +26,12 @@ const WORDS = '[[answer Begun.]] [[events 20 2000]]';
 const FLAT = { rss: 0.1, heap: 0.1, fds: 0.05 };
 const MB = 1024 * 1024;
 
-
 // Of none there is nothing to say.
 const median = (values) => medianOf(values) ?? Number.NaN;
 
-const line = (name, { first, second, last, slope }, show) => `${name} ${show(first)} in the first quarter, ${show(second)} in the second, ${show(last)} in the last, ${slope < 0 ? '-' : '+'}${show(Math.abs(slope))} for 1,000 runs in the second half`;
+const line = (name, { first, second, last, slope }, show) =>
+  `${name} ${show(first)} in the first quarter, ${show(second)} in the second, ${show(last)} in the last, ` +
+  `${slope < 0 ? '-' : '+'}${show(Math.abs(slope))} for 1,000 runs in the second half`;
 const mb = (bytes) => `${(bytes / MB).toFixed(1)} MB`;
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
 
@@ -49,8 +51,15 @@ export default async function soak({ runs = RUNS, clients: count = CLIENTS, quie
     const ended = new Set();
     await playAll(runs, async (number) => {
       const asks = number % ASKS_EVERY === 0;
-      const prompt = asks ? `${WORDS} [[ask Which one?|first|second]] [[answer After.]] [[done {"n":1}]]` : `${WORDS} [[tool ls]] [[answer Two.]] [[done {"n":1}]]`;
-      const { run_id: id } = await call('POST', '/v1/runs', { engine: 'rehearsal', prompt, execution_mode: asks ? 'interactive' : 'auto', request_id: `soak-${number}` });
+      const prompt = asks
+        ? `${WORDS} [[ask Which one?|first|second]] [[answer After.]] [[done {"n":1}]]`
+        : `${WORDS} [[tool ls]] [[answer Two.]] [[done {"n":1}]]`;
+      const { run_id: id } = await call('POST', '/v1/runs', {
+        engine: 'rehearsal',
+        prompt,
+        execution_mode: asks ? 'interactive' : 'auto',
+        request_id: `soak-${number}`,
+      });
       await followRun(server, id, tally);
       const { status } = await call('GET', `/v1/runs/${id}`);
       if (status !== 'succeeded') throw new Error(`run ${id} of the soak is ${status}`);
@@ -84,26 +93,50 @@ async function start(root) {
   const data = join(root, 'data');
   mkdirSync(data, { mode: 0o700 });
   writeFileSync(join(data, 'config.json'), JSON.stringify({ slots: SLOTS }));
-  const child = spawn(process.execPath, ['--import', HEAP, PROGRAM, 'serve', '--json', '--port', '0', '--log-level', 'warn'], { cwd: root, env: { PATH: process.env.PATH, HOME: root, PARLEY_DATA: data }, stdio: ['ignore', 'pipe', 'pipe', 'pipe'] });
+  const child = spawn(
+    process.execPath,
+    ['--import', HEAP, PROGRAM, 'serve', '--json', '--port', '0', '--log-level', 'warn'],
+    {
+      cwd: root,
+      env: { PATH: process.env.PATH, HOME: root, PARLEY_DATA: data },
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    },
+  );
   const server = { child, data, exited: once(child, 'exit'), heap: null, complaints: '', url: '', token: '' };
   child.stderr.setEncoding('utf8').on('data', (text) => (server.complaints += text));
   createInterface({ input: child.stdio[3] }).on('line', (line) => (server.heap = JSON.parse(line)));
-  const [line] = await Promise.race([once(createInterface({ input: child.stdout }), 'line'), server.exited.then(() => Promise.reject(new Error(`the server did not start: ${server.complaints}`)))]);
+  const [line] = await Promise.race([
+    once(createInterface({ input: child.stdout }), 'line'),
+    server.exited.then(() => Promise.reject(new Error(`the server did not start: ${server.complaints}`))),
+  ]);
   const { url } = JSON.parse(line);
-  return Object.assign(server, { url, token: readFileSync(join(data, 'token'), 'utf8').trim(), begun: performance.now() });
+  return Object.assign(server, {
+    url,
+    token: readFileSync(join(data, 'token'), 'utf8').trim(),
+    begun: performance.now(),
+  });
 }
 
 // So many at a time, each begun when another has ended.
 async function playAll(runs, play) {
   let next = 0;
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, runs) }, async () => {
-    while (next < runs) await play((next += 1));
-  }));
+  await Promise.all(
+    Array.from({ length: Math.min(AT_ONCE, runs) }, async () => {
+      while (next < runs) await play((next += 1));
+    }),
+  );
 }
 
 async function ask({ url, token }, agent, method, path, body) {
   const text = body === undefined ? '' : JSON.stringify(body);
-  const sent = request(`${url}${path}`, { method, agent, headers: { authorization: `Bearer ${token}`, ...(text ? { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) } : {}) } });
+  const sent = request(`${url}${path}`, {
+    method,
+    agent,
+    headers: {
+      authorization: `Bearer ${token}`,
+      ...(text ? { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) } : {}),
+    },
+  });
   sent.end(text);
   const [response] = await once(sent, 'response');
   let answer = '';
@@ -121,7 +154,15 @@ async function openStream({ url, token }, path, onFrame) {
   response.setEncoding('utf8').on('data', (chunk) => {
     const frames = (rest + chunk).split('\n\n');
     rest = frames.pop();
-    for (const frame of frames) onFrame(Object.fromEntries(frame.split('\n').filter((line) => line !== '' && !line.startsWith(':')).map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)])));
+    for (const frame of frames)
+      onFrame(
+        Object.fromEntries(
+          frame
+            .split('\n')
+            .filter((line) => line !== '' && !line.startsWith(':'))
+            .map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]),
+        ),
+      );
   });
   response.on('error', () => {});
   return { closed: new Promise((resolve) => void response.once('close', resolve)), close: () => sent.destroy() };
@@ -147,7 +188,11 @@ async function answerAll(server, call, tally) {
     if (known.has(interaction)) return;
     known.add(interaction);
     tally.asked += 1;
-    void call('POST', `/v1/runs/${id}/interaction/reply`, { interaction_id: interaction, response: 'first', idempotency_key: interaction });
+    void call('POST', `/v1/runs/${id}/interaction/reply`, {
+      interaction_id: interaction,
+      response: 'first',
+      idempotency_key: interaction,
+    });
   });
 }
 
@@ -155,15 +200,19 @@ async function answerAll(server, call, tally) {
 async function followRun(server, id, tally) {
   const read = { seq: 0, end: null };
   while (read.end === null) {
-    const stream = await openStream(server, `/v1/runs/${id}/events?cursor=${read.seq}`, ({ id: number, event, data }) => {
-      if (event === 'end') read.end = JSON.parse(data).seq;
-      if (number === undefined) return;
-      const got = Number(number);
-      tally.events += 1;
-      if (got <= read.seq) tally.duplicate += 1;
-      else tally.lost += got - read.seq - 1;
-      read.seq = Math.max(read.seq, got);
-    });
+    const stream = await openStream(
+      server,
+      `/v1/runs/${id}/events?cursor=${read.seq}`,
+      ({ id: number, event, data }) => {
+        if (event === 'end') read.end = JSON.parse(data).seq;
+        if (number === undefined) return;
+        const got = Number(number);
+        tally.events += 1;
+        if (got <= read.seq) tally.duplicate += 1;
+        else tally.lost += got - read.seq - 1;
+        read.seq = Math.max(read.seq, got);
+      },
+    );
     await stream.closed;
     if (read.end === null) tally.reconnects += 1;
   }
@@ -174,23 +223,63 @@ function sampleOf({ child: { pid }, data, heap, begun }, { done }) {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   const figure = (name) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1] ?? 0);
   const sizeOf = (name) => statSync(join(data, name), { throwIfNoEntry: false })?.size ?? 0;
-  return { seconds: Math.round((performance.now() - begun) / 100) / 10, done, rss: figure('VmRSS') * 1024, heap: heap?.heapUsed ?? null, fds: readdirSync(`/proc/${pid}/fd`).length, threads: figure('Threads'), wal: sizeOf('parley.db-wal'), database: sizeOf('parley.db') };
+  return {
+    seconds: Math.round((performance.now() - begun) / 100) / 10,
+    done,
+    rss: figure('VmRSS') * 1024,
+    heap: heap?.heapUsed ?? null,
+    fds: readdirSync(`/proc/${pid}/fd`).length,
+    threads: figure('Threads'),
+    wal: sizeOf('parley.db-wal'),
+    database: sizeOf('parley.db'),
+  };
 }
 
 async function within(ms, reached) {
-  for (const limit = performance.now() + ms; !reached() && performance.now() < limit; ) await pause(50);
+  for (const limit = performance.now() + ms; !reached() && performance.now() < limit;) await pause(50);
 }
 
 function summarise({ runs, count, samples, tally, before, after }) {
   const quarters = (name) => {
     const known = samples.filter((sample) => sample[name] !== null);
-    const part = (from, to) => known.filter(({ done }) => done >= from * runs && done <= to * runs).map((sample) => sample[name]);
-    return { first: median(part(0, 0.25)), second: median(part(0.25, 0.5)), last: median(part(0.75, 1)), slope: slopeOf(known.filter(({ done }) => done >= runs / 2), name) * 1000 };
+    const part = (from, to) =>
+      known.filter(({ done }) => done >= from * runs && done <= to * runs).map((sample) => sample[name]);
+    return {
+      first: median(part(0, 0.25)),
+      second: median(part(0.25, 0.5)),
+      last: median(part(0.75, 1)),
+      slope:
+        slopeOf(
+          known.filter(({ done }) => done >= runs / 2),
+          name,
+        ) * 1000,
+    };
   };
   const [rss, heap, fds] = ['rss', 'heap', 'fds'].map(quarters);
-  const verdict = [judge('memory', rss, FLAT.rss), judge('heap', heap, FLAT.heap), judge('open files', fds, FLAT.fds), after.fds <= before.fds ? 'all files that were opened are closed' : `${after.fds - before.fds} files are still open`, tally.lost + tally.duplicate + tally.untold === 0 ? 'nobody missed an event or got one twice' : 'EVENTS WERE LOST OR DOUBLED'].join('; ');
+  const verdict = [
+    judge('memory', rss, FLAT.rss),
+    judge('heap', heap, FLAT.heap),
+    judge('open files', fds, FLAT.fds),
+    after.fds <= before.fds
+      ? 'all files that were opened are closed'
+      : `${after.fds - before.fds} files are still open`,
+    tally.lost + tally.duplicate + tally.untold === 0
+      ? 'nobody missed an event or got one twice'
+      : 'EVENTS WERE LOST OR DOUBLED',
+  ].join('; ');
   const { done: _done, ...counts } = tally;
-  return { runs, clients: count, seconds: samples.at(-1)?.seconds ?? 0, ...counts, fdsBefore: before.fds, fdsAfter: after.fds, rss, heap, fds, verdict };
+  return {
+    runs,
+    clients: count,
+    seconds: samples.at(-1)?.seconds ?? 0,
+    ...counts,
+    fdsBefore: before.fds,
+    fdsAfter: after.fds,
+    rss,
+    heap,
+    fds,
+    verdict,
+  };
 }
 
 // By least squares, a run.
@@ -204,11 +293,20 @@ function slopeOf(samples, name) {
 function judge(what, { second, last }, allowed) {
   const change = last / second - 1;
   if (Number.isNaN(change)) return `${what} not known`;
-  return `${what} ${Math.abs(change) <= allowed ? 'flat' : change < 0 ? 'falling' : 'GROWING'} (${change < 0 ? '' : '+'}${(change * 100).toFixed(0)} %)`;
+  return (
+    `${what} ${Math.abs(change) <= allowed ? 'flat' : change < 0 ? 'falling' : 'GROWING'} ` +
+    `(${change < 0 ? '' : '+'}${(change * 100).toFixed(0)} %)`
+  );
 }
 
 function tell({ runs, clients, seconds, events, lost, duplicate, untold, reconnects, asked, rss, heap, fds, verdict }) {
-  console.log(`soak: ${runs} runs (${asked} asked) in ${seconds.toFixed(0)} s, ${clients} lasting clients; ${events} events read, ${lost} lost, ${duplicate} twice, ${untold} ends untold, ${reconnects} connections lost`);
-  console.log(`soak: ${line('memory', rss, mb)}; ${line('heap', heap, mb)}; ${line('open files', fds, (value) => value.toFixed(1))}`);
+  console.log(
+    `soak: ${runs} runs (${asked} asked) in ${seconds.toFixed(0)} s, ${clients} lasting clients; ${events} events ` +
+      `read, ${lost} lost, ${duplicate} twice, ${untold} ends untold, ${reconnects} connections lost`,
+  );
+  console.log(
+    `soak: ${line('memory', rss, mb)}; ${line('heap', heap, mb)}; ` +
+      `${line('open files', fds, (value) => value.toFixed(1))}`,
+  );
   console.log(`soak: ${verdict}`);
 }

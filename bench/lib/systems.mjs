@@ -1,5 +1,5 @@
-// The systems as processes, each on the same engine: a server of Parley with all it stores, one of sandbox-agent, and a turn
-// through the Codex SDK. Where the system is measured and the engine only feeds it, each has a core of its own.
+// The systems as processes, each on the same engine: a server of Parley with all it stores, one of sandbox-agent, and a
+// turn through the Codex SDK. Where the system is measured and the engine only feeds it, each has a core of its own.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -45,7 +45,10 @@ export async function clearUp() {
 export function engineIn(folder, { pinned = false } = {}) {
   mkdirSync(folder, { recursive: true });
   const path = join(folder, 'codex');
-  writeFileSync(path, `#!/bin/sh\nexec ${pinned && CAN_PIN ? 'taskset -c 0 ' : ''}'${process.execPath}' '${ENGINE}' "$@"\n`);
+  writeFileSync(
+    path,
+    `#!/bin/sh\nexec ${pinned && CAN_PIN ? 'taskset -c 0 ' : ''}'${process.execPath}' '${ENGINE}' "$@"\n`,
+  );
   chmodSync(path, 0o755);
   return path;
 }
@@ -64,28 +67,57 @@ export function unpinMyself() {
 }
 
 // PARLEY_BENCH_PROF=FOLDER: profiles of the servers, to be looked at.
-export async function startParley(folder, { pinned = false, slots = 2, config = {}, profiles = process.env.PARLEY_BENCH_PROF } = {}) {
+export async function startParley(
+  folder,
+  { pinned = false, slots = 2, config = {}, profiles = process.env.PARLEY_BENCH_PROF } = {},
+) {
   const data = join(folder, 'data');
   mkdirSync(data, { recursive: true });
   writeFileSync(join(data, 'config.json'), JSON.stringify({ slots, workspace_roots: [folder], ...config }));
   const engine = engineIn(join(folder, 'bin'), { pinned });
-  const child = startPinned(process.execPath, [...(profiles ? ['--cpu-prof', `--cpu-prof-dir=${profiles}`] : []), PROGRAM, 'serve', '--port', '0', '--json', '--log-level', 'error', '--data', data], {
-    stdio: ['ignore', 'pipe', 'inherit'], env: { PATH: process.env.PATH, HOME: folder, PARLEY_TOKEN: TOKEN, PARLEY_CODEX_BIN: engine },
-  }, pinned);
+  const child = startPinned(
+    process.execPath,
+    [
+      ...(profiles ? ['--cpu-prof', `--cpu-prof-dir=${profiles}`] : []),
+      PROGRAM,
+      'serve',
+      '--port',
+      '0',
+      '--json',
+      '--log-level',
+      'error',
+      '--data',
+      data,
+    ],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { PATH: process.env.PATH, HOME: folder, PARLEY_TOKEN: TOKEN, PARLEY_CODEX_BIN: engine },
+    },
+    pinned,
+  );
   servers.add(child);
-  const [line] = await Promise.race([once(createInterface({ input: child.stdout }), 'line'), once(child, 'exit').then(() => Promise.reject(new Error('the server did not start')))]);
+  const [line] = await Promise.race([
+    once(createInterface({ input: child.stdout }), 'line'),
+    once(child, 'exit').then(() => Promise.reject(new Error('the server did not start'))),
+  ]);
   const { url } = JSON.parse(line);
   const headers = { authorization: `Bearer ${TOKEN}` };
   const client = createClient({ url, token: TOKEN });
   return {
-    url, headers, client, pid: child.pid, data,
-    create: (prompt, more = {}) => client.create({ engine: 'codex', prompt, execution_mode: 'auto', cwd: folder, ...more }),
+    url,
+    headers,
+    client,
+    pid: child.pid,
+    data,
+    create: (prompt, more = {}) =>
+      client.create({ engine: 'codex', prompt, execution_mode: 'auto', cwd: folder, ...more }),
     // Looked at by little; what comes to rest as anything else is no measurement.
     settled: async (runId, wanted = 'succeeded') => {
       for (;;) {
         const { status, error } = await client.get(runId);
         if (status === wanted) return;
-        if (status !== 'queued' && status !== 'running') throw new Error(`run ${runId} is ${status} and not ${wanted}: ${error?.message ?? ''}`);
+        if (status !== 'queued' && status !== 'running')
+          throw new Error(`run ${runId} is ${status} and not ${wanted}: ${error?.message ?? ''}`);
         await pause(20);
       }
     },
@@ -122,18 +154,32 @@ export async function startSandboxAgent(folder, { pinned = false } = {}) {
   writeFileSync(join(programs, 'pi-acp'), `#!/bin/sh\nexec '${engine}'\n`);
   chmodSync(join(programs, 'pi-acp'), 0o755);
   const port = await freePort();
-  const child = startPinned(path, ['server', '-H', '127.0.0.1', '-p', String(port), '-n', '--no-telemetry'], { stdio: 'ignore', cwd: folder, env: { PATH: process.env.PATH, HOME: folder } }, pinned);
+  const child = startPinned(
+    path,
+    ['server', '-H', '127.0.0.1', '-p', String(port), '-n', '--no-telemetry'],
+    { stdio: 'ignore', cwd: folder, env: { PATH: process.env.PATH, HOME: folder } },
+    pinned,
+  );
   servers.add(child);
   const url = `http://127.0.0.1:${port}`;
   for (let tries = 0; ; tries += 1) {
-    if (await post(`${url}/v1/health`, null, 'GET').then(({ status }) => status === 200, () => false)) break;
+    if (
+      await post(`${url}/v1/health`, null, 'GET').then(
+        ({ status }) => status === 200,
+        () => false,
+      )
+    )
+      break;
     if (tries === 2000) throw new Error('sandbox-agent does not answer');
     await pause(5);
   }
   let ids = 0;
-  const ask = (server, method, params, query = '') => post(`${url}/v1/acp/${server}${query}`, { jsonrpc: '2.0', id: (ids += 1), method, params });
+  const ask = (server, method, params, query = '') =>
+    post(`${url}/v1/acp/${server}${query}`, { jsonrpc: '2.0', id: (ids += 1), method, params });
   return {
-    url, pid: child.pid, ask,
+    url,
+    pid: child.pid,
+    ask,
     stream: (server) => `${url}/v1/acp/${server}`,
     // A session in a process of its own.
     open: async (server) => {
@@ -149,10 +195,18 @@ export async function startSandboxAgent(folder, { pinned = false } = {}) {
 
 export function post(url, body, method = 'POST', headers = {}) {
   return new Promise((resolve, reject) => {
-    const request = send(url, { method, headers: { ...(body === null ? {} : { 'content-type': 'application/json' }), ...headers } }, (response) => {
-      let text = '';
-      response.setEncoding('utf8').on('data', (part) => (text += part)).on('end', () => resolve({ status: response.statusCode, text })).on('error', reject);
-    }).on('error', reject);
+    const request = send(
+      url,
+      { method, headers: { ...(body === null ? {} : { 'content-type': 'application/json' }), ...headers } },
+      (response) => {
+        let text = '';
+        response
+          .setEncoding('utf8')
+          .on('data', (part) => (text += part))
+          .on('end', () => resolve({ status: response.statusCode, text }))
+          .on('error', reject);
+      },
+    ).on('error', reject);
     request.end(body === null ? undefined : JSON.stringify(body));
   });
 }
@@ -169,9 +223,14 @@ async function freePort() {
 // One turn through the Codex SDK: each event as it comes.
 export async function openCodexSdk(folder, { pinned = false } = {}) {
   const { Codex } = await import(peer('codex-sdk').path);
-  const codex = new Codex({ codexPathOverride: engineIn(join(folder, 'bin'), { pinned }), env: { PATH: process.env.PATH, HOME: folder } });
+  const codex = new Codex({
+    codexPathOverride: engineIn(join(folder, 'bin'), { pinned }),
+    env: { PATH: process.env.PATH, HOME: folder },
+  });
   return async (prompt, onEvent) => {
-    const { events } = await codex.startThread({ skipGitRepoCheck: true, workingDirectory: folder }).runStreamed(prompt);
+    const { events } = await codex
+      .startThread({ skipGitRepoCheck: true, workingDirectory: folder })
+      .runStreamed(prompt);
     for await (const event of events) onEvent(event);
   };
 }
@@ -179,9 +238,17 @@ export async function openCodexSdk(folder, { pinned = false } = {}) {
 // A command of acpx: when each line of its output came that holds an event.
 export async function runAcpx(folder, args, { pinned = false } = {}) {
   const engine = engineIn(join(folder, 'bin'), { pinned });
-  const child = startPinned(newerNode(), [peer('acpx').path, '--agent', engine, '--cwd', folder, '--format', 'json', ...args], { stdio: ['ignore', 'pipe', 'ignore'], env: { PATH: process.env.PATH, HOME: folder } }, pinned);
+  const child = startPinned(
+    newerNode(),
+    [peer('acpx').path, '--agent', engine, '--cwd', folder, '--format', 'json', ...args],
+    { stdio: ['ignore', 'pipe', 'ignore'], env: { PATH: process.env.PATH, HOME: folder } },
+    pinned,
+  );
   const times = [];
-  createInterface({ input: child.stdout }).on('line', (line) => line.includes('agent_message_chunk') && times.push(now()));
+  createInterface({ input: child.stdout }).on(
+    'line',
+    (line) => line.includes('agent_message_chunk') && times.push(now()),
+  );
   await once(child, 'close');
   return times;
 }

@@ -19,30 +19,78 @@ export function App(): JSX.Element {
   if (connection.value.state === 'refused') return <SignInNeeded reason={connection.value.reason} />;
   return (
     <>
-      <a class="skip" href="#main">Skip to content</a>
+      <a class="skip" href="#main">
+        Skip to content
+      </a>
       <header class="top">
-        <Link to="/" class="brand" aria-label="Parley, the inbox">Parley</Link>
+        <Link to="/" class="brand" aria-label="Parley, the inbox">
+          Parley
+        </Link>
         <nav aria-label="Pages">
-          <NavLink to="/" page="inbox">Inbox{count.value > 0 && <span class="count" aria-label={`${count.value} waiting`}>{count.value}</span>}</NavLink>
-          <NavLink to="/runs" page="runs">Runs</NavLink>
-          <NavLink to="/engines" page="engines">Engines</NavLink>
+          <NavLink to="/" page="inbox">
+            Inbox
+            {count.value > 0 && (
+              <span class="count" aria-label={`${count.value} waiting`}>
+                {count.value}
+              </span>
+            )}
+          </NavLink>
+          <NavLink to="/runs" page="runs">
+            Runs
+          </NavLink>
+          <NavLink to="/engines" page="engines">
+            Engines
+          </NavLink>
         </nav>
         <span class="grow" />
-        {mayOperate() && <Link to="/new" class="button primary">New run</Link>}
-        {canNotify() && isBlocked.value && <span class="dim small" title="The browser blocks them for this page; its settings can change that">Notifications blocked</span>}
-        {canNotify() && !isBlocked.value && <button type="button" class="quiet" aria-pressed={notifies.value} onClick={() => void toggleNotices()} title="Tell me by a notification when something new waits">{notifies.value ? 'Notifying you' : 'Notify me'}</button>}
-        {me.value && <span class="who" title={`signed in as ${me.value.name} (${me.value.role})`}>{me.value.name}</span>}
-        {me.value && <button type="button" class="quiet" onClick={() => void signOut()}>Sign out</button>}
+        {mayOperate() && (
+          <Link to="/new" class="button primary">
+            New run
+          </Link>
+        )}
+        {canNotify() && isBlocked.value && (
+          <span class="dim small" title="The browser blocks them for this page; its settings can change that">
+            Notifications blocked
+          </span>
+        )}
+        {canNotify() && !isBlocked.value && (
+          <button
+            type="button"
+            class="quiet"
+            aria-pressed={notifies.value}
+            onClick={() => void toggleNotices()}
+            title="Tell me by a notification when something new waits"
+          >
+            {notifies.value ? 'Notifying you' : 'Notify me'}
+          </button>
+        )}
+        {me.value && (
+          <span class="who" title={`signed in as ${me.value.name} (${me.value.role})`}>
+            {me.value.name}
+          </span>
+        )}
+        {me.value && (
+          <button type="button" class="quiet" onClick={() => void signOut()}>
+            Sign out
+          </button>
+        )}
       </header>
       <Banner />
-      <p class="unseen" role="status" aria-live="polite">{announced.value}</p>
-      <main id="main" tabIndex={-1}><Page /></main>
-      <footer class="foot dim"><a href="/docs">API documentation</a></footer>
+      <p class="unseen" role="status" aria-live="polite">
+        {announced.value}
+      </p>
+      <main id="main" tabIndex={-1}>
+        <Page />
+      </main>
+      <footer class="foot dim">
+        <a href="/docs">API documentation</a>
+      </footer>
     </>
   );
 }
 
-// A page that was gone to has the focus, unless something on it has taken it: who hears the page instead of seeing it is there then.
+// A page that was gone to has the focus, unless something on it has taken it: who hears the page instead of seeing it
+// is there then.
 function useFocusOnChange(): void {
   const { value } = route;
   const shown = value.page === 'run' ? value.id : value.page;
@@ -68,13 +116,32 @@ function Page(): JSX.Element {
     case 'run':
       return <RunPage key={value.id} id={value.id} />;
     case 'nowhere':
-      return <div class="empty"><h1>Nothing here</h1><p><code>{value.path}</code> is no page of the console. <Link to="/">To the inbox</Link></p></div>;
+      return (
+        <div class="empty">
+          <h1>Nothing here</h1>
+          <p>
+            <code>{value.path}</code> is no page of the console. <Link to="/">To the inbox</Link>
+          </p>
+        </div>
+      );
   }
 }
 
-function NavLink({ to, page, children }: { readonly to: string; readonly page: string; readonly children: ComponentChildren }): JSX.Element {
+function NavLink({
+  to,
+  page,
+  children,
+}: {
+  readonly to: string;
+  readonly page: string;
+  readonly children: ComponentChildren;
+}): JSX.Element {
   const isHere = route.value.page === page || (page === 'runs' && route.value.page === 'run');
-  return <Link to={to} aria-current={isHere ? 'page' : undefined}>{children}</Link>;
+  return (
+    <Link to={to} aria-current={isHere ? 'page' : undefined}>
+      {children}
+    </Link>
+  );
 }
 
 function SignInNeeded({ reason }: { readonly reason: string }): JSX.Element {
@@ -91,8 +158,8 @@ function SignInNeeded({ reason }: { readonly reason: string }): JSX.Element {
     <main class="empty">
       <h1>Parley</h1>
       <p>
-        This browser is not signed in. Run <code>parley link</code> where the server runs, and open the link or scan the QR
-        code.
+        This browser is not signed in. Run <code>parley link</code> where the server runs, and open the link or scan the
+        QR code.
       </p>
       <form onSubmit={(event) => void submit(event)}>
         <label>
@@ -107,7 +174,11 @@ function SignInNeeded({ reason }: { readonly reason: string }): JSX.Element {
         </label>{' '}
         <button type="submit">Sign in</button>
       </form>
-      {problem !== '' && <p class="bad" role="alert">{problem}</p>}
+      {problem !== '' && (
+        <p class="bad" role="alert">
+          {problem}
+        </p>
+      )}
       <p class="dim">{reason}</p>
     </main>
   );

@@ -21,7 +21,12 @@ export interface RecordingPaths {
 const INSTANCE = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$/;
 
 export function openAgentFolder(taskDir: string, instance: string): AgentFolder {
-  if (!INSTANCE.test(instance)) throw new AppServerError('bad_options', `an instance is named with up to 64 letters, digits, dots, dashes and underscores, not ${JSON.stringify(instance)}`);
+  if (!INSTANCE.test(instance))
+    throw new AppServerError(
+      'bad_options',
+      'an instance is named with up to 64 letters, digits, dots, dashes and underscores, not ' +
+        `${JSON.stringify(instance)}`,
+    );
   const made = join(resolve(taskDir), 'agents', instance);
   mkdirSync(join(made, 'runtime'), { recursive: true, mode: 0o700 });
   // Whatever link led there: an instance has one name.
@@ -31,6 +36,10 @@ export function openAgentFolder(taskDir: string, instance: string): AgentFolder 
     path,
     session: join(path, 'session.json'),
     codexHome: join(path, 'codex_home'),
-    recording: { requests: join(runtime, 'requests.jsonl'), events: join(runtime, 'events.jsonl'), stderr: join(runtime, 'stderr.log') },
+    recording: {
+      requests: join(runtime, 'requests.jsonl'),
+      events: join(runtime, 'events.jsonl'),
+      stderr: join(runtime, 'stderr.log'),
+    },
   };
 }

@@ -1,5 +1,6 @@
-// Who has an instance: one process at a time, by a lock that is free when it dies. A file beside it only says whose it is. A holder that has
-// lost the instance, and does not know it yet, can be passed over: the lock is then another file, and its own is nowhere.
+// Who has an instance: one process at a time, by a lock that is free when it dies. A file beside it only says whose it
+// is. A holder that has lost the instance, and does not know it yet, can be passed over: the lock is then another file,
+// and its own is nowhere.
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { readTextSync, SMALL_FILE } from '../files/read-file.js';

@@ -36,8 +36,8 @@ export interface CodexAppServer {
   events(options?: EventOptions): AsyncGenerator<ServerEvent, void, undefined>;
   // The requests of the server that wait for an answer, the oldest first.
   openRequests(): readonly AskedRequest[];
-  // Answers a request of the server, once. Throws when it does not wait any more. Given the event, also when that is of an earlier
-  // process; an id alone cannot tell.
+  // Answers a request of the server, once. Throws when it does not wait any more. Given the event, also when that is of
+  // an earlier process; an id alone cannot tell.
   respond(request: RequestId | ServerEvent, result: unknown): void;
   refuse(request: RequestId | ServerEvent, code: number, message: string): void;
   // Resolves when the process and all it has started are gone.
@@ -76,15 +76,22 @@ export async function launch(options: Launch): Promise<CodexAppServer> {
   const recordedFrom = recording.events.size;
   const feed = new EventFeed(folder.recording.events, recordedFrom);
   // Requests of the server and lines that cannot be read are heard of by whoever reads the events.
-  const peer = new JsonRpcPeer({ write: (line) => child.write(line), timers, timeoutMs, handlers: { notified, asked, unreadable: () => {} } });
+  const peer = new JsonRpcPeer({
+    write: (line) => child.write(line),
+    timers,
+    timeoutMs,
+    handlers: { notified, asked, unreadable: () => {} },
+  });
 
   function notified(method: string, params: Json | undefined): void {
     book.notice(method, params);
     const { threadId, requestId } = asObject(params) ?? {};
     // Answered by an interrupt: the server would ignore what comes now.
-    if (method === 'serverRequest/resolved' && (typeof requestId === 'string' || typeof requestId === 'number')) peer.withdraw(requestId);
+    if (method === 'serverRequest/resolved' && (typeof requestId === 'string' || typeof requestId === 'number'))
+      peer.withdraw(requestId);
     const settings = typeof threadId === 'string' ? book.settingsOf(threadId) : undefined;
-    if (method === 'turn/started' && settings && !book.isEphemeral(threadId as string)) session.keep(threadId as string, settings, true);
+    if (method === 'turn/started' && settings && !book.isEphemeral(threadId as string))
+      session.keep(threadId as string, settings, true);
   }
 
   function asked(id: RequestId, method: string): void {
@@ -93,10 +100,12 @@ export async function launch(options: Launch): Promise<CodexAppServer> {
 
   function idToAnswer(request: RequestId | ServerEvent): RequestId {
     if (typeof request !== 'object') return request;
-    if (request.type !== 'request') throw new AppServerError('bad_options', `what is to be answered is a ${request.type}, not a request`);
+    if (request.type !== 'request')
+      throw new AppServerError('bad_options', `what is to be answered is a ${request.type}, not a request`);
     const { id, raw, from } = request;
     const isOurs = from >= recordedFrom && peer.asked.every((open) => open.id !== id || open.raw === raw);
-    if (!isOurs) throw new AppServerError('old_request', `the request ${JSON.stringify(id)} was not asked by this process`);
+    if (!isOurs)
+      throw new AppServerError('old_request', `the request ${JSON.stringify(id)} was not asked by this process`);
     return id;
   }
 
@@ -106,12 +115,18 @@ export async function launch(options: Launch): Promise<CodexAppServer> {
     if (last >= 0) feed.publish(recording.events.size - (chunk.length - last - 1));
   }
 
-  const child = await ServerProcess.launch({ argv: options.argv, cwd: options.cwd, env: options.env, mark: options.mark }, recording, { said }, timers);
+  const child = await ServerProcess.launch(
+    { argv: options.argv, cwd: options.cwd, env: options.env, mark: options.mark },
+    recording,
+    { said },
+    timers,
+  );
 
   const closed = child.done.then(async (end) => {
     peer.end(`codex app-server is gone (${end.error?.message ?? `exit code ${end.code}, signal ${end.signal}`})`);
     book.end();
-    // Whoever waited for an answer hears of it first and stores what follows: after the end of this, the folder is another's.
+    // Whoever waited for an answer hears of it first and stores what follows: after the end of this, the folder is
+    // another's.
     await new Promise((resolve) => setImmediate(resolve));
     feed.end(recording.events.size);
     options.ended();
@@ -125,14 +140,22 @@ export async function launch(options: Launch): Promise<CodexAppServer> {
   const giveUp = (): void => child.force();
   options.signal?.addEventListener('abort', giveUp, { once: true });
   if (options.signal?.aborted) giveUp();
-  const info = await initialize().finally(() => options.signal?.removeEventListener('abort', giveUp)).catch(async (error: unknown) => {
-    await close();
-    throw new AppServerError('not_started', `codex app-server did not start: ${error instanceof Error ? error.message : String(error)} (${folder.recording.stderr})`, { cause: error });
-  });
+  const info = await initialize()
+    .finally(() => options.signal?.removeEventListener('abort', giveUp))
+    .catch(async (error: unknown) => {
+      await close();
+      throw new AppServerError(
+        'not_started',
+        `codex app-server did not start: ${error instanceof Error ? error.message : String(error)} ` +
+          `(${folder.recording.stderr})`,
+        { cause: error },
+      );
+    });
 
   async function initialize(): Promise<InitializeResponse> {
     const result = await peer.request('initialize', options.initialize);
-    if (typeof asObject(result)?.userAgent !== 'string') throw new AppServerError('unexpected_answer', 'initialize was not answered as expected');
+    if (typeof asObject(result)?.userAgent !== 'string')
+      throw new AppServerError('unexpected_answer', 'initialize was not answered as expected');
     peer.notify('initialized');
     return result as unknown as InitializeResponse;
   }

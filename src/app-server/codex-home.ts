@@ -1,5 +1,5 @@
-// The CODEX_HOME of one instance and of no other: the user's login linked in, their settings copied. A folder in which a thread
-// works is not trusted unless the user has said so, and keys stay out of the commands that the agent runs.
+// The CODEX_HOME of one instance and of no other: the user's login linked in, their settings copied. A folder in which
+// a thread works is not trusted unless the user has said so, and keys stay out of the commands that the agent runs.
 import { existsSync, mkdirSync, realpathSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { copyFiles, linkFiles } from '../engines/bring-files.js';
@@ -51,18 +51,24 @@ export class CodexHome {
     return join(this.path, 'tmp');
   }
 
-  // Before each thread and each turn in a folder: Codex trusts one by itself, and then starts what the folder's own settings name.
+  // Before each thread and each turn in a folder: Codex trusts one by itself, and then starts what the folder's own
+  // settings name.
   admit(cwd: string): void {
     this.#settle({ cwd, project: projectOf(cwd) });
   }
 
   #claim(owner: string, takesOver: boolean): void {
     const own = dirname(codexHome.turnFile?.from(this.#user) ?? '');
-    if (existsSync(own) && realpathSync(own) === this.path) throw new AppServerError('in_use', `${this.path} is the user's own home of Codex: an instance has one of its own`);
+    if (existsSync(own) && realpathSync(own) === this.path)
+      throw new AppServerError(
+        'in_use',
+        `${this.path} is the user's own home of Codex: an instance has one of its own`,
+      );
     const claim = join(this.path, OWNER);
     const claimed = readTextSync(claim, SMALL_FILE)?.trim() ?? owner;
     // A folder that is not there any more was moved or deleted.
-    if (claimed !== owner && !takesOver && existsSync(claimed)) throw new AppServerError('in_use', `${this.path} is the home of another instance: ${claimed}`);
+    if (claimed !== owner && !takesOver && existsSync(claimed))
+      throw new AppServerError('in_use', `${this.path} is the home of another instance: ${claimed}`);
     replaceFile(claim, `${owner}\n`);
   }
 
@@ -73,7 +79,8 @@ export class CodexHome {
     const before = readTextSync(target, SMALL_FILE);
     // One that is empty was not written by us: what stood in it is lost, and the user's counts again.
     const text = homeSettings(before === null || before === '' ? users : before, users, folder);
-    if (text === null) throw new AppServerError('bad_options', `${own} or ${target} cannot be read as TOML: mend it, or move it away`);
+    if (text === null)
+      throw new AppServerError('bad_options', `${own} or ${target} cannot be read as TOML: mend it, or move it away`);
     if (text !== before) replaceFile(target, text);
   }
 }

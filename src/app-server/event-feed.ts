@@ -1,11 +1,16 @@
-// What the server has said, for any number of readers. Each reads the recording at its own pace from its own place: a slow one
-// holds up nobody and keeps nothing in memory but the line it is at.
+// What the server has said, for any number of readers. Each reads the recording at its own pace from its own place: a
+// slow one holds up nobody and keeps nothing in memory but the line it is at.
 import { openFile } from '../files/read-file.js';
 import { LineSplitter } from '../jsonrpc/line-splitter.js';
 import { readMessage, type Message } from '../jsonrpc/read-message.js';
 
 // `raw` is the line as it came, `bytes` the same with its end; it lies at [from, to) in events.jsonl.
-export type ServerEvent = Message & { readonly raw: string; readonly bytes: Buffer; readonly from: number; readonly to: number };
+export type ServerEvent = Message & {
+  readonly raw: string;
+  readonly bytes: Buffer;
+  readonly from: number;
+  readonly to: number;
+};
 
 export interface EventOptions {
   // Where in events.jsonl to begin (`to` of the last event one had); without it, with what comes from now on.

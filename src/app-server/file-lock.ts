@@ -1,4 +1,5 @@
-// A lock that one holds at a time, of all processes and within one. The system keeps it, so it is free again when its holder is dead.
+// A lock that one holds at a time, of all processes and within one. The system keeps it, so it is free again when its
+// holder is dead.
 import { closeSync, openSync } from 'node:fs';
 import { openLock, type Database } from '../store/sqlite/open-database.js';
 

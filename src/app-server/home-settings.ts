@@ -1,5 +1,5 @@
-// config.toml of an instance's home: the settings of a run, and besides them nothing that loosens. A folder in which a thread works
-// is trusted only when the user's own settings say so, whatever Codex has written here meanwhile.
+// config.toml of an instance's home: the settings of a run, and besides them nothing that loosens. A folder in which a
+// thread works is trusted only when the user's own settings say so, whatever Codex has written here meanwhile.
 import { stringify, type TomlTable } from 'smol-toml';
 import { hideKeys } from '../engines/codex/settings-file.js';
 import { parseToml, tableOf } from '../engines/codex/toml.js';
@@ -20,7 +20,10 @@ export function homeSettings(config: string | null, own: string | null, folder: 
     shell_environment_policy: hideKeys(settings['shell_environment_policy']),
     // What Codex falls back to.
     ...('default_permissions' in settings ? { default_permissions: ':read-only' } : { sandbox_mode: 'read-only' }),
-    projects: folder === null ? tableOf(settings['projects']) : decide(tableOf(settings['projects']), tableOf(users['projects']), folder),
+    projects:
+      folder === null
+        ? tableOf(settings['projects'])
+        : decide(tableOf(settings['projects']), tableOf(users['projects']), folder),
   });
 }
 

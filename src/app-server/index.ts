@@ -1,4 +1,5 @@
-// `codex app-server` as a library: conversations with Codex whose every line is kept. The door through which others come.
+// `codex app-server` as a library: conversations with Codex whose every line is kept. The door through which others
+// come.
 import { homedir } from 'node:os';
 import { systemClock } from '../kernel/clock.js';
 import { systemTimers } from '../process/timers.js';
@@ -19,7 +20,10 @@ export type { Threads } from './threads.js';
 export type { Turns } from './turns.js';
 
 // Resolves when the server has been greeted. Fails with `codex not found` when there is none.
-export function start(options: StartOptions, surroundings: Partial<Omit<Surroundings, 'user'>> = {}): Promise<CodexAppServer> {
+export function start(
+  options: StartOptions,
+  surroundings: Partial<Omit<Surroundings, 'user'>> = {},
+): Promise<CodexAppServer> {
   return startAppServer(options, {
     user: options.user ?? { home: homedir(), env: process.env },
     platform: `${process.platform}-${process.arch}`,

@@ -1,4 +1,5 @@
-// What both sides said, as files that only grow: exactly the bytes, in their order, each there before anybody hears of it.
+// What both sides said, as files that only grow: exactly the bytes, in their order, each there before anybody hears of
+// it.
 import { closeSync, writeSync } from 'node:fs';
 import { rename, rm, type FileHandle } from 'node:fs/promises';
 import { openFile, openToAppend, openToAppendSync, readPieces } from '../files/read-file.js';
@@ -20,7 +21,11 @@ export class Recording {
   static async open(paths: RecordingPaths): Promise<Recording> {
     const opened: GrowingFile[] = [];
     try {
-      const [events, stderr, requests] = [await GrowingFile.open(paths.events, opened), await GrowingFile.open(paths.stderr, opened), await GrowingFile.open(paths.requests, opened)];
+      const [events, stderr, requests] = [
+        await GrowingFile.open(paths.events, opened),
+        await GrowingFile.open(paths.stderr, opened),
+        await GrowingFile.open(paths.requests, opened),
+      ];
       // Made sound like the other two; then written at once, so that no request is sent that is not there.
       await requests.close();
       return new Recording(openToAppendSync(paths.requests), events, stderr);
@@ -32,7 +37,7 @@ export class Recording {
 
   request(line: string): void {
     const bytes = Buffer.from(line);
-    for (let at = 0; at < bytes.length; ) at += writeSync(this.#requests, bytes, at);
+    for (let at = 0; at < bytes.length;) at += writeSync(this.#requests, bytes, at);
   }
 
   async close(): Promise<void> {
@@ -96,7 +101,7 @@ export class GrowingFile {
   }
 
   async append(chunk: Buffer): Promise<void> {
-    for (let at = 0; at < chunk.length; ) {
+    for (let at = 0; at < chunk.length;) {
       const { bytesWritten } = await this.#file.write(chunk, at, chunk.length - at);
       this.#size += bytesWritten;
       at += bytesWritten;

@@ -15,25 +15,38 @@ export const INSTANCE = 'main';
 const NOT_ASKED = -32601;
 // MCP servers that the user has set up may be slow to start.
 const REQUEST_TIMEOUT_MS = 60_000;
-const TOOL = { type: 'function', name: ASK_TOOL, description: 'Ask the person you work for. Use it when you need a decision, a fact or a permission that you cannot find yourself. The result of the call is the answer; it may take long.', inputSchema: ASK_INPUT } as const;
+const TOOL = {
+  type: 'function',
+  name: ASK_TOOL,
+  description:
+    'Ask the person you work for. Use it when you need a decision, a fact or a permission that you cannot find ' +
+    'yourself. The result of the call is the answer; it may take long.',
+  inputSchema: ASK_INPUT,
+} as const;
 
-export async function openResidentCodex({ program, folder, home, cwd, env, mark, passesOver, signal }: ResidentStart, surroundings: Surroundings): Promise<Resident> {
-  const server = await startAppServer({
-    instance: INSTANCE,
-    taskDir: folder,
-    cwd,
-    codexBin: program[0] ?? '',
-    codexHome: codexHome.environment(home)['CODEX_HOME'] ?? home,
-    // A run that goes on with the session of an ended one lives in its home.
-    takesHomeOver: true,
-    env,
-    mark,
-    ...(passesOver === undefined ? {} : { passesOver }),
-    signal,
-    requestTimeoutMs: REQUEST_TIMEOUT_MS,
-    // The question tool is answered by whoever plays the run.
-    unhandled: ['currentTime/read', 'attestation/generate', 'account/chatgptAuthTokens/refresh'],
-  }, surroundings);
+export async function openResidentCodex(
+  { program, folder, home, cwd, env, mark, passesOver, signal }: ResidentStart,
+  surroundings: Surroundings,
+): Promise<Resident> {
+  const server = await startAppServer(
+    {
+      instance: INSTANCE,
+      taskDir: folder,
+      cwd,
+      codexBin: program[0] ?? '',
+      codexHome: codexHome.environment(home)['CODEX_HOME'] ?? home,
+      // A run that goes on with the session of an ended one lives in its home.
+      takesHomeOver: true,
+      env,
+      mark,
+      ...(passesOver === undefined ? {} : { passesOver }),
+      signal,
+      requestTimeoutMs: REQUEST_TIMEOUT_MS,
+      // The question tool is answered by whoever plays the run.
+      unhandled: ['currentTime/read', 'attestation/generate', 'account/chatgptAuthTokens/refresh'],
+    },
+    surroundings,
+  );
   return new ResidentCodex(server);
 }
 
@@ -82,7 +95,8 @@ class ResidentCodex implements Resident {
 
   refuseLine(line: Buffer): void {
     const message = readMessage(line.toString('utf8'));
-    if (message.type === 'request' && this.#server.openRequests().some(({ id }) => id === message.id)) this.#server.refuse(message.id, NOT_ASKED, 'it is too long to be asked');
+    if (message.type === 'request' && this.#server.openRequests().some(({ id }) => id === message.id))
+      this.#server.refuse(message.id, NOT_ASKED, 'it is too long to be asked');
   }
 
   async forgets(request: NativeRequest, signal: AbortSignal): Promise<void> {
@@ -91,7 +105,11 @@ class ResidentCodex implements Resident {
   }
 
   async tell(text: string): Promise<void> {
-    await this.#server.request('turn/steer', { threadId: this.#threadId, expectedTurnId: this.#turnId, input: [{ type: 'text', text, text_elements: [] }] });
+    await this.#server.request('turn/steer', {
+      threadId: this.#threadId,
+      expectedTurnId: this.#turnId,
+      input: [{ type: 'text', text, text_elements: [] }],
+    });
   }
 
   async interrupt(): Promise<void> {
@@ -104,12 +122,24 @@ class ResidentCodex implements Resident {
   }
 
   async #open({ session, copies = false, cwd, permission, mode, model }: Conversation): Promise<string> {
-    const settings = { cwd, sandbox: SANDBOX[permission], approvalPolicy: mode === 'interactive' ? 'on-request' : 'never', approvalsReviewer: 'user', ...(model === undefined ? {} : { model }) } as const;
+    const settings = {
+      cwd,
+      sandbox: SANDBOX[permission],
+      approvalPolicy: mode === 'interactive' ? 'on-request' : 'never',
+      approvalsReviewer: 'user',
+      ...(model === undefined ? {} : { model }),
+    } as const;
     const { threads } = this.#server;
     // The thread keeps its tools.
-    const { thread } = session === null ? await threads.start({ ...settings, ...(mode === 'interactive' ? { dynamicTools: [TOOL as unknown as Json] } : {}) })
-      : copies ? await threads.fork(session, settings)
-      : await threads.resume(session, settings);
+    const { thread } =
+      session === null
+        ? await threads.start({
+            ...settings,
+            ...(mode === 'interactive' ? { dynamicTools: [TOOL as unknown as Json] } : {}),
+          })
+        : copies
+          ? await threads.fork(session, settings)
+          : await threads.resume(session, settings);
     return thread.id;
   }
 }

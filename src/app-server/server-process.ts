@@ -1,5 +1,6 @@
-// The process of one app-server, from its start until nothing of it is left. `running` → (exit, end of its output, close, or a
-// failure of ours) → its tree is ended → its output is read to the end → `done`. What either side says is recorded before it is heard.
+// The process of one app-server, from its start until nothing of it is left. `running` → (exit, end of its output,
+// close, or a failure of ours) → its tree is ended → its output is read to the end → `done`. What either side says is
+// recorded before it is heard.
 import type { Readable } from 'node:stream';
 import { endTree, type TreeEnd } from '../process/end-tree.js';
 import { readStartTime, readTable } from '../process/process-table.js';
@@ -41,7 +42,13 @@ export class ServerProcess {
   #cancelGrace = () => {};
   #stopWaiting = () => {};
 
-  private constructor(child: SpawnedProcess, mark: string, recording: Recording, handlers: ServerProcessHandlers, timers: Timers) {
+  private constructor(
+    child: SpawnedProcess,
+    mark: string,
+    recording: Recording,
+    handlers: ServerProcessHandlers,
+    timers: Timers,
+  ) {
     this.#child = child;
     this.#recording = recording;
     this.#handlers = handlers;
@@ -54,13 +61,21 @@ export class ServerProcess {
   }
 
   // The recording is the process's from here on, which closes it.
-  static async launch(command: Omit<Command, 'stdin' | 'keepsStdin'>, recording: Recording, handlers: ServerProcessHandlers, timers: Timers): Promise<ServerProcess> {
+  static async launch(
+    command: Omit<Command, 'stdin' | 'keepsStdin'>,
+    recording: Recording,
+    handlers: ServerProcessHandlers,
+    timers: Timers,
+  ): Promise<ServerProcess> {
     let child: ServerProcess | null = null;
     try {
       const spawned = await spawnProcess({ ...command, stdin: null, keepsStdin: true });
       if (!spawned.started) {
         const isMissing = spawned.reason === 'not_found' || spawned.reason === 'not_executable';
-        throw new AppServerError(isMissing ? 'codex_not_found' : 'not_started', `codex app-server could not be started: ${spawned.message}`);
+        throw new AppServerError(
+          isMissing ? 'codex_not_found' : 'not_started',
+          `codex app-server could not be started: ${spawned.message}`,
+        );
       }
       child = new ServerProcess(spawned.process, command.mark, recording, handlers, timers);
       return child;
@@ -102,7 +117,11 @@ export class ServerProcess {
     const { code, signal } = await exited;
     this.#state = 'gone';
     this.#cancelGrace();
-    await this.#endTree().then(({ left }) => left.length > 0 && this.#note(new Error(`could not end process ${left.map(({ pid }) => pid).join(', ')}`)), (error: unknown) => this.#note(error));
+    await this.#endTree().then(
+      ({ left }) =>
+        left.length > 0 && this.#note(new Error(`could not end process ${left.map(({ pid }) => pid).join(', ')}`)),
+      (error: unknown) => this.#note(error),
+    );
     await this.#drain(pumps);
     await this.#recording.close().catch((error: unknown) => this.#note(error));
     return { code, signal, error: this.#failure };
@@ -130,12 +149,16 @@ export class ServerProcess {
       }
     } catch (error) {
       // Cut off by ourselves.
-      if (!(error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE')) this.#note(error);
+      if (!(error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE'))
+        this.#note(error);
     }
   }
 
   async #drain(pumps: Promise<unknown>): Promise<void> {
-    const cancel = this.#timers.set(DRAIN_MS, () => void [this.#child.stdout, this.#child.stderr].map((pipe) => pipe.destroy()));
+    const cancel = this.#timers.set(
+      DRAIN_MS,
+      () => void [this.#child.stdout, this.#child.stderr].map((pipe) => pipe.destroy()),
+    );
     await pumps;
     cancel();
   }
@@ -147,7 +170,10 @@ export class ServerProcess {
   }
 
   #endTree(): Promise<TreeEnd> {
-    this.#treeEnd ??= endTree(async () => this.#tree.look(await readTable()), { graceMs: TERM_GRACE_MS, timers: this.#timers });
+    this.#treeEnd ??= endTree(async () => this.#tree.look(await readTable()), {
+      graceMs: TERM_GRACE_MS,
+      timers: this.#timers,
+    });
     return this.#treeEnd;
   }
 

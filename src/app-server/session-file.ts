@@ -1,4 +1,5 @@
-// session.json: the thread an instance works in, and what is needed to go on with it in another process. Whole or not there.
+// session.json: the thread an instance works in, and what is needed to go on with it in another process. Whole or not
+// there.
 import { readTextSync } from '../files/read-file.js';
 import { replaceFile } from '../files/replace-file.js';
 import { toTimestamp, type Clock } from '../kernel/clock.js';
@@ -49,7 +50,8 @@ export class SessionFile {
     return this.#threads.get(threadId);
   }
 
-  // A thread that was just started, which Codex stores with its first turn. It never takes the place of one that is stored.
+  // A thread that was just started, which Codex stores with its first turn. It never takes the place of one that is
+  // stored.
   begin(threadId: string, settings: ThreadSettings): void {
     if (this.threadId === null) {
       this.#threadId = threadId;
@@ -90,6 +92,10 @@ function read(path: string): Json | undefined {
     const text = readTextSync(path, { maxBytes: MAX_BYTES });
     return text === null ? undefined : parseJson(text);
   } catch (error) {
-    throw new AppServerError('bad_options', `${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new AppServerError(
+      'bad_options',
+      `${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+      { cause: error },
+    );
   }
 }

@@ -1,4 +1,5 @@
-// Makes an instance ready and starts its app-server: the program, the folder of the instance, its home, its environment.
+// Makes an instance ready and starts its app-server: the program, the folder of the instance, its home, its
+// environment.
 import { realpathSync } from 'node:fs';
 import { SETTINGS } from '../engines/codex/command.js';
 import { codexHome } from '../engines/codex/home.js';
@@ -35,13 +36,15 @@ export interface StartOptions {
   readonly clientInfo?: ClientInfo;
   // The home was another instance's, which is known not to use it any more.
   readonly takesHomeOver?: boolean;
-  // Whoever has the instance has lost it: its processes, whose marks begin so, are ended as far as they are here, and its lock does not count.
+  // Whoever has the instance has lost it: its processes, whose marks begin so, are ended as far as they are here, and
+  // its lock does not count.
   readonly passesOver?: string;
   // By which its processes are found again; without it, one that names the instance.
   readonly mark?: string;
   // Gives the start up: what was started is ended, and the start fails.
   readonly signal?: AbortSignal;
-  // Requests of the server that are refused at once, by method; without it, those that need what only a client of Codex's own has.
+  // Requests of the server that are refused at once, by method; without it, those that need what only a client of
+  // Codex's own has.
   readonly unhandled?: readonly string[];
 }
 
@@ -57,7 +60,10 @@ export interface Surroundings {
 const UNHANDLED = ['currentTime/read', 'attestation/generate', 'account/chatgptAuthTokens/refresh', 'item/tool/call'];
 const PARLEY: ClientInfo = { name: 'parley', title: 'Parley', version: '0.1.0' };
 
-export async function startAppServer(options: StartOptions, { user, platform, pid, clock, timers }: Surroundings): Promise<CodexAppServer> {
+export async function startAppServer(
+  options: StartOptions,
+  { user, platform, pid, clock, timers }: Surroundings,
+): Promise<CodexAppServer> {
   const { instance, taskDir, env = {} } = options;
   const codex = findCodex(options.codexBin, env['PATH'] ?? user.env['PATH'] ?? '', platform);
   const folder = openAgentFolder(taskDir, instance);
@@ -77,11 +83,20 @@ export async function startAppServer(options: StartOptions, { user, platform, pi
       instance,
       argv: [codex, 'app-server', ...SETTINGS.flatMap((setting) => ['-c', setting])],
       cwd: realpathSync(options.cwd ?? taskDir),
-      env: { ...buildEnvironment({ home: codexHome }, user, null, []), ...keyInstead({ home: codexHome }, user), ...env, TMPDIR: home.temporary, CODEX_HOME: home.path },
+      env: {
+        ...buildEnvironment({ home: codexHome }, user, null, []),
+        ...keyInstead({ home: codexHome }, user),
+        ...env,
+        TMPDIR: home.temporary,
+        CODEX_HOME: home.path,
+      },
       mark,
       folder,
       home,
-      initialize: { clientInfo: options.clientInfo ?? PARLEY, capabilities: { experimentalApi: true, requestAttestation: false } },
+      initialize: {
+        clientInfo: options.clientInfo ?? PARLEY,
+        capabilities: { experimentalApi: true, requestAttestation: false },
+      },
       timeoutMs: options.requestTimeoutMs ?? DEFAULT_TIMEOUT_MS,
       unhandled: new Set(options.unhandled ?? UNHANDLED),
       ...(options.signal ? { signal: options.signal } : {}),

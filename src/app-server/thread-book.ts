@@ -1,6 +1,7 @@
 // What is known of the threads of one server: with which settings they were opened, and whether a turn is on. A turn is
-// `asked` (turn/start was sent) → `given` (it has an id) → `on` (turn/started has come) → gone (turn/completed has come). One that
-// was asked for and not answered is `unknown` until turn/started comes. Only a turn that is on can be interrupted.
+// `asked` (turn/start was sent) → `given` (it has an id) → `on` (turn/started has come) → gone (turn/completed has
+// come). One that was asked for and not answered is `unknown` until turn/started comes. Only a turn that is on can be
+// interrupted.
 import type { Timers } from '../kernel/timers.js';
 import { asObject, asString, type Json } from '../kernel/json.js';
 import { AppServerError } from './app-server-error.js';
@@ -65,14 +66,21 @@ export class ThreadBook {
   }
 
   #refuseIfActive(threadId: string): void {
-    if (this.#held.has(threadId)) throw new AppServerError('turn_active', `the thread ${threadId} is being rolled back`);
+    if (this.#held.has(threadId))
+      throw new AppServerError('turn_active', `the thread ${threadId} is being rolled back`);
     const turn = this.#active.get(threadId);
-    if (turn?.stage === 'unknown') throw new AppServerError('turn_active', `the thread ${threadId} may have a turn: turn/start was not answered`);
-    if (turn) throw new AppServerError('turn_active', `the thread ${threadId} has an active turn${turn.id === null ? '' : ` (${turn.id})`}`);
+    if (turn?.stage === 'unknown')
+      throw new AppServerError('turn_active', `the thread ${threadId} may have a turn: turn/start was not answered`);
+    if (turn)
+      throw new AppServerError(
+        'turn_active',
+        `the thread ${threadId} has an active turn${turn.id === null ? '' : ` (${turn.id})`}`,
+      );
   }
 
   given(threadId: string, turnId: string): void {
-    if (this.#completed.get(threadId) !== turnId && this.#active.get(threadId)?.stage !== 'on') this.#active.set(threadId, { stage: 'given', id: turnId });
+    if (this.#completed.get(threadId) !== turnId && this.#active.get(threadId)?.stage !== 'on')
+      this.#active.set(threadId, { stage: 'given', id: turnId });
     this.#look();
   }
 

@@ -1,10 +1,21 @@
-// The threads of one server: list, start, resume, fork, rollback. Folder, limits and who is asked are given each time a thread is
-// opened: Codex itself would bring back a sandbox from its settings, which may allow more.
+// The threads of one server: list, start, resume, fork, rollback. Folder, limits and who is asked are given each time a
+// thread is opened: Codex itself would bring back a sandbox from its settings, which may allow more.
 import { JsonRpcError } from '../jsonrpc/errors.js';
 import { asObject, type Json } from '../kernel/json.js';
 import { AppServerError } from './app-server-error.js';
 import type { CodexHome } from './codex-home.js';
-import type { Thread, ThreadForkParams, ThreadForkResponse, ThreadListParams, ThreadListResponse, ThreadResumeParams, ThreadResumeResponse, ThreadStartParams, ThreadStartResponse, ThreadTurnsListResponse } from './protocol.js';
+import type {
+  Thread,
+  ThreadForkParams,
+  ThreadForkResponse,
+  ThreadListParams,
+  ThreadListResponse,
+  ThreadResumeParams,
+  ThreadResumeResponse,
+  ThreadStartParams,
+  ThreadStartResponse,
+  ThreadTurnsListResponse,
+} from './protocol.js';
 import { resolveFolder } from './resolve-folder.js';
 import type { SessionFile } from './session-file.js';
 import type { ThreadBook } from './thread-book.js';
@@ -34,9 +45,13 @@ export interface ServerParts {
 const PAGE = 100;
 
 export function createThreads({ request, book, session, home, cwd }: ServerParts): Threads {
-  const knownOf = (threadId: string): ThreadSettings | undefined => book.settingsOf(threadId) ?? session.settingsOf(threadId);
+  const knownOf = (threadId: string): ThreadSettings | undefined =>
+    book.settingsOf(threadId) ?? session.settingsOf(threadId);
 
-  async function open<Response>(method: string, params: Partial<ThreadStartParams> & { readonly threadId?: string }): Promise<Response & { readonly thread: Thread }> {
+  async function open<Response>(
+    method: string,
+    params: Partial<ThreadStartParams> & { readonly threadId?: string },
+  ): Promise<Response & { readonly thread: Thread }> {
     const asked = settingsToOpen(params, params.threadId === undefined ? undefined : knownOf(params.threadId), cwd);
     const settings = { ...asked, cwd: resolveFolder(asked.cwd, cwd) };
     home.admit(settings.cwd);
@@ -68,13 +83,22 @@ export function createThreads({ request, book, session, home, cwd }: ServerParts
     let cursor: string | null = null;
     let seen = 0;
     do {
-      const { data, nextCursor } = (await request('thread/turns/list', { threadId, limit: PAGE, sortDirection: 'desc', itemsView: 'notLoaded', ...(cursor === null ? {} : { cursor }) })) as unknown as ThreadTurnsListResponse;
+      const { data, nextCursor } = (await request('thread/turns/list', {
+        threadId,
+        limit: PAGE,
+        sortDirection: 'desc',
+        itemsView: 'notLoaded',
+        ...(cursor === null ? {} : { cursor }),
+      })) as unknown as ThreadTurnsListResponse;
       const turn = data[numTurns - 1 - seen];
       if (turn) return turn.id;
       seen += data.length;
       cursor = data.length === 0 ? null : (nextCursor ?? null);
     } while (cursor !== null);
-    throw new AppServerError('too_few_turns', `the thread ${threadId} has ${seen} turns, of which ${numTurns} cannot be taken back`);
+    throw new AppServerError(
+      'too_few_turns',
+      `the thread ${threadId} has ${seen} turns, of which ${numTurns} cannot be taken back`,
+    );
   }
 
   const threads: Threads = {
@@ -82,20 +106,34 @@ export function createThreads({ request, book, session, home, cwd }: ServerParts
     start: (params = {}) => open<ThreadStartResponse>('thread/start', params),
     async resume(threadId, params = {}) {
       // All of the history in one line is deprecated, and long.
-      const response = await open<ThreadResumeResponse>('thread/resume', { excludeTurns: true, ...params, threadId } as ThreadResumeParams);
-      if (response.thread.id !== threadId) throw new AppServerError('unexpected_answer', `thread/resume of ${threadId} has opened ${response.thread.id}`);
+      const response = await open<ThreadResumeResponse>('thread/resume', {
+        excludeTurns: true,
+        ...params,
+        threadId,
+      } as ThreadResumeParams);
+      if (response.thread.id !== threadId)
+        throw new AppServerError('unexpected_answer', `thread/resume of ${threadId} has opened ${response.thread.id}`);
       return response;
     },
     async fork(threadId, params = {}) {
-      const response = await open<ThreadForkResponse>('thread/fork', { excludeTurns: true, ...params, threadId } as ThreadForkParams);
+      const response = await open<ThreadForkResponse>('thread/fork', {
+        excludeTurns: true,
+        ...params,
+        threadId,
+      } as ThreadForkParams);
       const { id, ephemeral } = response.thread;
-      if (id === threadId) throw new AppServerError('unexpected_answer', `thread/fork of ${threadId} has opened the same thread`);
+      if (id === threadId)
+        throw new AppServerError('unexpected_answer', `thread/fork of ${threadId} has opened the same thread`);
       const settings = book.settingsOf(id);
       if (settings && !ephemeral) session.keep(id, settings, false);
       return response;
     },
     async rollback(threadId, numTurns) {
-      if (!Number.isSafeInteger(numTurns) || numTurns < 1) throw new AppServerError('bad_options', `the number of turns to take back is a whole number from 1, not ${numTurns}`);
+      if (!Number.isSafeInteger(numTurns) || numTurns < 1)
+        throw new AppServerError(
+          'bad_options',
+          `the number of turns to take back is a whole number from 1, not ${numTurns}`,
+        );
       return await book.hold(threadId, async () => {
         // Only a thread that is loaded can be changed.
         if (!book.settingsOf(threadId)) await threads.resume(threadId);
@@ -111,8 +149,8 @@ export function createThreads({ request, book, session, home, cwd }: ServerParts
   return threads;
 }
 
-// The request itself was refused, so nothing was changed and another method may be tried: Codex 0.150 knows thread/revert, but
-// only for threads that are stored in pages. An internal error may come after the change.
+// The request itself was refused, so nothing was changed and another method may be tried: Codex 0.150 knows
+// thread/revert, but only for threads that are stored in pages. An internal error may come after the change.
 const REFUSED: ReadonlySet<number> = new Set([-32600, -32601, -32602]);
 
 function isRefusedAsSuch(error: unknown): error is JsonRpcError {

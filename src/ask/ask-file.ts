@@ -1,5 +1,6 @@
-// What the question tool wrote down in a turn, one JSON object a line: that the engine listed it, and each question, on the disk
-// before the engine hears that it was taken. The first witness of a question; the engine's own output is the second.
+// What the question tool wrote down in a turn, one JSON object a line: that the engine listed it, and each question, on
+// the disk before the engine hears that it was taken. The first witness of a question; the engine's own output is the
+// second.
 import { closeSync, fdatasyncSync, writeFileSync } from 'node:fs';
 import { openToAppendSync, readText, UnsafeFileError } from '../files/read-file.js';
 import { isObject, parseJson, type Json, type JsonObject } from '../kernel/json.js';
@@ -28,15 +29,18 @@ export interface Asks {
   readonly questions: readonly JsonObject[];
 }
 
-// Only what was written with this nonce counts; null: any, the file belongs to one turn. A line that was cut off is no line: the engine was never told that its
-// question was taken.
-// The engine's process may have put anything in its place: what is no file of a sensible size holds no question.
+// Only what was written with this nonce counts; null: any, the file belongs to one turn. A line that was cut off is no
+// line: the engine was never told that its question was taken. The engine's process may have put anything in its place:
+// what is no file of a sensible size holds no question.
 export async function readAsks(path: string, nonce: string | null): Promise<Asks> {
   const text = await readText(path, { maxBytes: MAX_BYTES }).catch((error: unknown) => {
     if (error instanceof UnsafeFileError) return null;
     throw error;
   });
-  const records = (text ?? '').split('\n').map(parseJson).filter((record) => isOurs(record, nonce));
+  const records = (text ?? '')
+    .split('\n')
+    .map(parseJson)
+    .filter((record) => isOurs(record, nonce));
   return {
     listed: records.some(({ type }) => type === 'listed'),
     questions: records.flatMap(({ type, question }) => (type === 'asked' && isObject(question) ? [question] : [])),

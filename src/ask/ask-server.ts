@@ -1,5 +1,5 @@
-// The question tool as an MCP server: an agent asks a person with it, is told that the question was taken, and ends its turn.
-// It validates little: whatever an agent gives becomes a question that a person can read.
+// The question tool as an MCP server: an agent asks a person with it, is told that the question was taken, and ends its
+// turn. It validates little: whatever an agent gives becomes a question that a person can read.
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { Server } from '@modelcontextprotocol/server';
@@ -12,7 +12,9 @@ import { writeReceipt } from './receipt.js';
 const TOOL = {
   name: ASK_TOOL,
   title: 'Ask a person',
-  description: 'Ask the person you work for. Use it when you need a decision, a fact or a permission that you cannot find yourself. The person may be away: after the call END YOUR TURN at once; the answer comes as the next message.',
+  description:
+    'Ask the person you work for. Use it when you need a decision, a fact or a permission that you cannot find ' +
+    'yourself. The person may be away: after the call END YOUR TURN at once; the answer comes as the next message.',
   inputSchema: ASK_INPUT,
   // It changes nothing, so engines need no approval for it.
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: false, openWorldHint: false },
@@ -35,7 +37,8 @@ export async function serveAskTool({ file, nonce, version, input }: AskServerOpt
   server.setRequestHandler('tools/call', async ({ params }) => {
     if (params.name !== ASK_TOOL) return refusal(`there is no tool ${params.name}`);
     const question = (params.arguments ?? {}) as JsonObject;
-    if (!hasWords(question)) return refusal('the question is missing: give it as "prompt", or several of them as "fields"');
+    if (!hasWords(question))
+      return refusal('the question is missing: give it as "prompt", or several of them as "fields"');
     appendAsk(file, nonce, { type: 'asked', question });
     return { content: [{ type: 'text' as const, text: writeReceipt(nonce) }] };
   });
@@ -47,7 +50,11 @@ export async function serveAskTool({ file, nonce, version, input }: AskServerOpt
 
 function hasWords(question: JsonObject): boolean {
   const given: (Json | undefined)[] = [question.prompt, question.question, question.message];
-  return isObject(question) && (given.some((text) => typeof text === 'string' && text.trim() !== '') || (Array.isArray(question.fields) && question.fields.length > 0));
+  return (
+    isObject(question) &&
+    (given.some((text) => typeof text === 'string' && text.trim() !== '') ||
+      (Array.isArray(question.fields) && question.fields.length > 0))
+  );
 }
 
 function refusal(text: string) {

@@ -1,5 +1,5 @@
-// What the question tool answers an agent. It carries the nonce of the turn, so that the answer in the engine's output tells to
-// which turn the call belongs.
+// What the question tool answers an agent. It carries the nonce of the turn, so that the answer in the engine's output
+// tells to which turn the call belongs.
 import type { Json } from '../kernel/json.js';
 
 const NONCE = /Your question is recorded \(([^()\s]+)\)/;

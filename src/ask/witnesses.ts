@@ -1,5 +1,5 @@
-// A question of the tool has two witnesses: the file that the tool wrote, and the engine's output. Either is enough; what only
-// one of them saw is told, and so is a call in the output whose result does not carry the nonce of this turn.
+// A question of the tool has two witnesses: the file that the tool wrote, and the engine's output. Either is enough;
+// what only one of them saw is told, and so is a call in the output whose result does not carry the nonce of this turn.
 import { canonicalText, type JsonObject } from '../kernel/json.js';
 import { parseQuestion, type Question } from '../run/interaction.js';
 
@@ -19,7 +19,11 @@ export interface Receipts {
 }
 
 // Without receipts nothing is said of them.
-export function hearQuestions(recorded: readonly JsonObject[], printed: readonly Question[], receipts?: Receipts): Heard {
+export function hearQuestions(
+  recorded: readonly JsonObject[],
+  printed: readonly Question[],
+  receipts?: Receipts,
+): Heard {
   const byTool = recorded.map((question) => parseQuestion(question, 'tool'));
   const open = byTool.map(canonicalText);
   const calls = printed.filter(({ channel }) => channel === 'tool');
@@ -29,6 +33,13 @@ export function hearQuestions(recorded: readonly JsonObject[], printed: readonly
     return at >= 0;
   });
   const rest = printed.filter((question) => !matched.includes(question));
-  const unsigned = receipts ? matched.filter((question) => receipts.printed[calls.indexOf(question)] !== receipts.nonce).length : 0;
-  return { questions: [...byTool, ...rest], onlyRecorded: open.length, onlyPrinted: calls.length - matched.length, unsigned };
+  const unsigned = receipts
+    ? matched.filter((question) => receipts.printed[calls.indexOf(question)] !== receipts.nonce).length
+    : 0;
+  return {
+    questions: [...byTool, ...rest],
+    onlyRecorded: open.length,
+    onlyPrinted: calls.length - matched.length,
+    unsigned,
+  };
 }

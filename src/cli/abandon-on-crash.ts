@@ -1,5 +1,6 @@
-// What a process that plays runs does after an exception or a rejection that nothing has caught: it logs the defect, accepts nothing
-// more, stores what is buffered and ends its engines. Runs stay as they are stored; the next start recovers them.
+// What a process that plays runs does after an exception or a rejection that nothing has caught: it logs the defect,
+// accepts nothing more, stores what is buffered and ends its engines. Runs stay as they are stored; the next start
+// recovers them.
 import { redact } from '../kernel/redact.js';
 import type { Orchestrator } from '../orchestrator/orchestrator.js';
 import { safeText } from '../terminal/safe-text.js';
@@ -18,7 +19,11 @@ export function abandonOnCrash(dataDir: string, io: Io, log?: (error: unknown) =
   io.onCrash(async (error) => {
     logFailure(dataDir, io, '', error);
     if (log) log(error);
-    else io.stderr.write(`parley: internal error, please report it: ${safeText(redact(error instanceof Error ? (error.stack ?? error.message) : String(error)))}\n`);
+    else
+      io.stderr.write(
+        'parley: internal error, please report it: ' +
+          `${safeText(redact(error instanceof Error ? (error.stack ?? error.message) : String(error)))}\n`,
+      );
     watch.stopTaking?.();
     await watch.orchestrator?.abandon();
   });

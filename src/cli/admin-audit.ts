@@ -38,7 +38,8 @@ export async function auditCommand(options: AuditOptions, io: Io): Promise<numbe
       return ok ? EXIT.ok : EXIT.failed;
     }
     const head = await data.access.auditHead();
-    if (head === null) io.stderr.write('The head of the administrative journal is missing. Check it: parley audit --verify\n');
+    if (head === null)
+      io.stderr.write('The head of the administrative journal is missing. Check it: parley audit --verify\n');
     const last = head?.seq ?? 0;
     const first = options.after ?? (options.all ? 0 : Math.max(0, last - options.limit));
     const most = options.all ? Infinity : options.limit;
@@ -56,7 +57,8 @@ export async function auditCommand(options: AuditOptions, io: Io): Promise<numbe
       // Behind the largest number there is nothing that could be asked for exactly.
       if (rows.length === 0 || !Number.isSafeInteger(after)) break;
     }
-    if (shown === 0 && !options.json) io.stderr.write(last === 0 ? EMPTY : `No row after ${first}: the last row is ${last}.\n`);
+    if (shown === 0 && !options.json)
+      io.stderr.write(last === 0 ? EMPTY : `No row after ${first}: the last row is ${last}.\n`);
     return EXIT.ok;
   } finally {
     await data.close();

@@ -1,6 +1,6 @@
 // Asks a person on the terminal, line by line. Ctrl-C and Ctrl-D are answers too, and so is news that the question does
-// not wait any more. A pasted text of several lines is one answer, sent by Enter. The terminal is as before when it is closed,
-// also when the process is ended by a signal.
+// not wait any more. A pasted text of several lines is one answer, sent by Enter. The terminal is as before when it is
+// closed, also when the process is ended by a signal.
 import { createInterface, type Interface } from 'node:readline';
 import { PassThrough } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';

@@ -43,8 +43,13 @@ async function untilEnded(path: string, runId: string, io: Io): Promise<RunRecor
       const run = await data?.store.loadRun(runId);
       if (!run) throw new RequestError('RUN_NOT_FOUND', `there is no run ${runId}`);
       if (run.status === 'canceled') return run;
-      if (isTerminal(run.status)) throw new RequestError('RUN_ENDED', `run ${runId} has ${run.status} before it could be canceled`);
-      if (io.clock.now() - begun > PATIENCE_MS) throw new RequestError('DATA_DIR_IN_USE', `the worker of run ${runId} was asked to cancel it, but it is still ${run.status}`);
+      if (isTerminal(run.status))
+        throw new RequestError('RUN_ENDED', `run ${runId} has ${run.status} before it could be canceled`);
+      if (io.clock.now() - begun > PATIENCE_MS)
+        throw new RequestError(
+          'DATA_DIR_IN_USE',
+          `the worker of run ${runId} was asked to cancel it, but it is still ${run.status}`,
+        );
       await new Promise((resolve) => io.timers.set(POLL_MS, () => resolve(null)));
     }
   } finally {

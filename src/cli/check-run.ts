@@ -1,5 +1,5 @@
-// The checks of parley verify for runs of a data directory, one run at a time. A large run is checked in a process of its own with a bounded heap:
-// all of a run is read at once, and a run that does not fit must not end the whole check.
+// The checks of parley verify for runs of a data directory, one run at a time. A large run is checked in a process of
+// its own with a bounded heap: all of a run is read at once, and a run that does not fit must not end the whole check.
 import { existsSync } from 'node:fs';
 import { runFolder } from '../orchestrator/run-folder.js';
 import { verifyRun, type Check } from '../orchestrator/verify-run.js';
@@ -13,7 +13,8 @@ import { hasWriter } from './writer-alive.js';
 // Below, a run takes some 100 MB at most, unless its events are unusually long.
 const LARGE_EVENTS = 20_000;
 
-// Null: the files of the run are on another host. Throws VERIFY_FAILED for a run that needs more memory or time than it gets.
+// Null: the files of the run are on another host. Throws VERIFY_FAILED for a run that needs more memory or time than it
+// gets.
 export type CheckRun = (store: Store, run: RunRecord) => Promise<readonly Check[] | null>;
 
 export function createRunCheck(dataDir: string, io: Io, largeEvents = LARGE_EVENTS): CheckRun {
@@ -22,7 +23,12 @@ export function createRunCheck(dataDir: string, io: Io, largeEvents = LARGE_EVEN
   return async (store, run) => {
     if (!hasFiles(dataDir, run, io)) return null;
     if (run.heads.rasp_seq > largeEvents) return inChild(run.run_id, new AbortController().signal);
-    return verifyRun(store, dataDir, run, waitForFiles(io.timers, async () => isShared || hasWriter(dataDir)));
+    return verifyRun(
+      store,
+      dataDir,
+      run,
+      waitForFiles(io.timers, async () => isShared || hasWriter(dataDir)),
+    );
   };
 }
 

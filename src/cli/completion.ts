@@ -14,20 +14,36 @@ const SHELLS: Readonly<Record<string, (commands: readonly Known[]) => string>> =
 
 export function printCompletion(shell: string, program: Command, io: Io): void {
   const script = Object.hasOwn(SHELLS, shell) ? SHELLS[shell] : undefined;
-  if (!script) throw new RequestError('INVALID_ARGUMENT', `there is no completion for "${shell}"; the shells are ${Object.keys(SHELLS).join(', ')}`);
+  if (!script)
+    throw new RequestError(
+      'INVALID_ARGUMENT',
+      `there is no completion for "${shell}"; the shells are ${Object.keys(SHELLS).join(', ')}`,
+    );
   io.stdout.write(script(describe(program)));
 }
 
 // What an argument may be, where that is known.
-const WORDS: readonly (readonly [string, readonly string[]])[] = [['engine', ['codex', 'codex-app-server', 'gemini', 'opencode', 'iflow', 'rehearsal']], ['shell', Object.keys(SHELLS)]];
+const WORDS: readonly (readonly [string, readonly string[]])[] = [
+  ['engine', ['codex', 'codex-app-server', 'gemini', 'opencode', 'iflow', 'rehearsal']],
+  ['shell', Object.keys(SHELLS)],
+];
 
 function describe(program: Command): Known[] {
-  return program.commands.filter((command) => !hidden(command)).map((command) => ({
-    name: command.name(),
-    about: command.summary() || command.description(),
-    options: [...WORDS.filter(([argument]) => command.registeredArguments.some((each) => each.name() === argument)).flatMap(([, words]) => words), ...command.options.flatMap((option) => [option.long ?? '', option.short ?? '']).filter((option) => option !== '')],
-    takesRun: command.registeredArguments.some((argument) => argument.name() === 'run'),
-  }));
+  return program.commands
+    .filter((command) => !hidden(command))
+    .map((command) => ({
+      name: command.name(),
+      about: command.summary() || command.description(),
+      options: [
+        ...WORDS.filter(([argument]) => command.registeredArguments.some((each) => each.name() === argument)).flatMap(
+          ([, words]) => words,
+        ),
+        ...command.options
+          .flatMap((option) => [option.long ?? '', option.short ?? ''])
+          .filter((option) => option !== ''),
+      ],
+      takesRun: command.registeredArguments.some((argument) => argument.name() === 'run'),
+    }));
 }
 
 function hidden(command: Command): boolean {
@@ -35,7 +51,10 @@ function hidden(command: Command): boolean {
 }
 
 function bash(commands: readonly Known[]): string {
-  const cases = commands.map(({ name, options, takesRun }) => `    ${name}) words="${options.join(' ')}${takesRun ? ' last $(parley ls --quiet 2>/dev/null)' : ''}" ;;`);
+  const cases = commands.map(
+    ({ name, options, takesRun }) =>
+      `    ${name}) words="${options.join(' ')}${takesRun ? ' last $(parley ls --quiet 2>/dev/null)' : ''}" ;;`,
+  );
   return [
     '# parley for bash: eval "$(parley completion bash)"',
     '_parley() {',
@@ -66,7 +85,10 @@ function zsh(commands: readonly Known[]): string {
     '    return',
     '  fi',
     '  case "$words[2]" in',
-    ...commands.map(({ name, options, takesRun }) => `    ${name}) compadd -- ${options.join(' ')}${takesRun ? ' last $(parley ls --quiet 2>/dev/null)' : ''} ;;`),
+    ...commands.map(
+      ({ name, options, takesRun }) =>
+        `    ${name}) compadd -- ${options.join(' ')}${takesRun ? ' last $(parley ls --quiet 2>/dev/null)' : ''} ;;`,
+    ),
     '  esac',
     '  _files',
     '}',
@@ -81,7 +103,9 @@ function fish(commands: readonly Known[]): string {
     ...commands.flatMap(({ name, about, options, takesRun }) => [
       `complete -c parley -n __fish_use_subcommand -a ${name} -d '${quoteFish(about)}'`,
       ...options.map((option) => `complete -c parley -n '__fish_seen_subcommand_from ${name}' ${fishWord(option)}`),
-      ...(takesRun ? [`complete -c parley -n '__fish_seen_subcommand_from ${name}' -a 'last (parley ls --quiet 2>/dev/null)'`] : []),
+      ...(takesRun
+        ? [`complete -c parley -n '__fish_seen_subcommand_from ${name}' -a 'last (parley ls --quiet 2>/dev/null)'`]
+        : []),
     ]),
     '',
   ].join('\n');

@@ -37,7 +37,13 @@ export interface ConverseOptions {
   readonly cursor?: number;
 }
 
-export async function converse(data: ReadData, runId: string, work: Work | null, options: ConverseOptions, io: Io): Promise<number> {
+export async function converse(
+  data: ReadData,
+  runId: string,
+  work: Work | null,
+  options: ConverseOptions,
+  io: Io,
+): Promise<number> {
   return new Conversation(data, runId, work, options, io).run();
 }
 
@@ -78,7 +84,10 @@ class Conversation {
     const stops: (() => void)[] = [];
     const leave = new Promise<void>((resolve) => {
       const take = (): void => (this.#isPerson() ? resolve() : this.#interrupt());
-      stops.push(this.#io.onSignal('SIGINT', take), this.#io.onSignal('SIGTERM', () => this.#interrupt()));
+      stops.push(
+        this.#io.onSignal('SIGINT', take),
+        this.#io.onSignal('SIGTERM', () => this.#interrupt()),
+      );
       if (this.#early) take();
       this.#early = false;
     });
@@ -137,7 +146,11 @@ class Conversation {
   async #askWhatNow(run: RunRecord): Promise<number | null> {
     const asker = new LineAsker(this.#io);
     try {
-      const chosen = await this.#choose(asker, 'The agent is still at work.', '[l]eave it running, [c]ancel it, or Enter to go on watching');
+      const chosen = await this.#choose(
+        asker,
+        'The agent is still at work.',
+        '[l]eave it running, [c]ancel it, or Enter to go on watching',
+      );
       if (chosen === 'cancel') this.#interrupt();
       if (chosen !== 'leave') return null;
     } finally {
@@ -147,7 +160,10 @@ class Conversation {
     const { status } = await loadRun(this.#data.store, run.run_id);
     if (isTerminal(status)) return null;
     if (status === 'waiting_user') return this.#endLater();
-    this.#say(`left running: ${run.run_id}\n  parley watch ${run.run_id}    goes on watching\n  parley cancel ${run.run_id}   ends it`);
+    this.#say(
+      `left running: ${run.run_id}\n  parley watch ${run.run_id}    goes on watching\n  parley cancel ` +
+        `${run.run_id}   ends it`,
+    );
     return EXIT.interrupted;
   }
 
@@ -174,7 +190,12 @@ class Conversation {
       if (outcome.kind === 'later') return this.#endLater();
       if (outcome.kind === 'cancel') return this.#cancel();
       if (outcome.kind === 'interrupt') {
-        const chosen = await this.#choose(asker, 'The question waits.', '[l]eave it waiting, [c]ancel the run, or Enter to answer', news);
+        const chosen = await this.#choose(
+          asker,
+          'The question waits.',
+          '[l]eave it waiting, [c]ancel the run, or Enter to answer',
+          news,
+        );
         if (chosen === 'news') return this.#afterNews(pending);
         if (chosen === 'cancel') return this.#cancel();
         if (chosen === 'leave') return this.#endLater();
@@ -255,8 +276,14 @@ class Conversation {
     this.#io.stderr.write(`${text}\n`);
   }
 
-  // What there is to choose stands above the prompt: a line editor needs a prompt that fits on its line. Asks until it is clear.
-  async #choose(asker: LineAsker, what: string, choices: string, news?: Promise<void>): Promise<'leave' | 'cancel' | 'on' | 'news'> {
+  // What there is to choose stands above the prompt: a line editor needs a prompt that fits on its line. Asks until it
+  // is clear.
+  async #choose(
+    asker: LineAsker,
+    what: string,
+    choices: string,
+    news?: Promise<void>,
+  ): Promise<'leave' | 'cancel' | 'on' | 'news'> {
     const style = styleOf(this.#io);
     this.#io.stdout.write(`${paint(style, 'bold', wrapText(what, style.width))}\n`);
     for (;;) {

@@ -18,14 +18,24 @@ export function dataDirOf({ data }: DataOption, io: Io): string {
 // A path as the person gave it. Absolute ones work also where the current folder was deleted.
 export function resolvePath(path: string, { cwd }: Pick<Io, 'cwd'>): string {
   if (isAbsolute(path)) return resolve(path);
-  if (cwd === null) throw new RequestError('INVALID_ARGUMENT', `The current folder was deleted, so ${JSON.stringify(path)} leads nowhere. Change to another folder (cd), or give an absolute path.`);
+  if (cwd === null)
+    throw new RequestError(
+      'INVALID_ARGUMENT',
+      `The current folder was deleted, so ${JSON.stringify(path)} leads nowhere. Change to another folder (cd), ` +
+        'or give an absolute path.',
+    );
   return resolve(cwd, path);
 }
 
 // Where programs of this platform keep what belongs to a user.
 function defaultDataDir({ env, machine: { home, platform } }: Io): string {
   // Else it would be made in the current folder.
-  if (!isAbsolute(home) || (env['HOME'] !== undefined && !isAbsolute(env['HOME']) && platform !== 'win32')) throw new RequestError('DATA_DIR_UNUSABLE', `HOME is ${JSON.stringify(env['HOME'] ?? home)}, which is not an absolute path, so there is no default data directory. Set HOME, or name a directory with --data or PARLEY_DATA.`);
+  if (!isAbsolute(home) || (env['HOME'] !== undefined && !isAbsolute(env['HOME']) && platform !== 'win32'))
+    throw new RequestError(
+      'DATA_DIR_UNUSABLE',
+      `HOME is ${JSON.stringify(env['HOME'] ?? home)}, which is not an absolute path, so there is no default data ` +
+        'directory. Set HOME, or name a directory with --data or PARLEY_DATA.',
+    );
   if (platform === 'darwin') return join(home, 'Library', 'Application Support', 'parley');
   if (platform === 'win32') return join(env['LOCALAPPDATA'] ?? join(home, 'AppData', 'Local'), 'parley');
   // A relative XDG_DATA_HOME is to be ignored, by its specification.
@@ -45,6 +55,7 @@ export function checkFolder(path: string, mode: number): void {
     if (!statSync(path).isDirectory()) throw new Error('it is not a folder');
     accessSync(path, mode);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw new RequestError('DATA_DIR_UNUSABLE', `the data directory ${path} cannot be used: ${reasonOf(error)}`);
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
+      throw new RequestError('DATA_DIR_UNUSABLE', `the data directory ${path} cannot be used: ${reasonOf(error)}`);
   }
 }

@@ -1,5 +1,6 @@
-// parley demo: the whole promise, for real and in a few seconds, with the rehearsal engine and a folder of its own: a run
-// asks, everything is killed, a new start finds the question, the answer is given, a new process goes on, all is verified.
+// parley demo: the whole promise, for real and in a few seconds, with the rehearsal engine and a folder of its own: a
+// run asks, everything is killed, a new start finds the question, the answer is given, a new process goes on, all is
+// verified.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -40,7 +41,10 @@ async function tell(path: string, io: Io): Promise<boolean> {
   const start = (job: Job, stay = false) => startWorker({ data: path, job, stay }, io);
 
   say('An agent is started, and after some work it asks.');
-  const first = await start({ type: 'create', request: { engine: 'rehearsal', prompt: PROMPT, execution_mode: 'interactive' } }, true);
+  const first = await start(
+    { type: 'create', request: { engine: 'rehearsal', prompt: PROMPT, execution_mode: 'interactive' } },
+    true,
+  );
   const { runId } = first;
   const data = await openForReading(path);
   invariant(data, 'the worker made a database');
@@ -65,7 +69,11 @@ async function tell(path: string, io: Io): Promise<boolean> {
 
     const [option] = pending.question['options'] as { label: string; value: string }[];
     say(`The answer, perhaps a week later: ${option?.label ?? 'yes'}. A new process continues the same conversation.`);
-    const third = await start({ type: 'reply', run_id: runId, reply: { interaction_id: pending.interaction_id, response: option?.value ?? 'yes' } });
+    const third = await start({
+      type: 'reply',
+      run_id: runId,
+      reply: { interaction_id: pending.interaction_id, response: option?.value ?? 'yes' },
+    });
     await follower.follow({ isAlive: third.alive });
     await third.untilEnded();
     for (const line of await tellTurns(data, runId)) note(line);
@@ -99,9 +107,18 @@ function processesOf(runId: string): number {
 
 // Which process played which turn, and in which session.
 async function tellTurns(data: DataDir, runId: string): Promise<string[]> {
-  const events = (await data.store.readJournal(runId, 'rasp', { limit: Number.MAX_SAFE_INTEGER })).map((line) => readStoredJson(line) as RaspEvent);
-  return events.filter(({ event }) => event.type === 'lifecycle.process.spawned').map(({ data: spawned, attempt_number: attempt }) => {
-    const session = events.find((event) => event.attempt_number === attempt && event.event.type === 'lifecycle.session.bound')?.data as unknown as RaspData['lifecycle.session.bound'] | undefined;
-    return `turn ${attempt}: process ${(spawned as unknown as RaspData['lifecycle.process.spawned']).pid}, session ${session?.session_id ?? 'unknown'}`;
-  });
+  const events = (await data.store.readJournal(runId, 'rasp', { limit: Number.MAX_SAFE_INTEGER })).map(
+    (line) => readStoredJson(line) as RaspEvent,
+  );
+  return events
+    .filter(({ event }) => event.type === 'lifecycle.process.spawned')
+    .map(({ data: spawned, attempt_number: attempt }) => {
+      const session = events.find(
+        (event) => event.attempt_number === attempt && event.event.type === 'lifecycle.session.bound',
+      )?.data as unknown as RaspData['lifecycle.session.bound'] | undefined;
+      return (
+        `turn ${attempt}: process ${(spawned as unknown as RaspData['lifecycle.process.spawned']).pid}, ` +
+        `session ${session?.session_id ?? 'unknown'}`
+      );
+    });
 }

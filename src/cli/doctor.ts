@@ -38,9 +38,16 @@ export interface DoctorOptions extends DataOption {
 
 export async function doctorCommand(options: DoctorOptions, io: Io, limitMs = ANSWER_LIMIT_MS): Promise<number> {
   const path = dataDirOf(options, io);
-  const look: DamageOptions = { full: options.full ?? false, monotonicMs: () => performance.now(), checkRun: createRunCheck(path, io) };
+  const look: DamageOptions = {
+    full: options.full ?? false,
+    monotonicMs: () => performance.now(),
+    checkRun: createRunCheck(path, io),
+  };
   const url = databaseUrl(io);
-  const findings: Finding[] = [{ name: 'parley', level: 'ok', text: `${readVersion()} on Node ${process.versions.node}, ${io.machine.platform}` }, ...(await lookAtData(path, url !== null, look))];
+  const findings: Finding[] = [
+    { name: 'parley', level: 'ok', text: `${readVersion()} on Node ${process.versions.node}, ${io.machine.platform}` },
+    ...(await lookAtData(path, url !== null, look)),
+  ];
   const open = describeOpen(path, io.machine.platform);
   if (open !== null) findings.push({ name: 'modes', level: 'note', text: open });
   if (url === null) findings.push(...lookAtTokens(path, Boolean(io.env['PARLEY_TOKEN'])));
@@ -76,7 +83,17 @@ async function lookAtEngines(settings: Settings, limitMs: number, io: Io): Promi
     const found = findProgram(engine, machine, settings);
     const report = await probeEngine(engine, {
       find: async () => found.program?.at(-1) ?? null,
-      run: (_bin, args) => queryProgram({ engine, program: found.program ?? [], args, user: machine.user, passthrough: settings.env_passthrough, limitMs, timers: io.timers, signal: interrupt.signal }),
+      run: (_bin, args) =>
+        queryProgram({
+          engine,
+          program: found.program ?? [],
+          args,
+          user: machine.user,
+          passthrough: settings.env_passthrough,
+          limitMs,
+          timers: io.timers,
+          signal: interrupt.signal,
+        }),
     });
     findings.push(tellEngine(engine, found, report, lookForLogin(engine, machine.user)));
     if (interrupt.signal.aborted) break;
@@ -85,22 +102,54 @@ async function lookAtEngines(settings: Settings, limitMs: number, io: Io): Promi
   return interrupt.signal.aborted ? 'interrupted' : findings;
 }
 
-function tellEngine({ name, home }: Engine, { by }: FoundProgram, { bin, version, resumes, advice }: ProbeReport, login: LoginState): Finding {
-  if (bin === null) return { name, level: 'missing', text: [...(by === 'PATH' ? [] : [`${by} is not a program`]), ...advice].join('; ') };
-  const facts = [`${version ?? 'unknown version'} (${by === 'PATH' ? bin : by})`, ...(login.by === null ? [] : [`logged in by ${login.by}`]), ...(resumes ? ['can continue conversations'] : [])];
+function tellEngine(
+  { name, home }: Engine,
+  { by }: FoundProgram,
+  { bin, version, resumes, advice }: ProbeReport,
+  login: LoginState,
+): Finding {
+  if (bin === null)
+    return {
+      name,
+      level: 'missing',
+      text: [...(by === 'PATH' ? [] : [`${by} is not a program`]), ...advice].join('; '),
+    };
+  const facts = [
+    `${version ?? 'unknown version'} (${by === 'PATH' ? bin : by})`,
+    ...(login.by === null ? [] : [`logged in by ${login.by}`]),
+    ...(resumes ? ['can continue conversations'] : []),
+  ];
   const notes = [...advice, ...(login.isMissing ? [`not logged in: ${home.howToLogIn}`] : [])];
   return { name, level: notes.length > 0 ? 'note' : 'ok', text: [facts.join(', '), ...notes].join('; ') };
 }
 
 // What keeps Parley from working at all is not what can be done without.
-const NEEDED: ReadonlySet<string> = new Set(['data', 'config', 'database', 'integrity', 'damage', 'audit', 'tokens', 'token']);
-const MARKS: Readonly<Record<Finding['level'], readonly [string, Ink]>> = { ok: ['✓', 'green'], note: ['!', 'yellow'], missing: ['–', 'dim'] };
+const NEEDED: ReadonlySet<string> = new Set([
+  'data',
+  'config',
+  'database',
+  'integrity',
+  'damage',
+  'audit',
+  'tokens',
+  'token',
+]);
+const MARKS: Readonly<Record<Finding['level'], readonly [string, Ink]>> = {
+  ok: ['✓', 'green'],
+  note: ['!', 'yellow'],
+  missing: ['–', 'dim'],
+};
 
 function render(findings: readonly Finding[], io: Io): string {
   const style = styleOf(io);
   const width = Math.max(...findings.map(({ name }) => name.length));
-  const lines = findings.map(({ name, level, text }) => `${paint(style, ...markOf(name, level))} ${name.padEnd(width)} ${safeText(text)}`);
-  return `${lines.join('\n')}\n\nNo engine yet? The rehearsal plays one: parley run rehearsal "Set up the storage" --interactive\n`;
+  const lines = findings.map(
+    ({ name, level, text }) => `${paint(style, ...markOf(name, level))} ${name.padEnd(width)} ${safeText(text)}`,
+  );
+  return (
+    `${lines.join('\n')}\n\nNo engine yet? The rehearsal plays one: parley run rehearsal "Set up the ` +
+    `storage" --interactive\n`
+  );
 }
 
 function markOf(name: string, level: Finding['level']): [Ink, string] {

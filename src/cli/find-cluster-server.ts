@@ -1,5 +1,5 @@
-// A server among the hosts that share a database, for a command beside them: the nearest one that answers. A host that is listed but
-// does not answer is passed over, and so is anything else that answers at its address.
+// A server among the hosts that share a database, for a command beside them: the nearest one that answers. A host that
+// is listed but does not answer is passed over, and so is anything else that answers at its address.
 import type { Timers } from '../process/timers.js';
 import { answersAs, type HostKeys } from '../service/host-proof.js';
 import type { HostRecord } from '../store/postgres/host-lease.js';
@@ -28,13 +28,18 @@ export interface Caller {
   readonly token: string | null;
 }
 
-// An address, and the hosts that it may be the address of: one that was killed and started again is listed twice for a while.
+// An address, and the hosts that it may be the address of: one that was killed and started again is listed twice for a
+// while.
 export interface Candidate {
   readonly url: string;
   readonly keys: HostKeys;
 }
 
-export async function findClusterServer(databaseUrl: string, { path, own, token }: Caller, io: Io): Promise<ClusterServer | null> {
+export async function findClusterServer(
+  databaseUrl: string,
+  { path, own, token }: Caller,
+  io: Io,
+): Promise<ClusterServer | null> {
   const { Database } = await import('../store/postgres/database.js');
   const { listLiveHosts } = await import('../store/postgres/host-lease.js');
   const { checkMigrated } = await import('../store/postgres/migrate.js');
@@ -50,23 +55,34 @@ export async function findClusterServer(databaseUrl: string, { path, own, token 
   }
 }
 
-export function listCandidates(hosts: readonly Pick<HostRecord, 'host_id' | 'name' | 'site' | 'url' | 'public_key'>[], near: { readonly name: string; readonly site: string | null }, own: string | null): Candidate[] {
+export function listCandidates(
+  hosts: readonly Pick<HostRecord, 'host_id' | 'name' | 'site' | 'url' | 'public_key'>[],
+  near: { readonly name: string; readonly site: string | null },
+  own: string | null,
+): Candidate[] {
   const found = new Map<string, Map<string, string>>();
-  const add = (url: string, id: string, key: string): unknown => found.get(url)?.set(id, key) ?? found.set(url, new Map([[id, key]]));
+  const add = (url: string, id: string, key: string): unknown =>
+    found.get(url)?.set(id, key) ?? found.set(url, new Map([[id, key]]));
   // The hosts know the server of a directory by its site; they may have no address of it, or another.
-  if (own !== null) for (const { host_id: id, site, public_key: key } of hosts) if (site !== null && site === near.site) add(own, id, key);
+  if (own !== null)
+    for (const { host_id: id, site, public_key: key } of hosts)
+      if (site !== null && site === near.site) add(own, id, key);
   for (const { host_id: id, url, public_key: key } of orderHosts(hosts, near)) if (url !== null) add(url, id, key);
   return [...found].map(([url, keys]) => ({ url, keys }));
 }
 
 // Those of this machine come first, and of equal ones those that have the files of this data directory.
-export function orderHosts<T extends Pick<HostRecord, 'name' | 'site'>>(hosts: readonly T[], near: { readonly name: string; readonly site: string | null }): T[] {
-  const distance = ({ name, site }: T): number => (name === near.name ? 0 : 2) + (site !== null && site === near.site ? 0 : 1);
+export function orderHosts<T extends Pick<HostRecord, 'name' | 'site'>>(
+  hosts: readonly T[],
+  near: { readonly name: string; readonly site: string | null },
+): T[] {
+  const distance = ({ name, site }: T): number =>
+    (name === near.name ? 0 : 2) + (site !== null && site === near.site ? 0 : 1);
   return hosts.toSorted((one, other) => distance(one) - distance(other));
 }
 
-// All are asked at once; the first of them in this order that proves to be a host of this address is taken. Any program may listen where a host
-// that died is still listed, so no token is sent before.
+// All are asked at once; the first of them in this order that proves to be a host of this address is taken. Any program
+// may listen where a host that died is still listed, so no token is sent before.
 export async function firstToAnswer(candidates: readonly Candidate[], timers: Timers): Promise<string | null> {
   const enough = new AbortController();
   // A timer of ours: a signal that is made of others may be collected with its timeout before that is over.

@@ -1,5 +1,6 @@
-// What parley doctor finds out about damage: rows and pieces of journals that cannot be read, and in a full look everything that parley verify
-// finds, also in files. Otherwise it looks at the newest runs only, and stops after a few seconds; it always reports how much it looked at.
+// What parley doctor finds out about damage: rows and pieces of journals that cannot be read, and in a full look
+// everything that parley verify finds, also in files. Otherwise it looks at the newest runs only, and stops after a few
+// seconds; it always reports how much it looked at.
 import { formatSize } from '../terminal/format-time.js';
 import { damageIn } from '../kernel/stored-json.js';
 import { everyRunId } from '../orchestrator/every-run.js';
@@ -23,8 +24,10 @@ const SAMPLE_MS = 5000;
 // Events at the end of each journal of the sample.
 const SAMPLE_EVENTS = 200;
 const NAMED = 10;
-const WAYS_OUT = 'Save what is left of them (parley show, parley watch --json, parley logs; from a server GET /v1/runs/ID/archive), restore a backup '
-  + '(docs/scale.md), or delete them (parley rm)';
+const WAYS_OUT =
+  'Save what is left of them (parley show, parley watch --json, parley logs; from a server GET ' +
+  '/v1/runs/ID/archive), restore a backup ' +
+  '(docs/scale.md), or delete them (parley rm)';
 
 export async function findDamage(store: Store, look: DamageOptions): Promise<Finding[]> {
   const { full, monotonicMs } = look;
@@ -38,17 +41,32 @@ export async function findDamage(store: Store, look: DamageOptions): Promise<Fin
       break;
     }
     runs += 1;
-    const { damage: [first], unchecked, isElsewhere } = await lookAtRun(store, runId, look);
+    const {
+      damage: [first],
+      unchecked,
+      isElsewhere,
+    } = await lookAtRun(store, runId, look);
     if (first !== undefined) found.damaged.push(`${runId} (${first})`);
     if (unchecked !== undefined) found.unchecked.push(unchecked);
     if (isElsewhere) found.elsewhere += 1;
   }
   const total = isComplete ? runs : Object.values(await store.countRuns()).reduce((sum, count) => sum + count, 0);
-  const looked = full ? `checked all ${runs} runs with their journals and files${found.elsewhere === 0 ? '' : ` (the files of ${found.elsewhere} are on another host, or gone, and were not checked)`}`
-    : `checked ${isComplete ? `all ${runs}` : `the newest ${runs} of ${total}`} runs and the end of their journals; --full checks everything`;
+  const looked = full
+    ? `checked all ${runs} runs with their journals and files${found.elsewhere === 0 ? '' : ` (the files of ${found.elsewhere} are on another host, or gone, and were not checked)`}`
+    : `checked ${isComplete ? `all ${runs}` : `the newest ${runs} of ${total}`} runs and the end of their ` +
+      'journals; --full checks everything';
   const notes = listSome(found.unchecked).map((text): Finding => ({ name: 'unchecked', level: 'note', text }));
   if (found.damaged.length === 0) return [{ name: 'damage', level: 'ok', text: `none found: ${looked}` }, ...notes];
-  return [{ name: 'damage', level: 'missing', text: `${found.damaged.length} of ${runs} runs are damaged: ${listSome(found.damaged).join('; ')}. ${WAYS_OUT}; ${looked}` }, ...notes];
+  return [
+    {
+      name: 'damage',
+      level: 'missing',
+      text:
+        `${found.damaged.length} of ${runs} runs are damaged: ${listSome(found.damaged).join('; ')}. ` +
+        `${WAYS_OUT}; ${looked}`,
+    },
+    ...notes,
+  ];
 }
 
 function listSome(texts: readonly string[]): string[] {
@@ -70,7 +88,12 @@ async function lookAtRun(store: Store, runId: string, look: DamageOptions): Prom
   try {
     for (const protocol of ['rasp', 'fcmp'] as const) {
       const head = headOf(run, protocol);
-      const damage = await describeDamage(store, { runId, protocol, head, afterSeq: look.full ? 0 : Math.max(0, head - SAMPLE_EVENTS) });
+      const damage = await describeDamage(store, {
+        runId,
+        protocol,
+        head,
+        afterSeq: look.full ? 0 : Math.max(0, head - SAMPLE_EVENTS),
+      });
       if (damage.length > 0) return { damage };
     }
     return look.full ? await lookAtFiles(store, run, look.checkRun) : { damage: [] };
@@ -104,7 +127,19 @@ export const CHECKED_BYTES = 256 * 1024 * 1024;
 
 // `problems` is null where the file was not checked.
 export function tellIntegrity(problems: readonly string[] | null, bytes: number): Finding {
-  if (problems === null) return { name: 'integrity', level: 'note', text: `parley.db (${formatSize(bytes)}) was not checked: --full does, and may take minutes` };
-  if (problems.length === 0) return { name: 'integrity', level: 'ok', text: `parley.db (${formatSize(bytes)}) has no structural damage` };
-  return { name: 'integrity', level: 'missing', text: `parley.db is damaged: ${problems.join('; ')}. Stop Parley and restore a backup, or salvage it with sqlite3 parley.db .recover` };
+  if (problems === null)
+    return {
+      name: 'integrity',
+      level: 'note',
+      text: `parley.db (${formatSize(bytes)}) was not checked: --full does, and may take minutes`,
+    };
+  if (problems.length === 0)
+    return { name: 'integrity', level: 'ok', text: `parley.db (${formatSize(bytes)}) has no structural damage` };
+  return {
+    name: 'integrity',
+    level: 'missing',
+    text:
+      `parley.db is damaged: ${problems.join('; ')}. Stop Parley and restore a backup, or salvage it with ` +
+      'sqlite3 parley.db .recover',
+  };
 }

@@ -77,12 +77,14 @@ export async function shortenIds(store: Store, ids: readonly string[]): Promise<
     const tail = id.slice(-TAIL_CHARS);
     rivals.set(tail, [...(rivals.get(tail) ?? []), id]);
   }
-  return new Map(ids.map((id) => {
-    const others = (rivals.get(id.slice(-TAIL_CHARS)) ?? []).filter((other) => other !== id);
-    let chars = TAIL_CHARS;
-    while (chars < id.length && others.some((other) => other.endsWith(id.slice(-chars)))) chars += 1;
-    return [id, id.slice(-chars)];
-  }));
+  return new Map(
+    ids.map((id) => {
+      const others = (rivals.get(id.slice(-TAIL_CHARS)) ?? []).filter((other) => other !== id);
+      let chars = TAIL_CHARS;
+      while (chars < id.length && others.some((other) => other.endsWith(id.slice(-chars)))) chars += 1;
+      return [id, id.slice(-chars)];
+    }),
+  );
 }
 
 export type WithRunOptions = DataOption & FindOptions;

@@ -1,5 +1,5 @@
-// Shows a run while it goes on, from a cursor until it waits or has ended. It only reads the store: the run does not know
-// that it is watched. Events as lines for programs, a conversation with a progress line for people.
+// Shows a run while it goes on, from a cursor until it waits or has ended. It only reads the store: the run does not
+// know that it is watched. Events as lines for programs, a conversation with a progress line for people.
 import type { FcmpEvent } from '../fcmp/event.js';
 import { damageIn, readStoredJson } from '../kernel/stored-json.js';
 import { isTerminal } from '../run/statechart.js';
@@ -64,7 +64,15 @@ export class Follower {
   }
 
   async follow(changes: Partial<Pick<FollowOptions, 'isAlive' | 'leave'>> = {}): Promise<Watched> {
-    const { store, runId, viewer, protocol = 'fcmp', throughWaiting = false, isAlive = () => true, leave } = { ...this.#options, ...changes };
+    const {
+      store,
+      runId,
+      viewer,
+      protocol = 'fcmp',
+      throughWaiting = false,
+      isAlive = () => true,
+      leave,
+    } = { ...this.#options, ...changes };
     let left = false;
     let waiting = false;
     // One for all the pauses: each of its own would stay until the end.
@@ -76,7 +84,13 @@ export class Follower {
       const alive = await isAlive();
       // Read before its events: when there are none, it is known up to this state.
       const run = await loadReadable(store, runId);
-      const { lines, lastSeq, damaged } = await readReadable(store, { runId, protocol, afterSeq: this.#seq, limit: PAGE, head: headOf(run, protocol) });
+      const { lines, lastSeq, damaged } = await readReadable(store, {
+        runId,
+        protocol,
+        afterSeq: this.#seq,
+        limit: PAGE,
+        head: headOf(run, protocol),
+      });
       tellDamaged(protocol, damaged, this.#io);
       const isNew = lastSeq > this.#seq;
       this.#seq = lastSeq;

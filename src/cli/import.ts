@@ -1,5 +1,6 @@
-// parley import: copies the runs and the named tokens of a data directory into the database that PARLEY_DATABASE_URL names. The directory stays as it is, and
-// its files where they are; whoever serves it with that database goes on with them. Cut off, it is simply done again.
+// parley import: copies the runs and the named tokens of a data directory into the database that PARLEY_DATABASE_URL
+// names. The directory stays as it is, and its files where they are; whoever serves it with that database goes on with
+// them. Cut off, it is simply done again.
 import { constants, existsSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { readSettings } from '../host/settings.js';
@@ -26,10 +27,15 @@ interface Tally {
 
 export async function importCommand(options: DataOption & { readonly json?: boolean }, io: Io): Promise<number> {
   const url = databaseUrl(io);
-  if (url === null) throw new RequestError('INVALID_ARGUMENT', 'PARLEY_DATABASE_URL names no database to copy the runs into');
+  if (url === null)
+    throw new RequestError('INVALID_ARGUMENT', 'PARLEY_DATABASE_URL names no database to copy the runs into');
   const path = dataDirOf(options, io);
   checkFolder(path, constants.R_OK | constants.W_OK | constants.X_OK);
-  if (!existsSync(join(path, 'parley.db'))) throw new RequestError('INVALID_ARGUMENT', `there are no runs in ${path}; --data names the data directory that is to be copied`);
+  if (!existsSync(join(path, 'parley.db')))
+    throw new RequestError(
+      'INVALID_ARGUMENT',
+      `there are no runs in ${path}; --data names the data directory that is to be copied`,
+    );
   const { cluster } = readSettings(path);
   const { RunImport: Target } = await import('../store/postgres/import-runs.js');
   const release = await lockDataDir(path, writerOf(io));
@@ -40,8 +46,17 @@ export async function importCommand(options: DataOption & { readonly json?: bool
       const target = await Target.open(url);
       try {
         const real = realpathSync(path);
-        const tally = await copyAll(source, target, siteAt(real, cluster.files), progressOf(source.count(), options.json ?? false, io));
-        const trace = { at: io.clock.now(), actor: { kind: 'user', name: io.machine.userName } as const, address: null };
+        const tally = await copyAll(
+          source,
+          target,
+          siteAt(real, cluster.files),
+          progressOf(source.count(), options.json ?? false, io),
+        );
+        const trace = {
+          at: io.clock.now(),
+          actor: { kind: 'user', name: io.machine.userName } as const,
+          address: null,
+        };
         for (const token of listTokens(real)) await target.importToken(token, trace);
         tell(tally, real, target.name, options.json ?? false, io);
         return EXIT.ok;
@@ -59,10 +74,20 @@ export async function importCommand(options: DataOption & { readonly json?: bool
 // A turn at work belongs to the process that plays it, a queued one to those that will.
 function refuseMoving(moving: readonly string[], path: string): void {
   if (moving.length === 0) return;
-  throw new RequestError('RUN_NOT_ENDED', `${count(moving.length)} in ${path} ${moving.length === 1 ? 'is' : 'are'} queued or running: ${named(moving)}. End them first, without PARLEY_DATABASE_URL: parley ls --status running, parley ls --status queued`);
+  throw new RequestError(
+    'RUN_NOT_ENDED',
+    `${count(moving.length)} in ${path} ${moving.length === 1 ? 'is' : 'are'} queued or running: ` +
+      `${named(moving)}. End them first, without PARLEY_DATABASE_URL: parley ls --status running, parley ls ` +
+      '--status queued',
+  );
 }
 
-async function copyAll(source: RunExport, target: RunImport, site: Site, progress: (done: number) => void): Promise<Tally> {
+async function copyAll(
+  source: RunExport,
+  target: RunImport,
+  site: Site,
+  progress: (done: number) => void,
+): Promise<Tally> {
   const tally: Tally = { copied: 0, known: 0, conflict: [], broken: [] };
   let done = 0;
   try {
@@ -92,13 +117,28 @@ function progressOf(total: number, json: boolean, io: Io): (done: number) => voi
 }
 
 function tell({ copied, known, conflict, broken }: Tally, path: string, database: string, json: boolean, io: Io): void {
-  if (json) io.stdout.write(`${JSON.stringify({ type: 'import', data: path, copied, known, refused: [...conflict, ...broken] })}\n`);
-  else io.stdout.write(`${count(copied)} copied into ${database}${known === 0 ? '' : `, ${known} ${known === 1 ? 'was' : 'were'} there already`}\n`);
+  if (json)
+    io.stdout.write(
+      `${JSON.stringify({ type: 'import', data: path, copied, known, refused: [...conflict, ...broken] })}\n`,
+    );
+  else
+    io.stdout.write(
+      `${count(copied)} copied into ` +
+        `${database}${known === 0 ? '' : `, ${known} ${known === 1 ? 'was' : 'were'} there already`}\n`,
+    );
   const problems = [
-    ...(conflict.length === 0 ? [] : [`in the database with another content, and left as it is there: ${named(conflict)}`]),
-    ...(broken.length === 0 ? [] : [`not as it was written, which parley verify shows without PARLEY_DATABASE_URL: ${named(broken)}`]),
+    ...(conflict.length === 0
+      ? []
+      : [`in the database with another content, and left as it is there: ${named(conflict)}`]),
+    ...(broken.length === 0
+      ? []
+      : [`not as it was written, which parley verify shows without PARLEY_DATABASE_URL: ${named(broken)}`]),
   ];
-  if (problems.length > 0) throw new RequestError('IMPORT_INCOMPLETE', `${count(conflict.length + broken.length)} not copied: ${problems.join('; ')}`);
+  if (problems.length > 0)
+    throw new RequestError(
+      'IMPORT_INCOMPLETE',
+      `${count(conflict.length + broken.length)} not copied: ${problems.join('; ')}`,
+    );
 }
 
 function count(runs: number): string {

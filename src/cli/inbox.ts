@@ -1,5 +1,5 @@
-// parley inbox: lists the questions that wait for an answer, oldest first, numbered. On a terminal a number chooses one;
-// it is answered in place, and the list is shown again until nothing waits or the person leaves.
+// parley inbox: lists the questions that wait for an answer, oldest first, numbered. On a terminal a number chooses
+// one; it is answered in place, and the list is shown again until nothing waits or the person leaves.
 import { unlessDamaged } from '../kernel/stored-json.js';
 import { RequestError } from '../run/request-error.js';
 import { TAIL_CHARS } from '../store/run-finder.js';
@@ -93,13 +93,24 @@ async function printLines(items: readonly Item[], io: Io): Promise<number> {
 }
 
 async function renderItems({ store }: ReadData, items: readonly Item[], io: Io): Promise<string> {
-  const names = await shortenIds(store, items.map(({ run }) => run.run_id));
+  const names = await shortenIds(
+    store,
+    items.map(({ run }) => run.run_id),
+  );
   const now = io.clock.now();
   const rows = items.map(({ run, pending }, index) => {
     const question = pending.question as unknown as Question;
     const wants = question.channel === 'conversation' ? 'continue' : (KINDS[question.kind] ?? question.kind);
     const age = `${formatAge(now - pending.asked_at)}${now > pending.due_at ? ' (overdue)' : ''}`;
-    return [String(index + 1), names.get(run.run_id) ?? run.run_id, age, run.spec.engine, wants, question.prompt, run.spec.prompt];
+    return [
+      String(index + 1),
+      names.get(run.run_id) ?? run.run_id,
+      age,
+      run.spec.engine,
+      wants,
+      question.prompt,
+      run.spec.prompt,
+    ];
   });
   return renderTable(rows, COLUMNS, styleOf(io));
 }

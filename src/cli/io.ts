@@ -19,7 +19,8 @@ export interface Io {
   readonly terminal: TerminalFacts;
   // Answers how to stop listening. While somebody listens, the signal does not end the process.
   readonly onSignal: (signal: Signal, handler: () => void) => () => void;
-  // Called once, after an exception or a rejection that nothing has caught. The process ends when the handler is done, and after 5 s in any case.
+  // Called once, after an exception or a rejection that nothing has caught. The process ends when the handler is done,
+  // and after 5 s in any case.
   readonly onCrash: (handler: (error: unknown) => Promise<void>) => void;
   // Calls `restore` if the process exits or is ended by a signal before the terminal is released.
   readonly holdTerminal: (restore: () => void) => () => void;
@@ -72,8 +73,8 @@ export function exitCodeOf(status: RunState): number {
 // What JSON does not escape although a terminal obeys it or does not show it.
 const UNSEEN = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
-// Gathers lines of JSON and writes them in large pieces; waits while the reader is slow, so nothing piles up. On a terminal, which an
-// engine must not control, the same values are written with more escapes.
+// Gathers lines of JSON and writes them in large pieces; waits while the reader is slow, so nothing piles up. On a
+// terminal, which an engine must not control, the same values are written with more escapes.
 export class LineWriter {
   readonly #stream: Writable;
   readonly #isTerminal: boolean;
@@ -97,7 +98,8 @@ export class LineWriter {
     if (this.#pending.length === 0) return;
     const bytes = Buffer.concat(this.#pending);
     this.#pending = [];
-    if (!this.#stream.write(this.#isTerminal ? escapeUnseen(bytes.toString('utf8')) : bytes)) await once(this.#stream, 'drain');
+    if (!this.#stream.write(this.#isTerminal ? escapeUnseen(bytes.toString('utf8')) : bytes))
+      await once(this.#stream, 'drain');
   }
 }
 

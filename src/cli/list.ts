@@ -28,7 +28,13 @@ interface Listed {
   readonly pending: InteractionSummary | null;
 }
 
-const INKS: Readonly<Record<string, Ink>> = { waiting_user: 'yellow', failed: 'red', succeeded: 'green', running: 'cyan', canceled: 'dim' };
+const INKS: Readonly<Record<string, Ink>> = {
+  waiting_user: 'yellow',
+  failed: 'red',
+  succeeded: 'green',
+  running: 'cyan',
+  canceled: 'dim',
+};
 const COLUMNS: readonly Column[] = [
   { header: 'RUN', whole: true },
   { header: 'STATUS', whole: true, ink: (status) => INKS[status.replace(' (overdue)', '')] ?? null },
@@ -40,21 +46,42 @@ const COLUMNS: readonly Column[] = [
 export async function listCommand(options: ListOptions, io: Io): Promise<number> {
   const filter = filterOf(options);
   const data = await openReader(options, io);
-  if (!data) return sayNothing(options, io, `no runs yet in ${dataDirOf(options, io)}\n  parley run rehearsal "Set up the storage" --interactive    starts one`);
+  if (!data)
+    return sayNothing(
+      options,
+      io,
+      `no runs yet in ${dataDirOf(options, io)}\n  parley run rehearsal "Set up the storage" --interactive    ` +
+        'starts one',
+    );
   try {
-    const leaveOut = (runId: string, { message }: Error): void => void io.stderr.write(`run ${runId} is left out, what is stored of it is damaged: ${message}\n`);
+    const leaveOut = (runId: string, { message }: Error): void =>
+      void io.stderr.write(`run ${runId} is left out, what is stored of it is damaged: ${message}\n`);
     const { runs } = await listReadable(data.store, filter, leaveOut);
     const listed: Listed[] = [];
     for (const run of runs) {
-      const pending = run.status === 'waiting_user' ? data.store.summaries.loadPending(run.run_id) : Promise.resolve(null);
-      const one = await unlessDamaged(pending.then((found) => ({ run, pending: found })), (damage) => leaveOut(run.run_id, damage));
+      const pending =
+        run.status === 'waiting_user' ? data.store.summaries.loadPending(run.run_id) : Promise.resolve(null);
+      const one = await unlessDamaged(
+        pending.then((found) => ({ run, pending: found })),
+        (damage) => leaveOut(run.run_id, damage),
+      );
       if (one) listed.push(one);
     }
     if (options.json || options.quiet) await printLines(listed, options, io);
-    else if (listed.length === 0) return sayNothing(options, io, Object.keys(filter).length > 1 ? 'No run matches these filters.' : 'No runs yet.');
+    else if (listed.length === 0)
+      return sayNothing(options, io, Object.keys(filter).length > 1 ? 'No run matches these filters.' : 'No runs yet.');
     else {
-      const names = await shortenIds(data.store, listed.map(({ run }) => run.run_id));
-      io.stdout.write(renderTable(listed.map((each) => rowOf(each, names, io.clock.now())), COLUMNS, styleOf(io)));
+      const names = await shortenIds(
+        data.store,
+        listed.map(({ run }) => run.run_id),
+      );
+      io.stdout.write(
+        renderTable(
+          listed.map((each) => rowOf(each, names, io.clock.now())),
+          COLUMNS,
+          styleOf(io),
+        ),
+      );
     }
     return EXIT.ok;
   } finally {
@@ -63,9 +90,11 @@ export async function listCommand(options: ListOptions, io: Io): Promise<number>
 }
 
 function filterOf({ status, engine, label, limit }: ListOptions): RunFilter {
-  if (status !== undefined && !(STATES as readonly string[]).includes(status)) throw new RequestError('INVALID_ARGUMENT', `there is no status "${status}"; the statuses are ${STATES.join(', ')}`);
+  if (status !== undefined && !(STATES as readonly string[]).includes(status))
+    throw new RequestError('INVALID_ARGUMENT', `there is no status "${status}"; the statuses are ${STATES.join(', ')}`);
   const at = label?.indexOf('=') ?? 0;
-  if (label !== undefined && at < 1) throw new RequestError('INVALID_ARGUMENT', `--label needs name=value, not "${label}"`);
+  if (label !== undefined && at < 1)
+    throw new RequestError('INVALID_ARGUMENT', `--label needs name=value, not "${label}"`);
   return {
     limit,
     ...(status === undefined ? {} : { status: status as RunState }),
@@ -81,11 +110,20 @@ function sayNothing({ json, quiet }: ListOptions, io: Io, text: string): number 
 
 async function printLines(listed: readonly Listed[], { json }: ListOptions, io: Io): Promise<void> {
   const writer = new LineWriter(io);
-  for (const { run, pending } of listed) writer.addLine(json ? JSON.stringify({ type: 'run', run: viewRunSummary(run, pending, io.clock.now()) }) : run.run_id);
+  for (const { run, pending } of listed)
+    writer.addLine(
+      json ? JSON.stringify({ type: 'run', run: viewRunSummary(run, pending, io.clock.now()) }) : run.run_id,
+    );
   await writer.flush();
 }
 
 function rowOf({ run, pending }: Listed, names: ReadonlyMap<string, string>, now: number): string[] {
   const status = pending && now > pending.due_at ? `${run.status} (overdue)` : run.status;
-  return [names.get(run.run_id) ?? run.run_id, status, run.spec.engine, formatAge(now - run.created_at), run.spec.prompt];
+  return [
+    names.get(run.run_id) ?? run.run_id,
+    status,
+    run.spec.engine,
+    formatAge(now - run.created_at),
+    run.spec.prompt,
+  ];
 }

@@ -1,4 +1,5 @@
-// What parley doctor finds out about a data directory: whether it can be used, what waits there, and whether its database and files are damaged.
+// What parley doctor finds out about a data directory: whether it can be used, what waits there, and whether its
+// database and files are damaged.
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { RequestError } from '../run/request-error.js';
@@ -21,10 +22,18 @@ export async function lookAtData(path: string, isBeside: boolean, look: DamageOp
   const there = nearest(path);
   const { bavail, bsize } = statfsSync(there);
   const room = `${formatSize(bavail * bsize)} free`;
-  if (!statSync(there).isDirectory()) return [missing(`${there} is not a directory; choose another with --data or PARLEY_DATA`)];
+  if (!statSync(there).isDirectory())
+    return [missing(`${there} is not a directory; choose another with --data or PARLEY_DATA`)];
   if (!isWritable(there)) return [missing(`${path} cannot be written; choose another with --data or PARLEY_DATA`)];
   const isThere = existsSync(join(path, 'parley.db'));
-  if (isThere && isBeside) return [{ name: 'data', level: 'note', text: `${path}, ${room}; the runs of its own are not those of the database: parley import copies them` }];
+  if (isThere && isBeside)
+    return [
+      {
+        name: 'data',
+        level: 'note',
+        text: `${path}, ${room}; the runs of its own are not those of the database: parley import copies them`,
+      },
+    ];
   try {
     const data = isThere ? await openForReading(path) : null;
     if (data) return await lookInside(path, data, room, look).finally(() => data.close());
@@ -32,7 +41,13 @@ export async function lookAtData(path: string, isBeside: boolean, look: DamageOp
     return [missing((refusalOf(error) ?? (error as Error)).message)];
   }
   const folders = isBeside ? 0 : await countRunFolders(path);
-  if (folders > 0) return [missing(`${path} has ${folders} run ${folders === 1 ? 'folder' : 'folders'}, but ${isThere ? 'parley.db is empty' : 'no parley.db'}. ${RESTORE}`)];
+  if (folders > 0)
+    return [
+      missing(
+        `${path} has ${folders} run ${folders === 1 ? 'folder' : 'folders'}, but ` +
+          `${isThere ? 'parley.db is empty' : 'no parley.db'}. ${RESTORE}`,
+      ),
+    ];
   return [{ name: 'data', level: 'ok', text: `${path} (nothing there yet), ${room}` }];
 }
 
@@ -40,14 +55,28 @@ function missing(text: string): Finding {
   return { name: 'data', level: 'missing', text };
 }
 
-async function lookInside(path: string, { store, access }: DataDir, room: string, look: DamageOptions): Promise<Finding[]> {
+async function lookInside(
+  path: string,
+  { store, access }: DataDir,
+  room: string,
+  look: DamageOptions,
+): Promise<Finding[]> {
   const waiting = (await store.listPending({ limit: 1000 })).length;
   const audit = await checkAudit(access);
   const damage = await lookForDamage(path, store, look);
   const writer = readWriter(path);
   const server = readServer(path);
-  const busy = writer && isAlive(writer) ? (server && isAlive(server) ? `, served at ${server.url}` : `, process ${writer.pid} is writing`) : '';
-  return [{ name: 'data', level: 'ok', text: `${path}, ${waiting} waiting for an answer${busy}, ${room}` }, ...damage, ...audit];
+  const busy =
+    writer && isAlive(writer)
+      ? server && isAlive(server)
+        ? `, served at ${server.url}`
+        : `, process ${writer.pid} is writing`
+      : '';
+  return [
+    { name: 'data', level: 'ok', text: `${path}, ${waiting} waiting for an answer${busy}, ${room}` },
+    ...damage,
+    ...audit,
+  ];
 }
 
 async function lookForDamage(path: string, store: Store, look: DamageOptions): Promise<Finding[]> {
@@ -59,7 +88,8 @@ async function lookForDamage(path: string, store: Store, look: DamageOptions): P
 async function countRunFolders(path: string): Promise<number> {
   let count = 0;
   try {
-    for await (const entries of listFolder(join(path, 'runs'), 1000)) count += entries.filter(({ name }) => name.toString().startsWith('run_')).length;
+    for await (const entries of listFolder(join(path, 'runs'), 1000))
+      count += entries.filter(({ name }) => name.toString().startsWith('run_')).length;
   } catch {
     // Not there, or not a folder.
   }
@@ -78,7 +108,8 @@ function explain(name: string, read: () => unknown): Finding | null {
     read();
     return null;
   } catch (error) {
-    if (error instanceof RequestError || (error as NodeJS.ErrnoException).code !== undefined) return { name, level: 'missing', text: (error as Error).message };
+    if (error instanceof RequestError || (error as NodeJS.ErrnoException).code !== undefined)
+      return { name, level: 'missing', text: (error as Error).message };
     throw error;
   }
 }

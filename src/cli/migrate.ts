@@ -1,4 +1,5 @@
-// parley migrate: prepares the database that PARLEY_DATABASE_URL names, or brings it up to date. Repeating it changes nothing.
+// parley migrate: prepares the database that PARLEY_DATABASE_URL names, or brings it up to date. Repeating it changes
+// nothing.
 import { RequestError } from '../run/request-error.js';
 import type { OldJobs } from '../store/postgres/old-jobs.js';
 import { safeText } from '../terminal/safe-text.js';
@@ -7,7 +8,11 @@ import { databaseUrl } from './open-data.js';
 
 export async function migrateCommand(io: Io): Promise<number> {
   const url = databaseUrl(io);
-  if (url === null) throw new RequestError('INVALID_ARGUMENT', 'PARLEY_DATABASE_URL names no database; a data directory alone is brought up to date by itself');
+  if (url === null)
+    throw new RequestError(
+      'INVALID_ARGUMENT',
+      'PARLEY_DATABASE_URL names no database; a data directory alone is brought up to date by itself',
+    );
   const { migratePostgres } = await import('../store/postgres/open-postgres.js');
   const oldJobs = await migratePostgres(url);
   io.stdout.write('the database is ready\n');
@@ -18,7 +23,8 @@ export async function migrateCommand(io: Io): Promise<number> {
 // Names come from the database, which others may write to.
 function describeOldJobs({ deleted, others }: OldJobs): string {
   const jobs = `Deleted ${deleted} ${deleted === 1 ? 'job' : 'jobs'} of an earlier Parley from the schema graphile_worker.`;
-  if (others.length > 0) return `${jobs}\nOther programs use this schema (tasks: ${others.map(safeText).join(', ')}). Keep it.\n`;
+  if (others.length > 0)
+    return `${jobs}\nOther programs use this schema (tasks: ${others.map(safeText).join(', ')}). Keep it.\n`;
   return `${jobs} Parley no longer uses this schema.
 Drop it once no other program uses it and no earlier Parley will run on this database again:
   DROP SCHEMA graphile_worker CASCADE;

@@ -1,5 +1,5 @@
-// Opens what runs are kept in: the data directory alone, or with PARLEY_DATABASE_URL a PostgreSQL database that other hosts share, beside the
-// data directory for their files.
+// Opens what runs are kept in: the data directory alone, or with PARLEY_DATABASE_URL a PostgreSQL database that other
+// hosts share, beside the data directory for their files.
 import { existsSync, realpathSync } from 'node:fs';
 import { uptime } from 'node:os';
 import type { Membership } from '../dispatch/postgres/join-cluster.js';
@@ -82,7 +82,13 @@ export async function openAccessTables(path: string, io: Io): Promise<OpenAccess
 }
 
 // `serves`: it stays, and plays what others have created.
-export async function openToWrite(path: string, io: Io, settings: Settings, serves: boolean, onFailure: (error: unknown) => void): Promise<OpenData> {
+export async function openToWrite(
+  path: string,
+  io: Io,
+  settings: Settings,
+  serves: boolean,
+  onFailure: (error: unknown) => void,
+): Promise<OpenData> {
   const url = databaseUrl(io);
   if (url === null) return { data: await openDataDir(path, writerOf(io)), cluster: null, clock: io.clock };
   // Loaded when they are needed: a command on a data directory alone begins without them.
@@ -101,9 +107,17 @@ export async function openToWrite(path: string, io: Io, settings: Settings, serv
     const site = siteAt(real, files);
     const store = await openPostgres(url, { host: null, site, clock, connections, ownOnly: !serves });
     opened.push(() => store.close());
-    const cluster = await joinCluster({ url, store, clock, timers, monotonicMs: () => uptime() * 1000, onFailure }, {
-      name: hostNameOf(io), url: null, site, leaseMs: leaseSec * 1000, goneMs: goneSec * 1000, info: { version: readVersion(), files, lease_sec: leaseSec, serves, engines: listInstalled(io, settings) },
-    });
+    const cluster = await joinCluster(
+      { url, store, clock, timers, monotonicMs: () => uptime() * 1000, onFailure },
+      {
+        name: hostNameOf(io),
+        url: null,
+        site,
+        leaseMs: leaseSec * 1000,
+        goneMs: goneSec * 1000,
+        info: { version: readVersion(), files, lease_sec: leaseSec, serves, engines: listInstalled(io, settings) },
+      },
+    );
     opened.push(() => cluster.leave());
     const access = new PostgresAccess(store);
     return { data: { path: real, store, access, close: () => undoAll(opened) }, cluster, clock };
@@ -129,5 +143,7 @@ async function undoAll(opened: Undo[]): Promise<void> {
 
 // The engines whose programs this host has, for the others to know.
 function listInstalled(io: Io, settings: Settings): string[] {
-  return ENGINES.filter((engine) => findProgram(engine, machineOf(io), settings).program !== null).map(({ name }) => name);
+  return ENGINES.filter((engine) => findProgram(engine, machineOf(io), settings).program !== null).map(
+    ({ name }) => name,
+  );
 }

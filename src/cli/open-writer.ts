@@ -31,7 +31,8 @@ function makeFolder(path: string): void {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
     // Another process may have made it just now.
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw new RequestError('DATA_DIR_UNUSABLE', `the data directory ${path} cannot be made: ${reasonOf(error)}`);
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
+      throw new RequestError('DATA_DIR_UNUSABLE', `the data directory ${path} cannot be made: ${reasonOf(error)}`);
   }
 }
 
@@ -80,7 +81,13 @@ export async function openWriter(path: string, io: Io, options: OpenOptions = {}
       ...(cluster ? { cluster } : {}),
     };
     const slots = settings.slots ?? Math.max(2, io.machine.cores);
-    const orchestrator = await Orchestrator.open(deps, { slots, recovery: settings.recovery, residents: { parkAfterMs: settings.sessions.park_after_sec * 1000, max: settings.sessions.max_resident }, plays, onFailure });
+    const orchestrator = await Orchestrator.open(deps, {
+      slots,
+      recovery: settings.recovery,
+      residents: { parkAfterMs: settings.sessions.park_after_sec * 1000, max: settings.sessions.max_resident },
+      plays,
+      onFailure,
+    });
     // So that the first runs find out nothing by themselves.
     if (serves) void knowledge.learnAll(ENGINES);
     return {
@@ -111,7 +118,11 @@ export function actorOf(io: Io): Actor {
 export function logFailure(path: string, io: Io, runId: string, error: unknown): void {
   const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
   try {
-    appendFileSync(join(path, 'parley.log'), `${JSON.stringify({ ts: toTimestamp(io.clock.now()), run_id: runId === '' ? undefined : runId, error: safeText(redact(message)) })}\n`, { mode: 0o600 });
+    appendFileSync(
+      join(path, 'parley.log'),
+      `${JSON.stringify({ ts: toTimestamp(io.clock.now()), run_id: runId === '' ? undefined : runId, error: safeText(redact(message)) })}\n`,
+      { mode: 0o600 },
+    );
   } catch {
     // A log that cannot be written must not break what it tells of.
   }

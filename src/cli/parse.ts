@@ -30,7 +30,11 @@ const FIXED_CLOCK = { now: () => 0 };
 const ignore = (): void => {};
 
 export async function parseRecording(options: ParseOptions, io: Io): Promise<void> {
-  if (options.engine === undefined) throw new RequestError('INVALID_ARGUMENT', `say which engine printed it: --engine ${ENGINES.map(({ name }) => name).join('|')}`);
+  if (options.engine === undefined)
+    throw new RequestError(
+      'INVALID_ARGUMENT',
+      `say which engine printed it: --engine ${ENGINES.map(({ name }) => name).join('|')}`,
+    );
   const engine = findEngine(options.engine);
   const stderr = options.stderr === undefined ? null : await openFile(options.stderr);
   const clock = options.reproducible ? FIXED_CLOCK : io.clock;
@@ -49,14 +53,21 @@ export async function parseRecording(options: ParseOptions, io: Io): Promise<voi
       fcmp: options.fcmp && !options.stats ? (lines) => writer.addBytes(lines) : ignore,
     },
   );
-  if ((io.stdin as Partial<ReadStream>).isTTY) io.stderr.write("parley: reading the engine's stdout from this terminal; end it with Ctrl-D\n");
+  if ((io.stdin as Partial<ReadStream>).isTTY)
+    io.stderr.write("parley: reading the engine's stdout from this terminal; end it with Ctrl-D\n");
   await feed(reader, 'stdout', io.stdin, writer);
   if (stderr) await feed(reader, 'stderr', stderr, writer);
   const { verdict, error, drafts } = reader.finish(options.exit);
   if (options.stats) {
     const ended = drafts.find((each) => each.type === 'lifecycle.turn.ended')?.data as RaspData['lifecycle.turn.ended'];
     const unknown = verdict.completion === 'unknown' ? { [verdict.reasonCode]: 1 } : {};
-    const judgement = { rule: verdict.rule, event: verdict.event, completion: verdict.completion, reason_code: verdict.reasonCode, error: error ?? undefined };
+    const judgement = {
+      rule: verdict.rule,
+      event: verdict.event,
+      completion: verdict.completion,
+      reason_code: verdict.reasonCode,
+      error: error ?? undefined,
+    };
     writer.addLine(JSON.stringify({ engine: engine.name, turns: 1, ...ended.parser, unknown, judgement }));
   }
   await writer.flush();

@@ -34,15 +34,31 @@ export interface ReplyOptions extends DataOption {
   readonly json?: boolean;
 }
 
-export async function replyCommand(meant: string, given: string | undefined, options: ReplyOptions, io: Io): Promise<number> {
+export async function replyCommand(
+  meant: string,
+  given: string | undefined,
+  options: ReplyOptions,
+  io: Io,
+): Promise<number> {
   const last = options.key === undefined ? 'waiting' : 'keyed';
   return withRun(meant, { ...options, last }, io, async (data, run) => {
     const asks = given === undefined && options.value === undefined && options.option === undefined && !options.finish;
     if (asks && run.status !== 'waiting_user') throw notWaiting(run);
-    if (asks && !(io.terminal.stdin && io.terminal.stdout)) throw new RequestError('INVALID_ARGUMENT', `say the answer: parley reply ${run.run_id} TEXT, or --option N, or --value JSON, or --finish`);
+    if (asks && !(io.terminal.stdin && io.terminal.stdout))
+      throw new RequestError(
+        'INVALID_ARGUMENT',
+        `say the answer: parley reply ${run.run_id} TEXT, or --option N, or --value JSON, or --finish`,
+      );
     const shown = run.heads.fcmp_seq;
     // On a terminal the question is shown again, and asked.
-    if (asks) return converse(data, run.run_id, null, { json: options.json ?? false, answer: true, cursor: await beforeQuestion(data, run) }, io);
+    if (asks)
+      return converse(
+        data,
+        run.run_id,
+        null,
+        { json: options.json ?? false, answer: true, cursor: await beforeQuestion(data, run) },
+        io,
+      );
     const interaction = await findInteraction(data, run, options);
     const answer = options.finish ? null : await readAnswer(interaction, given, options, io);
     // This command shows nothing of what it approves.
@@ -54,7 +70,8 @@ export async function replyCommand(meant: string, given: string | undefined, opt
     };
     const work = await startWork({ data: data.path, job: { type: 'reply', run_id: run.run_id, reply } }, io);
     if (answer !== null && !options.json) io.stderr.write(`${confirmSent(answer)}\n`);
-    if (!options.detach) return converse(data, run.run_id, work, { json: options.json ?? false, answer: true, cursor: shown }, io);
+    if (!options.detach)
+      return converse(data, run.run_id, work, { json: options.json ?? false, answer: true, cursor: shown }, io);
     return tellDetached(data, run.run_id, options, io);
   });
 }
@@ -62,9 +79,13 @@ export async function replyCommand(meant: string, given: string | undefined, opt
 // With a key, an answer may be given again after the question is over: then the first one is told.
 async function findInteraction(data: DataDir, run: RunRecord, options: ReplyOptions): Promise<InteractionRecord> {
   const repeated = options.key === undefined ? null : await data.store.loadByKey(run.run_id, options.key);
-  const found = options.interaction === undefined ? (repeated ?? (await data.store.loadPending(run.run_id))) : await data.store.loadInteraction(options.interaction);
+  const found =
+    options.interaction === undefined
+      ? (repeated ?? (await data.store.loadPending(run.run_id)))
+      : await data.store.loadInteraction(options.interaction);
   if (found) return found;
-  if (options.interaction !== undefined) throw new RequestError('INTERACTION_NOT_FOUND', `run ${run.run_id} has no interaction ${options.interaction}`);
+  if (options.interaction !== undefined)
+    throw new RequestError('INTERACTION_NOT_FOUND', `run ${run.run_id} has no interaction ${options.interaction}`);
   throw notWaiting(run);
 }
 
@@ -90,7 +111,8 @@ async function readAnswer(
 ): Promise<Answer> {
   const question = interaction.question as unknown as Question;
   const ways = [given, options.value, options.option].filter((each) => each !== undefined);
-  if (ways.length > 1) throw new RequestError('INVALID_ARGUMENT', 'give one of TEXT, --option and --value, not several');
+  if (ways.length > 1)
+    throw new RequestError('INVALID_ARGUMENT', 'give one of TEXT, --option and --value, not several');
   if (options.value !== undefined) {
     const value = parseJson(options.value);
     if (value === undefined) throw new RequestError('INVALID_ARGUMENT', `--value needs JSON, not ${options.value}`);
@@ -122,7 +144,13 @@ function waysOut(typed: string, { options }: Question): string {
 
 // The cursor right before the pending question.
 export async function beforeQuestion(data: DataDir, run: RunRecord): Promise<number> {
-  const { lines } = await readReadable(data.store, { runId: run.run_id, protocol: 'fcmp', afterSeq: 0, limit: Number.MAX_SAFE_INTEGER, head: headOf(run, 'fcmp') });
+  const { lines } = await readReadable(data.store, {
+    runId: run.run_id,
+    protocol: 'fcmp',
+    afterSeq: 0,
+    limit: Number.MAX_SAFE_INTEGER,
+    head: headOf(run, 'fcmp'),
+  });
   const events = lines.map((line) => readStoredJson(line) as { type: string; seq: number });
   return (events.findLast(({ type }) => type === 'user.input.required')?.seq ?? 1) - 1;
 }

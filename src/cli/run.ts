@@ -1,4 +1,5 @@
-// parley run, continue, fork and retry: a new run, in front of the person until it waits or has ended, or left to itself.
+// parley run, continue, fork and retry: a new run, in front of the person until it waits or has ended, or left to
+// itself.
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
@@ -69,7 +70,12 @@ function modeOf({ interactive, auto }: RunOptions, { terminal }: Io): ExecutionM
 }
 
 function folderOf({ cwd }: Pick<RunOptions, 'cwd'>, io: Io): string {
-  if (cwd === undefined && io.cwd === null) throw new RequestError('INVALID_ARGUMENT', 'The current folder was deleted, so the agent would have nowhere to work. Change to another folder (cd), or name one: --cwd /absolute/path, or --scratch for an empty one.');
+  if (cwd === undefined && io.cwd === null)
+    throw new RequestError(
+      'INVALID_ARGUMENT',
+      'The current folder was deleted, so the agent would have nowhere to work. Change to another folder (cd), or ' +
+        'name one: --cwd /absolute/path, or --scratch for an empty one.',
+    );
   const path = resolvePath(cwd ?? '.', io);
   if (!existsSync(path)) throw new RequestError('INVALID_ARGUMENT', `the folder ${path} does not exist`);
   return path;
@@ -77,7 +83,11 @@ function folderOf({ cwd }: Pick<RunOptions, 'cwd'>, io: Io): string {
 
 export async function continueCommand(meant: string, prompt: string, options: StartOptions, io: Io): Promise<number> {
   const runId = await withRun(meant, options, io, async (_data, run) => run.run_id);
-  return start({ type: 'continue', run_id: runId, prompt: await readPrompt(prompt, io), ...forceOf(options) }, options, io);
+  return start(
+    { type: 'continue', run_id: runId, prompt: await readPrompt(prompt, io), ...forceOf(options) },
+    options,
+    io,
+  );
 }
 
 export async function forkCommand(meant: string, prompt: string, options: StartOptions, io: Io): Promise<number> {
@@ -96,7 +106,8 @@ async function start(job: Job, options: StartOptions, io: Io): Promise<number> {
   const data = await openToRead(path, io);
   if (!data) throw new Error(`the worker made no database in ${path}`);
   try {
-    if (!options.detach) return await converse(data, work.runId, work, { json: options.json ?? false, answer: true }, io);
+    if (!options.detach)
+      return await converse(data, work.runId, work, { json: options.json ?? false, answer: true }, io);
     return await tellDetached(data, work.runId, options, io);
   } finally {
     await data.close();
@@ -126,12 +137,18 @@ async function readSchema(path: string, io: Io): Promise<JsonObject> {
   return schema;
 }
 
-function readPairs<T extends Json>(pairs: readonly string[], what: string, read: (value: string) => T): Record<string, T> {
-  return Object.fromEntries(pairs.map((pair) => {
-    const at = pair.indexOf('=');
-    if (at < 1) throw new RequestError('INVALID_ARGUMENT', `--${what} needs name=value, not "${pair}"`);
-    return [pair.slice(0, at), read(pair.slice(at + 1))];
-  }));
+function readPairs<T extends Json>(
+  pairs: readonly string[],
+  what: string,
+  read: (value: string) => T,
+): Record<string, T> {
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const at = pair.indexOf('=');
+      if (at < 1) throw new RequestError('INVALID_ARGUMENT', `--${what} needs name=value, not "${pair}"`);
+      return [pair.slice(0, at), read(pair.slice(at + 1))];
+    }),
+  );
 }
 
 // true, 5 and null are what they look like; anything else is a word.

@@ -87,17 +87,28 @@ export function publicUrlOf({ public_url: text }: Settings): URL | null {
 
 // Whoever has the operator's own token has this account; others may work where the settings say, or in the home and the
 // folder of the start.
-export function workspaceRootsOf(settings: Settings, io: Io, warn: (message: string) => void): (caller: Caller) => readonly string[] | null {
+export function workspaceRootsOf(
+  settings: Settings,
+  io: Io,
+  warn: (message: string) => void,
+): (caller: Caller) => readonly string[] | null {
   const usual = defaultRoots(io, settings, warn);
   return ({ actor }) => settings.workspace_roots ?? (actor.kind === 'user' ? null : usual);
 }
 
 // Where named tokens may let runs work, unless the settings say so: the user's home and the folder that the server was
 // started in. Never the whole machine: systemd starts services in /.
-function defaultRoots({ cwd, machine: { home } }: Io, { workspace_roots: set }: Settings, warn: (message: string) => void): string[] {
+function defaultRoots(
+  { cwd, machine: { home } }: Io,
+  { workspace_roots: set }: Settings,
+  warn: (message: string) => void,
+): string[] {
   if (set === null && (cwd === null || realPathOf(cwd) === '/')) {
     const place = cwd === null ? 'a folder that was deleted' : '/';
-    warn(`The server was started in ${place}, so runs of named tokens may work only in ${home}. Set workspace_roots in config.json to allow other folders.`);
+    warn(
+      `The server was started in ${place}, so runs of named tokens may work only in ${home}. Set workspace_roots ` +
+        'in config.json to allow other folders.',
+    );
   }
   return [home, cwd].filter((path) => path !== null && path !== '' && realPathOf(path) !== '/') as string[];
 }

@@ -23,17 +23,29 @@ export interface BesideOptions {
 
 export function startBeside(writer: OpenWriter, options: BesideOptions, { timers }: Io): Beside {
   const { data, orchestrator, cluster, clock } = writer;
-  const { settings: { retention }, hooks, log } = options;
-  const sender = new HookSender({
-    store: data.store,
-    clock,
-    timers,
-    fetch,
-    isShared: cluster !== null,
-    onFailed: ({ delivery_id: id, hook, run_id: runId, type, tries }, error, nextAt) => log.warn({ delivery_id: id, hook, run_id: runId, type, tries: tries + 1, error, next_try: toTimestamp(nextAt) }, 'a webhook delivery has failed'),
-    onGivenUp: ({ delivery_id: id, hook, run_id: runId, type }, error) => log.warn({ delivery_id: id, hook, run_id: runId, type, error }, 'a webhook delivery was given up'),
-    onFailure: (error) => log.error({ err: error }, 'webhook deliveries could not be read or written down'),
-  }, hooks);
+  const {
+    settings: { retention },
+    hooks,
+    log,
+  } = options;
+  const sender = new HookSender(
+    {
+      store: data.store,
+      clock,
+      timers,
+      fetch,
+      isShared: cluster !== null,
+      onFailed: ({ delivery_id: id, hook, run_id: runId, type, tries }, error, nextAt) =>
+        log.warn(
+          { delivery_id: id, hook, run_id: runId, type, tries: tries + 1, error, next_try: toTimestamp(nextAt) },
+          'a webhook delivery has failed',
+        ),
+      onGivenUp: ({ delivery_id: id, hook, run_id: runId, type }, error) =>
+        log.warn({ delivery_id: id, hook, run_id: runId, type, error }, 'a webhook delivery was given up'),
+      onFailure: (error) => log.error({ err: error }, 'webhook deliveries could not be read or written down'),
+    },
+    hooks,
+  );
   const sweeping = sweepHourly(timers, async () => {
     try {
       const deleted = await orchestrator.sweep(retention);

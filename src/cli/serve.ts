@@ -1,5 +1,5 @@
-// parley serve: the runs of a data directory for other programs and people, until it is told to stop. Then turns at work get a
-// bounded time; runs that wait are untouched. A second signal makes it hurry.
+// parley serve: the runs of a data directory for other programs and people, until it is told to stop. Then turns at
+// work get a bounded time; runs that wait are untouched. A second signal makes it hurry.
 import { join } from 'node:path';
 import type { AddressInfo } from 'node:net';
 import { pino, type Logger } from 'pino';
@@ -54,13 +54,16 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
   let url = '';
   const baseUrl = (): string => publicUrl?.origin ?? url;
   const log = openLog(options, io);
-  const crash = abandonOnCrash(path, io, (error) => log.fatal({ err: error }, 'internal error, please report it; the server stops'));
+  const crash = abandonOnCrash(path, io, (error) =>
+    log.fatal({ err: error }, 'internal error, please report it; the server stops'),
+  );
   // From here on: a signal that comes while it starts stops it as one that comes later.
   const stopped = untilStopped(io);
   // Hosts that see the same files serve them side by side; none of them is the server of the directory.
   const isAlone = databaseUrl(io) === null || settings.cluster.files !== 'shared';
   const other = isAlone ? readLiveServer(path) : null;
-  if (other) throw new RequestError('DATA_DIR_IN_USE', `${path} is served already at ${other.url}, by process ${other.pid}`);
+  if (other)
+    throw new RequestError('DATA_DIR_IN_USE', `${path} is served already at ${other.url}, by process ${other.pid}`);
   const writer = await openWriter(path, io, {
     serves: true,
     baseUrl,
@@ -75,7 +78,8 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
   const { cluster } = writer;
   const open = describeOpen(path, io.machine.platform);
   if (open !== null) log.warn(open);
-  const warn = (error: unknown): void => log.error({ err: error }, 'the tokens cannot be read: those that are not known yet are refused');
+  const warn = (error: unknown): void =>
+    log.error({ err: error }, 'the tokens cannot be read: those that are not known yet are refused');
   let served: ServedTokens | null = null;
   try {
     served = await openTokens({ path, cluster, access: writer.data.access, clock: writer.clock }, io, warn);
@@ -114,14 +118,21 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
     if (isAlone) noteServer(path, { ...writerOf(io), url });
     const reached = settings.cluster.url ?? (LOOPBACK.has(options.host) ? url : null);
     if (reached !== null) await cluster?.setUrl(reached);
-    else if (cluster && settings.cluster.files === 'host') log.warn('cluster.url in config.json does not say where other hosts reach this one: they cannot show its files');
+    else if (cluster && settings.cluster.files === 'host')
+      log.warn('cluster.url in config.json does not say where other hosts reach this one: they cannot show its files');
     const beside = startBeside(writer, { settings, hooks, log }, io);
     await tell(path, url, { settings, options, link: () => service.createLink() }, io);
     await stopped;
     log.info('stopping');
-    const hurry = new Promise<void>((resolve) => void [io.onSignal('SIGINT', resolve), io.onSignal('SIGTERM', resolve)]);
+    const hurry = new Promise<void>(
+      (resolve) => void [io.onSignal('SIGINT', resolve), io.onSignal('SIGTERM', resolve)],
+    );
     service.stopTaking();
-    const interrupted = await writer.orchestrator.close({ graceMs: settings.shutdown_grace_sec * 1000, hurry, onDrain: (turns) => announceDrain(turns, settings, log, io) });
+    const interrupted = await writer.orchestrator.close({
+      graceMs: settings.shutdown_grace_sec * 1000,
+      hurry,
+      onDrain: (turns) => announceDrain(turns, settings, log, io),
+    });
     reportInterrupted(interrupted, settings, log, io);
     await Promise.all([beside.stopSweeping(), beside.stopSending(hurry)]);
     // Until here a command that finds this server is told that it is stopping.
@@ -153,19 +164,31 @@ function reportInterrupted({ turns, queued }: Interrupted, { recovery }: Setting
 function openLog({ logLevel }: ServeOptions, io: Io): Logger {
   // On a terminal a person reads; what goes well is then not worth a line.
   const level = logLevel ?? (io.terminal.stderr ? 'warn' : 'info');
-  return pino({
-    level,
-    base: undefined,
-    timestamp: pino.stdTimeFunctions.isoTime,
-    serializers: { err: (error: unknown) => (error instanceof Error ? { type: error.name, message: safeText(redact(error.message)), stack: safeText(redact(error.stack ?? '')) } : safeText(redact(String(error)))) },
-  }, io.stderr);
+  return pino(
+    {
+      level,
+      base: undefined,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      serializers: {
+        err: (error: unknown) =>
+          error instanceof Error
+            ? { type: error.name, message: safeText(redact(error.message)), stack: safeText(redact(error.stack ?? '')) }
+            : safeText(redact(String(error))),
+      },
+    },
+    io.stderr,
+  );
 }
 
 async function listen({ app }: Service, { host, port }: ServeOptions): Promise<string> {
   try {
     await app.listen({ host, port });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') throw new RequestError('INVALID_ARGUMENT', `port ${port} is in use on ${host}; choose another with --port, 0 for any`);
+    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE')
+      throw new RequestError(
+        'INVALID_ARGUMENT',
+        `port ${port} is in use on ${host}; choose another with --port, 0 for any`,
+      );
     throw new RequestError('INVALID_ARGUMENT', `cannot listen on ${host}, port ${port}: ${reasonOf(error)}`);
   }
   const { port: real } = app.server.address() as AddressInfo;
@@ -174,7 +197,8 @@ async function listen({ app }: Service, { host, port }: ServeOptions): Promise<s
 
 // As they stand in a Host header, which names no port where it is the usual one.
 function addHosts(hosts: Set<string>, host: string, port: string): void {
-  for (const name of ['127.0.0.1', 'localhost', '[::1]', bracketed(host)]) hosts.add(`${name.toLowerCase()}${port === '80' ? '' : `:${port}`}`);
+  for (const name of ['127.0.0.1', 'localhost', '[::1]', bracketed(host)])
+    hosts.add(`${name.toLowerCase()}${port === '80' ? '' : `:${port}`}`);
 }
 
 function bracketed(host: string): string {
@@ -183,10 +207,12 @@ function bracketed(host: string): string {
 
 function untilStopped(io: Io): Promise<void> {
   return new Promise((resolve) => {
-    const stops = (['SIGINT', 'SIGTERM'] as const).map((signal) => io.onSignal(signal, () => {
-      for (const stop of stops) stop();
-      resolve();
-    }));
+    const stops = (['SIGINT', 'SIGTERM'] as const).map((signal) =>
+      io.onSignal(signal, () => {
+        for (const stop of stops) stop();
+        resolve();
+      }),
+    );
   });
 }
 
@@ -199,7 +225,11 @@ interface Telling {
 
 // A secret is printed only where a person reads it: logs and programs get the address.
 async function tell(path: string, url: string, telling: Telling, io: Io): Promise<void> {
-  const { settings, options: { host, json }, link } = telling;
+  const {
+    settings,
+    options: { host, json },
+    link,
+  } = telling;
   const { workspace_roots: roots, webhooks, public_url: publicUrl } = settings;
   const reached = publicUrl === null ? {} : { public_url: publicUrl };
   if (json) return void io.stdout.write(`${JSON.stringify({ type: 'serving', url, ...reached, data: path })}\n`);
@@ -214,19 +244,40 @@ async function tell(path: string, url: string, telling: Telling, io: Io): Promis
   const hint = io.terminal.stdout
     ? 'The link signs one browser in, once, within 10 minutes. For another one: parley link\n'
     : 'To sign a browser in: parley link\n';
-  const warning = LOOPBACK.has(host) ? '' : `${paint(style, 'yellow', `Reachable from other machines (${host}): whoever has the token may run agents here. Put TLS before it.`)}\n`;
-  io.stdout.write(`${paint(style, 'bold', `Parley ${readVersion()} is serving`)}\n${lines.map(([name, text]) => `  ${name.padEnd(18)}${safeText(text)}`).join('\n')}\n${hint}${warning}Ctrl-C stops it; runs that wait are kept.\n`);
+  const warning = LOOPBACK.has(host)
+    ? ''
+    : `${paint(style, 'yellow', `Reachable from other machines (${host}): whoever has the token may run agents here. Put TLS before it.`)}\n`;
+  io.stdout.write(
+    `${paint(style, 'bold', `Parley ${readVersion()} is serving`)}\n${lines.map(([name, text]) => `  ${name.padEnd(18)}${safeText(text)}`).join('\n')}\n${hint}${warning}Ctrl-C stops it; runs that wait are kept.\n`,
+  );
 }
 
 // By files and by earlier probes. A program that has not been probed yet is probed in the background.
 function lookAt(engine: Engine, io: Io, settings: Settings, knowledge: EngineKnowledge): EngineReport {
   const { program, by } = findProgram(engine, machineOf(io), settings);
-  const version = program === null ? null : (packageVersion(engine, program) ?? knowledge.known(engine)?.version ?? null);
+  const version =
+    program === null ? null : (packageVersion(engine, program) ?? knowledge.known(engine)?.version ?? null);
   void knowledge.learn(engine);
   const { binary, install, provedVersion } = engine.probe;
   const { by: found, isMissing } = lookForLogin(engine, machineOf(io).user);
   // Null: it needs none.
   const login = found !== null ? true : isMissing ? false : null;
-  const advice = program === null ? (by === 'PATH' ? `${binary} not found: ${install}` : `${by} is not a program`) : login === false ? `not logged in: ${engine.home.howToLogIn}` : null;
-  return { name: engine.name, found: program !== null, program: program?.at(-1) ?? null, version, proved_version: provedVersion, login, forks: engine.command.buildFork !== undefined, advice };
+  const advice =
+    program === null
+      ? by === 'PATH'
+        ? `${binary} not found: ${install}`
+        : `${by} is not a program`
+      : login === false
+        ? `not logged in: ${engine.home.howToLogIn}`
+        : null;
+  return {
+    name: engine.name,
+    found: program !== null,
+    program: program?.at(-1) ?? null,
+    version,
+    proved_version: provedVersion,
+    login,
+    forks: engine.command.buildFork !== undefined,
+    advice,
+  };
 }

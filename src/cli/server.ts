@@ -1,5 +1,5 @@
-// The server of a data directory or of a database, if one runs: then commands that change something go through it instead of writing
-// themselves.
+// The server of a data directory or of a database, if one runs: then commands that change something go through it
+// instead of writing themselves.
 import { createClient, type ParleyClient } from '../client/client.js';
 import { ParleyError } from '../client/parley-error.js';
 import type { RequestErrorCode } from '../contract/error-codes.js';
@@ -25,9 +25,26 @@ export interface Server {
 export async function findServer(path: string, io: Io): Promise<Server | null> {
   const note = readLiveServer(path);
   const database = databaseUrl(io);
-  if (database === null) return note && serverAt(note.url, () => tokenFor(path, io), (error) => explain(error, note.url), () => isAlive(note));
+  if (database === null)
+    return (
+      note &&
+      serverAt(
+        note.url,
+        () => tokenFor(path, io),
+        (error) => explain(error, note.url),
+        () => isAlive(note),
+      )
+    );
   const found = await findClusterServer(database, { path, own: note?.url ?? null, token: givenToken(io) }, io);
-  return found && serverAt(found.url, () => found.token, (error) => explainHost(error, found.url, givenToken(io) !== null), () => false);
+  return (
+    found &&
+    serverAt(
+      found.url,
+      () => found.token,
+      (error) => explainHost(error, found.url, givenToken(io) !== null),
+      () => false,
+    )
+  );
 }
 
 // What stands in the directory, as long as its process is there.
@@ -36,7 +53,12 @@ export function readLiveServer(path: string): ServerNote | null {
   return note && isAlive(note) ? note : null;
 }
 
-function serverAt(url: string, token: () => string, toRefusal: (error: ParleyError) => RequestError, alive: () => boolean): Server {
+function serverAt(
+  url: string,
+  token: () => string,
+  toRefusal: (error: ParleyError) => RequestError,
+  alive: () => boolean,
+): Server {
   return {
     url,
     alive,
@@ -67,13 +89,25 @@ function tokenFor(path: string, io: Io): string {
 
 function explain({ code, message }: ParleyError, url: string): RequestError {
   if (code === 'UNREACHABLE') return new RequestError('DATA_DIR_IN_USE', `${message}; its process is there`);
-  if (code === 'UNAUTHORIZED') return new RequestError('UNAUTHORIZED', `the server at ${url} does not know the token: set PARLEY_TOKEN to the one it was started with`);
+  if (code === 'UNAUTHORIZED')
+    return new RequestError(
+      'UNAUTHORIZED',
+      `the server at ${url} does not know the token: set PARLEY_TOKEN to the one it was started with`,
+    );
   return new RequestError(code as RequestErrorCode, message);
 }
 
 function explainHost({ code, message }: ParleyError, url: string, isGiven: boolean): RequestError {
-  if (code === 'UNREACHABLE') return new RequestError('STORE_UNAVAILABLE', `${message}; it answered just now: look with parley ls what became of it, and try again`);
-  if (code === 'UNAUTHORIZED') return new RequestError('UNAUTHORIZED', `the server at ${url} does not know the token ${isGiven ? 'in PARLEY_TOKEN: set it to the one the server was started with, or unset it if it was started without one' : 'of this data directory: set PARLEY_TOKEN to the one it was started with'}`);
+  if (code === 'UNREACHABLE')
+    return new RequestError(
+      'STORE_UNAVAILABLE',
+      `${message}; it answered just now: look with parley ls what became of it, and try again`,
+    );
+  if (code === 'UNAUTHORIZED')
+    return new RequestError(
+      'UNAUTHORIZED',
+      `the server at ${url} does not know the token ${isGiven ? 'in PARLEY_TOKEN: set it to the one the server was started with, or unset it if it was started without one' : 'of this data directory: set PARLEY_TOKEN to the one it was started with'}`,
+    );
   return new RequestError(code as RequestErrorCode, message);
 }
 

@@ -32,8 +32,8 @@ export async function withPlace<T>(options: DataOption, io: Io, work: (place: Pl
   }
 }
 
-// For revocations. Tokens of a data directory are in a file: they are revoked even if its database cannot be opened, and
-// why it cannot is the problem of all that should be stored there.
+// For revocations. Tokens of a data directory are in a file: they are revoked even if its database cannot be opened,
+// and why it cannot is the problem of all that should be stored there.
 export async function withFiles<T>(options: DataOption, io: Io, work: (place: Place) => Promise<T>): Promise<T> {
   let isOpen = false;
   const note = (place: Place): Promise<T> => {
@@ -46,7 +46,12 @@ export async function withFiles<T>(options: DataOption, io: Io, work: (place: Pl
     if (isOpen || databaseUrl(io) !== null) throw error;
     const refuse = (): Promise<never> => Promise.reject(error as Error);
     const access = { appendAudit: refuse, forgetToken: refuse } as unknown as AccessStore;
-    return work({ path: dataDirOf(options, io), access, database: null, trace: { at: io.clock.now(), actor: null, address: null } });
+    return work({
+      path: dataDirOf(options, io),
+      access,
+      database: null,
+      trace: { at: io.clock.now(), actor: null, address: null },
+    });
   }
 }
 

@@ -1,7 +1,7 @@
 // parley token: manages the tokens of people and programs, and the browsers that are signed in. Works with and without
 // a running server; of hosts that share a database, all know a change at once. Each change is recorded in the
-// administrative journal before it takes effect. A revocation takes effect even if it cannot be recorded; that is then an
-// error.
+// administrative journal before it takes effect. A revocation takes effect even if it cannot be recorded; that is then
+// an error.
 import { join } from 'node:path';
 import { toTimestamp } from '../kernel/clock.js';
 import type { JsonObject } from '../kernel/json.js';
@@ -77,7 +77,10 @@ function detailsOf({ person, expires }: Partial<TokenOptions>, io: Io): TokenDet
 
 function operatorAdvice(options: DataOption, io: Io): TokenAdvice {
   const place = join(dataDirOf(options, io), 'token');
-  return { stored: `The new operator token; the old one is no longer valid. It is stored in ${place}.`, link: 'parley link' };
+  return {
+    stored: `The new operator token; the old one is no longer valid. It is stored in ${place}.`,
+    link: 'parley link',
+  };
 }
 
 function rotatedAdvice(name: string): TokenAdvice {
@@ -193,7 +196,8 @@ export async function rotateTokenCommand(name: string | undefined, options: Rota
   const { token, problem } =
     name === undefined ? await rotateOperatorHere(options, io) : await rotateNamed(name, options, io);
   await tellToken(token, name === undefined ? operatorAdvice(options, io) : rotatedAdvice(name), options, io);
-  if (problem !== null) throw unrecorded(`The ${name === undefined ? 'operator token' : `token "${name}"`} was rotated`, problem);
+  if (problem !== null)
+    throw unrecorded(`The ${name === undefined ? 'operator token' : `token "${name}"`} was rotated`, problem);
   return EXIT.ok;
 }
 
@@ -247,8 +251,8 @@ async function rotateOperatorHere(options: DataOption, io: Io): Promise<Rotated>
   return rotated;
 }
 
-// The file is replaced first. If the command is killed in between, the old token stays valid until the next rotation, or
-// until a server or a command registers the file; in the other order, hosts would accept a token that is in no file.
+// The file is replaced first. If the command is killed in between, the old token stays valid until the next rotation,
+// or until a server or a command registers the file; in the other order, hosts would accept a token that is in no file.
 async function rotateShared(
   database: Database,
   { path, old, trace }: { readonly path: string; readonly old: string | null; readonly trace: AuditTrace },

@@ -1,6 +1,6 @@
-// parley work: the process behind a command that starts or answers something. It takes one job from the command that started
-// it, says which run that is, and works until nothing is queued or running any more. It outlives that command: closing a
-// terminal ends no agent. SIGINT cancels its run, SIGTERM ends it as a shutdown does.
+// parley work: the process behind a command that starts or answers something. It takes one job from the command that
+// started it, says which run that is, and works until nothing is queued or running any more. It outlives that command:
+// closing a terminal ends no agent. SIGINT cancels its run, SIGTERM ends it as a shutdown does.
 import { text } from 'node:stream/consumers';
 import type { Json, JsonObject } from '../kernel/json.js';
 import type { CreateRunRequest } from '../orchestrator/create-request.js';
@@ -31,11 +31,14 @@ export interface Assignment {
   readonly stay?: boolean;
 }
 
-export type Answer = { readonly run_id: string } | { readonly error: { readonly code: string; readonly message: string } };
+export type Answer =
+  | { readonly run_id: string }
+  | { readonly error: { readonly code: string; readonly message: string } };
 
 export async function work(io: Io): Promise<number> {
   const { parent } = io;
-  if (!parent) throw new RequestError('INVALID_ARGUMENT', 'parley work is started by other commands of parley, not by hand');
+  if (!parent)
+    throw new RequestError('INVALID_ARGUMENT', 'parley work is started by other commands of parley, not by hand');
   // From a pipe: what was written into it is there even when the command is not any more.
   const { data, job, stay = false } = JSON.parse(await text(io.stdin)) as Assignment;
   const crash = abandonOnCrash(data, io);
@@ -46,7 +49,14 @@ export async function work(io: Io): Promise<number> {
   const begun = await begin(data, job, io).catch(async (error: unknown) => {
     if (!(error instanceof RequestError)) logFailure(data, io, '', error);
     // Without an answer both would wait for ever.
-    const [code, message] = error instanceof RequestError ? [error.code, error.message] : ['WORKER_NOT_STARTED', `the work could not be begun: ${error instanceof Error ? error.message : String(error)}; see parley.log in the data directory`];
+    const [code, message] =
+      error instanceof RequestError
+        ? [error.code, error.message]
+        : [
+            'WORKER_NOT_STARTED',
+            `the work could not be begun: ${error instanceof Error ? error.message : String(error)}; see ` +
+              'parley.log in the data directory',
+          ];
     await answer({ error: { code, message } });
     return null;
   });
@@ -62,7 +72,10 @@ export async function work(io: Io): Promise<number> {
   }
   const { run } = begun;
   const over = stay ? parent.gone : writer.orchestrator.quiet();
-  const canceled = io.onSignal('SIGINT', () => void writer.orchestrator.cancel(run.run_id, actorOf(io)).catch(() => {}));
+  const canceled = io.onSignal(
+    'SIGINT',
+    () => void writer.orchestrator.cancel(run.run_id, actorOf(io)).catch(() => {}),
+  );
   const asked = new Promise<void>((resolve) => io.onSignal('SIGTERM', resolve));
   await answer({ run_id: run.run_id });
   await Promise.race([over, asked]);
@@ -71,7 +84,9 @@ export async function work(io: Io): Promise<number> {
   return EXIT.ok;
 }
 
-type Begun = { readonly writer: OpenWriter; readonly run: Pick<RunRecord, 'run_id'> } | { readonly writer: OpenWriter; readonly refusal: RequestError };
+type Begun =
+  | { readonly writer: OpenWriter; readonly run: Pick<RunRecord, 'run_id'> }
+  | { readonly writer: OpenWriter; readonly refusal: RequestError };
 
 async function begin(data: string, job: Job, io: Io): Promise<Begun> {
   const writer = await openWriter(data, io);

@@ -1,5 +1,5 @@
-// Calls of a Parley server as functions. A stream goes on where it was after every loss of the connection: no event is left out
-// and none comes twice. What the server refuses is thrown as a ParleyError with its code.
+// Calls of a Parley server as functions. A stream goes on where it was after every loss of the connection: no event is
+// left out and none comes twice. What the server refuses is thrown as a ParleyError with its code.
 import type { FcmpEvent } from '../fcmp/event.js';
 import type { Json, JsonObject } from '../kernel/json.js';
 import type { CreateRunRequest } from '../orchestrator/create-request.js';
@@ -47,10 +47,18 @@ export interface InboxItem extends InteractionView {
 }
 
 // reset: forget what you know; ready: everything that waits was told; then as it changes.
-export type InboxChange = { readonly type: 'reset' } | { readonly type: 'ready' } | { readonly type: 'pending' | 'resolved'; readonly item: InboxItem };
+export type InboxChange =
+  | { readonly type: 'reset' }
+  | { readonly type: 'ready' }
+  | { readonly type: 'pending' | 'resolved'; readonly item: InboxItem };
 
-// reset: what is known may be old; ready: from here on every change is told, so list what there is now; then as they change.
-export type RunsChange = { readonly type: 'reset' } | { readonly type: 'ready' } | { readonly type: 'run'; readonly run: RunSummaryView } | { readonly type: 'gone'; readonly run_id: string };
+// reset: what is known may be old; ready: from here on every change is told, so list what there is now; then as they
+// change.
+export type RunsChange =
+  | { readonly type: 'reset' }
+  | { readonly type: 'ready' }
+  | { readonly type: 'run'; readonly run: RunSummaryView }
+  | { readonly type: 'gone'; readonly run_id: string };
 
 export interface StreamOptions {
   // The seq of the last event that is known.
@@ -70,17 +78,42 @@ export interface ParleyClient {
   list(filter?: RunFilter): Promise<{ readonly runs: readonly RunSummaryView[]; readonly next_cursor: string | null }>;
   cancel(runId: string): Promise<RunView>;
   retry(runId: string, request?: { readonly request_id?: string; readonly force?: boolean }): Promise<RunView>;
-  continueFrom(runId: string, request: { readonly prompt: string; readonly request_id?: string; readonly force?: boolean }): Promise<RunView>;
+  continueFrom(
+    runId: string,
+    request: { readonly prompt: string; readonly request_id?: string; readonly force?: boolean },
+  ): Promise<RunView>;
   // A new run with a copy of the conversation; the other stays as it is.
-  fork(runId: string, request: { readonly prompt: string; readonly request_id?: string; readonly force?: boolean }): Promise<RunView>;
+  fork(
+    runId: string,
+    request: { readonly prompt: string; readonly request_id?: string; readonly force?: boolean },
+  ): Promise<RunView>;
   delete(runId: string): Promise<void>;
   reply(runId: string, reply: Reply, options?: { readonly signal?: AbortSignal }): Promise<RunView>;
-  result(runId: string): Promise<{ readonly run_id: string; readonly status: RunView['status']; readonly result: Json; readonly error: RunView['error'] }>;
+  result(runId: string): Promise<{
+    readonly run_id: string;
+    readonly status: RunView['status'];
+    readonly result: Json;
+    readonly error: RunView['error'];
+  }>;
   // What the engine printed: of the last turn, or of one, whole or a part.
-  logs(runId: string, part?: { readonly attempt?: number; readonly stream?: 'stdout' | 'stderr'; readonly byte_from?: number; readonly byte_to?: number }): Promise<Uint8Array>;
-  verify(runId: string): Promise<{ readonly run_id: string; readonly ok: boolean; readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly finding: string }[] }>;
+  logs(
+    runId: string,
+    part?: {
+      readonly attempt?: number;
+      readonly stream?: 'stdout' | 'stderr';
+      readonly byte_from?: number;
+      readonly byte_to?: number;
+    },
+  ): Promise<Uint8Array>;
+  verify(runId: string): Promise<{
+    readonly run_id: string;
+    readonly ok: boolean;
+    readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly finding: string }[];
+  }>;
   interaction(runId: string): Promise<InteractionView>;
-  inbox(filter?: InboxFilter): Promise<{ readonly interactions: readonly InboxItem[]; readonly next_cursor: string | null }>;
+  inbox(
+    filter?: InboxFilter,
+  ): Promise<{ readonly interactions: readonly InboxItem[]; readonly next_cursor: string | null }>;
   // The conversation, until the run has ended.
   events(runId: string, options?: StreamOptions): AsyncGenerator<FcmpEvent, void>;
   // What was observed, until the run has ended.
@@ -119,9 +152,20 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
     const headers = { ...credentials, ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
     let response: Response;
     try {
-      response = await send(`${base}${path}`, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }), ...(signal ? { signal } : {}) });
+      response = await send(`${base}${path}`, {
+        method,
+        headers,
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        ...(signal ? { signal } : {}),
+      });
     } catch (cause) {
-      throw new ParleyError('UNREACHABLE', `${base === '' ? 'the server' : `the server at ${base}`} cannot be reached: ${reasonOf(cause)}`, 0, {}, { cause });
+      throw new ParleyError(
+        'UNREACHABLE',
+        `${base === '' ? 'the server' : `the server at ${base}`} cannot be reached: ${reasonOf(cause)}`,
+        0,
+        {},
+        { cause },
+      );
     }
     if (!response.ok) throw await refusalOf(response);
     return response;
@@ -134,7 +178,14 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
       return (await response.json()) as T;
     } catch (cause) {
       // Text that is no JSON is not Parley's; anything else is an answer that broke off.
-      if (cause instanceof SyntaxError) throw new ParleyError('INTERNAL', `the answer to ${method} ${path} is not JSON`, response.status, {}, { cause });
+      if (cause instanceof SyntaxError)
+        throw new ParleyError(
+          'INTERNAL',
+          `the answer to ${method} ${path} is not JSON`,
+          response.status,
+          {},
+          { cause },
+        );
       throw new ParleyError('UNREACHABLE', `the answer of the server broke off: ${reasonOf(cause)}`, 0, {}, { cause });
     }
   }
@@ -152,20 +203,27 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
   }
 
   // The frames of one connection after the other, in groups, for as long as the reader wants them.
-  async function* connect(pathOf: () => string, { signal, onReconnect, onOpen }: StreamOptions): AsyncGenerator<readonly Frame[], void> {
+  async function* connect(
+    pathOf: () => string,
+    { signal, onReconnect, onOpen }: StreamOptions,
+  ): AsyncGenerator<readonly Frame[], void> {
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
       const silence = new Silence(signal);
       try {
         const response = await request('GET', pathOf(), undefined, silence.signal);
         onOpen?.();
-        if (response.body) for await (const frames of readFrames(response.body, () => silence.heard())) {
-          pauseMs = FIRST_PAUSE_MS;
-          yield frames;
-        }
+        if (response.body)
+          for await (const frames of readFrames(response.body, () => silence.heard())) {
+            pauseMs = FIRST_PAUSE_MS;
+            yield frames;
+          }
         throw new ParleyError('UNREACHABLE', 'the connection was closed', 0);
       } catch (error) {
         if (signal?.aborted) return;
-        const failure = error instanceof ParleyError ? error : new ParleyError('UNREACHABLE', `the connection was lost: ${reasonOf(error)}`, 0, {}, { cause: error });
+        const failure =
+          error instanceof ParleyError
+            ? error
+            : new ParleyError('UNREACHABLE', `the connection was lost: ${reasonOf(error)}`, 0, {}, { cause: error });
         if (!failure.passing) throw failure;
         onReconnect?.(failure);
       } finally {
@@ -176,7 +234,11 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
     }
   }
 
-  async function* stream<E extends { readonly seq: number }>(runId: string, kind: 'events' | 'rasp', options: StreamOptions): AsyncGenerator<E, void> {
+  async function* stream<E extends { readonly seq: number }>(
+    runId: string,
+    kind: 'events' | 'rasp',
+    options: StreamOptions,
+  ): AsyncGenerator<E, void> {
     let seq = options.cursor ?? 0;
     for await (const frames of connect(() => `/v1/runs/${encodeURIComponent(runId)}/${kind}?cursor=${seq}`, options)) {
       for (const { event, data } of frames) {
@@ -196,7 +258,9 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
   return {
     create: (run) => {
       const key = run.request_id ?? newKey();
-      return key === undefined ? call('POST', '/v1/runs', run) : callSafely('POST', '/v1/runs', { ...run, request_id: key });
+      return key === undefined
+        ? call('POST', '/v1/runs', run)
+        : callSafely('POST', '/v1/runs', { ...run, request_id: key });
     },
     get: (runId) => callSafely('GET', `/v1/runs/${encodeURIComponent(runId)}`),
     list: (filter = {}) => callSafely('GET', `/v1/runs${queryOf({ ...filter })}`),
@@ -208,10 +272,15 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
     reply: (runId, reply, { signal } = {}) => {
       const path = `/v1/runs/${encodeURIComponent(runId)}/interaction/reply`;
       const key = reply.idempotency_key ?? newKey();
-      return key === undefined ? call('POST', path, reply, signal) : callSafely('POST', path, { ...reply, idempotency_key: key }, signal);
+      return key === undefined
+        ? call('POST', path, reply, signal)
+        : callSafely('POST', path, { ...reply, idempotency_key: key }, signal);
     },
     result: (runId) => callSafely('GET', `/v1/runs/${encodeURIComponent(runId)}/result`),
-    logs: async (runId, part = {}) => new Uint8Array(await (await request('GET', `/v1/runs/${encodeURIComponent(runId)}/logs${queryOf({ ...part })}`)).arrayBuffer()),
+    logs: async (runId, part = {}) =>
+      new Uint8Array(
+        await (await request('GET', `/v1/runs/${encodeURIComponent(runId)}/logs${queryOf({ ...part })}`)).arrayBuffer(),
+      ),
     verify: (runId) => callSafely('GET', `/v1/runs/${encodeURIComponent(runId)}/verify`),
     interaction: (runId) => callSafely('GET', `/v1/runs/${encodeURIComponent(runId)}/interaction`),
     inbox: (filter = {}) => callSafely('GET', `/v1/interactions${queryOf({ ...filter })}`),
@@ -221,7 +290,8 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
       for await (const frames of connect(() => '/v1/interactions/events', options)) {
         for (const { event, data } of frames) {
           if (event === 'reset' || event === 'ready') yield { type: event };
-          else if (event === 'pending' || event === 'resolved') yield { type: event, item: JSON.parse(data) as InboxItem };
+          else if (event === 'pending' || event === 'resolved')
+            yield { type: event, item: JSON.parse(data) as InboxItem };
         }
       }
     },
@@ -288,7 +358,9 @@ function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
 }
 
 async function refusalOf(response: Response): Promise<ParleyError> {
-  const body = (await response.json().catch(() => null)) as { error?: { code?: string; message?: string; details?: JsonObject } } | null;
+  const body = (await response.json().catch(() => null)) as {
+    error?: { code?: string; message?: string; details?: JsonObject };
+  } | null;
   const { code = 'INTERNAL', message = `the server answered ${response.status}`, details } = body?.error ?? {};
   return new ParleyError(code, message, response.status, details);
 }

@@ -1,5 +1,16 @@
-// The client of a Parley server, for Node and browsers: runs, answers, the inbox, and streams that come back by themselves.
-export { createClient, type ClientOptions, type InboxChange, type InboxItem, type ParleyClient, type RunFilter, type RunsChange, type InboxFilter, type StreamOptions } from './client.js';
+// The client of a Parley server, for Node and browsers: runs, answers, the inbox, and streams that come back by
+// themselves.
+export {
+  createClient,
+  type ClientOptions,
+  type InboxChange,
+  type InboxItem,
+  type ParleyClient,
+  type RunFilter,
+  type RunsChange,
+  type InboxFilter,
+  type StreamOptions,
+} from './client.js';
 export type { AuditEntry, AuditPage, BrowserSession, SessionPage, SignedIn, SignInLink } from './access-types.js';
 export { isType } from './is-type.js';
 export { ParleyError } from './parley-error.js';

@@ -1,5 +1,5 @@
-// Reads server-sent events out of the bytes of a response: one object a frame, comments left out. By the standard, not by what our server
-// sends: whatever stands between may end lines with CR LF and leave out spaces.
+// Reads server-sent events out of the bytes of a response: one object a frame, comments left out. By the standard, not
+// by what our server sends: whatever stands between may end lines with CR LF and leave out spaces.
 
 export interface Frame {
   readonly id: string | null;
@@ -8,7 +8,10 @@ export interface Frame {
   readonly data: string;
 }
 
-export async function* readFrames(body: ReadableStream<Uint8Array>, onBytes: () => void): AsyncGenerator<readonly Frame[]> {
+export async function* readFrames(
+  body: ReadableStream<Uint8Array>,
+  onBytes: () => void,
+): AsyncGenerator<readonly Frame[]> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   const frames = new FrameReader();
@@ -61,7 +64,10 @@ class FrameReader {
   }
 
   #finish(): Frame | null {
-    const frame = this.#data.length === 0 ? null : { id: this.#id, event: this.#event === '' ? 'message' : this.#event, data: this.#data.join('\n') };
+    const frame =
+      this.#data.length === 0
+        ? null
+        : { id: this.#id, event: this.#event === '' ? 'message' : this.#event, data: this.#data.join('\n') };
     this.#id = null;
     this.#event = '';
     this.#data = [];

@@ -1,5 +1,5 @@
-// The port: the other hosts that share the store. A host plays runs only while it has a lease; what a host without one was at is taken over
-// by another.
+// The port: the other hosts that share the store. A host plays runs only while it has a lease; what a host without one
+// was at is taken over by another.
 import type { RunRecord } from '../store/store.js';
 import type { Dispatch, DispatchHandlers } from './dispatch.js';
 
@@ -17,7 +17,8 @@ export interface Cluster {
   readonly reconcileMs: number;
   // How the runs of this host are started, and questions decided by one host of all.
   createDispatch(handlers: DispatchHandlers, slots: number): Dispatch;
-  // Told when the lease is over: nothing that was begun under it may work on. Only when that is so is another lease asked for.
+  // Told when the lease is over: nothing that was begun under it may work on. Only when that is so is another lease
+  // asked for.
   onLost(listener: () => Promise<void>): void;
   // Running runs that nobody plays who is alive.
   listAbandoned(limit: number): Promise<string[]>;
@@ -25,7 +26,8 @@ export interface Cluster {
   listWished(limit: number): Promise<string[]>;
   // Running runs that belong to this host, whoever plays them.
   listOwned(limit: number): Promise<string[]>;
-  // The lease holds at this very moment, as far as this host can know: asked before anything is begun that others could not take back.
+  // The lease holds at this very moment, as far as this host can know: asked before anything is begun that others could
+  // not take back.
   mayPlay(): boolean;
   // The run is this host's from then on; null: it was not abandoned.
   takeOver(run: RunRecord): Promise<RunRecord | null>;
@@ -42,7 +44,8 @@ export interface Cluster {
   // A process of the run waits here, so that it must go on here; and not any more.
   hold(runId: string): Promise<void>;
   letGo(runId: string): Promise<void>;
-  // Runs at rest whose files beside the journal are short, as far as this host can write them; and that they are whole up to a seq.
+  // Runs at rest whose files beside the journal are short, as far as this host can write them; and that they are whole
+  // up to a seq.
   listUnexported(limit: number): Promise<string[]>;
   markExported(runId: string, seq: number): Promise<void>;
   // Queued runs whose files, or whose paths if there are none yet, are where no host has been for too long.

@@ -32,7 +32,12 @@ export class EmbeddedDispatch implements Dispatch {
   #next: Promise<void> | null = null;
 
   // `decides`: whether it looks after questions whose time is over, or somebody else does.
-  constructor(deps: EmbeddedDeps, handlers: DispatchHandlers, slots: number, { decides = true }: { readonly decides?: boolean } = {}) {
+  constructor(
+    deps: EmbeddedDeps,
+    handlers: DispatchHandlers,
+    slots: number,
+    { decides = true }: { readonly decides?: boolean } = {},
+  ) {
     this.#decides = decides;
     this.#deps = deps;
     this.#alarm = new Alarm(deps.timers);
@@ -65,7 +70,9 @@ export class EmbeddedDispatch implements Dispatch {
   // Each step is tried whatever becomes of the others; after a failure everything is looked at again in a while.
   async #look(): Promise<void> {
     let failed = false;
-    for (const step of this.#decides ? [() => this.#decideDue(), () => this.#fillSlots(), () => this.#arm()] : [() => this.#fillSlots()]) {
+    for (const step of this.#decides
+      ? [() => this.#decideDue(), () => this.#fillSlots(), () => this.#arm()]
+      : [() => this.#fillSlots()]) {
       if (this.#closing) return;
       try {
         await step();
@@ -80,15 +87,23 @@ export class EmbeddedDispatch implements Dispatch {
   async #fillSlots(): Promise<void> {
     if (this.#turns.size >= this.#slots) return;
     // Those under way may still be queued in the store: they are passed over.
-    for (const runId of await this.#deps.store.claimQueued(this.#slots - this.#turns.size, [...this.#turns.keys(), ...this.#resting.keys()])) {
+    for (const runId of await this.#deps.store.claimQueued(this.#slots - this.#turns.size, [
+      ...this.#turns.keys(),
+      ...this.#resting.keys(),
+    ])) {
       if (this.#turns.size >= this.#slots) return;
-      const run = this.#turns.has(runId) ? null : await unlessDamaged(this.#deps.store.loadRun(runId), (damage) => this.#leave(runId, damage));
+      const run = this.#turns.has(runId)
+        ? null
+        : await unlessDamaged(this.#deps.store.loadRun(runId), (damage) => this.#leave(runId, damage));
       if (this.#closing) return;
       if (run?.status !== 'queued' || this.#resting.has(runId)) continue;
-      const turn = this.#handlers.startTurn(run).catch(() => this.#rest(runId)).finally(() => {
-        this.#turns.delete(runId);
-        this.wake();
-      });
+      const turn = this.#handlers
+        .startTurn(run)
+        .catch(() => this.#rest(runId))
+        .finally(() => {
+          this.#turns.delete(runId);
+          this.wake();
+        });
       this.#turns.set(runId, turn);
     }
   }
@@ -110,7 +125,11 @@ export class EmbeddedDispatch implements Dispatch {
 
   // A deadline that passed while nobody was there is decided at once.
   async #decideDue(): Promise<void> {
-    for (let next = await this.#deps.store.nextDecision(); next && !this.#closing && next.due_at <= this.#deps.clock.now(); next = await this.#deps.store.nextDecision()) {
+    for (
+      let next = await this.#deps.store.nextDecision();
+      next && !this.#closing && next.due_at <= this.#deps.clock.now();
+      next = await this.#deps.store.nextDecision()
+    ) {
       if (!(await this.#handlers.decide(next))) return;
     }
   }

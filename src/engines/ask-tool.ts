@@ -1,5 +1,5 @@
-// The calls of our question tool in an engine's output. The tool of another server that is called the same asks nobody whom
-// Parley knows.
+// The calls of our question tool in an engine's output. The tool of another server that is called the same asks nobody
+// whom Parley knows.
 import { readReceipt } from '../ask/receipt.js';
 import type { Json } from '../kernel/json.js';
 import type { TurnEvidence } from '../run/evidence.js';

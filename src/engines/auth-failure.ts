@@ -1,12 +1,16 @@
 // Tells a missing or refused login from any other failure, by what the engines really say.
 import type { EngineFailure } from '../run/evidence.js';
 
-const AUTH = /\b(?:status|http|error|code)\W{0,3}401\b|"code":\s*40[13]\b|permission_denied|unauthori[sz]ed|incorrect api key|api key not valid|invalid api key|missing environment variable|api key is missing|not logged in|auth method|authentication required|oauth2?_required|令牌已过期/i;
+const AUTH =
+  /\b(?:status|http|error|code)\W{0,3}401\b|"code":\s*40[13]\b|permission_denied|unauthori[sz]ed|incorrect api key|api key not valid|invalid api key|missing environment variable|api key is missing|not logged in|auth method|authentication required|oauth2?_required|令牌已过期/i;
 
 // A busy service may well propose another login (Gemini does); it is not what is wrong.
 const BUSY = /\b429\b|rate limit|too many requests|quota|try again later|resource_exhausted/i;
 
 export function classifyFailure(message: string, httpStatus?: number): EngineFailure {
-  const auth = httpStatus === undefined ? AUTH.test(message) && !BUSY.test(message) : httpStatus === 401 || httpStatus === 403 || (AUTH.test(message) && httpStatus !== 429);
+  const auth =
+    httpStatus === undefined
+      ? AUTH.test(message) && !BUSY.test(message)
+      : httpStatus === 401 || httpStatus === 403 || (AUTH.test(message) && httpStatus !== 429);
   return { kind: auth ? 'auth' : 'turn', message };
 }

@@ -27,5 +27,7 @@ function bring(files: readonly Brought[], home: string, put: (from: string, to: 
 function listFiles({ from, to, only }: Brought): Brought[] {
   if (!only) return [{ from, to }];
   const names = listNames(from).filter((name) => only.test(name));
-  return names.map((name) => ({ from: join(from, name), to: join(to, name) })).filter((file) => existsSync(file.from) && statSync(file.from).isFile());
+  return names
+    .map((name) => ({ from: join(from, name), to: join(to, name) }))
+    .filter((file) => existsSync(file.from) && statSync(file.from).isFile());
 }

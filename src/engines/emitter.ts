@@ -79,7 +79,8 @@ export class Emitter {
   bindSession(sessionId: string, model?: string, confidence: number = this.#confidence): void {
     this.#sessionId = sessionId;
     this.emit('lifecycle.session.bound', { session_id: sessionId, handle_type: 'session_id', model }, null, confidence);
-    if (this.resumableSessionId === null) this.warn('SESSION_ID_INVALID', 'the session id has a form that cannot be resumed safely');
+    if (this.resumableSessionId === null)
+      this.warn('SESSION_ID_INVALID', 'the session id has a form that cannot be resumed safely');
   }
 
   // The decoded line that events are being made from.
@@ -87,32 +88,67 @@ export class Emitter {
     this.#line = text;
   }
 
-  emit<T extends RaspType>(type: T, data: RaspData[T], itemId: string | null = null, confidence: number = this.#confidence): void {
+  emit<T extends RaspType>(
+    type: T,
+    data: RaspData[T],
+    itemId: string | null = null,
+    confidence: number = this.#confidence,
+  ): void {
     this.#push(type, data, JSON.stringify(data), itemId, confidence);
   }
 
   // Text of the agent that stands in the line as `opening` begins it; answers its JSON text.
-  emitText(type: 'agent.message.delta' | 'agent.message.final' | 'agent.reasoning', text: string, opening: string, itemId: string | null): string {
+  emitText(
+    type: 'agent.message.delta' | 'agent.message.final' | 'agent.reasoning',
+    text: string,
+    opening: string,
+    itemId: string | null,
+  ): string {
     const literal = sourceLiteral(this.#line, opening, text);
     this.#push(type, { text }, [TEXT_MEMBER, literal, '}'], itemId, this.#confidence);
     return literal;
   }
 
   // A message put together from pieces that were emitted before.
-  emitMessage({ text, truncated, literal = JSON.stringify(text) }: WholeMessage, itemId: string | null, confidence: number): void {
-    this.#push('agent.message.final', { text, truncated }, [TEXT_MEMBER, literal, truncated ? ',"truncated":true}' : '}'], itemId, confidence);
-    if (truncated) this.warn('MESSAGE_TRUNCATED', 'the message is longer than the limit; the rest is in the pieces only');
+  emitMessage(
+    { text, truncated, literal = JSON.stringify(text) }: WholeMessage,
+    itemId: string | null,
+    confidence: number,
+  ): void {
+    this.#push(
+      'agent.message.final',
+      { text, truncated },
+      [TEXT_MEMBER, literal, truncated ? ',"truncated":true}' : '}'],
+      itemId,
+      confidence,
+    );
+    if (truncated)
+      this.warn('MESSAGE_TRUNCATED', 'the message is longer than the limit; the rest is in the pieces only');
   }
 
   // The end of a tool call, whose output may be long and stands in the line as `opening` begins it.
-  emitToolCompleted(call: Omit<RaspData['tool.call.completed'], 'output'>, output: Json | undefined, opening: string, itemId: string | null): void {
+  emitToolCompleted(
+    call: Omit<RaspData['tool.call.completed'], 'output'>,
+    output: Json | undefined,
+    opening: string,
+    itemId: string | null,
+  ): void {
     // The output comes last in the data too: the conversation is folded from either, and the order must be the same.
     const data = { ...call, output };
-    const json: JsonText = typeof output === 'string' ? [`${JSON.stringify(call).slice(0, -1)},"output":`, sourceLiteral(this.#line, opening, output), '}'] : JSON.stringify(data);
+    const json: JsonText =
+      typeof output === 'string'
+        ? [`${JSON.stringify(call).slice(0, -1)},"output":`, sourceLiteral(this.#line, opening, output), '}']
+        : JSON.stringify(data);
     this.#push('tool.call.completed', data, json, itemId, this.#confidence);
   }
 
-  #push<T extends RaspType>(type: T, data: RaspData[T], json: JsonText, itemId: string | null, confidence: number): void {
+  #push<T extends RaspType>(
+    type: T,
+    data: RaspData[T],
+    json: JsonText,
+    itemId: string | null,
+    confidence: number,
+  ): void {
     if (type === 'tool.call.completed') this.#openTools.delete(itemId ?? '');
     else if (type === 'tool.call.started' && this.#openTools.size < MOST_OPEN_TOOLS) this.#openTools.add(itemId ?? '');
     this.#drafts.push({
@@ -137,7 +173,12 @@ export class Emitter {
     this.#warnings.set(code, (this.#warnings.get(code) ?? 0) + 1);
     // Which version printed it tells whether the parser or the engine has to change.
     const version = DRIFT.has(code) ? this.#engineVersion : undefined;
-    this.emit('diagnostic.parser.warning', { code, message, ...detail, engine_version: version }, null, CONFIDENCE.diagnostic);
+    this.emit(
+      'diagnostic.parser.warning',
+      { code, message, ...detail, engine_version: version },
+      null,
+      CONFIDENCE.diagnostic,
+    );
   }
 
   // The line at hand is odd in a way that does not stop it from being read; reported once per turn.
@@ -145,7 +186,11 @@ export class Emitter {
     if (this.#range === null) return;
     if (CLEANED.has(code)) this.#confidence = CONFIDENCE.derived;
     const seen = this.#oddities[this.#range.stream].get(code);
-    this.#oddities[this.#range.stream].set(code, { code, lines: (seen?.lines ?? 0) + 1, firstByte: seen?.firstByte ?? this.#range.from });
+    this.#oddities[this.#range.stream].set(code, {
+      code,
+      lines: (seen?.lines ?? 0) + 1,
+      firstByte: seen?.firstByte ?? this.#range.from,
+    });
   }
 
   get hasOpenTools(): boolean {

@@ -53,7 +53,8 @@ export interface ProbeRules {
   readonly programOf?: string;
   // Where the native program is that a wrapper would start: the wrapper leaves it behind when it is killed.
   readonly natives?: (wrapper: string, platform: string) => readonly string[];
-  // For an engine that comes with Parley: its script, beside the built main.js. It is run by Node and not looked for on PATH.
+  // For an engine that comes with Parley: its script, beside the built main.js. It is run by Node and not looked for on
+  // PATH.
   readonly bundled?: string;
   // The packages that it is installed as: of these, and of no other, the version is its own.
   readonly packages: RegExp;
@@ -97,7 +98,8 @@ export interface TurnFileNeeds {
 // What of the user's git folder belongs into a home that hides it; not the passwords that may lie there.
 export const GIT_FILES = /^(?:config|ignore|attributes)$/;
 
-// What an engine executes of a workspace, whatever it is told. Below `full` a workspace that has such things is refused.
+// What an engine executes of a workspace, whatever it is told. Below `full` a workspace that has such things is
+// refused.
 export interface Unstoppable {
   readonly what: string;
   // Files in these folders; files with these names that mention it.
@@ -114,7 +116,8 @@ export interface HomeRules {
   readonly passes: readonly RegExp[];
   // The user's login files, and where in the home the engine looks for them.
   readonly logins: (user: User) => readonly LoginFile[];
-  // Until when the text of a login file holds (ms), where the engine renews it with a token that counts once; null: for ever.
+  // Until when the text of a login file holds (ms), where the engine renews it with a token that counts once; null: for
+  // ever.
   readonly loginExpiry?: (text: string) => number | null;
   // Other files that the engine renews, as logins to MCP servers: linked in too.
   readonly linked?: (user: User) => readonly Brought[];
@@ -122,22 +125,31 @@ export interface HomeRules {
   readonly keys: readonly RegExp[];
   readonly howToLogIn: string;
   // Settings that name a provider which needs none of these logins.
-  readonly ownProvider?: { readonly files: (user: User) => readonly string[]; readonly isNamedIn: (text: string, user: User) => boolean };
+  readonly ownProvider?: {
+    readonly files: (user: User) => readonly string[];
+    readonly isNamedIn: (text: string, user: User) => boolean;
+  };
   // A key that people have under another name: given to the engine under its own, where there is no other login.
   readonly keyInstead?: { readonly of: string; readonly as: string };
   // The user's settings that a new home begins with. Copied: what the engine writes into them stays in the home.
   readonly settings: (user: User) => readonly Brought[];
   // A file of the home that is written before each turn, out of what stands there, at first out of the user's own.
   // Null: that text is not what the file must be.
-  readonly turnFile?: { readonly path: string; readonly from: (user: User) => string; readonly write: (found: string | null, needs: TurnFileNeeds) => string | null };
+  readonly turnFile?: {
+    readonly path: string;
+    readonly from: (user: User) => string;
+    readonly write: (found: string | null, needs: TurnFileNeeds) => string | null;
+  };
   readonly unstoppable?: Unstoppable;
   // Mends the text of a stored session before it is continued.
   readonly mend?: (session: string) => string;
-  // Where in the home the sessions are, and which file there belongs to one: by its name, or because it mentions the id.
+  // Where in the home the sessions are, and which file there belongs to one: by its name, or because it mentions the
+  // id.
   readonly sessions: {
     readonly folder: string;
     readonly holds: (path: string, sessionId: string) => 'by name' | 'if mentioned' | false;
-    // By the first line of such a file: the session whose files hold what was said before it began; null: it has all of it.
+    // By the first line of such a file: the session whose files hold what was said before it began; null: it has all of
+    // it.
     readonly basis?: (firstLine: string) => string | null;
   };
 }

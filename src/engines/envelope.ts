@@ -1,5 +1,5 @@
-// What an agent says about its turn in the last message: {"ask_user":{…}} or {"done":true,"result":…}.
-// The fallback for engines without our ask tool. Only an object that ends the message counts; one quoted on the way does not.
+// What an agent says about its turn in the last message: {"ask_user":{…}} or {"done":true,"result":…}. The fallback for
+// engines without our ask tool. Only an object that ends the message counts; one quoted on the way does not.
 import { clipDepth, isObject, type Json } from '../kernel/json.js';
 import { mergeQuestions, parseQuestion, type Question } from '../run/interaction.js';
 import { findTrailingObject } from './find-json.js';
@@ -23,8 +23,13 @@ export function readEnvelope(message: string | null): Envelope {
 
 // `false`, an empty text or an empty object say that nothing is asked.
 function readQuestion(asked: Json | undefined): Question | undefined {
-  if (Array.isArray(asked)) return mergeQuestions(asked.flatMap((each) => (Array.isArray(each) ? [] : (readQuestion(each) ?? []))));
-  const asks = typeof asked === 'string' ? asked.trim() !== '' : isObject(asked) && ['prompt', 'question', 'message', 'fields', 'options'].some((member) => Boolean(asked[member]));
+  if (Array.isArray(asked))
+    return mergeQuestions(asked.flatMap((each) => (Array.isArray(each) ? [] : (readQuestion(each) ?? []))));
+  const asks =
+    typeof asked === 'string'
+      ? asked.trim() !== ''
+      : isObject(asked) &&
+        ['prompt', 'question', 'message', 'fields', 'options'].some((member) => Boolean(asked[member]));
   return asks ? parseQuestion(asked, 'envelope') : undefined;
 }
 

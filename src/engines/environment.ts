@@ -12,12 +12,24 @@ const COMMON = [
   /^(?:SSH_AUTH_SOCK|SystemRoot|COMSPEC|PATHEXT|APPDATA|LOCALAPPDATA|USERPROFILE)$/,
 ];
 
-export function buildEnvironment(engine: Pick<Engine, 'home'>, user: User, home: string | null, passthrough: readonly string[]): Record<string, string> {
+export function buildEnvironment(
+  engine: Pick<Engine, 'home'>,
+  user: User,
+  home: string | null,
+  passthrough: readonly string[],
+): Record<string, string> {
   const allowed = [...COMMON, ...engine.home.passes];
   const named = new Set(passthrough);
-  const passed = Object.entries(user.env).filter((entry): entry is [string, string] => entry[1] !== undefined && (named.has(entry[0]) || allowed.some((pattern) => pattern.test(entry[0]))));
-  // What engines leave in the folder for temporary files (error reports with the request, libraries) goes with the home.
-  return { ...Object.fromEntries(passed), ...(home === null ? {} : { TMPDIR: temporaryFolder(home), ...engine.home.environment(home) }) };
+  const passed = Object.entries(user.env).filter(
+    (entry): entry is [string, string] =>
+      entry[1] !== undefined && (named.has(entry[0]) || allowed.some((pattern) => pattern.test(entry[0]))),
+  );
+  // What engines leave in the folder for temporary files (error reports with the request, libraries) goes with the
+  // home.
+  return {
+    ...Object.fromEntries(passed),
+    ...(home === null ? {} : { TMPDIR: temporaryFolder(home), ...engine.home.environment(home) }),
+  };
 }
 
 export function temporaryFolder(home: string): string {

@@ -1,11 +1,15 @@
-// Whether the user is logged in to an engine, as far as files and environment tell. Nothing is told of the login itself.
+// Whether the user is logged in to an engine, as far as files and environment tell. Nothing is told of the login
+// itself.
 import { OWN_FILE, readTextSync } from '../files/read-file.js';
 import type { Engine, LoginFile, User } from './engine.js';
 import { hasOwnProvider } from './own-provider.js';
 
 // Where the login is, or null.
 export function findLogin(engine: Pick<Engine, 'home'>, user: User): string | null {
-  return findOwnLogin(engine, user) ?? (Object.keys(keyInstead(engine, user)).length > 0 ? (engine.home.keyInstead?.of ?? null) : null);
+  return (
+    findOwnLogin(engine, user) ??
+    (Object.keys(keyInstead(engine, user)).length > 0 ? (engine.home.keyInstead?.of ?? null) : null)
+  );
 }
 
 export interface LoginState {

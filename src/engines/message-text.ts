@@ -31,7 +31,11 @@ export class MessageText {
 
   take(): WholeMessage {
     const complete = this.#literals.length === this.#texts.length;
-    const taken = { text: this.#texts.join(''), truncated: this.#truncated ? (true as const) : undefined, literal: complete ? `"${this.#literals.join('')}"` : undefined };
+    const taken = {
+      text: this.#texts.join(''),
+      truncated: this.#truncated ? (true as const) : undefined,
+      literal: complete ? `"${this.#literals.join('')}"` : undefined,
+    };
     this.#texts = [];
     this.#literals = [];
     this.#chars = 0;

@@ -1,4 +1,5 @@
-// What an engine itself asks a person for in the middle of its turn, and waits for the answer: the request as its output shows it.
+// What an engine itself asks a person for in the middle of its turn, and waits for the answer: the request as its
+// output shows it.
 import type { JsonObject } from '../kernel/json.js';
 import type { Question } from '../run/interaction.js';
 

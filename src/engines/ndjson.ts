@@ -30,12 +30,25 @@ export function isBlank(text: string): boolean {
 const NO_HOOKS: LineHooks = {};
 
 // Reads one line of stdout by the rules of a profile.
-export function readNdjsonLine(out: Emitter, rules: ReadonlyMap<string, Rule>, text: string, terminated: boolean, hooks: LineHooks = NO_HOOKS): void {
+export function readNdjsonLine(
+  out: Emitter,
+  rules: ReadonlyMap<string, Rule>,
+  text: string,
+  terminated: boolean,
+  hooks: LineHooks = NO_HOOKS,
+): void {
   readDecodedLine(out, rules, decodeLine(out, text), text, terminated, hooks);
 }
 
 // The same for a line that was decoded already (or could not be).
-export function readDecodedLine(out: Emitter, rules: ReadonlyMap<string, Rule>, event: JsonObject | undefined, text: string, terminated: boolean, { before, nameOf }: LineHooks = NO_HOOKS): void {
+export function readDecodedLine(
+  out: Emitter,
+  rules: ReadonlyMap<string, Rule>,
+  event: JsonObject | undefined,
+  text: string,
+  terminated: boolean,
+  { before, nameOf }: LineHooks = NO_HOOKS,
+): void {
   if (!event) {
     // An empty line is no output: covered, but neither a hit nor a fallback.
     if (isBlank(text)) out.raw('stdout', text);
@@ -59,7 +72,13 @@ export function decodeLine(out: Emitter, text: string): JsonObject | undefined {
 }
 
 // Applies a rule to a decoded line; a line that turns out to be unusable leaves nothing behind but its raw text.
-function applyRule(out: Emitter, rule: Rule | undefined, event: JsonObject, name: Json | undefined, text: string): void {
+function applyRule(
+  out: Emitter,
+  rule: Rule | undefined,
+  event: JsonObject,
+  name: Json | undefined,
+  text: string,
+): void {
   const mark = out.mark();
   out.line = text;
   let drift: Drift | undefined;
@@ -79,8 +98,13 @@ function applyRule(out: Emitter, rule: Rule | undefined, event: JsonObject, name
 }
 
 function fallBack(out: Emitter, drift: Drift, name: string, text: string): void {
-  if (drift.code === 'UNKNOWN_EVENT_TYPE') out.fallback(text, drift.code, `no rule for event type ${drift.name}`, { event_type: drift.name });
-  else out.fallback(text, drift.code, `field ${drift.name} is missing or has another shape`, { event_type: name.slice(0, 200), path: drift.name });
+  if (drift.code === 'UNKNOWN_EVENT_TYPE')
+    out.fallback(text, drift.code, `no rule for event type ${drift.name}`, { event_type: drift.name });
+  else
+    out.fallback(text, drift.code, `field ${drift.name} is missing or has another shape`, {
+      event_type: name.slice(0, 200),
+      path: drift.name,
+    });
 }
 
 function textOf(name: Json | undefined): string {

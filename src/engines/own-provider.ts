@@ -1,5 +1,6 @@
-// Whether the user's settings name a provider that needs none of the logins Parley knows of: a model on this machine, a gateway,
-// credentials of the cloud. Then "not logged in" would be wrong. Reads settings only; what cannot be read says nothing.
+// Whether the user's settings name a provider that needs none of the logins Parley knows of: a model on this machine, a
+// gateway, credentials of the cloud. Then "not logged in" would be wrong. Reads settings only; what cannot be read says
+// nothing.
 import { OWN_FILE, readTextSync } from '../files/read-file.js';
 import { asObject, asString, parseJson, type JsonObject } from '../kernel/json.js';
 import type { Engine, User } from './engine.js';

@@ -1,5 +1,5 @@
-// Is an engine there, in a version whose output is known, and can it continue a conversation? Looks only: it starts nothing but
-// `--version` and a help.
+// Is an engine there, in a version whose output is known, and can it continue a conversation? Looks only: it starts
+// nothing but `--version` and a help.
 import type { Engine } from './engine.js';
 
 // What a program printed and then ended well, or what is wrong with it: "does not answer within 10 s".
@@ -22,33 +22,53 @@ export interface ProbeReport {
   readonly advice: readonly string[];
 }
 
-export async function probeEngine({ name, probe }: Engine, deps: ProbeDeps, configuredBin?: string): Promise<ProbeReport> {
+export async function probeEngine(
+  { name, probe }: Engine,
+  deps: ProbeDeps,
+  configuredBin?: string,
+): Promise<ProbeReport> {
   const bin = configuredBin ?? (await deps.find(probe.binary));
   const report = { engine: name, bin, version: null, provedVersion: probe.provedVersion, resumes: null };
   if (bin === null) return { ...report, advice: [`${probe.binary} not found: ${probe.install}`] };
   const { version, problem } = await probeVersion(bin, probe, deps);
   if (version === null) return { ...report, advice: [problem] };
   const { resumes, advice } = await probeResume(bin, probe.resume, deps);
-  const unproved = version === probe.provedVersion ? [] : [`version ${version} is not the one the parser was proved on (${probe.provedVersion})`];
+  const unproved =
+    version === probe.provedVersion
+      ? []
+      : [`version ${version} is not the one the parser was proved on (${probe.provedVersion})`];
   return { ...report, version, resumes, advice: [...unproved, ...advice] };
 }
 
-export type VersionAnswer = { readonly version: string; readonly problem: null } | { readonly version: null; readonly problem: string };
+export type VersionAnswer =
+  | { readonly version: string; readonly problem: null }
+  | { readonly version: null; readonly problem: string };
 
-export async function probeVersion(bin: string, { versionArgs, parseVersion }: Engine['probe'], deps: Pick<ProbeDeps, 'run'>): Promise<VersionAnswer> {
+export async function probeVersion(
+  bin: string,
+  { versionArgs, parseVersion }: Engine['probe'],
+  deps: Pick<ProbeDeps, 'run'>,
+): Promise<VersionAnswer> {
   const output = await deps.run(bin, versionArgs);
   const asked = [bin, ...versionArgs].join(' ');
   if ('problem' in output) return { version: null, problem: `${asked} ${output.problem}` };
   const version = parseVersion(output.stdout);
-  return version === null ? { version, problem: `${asked} did not tell a version: is it the right program?` } : { version, problem: null };
+  return version === null
+    ? { version, problem: `${asked} did not tell a version: is it the right program?` }
+    : { version, problem: null };
 }
 
 // By the program's own help: a conversation needs a session and a model, and costs money.
-export async function probeResume(bin: string, rule: Engine['probe']['resume'], deps: Pick<ProbeDeps, 'run'>): Promise<Pick<ProbeReport, 'resumes' | 'advice'>> {
+export async function probeResume(
+  bin: string,
+  rule: Engine['probe']['resume'],
+  deps: Pick<ProbeDeps, 'run'>,
+): Promise<Pick<ProbeReport, 'resumes' | 'advice'>> {
   if (!rule) return { resumes: true, advice: [] };
   const told = await deps.run(bin, rule.args);
   const asked = [bin, ...rule.args].join(' ');
-  if ('problem' in told) return { resumes: null, advice: [`whether it can continue conversations is not known: ${asked} ${told.problem}`] };
+  if ('problem' in told)
+    return { resumes: null, advice: [`whether it can continue conversations is not known: ${asked} ${told.problem}`] };
   // OpenCode prints its help to stderr.
   if (rule.shows.test(told.stdout) || rule.shows.test(told.stderr)) return { resumes: true, advice: [] };
   return { resumes: false, advice: [`it cannot continue conversations: ${asked} does not show how`] };

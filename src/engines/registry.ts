@@ -37,20 +37,76 @@ import { rehearsalProbe } from './rehearsal/probe.js';
 import { TurnParser, type ParserStart } from './turn-parser.js';
 
 export const ENGINES: readonly Engine[] = [
-  { name: 'codex', profile: CODEX_PROFILE, command: codexCommand, handle: codexHandle, probe: codexProbe, home: codexHome, asksByTool: true, createReader: createCodexReader },
   {
-    name: 'codex-app-server', profile: CODEX_APP_SERVER_PROFILE, command: codexAppServerCommand, handle: codexAppServerHandle, probe: codexAppServerProbe, home: codexAppServerHome, asksByTool: false,
-    createReader: createCodexAppServerReader, resident: codexAppServerResident,
+    name: 'codex',
+    profile: CODEX_PROFILE,
+    command: codexCommand,
+    handle: codexHandle,
+    probe: codexProbe,
+    home: codexHome,
+    asksByTool: true,
+    createReader: createCodexReader,
   },
-  { name: 'gemini', profile: GEMINI_PROFILE, command: geminiCommand, handle: geminiHandle, probe: geminiProbe, home: geminiHome, asksByTool: true, createReader: createGeminiReader },
-  { name: 'iflow', profile: IFLOW_PROFILE, command: iflowCommand, handle: iflowHandle, probe: iflowProbe, home: iflowHome, asksByTool: false, createReader: createIflowReader },
-  { name: 'opencode', profile: OPENCODE_PROFILE, command: opencodeCommand, handle: opencodeHandle, probe: opencodeProbe, home: opencodeHome, asksByTool: true, createReader: createOpencodeReader },
-  { name: 'rehearsal', profile: REHEARSAL_PROFILE, command: rehearsalCommand, handle: rehearsalHandle, probe: rehearsalProbe, home: rehearsalHome, asksByTool: false, createReader: createRehearsalReader },
+  {
+    name: 'codex-app-server',
+    profile: CODEX_APP_SERVER_PROFILE,
+    command: codexAppServerCommand,
+    handle: codexAppServerHandle,
+    probe: codexAppServerProbe,
+    home: codexAppServerHome,
+    asksByTool: false,
+    createReader: createCodexAppServerReader,
+    resident: codexAppServerResident,
+  },
+  {
+    name: 'gemini',
+    profile: GEMINI_PROFILE,
+    command: geminiCommand,
+    handle: geminiHandle,
+    probe: geminiProbe,
+    home: geminiHome,
+    asksByTool: true,
+    createReader: createGeminiReader,
+  },
+  {
+    name: 'iflow',
+    profile: IFLOW_PROFILE,
+    command: iflowCommand,
+    handle: iflowHandle,
+    probe: iflowProbe,
+    home: iflowHome,
+    asksByTool: false,
+    createReader: createIflowReader,
+  },
+  {
+    name: 'opencode',
+    profile: OPENCODE_PROFILE,
+    command: opencodeCommand,
+    handle: opencodeHandle,
+    probe: opencodeProbe,
+    home: opencodeHome,
+    asksByTool: true,
+    createReader: createOpencodeReader,
+  },
+  {
+    name: 'rehearsal',
+    profile: REHEARSAL_PROFILE,
+    command: rehearsalCommand,
+    handle: rehearsalHandle,
+    probe: rehearsalProbe,
+    home: rehearsalHome,
+    asksByTool: false,
+    createReader: createRehearsalReader,
+  },
 ];
 
 export function findEngine(name: string): Engine {
   const engine = ENGINES.find((candidate) => candidate.name === name);
-  if (!engine) throw new RequestError('UNKNOWN_ENGINE', `there is no engine "${name}"; the engines are ${ENGINES.map((known) => known.name).join(', ')}`);
+  if (!engine)
+    throw new RequestError(
+      'UNKNOWN_ENGINE',
+      `there is no engine "${name}"; the engines are ${ENGINES.map((known) => known.name).join(', ')}`,
+    );
   return engine;
 }
 
@@ -58,12 +114,28 @@ export function createTurnParser(engine: Engine, engineVersion?: string, start?:
   return new TurnParser(engine.profile, engine.createReader, engine.handle.accepts, engineVersion, start);
 }
 
-export function buildHandle(engine: Engine, sessionId: string, where: { cwd: string; home: string | null; attempt: number; sticky?: boolean }): EngineSessionHandle {
-  return { engine: engine.name, handle_type: where.sticky ? 'process' : 'session_id', handle_value: sessionId, cwd: where.cwd, home: where.home, created_at_attempt: where.attempt };
+export function buildHandle(
+  engine: Engine,
+  sessionId: string,
+  where: { cwd: string; home: string | null; attempt: number; sticky?: boolean },
+): EngineSessionHandle {
+  return {
+    engine: engine.name,
+    handle_type: where.sticky ? 'process' : 'session_id',
+    handle_value: sessionId,
+    cwd: where.cwd,
+    home: where.home,
+    created_at_attempt: where.attempt,
+  };
 }
 
 // A resume that cannot be right is refused before anything is started.
-export function buildCommand(engine: Engine, spec: TurnSpec, handle: EngineSessionHandle | null, copied?: string): EngineCommand {
+export function buildCommand(
+  engine: Engine,
+  spec: TurnSpec,
+  handle: EngineSessionHandle | null,
+  copied?: string,
+): EngineCommand {
   if (handle === null) return copied === undefined ? engine.command.buildStart(spec) : buildFork(engine, spec, copied);
   const mismatch = explainMismatch(engine, spec.cwd, handle);
   if (mismatch !== null) throw new RequestError('HANDLE_MISMATCH', mismatch);
@@ -71,7 +143,8 @@ export function buildCommand(engine: Engine, spec: TurnSpec, handle: EngineSessi
 }
 
 function buildFork(engine: Engine, spec: TurnSpec, copied: string): EngineCommand {
-  if (!engine.handle.accepts(copied)) throw new RequestError('HANDLE_MISMATCH', `"${copied}" is no ${engine.name} session id`);
+  if (!engine.handle.accepts(copied))
+    throw new RequestError('HANDLE_MISMATCH', `"${copied}" is no ${engine.name} session id`);
   invariant(engine.command.buildFork, 'the engine can begin with a copy of a session');
   return engine.command.buildFork(spec, copied);
 }

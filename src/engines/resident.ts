@@ -1,4 +1,5 @@
-// The port of an engine that stays: one process for several turns of a conversation, which may ask in the middle of one.
+// The port of an engine that stays: one process for several turns of a conversation, which may ask in the middle of
+// one.
 import type { Json, JsonObject } from '../kernel/json.js';
 import type { StreamName } from '../rasp/event.js';
 import type { ExecutionMode } from '../run/attempt.js';

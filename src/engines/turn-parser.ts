@@ -59,7 +59,8 @@ export interface ParserStart {
 type DirectBuffer = Buffer & { utf8Slice(start: number, end: number): string };
 
 // Lines of stderr that are worth repeating in an error message, when the process failed.
-const COMPLAINT = /\b(error|fatal|invalid|failed|denied|unauthorized|not found|not logged in|please set|not specified|trusted directory)\b/i;
+const COMPLAINT =
+  /\b(error|fatal|invalid|failed|denied|unauthorized|not found|not logged in|please set|not specified|trusted directory)\b/i;
 const REMARK = /^\s*(\[STARTUP\]|warning\b)/i;
 const MAX_COMPLAINT = 500;
 
@@ -70,10 +71,19 @@ export class TurnParser {
   #complaint: string | null = null;
   #finished = false;
 
-  constructor(profile: string, createReader: (out: Emitter, memory: ReaderMemory) => ParserReader, acceptsSession: (sessionId: string) => boolean, engineVersion?: string, { at, memory = newMemory() }: ParserStart = {}) {
+  constructor(
+    profile: string,
+    createReader: (out: Emitter, memory: ReaderMemory) => ParserReader,
+    acceptsSession: (sessionId: string) => boolean,
+    engineVersion?: string,
+    { at, memory = newMemory() }: ParserStart = {},
+  ) {
     this.#out = new Emitter(profile, acceptsSession, engineVersion);
     this.#reader = createReader(this.#out, memory);
-    this.#framers = { stdout: new LineFramer(this.#sink('stdout'), at?.stdout), stderr: new LineFramer(this.#sink('stderr'), at?.stderr) };
+    this.#framers = {
+      stdout: new LineFramer(this.#sink('stdout'), at?.stdout),
+      stderr: new LineFramer(this.#sink('stderr'), at?.stderr),
+    };
   }
 
   push(stream: StreamName, chunk: Buffer): RaspDraft[] {
@@ -172,7 +182,8 @@ export class TurnParser {
     if (text.includes('\u001b')) this.#out.note('ANSI_SEQUENCES');
     if (text.includes('\0')) this.#out.note('NUL_BYTES');
     if (this.#reader.stderrLine?.(text)) return;
-    if (this.#complaint === null && COMPLAINT.test(text) && !REMARK.test(text)) this.#complaint = stripVTControlCharacters(text).trim().slice(0, MAX_COMPLAINT);
+    if (this.#complaint === null && COMPLAINT.test(text) && !REMARK.test(text))
+      this.#complaint = stripVTControlCharacters(text).trim().slice(0, MAX_COMPLAINT);
     this.#out.raw('stderr', text);
   }
 
@@ -183,7 +194,11 @@ export class TurnParser {
     }
     const lines = this.#out.stderrLines;
     const flags = this.#out.oddities('stderr').map(({ code }) => code);
-    if (lines > 0 || flags.length > 0) this.#out.warn('STDERR_TEXT', `${plural(lines)} of stderr kept as text`, { lines, flags: flags.length > 0 ? flags : undefined });
+    if (lines > 0 || flags.length > 0)
+      this.#out.warn('STDERR_TEXT', `${plural(lines)} of stderr kept as text`, {
+        lines,
+        flags: flags.length > 0 ? flags : undefined,
+      });
   }
 }
 

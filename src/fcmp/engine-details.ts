@@ -47,7 +47,7 @@ export function splitDoneMarker(text: string): SplitMessage {
 // The text from the last line on that begins with a brace and makes the rest JSON.
 function lastObject(text: string): string | null {
   let tries = 0;
-  for (let at = text.length; at > 0 && tries < MAX_TRIES; ) {
+  for (let at = text.length; at > 0 && tries < MAX_TRIES;) {
     at = text.lastIndexOf('\n', at - 1);
     const rest = text.slice(at + 1);
     if (/^\s*\{/.test(rest)) {

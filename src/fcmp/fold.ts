@@ -64,7 +64,10 @@ export class ConversationFold {
   #heldLines = 0;
 
   constructor(runId: string, state: FoldState = { version: FOLD_VERSION, seq: 0 }) {
-    invariant(state.version === FOLD_VERSION, `a fold of version ${state.version} cannot be continued by version ${FOLD_VERSION}`);
+    invariant(
+      state.version === FOLD_VERSION,
+      `a fold of version ${state.version} cannot be continued by version ${FOLD_VERSION}`,
+    );
     this.#runId = runId;
     this.#seq = state.seq;
   }
@@ -105,14 +108,20 @@ export class ConversationFold {
     switch (kind) {
       case 'lifecycle.run.created': {
         const data = input.data as RaspData[typeof kind];
-        this.#emit(input, 'conversation.started', { engine: data.engine, execution_mode: data.execution_mode, fold_version: FOLD_VERSION });
+        this.#emit(input, 'conversation.started', {
+          engine: data.engine,
+          execution_mode: data.execution_mode,
+          fold_version: FOLD_VERSION,
+        });
         return data.prompt === '' ? undefined : this.#emit(input, 'user.message', { text: data.prompt });
       }
       case 'lifecycle.state.changed':
         return this.#stateChanged(input, input.data as RaspData[typeof kind]);
       case 'lifecycle.turn.silent': {
         const { silent_sec: seconds, tool_running: isTool } = input.data as RaspData[typeof kind];
-        const message = `No output for ${describeSeconds(seconds)}${isTool ? ', a tool call is running' : ''}. The turn goes on.`;
+        const message =
+          `No output for ${describeSeconds(seconds)}${isTool ? ', a tool call is running' : ''}. ` +
+          'The turn goes on.';
         return this.#emit(input, 'diagnostic.warning', { code: 'TURN_SILENT', message });
       }
       case 'lifecycle.turn.ended':
@@ -134,9 +143,15 @@ export class ConversationFold {
       case 'agent.usage':
         return this.#emit(input, 'usage', input.data as RaspData[typeof kind]);
       case 'tool.call.started':
-        return this.#emit(input, 'assistant.tool.started', { call_id: input.itemId, ...(input.data as RaspData[typeof kind]) });
+        return this.#emit(input, 'assistant.tool.started', {
+          call_id: input.itemId,
+          ...(input.data as RaspData[typeof kind]),
+        });
       case 'tool.call.completed':
-        return this.#emit(input, 'assistant.tool.completed', { call_id: input.itemId, ...(input.data as RaspData[typeof kind]) });
+        return this.#emit(input, 'assistant.tool.completed', {
+          call_id: input.itemId,
+          ...(input.data as RaspData[typeof kind]),
+        });
       case 'artifact.file.changed':
         return this.#emit(input, 'artifact.file.changed', input.data as RaspData[typeof kind]);
       case 'interaction.requested': {
@@ -154,13 +169,19 @@ export class ConversationFold {
       case 'diagnostic.parser.warning':
         return this.#parserWarning(input);
       case 'diagnostic.engine.warning':
-        return this.#emit(input, 'diagnostic.warning', { code: 'ENGINE_WARNING', message: (input.data as RaspData[typeof kind]).message });
+        return this.#emit(input, 'diagnostic.warning', {
+          code: 'ENGINE_WARNING',
+          message: (input.data as RaspData[typeof kind]).message,
+        });
       case 'diagnostic.engine.error': {
         const { message, terminal } = input.data as RaspData[typeof kind];
         return this.#emit(input, 'diagnostic.warning', { code: 'ENGINE_ERROR', message, terminal });
       }
       case 'diagnostic.completion.unknown':
-        return this.#emit(input, 'diagnostic.warning', { code: 'COMPLETION_UNKNOWN', message: (input.data as RaspData[typeof kind]).message });
+        return this.#emit(input, 'diagnostic.warning', {
+          code: 'COMPLETION_UNKNOWN',
+          message: (input.data as RaspData[typeof kind]).message,
+        });
       case 'raw.stdout':
       case 'raw.stderr': {
         const text = plainText((input.data as RaspData[typeof kind]).text);
@@ -186,9 +207,17 @@ export class ConversationFold {
     // The run stays where it is: an operator's fact, not a change.
     if (data.trigger === 'restart.preserve_waiting') return;
     if (data.to === 'succeeded') this.#emit(input, 'conversation.completed', { result: data.result });
-    if (data.to === 'failed') this.#emit(input, 'conversation.failed', { error: data.error ?? { code: 'INTERNAL', message: 'the run failed without a reason' } });
+    if (data.to === 'failed')
+      this.#emit(input, 'conversation.failed', {
+        error: data.error ?? { code: 'INTERNAL', message: 'the run failed without a reason' },
+      });
     if (data.to === 'canceled') this.#emit(input, 'conversation.canceled', { actor: data.actor });
-    this.#emit(input, 'conversation.state.changed', { from: data.from, to: data.to, trigger: data.trigger, updated_at: data.updated_at });
+    this.#emit(input, 'conversation.state.changed', {
+      from: data.from,
+      to: data.to,
+      trigger: data.trigger,
+      updated_at: data.updated_at,
+    });
   }
 
   #parserWarning(input: FoldInput): void {
@@ -248,7 +277,14 @@ export class ConversationFold {
   #emit<T extends FcmpType>(input: FoldInput, type: T, data: FcmpData[T]): void {
     checkFcmpData(type, data);
     this.#seq += 1;
-    this.#output.push({ seq: this.#seq, ts: input.ts, attempt: input.attempt, raspSeq: input.seq, type, json: JSON.stringify(data) });
+    this.#output.push({
+      seq: this.#seq,
+      ts: input.ts,
+      attempt: input.attempt,
+      raspSeq: input.seq,
+      type,
+      json: JSON.stringify(data),
+    });
   }
 }
 
@@ -268,4 +304,3 @@ export function projectConversation(runId: string, journal: Iterable<RaspEvent>)
   for (const event of journal) lines.push(...fold.push(foldInputOf(event)));
   return lines;
 }
-

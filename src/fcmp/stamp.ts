@@ -1,4 +1,5 @@
-// How an event of the conversation is written: as text, and as bytes into a sink, piece by piece because it is hot. Both give the same line.
+// How an event of the conversation is written: as text, and as bytes into a sink, piece by piece because it is hot.
+// Both give the same line.
 import { asciiBytes, asciiJson, type TextSink } from '../rasp/stamp.js';
 import { FCMP_VERSION, type FcmpType } from './event.js';
 

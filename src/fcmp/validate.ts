@@ -7,7 +7,8 @@ import type { FcmpType } from './event.js';
 const validator = createValidator(fcmpSchema);
 
 export function checkFcmpData(type: FcmpType, data: unknown): void {
-  if (type !== 'conversation.state.changed' && type !== 'user.input.required' && !type.startsWith('interaction.')) return;
+  if (type !== 'conversation.state.changed' && type !== 'user.input.required' && !type.startsWith('interaction.'))
+    return;
   const problem = validator.definition(type, data);
   invariant(problem === null, `FCMP ${type}: ${problem}`);
 }

@@ -1,4 +1,5 @@
-// In which life of the system this is: another text after each start of the machine. Null where the system does not say.
+// In which life of the system this is: another text after each start of the machine. Null where the system does not
+// say.
 import { readFileSync } from 'node:fs';
 
 export const BOOT_FILE = '/proc/sys/kernel/random/boot_id';

@@ -1,5 +1,6 @@
-// Copies settings of the user into a private home: regular files and folders, within bounds. Links become what they lead to, since a relative
-// one would lead elsewhere there; pipes, devices, and links that lead nowhere or round in a circle are left out.
+// Copies settings of the user into a private home: regular files and folders, within bounds. Links become what they
+// lead to, since a relative one would lead elsewhere there; pipes, devices, and links that lead nowhere or round in a
+// circle are left out.
 import { copyFileSync, mkdirSync, opendirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -19,7 +20,8 @@ export function listNames(path: string): string[] {
   try {
     const folder = opendirSync(path);
     try {
-      for (let entry = folder.readSync(); entry && names.length < MOST_ENTRIES; entry = folder.readSync()) names.push(entry.name);
+      for (let entry = folder.readSync(); entry && names.length < MOST_ENTRIES; entry = folder.readSync())
+        names.push(entry.name);
     } finally {
       folder.closeSync();
     }

@@ -1,5 +1,5 @@
-// The one way to list folders that agents or repositories can write: no more entries at a time than a bound, and names as bytes, since a
-// name need not be UTF-8.
+// The one way to list folders that agents or repositories can write: no more entries at a time than a bound, and names
+// as bytes, since a name need not be UTF-8.
 import { opendir } from 'node:fs/promises';
 
 export interface FolderEntry {
@@ -7,7 +7,8 @@ export interface FolderEntry {
   readonly kind: 'file' | 'folder' | 'other';
 }
 
-// Pieces of at most `most` entries, each in the order of its names. Throws what the system says of a folder that cannot be read.
+// Pieces of at most `most` entries, each in the order of its names. Throws what the system says of a folder that cannot
+// be read.
 export async function* listFolder(path: string | Buffer, most: number): AsyncGenerator<FolderEntry[], void> {
   // The type of Node's own declaration knows only names that are texts.
   const folder = await opendir(path as string, { encoding: 'buffer' as BufferEncoding, bufferSize: 256 });
@@ -42,7 +43,13 @@ export function textOf(name: Buffer): string | null {
 
 // Readable for people and unambiguous: bytes outside ASCII and the backslash as \xNN.
 export function escapeName(name: Buffer): string {
-  return [...name].map((byte) => (byte >= 0x20 && byte < 0x7f && byte !== 0x5c ? String.fromCharCode(byte) : `\\x${byte.toString(16).toUpperCase().padStart(2, '0')}`)).join('');
+  return [...name]
+    .map((byte) =>
+      byte >= 0x20 && byte < 0x7f && byte !== 0x5c
+        ? String.fromCharCode(byte)
+        : `\\x${byte.toString(16).toUpperCase().padStart(2, '0')}`,
+    )
+    .join('');
 }
 
 function sorted(entries: FolderEntry[]): FolderEntry[] {

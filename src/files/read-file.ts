@@ -1,10 +1,22 @@
-// The one way to read files in folders that agents, repositories or other programs can write. What is planted there neither hangs the
-// process nor fills its memory: regular files only, opened without waiting, read up to a bound, as long as they were when they were opened.
-// Without `links: 'follow'` no link is followed, neither in the name nor on the way to it: the path must be the real one.
+// The one way to read files in folders that agents, repositories or other programs can write. What is planted there
+// neither hangs the process nor fills its memory: regular files only, opened without waiting, read up to a bound, as
+// long as they were when they were opened. Without `links: 'follow'` no link is followed, neither in the name nor on
+// the way to it: the path must be the real one.
 //
-// Reading is asynchronous where a file may be large or a disk slow. The synchronous form is for small files of Parley's own that are read
-// while something starts; it has the same guards.
-import { closeSync, constants, fstatSync, lstatSync, openSync, readlinkSync, readSync, realpathSync, statSync, type Stats } from 'node:fs';
+// Reading is asynchronous where a file may be large or a disk slow. The synchronous form is for small files of Parley's
+// own that are read while something starts; it has the same guards.
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readlinkSync,
+  readSync,
+  realpathSync,
+  statSync,
+  type Stats,
+} from 'node:fs';
 import { lstat, open, readlink, realpath, stat, type FileHandle } from 'node:fs/promises';
 
 export interface FileRules {
@@ -52,7 +64,8 @@ export async function readBytes(path: string, { maxBytes, links }: FileRules): P
     checkSize(path, size, maxBytes);
     const bytes = Buffer.alloc(size);
     let at = 0;
-    for (let read = -1; at < size && read !== 0; at += read) read = (await file.read(bytes, at, size - at, at)).bytesRead;
+    for (let read = -1; at < size && read !== 0; at += read)
+      read = (await file.read(bytes, at, size - at, at)).bytesRead;
     return bytes.subarray(0, at);
   } finally {
     await file.close();
@@ -85,7 +98,7 @@ export function readTextSync(path: string, { maxBytes, links = 'refuse' }: FileR
 
 // The bytes of an open file from `from` to `to`, piece by piece; the file stays open.
 export async function* readPieces(file: FileHandle, from: number, to: number): AsyncGenerator<Buffer, void> {
-  for (let at = from; at < to; ) {
+  for (let at = from; at < to;) {
     const wanted = Math.min(PIECE_BYTES, to - at);
     const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(wanted), 0, wanted, at);
     if (bytesRead === 0) return;
@@ -100,7 +113,8 @@ export async function fileSize(path: string): Promise<number | null> {
   return found?.isFile() ? found.size : null;
 }
 
-// To append to, made if it is missing. What is no regular file at that place is refused: nothing is written through a link or into a pipe.
+// To append to, made if it is missing. What is no regular file at that place is refused: nothing is written through a
+// link or into a pipe.
 export async function openToAppend(path: string, { reads = false } = {}): Promise<FileHandle> {
   const flags = (reads ? O_RDWR : O_WRONLY) | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
   try {
@@ -112,7 +126,11 @@ export async function openToAppend(path: string, { reads = false } = {}): Promis
 
 export function openToAppendSync(path: string, { creates = true } = {}): number {
   try {
-    const file = openSync(path, O_WRONLY | O_APPEND | (creates ? O_CREAT : 0) | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, PRIVATE);
+    const file = openSync(
+      path,
+      O_WRONLY | O_APPEND | (creates ? O_CREAT : 0) | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
+      PRIVATE,
+    );
     try {
       checkFileSync(file, path, 'refuse');
       return file;
@@ -154,14 +172,18 @@ function checkFileSync(file: number, path: string, links: FileRules['links']): S
   return found;
 }
 
-// Linux reports the path of an open file, with ` (deleted)` after it if the file was deleted or replaced since it was opened. A file
-// whose real name ends like that is in the same folder, so it is safe to read too. Other systems do not report a path: there the
-// path is resolved a second time, and a process that swaps folders fast enough can win that race.
+// Linux reports the path of an open file, with ` (deleted)` after it if the file was deleted or replaced since it was
+// opened. A file whose real name ends like that is in the same folder, so it is safe to read too. Other systems do not
+// report a path: there the path is resolved a second time, and a process that swaps folders fast enough can win that
+// race.
 async function isAt(fd: number, { dev, ino }: Stats, path: FilePath): Promise<boolean> {
   const bytes = Buffer.from(path);
   const opened = await readlink(`/proc/self/fd/${fd}`, { encoding: 'buffer' }).catch(() => null);
   if (opened !== null) return opened.equals(bytes) || opened.equals(Buffer.concat([bytes, DELETED]));
-  const [named, real] = [await lstat(path).catch(() => null), await realpath(path, { encoding: 'buffer' }).catch(() => null)];
+  const [named, real] = [
+    await lstat(path).catch(() => null),
+    await realpath(path, { encoding: 'buffer' }).catch(() => null),
+  ];
   return real?.equals(bytes) === true && named?.ino === ino && named.dev === dev;
 }
 
@@ -180,7 +202,10 @@ function checkSize(path: string, size: number, maxBytes: number): void {
 }
 
 function notAFile(path: FilePath): UnsafeFileError {
-  return new UnsafeFileError(`${path.toString()} is not a regular file at that place: it is a folder, a link, a pipe or a device, or a link leads to it`);
+  return new UnsafeFileError(
+    `${path.toString()} is not a regular file at that place: it is a folder, a link, a pipe or a device, or a ` +
+      'link leads to it',
+  );
 }
 
 function nullIfMissing(error: unknown, path: FilePath): null {

@@ -1,7 +1,17 @@
-// Replaces a file: whole or not at all, also when the power fails, and for nobody else to read. Afterwards it is the new one for good,
-// unless the old one would do as well after a power cut.
+// Replaces a file: whole or not at all, also when the power fails, and for nobody else to read. Afterwards it is the
+// new one for good, unless the old one would do as well after a power cut.
 import { randomUUID } from 'node:crypto';
-import { closeSync, fdatasyncSync, fsyncSync, linkSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  fdatasyncSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { listNames } from './copy-tree.js';
@@ -57,7 +67,11 @@ function writeBeside(path: string, content: string | Uint8Array, publish: (besid
 
 // The same, while others go on: the disk may take its time.
 // `check` is asked in the last moment, and may throw.
-export async function replaceFileMeanwhile(path: string, content: string | Uint8Array, check: () => void = () => {}): Promise<void> {
+export async function replaceFileMeanwhile(
+  path: string,
+  content: string | Uint8Array,
+  check: () => void = () => {},
+): Promise<void> {
   const folder = dirname(path);
   await mkdir(folder, FOLDER);
   const beside = nameBeside(path);
@@ -86,7 +100,8 @@ export function nameBeside(path: string): string {
 // What a process that was killed meanwhile has left of this file: only where nobody else can be at it.
 export function removeUnfinished(path: string): void {
   const folder = dirname(path);
-  for (const name of listNames(folder)) if (name.startsWith(`${basename(path)}.`) && UNFINISHED.test(name)) rmSync(join(folder, name), { force: true });
+  for (const name of listNames(folder))
+    if (name.startsWith(`${basename(path)}.`) && UNFINISHED.test(name)) rmSync(join(folder, name), { force: true });
 }
 
 // Some file systems that are mounted from elsewhere cannot do it: what is written there is theirs to keep.

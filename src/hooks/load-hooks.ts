@@ -19,11 +19,22 @@ export function namedHooks(settings: readonly WebhookSetting[]): Hook[] {
   return settings.map(({ name, events = WEBHOOK_EVENTS }) => ({ name, events }));
 }
 
-export function loadHooks(settings: readonly WebhookSetting[], env: Readonly<Record<string, string | undefined>>): SendingHook[] {
-  return settings.map((setting) => ({ name: setting.name, events: setting.events ?? WEBHOOK_EVENTS, url: setting.url, key: loadKey(setting, env) }));
+export function loadHooks(
+  settings: readonly WebhookSetting[],
+  env: Readonly<Record<string, string | undefined>>,
+): SendingHook[] {
+  return settings.map((setting) => ({
+    name: setting.name,
+    events: setting.events ?? WEBHOOK_EVENTS,
+    url: setting.url,
+    key: loadKey(setting, env),
+  }));
 }
 
-function loadKey({ name, secret_env: variable, secret_file: file = '' }: WebhookSetting, env: Readonly<Record<string, string | undefined>>): Buffer {
+function loadKey(
+  { name, secret_env: variable, secret_file: file = '' }: WebhookSetting,
+  env: Readonly<Record<string, string | undefined>>,
+): Buffer {
   const secret = variable === undefined ? readSecret(name, file) : (env[variable] ?? '');
   const place = variable === undefined ? `the file ${file}` : `the environment variable ${variable}`;
   if (secret === '') throw refuse(name, `${place} has no secret in it`);

@@ -21,8 +21,18 @@ export interface PostDeps {
 export type Posted = Pick<Delivery, 'delivery_id' | 'payload' | 'rasp_seq' | 'digest'>;
 
 // Why it did not arrive; null if it did.
-export async function post({ fetch, timers, stop }: PostDeps, { url, key }: SendingHook, delivery: Posted, now: number): Promise<string | null> {
-  const body = JSON.stringify({ id: delivery.delivery_id, ...delivery.payload, seq: delivery.rasp_seq, digest: delivery.digest });
+export async function post(
+  { fetch, timers, stop }: PostDeps,
+  { url, key }: SendingHook,
+  delivery: Posted,
+  now: number,
+): Promise<string | null> {
+  const body = JSON.stringify({
+    id: delivery.delivery_id,
+    ...delivery.payload,
+    seq: delivery.rasp_seq,
+    digest: delivery.digest,
+  });
   const cut = new AbortController();
   let late = false;
   const cancel = timers.set(LIMIT_MS, () => {
@@ -34,7 +44,11 @@ export async function post({ fetch, timers, stop }: PostDeps, { url, key }: Send
   try {
     const response = await fetch(url, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', 'user-agent': 'parley', ...signedHeaders(key, delivery.delivery_id, now, body) },
+      headers: {
+        'content-type': 'application/json',
+        'user-agent': 'parley',
+        ...signedHeaders(key, delivery.delivery_id, now, body),
+      },
       body,
       redirect: 'manual',
       signal: cut.signal,

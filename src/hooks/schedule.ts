@@ -11,7 +11,11 @@ const LAST_PAUSE = 12 * HOUR;
 export const TRIED_FOR_MS = 72 * HOUR;
 
 // `tries` is how many failed before this one.
-export function afterFailure({ tries, created_at: created }: { readonly tries: number; readonly created_at: number }, now: number, error: string): DeliveryOutcome {
+export function afterFailure(
+  { tries, created_at: created }: { readonly tries: number; readonly created_at: number },
+  now: number,
+  error: string,
+): DeliveryOutcome {
   const at = now + (PAUSES[tries] ?? LAST_PAUSE);
   return at > created + TRIED_FOR_MS ? { type: 'given_up', at: now, error } : { type: 'retry', at, error };
 }

@@ -1,6 +1,6 @@
-// Sends the deliveries that are due, the earliest first, one at a time for each hook, so that one that does not answer holds up
-// nobody else. Everything comes from the store: what a crash left between sending and writing that down is sent again, with
-// the same id. Nothing is kept in memory but what is under way.
+// Sends the deliveries that are due, the earliest first, one at a time for each hook, so that one that does not answer
+// holds up nobody else. Everything comes from the store: what a crash left between sending and writing that down is
+// sent again, with the same id. Nothing is kept in memory but what is under way.
 import type { Clock } from '../kernel/clock.js';
 import { Alarm, ClockAlarm, pause, type Timers } from '../process/timers.js';
 import type { Delivery, DeliveryOutcome, Store } from '../store/store.js';
@@ -73,11 +73,20 @@ export class HookSender {
   async #look(): Promise<void> {
     const { store, clock } = this.#deps;
     const busy = (): string[] => [...this.#busy.keys(), ...this.#unknown];
-    for (let next = await store.nextDelivery(clock.now(), busy()); next && !this.#closing.signal.aborted; next = await store.nextDelivery(clock.now(), busy())) {
+    for (
+      let next = await store.nextDelivery(clock.now(), busy());
+      next && !this.#closing.signal.aborted;
+      next = await store.nextDelivery(clock.now(), busy())
+    ) {
       const hook = this.#hooks.get(next.hook);
       if (hook) this.#begin(hook, next);
       else if (this.#deps.isShared && clock.now() < next.created_at + TRIED_FOR_MS) this.#unknown.add(next.hook);
-      else await this.#settle(next, { type: 'given_up', at: clock.now(), error: `there is no webhook "${next.hook}" any more` });
+      else
+        await this.#settle(next, {
+          type: 'given_up',
+          at: clock.now(),
+          error: `there is no webhook "${next.hook}" any more`,
+        });
     }
     const at = await store.nextDeliveryAt(busy());
     this.#alarm.clear();

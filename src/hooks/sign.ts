@@ -1,4 +1,5 @@
-// The headers of a delivery as Standard Webhooks define them: whoever has the secret can tell that it is ours, unchanged and recent.
+// The headers of a delivery as Standard Webhooks define them: whoever has the secret can tell that it is ours,
+// unchanged and recent.
 import { createHmac } from 'node:crypto';
 
 export function signedHeaders(key: Buffer, id: string, now: number, body: string): Record<string, string> {

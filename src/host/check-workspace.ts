@@ -1,4 +1,5 @@
-// Whether an engine would execute things of the folder of a run whatever the permission is. Looks only, and at nothing that could hold it up.
+// Whether an engine would execute things of the folder of a run whatever the permission is. Looks only, and at nothing
+// that could hold it up.
 import { join } from 'node:path';
 import { listUpwards } from '../engines/folders-above.js';
 import type { Engine, Unstoppable, User } from '../engines/engine.js';
@@ -14,7 +15,12 @@ export async function checkWorkspace({ name, home: { unstoppable } }: Engine, us
   const home = folders.indexOf(realPathOf(user.home) ?? user.home);
   for (const folder of home < 0 ? folders : folders.slice(0, home)) {
     const found = await findIn(folder, unstoppable);
-    if (found !== null) throw new TurnRefusedError('WORKING_FOLDER_UNUSABLE', `${found} has ${unstoppable.what} that ${name} executes whatever the permission is: move them away, or run with the permission full`);
+    if (found !== null)
+      throw new TurnRefusedError(
+        'WORKING_FOLDER_UNUSABLE',
+        `${found} has ${unstoppable.what} that ${name} executes whatever the permission is: move them away, or ` +
+          'run with the permission full',
+      );
   }
 }
 
@@ -24,7 +30,8 @@ async function findIn(at: string, { folders, files, mention }: Unstoppable): Pro
   return null;
 }
 
-// Links are followed, as the engine would. What cannot be looked into (a pipe, a device, a file of any size) may be anything.
+// Links are followed, as the engine would. What cannot be looked into (a pipe, a device, a file of any size) may be
+// anything.
 async function isSuspect(file: string, mention: RegExp): Promise<boolean> {
   try {
     const text = await readText(file, OWN_FILE);

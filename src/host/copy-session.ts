@@ -1,5 +1,5 @@
-// Copies the files of a session into another home, to the same place within it, with those of the sessions that it goes on from.
-// The engine may be writing: whole lines are copied.
+// Copies the files of a session into another home, to the same place within it, with those of the sessions that it goes
+// on from. The engine may be writing: whole lines are copied.
 import { mkdir, rm, type FileHandle } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { findEngine } from '../engines/registry.js';
@@ -15,7 +15,7 @@ const MOST_OF_LINE = 4 * 1024 * 1024;
 export async function copySession(handle: EngineSessionHandle, home: string): Promise<boolean> {
   const { basis } = findEngine(handle.engine).home.sessions;
   const known = new Set<string>();
-  for (let id: string | null = handle.handle_value; id !== null && !known.has(id); ) {
+  for (let id: string | null = handle.handle_value; id !== null && !known.has(id);) {
     known.add(id);
     const firstLine = await copyFiles({ ...handle, handle_value: id }, home);
     if (firstLine === null) return false;
@@ -35,7 +35,8 @@ async function copyFiles(handle: EngineSessionHandle, home: string): Promise<str
   return firstLine;
 }
 
-// The file only grows: the copy is its beginning. It may have gone away between the look and the copy, or become something else.
+// The file only grows: the copy is its beginning. It may have gone away between the look and the copy, or become
+// something else.
 async function copyWhole(from: string, to: string): Promise<string | null> {
   const source = await openFile(from).catch((error: unknown) => {
     if (error instanceof UnsafeFileError) return null;

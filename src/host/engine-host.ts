@@ -28,7 +28,16 @@ export interface HostDeps {
   readonly file?: KnowledgeFile;
 }
 
-export function createEngineHost(machine: Machine, settings: Settings, { clock, timers, file = new KnowledgeFile(null), knowledge = new EngineKnowledge({ machine, settings, clock, timers, file }) }: HostDeps): EngineHost {
+export function createEngineHost(
+  machine: Machine,
+  settings: Settings,
+  {
+    clock,
+    timers,
+    file = new KnowledgeFile(null),
+    knowledge = new EngineKnowledge({ machine, settings, clock, timers, file }),
+  }: HostDeps,
+): EngineHost {
   const { user } = machine;
   const renewals = new LoginRenewals(clock, timers);
   const logins = new LoginRefusals(user, clock, file);
@@ -42,18 +51,39 @@ export function createEngineHost(machine: Machine, settings: Settings, { clock, 
     admit: (engine) => renewals.admit(engine, user),
     environment: async (engine, { spec }, turn) => {
       if (spec.permission !== 'full') await checkWorkspace(engine, user, spec.cwd);
-      if (spec.home !== null) await prepareHome(engine, user, spec.home, { ...turn, permission: spec.permission, cwd: spec.cwd, project: projectOf(spec.cwd) });
+      if (spec.home !== null)
+        await prepareHome(engine, user, spec.home, {
+          ...turn,
+          permission: spec.permission,
+          cwd: spec.cwd,
+          project: projectOf(spec.cwd),
+        });
       return { ...buildEnvironment(engine, user, spec.home, settings.env_passthrough), ...keyInstead(engine, user) };
     },
-    startResident: (_engine, start) => startResident(start, { user, platform: machine.platform, pid: machine.pid, clock, timers }),
+    startResident: (_engine, start) =>
+      startResident(start, { user, platform: machine.platform, pid: machine.pid, clock, timers }),
     knownResume: (engine) => knowledge.known(engine),
     probeResume: (engine) => knowledge.learn(engine),
     explainUnusable: (engine, model) => {
       const { program, by } = findProgram(engine, machine, settings);
       const { binary, install } = engine.probe;
-      if (program === null) return { code: 'ENGINE_NOT_INSTALLED', message: by === 'PATH' ? `${binary} was not found on PATH (${install}).` : `${binary} was not found: ${by} is not a program.` };
+      if (program === null)
+        return {
+          code: 'ENGINE_NOT_INSTALLED',
+          message:
+            by === 'PATH'
+              ? `${binary} was not found on PATH (${install}).`
+              : `${binary} was not found: ${by} is not a program.`,
+        };
       const at = logins.refusedAt(engine, model);
-      return at === null ? null : { code: 'ENGINE_LOGGED_OUT', message: `${engine.name} refused your login (${toTimestamp(at)}), and nothing has changed since. Log in: ${engine.home.howToLogIn}.` };
+      return at === null
+        ? null
+        : {
+            code: 'ENGINE_LOGGED_OUT',
+            message:
+              `${engine.name} refused your login (${toTimestamp(at)}), and nothing has changed since. Log ` +
+              `in: ${engine.home.howToLogIn}.`,
+          };
     },
     noteLogin: (engine, model, isAccepted) => logins.note(engine, model, isAccepted),
     hasSession,

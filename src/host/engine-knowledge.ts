@@ -1,7 +1,7 @@
-// What the programs of the engines said about themselves: their version, and whether they can continue a conversation in another
-// process. A program is probed once as it is (path, size, time of change); the result is kept in memory and in the data
-// directory. A probe that fails, crashes or hangs proves nothing: such a program does not count as one that can resume, and it
-// is probed again after a while.
+// What the programs of the engines said about themselves: their version, and whether they can continue a conversation
+// in another process. A program is probed once as it is (path, size, time of change); the result is kept in memory and
+// in the data directory. A probe that fails, crashes or hangs proves nothing: such a program does not count as one that
+// can resume, and it is probed again after a while.
 import { statSync } from 'node:fs';
 import type { Engine } from '../engines/engine.js';
 import { probeResume, probeVersion } from '../engines/probe.js';
@@ -19,7 +19,8 @@ import type { Settings } from './settings.js';
 const ANSWER_LIMIT_MS = 5000;
 // After that a probe without a result is repeated.
 const RETRY_AFTER_MS = 10 * 60 * 1000;
-// A wrapper script stays the same when the program behind it is updated: after that its facts are still used, but probed again.
+// A wrapper script stays the same when the program behind it is updated: after that its facts are still used, but
+// probed again.
 const REFRESH_AFTER_MS = 24 * 60 * 60 * 1000;
 const SECTION = 'programs';
 
@@ -65,7 +66,8 @@ export class EngineKnowledge {
 
   // What is known of the engine's program as it is now; null: nothing yet, or no program. Starts nothing.
   known(engine: Engine): ProgramFacts | null {
-    if (engine.probe.bundled !== undefined) return { version: engine.probe.provedVersion, resumes: true, problem: null };
+    if (engine.probe.bundled !== undefined)
+      return { version: engine.probe.provedVersion, resumes: true, problem: null };
     const program = this.#find(engine);
     const entry = program && this.#entries.get(program.key);
     if (!entry || (!entry.isProved && this.#ageOf(entry) >= RETRY_AFTER_MS)) return null;
@@ -105,7 +107,11 @@ export class EngineKnowledge {
     const bin = words?.at(-1);
     const file = bin === undefined ? undefined : statSync(bin, { throwIfNoEntry: false });
     if (words === null || bin === undefined || !file) return null;
-    return { words, bin, key: [bin, file.size, Math.trunc(file.mtimeMs), engine.probe.resume?.args.join(' ') ?? ''].join('|') };
+    return {
+      words,
+      bin,
+      key: [bin, file.size, Math.trunc(file.mtimeMs), engine.probe.resume?.args.join(' ') ?? ''].join('|'),
+    };
   }
 
   #probe(engine: Engine, program: Program): Promise<ProgramFacts> {
@@ -121,16 +127,39 @@ export class EngineKnowledge {
   }
 
   async #ask(engine: Engine, { words, bin }: Program): Promise<Entry> {
-    const { machine: { user }, settings: { env_passthrough: passthrough }, timers, clock } = this.#deps;
-    const query = { engine, program: words, user, passthrough, limitMs: ANSWER_LIMIT_MS, timers, signal: this.#closing.signal };
+    const {
+      machine: { user },
+      settings: { env_passthrough: passthrough },
+      timers,
+      clock,
+    } = this.#deps;
+    const query = {
+      engine,
+      program: words,
+      user,
+      passthrough,
+      limitMs: ANSWER_LIMIT_MS,
+      timers,
+      signal: this.#closing.signal,
+    };
     const deps = { run: (_bin: string, args: readonly string[]) => queryProgram({ ...query, args }) };
     try {
       const packaged = packageVersion(engine, words);
-      const [{ version }, { resumes, advice: [problem = null] }] = await Promise.all([
+      const [
+        { version },
+        {
+          resumes,
+          advice: [problem = null],
+        },
+      ] = await Promise.all([
         packaged === undefined ? probeVersion(bin, engine.probe, deps) : { version: packaged },
         probeResume(bin, engine.probe.resume, deps),
       ]);
-      return { facts: { version, resumes: resumes === true, problem }, probedAt: clock.now(), isProved: resumes !== null };
+      return {
+        facts: { version, resumes: resumes === true, problem },
+        probedAt: clock.now(),
+        isProved: resumes !== null,
+      };
     } catch (error) {
       const problem = `${bin} cannot be probed: ${error instanceof Error ? error.message : String(error)}`;
       return { facts: { version: null, resumes: false, problem }, probedAt: clock.now(), isProved: false };

@@ -1,5 +1,6 @@
-// engines.json in the data directory: what was learned about engines, so that the next process need not learn it again. It is
-// only a cache: a missing, damaged or foreign file counts as empty, and a failed write loses nothing that a run depends on.
+// engines.json in the data directory: what was learned about engines, so that the next process need not learn it again.
+// It is only a cache: a missing, damaged or foreign file counts as empty, and a failed write loses nothing that a run
+// depends on.
 import { join } from 'node:path';
 import { readTextSync } from '../files/read-file.js';
 import { replaceFileMeanwhile } from '../files/replace-file.js';
@@ -23,17 +24,23 @@ export class KnowledgeFile {
     return new Map(entries.flatMap(([key, value]) => (isObject(value) ? [[key, value] as const] : [])));
   }
 
-  // Sets one entry, or removes it (null). Others that another process wrote meanwhile stay; the oldest go when there are too many.
+  // Sets one entry, or removes it (null). Others that another process wrote meanwhile stay; the oldest go when there
+  // are too many.
   set(section: string, key: string, value: JsonObject | null): void {
     const path = this.#path;
     if (path === null) return;
-    this.#writing = this.#writing.then(async () => {
-      const content = this.#content();
-      const { [key]: _old, ...others } = objectOf(content[section]);
-      const entries = Object.entries(others).slice(-MAX_ENTRIES + 1);
-      const next = { ...content, [section]: Object.fromEntries(value === null ? entries : [...entries, [key, value]]) };
-      await replaceFileMeanwhile(path, `${JSON.stringify(next, null, 2)}\n`);
-    }).catch(() => {});
+    this.#writing = this.#writing
+      .then(async () => {
+        const content = this.#content();
+        const { [key]: _old, ...others } = objectOf(content[section]);
+        const entries = Object.entries(others).slice(-MAX_ENTRIES + 1);
+        const next = {
+          ...content,
+          [section]: Object.fromEntries(value === null ? entries : [...entries, [key, value]]),
+        };
+        await replaceFileMeanwhile(path, `${JSON.stringify(next, null, 2)}\n`);
+      })
+      .catch(() => {});
   }
 
   // Resolves when everything set so far is written.

@@ -1,5 +1,5 @@
-// Logins that the engines themselves refused. A refusal is believed for a while, as long as nothing about the login has changed:
-// neither the login files nor the keys in the environment. Of a login only a digest is kept.
+// Logins that the engines themselves refused. A refusal is believed for a while, as long as nothing about the login has
+// changed: neither the login files nor the keys in the environment. Of a login only a digest is kept.
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import type { Engine, User } from '../engines/engine.js';
@@ -55,8 +55,12 @@ export class LoginRefusals {
       const file = statSync(from, { throwIfNoEntry: false });
       return [from, file?.size ?? null, file?.mtimeMs ?? null, file?.ino ?? null];
     });
-    const names = Object.keys(env).filter((name) => name === keyInstead?.of || keys.some((pattern) => pattern.test(name)));
-    return createHash('sha256').update(JSON.stringify([files, names.toSorted().map((name) => [name, env[name]])])).digest('hex');
+    const names = Object.keys(env).filter(
+      (name) => name === keyInstead?.of || keys.some((pattern) => pattern.test(name)),
+    );
+    return createHash('sha256')
+      .update(JSON.stringify([files, names.toSorted().map((name) => [name, env[name]])]))
+      .digest('hex');
   }
 }
 

@@ -1,5 +1,6 @@
-// One at a time where a login is to be renewed: an engine renews an expired one when it starts, with a token that counts once, and
-// knows nothing of its like in other homes. The first goes ahead; the others follow when the login is good again.
+// One at a time where a login is to be renewed: an engine renews an expired one when it starts, with a token that
+// counts once, and knows nothing of its like in other homes. The first goes ahead; the others follow when the login is
+// good again.
 import type { Engine, User } from '../engines/engine.js';
 import { OWN_FILE, readTextSync } from '../files/read-file.js';
 import { realPathOf } from '../files/real-path.js';
@@ -27,10 +28,17 @@ export class LoginRenewals {
   async admit({ home }: Engine, user: User): Promise<() => void> {
     const { loginExpiry } = home;
     // The file itself: what a login is for several homes.
-    const path = loginExpiry && home.logins(user).map(({ from }) => realPathOf(from)).find((found) => found !== null);
+    const path =
+      loginExpiry &&
+      home
+        .logins(user)
+        .map(({ from }) => realPathOf(from))
+        .find((found) => found !== null);
     if (!loginExpiry || path === undefined) return () => {};
-    const isExpired = (): boolean => (loginExpiry(readOr(path, '')) ?? Number.MAX_SAFE_INTEGER) <= this.#clock.now() + AHEAD_MS;
-    for (let renewal = this.#renewing.get(path); renewal && isExpired(); renewal = this.#renewing.get(path)) await renewal;
+    const isExpired = (): boolean =>
+      (loginExpiry(readOr(path, '')) ?? Number.MAX_SAFE_INTEGER) <= this.#clock.now() + AHEAD_MS;
+    for (let renewal = this.#renewing.get(path); renewal && isExpired(); renewal = this.#renewing.get(path))
+      await renewal;
     if (!isExpired()) return () => {};
     let over = false;
     const renewed = this.#until(() => over || !isExpired()).then(() => void this.#renewing.delete(path));

@@ -1,4 +1,5 @@
-// The machine that engines are reached on, and where their programs are: named by the environment, by the settings, or on PATH.
+// The machine that engines are reached on, and where their programs are: named by the environment, by the settings, or
+// on PATH.
 import { join } from 'node:path';
 import { nativeOf } from '../engines/native-program.js';
 import type { Engine, User } from '../engines/engine.js';
@@ -22,15 +23,21 @@ export interface FoundProgram {
   readonly by: string;
 }
 
-export function findProgram({ name, probe }: Engine, { user, node, programs, platform }: Machine, settings: Settings): FoundProgram {
+export function findProgram(
+  { name, probe }: Engine,
+  { user, node, programs, platform }: Machine,
+  settings: Settings,
+): FoundProgram {
   if (probe.bundled !== undefined) return { program: [node, join(programs, probe.bundled)], by: 'bundled' };
   const path = user.env['PATH'] ?? '';
   for (const asked of [name, ...(probe.programOf === undefined ? [] : [probe.programOf])]) {
     const variable = `PARLEY_${asked.toUpperCase().replaceAll('-', '_')}_BIN`;
     const named = user.env[variable];
-    if (named !== undefined && named !== '') return asProgram(nativeOf(findNamed(named, path), probe, platform), `${variable}=${named}`);
+    if (named !== undefined && named !== '')
+      return asProgram(nativeOf(findNamed(named, path), probe, platform), `${variable}=${named}`);
     const configured = settings.engines[asked]?.bin;
-    if (configured !== undefined) return asProgram(nativeOf(findNamed(configured, path), probe, platform), `config.json: ${configured}`);
+    if (configured !== undefined)
+      return asProgram(nativeOf(findNamed(configured, path), probe, platform), `config.json: ${configured}`);
   }
   return asProgram(nativeOf(findOnPath(probe.binary, path), probe, platform), 'PATH');
 }

@@ -1,5 +1,5 @@
-// The version of a program that was installed as a package: it stands in the package.json above it, if that is a package of the
-// engine. Nothing is started.
+// The version of a program that was installed as a package: it stands in the package.json above it, if that is a
+// package of the engine. Nothing is started.
 import { dirname, join } from 'node:path';
 import type { Engine } from '../engines/engine.js';
 import { OWN_FILE, readTextSync } from '../files/read-file.js';
@@ -8,7 +8,10 @@ import { realPathOf } from '../files/real-path.js';
 // From the program of a platform package up to its root.
 const LEVELS = 6;
 
-export function packageVersion({ probe: { packages, bundled, provedVersion } }: Engine, program: readonly string[]): string | undefined {
+export function packageVersion(
+  { probe: { packages, bundled, provedVersion } }: Engine,
+  program: readonly string[],
+): string | undefined {
   // It comes with Parley, in the version that is proved.
   if (bundled !== undefined) return provedVersion;
   const script = program.at(-1);
@@ -25,7 +28,9 @@ export function packageVersion({ probe: { packages, bundled, provedVersion } }: 
 function versionIn(path: string, packages: RegExp): string | undefined {
   try {
     const { name, version } = JSON.parse(readTextSync(path, OWN_FILE) ?? '{}') as { name?: unknown; version?: unknown };
-    return typeof name === 'string' && packages.test(name) && typeof version === 'string' ? /^\d+\.\d+\.\d+/.exec(version)?.[0] : undefined;
+    return typeof name === 'string' && packages.test(name) && typeof version === 'string'
+      ? /^\d+\.\d+\.\d+/.exec(version)?.[0]
+      : undefined;
   } catch {
     return undefined;
   }

@@ -1,5 +1,5 @@
-// Asks a program about itself (its version, its help), with a limit of time. It lives in a throwaway home: nothing is written
-// into the user's, and nothing of it is left, neither a process nor a file.
+// Asks a program about itself (its version, its help), with a limit of time. It lives in a throwaway home: nothing is
+// written into the user's, and nothing of it is left, neither a process nor a file.
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,8 +28,8 @@ export interface Query {
   readonly signal: AbortSignal;
 }
 
-// A shim of a version manager finds its program by the user's HOME: one that fails without it is asked again as a run would
-// start it, where only the engine's own folders are moved.
+// A shim of a version manager finds its program by the user's HOME: one that fails without it is asked again as a run
+// would start it, where only the engine's own folders are moved.
 export async function queryProgram(query: Query): Promise<ProgramAnswer> {
   const { ended, ...answer } = await queryIn('throwaway HOME', query);
   return ended && 'problem' in answer ? queryIn("user's HOME", query) : answer;
@@ -45,35 +45,47 @@ async function queryIn(given: Given, query: Query): Promise<Played> {
     const home = join(folder, 'home');
     mkdirSync(temporaryFolder(home), { recursive: true });
     const { engine, user, passthrough } = query;
-    const env = { ...buildEnvironment(engine, user, home, passthrough), ...(given === 'throwaway HOME' ? { HOME: home } : {}) };
+    const env = {
+      ...buildEnvironment(engine, user, home, passthrough),
+      ...(given === 'throwaway HOME' ? { HOME: home } : {}),
+    };
     return await play(query, folder, home, env);
   } finally {
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
   }
 }
 
-async function play({ program, args, limitMs, timers, signal }: Query, folder: string, cwd: string, env: Record<string, string>): Promise<Played> {
+async function play(
+  { program, args, limitMs, timers, signal }: Query,
+  folder: string,
+  cwd: string,
+  env: Record<string, string>,
+): Promise<Played> {
   const logs = { stdout: join(folder, 'stdout'), stderr: join(folder, 'stderr') };
   let bytes = 0;
   let child: Child | null = null;
-  const started = await startChild({
-    argv: [...program, ...args],
-    cwd,
-    // Gemini would start itself a second time, and the first would ignore signals.
-    env: { ...env, GEMINI_CLI_NO_RELAUNCH: '1' },
-    stdin: null,
-    logs,
-    // Tells its processes from those of any other query.
-    mark: folder,
-    turnTimeoutMs: limitMs,
-    idleTimeoutMs: limitMs,
-    graceMs: GRACE_MS,
-  }, {
-    onChunk: (_stream, chunk) => {
-      bytes += chunk.length;
-      if (bytes > MAX_OUTPUT_BYTES) child?.end('runaway');
+  const started = await startChild(
+    {
+      argv: [...program, ...args],
+      cwd,
+      // Gemini would start itself a second time, and the first would ignore signals.
+      env: { ...env, GEMINI_CLI_NO_RELAUNCH: '1' },
+      stdin: null,
+      logs,
+      // Tells its processes from those of any other query.
+      mark: folder,
+      turnTimeoutMs: limitMs,
+      idleTimeoutMs: limitMs,
+      graceMs: GRACE_MS,
     },
-  }, timers);
+    {
+      onChunk: (_stream, chunk) => {
+        bytes += chunk.length;
+        if (bytes > MAX_OUTPUT_BYTES) child?.end('runaway');
+      },
+    },
+    timers,
+  );
   if (!started.started) return { problem: `cannot be started: ${started.message}`, ended: false };
   child = started.child;
   const stop = () => child?.end('canceled');
@@ -110,7 +122,10 @@ function problemOf({ exit, endedByUs }: ChildEnd, limitMs: number, stderr: strin
   if (endedByUs === 'runaway') return 'prints without end';
   if (endedByUs !== null) return `does not answer within ${limitMs / 1000} s`;
   if (exit.code === 0) return null;
-  const lines = stderr.split('\n').map((line) => line.trim()).filter((line) => line !== '');
+  const lines = stderr
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
   // Node says where before it says what.
   const complaint = lines.find((line) => /\berror\b/i.test(line)) ?? lines[0];
   return `ended with ${exit.code === null ? exit.signal : `code ${exit.code}`}${complaint === undefined ? '' : `: ${complaint.slice(0, MAX_COMPLAINT)}`}`;

@@ -1,4 +1,5 @@
-// What an operator may set for a data directory, in its config.json. Anything unknown is refused, so that a slip is told.
+// What an operator may set for a data directory, in its config.json. Anything unknown is refused, so that a slip is
+// told.
 import { join } from 'node:path';
 import { ENGINES } from '../engines/registry.js';
 import { OWN_FILE, readTextSync } from '../files/read-file.js';
@@ -21,14 +22,20 @@ export interface Settings {
   // What happens at a restart to runs that were queued or running.
   readonly recovery: { readonly queued: 'fail' | 'requeue'; readonly running: 'fail' | 'retry' };
   // Limits of one turn, for runs that do not set their own; a null turn_timeout_sec sets no limit.
-  readonly defaults: { readonly turn_timeout_sec: number | null; readonly idle_timeout_sec: number; readonly tool_timeout_sec: number };
+  readonly defaults: {
+    readonly turn_timeout_sec: number | null;
+    readonly idle_timeout_sec: number;
+    readonly tool_timeout_sec: number;
+  };
   // A running turn that prints nothing for this long is shown as silent and reported to webhooks.
   readonly silence_notice_sec: number;
   // For parley serve. Where runs may work that name a folder; null: the user's home and the folder it was started in.
   readonly workspace_roots: readonly string[] | null;
-  // Names under which it is reached besides its own address, as they stand in a Host header (with the port, if it is not 80).
+  // Names under which it is reached besides its own address, as they stand in a Host header (with the port, if it is
+  // not 80).
   readonly allowed_hosts: readonly string[];
-  // The address that people use to reach the server, for links, QR codes, webhooks and Secure cookies; null: the address it listens on.
+  // The address that people use to reach the server, for links, QR codes, webhooks and Secure cookies; null: the
+  // address it listens on.
   readonly public_url: string | null;
   // Addresses or networks (CIDR) of proxies whose X-Forwarded-For header is believed.
   readonly trusted_proxies: readonly string[];
@@ -39,11 +46,18 @@ export interface Settings {
   readonly shutdown_grace_sec: number;
   // Who is told when runs wait or end.
   readonly webhooks: readonly WebhookSetting[];
-  // The processes of runs that wait: how long and how many are kept, and whether engines that cannot resume may keep theirs.
+  // The processes of runs that wait: how long and how many are kept, and whether engines that cannot resume may keep
+  // theirs.
   readonly sessions: { readonly sticky: boolean; readonly park_after_sec: number; readonly max_resident: number };
-  // For hosts that share a PostgreSQL database: whether they see the same files, how long a host that is not heard of keeps its turns, how
-  // long a run waits for a host that has its files, and how many connections each keeps at most.
-  readonly cluster: { readonly files: 'host' | 'shared'; readonly lease_sec: number; readonly gone_sec: number; readonly connections: number; readonly url: string | null };
+  // For hosts that share a PostgreSQL database: whether they see the same files, how long a host that is not heard of
+  // keeps its turns, how long a run waits for a host that has its files, and how many connections each keeps at most.
+  readonly cluster: {
+    readonly files: 'host' | 'shared';
+    readonly lease_sec: number;
+    readonly gone_sec: number;
+    readonly connections: number;
+    readonly url: string | null;
+  };
   // What is deleted by itself; nothing, unless it is said.
   readonly retention: RetentionSetting;
 }
@@ -96,7 +110,14 @@ const ABSOLUTE = { type: 'string', pattern: '^/', description: 'an absolute path
 export const SETTINGS_SCHEMA = {
   type: 'object',
   properties: {
-    engines: { type: 'object', additionalProperties: { type: 'object', additionalProperties: false, properties: { bin: { type: 'string', minLength: 1 } } } },
+    engines: {
+      type: 'object',
+      additionalProperties: {
+        type: 'object',
+        additionalProperties: false,
+        properties: { bin: { type: 'string', minLength: 1 } },
+      },
+    },
     env_passthrough: { type: 'array', items: VARIABLE },
     slots: { type: 'integer', minimum: 1 },
     queue_limit: { type: 'integer', minimum: 1 },
@@ -151,9 +172,34 @@ export const SETTINGS_SCHEMA = {
         },
       },
     },
-    sessions: { type: 'object', additionalProperties: false, properties: { sticky: { type: 'boolean' }, park_after_sec: { type: 'number', minimum: 0, maximum: 2_000_000 }, max_resident: { type: 'integer', minimum: 0 } } },
-    cluster: { type: 'object', additionalProperties: false, properties: { files: { enum: ['host', 'shared'] }, lease_sec: { type: 'number', minimum: 1, maximum: 3600 }, gone_sec: { type: 'number', minimum: 1 }, connections: { type: 'integer', minimum: 2, maximum: 100 }, url: { type: 'string', pattern: '^https?://', description: 'an address that begins with http:// or https://' } } },
-    retention: { type: 'object', additionalProperties: false, properties: { ended_after_days: { type: 'number', exclusiveMinimum: 0 }, max_bytes: { type: 'integer', minimum: 1 } } },
+    sessions: {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        sticky: { type: 'boolean' },
+        park_after_sec: { type: 'number', minimum: 0, maximum: 2_000_000 },
+        max_resident: { type: 'integer', minimum: 0 },
+      },
+    },
+    cluster: {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        files: { enum: ['host', 'shared'] },
+        lease_sec: { type: 'number', minimum: 1, maximum: 3600 },
+        gone_sec: { type: 'number', minimum: 1 },
+        connections: { type: 'integer', minimum: 2, maximum: 100 },
+        url: { type: 'string', pattern: '^https?://', description: 'an address that begins with http:// or https://' },
+      },
+    },
+    retention: {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        ended_after_days: { type: 'number', exclusiveMinimum: 0 },
+        max_bytes: { type: 'integer', minimum: 1 },
+      },
+    },
   },
 } as const;
 
@@ -164,9 +210,14 @@ export function readSettings(dataDir: string): Settings {
   const text = readIfThere(path);
   if (text === null) return DEFAULT_SETTINGS;
   const given = parse(path, text);
-  const unknown = isObject(given) ? Object.keys(given).find((name) => !Object.hasOwn(SETTINGS_SCHEMA.properties, name)) : undefined;
+  const unknown = isObject(given)
+    ? Object.keys(given).find((name) => !Object.hasOwn(SETTINGS_SCHEMA.properties, name))
+    : undefined;
   if (unknown !== undefined) throw unknownSetting(path, unknown);
-  const problem = explain(given) ?? explainEngines((given as { engines?: object }).engines ?? {}) ?? explainWebhooks((given as { webhooks?: readonly WebhookSetting[] }).webhooks ?? []);
+  const problem =
+    explain(given) ??
+    explainEngines((given as { engines?: object }).engines ?? {}) ??
+    explainWebhooks((given as { webhooks?: readonly WebhookSetting[] }).webhooks ?? []);
   if (problem !== null) throw new RequestError('INVALID_ARGUMENT', `${path}: ${problem}`);
   const { sessions, cluster, recovery, defaults, ...others } = given as unknown as Partial<Settings>;
   return {
@@ -193,13 +244,20 @@ function explainEngines(engines: object): string | null {
   const unknown = Object.keys(engines).find((name) => !names.includes(name));
   if (unknown === undefined) return null;
   const closest = nearestName(unknown, names);
-  return `engines: there is no engine "${unknown}"${closest === null ? '' : `; did you mean "${closest}"?`} The engines are ${names.join(', ')}.`;
+  return (
+    `engines: there is no engine "${unknown}"${closest === null ? '' : `; did you mean "${closest}"?`} The ` +
+    `engines are ${names.join(', ')}.`
+  );
 }
 
 // What a schema cannot say. An address is not repeated: it may be a secret itself.
 function explainWebhooks(webhooks: readonly WebhookSetting[]): string | null {
   for (const [index, { name, url, secret_env: env, secret_file: file }] of webhooks.entries()) {
-    const problem = explainUrl(url) ?? ((env === undefined) === (file === undefined) ? 'exactly one of secret_env and secret_file says where its secret is' : null);
+    const problem =
+      explainUrl(url) ??
+      ((env === undefined) === (file === undefined)
+        ? 'exactly one of secret_env and secret_file says where its secret is'
+        : null);
     if (problem !== null) return `webhook "${name}": ${problem}`;
     if (webhooks.findIndex((other) => other.name === name) !== index) return `two webhooks are called "${name}"`;
   }
@@ -209,7 +267,9 @@ function explainWebhooks(webhooks: readonly WebhookSetting[]): string | null {
 function explainUrl(text: string): string | null {
   if (!/^https?:\/\//.test(text) || !URL.canParse(text)) return 'its url does not begin with http:// or https://';
   const url = new URL(text);
-  return url.username === '' && url.password === '' ? null : 'its url has a user or a password in it; put the secret into secret_env or secret_file';
+  return url.username === '' && url.password === ''
+    ? null
+    : 'its url has a user or a password in it; put the secret into secret_env or secret_file';
 }
 
 function readIfThere(path: string): string | null {
@@ -224,6 +284,9 @@ function parse(path: string, text: string): Json {
   try {
     return JSON.parse(text) as Json;
   } catch (error) {
-    throw new RequestError('INVALID_ARGUMENT', `${path} is not JSON. Fix it, or delete it to use the defaults. (${(error as Error).message})`);
+    throw new RequestError(
+      'INVALID_ARGUMENT',
+      `${path} is not JSON. Fix it, or delete it to use the defaults. (${(error as Error).message})`,
+    );
   }
 }

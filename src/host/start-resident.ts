@@ -9,8 +9,10 @@ export async function startResident(start: ResidentStart, surroundings: Surround
   try {
     return await openResidentCodex(start, surroundings);
   } catch (error) {
-    if (error instanceof AppServerError && error.code === 'codex_not_found') throw new TurnRefusedError('ENGINE_NOT_FOUND', error.message);
-    if (error instanceof AppServerError && error.code === 'bad_options') throw new TurnRefusedError('ENGINE_SETTINGS_INVALID', error.message);
+    if (error instanceof AppServerError && error.code === 'codex_not_found')
+      throw new TurnRefusedError('ENGINE_NOT_FOUND', error.message);
+    if (error instanceof AppServerError && error.code === 'bad_options')
+      throw new TurnRefusedError('ENGINE_SETTINGS_INVALID', error.message);
     throw error;
   }
 }

@@ -1,6 +1,6 @@
-// One side of a JSON-RPC conversation, a message a line. Knows neither who is on the other side nor how the bytes travel.
-// `open` → (end) → `ended`: then every request that waits has failed, and no other is taken. Whatever comes is given to somebody,
-// what cannot be understood too.
+// One side of a JSON-RPC conversation, a message a line. Knows neither who is on the other side nor how the bytes
+// travel. `open` → (end) → `ended`: then every request that waits has failed, and no other is taken. Whatever comes is
+// given to somebody, what cannot be understood too.
 import type { Json } from '../kernel/json.js';
 import type { Timers } from '../kernel/timers.js';
 import { JsonRpcError, PeerEndedError, RequestTimeoutError } from './errors.js';
@@ -17,7 +17,8 @@ export interface PeerHandlers {
 }
 
 export interface PeerOptions {
-  // Called with one line at a time, its end included, in the order in which they are to be sent. What it throws fails the call.
+  // Called with one line at a time, its end included, in the order in which they are to be sent. What it throws fails
+  // the call.
   readonly write: (line: string) => void;
   readonly handlers: PeerHandlers;
   readonly timers: Timers;
@@ -65,7 +66,9 @@ export class JsonRpcPeer {
     if (this.#ended) throw this.#ended;
     const id = (this.#lastId += 1);
     const answered = new Promise<Json>((resolve, reject) => {
-      const cancelTimeout = this.#timers.set(timeoutMs, () => this.#settle(id)?.reject(new RequestTimeoutError(method, timeoutMs)));
+      const cancelTimeout = this.#timers.set(timeoutMs, () =>
+        this.#settle(id)?.reject(new RequestTimeoutError(method, timeoutMs)),
+      );
       this.#pending.set(id, { method, resolve, reject, cancelTimeout });
     });
     try {

@@ -12,7 +12,11 @@ export interface ErrorObject {
 export type Message =
   | { readonly type: 'notification'; readonly method: string; readonly params: Json | undefined }
   | { readonly type: 'request'; readonly id: RequestId; readonly method: string; readonly params: Json | undefined }
-  | { readonly type: 'response'; readonly id: RequestId; readonly outcome: { readonly result: Json } | { readonly error: ErrorObject } }
+  | {
+      readonly type: 'response';
+      readonly id: RequestId;
+      readonly outcome: { readonly result: Json } | { readonly error: ErrorObject };
+    }
   | { readonly type: 'unreadable'; readonly reason: string };
 
 export function readMessage(line: string): Message {
@@ -26,23 +30,32 @@ export function readMessage(line: string): Message {
 function readCall({ method, id, params }: JsonObject): Message {
   if (typeof method !== 'string') return unreadable('the method is not a string');
   if (id === undefined) return { type: 'notification', method, params };
-  return isId(id) ? { type: 'request', id, method, params } : unreadable('the id is neither a string nor an exact number');
+  return isId(id)
+    ? { type: 'request', id, method, params }
+    : unreadable('the id is neither a string nor an exact number');
 }
 
 function readResponse(value: JsonObject): Message {
   const { id, result, error } = value;
   if (!isId(id)) return unreadable('the id is neither a string nor an exact number');
   if ('error' in value && !('result' in value && error === null)) {
-    if (!isObject(error) || typeof error.code !== 'number' || typeof error.message !== 'string') return unreadable('the error has no code or no message');
+    if (!isObject(error) || typeof error.code !== 'number' || typeof error.message !== 'string')
+      return unreadable('the error has no code or no message');
     const { code, message, data } = error;
     return { type: 'response', id, outcome: { error: { code, message, ...(data === undefined ? {} : { data }) } } };
   }
-  return result === undefined ? unreadable('neither a method nor a result') : { type: 'response', id, outcome: { result } };
+  return result === undefined
+    ? unreadable('neither a method nor a result')
+    : { type: 'response', id, outcome: { result } };
 }
 
-// A whole number too large to be held exactly could not be sent back as it came, one too large for any number would go back as null.
+// A whole number too large to be held exactly could not be sent back as it came, one too large for any number would go
+// back as null.
 function isId(id: Json | undefined): id is RequestId {
-  return typeof id === 'string' || (typeof id === 'number' && Number.isFinite(id) && (Number.isSafeInteger(id) || !Number.isInteger(id)));
+  return (
+    typeof id === 'string' ||
+    (typeof id === 'number' && Number.isFinite(id) && (Number.isSafeInteger(id) || !Number.isInteger(id)))
+  );
 }
 
 function unreadable(reason: string): Message {

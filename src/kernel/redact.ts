@@ -12,8 +12,8 @@ const SECRETS: readonly RegExp[] = [
 
 // What follows such a word is a secret if it looks like one: long, and with a digit in it.
 const NAMED: readonly RegExp[] = [
-  // The password in an address, whatever it looks like: up to the last @, since it may have one itself, and slashes. Rather a host too much
-  // than a letter of it; only what is a page on a port is left.
+  // The password in an address, whatever it looks like: up to the last @, since it may have one itself, and slashes.
+  // Rather a host too much than a letter of it; only what is a page on a port is left.
   /(\b(?!(?:https?|wss?):\/\/(?:localhost|[^\s/:@]{0,100}\.[^\s/:@]{0,100}):\d{1,5}(?:\/|\?[\w.-]{1,50}=))[a-z][a-z0-9+.-]{0,20}:\/\/(?!\[)[^\s/:"'`<>]{0,100}:)[^\s"'`<>]{1,500}(?=@)/gi,
   // And up to the first one, with quotes and brackets in it.
   /(\b[a-z][a-z0-9+.-]{0,20}:\/\/[^\s/:@"'`<>]{0,100}:)(?:(?!["'`],)[^\s/@?]){1,200}(?=@)/gi,

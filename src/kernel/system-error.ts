@@ -32,7 +32,10 @@ export function reasonOf(error: unknown): string {
   // fetch wraps the error of the connection; a connection that was tried on several addresses has several.
   const inner = error instanceof AggregateError ? (error.errors as unknown[])[0] : error.cause;
   const code = codeOf(error) ?? codeOf(inner);
-  return (code === undefined ? undefined : REASONS[code]) ?? (error.message === 'fetch failed' && inner instanceof Error ? reasonOf(inner) : error.message);
+  return (
+    (code === undefined ? undefined : REASONS[code]) ??
+    (error.message === 'fetch failed' && inner instanceof Error ? reasonOf(inner) : error.message)
+  );
 }
 
 function codeOf(error: unknown): string | undefined {

@@ -31,7 +31,13 @@ export function createValidator(schema: { readonly $defs: object }): Validator {
 export function createCheck(schema: object, name: string): (value: unknown) => string | null {
   let validate: ValidateFunction | undefined;
   return (value) => {
-    validate ??= new Ajv2020({ strict: false, allErrors: true, validateSchema: false, verbose: true, logger: false }).compile(schema);
+    validate ??= new Ajv2020({
+      strict: false,
+      allErrors: true,
+      validateSchema: false,
+      verbose: true,
+      logger: false,
+    }).compile(schema);
     return validate(value) ? null : explainSchemaErrors(validate.errors, { name, value });
   };
 }

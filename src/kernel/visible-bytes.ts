@@ -30,7 +30,7 @@ export function nameBytes(bytes: Uint8Array): string {
 function decode(bytes: Uint8Array): string {
   const parts: string[] = [];
   let text = '';
-  for (let at = 0; at < bytes.length; ) {
+  for (let at = 0; at < bytes.length;) {
     const size = sizeAt(bytes, at);
     if (size === 0) {
       parts.push(nameInvisible(text), `⟨${(bytes[at] ?? 0).toString(16).toUpperCase().padStart(2, '0')}⟩`);

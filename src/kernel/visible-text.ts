@@ -10,8 +10,8 @@ const IN_LINE = new RegExp(`(?! )[${INVISIBLE}\\p{Zs}]`, 'gu');
 // Prose: blanks of all kinds, marks of direction and characters of later Unicode versions stay; joiners and variation
 // selectors stay where they belong to a letter or an emoji.
 const PROSE = new RegExp(
-  '\\r\\n|(?![\\n\\t\\u061c\\u200e\\u200f])[\\p{Cc}\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}'
-  + '\\u2800\\u{1d159}\\u27e8\\u27e9]',
+  '\\r\\n|(?![\\n\\t\\u061c\\u200e\\u200f])[\\p{Cc}\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}' +
+    '\\u2800\\u{1d159}\\u27e8\\u27e9]',
   'gu',
 );
 const JOINER = /^[\u200c\u200d]$/;
@@ -36,11 +36,13 @@ export function nameInLine(text: string): string {
 export function nameInProse(text: string, before = ''): string {
   if (PLAIN.test(text)) return text;
   const whole = before + text;
-  return whole.replace(PROSE, (found, at: number) => {
-    if (at < before.length) return found;
-    if (found === '\r\n') return '\n';
-    return belongs(found, whole, at) ? found : nameOf(found);
-  }).slice(before.length);
+  return whole
+    .replace(PROSE, (found, at: number) => {
+      if (at < before.length) return found;
+      if (found === '\r\n') return '\n';
+      return belongs(found, whole, at) ? found : nameOf(found);
+    })
+    .slice(before.length);
 }
 
 // The exact text behind what nameInvisible and nameInLine show.

@@ -1,5 +1,5 @@
-// The one door to a run's state: the chart is asked, and the change, its events and all that belongs to it are committed
-// in one transaction. No other code writes a status.
+// The one door to a run's state: the chart is asked, and the change, its events and all that belongs to it are
+// committed in one transaction. No other code writes a status.
 import type { RaspDraft } from '../rasp/draft.js';
 import type { GuardFacts } from '../run/guards.js';
 import type { RunError } from '../run/judge-completion.js';
@@ -32,15 +32,35 @@ export type Applied =
   | { readonly applied: false; readonly conflict: Extract<CommitOutcome, { committed: false }>['reason'] };
 
 // `run` is what the caller has read and decided upon; if the store has moved on since, the change is refused.
-export async function applyRunEvent(deps: Pick<OrchestratorDeps, 'store' | 'clock' | 'ids' | 'hooks' | 'runUrl' | 'dataDir' | 'cluster' | 'retryInterrupted'>, run: RunRecord, transition: RunTransition, journal?: RunJournal): Promise<Applied> {
+export async function applyRunEvent(
+  deps: Pick<
+    OrchestratorDeps,
+    'store' | 'clock' | 'ids' | 'hooks' | 'runUrl' | 'dataDir' | 'cluster' | 'retryInterrupted'
+  >,
+  run: RunRecord,
+  transition: RunTransition,
+  journal?: RunJournal,
+): Promise<Applied> {
   const { event, facts, before = [], error, result, actor, sessionId, handle, ask, resolve } = transition;
   const now = deps.clock.now();
   const at = Math.max(now, run.heads.ts);
-  const taken = takeEdge(run.status, event, facts, { now: at, error, result, actor, sessionId, sticky: run.spec.sticky });
+  const taken = takeEdge(run.status, event, facts, {
+    now: at,
+    error,
+    result,
+    actor,
+    sessionId,
+    sticky: run.spec.sticky,
+  });
   if (!taken.legal) return { applied: false, refusal: taken };
-  const writer = journal ?? new RunJournal({ runId: run.run_id, engine: run.spec.engine, attempt: run.attempt_number }, run.heads, deps.clock);
+  const writer =
+    journal ??
+    new RunJournal({ runId: run.run_id, engine: run.spec.engine, attempt: run.attempt_number }, run.heads, deps.clock);
   // Of an engine that stayed, what nobody has read yet: it has printed its last.
-  const tail = isTerminal(taken.edge.to) && !before.some(({ type }) => type === 'lifecycle.turn.ended') ? await readTail(deps, run) : [];
+  const tail =
+    isTerminal(taken.edge.to) && !before.some(({ type }) => type === 'lifecycle.turn.ended')
+      ? await readTail(deps, run)
+      : [];
   // What cannot be read here is not the run's any more, as after a host that was lost.
   const set = tail === null && run.status !== 'running' ? { ...transition.set, epoch: run.epoch + 1 } : transition.set;
   writer.add([...(tail ?? []), ...before, taken.changed]);
@@ -56,7 +76,14 @@ export async function applyRunEvent(deps: Pick<OrchestratorDeps, 'store' | 'cloc
     ask,
     resolve,
     create: isInterrupted(run, error) ? ((await deps.retryInterrupted?.(run, handle)) ?? undefined) : undefined,
-    deliveries: buildDeliveries(deps.hooks ?? [], deps.ids, run, { edge: taken.edge, at, attempt: set?.attempt_number ?? run.attempt_number, error: error ?? null, ask, url: deps.runUrl?.(run.run_id) ?? null }),
+    deliveries: buildDeliveries(deps.hooks ?? [], deps.ids, run, {
+      edge: taken.edge,
+      at,
+      attempt: set?.attempt_number ?? run.attempt_number,
+      error: error ?? null,
+      ask,
+      url: deps.runUrl?.(run.run_id) ?? null,
+    }),
   });
   if (!outcome.committed) return { applied: false, conflict: outcome.reason };
   const after: RunRecord = {
@@ -75,7 +102,11 @@ export async function applyRunEvent(deps: Pick<OrchestratorDeps, 'store' | 'cloc
 
 // A stop of Parley cut the turn off, and nothing else is known to be wrong with it.
 function isInterrupted({ status }: RunRecord, error: RunError | undefined): boolean {
-  return status === 'running' && error?.code === 'ORCHESTRATOR_RESTART_INTERRUPTED' && error.details?.['reason'] === undefined;
+  return (
+    status === 'running' &&
+    error?.code === 'ORCHESTRATOR_RESTART_INTERRUPTED' &&
+    error.details?.['reason'] === undefined
+  );
 }
 
 // The counts of the turn that ends with this change, if one does.

@@ -1,5 +1,5 @@
-// The notifications of a change of state, one for each hook that wants to know of it. Of what was said in the run only the
-// question is in them; whoever wants more asks for the run.
+// The notifications of a change of state, one for each hook that wants to know of it. Of what was said in the run only
+// the question is in them; whoever wants more asks for the run.
 import { toTimestamp } from '../kernel/clock.js';
 import type { Ids } from '../kernel/ids.js';
 import type { JsonObject } from '../kernel/json.js';
@@ -27,18 +27,42 @@ export function buildDeliveries(hooks: readonly Hook[], ids: Ids, run: RunRecord
   const { from, to } = change.edge;
   if (from === to) return [];
   const type = `run.${to}`;
-  return hooks.filter(({ events }) => events.includes(to)).map(({ name }) => ({ delivery_id: ids.delivery(), hook: name, type, payload: buildPayload(type, run, change) }));
+  return hooks
+    .filter(({ events }) => events.includes(to))
+    .map(({ name }) => ({ delivery_id: ids.delivery(), hook: name, type, payload: buildPayload(type, run, change) }));
 }
 
 // A running turn that prints nothing; it is still running.
-export function buildSilenceDeliveries(hooks: readonly Hook[], ids: Ids, run: RunRecord, { at, since, url }: { readonly at: number; readonly since: number; readonly url: string | null }): NewDelivery[] {
+export function buildSilenceDeliveries(
+  hooks: readonly Hook[],
+  ids: Ids,
+  run: RunRecord,
+  { at, since, url }: { readonly at: number; readonly since: number; readonly url: string | null },
+): NewDelivery[] {
   const type = 'run.silent';
-  const payload = { ...describeRun(type, run), status: run.status, attempt_number: run.attempt_number, at: toTimestamp(at), silent_since: toTimestamp(since), interaction: null, error: null, url };
-  return hooks.filter(({ events }) => events.includes('silent')).map(({ name }) => ({ delivery_id: ids.delivery(), hook: name, type, payload }));
+  const payload = {
+    ...describeRun(type, run),
+    status: run.status,
+    attempt_number: run.attempt_number,
+    at: toTimestamp(at),
+    silent_since: toTimestamp(since),
+    interaction: null,
+    error: null,
+    url,
+  };
+  return hooks
+    .filter(({ events }) => events.includes('silent'))
+    .map(({ name }) => ({ delivery_id: ids.delivery(), hook: name, type, payload }));
 }
 
 function describeRun(type: string, run: RunRecord): JsonObject {
-  return { type, run_id: run.run_id, request_id: run.request_id, engine: run.spec.engine, labels: { ...run.spec.labels } };
+  return {
+    type,
+    run_id: run.run_id,
+    request_id: run.request_id,
+    engine: run.spec.engine,
+    labels: { ...run.spec.labels },
+  };
 }
 
 function buildPayload(type: string, run: RunRecord, { edge, at, attempt, error, ask, url }: Change): JsonObject {

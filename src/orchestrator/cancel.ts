@@ -1,5 +1,5 @@
-// Cancels a run that is not running: one that waits in the queue or for a person. A running turn is ended by its control;
-// here the wish is remembered, so that a crash on the way does not forget it.
+// Cancels a run that is not running: one that waits in the queue or for a person. A running turn is ended by its
+// control; here the wish is remembered, so that a crash on the way does not forget it.
 import { NO_FACTS } from '../run/guards.js';
 import { isTerminal } from '../run/statechart.js';
 import { RequestError } from '../run/request-error.js';
@@ -9,13 +9,23 @@ import type { OrchestratorDeps } from './deps.js';
 import { loadRun } from './load-run.js';
 
 // Canceling again is fine; null: the run is running now.
-export async function cancelIdle(deps: OrchestratorDeps, runId: string, actor: Actor | undefined): Promise<RunRecord | null> {
+export async function cancelIdle(
+  deps: OrchestratorDeps,
+  runId: string,
+  actor: Actor | undefined,
+): Promise<RunRecord | null> {
   const run = await loadRun(deps.store, runId);
   if (run.status === 'canceled') return run;
   if (isTerminal(run.status)) throw new RequestError('RUN_ENDED', `run ${runId} has ${run.status} already`);
   if (run.status === 'running') return null;
   const pending = await deps.store.loadPending(runId);
-  const resolution = { at: deps.clock.now(), response: null, actor: actor ?? null, idempotency_key: null, finish: false };
+  const resolution = {
+    at: deps.clock.now(),
+    response: null,
+    actor: actor ?? null,
+    idempotency_key: null,
+    finish: false,
+  };
   const outcome = await applyRunEvent(deps, run, {
     event: 'run.canceled',
     facts: NO_FACTS,
@@ -26,7 +36,8 @@ export async function cancelIdle(deps: OrchestratorDeps, runId: string, actor: A
   return outcome.applied ? outcome.run : cancelIdle(deps, runId, actor);
 }
 
-// Before the engine is ended: whoever finds the run afterwards knows what was wanted, and by whom. An ended run is left as it is.
+// Before the engine is ended: whoever finds the run afterwards knows what was wanted, and by whom. An ended run is left
+// as it is.
 export async function rememberCancel(deps: OrchestratorDeps, runId: string, actor: Actor | undefined): Promise<void> {
   for (;;) {
     const run = await loadRun(deps.store, runId);

@@ -1,5 +1,5 @@
-// Whether a run of an engine may be created: refused where no host that is alive could start it. Only what is known counts:
-// nothing is started, and nothing is waited for.
+// Whether a run of an engine may be created: refused where no host that is alive could start it. Only what is known
+// counts: nothing is started, and nothing is waited for.
 import type { Engine } from '../engines/engine.js';
 import { RequestError } from '../run/request-error.js';
 import type { OrchestratorDeps } from './deps.js';
@@ -13,7 +13,10 @@ export interface EngineUse {
   readonly isLocal: boolean;
 }
 
-export async function checkEngine({ host, cluster }: OrchestratorDeps, { engine, model, isLocal }: EngineUse): Promise<void> {
+export async function checkEngine(
+  { host, cluster }: OrchestratorDeps,
+  { engine, model, isLocal }: EngineUse,
+): Promise<void> {
   const obstacle = host.explainUnusable?.(engine, model) ?? null;
   if (obstacle === null) return;
   if (cluster && !isLocal && (await cluster.hasEngine(engine.name))) return;

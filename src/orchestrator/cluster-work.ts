@@ -1,5 +1,5 @@
-// What a host does because there are others: it looks after runs whose host is gone, hears what others want of the turns that it plays, and
-// ends all of them when its lease is over.
+// What a host does because there are others: it looks after runs whose host is gone, hears what others want of the
+// turns that it plays, and ends all of them when its lease is over.
 import { Alarm, pause } from '../process/timers.js';
 import { RequestError } from '../run/request-error.js';
 import type { Cluster } from '../dispatch/cluster.js';
@@ -41,7 +41,14 @@ export class ClusterWork {
   #isWriting = false;
   readonly #cancel: Cancel;
 
-  constructor(deps: OrchestratorDeps, controls: Controls, residents: Residents, files: JournalFiles, cancel: Cancel, onFailure: (runId: string, error: unknown) => void) {
+  constructor(
+    deps: OrchestratorDeps,
+    controls: Controls,
+    residents: Residents,
+    files: JournalFiles,
+    cancel: Cancel,
+    onFailure: (runId: string, error: unknown) => void,
+  ) {
     const { cluster, store } = deps;
     if (!cluster) throw new Error('there are no other hosts');
     this.#deps = deps;
@@ -66,8 +73,14 @@ export class ClusterWork {
       try {
         // Hints may be lost: what others want is looked at, too.
         await this.#lookAtAll();
-        await reconcile(this.#deps, (runId) => this.#controls.has(runId) || this.#ending.has(runId), () => this.#closing.signal.aborted, this.#onFailure);
-        for (const runId of await this.#cluster.listWished(MOST_WISHES)) this.#work(runId, () => this.#lookAfterWish(runId));
+        await reconcile(
+          this.#deps,
+          (runId) => this.#controls.has(runId) || this.#ending.has(runId),
+          () => this.#closing.signal.aborted,
+          this.#onFailure,
+        );
+        for (const runId of await this.#cluster.listWished(MOST_WISHES))
+          this.#work(runId, () => this.#lookAfterWish(runId));
         this.#work('', () => this.#leftovers.remove());
         if (!this.#isWriting) this.#work('', () => this.#writeFiles());
       } finally {
@@ -81,7 +94,8 @@ export class ClusterWork {
   async #writeFiles(): Promise<void> {
     this.#isWriting = true;
     try {
-      for (const runId of await this.#cluster.listUnexported(MOST_FILES)) if (!this.#closing.signal.aborted) await this.#files.write(runId);
+      for (const runId of await this.#cluster.listUnexported(MOST_FILES))
+        if (!this.#closing.signal.aborted) await this.#files.write(runId);
     } finally {
       this.#isWriting = false;
     }
@@ -90,18 +104,22 @@ export class ClusterWork {
   // Of a run that waits: whoever wanted it canceled is gone, and so is the host that was to do it.
   async #lookAfterWish(runId: string): Promise<void> {
     const run = await this.#deps.store.loadRun(runId);
-    if (run?.cancel_requested && (run.status === 'waiting_user' || run.status === 'queued')) await this.#cancel(runId, run.cancel_requested.actor ?? undefined);
+    if (run?.cancel_requested && (run.status === 'waiting_user' || run.status === 'queued'))
+      await this.#cancel(runId, run.cancel_requested.actor ?? undefined);
   }
 
   #work(runId: string, work: () => Promise<void>): void {
     if (this.#closing.signal.aborted) return;
-    const over = work().catch((error: unknown) => this.#onFailure(runId, error)).finally(() => this.#works.delete(over));
+    const over = work()
+      .catch((error: unknown) => this.#onFailure(runId, error))
+      .finally(() => this.#works.delete(over));
     this.#works.add(over);
   }
 
   #hear({ run_id: runId, origin, deleted }: Committed): void {
     if (deleted) return this.#work(runId, () => this.#leftovers.remove());
-    if (origin === 'elsewhere' && (this.#controls.has(runId) || this.#residents.has(runId))) this.#work(runId, () => this.#lookAt(runId));
+    if (origin === 'elsewhere' && (this.#controls.has(runId) || this.#residents.has(runId)))
+      this.#work(runId, () => this.#lookAt(runId));
   }
 
   // What others want of a run that is played, or waits with its process, here.
@@ -114,8 +132,10 @@ export class ClusterWork {
     const isWaiting = run?.status === 'waiting_user' || run?.status === 'queued';
     // To end its process takes a while; others are looked at meanwhile.
     if (isWaiting && wish) this.#work(runId, async () => void (await this.#cancel(runId, wish.actor ?? undefined)));
-    // It went on elsewhere, or has ended: nobody will answer the process that waits here. One that began to wait since the look is another matter.
-    else if (!isWaiting && before.turn === undefined && before.waiter === this.#residents.waiterOf(runId)) await this.#residents.end(runId);
+    // It went on elsewhere, or has ended: nobody will answer the process that waits here. One that began to wait since
+    // the look is another matter.
+    else if (!isWaiting && before.turn === undefined && before.waiter === this.#residents.waiterOf(runId))
+      await this.#residents.end(runId);
   }
 
   async #lookAtAll(): Promise<void> {
@@ -142,7 +162,8 @@ export class ClusterWork {
     });
   }
 
-  // A run that is not played here: whoever plays it ends it; if that one is gone, it is ended here. Answers when something has changed.
+  // A run that is not played here: whoever plays it ends it; if that one is gone, it is ended here. Answers when
+  // something has changed.
   async cancelElsewhere(run: RunRecord, actor: Actor | undefined, wakeups: Wakeups): Promise<void> {
     const { run_id: runId } = run;
     const watch = wakeups.watch(runId);
@@ -161,8 +182,8 @@ export class ClusterWork {
     }
   }
 
-  // A run that waits with its process on another host: that one ends the process, then the run, so that nothing is printed after its end.
-  // False: there is no such process. Answers when something has changed.
+  // A run that waits with its process on another host: that one ends the process, then the run, so that nothing is
+  // printed after its end. False: there is no such process. Answers when something has changed.
   async cancelHeld(runId: string, actor: Actor | undefined, wakeups: Wakeups): Promise<boolean> {
     const watch = wakeups.watch(runId);
     try {
@@ -178,13 +199,18 @@ export class ClusterWork {
 
   // Or nothing was heard of it for a while.
   async #changed(watch: ReturnType<Wakeups['watch']>, version: number): Promise<void> {
-    if (this.#closing.signal.aborted) throw new RequestError('SHUTTING_DOWN', 'this Parley is being stopped; the wish to cancel the run is stored');
+    if (this.#closing.signal.aborted)
+      throw new RequestError('SHUTTING_DOWN', 'this Parley is being stopped; the wish to cancel the run is stored');
     const waited = new AbortController();
-    await Promise.race([watch.changed(version), pause(this.#deps.timers, this.#cluster.reconcileMs, waited.signal)]).finally(() => waited.abort());
+    await Promise.race([
+      watch.changed(version),
+      pause(this.#deps.timers, this.#cluster.reconcileMs, waited.signal),
+    ]).finally(() => waited.abort());
   }
 
   async #endCanceled(taken: RunRecord, actor: Actor | undefined): Promise<void> {
-    if (await this.#cluster.hasFiles(taken.run_id)) await endFromLogs(this.#deps, taken, { event: 'run.canceled', actor });
+    if (await this.#cluster.hasFiles(taken.run_id))
+      await endFromLogs(this.#deps, taken, { event: 'run.canceled', actor });
     else await endWithoutLogs(this.#deps, taken, { event: 'run.canceled', actor });
   }
 

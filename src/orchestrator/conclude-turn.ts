@@ -62,32 +62,55 @@ export function concludeTurn(end: TurnEnd): TurnConclusion {
   const now = toTimestamp(end.now);
   const drafts: RaspDraft[] = [...(end.remarks ?? [])];
   if (verdict.completion === 'unknown') {
-    drafts.push(draft('diagnostic.completion.unknown', { reason_code: verdict.reasonCode, message: error?.message ?? '' }, { sessionId }));
+    drafts.push(
+      draft(
+        'diagnostic.completion.unknown',
+        { reason_code: verdict.reasonCode, message: error?.message ?? '' },
+        { sessionId },
+      ),
+    );
   }
   if (verdict.event === 'turn.succeeded' && sessionId === null) {
-    drafts.push(draft('diagnostic.parser.warning', { code: 'SESSION_ID_MISSING', message: 'the turn is done, but its output names no session that could be continued' }));
+    drafts.push(
+      draft('diagnostic.parser.warning', {
+        code: 'SESSION_ID_MISSING',
+        message: 'the turn is done, but its output names no session that could be continued',
+      }),
+    );
   }
-  drafts.push(draft('lifecycle.turn.ended', {
-    exit: facts.exit,
-    completion: { result: verdict.completion, reason_code: verdict.reasonCode },
-    streams: end.streams,
-    parser: end.parser,
-    digest: end.digest,
-  }, { sessionId }));
+  drafts.push(
+    draft(
+      'lifecycle.turn.ended',
+      {
+        exit: facts.exit,
+        completion: { result: verdict.completion, reason_code: verdict.reasonCode },
+        streams: end.streams,
+        parser: end.parser,
+        digest: end.digest,
+      },
+      { sessionId },
+    ),
+  );
   if (question) {
-    drafts.push(draft('interaction.requested', {
-      interaction_id: end.interactionId,
-      kind: question.kind,
-      prompt: question.prompt,
-      options: [...question.options],
-      fields: question.fields && [...question.fields],
-      default: question.default,
-      action: question.action,
-      digest: question.digest,
-      response_schema: question.response_schema,
-      channel: question.channel,
-      asked_at: now,
-    }, { sessionId, interactionId: end.interactionId }));
+    drafts.push(
+      draft(
+        'interaction.requested',
+        {
+          interaction_id: end.interactionId,
+          kind: question.kind,
+          prompt: question.prompt,
+          options: [...question.options],
+          fields: question.fields && [...question.fields],
+          default: question.default,
+          action: question.action,
+          digest: question.digest,
+          response_schema: question.response_schema,
+          channel: question.channel,
+          asked_at: now,
+        },
+        { sessionId, interactionId: end.interactionId },
+      ),
+    );
   }
   const before = [...drafts];
   drafts.push(taken.changed);
@@ -101,7 +124,14 @@ function toPublicError({ details, ...error }: RunError): RunError {
   return {
     ...error,
     message: clear(error.message),
-    ...(details === undefined ? {} : { details: { ...details, ...(cause && message !== undefined ? { cause: { ...cause, message: clear(message) } } : {}) } }),
+    ...(details === undefined
+      ? {}
+      : {
+          details: {
+            ...details,
+            ...(cause && message !== undefined ? { cause: { ...cause, message: clear(message) } } : {}),
+          },
+        }),
   };
 }
 

@@ -13,27 +13,48 @@ import { loadRun } from './load-run.js';
 export type ContinueRequest = Pick<CreateRunRequest, 'prompt' | 'request_id' | 'force'>;
 export type RetryRequest = Pick<CreateRunRequest, 'request_id' | 'force'>;
 
-export async function continueRun(deps: OrchestratorDeps, runId: string, request: ContinueRequest, actor: Actor | undefined): Promise<RunRecord> {
+export async function continueRun(
+  deps: OrchestratorDeps,
+  runId: string,
+  request: ContinueRequest,
+  actor: Actor | undefined,
+): Promise<RunRecord> {
   const source = await loadEnded(deps, runId);
   const handle = await loadSession(deps, source);
   if (!handle) throw new RequestError('NO_SESSION', `run ${runId} has no stored session that could be continued`);
   return createRun(deps, { ...inherited(source), ...request }, { actor, continuation: { run_id: runId, handle } });
 }
 
-// The same again: from the stored session if there is one, with the last answer, else from the beginning, which may be a copy.
-export async function retryRun(deps: OrchestratorDeps, runId: string, request: RetryRequest, actor: Actor | undefined): Promise<RunRecord> {
+// The same again: from the stored session if there is one, with the last answer, else from the beginning, which may be
+// a copy.
+export async function retryRun(
+  deps: OrchestratorDeps,
+  runId: string,
+  request: RetryRequest,
+  actor: Actor | undefined,
+): Promise<RunRecord> {
   const source = await loadEnded(deps, runId);
   const { again, origin } = await planRetry(deps, source, await loadSession(deps, source));
   return createRun(deps, { ...again, ...request }, { ...origin, actor });
 }
 
 // What a retry of the run asks for, and what it starts from.
-export async function planRetry(deps: OrchestratorDeps, source: RunRecord, handle: EngineSessionHandle | null): Promise<{ readonly again: CreateRunRequest; readonly origin: Origin }> {
-  if (handle) return { again: { ...inherited(source), prompt: await lastWords(deps, source) }, origin: { continuation: { run_id: source.run_id, handle } } };
+export async function planRetry(
+  deps: OrchestratorDeps,
+  source: RunRecord,
+  handle: EngineSessionHandle | null,
+): Promise<{ readonly again: CreateRunRequest; readonly origin: Origin }> {
+  if (handle)
+    return {
+      again: { ...inherited(source), prompt: await lastWords(deps, source) },
+      origin: { continuation: { run_id: source.run_id, handle } },
+    };
   const again = { ...inherited(source), prompt: source.spec.prompt };
   const fork = forkSource(source.spec);
   if (fork) return { again, origin: { fork } };
-  return isOwnWorkspace(source) ? { again, origin: {} } : { again: { ...again, cwd: source.spec.cwd }, origin: { beside: source } };
+  return isOwnWorkspace(source)
+    ? { again, origin: {} }
+    : { again: { ...again, cwd: source.spec.cwd }, origin: { beside: source } };
 }
 
 // One that was in a process only has ended with it.
@@ -44,7 +65,11 @@ export async function loadSession(deps: OrchestratorDeps, source: RunRecord): Pr
 
 async function loadEnded(deps: OrchestratorDeps, runId: string): Promise<RunRecord> {
   const source = await loadRun(deps.store, runId);
-  if (!isTerminal(source.status)) throw new RequestError('RUN_NOT_ENDED', `run ${runId} is ${source.status}: only an ended run can be continued or tried again`);
+  if (!isTerminal(source.status))
+    throw new RequestError(
+      'RUN_NOT_ENDED',
+      `run ${runId} is ${source.status}: only an ended run can be continued or tried again`,
+    );
   return source;
 }
 
@@ -64,7 +89,8 @@ export function inherited({ spec }: RunRecord): Omit<CreateRunRequest, 'prompt' 
 async function lastWords(deps: OrchestratorDeps, source: RunRecord): Promise<string> {
   const latest = await deps.store.loadLatest(source.run_id);
   const answered = latest?.state === 'answered' || latest?.state === 'auto_decided' ? latest : null;
-  if (!answered?.resolution || answered.resolution.finish || answered.question.kind === 'approval') return source.spec.prompt;
+  if (!answered?.resolution || answered.resolution.finish || answered.question.kind === 'approval')
+    return source.spec.prompt;
   return buildReplyPrompt(answered.resolution.response);
 }
 

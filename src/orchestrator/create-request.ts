@@ -41,7 +41,12 @@ export const REQUEST_SCHEMA: JsonObject = {
     permission: { enum: ['read-only', 'workspace-write', 'full'] },
     output_schema: { type: ['object', 'boolean'] },
     runtime_options: { type: 'object' },
-    labels: { type: 'object', maxProperties: 100, propertyNames: { minLength: 1, maxLength: 200, ...WHOLE }, additionalProperties: { type: 'string', maxLength: 2000, ...WHOLE } },
+    labels: {
+      type: 'object',
+      maxProperties: 100,
+      propertyNames: { minLength: 1, maxLength: 200, ...WHOLE },
+      additionalProperties: { type: 'string', maxLength: 2000, ...WHOLE },
+    },
     request_id: NAME,
     force: { type: 'boolean' },
   },

@@ -50,13 +50,25 @@ export async function createRun(deps: OrchestratorDeps, request: CreateRunReques
   if (!request.force) await checkEngine(deps, { engine: findEngine(request.engine), model: request.model, isLocal });
   const outcome = await deps.store.createRun(await buildRun(deps, request, origin));
   if (outcome.created) return outcome.run;
-  if (outcome.reason === 'queue_full') throw new RequestError('QUEUE_FULL', `${outcome.queued} runs are queued already: try again when some of them have begun`);
-  if (outcome.reason === 'session_in_use') throw new RequestError('SESSION_IN_USE', `run ${outcome.by} is at work in the session of run ${continuation?.run_id}: wait until it has ended`);
+  if (outcome.reason === 'queue_full')
+    throw new RequestError(
+      'QUEUE_FULL',
+      `${outcome.queued} runs are queued already: try again when some of them have begun`,
+    );
+  if (outcome.reason === 'session_in_use')
+    throw new RequestError(
+      'SESSION_IN_USE',
+      `run ${outcome.by} is at work in the session of run ${continuation?.run_id}: wait until it has ended`,
+    );
   return sameRun(outcome.run, outcome.sameRequest);
 }
 
 // The run as it is stored, with its first event. Refuses what a run cannot be.
-export async function buildRun(deps: OrchestratorDeps, request: CreateRunRequest, { actor, roots = null, continuation, fork, beside, retryOf }: Origin): Promise<NewRun> {
+export async function buildRun(
+  deps: OrchestratorDeps,
+  request: CreateRunRequest,
+  { actor, roots = null, continuation, fork, beside, retryOf }: Origin,
+): Promise<NewRun> {
   const runId = deps.ids.run();
   const folder = runFolder(dataDirFor(deps, fork?.handle.home ?? beside?.spec.home), runId);
   const { permission = 'workspace-write' } = request;
@@ -65,7 +77,11 @@ export async function buildRun(deps: OrchestratorDeps, request: CreateRunRequest
     engine: findEngine(request.engine).name,
     execution_mode: request.execution_mode ?? 'auto',
     prompt: request.prompt,
-    cwd: (continuation ?? fork)?.handle.cwd ?? (request.cwd === undefined ? folder.workspace : await findFolder(deps, request.cwd, { roots, permission, beside })),
+    cwd:
+      (continuation ?? fork)?.handle.cwd ??
+      (request.cwd === undefined
+        ? folder.workspace
+        : await findFolder(deps, request.cwd, { roots, permission, beside })),
     home: continuation ? continuation.handle.home : folder.home,
     model: request.model,
     permission,
@@ -101,12 +117,20 @@ export async function buildRun(deps: OrchestratorDeps, request: CreateRunRequest
 }
 
 function sameRun(run: RunRecord, sameRequest: boolean): RunRecord {
-  if (!sameRequest) throw new RequestError('REQUEST_ID_CONFLICT', `request id ${run.request_id} was used before with another body (run ${run.run_id})`);
+  if (!sameRequest)
+    throw new RequestError(
+      'REQUEST_ID_CONFLICT',
+      `request id ${run.request_id} was used before with another body (run ${run.run_id})`,
+    );
   return run;
 }
 
 // How it waits is told only where that may differ.
-function createdEvent({ home: _home, sticky, fork_from: fork, ...spec }: RunSpec, requestId: string, actor: Actor | undefined) {
+function createdEvent(
+  { home: _home, sticky, fork_from: fork, ...spec }: RunSpec,
+  requestId: string,
+  actor: Actor | undefined,
+) {
   const profile = sticky === undefined ? {} : { interactive_profile: profileOf(sticky) };
   return { ...spec, labels: { ...spec.labels }, fork_from: fork?.run_id, ...profile, request_id: requestId, actor };
 }
@@ -117,9 +141,15 @@ function dataDirFor({ cluster, dataDir }: OrchestratorDeps, home: string | null 
 }
 
 // A folder of another host is looked at when the run begins there.
-async function findFolder({ cluster, dataDir }: OrchestratorDeps, path: string, rules: Omit<FolderRules, 'dataDir'>): Promise<string> {
+async function findFolder(
+  { cluster, dataDir }: OrchestratorDeps,
+  path: string,
+  rules: Omit<FolderRules, 'dataDir'>,
+): Promise<string> {
   const { beside } = rules;
-  return cluster && beside && !(await cluster.hasFiles(beside.run_id)) ? path : checkFolder(path, { ...rules, dataDir });
+  return cluster && beside && !(await cluster.hasFiles(beside.run_id))
+    ? path
+    : checkFolder(path, { ...rules, dataDir });
 }
 
 async function checkSchema(schema: JsonObject | undefined, actor: Actor | undefined): Promise<JsonObject | undefined> {
@@ -128,15 +158,24 @@ async function checkSchema(schema: JsonObject | undefined, actor: Actor | undefi
   return schema;
 }
 
-function digestOf(request: CreateRunRequest, continuation: Continuation | undefined, fork: Continuation | undefined): string {
+function digestOf(
+  request: CreateRunRequest,
+  continuation: Continuation | undefined,
+  fork: Continuation | undefined,
+): string {
   const { request_id: _id, force: _force, ...body } = request;
-  return createHash('sha256').update(canonicalText({ ...body, continue_from: continuation?.run_id, fork_from: fork?.run_id })).digest('hex');
+  return createHash('sha256')
+    .update(canonicalText({ ...body, continue_from: continuation?.run_id, fork_from: fork?.run_id }))
+    .digest('hex');
 }
 
-// How the run will wait, where the profile is recorded (sessions.sticky): in its process (true), resumable (false). No kind is
-// claimed where the engine fails its probe and cannot stay, or where nothing is known yet: the first turn then records a
-// diagnostic. Creation never waits for a probe; an unknown engine is probed in the background.
-function stickyOf({ host, sticky }: OrchestratorDeps, { engine: name, execution_mode: mode }: CreateRunRequest): Pick<RunSpec, 'sticky'> {
+// How the run will wait, where the profile is recorded (sessions.sticky): in its process (true), resumable (false). No
+// kind is claimed where the engine fails its probe and cannot stay, or where nothing is known yet: the first turn then
+// records a diagnostic. Creation never waits for a probe; an unknown engine is probed in the background.
+function stickyOf(
+  { host, sticky }: OrchestratorDeps,
+  { engine: name, execution_mode: mode }: CreateRunRequest,
+): Pick<RunSpec, 'sticky'> {
   if (mode !== 'interactive') return {};
   const engine = findEngine(name);
   const known = host.knownResume?.(engine) ?? null;

@@ -28,7 +28,9 @@ export class Decisions {
   // What was decided about the question that the turn answers, if that was one for leave.
   get given(): Decision | null {
     const { answered } = this.#scene;
-    return answered?.question.kind === 'approval' ? (asObject(answered.resolution?.response)?.decision as Decision) : null;
+    return answered?.question.kind === 'approval'
+      ? (asObject(answered.resolution?.response)?.decision as Decision)
+      : null;
   }
 
   // Nobody is there any more who could be told: then it is enough that nothing is begun.
@@ -40,13 +42,25 @@ export class Decisions {
   store(): void {
     const { answered } = this.#scene;
     const { digest, action } = answered?.question ?? {};
-    if (answered?.resolution && this.given !== null && typeof digest === 'string' && this.#carriesOver(asObject(action))) this.#stored = { digest, resolution: answered.resolution };
+    if (
+      answered?.resolution &&
+      this.given !== null &&
+      typeof digest === 'string' &&
+      this.#carriesOver(asObject(action))
+    )
+      this.#stored = { digest, resolution: answered.resolution };
   }
 
   // The stored decision, if this is what it was made about; it is used up then.
   async take(question: Question): Promise<Resolution | null> {
     const stored = this.#stored;
-    if (!stored || question.kind !== 'approval' || !this.#carriesOver(question.action) || this.digestOf(question) !== stored.digest) return null;
+    if (
+      !stored ||
+      question.kind !== 'approval' ||
+      !this.#carriesOver(question.action) ||
+      this.digestOf(question) !== stored.digest
+    )
+      return null;
     this.#stored = null;
     await this.apply(question, stored.resolution);
     return stored.resolution;
@@ -58,7 +72,19 @@ export class Decisions {
     invariant(answered, 'somebody has decided');
     const decision = asObject(response)?.decision as Decision;
     const applied_at = toTimestamp(Math.max(deps.clock.now(), writer.run.heads.ts));
-    await writer.add([draft('interaction.approval.applied', { interaction_id: answered.interaction_id, decision, digest: this.digestOf(question), applied_at, actor: actor ?? undefined }, { interactionId: answered.interaction_id })]);
+    await writer.add([
+      draft(
+        'interaction.approval.applied',
+        {
+          interaction_id: answered.interaction_id,
+          decision,
+          digest: this.digestOf(question),
+          applied_at,
+          actor: actor ?? undefined,
+        },
+        { interactionId: answered.interaction_id },
+      ),
+    ]);
     await writer.flush();
     if (decision === 'cancel') this.#stopped = true;
   }

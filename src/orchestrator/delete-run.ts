@@ -1,5 +1,6 @@
-// Deletes an ended run: its rows, logs, home, and its workspace if it was ours. A crash in the middle is made good at the
-// next start: only a folder that was put aside for it is ever removed, and one that stands where it has to go back to.
+// Deletes an ended run: its rows, logs, home, and its workspace if it was ours. A crash in the middle is made good at
+// the next start: only a folder that was put aside for it is ever removed, and one that stands where it has to go back
+// to.
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { listFolder } from '../files/list-folder.js';
@@ -27,19 +28,28 @@ export interface DeleteOptions {
   readonly onFailure: OnFailure;
 }
 
-// `isPlayed`: a process of the run is under way here. A damaged run that nobody works on is deleted whatever its state is: it could
-// neither be answered nor canceled.
-export async function deleteRun(deps: OrchestratorDeps, runId: string, { isPlayed, by = NOBODY, onFailure }: DeleteOptions): Promise<void> {
+// `isPlayed`: a process of the run is under way here. A damaged run that nobody works on is deleted whatever its state
+// is: it could neither be answered nor canceled.
+export async function deleteRun(
+  deps: OrchestratorDeps,
+  runId: string,
+  { isPlayed, by = NOBODY, onFailure }: DeleteOptions,
+): Promise<void> {
   const trace: AuditTrace = { at: deps.clock.now(), ...by };
   const salvaged = await deps.store.salvageRun(runId);
   const run = salvaged?.run ?? null;
   const damaged = (salvaged?.damage.length ?? 0) > 0 && !isPlayed && !(await deps.cluster?.isPlayed(runId));
   // Its folder must not be moved, not even for a moment, while an agent is at work in it.
-  if (run && !damaged && !isTerminal(run.status)) throw new RequestError('RUN_NOT_ENDED', `run ${runId} is ${run.status}: cancel it first`);
+  if (run && !damaged && !isTerminal(run.status))
+    throw new RequestError('RUN_NOT_ENDED', `run ${runId} is ${run.status}: cancel it first`);
   const { path } = runFolder(deps.dataDir, runId);
   // A fork of it has a home of its own, but not a folder to work in.
   const worker = run && (await deps.store.findAtWork(workspaceOf(deps, run)));
-  if (worker && worker !== runId) throw new RequestError('SESSION_IN_USE', `run ${worker} works in the folder of run ${runId}: wait until it has ended, or cancel it`);
+  if (worker && worker !== runId)
+    throw new RequestError(
+      'SESSION_IN_USE',
+      `run ${worker} works in the folder of run ${runId}: wait until it has ended, or cancel it`,
+    );
   // Nor while one that continues it may be at work in its home.
   const { home, continue_from: continues } = run?.spec ?? { home: null };
   const sharer = home === null || continues !== undefined ? null : await deps.store.findInHome(home, runId);
@@ -63,7 +73,10 @@ function check(runId: string, outcome: DeleteOutcome, sharer = 'another run'): v
   if (outcome === 'deleted') return;
   if (outcome === 'not_ended') throw new RequestError('RUN_NOT_ENDED', `run ${runId} is at work: cancel it first`);
   if (outcome !== 'session_in_use') throw new RequestError('RUN_NOT_FOUND', `there is no run ${runId}`);
-  throw new RequestError('SESSION_IN_USE', `${sharer} continues the session of run ${runId} and lives in its home: delete that one first`);
+  throw new RequestError(
+    'SESSION_IN_USE',
+    `${sharer} continues the session of run ${runId} and lives in its home: delete that one first`,
+  );
 }
 
 // Where it was created, which may be a path of another host: its home tells.
@@ -101,6 +114,7 @@ export async function finishDeletions(deps: OrchestratorDeps, onFailure: OnFailu
 async function listAside(runs: string): Promise<string[]> {
   const names: string[] = [];
   if (!existsSync(runs)) return names;
-  for await (const entries of listFolder(runs, 1000)) names.push(...entries.map(({ name }) => name.toString()).filter((name) => name.endsWith(ASIDE)));
+  for await (const entries of listFolder(runs, 1000))
+    names.push(...entries.map(({ name }) => name.toString()).filter((name) => name.endsWith(ASIDE)));
   return names;
 }

@@ -27,7 +27,8 @@ export interface OrchestratorDeps {
   readonly turnDefaults?: TurnDefaults;
   // Other hosts share the store.
   readonly cluster?: Cluster;
-  // Queued runs are started again after a crash: each start is stored before anything is prepared for it. Other starts cost no write.
+  // Queued runs are started again after a crash: each start is stored before anything is prepared for it. Other starts
+  // cost no write.
   readonly marksStarts?: boolean;
   // Who is told of changes. A notification is stored with its change; sending it is somebody else's.
   readonly hooks?: readonly Hook[];
@@ -83,8 +84,12 @@ export interface EngineHost {
   knownResume?(engine: Engine): ResumeKnowledge | null;
   // Probes the engine once per program, within a bounded time; null: the program is missing.
   probeResume?(engine: Engine): Promise<ResumeKnowledge | null>;
-  // Why a run of the engine could only fail, by what is known; null: nothing speaks against it. Never waits and starts nothing.
-  explainUnusable?(engine: Engine, model: string | undefined): { readonly code: 'ENGINE_NOT_INSTALLED' | 'ENGINE_LOGGED_OUT'; readonly message: string } | null;
+  // Why a run of the engine could only fail, by what is known; null: nothing speaks against it. Never waits and starts
+  // nothing.
+  explainUnusable?(
+    engine: Engine,
+    model: string | undefined,
+  ): { readonly code: 'ENGINE_NOT_INSTALLED' | 'ENGINE_LOGGED_OUT'; readonly message: string } | null;
   // What the engine made of the login in a turn.
   noteLogin?(engine: Engine, model: string | undefined, isAccepted: boolean): void;
   // An id for a new session, for engines that let the caller choose.

@@ -1,5 +1,6 @@
-// Ends a turn that nobody can end in the ordinary way: its process is gone, and perhaps not everything it printed was stored.
-// Its logs are read again, what has no event yet is stored with it, and what the output shows is not lost: a question, a session.
+// Ends a turn that nobody can end in the ordinary way: its process is gone, and perhaps not everything it printed was
+// stored. Its logs are read again, what has no event yet is stored with it, and what the output shows is not lost: a
+// question, a session.
 import { readAsks } from '../ask/ask-file.js';
 import { hearQuestions } from '../ask/witnesses.js';
 import type { Engine } from '../engines/engine.js';
@@ -36,7 +37,8 @@ export async function endFromLogs(deps: OrchestratorDeps, run: RunRecord, ending
   const folder = runFolder(deps.dataDir, run.run_id);
   const logs = logsOf(engine, folder, run.attempt_number);
   const parser = createTurnParser(engine, version, { at, memory: await remember(engine, logs, at) });
-  const add = (drafts: readonly RaspDraft[]) => writer.add(drafts.filter(({ type, range, data }) => !takeOne(reports, reportKey(type, range, data))));
+  const add = (drafts: readonly RaspDraft[]) =>
+    writer.add(drafts.filter(({ type, range, data }) => !takeOne(reports, reportKey(type, range, data))));
   const streams = {
     stdout: await readLog(logs.stdout, at.stdout, (chunk) => add(parser.push('stdout', chunk))),
     stderr: await readLog(logs.stderr, at.stderr, (chunk) => add(parser.push('stderr', chunk))),
@@ -45,21 +47,45 @@ export async function endFromLogs(deps: OrchestratorDeps, run: RunRecord, ending
   await writer.flush();
   const evidence = parser.evidence();
   // The tool may have taken a question that the engine had no time to print.
-  const { questions } = hearQuestions((await readAsks(folder.attempt(run.attempt_number).asks, null)).questions, evidence.questions);
+  const { questions } = hearQuestions(
+    (await readAsks(folder.attempt(run.attempt_number).asks, null)).questions,
+    evidence.questions,
+  );
   const reason = 'error' in ending ? ending.error.code : 'CANCELED_BY_USER';
-  return applyRunEvent(deps, writer.run, {
-    event: ending.event,
-    facts: NO_FACTS,
-    ...('error' in ending ? { error: withUnanswered(ending.error, questions) } : { actor: ending.actor }),
-    before: [draft('lifecycle.turn.ended', { exit: { code: null, signal: null }, completion: { result: 'interrupted', reason_code: reason }, streams, parser: summariseParser(parser.counts()), digest: writer.run.heads.digest })],
-    handle: await findHandle(deps, run, evidence),
-  }, writer.journal);
+  return applyRunEvent(
+    deps,
+    writer.run,
+    {
+      event: ending.event,
+      facts: NO_FACTS,
+      ...('error' in ending ? { error: withUnanswered(ending.error, questions) } : { actor: ending.actor }),
+      before: [
+        draft('lifecycle.turn.ended', {
+          exit: { code: null, signal: null },
+          completion: { result: 'interrupted', reason_code: reason },
+          streams,
+          parser: summariseParser(parser.counts()),
+          digest: writer.run.heads.digest,
+        }),
+      ],
+      handle: await findHandle(deps, run, evidence),
+    },
+    writer.journal,
+  );
 }
 
 // The session of a first turn, if it is there, so that the run can be tried again from it.
-async function findHandle(deps: OrchestratorDeps, run: RunRecord, { sessionId }: TurnEvidence): Promise<EngineSessionHandle | undefined> {
+async function findHandle(
+  deps: OrchestratorDeps,
+  run: RunRecord,
+  { sessionId }: TurnEvidence,
+): Promise<EngineSessionHandle | undefined> {
   if (sessionId === null || (await deps.store.loadHandle(run.request_id))) return undefined;
-  const handle = buildHandle(findEngine(run.spec.engine), sessionId, { cwd: run.spec.cwd, home: run.spec.home, attempt: run.attempt_number });
+  const handle = buildHandle(findEngine(run.spec.engine), sessionId, {
+    cwd: run.spec.cwd,
+    home: run.spec.home,
+    attempt: run.attempt_number,
+  });
   return (await isSessionThere(deps, handle)) ? handle : undefined;
 }
 
@@ -72,7 +98,8 @@ interface Stored {
   readonly version: string | undefined;
 }
 
-// What the journal holds: the fold as it was when the turn was cut off, and how often the parser reported what of this turn.
+// What the journal holds: the fold as it was when the turn was cut off, and how often the parser reported what of this
+// turn.
 async function readStored(deps: OrchestratorDeps, run: RunRecord): Promise<Stored> {
   const fold = new ConversationFold(run.run_id);
   const reports = new Map<string, number>();
@@ -80,7 +107,11 @@ async function readStored(deps: OrchestratorDeps, run: RunRecord): Promise<Store
   let at = LOG_BEGIN;
   const isResident = findEngine(run.spec.engine).resident !== undefined;
   for (let fromSeq = 1; fromSeq <= run.heads.rasp_seq; fromSeq += PAGE) {
-    for (const line of await deps.store.readJournal(run.run_id, 'rasp', { fromSeq, toSeq: fromSeq + PAGE - 1, limit: PAGE })) {
+    for (const line of await deps.store.readJournal(run.run_id, 'rasp', {
+      fromSeq,
+      toSeq: fromSeq + PAGE - 1,
+      limit: PAGE,
+    })) {
       const event = readStoredJson(line) as RaspEvent;
       const input = foldInputOf(event);
       fold.push(input);

@@ -1,5 +1,5 @@
-// Ends a run of a host that is gone, where its logs cannot be read: what the journal knows of its session is kept, so that it can be tried
-// again from it, where its files are.
+// Ends a run of a host that is gone, where its logs cannot be read: what the journal knows of its session is kept, so
+// that it can be tried again from it, where its files are.
 import { buildHandle, findEngine } from '../engines/registry.js';
 import { readStoredJson } from '../kernel/stored-json.js';
 import type { RaspData, RaspEvent } from '../rasp/event.js';
@@ -15,7 +15,12 @@ const PAGE = 200;
 export async function endWithoutLogs(deps: OrchestratorDeps, run: RunRecord, ending: Ending): Promise<void> {
   const { event } = ending;
   const handle = await findHandle(deps, run);
-  await applyRunEvent(deps, run, { event, facts: NO_FACTS, ...('error' in ending ? { error: ending.error } : { actor: ending.actor }), handle });
+  await applyRunEvent(deps, run, {
+    event,
+    facts: NO_FACTS,
+    ...('error' in ending ? { error: ending.error } : { actor: ending.actor }),
+    handle,
+  });
 }
 
 // Of a first turn: that of a later one is stored.
@@ -26,7 +31,11 @@ async function findHandle({ store }: OrchestratorDeps, run: RunRecord): Promise<
       const { event, data } = readStoredJson(line) as RaspEvent;
       if (event.type !== 'lifecycle.session.bound') continue;
       const { session_id: session } = data as unknown as RaspData['lifecycle.session.bound'];
-      return buildHandle(findEngine(run.spec.engine), session, { cwd: run.spec.cwd, home: run.spec.home, attempt: run.attempt_number });
+      return buildHandle(findEngine(run.spec.engine), session, {
+        cwd: run.spec.cwd,
+        home: run.spec.home,
+        attempt: run.attempt_number,
+      });
     }
   }
   return undefined;

@@ -3,7 +3,10 @@
 import type { TextSink } from '../rasp/stamp.js';
 
 // What Buffer.write calls in the end, without its checks.
-type DirectBuffer = Buffer & { latin1Write(text: string, at: number): number; utf8Write(text: string, at: number): number };
+type DirectBuffer = Buffer & {
+  latin1Write(text: string, at: number): number;
+  utf8Write(text: string, at: number): number;
+};
 
 const INITIAL_BYTES = 1024 * 1024;
 // A buffer that had to hold more than this is given back.

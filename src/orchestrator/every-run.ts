@@ -1,5 +1,5 @@
-// Runs as they are listed, newest first, in short form: a page of them is small, whatever their prompts are. A run whose row is
-// damaged is reported by its id and left out.
+// Runs as they are listed, newest first, in short form: a page of them is small, whatever their prompts are. A run
+// whose row is damaged is reported by its id and left out.
 import { unlessDamaged, type DamagedDataError } from '../kernel/stored-json.js';
 import type { RunFilter, Store } from '../store/store.js';
 import type { RunSummary } from '../store/summary-reader.js';
@@ -9,7 +9,11 @@ const PAGE = 500;
 export type OnDamaged = (runId: string, error: DamagedDataError) => void;
 
 // `ids` includes damaged runs.
-export async function listReadable(store: Store, filter: RunFilter, onDamaged: OnDamaged): Promise<{ readonly runs: readonly RunSummary[]; readonly ids: readonly string[] }> {
+export async function listReadable(
+  store: Store,
+  filter: RunFilter,
+  onDamaged: OnDamaged,
+): Promise<{ readonly runs: readonly RunSummary[]; readonly ids: readonly string[] }> {
   const all = await unlessDamaged(store.summaries.listRuns(filter));
   if (all) return { runs: all, ids: all.map(({ run_id: id }) => id) };
   const ids = await store.listRunIds(filter);
@@ -27,8 +31,12 @@ export async function isStored(store: Store, runId: string): Promise<boolean> {
 }
 
 // All runs, read page by page. Load a run by its id for what a short form leaves out.
-export async function* everyRun(store: Store, onDamaged: OnDamaged, filter: Pick<RunFilter, 'status'> = {}): AsyncGenerator<RunSummary> {
-  for (let before: { readonly before?: string } = {}; ; ) {
+export async function* everyRun(
+  store: Store,
+  onDamaged: OnDamaged,
+  filter: Pick<RunFilter, 'status'> = {},
+): AsyncGenerator<RunSummary> {
+  for (let before: { readonly before?: string } = {}; ;) {
     const { runs, ids } = await listReadable(store, { ...filter, ...before, limit: PAGE }, onDamaged);
     yield* runs;
     const last = ids.at(-1);
@@ -39,5 +47,10 @@ export async function* everyRun(store: Store, onDamaged: OnDamaged, filter: Pick
 
 // Damaged runs included.
 export async function* everyRunId(store: Store): AsyncGenerator<string> {
-  for (let ids = await store.listRunIds({ limit: PAGE }); ids.length > 0; ids = await store.listRunIds({ limit: PAGE, before: ids.at(-1) ?? '' })) yield* ids;
+  for (
+    let ids = await store.listRunIds({ limit: PAGE });
+    ids.length > 0;
+    ids = await store.listRunIds({ limit: PAGE, before: ids.at(-1) ?? '' })
+  )
+    yield* ids;
 }

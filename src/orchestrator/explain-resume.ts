@@ -1,4 +1,5 @@
-// Whether the first turn of an interactive run has to warn that its engine may be unable to continue the conversation later.
+// Whether the first turn of an interactive run has to warn that its engine may be unable to continue the conversation
+// later.
 import type { Engine } from '../engines/engine.js';
 import { ENGINES } from '../engines/registry.js';
 import { draft, type RaspDraft } from '../rasp/draft.js';
@@ -13,7 +14,9 @@ export async function explainResume(deps: OrchestratorDeps, engine: Engine, { sp
   if (spec.execution_mode !== 'interactive' || spec.sticky === true) return [];
   const found = deps.host.knownResume?.(engine) ?? (await probeWithin(deps, engine));
   if (found === null || found.resumes) return [];
-  const message = `${engine.name} has not shown that it can continue a conversation in another process: ${found.problem ?? 'the probe had no result'}`;
+  const message =
+    `${engine.name} has not shown that it can continue a conversation in another process: ` +
+    `${found.problem ?? 'the probe had no result'}`;
   return [draft('diagnostic.parser.warning', { code: 'RESUME_NOT_PROVED', message })];
 }
 
@@ -26,7 +29,9 @@ async function probeWithin({ host, timers }: OrchestratorDeps, engine: Engine): 
   const probe = host.probeResume?.(engine) ?? null;
   if (probe === null) return null;
   return new Promise((resolve, reject) => {
-    const cancel = timers.set(PATIENCE_MS, () => resolve({ resumes: false, problem: `its probe has not ended within ${PATIENCE_MS / 1000} s` }));
+    const cancel = timers.set(PATIENCE_MS, () =>
+      resolve({ resumes: false, problem: `its probe has not ended within ${PATIENCE_MS / 1000} s` }),
+    );
     probe.then(resolve, reject).finally(cancel);
   });
 }

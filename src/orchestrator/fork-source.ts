@@ -4,5 +4,15 @@ import type { Continuation } from './create-run.js';
 
 export function forkSource({ engine, cwd, fork_from: fork }: RunSpec): Continuation | null {
   if (fork === undefined) return null;
-  return { run_id: fork.run_id, handle: { engine, handle_type: 'session_id', handle_value: fork.session, cwd, home: fork.home, created_at_attempt: 1 } };
+  return {
+    run_id: fork.run_id,
+    handle: {
+      engine,
+      handle_type: 'session_id',
+      handle_value: fork.session,
+      cwd,
+      home: fork.home,
+      created_at_attempt: 1,
+    },
+  };
 }

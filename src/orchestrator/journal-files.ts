@@ -1,5 +1,6 @@
-// Each run's journal beside the database too, as plain files for people and their tools: runs/<id>/rasp.jsonl and fcmp.jsonl.
-// Appended a moment after the commit, so a crash may leave them short; the next start repairs them. Never read back.
+// Each run's journal beside the database too, as plain files for people and their tools: runs/<id>/rasp.jsonl and
+// fcmp.jsonl. Appended a moment after the commit, so a crash may leave them short; the next start repairs them. Never
+// read back.
 import { closeSync, existsSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Alarm, type Timers } from '../process/timers.js';
@@ -21,12 +22,14 @@ const GATHER_BYTES = 256 * 1024;
 // Between attempts to repair files that could not be written.
 const REPAIR_MS = 10_000;
 const PRIVATE = { mode: 0o600 };
-// Left by a clean end; where it is missing, any file may be short. It says in which life of the system that was: the files are not waited for
-// until they are on the disk, so after a power cut they may be torn although the end was clean.
+// Left by a clean end; where it is missing, any file may be short. It says in which life of the system that was: the
+// files are not waited for until they are on the disk, so after a power cut they may be torn although the end was
+// clean.
 const CLEAN = 'exports.clean';
 
-// each: with each commit, by the only one who commits. Where hosts share the store, when a turn is over or the run has ended: own: by whoever
-// has committed it, for the files are the same for all; local: by whoever has the files of the run.
+// each: with each commit, by the only one who commits. Where hosts share the store, when a turn is over or the run has
+// ended: own: by whoever has committed it, for the files are the same for all; local: by whoever has the files of the
+// run.
 export type FileMode = 'each' | 'own' | 'local';
 
 interface FilesDeps {
@@ -65,7 +68,13 @@ export class JournalFiles {
   readonly #repairing = new Set<string>();
   readonly #boot: string | null;
 
-  constructor({ store, timers, dataDir }: FilesDeps, onFailure: (error: unknown) => void, mode: FileMode = 'each', onWritten: (runId: string, seq: number) => Promise<void> = async () => {}, bootFile = BOOT_FILE) {
+  constructor(
+    { store, timers, dataDir }: FilesDeps,
+    onFailure: (error: unknown) => void,
+    mode: FileMode = 'each',
+    onWritten: (runId: string, seq: number) => Promise<void> = async () => {},
+    bootFile = BOOT_FILE,
+  ) {
     // Where there is none, all files are looked at by every start.
     this.#boot = readBootId(bootFile);
     this.#mode = mode;
@@ -84,13 +93,25 @@ export class JournalFiles {
         this.#gathered.delete(runId);
         this.#torn.delete(runId);
       } else if (journal && mode === 'each') this.#gather(runId, journal, status === undefined);
-      else if (mode !== 'each' && status !== undefined && status !== 'queued' && status !== 'running' && (mode === 'own' ? origin === 'here' : existsSync(runFolder(dataDir, runId).path))) this.#later(runId);
+      else if (
+        mode !== 'each' &&
+        status !== undefined &&
+        status !== 'queued' &&
+        status !== 'running' &&
+        (mode === 'own' ? origin === 'here' : existsSync(runFolder(dataDir, runId).path))
+      )
+        this.#later(runId);
     });
   }
 
   // Who looks after the state of a run has changed finds everything up to there.
   #gather(runId: string, { rasp, fcmp }: JournalFlush, mayWait: boolean): void {
-    const gathered = this.#gathered.get(runId) ?? { rasp: [], fcmp: [], isFirst: { rasp: rasp.firstSeq === 1, fcmp: false }, bytes: 0 };
+    const gathered = this.#gathered.get(runId) ?? {
+      rasp: [],
+      fcmp: [],
+      isFirst: { rasp: rasp.firstSeq === 1, fcmp: false },
+      bytes: 0,
+    };
     this.#gathered.set(runId, gathered);
     gathered.rasp.push(rasp.bytes);
     if (fcmp?.firstSeq === 1) gathered.isFirst.fcmp = true;
@@ -117,8 +138,8 @@ export class JournalFiles {
     for (const [runId, gathered] of this.#gathered) this.#append(runId, gathered);
   }
 
-  // A file that could not be written is reported once and repaired as soon as that works, at the latest at the next start. A file
-  // that was removed, or replaced by something else, is written again from the store.
+  // A file that could not be written is reported once and repaired as soon as that works, at the latest at the next
+  // start. A file that was removed, or replaced by something else, is written again from the store.
   #append(runId: string, { rasp, fcmp, isFirst }: Gathered): void {
     this.#gathered.delete(runId);
     if (this.#torn.has(runId)) return;
@@ -126,7 +147,8 @@ export class JournalFiles {
       appendPieces(this.#pathOf(runId, 'rasp'), rasp, isFirst.rasp);
       if (fcmp.length > 0) appendPieces(this.#pathOf(runId, 'fcmp'), fcmp, isFirst.fcmp);
     } catch (error) {
-      if (error instanceof UnsafeFileError || (error as NodeJS.ErrnoException).code === 'ENOENT') return this.#later(runId);
+      if (error instanceof UnsafeFileError || (error as NodeJS.ErrnoException).code === 'ENOENT')
+        return this.#later(runId);
       this.#fail(runId, error);
     }
   }
@@ -146,17 +168,22 @@ export class JournalFiles {
     });
   }
 
-  // Writes the files of a run anew if they were removed, or replaced by something that is no file. Cheap where they are there.
+  // Writes the files of a run anew if they were removed, or replaced by something that is no file. Cheap where they are
+  // there.
   async restore(runId: string): Promise<void> {
     if (this.#mode !== 'each' || this.#gathered.has(runId)) return;
     // What cannot be read cannot be written again; verify reports it.
     const { heads } = (await unlessDamaged(this.#store.loadRun(runId))) ?? { heads: { rasp_seq: 0, fcmp_seq: 0 } };
-    const expected = [['rasp', heads.rasp_seq], ['fcmp', heads.fcmp_seq]] as const;
-    for (const [protocol, seq] of expected) if (seq > 0 && (await fileSize(this.#pathOf(runId, protocol))) === null) return this.write(runId);
+    const expected = [
+      ['rasp', heads.rasp_seq],
+      ['fcmp', heads.fcmp_seq],
+    ] as const;
+    for (const [protocol, seq] of expected)
+      if (seq > 0 && (await fileSize(this.#pathOf(runId, protocol))) === null) return this.write(runId);
   }
 
-  // Makes the files of all runs what is stored, beside other work, if the last one did not end cleanly. One that cannot be
-  // written is told after all the others were looked at.
+  // Makes the files of all runs what is stored, beside other work, if the last one did not end cleanly. One that cannot
+  // be written is told after all the others were looked at.
   async repair(stopped: () => boolean): Promise<void> {
     if (this.#mode !== 'each') return;
     if (this.#whole) return this.#restoreWaiting(stopped);
@@ -173,10 +200,12 @@ export class JournalFiles {
     this.#whole = true;
   }
 
-  // After a clean end the files are whole, unless somebody removed them since. Those of runs that wait are looked for at a start; those of ended
-  // runs, of which there may be a million, when somebody asks for them.
+  // After a clean end the files are whole, unless somebody removed them since. Those of runs that wait are looked for
+  // at a start; those of ended runs, of which there may be a million, when somebody asks for them.
   async #restoreWaiting(stopped: () => boolean): Promise<void> {
-    for await (const { run_id: runId } of everyRun(this.#store, (_runId, error) => this.#onFailure(error), { status: 'waiting_user' })) {
+    for await (const { run_id: runId } of everyRun(this.#store, (_runId, error) => this.#onFailure(error), {
+      status: 'waiting_user',
+    })) {
       if (stopped()) return;
       await this.restore(runId).catch((error: unknown) => this.#onFailure(error));
     }
@@ -236,11 +265,14 @@ export class JournalFiles {
 
   // Throws for a journal that ends before the head of its run: the file may be the only copy of the rest.
   async *#read(runId: string, protocol: Protocol, head: number): AsyncGenerator<Buffer> {
-    for (let seq = 0; ; ) {
+    for (let seq = 0; ;) {
       // There is room for other work in between.
       await new Promise((resolve) => setImmediate(resolve));
       const lines = await this.#store.readLines(runId, protocol, seq, PAGE_BYTES);
-      if (lines === null && seq < head) throw new DamagedDataError(`${protocol} events ${seq + 1} to ${head} of run ${runId} are missing from the journal`);
+      if (lines === null && seq < head)
+        throw new DamagedDataError(
+          `${protocol} events ${seq + 1} to ${head} of run ${runId} are missing from the journal`,
+        );
       if (lines === null) return;
       seq = lines.lastSeq;
       yield lines.bytes;
@@ -270,7 +302,7 @@ export class JournalFiles {
 function appendPieces(path: string, pieces: readonly Buffer[], isFirst: boolean): void {
   const file = openIn(path, isFirst);
   try {
-    for (const piece of pieces) for (let at = 0; at < piece.length; ) at += writeSync(file, piece, at);
+    for (const piece of pieces) for (let at = 0; at < piece.length;) at += writeSync(file, piece, at);
   } finally {
     closeSync(file);
   }

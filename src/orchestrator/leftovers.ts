@@ -1,4 +1,5 @@
-// The files of runs that were deleted, on whichever host: each host removes those that it has, also when it was away meanwhile.
+// The files of runs that were deleted, on whichever host: each host removes those that it has, also when it was away
+// meanwhile.
 import type { Cluster } from '../dispatch/cluster.js';
 import { isRunId } from '../kernel/ids.js';
 import { endLeftovers } from '../process/end-leftovers.js';
@@ -20,7 +21,12 @@ export class Leftovers {
   // A look that has not begun yet: it will see what there is then.
   #next: Promise<void> | null = null;
 
-  constructor(deps: OrchestratorDeps, cluster: Cluster, stopped: () => boolean, onFailure: (runId: string, error: unknown) => void) {
+  constructor(
+    deps: OrchestratorDeps,
+    cluster: Cluster,
+    stopped: () => boolean,
+    onFailure: (runId: string, error: unknown) => void,
+  ) {
     this.#deps = deps;
     this.#cluster = cluster;
     this.#stopped = stopped;

@@ -1,4 +1,5 @@
-// What there is now of the bytes of a log that a turn has read: they are hashed piece by piece, and nothing else of the file is read.
+// What there is now of the bytes of a log that a turn has read: they are hashed piece by piece, and nothing else of the
+// file is read.
 import { createHash } from 'node:crypto';
 import { openFile, readPieces, UnsafeFileError } from '../files/read-file.js';
 

@@ -17,14 +17,27 @@ export interface LogName {
 const PAGE = 200;
 
 // Null: the turn has not started an engine, so there is no log. `dataDir` must be a real path.
-export async function openLog(store: Store, dataDir: string, run: Pick<RunRecord, 'run_id' | 'spec' | 'heads'>, { attempt, stream }: LogName): Promise<FileHandle | null> {
+export async function openLog(
+  store: Store,
+  dataDir: string,
+  run: Pick<RunRecord, 'run_id' | 'spec' | 'heads'>,
+  { attempt, stream }: LogName,
+): Promise<FileHandle | null> {
   const path = logsOf(findEngine(run.spec.engine), runFolder(dataDir, run.run_id), attempt)[stream];
   const file = await openFile(path).catch((error: unknown) => {
     if (!(error instanceof UnsafeFileError)) throw error;
-    throw new RequestError('NOT_FOUND', `The ${stream} log of attempt ${attempt} of run ${run.run_id} was replaced by something that is not a regular file. Its events are still stored.`);
+    throw new RequestError(
+      'NOT_FOUND',
+      `The ${stream} log of attempt ${attempt} of run ${run.run_id} was replaced by something that is not a ` +
+        'regular file. Its events are still stored.',
+    );
   });
   if (file === null && (await hasStarted(store, run, attempt))) {
-    throw new RequestError('FILES_GONE', `The ${stream} log of attempt ${attempt} of run ${run.run_id} was deleted outside of Parley. Its events are still stored: read them with \`parley show ${run.run_id}\`.`);
+    throw new RequestError(
+      'FILES_GONE',
+      `The ${stream} log of attempt ${attempt} of run ${run.run_id} was deleted outside of Parley. Its events are ` +
+        `still stored: read them with \`parley show ${run.run_id}\`.`,
+    );
   }
   return file;
 }
@@ -32,7 +45,11 @@ export async function openLog(store: Store, dataDir: string, run: Pick<RunRecord
 // Whether the journal knows of an engine's process in this attempt. Asked only where the log is missing.
 async function hasStarted(store: Store, run: Pick<RunRecord, 'run_id' | 'heads'>, attempt: number): Promise<boolean> {
   for (let toSeq = run.heads.rasp_seq; toSeq > 0; toSeq -= PAGE) {
-    for (const line of await store.readJournal(run.run_id, 'rasp', { fromSeq: Math.max(1, toSeq - PAGE + 1), toSeq, limit: PAGE })) {
+    for (const line of await store.readJournal(run.run_id, 'rasp', {
+      fromSeq: Math.max(1, toSeq - PAGE + 1),
+      toSeq,
+      limit: PAGE,
+    })) {
       const { event, attempt_number: number } = readStoredJson(line) as Partial<RaspEvent>;
       if (event?.type === 'lifecycle.process.spawned' && number === attempt) return true;
     }

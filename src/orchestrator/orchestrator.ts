@@ -1,5 +1,5 @@
-// The runs of one data directory, alive: turns are started as slots are free, questions are decided when their time is over.
-// It opens with recovery and closes without leaving an engine behind. A run that waits costs nothing here.
+// The runs of one data directory, alive: turns are started as slots are free, questions are decided when their time is
+// over. It opens with recovery and closes without leaving an engine behind. A run that waits costs nothing here.
 import type { Dispatch, DispatchHandlers } from '../dispatch/dispatch.js';
 import { EmbeddedDispatch } from '../dispatch/embedded.js';
 import { pause } from '../process/timers.js';
@@ -27,7 +27,12 @@ import { failWaiting, PROCESS_LOST, WAITED_TOO_LONG } from './sticky.js';
 import { TurnControl } from './turn-control.js';
 import { LostRunError } from './turn-writer.js';
 import { withRetries } from './restart-retry.js';
-import { RESIDENT_LIMITS, type CloseOptions, type Interrupted, type OrchestratorSettings } from './orchestrator-settings.js';
+import {
+  RESIDENT_LIMITS,
+  type CloseOptions,
+  type Interrupted,
+  type OrchestratorSettings,
+} from './orchestrator-settings.js';
 import { sweep, type RetentionRules } from './retention.js';
 import { waitAtMost } from './wait-at-most.js';
 import { track } from './track.js';
@@ -64,20 +69,40 @@ export class Orchestrator {
     this.#plays = settings.plays ?? true;
     this.#files = files;
     this.#wakeups = new CommitWakeups(deps.store);
-    this.#residents = new Residents(deps.timers, settings.residents ?? RESIDENT_LIMITS, (runId) => void track(this.#endings, this.#loseProcess(runId)), (runId) => void this.#cluster?.letGo(runId));
+    this.#residents = new Residents(
+      deps.timers,
+      settings.residents ?? RESIDENT_LIMITS,
+      (runId) => void track(this.#endings, this.#loseProcess(runId)),
+      (runId) => void this.#cluster?.letGo(runId),
+    );
     const handlers: DispatchHandlers = {
       startTurn: (run) => this.#startTurn(run),
       decide: (interaction) => this.#decide(interaction),
       onFailure: (error) => settings.onFailure('', error),
     };
-    this.#dispatch = deps.cluster?.createDispatch(handlers, settings.slots) ?? new EmbeddedDispatch(deps, handlers, settings.slots);
-    this.#cluster = deps.cluster ? new ClusterWork(deps, this.#controls, this.#residents, files, (runId, actor) => this.cancel(runId, actor), settings.onFailure) : null;
+    this.#dispatch =
+      deps.cluster?.createDispatch(handlers, settings.slots) ?? new EmbeddedDispatch(deps, handlers, settings.slots);
+    this.#cluster = deps.cluster
+      ? new ClusterWork(
+          deps,
+          this.#controls,
+          this.#residents,
+          files,
+          (runId, actor) => this.cancel(runId, actor),
+          settings.onFailure,
+        )
+      : null;
   }
 
   static async open(given: OrchestratorDeps, settings: OrchestratorSettings): Promise<Orchestrator> {
     const deps = settings.recovery.running === 'retry' ? withRetries(given, settings.onFailure) : given;
     await finishDeletions(deps, settings.onFailure);
-    const files = new JournalFiles(deps, (error) => settings.onFailure('', error), deps.cluster?.files ?? 'each', (runId, seq) => deps.cluster?.markExported(runId, seq) ?? Promise.resolve());
+    const files = new JournalFiles(
+      deps,
+      (error) => settings.onFailure('', error),
+      deps.cluster?.files ?? 'each',
+      (runId, seq) => deps.cluster?.markExported(runId, seq) ?? Promise.resolve(),
+    );
     await recover(deps, files, settings.recovery, settings.onFailure);
     if (deps.sticky) await probeEngines(deps);
     const orchestrator = new Orchestrator(deps, settings, files);
@@ -97,7 +122,8 @@ export class Orchestrator {
     this.#wake();
   }
 
-  // Nothing is taken that nobody would play any more. What was taken before counts: its turn begins before the end does.
+  // Nothing is taken that nobody would play any more. What was taken before counts: its turn begins before the end
+  // does.
   async #change<T>(work: () => Promise<T>): Promise<T> {
     if (this.#stopping) throw new RequestError('SHUTTING_DOWN', 'this Parley is being stopped');
     try {
@@ -154,7 +180,8 @@ export class Orchestrator {
       }
       const run = await loadRun(this.#deps.store, runId);
       if (run.status === 'canceled') return run;
-      if (isTerminal(run.status)) throw new RequestError('RUN_ENDED', `run ${runId} has ${run.status} before it could be canceled`);
+      if (isTerminal(run.status))
+        throw new RequestError('RUN_ENDED', `run ${runId} has ${run.status} before it could be canceled`);
       if (run.status !== 'running' || this.#controls.has(runId)) continue;
       // Another host plays it, or one that is gone did; else nobody: its turn was lost.
       if (this.#cluster) await this.#cluster.cancelElsewhere(run, actor, this.#wakeups);
@@ -192,7 +219,9 @@ export class Orchestrator {
   async #lookAfter(): Promise<void> {
     const stopped = () => this.#closing.signal.aborted;
     // With others there is no start: whoever waits is answered by any of them.
-    const waiting = this.#cluster ? async () => {} : () => recoverWaitingRuns(this.#deps, stopped, this.#settings.onFailure);
+    const waiting = this.#cluster
+      ? async () => {}
+      : () => recoverWaitingRuns(this.#deps, stopped, this.#settings.onFailure);
     for (const work of [waiting, () => this.#files.repair(stopped)]) {
       await work().catch((error: unknown) => this.#settings.onFailure('', error));
     }
@@ -225,7 +254,8 @@ export class Orchestrator {
     }
   }
 
-  // Running turns may finish within the grace period and are then ended; nothing new begins, waiting runs are untouched.
+  // Running turns may finish within the grace period and are then ended; nothing new begins, waiting runs are
+  // untouched.
   async close({ graceMs = 0, hurry, onDrain }: CloseOptions = {}): Promise<Interrupted> {
     this.#stopping = true;
     if (this.#changes.size > 0) {
@@ -240,8 +270,14 @@ export class Orchestrator {
       const turns = Promise.all([...this.#controls.values()].map(({ over }) => over));
       await waitAtMost(this.#deps.timers, graceMs, Promise.race([turns, ...(hurry ? [hurry] : [])]));
     }
-    // Before the turns end: an interrupted run may queue its retry. Queued runs that hosts share are started by the others.
-    const queued = this.#cluster ? 0 : await this.#deps.store.countRuns().then((counts) => counts.queued, () => 0);
+    // Before the turns end: an interrupted run may queue its retry. Queued runs that hosts share are started by the
+    // others.
+    const queued = this.#cluster
+      ? 0
+      : await this.#deps.store.countRuns().then(
+          (counts) => counts.queued,
+          () => 0,
+        );
     this.#closing.abort();
     const turns = this.#controls.size;
     for (const { control } of this.#controls.values()) control.shutdown();
@@ -258,7 +294,8 @@ export class Orchestrator {
     return { turns, queued };
   }
 
-  // After a crash of this process: starts nothing more, stores buffered events and ends the engines. Runs stay as they are stored.
+  // After a crash of this process: starts nothing more, stores buffered events and ends the engines. Runs stay as they
+  // are stored.
   async abandon(): Promise<void> {
     this.#stopping = true;
     this.#closing.abort();
@@ -272,7 +309,10 @@ export class Orchestrator {
   #startTurn(run: RunRecord): Promise<void> {
     const control = new TurnControl();
     const played = runTurn(this.#deps, run, control, this.#residents)
-      .then(() => {}, (error: unknown) => (control.isLost ? undefined : this.#afterFailure(run.run_id, error)))
+      .then(
+        () => {},
+        (error: unknown) => (control.isLost ? undefined : this.#afterFailure(run.run_id, error)),
+      )
       .finally(() => this.#controls.delete(run.run_id));
     this.#controls.set(run.run_id, { control, over: played.catch(() => {}) });
     if (this.#closing.signal.aborted) control.shutdown();
@@ -285,10 +325,12 @@ export class Orchestrator {
     await this.#residents.end(runId);
   }
 
-  // The time of a question is over. Where its process is all there is, and only a person may answer, it is over with it.
+  // The time of a question is over. Where its process is all there is, and only a person may answer, it is over with
+  // it.
   async #decide(interaction: InteractionRecord): Promise<boolean> {
     const run = await this.#deps.store.loadRun(interaction.run_id);
-    if (!run?.spec.sticky || !parseRuntimeOptions(run.spec.runtime_options).interactive_require_user_reply) return (await decide(this.#deps, interaction)) !== null;
+    if (!run?.spec.sticky || !parseRuntimeOptions(run.spec.runtime_options).interactive_require_user_reply)
+      return (await decide(this.#deps, interaction)) !== null;
     // The host that has it ends it, and finds that its time is over.
     if (await this.#deps.cluster?.isHeldElsewhere(run.run_id)) return false;
     await this.#endResident(run.run_id, 'waiting_user');

@@ -6,5 +6,9 @@ export type ParserSummary = RaspData['lifecycle.turn.ended']['parser'];
 
 export function summariseParser(counts: ParserCounts): ParserSummary {
   // Nothing printed is neither a hit nor a miss.
-  return { ...counts, warnings: { ...counts.warnings }, hit_rate: counts.units === 0 ? null : counts.parsed / counts.units };
+  return {
+    ...counts,
+    warnings: { ...counts.warnings },
+    hit_rate: counts.units === 0 ? null : counts.parsed / counts.units,
+  };
 }

@@ -1,4 +1,5 @@
-// Plays a turn of an engine that has a process for each: starts it, records what it prints, and judges it when it is gone.
+// Plays a turn of an engine that has a process for each: starts it, records what it prints, and judges it when it is
+// gone.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RunErrorCode } from '../contract/error-codes.js';
@@ -64,7 +65,15 @@ export async function playProcess(scene: TurnScene, command: EngineCommand, ask:
   void writer.add(parser.finish());
   await writer.flush();
   const { evidence, remarks } = await hearAsks(engine, ask, parser.evidence());
-  return settle(scene, await weigh(scene, { ...end, evidence, remarks: [...remarks, ...crossCheck(command, evidence)], parser: summariseParser(parser.counts()) }));
+  return settle(
+    scene,
+    await weigh(scene, {
+      ...end,
+      evidence,
+      remarks: [...remarks, ...crossCheck(command, evidence)],
+      parser: summariseParser(parser.counts()),
+    }),
+  );
 }
 
 function refusalCode(reason: Refusal['reason']): RunErrorCode {
@@ -80,8 +89,17 @@ function refusalCode(reason: Refusal['reason']): RunErrorCode {
 }
 
 // What was started, for people; of the environment only the names.
-export function writeCommand(folder: string, { argv, cwd, stdin }: EngineCommand, env: Readonly<Record<string, string>>): void {
-  const told = { argv: argv.map(redact), cwd, stdin_bytes: stdin === null ? null : Buffer.byteLength(stdin), env: Object.keys(env).toSorted() };
+export function writeCommand(
+  folder: string,
+  { argv, cwd, stdin }: EngineCommand,
+  env: Readonly<Record<string, string>>,
+): void {
+  const told = {
+    argv: argv.map(redact),
+    cwd,
+    stdin_bytes: stdin === null ? null : Buffer.byteLength(stdin),
+    env: Object.keys(env).toSorted(),
+  };
   writeFileSync(join(folder, 'command.json'), `${JSON.stringify(told, null, 2)}\n`, { mode: 0o600 });
 }
 
@@ -98,5 +116,14 @@ async function endOf(child: Child): Promise<{ end: ChildEnd; left: RaspDraft | n
 // The id we chose is never the handle; but if the output names another, something is wrong with one of them.
 function crossCheck({ chosenSession }: EngineCommand, { sessionId }: TurnEvidence): RaspDraft[] {
   if (chosenSession === undefined || sessionId === null || chosenSession === sessionId) return [];
-  return [draft('diagnostic.parser.warning', { code: 'SESSION_ID_CHANGED', message: `the session was to have the id ${chosenSession}, but the output names ${sessionId}` }, { sessionId })];
+  return [
+    draft(
+      'diagnostic.parser.warning',
+      {
+        code: 'SESSION_ID_CHANGED',
+        message: `the session was to have the id ${chosenSession}, but the output names ${sessionId}`,
+      },
+      { sessionId },
+    ),
+  ];
 }

@@ -1,6 +1,6 @@
-// Plays a turn of an engine that stays: hands the answer to the process that waits for it, or starts one that goes on with the
-// session; reads what it says until the turn is over or it asks for a person. `starting` → `listening` → over | asked | gone |
-// ended by us. A run that then waits keeps its process; any other end closes it first.
+// Plays a turn of an engine that stays: hands the answer to the process that waits for it, or starts one that goes on
+// with the session; reads what it says until the turn is over or it asks for a person. `starting` → `listening` → over
+// | asked | gone | ended by us. A run that then waits keeps its process; any other end closes it first.
 import { createHash } from 'node:crypto';
 import type { EngineCommand } from '../engines/engine.js';
 import { MAX_LINE_BYTES } from '../engines/framing.js';
@@ -27,7 +27,17 @@ import { runFolder } from './run-folder.js';
 import { logsOf, readEnds, readLog, slice, syncLog, type LogEnds, type LogPaths } from './turn-logs.js';
 import { PROCESS_LOST } from './sticky.js';
 import { TurnClocks } from './turn-clocks.js';
-import { checkLease, fail, failStart, settle, stopElsewhere, weigh, whileHeld, type Played, type TurnScene } from './turn-scene.js';
+import {
+  checkLease,
+  fail,
+  failStart,
+  settle,
+  stopElsewhere,
+  weigh,
+  whileHeld,
+  type Played,
+  type TurnScene,
+} from './turn-scene.js';
 
 export interface ResidentStage {
   readonly command: EngineCommand;
@@ -42,7 +52,11 @@ export interface ResidentStage {
 const UNKNOWN_EXIT: Exit = { code: null, signal: null };
 
 export async function playResident(scene: TurnScene, stage: ResidentStage): Promise<RunRecord> {
-  const turn = new ResidentTurn(scene, stage, await whileHeld(scene.deps, () => readEnds(scene.deps.store, scene.writer.run)));
+  const turn = new ResidentTurn(
+    scene,
+    stage,
+    await whileHeld(scene.deps, () => readEnds(scene.deps.store, scene.writer.run)),
+  );
   try {
     return await turn.play();
   } catch (error) {
@@ -101,7 +115,8 @@ class ResidentTurn {
   async play(): Promise<RunRecord> {
     await this.#leaveUnlessNeeded();
     // Its session was there and nowhere else.
-    if (this.#resident === null && this.#stage.sticky && this.#scene.handle !== null) return fail(this.#scene.deps, this.#scene.writer.run, PROCESS_LOST);
+    if (this.#resident === null && this.#stage.sticky && this.#scene.handle !== null)
+      return fail(this.#scene.deps, this.#scene.writer.run, PROCESS_LOST);
     // Nothing has to be done for it, and the process that could be told is gone.
     if (this.#resident === null && this.#decisions.given === 'cancel') {
       this.#decisions.stop();
@@ -125,7 +140,12 @@ class ResidentTurn {
       // Before that is stored: whoever answers or ends the run from then on finds its process.
       this.#stays = true;
       await whileHeld(this.#scene.deps, async () => this.#scene.deps.cluster?.hold(this.#scene.writer.run.run_id));
-      this.#stage.residents.keep(this.#scene.writer.run.run_id, { resident, memory: this.#memory, request: asked, sticky: this.#stage.sticky });
+      this.#stage.residents.keep(this.#scene.writer.run.run_id, {
+        resident,
+        memory: this.#memory,
+        request: asked,
+        sticky: this.#stage.sticky,
+      });
       return this.#conclude(asked, null);
     }
     const { exit, error } = await resident.close();
@@ -136,7 +156,8 @@ class ResidentTurn {
   // A process that does not wait for this answer any more is of no use; another goes on with the session.
   async #leaveUnlessNeeded(): Promise<void> {
     const { waiter } = this.#stage;
-    if (!waiter || (waiter.resident.isAlive && (waiter.request === null || waiter.resident.waitsFor(waiter.request)))) return;
+    if (!waiter || (waiter.resident.isAlive && (waiter.request === null || waiter.resident.waitsFor(waiter.request))))
+      return;
     await waiter.resident.close();
     this.#resident = null;
   }
@@ -146,8 +167,8 @@ class ResidentTurn {
     return transition.event === 'turn.needs_input';
   }
 
-  // With all that is in the logs by now, which is on the disk before the change of state is stored. Without an exit the process
-  // goes on: what it says next belongs to the next turn.
+  // With all that is in the logs by now, which is on the disk before the change of state is stored. Without an exit the
+  // process goes on: what it says next belongs to the next turn.
   async #conclude(asked: NativeRequest | null, exit: Exit | null): Promise<RunRecord> {
     const { writer } = this.#scene;
     if (exit) await readLog(this.#logs.stdout, this.#at, (bytes) => this.#take(bytes));
@@ -168,7 +189,10 @@ class ResidentTurn {
     const prepared = await prepareTurn(this.#scene, null);
     if ('refused' in prepared) return failStart(this.#scene, prepared.refused);
     writeCommand(prepared.attempt.path, this.#stage.command, prepared.env);
-    invariant(deps.host.startResident && run.spec.home !== null, 'the host can start an engine that stays, in a home of its own');
+    invariant(
+      deps.host.startResident && run.spec.home !== null,
+      'the host can start an engine that stays, in a home of its own',
+    );
     try {
       this.#resident = await deps.host.startResident(engine, {
         program: this.#stage.program,
@@ -176,12 +200,16 @@ class ResidentTurn {
         home: run.spec.home,
         cwd: run.spec.cwd,
         env: prepared.env,
-        mark: `${run.run_id}/${run.attempt_number}`, ...(deps.cluster ? { passesOver: `${run.run_id}/` } : {}),
+        mark: `${run.run_id}/${run.attempt_number}`,
+        ...(deps.cluster ? { passesOver: `${run.run_id}/` } : {}),
         signal: this.#stop.signal,
       });
-      void writer.add([draft('lifecycle.process.spawned', { pid: this.#resident.pid, start_time: this.#resident.startTime })]);
+      void writer.add([
+        draft('lifecycle.process.spawned', { pid: this.#resident.pid, start_time: this.#resident.startTime }),
+      ]);
     } catch (error) {
-      if (error instanceof TurnRefusedError) return failStart(this.#scene, { code: error.code, message: error.message });
+      if (error instanceof TurnRefusedError)
+        return failStart(this.#scene, { code: error.code, message: error.message });
       this.#note(error);
     }
     return null;
@@ -207,12 +235,19 @@ class ResidentTurn {
     resident.answer(request, result);
     if (this.#decisions.stopped && !this.#rules.stopsByAnswer(request)) return resident.interrupt();
     const note = asString(asObject(resolution.response)?.note);
-    if (note !== undefined && request.question.kind === 'approval' && !this.#decisions.stopped) await this.#tellNote(resident, note);
+    if (note !== undefined && request.question.kind === 'approval' && !this.#decisions.stopped)
+      await this.#tellNote(resident, note);
   }
 
   // The decision itself has arrived; a word that came too late fails nothing.
   async #tellNote(resident: Resident, note: string): Promise<void> {
-    await resident.tell(note).catch((error: unknown) => this.#scene.writer.add([draft('diagnostic.engine.warning', { message: `the note could not be given to the agent: ${error instanceof Error ? error.message : String(error)}` })]));
+    await resident.tell(note).catch((error: unknown) =>
+      this.#scene.writer.add([
+        draft('diagnostic.engine.warning', {
+          message: `the note could not be given to the agent: ${error instanceof Error ? error.message : String(error)}`,
+        }),
+      ]),
+    );
   }
 
   // Answers what a person is to be asked, or null: the turn is over, or the process is gone.
@@ -263,8 +298,22 @@ class ResidentTurn {
   #conversation(): Conversation {
     const { spec } = this.#scene.writer.run;
     const { handle } = this.#scene;
-    if (handle === null && spec.fork_from) return { session: spec.fork_from.session, copies: true, cwd: spec.cwd, permission: spec.permission, mode: spec.execution_mode, model: spec.model };
-    return { session: handle?.handle_value ?? null, cwd: spec.cwd, permission: spec.permission, mode: spec.execution_mode, model: spec.model };
+    if (handle === null && spec.fork_from)
+      return {
+        session: spec.fork_from.session,
+        copies: true,
+        cwd: spec.cwd,
+        permission: spec.permission,
+        mode: spec.execution_mode,
+        model: spec.model,
+      };
+    return {
+      session: handle?.handle_value ?? null,
+      cwd: spec.cwd,
+      permission: spec.permission,
+      mode: spec.execution_mode,
+      model: spec.model,
+    };
   }
 
   #prompt(): string {
@@ -273,13 +322,27 @@ class ResidentTurn {
     const resolution = answered?.resolution;
     if (!resolution) return buildFirstPrompt(spec.execution_mode, spec.prompt, true);
     // The answer to something that was asked in the middle of a turn that is no more.
-    if (answered.question.channel === 'native') return this.#rules.describeAnswer(answered.question, resolution.response);
+    if (answered.question.channel === 'native')
+      return this.#rules.describeAnswer(answered.question, resolution.response);
     return buildReplyPrompt(resolution.response);
   }
 
   #played(asked: NativeRequest | null, exit: Exit): Played {
-    const streams = { stdout: slice(this.#begin.stdout, this.#at - this.#begin.stdout, this.#hash), stderr: slice(this.#begin.stderr, this.#stderrBytes, this.#stderrHash) };
-    return { evidence: this.#evidence(asked), remarks: [], parser: summariseParser(this.#parser.counts()), exit, endedByUs: this.#endedByUs, streams, outlived: this.#isOver || this.#decisions.stopped, sticky: this.#stage.sticky, stopped: this.#decisions.stopped };
+    const streams = {
+      stdout: slice(this.#begin.stdout, this.#at - this.#begin.stdout, this.#hash),
+      stderr: slice(this.#begin.stderr, this.#stderrBytes, this.#stderrHash),
+    };
+    return {
+      evidence: this.#evidence(asked),
+      remarks: [],
+      parser: summariseParser(this.#parser.counts()),
+      exit,
+      endedByUs: this.#endedByUs,
+      streams,
+      outlived: this.#isOver || this.#decisions.stopped,
+      sticky: this.#stage.sticky,
+      stopped: this.#decisions.stopped,
+    };
   }
 
   // One question at a time: what else it waits for comes when this one is answered.
@@ -288,17 +351,26 @@ class ResidentTurn {
     const goesOn = this.#resident !== null && this.#resident === this.#stage.waiter?.resident;
     const trouble = this.#trouble === null ? null : classifyFailure(this.#trouble);
     const requested = new Set(this.#parser.openRequests.map(({ question }) => question));
-    const unanswered = this.#parser.openRequests.filter(({ id }) => !this.#answered.has(id)).flatMap(({ question }) => question ?? []);
+    const unanswered = this.#parser.openRequests
+      .filter(({ id }) => !this.#answered.has(id))
+      .flatMap(({ question }) => question ?? []);
     const first = asked?.question ?? (this.#decisions.stopped ? undefined : unanswered[0]);
-    const questions = first ? [first] : this.#decisions.stopped ? [] : evidence.questions.filter((question) => !requested.has(question));
+    const questions = first
+      ? [first]
+      : this.#decisions.stopped
+        ? []
+        : evidence.questions.filter((question) => !requested.has(question));
     return {
       ...evidence,
-      // A turn that was stopped before it began in a process of its own has the session that it was to go on with, and so has one in
-      // the process that already had it, even if that said nothing more.
-      sessionId: evidence.sessionId ?? (this.#decisions.stopped || goesOn ? (this.#scene.handle?.handle_value ?? null) : null),
+      // A turn that was stopped before it began in a process of its own has the session that it was to go on with, and
+      // so has one in the process that already had it, even if that said nothing more.
+      sessionId:
+        evidence.sessionId ?? (this.#decisions.stopped || goesOn ? (this.#scene.handle?.handle_value ?? null) : null),
       failure: evidence.failure ?? trouble,
       complaint: evidence.complaint ?? trouble,
-      questions: questions.map((question) => (question.action ? Object.assign({}, question, { digest: this.#decisions.digestOf(question) }) : question)),
+      questions: questions.map((question) =>
+        question.action ? Object.assign({}, question, { digest: this.#decisions.digestOf(question) }) : question,
+      ),
     };
   }
 

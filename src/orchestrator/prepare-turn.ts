@@ -1,5 +1,5 @@
-// Makes everything ready that a turn needs before its engine is started: its folders, the home of the run, the session that it
-// begins with a copy of, the environment.
+// Makes everything ready that a turn needs before its engine is started: its folders, the home of the run, the session
+// that it begins with a copy of, the environment.
 import { realpath } from 'node:fs/promises';
 import { invariant } from '../kernel/invariant.js';
 import { explainDirectory } from '../process/spawn.js';
@@ -11,7 +11,9 @@ import { forkSource } from './fork-source.js';
 import { makeFolder, runFolder, type AttemptFolder } from './run-folder.js';
 import type { TurnScene } from './turn-scene.js';
 
-export type Prepared = { readonly attempt: AttemptFolder; readonly env: Readonly<Record<string, string>> } | { readonly refused: RunError };
+export type Prepared =
+  | { readonly attempt: AttemptFolder; readonly env: Readonly<Record<string, string>> }
+  | { readonly refused: RunError };
 
 export async function prepareTurn(scene: TurnScene, ask: readonly string[] | null): Promise<Prepared> {
   try {
@@ -37,11 +39,19 @@ async function prepare({ deps, engine, handle, writer }: TurnScene, ask: readonl
   if (handle === null && run.spec.cwd === folder.workspace) makeFolder(folder.workspace);
   if (run.spec.home !== null) makeFolder(run.spec.home);
   if (handle === null && !(await copySource(deps, run))) {
-    return { refused: { code: 'SESSION_RESUME_FAILED', message: `The session of run ${run.spec.fork_from?.run_id} is not there any more: there is nothing to begin with a copy of.` } };
+    return {
+      refused: {
+        code: 'SESSION_RESUME_FAILED',
+        message:
+          `The session of run ${run.spec.fork_from?.run_id} is not there any more: there is nothing to ` +
+          'begin with a copy of.',
+      },
+    };
   }
   // A session's folder was looked at before; another is never taken for it.
   const trouble = handle === null ? await explainFolder(run.spec.cwd) : null;
-  if (trouble !== null) return { refused: { code: 'WORKING_FOLDER_UNUSABLE', message: `cannot work in ${run.spec.cwd}: ${trouble}` } };
+  if (trouble !== null)
+    return { refused: { code: 'WORKING_FOLDER_UNUSABLE', message: `cannot work in ${run.spec.cwd}: ${trouble}` } };
   return { attempt, env: await deps.host.environment(engine, run, { ask, resumed: handle }) };
 }
 
@@ -49,7 +59,10 @@ async function prepare({ deps, engine, handle, writer }: TurnScene, ask: readonl
 async function copySource({ host }: OrchestratorDeps, run: RunRecord): Promise<boolean> {
   const source = forkSource(run.spec);
   if (source === null) return true;
-  invariant(host.copySession && run.spec.home !== null, 'the host can copy a session, and the run has a home of its own');
+  invariant(
+    host.copySession && run.spec.home !== null,
+    'the host can copy a session, and the run has a home of its own',
+  );
   return host.copySession(source.handle, run.spec.home);
 }
 

@@ -1,4 +1,5 @@
-// Reads a journal of which a part may be damaged: everything readable comes in order, and each damaged or missing part is reported once.
+// Reads a journal of which a part may be damaged: everything readable comes in order, and each damaged or missing part
+// is reported once.
 import { isObject, parseJson } from '../kernel/json.js';
 import { damageIn } from '../kernel/stored-json.js';
 import type { Protocol, SegmentRange, Store } from '../store/store.js';
@@ -23,7 +24,8 @@ export interface JournalPart {
   readonly protocol: Protocol;
   readonly afterSeq: number;
   readonly limit: number;
-  // The last event by the row of the run, which must be read before the journal: a journal that ends earlier is damaged.
+  // The last event by the row of the run, which must be read before the journal: a journal that ends earlier is
+  // damaged.
   readonly head: number;
 }
 
@@ -59,7 +61,10 @@ async function readByPiece(store: Source, { runId, protocol, afterSeq, limit }: 
     if (from > lastSeq + 1) damaged.push(missingEvents(lastSeq + 1, from - 1));
     lastSeq = Math.max(lastSeq, from - 1);
     try {
-      const found = checkLines(await store.readJournal(runId, protocol, { fromSeq: lastSeq + 1, toSeq: to, limit: room }), lastSeq);
+      const found = checkLines(
+        await store.readJournal(runId, protocol, { fromSeq: lastSeq + 1, toSeq: to, limit: room }),
+        lastSeq,
+      );
       room -= found.lastSeq - lastSeq;
       lines.push(...found.lines);
       damaged.push(...found.damaged);
@@ -77,15 +82,24 @@ async function readByPiece(store: Source, { runId, protocol, afterSeq, limit }: 
 
 // A damaged end must not hide the pieces behind it.
 function withinNext(pieces: readonly SegmentRange[]): SegmentRange[] {
-  return pieces.map((piece, index) => ({ ...piece, seq_to: Math.min(piece.seq_to, (pieces[index + 1]?.seq_from ?? Infinity) - 1) }));
+  return pieces.map((piece, index) => ({
+    ...piece,
+    seq_to: Math.min(piece.seq_to, (pieces[index + 1]?.seq_from ?? Infinity) - 1),
+  }));
 }
 
 export function missingEvents(from: number, to: number): DamagedPiece {
   return { from_seq: from, to_seq: to, message: 'missing from the journal' };
 }
 
-// The first part after an event that cannot be read, by the pieces that are stored; null: nothing is missing up to the head.
-export function findDamagedPiece(segments: readonly SegmentRange[], afterSeq: number, head: number, message: string): DamagedPiece | null {
+// The first part after an event that cannot be read, by the pieces that are stored; null: nothing is missing up to the
+// head.
+export function findDamagedPiece(
+  segments: readonly SegmentRange[],
+  afterSeq: number,
+  head: number,
+  message: string,
+): DamagedPiece | null {
   const piece = withinNext(segments).find(({ seq_to: to }) => to > afterSeq);
   if (!piece) return afterSeq < head ? missingEvents(afterSeq + 1, head) : null;
   if (piece.seq_from > afterSeq + 1) return missingEvents(afterSeq + 1, piece.seq_from - 1);
@@ -119,7 +133,7 @@ const PAGE = 500;
 // All damage of a journal after an event, in words, read page by page.
 export async function describeDamage(store: Source, part: Omit<JournalPart, 'limit'>): Promise<string[]> {
   const found: DamagedPiece[] = [];
-  for (let { afterSeq } = part; afterSeq < part.head; ) {
+  for (let { afterSeq } = part; afterSeq < part.head;) {
     const { lastSeq, damaged } = await readReadable(store, { ...part, afterSeq, limit: PAGE });
     found.push(...damaged);
     afterSeq = lastSeq;

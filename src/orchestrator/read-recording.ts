@@ -47,7 +47,11 @@ export class RecordingReader {
     this.#options = options;
     this.#output = output;
     this.#parser = createTurnParser(options.engine);
-    this.#journal = new RunJournal({ runId: options.ids.run(), engine: options.engine.name, attempt: FIRST_ATTEMPT }, EMPTY_JOURNAL, options.clock);
+    this.#journal = new RunJournal(
+      { runId: options.ids.run(), engine: options.engine.name, attempt: FIRST_ATTEMPT },
+      EMPTY_JOURNAL,
+      options.clock,
+    );
     this.#begin();
   }
 
@@ -85,7 +89,12 @@ export class RecordingReader {
 
   #begin(): void {
     const { engine, mode, prompt, resumedFrom } = this.#options;
-    const started = takeEdge(INITIAL_STATE, 'turn.started', { ...NO_FACTS, handle: resumedFrom !== null }, { now: this.#options.clock.now() });
+    const started = takeEdge(
+      INITIAL_STATE,
+      'turn.started',
+      { ...NO_FACTS, handle: resumedFrom !== null },
+      { now: this.#options.clock.now() },
+    );
     invariant(started.legal, 'a queued run can start');
     this.#write([
       draft('lifecycle.run.created', { engine: engine.name, execution_mode: mode, prompt }),

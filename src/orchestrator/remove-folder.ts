@@ -1,5 +1,5 @@
-// Removes a folder with everything in it, also what its owner may not write to: agents leave such folders behind (the module
-// cache of Go, for one).
+// Removes a folder with everything in it, also what its owner may not write to: agents leave such folders behind (the
+// module cache of Go, for one).
 import { randomUUID } from 'node:crypto';
 import { chmod, lstat, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,7 +7,8 @@ import { listFolder } from '../files/list-folder.js';
 
 // Another host may be removing it, too.
 const OPTIONS = { recursive: true, force: true, maxRetries: 3 } as const;
-// The system takes 4,096 bytes for a path. What an agent has nested deeper, step by step, can only be reached after it was brought up.
+// The system takes 4,096 bytes for a path. What an agent has nested deeper, step by step, can only be reached after it
+// was brought up.
 const LONG_PATH_BYTES = 2000;
 
 export async function removeFolder(path: string): Promise<void> {
@@ -23,7 +24,9 @@ export async function removeFolder(path: string): Promise<void> {
 async function openUp(path: string, top: string): Promise<void> {
   if (!(await lstat(path).catch(() => null))?.isDirectory()) return;
   await chmod(path, 0o700);
-  const near = path !== top && Buffer.byteLength(path) - Buffer.byteLength(top) > LONG_PATH_BYTES ? join(top, randomUUID()) : path;
+  const near =
+    path !== top && Buffer.byteLength(path) - Buffer.byteLength(top) > LONG_PATH_BYTES ? join(top, randomUUID()) : path;
   if (near !== path) await rename(path, near);
-  for await (const entries of listFolder(near, 1000)) for (const { name, kind } of entries) if (kind !== 'file') await openUp(join(near, name.toString()), top);
+  for await (const entries of listFolder(near, 1000))
+    for (const { name, kind } of entries) if (kind !== 'file') await openUp(join(near, name.toString()), top);
 }

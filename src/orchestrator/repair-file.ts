@@ -1,5 +1,5 @@
-// Makes a file what is stored, page by page: it may be larger than the memory. It is rewritten only where it differs, and is
-// whole at every moment, also if several do it at once: whoever was last has looked after that.
+// Makes a file what is stored, page by page: it may be larger than the memory. It is rewritten only where it differs,
+// and is whole at every moment, also if several do it at once: whoever was last has looked after that.
 import { rename, rm, type FileHandle } from 'node:fs/promises';
 import { openFile, openToAppend, UnsafeFileError } from '../files/read-file.js';
 import { nameBeside } from '../files/replace-file.js';
@@ -46,7 +46,10 @@ function openOrNull(path: string): Promise<FileHandle | null> {
 
 // A folder in the place of the file would refuse the new one.
 async function removeUnlessFile(path: string): Promise<void> {
-  const isUnsafe = await openFile(path).then((file) => file?.close(), (error: unknown) => error instanceof UnsafeFileError);
+  const isUnsafe = await openFile(path).then(
+    (file) => file?.close(),
+    (error: unknown) => error instanceof UnsafeFileError,
+  );
   if (isUnsafe === true) await rm(path, { recursive: true, force: true });
 }
 

@@ -1,6 +1,6 @@
-// The processes of runs that wait: kept for a while, so that an answer that comes soon finds them, and few at a time. A run whose
-// process was ended to make room, or after its time, goes on in another one. One whose session lives in its process only is kept
-// as long as the run waits.
+// The processes of runs that wait: kept for a while, so that an answer that comes soon finds them, and few at a time. A
+// run whose process was ended to make room, or after its time, goes on in another one. One whose session lives in its
+// process only is kept as long as the run waits.
 import type { NativeRequest } from '../engines/native-request.js';
 import type { Resident } from '../engines/resident.js';
 import type { ReaderMemory } from '../engines/turn-parser.js';
@@ -35,8 +35,14 @@ export class Residents {
   // The oldest first.
   readonly #kept = new Map<string, Kept>();
 
-  // `onLost` is told of a process that went by itself and took its session with it, `onEnded` of each that does not wait any more.
-  constructor(timers: Timers, limits: ResidentLimits, onLost: (runId: string) => void, onEnded: (runId: string) => void = () => {}) {
+  // `onLost` is told of a process that went by itself and took its session with it, `onEnded` of each that does not
+  // wait any more.
+  constructor(
+    timers: Timers,
+    limits: ResidentLimits,
+    onLost: (runId: string) => void,
+    onEnded: (runId: string) => void = () => {},
+  ) {
     this.#timers = timers;
     this.#limits = limits;
     this.#onLost = onLost;
@@ -70,11 +76,15 @@ export class Residents {
     this.#makeRoom();
   }
 
-  // It goes on without the answer, and nobody listens: the answer will find another process. A session that is only here has no other.
+  // It goes on without the answer, and nobody listens: the answer will find another process. A session that is only
+  // here has no other.
   #watchForgetting(runId: string, kept: Kept, signal: AbortSignal): void {
     const { resident, request, sticky } = kept.waiter;
     if (request === null || sticky) return;
-    void resident.forgets(request, signal).then(() => void (!signal.aborted && this.#kept.get(runId) === kept && this.end(runId)), () => {});
+    void resident.forgets(request, signal).then(
+      () => void (!signal.aborted && this.#kept.get(runId) === kept && this.end(runId)),
+      () => {},
+    );
   }
 
   // Whether it waits for its answer.

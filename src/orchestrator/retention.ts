@@ -1,5 +1,5 @@
-// Deletes ended runs by themselves: those that ended long ago, then the oldest until what is left fits. A run that has not
-// ended is never touched, nor one whose session another run uses.
+// Deletes ended runs by themselves: those that ended long ago, then the oldest until what is left fits. A run that has
+// not ended is never touched, nor one whose session another run uses.
 import { lstat } from 'node:fs/promises';
 import { sep } from 'node:path';
 import { listFolder } from '../files/list-folder.js';
@@ -32,7 +32,12 @@ interface Ended {
 }
 
 // Answers the runs that it deleted. What cannot be deleted is told and keeps nothing else from it.
-export async function sweep(deps: OrchestratorDeps, rules: RetentionRules, stopped: () => boolean, onFailure: OnFailure): Promise<string[]> {
+export async function sweep(
+  deps: OrchestratorDeps,
+  rules: RetentionRules,
+  stopped: () => boolean,
+  onFailure: OnFailure,
+): Promise<string[]> {
   const { ended_after_days: days, max_bytes: limit } = rules;
   if (days === undefined && limit === undefined) return [];
   const { ended, all, homes } = await listRuns(deps, onFailure);
@@ -41,18 +46,25 @@ export async function sweep(deps: OrchestratorDeps, rules: RetentionRules, stopp
   await broom.delete(ended, ({ at }) => at < since && !stopped());
   if (limit !== undefined) {
     const sizes = new Map<string, number>();
-    for (const runId of all) if (!broom.deleted.has(runId) && !stopped()) sizes.set(runId, await sizeOf(runFolder(deps.dataDir, runId).path));
+    for (const runId of all)
+      if (!broom.deleted.has(runId) && !stopped()) sizes.set(runId, await sizeOf(runFolder(deps.dataDir, runId).path));
     let total = [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0);
     broom.onDeleted = (runId) => (total -= sizes.get(runId) ?? 0);
     // What lies on the disk of another host makes no room here.
     const isHere = (runId: string): boolean => deps.cluster?.files !== 'local' || (sizes.get(runId) ?? 0) > 0;
-    await broom.delete(ended.filter(({ runId }) => !broom.deleted.has(runId) && isHere(runId)), () => total > limit && !stopped());
+    await broom.delete(
+      ended.filter(({ runId }) => !broom.deleted.has(runId) && isHere(runId)),
+      () => total > limit && !stopped(),
+    );
   }
   return [...broom.deleted];
 }
 
 // The ended ones by when they ended, the longest ago first.
-async function listRuns(deps: OrchestratorDeps, onFailure: OnFailure): Promise<{ ended: Ended[]; all: string[]; homes: Map<string | null, number> }> {
+async function listRuns(
+  deps: OrchestratorDeps,
+  onFailure: OnFailure,
+): Promise<{ ended: Ended[]; all: string[]; homes: Map<string | null, number> }> {
   const ended: Ended[] = [];
   const all: string[] = [];
   // How many runs live in each.
@@ -60,7 +72,8 @@ async function listRuns(deps: OrchestratorDeps, onFailure: OnFailure): Promise<{
   for await (const { run_id: runId, status, updated_at: at, spec } of everyRun(deps.store, onFailure)) {
     all.push(runId);
     homes.set(spec.home, (homes.get(spec.home) ?? 0) + 1);
-    if (isTerminal(status)) ended.push({ runId, at, home: spec.home, owns: spec.home !== null && spec.continue_from === undefined });
+    if (isTerminal(status))
+      ended.push({ runId, at, home: spec.home, owns: spec.home !== null && spec.continue_from === undefined });
   }
   return { ended: ended.toSorted((a, b) => a.at - b.at || (a.runId < b.runId ? -1 : 1)), all, homes };
 }
@@ -86,7 +99,8 @@ class Broom {
       const outcome = await this.#deleteOne(run);
       const owner = kept.get(run.home);
       if (outcome === 'in_use') kept.set(run.home, run);
-      else if (outcome === 'deleted' && owner && wanted(owner) && (await this.#deleteOne(owner)) === 'deleted') kept.delete(run.home);
+      else if (outcome === 'deleted' && owner && wanted(owner) && (await this.#deleteOne(owner)) === 'deleted')
+        kept.delete(run.home);
       // Others want to work too.
       await new Promise((resolve) => setImmediate(resolve));
     }
@@ -118,7 +132,13 @@ async function sizeOf(path: string | Buffer): Promise<number> {
     for await (const entries of listFolder(path, 1000)) {
       for (const { name, kind } of entries) {
         const inside = Buffer.concat([Buffer.from(path), Buffer.from(sep), name]);
-        bytes += kind === 'folder' ? await sizeOf(inside) : await lstat(inside).then(({ size }) => size, () => 0);
+        bytes +=
+          kind === 'folder'
+            ? await sizeOf(inside)
+            : await lstat(inside).then(
+                ({ size }) => size,
+                () => 0,
+              );
       }
     }
   } catch (error) {

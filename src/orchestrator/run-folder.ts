@@ -24,7 +24,11 @@ export function runFolder(dataDir: string, runId: string): RunFolder {
     home: join(path, 'home'),
     attempt: (number) => {
       const attempt = join(path, 'attempts', String(number));
-      return { path: attempt, logs: { stdout: join(attempt, 'stdout.log'), stderr: join(attempt, 'stderr.log') }, asks: join(attempt, 'asks.jsonl') };
+      return {
+        path: attempt,
+        logs: { stdout: join(attempt, 'stdout.log'), stderr: join(attempt, 'stderr.log') },
+        asks: join(attempt, 'asks.jsonl'),
+      };
     },
   };
 }

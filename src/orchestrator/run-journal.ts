@@ -1,5 +1,6 @@
-// What the writer of a run has to add to its journal: drafts become stored text with seq and time, RASP and FCMP together.
-// It runs ahead of the store by what was not taken or not committed yet; after a refused commit it is thrown away.
+// What the writer of a run has to add to its journal: drafts become stored text with seq and time, RASP and FCMP
+// together. It runs ahead of the store by what was not taken or not committed yet; after a refused commit it is thrown
+// away.
 import { toTimestamp, type Clock } from '../kernel/clock.js';
 import { ConversationFold, foldInputOfDraft } from '../fcmp/fold.js';
 import { FOLD_VERSION } from '../fcmp/event.js';
@@ -35,7 +36,12 @@ export class RunJournal {
   #earliest = '';
 
   // Within a turn a fold remembers more than its count: whoever goes on there brings one that has read the journal.
-  constructor(owner: JournalOwner, heads: JournalHeads, clock: Clock, fold = new ConversationFold(owner.runId, { version: FOLD_VERSION, seq: heads.fcmp_seq })) {
+  constructor(
+    owner: JournalOwner,
+    heads: JournalHeads,
+    clock: Clock,
+    fold = new ConversationFold(owner.runId, { version: FOLD_VERSION, seq: heads.fcmp_seq }),
+  ) {
     this.#owner = owner;
     this.#clock = clock;
     this.#stamp = createStamp(owner);
@@ -80,7 +86,8 @@ export class RunJournal {
     for (const draft of drafts) {
       this.#raspSeq += 1;
       this.#stamp(draft, this.#raspSeq, ts, this.#rasp);
-      for (const event of this.#fold.fold(foldInputOfDraft(draft, this.#raspSeq, ts, this.#owner.attempt))) this.#converse(event);
+      for (const event of this.#fold.fold(foldInputOfDraft(draft, this.#raspSeq, ts, this.#owner.attempt)))
+        this.#converse(event);
     }
   }
 
@@ -93,7 +100,15 @@ export class RunJournal {
   // Everything that was added since the last time, for one transaction; null if there is nothing.
   take(): JournalFlush | null {
     if (this.pending === 0) return null;
-    const fcmp = this.#fcmp.length === 0 ? null : { firstSeq: this.#firstFcmp, lastSeq: this.#fcmpSeq, bytes: Buffer.from(this.#fcmp.take()), firstTs: Date.parse(this.#earliest) };
+    const fcmp =
+      this.#fcmp.length === 0
+        ? null
+        : {
+            firstSeq: this.#firstFcmp,
+            lastSeq: this.#fcmpSeq,
+            bytes: Buffer.from(this.#fcmp.take()),
+            firstTs: Date.parse(this.#earliest),
+          };
     // A copy: the buffer is used again before the store may be done with it.
     const rasp = { firstSeq: this.#firstRasp, lastSeq: this.#raspSeq, bytes: Buffer.from(this.#rasp.take()) };
     this.#firstRasp = this.#raspSeq + 1;

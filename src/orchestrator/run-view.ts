@@ -1,4 +1,5 @@
-// A run and its question as programs get them: by the command line, and over HTTP. Times are ISO, nothing internal is in it.
+// A run and its question as programs get them: by the command line, and over HTTP. Times are ISO, nothing internal is
+// in it.
 import { toTimestamp } from '../kernel/clock.js';
 import type { Json, JsonObject } from '../kernel/json.js';
 import type { ExecutionMode } from '../run/attempt.js';
@@ -40,7 +41,8 @@ export interface RunView {
   readonly interaction: InteractionView | null;
   // Which stored data of the run is damaged, in words; the fields that depend on it have neutral values.
   readonly damage?: readonly string[];
-  // Only where sessions.sticky is on: how it waits (null: no claim is made), and until when its process waits for the answer.
+  // Only where sessions.sticky is on: how it waits (null: no claim is made), and until when its process waits for the
+  // answer.
   readonly interactive_profile?: InteractiveProfile | null;
   readonly wait_deadline_at?: string | null;
 }
@@ -61,7 +63,10 @@ export function profileOf(sticky: boolean): InteractiveProfile {
 export type ProfileView = Required<Pick<RunView, 'interactive_profile' | 'wait_deadline_at'>>;
 
 // How a run waits, for a server with sessions.sticky. The deadline is derived from its question.
-export function viewProfile({ spec: { sticky } }: Pick<RunRecord, 'spec'>, pending: Pick<InteractionRecord, 'due_at'> | null): ProfileView {
+export function viewProfile(
+  { spec: { sticky } }: Pick<RunRecord, 'spec'>,
+  pending: Pick<InteractionRecord, 'due_at'> | null,
+): ProfileView {
   return {
     interactive_profile: sticky === undefined ? null : profileOf(sticky),
     wait_deadline_at: sticky && pending ? toTimestamp(pending.due_at) : null,
@@ -78,10 +83,19 @@ export interface InteractionView {
   readonly due_at: string;
   // Its time is over and it still waits: only a person can answer it.
   readonly overdue: boolean;
-  readonly answer: { readonly at: string; readonly response: Json; readonly actor: Actor | null; readonly finish: boolean } | null;
+  readonly answer: {
+    readonly at: string;
+    readonly response: Json;
+    readonly actor: Actor | null;
+    readonly finish: boolean;
+  } | null;
 }
 
-export function viewRun(run: RunRecord | RunSummary, pending: InteractionRecord | InteractionSummary | null, now: number): RunView {
+export function viewRun(
+  run: RunRecord | RunSummary,
+  pending: InteractionRecord | InteractionSummary | null,
+  now: number,
+): RunView {
   const { spec, heads } = run;
   return {
     run_id: run.run_id,
@@ -133,14 +147,22 @@ export function viewInteraction(interaction: InteractionRecord | InteractionSumm
     asked_at: toTimestamp(interaction.asked_at),
     due_at: toTimestamp(interaction.due_at),
     overdue: interaction.state === 'pending' && now > interaction.due_at,
-    answer: resolution && { at: toTimestamp(resolution.at), response: resolution.response, actor: resolution.actor, finish: resolution.finish },
+    answer: resolution && {
+      at: toTimestamp(resolution.at),
+      response: resolution.response,
+      actor: resolution.actor,
+      finish: resolution.finish,
+    },
   };
 }
 
 const DEFAULT_NOTICE_SEC = parseRuntimeOptions({}).silence_notice_sec;
 
 // By the time of the last event: a notice of silence has the time of the event before it.
-function silentSince({ status, spec, heads }: Pick<RunRecord, 'status' | 'spec' | 'heads'>, now: number): string | null {
+function silentSince(
+  { status, spec, heads }: Pick<RunRecord, 'status' | 'spec' | 'heads'>,
+  now: number,
+): string | null {
   if (status !== 'running') return null;
   const { silence_notice_sec: seconds = DEFAULT_NOTICE_SEC } = spec.runtime_options;
   return typeof seconds === 'number' && now - heads.ts >= seconds * 1000 ? toTimestamp(heads.ts) : null;

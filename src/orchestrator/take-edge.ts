@@ -1,4 +1,5 @@
-// The one way to a change of state: ask the chart, and make the event that records it. Pure; storing it is the caller's.
+// The one way to a change of state: ask the chart, and make the event that records it. Pure; storing it is the
+// caller's.
 import { toTimestamp } from '../kernel/clock.js';
 import { draft, type RaspDraft } from '../rasp/draft.js';
 import type { RaspData } from '../rasp/event.js';
@@ -12,13 +13,19 @@ export interface EdgeDetails extends Pick<RaspData['lifecycle.state.changed'], '
   readonly sticky?: boolean | undefined;
 }
 
-export type Taken = { readonly legal: true; readonly edge: Edge; readonly changed: RaspDraft<'lifecycle.state.changed'> } | Extract<Step, { legal: false }>;
+export type Taken =
+  | { readonly legal: true; readonly edge: Edge; readonly changed: RaspDraft<'lifecycle.state.changed'> }
+  | Extract<Step, { legal: false }>;
 
 export function takeEdge(state: RunState, event: RunEvent, facts: GuardFacts, details: EdgeDetails): Taken {
   const taken = step(state, event, facts, details.sticky ? STICKY_CHART : CHART);
   if (!taken.legal) return taken;
   const { edge } = taken;
   const { now, sessionId, error, result, actor } = details;
-  const changed = draft('lifecycle.state.changed', { from: edge.from, to: edge.to, trigger: edge.on, updated_at: toTimestamp(now), error, result, actor }, { sessionId: sessionId ?? null });
+  const changed = draft(
+    'lifecycle.state.changed',
+    { from: edge.from, to: edge.to, trigger: edge.on, updated_at: toTimestamp(now), error, result, actor },
+    { sessionId: sessionId ?? null },
+  );
   return { legal: true, edge, changed };
 }

@@ -24,18 +24,42 @@ export function askFor({ host, dataDir, ids }: OrchestratorDeps, run: RunRecord)
 }
 
 // What the question tool wrote down, with what the output shows.
-export async function hearAsks(engine: Engine, ask: TurnAsk | null, evidence: TurnEvidence): Promise<{ evidence: TurnEvidence; remarks: RaspDraft[] }> {
+export async function hearAsks(
+  engine: Engine,
+  ask: TurnAsk | null,
+  evidence: TurnEvidence,
+): Promise<{ evidence: TurnEvidence; remarks: RaspDraft[] }> {
   if (!ask || !engine.asksByTool) return { evidence, remarks: [] };
   const { listed, questions } = await readAsks(ask.file, ask.nonce);
   const heard = hearQuestions(questions, evidence.questions, { nonce: ask.nonce, printed: evidence.receipts ?? [] });
   const remarks: [boolean, DiagnosticCode, string][] = [
-    [!listed && evidence.success, 'ASK_TOOL_NOT_LISTED', 'the engine never looked at the question tool: the agent could not ask with it'],
-    [heard.onlyRecorded > 0, 'ASK_WITNESS_MISSING', `${heard.onlyRecorded} questions were taken by the tool, but the output does not show them`],
-    [heard.onlyPrinted > 0, 'ASK_WITNESS_MISSING', `${heard.onlyPrinted} questions are in the output, but the tool did not write them down`],
-    [heard.unsigned > 0, 'ASK_WITNESS_MISSING', `${heard.unsigned} questions are in the output, but not with what the tool answers in this turn`],
+    [
+      !listed && evidence.success,
+      'ASK_TOOL_NOT_LISTED',
+      'the engine never looked at the question tool: the agent could not ask with it',
+    ],
+    [
+      heard.onlyRecorded > 0,
+      'ASK_WITNESS_MISSING',
+      `${heard.onlyRecorded} questions were taken by the tool, but the output does not show them`,
+    ],
+    [
+      heard.onlyPrinted > 0,
+      'ASK_WITNESS_MISSING',
+      `${heard.onlyPrinted} questions are in the output, but the tool did not write them down`,
+    ],
+    [
+      heard.unsigned > 0,
+      'ASK_WITNESS_MISSING',
+      `${heard.unsigned} questions are in the output, but not with what the tool answers in this turn`,
+    ],
   ];
   return {
     evidence: { ...evidence, questions: heard.questions },
-    remarks: remarks.filter(([found]) => found).map(([, code, message]) => draft('diagnostic.parser.warning', { code, message }, { sessionId: evidence.sessionId })),
+    remarks: remarks
+      .filter(([found]) => found)
+      .map(([, code, message]) =>
+        draft('diagnostic.parser.warning', { code, message }, { sessionId: evidence.sessionId }),
+      ),
   };
 }

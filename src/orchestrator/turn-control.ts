@@ -40,8 +40,8 @@ export class TurnControl {
     this.#flush = flush;
   }
 
-  // This process has crashed: the events that wait are stored, and the engine is ended. The end of the turn is not stored: the next start
-  // finds it running, and knows what that means.
+  // This process has crashed: the events that wait are stored, and the engine is ended. The end of the turn is not
+  // stored: the next start finds it running, and knows what that means.
   async abandon(): Promise<void> {
     this.isLost = true;
     await this.#flush().catch(() => {});

@@ -1,5 +1,5 @@
-// Where the output of a turn is kept, and where in it the turn begins: at 0 in a log of its own, or where the last one ended in
-// the log of an engine that stays.
+// Where the output of a turn is kept, and where in it the turn begins: at 0 in a log of its own, or where the last one
+// ended in the log of an engine that stays.
 import { createHash, type Hash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -27,7 +27,11 @@ export function logsOf(engine: Engine, folder: RunFolder, attempt: number): LogP
 // Up to where the log of an engine that stays is stored as events: looked up in the journal, from its end.
 export async function readEnds(store: Store, run: RunRecord): Promise<LogEnds> {
   for (let toSeq = run.heads.rasp_seq; toSeq > 0; toSeq -= PAGE) {
-    const lines = await store.readJournal(run.run_id, 'rasp', { fromSeq: Math.max(1, toSeq - PAGE + 1), toSeq, limit: PAGE });
+    const lines = await store.readJournal(run.run_id, 'rasp', {
+      fromSeq: Math.max(1, toSeq - PAGE + 1),
+      toSeq,
+      limit: PAGE,
+    });
     for (const line of lines.toReversed()) {
       const ends = endsIn(readStoredJson(line) as RaspEvent);
       if (ends) return ends;
@@ -47,7 +51,11 @@ export function endOf({ from = 0, bytes }: ReadBytes): number {
 }
 
 // Piece by piece, as the engine printed it; a log may be larger than the memory. Answers what was read.
-export async function readLog(path: string, from: number, take: (chunk: Buffer) => void | Promise<void>): Promise<ReadBytes> {
+export async function readLog(
+  path: string,
+  from: number,
+  take: (chunk: Buffer) => void | Promise<void>,
+): Promise<ReadBytes> {
   const hash = createHash('sha256');
   let bytes = 0;
   const file = await openFile(path);
@@ -66,10 +74,12 @@ export async function readLog(path: string, from: number, take: (chunk: Buffer) 
 const SUSPECT_BYTES = 1024 ** 3;
 const MOST_HOLLOW = 100;
 
-// A file that says it is a terabyte and holds nothing was not written by an engine: reading it would take hours and fill the journal.
+// A file that says it is a terabyte and holds nothing was not written by an engine: reading it would take hours and
+// fill the journal.
 async function sizeOf(file: FileHandle, path: string): Promise<number> {
   const { size, blocks } = await file.stat();
-  if (size > SUSPECT_BYTES && blocks * 512 * MOST_HOLLOW < size) throw new UnsafeFileError(`${path} has ${size} bytes, almost all of them holes: it is not what the engine printed`);
+  if (size > SUSPECT_BYTES && blocks * 512 * MOST_HOLLOW < size)
+    throw new UnsafeFileError(`${path} has ${size} bytes, almost all of them holes: it is not what the engine printed`);
   return size;
 }
 

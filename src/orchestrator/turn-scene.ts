@@ -54,15 +54,40 @@ export interface Weighed {
 }
 
 // Nothing is stored yet, but what was written before.
-export async function weigh({ deps, engine, options, handle, control, writer }: TurnScene, { evidence, remarks, parser, exit, endedByUs, streams, outlived = false, sticky = false, stopped = false }: Played): Promise<Weighed> {
+export async function weigh(
+  { deps, engine, options, handle, control, writer }: TurnScene,
+  { evidence, remarks, parser, exit, endedByUs, streams, outlived = false, sticky = false, stopped = false }: Played,
+): Promise<Weighed> {
   const { run } = writer;
-  const found = evidence.sessionId === null ? null : (handle ?? buildHandle(engine, evidence.sessionId, { cwd: run.spec.cwd, home: run.spec.home, attempt: run.attempt_number, sticky }));
+  const found =
+    evidence.sessionId === null
+      ? null
+      : (handle ??
+        buildHandle(engine, evidence.sessionId, {
+          cwd: run.spec.cwd,
+          home: run.spec.home,
+          attempt: run.attempt_number,
+          sticky,
+        }));
   const handleChecked = found !== null && (sticky ? outlived : await isSessionThere(deps, found));
   const output = await checkOutput(run, evidence);
   const now = Math.max(deps.clock.now(), run.heads.ts);
   const interactionId = deps.ids.interaction();
   const conclusion = concludeTurn({
-    facts: { mode: run.spec.execution_mode, attempt: run.attempt_number, maxAttempt: options.max_attempt, evidence, exit, endedByUs, outlived, stopped, resumedFrom: handle?.handle_value ?? null, handleChecked, output, limits: options },
+    facts: {
+      mode: run.spec.execution_mode,
+      attempt: run.attempt_number,
+      maxAttempt: options.max_attempt,
+      evidence,
+      exit,
+      endedByUs,
+      outlived,
+      stopped,
+      resumedFrom: handle?.handle_value ?? null,
+      handleChecked,
+      output,
+      limits: options,
+    },
     now,
     interactionId,
     canceledBy: control.canceledBy,
@@ -95,18 +120,23 @@ export async function settle(scene: TurnScene, { transition }: Weighed): Promise
   const { deps, control, writer } = scene;
   const { before = [], result } = transition;
   if (control.isLost) throw new LostRunError(`the turn of run ${writer.run.run_id} was given up`);
-  const whole = result === undefined ? before : [...before, await writeResult(deps.dataDir, writer.run.run_id, result, () => checkLease(scene))];
+  const whole =
+    result === undefined
+      ? before
+      : [...before, await writeResult(deps.dataDir, writer.run.run_id, result, () => checkLease(scene))];
   return applied(await applyRunEvent(deps, writer.run, { ...transition, before: whole }, writer.journal));
 }
 
 // Nothing is begun, and no answer is given, for a turn that may be another host's by now.
 export function checkLease({ deps: { cluster }, writer }: Pick<TurnScene, 'deps' | 'writer'>): void {
-  if (cluster && !cluster.mayPlay()) throw new LostRunError(`run ${writer.run.run_id} may be another host's: the lease of this one is over`);
+  if (cluster && !cluster.mayPlay())
+    throw new LostRunError(`run ${writer.run.run_id} may be another host's: the lease of this one is over`);
 }
 
 const RETRY_MS = 500;
 
-// A store that is away ends no turn that has begun, as long as it is this host's: what only looks, or may be done twice, is tried again.
+// A store that is away ends no turn that has begun, as long as it is this host's: what only looks, or may be done
+// twice, is tried again.
 export async function whileHeld<T>({ cluster, timers }: OrchestratorDeps, work: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -119,12 +149,19 @@ export async function whileHeld<T>({ cluster, timers }: OrchestratorDeps, work: 
 }
 
 // What it does in another session belongs to no conversation of ours: it must not even begin.
-export function stopElsewhere({ handle, control }: Pick<TurnScene, 'handle' | 'control'>, { boundSession }: TurnParser): void {
+export function stopElsewhere(
+  { handle, control }: Pick<TurnScene, 'handle' | 'control'>,
+  { boundSession }: TurnParser,
+): void {
   if (handle !== null && boundSession !== null && boundSession !== handle.handle_value) control.stopOtherSession();
 }
 
-// Checks the agent's result, or its last message, against the output schema. The number of these checks is bounded by the slots.
-async function checkOutput({ spec: { output_schema: schema } }: RunRecord, evidence: TurnEvidence): Promise<OutputCheck> {
+// Checks the agent's result, or its last message, against the output schema. The number of these checks is bounded by
+// the slots.
+async function checkOutput(
+  { spec: { output_schema: schema } }: RunRecord,
+  evidence: TurnEvidence,
+): Promise<OutputCheck> {
   // The result of a turn that did not succeed is not looked at.
   if (schema === undefined || (!evidence.success && !evidence.done)) return { kind: 'not_asked' };
   const value = evidence.done ? evidence.done.result : parseJson(evidence.lastMessage ?? '');
@@ -133,9 +170,12 @@ async function checkOutput({ spec: { output_schema: schema } }: RunRecord, evide
   return problems === null ? { kind: 'valid', value } : { kind: 'invalid', problems };
 }
 
-// A turn that could not even start its engine. One that was to continue a session has failed to resume, whatever the reason; the
-// reason is in the details (D15).
-export async function failStart({ deps, handle, writer }: Pick<TurnScene, 'deps' | 'handle' | 'writer'>, error: RunError): Promise<RunRecord> {
+// A turn that could not even start its engine. One that was to continue a session has failed to resume, whatever the
+// reason; the reason is in the details (D15).
+export async function failStart(
+  { deps, handle, writer }: Pick<TurnScene, 'deps' | 'handle' | 'writer'>,
+  error: RunError,
+): Promise<RunRecord> {
   return fail(deps, writer.run, handle === null ? error : asResumeFailure(error));
 }
 
@@ -145,5 +185,9 @@ export async function fail(deps: OrchestratorDeps, run: RunRecord, error: RunErr
 
 export function applied(outcome: Applied): RunRecord {
   if (outcome.applied) return outcome.run;
-  throw new LostRunError('conflict' in outcome ? `the run was changed by somebody else (${outcome.conflict})` : `${outcome.refusal.event} is not possible in ${outcome.refusal.state}`);
+  throw new LostRunError(
+    'conflict' in outcome
+      ? `the run was changed by somebody else (${outcome.conflict})`
+      : `${outcome.refusal.event} is not possible in ${outcome.refusal.state}`,
+  );
 }

@@ -7,8 +7,8 @@ import type { Clock } from '../kernel/clock.js';
 import type { ConversationFold } from '../fcmp/fold.js';
 import { RunJournal } from './run-journal.js';
 
-// What comes after a silence is stored at once. Then it is gathered for so long: enough for what belongs together, too short to
-// be noticed.
+// What comes after a silence is stored at once. Then it is gathered for so long: enough for what belongs together, too
+// short to be noticed.
 const GATHER_MS = 10;
 // While much comes, groups are larger: each costs a write that the disk has to confirm, whatever is in it.
 const BURST_EVENTS = 500;
@@ -38,13 +38,23 @@ export class TurnWriter {
   readonly #onFailure: () => void;
 
   // `onFailure` is called when something could not be stored: the engine must not work on unheard.
-  constructor(deps: { store: Store; clock: Clock; timers: Timers }, run: RunRecord, onFailure: () => void, fold?: ConversationFold) {
+  constructor(
+    deps: { store: Store; clock: Clock; timers: Timers },
+    run: RunRecord,
+    onFailure: () => void,
+    fold?: ConversationFold,
+  ) {
     this.#onFailure = onFailure;
     this.#store = deps.store;
     this.#clock = deps.clock;
     this.#timers = deps.timers;
     this.#run = run;
-    this.journal = new RunJournal({ runId: run.run_id, engine: run.spec.engine, attempt: run.attempt_number }, run.heads, deps.clock, fold);
+    this.journal = new RunJournal(
+      { runId: run.run_id, engine: run.spec.engine, attempt: run.attempt_number },
+      run.heads,
+      deps.clock,
+      fold,
+    );
   }
 
   // The run as it is stored.
@@ -100,7 +110,8 @@ export class TurnWriter {
         journal,
         deliveries,
       });
-      if (!outcome.committed) throw new LostRunError(`run ${run.run_id} was changed by somebody else (${outcome.reason})`);
+      if (!outcome.committed)
+        throw new LostRunError(`run ${run.run_id} was changed by somebody else (${outcome.reason})`);
       this.#run = { ...run, heads: outcome.heads };
     } catch (error) {
       this.#failure = error;

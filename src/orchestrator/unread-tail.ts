@@ -9,14 +9,18 @@ import { runFolder } from './run-folder.js';
 import { logsOf, readEnds, readLog } from './turn-logs.js';
 
 // Nothing, for other engines. Null: the logs are on another host. A log that cannot be read keeps no run from its end.
-export async function readTail(deps: Pick<OrchestratorDeps, 'store' | 'dataDir' | 'cluster'>, run: RunRecord): Promise<RaspDraft[] | null> {
+export async function readTail(
+  deps: Pick<OrchestratorDeps, 'store' | 'dataDir' | 'cluster'>,
+  run: RunRecord,
+): Promise<RaspDraft[] | null> {
   const engine = findEngine(run.spec.engine);
   if (!engine.resident) return [];
   if (deps.cluster && !(await deps.cluster.hasFiles(run.run_id))) return null;
   try {
     const logs = logsOf(engine, runFolder(deps.dataDir, run.run_id), run.attempt_number);
     const at = await readEnds(deps.store, run);
-    if (((await fileSize(logs.stdout)) ?? 0) <= at.stdout && ((await fileSize(logs.stderr)) ?? 0) <= at.stderr) return [];
+    if (((await fileSize(logs.stdout)) ?? 0) <= at.stdout && ((await fileSize(logs.stderr)) ?? 0) <= at.stderr)
+      return [];
     const handle = await deps.store.loadHandle(run.request_id);
     const parser = createTurnParser(engine, undefined, { at, memory: newMemory(handle?.handle_value ?? null) });
     const drafts: RaspDraft[] = [];
@@ -27,6 +31,12 @@ export async function readTail(deps: Pick<OrchestratorDeps, 'store' | 'dataDir' 
     drafts.push(...parser.finish());
     return [...drafts, draft('lifecycle.process.ended', { streams })];
   } catch (error) {
-    return [draft('diagnostic.engine.warning', { message: `what the engine printed after its last turn could not be read: ${error instanceof Error ? error.message : String(error)}` })];
+    return [
+      draft('diagnostic.engine.warning', {
+        message:
+          'what the engine printed after its last turn could not be read: ' +
+          `${error instanceof Error ? error.message : String(error)}`,
+      }),
+    ];
   }
 }

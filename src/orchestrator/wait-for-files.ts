@@ -1,5 +1,5 @@
-// The files beside a journal are written a moment after what is in them is stored. Whoever compares the two waits for that moment, while
-// somebody is there who writes them, and not for ever.
+// The files beside a journal are written a moment after what is in them is stored. Whoever compares the two waits for
+// that moment, while somebody is there who writes them, and not for ever.
 import type { Timers } from '../process/timers.js';
 
 // Says whether to look again.

@@ -42,16 +42,17 @@ export class CommitWakeups implements Wakeups {
       get version() {
         return topic.version;
       },
-      changed: (since) => new Promise((resolve) => {
-        if (closed || topic.version !== since) return resolve();
-        const wake = (): void => {
-          topic.waiting.delete(wake);
-          mine.delete(wake);
-          resolve();
-        };
-        topic.waiting.add(wake);
-        mine.add(wake);
-      }),
+      changed: (since) =>
+        new Promise((resolve) => {
+          if (closed || topic.version !== since) return resolve();
+          const wake = (): void => {
+            topic.waiting.delete(wake);
+            mine.delete(wake);
+            resolve();
+          };
+          topic.waiting.add(wake);
+          mine.add(wake);
+        }),
       close: () => {
         if (closed) return;
         closed = true;

@@ -2,7 +2,14 @@
 import type { StreamName } from '../rasp/event.js';
 import type { Exit } from '../run/judge-completion.js';
 
-export type EndReason = 'canceled' | 'turn_timeout' | 'idle_timeout' | 'tool_timeout' | 'runaway' | 'other_session' | 'shutdown';
+export type EndReason =
+  | 'canceled'
+  | 'turn_timeout'
+  | 'idle_timeout'
+  | 'tool_timeout'
+  | 'runaway'
+  | 'other_session'
+  | 'shutdown';
 
 export interface ChildEnd {
   readonly exit: Exit;

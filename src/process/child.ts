@@ -56,10 +56,11 @@ export interface Child {
   readonly pid: number;
   // Tells a reused pid apart; '' where unknown.
   readonly startTime: string;
-  // SIGTERM to the whole tree, after the grace SIGKILL; no grace for what works in another session. The first reason counts;
-  // after the exit it does nothing.
+  // SIGTERM to the whole tree, after the grace SIGKILL; no grace for what works in another session. The first reason
+  // counts; after the exit it does nothing.
   end(reason: EndReason): void;
-  // Resolves when the process is gone, its output is in the logs (on the disk) and handled, and nothing of its tree is left.
+  // Resolves when the process is gone, its output is in the logs (on the disk) and handled, and nothing of its tree is
+  // left.
   readonly done: Promise<ChildEnd>;
   // What was logged so far is on the disk.
   sync(): Promise<void>;
@@ -67,7 +68,11 @@ export interface Child {
 
 export type StartResult = { readonly started: true; readonly child: Child } | Refusal;
 
-export async function startChild(spec: ChildSpec, handlers: ChildHandlers, timers: Timers = systemTimers): Promise<StartResult> {
+export async function startChild(
+  spec: ChildSpec,
+  handlers: ChildHandlers,
+  timers: Timers = systemTimers,
+): Promise<StartResult> {
   const logs = await openLogs(spec.logs);
   let child: Child | null = null;
   try {
@@ -81,7 +86,13 @@ export async function startChild(spec: ChildSpec, handlers: ChildHandlers, timer
 }
 
 // A process that cannot be looked after must not live.
-function own(spec: ChildSpec, handlers: ChildHandlers, timers: Timers, logs: StreamLogs, process: SpawnedProcess): Child {
+function own(
+  spec: ChildSpec,
+  handlers: ChildHandlers,
+  timers: Timers,
+  logs: StreamLogs,
+  process: SpawnedProcess,
+): Child {
   try {
     return new RunningChild(spec, handlers, timers, logs, process);
   } catch (error) {
@@ -126,7 +137,8 @@ class RunningChild implements Child {
       onLimit: (reason) => this.end(reason),
       onNotice: () => handlers.onSilence?.(),
     });
-    this.#cancelTurnTimeout = spec.turnTimeoutMs === null ? () => {} : timers.set(spec.turnTimeoutMs, () => this.end('turn_timeout'));
+    this.#cancelTurnTimeout =
+      spec.turnTimeoutMs === null ? () => {} : timers.set(spec.turnTimeoutMs, () => this.end('turn_timeout'));
     this.done = this.#live();
     // Whoever wants to know asks for `done`, perhaps later than it failed.
     this.done.catch(() => {});
@@ -149,8 +161,16 @@ class RunningChild implements Child {
     this.#stopDeadlines();
     const { left, pipes } = await this.#clear(pumps);
     if (this.#failure) throw this.#failure.error;
-    const end: ChildEnd = { exit, endedByUs: this.#reason, streams: { stdout: this.#logs.stdout.digest(), stderr: this.#logs.stderr.digest() } };
-    if (left.length > 0 || pipes === 'cut') throw new LeftBehindError(left.map(({ pid }) => pid), end);
+    const end: ChildEnd = {
+      exit,
+      endedByUs: this.#reason,
+      streams: { stdout: this.#logs.stdout.digest(), stderr: this.#logs.stderr.digest() },
+    };
+    if (left.length > 0 || pipes === 'cut')
+      throw new LeftBehindError(
+        left.map(({ pid }) => pid),
+        end,
+      );
     return end;
   }
 
@@ -192,7 +212,10 @@ class RunningChild implements Child {
   }
 
   #endTree(): Promise<TreeEnd> {
-    this.#treeEnd ??= endTree(async () => this.#tree.look(await readTable()), { graceMs: this.#reason === 'other_session' ? 0 : this.#spec.graceMs, timers: this.#timers });
+    this.#treeEnd ??= endTree(async () => this.#tree.look(await readTable()), {
+      graceMs: this.#reason === 'other_session' ? 0 : this.#spec.graceMs,
+      timers: this.#timers,
+    });
     return this.#treeEnd;
   }
 
@@ -204,6 +227,9 @@ class RunningChild implements Child {
   #drain(pumps: Promise<unknown>): Promise<'closed' | 'cut'> {
     const { stdout, stderr } = this.#process;
     const cut = () => void [stdout, stderr].map((pipe) => pipe.destroy());
-    return drain({ pumps, idle: this.#idle, bytes: () => this.#logs.stdout.bytes + this.#logs.stderr.bytes, cut }, this.#timers);
+    return drain(
+      { pumps, idle: this.#idle, bytes: () => this.#logs.stdout.bytes + this.#logs.stderr.bytes, cut },
+      this.#timers,
+    );
   }
 }

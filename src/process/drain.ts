@@ -1,5 +1,6 @@
-// Waits until a child's pipes are read to their end, after all writers that we know of are gone. A writer that could not be
-// found must not hold us for ever: a pipe that stays open and silent is cut off. A slow handler has the time it needs.
+// Waits until a child's pipes are read to their end, after all writers that we know of are gone. A writer that could
+// not be found must not hold us for ever: a pipe that stays open and silent is cut off. A slow handler has the time it
+// needs.
 import type { IdleWatch } from './idle-watch.js';
 import type { Timers } from './timers.js';
 

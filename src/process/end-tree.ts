@@ -1,6 +1,6 @@
-// Ends processes and waits until they are gone: SIGTERM, after the grace SIGKILL, and after some patience it says who is
-// left rather than wait for ever (a process stuck in the kernel, or one of another user). Looks again after each round,
-// because the dying may start others. A pid is signalled only after it was read again.
+// Ends processes and waits until they are gone: SIGTERM, after the grace SIGKILL, and after some patience it says who
+// is left rather than wait for ever (a process stuck in the kernel, or one of another user). Looks again after each
+// round, because the dying may start others. A pid is signalled only after it was read again.
 import { setTimeout } from 'node:timers/promises';
 import { isStill, type ProcessEntry } from './process-table.js';
 import type { Look } from './process-tree.js';
@@ -23,7 +23,10 @@ const LONGEST_WAIT_MS = 64;
 // About a second: what starts a program is done with it in microseconds, on a busy machine in milliseconds.
 const UNSURE_LOOKS = 20;
 
-export async function endTree(look: () => Look | Promise<Look>, { graceMs, timers, kill = systemKill }: EndTreeOptions): Promise<TreeEnd> {
+export async function endTree(
+  look: () => Look | Promise<Look>,
+  { graceMs, timers, kill = systemKill }: EndTreeOptions,
+): Promise<TreeEnd> {
   let alive = await findAlive(look);
   if (alive.length === 0) return { found: [], left: [] };
   const found = new Map<string, ProcessEntry>();
@@ -44,8 +47,8 @@ export async function endTree(look: () => Look | Promise<Look>, { graceMs, timer
   return { found: [...found.values()], left: alive };
 }
 
-// That nobody is left is believed the second time: while one looks, a member may start another and go. A look that is not
-// certain does not count, within reason.
+// That nobody is left is believed the second time: while one looks, a member may start another and go. A look that is
+// not certain does not count, within reason.
 async function findAlive(look: () => Look | Promise<Look>): Promise<readonly ProcessEntry[]> {
   let sure = 0;
   let unsure = 0;

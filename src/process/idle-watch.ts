@@ -1,6 +1,6 @@
-// Watches a child that prints nothing: reports it, and says when a limit is reached. While a tool call is known to be running,
-// another limit applies than otherwise. The time in which WE hold back reading (the log or the handler is slow) does not
-// count: then it is not the child that is silent.
+// Watches a child that prints nothing: reports it, and says when a limit is reached. While a tool call is known to be
+// running, another limit applies than otherwise. The time in which WE hold back reading (the log or the handler is
+// slow) does not count: then it is not the child that is silent.
 import { setImmediate } from 'node:timers/promises';
 import type { Timers } from './timers.js';
 
@@ -77,8 +77,10 @@ export class IdleWatch {
   }
 
   #after(ms: number, rules: SilenceRules, act: () => void): void {
-    this.#stops.push(this.#timers.set(ms, async () => {
-      if ((await this.isQuiet()) && this.#rules === rules) act();
-    }));
+    this.#stops.push(
+      this.#timers.set(ms, async () => {
+        if ((await this.isQuiet()) && this.#rules === rules) act();
+      }),
+    );
   }
 }

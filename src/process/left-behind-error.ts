@@ -9,7 +9,11 @@ export class LeftBehindError extends Error {
   readonly end: ChildEnd | null;
 
   constructor(pids: readonly number[], end: ChildEnd | null) {
-    super(pids.length > 0 ? `could not end process ${pids.join(', ')}, not even with SIGKILL` : 'a process that could not be found still holds the output of an ended child open');
+    super(
+      pids.length > 0
+        ? `could not end process ${pids.join(', ')}, not even with SIGKILL`
+        : 'a process that could not be found still holds the output of an ended child open',
+    );
     this.pids = pids;
     this.end = end;
   }

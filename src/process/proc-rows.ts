@@ -1,4 +1,5 @@
-// The process table of Linux, read from /proc. Zombies are left out: they are gone, only their parent has not asked yet.
+// The process table of Linux, read from /proc. Zombies are left out: they are gone, only their parent has not asked
+// yet.
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 
 export interface ProcessRow {
@@ -15,7 +16,10 @@ export const MARK_NAME = 'PARLEY_TURN';
 const NAME = Buffer.from(`${MARK_NAME}=`);
 
 export function listProcRows(): ProcessRow[] {
-  return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map((name) => readProcRow(Number(name))).filter((row) => row !== null);
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => readProcRow(Number(name)))
+    .filter((row) => row !== null);
 }
 
 export function readProcRow(pid: number): ProcessRow | null {
@@ -39,14 +43,18 @@ function readStat(pid: number): string[] {
 }
 
 // `starting`: it is just being replaced by another program, and its environment cannot be read for a moment.
-export type MarkReading = { readonly kind: 'marked'; readonly mark: string } | { readonly kind: 'unmarked' } | { readonly kind: 'starting' };
+export type MarkReading =
+  | { readonly kind: 'marked'; readonly mark: string }
+  | { readonly kind: 'unmarked' }
+  | { readonly kind: 'starting' };
 
 // The mark in the environment a process was started with; those of other users count as unmarked.
 export function readProcMark(pid: number, uid: number | undefined): MarkReading {
   let environment = readIfThere(`/proc/${pid}/environ`);
   if (environment?.length === 0) {
     // An empty environment is real only together with a command line; kernel threads have neither.
-    if (readIfThere(`/proc/${pid}/cmdline`)?.length === 0) return readProcRow(pid)?.ppid === KERNEL_PARENT ? { kind: 'unmarked' } : { kind: 'starting' };
+    if (readIfThere(`/proc/${pid}/cmdline`)?.length === 0)
+      return readProcRow(pid)?.ppid === KERNEL_PARENT ? { kind: 'unmarked' } : { kind: 'starting' };
     environment = readIfThere(`/proc/${pid}/environ`);
   }
   const mark = environment && findMark(environment);

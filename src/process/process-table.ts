@@ -1,6 +1,13 @@
 // Which processes are there: who started whom, since when, and with which mark. Looks only.
 // Linux by /proc; elsewhere as well as `ps` can, without marks.
-import { listProcRows, readProcMark, readProcRow, readProcStartTime, type MarkReading, type ProcessRow } from './proc-rows.js';
+import {
+  listProcRows,
+  readProcMark,
+  readProcRow,
+  readProcStartTime,
+  type MarkReading,
+  type ProcessRow,
+} from './proc-rows.js';
 import { listPsRows, readPsRow } from './ps-rows.js';
 
 export interface ProcessEntry {
@@ -46,7 +53,8 @@ export class ProcessTable {
 
 let nextTable: Promise<ProcessTable> | null = null;
 
-// One that is read after this call, for all who call in the same moment: many who end at once would else read it once each.
+// One that is read after this call, for all who call in the same moment: many who end at once would else read it once
+// each.
 export function readTable(): Promise<ProcessTable> {
   nextTable ??= new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
     nextTable = null;
@@ -71,7 +79,11 @@ export function isStill({ pid, startTime, mark }: ProcessEntry): boolean {
 
 // Every process of this user that carries a mark.
 export function listMarked(): ProcessEntry[] {
-  return hasProc ? listRows().map(entryOf).filter(({ mark }) => mark !== null) : [];
+  return hasProc
+    ? listRows()
+        .map(entryOf)
+        .filter(({ mark }) => mark !== null)
+    : [];
 }
 
 export function descendantsOf(pid: number): ProcessEntry[] {

@@ -1,6 +1,6 @@
-// Which processes belong together, however they were detached: who carries the mark, who lives in a session that a member
-// founded, who was seen as a member before, and whoever descends from one of these. What was once seen is remembered, so a
-// process whose parent died stays a member. This process and those that started it are never members.
+// Which processes belong together, however they were detached: who carries the mark, who lives in a session that a
+// member founded, who was seen as a member before, and whoever descends from one of these. What was once seen is
+// remembered, so a process whose parent died stays a member. This process and those that started it are never members.
 import { entryOf, ProcessTable, walkDown, type ProcessEntry, type ProcessRow } from './process-table.js';
 
 export interface Look {
@@ -29,7 +29,13 @@ export class ProcessTree {
     const rows = [...all.values()].filter((row) => !spared.has(row.pid) && !(Number(row.startTime) < this.#since));
     const readings = new Map(rows.map((row) => [row, this.#judge(row, table)]));
     const roots = rows.filter((row) => readings.get(row) === 'member');
-    const members = [...roots, ...walkDown(rows, roots.map(({ pid }) => pid))];
+    const members = [
+      ...roots,
+      ...walkDown(
+        rows,
+        roots.map(({ pid }) => pid),
+      ),
+    ];
     for (const { pid, startTime } of members) this.#seen.set(pid, startTime);
     return { members: members.map(entryOf), certain: ![...readings.values()].includes('unclear') };
   }

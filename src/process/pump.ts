@@ -1,5 +1,6 @@
-// From a child's pipe into its log, then to whoever listens, chunk by chunk. The next chunk is read when the last one is
-// done with, so a slow listener slows the child down and no memory fills up. Resolves at the end of the stream, never throws.
+// From a child's pipe into its log, then to whoever listens, chunk by chunk. The next chunk is read when the last one
+// is done with, so a slow listener slows the child down and no memory fills up. Resolves at the end of the stream,
+// never throws.
 import type { Readable } from 'node:stream';
 import type { IdleWatch } from './idle-watch.js';
 import type { StreamLog } from './stream-log.js';
@@ -13,7 +14,8 @@ export interface PumpEnds {
   readonly fail: (error: unknown) => void;
 }
 
-// Iterated, not listened to by 'data': Node resumes paused streams of an exited child, which would undo the back-pressure.
+// Iterated, not listened to by 'data': Node resumes paused streams of an exited child, which would undo the
+// back-pressure.
 export async function pump(source: Readable, { log, idle, deliver, fail }: PumpEnds): Promise<void> {
   try {
     for await (const chunk of source as AsyncIterable<Buffer>) {

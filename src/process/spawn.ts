@@ -22,9 +22,15 @@ export interface Refusal {
   readonly message: string;
 }
 
-export type SpawnedProcess = ChildProcess & { readonly pid: number; readonly stdout: Readable; readonly stderr: Readable };
+export type SpawnedProcess = ChildProcess & {
+  readonly pid: number;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+};
 
-export async function spawnProcess(command: Command): Promise<{ readonly started: true; readonly process: SpawnedProcess } | Refusal> {
+export async function spawnProcess(
+  command: Command,
+): Promise<{ readonly started: true; readonly process: SpawnedProcess } | Refusal> {
   try {
     return { started: true, process: await spawnOrThrow(command) };
   } catch (error) {
@@ -35,7 +41,12 @@ export async function spawnProcess(command: Command): Promise<{ readonly started
 async function spawnOrThrow({ argv, cwd, env, stdin, keepsStdin = false, mark }: Command): Promise<SpawnedProcess> {
   const [program, ...args] = argv;
   invariant(program, 'a command names a program');
-  const child = spawn(program, args, { cwd, env: { ...env, [MARK_NAME]: mark }, detached: true, stdio: [stdin === null && !keepsStdin ? 'ignore' : 'pipe', 'pipe', 'pipe'] });
+  const child = spawn(program, args, {
+    cwd,
+    env: { ...env, [MARK_NAME]: mark },
+    detached: true,
+    stdio: [stdin === null && !keepsStdin ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+  });
   if (child.pid === undefined) {
     const [error] = await once(child, 'error');
     throw error;
@@ -56,8 +67,10 @@ async function explainRefusal({ argv, cwd }: Command, error: unknown): Promise<R
   const refuse = (reason: Refusal['reason'], message: string): Refusal => ({ started: false, reason, message });
   const trouble = await explainDirectory(cwd);
   if (trouble !== null) return refuse('bad_cwd', `cannot work in ${cwd}: ${trouble}`);
-  if (error.code === 'ENOENT') return refuse('not_found', `${argv[0]} was not found, or what its first line asks for was not`);
-  if (error.code === 'EACCES' || error.code === 'ENOEXEC') return refuse('not_executable', `${argv[0]} cannot be executed (${error.code})`);
+  if (error.code === 'ENOENT')
+    return refuse('not_found', `${argv[0]} was not found, or what its first line asks for was not`);
+  if (error.code === 'EACCES' || error.code === 'ENOEXEC')
+    return refuse('not_executable', `${argv[0]} cannot be executed (${error.code})`);
   return refuse('other', `${argv[0]} could not be started: ${error.message}`);
 }
 

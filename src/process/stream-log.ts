@@ -7,7 +7,8 @@ import { openToAppend } from '../files/read-file.js';
 import type { StreamName } from '../rasp/event.js';
 
 export interface LogFile extends Pick<FileHandle, 'datasync' | 'close'> {
-  // Answers how many bytes of it are in the file now. At once: into the memory of the system, where another thread would take longer to be woken.
+  // Answers how many bytes of it are in the file now. At once: into the memory of the system, where another thread
+  // would take longer to be woken.
   write(chunk: Buffer, from: number): number;
 }
 
@@ -31,7 +32,7 @@ export class StreamLog {
     // Whatever came after a failure would leave a hole: once broken, nothing is taken any more.
     if (this.#broken) throw this.#broken.error;
     try {
-      for (let at = 0; at < chunk.length; ) {
+      for (let at = 0; at < chunk.length;) {
         const written = this.#file.write(chunk, at);
         this.#hash.update(chunk.subarray(at, at + written));
         this.#bytes += written;
@@ -75,14 +76,17 @@ export type StreamLogs = Readonly<Record<StreamName, StreamLog>>;
 
 export async function openLogs(paths: Readonly<Record<StreamName, string>>): Promise<StreamLogs> {
   const [stdout, stderr] = await Promise.allSettled([openLog(paths.stdout), openLog(paths.stderr)]);
-  if (stdout.status === 'fulfilled' && stderr.status === 'fulfilled') return { stdout: stdout.value, stderr: stderr.value };
+  if (stdout.status === 'fulfilled' && stderr.status === 'fulfilled')
+    return { stdout: stdout.value, stderr: stderr.value };
   for (const opened of [stdout, stderr]) if (opened.status === 'fulfilled') await opened.value.close();
   throw stdout.status === 'rejected' ? stdout.reason : (stderr as PromiseRejectedResult).reason;
 }
 
 // Closes both, also when one refuses; then says so.
 export async function closeLogs(logs: StreamLogs): Promise<void> {
-  const refused = (await Promise.allSettled([logs.stdout.close(), logs.stderr.close()])).find(({ status }) => status === 'rejected');
+  const refused = (await Promise.allSettled([logs.stdout.close(), logs.stderr.close()])).find(
+    ({ status }) => status === 'rejected',
+  );
   if (refused?.status === 'rejected') throw refused.reason;
 }
 
@@ -95,5 +99,9 @@ async function openLog(path: string): Promise<StreamLog> {
     await file.close();
     throw error;
   }
-  return new StreamLog({ write: (chunk, from) => writeSync(file.fd, chunk, from), datasync: () => file.datasync(), close: () => file.close() });
+  return new StreamLog({
+    write: (chunk, from) => writeSync(file.fd, chunk, from),
+    datasync: () => file.datasync(),
+    close: () => file.close(),
+  });
 }

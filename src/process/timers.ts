@@ -47,7 +47,8 @@ export class Alarm {
   }
 }
 
-// A time of the clock to be woken at. Timers do not notice when somebody sets the clock, so the clock is read again now and then.
+// A time of the clock to be woken at. Timers do not notice when somebody sets the clock, so the clock is read again now
+// and then.
 export class ClockAlarm {
   readonly #clock: Clock;
   readonly #timer: Alarm;

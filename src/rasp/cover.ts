@@ -1,5 +1,5 @@
-// Do the events account for every byte? Invariant: the ranges of a stream cover it from its begin to its end without a hole, and
-// two of them are equal or disjoint.
+// Do the events account for every byte? Invariant: the ranges of a stream cover it from its begin to its end without a
+// hole, and two of them are equal or disjoint.
 import type { RaspEvent, StreamName } from './event.js';
 
 export interface Cover {
@@ -13,7 +13,8 @@ export interface Cover {
 export function measureCover(events: Iterable<RaspEvent>, stream: StreamName, attempt = 1, begin = 0): Cover {
   const ranges = new Map<string, [number, number]>();
   for (const { raw_ref: ref } of events) {
-    if (ref?.stream === stream && ref.attempt_number === attempt) ranges.set(`${ref.byte_from}-${ref.byte_to}`, [ref.byte_from, ref.byte_to]);
+    if (ref?.stream === stream && ref.attempt_number === attempt)
+      ranges.set(`${ref.byte_from}-${ref.byte_to}`, [ref.byte_from, ref.byte_to]);
   }
   let end = begin;
   let holes = 0;

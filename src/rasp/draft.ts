@@ -30,7 +30,11 @@ export interface RaspDraft<T extends RaspType = RaspType> {
 export const ORCHESTRATOR = 'orchestrator';
 
 // An event of our own making.
-export function draft<T extends RaspType>(type: T, data: RaspData[T], correlation: { sessionId?: string | null; interactionId?: string } = {}): RaspDraft<T> {
+export function draft<T extends RaspType>(
+  type: T,
+  data: RaspData[T],
+  correlation: { sessionId?: string | null; interactionId?: string } = {},
+): RaspDraft<T> {
   checkRaspData(type, data);
   return {
     type,

@@ -50,7 +50,9 @@ export function createStamp(context: StampContext): Stamp {
     if (!known) middles.set(type, (known = []));
     for (const middle of known) if (middle.confidence === confidence && middle.parser === parser) return middle.bytes;
     const category = type.slice(0, type.indexOf('.'));
-    const bytes = asciiBytes(`${source}${asciiJson(parser)},"confidence":${confidence}},"event":{"category":"${category}","type":"${type}"},"data":`);
+    const bytes = asciiBytes(
+      `${source}${asciiJson(parser)},"confidence":${confidence}},"event":{"category":"${category}","type":"${type}"},"data":`,
+    );
     known.push({ parser, confidence, bytes });
     return bytes;
   }
@@ -71,7 +73,8 @@ export function createStamp(context: StampContext): Stamp {
       if (sessionId !== null) sink.ascii(',');
       sink.ascii(item.member);
     }
-    if (interactionId !== null) sink.ascii(`${sessionId === null && itemId === null ? '' : ','}"interaction_id":${asciiJson(interactionId)}`);
+    if (interactionId !== null)
+      sink.ascii(`${sessionId === null && itemId === null ? '' : ','}"interaction_id":${asciiJson(interactionId)}`);
   }
 
   return (draft, seq, ts, sink) => {
@@ -115,5 +118,8 @@ export function asciiJson(text: string): string {
 }
 
 function escaped(text: string): string {
-  return JSON.stringify(text).replace(/[^\x20-\x7e]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return JSON.stringify(text).replace(
+    /[^\x20-\x7e]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }

@@ -2,7 +2,11 @@
 
 const WRITE_BYTES = 64 * 1024;
 
-export async function writeBurst(write: (bytes: Buffer) => Promise<void>, count: number, lineAt: (index: number) => string): Promise<void> {
+export async function writeBurst(
+  write: (bytes: Buffer) => Promise<void>,
+  count: number,
+  lineAt: (index: number) => string,
+): Promise<void> {
   let pending: string[] = [];
   let length = 0;
   for (let index = 0; index < count; index += 1) {

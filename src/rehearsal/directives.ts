@@ -1,5 +1,5 @@
-// A prompt as a script: [[word argument]] chooses what a scripted engine does, the same words for every one of them. Total:
-// it never throws, and what is no directive (an unknown word, a missing or malformed argument) is plain text.
+// A prompt as a script: [[word argument]] chooses what a scripted engine does, the same words for every one of them.
+// Total: it never throws, and what is no directive (an unknown word, a missing or malformed argument) is plain text.
 // Nothing here knows of an engine, a process or a session.
 import { parseJson, type Json } from '../kernel/json.js';
 
@@ -60,7 +60,12 @@ export function parseDirectives(prompt: string): Step[] {
   return steps;
 }
 
-function readDirective(prompt: string, word: string, from: number, closing: number): { step: Step; end: number } | undefined {
+function readDirective(
+  prompt: string,
+  word: string,
+  from: number,
+  closing: number,
+): { step: Step; end: number } | undefined {
   const parse = WORDS.get(word);
   // The word ends where a blank or the directive ends: [[answers x]] is no [[answer …]].
   if (!parse || (from !== closing && !/\s/.test(prompt.charAt(from)))) return undefined;
@@ -80,7 +85,8 @@ function lastOfRun(prompt: string, closing: number): number {
 
 // JSON may have ]] anywhere: each one is tried until the text before it is JSON.
 function* everyClosing(prompt: string, closing: number): Generator<number> {
-  for (let end = closing, tries = 0; end >= 0 && tries < MAX_TRIES; end = prompt.indexOf(']]', end + 1), tries += 1) yield end;
+  for (let end = closing, tries = 0; end >= 0 && tries < MAX_TRIES; end = prompt.indexOf(']]', end + 1), tries += 1)
+    yield end;
 }
 
 function parseAsk(text: string): Step | undefined {
@@ -97,7 +103,9 @@ function parseDone(text: string): Step | undefined {
 function parseEvents(text: string): Step | undefined {
   const [first = '', second = '', ...more] = text.split(/\s+/);
   if (more.length > 0) return undefined;
-  return parseCount(first, MAX_COUNT, (count) => parseCount(second, MAX_EVENT_BYTES, (bytes) => ({ type: 'events', count, bytes })));
+  return parseCount(first, MAX_COUNT, (count) =>
+    parseCount(second, MAX_EVENT_BYTES, (bytes) => ({ type: 'events', count, bytes })),
+  );
 }
 
 // A whole number up to a limit.

@@ -1,5 +1,5 @@
-// Plays one turn: the script of the prompt, then what an earlier one left for after its question. It executes nothing, and
-// writes nothing but its session.
+// Plays one turn: the script of the prompt, then what an earlier one left for after its question. It executes nothing,
+// and writes nothing but its session.
 import { asObject, parseJson, type Json } from '../kernel/json.js';
 import type { Call } from './arguments.js';
 import { parseDirectives } from './directives.js';
@@ -28,8 +28,17 @@ const NOT_UTF8 = Buffer.from([0xff, 0x0a]);
 // Answers the exit code.
 export async function playTurn(call: Call, stage: Stage): Promise<number> {
   const prompt = await stage.readPrompt();
-  const session = call.resume === undefined ? createSession(stage.home, call.newSession ?? stage.newId()) : loadSession(stage.home, call.resume);
-  if (!session) return refuse(stage, call.resume === undefined ? `Error: a new session cannot have the id ${call.newSession}` : `Error: session ${call.resume} not found`);
+  const session =
+    call.resume === undefined
+      ? createSession(stage.home, call.newSession ?? stage.newId())
+      : loadSession(stage.home, call.resume);
+  if (!session)
+    return refuse(
+      stage,
+      call.resume === undefined
+        ? `Error: a new session cannot have the id ${call.newSession}`
+        : `Error: session ${call.resume} not found`,
+    );
   return new Turn(call, stage, session, prompt).play();
 }
 
@@ -69,7 +78,8 @@ class Turn {
     }
     this.#save({ asked: false });
     const isOther = resume !== undefined && ahead.some(({ type }) => type === 'othersession');
-    if (!ahead.some(({ type }) => type === 'nosession')) await this.#voice.session(isOther ? this.#stage.newId() : this.#session.id, model);
+    if (!ahead.some(({ type }) => type === 'nosession'))
+      await this.#voice.session(isOther ? this.#stage.newId() : this.#session.id, model);
     return this.#playScript();
   }
 
@@ -117,7 +127,8 @@ class Turn {
         await voice.events(part.count, part.bytes);
         break;
       case 'stderr':
-        for (let line = 1; line <= part.lines; line += 1) await this.#stage.complain(`rehearsal: line ${line} of ${part.lines}\n`);
+        for (let line = 1; line <= part.lines; line += 1)
+          await this.#stage.complain(`rehearsal: line ${line} of ${part.lines}\n`);
         break;
       case 'sleep':
         await this.#stage.sleep(part.ms);
@@ -151,7 +162,9 @@ class Turn {
   }
 
   async #takeUp(done: boolean): Promise<void> {
-    await this.#voice.stream(`You answered "${quote(this.#prompt)}". ${done ? 'So I go on, and the rehearsal is over.' : 'What else?'}`);
+    await this.#voice.stream(
+      `You answered "${quote(this.#prompt)}". ${done ? 'So I go on, and the rehearsal is over.' : 'What else?'}`,
+    );
     if (done) await this.#voice.done({ rehearsal: true, answer: withoutRules(this.#prompt) });
   }
 
@@ -185,7 +198,9 @@ class Turn {
 
   // A turn ends with its first question; what follows belongs to the next.
   #endOfTurn(): number {
-    const question = this.#script.findIndex((part) => part.type === 'ask' || (part.type === 'approve' && !this.#session.allowed.includes(part.command)));
+    const question = this.#script.findIndex(
+      (part) => part.type === 'ask' || (part.type === 'approve' && !this.#session.allowed.includes(part.command)),
+    );
     return question < 0 ? this.#script.length : question;
   }
 

@@ -1,5 +1,5 @@
-// What is played for a prompt without directives: some text, a tool call, a question; after the reply the answer is taken up
-// and the rehearsal is done. Told not to ask, it decides itself.
+// What is played for a prompt without directives: some text, a tool call, a question; after the reply the answer is
+// taken up and the rehearsal is done. Told not to ask, it decides itself.
 import type { Step } from './directives.js';
 
 // A script may have more than what a prompt can say: text that comes in pieces, and what depends on the reply.
@@ -21,14 +21,24 @@ const MAX_QUOTED_CHARS = 80;
 
 export function buildScene(prompt: string): Part[] {
   const opening: Part[] = [
-    { type: 'stream', text: `This is a rehearsal: a script plays an agent, and nothing is executed. You asked for "${quote(prompt)}". First I look around.` },
+    {
+      type: 'stream',
+      text:
+        'This is a rehearsal: a script plays an agent, and nothing is executed. You asked for ' +
+        `"${quote(prompt)}". First I look around.`,
+    },
     MOMENT,
     { type: 'tool', command: COMMAND },
     MOMENT,
   ];
-  if (!TOLD_NOT_TO_ASK.test(prompt)) return [...opening, { type: 'ask', question: QUESTION, options: OPTIONS }, { type: 'take_up', done: true }];
+  if (!TOLD_NOT_TO_ASK.test(prompt))
+    return [...opening, { type: 'ask', question: QUESTION, options: OPTIONS }, { type: 'take_up', done: true }];
   const [decided] = OPTIONS;
-  return [...opening, { type: 'stream', text: `I was told not to ask, so I decided myself: ${decided.toLowerCase()}.` }, { type: 'done', result: { rehearsal: true, decided } }];
+  return [
+    ...opening,
+    { type: 'stream', text: `I was told not to ask, so I decided myself: ${decided.toLowerCase()}.` },
+    { type: 'done', result: { rehearsal: true, decided } },
+  ];
 }
 
 // The beginning of what a person wrote.

@@ -1,5 +1,5 @@
-// A session of the rehearsal: one small file, bound to no directory, whole at any moment. It outlives its process, however
-// that ends. Nothing else is ever written.
+// A session of the rehearsal: one small file, bound to no directory, whole at any moment. It outlives its process,
+// however that ends. Nothing else is ever written.
 import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OWN_FILE, readTextSync } from '../files/read-file.js';
@@ -32,7 +32,9 @@ export function loadSession(home: string, id: string): Session | undefined {
   const text = UUID.test(id) ? readTextSync(fileOf(home, id), OWN_FILE) : null;
   if (text === null) return undefined;
   const stored = parseJson(text);
-  return isObject(stored) && Array.isArray(stored.script) && Array.isArray(stored.allowed) ? (stored as unknown as Session) : undefined;
+  return isObject(stored) && Array.isArray(stored.script) && Array.isArray(stored.allowed)
+    ? (stored as unknown as Session)
+    : undefined;
 }
 
 export function saveSession(home: string, session: Session): void {

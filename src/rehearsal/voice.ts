@@ -8,7 +8,13 @@ export type Line =
   | { readonly type: 'delta'; readonly id: string; readonly text: string }
   | { readonly type: 'message'; readonly id: string; readonly text: string }
   | { readonly type: 'tool_started'; readonly id: string; readonly command: string }
-  | { readonly type: 'tool_ended'; readonly id: string; readonly status: 'completed' | 'declined'; readonly exit_code?: number; readonly output: string }
+  | {
+      readonly type: 'tool_ended';
+      readonly id: string;
+      readonly status: 'completed' | 'declined';
+      readonly exit_code?: number;
+      readonly output: string;
+    }
   | { readonly type: 'file'; readonly id: string; readonly path: string; readonly status: 'completed' | 'declined' }
   | { readonly type: 'ask'; readonly id: string; readonly prompt: string; readonly options: readonly string[] }
   | { readonly type: 'approve'; readonly id: string; readonly command: string }

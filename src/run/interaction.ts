@@ -22,7 +22,12 @@ export interface Question {
 
 // Agents may not ask for an approval by themselves: that kind comes from an engine's own request only.
 const KINDS: readonly InteractionKind[] = ['open_text', 'choose_one', 'confirm', 'fill_fields'];
-const DECISIONS = [['approve', 'Approve'], ['approve_for_session', 'Approve for the whole session'], ['decline', 'Decline'], ['cancel', 'Decline and stop']] as const;
+const DECISIONS = [
+  ['approve', 'Approve'],
+  ['approve_for_session', 'Approve for the whole session'],
+  ['decline', 'Decline'],
+  ['cancel', 'Decline and stop'],
+] as const;
 const EMPTY_PROMPT = '(the agent asked without a text)';
 
 // Reads the arguments of ask_human or the body of an ask_user envelope.
@@ -32,12 +37,25 @@ export function parseQuestion(input: Json | undefined, channel: Channel): Questi
   const prompt = promptOf(body);
   const options = parseOptions(body.options);
   const fields = parseFields(body.fields);
-  return { kind: kindOf(body.kind, options, fields), prompt, options, default: body.default, fields: fields.length > 0 ? fields : undefined, channel };
+  return {
+    kind: kindOf(body.kind, options, fields),
+    prompt,
+    options,
+    default: body.default,
+    fields: fields.length > 0 ? fields : undefined,
+    channel,
+  };
 }
 
 // An engine's own request to be allowed something. Each option is a whole reply.
 export function buildApproval(prompt: string, action?: JsonObject): Question {
-  return { kind: 'approval', prompt, options: DECISIONS.map(([decision, label]) => ({ label, value: { decision } })), action, channel: 'native' };
+  return {
+    kind: 'approval',
+    prompt,
+    options: DECISIONS.map(([decision, label]) => ({ label, value: { decision } })),
+    action,
+    channel: 'native',
+  };
 }
 
 // Several questions of one turn become one interaction with a field for each; the fields of a question stay fields.
@@ -47,18 +65,26 @@ export function mergeQuestions(questions: readonly Question[]): Question | undef
   const fields = questions.flatMap((question, index): RaspField[] => {
     const id = `q${index + 1}`;
     if (question.fields) return question.fields.map((field) => ({ ...field, id: `${id}.${field.id}` }));
-    return [{ id, kind: question.kind, prompt: question.prompt, options: [...question.options], default: question.default }];
+    return [
+      { id, kind: question.kind, prompt: question.prompt, options: [...question.options], default: question.default },
+    ];
   });
   const prompt = questions.map((question, index) => `${index + 1}. ${question.prompt}`).join('\n');
   return { kind: 'fill_fields', prompt, options: [], fields, channel: first.channel };
 }
 
 function promptOf(body: JsonObject): string {
-  const given = [body.prompt, body.question, body.message].filter((text) => text !== undefined && text !== null).map(textOf);
+  const given = [body.prompt, body.question, body.message]
+    .filter((text) => text !== undefined && text !== null)
+    .map(textOf);
   return given.find((text) => text.trim() !== '') ?? EMPTY_PROMPT;
 }
 
-function kindOf(given: Json | undefined, options: readonly RaspOption[], fields: readonly RaspField[]): InteractionKind {
+function kindOf(
+  given: Json | undefined,
+  options: readonly RaspOption[],
+  fields: readonly RaspField[],
+): InteractionKind {
   const kind = KINDS.find((candidate) => candidate === given);
   if (kind) return kind;
   if (fields.length > 0) return 'fill_fields';
@@ -70,7 +96,11 @@ function parseOptions(given: Json | undefined): RaspOption[] {
   return given.map((option) => {
     if (!isObject(option)) return { label: textOf(option), value: option };
     const label = asString(option.label) ?? textOf(option.value ?? option);
-    return { label, value: option.value === undefined ? label : option.value, description: asString(option.description) };
+    return {
+      label,
+      value: option.value === undefined ? label : option.value,
+      description: asString(option.description),
+    };
   });
 }
 
@@ -80,7 +110,13 @@ function parseFields(given: Json | undefined): RaspField[] {
   const ids = uniqueIds(bodies.map((body) => asString(body.id) ?? asString(body.name)));
   return bodies.map((body, index) => {
     const options = parseOptions(body.options);
-    return { id: ids[index] ?? '', kind: kindOf(body.kind, options, []), prompt: promptOf(body), options, default: body.default };
+    return {
+      id: ids[index] ?? '',
+      kind: kindOf(body.kind, options, []),
+      prompt: promptOf(body),
+      options,
+      default: body.default,
+    };
   });
 }
 

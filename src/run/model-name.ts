@@ -5,11 +5,16 @@ export const MAX_MODEL_CHARS = 200;
 
 export const MODEL_PATTERN = '^[A-Za-z0-9][A-Za-z0-9_./:@+-]*$';
 
-export const MODEL_RULE = 'it starts with a letter or a digit, then letters, digits and _ . / : @ + - follow, at most 200 in all';
+export const MODEL_RULE =
+  'it starts with a letter or a digit, then letters, digits and _ . / : @ + - follow, at most 200 in all';
 
 const MODEL_NAME = new RegExp(MODEL_PATTERN);
 
 export function checkModel(model: string): void {
   if (model.length <= MAX_MODEL_CHARS && MODEL_NAME.test(model)) return;
-  throw new RequestError('INVALID_ARGUMENT', `${JSON.stringify(model.slice(0, MAX_MODEL_CHARS))} is not a model name: ${MODEL_RULE}. Use the name that the engine itself lists.`);
+  throw new RequestError(
+    'INVALID_ARGUMENT',
+    `${JSON.stringify(model.slice(0, MAX_MODEL_CHARS))} is not a model name: ${MODEL_RULE}. Use the name that the ` +
+      'engine itself lists.',
+  );
 }

@@ -23,7 +23,10 @@ export interface RuntimeOptions {
 }
 
 // What an operator may set for runs that do not say otherwise. The values in force are recorded with the run.
-export type TurnDefaults = Pick<RuntimeOptions, 'turn_timeout_sec' | 'idle_timeout_sec' | 'tool_timeout_sec' | 'silence_notice_sec'>;
+export type TurnDefaults = Pick<
+  RuntimeOptions,
+  'turn_timeout_sec' | 'idle_timeout_sec' | 'tool_timeout_sec' | 'silence_notice_sec'
+>;
 
 const DEFAULTS: RuntimeOptions = {
   interactive_require_user_reply: true,
@@ -52,7 +55,10 @@ function checkOption(name: string, value: Json): void {
 }
 
 function unfitOption(name: string, value: Json): RequestError {
-  return new RequestError('INVALID_ARGUMENT', `runtime option ${name} cannot be ${show(value)}: it takes ${ruleOf(name)}`);
+  return new RequestError(
+    'INVALID_ARGUMENT',
+    `runtime option ${name} cannot be ${show(value)}: it takes ${ruleOf(name)}`,
+  );
 }
 
 function unknownOption(name: string): RequestError {

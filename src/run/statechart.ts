@@ -16,7 +16,14 @@ export interface Edge {
   readonly extension?: 'sticky';
 }
 
-export const STATES = ['queued', 'running', 'waiting_user', 'succeeded', 'failed', 'canceled'] as const satisfies readonly RunState[];
+export const STATES = [
+  'queued',
+  'running',
+  'waiting_user',
+  'succeeded',
+  'failed',
+  'canceled',
+] as const satisfies readonly RunState[];
 export const TERMINAL_STATES = ['succeeded', 'failed', 'canceled'] as const satisfies readonly RunState[];
 export const INITIAL_STATE = 'queued' satisfies RunState;
 
@@ -46,33 +53,69 @@ export const CHART = [
   { id: 'T01', from: 'queued', on: 'turn.started', to: 'running', fcmp: changed },
   { id: 'T02', from: 'running', on: 'turn.needs_input', guard: 'pending_and_handle', to: 'waiting_user', fcmp: asked },
   { id: 'T03', from: 'waiting_user', on: 'interaction.reply.accepted', to: 'queued', fcmp: replied },
-  { id: 'T04', from: 'waiting_user', on: 'interaction.auto_decide.timeout', guard: 'reply_not_required', to: 'queued', fcmp: decided },
+  {
+    id: 'T04',
+    from: 'waiting_user',
+    on: 'interaction.auto_decide.timeout',
+    guard: 'reply_not_required',
+    to: 'queued',
+    fcmp: decided,
+  },
   { id: 'T05', from: 'running', on: 'turn.succeeded', to: 'succeeded', fcmp: completed },
   { id: 'T06', from: 'running', on: 'turn.failed', to: 'failed', fcmp: failed },
   { id: 'T07', from: 'queued', on: 'run.canceled', to: 'canceled', fcmp: canceled },
   { id: 'T08', from: 'running', on: 'run.canceled', to: 'canceled', fcmp: canceled },
   { id: 'T09', from: 'waiting_user', on: 'run.canceled', to: 'canceled', fcmp: canceled },
-  { id: 'T10', from: 'waiting_user', on: 'restart.preserve_waiting', guard: 'pending_and_handle', to: 'waiting_user', fcmp: nothing },
-  { id: 'T11', from: 'waiting_user', on: 'restart.reconcile_failed', guard: 'not_pending_and_handle', to: 'failed', fcmp: failed },
+  {
+    id: 'T10',
+    from: 'waiting_user',
+    on: 'restart.preserve_waiting',
+    guard: 'pending_and_handle',
+    to: 'waiting_user',
+    fcmp: nothing,
+  },
+  {
+    id: 'T11',
+    from: 'waiting_user',
+    on: 'restart.reconcile_failed',
+    guard: 'not_pending_and_handle',
+    to: 'failed',
+    fcmp: failed,
+  },
   { id: 'T12', from: 'queued', on: 'restart.reconcile_failed', to: 'failed', fcmp: failed },
   { id: 'T13', from: 'running', on: 'restart.reconcile_failed', to: 'failed', fcmp: failed },
 ] as const satisfies readonly Edge[];
 
 // Mirrors contract/sticky.json; in force only where the setting sessions.sticky is on.
 export const STICKY_EDGES = [
-  { id: 'S01', from: 'waiting_user', on: 'turn.failed', guard: 'sticky', to: 'failed', fcmp: failed, extension: 'sticky' },
+  {
+    id: 'S01',
+    from: 'waiting_user',
+    on: 'turn.failed',
+    guard: 'sticky',
+    to: 'failed',
+    fcmp: failed,
+    extension: 'sticky',
+  },
 ] as const satisfies readonly Edge[];
 
 export const STICKY_CHART: readonly Edge[] = [...CHART, ...STICKY_EDGES];
 
 export type Step =
   | { readonly legal: true; readonly edge: Edge }
-  | { readonly legal: false; readonly code: 'ILLEGAL_TRANSITION' | 'GUARD_REFUSED'; readonly state: RunState; readonly event: RunEvent; readonly guard?: GuardName };
+  | {
+      readonly legal: false;
+      readonly code: 'ILLEGAL_TRANSITION' | 'GUARD_REFUSED';
+      readonly state: RunState;
+      readonly event: RunEvent;
+      readonly guard?: GuardName;
+    };
 
 export function step(state: RunState, event: RunEvent, facts: GuardFacts, chart: readonly Edge[] = CHART): Step {
   const edge = chart.find((candidate) => candidate.from === state && candidate.on === event);
   if (!edge) return { legal: false, code: 'ILLEGAL_TRANSITION', state, event };
-  if (edge.guard && !GUARDS[edge.guard](facts)) return { legal: false, code: 'GUARD_REFUSED', state, event, guard: edge.guard };
+  if (edge.guard && !GUARDS[edge.guard](facts))
+    return { legal: false, code: 'GUARD_REFUSED', state, event, guard: edge.guard };
   return { legal: true, edge };
 }
 

@@ -8,7 +8,10 @@ const MORE = 4;
 export function explainLimit(name: keyof TurnLimits, limits: TurnLimits | undefined): string {
   const seconds = limits?.[name] ?? null;
   const time = seconds === null ? 'its limit' : describeSeconds(seconds);
-  const more = seconds === null ? '' : ` Allow more: -o ${name}=${seconds * MORE}${name === 'turn_timeout_sec' ? ', or null for no limit' : ''}.`;
+  const more =
+    seconds === null
+      ? ''
+      : ` Allow more: -o ${name}=${seconds * MORE}${name === 'turn_timeout_sec' ? ', or null for no limit' : ''}.`;
   switch (name) {
     case 'turn_timeout_sec':
       return `Stopped: the turn took longer than ${time} (${name}).${more}`;

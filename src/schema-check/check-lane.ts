@@ -1,5 +1,6 @@
-// One worker thread and the jobs that wait for it, one at a time. Callers take turns, however many jobs each of them has. A job that misses its deadline ends the thread, and the next
-// job gets a new one. Nothing that happens in the thread reaches this process's output or ends this process.
+// One worker thread and the jobs that wait for it, one at a time. Callers take turns, however many jobs each of them
+// has. A job that misses its deadline ends the thread, and the next job gets a new one. Nothing that happens in the
+// thread reaches this process's output or ends this process.
 import { Worker } from 'node:worker_threads';
 import type { SchemaError } from '../kernel/explain-schema-errors.js';
 
@@ -144,9 +145,21 @@ export class CheckLane {
   #start(): Worker {
     if (!this.#worker) {
       this.#isReady = false;
-      const resourceLimits = { maxOldGenerationSizeMb: this.#limits.memoryMb, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 };
+      const resourceLimits = {
+        maxOldGenerationSizeMb: this.#limits.memoryMb,
+        maxYoungGenerationSizeMb: 16,
+        stackSizeMb: 4,
+      };
       const workerData = { most: this.#limits.cache };
-      this.#worker = new Worker(PROGRAM, { workerData, resourceLimits, env: {}, execArgv: [], argv: [], stdout: true, stderr: true });
+      this.#worker = new Worker(PROGRAM, {
+        workerData,
+        resourceLimits,
+        env: {},
+        execArgv: [],
+        argv: [],
+        stdout: true,
+        stderr: true,
+      });
       this.#worker.stdout.resume();
       this.#worker.stderr.resume();
     }

@@ -1,5 +1,5 @@
-// The thread in which JSON Schemas from outside are compiled and run. It holds nothing but the schemas it was sent, so that
-// the main thread may end it at any moment. Plain JavaScript: a thread starts from a file, in tests from this one.
+// The thread in which JSON Schemas from outside are compiled and run. It holds nothing but the schemas it was sent, so
+// that the main thread may end it at any moment. Plain JavaScript: a thread starts from a file, in tests from this one.
 import { parentPort, workerData } from 'node:worker_threads';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 
@@ -98,7 +98,12 @@ function findingsOf(errors) {
  * @returns {Record<string, unknown>}
  */
 function boundedParams(params) {
-  return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, Array.isArray(value) ? value.slice(0, 50).map(bounded) : bounded(value)]));
+  return Object.fromEntries(
+    Object.entries(params).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.slice(0, 50).map(bounded) : bounded(value),
+    ]),
+  );
 }
 
 /** @param {unknown} value */

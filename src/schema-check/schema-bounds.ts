@@ -1,5 +1,5 @@
-// What a JSON Schema from outside may be at all: bounded in size, depth and parts, and without the keywords that make a check
-// asynchronous or let it leave the schema. Costs no more than the bounds, whatever it is given.
+// What a JSON Schema from outside may be at all: bounded in size, depth and parts, and without the keywords that make a
+// check asynchronous or let it leave the schema. Costs no more than the bounds, whatever it is given.
 import { clip } from '../kernel/redact.js';
 
 // A schema of 1,000 members with descriptions has about 100 KiB and 5,000 parts.
@@ -8,9 +8,24 @@ const MAX_PARTS = 10_000;
 export const MAX_SCHEMA_DEPTH = 64;
 
 const DRAFT = 'https://json-schema.org/draft/2020-12/schema';
-const REFUSED = new Set(['$async', '$dynamicRef', '$dynamicAnchor', '$recursiveRef', '$recursiveAnchor', '$vocabulary']);
+const REFUSED = new Set([
+  '$async',
+  '$dynamicRef',
+  '$dynamicAnchor',
+  '$recursiveRef',
+  '$recursiveAnchor',
+  '$vocabulary',
+]);
 // Under these a name belongs to the caller's data and not to the schema language.
-const NAMED_PARTS = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas', 'dependentRequired', 'dependencies']);
+const NAMED_PARTS = new Set([
+  'properties',
+  'patternProperties',
+  '$defs',
+  'definitions',
+  'dependentSchemas',
+  'dependentRequired',
+  'dependencies',
+]);
 const PLAIN_DATA = new Set(['const', 'enum', 'default', 'examples']);
 
 type Reading = 'schema' | 'names' | 'data';
@@ -64,8 +79,12 @@ function readingOf({ value, reading }: Part, key: string): Reading {
 function explainKeyword(key: string, value: unknown): string | null {
   if (REFUSED.has(key)) return `it uses ${key}, which Parley does not support`;
   if (key === '$ref' && (typeof value !== 'string' || !value.startsWith('#'))) {
-    return `its $ref ${clip(JSON.stringify(value) ?? '', 100)} leads out of the schema; only references that start with # are followed`;
+    return (
+      `its $ref ${clip(JSON.stringify(value) ?? '', 100)} leads out of the schema; only references that ` +
+      'start with # are followed'
+    );
   }
-  if (key === '$schema' && value !== DRAFT && value !== `${DRAFT}#`) return `its $schema must be "${DRAFT}", or be left out`;
+  if (key === '$schema' && value !== DRAFT && value !== `${DRAFT}#`)
+    return `its $schema must be "${DRAFT}", or be left out`;
   return null;
 }

@@ -1,11 +1,12 @@
-// JSON Schemas from outside: of callers (output_schema) and of engines (response_schema). They are compiled and run only in
-// worker threads, under a deadline, so that no schema holds up the service or ends it.
+// JSON Schemas from outside: of callers (output_schema) and of engines (response_schema). They are compiled and run
+// only in worker threads, under a deadline, so that no schema holds up the service or ends it.
 //
-// Two lanes, each with one thread. Every check starts in the quick lane, where it has a quarter of a second: honest schemas need
-// a few milliseconds, so a hostile one delays others by that quarter and not by its whole deadline. Checks that miss it go on in
-// the patient lane, among their own kind, and later checks of the same schema start there. In both lanes callers take turns and
-// each may have a few checks waiting; checks of turns that ended go first. Two threads at most, however many checks there are: a thread for each check would let
-// a caller start as many as it likes, and take all cores from the turns.
+// Two lanes, each with one thread. Every check starts in the quick lane, where it has a quarter of a second: honest
+// schemas need a few milliseconds, so a hostile one delays others by that quarter and not by its whole deadline. Checks
+// that miss it go on in the patient lane, among their own kind, and later checks of the same schema start there. In
+// both lanes callers take turns and each may have a few checks waiting; checks of turns that ended go first. Two
+// threads at most, however many checks there are: a thread for each check would let a caller start as many as it likes,
+// and take all cores from the turns.
 import { createHash } from 'node:crypto';
 import { isDeeperThan } from '../kernel/json.js';
 import { clip } from '../kernel/redact.js';
@@ -30,7 +31,8 @@ export interface ValueCheck {
   readonly name: string;
   // Who waits for it, as a key; checks without one share a place.
   readonly caller?: string;
-  // Nobody can ask again: the check is never refused and goes ahead of those that can be. The number of such checks must be bounded elsewhere.
+  // Nobody can ask again: the check is never refused and goes ahead of those that can be. The number of such checks
+  // must be bounded elsewhere.
   readonly mustRun?: boolean;
 }
 
@@ -43,7 +45,12 @@ export class SchemaChecks {
   // Digests of schemas that missed the quick deadline, the oldest first.
   readonly #slow = new Set<string>();
 
-  constructor({ quickMs, patientMs, mostWaiting, mostPerCaller }: Omit<typeof LIMITS, 'mostPerCaller'> & Partial<typeof LIMITS> = LIMITS) {
+  constructor({
+    quickMs,
+    patientMs,
+    mostWaiting,
+    mostPerCaller,
+  }: Omit<typeof LIMITS, 'mostPerCaller'> & Partial<typeof LIMITS> = LIMITS) {
     this.#mostWaiting = mostWaiting;
     this.#mostPerCaller = mostPerCaller ?? LIMITS.mostPerCaller;
     this.#quick = new CheckLane({ ...THREAD, deadlineMs: quickMs });
@@ -51,8 +58,9 @@ export class SchemaChecks {
     this.#deadline = `${patientMs / 1000} s`;
   }
 
-  // Why this is not a schema that Parley can use, as the end of a sentence ("…: it is nested deeper than 64 levels"); null if it is one.
-  // Throws a RequestError (QUEUE_FULL) while too many checks of this caller, or too many slow ones, wait.
+  // Why this is not a schema that Parley can use, as the end of a sentence ("…: it is nested deeper than 64 levels");
+  // null if it is one. Throws a RequestError (QUEUE_FULL) while too many checks of this caller, or too many slow ones,
+  // wait.
   async explainSchema(schema: object | boolean, caller?: string): Promise<string | null> {
     const bounds = explainBounds(schema);
     if (bounds !== null) return bounds;
@@ -67,24 +75,35 @@ export class SchemaChecks {
     if (bounds !== null) return `the schema cannot be used: ${bounds}`;
     if (isDeeperThan(value)) return `${name}: is nested deeper than 200 levels`;
     const text = JSON.stringify(value);
-    if (text.length > MAX_VALUE_CHARS) return `${name}: is larger than ${MAX_VALUE_CHARS / 1024 / 1024} Mi characters and cannot be checked`;
+    if (text.length > MAX_VALUE_CHARS)
+      return `${name}: is larger than ${MAX_VALUE_CHARS / 1024 / 1024} Mi characters and cannot be checked`;
     const answer = await this.#check({ ...jobOf(schema), value: text }, { caller, first: mustRun });
-    if (answer.overdue) return `${name}: checking it against the schema took longer than ${this.#deadline} and was stopped; simplify the schema`;
+    if (answer.overdue)
+      return (
+        `${name}: checking it against the schema took longer than ${this.#deadline} and was stopped; ` +
+        'simplify the schema'
+      );
     if (answer.unusable) return `the schema cannot be used: ${explainUnusable(answer.unusable, schema)}`;
     return answer.findings ? explainSchemaErrors(answer.findings, { name, value }) : null;
   }
 
-  async #check(job: CheckJob, { caller = '', first = false }: { readonly caller?: string | undefined; readonly first?: boolean }): Promise<CheckAnswer> {
+  async #check(
+    job: CheckJob,
+    { caller = '', first = false }: { readonly caller?: string | undefined; readonly first?: boolean },
+  ): Promise<CheckAnswer> {
     if (!this.#slow.has(job.digest)) {
-      if (!first && this.#quick.waitingOf(caller) >= this.#mostPerCaller) throw tooMany(`${this.#mostPerCaller} schemas of this caller are waiting to be checked already`);
+      if (!first && this.#quick.waitingOf(caller) >= this.#mostPerCaller)
+        throw tooMany(`${this.#mostPerCaller} schemas of this caller are waiting to be checked already`);
       const quick = await this.#quick.run(job, { caller, first });
       if (!quick.overdue) return quick;
       this.#rememberSlow(job.digest);
     }
-    if (!first && this.#patient.waiting >= this.#mostWaiting) throw tooMany(`${this.#mostWaiting} slow schemas are waiting to be checked already`);
+    if (!first && this.#patient.waiting >= this.#mostWaiting)
+      throw tooMany(`${this.#mostWaiting} slow schemas are waiting to be checked already`);
     // One caller leaves room for the slow schemas of others.
     const own = Math.max(1, Math.floor(this.#mostWaiting / 2));
-    if (!first && this.#patient.waitingOf(caller) >= own) throw tooMany(`${own} slow schemas of this caller are waiting to be checked already`);
+    if (!first && this.#patient.waitingOf(caller) >= own)
+      throw tooMany(`${own} slow schemas of this caller are waiting to be checked already`);
     return this.#patient.run(job, { caller, first });
   }
 

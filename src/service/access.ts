@@ -55,7 +55,8 @@ const NO_TOKEN =
   'A token is needed. In a browser: run parley link and open what it prints. ' +
   'In a program: send Authorization: Bearer TOKEN.';
 const BAD_TOKEN =
-  'This token is unknown, expired or revoked. An operator can make a new one: parley token rotate NAME or parley token add NAME';
+  'This token is unknown, expired or revoked. An operator can make a new one: parley token rotate NAME or parley ' +
+  'token add NAME';
 const BAD_SESSION = 'This session has ended. Sign in again: run parley link and open what it prints.';
 
 export function guardAccess(app: FastifyInstance, rules: AccessRules): void {

@@ -4,9 +4,17 @@ interface Operation {
   readonly summary?: string;
   readonly description?: string;
   readonly tags?: readonly string[];
-  readonly parameters?: readonly { readonly name: string; readonly in: string; readonly required?: boolean; readonly schema?: Schema; readonly description?: string }[];
+  readonly parameters?: readonly {
+    readonly name: string;
+    readonly in: string;
+    readonly required?: boolean;
+    readonly schema?: Schema;
+    readonly description?: string;
+  }[];
   readonly requestBody?: { readonly content?: Readonly<Record<string, { readonly schema?: Schema }>> };
-  readonly responses?: Readonly<Record<string, { readonly content?: Readonly<Record<string, { readonly schema?: Schema }>> }>>;
+  readonly responses?: Readonly<
+    Record<string, { readonly content?: Readonly<Record<string, { readonly schema?: Schema }>> }>
+  >;
 }
 
 interface Schema {
@@ -36,12 +44,21 @@ table{border-collapse:collapse;width:100%;margin:.4rem 0}td{border-top:1px solid
 
 export function apiPage(given: object): string {
   const document = given as Document;
-  const operations = Object.entries(document.paths ?? {}).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => ({ path, method, operation })));
+  const operations = Object.entries(document.paths ?? {}).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+  );
   const parts = (document.tags ?? []).map(({ name, description = '' }) => {
     const mine = operations.filter(({ operation }) => operation.tags?.includes(name));
-    return `<h2 id="${escape(name)}">${escape(name)} <span class="dim">${escape(description)}</span></h2>\n${mine.map(describeOperation).join('\n')}`;
+    return (
+      `<h2 id="${escape(name)}">${escape(name)} <span ` +
+      `class="dim">${escape(description)}</span></h2>\n${mine.map(describeOperation).join('\n')}`
+    );
   });
-  const schemas = Object.entries(document.components?.schemas ?? {}).map(([name, schema]) => `<details id="schema-${escape(name)}"><summary><b>${escape(name)}</b> <span class="dim">${escape(schema.description ?? '')}</span></summary>${membersOf(schema)}</details>`);
+  const schemas = Object.entries(document.components?.schemas ?? {}).map(
+    ([name, schema]) =>
+      `<details id="schema-${escape(name)}"><summary><b>${escape(name)}</b> <span ` +
+      `class="dim">${escape(schema.description ?? '')}</span></summary>${membersOf(schema)}</details>`,
+  );
   const { title = '', version = '', description = '' } = document.info ?? {};
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><title>${escape(title)} API</title><style>${STYLE}</style></head><body><main>
 <h1>${escape(title)} API <span class="dim">${escape(version)}</span></h1><p>${escape(description)}</p>
@@ -50,10 +67,32 @@ ${parts.join('\n')}
 <h2 id="schemas">schemas</h2>${schemas.join('\n')}</main></body></html>`;
 }
 
-function describeOperation({ path, method, operation }: { readonly path: string; readonly method: string; readonly operation: Operation }): string {
+function describeOperation({
+  path,
+  method,
+  operation,
+}: {
+  readonly path: string;
+  readonly method: string;
+  readonly operation: Operation;
+}): string {
   const body = operation.requestBody?.content?.['application/json']?.schema;
-  const parameters = (operation.parameters ?? []).map((each) => row(`${each.name}${each.required ? '' : '?'}`, typeOf(each.schema), `${each.in}${defaultOf(each.schema)} ${each.description ?? each.schema?.description ?? ''}`));
-  const answers = Object.entries(operation.responses ?? {}).map(([status, { content = {} }]) => row(status, Object.values(content).map(({ schema }) => typeOf(schema)).join(' ') || 'nothing', Object.values(content)[0]?.schema?.description ?? ''));
+  const parameters = (operation.parameters ?? []).map((each) =>
+    row(
+      `${each.name}${each.required ? '' : '?'}`,
+      typeOf(each.schema),
+      `${each.in}${defaultOf(each.schema)} ${each.description ?? each.schema?.description ?? ''}`,
+    ),
+  );
+  const answers = Object.entries(operation.responses ?? {}).map(([status, { content = {} }]) =>
+    row(
+      status,
+      Object.values(content)
+        .map(({ schema }) => typeOf(schema))
+        .join(' ') || 'nothing',
+      Object.values(content)[0]?.schema?.description ?? '',
+    ),
+  );
   return `<details><summary><span class="m">${method.toUpperCase()}</span> <code>${escape(path)}</code> <span class="dim">${escape(operation.summary ?? '')}</span></summary>
 <p class="dim">${escape(operation.description ?? '')}</p>${parameters.length > 0 ? `<table>${parameters.join('')}</table>` : ''}${body ? `<p>body</p>${membersOf(body)}` : ''}<p>answers</p><table>${answers.join('')}</table></details>`;
 }
@@ -61,7 +100,15 @@ function describeOperation({ path, method, operation }: { readonly path: string;
 function membersOf(schema: Schema): string {
   const { properties, required = [] } = schema;
   if (!properties) return `<p><code>${typeOf(schema)}</code></p>`;
-  return `<table>${Object.entries(properties).map(([name, member]) => row(`${name}${required.includes(name) ? '' : '?'}`, typeOf(member), `${member.description ?? ''}${defaultOf(member)}`)).join('')}</table>`;
+  return `<table>${Object.entries(properties)
+    .map(([name, member]) =>
+      row(
+        `${name}${required.includes(name) ? '' : '?'}`,
+        typeOf(member),
+        `${member.description ?? ''}${defaultOf(member)}`,
+      ),
+    )
+    .join('')}</table>`;
 }
 
 // Already safe to put into the page.
@@ -73,7 +120,11 @@ function typeOf(schema: Schema | undefined): string {
   }
   if (schema.enum) return schema.enum.map((value) => escape(JSON.stringify(value))).join(' | ');
   if (schema.const !== undefined) return escape(JSON.stringify(schema.const));
-  if (schema.anyOf) return schema.anyOf.map(typeOf).filter((part, at, all) => all.indexOf(part) === at).join(' | ');
+  if (schema.anyOf)
+    return schema.anyOf
+      .map(typeOf)
+      .filter((part, at, all) => all.indexOf(part) === at)
+      .join(' | ');
   if (schema.items) return `${typeOf(schema.items)}[]`;
   return escape([schema.type ?? 'any'].flat().join(' | '));
 }

@@ -1,4 +1,5 @@
-// The files of a run's folder, one after the other, for an archive. If some could not be read, the last entry is a list of them.
+// The files of a run's folder, one after the other, for an archive. If some could not be read, the last entry is a list
+// of them.
 import { realpath } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { Readable } from 'node:stream';
@@ -28,7 +29,9 @@ export async function* listForArchive(folder: string, home: string, name: string
     }
     try {
       const { size, mtimeMs } = await file.stat();
-      const inside = isText ? `${name}/${shown}` : Buffer.concat([Buffer.from(`${name}/`), Buffer.from(path).subarray(Buffer.byteLength(root + sep))]);
+      const inside = isText
+        ? `${name}/${shown}`
+        : Buffer.concat([Buffer.from(`${name}/`), Buffer.from(path).subarray(Buffer.byteLength(root + sep))]);
       yield { path: inside, bytes: size, modifiedMs: mtimeMs, content: readPieces(file, 0, size) };
     } finally {
       await file.close();
@@ -37,9 +40,14 @@ export async function* listForArchive(folder: string, home: string, name: string
   if (leftOut.length > 0) yield listLeftOut(`${name}.left-out.txt`, leftOut, more);
 }
 
-// Beside the folder, where no file of the run can have its name. One name in each line, as JSON: a name may contain a line break.
+// Beside the folder, where no file of the run can have its name. One name in each line, as JSON: a name may contain a
+// line break.
 function listLeftOut(path: string, names: readonly string[], more: number): TarEntry {
-  const lines = ['These files and folders could not be read and are not in the archive:', ...names.map((each) => JSON.stringify(each)), ...(more === 0 ? [] : [`and ${more} more`])];
+  const lines = [
+    'These files and folders could not be read and are not in the archive:',
+    ...names.map((each) => JSON.stringify(each)),
+    ...(more === 0 ? [] : [`and ${more} more`]),
+  ];
   const bytes = Buffer.from(`${lines.join('\n')}\n`);
   return { path, bytes: bytes.length, modifiedMs: 0, content: Readable.from([bytes]) };
 }

@@ -27,7 +27,11 @@ export class CallerLimit {
   check(caller: Caller): void {
     const open = this.#open.get(callerKey(caller)) ?? 0;
     if (open < this.#limit) return;
-    throw new RequestError('TOO_MANY_REQUESTS', `The token "${caller.actor.name}" has ${open} ${this.#name} open, and ${this.#limit} is the limit for one token. Close some, or try again later.`);
+    throw new RequestError(
+      'TOO_MANY_REQUESTS',
+      `The token "${caller.actor.name}" has ${open} ${this.#name} open, and ${this.#limit} is the limit for one ` +
+        'token. Close some, or try again later.',
+    );
   }
 
   // Returns the function that ends it; calling that again changes nothing.
@@ -46,8 +50,8 @@ export class CallerLimit {
   }
 }
 
-// How often each caller may do something within a period. All counts start again with the next period, so no more callers are
-// remembered than there are valid tokens.
+// How often each caller may do something within a period. All counts start again with the next period, so no more
+// callers are remembered than there are valid tokens.
 export class RateLimit {
   readonly #clock: Clock;
   readonly #limit: number;

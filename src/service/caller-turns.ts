@@ -20,7 +20,11 @@ export class CallerTurns {
   async enter(key: string): Promise<() => void> {
     const queue = this.#queues.get(key) ?? { running: 0, waiting: [] };
     this.#queues.set(key, queue);
-    if (queue.waiting.length >= this.#mostWaiting) throw new RequestError('TOO_MANY_REQUESTS', `${queue.waiting.length} requests of this token wait for their turn, which is the limit. Try again later.`);
+    if (queue.waiting.length >= this.#mostWaiting)
+      throw new RequestError(
+        'TOO_MANY_REQUESTS',
+        `${queue.waiting.length} requests of this token wait for their turn, which is the limit. Try again later.`,
+      );
     if (queue.running < this.#atOnce) queue.running += 1;
     // The place of the one that ends is handed over.
     else await new Promise<void>((resolve) => void queue.waiting.push(resolve));

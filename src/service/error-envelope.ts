@@ -1,5 +1,5 @@
-// One form for everything that is refused: {"error":{"code","message","details"}}. What is not ours to explain to a stranger is
-// logged under an id, and the id is what the stranger gets.
+// One form for everything that is refused: {"error":{"code","message","details"}}. What is not ours to explain to a
+// stranger is logged under an id, and the id is what the stranger gets.
 import { randomUUID } from 'node:crypto';
 import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify';
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
@@ -21,7 +21,10 @@ interface Refusal {
 // What Fastify refuses by itself.
 const FRAMEWORK: Readonly<Record<string, readonly [RequestErrorCode, string]>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: ['BODY_TOO_LARGE', 'the body is larger than this server takes'],
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['UNSUPPORTED_MEDIA_TYPE', 'the body has another type than application/json, the only one that is read'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: [
+    'UNSUPPORTED_MEDIA_TYPE',
+    'the body has another type than application/json, the only one that is read',
+  ],
   FST_ERR_CTP_INVALID_JSON_BODY: ['INVALID_ARGUMENT', 'the body is not JSON'],
   FST_ERR_CTP_EMPTY_JSON_BODY: ['INVALID_ARGUMENT', 'the body is empty; send JSON'],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['INVALID_ARGUMENT', 'the body is not as long as it was said to be'],
@@ -38,7 +41,8 @@ const RETRY_AFTER_SEC: Readonly<Record<number, number>> = { 429: 1, 503: 5 };
 // For a person who opens an address in a browser.
 export const HTML = 'text/html; charset=utf-8';
 const STRANGER = pageOf(
-  '<p>This browser is not signed in. Run <code>parley link</code> where the server runs and open the link that it prints, ' +
+  '<p>This browser is not signed in. Run <code>parley link</code> where the server runs and open the link that ' +
+    'it prints, ' +
     'or <a href="/">sign in with a token</a>.</p>',
 );
 export const NOTHING = pageOf('<p>There is nothing at this address. <a href="/">To the inbox</a></p>');
@@ -48,7 +52,11 @@ export function isPerson({ headers, method }: FastifyRequest): boolean {
 }
 
 function pageOf(text: string): string {
-  return `<!doctype html><html lang="en" style="color-scheme:light dark"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Parley</title><body style="font:16px/1.5 system-ui;max-width:34rem;margin:4rem auto;padding:0 1rem"><h1>Parley</h1>${text}`;
+  return (
+    '<!doctype html><html lang="en" style="color-scheme:light dark"><meta charset="utf-8"><meta ' +
+    'name="viewport" content="width=device-width"><title>Parley</title><body style="font:16px/1.5 ' +
+    `system-ui;max-width:34rem;margin:4rem auto;padding:0 1rem"><h1>Parley</h1>${text}`
+  );
 }
 
 export function refuseInOneForm(app: FastifyInstance): void {
@@ -62,7 +70,8 @@ export function refuseInOneForm(app: FastifyInstance): void {
   });
   app.setErrorHandler<FastifyError>(async (error, request, reply) => {
     const refusal = explain(error, request);
-    if (refusal.code === 'INTERNAL' || refusal.code === 'STORE_UNAVAILABLE' || refusal.code === 'DATA_DIR_UNUSABLE') request.log.error({ err: error, error_id: refusal.details?.['error_id'] }, refusal.code);
+    if (refusal.code === 'INTERNAL' || refusal.code === 'STORE_UNAVAILABLE' || refusal.code === 'DATA_DIR_UNUSABLE')
+      request.log.error({ err: error, error_id: refusal.details?.['error_id'] }, refusal.code);
     if (refusal.code === 'UNAUTHORIZED') {
       reply.header('www-authenticate', 'Bearer');
       if (isPerson(request)) return reply.code(401).type(HTML).send(STRANGER);
@@ -98,12 +107,18 @@ export function explain(error: unknown, request?: FastifyRequest): Refusal {
   const code = codeOf(error);
   const [known, message = ''] = FRAMEWORK[code] ?? [];
   if (known) return { code: known, message };
-  if (error instanceof SyntaxError && 'statusCode' in error) return { code: 'INVALID_ARGUMENT', message: `the body is not JSON: ${error.message}` };
+  if (error instanceof SyntaxError && 'statusCode' in error)
+    return { code: 'INVALID_ARGUMENT', message: `the body is not JSON: ${error.message}` };
   const damage = damageIn(error);
   if (damage) return { code: 'DATA_DIR_UNUSABLE', message: `what is stored is damaged: ${damage.message}` };
   const id = randomUUID();
   // What the store refuses by its own rules is a defect of ours.
-  if (STORE_CODES.has(code) && !/constraint/i.test((error as Error).message)) return { code: 'STORE_UNAVAILABLE', message: `nothing was changed: ${(error as Error).message}`, details: { error_id: id } };
+  if (STORE_CODES.has(code) && !/constraint/i.test((error as Error).message))
+    return {
+      code: 'STORE_UNAVAILABLE',
+      message: `nothing was changed: ${(error as Error).message}`,
+      details: { error_id: id },
+    };
   return { code: 'INTERNAL', message: `a defect of Parley, logged under ${id}`, details: { error_id: id } };
 }
 

@@ -1,6 +1,6 @@
-// One reader's stream of server-sent events: frames are written as fast as it reads and no faster, a comment now and then
-// keeps the connection alive, and whoever stops reading is let go of after a while; it comes back by its cursor. One whose token
-// was taken away gets no further frame.
+// One reader's stream of server-sent events: frames are written as fast as it reads and no faster, a comment now and
+// then keeps the connection alive, and whoever stops reading is let go of after a while; it comes back by its cursor.
+// One whose token was taken away gets no further frame.
 import type { ServerResponse } from 'node:http';
 import type { Timers } from '../process/timers.js';
 
@@ -23,7 +23,13 @@ export class EventStream {
     this.#over = response.destroyed;
     response.once('close', () => (this.#over = true));
     response.on('error', () => {});
-    response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store', 'x-accel-buffering': 'no', 'x-content-type-options': 'nosniff', 'cross-origin-resource-policy': 'same-origin' });
+    response.writeHead(200, {
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-store',
+      'x-accel-buffering': 'no',
+      'x-content-type-options': 'nosniff',
+      'cross-origin-resource-policy': 'same-origin',
+    });
     // At once, so that the reader knows that it is connected. The time to wait before coming back is for browsers.
     response.write('retry: 1000\n\n');
   }

@@ -27,7 +27,12 @@ export interface RefusedPart {
 const MAX_PROBLEMS = 20;
 const DEFAULT_WORDING = /^Invalid /;
 const TYPES: Readonly<Record<string, string>> = {
-  int: 'integer', nan: 'number', record: 'object', map: 'object', set: 'array', tuple: 'array',
+  int: 'integer',
+  nan: 'number',
+  record: 'object',
+  map: 'object',
+  set: 'array',
+  tuple: 'array',
 };
 
 export function explainZodIssues(issues: readonly ZodProblem[], part: RefusedPart): readonly ExplainedProblem[] {
@@ -41,12 +46,14 @@ function toSchemaErrors(issue: ZodProblem, part: RefusedPart): readonly SchemaEr
   const { keyword: code = '', params = {}, message = '' } = issue;
   // zod names the whole value by "/".
   const instancePath = issue.instancePath === '/' ? '' : issue.instancePath;
-  const error = (keyword: string, more: SchemaError['params'] = {}, rest: Partial<SchemaError> = {}): SchemaError[] =>
-    [{ keyword, instancePath, schemaPath: '', params: more, ...rest }];
+  const error = (keyword: string, more: SchemaError['params'] = {}, rest: Partial<SchemaError> = {}): SchemaError[] => [
+    { keyword, instancePath, schemaPath: '', params: more, ...rest },
+  ];
   switch (code) {
     case 'invalid_type':
       if (isMissing(instancePath, part.value)) return missing(instancePath);
-      if (message !== '' && !DEFAULT_WORDING.test(message)) return error('format', {}, { parentSchema: { description: message } });
+      if (message !== '' && !DEFAULT_WORDING.test(message))
+        return error('format', {}, { parentSchema: { description: message } });
       return error('type', { type: typeOf(params['expected']) });
     case 'too_big':
       return error(limitOf(params, 'max'), { limit: params['maximum'] });
@@ -72,7 +79,10 @@ function toSchemaErrors(issue: ZodProblem, part: RefusedPart): readonly SchemaEr
     }
     case 'invalid_key': {
       const at = instancePath.lastIndexOf('/');
-      const propertyName = instancePath.slice(at + 1).replaceAll('~1', '/').replaceAll('~0', '~');
+      const propertyName = instancePath
+        .slice(at + 1)
+        .replaceAll('~1', '/')
+        .replaceAll('~0', '~');
       const [inner] = (params['issues'] ?? []) as ({ code?: string; message?: string } & Record<string, unknown>)[];
       const named = { keyword: inner?.code ?? '', instancePath, message: inner?.message, params: inner ?? {} };
       const outer = instancePath.slice(0, at);

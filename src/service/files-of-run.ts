@@ -1,5 +1,6 @@
-// The files of a run's folder as others may see them: without its home, and without what a link leads to. An agent may be at work in it,
-// and may mean harm: what has become something else by the time it is opened is not what was asked for.
+// The files of a run's folder as others may see them: without its home, and without what a link leads to. An agent may
+// be at work in it, and may mean harm: what has become something else by the time it is opened is not what was asked
+// for.
 import type { FileHandle } from 'node:fs/promises';
 import { sep } from 'node:path';
 import { escapeName, listFolder, textOf } from '../files/list-folder.js';
@@ -26,8 +27,15 @@ interface Walk {
 }
 
 // `folder` must be a real path.
-export function walkFiles(folder: string, shut: string, rules: Partial<Omit<Walk, 'shut'>> = {}): AsyncGenerator<FileOfRun, void> {
-  return walk({ path: folder, shown: '', isText: true }, { shut, onEntry: () => true, onUnreadable: () => {}, ...rules });
+export function walkFiles(
+  folder: string,
+  shut: string,
+  rules: Partial<Omit<Walk, 'shut'>> = {},
+): AsyncGenerator<FileOfRun, void> {
+  return walk(
+    { path: folder, shown: '', isText: true },
+    { shut, onEntry: () => true, onUnreadable: () => {}, ...rules },
+  );
 }
 
 async function* walk(folder: FileOfRun, rules: Walk): AsyncGenerator<FileOfRun, void> {
@@ -52,11 +60,15 @@ function below({ path, shown, isText }: FileOfRun, name: Buffer): FileOfRun {
   const text = textOf(name);
   const whole = isText && text !== null;
   const part = text ?? escapeName(name);
-  const inside = typeof path === 'string' && text !== null ? `${path}${sep}${text}` : Buffer.concat([Buffer.from(path), Buffer.from(sep), name]);
+  const inside =
+    typeof path === 'string' && text !== null
+      ? `${path}${sep}${text}`
+      : Buffer.concat([Buffer.from(path), Buffer.from(sep), name]);
   return { path: inside, shown: shown === '' ? part : `${shown}/${part}`, isText: whole };
 }
 
-// Open, and really the file at that place, not one that a link on the way to it has led to for a moment. Null: it is not.
+// Open, and really the file at that place, not one that a link on the way to it has led to for a moment. Null: it is
+// not.
 export async function openInPlace(path: FilePath): Promise<FileHandle | null> {
   try {
     return await openFile(path);

@@ -1,4 +1,5 @@
-// What lies in the files of a run is answered by the host that has them: whoever asks another one is given that host's answer.
+// What lies in the files of a run is answered by the host that has them: whoever asks another one is given that host's
+// answer.
 import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -26,7 +27,9 @@ const TOLD = ['content-type', 'content-length', 'content-disposition'] as const;
 // Null: it cannot be reached, or is there and says nothing. What it has begun to say may take as long as it takes.
 async function ask(url: string, token: string): Promise<Response | null> {
   try {
-    return await within(PATIENCE_MS, (signal) => fetch(url, { headers: { authorization: `Bearer ${token}`, [FORWARDED]: '1' }, signal, redirect: 'error' }));
+    return await within(PATIENCE_MS, (signal) =>
+      fetch(url, { headers: { authorization: `Bearer ${token}`, [FORWARDED]: '1' }, signal, redirect: 'error' }),
+    );
   } catch {
     return null;
   }
@@ -50,9 +53,15 @@ export function forwardFiles(store: Store, hosts: OtherHosts | null) {
     // Whoever forwards is believed to have the right address; the other way round they would go round for ever.
     const at = request.headers[FORWARDED] === undefined ? await hosts.whereFiles(id) : null;
     // Each time anew: a host may be gone since, and another program listen where it was.
-    const isThere = at !== null && (await within(PROOF_MS, (signal) => answersAs(new Map([[at.host_id, at.public_key]]), at.url, signal)));
+    const isThere =
+      at !== null &&
+      (await within(PROOF_MS, (signal) => answersAs(new Map([[at.host_id, at.public_key]]), at.url, signal)));
     const answer = isThere ? await ask(`${withoutSlash(at.url)}${request.url}`, hosts.token) : null;
-    if (!answer) throw new RequestError('FILES_UNREACHABLE', `the files of run ${id} are on another host, which cannot be reached now`);
+    if (!answer)
+      throw new RequestError(
+        'FILES_UNREACHABLE',
+        `the files of run ${id} are on another host, which cannot be reached now`,
+      );
     for (const name of TOLD) {
       const value = answer.headers.get(name);
       if (value !== null) reply.header(name, value);

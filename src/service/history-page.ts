@@ -1,5 +1,5 @@
-// A page of stored events for GET …/history: as many as were asked for, or as make a large answer, then where the next one is.
-// Damaged pieces of the journal are left out and named.
+// A page of stored events for GET …/history: as many as were asked for, or as make a large answer, then where the next
+// one is. Damaged pieces of the journal are left out and named.
 import { DamagedDataError, damageIn, readStoredJson } from '../kernel/stored-json.js';
 import { explainLine, readReadable, type DamagedPiece } from '../orchestrator/read-readable.js';
 import type { Protocol, ReadRange, Store } from '../store/store.js';
@@ -34,10 +34,18 @@ export async function readHistory(store: Store, request: HistoryRequest): Promis
 async function readWhole(store: Store, { runId, protocol, range, limit, head }: HistoryRequest): Promise<HistoryLines> {
   const lines: string[] = [];
   let chars = 0;
-  for (let from: number | null = null; ; ) {
-    const found = await store.readJournal(runId, protocol, { ...range, limit: CHUNK, ...(from === null ? {} : { fromSeq: from }) });
+  for (let from: number | null = null; ;) {
+    const found = await store.readJournal(runId, protocol, {
+      ...range,
+      limit: CHUNK,
+      ...(from === null ? {} : { fromSeq: from }),
+    });
     // Times never go back: what lies within a range of them has no gap.
-    const first: number = from ?? (range.fromTs === undefined ? Math.max(1, range.fromSeq ?? 1) : (readStoredJson(found[0] ?? '{"seq":0}') as { seq: number }).seq);
+    const first: number =
+      from ??
+      (range.fromTs === undefined
+        ? Math.max(1, range.fromSeq ?? 1)
+        : (readStoredJson(found[0] ?? '{"seq":0}') as { seq: number }).seq);
     for (const [index, line] of found.entries()) {
       const seq = first + index;
       const problem = explainLine(line, seq);
@@ -56,11 +64,15 @@ async function readWhole(store: Store, { runId, protocol, range, limit, head }: 
 // `next` is the first event that was not found. By time, events may end earlier.
 function checkEnd(next: number, { toSeq = Infinity, fromTs, toTs }: Omit<ReadRange, 'limit'>, head: number): void {
   if (fromTs !== undefined || toTs !== undefined) return;
-  if (next <= Math.min(toSeq, head)) throw new DamagedDataError(`events after ${next - 1} are missing from the journal`);
+  if (next <= Math.min(toSeq, head))
+    throw new DamagedDataError(`events after ${next - 1} are missing from the journal`);
 }
 
 // In chunks too, so that an answer stays as small as any other.
-async function readDamaged(store: Store, { runId, protocol, range, limit, head }: HistoryRequest): Promise<HistoryLines> {
+async function readDamaged(
+  store: Store,
+  { runId, protocol, range, limit, head }: HistoryRequest,
+): Promise<HistoryLines> {
   const { fromSeq = 1, toSeq = Number.MAX_SAFE_INTEGER } = range;
   const lines: string[] = [];
   const damaged: DamagedPiece[] = [];
@@ -68,7 +80,13 @@ async function readDamaged(store: Store, { runId, protocol, range, limit, head }
   let lastSeq = Math.max(0, fromSeq - 1);
   const end = Math.min(toSeq, head);
   while (lastSeq < end && lines.length < limit && chars <= MAX_CHARS) {
-    const piece = await readReadable(store, { runId, protocol, afterSeq: lastSeq, limit: Math.min(CHUNK, limit - lines.length), head });
+    const piece = await readReadable(store, {
+      runId,
+      protocol,
+      afterSeq: lastSeq,
+      limit: Math.min(CHUNK, limit - lines.length),
+      head,
+    });
     if (piece.lastSeq <= lastSeq) break;
     lastSeq = piece.lastSeq;
     damaged.push(...piece.damaged);
@@ -81,7 +99,10 @@ async function readDamaged(store: Store, { runId, protocol, range, limit, head }
 }
 
 // A line that is no JSON cannot be part of the answer.
-function isWithin(line: string, { toSeq = Number.MAX_SAFE_INTEGER, fromTs = 0, toTs = Number.MAX_SAFE_INTEGER }: Omit<ReadRange, 'limit'>): boolean {
+function isWithin(
+  line: string,
+  { toSeq = Number.MAX_SAFE_INTEGER, fromTs = 0, toTs = Number.MAX_SAFE_INTEGER }: Omit<ReadRange, 'limit'>,
+): boolean {
   try {
     const { seq, ts } = readStoredJson(line) as { seq: number; ts: string };
     return seq <= toSeq && Date.parse(ts) >= fromTs && Date.parse(ts) <= toTs;

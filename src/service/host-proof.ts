@@ -1,5 +1,5 @@
-// How a host proves who it is before anybody sends it a token: it signs a random challenge and its id with a private key
-// that only its process has. The public key is in its row of the database. A recorded answer is useless: the next
+// How a host proves who it is before anybody sends it a token: it signs a random challenge and its id with a private
+// key that only its process has. The public key is in its row of the database. A recorded answer is useless: the next
 // challenge is another one.
 import { createPublicKey, randomBytes, verify } from 'node:crypto';
 
@@ -9,8 +9,8 @@ export const CHALLENGE_FORM = /^[\w-]{16,128}$/;
 // Public keys by host id.
 export type HostKeys = ReadonlyMap<string, string>;
 
-// Whether one of these hosts answers there and is ready. The ids matter: another program could have a challenge answered
-// by another host of the same database.
+// Whether one of these hosts answers there and is ready. The ids matter: another program could have a challenge
+// answered by another host of the same database.
 export async function answersAs(keys: HostKeys, url: string, signal: AbortSignal): Promise<boolean> {
   const challenge = randomBytes(24).toString('base64url');
   try {

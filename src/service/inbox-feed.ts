@@ -1,5 +1,5 @@
-// What waits for a person, over all runs, as it changes. Each reader gets what waits now, then each change; one that fell too far
-// behind gets what waits now again.
+// What waits for a person, over all runs, as it changes. Each reader gets what waits now, then each change; one that
+// fell too far behind gets what waits now again.
 import type { Clock } from '../kernel/clock.js';
 import { unlessDamaged } from '../kernel/stored-json.js';
 import { viewInteraction, type InteractionView } from '../orchestrator/run-view.js';
@@ -19,12 +19,22 @@ export interface InboxItem extends InteractionView {
 }
 
 // Null: its run is gone, or cannot be read.
-export async function toInboxItem(store: Store, interaction: InteractionSummary, now: number): Promise<InboxItem | null> {
+export async function toInboxItem(
+  store: Store,
+  interaction: InteractionSummary,
+  now: number,
+): Promise<InboxItem | null> {
   const run = await unlessDamaged(store.summaries.loadRun(interaction.run_id));
   if (!run) return null;
   // The item shows neither the error nor the result of the run.
   const parts = run.truncated.filter((part) => part === 'prompt' || part === 'labels');
-  return { ...viewInteraction(interaction, now), engine: run.spec.engine, prompt: run.spec.prompt, labels: run.spec.labels, truncated: [...interaction.truncated, ...parts] };
+  return {
+    ...viewInteraction(interaction, now),
+    engine: run.spec.engine,
+    prompt: run.spec.prompt,
+    labels: run.spec.labels,
+    truncated: [...interaction.truncated, ...parts],
+  };
 }
 
 export class InboxFeed {
@@ -36,7 +46,9 @@ export class InboxFeed {
   constructor(store: Store, clock: Clock) {
     this.#store = store;
     this.#clock = clock;
-    this.#changes = new RecentChanges(store, ({ asked, resolved }) => [resolved, asked].filter((id) => id !== undefined));
+    this.#changes = new RecentChanges(store, ({ asked, resolved }) =>
+      [resolved, asked].filter((id) => id !== undefined),
+    );
   }
 
   async feed(stream: EventStream): Promise<void> {
@@ -51,7 +63,7 @@ export class InboxFeed {
 
   async #tellAll(stream: EventStream): Promise<void> {
     await stream.write(namedFrame('reset', {}));
-    for (let after: Pick<InteractionRecord, 'asked_at' | 'interaction_id'> | undefined; !stream.over; ) {
+    for (let after: Pick<InteractionRecord, 'asked_at' | 'interaction_id'> | undefined; !stream.over;) {
       const page = await this.#store.summaries.listPending({ limit: PAGE, ...(after ? { after } : {}) });
       for (const interaction of page) await this.#tell(stream, interaction);
       after = page.at(-1);

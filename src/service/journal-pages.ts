@@ -1,6 +1,6 @@
 // A run's events as the bytes of an SSE stream, in pages: made once for all who read them, forgotten when they are old.
-// A page is what comes after a seq; the journal only grows, so a page that was made stays right. Of a run whose reader keeps up,
-// what was just stored becomes pages at once, and need not be read again.
+// A page is what comes after a seq; the journal only grows, so a page that was made stays right. Of a run whose reader
+// keeps up, what was just stored becomes pages at once, and need not be read again.
 import { isTerminal, type RunState } from '../run/statechart.js';
 import { headOf, loadReadableSummary } from '../orchestrator/load-run.js';
 import { findDamagedPiece } from '../orchestrator/read-readable.js';
@@ -15,7 +15,8 @@ const PAGE_BYTES = 64 * 1024;
 // Stored pieces are larger than a page, and reading one again for each page would cost as much each time.
 const READ_BYTES = 512 * 1024;
 const CACHE_BYTES = 16 * 1024 * 1024;
-// What a page costs besides its bytes: its key, its places in the lists. Short ones would else be kept by the ten thousand.
+// What a page costs besides its bytes: its key, its places in the lists. Short ones would else be kept by the ten
+// thousand.
 const PAGE_COST_BYTES = 512;
 
 export interface Page {
@@ -92,7 +93,8 @@ export class JournalPages {
       return kept;
     }
     const readKey = `${key} ${version}`;
-    const reading = this.#reading.get(readKey) ?? this.#read(runId, protocol, cursor).finally(() => this.#reading.delete(readKey));
+    const reading =
+      this.#reading.get(readKey) ?? this.#read(runId, protocol, cursor).finally(() => this.#reading.delete(readKey));
     this.#reading.set(readKey, reading);
     return reading;
   }
@@ -106,7 +108,9 @@ export class JournalPages {
     const reading = { runId, protocol, endedAt, run, nothing };
     try {
       const lines = await this.#store.readLines(runId, protocol, cursor, READ_BYTES);
-      return lines === null && cursor < head ? await this.#skip(reading, 'missing from the journal') : this.#cut(lines, reading);
+      return lines === null && cursor < head
+        ? await this.#skip(reading, 'missing from the journal')
+        : this.#cut(lines, reading);
     } catch (error) {
       if (!damageIn(error)) throw error;
     }
@@ -122,16 +126,26 @@ export class JournalPages {
 
   // In the place of a damaged piece the reader is told which events it held, and goes on behind it.
   async #skip({ runId, protocol, endedAt, run, nothing }: Reading, message: string): Promise<Page> {
-    const piece = findDamagedPiece(await this.#store.listSegments(runId, protocol), nothing.lastSeq, headOf(run, protocol), message);
+    const piece = findDamagedPiece(
+      await this.#store.listSegments(runId, protocol),
+      nothing.lastSeq,
+      headOf(run, protocol),
+      message,
+    );
     if (!piece) return nothing;
-    return { bytes: Buffer.from(namedFrame('damaged', piece)), lastSeq: piece.to_seq, ended: piece.to_seq >= endedAt ? run.status : null };
+    return {
+      bytes: Buffer.from(namedFrame('damaged', piece)),
+      lastSeq: piece.to_seq,
+      ended: piece.to_seq >= endedAt ? run.status : null,
+    };
   }
 
   #cut(lines: Lines | null, { runId, protocol, endedAt, run, nothing }: Reading): Page {
     let page: Page = nothing;
     if (!lines) return page;
     // The first comes last: it is asked for now.
-    for (const part of [...cutLines(lines, PAGE_BYTES)].toReversed()) page = this.#keep(runId, protocol, part, part.lastSeq >= endedAt ? run.status : null);
+    for (const part of [...cutLines(lines, PAGE_BYTES)].toReversed())
+      page = this.#keep(runId, protocol, part, part.lastSeq >= endedAt ? run.status : null);
     return page;
   }
 
@@ -146,7 +160,8 @@ export class JournalPages {
       else if (lines) followed.end = lines.lastSeq;
       if (!lines) continue;
       // Whoever is further behind comes here so late that they would be forgotten by then.
-      if (followed.asked >= followed.beforeLast - 1) for (const part of cutLines(lines, PAGE_BYTES)) this.#keep(runId, protocol, part, null);
+      if (followed.asked >= followed.beforeLast - 1)
+        for (const part of cutLines(lines, PAGE_BYTES)) this.#keep(runId, protocol, part, null);
       followed.beforeLast = followed.last;
       followed.last = lines.firstSeq;
     }
@@ -155,7 +170,8 @@ export class JournalPages {
   #keep(runId: string, protocol: Protocol, lines: Lines, ended: RunState | null): Page {
     const key = `${runId} ${protocol} ${lines.firstSeq - 1}`;
     const page = { bytes: toFrames(lines), lastSeq: lines.lastSeq, ended };
-    // Two reads of different versions may bring the same page: the later takes the place of the other, as the latest used.
+    // Two reads of different versions may bring the same page: the later takes the place of the other, as the latest
+    // used.
     const replaced = this.#pages.get(key);
     this.#pages.delete(key);
     this.#pages.set(key, page);
@@ -177,7 +193,8 @@ function costOf({ length }: Buffer): number {
 function toFrames({ firstSeq, lastSeq, bytes }: Lines): Buffer {
   const count = countLines(bytes);
   // Else the seqs would be wrong.
-  if (count !== lastSeq - firstSeq + 1) throw new DamagedDataError(`the journal has ${count} lines where events ${firstSeq} to ${lastSeq} should stand`);
+  if (count !== lastSeq - firstSeq + 1)
+    throw new DamagedDataError(`the journal has ${count} lines where events ${firstSeq} to ${lastSeq} should stand`);
   // "id: ", "\ndata: ", "\n\n" in place of "\n", and the digits.
   // Of its own: a small piece of a shared block would keep the whole block.
   const frames = Buffer.allocUnsafeSlow(bytes.length + count * (4 + 7 + 1 + String(lastSeq).length));

@@ -1,4 +1,5 @@
-// The addresses of all routes with their methods: a known address with another method is refused as such, not as unknown.
+// The addresses of all routes with their methods: a known address with another method is refused as such, not as
+// unknown.
 import type { FastifyInstance } from 'fastify';
 
 interface Address {
@@ -21,12 +22,15 @@ export class KnownAddresses {
   // In the order of their names; none for an unknown address.
   methodsOf(path: string): readonly string[] {
     const methods = new Set<string>();
-    for (const { pattern, methods: known } of this.#byUrl.values()) if (pattern.test(path)) for (const method of known) methods.add(method);
+    for (const { pattern, methods: known } of this.#byUrl.values())
+      if (pattern.test(path)) for (const method of known) methods.add(method);
     return [...methods].toSorted();
   }
 }
 
 function toPattern(url: string): RegExp {
-  const parts = url.split('/').map((part) => (part.startsWith(':') ? '[^/]+' : part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')));
+  const parts = url
+    .split('/')
+    .map((part) => (part.startsWith(':') ? '[^/]+' : part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')));
   return new RegExp(`^${parts.join('/')}$`);
 }

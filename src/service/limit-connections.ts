@@ -1,5 +1,6 @@
-// How many clients are served at once: as many as wanted, if the process may have so many files open beside those that its work needs. Without a
-// file for the database or a log nothing could be stored, and that must not be in the hands of those who only connect.
+// How many clients are served at once: as many as wanted, if the process may have so many files open beside those that
+// its work needs. Without a file for the database or a log nothing could be stored, and that must not be in the hands
+// of those who only connect.
 import { readFileSync } from 'node:fs';
 
 export interface ConnectionLimits {
@@ -22,7 +23,13 @@ export function limitConnections(streams: number, openFiles: number = readOpenFi
   const wanted = streams + BESIDE_STREAMS;
   const connections = Math.max(1, Math.floor(openFiles / FILES_PER_CONNECTION));
   if (connections >= wanted) return { connections: wanted, streams, shortage: null };
-  return { connections, streams: Math.min(streams, Math.max(1, Math.floor(connections * SHARE_OF_STREAMS))), shortage: `not more than ${connections} connections are served at once: this process may have ${openFiles} files open (ulimit -n)` };
+  return {
+    connections,
+    streams: Math.min(streams, Math.max(1, Math.floor(connections * SHARE_OF_STREAMS))),
+    shortage:
+      `not more than ${connections} connections are served at once: this process may have ${openFiles} ` +
+      'files open (ulimit -n)',
+  };
 }
 
 // How many files this process may have open; without an end where the system does not say it in a file.

@@ -1,5 +1,6 @@
-// Calls back once when a response is closed. Node emits nothing for a response that still waits behind others when its connection ends
-// (requests sent without waiting for responses), so the connection is watched as well: bytes that are counted must be released.
+// Calls back once when a response is closed. Node emits nothing for a response that still waits behind others when its
+// connection ends (requests sent without waiting for responses), so the connection is watched as well: bytes that are
+// counted must be released.
 import type { Socket } from 'node:net';
 import type { FastifyReply } from 'fastify';
 

@@ -1,4 +1,5 @@
-// Metrics in the text format of Prometheus: counters, gauges and histograms, each with labels. Only what Parley needs of it.
+// Metrics in the text format of Prometheus: counters, gauges and histograms, each with labels. Only what Parley needs
+// of it.
 
 export type Labels = Readonly<Record<string, string>>;
 
@@ -81,13 +82,18 @@ export class Histogram extends Family {
     const observed = this.#observed.get(key) ?? { labels, counts: this.#bounds.map(() => 0), sum: 0 };
     this.#observed.set(key, observed);
     observed.sum += value;
-    for (const [index, bound] of this.#bounds.entries()) if (value <= bound) observed.counts[index] = (observed.counts[index] ?? 0) + 1;
+    for (const [index, bound] of this.#bounds.entries())
+      if (value <= bound) observed.counts[index] = (observed.counts[index] ?? 0) + 1;
   }
 
   protected samples(): string[] {
     const lines: string[] = [];
     for (const [key, { labels, counts, sum }] of this.#observed) {
-      for (const [index, bound] of this.#bounds.entries()) lines.push(`${this.name}_bucket${textOf({ le: bound === Infinity ? '+Inf' : String(bound), ...labels })} ${counts[index]}`);
+      for (const [index, bound] of this.#bounds.entries())
+        lines.push(
+          `${this.name}_bucket${textOf({ le: bound === Infinity ? '+Inf' : String(bound), ...labels })} ` +
+            `${counts[index]}`,
+        );
       lines.push(`${this.name}_sum${key} ${sum}`, `${this.name}_count${key} ${counts.at(-1)}`);
     }
     return lines;
@@ -95,6 +101,8 @@ export class Histogram extends Family {
 }
 
 function textOf(labels: Labels): string {
-  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${value.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"')}"`);
+  const pairs = Object.entries(labels).map(
+    ([name, value]) => `${name}="${value.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"')}"`,
+  );
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
 }

@@ -1,5 +1,6 @@
-// The ids of what changed lately, in their order, for any number of readers. Each has a place of its own and waits there for the
-// next; one that fell so far behind that its place is forgotten begins anew. Nothing is kept for a slow reader but its place.
+// The ids of what changed lately, in their order, for any number of readers. Each has a place of its own and waits
+// there for the next; one that fell so far behind that its place is forgotten begins anew. Nothing is kept for a slow
+// reader but its place.
 import type { Committed, Store } from '../store/store.js';
 import type { EventStream } from './event-stream.js';
 

@@ -12,8 +12,10 @@ const KEY = 'idempotency-key';
 export function keyOf({ headers }: FastifyRequest, given: string | undefined): string | undefined {
   const header = headers[KEY];
   if (header === undefined) return given;
-  if (typeof header !== 'string' || header === '' || header.length > 200) throw new RequestError('INVALID_ARGUMENT', 'the header Idempotency-Key is empty or longer than 200 characters');
-  if (given !== undefined && given !== header) throw new RequestError('INVALID_ARGUMENT', 'the header Idempotency-Key and the body name different keys');
+  if (typeof header !== 'string' || header === '' || header.length > 200)
+    throw new RequestError('INVALID_ARGUMENT', 'the header Idempotency-Key is empty or longer than 200 characters');
+  if (given !== undefined && given !== header)
+    throw new RequestError('INVALID_ARGUMENT', 'the header Idempotency-Key and the body name different keys');
   return header;
 }
 
@@ -26,6 +28,11 @@ export function labelOf(text: string): { key: string; value: string } {
 export function cursorOf({ headers }: FastifyRequest, asked: number | undefined): { cursor: number; again: boolean } {
   const header = headers['last-event-id'];
   if (header === undefined || header === '') return { cursor: asked ?? 0, again: false };
-  if (typeof header !== 'string' || !/^\d{1,15}$/.test(header)) throw new RequestError('INVALID_ARGUMENT', `the header Last-Event-ID takes the seq of an event, a whole number, not ${JSON.stringify(String(header).slice(0, 80))}`);
+  if (typeof header !== 'string' || !/^\d{1,15}$/.test(header))
+    throw new RequestError(
+      'INVALID_ARGUMENT',
+      'the header Last-Event-ID takes the seq of an event, a whole number, not ' +
+        `${JSON.stringify(String(header).slice(0, 80))}`,
+    );
   return { cursor: Number(header), again: true };
 }

@@ -1,8 +1,17 @@
-// The runs as they change: each that is new, or comes into another state, or asks something, as it is when it is told. What there is
-// already is not told, for it may be much: a reader lists it when it is told to begin, and again when it is told to begin anew.
+// The runs as they change: each that is new, or comes into another state, or asks something, as it is when it is told.
+// What there is already is not told, for it may be much: a reader lists it when it is told to begin, and again when it
+// is told to begin anew.
 import type { Clock } from '../kernel/clock.js';
 import { unlessDamaged } from '../kernel/stored-json.js';
-import { viewProfile, viewRun, viewRunSummary, viewSalvaged, type ProfileView, type RunSummaryView, type RunView } from '../orchestrator/run-view.js';
+import {
+  viewProfile,
+  viewRun,
+  viewRunSummary,
+  viewSalvaged,
+  type ProfileView,
+  type RunSummaryView,
+  type RunView,
+} from '../orchestrator/run-view.js';
 import type { SalvagedRun } from '../store/salvage.js';
 import type { RunRecord, Store } from '../store/store.js';
 import type { RunSummary } from '../store/summary-reader.js';
@@ -45,7 +54,9 @@ export class RunFeed {
     this.#sticky = sticky;
     this.#store = store;
     this.#clock = clock;
-    this.#changes = new RecentChanges(store, ({ run_id: id, status, asked, resolved, deleted }) => (status !== undefined || asked !== undefined || resolved !== undefined || deleted ? [id] : []));
+    this.#changes = new RecentChanges(store, ({ run_id: id, status, asked, resolved, deleted }) =>
+      status !== undefined || asked !== undefined || resolved !== undefined || deleted ? [id] : [],
+    );
   }
 
   async feed(stream: EventStream): Promise<void> {

@@ -1,5 +1,5 @@
-// The durable runs of one data directory over HTTP: an app with all its routes, ready to listen. It owns nothing but its
-// connections; the orchestrator behind it goes on without it.
+// The durable runs of one data directory over HTTP: an app with all its routes, ready to listen. It owns nothing but
+// its connections; the orchestrator behind it goes on without it.
 import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { EngineReport } from '../engines/engine-report.js';
@@ -99,7 +99,16 @@ export interface ServiceLimits {
   readonly requestMs: number;
 }
 
-export const DEFAULT_LIMITS: ServiceLimits = { bodyBytes: 16 * 1024 * 1024, streams: 4000, streamsPerToken: null, expensivePerToken: 16, checks: { total: 16, perCaller: 2 }, unreadBytes: UNREAD_LIMITS, writeMs: 30_000, requestMs: 30_000 };
+export const DEFAULT_LIMITS: ServiceLimits = {
+  bodyBytes: 16 * 1024 * 1024,
+  streams: 4000,
+  streamsPerToken: null,
+  expensivePerToken: 16,
+  checks: { total: 16, perCaller: 2 },
+  unreadBytes: UNREAD_LIMITS,
+  writeMs: 30_000,
+  requestMs: 30_000,
+};
 
 // What the routes share.
 export interface Room extends ServiceDeps {
@@ -136,7 +145,11 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
     bodyLimit: limits.bodyBytes,
     requestTimeout: limits.requestMs,
     // Who names no host is refused by us, in our form.
-    http: { requireHostHeader: false, headersTimeout: limits.requestMs, connectionsCheckingInterval: Math.min(1000, limits.requestMs) },
+    http: {
+      requireHostHeader: false,
+      headersTimeout: limits.requestMs,
+      connectionsCheckingInterval: Math.min(1000, limits.requestMs),
+    },
     forceCloseConnections: true,
     return503OnClosing: false,
     clientErrorHandler: refuseOnSocket,
@@ -178,16 +191,49 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
   const metrics = createMetrics(deps, streams);
   app.addHook('onResponse', async (request, reply) => {
     metrics.answered(request.method, request.routeOptions.url ?? 'none', reply.statusCode, reply.elapsedTime);
-    request.log.info({ method: request.method, route: request.routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime), by: request.caller?.actor.name, address: request.address }, 'answered');
+    request.log.info(
+      {
+        method: request.method,
+        route: request.routeOptions.url,
+        status: reply.statusCode,
+        ms: Math.round(reply.elapsedTime),
+        by: request.caller?.actor.name,
+        address: request.address,
+      },
+      'answered',
+    );
   });
   const pages = new JournalPages(deps.store);
   refuseBodiesOfUnknownCallers(app);
   readLargeBodiesInTurn(app);
   limitUnreadBytes(app, new UnreadBytes(limits.unreadBytes));
   limitExpensive(app, new CallerLimit(limits.expensivePerToken, 'expensive requests'));
-  const shared: Room = { ...deps, app, cookie, sessions, attempts, streams, inbox, runFeed, metrics, pages, checks, isClosing: () => closing };
+  const shared: Room = {
+    ...deps,
+    app,
+    cookie,
+    sessions,
+    attempts,
+    streams,
+    inbox,
+    runFeed,
+    metrics,
+    pages,
+    checks,
+    isClosing: () => closing,
+  };
   describeApi(shared);
-  for (const routes of [runRoutes, inboxRoutes, streamRoutes, evidenceRoutes, aboutRoutes, signInRoutes, auditRoutes, consoleRoutes]) await app.register(async (part) => routes({ ...shared, app: part }));
+  for (const routes of [
+    runRoutes,
+    inboxRoutes,
+    streamRoutes,
+    evidenceRoutes,
+    aboutRoutes,
+    signInRoutes,
+    auditRoutes,
+    consoleRoutes,
+  ])
+    await app.register(async (part) => routes({ ...shared, app: part }));
   await app.ready();
   return {
     app,

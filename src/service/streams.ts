@@ -25,7 +25,8 @@ export class Streams {
 
   // Before anything is answered, so that a refusal is still one.
   checkRoom(caller: Caller): void {
-    if (this.#open.size >= this.#limit) throw new RequestError('TOO_MANY_STREAMS', `${this.#open.size} streams are open, and no more are served`);
+    if (this.#open.size >= this.#limit)
+      throw new RequestError('TOO_MANY_STREAMS', `${this.#open.size} streams are open, and no more are served`);
     this.#perToken.check(caller);
   }
 

@@ -1,5 +1,5 @@
-// An archive in the form that every tar reads (POSIX ustar; a longer name, or a file too large for it, in the extended header of pax).
-// Made piece by piece: no file is ever held whole.
+// An archive in the form that every tar reads (POSIX ustar; a longer name, or a file too large for it, in the extended
+// header of pax). Made piece by piece: no file is ever held whole.
 const BLOCK = 512;
 // The largest size that eleven octal digits can say.
 const MAX_SIZE = 0o77777777777;
@@ -44,17 +44,38 @@ function* buildHeaders(path: string | Buffer, bytes: number, modifiedMs: number)
     yield records;
     if (records.length % BLOCK > 0) yield Buffer.alloc(BLOCK - (records.length % BLOCK));
   }
-  yield buildHeader(parts ?? { name: whole.subarray(0, NAME_BYTES), prefix: Buffer.alloc(0) }, bytes > MAX_SIZE ? 0 : bytes, mtime, '0');
+  yield buildHeader(
+    parts ?? { name: whole.subarray(0, NAME_BYTES), prefix: Buffer.alloc(0) },
+    bytes > MAX_SIZE ? 0 : bytes,
+    mtime,
+    '0',
+  );
 }
 
-function buildHeader({ name, prefix }: { name: Buffer; prefix: Buffer }, size: number, mtime: number, type: '0' | 'x'): Buffer {
+function buildHeader(
+  { name, prefix }: { name: Buffer; prefix: Buffer },
+  size: number,
+  mtime: number,
+  type: '0' | 'x',
+): Buffer {
   const header = Buffer.alloc(BLOCK);
   name.copy(header, 0);
-  header.write(`${octal(0o600, 7)}\0${octal(0, 7)}\0${octal(0, 7)}\0${octal(size, 11)}\0${octal(mtime, 11)}\0        ${type}`, 100, 'latin1');
+  header.write(
+    `${octal(0o600, 7)}\0${octal(0, 7)}\0${octal(0, 7)}\0${octal(size, 11)}\0${octal(mtime, 11)}\0        ${type}`,
+    100,
+    'latin1',
+  );
   header.write('ustar\x0000', 257, 'latin1');
   prefix.copy(header, 345);
   // The sum counts its own place as blanks.
-  header.write(`${octal(header.reduce((sum, byte) => sum + byte, 0), 6)}\0 `, 148, 'latin1');
+  header.write(
+    `${octal(
+      header.reduce((sum, byte) => sum + byte, 0),
+      6,
+    )}\0 `,
+    148,
+    'latin1',
+  );
   return header;
 }
 
@@ -66,7 +87,8 @@ function octal(value: number, digits: number): string {
 function splitPath(whole: Buffer): { name: Buffer; prefix: Buffer } | null {
   if (whole.length <= NAME_BYTES) return { name: whole, prefix: Buffer.alloc(0) };
   for (let at = whole.indexOf('/'); at >= 0 && at <= PREFIX_BYTES; at = whole.indexOf('/', at + 1)) {
-    if (at > 0 && whole.length - at - 1 <= NAME_BYTES && whole.length - at - 1 > 0) return { name: whole.subarray(at + 1), prefix: whole.subarray(0, at) };
+    if (at > 0 && whole.length - at - 1 <= NAME_BYTES && whole.length - at - 1 > 0)
+      return { name: whole.subarray(at + 1), prefix: whole.subarray(0, at) };
   }
   return null;
 }

@@ -60,7 +60,8 @@ export function listTokens(dataDir: string): readonly NamedToken[] {
 }
 
 const WAYS_OUT =
-  'Fix it, restore it from a backup, or delete it: all named tokens are revoked then, and parley token add makes new ones.';
+  'Fix it, restore it from a backup, or delete it: all named tokens are revoked then, and parley token add makes ' +
+  'new ones.';
 
 function readFile(path: string): string {
   try {

@@ -1,6 +1,6 @@
-// Limits the bytes of responses that were written and that their clients have not read yet, for each caller and in all. Without it a
-// few clients that request large runs and read nothing would fill the memory. Responses that are sent piece by piece (files, archives,
-// event streams) hold only a piece each and are limited by their number.
+// Limits the bytes of responses that were written and that their clients have not read yet, for each caller and in all.
+// Without it a few clients that request large runs and read nothing would fill the memory. Responses that are sent
+// piece by piece (files, archives, event streams) hold only a piece each and are limited by their number.
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { RequestError } from '../run/request-error.js';
 import { callerKey } from './caller-limits.js';
@@ -10,8 +10,8 @@ import type { Caller } from './token-book.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    // Responds with a whole run or question, which may be large: made a few at a time for each caller, so that the limit of unread
-    // bytes is known before the next one is loaded.
+    // Responds with a whole run or question, which may be large: made a few at a time for each caller, so that the
+    // limit of unread bytes is known before the next one is loaded.
     isWhole?: boolean;
   }
 }
@@ -79,7 +79,11 @@ export class UnreadBytes {
 }
 
 function refusal({ actor }: Caller, bytes: number): RequestError {
-  return new RequestError('TOO_MANY_REQUESTS', `Too many bytes of responses have not been read yet, ${bytes} of them by the token "${actor.name}". Read the open responses, or close their connections, and try again.`);
+  return new RequestError(
+    'TOO_MANY_REQUESTS',
+    `Too many bytes of responses have not been read yet, ${bytes} of them by the token "${actor.name}". Read the ` +
+      'open responses, or close their connections, and try again.',
+  );
 }
 
 export function limitUnreadBytes(app: FastifyInstance, unread: UnreadBytes): void {
@@ -98,7 +102,8 @@ export function limitUnreadBytes(app: FastifyInstance, unread: UnreadBytes): voi
   });
   app.addHook('onSend', async (request, reply, payload) => {
     const { caller, method } = request;
-    const bytes = typeof payload === 'string' ? Buffer.byteLength(payload) : Buffer.isBuffer(payload) ? payload.length : 0;
+    const bytes =
+      typeof payload === 'string' ? Buffer.byteLength(payload) : Buffer.isBuffer(payload) ? payload.length : 0;
     if (caller === null || bytes === 0) return payload;
     // A change was made already: its caller must get to know. A refusal is small and explains itself.
     const isRefusable = (method === 'GET' || method === 'HEAD') && reply.statusCode < 400;

@@ -1,6 +1,6 @@
-// Tokens and cost of the turns that this process ran, counted from the usage events as they are stored. Figures that cover a whole
-// conversation are counted by their growth; where the beginning of a conversation is not known, its first figures count nothing, so
-// the totals may be too small but never too large. A restart begins at zero.
+// Tokens and cost of the turns that this process ran, counted from the usage events as they are stored. Figures that
+// cover a whole conversation are counted by their growth; where the beginning of a conversation is not known, its first
+// figures count nothing, so the totals may be too small but never too large. A restart begins at zero.
 import { isObject, parseJson } from '../kernel/json.js';
 import type { RaspData, RaspEvent } from '../rasp/event.js';
 import type { JournalFlush } from '../store/store.js';
@@ -9,13 +9,26 @@ import { Counter } from './prometheus.js';
 type Usage = RaspData['agent.usage'];
 
 const SIGN = '"agent.usage"';
-const KINDS = [['input_tokens', 'input'], ['cached_input_tokens', 'cached_input'], ['output_tokens', 'output'], ['reasoning_tokens', 'reasoning']] as const;
+const KINDS = [
+  ['input_tokens', 'input'],
+  ['cached_input_tokens', 'cached_input'],
+  ['output_tokens', 'output'],
+  ['reasoning_tokens', 'reasoning'],
+] as const;
 // Conversations whose last figures are kept.
 const KEPT = 5000;
 
 export class UsageMetrics {
-  readonly tokens = new Counter({ name: 'parley_tokens_total', help: 'Tokens that engines reported in turns of this process since its start; cached input and reasoning are parts of input and output' });
-  readonly cost = new Counter({ name: 'parley_cost_usd_total', help: 'Cost in US dollars that engines reported in turns of this process since its start' });
+  readonly tokens = new Counter({
+    name: 'parley_tokens_total',
+    help:
+      'Tokens that engines reported in turns of this process since its start; cached input and reasoning are ' +
+      'parts of input and output',
+  });
+  readonly cost = new Counter({
+    name: 'parley_cost_usd_total',
+    help: 'Cost in US dollars that engines reported in turns of this process since its start',
+  });
   // By run: the figures of its conversation so far. A run that began here begins at zero.
   readonly #threads = new Map<string, Usage | null>();
 
@@ -34,7 +47,8 @@ export class UsageMetrics {
     if (!bytes.includes(SIGN)) return;
     for (const line of bytes.toString('utf8').split('\n')) {
       const event = line.includes(SIGN) ? (parseJson(line) as unknown as RaspEvent | undefined) : undefined;
-      if (event?.event.type === 'agent.usage' && isObject(event.data)) this.#count(runId, event.source.engine, event.data as unknown as Usage);
+      if (event?.event.type === 'agent.usage' && isObject(event.data))
+        this.#count(runId, event.source.engine, event.data as unknown as Usage);
     }
   }
 

@@ -1,5 +1,6 @@
-// Checks of runs, one at a time: a check reads a whole run, and two at once would need twice the memory. Callers that ask for the
-// same run share its result. One caller has only a few of the places, so that others can check as well. A check that nobody waits for any more is aborted.
+// Checks of runs, one at a time: a check reads a whole run, and two at once would need twice the memory. Callers that
+// ask for the same run share its result. One caller has only a few of the places, so that others can check as well. A
+// check that nobody waits for any more is aborted.
 import type { Check } from '../orchestrator/verify-run.js';
 import { RequestError } from '../run/request-error.js';
 
@@ -52,15 +53,27 @@ export class VerifyQueue {
   #add(runId: string, caller: string): Job {
     const { total, perCaller } = this.#limits;
     const own = [...this.#jobs.values()].filter((job) => job.caller === caller).length;
-    if (own >= perCaller) throw new RequestError('TOO_MANY_REQUESTS', `${own} runs are being checked for this token or wait for it, and ${perCaller} is the limit for one token. Try again when one of them is done.`);
-    if (this.#jobs.size >= total) throw new RequestError('TOO_MANY_REQUESTS', `${this.#jobs.size} runs are being checked or wait for it, and ${total} is the limit. Try again later, or run parley verify on the server itself.`);
+    if (own >= perCaller)
+      throw new RequestError(
+        'TOO_MANY_REQUESTS',
+        `${own} runs are being checked for this token or wait for it, and ${perCaller} is the limit for one ` +
+          'token. Try again when one of them is done.',
+      );
+    if (this.#jobs.size >= total)
+      throw new RequestError(
+        'TOO_MANY_REQUESTS',
+        `${this.#jobs.size} runs are being checked or wait for it, and ${total} is the limit. Try again later, or ` +
+          'run parley verify on the server itself.',
+      );
     const abort = new AbortController();
-    const result = this.#last.then(() => {
-      abort.signal.throwIfAborted();
-      return this.#verify(runId, abort.signal);
-    }).finally(() => {
-      if (this.#jobs.get(runId) === job) this.#jobs.delete(runId);
-    });
+    const result = this.#last
+      .then(() => {
+        abort.signal.throwIfAborted();
+        return this.#verify(runId, abort.signal);
+      })
+      .finally(() => {
+        if (this.#jobs.get(runId) === job) this.#jobs.delete(runId);
+      });
     const job: Job = { caller, result, abort, callers: 0 };
     this.#jobs.set(runId, job);
     this.#last = result.catch(() => {});

@@ -1,5 +1,5 @@
-// Cuts off clients that do not read: a connection with unsent data that makes no progress for the given time is destroyed, whatever
-// it was sent. Reading anything at all counts as progress, so a slow client is served to the end.
+// Cuts off clients that do not read: a connection with unsent data that makes no progress for the given time is
+// destroyed, whatever it was sent. Reading anything at all counts as progress, so a slow client is served to the end.
 import type { Server } from 'node:http';
 
 export function setWriteDeadline(server: Server, ms: number): void {

@@ -48,7 +48,8 @@ export interface TokenUse {
 export const SESSION_COLUMNS =
   'sha256, session_id, token_sha256, token, person, created_at, last_used_at, expires_at, ends_at, address, user_agent';
 
-// A session whose times are damaged is refused and not listed, so that it fails no list; it can still be ended by its id.
+// A session whose times are damaged is refused and not listed, so that it fails no list; it can still be ended by its
+// id.
 export function soundSession(row: SessionRecord | undefined): SessionRecord | null {
   return row && [row.created_at, row.last_used_at, row.expires_at, row.ends_at].every(isTime) ? row : null;
 }

@@ -19,7 +19,8 @@ export interface DeletedCount {
   readonly count: number;
 }
 
-// More than any turn counts. A larger count is damaged and counts as 0: sums of such numbers overflow, which would fail the statement.
+// More than any turn counts. A larger count is damaged and counts as 0: sums of such numbers overflow, which would fail
+// the statement.
 export const MOST_COUNTED = 1_000_000_000_000;
 
 export const MEASURES = ['turns', 'units', 'parsed', 'fallbacks'] as const;
@@ -35,7 +36,9 @@ export interface TurnGroups {
 
 export function addUpTurns({ sums, warnings, unknown, deleted = [] }: TurnGroups): ProfileTotals[] {
   const counts: DeletedCount[] = [
-    ...sums.flatMap(({ engine, profile, ...sum }) => MEASURES.map((measure) => ({ engine, profile, measure, count: sum[measure] }))),
+    ...sums.flatMap(({ engine, profile, ...sum }) =>
+      MEASURES.map((measure) => ({ engine, profile, measure, count: sum[measure] })),
+    ),
     ...warnings.map(({ name, ...rest }) => ({ ...rest, measure: WARNING + name })),
     ...unknown.map(({ name, ...rest }) => ({ ...rest, measure: UNKNOWN + name })),
     ...deleted.filter(({ count }) => isCount(count)),
@@ -50,11 +53,32 @@ export function addUpTurns({ sums, warnings, unknown, deleted = [] }: TurnGroups
   return [...groups].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => totalsOf(group));
 }
 
-function totalsOf({ engine, profile, measures }: { engine: string; profile: string; measures: ReadonlyMap<string, number> }): ProfileTotals {
+function totalsOf({
+  engine,
+  profile,
+  measures,
+}: {
+  engine: string;
+  profile: string;
+  measures: ReadonlyMap<string, number>;
+}): ProfileTotals {
   const [turns = 0, units = 0, parsed = 0, fallbacks = 0] = MEASURES.map((measure) => measures.get(measure) ?? 0);
-  const named = (prefix: string): Record<string, number> => Object.fromEntries([...measures]
-    .filter(([measure]) => measure.startsWith(prefix))
-    .map(([measure, count]): [string, number] => [measure.slice(prefix.length), count])
-    .toSorted(([a], [b]) => (a < b ? -1 : 1)));
-  return { engine, profile, turns, units, parsed, fallbacks, hit_rate: units === 0 ? null : parsed / units, warnings: named(WARNING), unknown: named(UNKNOWN) };
+  const named = (prefix: string): Record<string, number> =>
+    Object.fromEntries(
+      [...measures]
+        .filter(([measure]) => measure.startsWith(prefix))
+        .map(([measure, count]): [string, number] => [measure.slice(prefix.length), count])
+        .toSorted(([a], [b]) => (a < b ? -1 : 1)),
+    );
+  return {
+    engine,
+    profile,
+    turns,
+    units,
+    parsed,
+    fallbacks,
+    hit_rate: units === 0 ? null : parsed / units,
+    warnings: named(WARNING),
+    unknown: named(UNKNOWN),
+  };
 }

@@ -62,11 +62,12 @@ export function toAuditHead(row: unknown): AuditHead | null {
   return isCount(seq) && typeof digest === 'string' ? { seq, digest } : null;
 }
 
-// Rows with a larger number were not written by Parley; appending continues below, so that there is always a next number.
+// Rows with a larger number were not written by Parley; appending continues below, so that there is always a next
+// number.
 export const MOST_ROWS = 2 ** 52;
 
-// The rows that append an entry; `last` is the largest number of a row below MOST_ROWS. If the head does not name that row,
-// a row that records the break comes first. It continues the chain of the head, so the rows between do not fit in.
+// The rows that append an entry; `last` is the largest number of a row below MOST_ROWS. If the head does not name that
+// row, a row that records the break comes first. It continues the chain of the head, so the rows between do not fit in.
 export function nextAuditRows(head: AuditHead | null, last: number, entry: AuditEntry): AuditRow[] {
   if (head !== null && last <= head.seq) return [nextAuditRow(head, entry)];
   const problem =
@@ -141,7 +142,8 @@ const PAGE = 1000;
 // newest rows are checked, each against the digest before it: cheap however long the journal is.
 export async function verifyAudit(reader: AuditReader, last = Infinity): Promise<AuditVerdict> {
   const head = await reader.auditHead();
-  if (head === null) return { ok: false, rows: 0, problem: 'the head is missing: rows at the end may have been removed' };
+  if (head === null)
+    return { ok: false, rows: 0, problem: 'the head is missing: rows at the end may have been removed' };
   if (last === Infinity) {
     const [lowest] = await reader.listAudit(Number.MIN_SAFE_INTEGER, 1);
     if (lowest && lowest.seq < 1) return { ok: false, rows: 0, problem: `row ${lowest.seq} is before the first row` };
@@ -173,6 +175,10 @@ export async function verifyAudit(reader: AuditReader, last = Infinity): Promise
   const [extra] = await reader.listAudit(head.seq, 1);
   // It may have been appended since the head was read.
   if (extra && extra.seq > ((await reader.auditHead())?.seq ?? 0))
-    return { ok: false, rows, problem: `row ${extra.seq} is not covered by the head, which says that there are ${head.seq}` };
+    return {
+      ok: false,
+      rows,
+      problem: `row ${extra.seq} is not covered by the head, which says that there are ${head.seq}`,
+    };
   return { ok: true, rows, problem: null };
 }

@@ -1,5 +1,6 @@
-// Cuts stored segments at their lines: what a store reads as whole flushes becomes the lines that were asked for. A segment that
-// does not hold exactly its events, and a gap between segments, is damage: otherwise events would be lost unnoticed or misnumbered.
+// Cuts stored segments at their lines: what a store reads as whole flushes becomes the lines that were asked for. A
+// segment that does not hold exactly its events, and a gap between segments, is damage: otherwise events would be lost
+// unnoticed or misnumbered.
 import { DamagedDataError, readStoredJson } from '../kernel/stored-json.js';
 import type { Lines, ReadRange } from './store.js';
 
@@ -76,14 +77,23 @@ export class LineGatherer {
 
   take(): Lines | null {
     const [only] = this.#pieces;
-    return only === undefined ? null : { firstSeq: this.#afterSeq + 1, lastSeq: this.#lastSeq, bytes: this.#pieces.length === 1 ? only : Buffer.concat(this.#pieces) };
+    return only === undefined
+      ? null
+      : {
+          firstSeq: this.#afterSeq + 1,
+          lastSeq: this.#lastSeq,
+          bytes: this.#pieces.length === 1 ? only : Buffer.concat(this.#pieces),
+        };
   }
 }
 
 // The same lines in pieces that are no larger than this, or of a single line.
-export function* cutLines({ firstSeq, lastSeq, bytes }: Lines, maxBytes: number): Generator<Lines & { readonly bytes: Buffer }> {
+export function* cutLines(
+  { firstSeq, lastSeq, bytes }: Lines,
+  maxBytes: number,
+): Generator<Lines & { readonly bytes: Buffer }> {
   const whole = toBuffer(bytes);
-  for (let from = 0, seq = firstSeq; seq <= lastSeq; ) {
+  for (let from = 0, seq = firstSeq; seq <= lastSeq;) {
     const to = whole.length - from <= maxBytes ? whole.length : endWithin(whole, from, maxBytes, true);
     const last = to === whole.length ? lastSeq : seq + countLines(whole, from, to) - 1;
     yield { firstSeq: seq, lastSeq: last, bytes: whole.subarray(from, to) };
@@ -99,8 +109,14 @@ function checkPlace(seqFrom: number, next: number): void {
 
 function checkCount(lines: number, isCutOff: boolean, seqFrom: number, seqTo: number): void {
   const expected = seqTo - seqFrom + 1;
-  if (lines !== expected) throw new DamagedDataError(`the piece of the journal with events ${seqFrom} to ${seqTo} holds ${lines} instead of ${expected}`);
-  if (isCutOff) throw new DamagedDataError(`the piece of the journal with events ${seqFrom} to ${seqTo} has more behind its last event`);
+  if (lines !== expected)
+    throw new DamagedDataError(
+      `the piece of the journal with events ${seqFrom} to ${seqTo} holds ${lines} instead of ${expected}`,
+    );
+  if (isCutOff)
+    throw new DamagedDataError(
+      `the piece of the journal with events ${seqFrom} to ${seqTo} has more behind its last event`,
+    );
 }
 
 function toBuffer(body: Uint8Array): Buffer {

@@ -4,7 +4,17 @@ import { DamagedDataError, damageIn, readStoredJson } from '../kernel/stored-jso
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import { STATES, type RunState } from '../run/statechart.js';
 import type { InteractionRecord, InteractionState, RunRecord, RunSpec } from './store.js';
-import { isCancelRequest, isCount, isQuestion, isResolution, isResult, isRunError, isRunId, isSpec, isTime } from './stored-shapes.js';
+import {
+  isCancelRequest,
+  isCount,
+  isQuestion,
+  isResolution,
+  isResult,
+  isRunError,
+  isRunId,
+  isSpec,
+  isTime,
+} from './stored-shapes.js';
 
 export interface RunRow {
   run_id: string;
@@ -97,9 +107,12 @@ function checkRepeated(row: RepeatedColumns & { readonly run_id: unknown }, spec
   const wrong = [
     ...(differs(row.cwd, spec.cwd) ? ['cwd'] : []),
     ...(differs(row.home, spec.home) ? ['home'] : []),
-    ...(row.continues !== undefined && Number(row.continues) !== Number(spec.continue_from !== undefined) ? ['continues'] : []),
+    ...(row.continues !== undefined && Number(row.continues) !== Number(spec.continue_from !== undefined)
+      ? ['continues']
+      : []),
   ];
-  for (const name of wrong) onDamage(new DamagedDataError(`${name} of run ${String(row.run_id)} is not that of its request`));
+  for (const name of wrong)
+    onDamage(new DamagedDataError(`${name} of run ${String(row.run_id)} is not that of its request`));
 }
 
 // Compared as bytes: the store may write a lone surrogate differently.
@@ -128,7 +141,8 @@ export function toHandle(text: string | null | undefined, requestId: string): En
   if (!text) return null;
   const what = `session_handle_json of request ${requestId}`;
   const handle = readStoredJson(text, what);
-  if (!isObject(handle) || typeof handle.handle_value !== 'string') throw new DamagedDataError(`${what} does not have the form it was written in`);
+  if (!isObject(handle) || typeof handle.handle_value !== 'string')
+    throw new DamagedDataError(`${what} does not have the form it was written in`);
   return handle as unknown as EngineSessionHandle;
 }
 
@@ -143,9 +157,22 @@ export function* readableInteractions(rows: Iterable<InteractionRow>): Generator
   }
 }
 
-const INTERACTION_STATES: readonly InteractionState[] = ['pending', 'answered', 'auto_decided', 'canceled', 'abandoned'];
+const INTERACTION_STATES: readonly InteractionState[] = [
+  'pending',
+  'answered',
+  'auto_decided',
+  'canceled',
+  'abandoned',
+];
 const NO_SPEC: RunSpec = {
-  engine: '', execution_mode: 'auto', prompt: '', cwd: '', home: null, permission: 'read-only', runtime_options: {}, labels: {},
+  engine: '',
+  execution_mode: 'auto',
+  prompt: '',
+  cwd: '',
+  home: null,
+  permission: 'read-only',
+  runtime_options: {},
+  labels: {},
 };
 
 // Reads columns one by one; a damaged one is reported and read as `otherwise`.

@@ -1,5 +1,5 @@
-// A run whose rows may be damaged, read as far as possible: for showing, exporting and deleting it. Nothing here throws for damage;
-// each damaged column is named instead.
+// A run whose rows may be damaged, read as far as possible: for showing, exporting and deleting it. Nothing here throws
+// for damage; each damaged column is named instead.
 import { damageIn } from '../kernel/stored-json.js';
 import { salvageRun } from './rows.js';
 import type { InteractionRecord, RunRecord, Store } from './store.js';

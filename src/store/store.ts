@@ -170,7 +170,11 @@ export interface RunChange {
   readonly turn?: TurnCounts;
   readonly handle?: EngineSessionHandle;
   readonly ask?: Omit<InteractionRecord, 'run_id' | 'state' | 'resolution'>;
-  readonly resolve?: { readonly interaction_id: string; readonly state: Exclude<InteractionState, 'pending'>; readonly resolution: Resolution };
+  readonly resolve?: {
+    readonly interaction_id: string;
+    readonly state: Exclude<InteractionState, 'pending'>;
+    readonly resolution: Resolution;
+  };
   // A run that is created in the same transaction, unless its request id is known or somebody wants this run canceled.
   readonly create?: NewRun | undefined;
   // Who is to be told of it.
@@ -182,7 +186,9 @@ export type CommitOutcome =
   | { readonly committed: false; readonly reason: 'unknown_run' | 'status' | 'epoch' | 'seq' | 'interaction' };
 
 // What the parser made of one turn, and how the turn was judged.
-export type TurnCounts = Pick<RaspData['lifecycle.turn.ended'], 'parser' | 'completion'> & { readonly attempt_number: number };
+export type TurnCounts = Pick<RaspData['lifecycle.turn.ended'], 'parser' | 'completion'> & {
+  readonly attempt_number: number;
+};
 
 // Turns added up by engine and profile.
 export interface ProfileTotals {
@@ -255,12 +261,12 @@ export interface Store extends CrashCounts, RunFinder {
   checkUsable?(): void;
   createRun(run: NewRun): Promise<CreateOutcome>;
   commit(change: RunChange): Promise<CommitOutcome>;
-  // A terminal run with all its rows; not while another run lives in its home. `damaged`: whatever its state is, unless a live
-  // host is at work on it; the caller has found it damaged. Leaves a tombstone in the
-  // administrative journal. The counts of its turns are kept in the sum over all.
+  // A terminal run with all its rows; not while another run lives in its home. `damaged`: whatever its state is, unless
+  // a live host is at work on it; the caller has found it damaged. Leaves a tombstone in the administrative journal.
+  // The counts of its turns are kept in the sum over all.
   deleteRun(runId: string, options?: DeleteRunOptions): Promise<DeleteOutcome>;
-  // Told right after each commit of this process, before it is answered, and soon after one of another process on the same
-  // database; what it throws is lost. Answers how to stop it.
+  // Told right after each commit of this process, before it is answered, and soon after one of another process on the
+  // same database; what it throws is lost. Answers how to stop it.
   onCommitted(listener: CommitListener): () => void;
   // Told when commits of others may have been missed: whoever watches must look for himself.
   onMissed(listener: () => void): () => void;

@@ -1,5 +1,6 @@
-// The shapes of stored values: what other code relies on without checking, and what responses over HTTP are made of. A row that
-// does not fit is damaged. Members that are not named here are left alone: a newer version may have written them.
+// The shapes of stored values: what other code relies on without checking, and what responses over HTTP are made of. A
+// row that does not fit is damaged. Members that are not named here are left alone: a newer version may have written
+// them.
 import { raspSchema } from '../contract/schemas.js';
 import { isDeeperThan, isObject, type Json, type JsonObject } from '../kernel/json.js';
 import { createValidator } from '../kernel/validator.js';
@@ -32,16 +33,30 @@ export function isQuestion(value: unknown): value is JsonObject {
 export function isSpec(value: unknown): value is RunSpec {
   if (!isObject(value)) return false;
   const spec = value;
-  return [spec.engine, spec.prompt, spec.cwd].every(isText)
-    && (spec.home === null || isText(spec.home))
-    && isOneOf(EXECUTION_MODES, spec.execution_mode) && isOneOf(PERMISSIONS, spec.permission)
-    && isObject(spec.runtime_options) && isObject(spec.labels) && Object.values(spec.labels).every(isText)
-    && isAbsentOr(isText, spec.model) && isAbsentOr(isRunId, spec.continue_from) && isAbsentOr(isRunId, spec.retry_of)
-    && isAbsentOr(isForkSource, spec.fork_from) && (spec.sticky === undefined || typeof spec.sticky === 'boolean');
+  return (
+    [spec.engine, spec.prompt, spec.cwd].every(isText) &&
+    (spec.home === null || isText(spec.home)) &&
+    isOneOf(EXECUTION_MODES, spec.execution_mode) &&
+    isOneOf(PERMISSIONS, spec.permission) &&
+    isObject(spec.runtime_options) &&
+    isObject(spec.labels) &&
+    Object.values(spec.labels).every(isText) &&
+    isAbsentOr(isText, spec.model) &&
+    isAbsentOr(isRunId, spec.continue_from) &&
+    isAbsentOr(isRunId, spec.retry_of) &&
+    isAbsentOr(isForkSource, spec.fork_from) &&
+    (spec.sticky === undefined || typeof spec.sticky === 'boolean')
+  );
 }
 
 export function isRunError(value: unknown): value is RunError {
-  return isObject(value) && isText(value.code) && isText(value.message) && (value.details === undefined || isObject(value.details)) && !isTooDeep(value);
+  return (
+    isObject(value) &&
+    isText(value.code) &&
+    isText(value.message) &&
+    (value.details === undefined || isObject(value.details)) &&
+    !isTooDeep(value)
+  );
 }
 
 export function isResult(value: unknown): value is Json {
@@ -53,8 +68,14 @@ export function isCancelRequest(value: unknown): value is CancelWish {
 }
 
 export function isResolution(value: unknown): value is Resolution {
-  return isObject(value) && isTime(value.at) && isActor(value.actor) && typeof value.finish === 'boolean' && value.response !== undefined
-    && !isTooDeep(value);
+  return (
+    isObject(value) &&
+    isTime(value.at) &&
+    isActor(value.actor) &&
+    typeof value.finish === 'boolean' &&
+    value.response !== undefined &&
+    !isTooDeep(value)
+  );
 }
 
 export function isRunId(value: unknown): value is string {
@@ -82,7 +103,12 @@ function isForkSource(value: unknown): boolean {
 
 function isActor(value: unknown): value is Actor | null {
   if (value === null) return true;
-  return isObject(value) && isOneOf(ACTOR_KINDS, value.kind) && isText(value.name) && (value.token === undefined || isText(value.token));
+  return (
+    isObject(value) &&
+    isOneOf(ACTOR_KINDS, value.kind) &&
+    isText(value.name) &&
+    (value.token === undefined || isText(value.token))
+  );
 }
 
 function isAbsentOr(fits: (value: unknown) => boolean, value: unknown): boolean {

@@ -1,6 +1,6 @@
-// Runs and questions as lists show them: each part is bounded, whatever a caller or an engine wrote into it. A small JSON column
-// comes with its row; a large one is read by itself, once, and only its short form is kept. Specs, errors, results, questions and
-// resolutions are written once, so a short form stays valid.
+// Runs and questions as lists show them: each part is bounded, whatever a caller or an engine wrote into it. A small
+// JSON column comes with its row; a large one is read by itself, once, and only its short form is kept. Specs, errors,
+// results, questions and resolutions are written once, so a short form stays valid.
 import type { Json, JsonObject } from '../kernel/json.js';
 import { DamagedDataError, readStoredJson } from '../kernel/stored-json.js';
 import type { RunError } from '../run/judge-completion.js';
@@ -31,15 +31,22 @@ type RunColumn = 'spec_json' | 'error_json' | 'result_json';
 type InteractionColumn = 'question_json' | 'resolution_json';
 
 // A row whose large columns are null; the `_bytes` columns have their true sizes.
-export type RunSummaryRow = Omit<RunRow, 'spec_json'> & { readonly spec_json: string | null } & Readonly<Record<`${RunColumn}_bytes`, number | null>>;
-export type InteractionSummaryRow = Omit<InteractionRow, 'question_json'> & { readonly question_json: string | null } & Readonly<Record<`${InteractionColumn}_bytes`, number | null>>;
+export type RunSummaryRow = Omit<RunRow, 'spec_json'> & { readonly spec_json: string | null } & Readonly<
+    Record<`${RunColumn}_bytes`, number | null>
+  >;
+export type InteractionSummaryRow = Omit<InteractionRow, 'question_json'> & {
+  readonly question_json: string | null;
+} & Readonly<Record<`${InteractionColumn}_bytes`, number | null>>;
 
 export const RUN_COLUMNS: readonly RunColumn[] = ['spec_json', 'error_json', 'result_json'];
 export const INTERACTION_COLUMNS: readonly InteractionColumn[] = ['question_json', 'resolution_json'];
 
 // Selects the column if it is small, and its size. Neither database reads a large value for its octet_length.
 export function smallColumn(column: string): string {
-  return `CASE WHEN octet_length(${column}) <= ${WHOLE_BYTES} THEN ${column} END AS ${column}, octet_length(${column}) AS ${column}_bytes`;
+  return (
+    `CASE WHEN octet_length(${column}) <= ${WHOLE_BYTES} THEN ${column} END AS ${column}, ` +
+    `octet_length(${column}) AS ${column}_bytes`
+  );
 }
 
 type LoadColumn<C extends string> = (column: C) => Promise<string | null>;
@@ -53,23 +60,47 @@ export class Summaries {
     const whole = await this.#complete({ row, id: row.run_id, columns: RUN_COLUMNS, shorten: RUN_FORMS, parts, load });
     if (whole === null) return null;
     const run = toRun(whole as unknown as RunRow);
-    const [spec, error, result] = [shortenSpec(run.spec), run.error && shortenError(run.error), shortenJson(run.result, 'result')];
+    const [spec, error, result] = [
+      shortenSpec(run.spec),
+      run.error && shortenError(run.error),
+      shortenJson(run.result, 'result'),
+    ];
     for (const each of [spec, error, result]) for (const part of each?.parts ?? []) parts.add(part);
     return { ...run, spec: spec.value, error: error?.value ?? null, result: result.value, truncated: [...parts] };
   }
 
-  async interaction(row: InteractionSummaryRow, load: LoadColumn<InteractionColumn>): Promise<InteractionSummary | null> {
+  async interaction(
+    row: InteractionSummaryRow,
+    load: LoadColumn<InteractionColumn>,
+  ): Promise<InteractionSummary | null> {
     const parts = new Set<ShortenedPart>();
-    const whole = await this.#complete({ row, id: row.interaction_id, columns: INTERACTION_COLUMNS, shorten: INTERACTION_FORMS, parts, load });
+    const whole = await this.#complete({
+      row,
+      id: row.interaction_id,
+      columns: INTERACTION_COLUMNS,
+      shorten: INTERACTION_FORMS,
+      parts,
+      load,
+    });
     if (whole === null) return null;
     const interaction = toInteraction(whole as unknown as InteractionRow);
-    const [question, resolution] = [shortenQuestion(interaction.question), interaction.resolution && shortenResolution(interaction.resolution)];
+    const [question, resolution] = [
+      shortenQuestion(interaction.question),
+      interaction.resolution && shortenResolution(interaction.resolution),
+    ];
     for (const each of [question, resolution]) for (const part of each?.parts ?? []) parts.add(part);
     return { ...interaction, question: question.value, resolution: resolution?.value ?? null, truncated: [...parts] };
   }
 
   // The row with the short form of each large column. Null: the row was deleted meanwhile.
-  async #complete<C extends string>({ row, id, columns, shorten, parts, load }: {
+  async #complete<C extends string>({
+    row,
+    id,
+    columns,
+    shorten,
+    parts,
+    load,
+  }: {
     readonly row: object;
     readonly id: string;
     readonly columns: readonly C[];
@@ -82,7 +113,8 @@ export class Summaries {
       const bytes = (row as Record<string, unknown>)[`${column}_bytes`];
       if (typeof bytes !== 'number' || bytes <= WHOLE_BYTES) continue;
       const key = `${id} ${column}`;
-      const short = this.#recall(key) ?? (await this.#shorten(key, `${column} of ${id}`, () => load(column), shorten[column]));
+      const short =
+        this.#recall(key) ?? (await this.#shorten(key, `${column} of ${id}`, () => load(column), shorten[column]));
       if (short === null) return null;
       texts[column] = short.value;
       for (const part of short.parts) parts.add(part);
@@ -90,7 +122,12 @@ export class Summaries {
     return { ...row, ...texts };
   }
 
-  async #shorten(key: string, name: string, load: () => Promise<string | null>, shorten: Form): Promise<Shortened<string> | null> {
+  async #shorten(
+    key: string,
+    name: string,
+    load: () => Promise<string | null>,
+    shorten: Form,
+  ): Promise<Shortened<string> | null> {
     const text = await load();
     if (text === null) return null;
     const shortened = shorten(readStoredJson(text, name));
@@ -117,7 +154,10 @@ const RUN_FORMS = {
   error_json: formOf(isRunError, shortenError),
   result_json: formOf(isResult, (value) => shortenJson(value, 'result')),
 };
-const INTERACTION_FORMS = { question_json: formOf(isQuestion, shortenQuestion), resolution_json: formOf(isResolution, shortenResolution) };
+const INTERACTION_FORMS = {
+  question_json: formOf(isQuestion, shortenQuestion),
+  resolution_json: formOf(isResolution, shortenResolution),
+};
 
 function formOf<T>(fits: (value: unknown) => value is T, shorten: (value: T) => Shortened<unknown>): Form {
   return (value) => (fits(value) ? shorten(value) : null);
@@ -126,7 +166,10 @@ function formOf<T>(fits: (value: unknown) => value is T, shorten: (value: T) => 
 function shortenSpec({ output_schema: _schema, ...spec }: RunSpec): Shortened<RunSpec> {
   const prompt = cut(spec.prompt);
   const labels = shortenLabels(spec.labels);
-  const parts: ShortenedPart[] = [...(prompt === spec.prompt ? [] : ['prompt' as const]), ...(labels === spec.labels ? [] : ['labels' as const])];
+  const parts: ShortenedPart[] = [
+    ...(prompt === spec.prompt ? [] : ['prompt' as const]),
+    ...(labels === spec.labels ? [] : ['labels' as const]),
+  ];
   return { value: { ...spec, prompt, labels }, parts };
 }
 
@@ -155,7 +198,12 @@ function shortenJson(value: Json, part: 'result' | 'answer'): Shortened<Json> {
 function shortenQuestion(question: JsonObject): Shortened<JsonObject> {
   if (JSON.stringify(question).length <= QUESTION_CHARS) return { value: question, parts: [] };
   const { kind = 'open_text', prompt, channel } = question;
-  const value = { kind, prompt: cut(typeof prompt === 'string' ? prompt : ''), options: [], ...(channel === undefined ? {} : { channel }) };
+  const value = {
+    kind,
+    prompt: cut(typeof prompt === 'string' ? prompt : ''),
+    options: [],
+    ...(channel === undefined ? {} : { channel }),
+  };
   return { value, parts: ['question'] };
 }
 

@@ -1,5 +1,6 @@
-// Runs and questions as lists show them. Each is bounded in size, so neither memory nor time depends on what callers and engines
-// wrote. `truncated` names the shortened parts; a question that is shortened must be read whole before it is answered.
+// Runs and questions as lists show them. Each is bounded in size, so neither memory nor time depends on what callers
+// and engines wrote. `truncated` names the shortened parts; a question that is shortened must be read whole before it
+// is answered.
 import type { InteractionRecord, PendingFilter, RunFilter, RunRecord } from './store.js';
 
 export type ShortenedPart = 'prompt' | 'labels' | 'error' | 'result' | 'question' | 'answer';

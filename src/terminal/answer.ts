@@ -1,6 +1,6 @@
-// A dialogue that makes a reply out of the lines that a person types. Each line returns a result: more is needed, what is
-// wrong with it, or what it means. Nothing is approved by a slip: an approval takes only its own letters, and one that
-// was not shown whole is approved only by a word that says so.
+// A dialogue that makes a reply out of the lines that a person types. Each line returns a result: more is needed, what
+// is wrong with it, or what it means. Nothing is approved by a slip: an approval takes only its own letters, and one
+// that was not shown whole is approved only by a word that says so.
 import { isObject, type Json } from '../kernel/json.js';
 import { atPlace, chooseOption, type Choice } from './choose-option.js';
 import type { Question } from './question-text.js';
@@ -36,10 +36,18 @@ type Read = { readonly value: Json; readonly sent: string } | { readonly problem
 
 // The same letters as in the console; those of earlier versions stay.
 const DECISIONS: Readonly<Record<string, string>> = {
-  y: 'approve', yes: 'approve', approve: 'approve',
-  s: 'approve_for_session', session: 'approve_for_session', a: 'approve_for_session', always: 'approve_for_session',
-  n: 'decline', no: 'decline', decline: 'decline',
-  c: 'cancel', cancel: 'cancel',
+  y: 'approve',
+  yes: 'approve',
+  approve: 'approve',
+  s: 'approve_for_session',
+  session: 'approve_for_session',
+  a: 'approve_for_session',
+  always: 'approve_for_session',
+  n: 'decline',
+  no: 'decline',
+  decline: 'decline',
+  c: 'cancel',
+  cancel: 'cancel',
 };
 const LETTERS = 'y approves, s approves for the whole session, n declines, c declines and stops';
 const PROMPT_COLUMNS = 48;
@@ -55,8 +63,10 @@ export function createDialogue(question: Question, { hasMore = () => false }: Di
     prompt() {
       const part = parts[answers.length];
       if (lines.length > 0 || !part) return '… ';
-      if (part.kind === 'approval' && hasMore()) return 'Enter: next page, y!: approve unread, [n]o, [c] no and stop > ';
-      const place = fields.length > 0 ? `${answers.length + 1}/${fields.length} ${oneLine(part.prompt, PROMPT_COLUMNS)} ` : '';
+      if (part.kind === 'approval' && hasMore())
+        return 'Enter: next page, y!: approve unread, [n]o, [c] no and stop > ';
+      const place =
+        fields.length > 0 ? `${answers.length + 1}/${fields.length} ${oneLine(part.prompt, PROMPT_COLUMNS)} ` : '';
       const ways = question.channel === 'conversation' ? '/finish ends it, /later leaves it ' : '';
       return `${place}${ways}${hintOf(part)}> `;
     },
@@ -95,11 +105,17 @@ function commandOf(line: string, { channel }: Question): Given | null {
   if (/^\/[a-z]+$/i.test(line) && line !== '/finish') {
     const finish = channel === 'conversation' ? '/finish ends the conversation, ' : '';
     const commands = `/later leaves the question waiting, ${finish}/cancel ends the run`;
-    return { kind: 'problem', message: `there is no ${line}: ${commands}; to answer with these words put a blank before them` };
+    return {
+      kind: 'problem',
+      message: `there is no ${line}: ${commands}; to answer with these words put a blank before them`,
+    };
   }
   if (line !== '/finish') return null;
   if (channel === 'conversation') return { kind: 'finish' };
-  return { kind: 'problem', message: 'the agent asked something: answer it, or /cancel the run; /later leaves it waiting' };
+  return {
+    kind: 'problem',
+    message: 'the agent asked something: answer it, or /cancel the run; /later leaves it waiting',
+  };
 }
 
 function hintOf({ kind, options, default: value }: Part): string {
@@ -123,7 +139,10 @@ function readAnswer(part: Part, text: string): Read {
 function readChoice(choice: Choice, count: number): Read | null {
   switch (choice.kind) {
     case 'option': {
-      const { place, option: { label, value } } = choice;
+      const {
+        place,
+        option: { label, value },
+      } = choice;
       const name = label === value ? '' : `, ${exactLine(label, SENT_COLUMNS)}`;
       return { value, sent: `${shortly(value)} (option ${place}${name})` };
     }
@@ -137,8 +156,9 @@ function readChoice(choice: Choice, count: number): Read | null {
 }
 
 function explainReadings(readings: Extract<Choice, { kind: 'ambiguous' }>['readings']): string {
-  const each = readings.map(({ place, option: { label } }) =>
-    `option ${place}, "${exactLine(label, SENT_COLUMNS)}" (type #${place})`);
+  const each = readings.map(
+    ({ place, option: { label } }) => `option ${place}, "${exactLine(label, SENT_COLUMNS)}" (type #${place})`,
+  );
   return `that can mean ${each.join(' or ')}: nothing was sent`;
 }
 

@@ -1,6 +1,7 @@
 // Which option a typed text means. A typed answer never silently becomes another option: the exact text of an option
 // comes first, then its number, then its text in another case if only one option has it. A text with two readings is
-// reported with both: "2" beside the labels "2.0" and "1.0" may mean either. "#2" always means the second option, "\"2\"" always the option with the text 2.
+// reported with both: "2" beside the labels "2.0" and "1.0" may mean either. "#2" always means the second option,
+// "\"2\"" always the option with the text 2.
 import type { Json } from '../kernel/json.js';
 
 export interface Option {
@@ -29,7 +30,8 @@ export function chooseOption(options: readonly Option[], text: string): Choice {
   const quoted = /^"(.*)"$/s.exec(text)?.[1];
   const named = quoted === undefined ? [] : placesOf(options, (label) => label === quoted);
   if (named.length > 0) return found(options, named);
-  if (number !== null) return byNumber ? found(options, [number, ...placesOfNumber(options, text)]) : atPlace(options, number);
+  if (number !== null)
+    return byNumber ? found(options, [number, ...placesOfNumber(options, text)]) : atPlace(options, number);
   const alike = placesOf(options, (label) => label.toLowerCase() === text.toLowerCase());
   return alike.length === 0 ? { kind: 'text' } : found(options, alike);
 }
@@ -37,7 +39,9 @@ export function chooseOption(options: readonly Option[], text: string): Choice {
 // The options that send this number, or whose text begins with it.
 function placesOfNumber(options: readonly Option[], text: string): number[] {
   const begins = new RegExp(`^${text}(?!\\d)`);
-  return options.flatMap(({ label, value }, index) => (String(value) === text || begins.test(label.trim()) ? [index + 1] : []));
+  return options.flatMap(({ label, value }, index) =>
+    String(value) === text || begins.test(label.trim()) ? [index + 1] : [],
+  );
 }
 
 export function atPlace(options: readonly Option[], place: number): Choice {

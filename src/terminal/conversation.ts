@@ -5,8 +5,19 @@ import type { FcmpData, FcmpEvent, FcmpType } from '../fcmp/event.js';
 import { isObject, parseJson } from '../kernel/json.js';
 import { readEngineDetail, splitDoneMarker, type DetailCounts, type EngineDetail } from '../fcmp/engine-details.js';
 import {
-  renderAttempt, renderCanceled, renderCompleted, renderDecision, renderDetail, renderDetails, renderFailed, renderFile,
-  renderHeader, renderPerson, renderPlan, renderReasoning, renderReply,
+  renderAttempt,
+  renderCanceled,
+  renderCompleted,
+  renderDecision,
+  renderDetail,
+  renderDetails,
+  renderFailed,
+  renderFile,
+  renderHeader,
+  renderPerson,
+  renderPlan,
+  renderReasoning,
+  renderReply,
 } from './event-text.js';
 import { MarkdownInk } from './markdown-ink.js';
 import { NO_ACTIVITY, nextActivity, toolKey, type Activity } from './progress.js';
@@ -50,7 +61,8 @@ export class ConversationView {
   #noise: string[] = [];
   #usage: Usage | null = null;
   #lastMessage: string | null = null;
-  // A message for Parley, not for people: what it says is shown as the question or the result. Said as it is if neither comes.
+  // A message for Parley, not for people: what it says is shown as the question or the result. Said as it is if neither
+  // comes.
   #envelope: string | null = null;
   #lastPlan = '';
 
@@ -101,7 +113,8 @@ export class ConversationView {
       return '';
     }
     if (is(event, 'conversation.started')) return this.#block('work', renderHeader(event.data, style));
-    if (is(event, 'user.message')) return event.data.text === '' ? '' : this.#block('say', renderPerson(event.data.text, style));
+    if (is(event, 'user.message'))
+      return event.data.text === '' ? '' : this.#block('say', renderPerson(event.data.text, style));
     if (is(event, 'interaction.reply.accepted')) return this.#block('say', renderReply(event.data, style));
     if (is(event, 'interaction.auto_decide.timeout')) return this.#block('say', renderDecision(event.data, style));
     return this.#showEdge(event);
@@ -112,9 +125,11 @@ export class ConversationView {
     const style = this.#style;
     if (is(event, 'user.input.required') || is(event, 'conversation.completed')) this.#envelope = null;
     if (is(event, 'user.input.required')) return this.#endTurn() + this.#block('say', this.#renderQuestion(event.data));
-    if (is(event, 'conversation.completed')) return this.#endTurn() + this.#block('say', renderCompleted(event.data, style));
+    if (is(event, 'conversation.completed'))
+      return this.#endTurn() + this.#block('say', renderCompleted(event.data, style));
     if (is(event, 'conversation.failed')) return this.#endTurn() + this.#block('say', renderFailed(event.data, style));
-    if (is(event, 'conversation.canceled')) return this.#endTurn() + this.#block('say', renderCanceled(event.data, style));
+    if (is(event, 'conversation.canceled'))
+      return this.#endTurn() + this.#block('say', renderCanceled(event.data, style));
     if (!is(event, 'conversation.state.changed')) return '';
     const ended = this.#endTurn();
     if (event.data.to !== 'running' || event.attempt_number === 1) return ended;
@@ -144,7 +159,9 @@ export class ConversationView {
     if (marker !== null) this.#addDetail({ kind: 'done', text: marker });
     const missing = missingText(this.#live ? pieces : '', said, truncated);
     const shown = missing === null ? this.#close() + this.#stream(id, said) : this.#stream(id, missing);
-    return shown + this.#close() + (truncated ? this.#block('work', paint(this.#style, 'dim', '(cut off: too long)')) : '');
+    return (
+      shown + this.#close() + (truncated ? this.#block('work', paint(this.#style, 'dim', '(cut off: too long)')) : '')
+    );
   }
 
   #stream(id: string | null, text: string): string {

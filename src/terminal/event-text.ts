@@ -28,7 +28,9 @@ export function renderReasoning(text: string, style: Style): string {
 }
 
 export function renderPlan({ items }: FcmpData['assistant.plan'], style: Style): string {
-  return items.map(({ text, done }) => `${done ? paint(style, 'green', '[x]') : '[ ]'} ${oneLine(text, style.width - 4)}`).join('\n');
+  return items
+    .map(({ text, done }) => `${done ? paint(style, 'green', '[x]') : '[ ]'} ${oneLine(text, style.width - 4)}`)
+    .join('\n');
 }
 
 const CHANGES: Readonly<Record<FcmpData['artifact.file.changed']['kind'], readonly [string, Ink]>> = {
@@ -67,31 +69,52 @@ function decisionOf(response: Json): string | undefined {
   return isObject(response) ? asString(response.decision) : undefined;
 }
 
-export function renderDecision({ policy, response }: FcmpData['interaction.auto_decide.timeout'], style: Style): string {
+export function renderDecision(
+  { policy, response }: FcmpData['interaction.auto_decide.timeout'],
+  style: Style,
+): string {
   const words = `nobody answered in time, decided by the policy ${policy}`;
-  return renderMarked('!', 'yellow', response === undefined || response === null ? words : `${words}: ${tellResponse(response)}`, style);
+  return renderMarked(
+    '!',
+    'yellow',
+    response === undefined || response === null ? words : `${words}: ${tellResponse(response)}`,
+    style,
+  );
 }
 
 function tellResponse(response: Json): string {
   if (!isObject(response)) return tellJson(response);
   const decision = asString(response.decision);
   if (decision !== undefined) return [decision, asString(response.note) ?? ''].filter((part) => part !== '').join(', ');
-  return Object.entries(response).map(([id, value]) => `\n${id}: ${tellJson(value)}`).join('');
+  return Object.entries(response)
+    .map(([id, value]) => `\n${id}: ${tellJson(value)}`)
+    .join('');
 }
 
 export function renderCompleted({ result }: FcmpData['conversation.completed'], style: Style): string {
   const head = renderMarked('✓', 'green', 'done', style);
   if (result === undefined || result === null) return head;
   const brief = tellJson(result);
-  const text = typeof result === 'string' || textWidth(brief) <= style.width - 2 ? brief : JSON.stringify(result, null, 2);
+  const text =
+    typeof result === 'string' || textWidth(brief) <= style.width - 2 ? brief : JSON.stringify(result, null, 2);
   const lines = wrapText(text, style.width, { first: '  ', rest: '  ' }).split('\n');
   const left = lines.length - RESULT_LINES;
-  return [head, ...lines.slice(0, RESULT_LINES), ...(left > 0 ? [paint(style, 'dim', oneLine(`  … ${left} more lines`, style.width))] : [])].join('\n');
+  return [
+    head,
+    ...lines.slice(0, RESULT_LINES),
+    ...(left > 0 ? [paint(style, 'dim', oneLine(`  … ${left} more lines`, style.width))] : []),
+  ].join('\n');
 }
 
 export function renderFailed({ error }: FcmpData['conversation.failed'], style: Style): string {
-  const details = Object.entries(error.details ?? {}).map(([name, value]) => paint(style, 'dim', `  ${oneLine(`${name}: ${tellJson(value)}`, style.width - 2)}`));
-  return [renderMarked('✗', 'red', `failed: ${error.code}`, style), wrapText(error.message, style.width, { first: '  ', rest: '  ' }), ...details].join('\n');
+  const details = Object.entries(error.details ?? {}).map(([name, value]) =>
+    paint(style, 'dim', `  ${oneLine(`${name}: ${tellJson(value)}`, style.width - 2)}`),
+  );
+  return [
+    renderMarked('✗', 'red', `failed: ${error.code}`, style),
+    wrapText(error.message, style.width, { first: '  ', rest: '  ' }),
+    ...details,
+  ].join('\n');
 }
 
 export function renderCanceled({ actor }: FcmpData['conversation.canceled'], style: Style): string {

@@ -1,5 +1,5 @@
-// What the engine does right now, folded from the events, and the one line that says so. The line leaves the last column
-// free, so that no terminal wraps it.
+// What the engine does right now, folded from the events, and the one line that says so. The line leaves the last
+// column free, so that no terminal wraps it.
 import { textWidth } from './text-width.js';
 import type { FcmpData, FcmpEvent } from '../fcmp/event.js';
 import { formatCount, formatDuration } from './format-time.js';
@@ -26,7 +26,15 @@ export interface Activity {
   readonly tokens: number;
 }
 
-export const NO_ACTIVITY: Activity = { phase: 'queued', doing: 'starting', engine: null, attempt: 1, since: 0, tools: [], tokens: 0 };
+export const NO_ACTIVITY: Activity = {
+  phase: 'queued',
+  doing: 'starting',
+  engine: null,
+  attempt: 1,
+  since: 0,
+  tools: [],
+  tokens: 0,
+};
 
 const FRAMES = [...'⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'];
 const FRAME_MS = 100;
@@ -48,7 +56,11 @@ export function nextActivity(activity: Activity, event: FcmpEvent): Activity {
       return { ...now, doing: 'writing' };
     case 'assistant.tool.started': {
       const call = event.data as unknown as FcmpData['assistant.tool.started'];
-      return { ...now, doing: 'thinking', tools: [...now.tools, { key: toolKey(call), name: call.name, what: tellInput(call.input), since: at }] };
+      return {
+        ...now,
+        doing: 'thinking',
+        tools: [...now.tools, { key: toolKey(call), name: call.name, what: tellInput(call.input), since: at }],
+      };
     }
     case 'assistant.tool.completed': {
       const key = toolKey(event.data as unknown as FcmpData['assistant.tool.completed']);
@@ -89,7 +101,9 @@ export function progressLine(activity: Activity, nowMs: number, style: Style): s
   while (facts.length > 0 && width - 2 - textWidth(tail()) < Math.min(LEAST, textWidth(label))) facts.pop();
   const frame = FRAMES[Math.floor(Math.max(0, nowMs) / FRAME_MS) % FRAMES.length] ?? '';
   const text = fitLine(label, width - 2 - textWidth(tail()));
-  return width < 3 ? paint(style, 'cyan', frame) : `${paint(style, 'cyan', frame)} ${text}${paint(style, 'dim', tail())}`;
+  return width < 3
+    ? paint(style, 'cyan', frame)
+    : `${paint(style, 'cyan', frame)} ${text}${paint(style, 'dim', tail())}`;
 }
 
 function doing({ phase, doing, engine }: Activity): string {

@@ -63,7 +63,8 @@ function warningLines(question: Question, changes: readonly FileChange[], style:
 
 // What the reader has just seen is not said again.
 function promptOf({ kind, prompt, action, fields = [], channel }: Question, lastMessage: string | null): string {
-  if (channel === 'conversation' && prompt.trim() === lastMessage?.trim()) return 'The agent ended its turn. Say more, or finish.';
+  if (channel === 'conversation' && prompt.trim() === lastMessage?.trim())
+    return 'The agent ended its turn. Say more, or finish.';
   // Several questions that became one: its prompt is the list of them, which stands below.
   const list = fields.map((field, index) => `${index + 1}. ${field.prompt}`).join('\n');
   if (fields.length > 0 && prompt === list) return `The agent has ${fields.length} questions:`;
@@ -108,7 +109,10 @@ function defaultLine(value: Json | undefined, style: Style, indent: string): str
 }
 
 function paintLines(style: Style, ink: Ink, text: string): string {
-  return text.split('\n').map((line) => paint(style, ink, line)).join('\n');
+  return text
+    .split('\n')
+    .map((line) => paint(style, ink, line))
+    .join('\n');
 }
 
 export function tellJson(value: Json): string {

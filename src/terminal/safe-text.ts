@@ -1,5 +1,5 @@
-// Text that others wrote, made harmless for a terminal: it cannot move the cursor, colour, ring, set a title or turn the
-// direction of writing. Nothing is dropped: what a terminal would obey or not show is shown by name (visible-text).
+// Text that others wrote, made harmless for a terminal: it cannot move the cursor, colour, ring, set a title or turn
+// the direction of writing. Nothing is dropped: what a terminal would obey or not show is shown by name (visible-text).
 // Newline and tab stay. The result is the same however the text was cut into pieces.
 import { NAME, nameInLine, nameInProse } from '../kernel/visible-text.js';
 import { textWidth } from './text-width.js';

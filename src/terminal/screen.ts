@@ -1,6 +1,6 @@
-// Text with one status line below it. On a terminal the line is taken away before text is written and put back behind it.
-// Where a streamed text stands in the middle of a line, the status stands on the next one, and the cursor goes back to the
-// end of the text before more is written. Without a terminal there is no status line at all.
+// Text with one status line below it. On a terminal the line is taken away before text is written and put back behind
+// it. Where a streamed text stands in the middle of a line, the status stands on the next one, and the cursor goes back
+// to the end of the text before more is written. Without a terminal there is no status line at all.
 import { textWidth } from './text-width.js';
 
 const ERASE = '\r\u001b[2K';

@@ -1,5 +1,5 @@
-// Rows as aligned columns that fit the width: wide columns shrink, columns that may go go from the right, and in the end
-// every cell gives way. Widths are those on the screen. No line ends in blanks.
+// Rows as aligned columns that fit the width: wide columns shrink, columns that may go go from the right, and in the
+// end every cell gives way. Widths are those on the screen. No line ends in blanks.
 import { textWidth } from './text-width.js';
 import { fitLine, oneLine } from './safe-text.js';
 import { paint, type Ink, type Style } from './style.js';
@@ -20,14 +20,24 @@ const SHORTEST = 8;
 
 export function renderTable(rows: readonly (readonly string[])[], columns: readonly Column[], style: Style): string {
   const cells = rows.map((row) => columns.map((_, index) => oneLine(row[index] ?? '', Infinity)));
-  const natural = columns.map(({ header }, index) => Math.max(textWidth(header), ...cells.map((row) => textWidth(row[index] ?? ''))));
-  const least = columns.map(({ whole }, index) => (whole ? (natural[index] ?? 0) : Math.min(natural[index] ?? 0, SHORTEST)));
+  const natural = columns.map(({ header }, index) =>
+    Math.max(textWidth(header), ...cells.map((row) => textWidth(row[index] ?? ''))),
+  );
+  const least = columns.map(({ whole }, index) =>
+    whole ? (natural[index] ?? 0) : Math.min(natural[index] ?? 0, SHORTEST),
+  );
   const kept = keepColumns(columns, least, style.width);
   const floors = [least, least.map((each, index) => (columns[index]?.whole ? each : 0)), least.map(() => 0)];
-  const widths = shrink(kept.map((index) => natural[index] ?? 0), floors.map((floor) => kept.map((index) => floor[index] ?? 0)), style.width);
+  const widths = shrink(
+    kept.map((index) => natural[index] ?? 0),
+    floors.map((floor) => kept.map((index) => floor[index] ?? 0)),
+    style.width,
+  );
 
   const line = (row: readonly string[], ink: (column: Column, cell: string) => Ink | null): string => {
-    const shown = kept.map((index, at) => fitLine(row[index] ?? '', widths[at] ?? 0, { keep: columns[index]?.keep ?? 'start' }));
+    const shown = kept.map((index, at) =>
+      fitLine(row[index] ?? '', widths[at] ?? 0, { keep: columns[index]?.keep ?? 'start' }),
+    );
     let text = '';
     let owed = 0;
     for (const [at, index] of kept.entries()) {
@@ -47,8 +57,13 @@ export function renderTable(rows: readonly (readonly string[])[], columns: reado
     }
     return text;
   };
-  const head = line(columns.map(({ header }) => header), () => 'dim');
-  return [head, ...cells.map((row) => line(row, (column, cell) => column.ink?.(cell) ?? null))].map((each) => `${each}\n`).join('');
+  const head = line(
+    columns.map(({ header }) => header),
+    () => 'dim',
+  );
+  return [head, ...cells.map((row) => line(row, (column, cell) => column.ink?.(cell) ?? null))]
+    .map((each) => `${each}\n`)
+    .join('');
 }
 
 function keepColumns(columns: readonly Column[], least: readonly number[], width: number): number[] {

@@ -1,5 +1,5 @@
-// How many columns a text takes. The tables that know it of every character take longer to load than a short command to run: they
-// are loaded by the first text that needs them.
+// How many columns a text takes. The tables that know it of every character take longer to load than a short command to
+// run: they are loaded by the first text that needs them.
 import { createRequire } from 'node:module';
 
 type Measure = (text: string) => number;

@@ -13,7 +13,11 @@ type Completed = FcmpData['assistant.tool.completed'];
 // The members of an input that say what a call is about, the best first.
 const TELLING = ['command', 'cmd', 'file_path', 'filePath', 'path', 'pattern', 'query', 'url', 'prompt', 'description'];
 const SHELL = /^(?:\/\S+\/)?(?:ba|z|da)?sh -l?c (?:'((?:[^']|'\\'')*)'|"((?:[^"\\$`]|\\.)*)"|(\S+))$/s;
-const MARKS: Readonly<Record<Completed['status'], readonly [string, Ink]>> = { completed: ['✓', 'green'], failed: ['✗', 'red'], declined: ['⊘', 'yellow'] };
+const MARKS: Readonly<Record<Completed['status'], readonly [string, Ink]>> = {
+  completed: ['✓', 'green'],
+  failed: ['✗', 'red'],
+  declined: ['⊘', 'yellow'],
+};
 // More than any line shows; an input may be a whole file.
 const ENOUGH = 2000;
 // Below this nobody can read what a call was about.
@@ -40,7 +44,10 @@ function subjectOf(input: Json): string {
 
 function pathsOf({ changes }: JsonObject): string {
   if (!Array.isArray(changes)) return '';
-  return changes.map((change) => textOf(asObject(change)?.path)).filter((path) => path !== '').join(', ');
+  return changes
+    .map((change) => textOf(asObject(change)?.path))
+    .filter((path) => path !== '')
+    .join(', ');
 }
 
 function textOf(value: Json | undefined): string {
@@ -75,5 +82,8 @@ export function renderTool(call: Completed, what: string, elapsedMs: number | nu
   const about = exactLine(what, reason === '' ? rest : Math.max(rest - textWidth(reason) - 3, Math.floor(rest / 2)));
   const why = reason === '' ? '' : fitLine(reason, rest - (about === '' ? 0 : textWidth(about) + 3));
   const middle = [about, why && paint(style, 'red', why)].filter((part) => part !== '').join(' · ');
-  return `${above}${paint(style, ink, mark)} ${paint(style, 'bold', name)}${middle === '' ? '' : `  ${middle}`}${paint(style, 'dim', tail)}`;
+  return (
+    `${above}${paint(style, ink, mark)} ` +
+    `${paint(style, 'bold', name)}${middle === '' ? '' : `  ${middle}`}${paint(style, 'dim', tail)}`
+  );
 }

@@ -6,7 +6,15 @@ import { paint, type Style } from './style.js';
 
 export type Usage = FcmpData['usage'];
 
-const FIGURES = ['input_tokens', 'cached_input_tokens', 'output_tokens', 'reasoning_tokens', 'total_tokens', 'cost_usd', 'duration_ms'] as const;
+const FIGURES = [
+  'input_tokens',
+  'cached_input_tokens',
+  'output_tokens',
+  'reasoning_tokens',
+  'total_tokens',
+  'cost_usd',
+  'duration_ms',
+] as const;
 
 // Figures of the whole turn win over those of its steps.
 export function addUsage(kept: Usage | null, next: Usage): Usage {
@@ -24,11 +32,18 @@ export function countTokens(usage: Usage): number {
 }
 
 export function renderUsage(usage: Usage, style: Style): string {
-  const { input_tokens: input, cached_input_tokens: cached, output_tokens: output, reasoning_tokens: reasoning } = usage;
+  const {
+    input_tokens: input,
+    cached_input_tokens: cached,
+    output_tokens: output,
+    reasoning_tokens: reasoning,
+  } = usage;
   const parts = [
     input === undefined ? '' : `${formatCount(input)} in${cached ? ` (${formatCount(cached)} cached)` : ''}`,
     output === undefined ? '' : `${formatCount(output)} out${reasoning ? ` (${formatCount(reasoning)} thinking)` : ''}`,
-    input === undefined && output === undefined && usage.total_tokens !== undefined ? formatCount(usage.total_tokens) : '',
+    input === undefined && output === undefined && usage.total_tokens !== undefined
+      ? formatCount(usage.total_tokens)
+      : '',
   ].filter((part) => part !== '');
   const facts = [
     parts.length > 0 ? `tokens ${parts.join(', ')}${usage.scope === 'thread' ? ' so far' : ''}` : '',

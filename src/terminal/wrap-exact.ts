@@ -28,8 +28,11 @@ export function wrapExact(text: string, width: number, margins: ExactMargins = {
 export function wrapShown(shown: string, width: number, margins: ExactMargins = {}): string {
   const { first = '', rest = first, wrapped = rest } = margins;
   const columns = Math.max(FEWEST_COLUMNS, width - Math.max(...[first, rest, wrapped].map(textWidth)));
-  const lines = shown.split('\n').flatMap((line, index) =>
-    breakLine(line, columns).map((part, place) => `${place > 0 ? wrapped : index === 0 ? first : rest}${part}`));
+  const lines = shown
+    .split('\n')
+    .flatMap((line, index) =>
+      breakLine(line, columns).map((part, place) => `${place > 0 ? wrapped : index === 0 ? first : rest}${part}`),
+    );
   return lines.join('\n');
 }
 

@@ -57,8 +57,8 @@ export class Wrapper {
     return this.#taken();
   }
 
-  // Nothing came for a while: the word so far is written as it stands. If it goes on, it goes on behind it, and is broken
-  // where the line ends.
+  // Nothing came for a while: the word so far is written as it stands. If it goes on, it goes on behind it, and is
+  // broken where the line ends.
   pause(): string {
     if (!HALF_FLAG.test(this.#tail)) {
       if (this.#tail !== '') this.#take(this.#tail);
@@ -108,7 +108,8 @@ export class Wrapper {
 
   #takeLetter(cluster: string, width: number): void {
     const wide = width > 1;
-    if (this.#last && (this.#last.wide || wide) && !CLOSING.test(cluster) && !OPENING.test(this.#last.cluster)) this.#endWord();
+    if (this.#last && (this.#last.wide || wide) && !CLOSING.test(cluster) && !OPENING.test(this.#last.cluster))
+      this.#endWord();
     this.#last = { cluster, wide };
     const inked = this.#ink?.wrap(cluster) ?? cluster;
     if (this.#overlong) {

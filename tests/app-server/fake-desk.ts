@@ -43,7 +43,10 @@ export function openFakeDesk(): FakeDesk {
     atEnd: (end) => void endings.push(end),
     async open({ fake = '', timers = onlyLong(simulated), ...rest } = {}) {
       const user = { home, env: { PATH: `${bin}:${dirname(process.execPath)}:/usr/bin:/bin`, SECRET_OF_MINE: 'x' } };
-      const server = await start({ instance: 'one', taskDir, user, env: { FAKE: fake }, requestTimeoutMs: TIMEOUT_MS, ...rest }, { timers });
+      const server = await start(
+        { instance: 'one', taskDir, user, env: { FAKE: fake }, requestTimeoutMs: TIMEOUT_MS, ...rest },
+        { timers },
+      );
       endings.push(() => server.close());
       return server;
     },
@@ -52,7 +55,10 @@ export function openFakeDesk(): FakeDesk {
 
 // What was sent so far.
 export function sent(server: CodexAppServer, method?: string): JsonObject[] {
-  const lines = readFileSync(server.recording.requests, 'utf8').split('\n').slice(0, -1).map((line) => JSON.parse(line) as JsonObject);
+  const lines = readFileSync(server.recording.requests, 'utf8')
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as JsonObject);
   return method === undefined ? lines : lines.filter((line) => line.method === method);
 }
 
@@ -63,7 +69,11 @@ export async function threadIn(server: CodexAppServer): Promise<string> {
 }
 
 // All that came until this method, this included.
-export async function readTo(server: CodexAppServer, method: string, from = server.recordedFrom): Promise<ServerEvent[]> {
+export async function readTo(
+  server: CodexAppServer,
+  method: string,
+  from = server.recordedFrom,
+): Promise<ServerEvent[]> {
   const events: ServerEvent[] = [];
   for await (const event of server.events({ from })) {
     events.push(event);

@@ -1,7 +1,17 @@
 // The server from start to end on a scripted one: what is kept of it, who hears of it, and that nothing of it is left.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { AppServerError, PeerEndedError, type ServerEvent } from '../../src/app-server/index.js';
@@ -16,7 +26,10 @@ const HASTY: Timers = { set: (ms, fire) => systemTimers.set(Math.min(ms, 100), f
 
 test('a server that does not answer the greeting is ended', async () => {
   const desk = openFakeDesk();
-  const failed = expect(desk.open({ fake: 'hangs' })).rejects.toMatchObject({ code: 'not_started', message: expect.stringContaining('initialize was not answered') });
+  const failed = expect(desk.open({ fake: 'hangs' })).rejects.toMatchObject({
+    code: 'not_started',
+    message: expect.stringContaining('initialize was not answered'),
+  });
   await desk.simulated.armed(TIMEOUT_MS);
   desk.simulated.advance(TIMEOUT_MS);
   await failed;
@@ -25,14 +38,21 @@ test('a server that does not answer the greeting is ended', async () => {
 
 test('a server that dies at the greeting is reported with its exit code and where its stderr is', async () => {
   const desk = openFakeDesk();
-  await expect(desk.open({ fake: 'dies' })).rejects.toMatchObject({ code: 'not_started', message: expect.stringMatching(/exit code 3.*stderr\.log/) });
+  await expect(desk.open({ fake: 'dies' })).rejects.toMatchObject({
+    code: 'not_started',
+    message: expect.stringMatching(/exit code 3.*stderr\.log/),
+  });
   expect(readFileSync(join(desk.taskDir, 'agents/one/runtime/stderr.log'), 'utf8')).toBe('fake app-server\n');
 });
 
 test('the process has its own home, the folder, and nothing else of the environment', async () => {
   const desk = openFakeDesk();
   const server = await desk.open({ env: { FAKE: '', EXTRA: 'y' } });
-  const { env, argv, cwd } = (await server.request('test/environment')) as { env: JsonObject; argv: string[]; cwd: string };
+  const { env, argv, cwd } = (await server.request('test/environment')) as {
+    env: JsonObject;
+    argv: string[];
+    cwd: string;
+  };
   expect(env).toMatchObject({ CODEX_HOME: join(desk.taskDir, 'agents/one/codex_home'), EXTRA: 'y' });
   expect(env).not.toHaveProperty('SECRET_OF_MINE');
   expect(argv[0]).toBe('app-server');
@@ -122,7 +142,11 @@ test('a closed server takes no request, from the moment of the call', async () =
 
 test('a server that ignores the end of its input and SIGTERM is killed', async () => {
   const desk = openFakeDesk();
-  const server = await desk.open({ fake: 'stubborn', requestTimeoutMs: 30_000, timers: { set: (ms, fire) => (ms === 30_000 ? systemTimers : HASTY).set(ms, fire) } });
+  const server = await desk.open({
+    fake: 'stubborn',
+    requestTimeoutMs: 30_000,
+    timers: { set: (ms, fire) => (ms === 30_000 ? systemTimers : HASTY).set(ms, fire) },
+  });
   expect(await server.close()).toEqual({ code: null, signal: 'SIGKILL', error: null });
   expect(leftOf(desk.root)).toEqual([]);
 });
@@ -140,20 +164,29 @@ test('what the server has started in a session of its own is gone with it', asyn
 test('a recording that cannot be written ends the server, and says why', async () => {
   const desk = openFakeDesk();
   mkdirSync(join(desk.taskDir, 'agents/one/runtime'), { recursive: true });
-  const disk = await breakDisk(join(desk.taskDir, 'agents/one/runtime/events.jsonl'), { at: 2, times: Number.POSITIVE_INFINITY, how: 'ENOSPC' });
-  await expect(desk.open()).rejects.toThrow('ENOSPC').finally(() => disk.restore());
+  const disk = await breakDisk(join(desk.taskDir, 'agents/one/runtime/events.jsonl'), {
+    at: 2,
+    times: Number.POSITIVE_INFINITY,
+    how: 'ENOSPC',
+  });
+  await expect(desk.open())
+    .rejects.toThrow('ENOSPC')
+    .finally(() => disk.restore());
   expect(leftOf(desk.root)).toEqual([]);
 });
 
-test.each(['events.jsonl', 'requests.jsonl', 'stderr.log'])('a link in the place of %s is not written through', async (name) => {
-  const desk = openFakeDesk();
-  mkdirSync(join(desk.taskDir, 'agents/one/runtime'), { recursive: true });
-  writeFileSync(join(desk.root, 'elsewhere'), 'as it was');
-  symlinkSync(join(desk.root, 'elsewhere'), join(desk.taskDir, 'agents/one/runtime', name));
-  await expect(desk.open()).rejects.toThrow('is not a regular file');
-  expect(readFileSync(join(desk.root, 'elsewhere'), 'utf8')).toBe('as it was');
-  expect(leftOf(desk.root)).toEqual([]);
-});
+test.each(['events.jsonl', 'requests.jsonl', 'stderr.log'])(
+  'a link in the place of %s is not written through',
+  async (name) => {
+    const desk = openFakeDesk();
+    mkdirSync(join(desk.taskDir, 'agents/one/runtime'), { recursive: true });
+    writeFileSync(join(desk.root, 'elsewhere'), 'as it was');
+    symlinkSync(join(desk.root, 'elsewhere'), join(desk.taskDir, 'agents/one/runtime', name));
+    await expect(desk.open()).rejects.toThrow('is not a regular file');
+    expect(readFileSync(join(desk.root, 'elsewhere'), 'utf8')).toBe('as it was');
+    expect(leftOf(desk.root)).toEqual([]);
+  },
+);
 
 test('an instance has one owner at a time, also of many who come at once, and is free when it is closed', async () => {
   const desk = openFakeDesk();
@@ -168,23 +201,32 @@ test('an instance has one owner at a time, also of many who come at once, and is
   await desk.open();
 });
 
-test.each(['4194305 1\n', '', 'nonsense'])('an owner that is dead (%j) has nothing, and what it left running is ended', async (owner) => {
-  const desk = openFakeDesk();
-  const path = join(desk.taskDir, 'agents/one');
-  mkdirSync(path, { recursive: true });
-  writeFileSync(join(path, 'owner'), owner);
-  const orphan = spawn('sleep', ['600'], { env: { ...process.env, PARLEY_TURN: `app-server ${path}` }, stdio: 'ignore' });
-  const exited = once(orphan, 'exit');
-  await desk.open();
-  expect((await exited)[1]).toMatch(/^SIG(?:TERM|KILL)$/);
-  expect(readFileSync(join(path, 'owner'), 'utf8')).toMatch(new RegExp(`^${process.pid}\n`));
-});
+test.each(['4194305 1\n', '', 'nonsense'])(
+  'an owner that is dead (%j) has nothing, and what it left running is ended',
+  async (owner) => {
+    const desk = openFakeDesk();
+    const path = join(desk.taskDir, 'agents/one');
+    mkdirSync(path, { recursive: true });
+    writeFileSync(join(path, 'owner'), owner);
+    const orphan = spawn('sleep', ['600'], {
+      env: { ...process.env, PARLEY_TURN: `app-server ${path}` },
+      stdio: 'ignore',
+    });
+    const exited = once(orphan, 'exit');
+    await desk.open();
+    expect((await exited)[1]).toMatch(/^SIG(?:TERM|KILL)$/);
+    expect(readFileSync(join(path, 'owner'), 'utf8')).toMatch(new RegExp(`^${process.pid}\n`));
+  },
+);
 
 test('a session.json that cannot be read fails the start before anything runs, and the instance is free', async () => {
   const desk = openFakeDesk();
   const path = join(desk.taskDir, 'agents/one/session.json');
   mkdirSync(path, { recursive: true });
-  await expect(desk.open()).rejects.toMatchObject({ code: 'bad_options', message: expect.stringContaining('session.json cannot be read') });
+  await expect(desk.open()).rejects.toMatchObject({
+    code: 'bad_options',
+    message: expect.stringContaining('session.json cannot be read'),
+  });
   expect(leftOf(desk.root)).toEqual([]);
   rmdirSync(path);
   await desk.open();
@@ -199,15 +241,20 @@ test('files are for the user alone, and settings that are no TOML are named', as
   const server = await desk.open();
   await server.close();
   for (const path of Object.values(server.recording)) expect(statSync(path).mode & 0o777).toBe(0o600);
-  for (const folder of ['agents/one', 'agents/one/runtime', 'agents/one/codex_home']) expect(statSync(join(desk.taskDir, folder)).mode & 0o777).toBe(0o700);
+  for (const folder of ['agents/one', 'agents/one/runtime', 'agents/one/codex_home'])
+    expect(statSync(join(desk.taskDir, folder)).mode & 0o777).toBe(0o700);
   mkdirSync(join(desk.home, '.codex'));
   writeFileSync(join(desk.home, '.codex/config.toml'), 'not = = toml');
   await expect(desk.open({ instance: 'two' })).rejects.toThrow('cannot be read as TOML');
 });
 
 test('the package offers the library by its name', () => {
-  const program = "import('parley/codex-app-server').then((library) => console.log(Object.keys(library).sort().join(' ')))";
-  const printed = execFileSync(process.execPath, ['-e', program], { cwd: new URL('../..', import.meta.url), encoding: 'utf8' });
+  const program =
+    "import('parley/codex-app-server').then((library) => console.log(Object.keys(library).sort().join(' ')))";
+  const printed = execFileSync(process.execPath, ['-e', program], {
+    cwd: new URL('../..', import.meta.url),
+    encoding: 'utf8',
+  });
   expect(printed.trim()).toBe('AppServerError JsonRpcError PeerEndedError RequestTimeoutError start');
 });
 
@@ -217,11 +264,17 @@ test('once it is closed nothing is written any more: a folder that is removed th
   const thread = await threadIn(server);
   await server.turns.start(thread, 'plain');
   await readTo(server, 'turn/completed');
-  // It begins with other settings, and whether it was taken is not answered: what is stored of it is made stricter when the server is gone.
-  const failed = expect(server.turns.start(thread, 'unanswered', { approvalPolicy: 'never' })).rejects.toBeInstanceOf(PeerEndedError);
+  // It begins with other settings, and whether it was taken is not answered: what is stored of it is made stricter when
+  // the server is gone.
+  const failed = expect(server.turns.start(thread, 'unanswered', { approvalPolicy: 'never' })).rejects.toBeInstanceOf(
+    PeerEndedError,
+  );
   await server.request('test/started', { threadId: thread });
   const session = join(desk.taskDir, 'agents/one/session.json');
-  const stored = (): unknown => (JSON.parse(readFileSync(session, 'utf8')) as { threads: Record<string, { approvalPolicy: string }> }).threads[thread]?.approvalPolicy;
+  const stored = (): unknown =>
+    (JSON.parse(readFileSync(session, 'utf8')) as { threads: Record<string, { approvalPolicy: string }> }).threads[
+      thread
+    ]?.approvalPolicy;
   expect(stored()).toBe('never');
   await server.close();
   expect(stored()).toBe('untrusted');

@@ -7,7 +7,11 @@ import { lockAgent } from '../../src/app-server/agent-lock.js';
 import { detachRecording, Recording } from '../../src/app-server/recording.js';
 
 let dir = '';
-const paths = () => ({ requests: join(dir, 'requests.jsonl'), events: join(dir, 'events.jsonl'), stderr: join(dir, 'stderr.log') });
+const paths = () => ({
+  requests: join(dir, 'requests.jsonl'),
+  events: join(dir, 'events.jsonl'),
+  stderr: join(dir, 'stderr.log'),
+});
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), 'parley-recording-'));
 });
@@ -23,7 +27,11 @@ test('what was recorded stays, what the former owner still records does not arri
   former.request('{"late":1}\n');
   await next.events.append(Buffer.from('{"n":2}\n'));
   next.request('{"n":3}\n');
-  expect([paths().events, paths().stderr, paths().requests].map((path) => readFileSync(path, 'utf8'))).toEqual(['{"n":1}\n{"n":2}\n', '', '{"n":3}\n']);
+  expect([paths().events, paths().stderr, paths().requests].map((path) => readFileSync(path, 'utf8'))).toEqual([
+    '{"n":1}\n{"n":2}\n',
+    '',
+    '{"n":3}\n',
+  ]);
   expect(next.events.size).toBe(16);
   await Promise.all([former.close(), next.close()]);
   expect(readdirSync(dir).toSorted()).toEqual(['events.jsonl', 'requests.jsonl', 'stderr.log']);

@@ -5,13 +5,23 @@ import { expect, test } from 'vitest';
 import type { SandboxPolicy } from '../../src/app-server/index.js';
 import { openFakeDesk, paramsSent, sent, threadIn, TIMEOUT_MS } from './fake-desk.js';
 
-const GIVEN = { cwd: '/', sandbox: 'workspace-write', approvalPolicy: 'never', approvalsReviewer: 'auto_review' } as const;
+const GIVEN = {
+  cwd: '/',
+  sandbox: 'workspace-write',
+  approvalPolicy: 'never',
+  approvalsReviewer: 'auto_review',
+} as const;
 
 test('a thread may read only, asks, and works in the folder of the instance, unless it is told otherwise', async () => {
   const desk = openFakeDesk();
   const server = await desk.open();
   await server.threads.start();
-  expect(paramsSent(server, 'thread/start')).toEqual({ cwd: desk.taskDir, sandbox: 'read-only', approvalPolicy: 'on-request', approvalsReviewer: 'user' });
+  expect(paramsSent(server, 'thread/start')).toEqual({
+    cwd: desk.taskDir,
+    sandbox: 'read-only',
+    approvalPolicy: 'on-request',
+    approvalsReviewer: 'user',
+  });
   await server.threads.start({ ...GIVEN, model: 'm' });
   expect(paramsSent(server, 'thread/start')).toEqual({ ...GIVEN, model: 'm' });
 });
@@ -31,20 +41,32 @@ test('a resume sends sandbox, policy and folder of the start, from memory and fr
   await again.threads.resume(thread.id, { sandbox: 'read-only' });
   expect(paramsSent(again, 'thread/resume')).toMatchObject({ ...GIVEN, sandbox: 'read-only' });
   await again.threads.resume('stranger');
-  expect(paramsSent(again, 'thread/resume')).toMatchObject({ cwd: desk.taskDir, sandbox: 'read-only', approvalPolicy: 'on-request' });
+  expect(paramsSent(again, 'thread/resume')).toMatchObject({
+    cwd: desk.taskDir,
+    sandbox: 'read-only',
+    approvalPolicy: 'on-request',
+  });
 });
 
 test('what was given for a turn counts for a resume; what was refused with its turn does not', async () => {
   const desk = openFakeDesk();
   const server = await desk.open();
   const { thread } = await server.threads.start(GIVEN);
-  await server.turns.start(thread.id, 'plain', { cwd: desk.home, approvalPolicy: 'on-request', sandboxPolicy: { type: 'readOnly', networkAccess: false } });
+  await server.turns.start(thread.id, 'plain', {
+    cwd: desk.home,
+    approvalPolicy: 'on-request',
+    sandboxPolicy: { type: 'readOnly', networkAccess: false },
+  });
   await server.threads.list();
   await expect(server.turns.start(thread.id, 'refused', { cwd: '/tmp' })).rejects.toThrow('no');
   await server.close();
   const again = await desk.open();
   await again.threads.resume(thread.id);
-  expect(paramsSent(again, 'thread/resume')).toMatchObject({ cwd: desk.home, approvalPolicy: 'on-request', sandbox: 'read-only' });
+  expect(paramsSent(again, 'thread/resume')).toMatchObject({
+    cwd: desk.home,
+    approvalPolicy: 'on-request',
+    sandbox: 'read-only',
+  });
 });
 
 test('a fork takes the settings of its thread with it and is kept at once', async () => {
@@ -54,7 +76,12 @@ test('a fork takes the settings of its thread with it and is kept at once', asyn
   await server.turns.start(thread.id, 'plain');
   await server.threads.list();
   const { thread: forked } = await server.threads.fork(thread.id, { lastTurnId: 'turn-1' });
-  expect(paramsSent(server, 'thread/fork')).toEqual({ threadId: thread.id, lastTurnId: 'turn-1', excludeTurns: true, ...GIVEN });
+  expect(paramsSent(server, 'thread/fork')).toEqual({
+    threadId: thread.id,
+    lastTurnId: 'turn-1',
+    excludeTurns: true,
+    ...GIVEN,
+  });
   const session = JSON.parse(readFileSync(join(desk.taskDir, 'agents/one/session.json'), 'utf8')) as object;
   expect(session).toMatchObject({ threadId: thread.id, threads: { [forked.id]: GIVEN } });
 });
@@ -66,7 +93,11 @@ test('a server that opens another thread than it was asked for is not believed',
   await expect(server.threads.fork(thread)).rejects.toMatchObject({ code: 'unexpected_answer' });
 });
 
-test.each([[1, 'turn-5'], [2, 'turn-4'], [5, 'turn-1']])('a rollback of %i of five turns reverts to before %s', async (numTurns, beforeTurnId) => {
+test.each([
+  [1, 'turn-5'],
+  [2, 'turn-4'],
+  [5, 'turn-1'],
+])('a rollback of %i of five turns reverts to before %s', async (numTurns, beforeTurnId) => {
   const server = await openFakeDesk().open();
   const thread = await threadIn(server);
   for (let turn = 0; turn < 5; turn += 1) {
@@ -76,7 +107,8 @@ test.each([[1, 'turn-5'], [2, 'turn-4'], [5, 'turn-1']])('a rollback of %i of fi
   expect((await server.threads.rollback(thread, numTurns)).id).toBe(thread);
   expect(paramsSent(server, 'thread/revert')).toEqual({ threadId: thread, beforeTurnId });
   await expect(server.threads.rollback(thread, 6)).rejects.toMatchObject({ code: 'too_few_turns' });
-  for (const bad of [0, -1, 1.5, Number.NaN]) await expect(server.threads.rollback(thread, bad)).rejects.toMatchObject({ code: 'bad_options' });
+  for (const bad of [0, -1, 1.5, Number.NaN])
+    await expect(server.threads.rollback(thread, bad)).rejects.toMatchObject({ code: 'bad_options' });
   expect(sent(server, 'thread/rollback')).toEqual([]);
 });
 
@@ -90,7 +122,13 @@ test('a rollback on an old server is thread/rollback', async () => {
 test('a rollback of a thread that is not loaded loads it first', async () => {
   const server = await openFakeDesk().open({ fake: 'old' });
   await server.threads.rollback('elsewhere', 1);
-  expect(sent(server).map(({ method }) => method)).toEqual(['initialize', 'initialized', 'thread/resume', 'thread/turns/list', 'thread/rollback']);
+  expect(sent(server).map(({ method }) => method)).toEqual([
+    'initialize',
+    'initialized',
+    'thread/resume',
+    'thread/turns/list',
+    'thread/rollback',
+  ]);
 });
 
 test('a rollback uses thread/rollback where thread/revert is refused for what it is', async () => {
@@ -123,7 +161,12 @@ test('session.json is there after thread/start, and names no thread to resume be
   const path = join(desk.taskDir, 'agents/one/session.json');
   const server = await desk.open();
   const [first, second] = [await threadIn(server), await threadIn(server)];
-  const content = { instance: 'one', cwd: desk.taskDir, codexHome: server.codexHome, recording: { ...server.recording } };
+  const content = {
+    instance: 'one',
+    cwd: desk.taskDir,
+    codexHome: server.codexHome,
+    recording: { ...server.recording },
+  };
   expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({ ...content, threadId: second, stored: false });
   expect(server.sessionThreadId).toBeNull();
   await server.turns.start(first, 'plain');
@@ -142,7 +185,13 @@ test('session.json says when the first turn has begun, and one that cannot be re
   await server.turns.start(thread, 'late');
   expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({ threadId: thread, stored: false });
   await server.request('test/started', { threadId: thread });
-  expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({ instance: 'one', threadId: thread, cwd: desk.taskDir, codexHome: server.codexHome, recording: { ...server.recording } });
+  expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({
+    instance: 'one',
+    threadId: thread,
+    cwd: desk.taskDir,
+    codexHome: server.codexHome,
+    recording: { ...server.recording },
+  });
   await server.close();
   writeFileSync(path, '{"threadId":5,"threads":{"a":{"cwd":1}}}');
   expect((await desk.open()).sessionThreadId).toBeNull();
@@ -161,7 +210,13 @@ test('a thread that Codex does not store is not that of session.json', async () 
 
 const OPEN: SandboxPolicy = { type: 'dangerFullAccess' };
 const CLOSED: SandboxPolicy = { type: 'readOnly', networkAccess: false };
-const WORK: SandboxPolicy = { type: 'workspaceWrite', writableRoots: [], networkAccess: false, excludeTmpdirEnvVar: false, excludeSlashTmp: false };
+const WORK: SandboxPolicy = {
+  type: 'workspaceWrite',
+  writableRoots: [],
+  networkAccess: false,
+  excludeTmpdirEnvVar: false,
+  excludeSlashTmp: false,
+};
 const NET: SandboxPolicy = { ...WORK, networkAccess: true };
 
 test.each<[SandboxPolicy, object, object]>([
@@ -179,7 +234,9 @@ test.each<[SandboxPolicy, object, object]>([
   const thread = await threadIn(server);
   await server.turns.start(thread, 'plain', { sandboxPolicy: first, approvalPolicy: 'on-request' });
   await server.threads.list();
-  const failed = expect(server.turns.start(thread, 'unanswered', { ...then, approvalPolicy: 'never', approvalsReviewer: 'auto_review' })).rejects.toThrow('was not answered');
+  const failed = expect(
+    server.turns.start(thread, 'unanswered', { ...then, approvalPolicy: 'never', approvalsReviewer: 'auto_review' }),
+  ).rejects.toThrow('was not answered');
   await desk.simulated.armed(TIMEOUT_MS);
   desk.simulated.advance(TIMEOUT_MS);
   await failed;
@@ -187,7 +244,14 @@ test.each<[SandboxPolicy, object, object]>([
   const again = await desk.open();
   await again.threads.resume(thread);
   await again.turns.start(thread, 'plain');
-  expect(paramsSent(again, 'turn/start')).toEqual({ threadId: thread, input: expect.anything(), cwd: desk.taskDir, approvalPolicy: 'untrusted', approvalsReviewer: 'user', ...counts });
+  expect(paramsSent(again, 'turn/start')).toEqual({
+    threadId: thread,
+    input: expect.anything(),
+    cwd: desk.taskDir,
+    approvalPolicy: 'untrusted',
+    approvalsReviewer: 'user',
+    ...counts,
+  });
 });
 
 test('a folder has one name, whatever links, dots and slashes lead there', async () => {
@@ -195,9 +259,15 @@ test('a folder has one name, whatever links, dots and slashes lead there', async
   const server = await desk.open();
   mkdirSync(join(desk.taskDir, 'real'));
   symlinkSync('real', join(desk.taskDir, 'link'));
-  for (const [cwd, real] of [['link/', 'real'], ['./link/../real', 'real'], ['link/not/there/', 'real/not/there']] as const) {
+  for (const [cwd, real] of [
+    ['link/', 'real'],
+    ['./link/../real', 'real'],
+    ['link/not/there/', 'real/not/there'],
+  ] as const) {
     await server.threads.start({ cwd });
     expect(paramsSent(server, 'thread/start')).toMatchObject({ cwd: join(desk.taskDir, real) });
-    expect(readFileSync(join(server.codexHome, 'config.toml'), 'utf8')).toContain(`[projects."${join(desk.taskDir, real)}"]\ntrust_level = "untrusted"`);
+    expect(readFileSync(join(server.codexHome, 'config.toml'), 'utf8')).toContain(
+      `[projects."${join(desk.taskDir, real)}"]\ntrust_level = "untrusted"`,
+    );
   }
 });

@@ -19,7 +19,11 @@ test('an interrupt ends the commands of the turn after the turn', async () => {
   const thread = await threadIn(server);
   await server.turns.start(thread, 'long');
   expect(await server.turns.interrupt(thread)).toBe('ended');
-  expect(sent(server).map(({ method }) => method).slice(-2)).toEqual(['turn/interrupt', 'thread/backgroundTerminals/clean']);
+  expect(
+    sent(server)
+      .map(({ method }) => method)
+      .slice(-2),
+  ).toEqual(['turn/interrupt', 'thread/backgroundTerminals/clean']);
 });
 
 test('an interrupt that is never answered is over when the turn is', async () => {
@@ -77,7 +81,9 @@ test('a turn that is not answered in time fails; if it begins all the same, the 
   const desk = openFakeDesk();
   const server = await desk.open();
   const thread = await threadIn(server);
-  const failed = expect(server.turns.start(thread, 'unanswered')).rejects.toThrow(`turn/start was not answered within ${TIMEOUT_MS} ms`);
+  const failed = expect(server.turns.start(thread, 'unanswered')).rejects.toThrow(
+    `turn/start was not answered within ${TIMEOUT_MS} ms`,
+  );
   await desk.simulated.armed(TIMEOUT_MS);
   desk.simulated.advance(TIMEOUT_MS);
   await failed;
@@ -152,7 +158,9 @@ test('a question of an earlier process does not answer one of this', async () =>
   expect(() => two.respond(old, { decision: 'accept' })).toThrow(expect.objectContaining({ code: 'old_request' }));
   expect(() => two.refuse(old, 1, 'no')).toThrow(expect.objectContaining({ code: 'old_request' }));
   expect(() => two.respond({ ...asked, raw: '{}' }, {})).toThrow(expect.objectContaining({ code: 'old_request' }));
-  expect(two.openRequests()).toMatchObject([{ id: 0, method: 'item/commandExecution/requestApproval', params: { command: 'rm' } }]);
+  expect(two.openRequests()).toMatchObject([
+    { id: 0, method: 'item/commandExecution/requestApproval', params: { command: 'rm' } },
+  ]);
   two.respond(asked, { decision: 'decline' });
   expect(two.openRequests()).toEqual([]);
 });
@@ -161,7 +169,9 @@ test('a request that nobody can answer is refused at once, unless the caller say
   const desk = openFakeDesk();
   const server = await desk.open();
   await server.turns.start(await threadIn(server), 'asks oddly');
-  expect((await readTo(server, 'serverRequest/answered')).at(-1)).toMatchObject({ params: { id: 7, error: { code: -32601 } } });
+  expect((await readTo(server, 'serverRequest/answered')).at(-1)).toMatchObject({
+    params: { id: 7, error: { code: -32601 } },
+  });
   expect(server.openRequests()).toEqual([]);
   const other = await desk.open({ instance: 'two', unhandled: [] });
   await other.turns.start(await threadIn(other), 'asks oddly');

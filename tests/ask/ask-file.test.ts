@@ -18,7 +18,10 @@ test('questions are read back in their order, with whether the tool was listed',
   appendAsk(file, 'n', { type: 'listed' });
   appendAsk(file, 'n', { type: 'asked', question: { prompt: 'One? 漢字\u2028' } });
   appendAsk(file, 'n', { type: 'asked', question: { prompt: 'Two?', options: ['a'] } });
-  expect(await readAsks(file, 'n')).toEqual({ listed: true, questions: [{ prompt: 'One? 漢字\u2028' }, { prompt: 'Two?', options: ['a'] }] });
+  expect(await readAsks(file, 'n')).toEqual({
+    listed: true,
+    questions: [{ prompt: 'One? 漢字\u2028' }, { prompt: 'Two?', options: ['a'] }],
+  });
   expect(statSync(file).mode & 0o077).toBe(0);
 });
 
@@ -31,7 +34,10 @@ test('what another turn wrote does not count, unless every nonce is asked for', 
 
 test('a line that was cut off, and one that is no question, are passed over', async () => {
   appendAsk(file, 'n', { type: 'asked', question: { prompt: 'Whole?' } });
-  appendFileSync(file, '{"type":"asked","nonce":"n","question":"not an object"}\nnull\n{"type":"asked","nonce":"n","questi');
+  appendFileSync(
+    file,
+    '{"type":"asked","nonce":"n","question":"not an object"}\nnull\n{"type":"asked","nonce":"n","questi',
+  );
   expect((await readAsks(file, 'n')).questions).toEqual([{ prompt: 'Whole?' }]);
 });
 

@@ -17,34 +17,64 @@ test('what both saw is one question each, in the order of the file', () => {
 
 test('the same question asked twice stays two', () => {
   expect(hearQuestions([ONE, ONE], printed(ONE, ONE)).questions).toHaveLength(2);
-  expect(hearQuestions([ONE, ONE], printed(ONE))).toMatchObject({ questions: { length: 2 }, onlyRecorded: 1, onlyPrinted: 0 });
+  expect(hearQuestions([ONE, ONE], printed(ONE))).toMatchObject({
+    questions: { length: 2 },
+    onlyRecorded: 1,
+    onlyPrinted: 0,
+  });
 });
 
 test('what only one of them saw counts, and is told', () => {
-  expect(hearQuestions([ONE], [])).toMatchObject({ questions: [{ prompt: 'Which?' }], onlyRecorded: 1, onlyPrinted: 0 });
-  expect(hearQuestions([], printed(TWO))).toMatchObject({ questions: [{ prompt: 'Which port?' }], onlyRecorded: 0, onlyPrinted: 1 });
+  expect(hearQuestions([ONE], [])).toMatchObject({
+    questions: [{ prompt: 'Which?' }],
+    onlyRecorded: 1,
+    onlyPrinted: 0,
+  });
+  expect(hearQuestions([], printed(TWO))).toMatchObject({
+    questions: [{ prompt: 'Which port?' }],
+    onlyRecorded: 0,
+    onlyPrinted: 1,
+  });
 });
 
 test('a question of another channel has no second witness and is left alone', () => {
   const envelope = parseQuestion(TWO, 'envelope');
-  expect(hearQuestions([ONE], [...printed(ONE), envelope])).toEqual({ questions: [parseQuestion(ONE, 'tool'), envelope], onlyRecorded: 0, onlyPrinted: 0, unsigned: 0 });
+  expect(hearQuestions([ONE], [...printed(ONE), envelope])).toEqual({
+    questions: [parseQuestion(ONE, 'tool'), envelope],
+    onlyRecorded: 0,
+    onlyPrinted: 0,
+    unsigned: 0,
+  });
 });
 
-const hear = (...receipts: (string | null)[]) => hearQuestions([ONE, TWO], printed(ONE, TWO), { nonce: 'now', printed: receipts });
+const hear = (...receipts: (string | null)[]) =>
+  hearQuestions([ONE, TWO], printed(ONE, TWO), { nonce: 'now', printed: receipts });
 
 test('a printed call without the nonce of this turn, or with that of another, is told; its question stays one question', () => {
   expect(hear('now', 'now')).toMatchObject({ questions: { length: 2 }, unsigned: 0 });
-  expect(hear('now', 'before')).toMatchObject({ questions: { length: 2 }, onlyRecorded: 0, onlyPrinted: 0, unsigned: 1 });
+  expect(hear('now', 'before')).toMatchObject({
+    questions: { length: 2 },
+    onlyRecorded: 0,
+    onlyPrinted: 0,
+    unsigned: 1,
+  });
   expect(hear(null, 'before')).toMatchObject({ questions: { length: 2 }, unsigned: 2 });
   expect(hear()).toMatchObject({ questions: { length: 2 }, unsigned: 2 });
 });
 
 test('a printed call that the file does not have is a question, and told once, whatever it was answered', () => {
-  expect(hearQuestions([TWO], printed(ONE, TWO), { nonce: 'now', printed: [null, 'now'] })).toMatchObject({ questions: { length: 2 }, onlyRecorded: 0, onlyPrinted: 1, unsigned: 0 });
+  expect(hearQuestions([TWO], printed(ONE, TWO), { nonce: 'now', printed: [null, 'now'] })).toMatchObject({
+    questions: { length: 2 },
+    onlyRecorded: 0,
+    onlyPrinted: 1,
+    unsigned: 0,
+  });
 });
 
 test('a receipt is found in whatever shape an engine prints it', () => {
   const text = writeReceipt('int_01K');
-  for (const shape of [text, `<output>${text}</output>`, { content: [{ type: 'text', text }] }, [text]]) expect(readReceipt(shape)).toBe('int_01K');
-  for (const other of [undefined, null, '', 'Your question is recorded ().', { content: [] }]) expect(readReceipt(other)).toBeNull();
+  for (const shape of [text, `<output>${text}</output>`, { content: [{ type: 'text', text }] }, [text]])
+    expect(readReceipt(shape)).toBe('int_01K');
+  for (const other of [undefined, null, '', 'Your question is recorded ().', { content: [] }])
+    expect(readReceipt(other)).toBeNull();
 });

@@ -1,5 +1,5 @@
-// A real browser on the built console, served by the built server. What a test opens is closed after it; what a page complains about
-// fails the test.
+// A real browser on the built console, served by the built server. What a test opens is closed after it; what a page
+// complains about fails the test.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import chromium from '@sparticuz/chromium';
@@ -16,7 +16,12 @@ let launched: Promise<Browser> | null = null;
 
 // One for all tests of a file: it takes a while to unpack and start.
 async function browser(): Promise<Browser> {
-  launched ??= (async () => playwright.launch({ executablePath: await chromium.executablePath(), args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'], headless: true }))();
+  launched ??= (async () =>
+    playwright.launch({
+      executablePath: await chromium.executablePath(),
+      args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
+      headless: true,
+    }))();
   return launched;
 }
 
@@ -59,7 +64,14 @@ export async function openDesk(prepare: (site: Site) => Site | void | Promise<Si
     site,
     server: await startServer(site, ['--port', String(await steadyPort())]),
     async open(path = '/', look = {}) {
-      const context = await (await browser()).newContext({ viewport: { width: look.width ?? 1200, height: look.height ?? 800 }, colorScheme: look.dark ? 'dark' : 'light', hasTouch: look.touch ?? false, baseURL: desk.server.url });
+      const context = await (
+        await browser()
+      ).newContext({
+        viewport: { width: look.width ?? 1200, height: look.height ?? 800 },
+        colorScheme: look.dark ? 'dark' : 'light',
+        hasTouch: look.touch ?? false,
+        baseURL: desk.server.url,
+      });
       endings.push(() => context.close());
       const page = await context.newPage();
       watchComplaints(page, look.expects);
@@ -94,7 +106,8 @@ function watchComplaints(page: Page, expected: RegExp | undefined): void {
   // Nothing is ever loaded from elsewhere.
   page.on('request', (request) => {
     const { protocol, hostname } = new URL(request.url());
-    if (protocol !== 'data:' && protocol !== 'blob:' && hostname !== '127.0.0.1') complaints.push(`asked for ${request.url()}`);
+    if (protocol !== 'data:' && protocol !== 'blob:' && hostname !== '127.0.0.1')
+      complaints.push(`asked for ${request.url()}`);
   });
   endings.push(async () => expect(complaints).toEqual([]));
 }
@@ -111,8 +124,18 @@ export async function expectAccessible(page: Page): Promise<void> {
   const findings = await page.evaluate(async (source: string) => {
     // eslint-disable-next-line no-new-func
     const run = new Function(`${source}; return axe.run(document, { resultTypes: ['violations'] });`);
-    const { violations } = (await run()) as { violations: { id: string; impact: string | null; nodes: { html: string }[] }[] };
-    return violations.filter(({ impact }) => impact === 'serious' || impact === 'critical').map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).slice(0, 3).join(' | ')}`);
+    const { violations } = (await run()) as {
+      violations: { id: string; impact: string | null; nodes: { html: string }[] }[];
+    };
+    return violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .map(
+        ({ id, nodes }) =>
+          `${id}: ${nodes
+            .map(({ html }) => html)
+            .slice(0, 3)
+            .join(' | ')}`,
+      );
   }, axe.source);
   expect(findings).toEqual([]);
 }

@@ -1,4 +1,5 @@
-// The engines and their parsers in a real browser: what is there, what to do about the rest, and the figures as text and as bars.
+// The engines and their parsers in a real browser: what is there, what to do about the rest, and the figures as text
+// and as bars.
 import { expect, test } from 'vitest';
 import { addToken } from '../../src/service/tokens.js';
 import { expectAccessible, openDesk, takePicture, type Desk, type Page } from './browser.js';
@@ -8,7 +9,9 @@ const card = (page: Page, name: string) => page.locator(`[data-engine="${name}"]
 
 async function play(desk: Desk, engine: string, prompt: string): Promise<void> {
   const { run_id: id } = await desk.server.client.create({ engine, prompt, permission: 'full' });
-  await expect.poll(async () => (await desk.server.client.get(id)).status, { timeout: 30_000 }).toMatch(/succeeded|failed/);
+  await expect
+    .poll(async () => (await desk.server.client.get(id)).status, { timeout: 30_000 })
+    .toMatch(/succeeded|failed/);
 }
 
 test('each engine says whether it is ready, which version it is, and what to do', async () => {
@@ -17,18 +20,23 @@ test('each engine says whether it is ready, which version it is, and what to do'
   await card(page, 'rehearsal').getByText('✓ ready').waitFor();
   expect(await card(page, 'rehearsal').textContent()).toContain('needs none');
   expect(await card(page, 'codex').textContent()).toMatch(/not logged in.*proved with0\.166\.0.*codex login/s);
-  expect(await card(page, 'gemini').textContent()).toMatch(/not installed.*PARLEY_GEMINI_BIN=\/no\/such\/gemini is not a program/);
+  expect(await card(page, 'gemini').textContent()).toMatch(
+    /not installed.*PARLEY_GEMINI_BIN=\/no\/such\/gemini is not a program/,
+  );
   await page.getByText('No turn has ended yet.').waitFor();
 });
 
 test('figures of the parsers are shown as text and bars, with what a low rate means', async () => {
   const desk = await openDesk();
-  for (const prompt of ['[[answer Hi.]] [[done 1]]', '[[utf8]] [[stderr 3]] [[done 1]]', '[[exit0]]', '[[fail]]']) await play(desk, 'rehearsal', prompt);
+  for (const prompt of ['[[answer Hi.]] [[done 1]]', '[[utf8]] [[stderr 3]] [[done 1]]', '[[exit0]]', '[[fail]]'])
+    await play(desk, 'rehearsal', prompt);
   await play(desk, 'codex', '[[answer Hello.]]');
   const page = await desk.open('/engines');
   const rehearsal = page.locator('.profile-card').filter({ hasText: 'rehearsal' });
   await rehearsal.getByText('4 turns ended').waitFor();
-  const { profiles } = (await (await desk.server.client.request('GET', '/v1/metrics/parsers')).json()) as { profiles: { engine: string; parsed: number; units: number; unknown: Record<string, number> }[] };
+  const { profiles } = (await (await desk.server.client.request('GET', '/v1/metrics/parsers')).json()) as {
+    profiles: { engine: string; parsed: number; units: number; unknown: Record<string, number> }[];
+  };
   const told = profiles.find(({ engine }) => engine === 'rehearsal');
   expect(await rehearsal.textContent()).toContain(`${told?.parsed} of ${told?.units} pieces understood`);
   for (const reason of Object.keys(told?.unknown ?? {})) expect(await rehearsal.textContent()).toContain(reason);
@@ -42,7 +50,12 @@ test('figures of the parsers are shown as text and bars, with what a low rate me
   await dark.getByText('4 turns ended').waitFor();
   await expectAccessible(dark);
   await takePicture(dark, 'engines-dark');
-  const phone = await desk.open('/engines', { width: 390, height: 844, touch: true, token: addToken(desk.site.data, 'vera', 'viewer', '2026-01-01T00:00:00.000Z') });
+  const phone = await desk.open('/engines', {
+    width: 390,
+    height: 844,
+    touch: true,
+    token: addToken(desk.site.data, 'vera', 'viewer', '2026-01-01T00:00:00.000Z'),
+  });
   await phone.getByText('4 turns ended').waitFor();
   expect(await phone.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390);
   await phone.locator('.profile-card').first().scrollIntoViewIfNeeded();
@@ -53,17 +66,49 @@ test('a low hit rate, oddities and names that are no names are shown as they are
   const desk = await openDesk();
   const page = await desk.open('/');
   const evil = '<img src=x onerror="window.hacked=1">';
-  const engines = [{ name: 'codex', found: true, program: `/opt/${evil}`, version: '0.167.0', proved_version: '0.166.0', login: true, advice: `mind ${evil}` }];
+  const engines = [
+    {
+      name: 'codex',
+      found: true,
+      program: `/opt/${evil}`,
+      version: '0.167.0',
+      proved_version: '0.166.0',
+      login: true,
+      advice: `mind ${evil}`,
+    },
+  ];
   const profiles = [
-    { engine: 'codex', profile: 'codex_ndjson', turns: 1200, units: 1000, parsed: 842, fallbacks: 158, hit_rate: 0.842, warnings: { UNKNOWN_EVENT_TYPE: 150, [evil]: 8 }, unknown: { NO_SUCCESS_SIGNAL: 3 } },
-    { engine: 'gemini', profile: 'gemini_json', turns: 1, units: 100_000, parsed: 99_999, fallbacks: 1, hit_rate: 0.99999, warnings: {}, unknown: {} },
+    {
+      engine: 'codex',
+      profile: 'codex_ndjson',
+      turns: 1200,
+      units: 1000,
+      parsed: 842,
+      fallbacks: 158,
+      hit_rate: 0.842,
+      warnings: { UNKNOWN_EVENT_TYPE: 150, [evil]: 8 },
+      unknown: { NO_SUCCESS_SIGNAL: 3 },
+    },
+    {
+      engine: 'gemini',
+      profile: 'gemini_json',
+      turns: 1,
+      units: 100_000,
+      parsed: 99_999,
+      fallbacks: 1,
+      hit_rate: 0.99999,
+      warnings: {},
+      unknown: {},
+    },
   ];
   await page.route('**/v1/engines', (route) => route.fulfill({ json: { engines } }));
   await page.route('**/v1/metrics/parsers', (route) => route.fulfill({ json: { profiles } }));
   await page.getByRole('link', { name: 'Engines' }).click();
   await page.getByText('84.2 %').waitFor();
   await page.getByText('hit rate: low').waitFor();
-  expect(await page.locator('.profile-card').first().textContent()).toMatch(/1,200 turns ended, 3 of them without a clear end.*NO_SUCCESS_SIGNAL3.*UNKNOWN_EVENT_TYPE150/s);
+  expect(await page.locator('.profile-card').first().textContent()).toMatch(
+    /1,200 turns ended, 3 of them without a clear end.*NO_SUCCESS_SIGNAL3.*UNKNOWN_EVENT_TYPE150/s,
+  );
   // One that is missing is not rounded away.
   await page.getByText('99.9 %').waitFor();
   await page.getByText('not the one that was proved').waitFor();

@@ -9,7 +9,14 @@ import type { Site } from '../support/command.js';
 export async function fillWith(site: Site, prompts: readonly string[]): Promise<void> {
   mkdirSync(site.data, { recursive: true, mode: 0o700 });
   const data = await openDataDir(site.data, { pid: process.pid });
-  const deps = { store: data.store, clock: systemClock, ids: createIds(systemClock), dataDir: data.path, queueLimit: Infinity, host: {} } as never;
+  const deps = {
+    store: data.store,
+    clock: systemClock,
+    ids: createIds(systemClock),
+    dataDir: data.path,
+    queueLimit: Infinity,
+    host: {},
+  } as never;
   for (const prompt of prompts) await createRun(deps, { engine: 'rehearsal', prompt }, {});
   await data.close();
 }

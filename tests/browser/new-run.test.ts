@@ -1,4 +1,5 @@
-// Starting a run in a real browser: which engines are offered, what is refused and where that is said, and that it is started once.
+// Starting a run in a real browser: which engines are offered, what is refused and where that is said, and that it is
+// started once.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -44,12 +45,32 @@ test('a run is started as it was filled in, and its page is shown; the next form
   await page.waitForURL(/\/runs\/run_/);
   const id = page.url().split('/').at(-1) ?? '';
   const run = await desk.server.client.get(id);
-  expect(run).toMatchObject({ engine: 'rehearsal', permission: 'read-only', execution_mode: 'interactive', cwd: desk.site.cwd, model: 'some-model', labels: { team: 'home', ticket: 'A=7' } });
-  const { events } = (await (await desk.server.client.request('GET', `/v1/runs/${id}/rasp/history`)).json()) as { events: { data: { runtime_options?: object } }[] };
-  expect(events[0]?.data.runtime_options).toMatchObject({ session_timeout_sec: 60, max_attempt: 5, interactive_require_user_reply: false, auto_decide_policy: 'use_default', turn_timeout_sec: null });
+  expect(run).toMatchObject({
+    engine: 'rehearsal',
+    permission: 'read-only',
+    execution_mode: 'interactive',
+    cwd: desk.site.cwd,
+    model: 'some-model',
+    labels: { team: 'home', ticket: 'A=7' },
+  });
+  const { events } = (await (await desk.server.client.request('GET', `/v1/runs/${id}/rasp/history`)).json()) as {
+    events: { data: { runtime_options?: object } }[];
+  };
+  expect(events[0]?.data.runtime_options).toMatchObject({
+    session_timeout_sec: 60,
+    max_attempt: 5,
+    interactive_require_user_reply: false,
+    auto_decide_policy: 'use_default',
+    turn_timeout_sec: null,
+  });
   await page.goto('/new');
   await engine(page, 'rehearsal').waitFor();
-  expect([await engine(page, 'rehearsal').isChecked(), await page.getByRole('radio', { name: /^Read only/ }).isChecked(), await page.getByLabel('Folder (optional)').inputValue(), await prompt(page).inputValue()]).toEqual([true, false, desk.site.cwd, '']);
+  expect([
+    await engine(page, 'rehearsal').isChecked(),
+    await page.getByRole('radio', { name: /^Read only/ }).isChecked(),
+    await page.getByLabel('Folder (optional)').inputValue(),
+    await prompt(page).inputValue(),
+  ]).toEqual([true, false, desk.site.cwd, '']);
   await page.getByText('As last time.').waitFor();
 });
 
@@ -58,7 +79,8 @@ test('without any CLI the rehearsal is offered with an example that asks; the ot
   const page = await desk.open('/new');
   await page.getByText('No agent is installed here yet.').waitFor();
   expect(await engine(page, 'rehearsal').isChecked()).toBe(true);
-  for (const name of ['codex', 'gemini', 'opencode', 'iflow']) expect(await engine(page, name).isDisabled(), name).toBe(true);
+  for (const name of ['codex', 'gemini', 'opencode', 'iflow'])
+    expect(await engine(page, name).isDisabled(), name).toBe(true);
   await page.getByText('codex not found: npm install -g @openai/codex').first().waitFor();
   await expectAccessible(page);
   await takePicture(page, 'new-run-empty');
@@ -135,10 +157,17 @@ test('when the answer of the server is lost, it is started once all the same', a
 test('what was given up on and is started again is the same run, if it was made after all', async () => {
   const desk = await openDesk();
   const page = await desk.open('/new', { expects: /404/ });
-  await page.route('**/v1/runs', async (route) => {
-    await route.fetch();
-    await route.fulfill({ status: 404, json: { error: { code: 'NOT_FOUND', message: 'something between us broke' } } });
-  }, { times: 1 });
+  await page.route(
+    '**/v1/runs',
+    async (route) => {
+      await route.fetch();
+      await route.fulfill({
+        status: 404,
+        json: { error: { code: 'NOT_FOUND', message: 'something between us broke' } },
+      });
+    },
+    { times: 1 },
+  );
   await engine(page, 'rehearsal').check();
   await prompt(page).fill('Once [[done 1]]');
   await pressStart(page);
@@ -163,7 +192,8 @@ test('by keyboard alone', async () => {
   const reach = async (id: string): Promise<void> => {
     for (let steps = 0; steps < 8; steps += 1) {
       await page.keyboard.press('Tab');
-      if ((await page.evaluate('document.activeElement.id || document.activeElement.closest("fieldset")?.id')) === id) return;
+      if ((await page.evaluate('document.activeElement.id || document.activeElement.closest("fieldset")?.id')) === id)
+        return;
     }
     throw new Error(`Tab does not lead to ${id}`);
   };
@@ -176,7 +206,11 @@ test('by keyboard alone', async () => {
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Control+Enter');
   await page.waitForURL(/\/runs\/run_/);
-  expect((await desk.server.client.list()).runs[0]).toMatchObject({ engine: 'rehearsal', execution_mode: 'auto', permission: 'full' });
+  expect((await desk.server.client.list()).runs[0]).toMatchObject({
+    engine: 'rehearsal',
+    execution_mode: 'auto',
+    permission: 'full',
+  });
 });
 
 test('on a phone and in the dark the form fits', async () => {
@@ -191,7 +225,9 @@ test('on a phone and in the dark the form fits', async () => {
 test('who may not start runs is told so, and is not offered it', async () => {
   const desk = await openDesk();
   for (const role of ['viewer', 'replier'] as const) {
-    const page = await desk.open('/new', { token: addToken(desk.site.data, `a ${role}`, role, '2026-01-01T00:00:00.000Z') });
+    const page = await desk.open('/new', {
+      token: addToken(desk.site.data, `a ${role}`, role, '2026-01-01T00:00:00.000Z'),
+    });
     await page.getByText('but not start runs').waitFor();
     expect(await page.getByRole('link', { name: 'New run' }).count()).toBe(0);
     expect(await page.locator('form').count()).toBe(0);

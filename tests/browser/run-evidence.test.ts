@@ -1,5 +1,5 @@
-// The evidence of a run in a real browser: every event leads to its envelope and to the exact bytes of the log; nothing an agent says,
-// names or offers is executed or loaded.
+// The evidence of a run in a real browser: every event leads to its envelope and to the exact bytes of the log; nothing
+// an agent says, names or offers is executed or loaded.
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { runFolder } from '../../src/orchestrator/run-folder.js';
@@ -11,7 +11,11 @@ async function begin(desk: Desk, prompt: string, engine = 'rehearsal'): Promise<
 }
 
 async function journal(desk: Desk, runId: string): Promise<RaspEvent[]> {
-  return ((await (await desk.server.client.request('GET', `/v1/runs/${runId}/rasp/history`)).json()) as { events: RaspEvent[] }).events;
+  return (
+    (await (await desk.server.client.request('GET', `/v1/runs/${runId}/rasp/history`)).json()) as {
+      events: RaspEvent[];
+    }
+  ).events;
 }
 
 const succeeded = (page: Page) => page.locator('.facts .state', { hasText: 'succeeded' }).waitFor();
@@ -30,7 +34,9 @@ test('each event opens its envelope and the very bytes it came from, marked amon
     const { byte_from: from = 0, byte_to: to = 0 } = event.raw_ref ?? {};
     const mark = page.locator('.evidence mark');
     expect(await mark.textContent()).toBe(log.subarray(from, to).toString());
-    expect(await page.locator('.evidence .bytes').textContent()).toBe(log.subarray(Math.max(0, from - 400), to + 400).toString());
+    expect(await page.locator('.evidence .bytes').textContent()).toBe(
+      log.subarray(Math.max(0, from - 400), to + 400).toString(),
+    );
     expect(await page.locator('.evidence').innerText()).toContain(`"seq": ${event.seq}`);
     expect(await page.locator('.evidence .action').innerText()).toContain(event.source.parser);
     seen.push(event.seq);
@@ -59,7 +65,9 @@ test('bytes that are no text, and signs that turn or hide text, are shown and do
   await page.locator('.evidence mark').waitFor();
   expect(await page.locator('.evidence mark').textContent()).toMatch(/^⟨FF⟩/);
   await takePicture(page, 'run-evidence-dark');
-  const turned = (await journal(desk, runId)).find(({ event, data }) => event.type === 'agent.message.final' && String(data['text']).includes('safe'));
+  const turned = (await journal(desk, runId)).find(
+    ({ event, data }) => event.type === 'agent.message.final' && String(data['text']).includes('safe'),
+  );
   await page.goto(`/runs/${runId}?evidence=${turned?.seq}`);
   await page.locator(`.evidence[data-seq="${turned?.seq}"]`).waitFor();
   expect(await page.locator('.evidence .bytes').textContent()).not.toContain('\u202e');
@@ -77,28 +85,55 @@ test('the digests are checked, check by check, and the files of the run can be t
   await page.getByText('Its record: logs, events, result').click();
   await page.getByRole('link', { name: 'attempts/1/stdout.log' }).waitFor();
   await takePicture(page, 'run-proofs');
-  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Download its record' }).click()]);
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('link', { name: 'Download its record' }).click(),
+  ]);
   expect(download.suggestedFilename()).toBe(`${runId}.tar`);
-  expect(readFileSync(await download.path()).subarray(257, 262).toString()).toBe('ustar');
+  expect(
+    readFileSync(await download.path())
+      .subarray(257, 262)
+      .toString(),
+  ).toBe('ustar');
 });
 
 const EVIL = [
-  '<img src=x onerror="window.pwned=1">', '<script>window.pwned=1</script>', '<svg onload="window.pwned=1">', '<iframe srcdoc="<script>parent.pwned=1</script>"></iframe>',
-  '[click](javascript:window.pwned=1)', '![i](https://evil.example/i.png)', '<a href="javascript:window.pwned=1">x</a>', '<style>@import "https://evil.example/x.css"</style>', '<form action="https://evil.example"><input></form>',
+  '<img src=x onerror="window.pwned=1">',
+  '<script>window.pwned=1</script>',
+  '<svg onload="window.pwned=1">',
+  '<iframe srcdoc="<script>parent.pwned=1</script>"></iframe>',
+  '[click](javascript:window.pwned=1)',
+  '![i](https://evil.example/i.png)',
+  '<a href="javascript:window.pwned=1">x</a>',
+  '<style>@import "https://evil.example/x.css"</style>',
+  '<form action="https://evil.example"><input></form>',
 ];
 
 test('whatever an agent, a prompt, a file name or an option says: nothing of it is executed, nothing is loaded from elsewhere', async () => {
   const desk = await openDesk();
   const text = EVIL.join(' ');
   const name = '<img src=x onerror=window.pwned=1>.txt';
-  const runId = await begin(desk, `${text} [[answer ${text}]] [[tool echo ${text}]] [[file ${name}]] [[ask ${text} | <img src=x onerror=window.pwned=1> | B]] [[done {"html":"<img src=x onerror=window.pwned=1>"}]]`);
+  const runId = await begin(
+    desk,
+    `${text} [[answer ${text}]] [[tool echo ${text}]] [[file ${name}]] [[ask ${text} | <img src=x ` +
+      'onerror=window.pwned=1> | B]] [[done {"html":"<img src=x onerror=window.pwned=1>"}]]',
+  );
   const page = await desk.open(`/runs/${runId}`);
   await page.getByRole('button', { name: /B$/ }).waitFor();
   const harmless = async (): Promise<void> => {
     expect(await page.evaluate<unknown>('window.pwned')).toBeUndefined();
-    expect(await page.locator('main :is(img, script, iframe, style, form[action], object, embed), main svg:not(.chart)').count()).toBe(0);
+    expect(
+      await page
+        .locator('main :is(img, script, iframe, style, form[action], object, embed), main svg:not(.chart)')
+        .count(),
+    ).toBe(0);
     expect(await page.locator('main a[href^="javascript:" i]').count()).toBe(0);
-    expect(await page.evaluate<number>(`[...document.querySelectorAll('main *')].filter((each) => [...each.attributes].some(({ name }) => name.startsWith('on'))).length`)).toBe(0);
+    expect(
+      await page.evaluate<number>(
+        `[...document.querySelectorAll('main *')].filter((each) => [...each.attributes].some(({ name }) => ` +
+          `name.startsWith('on'))).length`,
+      ),
+    ).toBe(0);
   };
   await harmless();
   // As text, all of it is there.
@@ -113,12 +148,17 @@ test('whatever an agent, a prompt, a file name or an option says: nothing of it 
     await page.locator(`.evidence[data-seq="${seq}"]`).waitFor();
     await harmless();
   }
-  for (const link of await page.locator('.prose a[href]').all()) expect(await link.getAttribute('rel')).toContain('noopener');
+  for (const link of await page.locator('.prose a[href]').all())
+    expect(await link.getAttribute('rel')).toContain('noopener');
 }, 90_000);
 
 test('the row of an event is on the screen however its evidence was opened, and Back closes what was opened', async () => {
   const desk = await openDesk();
-  const runId = await begin(desk, `[[stderr 3]] ${Array.from({ length: 60 }, (_, at) => `[[answer Message ${at}, with words.]]`).join(' ')} [[done 1]]`);
+  const runId = await begin(
+    desk,
+    `[[stderr 3]] ${Array.from({ length: 60 }, (_, at) => `[[answer Message ${at}, with words.]]`).join(' ')} ` +
+      '[[done 1]]',
+  );
   const page = await desk.open(`/runs/${runId}`, { width: 390, height: 760 });
   await succeeded(page);
   const events = await journal(desk, runId);

@@ -1,4 +1,5 @@
-// A run of twenty thousand events in a real browser: when its first words are there, when all of it is, and how smoothly it scrolls.
+// A run of twenty thousand events in a real browser: when its first words are there, when all of it is, and how
+// smoothly it scrolls.
 import { expect, test } from 'vitest';
 import { openDesk, takePicture } from './browser.js';
 
@@ -14,12 +15,16 @@ interface Frames {
   readonly worst: number;
 }
 
-const round = ({ median, p95, worst }: Frames): string => `median ${median.toFixed(1)} ms, p95 ${p95.toFixed(1)} ms, worst ${worst.toFixed(1)} ms`;
+const round = ({ median, p95, worst }: Frames): string =>
+  `median ${median.toFixed(1)} ms, p95 ${p95.toFixed(1)} ms, worst ${worst.toFixed(1)} ms`;
 
 test('twenty thousand events are there soon, scroll smoothly, and only what is on screen is drawn', async () => {
   const desk = await openDesk();
   const { client } = desk.server;
-  const { run_id: runId } = await client.create({ engine: 'rehearsal', prompt: `Count. [[events ${EVENTS} 120]] [[done 1]]` });
+  const { run_id: runId } = await client.create({
+    engine: 'rehearsal',
+    prompt: `Count. [[events ${EVENTS} 120]] [[done 1]]`,
+  });
   for await (const { type } of client.events(runId)) if (type === 'conversation.completed') break;
   const page = await desk.open('/engines');
   const begun = Date.now();
@@ -32,7 +37,8 @@ test('twenty thousand events are there soon, scroll smoothly, and only what is o
   expect(setSize).toBeGreaterThanOrEqual(EVENTS);
   await page.getByRole('button', { name: /^(?:To the end|\d+ new) ↓$/ }).waitFor();
   // By the wheel's step, by the page, and in great leaps; each in its own frames.
-  const scroll = (step: number, count: number) => page.evaluate<Frames>(`new Promise((resolve) => {
+  const scroll = (step: number, count: number) =>
+    page.evaluate<Frames>(`new Promise((resolve) => {
     const box = document.querySelector('.scroll');
     const frames = [];
     let last = 0;
@@ -51,7 +57,11 @@ test('twenty thousand events are there soon, scroll smoothly, and only what is o
   await page.locator('.to-end').click();
   await page.getByRole('heading', { name: 'Succeeded' }).waitFor();
   const heap = await page.evaluate<number>('performance.memory.usedJSHeapSize');
-  console.log(`${setSize} rows: first paint ${firstMs} ms, all told ${allMs} ms, rows drawn ${drawn}, heap ${(heap / 1e6).toFixed(0)} MB; frames: wheel ${round(figures.wheel)}; page ${round(figures.page)}; leap ${round(figures.leap)}`);
+  console.log(
+    `${setSize} rows: first paint ${firstMs} ms, all told ${allMs} ms, rows drawn ${drawn}, heap ` +
+      `${(heap / 1e6).toFixed(0)} MB; frames: wheel ${round(figures.wheel)}; page ${round(figures.page)}; leap ` +
+      `${round(figures.leap)}`,
+  );
   await takePicture(page, 'run-large');
   expect(firstMs).toBeLessThan(FIRST_PAINT_MS);
   expect(drawn).toBeLessThan(80);
@@ -60,7 +70,11 @@ test('twenty thousand events are there soon, scroll smoothly, and only what is o
 
 test('twenty thousand events that come while one looks hold nothing up, and the end stays in sight', async () => {
   const desk = await openDesk();
-  const { run_id: runId } = await desk.server.client.create({ engine: 'rehearsal', prompt: `Count. [[ask Begin? | Yes]] [[events ${EVENTS} 120]] [[done 1]]`, execution_mode: 'interactive' });
+  const { run_id: runId } = await desk.server.client.create({
+    engine: 'rehearsal',
+    prompt: `Count. [[ask Begin? | Yes]] [[events ${EVENTS} 120]] [[done 1]]`,
+    execution_mode: 'interactive',
+  });
   const page = await desk.open(`/runs/${runId}`);
   await page.getByRole('button', { name: 'Yes' }).waitFor();
   await page.evaluate(`(() => {
@@ -77,7 +91,11 @@ test('twenty thousand events that come while one looks hold nothing up, and the 
   await page.getByRole('button', { name: 'Yes' }).click();
   await page.getByRole('heading', { name: 'Succeeded' }).waitFor();
   const frames = await page.evaluate<number[]>('window.frames_.toSorted((a, b) => a - b)');
-  const figures = { median: frames[Math.floor(frames.length / 2)] ?? 0, p95: frames[Math.floor(frames.length * 0.95)] ?? 0, worst: frames.at(-1) ?? 0 };
+  const figures = {
+    median: frames[Math.floor(frames.length / 2)] ?? 0,
+    p95: frames[Math.floor(frames.length * 0.95)] ?? 0,
+    worst: frames.at(-1) ?? 0,
+  };
   console.log(`live: ${EVENTS} events in ${Date.now() - begun} ms; ${frames.length} frames: ${round(figures)}`);
   expect(await page.locator('.to-end').count()).toBe(0);
   expect(await page.locator('.row').count()).toBeLessThan(80);
@@ -87,7 +105,11 @@ test('twenty thousand events that come while one looks hold nothing up, and the 
 test('whoever reads further up is not moved by what comes, and is told of it', async () => {
   const desk = await openDesk();
   const { client } = desk.server;
-  const { run_id: runId } = await client.create({ engine: 'rehearsal', prompt: 'Count. [[events 300 400]] [[ask Go on? | Yes]] [[events 50 40]] [[ask And now? | Yes]] [[done 1]]', execution_mode: 'interactive' });
+  const { run_id: runId } = await client.create({
+    engine: 'rehearsal',
+    prompt: 'Count. [[events 300 400]] [[ask Go on? | Yes]] [[events 50 40]] [[ask And now? | Yes]] [[done 1]]',
+    execution_mode: 'interactive',
+  });
   const page = await desk.open(`/runs/${runId}`);
   await page.getByRole('button', { name: 'Yes' }).waitFor();
   // It has followed to its end.
@@ -95,7 +117,12 @@ test('whoever reads further up is not moved by what comes, and is told of it', a
   await page.locator('.scroll').hover();
   await page.mouse.wheel(0, -4000);
   await page.getByRole('button', { name: 'To the end ↓' }).waitFor();
-  const top = () => page.evaluate<number>(`document.querySelector('.scroll').getBoundingClientRect().top - [...document.querySelectorAll('.row')].find((row) => row.getBoundingClientRect().top > 200).getBoundingClientRect().top`);
+  const top = () =>
+    page.evaluate<number>(
+      `document.querySelector('.scroll').getBoundingClientRect().top - ` +
+        `[...document.querySelectorAll('.row')].find((row) => row.getBoundingClientRect().top > ` +
+        '200).getBoundingClientRect().top',
+    );
   const before = await top();
   const { interaction } = await client.get(runId);
   await client.reply(runId, { interaction_id: interaction?.interaction_id ?? '', response: 'Yes' });

@@ -1,4 +1,5 @@
-// The page of a run in a real browser: the conversation as it happens, questions answered in place, and what can be done with a run.
+// The page of a run in a real browser: the conversation as it happens, questions answered in place, and what can be
+// done with a run.
 import { expect, test } from 'vitest';
 import { parley } from '../support/command.js';
 import { Gate } from '../support/gate.js';
@@ -38,7 +39,10 @@ test('a conversation is shown as it happens: words as they come, tool calls in o
   await page.getByRole('heading', { name: 'Succeeded' }).waitFor();
   expect(await page.locator('.end pre').innerText()).toContain('"rehearsal": true');
   const chart = await page.locator('svg.chart').getAttribute('aria-label');
-  expect(chart).toBe('State chart. Now succeeded. The way it took: queued to running 2 times, running to waiting_user, waiting_user to queued, running to succeeded.');
+  expect(chart).toBe(
+    'State chart. Now succeeded. The way it took: queued to running 2 times, running to waiting_user, ' +
+      'waiting_user to queued, running to succeeded.',
+  );
   expect(await page.locator('.timeline li').count()).toBe(2);
   expect(await page.locator('.facts').innerText()).toMatch(/blocked on you \d/);
   await expectAccessible(page);
@@ -47,7 +51,12 @@ test('a conversation is shown as it happens: words as they come, tool calls in o
 
 test('an approval shows the exact diff, is given in place, and stands there with its decision', async () => {
   const desk = await openDesk();
-  const runId = await begin(desk, 'Greet. [[reason I should greet them]] [[say I will write a **greeting**.]] [[run echo hi]] [[patch f.txt hello]] [[say Written.]]', 'codex-app-server');
+  const runId = await begin(
+    desk,
+    'Greet. [[reason I should greet them]] [[say I will write a **greeting**.]] [[run echo hi]] [[patch f.txt ' +
+      'hello]] [[say Written.]]',
+    'codex-app-server',
+  );
   const page = await desk.open(`/runs/${runId}`, { dark: true });
   await page.locator('.card .diff .added', { hasText: 'hello' }).waitFor();
   await expectAccessible(page);
@@ -136,7 +145,10 @@ test('a failure is clear, with what was left unanswered; a run that is not there
 
 test('a server that was killed and came back is noticed, and the run goes on where it was', async () => {
   const desk = await openDesk();
-  const runId = await begin(desk, `Set up the storage. [[answer First things first.]] ${ASK} [[answer So be it.]] [[done "ok"]]`);
+  const runId = await begin(
+    desk,
+    `Set up the storage. [[answer First things first.]] ${ASK} [[answer So be it.]] [[done "ok"]]`,
+  );
   const page = await desk.open(`/runs/${runId}`, { expects: GONE });
   await page.getByRole('button', { name: 'SQLite' }).waitFor();
   await desk.restart();
@@ -212,10 +224,15 @@ test('everything is done by keys alone', async () => {
 test('on a phone nothing is wider than the window, and the panel takes all of it', async () => {
   const desk = await openDesk();
   const long = 'a_very_long_word_without_any_place_to_break_'.repeat(6);
-  const runId = await begin(desk, `Look at ${long} and tell me. [[answer See \`${long}\` and **this**:\n\n| a | b |\n|---|---|\n| 1 | ${long} |\n]] [[tool cat ${long}]] ${ASK}`);
+  const runId = await begin(
+    desk,
+    `Look at ${long} and tell me. [[answer See \`${long}\` and **this**:\n\n| a | b |\n|---|---|\n| 1 | ${long} ` +
+      `|\n]] [[tool cat ${long}]] ${ASK}`,
+  );
   const page = await desk.open(`/runs/${runId}`, { width: 390, height: 780, touch: true });
   await page.getByRole('button', { name: 'SQLite' }).waitFor();
-  const widths = () => page.evaluate<number[]>(`[document.documentElement.scrollWidth, document.querySelector('.scroll').scrollWidth]`);
+  const widths = () =>
+    page.evaluate<number[]>(`[document.documentElement.scrollWidth, document.querySelector('.scroll').scrollWidth]`);
   for (const width of await widths()) expect(width).toBeLessThanOrEqual(390);
   await expectAccessible(page);
   await takePicture(page, 'run-phone');
@@ -278,10 +295,14 @@ test('retry, when the answer is lost, starts one run however often it is pressed
   const runId = await begin(desk, 'Once [[fail]]');
   const page = await desk.open(`/runs/${runId}`, { expects: /Failed to load resource|ERR_|net::/ });
   await state(page, 'failed');
-  await page.route('**/retry', async (route) => {
-    await route.fetch();
-    await route.abort();
-  }, { times: 1 });
+  await page.route(
+    '**/retry',
+    async (route) => {
+      await route.fetch();
+      await route.abort();
+    },
+    { times: 1 },
+  );
   await page.getByRole('button', { name: 'Retry' }).click();
   await page.getByText('it is done once').waitFor();
   await page.getByRole('button', { name: 'Retry' }).click();

@@ -24,10 +24,21 @@ function openHurried(): Promise<Desk> {
 async function play(desk: Desk): Promise<void> {
   const { client } = desk.server;
   await client.create({ engine: 'rehearsal', prompt: 'Tidy the attic [[done "tidy"]]', labels: { team: 'home' } });
-  await client.create({ engine: 'rehearsal', prompt: 'Break the glass [[fail]]', labels: { team: 'web', ticket: 'GL-17' } });
+  await client.create({
+    engine: 'rehearsal',
+    prompt: 'Break the glass [[fail]]',
+    labels: { team: 'web', ticket: 'GL-17' },
+  });
   await client.create({ engine: 'codex', prompt: 'Count the sheep [[hang]]', permission: 'full' });
-  await client.create({ engine: 'rehearsal', prompt: `Set up the storage.\nOn the second line: secrets. ${ASK}`, execution_mode: 'interactive', labels: { team: 'web' } });
-  await expect.poll(async () => (await client.list()).runs.map(({ status }) => status), { timeout: 30_000 }).toEqual(['waiting_user', 'running', 'failed', 'succeeded']);
+  await client.create({
+    engine: 'rehearsal',
+    prompt: `Set up the storage.\nOn the second line: secrets. ${ASK}`,
+    execution_mode: 'interactive',
+    labels: { team: 'web' },
+  });
+  await expect
+    .poll(async () => (await client.list()).runs.map(({ status }) => status), { timeout: 30_000 })
+    .toEqual(['waiting_user', 'running', 'failed', 'succeeded']);
 }
 
 test('every run is there with its state, engine, first line, labels, error, age and how long it has waited for you', async () => {
@@ -35,8 +46,15 @@ test('every run is there with its state, engine, first line, labels, error, age 
   await play(desk);
   const page = await desk.open('/runs');
   await row(page, 'Set up the storage').waitFor();
-  expect((await prompts(page)).map((text) => text.slice(0, 8))).toEqual(['Set up t', 'Count th', 'Break th', 'Tidy the']);
-  expect(await row(page, 'Set up the storage').textContent()).toMatch(/waiting for you.*rehearsal.*Set up the storage\..*team=web.*waits (?:now|\d+ s)/);
+  expect((await prompts(page)).map((text) => text.slice(0, 8))).toEqual([
+    'Set up t',
+    'Count th',
+    'Break th',
+    'Tidy the',
+  ]);
+  expect(await row(page, 'Set up the storage').textContent()).toMatch(
+    /waiting for you.*rehearsal.*Set up the storage\..*team=web.*waits (?:now|\d+ s)/,
+  );
   expect(await row(page, 'Set up').textContent()).not.toContain('second line');
   expect(await row(page, 'Break the glass').textContent()).toMatch(/failed.*ENGINE.*ticket=GL-17/);
   expect(await row(page, 'Count the sheep').textContent()).toMatch(/running.*codex/);
@@ -74,7 +92,11 @@ test('a run that is started elsewhere appears at the top, changes in place, and 
 test('how long a run was blocked on people is told all in all, and a run that is deleted goes', async () => {
   const desk = await openDesk();
   const { client } = desk.server;
-  const { run_id: id } = await client.create({ engine: 'rehearsal', prompt: `Asked ${ASK}`, execution_mode: 'interactive' });
+  const { run_id: id } = await client.create({
+    engine: 'rehearsal',
+    prompt: `Asked ${ASK}`,
+    execution_mode: 'interactive',
+  });
   const page = await desk.open('/runs');
   await row(page, 'Asked').getByText('waiting for you').waitFor();
   await client.create({ engine: 'rehearsal', prompt: 'Left alone [[done 1]]' });
@@ -125,7 +147,11 @@ test('filters stand in the address: they survive a reload, can be taken from a l
 test('a run that stops matching keeps its place, and says what it is now', async () => {
   const desk = await openDesk();
   const { client } = desk.server;
-  const { run_id: id } = await client.create({ engine: 'rehearsal', prompt: `Alone ${ASK}`, execution_mode: 'interactive' });
+  const { run_id: id } = await client.create({
+    engine: 'rehearsal',
+    prompt: `Alone ${ASK}`,
+    execution_mode: 'interactive',
+  });
   const page = await desk.open('/runs?status=waiting_user');
   await row(page, 'Alone').waitFor();
   await page.getByText('● live').waitFor();
@@ -134,7 +160,12 @@ test('a run that stops matching keeps its place, and says what it is now', async
 });
 
 test('120 runs come page by page, and those that are loaded stay when the connection is lost', async () => {
-  const desk = await openDesk((site) => fillWith(site, Array.from({ length: 120 }, (_, number) => `Task ${number + 1} of many`)));
+  const desk = await openDesk((site) =>
+    fillWith(
+      site,
+      Array.from({ length: 120 }, (_, number) => `Task ${number + 1} of many`),
+    ),
+  );
   const page = await desk.open('/runs', { expects: GONE });
   await page.getByText('50 runs loaded, there are more').waitFor();
   await page.getByRole('button', { name: 'Load more' }).click();
@@ -166,10 +197,15 @@ test('a page that nobody looks at holds no stream of runs; looked at again it ha
   const desk = await openDesk();
   const page = await desk.open('/runs');
   await page.getByText('● live').waitFor();
-  const streams = async () => /^parley_streams (\d+)$/m.exec(await (await desk.server.client.request('GET', '/metrics')).text())?.[1];
+  const streams = async () =>
+    /^parley_streams (\d+)$/m.exec(await (await desk.server.client.request('GET', '/metrics')).text())?.[1];
   // How many wait is only looked at now and then here.
   await expect.poll(streams).toBe('1');
-  const look = (state: string) => page.evaluate(`Object.defineProperty(document, 'visibilityState', { get: () => '${state}', configurable: true }); document.dispatchEvent(new Event('visibilitychange'));`);
+  const look = (state: string) =>
+    page.evaluate(
+      `Object.defineProperty(document, 'visibilityState', { get: () => '${state}', configurable: true }); ` +
+        `document.dispatchEvent(new Event('visibilitychange'));`,
+    );
   await look('hidden');
   await expect.poll(streams).toBe('0');
   await desk.server.client.create({ engine: 'rehearsal', prompt: 'Meanwhile [[done 1]]' });
@@ -179,7 +215,12 @@ test('a page that nobody looks at holds no stream of runs; looked at again it ha
 
 test('a question becomes overdue while it is looked at', async () => {
   const desk = await openDesk();
-  await desk.server.client.create({ engine: 'rehearsal', prompt: `Soon ${ASK}`, execution_mode: 'interactive', runtime_options: { session_timeout_sec: 2 } });
+  await desk.server.client.create({
+    engine: 'rehearsal',
+    prompt: `Soon ${ASK}`,
+    execution_mode: 'interactive',
+    runtime_options: { session_timeout_sec: 2 },
+  });
   const page = await desk.open('/runs');
   await row(page, 'Soon').getByText(', overdue').waitFor();
   await page.getByRole('link', { name: /^Inbox/ }).click();
@@ -191,7 +232,13 @@ test('by keyboard alone: j and k choose, Enter and o open', async () => {
   const page = await desk.open('/runs');
   await row(page, 'One').waitFor();
   const focused = () => page.evaluate('document.activeElement?.textContent');
-  for (const [key, name] of [['j', 'Three'], ['j', 'Two'], ['j', 'One'], ['j', 'One'], ['k', 'Two']] as const) {
+  for (const [key, name] of [
+    ['j', 'Three'],
+    ['j', 'Two'],
+    ['j', 'One'],
+    ['j', 'One'],
+    ['k', 'Two'],
+  ] as const) {
     await page.keyboard.press(key);
     expect(await focused()).toBe(name);
   }
@@ -208,7 +255,11 @@ test('by keyboard alone: j and k choose, Enter and o open', async () => {
 test('what agents and people wrote is text, whatever is in it', async () => {
   const desk = await openDesk();
   const evil = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>';
-  await desk.server.client.create({ engine: 'rehearsal', prompt: `${evil} "onmouseover=window.hacked=1 [[done 1]]`, labels: { '<b>team</b>': 'javascript:window.hacked=1', evil } });
+  await desk.server.client.create({
+    engine: 'rehearsal',
+    prompt: `${evil} "onmouseover=window.hacked=1 [[done 1]]`,
+    labels: { '<b>team</b>': 'javascript:window.hacked=1', evil },
+  });
   const page = await desk.open('/runs');
   await row(page, 'onerror').getByText('succeeded').waitFor();
   await page.getByRole('button', { name: /javascript:/ }).click();
@@ -248,7 +299,13 @@ test('a list that the server fails to give says so at once, and can be asked for
   const desk = await openDesk();
   await desk.server.client.create({ engine: 'rehearsal', prompt: 'Find me [[done 1]]' });
   const page = await desk.open('/', { expects: /Failed to load resource/ });
-  await page.route('**/v1/runs?*', (route) => route.fulfill({ status: 500, contentType: 'application/json', body: '{"error":{"code":"INTERNAL","message":"a defect"}}' }));
+  await page.route('**/v1/runs?*', (route) =>
+    route.fulfill({
+      status: 500,
+      contentType: 'application/json',
+      body: '{"error":{"code":"INTERNAL","message":"a defect"}}',
+    }),
+  );
   await page.getByRole('link', { name: 'Runs', exact: true }).click();
   await page.getByText('The list could not be loaded: a defect').waitFor({ timeout: 5000 });
   await page.unroute('**/v1/runs?*');
@@ -269,10 +326,15 @@ test('every page leads to the documentation of the API, which has its landmark',
 test('task lists and code blocks of an agent can be used by those who hear them', async () => {
   const desk = await openDesk();
   const long = 'x'.repeat(400);
-  const { run_id: id } = await desk.server.client.create({ engine: 'rehearsal', prompt: `[[answer - [x] one\n- [ ] two\n\n\`\`\`\n${long}\n\`\`\`\n]] [[done 1]]` });
+  const { run_id: id } = await desk.server.client.create({
+    engine: 'rehearsal',
+    prompt: `[[answer - [x] one\n- [ ] two\n\n\`\`\`\n${long}\n\`\`\`\n]] [[done 1]]`,
+  });
   const page = await desk.open(`/runs/${id}`);
   await page.locator('.message pre').waitFor();
-  expect(await page.locator('.message input').evaluateAll((all) => all.map((box) => box.getAttribute('aria-label')))).toEqual(['done', 'to do']);
+  expect(
+    await page.locator('.message input').evaluateAll((all) => all.map((box) => box.getAttribute('aria-label'))),
+  ).toEqual(['done', 'to do']);
   expect(await page.locator('.message pre').getAttribute('tabindex')).toBe('0');
   await expectAccessible(page);
 });

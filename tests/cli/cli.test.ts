@@ -22,11 +22,26 @@ interface Ran {
 const NOW = Date.UTC(2026, 10, 15, 12);
 const THREAD = '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c';
 const STARTED = `{"type":"thread.started","thread_id":"${THREAD}"}`;
-const COMPLETED = '{"type":"turn.completed","usage":{"input_tokens":100,"cached_input_tokens":10,"cache_write_input_tokens":0,"output_tokens":20,"reasoning_output_tokens":5}}';
-const PLAIN = joinLines(STARTED, '{"type":"turn.started"}', '{"type":"item.completed","item":{"id":"item_1","type":"agent_message","text":"Hello from fake model."}}', COMPLETED);
-const ASK = '{"id":"item_2","type":"mcp_tool_call","server":"parley","tool":"ask_human","arguments":{"prompt":"Which database?","options":["Postgres","SQLite"]},"result":{"content":[]},"error":null,"status":"completed"}';
+const COMPLETED =
+  '{"type":"turn.completed","usage":{"input_tokens":100,"cached_input_tokens":10,"cache_write_input_tokens":0,"output_tokens":20,"reasoning_output_tokens":5}}';
+const PLAIN = joinLines(
+  STARTED,
+  '{"type":"turn.started"}',
+  '{"type":"item.completed","item":{"id":"item_1","type":"agent_message","text":"Hello from fake model."}}',
+  COMPLETED,
+);
+const ASK =
+  '{"id":"item_2","type":"mcp_tool_call","server":"parley","tool":"ask_human","arguments":{"prompt":"Which ' +
+  'database?","options":["Postgres","SQLite"]},"result":{"content":[]},"error":null,"status":"completed"}';
 const PATCH = '{"id":"item_3","type":"file_change","changes":[{"path":"/w/a.txt","kind":"add"}],"status":"completed"}';
-const BUSY = joinLines(STARTED, 'zwölf 漢字 🚀', `{"type":"item.completed","item":${ASK}}`, `{"type":"item.completed","item":${PATCH}}`, '{"type":"item.completed","item":{"id":"item_4","type":"agent_message","text":"Asked."}}', COMPLETED);
+const BUSY = joinLines(
+  STARTED,
+  'zwölf 漢字 🚀',
+  `{"type":"item.completed","item":${ASK}}`,
+  `{"type":"item.completed","item":${PATCH}}`,
+  '{"type":"item.completed","item":{"id":"item_4","type":"agent_message","text":"Asked."}}',
+  COMPLETED,
+);
 const STDERR = 'Reading additional input from stdin...\nsecond line\n';
 
 function collect(stream: PassThrough): () => string {
@@ -51,7 +66,10 @@ function parseCodex(stdin: string | readonly Buffer[], ...flags: string[]): Prom
 function linesOf<T>({ code, stdout, stderr }: Ran): T[] {
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout.endsWith('\n')).toBe(true);
-  return stdout.trimEnd().split('\n').map((line) => JSON.parse(line) as T);
+  return stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as T);
 }
 
 function raspOf(ran: Ran): RaspEvent[] {
@@ -81,14 +99,32 @@ describe('parse', () => {
   test('it prints the turn as RASP, one event a line, with seqs from 1 without a gap', async () => {
     const events = raspOf(await parseCodex(PLAIN, '--prompt', 'Say hello'));
     expect(events.map(({ event }) => event.type)).toEqual([
-      'lifecycle.run.created', 'lifecycle.state.changed', 'lifecycle.turn.started',
-      'lifecycle.session.bound', 'lifecycle.engine.progress', 'agent.message.final', 'agent.usage',
-      'lifecycle.turn.ended', 'interaction.requested', 'lifecycle.state.changed',
+      'lifecycle.run.created',
+      'lifecycle.state.changed',
+      'lifecycle.turn.started',
+      'lifecycle.session.bound',
+      'lifecycle.engine.progress',
+      'agent.message.final',
+      'agent.usage',
+      'lifecycle.turn.ended',
+      'interaction.requested',
+      'lifecycle.state.changed',
     ]);
     expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
     expect(new Set(events.map(({ run_id }) => run_id)).size).toBe(1);
-    expect(events[0]).toMatchObject({ protocol_version: 'rasp/1.0', ts: '2026-11-15T12:00:00.000Z', attempt_number: 1, source: { engine: 'codex', parser: 'orchestrator', confidence: 1 }, data: { prompt: 'Say hello' }, raw_ref: null });
-    expect(events[5]).toMatchObject({ source: { parser: 'codex_ndjson', confidence: 1 }, event: { category: 'agent' }, correlation: { session_id: THREAD, item_id: 'item_1' } });
+    expect(events[0]).toMatchObject({
+      protocol_version: 'rasp/1.0',
+      ts: '2026-11-15T12:00:00.000Z',
+      attempt_number: 1,
+      source: { engine: 'codex', parser: 'orchestrator', confidence: 1 },
+      data: { prompt: 'Say hello' },
+      raw_ref: null,
+    });
+    expect(events[5]).toMatchObject({
+      source: { parser: 'codex_ndjson', confidence: 1 },
+      event: { category: 'agent' },
+      correlation: { session_id: THREAD, item_id: 'item_1' },
+    });
   });
 
   test('all seven categories occur, and each type begins with its own', async () => {
@@ -101,17 +137,28 @@ describe('parse', () => {
     const events = raspOf(await parseCodex(BUSY, '--stderr', stderrFile));
     const streams = { stdout: Buffer.from(BUSY), stderr: await readFile(stderrFile) };
     const raw = events.filter(({ event }) => event.category === 'raw');
-    expect(raw.map(({ data }) => data['text'])).toEqual(['zwölf 漢字 🚀', 'Reading additional input from stdin...', 'second line']);
+    expect(raw.map(({ data }) => data['text'])).toEqual([
+      'zwölf 漢字 🚀',
+      'Reading additional input from stdin...',
+      'second line',
+    ]);
     for (const { data, raw_ref: ref } of raw) {
       expect(ref).toMatchObject({ attempt_number: 1, encoding: 'utf-8' });
-      expect(streams[ref?.stream ?? 'stdout'].subarray(ref?.byte_from, ref?.byte_to).toString('utf8')).toBe(`${data['text'] as string}\n`);
+      expect(streams[ref?.stream ?? 'stdout'].subarray(ref?.byte_from, ref?.byte_to).toString('utf8')).toBe(
+        `${data['text'] as string}\n`,
+      );
     }
   });
 
   test('the recorded stderr becomes raw events, and the end of the turn tells the size and hash of both streams', async () => {
     const events = raspOf(await parseCodex(PLAIN, '--stderr', stderrFile));
     const ended = events.find(({ event }) => event.type === 'lifecycle.turn.ended');
-    expect(ended?.data).toMatchObject({ streams: { stdout: { bytes: PLAIN.length }, stderr: { bytes: STDERR.length, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) as unknown } } });
+    expect(ended?.data).toMatchObject({
+      streams: {
+        stdout: { bytes: PLAIN.length },
+        stderr: { bytes: STDERR.length, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) as unknown },
+      },
+    });
     expect(events.filter(({ data }) => data['code'] === 'STDERR_TEXT')).toHaveLength(1);
   });
 
@@ -121,9 +168,20 @@ describe('parse', () => {
     const ran = await parseCodex(BUSY, '--fcmp', ...flags);
     const fcmp = fcmpOf(ran);
     expect(fcmp.map(({ type }) => type)).toEqual([
-      'conversation.started', 'user.message', 'conversation.state.changed',
-      'raw.stdout', 'diagnostic.warning', 'assistant.tool.completed', 'assistant.tool.completed', 'artifact.file.changed', 'assistant.message.final', 'usage',
-      'raw.stderr', 'raw.stderr', 'user.input.required', 'conversation.state.changed',
+      'conversation.started',
+      'user.message',
+      'conversation.state.changed',
+      'raw.stdout',
+      'diagnostic.warning',
+      'assistant.tool.completed',
+      'assistant.tool.completed',
+      'artifact.file.changed',
+      'assistant.message.final',
+      'usage',
+      'raw.stderr',
+      'raw.stderr',
+      'user.input.required',
+      'conversation.state.changed',
     ]);
     expect(projectConversation(rasp[0]?.run_id ?? '', rasp)).toEqual(ran.stdout.trimEnd().split('\n'));
     expect(fcmp.at(-2)?.data).toMatchObject({ kind: 'choose_one', prompt: 'Which database?' });
@@ -131,15 +189,39 @@ describe('parse', () => {
   });
 
   test('--stats prints the counts and the judgement in one line', async () => {
-    expect(linesOf(await parseCodex(BUSY, '--stats', '--stderr', stderrFile))).toEqual([{
-      engine: 'codex', profile: 'codex_ndjson', turns: 1, units: 6, parsed: 5, fallbacks: 1, hit_rate: 5 / 6,
-      warnings: { LINE_UNDECODABLE: 1, STDERR_TEXT: 1 }, unknown: {},
-      judgement: { rule: 'question', event: 'turn.needs_input', completion: 'awaiting_user_input', reason_code: 'QUESTION_ASKED' },
-    }]);
+    expect(linesOf(await parseCodex(BUSY, '--stats', '--stderr', stderrFile))).toEqual([
+      {
+        engine: 'codex',
+        profile: 'codex_ndjson',
+        turns: 1,
+        units: 6,
+        parsed: 5,
+        fallbacks: 1,
+        hit_rate: 5 / 6,
+        warnings: { LINE_UNDECODABLE: 1, STDERR_TEXT: 1 },
+        unknown: {},
+        judgement: {
+          rule: 'question',
+          event: 'turn.needs_input',
+          completion: 'awaiting_user_input',
+          reason_code: 'QUESTION_ASKED',
+        },
+      },
+    ]);
   });
 
   test('--stats counts a completion that is unknown under its reason', async () => {
-    expect(linesOf(await parseCodex(joinLines(STARTED), '--stats'))).toMatchObject([{ judgement: { completion: 'unknown', reason_code: 'NO_TURN_COMPLETED', event: 'turn.failed', error: { code: 'COMPLETION_UNKNOWN' } }, unknown: { NO_TURN_COMPLETED: 1 } }]);
+    expect(linesOf(await parseCodex(joinLines(STARTED), '--stats'))).toMatchObject([
+      {
+        judgement: {
+          completion: 'unknown',
+          reason_code: 'NO_TURN_COMPLETED',
+          event: 'turn.failed',
+          error: { code: 'COMPLETION_UNKNOWN' },
+        },
+        unknown: { NO_TURN_COMPLETED: 1 },
+      },
+    ]);
   });
 
   test('--stats of nothing has no hit rate', async () => {
@@ -147,23 +229,39 @@ describe('parse', () => {
   });
 
   test('--exit tells how the process ended, by code or by signal', async () => {
-    expect(linesOf(await parseCodex(PLAIN, '--stats', '--exit', '3'))).toMatchObject([{ judgement: { reason_code: 'EXIT_NONZERO', event: 'turn.failed' } }]);
-    expect(linesOf(await parseCodex(PLAIN, '--stats', '--exit', 'SIGTERM'))).toMatchObject([{ judgement: { reason_code: 'EXIT_SIGNAL', event: 'turn.failed' } }]);
-    const ended = raspOf(await parseCodex(PLAIN, '--exit', 'SIGKILL')).find(({ event }) => event.type === 'lifecycle.turn.ended');
+    expect(linesOf(await parseCodex(PLAIN, '--stats', '--exit', '3'))).toMatchObject([
+      { judgement: { reason_code: 'EXIT_NONZERO', event: 'turn.failed' } },
+    ]);
+    expect(linesOf(await parseCodex(PLAIN, '--stats', '--exit', 'SIGTERM'))).toMatchObject([
+      { judgement: { reason_code: 'EXIT_SIGNAL', event: 'turn.failed' } },
+    ]);
+    const ended = raspOf(await parseCodex(PLAIN, '--exit', 'SIGKILL')).find(
+      ({ event }) => event.type === 'lifecycle.turn.ended',
+    );
     expect(ended?.data['exit']).toEqual({ code: null, signal: 'SIGKILL' });
   });
 
   test('--mode auto judges the turn as one that cannot ask', async () => {
-    expect(linesOf(await parseCodex(PLAIN, '--stats', '--mode', 'auto'))).toMatchObject([{ judgement: { event: 'turn.succeeded', reason_code: 'ENGINE_SUCCESS' } }]);
-    expect(linesOf(await parseCodex(BUSY, '--stats', '--mode', 'auto'))).toMatchObject([{ judgement: { event: 'turn.failed', reason_code: 'AUTO_MODE_CANNOT_ASK' } }]);
+    expect(linesOf(await parseCodex(PLAIN, '--stats', '--mode', 'auto'))).toMatchObject([
+      { judgement: { event: 'turn.succeeded', reason_code: 'ENGINE_SUCCESS' } },
+    ]);
+    expect(linesOf(await parseCodex(BUSY, '--stats', '--mode', 'auto'))).toMatchObject([
+      { judgement: { event: 'turn.failed', reason_code: 'AUTO_MODE_CANNOT_ASK' } },
+    ]);
     const fcmp = fcmpOf(await parseCodex(PLAIN, '--fcmp', '--mode', 'auto'));
     expect(fcmp.slice(-2).map(({ type }) => type)).toEqual(['conversation.completed', 'conversation.state.changed']);
   });
 
   test('--resumed-from judges whether the same session was continued', async () => {
-    expect(linesOf(await parseCodex(PLAIN, '--stats', '--resumed-from', THREAD))).toMatchObject([{ judgement: { event: 'turn.needs_input' } }]);
-    expect(linesOf(await parseCodex(PLAIN, '--stats', '--resumed-from', '01a1e066-1af9-75a0-ae2d-94d021efeed4'))).toMatchObject([{ judgement: { event: 'turn.failed', reason_code: 'SESSION_CHANGED' } }]);
-    expect(linesOf(await parseCodex('', '--stats', '--resumed-from', THREAD))).toMatchObject([{ judgement: { event: 'turn.failed', reason_code: 'SESSION_NOT_CONFIRMED' } }]);
+    expect(linesOf(await parseCodex(PLAIN, '--stats', '--resumed-from', THREAD))).toMatchObject([
+      { judgement: { event: 'turn.needs_input' } },
+    ]);
+    expect(
+      linesOf(await parseCodex(PLAIN, '--stats', '--resumed-from', '01a1e066-1af9-75a0-ae2d-94d021efeed4')),
+    ).toMatchObject([{ judgement: { event: 'turn.failed', reason_code: 'SESSION_CHANGED' } }]);
+    expect(linesOf(await parseCodex('', '--stats', '--resumed-from', THREAD))).toMatchObject([
+      { judgement: { event: 'turn.failed', reason_code: 'SESSION_NOT_CONFIRMED' } },
+    ]);
   });
 
   test('--reproducible gives the same bytes each time, however the input comes in', async () => {
@@ -171,7 +269,12 @@ describe('parse', () => {
       const first = await parseCodex(BUSY, ...flags);
       expect(await parseCodex(BUSY, ...flags)).toEqual(first);
       const bytes = Buffer.from(BUSY);
-      expect(await parseCodex(Array.from({ length: bytes.length }, (_, at) => bytes.subarray(at, at + 1)), ...flags)).toEqual(first);
+      expect(
+        await parseCodex(
+          Array.from({ length: bytes.length }, (_, at) => bytes.subarray(at, at + 1)),
+          ...flags,
+        ),
+      ).toEqual(first);
       expect(first.stdout.length).toBeGreaterThan(100);
     }
   });
@@ -184,7 +287,13 @@ describe('parse', () => {
 
   test('a reader that is slow gets everything', async () => {
     const stdout = new PassThrough({ highWaterMark: 16 });
-    const done = runCli(['parse', '-e', 'codex', '--reproducible'], createIo({ stdin: Readable.from([Buffer.from(BUSY)]), stdout, stderr: new PassThrough() }, { clock: { now: () => NOW } }));
+    const done = runCli(
+      ['parse', '-e', 'codex', '--reproducible'],
+      createIo(
+        { stdin: Readable.from([Buffer.from(BUSY)]), stdout, stderr: new PassThrough() },
+        { clock: { now: () => NOW } },
+      ),
+    );
     void done.then(() => stdout.end());
     let read = '';
     for await (const chunk of stdout) read += String(chunk);
@@ -193,19 +302,47 @@ describe('parse', () => {
   });
 
   test.each([
-    ['gemini', '{"type":"init","session_id":"58189485-f74d-4e81-8b6e-1f4b90158a5a"}\n{"type":"message","role":"assistant","content":"Hi","delta":true}\n{"type":"result","status":"success"}\n', 'gemini_json'],
-    ['iflow', 'Hi\n<Execution Info>\n{"session-id":"session-e06bbd16-086a-47b2-8903-c9c250e3c2f7"}\n</Execution Info>\n', 'iflow_text'],
-    ['opencode', '{"type":"text","sessionID":"ses_e1f945bf0ffefqKnzUAxMzYdTN","part":{"text":"Hi"}}\n{"type":"step_finish","sessionID":"ses_e1f945bf0ffefqKnzUAxMzYdTN","part":{"reason":"stop"}}\n', 'opencode_ndjson'],
-    ['rehearsal', '{"type":"session","session_id":"5ce7e000-0000-4000-8000-000000000001"}\n{"type":"message","id":"item_1","text":"Hi"}\n{"type":"end"}\n', 'rehearsal_ndjson'],
-  ])('it reads %s too, and the message of the turn is what the person is asked about', async (engine, recorded, profile) => {
-    const fcmp = fcmpOf(await run(['parse', '-e', engine, '--fcmp'], recorded));
-    expect(fcmp.at(-2)).toMatchObject({ type: 'user.input.required', data: { kind: 'open_text', prompt: 'Hi', channel: 'conversation' } });
-    expect(linesOf(await run(['parse', '-e', engine, '--stats'], recorded))).toMatchObject([{ engine, profile, hit_rate: 1 }]);
-  });
+    [
+      'gemini',
+      '{"type":"init","session_id":"58189485-f74d-4e81-8b6e-1f4b90158a5a"}\n{"type":"message","role":"assistant","content":"Hi","delta":true}\n{"type":"result","status":"success"}\n',
+      'gemini_json',
+    ],
+    [
+      'iflow',
+      'Hi\n<Execution Info>\n{"session-id":"session-e06bbd16-086a-47b2-8903-c9c250e3c2f7"}\n</Execution Info>\n',
+      'iflow_text',
+    ],
+    [
+      'opencode',
+      '{"type":"text","sessionID":"ses_e1f945bf0ffefqKnzUAxMzYdTN","part":{"text":"Hi"}}\n{"type":"step_finish","sessionID":"ses_e1f945bf0ffefqKnzUAxMzYdTN","part":{"reason":"stop"}}\n',
+      'opencode_ndjson',
+    ],
+    [
+      'rehearsal',
+      '{"type":"session","session_id":"5ce7e000-0000-4000-8000-000000000001"}\n{"type":"message","id":"item_1","text":"Hi"}\n{"type":"end"}\n',
+      'rehearsal_ndjson',
+    ],
+  ])(
+    'it reads %s too, and the message of the turn is what the person is asked about',
+    async (engine, recorded, profile) => {
+      const fcmp = fcmpOf(await run(['parse', '-e', engine, '--fcmp'], recorded));
+      expect(fcmp.at(-2)).toMatchObject({
+        type: 'user.input.required',
+        data: { kind: 'open_text', prompt: 'Hi', channel: 'conversation' },
+      });
+      expect(linesOf(await run(['parse', '-e', engine, '--stats'], recorded))).toMatchObject([
+        { engine, profile, hit_rate: 1 },
+      ]);
+    },
+  );
 
   test('whatever the agent gives as its result, the turn is judged', async () => {
     const deep = `{"done":true,"result":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
-    const recorded = joinLines(STARTED, JSON.stringify({ type: 'item.completed', item: { id: 'item_1', type: 'agent_message', text: deep } }), COMPLETED);
+    const recorded = joinLines(
+      STARTED,
+      JSON.stringify({ type: 'item.completed', item: { id: 'item_1', type: 'agent_message', text: deep } }),
+      COMPLETED,
+    );
     expect((await parseCodex(recorded, '--stats')).code).toBe(0);
   });
 });
@@ -233,8 +370,19 @@ describe('contract', () => {
     const plain = JSON.parse((await run(['contract'])).stdout) as Contract;
     const sticky = JSON.parse((await run(['contract', '--sticky'])).stdout) as Contract;
     expect(sticky.edges.slice(0, -1)).toEqual(plain.edges);
-    expect(sticky.edges.at(-1)).toMatchObject({ id: 'S01', from: 'waiting_user', on: 'turn.failed', guard: 'sticky', to: 'failed', extension: 'sticky' });
-    expect(sticky.run_errors.map(({ code }) => code)).toEqual([...plain.run_errors.map(({ code }) => code), 'INTERACTION_WAIT_TIMEOUT', 'INTERACTION_PROCESS_LOST']);
+    expect(sticky.edges.at(-1)).toMatchObject({
+      id: 'S01',
+      from: 'waiting_user',
+      on: 'turn.failed',
+      guard: 'sticky',
+      to: 'failed',
+      extension: 'sticky',
+    });
+    expect(sticky.run_errors.map(({ code }) => code)).toEqual([
+      ...plain.run_errors.map(({ code }) => code),
+      'INTERACTION_WAIT_TIMEOUT',
+      'INTERACTION_PROCESS_LOST',
+    ]);
     expect({ ...sticky, edges: [], run_errors: [] }).toEqual({ ...plain, edges: [], run_errors: [] });
   });
 });
@@ -250,24 +398,49 @@ describe('help and version', () => {
     const { code, stdout } = await run(['parse', '--help']);
     expect(code).toBe(0);
     for (const { name } of ENGINES) expect(stdout).toContain(name);
-    for (const option of ['--engine', '--stderr', '--exit', '--mode', '--resumed-from', '--prompt', '--fcmp', '--stats', '--reproducible', 'Examples:']) expect(stdout).toContain(option);
+    for (const option of [
+      '--engine',
+      '--stderr',
+      '--exit',
+      '--mode',
+      '--resumed-from',
+      '--prompt',
+      '--fcmp',
+      '--stats',
+      '--reproducible',
+      'Examples:',
+    ])
+      expect(stdout).toContain(option);
   });
 
   // Found by PARLEY_SEED=20261117, case 357 of the arguments.
   test('a shell that is called like a part of every object is not known', async () => {
-    for (const shell of ['__proto__', 'toString', 'constructor']) expect(await run(['completion', '--', shell])).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('the shells are bash, zsh, fish') as string });
+    for (const shell of ['__proto__', 'toString', 'constructor'])
+      expect(await run(['completion', '--', shell])).toMatchObject({
+        code: 2,
+        stdout: '',
+        stderr: expect.stringContaining('the shells are bash, zsh, fish') as string,
+      });
   });
 
   test('the help of run and the completion name every engine', async () => {
-    for (const args of [['run', '--help'], ['completion', 'bash'], ['completion', 'zsh'], ['completion', 'fish']]) {
+    for (const args of [
+      ['run', '--help'],
+      ['completion', 'bash'],
+      ['completion', 'zsh'],
+      ['completion', 'fish'],
+    ]) {
       const { code, stdout } = await run(args);
       expect({ args, code }).toEqual({ args, code: 0 });
-      for (const { name } of ENGINES) expect(stdout, args.join(' ')).toMatch(new RegExp(`(?<![\\w-])${name}(?![\\w-])`));
+      for (const { name } of ENGINES)
+        expect(stdout, args.join(' ')).toMatch(new RegExp(`(?<![\\w-])${name}(?![\\w-])`));
     }
   });
 
   test('--version prints the version of the package and nothing else', async () => {
-    const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
+    const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8')) as {
+      version: string;
+    };
     expect(await run(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
   });
 });
@@ -328,7 +501,11 @@ describe('mistakes', () => {
   });
 
   test('an unknown command, option or word is named, with the way to the help', async () => {
-    for (const [args, name] of [[['pars'], 'pars'], [['parse', '--engin', 'codex'], '--engin'], [['contract', 'now'], 'now']] as const) {
+    for (const [args, name] of [
+      [['pars'], 'pars'],
+      [['parse', '--engin', 'codex'], '--engin'],
+      [['contract', 'now'], 'now'],
+    ] as const) {
       const said = await mistake(args);
       expect(said.includes(name) || name === 'now').toBe(true);
       expect(said).toContain('--help');

@@ -17,7 +17,10 @@ afterEach(() => rmSync(program, { recursive: true, force: true }));
 
 function start() {
   const { NODE_COMPILE_CACHE: _, NODE_DISABLE_COMPILE_CACHE: __, ...env } = process.env;
-  const { status, stdout, stderr } = spawnSync(process.execPath, [join(program, 'bin/parley.js')], { encoding: 'utf8', env });
+  const { status, stdout, stderr } = spawnSync(process.execPath, [join(program, 'bin/parley.js')], {
+    encoding: 'utf8',
+    env,
+  });
   return { status, stdout, stderr };
 }
 

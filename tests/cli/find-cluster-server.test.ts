@@ -7,22 +7,50 @@ import { challengeIn, listenAsStranger } from '../support/stranger.js';
 
 const { publicKey: KEY, prove } = makeHostIdentity();
 const host = (name: string, site: string | null) => ({ name, site });
-const row = (host_id: string, name: string, site: string | null, url: string | null) => ({ host_id, name, site, url, public_key: `key of ${host_id}` });
+const row = (host_id: string, name: string, site: string | null, url: string | null) => ({
+  host_id,
+  name,
+  site,
+  url,
+  public_key: `key of ${host_id}`,
+});
 const keysOf = (...ids: string[]) => new Map(ids.map((id) => [id, `key of ${id}`]));
-const at = (urls: readonly string[], ...ids: string[]) => urls.map((url) => ({ url, keys: new Map(ids.map((id) => [id, KEY])) }));
-const says = async (status: number, text: string) => (await listenAsStranger((_request, response) => void response.writeHead(status).end(text))).url;
+const at = (urls: readonly string[], ...ids: string[]) =>
+  urls.map((url) => ({ url, keys: new Map(ids.map((id) => [id, KEY])) }));
+const says = async (status: number, text: string) =>
+  (await listenAsStranger((_request, response) => void response.writeHead(status).end(text))).url;
 
 test('a host of this machine comes first, then one with the files of this directory, then any in their order', () => {
-  const [any, files, here, both, other] = [host('x', null), host('y', 's1'), host('desk', null), host('desk', 's1'), host('z', 's2')];
-  expect(orderHosts([any, files, here, both, other], { name: 'desk', site: 's1' })).toEqual([both, here, files, any, other]);
+  const [any, files, here, both, other] = [
+    host('x', null),
+    host('y', 's1'),
+    host('desk', null),
+    host('desk', 's1'),
+    host('z', 's2'),
+  ];
+  expect(orderHosts([any, files, here, both, other], { name: 'desk', site: 's1' })).toEqual([
+    both,
+    here,
+    files,
+    any,
+    other,
+  ]);
   // A directory that has no name is not that of hosts which share theirs.
   expect(orderHosts([other, any], { name: 'desk', site: null })).toEqual([other, any]);
 });
 
 test('an address is that of the hosts which are listed with it; the server of the directory is known by its site', () => {
-  const hosts = [row('h1', 'x', 's1', 'http://x'), row('h2', 'desk', 's2', null), row('h3', 'x', 's3', 'http://x'), row('h4', 'desk', null, 'http://desk')];
+  const hosts = [
+    row('h1', 'x', 's1', 'http://x'),
+    row('h2', 'desk', 's2', null),
+    row('h3', 'x', 's3', 'http://x'),
+    row('h4', 'desk', null, 'http://desk'),
+  ];
   const near = { name: 'desk', site: 's2' };
-  const [desk, x] = [{ url: 'http://desk', keys: keysOf('h4') }, { url: 'http://x', keys: keysOf('h1', 'h3') }];
+  const [desk, x] = [
+    { url: 'http://desk', keys: keysOf('h4') },
+    { url: 'http://x', keys: keysOf('h1', 'h3') },
+  ];
   expect(listCandidates(hosts, near, null)).toEqual([desk, x]);
   expect(listCandidates(hosts, near, 'http://own')).toEqual([{ url: 'http://own', keys: keysOf('h2') }, desk, x]);
   expect(listCandidates(hosts, { ...near, site: 's3' }, 'http://x')).toEqual([x, desk]);
@@ -31,7 +59,10 @@ test('an address is that of the hosts which are listed with it; the server of th
 });
 
 test('one that is silent, away, not ready, another program, another host or leads elsewhere is passed over', async () => {
-  const { url: good, asked } = await listenAsStranger(({ url }, response) => void response.end(JSON.stringify({ status: 'ok', host_id: 'host_1', proof: prove(challengeIn(url), 'host_1') })));
+  const { url: good, asked } = await listenAsStranger(
+    ({ url }, response) =>
+      void response.end(JSON.stringify({ status: 'ok', host_id: 'host_1', proof: prove(challengeIn(url), 'host_1') })),
+  );
   const bad = [
     (await listenAsStranger(() => {})).url,
     'http://127.0.0.1:1',
@@ -43,7 +74,8 @@ test('one that is silent, away, not ready, another program, another host or lead
     await says(200, '{"status":"ok","host_id":"host_1"}'),
     await says(200, `{"status":"ok","host_id":"host_1","proof":"${prove('another-challenge', 'host_1')}"}`),
     await says(503, '{"status":"ok","host_id":"host_1"}'),
-    (await listenAsStranger(({ url }, response) => void response.writeHead(302, { location: `${good}${url}` }).end())).url,
+    (await listenAsStranger(({ url }, response) => void response.writeHead(302, { location: `${good}${url}` }).end()))
+      .url,
   ];
   expect(await firstToAnswer(at([...bad, `${good}/`], 'host_1', 'host_2'), systemTimers)).toBe(`${good}/`);
   // No token was sent: it is not known yet who answers.

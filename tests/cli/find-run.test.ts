@@ -9,9 +9,11 @@ function storeOf(ids: readonly string[], waiting: readonly string[] = []): Store
   const newestFirst = ids.toSorted().toReversed();
   return {
     loadRun: async (id: string) => (ids.includes(id) ? { run_id: id } : null),
-    listRunIds: async ({ status, limit }: RunFilter) => newestFirst.filter((id) => status === undefined || waiting.includes(id)).slice(0, limit),
+    listRunIds: async ({ status, limit }: RunFilter) =>
+      newestFirst.filter((id) => status === undefined || waiting.includes(id)).slice(0, limit),
     listByTail: async (tails: readonly string[]) => ids.filter((id) => tails.includes(id.slice(-6))),
-    listByPrefix: async (prefix: string, limit: number) => newestFirst.filter((id) => id.startsWith(prefix)).slice(0, limit),
+    listByPrefix: async (prefix: string, limit: number) =>
+      newestFirst.filter((id) => id.startsWith(prefix)).slice(0, limit),
   } as unknown as Store;
 }
 
@@ -21,7 +23,8 @@ const C = 'run_01M8AAAAAAAAAAAAAAAAV8BP72';
 
 test('a run is found by its id, by its end in any case, and by its beginning', async () => {
   const store = storeOf([A, B]);
-  for (const name of [A, '6V8BP71', 'v8bp71', 'run_01M7NH9E81', '01m7nh9e81']) expect(await findRunId(store, name)).toBe(A);
+  for (const name of [A, '6V8BP71', 'v8bp71', 'run_01M7NH9E81', '01m7nh9e81'])
+    expect(await findRunId(store, name)).toBe(A);
 });
 
 test('a name of several runs is refused with all of them, and one of none with the way to the list', async () => {
@@ -36,19 +39,26 @@ test('last is the newest run, or the newest that waits', async () => {
   const store = storeOf([A, B, C], [A, B]);
   expect(await findRunId(store, 'last')).toBe(C);
   expect(await findRunId(store, 'last', { last: 'waiting' })).toBe(B);
-  await expect(findRunId(storeOf([A]), 'last', { last: 'waiting' })).rejects.toThrow('No run is waiting for an answer.');
+  await expect(findRunId(storeOf([A]), 'last', { last: 'waiting' })).rejects.toThrow(
+    'No run is waiting for an answer.',
+  );
   await expect(findRunId(storeOf([]), 'last')).rejects.toThrow('There is no run yet.');
 });
 
 test('short ids have at least six characters, and each finds its run', async () => {
   const names = await shortenIds(storeOf([A, B, C]), [A, B]);
   expect(names.get(A)).toBe('V8BP71');
-  const letters = fc.string({ unit: fc.constantFrom('0', '1'), minLength: 26, maxLength: 26 }).map((text) => `run_${text}`);
-  await fc.assert(fc.asyncProperty(fc.uniqueArray(letters, { minLength: 1, maxLength: 20 }), async (ids) => {
-    const store = storeOf(ids);
-    for (const [id, name] of await shortenIds(store, ids.slice(0, 5))) {
-      expect(name.length).toBeGreaterThanOrEqual(6);
-      expect(await findRunId(store, name)).toBe(id);
-    }
-  }), { numRuns: 100 });
+  const letters = fc
+    .string({ unit: fc.constantFrom('0', '1'), minLength: 26, maxLength: 26 })
+    .map((text) => `run_${text}`);
+  await fc.assert(
+    fc.asyncProperty(fc.uniqueArray(letters, { minLength: 1, maxLength: 20 }), async (ids) => {
+      const store = storeOf(ids);
+      for (const [id, name] of await shortenIds(store, ids.slice(0, 5))) {
+        expect(name.length).toBeGreaterThanOrEqual(6);
+        expect(await findRunId(store, name)).toBe(id);
+      }
+    }),
+    { numRuns: 100 },
+  );
 });

@@ -12,7 +12,9 @@ const APPROVAL: Question = { kind: 'approval', prompt: PROMPT, options: [], chan
 function open(question: Question = APPROVAL) {
   const streams = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() };
   const size = { rows: PAGE + 2 };
-  const io = createIo(streams, { terminal: { stdin: true, stdout: true, stderr: true, columns: () => 100, rows: () => size.rows } });
+  const io = createIo(streams, {
+    terminal: { stdin: true, stdout: true, stderr: true, columns: () => 100, rows: () => size.rows },
+  });
   const style = { colour: false, width: 100 };
   const linesAt = (width: number): string[] => renderQuestion(question, { ...style, width }).split('\n');
   return { pages: new QuestionPages(question, style, io), style, size, linesAt };

@@ -15,7 +15,10 @@ function thrownBy(work: () => unknown): unknown {
 
 test('stored text that is no JSON is damage', () => {
   expect(readStoredJson('{"a":[1]}')).toEqual({ a: [1] });
-  expect(refusalOf(thrownBy(() => readStoredJson('{"a":')))).toMatchObject({ code: 'DATA_DIR_UNUSABLE', message: expect.stringContaining('parley verify --all looks at every run') });
+  expect(refusalOf(thrownBy(() => readStoredJson('{"a":')))).toMatchObject({
+    code: 'DATA_DIR_UNUSABLE',
+    message: expect.stringContaining('parley verify --all looks at every run'),
+  });
 });
 
 test.each([

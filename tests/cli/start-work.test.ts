@@ -17,14 +17,22 @@ async function run(node: string, ...flags: string[]): Promise<{ code: number; st
   const stderr = new PassThrough();
   const stdout = new PassThrough().resume();
   const io = createIo({ stdin: Readable.from([]), stdout, stderr }, { cwd: root });
-  const code = await runCli(['run', 'rehearsal', 'hi', '--data', join(root, 'data'), ...flags], { ...io, machine: { ...io.machine, node } });
+  const code = await runCli(['run', 'rehearsal', 'hi', '--data', join(root, 'data'), ...flags], {
+    ...io,
+    machine: { ...io.machine, node },
+  });
   return { code, stderr: String(stderr.read() ?? '') };
 }
 
 test('there is no program at the place of Node', async () => {
   const { code, stderr } = await run('/nowhere/node');
-  expect({ code, stderr }).toEqual({ code: 1, stderr: 'parley: the process that is to do the work cannot be started: spawn /nowhere/node ENOENT\n' });
-  expect(JSON.parse((await run('/nowhere/node', '--json')).stderr)).toMatchObject({ error: { code: 'WORKER_NOT_STARTED' } });
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: 'parley: the process that is to do the work cannot be started: spawn /nowhere/node ENOENT\n',
+  });
+  expect(JSON.parse((await run('/nowhere/node', '--json')).stderr)).toMatchObject({
+    error: { code: 'WORKER_NOT_STARTED' },
+  });
   expect(readdirSync(root)).not.toContain('data');
 });
 
@@ -32,5 +40,8 @@ test('the process ends before it has said anything', async () => {
   const program = join(root, 'node');
   writeFileSync(program, '#!/bin/sh\nexit 9\n', { mode: 0o755 });
   const { code, stderr } = await run(program);
-  expect({ code, stderr }).toEqual({ code: 1, stderr: 'parley: the process that was to do the work ended before it began; see parley.log in the data directory\n' });
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: 'parley: the process that was to do the work ended before it began; see parley.log in the data directory\n',
+  });
 });

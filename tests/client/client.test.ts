@@ -1,4 +1,5 @@
-// The client against a made-up server: it comes back by its cursor, loses nothing, repeats nothing, and knows when to give up.
+// The client against a made-up server: it comes back by its cursor, loses nothing, repeats nothing, and knows when to
+// give up.
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createClient, type ParleyClient } from '../../src/client/client.js';
@@ -28,9 +29,11 @@ function play(...answers: Answer[]): { client: ParleyClient; asked: string[]; bo
       expect(new Headers(init.headers).get('authorization')).toBe('Bearer secret');
       const answer = answers.shift();
       // Whoever comes back once too often is refused for good, rather than for ever.
-      if (answer === undefined) return Response.json({ error: { code: 'RUN_NOT_FOUND', message: 'nobody listens any more' } }, { status: 404 });
+      if (answer === undefined)
+        return Response.json({ error: { code: 'RUN_NOT_FOUND', message: 'nobody listens any more' } }, { status: 404 });
       if (answer instanceof Error) throw answer;
-      if (typeof answer === 'object') return Response.json({ error: { code: answer.code, message: 'no' } }, { status: answer.status });
+      if (typeof answer === 'object')
+        return Response.json({ error: { code: answer.code, message: 'no' } }, { status: answer.status });
       return new Response(streamOf(answer, init.signal ?? null));
     }) as typeof fetch,
   });
@@ -40,7 +43,8 @@ function play(...answers: Answer[]): { client: ParleyClient; asked: string[]; bo
 function streamOf(text: string, signal: AbortSignal | null): ReadableStream<Uint8Array> {
   return new ReadableStream({
     start: (controller) => {
-      if (text === 'silence') return void signal?.addEventListener('abort', () => controller.error(new Error('aborted')));
+      if (text === 'silence')
+        return void signal?.addEventListener('abort', () => controller.error(new Error('aborted')));
       controller.enqueue(new TextEncoder().encode(text));
       controller.close();
     },
@@ -56,28 +60,45 @@ async function seqs(stream: AsyncGenerator<{ seq: number }>): Promise<number[]> 
 afterEach(() => void vi.useRealTimers());
 
 describe('a stream', () => {
-  test.each([['CR LF', '\r\n'], ['CR', '\r']])('whose lines end with %s, without spaces and with a byte order mark, is read like any other', async (_name, eol) => {
-    const text = `\ufeff${frame(1)}${frame(2)}${END}`.replaceAll(': ', ':').replaceAll('\n', eol);
-    expect(await seqs(play(text).client.events('run'))).toEqual([1, 2]);
-  });
+  test.each([
+    ['CR LF', '\r\n'],
+    ['CR', '\r'],
+  ])(
+    'whose lines end with %s, without spaces and with a byte order mark, is read like any other',
+    async (_name, eol) => {
+      const text = `\ufeff${frame(1)}${frame(2)}${END}`.replaceAll(': ', ':').replaceAll('\n', eol);
+      expect(await seqs(play(text).client.events('run'))).toEqual([1, 2]);
+    },
+  );
 
-  test('with an event of 16 MB that comes in small chunks costs no more than its length', { timeout: 5000 }, async () => {
-    const piece = Buffer.alloc(4096, 'x');
-    const body = new ReadableStream<Uint8Array>({
-      start: (controller) => {
-        controller.enqueue(Buffer.from('data: '));
-        for (let count = 0; count < 4096; count += 1) controller.enqueue(piece);
-        controller.enqueue(Buffer.from('\n\n'));
-        controller.close();
-      },
-    });
-    const lengths: number[] = [];
-    for await (const frames of readFrames(body, () => {})) lengths.push(...frames.map(({ data }) => data.length));
-    expect(lengths).toEqual([4096 * 4096]);
-  });
+  test(
+    'with an event of 16 MB that comes in small chunks costs no more than its length',
+    { timeout: 5000 },
+    async () => {
+      const piece = Buffer.alloc(4096, 'x');
+      const body = new ReadableStream<Uint8Array>({
+        start: (controller) => {
+          controller.enqueue(Buffer.from('data: '));
+          for (let count = 0; count < 4096; count += 1) controller.enqueue(piece);
+          controller.enqueue(Buffer.from('\n\n'));
+          controller.close();
+        },
+      });
+      const lengths: number[] = [];
+      for await (const frames of readFrames(body, () => {})) lengths.push(...frames.map(({ data }) => data.length));
+      expect(lengths).toEqual([4096 * 4096]);
+    },
+  );
 
   test('goes on where it was after each loss, without a gap and without a repeat', async () => {
-    const { client, asked } = play(frame(1) + frame(2), new Error('refused'), frame(2) + frame(3), 'retry: 1000\n\n: still here\n\n', `${frame(4)}id: 5\nda`, frame(5) + END);
+    const { client, asked } = play(
+      frame(1) + frame(2),
+      new Error('refused'),
+      frame(2) + frame(3),
+      'retry: 1000\n\n: still here\n\n',
+      `${frame(4)}id: 5\nda`,
+      frame(5) + END,
+    );
     const told: string[] = [];
     expect(await seqs(client.events('run_1', { onReconnect: ({ code }) => told.push(code) }))).toEqual([1, 2, 3, 4, 5]);
     expect(asked).toEqual([0, 2, 2, 3, 3, 4].map((cursor) => `/v1/runs/run_1/events?cursor=${cursor}`));
@@ -91,8 +112,13 @@ describe('a stream', () => {
   });
 
   test('is not tried again when the server says no, but when it is only busy', async () => {
-    await expect(seqs(play({ status: 409, code: 'CURSOR_BEYOND_END' }).client.events('run_1'))).rejects.toMatchObject({ code: 'CURSOR_BEYOND_END', status: 409 });
-    expect(await seqs(play({ status: 503, code: 'TOO_MANY_STREAMS' }, frame(1) + END).client.events('run_1'))).toEqual([1]);
+    await expect(seqs(play({ status: 409, code: 'CURSOR_BEYOND_END' }).client.events('run_1'))).rejects.toMatchObject({
+      code: 'CURSOR_BEYOND_END',
+      status: 409,
+    });
+    expect(await seqs(play({ status: 503, code: 'TOO_MANY_STREAMS' }, frame(1) + END).client.events('run_1'))).toEqual([
+      1,
+    ]);
   });
 
   test('says so when an event is missing', async () => {
@@ -120,7 +146,11 @@ describe('a stream', () => {
 
 test('the changes of runs begin anew after each loss, and what is of another kind is passed over', async () => {
   const begin = named('reset', {}) + named('ready', {});
-  const { client, asked } = play(begin + named('run', { run_id: 'run_1' }), begin + named('later', {}) + named('run', { run_id: 'run_2' }), { status: 401, code: 'UNAUTHORIZED' });
+  const { client, asked } = play(
+    begin + named('run', { run_id: 'run_1' }),
+    begin + named('later', {}) + named('run', { run_id: 'run_2' }),
+    { status: 401, code: 'UNAUTHORIZED' },
+  );
   const seen: string[] = [];
   const reading = (async () => {
     for await (const change of client.runChanges()) seen.push(change.type === 'run' ? change.run.run_id : change.type);
@@ -154,9 +184,15 @@ test('a refusal is an error with its code; an answer that is none of ours still 
   const error = await client.get('run_1').catch((caught: unknown) => caught);
   expect(error).toBeInstanceOf(ParleyError);
   expect(error).toMatchObject({ code: 'RUN_NOT_FOUND', status: 404, passing: false });
-  const strange = createClient({ url: 'http://server', wait: async () => {}, fetch: (async () => new Response('<html>', { status: 502 })) as typeof fetch });
+  const strange = createClient({
+    url: 'http://server',
+    wait: async () => {},
+    fetch: (async () => new Response('<html>', { status: 502 })) as typeof fetch,
+  });
   await expect(strange.get('run_1')).rejects.toMatchObject({ code: 'INTERNAL', status: 502, passing: true });
-  await expect(play(new Error('fetch failed', { cause: new Error('connect ECONNREFUSED') })).client.cancel('run_1')).rejects.toThrow('connect ECONNREFUSED');
+  await expect(
+    play(new Error('fetch failed', { cause: new Error('connect ECONNREFUSED') })).client.cancel('run_1'),
+  ).rejects.toThrow('connect ECONNREFUSED');
 });
 
 describe('a call', () => {
@@ -167,7 +203,12 @@ describe('a call', () => {
     ['a new run', (client: ParleyClient) => client.create({ engine: 'codex', prompt: 'x' })],
     ['an answer', (client: ParleyClient) => client.reply('run_1', { interaction_id: 'int_1', response: 'x' })],
   ])('that is %s is repeated while nobody answers, with the same body each time', async (_what, call) => {
-    const { client, bodies, pauses } = play(new Error('refused'), { status: 503, code: 'STORE_UNAVAILABLE' }, new Error('reset'), ANSWER);
+    const { client, bodies, pauses } = play(
+      new Error('refused'),
+      { status: 503, code: 'STORE_UNAVAILABLE' },
+      new Error('reset'),
+      ANSWER,
+    );
     await call(client);
     expect(pauses).toEqual([250, 500, 1000]);
     expect(new Set(bodies)).toHaveProperty('size', 1);
@@ -190,12 +231,26 @@ describe('a call', () => {
     await client.continueFrom('run/1', { prompt: 'x' });
     await client.fork('run/1', { prompt: 'x', request_id: 'mine' });
     expect(asked).toEqual(['/v1/runs/run%2F1/continue', '/v1/runs/run%2F1/fork']);
-    expect(bodies.map((body) => JSON.parse(body) as unknown)).toEqual([{ prompt: 'x' }, { prompt: 'x', request_id: 'mine' }]);
+    expect(bodies.map((body) => JSON.parse(body) as unknown)).toEqual([
+      { prompt: 'x' },
+      { prompt: 'x', request_id: 'mine' },
+    ]);
   });
 
   test('whose answer breaks off is repeated too; one that is answered by somebody else is not', async () => {
-    const bodies: (string | ReadableStream)[] = [new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode('{"run_id":')), pull: (controller) => controller.error(new TypeError('terminated')) }), '{"run_id":"run_1"}', '<html>'];
-    const client = createClient({ url: '', wait: async () => {}, fetch: (async () => new Response(bodies.shift())) as typeof fetch });
+    const bodies: (string | ReadableStream)[] = [
+      new ReadableStream({
+        start: (controller) => controller.enqueue(new TextEncoder().encode('{"run_id":')),
+        pull: (controller) => controller.error(new TypeError('terminated')),
+      }),
+      '{"run_id":"run_1"}',
+      '<html>',
+    ];
+    const client = createClient({
+      url: '',
+      wait: async () => {},
+      fetch: (async () => new Response(bodies.shift())) as typeof fetch,
+    });
     expect(await client.create({ engine: 'codex', prompt: 'x' })).toEqual({ run_id: 'run_1' });
     await expect(client.get('run_1')).rejects.toMatchObject({ code: 'INTERNAL', status: 200 });
   });
@@ -204,13 +259,30 @@ describe('a call', () => {
     const { client, pauses } = play(...Array.from({ length: 7 }, () => new Error('refused')));
     await expect(client.get('run_1')).rejects.toMatchObject({ code: 'UNREACHABLE' });
     expect(pauses).toEqual([250, 500, 1000, 2000, 4000, 8000]);
-    await expect(play({ status: 409, code: 'REPLY_CONFLICT' }, ANSWER).client.reply('run_1', { interaction_id: 'int_1' })).rejects.toMatchObject({ code: 'REPLY_CONFLICT' });
-    for (const call of [(c: ParleyClient) => c.cancel('run_1'), (c: ParleyClient) => c.retry('run_1'), (c: ParleyClient) => c.fork('run_1', { prompt: 'x' }), (c: ParleyClient) => c.delete('run_1')]) await expect(call(play(new Error('reset'), ANSWER).client)).rejects.toMatchObject({ code: 'UNREACHABLE' });
+    await expect(
+      play({ status: 409, code: 'REPLY_CONFLICT' }, ANSWER).client.reply('run_1', { interaction_id: 'int_1' }),
+    ).rejects.toMatchObject({ code: 'REPLY_CONFLICT' });
+    for (const call of [
+      (c: ParleyClient) => c.cancel('run_1'),
+      (c: ParleyClient) => c.retry('run_1'),
+      (c: ParleyClient) => c.fork('run_1', { prompt: 'x' }),
+      (c: ParleyClient) => c.delete('run_1'),
+    ])
+      await expect(call(play(new Error('reset'), ANSWER).client)).rejects.toMatchObject({ code: 'UNREACHABLE' });
   });
 });
 
 test('an event is told by its type, with its data', () => {
-  const event: FcmpEvent = { protocol_version: 'fcmp/1.0', run_id: 'run_1', seq: 1, ts: '', attempt_number: 1, rasp_seq: 1, type: 'user.input.required', data: { interaction_id: 'int_1' } };
+  const event: FcmpEvent = {
+    protocol_version: 'fcmp/1.0',
+    run_id: 'run_1',
+    seq: 1,
+    ts: '',
+    attempt_number: 1,
+    rasp_seq: 1,
+    type: 'user.input.required',
+    data: { interaction_id: 'int_1' },
+  };
   expect(isType(event, 'conversation.completed')).toBe(false);
   // As the documentation shows it; the compiler knows the member.
   expect(isType(event, 'user.input.required') ? event.data.interaction_id.length : 0).toBe(5);
@@ -220,6 +292,7 @@ test('it runs in a browser: it takes only types from the rest of Parley, and not
   const folder = new URL('../../src/client/', import.meta.url);
   for (const name of readdirSync(folder)) {
     const imports = readFileSync(new URL(name, folder), 'utf8').match(/^(?:import|export) .*from .*$/gm) ?? [];
-    for (const line of imports) if (!/from '\.\//.test(line)) expect(line).toMatch(/^(?:import|export) type .*from '\.\.\//);
+    for (const line of imports)
+      if (!/from '\.\//.test(line)) expect(line).toMatch(/^(?:import|export) type .*from '\.\.\//);
   }
 });

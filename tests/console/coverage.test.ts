@@ -22,10 +22,14 @@ test('a part outside the screen counts for nothing', () => {
 
 test('random parts are whole exactly if each of a thousand steps was in one of them', () => {
   const point = integer({ min: 0, max: 1000 });
-  assert(property(array(tuple(point, point), { maxLength: 12 }), (pairs) => {
-    const covered = Array.from({ length: 1000 }, () => false);
-    for (const [one, other] of pairs) covered.fill(true, Math.min(one, other), Math.max(one, other));
-    const parts = cover(...pairs.map(([one, other]) => [Math.min(one, other) / 1000, Math.max(one, other) / 1000] as const));
-    expect(isWhole(parts, GAP)).toBe(covered.every(Boolean));
-  }));
+  assert(
+    property(array(tuple(point, point), { maxLength: 12 }), (pairs) => {
+      const covered = Array.from({ length: 1000 }, () => false);
+      for (const [one, other] of pairs) covered.fill(true, Math.min(one, other), Math.max(one, other));
+      const parts = cover(
+        ...pairs.map(([one, other]) => [Math.min(one, other) / 1000, Math.max(one, other) / 1000] as const),
+      );
+      expect(isWhole(parts, GAP)).toBe(covered.every(Boolean));
+    }),
+  );
 });

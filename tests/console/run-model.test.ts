@@ -1,4 +1,5 @@
-// The conversation as rows, without a page: what grows, what is replaced, what is folded together, and that much of it takes little time.
+// The conversation as rows, without a page: what grows, what is replaced, what is folded together, and that much of it
+// takes little time.
 import { expect, test } from 'vitest';
 import { RunModel } from '../../console/src/state/run-model.js';
 import type { Row } from '../../console/src/state/run-rows.js';
@@ -14,7 +15,16 @@ function* events(told: Iterable<Told>): Generator<FcmpEvent> {
   let seq = 0;
   for (const [type, data, attempt = 1] of told) {
     seq += 1;
-    yield { protocol_version: 'fcmp/1.0', run_id: 'run_x', seq, ts: at(seq), attempt_number: attempt, rasp_seq: seq * 10, type, data: data as unknown as FcmpEvent['data'] };
+    yield {
+      protocol_version: 'fcmp/1.0',
+      run_id: 'run_x',
+      seq,
+      ts: at(seq),
+      attempt_number: attempt,
+      rasp_seq: seq * 10,
+      type,
+      data: data as unknown as FcmpEvent['data'],
+    };
   }
 }
 
@@ -25,49 +35,111 @@ function fold(...told: Told[]): RunModel {
 }
 
 const STARTED: Told = ['conversation.started', { engine: 'x', execution_mode: 'interactive', fold_version: 1 }];
-const change = (from: FcmpData['conversation.state.changed']['from'], to: FcmpData['conversation.state.changed']['to'], seconds: number, attempt = 1): Told => ['conversation.state.changed', { from, to, trigger: 'turn.started', updated_at: at(seconds) }, attempt];
-const ask = (id: string): Told => ['user.input.required', { interaction_id: id, kind: 'open_text', prompt: 'Which?', options: [] }];
+const change = (
+  from: FcmpData['conversation.state.changed']['from'],
+  to: FcmpData['conversation.state.changed']['to'],
+  seconds: number,
+  attempt = 1,
+): Told => ['conversation.state.changed', { from, to, trigger: 'turn.started', updated_at: at(seconds) }, attempt];
+const ask = (id: string): Told => [
+  'user.input.required',
+  { interaction_id: id, kind: 'open_text', prompt: 'Which?', options: [] },
+];
 const items = (done: boolean) => ({ items: [{ text: 'a', done }] });
 const usage = (scope: 'step' | 'turn' | 'thread', tokens: number): Told => ['usage', { scope, input_tokens: tokens }];
 const types = ({ rows }: RunModel) => rows.map(({ type }) => type);
-const only = <T extends Row['type']>({ rows }: RunModel, type: T) => rows.filter((row) => row.type === type) as Extract<Row, { type: T }>[];
+const only = <T extends Row['type']>({ rows }: RunModel, type: T) =>
+  rows.filter((row) => row.type === type) as Extract<Row, { type: T }>[];
 
 test('pieces of a message grow one row, and the whole message replaces them', () => {
-  const model = fold(['assistant.message.delta', { message_id: 'm', text: 'Hel' }], ['assistant.message.delta', { message_id: 'm', text: 'lo' }]);
+  const model = fold(
+    ['assistant.message.delta', { message_id: 'm', text: 'Hel' }],
+    ['assistant.message.delta', { message_id: 'm', text: 'lo' }],
+  );
   expect(model.rows).toMatchObject([{ type: 'message', text: 'Hello', state: 'growing', rasp: [10, 20], rev: 1 }]);
-  const whole = fold(['assistant.message.delta', { message_id: 'm', text: 'Hel' }], ['assistant.message.final', { message_id: 'm', text: 'Hello.' }]);
+  const whole = fold(
+    ['assistant.message.delta', { message_id: 'm', text: 'Hel' }],
+    ['assistant.message.final', { message_id: 'm', text: 'Hello.' }],
+  );
   expect(whole.rows).toMatchObject([{ text: 'Hello.', state: 'whole', rasp: [10, 20] }]);
 });
 
 test('two messages that grow at the same time stay apart, and one without an id is one of its own', () => {
-  const model = fold(['assistant.message.delta', { message_id: 'a', text: '1' }], ['assistant.message.delta', { message_id: null, text: '2' }], ['assistant.message.delta', { message_id: 'a', text: '3' }], ['assistant.message.final', { message_id: null, text: 'two' }]);
-  expect(only(model, 'message').map(({ text, state }) => [text, state])).toEqual([['13', 'growing'], ['two', 'whole']]);
+  const model = fold(
+    ['assistant.message.delta', { message_id: 'a', text: '1' }],
+    ['assistant.message.delta', { message_id: null, text: '2' }],
+    ['assistant.message.delta', { message_id: 'a', text: '3' }],
+    ['assistant.message.final', { message_id: null, text: 'two' }],
+  );
+  expect(only(model, 'message').map(({ text, state }) => [text, state])).toEqual([
+    ['13', 'growing'],
+    ['two', 'whole'],
+  ]);
 });
 
 test('the text of a turn that was cut off is kept, and said to be cut; an id counts within its turn', () => {
-  const model = fold(STARTED, change('queued', 'running', 2), ['assistant.message.delta', { message_id: 'm', text: 'Half' }], change('running', 'failed', 4));
+  const model = fold(
+    STARTED,
+    change('queued', 'running', 2),
+    ['assistant.message.delta', { message_id: 'm', text: 'Half' }],
+    change('running', 'failed', 4),
+  );
   expect(only(model, 'message')).toMatchObject([{ text: 'Half', state: 'cut' }]);
-  const two = fold(STARTED, ['assistant.message.delta', { message_id: 'm', text: 'One' }], change('running', 'waiting_user', 3), ['assistant.message.delta', { message_id: 'm', text: 'Two' }, 2]);
-  expect(only(two, 'message').map(({ text, state }) => [text, state])).toEqual([['One', 'whole'], ['Two', 'growing']]);
+  const two = fold(
+    STARTED,
+    ['assistant.message.delta', { message_id: 'm', text: 'One' }],
+    change('running', 'waiting_user', 3),
+    ['assistant.message.delta', { message_id: 'm', text: 'Two' }, 2],
+  );
+  expect(only(two, 'message').map(({ text, state }) => [text, state])).toEqual([
+    ['One', 'whole'],
+    ['Two', 'growing'],
+  ]);
 });
 
 test('a truncated message keeps its pieces, which have more', () => {
-  const model = fold(['assistant.message.delta', { message_id: 'm', text: 'long text' }], ['assistant.message.final', { message_id: 'm', text: 'long', truncated: true }]);
+  const model = fold(
+    ['assistant.message.delta', { message_id: 'm', text: 'long text' }],
+    ['assistant.message.final', { message_id: 'm', text: 'long', truncated: true }],
+  );
   expect(only(model, 'message')).toMatchObject([{ text: 'long text', isTruncated: true, state: 'whole' }]);
 });
 
 test('a tool call is one row, also when it ends in a later turn; one that never ends is said to', () => {
-  const started: Told = ['assistant.tool.started', { call_id: 'c', name: 'shell', kind: 'command', input: { command: 'ls' } }];
-  const model = fold(STARTED, started, ask('i'), ['assistant.tool.completed', { call_id: 'c', name: 'shell', kind: 'command', status: 'completed', exit_code: 0, output: 'x', duration_ms: 5 }, 2]);
-  expect(only(model, 'tool')).toMatchObject([{ status: 'completed', exitCode: 0, output: 'x', durationMs: 5, input: { command: 'ls' }, rasp: [20, 40] }]);
-  expect(only(fold(STARTED, started, change('running', 'failed', 3)), 'tool')).toMatchObject([{ status: 'unfinished' }]);
+  const started: Told = [
+    'assistant.tool.started',
+    { call_id: 'c', name: 'shell', kind: 'command', input: { command: 'ls' } },
+  ];
+  const model = fold(STARTED, started, ask('i'), [
+    'assistant.tool.completed',
+    { call_id: 'c', name: 'shell', kind: 'command', status: 'completed', exit_code: 0, output: 'x', duration_ms: 5 },
+    2,
+  ]);
+  expect(only(model, 'tool')).toMatchObject([
+    { status: 'completed', exitCode: 0, output: 'x', durationMs: 5, input: { command: 'ls' }, rasp: [20, 40] },
+  ]);
+  expect(only(fold(STARTED, started, change('running', 'failed', 3)), 'tool')).toMatchObject([
+    { status: 'unfinished' },
+  ]);
   expect(only(fold(started, started), 'tool').map(({ status }) => status)).toEqual(['unfinished', 'running']);
 });
 
 test('files, lines of output and thoughts in a row are one row each', () => {
-  const model = fold(['artifact.file.changed', { path: 'a', kind: 'add' }], ['artifact.file.changed', { path: 'b', kind: 'update' }], ['raw.stderr', { text: '1' }], ['raw.stderr', { text: '2' }], ['raw.stdout', { text: '3' }], ['assistant.reasoning', { text: 'x' }], ['assistant.reasoning', { text: 'y' }]);
+  const model = fold(
+    ['artifact.file.changed', { path: 'a', kind: 'add' }],
+    ['artifact.file.changed', { path: 'b', kind: 'update' }],
+    ['raw.stderr', { text: '1' }],
+    ['raw.stderr', { text: '2' }],
+    ['raw.stdout', { text: '3' }],
+    ['assistant.reasoning', { text: 'x' }],
+    ['assistant.reasoning', { text: 'y' }],
+  );
   expect(types(model)).toEqual(['files', 'details', 'reasoning']);
-  expect(model.rows).toMatchObject([{ files: [{ path: 'a' }, { path: 'b' }] }, { counts: { stderr: 2, stdout: 1 }, details: [{ text: '1' }, { text: '2' }, { text: '3' }] }, { text: 'x\n\ny' }]);
+  expect(model.rows).toMatchObject([
+    { files: [{ path: 'a' }, { path: 'b' }] },
+    { counts: { stderr: 2, stdout: 1 }, details: [{ text: '1' }, { text: '2' }, { text: '3' }] },
+    { text: 'x\n\ny' },
+  ]);
 });
 
 test('what an engine prints in a turn is one row, wherever it stands, with warnings and the done marker', () => {
@@ -80,53 +152,127 @@ test('what an engine prints in a turn is one row, wherever it stands, with warni
   );
   expect(types(model)).toEqual(['details', 'message', 'details']);
   expect(only(model, 'message')).toMatchObject([{ text: 'Ready.' }]);
-  expect(only(model, 'details')).toMatchObject([{ counts: { stderr: 1, warning: 1, done: 2 }, rasp: [10, 20, 30, 40] }, { counts: { stderr: 1 } }]);
+  expect(only(model, 'details')).toMatchObject([
+    { counts: { stderr: 1, warning: 1, done: 2 }, rasp: [10, 20, 30, 40] },
+    { counts: { stderr: 1 } },
+  ]);
 });
 
 test('a plan takes the place of the one before', () => {
-  const model = fold(['assistant.plan', items(false)], ['user.message', { text: 'x' }], ['assistant.plan', items(false)], ['assistant.plan', items(true)]);
-  expect(only(model, 'plan').map(({ isOld, items: [first] }) => [isOld, first?.done])).toEqual([[true, false], [false, true]]);
+  const model = fold(
+    ['assistant.plan', items(false)],
+    ['user.message', { text: 'x' }],
+    ['assistant.plan', items(false)],
+    ['assistant.plan', items(true)],
+  );
+  expect(only(model, 'plan').map(({ isOld, items: [first] }) => [isOld, first?.done])).toEqual([
+    [true, false],
+    [false, true],
+  ]);
 });
 
 test('the figures of a turn are told once, when it ends: its own, else those of the conversation, else its steps together', () => {
-  expect(only(fold(STARTED, usage('step', 1), usage('step', 2), ask('i')), 'usage')).toMatchObject([{ usage: { input_tokens: 3 }, rasp: [20, 30] }]);
-  expect(only(fold(STARTED, usage('thread', 1), usage('thread', 9), usage('step', 2), ask('i')), 'usage')).toMatchObject([{ usage: { input_tokens: 9 } }]);
-  expect(only(fold(STARTED, usage('turn', 5), usage('thread', 9), change('running', 'succeeded', 4)), 'usage')).toMatchObject([{ usage: { input_tokens: 5 } }]);
+  expect(only(fold(STARTED, usage('step', 1), usage('step', 2), ask('i')), 'usage')).toMatchObject([
+    { usage: { input_tokens: 3 }, rasp: [20, 30] },
+  ]);
+  expect(
+    only(fold(STARTED, usage('thread', 1), usage('thread', 9), usage('step', 2), ask('i')), 'usage'),
+  ).toMatchObject([{ usage: { input_tokens: 9 } }]);
+  expect(
+    only(fold(STARTED, usage('turn', 5), usage('thread', 9), change('running', 'succeeded', 4)), 'usage'),
+  ).toMatchObject([{ usage: { input_tokens: 5 } }]);
   expect(types(fold(STARTED, usage('turn', 5), ask('i')))).toEqual(['usage', 'question']);
 });
 
 test('a question waits until it is answered, decided, or the run has ended', () => {
   expect(fold(ask('i')).pending?.interactionId).toBe('i');
-  const answered = fold(ask('i'), ['interaction.reply.accepted', { interaction_id: 'i', resolution_mode: 'user_reply', accepted_at: at(2), response: 'A', actor: { kind: 'user', name: 'ann' } }]);
+  const answered = fold(ask('i'), [
+    'interaction.reply.accepted',
+    {
+      interaction_id: 'i',
+      resolution_mode: 'user_reply',
+      accepted_at: at(2),
+      response: 'A',
+      actor: { kind: 'user', name: 'ann' },
+    },
+  ]);
   expect(answered.pending).toBeNull();
-  expect(answered.rows).toMatchObject([{ resolution: { type: 'answered', by: 'ann', response: 'A', finish: false, at: at(2) } }]);
-  expect(fold(ask('i'), ['interaction.auto_decide.timeout', { interaction_id: 'i', resolution_mode: 'auto_decide_timeout', policy: 'use_default', response: 'B' }]).rows).toMatchObject([{ resolution: { type: 'decided', policy: 'use_default', response: 'B' } }]);
-  expect(fold(STARTED, ask('i'), ['conversation.canceled', {}], change('waiting_user', 'canceled', 4)).rows).toMatchObject([{ resolution: { type: 'gone' } }, { type: 'end', end: { state: 'canceled' } }]);
+  expect(answered.rows).toMatchObject([
+    { resolution: { type: 'answered', by: 'ann', response: 'A', finish: false, at: at(2) } },
+  ]);
+  expect(
+    fold(ask('i'), [
+      'interaction.auto_decide.timeout',
+      { interaction_id: 'i', resolution_mode: 'auto_decide_timeout', policy: 'use_default', response: 'B' },
+    ]).rows,
+  ).toMatchObject([{ resolution: { type: 'decided', policy: 'use_default', response: 'B' } }]);
+  expect(
+    fold(STARTED, ask('i'), ['conversation.canceled', {}], change('waiting_user', 'canceled', 4)).rows,
+  ).toMatchObject([{ resolution: { type: 'gone' } }, { type: 'end', end: { state: 'canceled' } }]);
 });
 
 test('attempts are separated, with the time that a person was waited for; the way through the chart is counted', () => {
-  const model = fold(STARTED, change('queued', 'running', 2), ask('i'), change('running', 'waiting_user', 4), change('waiting_user', 'queued', 64), change('queued', 'running', 65, 2), change('running', 'succeeded', 70, 2));
+  const model = fold(
+    STARTED,
+    change('queued', 'running', 2),
+    ask('i'),
+    change('running', 'waiting_user', 4),
+    change('waiting_user', 'queued', 64),
+    change('queued', 'running', 65, 2),
+    change('running', 'succeeded', 70, 2),
+  );
   expect(only(model, 'attempt')).toMatchObject([{ number: 2, waitedMs: 60_000 }]);
   expect(Object.fromEntries(model.way.visits)).toEqual({ queued: 2, running: 2, waiting_user: 1, succeeded: 1 });
   expect(model.way.edges.get('queued>running')).toBe(2);
-  expect(model.way.attempts.map(({ spans }) => spans.map(({ state, from, to }) => [state, (Number(to) - from) / 1000]))).toEqual([[['queued', 1], ['running', 2], ['waiting_user', 60]], [['queued', 1], ['running', 5]]]);
+  expect(
+    model.way.attempts.map(({ spans }) => spans.map(({ state, from, to }) => [state, (Number(to) - from) / 1000])),
+  ).toEqual([
+    [
+      ['queued', 1],
+      ['running', 2],
+      ['waiting_user', 60],
+    ],
+    [
+      ['queued', 1],
+      ['running', 5],
+    ],
+  ]);
   expect(model.way.blockedMs(T0)).toBe(60_000);
   expect(fold(STARTED, change('running', 'waiting_user', 4)).way.blockedMs(T0 + 10_000)).toBe(6000);
 });
 
 test('every row has a key of its own, also when one event makes two', () => {
-  const { rows } = fold(STARTED, ['usage', { scope: 'turn' }], ask('i'), ['conversation.failed', { error: { code: 'INTERNAL', message: 'x' } }], change('running', 'failed', 5));
+  const { rows } = fold(
+    STARTED,
+    ['usage', { scope: 'turn' }],
+    ask('i'),
+    ['conversation.failed', { error: { code: 'INTERNAL', message: 'x' } }],
+    change('running', 'failed', 5),
+  );
   expect(new Set(rows.map(({ key }) => key)).size).toBe(rows.length);
 });
 
 test('an event of a later version is a row, not an error', () => {
   const model = new RunModel();
-  model.push({ protocol_version: 'fcmp/1.0', run_id: 'r', seq: 1, ts: at(1), attempt_number: 1, rasp_seq: 1, type: 'assistant.dance', data: { steps: 3 } });
+  model.push({
+    protocol_version: 'fcmp/1.0',
+    run_id: 'r',
+    seq: 1,
+    ts: at(1),
+    attempt_number: 1,
+    rasp_seq: 1,
+    type: 'assistant.dance',
+    data: { steps: 3 },
+  });
   expect(model.rows).toMatchObject([{ type: 'unknown', name: 'assistant.dance', data: { steps: 3 } }]);
 });
 
 test('two hundred thousand pieces are folded in less than two seconds', () => {
-  const told = Array.from({ length: 200_000 }, (_, index): Told => (index % 2 === 0 ? ['assistant.message.delta', { message_id: 'm', text: 'abcdefgh' }] : ['raw.stderr', { text: 'x' }]));
+  const told = Array.from({ length: 200_000 }, (_, index): Told =>
+    index % 2 === 0
+      ? ['assistant.message.delta', { message_id: 'm', text: 'abcdefgh' }]
+      : ['raw.stderr', { text: 'x' }],
+  );
   const list = [...events(told)];
   const model = new RunModel();
   const begun = performance.now();

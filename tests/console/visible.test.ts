@@ -1,4 +1,5 @@
-// Bytes as a person sees them in the evidence: text as it is, everything else by its name, nothing that hides or turns what stands around it.
+// Bytes as a person sees them in the evidence: text as it is, everything else by its name, nothing that hides or turns
+// what stands around it.
 import { assert, property, string } from 'fast-check';
 import { expect, test } from 'vitest';
 import { nameBytes as showBytes } from '../../src/kernel/visible-bytes.js';
@@ -24,8 +25,10 @@ test.each([
 });
 
 test('what is text is decoded as it is, whatever stands behind it', () => {
-  assert(property(string({ unit: 'grapheme' }), (text) => {
-    const bytes = Buffer.concat([Buffer.from(text), Buffer.from([0xff])]);
-    expect(showBytes(bytes)).toBe(`${showBytes(Buffer.from(text))}⟨FF⟩`);
-  }));
+  assert(
+    property(string({ unit: 'grapheme' }), (text) => {
+      const bytes = Buffer.concat([Buffer.from(text), Buffer.from([0xff])]);
+      expect(showBytes(bytes)).toBe(`${showBytes(Buffer.from(text))}⟨FF⟩`);
+    }),
+  );
 });

@@ -1,5 +1,5 @@
-// What every dispatch must do, in real time: turns up to its slots, the oldest first; questions decided when their time is over; nothing
-// begun after its end.
+// What every dispatch must do, in real time: turns up to its slots, the oldest first; questions decided when their time
+// is over; nothing begun after its end.
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Dispatch, DispatchHandlers } from '../../src/dispatch/dispatch.js';
 import type { RunState } from '../../src/run/statechart.js';
@@ -29,20 +29,33 @@ export class Stage {
 
   constructor({ store, create }: Pick<DispatchUnderTest, 'store' | 'create'>, slots: number) {
     this.#store = store;
-    this.dispatch = create({
-      startTurn: (run) => this.#play(run.run_id),
-      decide: async ({ run_id: runId, interaction_id: id }) => {
-        const isDone = await this.set(runId, 'failed', { resolve: { interaction_id: id, state: 'auto_decided', resolution: { at: 1, response: null, actor: null, idempotency_key: null, finish: false } } });
-        if (isDone) this.decided.push(id);
-        return isDone;
+    this.dispatch = create(
+      {
+        startTurn: (run) => this.#play(run.run_id),
+        decide: async ({ run_id: runId, interaction_id: id }) => {
+          const isDone = await this.set(runId, 'failed', {
+            resolve: {
+              interaction_id: id,
+              state: 'auto_decided',
+              resolution: { at: 1, response: null, actor: null, idempotency_key: null, finish: false },
+            },
+          });
+          if (isDone) this.decided.push(id);
+          return isDone;
+        },
+        onFailure: (error) => this.failures.push(error),
       },
-      onFailure: (error) => this.failures.push(error),
-    }, slots);
+      slots,
+    );
   }
 
   async set(runId: string, status: RunState, rest: Parameters<typeof change>[1] = {}): Promise<boolean> {
     const run = (await this.#store.loadRun(runId)) as RunRecord;
-    return (await this.#store.commit(change(run, { set: { status, ...(status === 'running' ? { epoch: run.epoch + 1 } : {}) }, ...rest }))).committed;
+    return (
+      await this.#store.commit(
+        change(run, { set: { status, ...(status === 'running' ? { epoch: run.epoch + 1 } : {}) }, ...rest }),
+      )
+    ).committed;
   }
 
   async #play(runId: string): Promise<void> {
@@ -65,7 +78,9 @@ export class Stage {
   // A question whose time is over so many milliseconds from now.
   async ask(number: number, inMs: number): Promise<void> {
     await this.queue(number);
-    await this.set(`run_000${number}`, 'waiting_user', { ask: ask(`int_${number}`, { decides: true, due_at: Date.now() + inMs }) });
+    await this.set(`run_000${number}`, 'waiting_user', {
+      ask: ask(`int_${number}`, { decides: true, due_at: Date.now() + inMs }),
+    });
   }
 
   end(runId: string): void {
@@ -107,7 +122,11 @@ export function describeDispatch(name: string, open: () => Promise<DispatchUnder
       stage.dispatch.wake();
       await eventually(() => stage.turns.size).toBe(2);
       expect(stage.started.toSorted()).toEqual(['run_0001', 'run_0002']);
-      for (const [ended, next] of [['run_0002', 'run_0003'], ['run_0001', 'run_0004'], ['run_0003', 'run_0005']] as const) {
+      for (const [ended, next] of [
+        ['run_0002', 'run_0003'],
+        ['run_0001', 'run_0004'],
+        ['run_0003', 'run_0005'],
+      ] as const) {
         stage.end(ended);
         await eventually(() => stage.started.at(-1)).toBe(next);
       }
@@ -130,7 +149,13 @@ export function describeDispatch(name: string, open: () => Promise<DispatchUnder
       await stage.ask(1, -60_000);
       await stage.ask(2, 300);
       await stage.ask(3, 600);
-      await stage.set('run_0003', 'canceled', { resolve: { interaction_id: 'int_3', state: 'canceled', resolution: { at: 1, response: null, actor: null, idempotency_key: null, finish: false } } });
+      await stage.set('run_0003', 'canceled', {
+        resolve: {
+          interaction_id: 'int_3',
+          state: 'canceled',
+          resolution: { at: 1, response: null, actor: null, idempotency_key: null, finish: false },
+        },
+      });
       stage.dispatch.wake();
       await eventually(() => stage.decided.toSorted()).toEqual(['int_1', 'int_2']);
       await stage.ask(4, 300);

@@ -13,7 +13,8 @@ describeDispatch('embedded', async () => {
   const { store, close } = await openDataDir(dir, { pid: process.pid });
   return {
     store,
-    create: (handlers, slots) => new EmbeddedDispatch({ store, timers: systemTimers, clock: systemClock }, handlers, slots),
+    create: (handlers, slots) =>
+      new EmbeddedDispatch({ store, timers: systemTimers, clock: systemClock }, handlers, slots),
     cleanup: async () => {
       await close();
       rmSync(dir, { recursive: true });

@@ -1,4 +1,5 @@
-// Dispatch within one process, on a real store with time moved by hand: who is started when, and that no failure stops it.
+// Dispatch within one process, on a real store with time moved by hand: who is started when, and that no failure stops
+// it.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -55,17 +56,23 @@ class Scene {
   readonly dispatch: EmbeddedDispatch;
 
   constructor(store: Store, slots: number, decide = (_interaction: InteractionRecord) => {}) {
-    this.dispatch = new EmbeddedDispatch({ store, timers, clock: { now: () => 1_000_000 } }, {
-      startTurn: (run) => this.#play(run.run_id),
-      decide: async (interaction) => {
-        decide(interaction);
-        const resolution = { at: 1, response: null, actor: null, idempotency_key: null, finish: false };
-        await setStatus(interaction.run_id, 'failed', { resolve: { interaction_id: interaction.interaction_id, state: 'auto_decided', resolution } });
-        this.decided.push(interaction.interaction_id);
-        return true;
+    this.dispatch = new EmbeddedDispatch(
+      { store, timers, clock: { now: () => 1_000_000 } },
+      {
+        startTurn: (run) => this.#play(run.run_id),
+        decide: async (interaction) => {
+          decide(interaction);
+          const resolution = { at: 1, response: null, actor: null, idempotency_key: null, finish: false };
+          await setStatus(interaction.run_id, 'failed', {
+            resolve: { interaction_id: interaction.interaction_id, state: 'auto_decided', resolution },
+          });
+          this.decided.push(interaction.interaction_id);
+          return true;
+        },
+        onFailure: (error) => this.failures.push(error),
       },
-      onFailure: (error) => this.failures.push(error),
-    }, slots);
+      slots,
+    );
   }
 
   async #play(runId: string): Promise<void> {
@@ -104,30 +111,38 @@ test.each([
   ['claimQueued', 1],
   ['loadRun', 1],
   ['decide', 1],
-] as const)('a look in which %s fails does the rest all the same, and everything is looked at again after a while', async (name, failures) => {
-  await queue(1);
-  await askDue(2);
-  let broken = true;
-  const fail = () => {
-    if (broken) throw new Error(`${name} is broken`);
-  };
-  const store = name === 'decide' ? data.store : alterStore(data.store, { [name]: async (...args: never[]) => {
-    fail();
-    return (data.store[name] as (...given: never[]) => unknown)(...args);
-  } });
-  const scene = new Scene(store, 1, name === 'decide' ? fail : undefined);
-  await scene.look();
-  const decides = name === 'nextDecision' || name === 'decide';
-  expect([scene.decided, scene.started]).toEqual(decides ? [[], ['run_0001']] : [['int_2'], []]);
-  expect(scene.failures).toHaveLength(failures);
-  expect(timers.lengths()).toEqual([RETRY_MS]);
-  broken = false;
-  timers.advance(RETRY_MS);
-  await scene.dispatch.idle();
-  expect([scene.decided, scene.started]).toEqual([['int_2'], ['run_0001']]);
-  expect(scene.failures).toHaveLength(failures);
-  await scene.close();
-});
+] as const)(
+  'a look in which %s fails does the rest all the same, and everything is looked at again after a while',
+  async (name, failures) => {
+    await queue(1);
+    await askDue(2);
+    let broken = true;
+    const fail = () => {
+      if (broken) throw new Error(`${name} is broken`);
+    };
+    const store =
+      name === 'decide'
+        ? data.store
+        : alterStore(data.store, {
+            [name]: async (...args: never[]) => {
+              fail();
+              return (data.store[name] as (...given: never[]) => unknown)(...args);
+            },
+          });
+    const scene = new Scene(store, 1, name === 'decide' ? fail : undefined);
+    await scene.look();
+    const decides = name === 'nextDecision' || name === 'decide';
+    expect([scene.decided, scene.started]).toEqual(decides ? [[], ['run_0001']] : [['int_2'], []]);
+    expect(scene.failures).toHaveLength(failures);
+    expect(timers.lengths()).toEqual([RETRY_MS]);
+    broken = false;
+    timers.advance(RETRY_MS);
+    await scene.dispatch.idle();
+    expect([scene.decided, scene.started]).toEqual([['int_2'], ['run_0001']]);
+    expect(scene.failures).toHaveLength(failures);
+    await scene.close();
+  },
+);
 
 test('never more turns run at once than there are slots, and the oldest run is next', async () => {
   await queue(1, 2, 3, 4, 5);
@@ -157,25 +172,33 @@ test('a run that could not be started rests for a while and does not hide the ru
   await scene.close();
 });
 
-test.each(['nextDecision', 'claimQueued', 'loadRun'] as const)('nothing is started or decided any more when it is closed while %s is under way', async (name) => {
-  await queue(1);
-  await askDue(2);
-  const asked = new Gate();
-  const gate = new Gate();
-  const scene = new Scene(alterStore(data.store, { [name]: async (...args: never[]) => {
-    asked.open();
-    await gate.opened;
-    return (data.store[name] as (...given: never[]) => unknown)(...args);
-  } }), 1);
-  scene.dispatch.wake();
-  await asked.opened;
-  const closed = scene.dispatch.close();
-  gate.open();
-  await closed;
-  expect(scene.started).toEqual([]);
-  expect(scene.decided).toEqual(name === 'nextDecision' ? [] : ['int_2']);
-  expect(timers.lengths()).toEqual([]);
-});
+test.each(['nextDecision', 'claimQueued', 'loadRun'] as const)(
+  'nothing is started or decided any more when it is closed while %s is under way',
+  async (name) => {
+    await queue(1);
+    await askDue(2);
+    const asked = new Gate();
+    const gate = new Gate();
+    const scene = new Scene(
+      alterStore(data.store, {
+        [name]: async (...args: never[]) => {
+          asked.open();
+          await gate.opened;
+          return (data.store[name] as (...given: never[]) => unknown)(...args);
+        },
+      }),
+      1,
+    );
+    scene.dispatch.wake();
+    await asked.opened;
+    const closed = scene.dispatch.close();
+    gate.open();
+    await closed;
+    expect(scene.started).toEqual([]);
+    expect(scene.decided).toEqual(name === 'nextDecision' ? [] : ['int_2']);
+    expect(timers.lengths()).toEqual([]);
+  },
+);
 
 test('no timer is set any more when it is closed while the next deadline is looked for', async () => {
   await queue(1);
@@ -183,12 +206,17 @@ test('no timer is set any more when it is closed while the next deadline is look
   const asked = new Gate();
   const gate = new Gate();
   let looks = 0;
-  const scene = new Scene(alterStore(data.store, { nextDecision: async () => {
-    looks += 1;
-    if (looks === 2) asked.open();
-    if (looks === 2) await gate.opened;
-    return data.store.nextDecision();
-  } }), 1);
+  const scene = new Scene(
+    alterStore(data.store, {
+      nextDecision: async () => {
+        looks += 1;
+        if (looks === 2) asked.open();
+        if (looks === 2) await gate.opened;
+        return data.store.nextDecision();
+      },
+    }),
+    1,
+  );
   scene.dispatch.wake();
   await asked.opened;
   const closed = scene.dispatch.close();
@@ -203,17 +231,27 @@ test('a decision is made soon after its time although the clock was an hour back
   await queue(1);
   await setStatus('run_0001', 'waiting_user', { ask: ask('int_1', { decides: true, due_at: now + 4000 }) });
   const decided: string[] = [];
-  const dispatch = new EmbeddedDispatch({ store: data.store, timers, clock: { now: () => now } }, {
-    startTurn: async () => {},
-    decide: async ({ interaction_id: id }) => {
-      decided.push(id);
-      await setStatus('run_0001', 'failed', { resolve: { interaction_id: id, state: 'auto_decided', resolution: { at: now, response: null, actor: null, idempotency_key: null, finish: false } } });
-      return true;
+  const dispatch = new EmbeddedDispatch(
+    { store: data.store, timers, clock: { now: () => now } },
+    {
+      startTurn: async () => {},
+      decide: async ({ interaction_id: id }) => {
+        decided.push(id);
+        await setStatus('run_0001', 'failed', {
+          resolve: {
+            interaction_id: id,
+            state: 'auto_decided',
+            resolution: { at: now, response: null, actor: null, idempotency_key: null, finish: false },
+          },
+        });
+        return true;
+      },
+      onFailure: (error) => {
+        throw error;
+      },
     },
-    onFailure: (error) => {
-      throw error;
-    },
-  }, 1);
+    1,
+  );
   now -= HOUR;
   dispatch.wake();
   await dispatch.idle();

@@ -8,12 +8,13 @@ const T0 = 1_700_000_000_000;
 function scene(differsMs: number, tookMs = 10) {
   let gone = 500;
   const clock = new SharedClock({ now: () => T0 }, () => gone);
-  const learn = (differs = differsMs) => clock.learn(async () => {
-    gone += tookMs / 2;
-    const theirs = T0 + (gone - 500) + differs;
-    gone += tookMs / 2;
-    return theirs;
-  });
+  const learn = (differs = differsMs) =>
+    clock.learn(async () => {
+      gone += tookMs / 2;
+      const theirs = T0 + (gone - 500) + differs;
+      gone += tookMs / 2;
+      return theirs;
+    });
   return { clock, learn, own: () => T0 + (gone - 500), step: (ms: number) => (gone += ms) };
 }
 
@@ -23,7 +24,12 @@ test.each([3_600_000, -3_600_000, 1500])('a clock that differs by %d ms is corre
   expect(clock.now()).toBe(own() + differsMs);
 });
 
-test.each([[0, 10], [900, 10], [-900, 10], [1400, 1000]])('one that differs by %d ms, told within %d ms, is let be', async (differsMs, tookMs) => {
+test.each([
+  [0, 10],
+  [900, 10],
+  [-900, 10],
+  [1400, 1000],
+])('one that differs by %d ms, told within %d ms, is let be', async (differsMs, tookMs) => {
   const { clock, learn, own } = scene(differsMs, tookMs);
   await learn();
   expect(clock.now()).toBe(own());

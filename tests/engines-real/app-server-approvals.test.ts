@@ -5,7 +5,17 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Json } from '../../src/kernel/json.js';
 import { processesOf } from '../support/orchestrated.js';
 import type { RealBench } from './real-bench.js';
-import { ASKS, dataOf, expectNoProcess, expectSameParsed, linesIn, of, openResidents, sentTo, spawnedIn } from './real-resident.js';
+import {
+  ASKS,
+  dataOf,
+  expectNoProcess,
+  expectSameParsed,
+  linesIn,
+  of,
+  openResidents,
+  sentTo,
+  spawnedIn,
+} from './real-resident.js';
 
 const SIDE = 'echo done >> side.txt';
 const side = (bench: RealBench) => linesIn(bench.cwd, 'side.txt');
@@ -15,7 +25,11 @@ async function ask(bench: RealBench, prompt: string) {
   const asked = await bench.play(prompt, ASKS);
   expect(asked).toMatchObject({ status: 'waiting_user', attempt_number: 1 });
   const { question } = await bench.pending(asked.run_id);
-  expect(question).toMatchObject({ kind: 'approval', channel: 'native', digest: expect.stringMatching(/^[0-9a-f]{64}$/) });
+  expect(question).toMatchObject({
+    kind: 'approval',
+    channel: 'native',
+    digest: expect.stringMatching(/^[0-9a-f]{64}$/),
+  });
   expect(processesOf(asked.run_id)).not.toEqual([]);
   return { runId: asked.run_id, question };
 }
@@ -31,10 +45,16 @@ async function expectEndsWell(bench: RealBench, runId: string): Promise<void> {
 describe('a command that asks for leave', () => {
   test('runs once when it is approved; the same again is asked again', async () => {
     const bench = await openResidents();
-    const { runId, question } = await ask(bench, `[[answer First.]] [[approve ${SIDE}]] [[approve ${SIDE}]] [[done 7]]`);
+    const { runId, question } = await ask(
+      bench,
+      `[[answer First.]] [[approve ${SIDE}]] [[approve ${SIDE}]] [[done 7]]`,
+    );
     expect(question).toMatchObject({ action: { kind: 'command', command: `/bin/bash -lc '${SIDE}'`, cwd: bench.cwd } });
     expect(side(bench)).toEqual([]);
-    expect(await bench.reply(runId, { decision: 'approve' })).toMatchObject({ status: 'waiting_user', attempt_number: 2 });
+    expect(await bench.reply(runId, { decision: 'approve' })).toMatchObject({
+      status: 'waiting_user',
+      attempt_number: 2,
+    });
     expect(side(bench)).toEqual(['done']);
     expect((await bench.pending(runId)).question).toMatchObject({ kind: 'approval', digest: question.digest });
     expect(await bench.reply(runId, { decision: 'approve' })).toMatchObject({ status: 'succeeded', result: 7 });
@@ -42,18 +62,29 @@ describe('a command that asks for leave', () => {
     const events = await bench.events(runId);
     const applied = of(events, 'interaction.approval.applied');
     const ran = of(events, 'tool.call.completed');
-    expect(applied.map(({ data }) => [data['decision'], data['digest']])).toEqual([['approve', question.digest], ['approve', question.digest]]);
-    expect(ran.map(({ data }) => [data['status'], data['exit_code']])).toEqual([['completed', 0], ['completed', 0]]);
+    expect(applied.map(({ data }) => [data['decision'], data['digest']])).toEqual([
+      ['approve', question.digest],
+      ['approve', question.digest],
+    ]);
+    expect(ran.map(({ data }) => [data['status'], data['exit_code']])).toEqual([
+      ['completed', 0],
+      ['completed', 0],
+    ]);
     expect(ran.map(({ seq }, index) => seq > (applied[index]?.seq ?? Infinity))).toEqual([true, true]);
     await expectEndsWell(bench, runId);
   });
 
   test('is not asked again in that process when it is approved for the session; another one is', async () => {
     const bench = await openResidents();
-    const { runId } = await ask(bench, `[[approve ${SIDE}]] [[approve ${SIDE}]] [[approve echo other >> side.txt]] [[done 7]]`);
+    const { runId } = await ask(
+      bench,
+      `[[approve ${SIDE}]] [[approve ${SIDE}]] [[approve echo other >> side.txt]] [[done 7]]`,
+    );
     expect(await bench.reply(runId, { decision: 'approve_for_session' })).toMatchObject({ status: 'waiting_user' });
     expect(side(bench)).toEqual(['done', 'done']);
-    expect((await bench.pending(runId)).question).toMatchObject({ action: { command: "/bin/bash -lc 'echo other >> side.txt'" } });
+    expect((await bench.pending(runId)).question).toMatchObject({
+      action: { command: "/bin/bash -lc 'echo other >> side.txt'" },
+    });
     expect(await bench.reply(runId, { decision: 'decline' })).toMatchObject({ status: 'succeeded', result: 7 });
     expect(side(bench)).toEqual(['done', 'done']);
     await expectEndsWell(bench, runId);
@@ -62,7 +93,11 @@ describe('a command that asks for leave', () => {
   test('never runs when it is declined, and the turn goes on', async () => {
     const bench = await openResidents();
     const { runId } = await ask(bench, `[[approve ${SIDE}]] [[tool echo beside >> beside.txt]] [[done 7]]`);
-    expect(await bench.reply(runId, { decision: 'decline' })).toMatchObject({ status: 'succeeded', result: 7, attempt_number: 2 });
+    expect(await bench.reply(runId, { decision: 'decline' })).toMatchObject({
+      status: 'succeeded',
+      result: 7,
+      attempt_number: 2,
+    });
     expect(side(bench)).toEqual([]);
     const events = await bench.events(runId);
     expect(dataOf(events, 'tool.call.completed')[0]).toMatchObject({ status: 'declined' });
@@ -73,11 +108,18 @@ describe('a command that asks for leave', () => {
   test('never runs when the turn is stopped with it; the run waits for the next word, and goes on with it', async () => {
     const bench = await openResidents();
     const { runId } = await ask(bench, `[[approve ${SIDE}]] [[answer Never said.]]`);
-    expect(await bench.reply(runId, { decision: 'cancel' })).toMatchObject({ status: 'waiting_user', attempt_number: 2 });
+    expect(await bench.reply(runId, { decision: 'cancel' })).toMatchObject({
+      status: 'waiting_user',
+      attempt_number: 2,
+    });
     expect((await bench.pending(runId)).question).toMatchObject({ kind: 'open_text', channel: 'conversation' });
     expect(side(bench)).toEqual([]);
     const requests = bench.model.requests.length;
-    expect(await bench.reply(runId, 'Do something else. [[done 8]]')).toMatchObject({ status: 'succeeded', result: 8, attempt_number: 3 });
+    expect(await bench.reply(runId, 'Do something else. [[done 8]]')).toMatchObject({
+      status: 'succeeded',
+      result: 8,
+      attempt_number: 3,
+    });
     expect(bench.model.requests.length).toBeGreaterThan(requests);
     expect(side(bench)).toEqual([]);
     const events = await bench.events(runId);
@@ -90,12 +132,30 @@ describe('a command that asks for leave', () => {
     const bench = await openResidents();
     const { runId, question } = await ask(bench, `[[approve ${SIDE}]] [[done 7]]`);
     const { interaction_id: id } = await bench.pending(runId);
-    const bogus: Json[] = [{ decision: true }, 'APPROVE', { decision: 'accept' }, null, 'approve', true, ['approve'], { decision: ['approve'] }, { Decision: 'approve' }, {}];
+    const bogus: Json[] = [
+      { decision: true },
+      'APPROVE',
+      { decision: 'accept' },
+      null,
+      'approve',
+      true,
+      ['approve'],
+      { decision: ['approve'] },
+      { Decision: 'approve' },
+      {},
+    ];
     for (const response of bogus) {
-      await expect(bench.orchestrator.reply(runId, { interaction_id: id, response }), JSON.stringify(response)).rejects.toMatchObject({ code: 'APPROVAL_INVALID' });
+      await expect(
+        bench.orchestrator.reply(runId, { interaction_id: id, response }),
+        JSON.stringify(response),
+      ).rejects.toMatchObject({ code: 'APPROVAL_INVALID' });
     }
     expect(await bench.settled(runId)).toMatchObject({ status: 'waiting_user', attempt_number: 1 });
-    expect(await bench.pending(runId)).toMatchObject({ interaction_id: id, state: 'pending', question: { digest: question.digest } });
+    expect(await bench.pending(runId)).toMatchObject({
+      interaction_id: id,
+      state: 'pending',
+      question: { digest: question.digest },
+    });
     // Others come and go beside it.
     expect(processesOf(runId)).toEqual(expect.arrayContaining(spawnedIn(await bench.events(runId))));
     expect(side(bench)).toEqual([]);
@@ -104,39 +164,71 @@ describe('a command that asks for leave', () => {
     await expectEndsWell(bench, runId);
   });
 
-  test.each([['approve', ['done']], ['decline', []]] as const)('has a note of the person who decided (%s) told to the agent, once', async (decision, ran) => {
+  test.each([
+    ['approve', ['done']],
+    ['decline', []],
+  ] as const)('has a note of the person who decided (%s) told to the agent, once', async (decision, ran) => {
     const bench = await openResidents();
     const { runId } = await ask(bench, `[[approve ${SIDE}]]`);
-    expect(await bench.reply(runId, { decision, note: 'Mind the gap. [[done 9]]' })).toMatchObject({ status: 'succeeded', result: 9 });
+    expect(await bench.reply(runId, { decision, note: 'Mind the gap. [[done 9]]' })).toMatchObject({
+      status: 'succeeded',
+      result: 9,
+    });
     expect(side(bench)).toEqual(ran);
     expect(sentTo(bench).split('Mind the gap.')).toHaveLength(2);
-    expect(dataOf(await bench.events(runId), 'diagnostic.engine.warning').filter(({ message }) => String(message).includes('note'))).toEqual([]);
+    expect(
+      dataOf(await bench.events(runId), 'diagnostic.engine.warning').filter(({ message }) =>
+        String(message).includes('note'),
+      ),
+    ).toEqual([]);
     await expectEndsWell(bench, runId);
   });
 
   test('is one of two in one response: one at a time is asked, and each has its own decision', async () => {
     const bench = await openResidents();
-    const { runId, question } = await ask(bench, '[[approve echo one >> one.txt]] [[beside]] [[approve echo two >> two.txt]] [[done 7]]');
+    const { runId, question } = await ask(
+      bench,
+      '[[approve echo one >> one.txt]] [[beside]] [[approve echo two >> two.txt]] [[done 7]]',
+    );
     const first = String((question.action as { command: string }).command).includes('one.txt') ? 'one' : 'two';
     const second = first === 'one' ? 'two' : 'one';
-    expect(await bench.reply(runId, { decision: 'decline' })).toMatchObject({ status: 'waiting_user', attempt_number: 2 });
+    expect(await bench.reply(runId, { decision: 'decline' })).toMatchObject({
+      status: 'waiting_user',
+      attempt_number: 2,
+    });
     expect((await bench.data.store.listPending({ limit: 10 })).map(({ run_id: id }) => id)).toEqual([runId]);
-    expect((await bench.pending(runId)).question).toMatchObject({ kind: 'approval', action: { command: expect.stringContaining(`${second}.txt`) } });
-    expect(await bench.reply(runId, { decision: 'approve' })).toMatchObject({ status: 'succeeded', result: 7, attempt_number: 3 });
+    expect((await bench.pending(runId)).question).toMatchObject({
+      kind: 'approval',
+      action: { command: expect.stringContaining(`${second}.txt`) },
+    });
+    expect(await bench.reply(runId, { decision: 'approve' })).toMatchObject({
+      status: 'succeeded',
+      result: 7,
+      attempt_number: 3,
+    });
     expect([linesIn(bench.cwd, `${first}.txt`), linesIn(bench.cwd, `${second}.txt`)]).toEqual([[], [second]]);
-    expect(dataOf(await bench.events(runId), 'interaction.approval.applied').map(({ decision }) => decision)).toEqual(['decline', 'approve']);
+    expect(dataOf(await bench.events(runId), 'interaction.approval.applied').map(({ decision }) => decision)).toEqual([
+      'decline',
+      'approve',
+    ]);
     await expectEndsWell(bench, runId);
   });
 });
 
 test('stopped with one of two that were asked for at once, the turn asks for the other no more', async () => {
   const bench = await openResidents();
-  const { runId } = await ask(bench, '[[approve echo one >> side.txt]] [[beside]] [[approve echo two >> side.txt]] [[done 7]]');
+  const { runId } = await ask(
+    bench,
+    '[[approve echo one >> side.txt]] [[beside]] [[approve echo two >> side.txt]] [[done 7]]',
+  );
   expect(await bench.reply(runId, { decision: 'cancel' })).toMatchObject({ status: 'waiting_user', attempt_number: 2 });
   expect((await bench.pending(runId)).question).toMatchObject({ kind: 'open_text', channel: 'conversation' });
   expect(await bench.reply(runId, 'Then finish. [[done 8]]')).toMatchObject({ status: 'succeeded', result: 8 });
   expect(side(bench)).toEqual([]);
-  expect(dataOf(await bench.events(runId), 'interaction.requested').map(({ kind }) => kind)).toEqual(['approval', 'open_text']);
+  expect(dataOf(await bench.events(runId), 'interaction.requested').map(({ kind }) => kind)).toEqual([
+    'approval',
+    'open_text',
+  ]);
   await expectEndsWell(bench, runId);
 });
 
@@ -148,7 +240,10 @@ function outside(): string {
 }
 
 describe('a file change outside of the folder', () => {
-  test.each([['approve', true], ['decline', false]] as const)('is asked for with its diff; %s decides', async (decision, isMade) => {
+  test.each([
+    ['approve', true],
+    ['decline', false],
+  ] as const)('is asked for with its diff; %s decides', async (decision, isMade) => {
     const bench = await openResidents();
     const path = outside();
     const { runId, question } = await ask(bench, `[[patch ${path}]] [[done 7]]`);
@@ -167,7 +262,11 @@ describe('a file change outside of the folder', () => {
     const asked = await bench.play(`[[patch ${path}]] [[done 7]]`, ASKS);
     await expectNoProcess(asked.run_id);
     expect(existsSync(path)).toBe(false);
-    expect(await bench.reply(asked.run_id, { decision: 'approve' })).toMatchObject({ status: 'succeeded', result: 7, attempt_number: 2 });
+    expect(await bench.reply(asked.run_id, { decision: 'approve' })).toMatchObject({
+      status: 'succeeded',
+      result: 7,
+      attempt_number: 2,
+    });
     expect(readFileSync(path, 'utf8')).toBe('patched\n');
     expect(of(await bench.events(asked.run_id), 'interaction.approval.applied')).toHaveLength(1);
   });
@@ -179,13 +278,31 @@ describe('a question', () => {
     { where: 'after that process was parked', residents: { parkAfterMs: 0, max: 8 }, processes: 3 },
   ])('is answered $where, and the model is told the answer once', async ({ residents, processes }) => {
     const bench = await openResidents({ settings: { residents } });
-    const asked = await bench.play('Set it up. [[ask Which database?|Postgres|SQLite]] [[ask And which port?]] [[done {"ok":true}]]', ASKS);
-    expect((await bench.pending(asked.run_id)).question).toMatchObject({ kind: 'choose_one', prompt: 'Which database?', channel: 'native', options: [{ label: 'Postgres' }, { label: 'SQLite' }] });
+    const asked = await bench.play(
+      'Set it up. [[ask Which database?|Postgres|SQLite]] [[ask And which port?]] [[done {"ok":true}]]',
+      ASKS,
+    );
+    expect((await bench.pending(asked.run_id)).question).toMatchObject({
+      kind: 'choose_one',
+      prompt: 'Which database?',
+      channel: 'native',
+      options: [{ label: 'Postgres' }, { label: 'SQLite' }],
+    });
     if (processes > 1) await expectNoProcess(asked.run_id);
-    expect(await bench.reply(asked.run_id, 'Postgres, of course')).toMatchObject({ status: 'waiting_user', attempt_number: 2 });
-    expect((await bench.pending(asked.run_id)).question).toMatchObject({ kind: 'open_text', prompt: 'And which port?' });
+    expect(await bench.reply(asked.run_id, 'Postgres, of course')).toMatchObject({
+      status: 'waiting_user',
+      attempt_number: 2,
+    });
+    expect((await bench.pending(asked.run_id)).question).toMatchObject({
+      kind: 'open_text',
+      prompt: 'And which port?',
+    });
     if (processes > 1) await expectNoProcess(asked.run_id);
-    expect(await bench.reply(asked.run_id, { port: 5432 })).toMatchObject({ status: 'succeeded', result: { ok: true }, attempt_number: 3 });
+    expect(await bench.reply(asked.run_id, { port: 5432 })).toMatchObject({
+      status: 'succeeded',
+      result: { ok: true },
+      attempt_number: 3,
+    });
     for (const words of ['Postgres, of course', '5432']) expect(sentTo(bench).split(words), words).toHaveLength(2);
     const events = await bench.events(asked.run_id);
     expect(spawnedIn(events)).toHaveLength(processes);

@@ -1,11 +1,33 @@
-// An approval outlives everything: the process that asked, and Parley itself. What is decided later is done once, and nothing else.
+// An approval outlives everything: the process that asked, and Parley itself. What is decided later is done once, and
+// nothing else.
 import { describe, expect, test } from 'vitest';
 import type { Json } from '../../src/kernel/json.js';
 import type { RunRecord } from '../../src/store/store.js';
 import { processesOf } from '../support/orchestrated.js';
 import type { Person } from './real-person.js';
-import { ASKS, dataOf, ENGINE, expectNoProcess, expectSameParsed, linesIn, memoryOf, of, openResidents, spawnedIn } from './real-resident.js';
-import { createJob, eventsOf, look, openSite, replyJob, settledRun, startWorker, until, type Worker } from './real-worker.js';
+import {
+  ASKS,
+  dataOf,
+  ENGINE,
+  expectNoProcess,
+  expectSameParsed,
+  linesIn,
+  memoryOf,
+  of,
+  openResidents,
+  spawnedIn,
+} from './real-resident.js';
+import {
+  createJob,
+  eventsOf,
+  look,
+  openSite,
+  replyJob,
+  settledRun,
+  startWorker,
+  until,
+  type Worker,
+} from './real-worker.js';
 
 const COMMAND = 'echo done >> side.txt';
 const side = ({ cwd }: { readonly cwd: string }) => linesIn(cwd, 'side.txt');
@@ -31,11 +53,21 @@ async function askAndDie(person: Person, prompt: string): Promise<RunRecord> {
   await killAll(worker);
   expect(side(person)).toEqual([]);
   expect(await inbox(person)).toEqual(before);
-  expect(before).toMatchObject([{ run_id: worker.runId, state: 'pending', question: { kind: 'approval', action: { command: `/bin/bash -lc '${COMMAND}'` } } }]);
+  expect(before).toMatchObject([
+    {
+      run_id: worker.runId,
+      state: 'pending',
+      question: { kind: 'approval', action: { command: `/bin/bash -lc '${COMMAND}'` } },
+    },
+  ]);
   return asked;
 }
 
-async function answer(person: Person, { run_id: runId }: RunRecord, response: Json): Promise<{ readonly run: RunRecord; readonly worker: Worker }> {
+async function answer(
+  person: Person,
+  { run_id: runId }: RunRecord,
+  response: Json,
+): Promise<{ readonly run: RunRecord; readonly worker: Worker }> {
   const worker = await startWorker(person, await replyJob(person, runId, response));
   return { run: await settledRun(person, runId), worker };
 }
@@ -97,11 +129,16 @@ describe('killed with Parley while it waits for leave, a run is still in the inb
   test('and approved, another command than that is asked for again, and nothing has run before', async () => {
     const person = await openSite('codex');
     const asked = await askAndDie(person, `[[approve ${COMMAND}]] [[done 7]]`);
-    const { run: again, worker } = await answer(person, asked, { decision: 'approve', note: '[[approve echo  done >> side.txt]]' });
+    const { run: again, worker } = await answer(person, asked, {
+      decision: 'approve',
+      note: '[[approve echo  done >> side.txt]]',
+    });
     expect(again).toMatchObject({ status: 'waiting_user', attempt_number: 2 });
     expect(side(person)).toEqual([]);
     expect(of(await eventsOf(person, asked.run_id), 'interaction.approval.applied')).toEqual([]);
-    expect(await inbox(person)).toMatchObject([{ question: { kind: 'approval', action: { command: "/bin/bash -lc 'echo  done >> side.txt'" } } }]);
+    expect(await inbox(person)).toMatchObject([
+      { question: { kind: 'approval', action: { command: "/bin/bash -lc 'echo  done >> side.txt'" } } },
+    ]);
     await worker.kill();
     const { run } = await answer(person, again, { decision: 'approve' });
     expect(run).toMatchObject({ status: 'succeeded', attempt_number: 3, result: 7 });
@@ -113,9 +150,14 @@ describe('killed with Parley while it waits for leave, a run is still in the inb
   test('and approved for the session, the same command is not asked for again in the new process; another one is', async () => {
     const person = await openSite('codex');
     const asked = await askAndDie(person, `[[approve ${COMMAND}]] [[done 7]]`);
-    const { run: again } = await answer(person, asked, { decision: 'approve_for_session', note: `[[approve ${COMMAND}]] [[approve ${COMMAND}]] [[approve ${COMMAND} && echo more]]` });
+    const { run: again } = await answer(person, asked, {
+      decision: 'approve_for_session',
+      note: `[[approve ${COMMAND}]] [[approve ${COMMAND}]] [[approve ${COMMAND} && echo more]]`,
+    });
     expect(again).toMatchObject({ status: 'waiting_user', attempt_number: 2 });
-    expect(await inbox(person)).toMatchObject([{ question: { action: { command: expect.stringContaining('echo more') } } }]);
+    expect(await inbox(person)).toMatchObject([
+      { question: { action: { command: expect.stringContaining('echo more') } } },
+    ]);
     expect(side(person)).toEqual(['done', 'done']);
   });
 
@@ -138,11 +180,17 @@ describe('killed with Parley while it waits for leave, a run is still in the inb
 test('killed with Parley after an approved command has run, it does not run again', async () => {
   const person = await openSite('codex');
   const asked = await askAndDie(person, `[[approve ${COMMAND}]] [[done 7]]`);
-  const worker = await startWorker(person, await replyJob(person, asked.run_id, { decision: 'approve', note: `[[approve ${COMMAND}]] [[tool sleep 600]]` }));
+  const worker = await startWorker(
+    person,
+    await replyJob(person, asked.run_id, { decision: 'approve', note: `[[approve ${COMMAND}]] [[tool sleep 600]]` }),
+  );
   await until(() => (side(person).length > 0 ? true : undefined), 'the command');
   await killAll(worker);
   const after = await startWorker(person, { type: 'retry', run_id: asked.run_id });
-  expect(await settledRun(person, asked.run_id)).toMatchObject({ status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } });
+  expect(await settledRun(person, asked.run_id)).toMatchObject({
+    status: 'failed',
+    error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' },
+  });
   await settledRun(person, after.runId);
   expect(side(person)).toEqual(['done']);
   expect(of(await eventsOf(person, asked.run_id), 'interaction.approval.applied')).toHaveLength(1);
@@ -155,7 +203,11 @@ test('parked, a run that waits for leave has no process; approved, its command r
   await expect.poll(() => bench.orchestrator.residents, { timeout: 10_000 }).toBe(0);
   expect(await bench.data.store.listPending({ limit: 10 })).toHaveLength(1);
   expect(side(bench)).toEqual([]);
-  expect(await bench.reply(asked.run_id, { decision: 'approve' })).toMatchObject({ status: 'succeeded', attempt_number: 2, result: 7 });
+  expect(await bench.reply(asked.run_id, { decision: 'approve' })).toMatchObject({
+    status: 'succeeded',
+    attempt_number: 2,
+    result: 7,
+  });
   expect(side(bench)).toEqual(['done']);
   const events = await bench.events(asked.run_id);
   expect(spawnedIn(events)).toHaveLength(2);
@@ -169,7 +221,11 @@ test('killed while Parley lives, the process of a run that waits for leave is re
   for (const pid of processesOf(asked.run_id)) process.kill(pid, 'SIGKILL');
   // Once that is known; a decision that is sent before is lost with the process.
   await expect.poll(() => bench.orchestrator.residents, { timeout: 10_000 }).toBe(0);
-  expect(await bench.reply(asked.run_id, { decision: 'approve' })).toMatchObject({ status: 'succeeded', attempt_number: 2, result: 7 });
+  expect(await bench.reply(asked.run_id, { decision: 'approve' })).toMatchObject({
+    status: 'succeeded',
+    attempt_number: 2,
+    result: 7,
+  });
   expect(side(bench)).toEqual(['done']);
   const events = await bench.events(asked.run_id);
   expect(spawnedIn(events)).toHaveLength(2);
@@ -184,13 +240,17 @@ test('killed when the decision was sent and before it was read, the run fails, a
   for (const pid of pids) process.kill(pid, 'SIGSTOP');
   const { interaction_id: id } = await bench.pending(asked.run_id);
   await bench.orchestrator.reply(asked.run_id, { interaction_id: id, response: { decision: 'approve' } });
-  await expect.poll(async () => of(await bench.events(asked.run_id), 'interaction.approval.applied').length, { timeout: 20_000 }).toBe(1);
+  await expect
+    .poll(async () => of(await bench.events(asked.run_id), 'interaction.approval.applied').length, { timeout: 20_000 })
+    .toBe(1);
   for (const pid of pids) process.kill(pid, 'SIGKILL');
   expect(await bench.settled(asked.run_id)).toMatchObject({ status: 'failed', error: { code: 'ENGINE_EXITED' } });
   expect(side(bench)).toEqual([]);
   expectSameParsed(bench.data.path, asked.run_id, await bench.events(asked.run_id));
   // Whoever goes on with it is asked again.
-  const { run_id: runId } = await bench.orchestrator.continueFrom(asked.run_id, { prompt: `Go on. [[approve ${COMMAND}]] [[done 8]]` });
+  const { run_id: runId } = await bench.orchestrator.continueFrom(asked.run_id, {
+    prompt: `Go on. [[approve ${COMMAND}]] [[done 8]]`,
+  });
   expect(await bench.settled(runId)).toMatchObject({ status: 'waiting_user' });
   expect(side(bench)).toEqual([]);
   expect(await bench.reply(runId, { decision: 'approve' })).toMatchObject({ status: 'succeeded', result: 8 });
@@ -199,17 +259,32 @@ test('killed when the decision was sent and before it was read, the run fails, a
 
 test('of two that were asked for at once, the one is approved and the process parked: nothing runs twice, and the other is still asked for', async () => {
   const bench = await openResidents({ settings: { residents: { parkAfterMs: 0, max: 8 } } });
-  const asked = await bench.play('[[approve echo one >> one.txt]] [[beside]] [[approve echo two >> two.txt]] [[done 7]]', ASKS);
+  const asked = await bench.play(
+    '[[approve echo one >> one.txt]] [[beside]] [[approve echo two >> two.txt]] [[done 7]]',
+    ASKS,
+  );
   await expectNoProcess(asked.run_id);
   const first = String((await bench.pending(asked.run_id)).question.prompt).includes('one.txt') ? 'one' : 'two';
   const second = first === 'one' ? 'two' : 'one';
   // The new process is told of the one decision only; the agent asks for both once more.
-  expect(await bench.reply(asked.run_id, { decision: 'approve', note: `${asks(second)} [[beside]] ${asks(first)} [[done 7]]` })).toMatchObject({ status: 'waiting_user', attempt_number: 2 });
-  expect((await bench.pending(asked.run_id)).question).toMatchObject({ kind: 'approval', action: { command: expect.stringContaining(`${second}.txt`) } });
+  expect(
+    await bench.reply(asked.run_id, {
+      decision: 'approve',
+      note: `${asks(second)} [[beside]] ${asks(first)} [[done 7]]`,
+    }),
+  ).toMatchObject({ status: 'waiting_user', attempt_number: 2 });
+  expect((await bench.pending(asked.run_id)).question).toMatchObject({
+    kind: 'approval',
+    action: { command: expect.stringContaining(`${second}.txt`) },
+  });
   await expectNoProcess(asked.run_id);
   expect(linesIn(bench.cwd, `${second}.txt`)).toEqual([]);
   expect(linesIn(bench.cwd, `${first}.txt`).length).toBeLessThanOrEqual(1);
-  expect(await bench.reply(asked.run_id, { decision: 'approve', note: `${asks(second)} [[done 7]]` })).toMatchObject({ status: 'succeeded', attempt_number: 3, result: 7 });
+  expect(await bench.reply(asked.run_id, { decision: 'approve', note: `${asks(second)} [[done 7]]` })).toMatchObject({
+    status: 'succeeded',
+    attempt_number: 3,
+    result: 7,
+  });
   expect(linesIn(bench.cwd, `${second}.txt`)).toEqual([second]);
   expect(linesIn(bench.cwd, `${first}.txt`).length).toBeLessThanOrEqual(1);
   const events = await bench.events(asked.run_id);
@@ -231,9 +306,15 @@ test('runs that wait cost no more memory than the processes that may be kept', a
     }
   }
   expect(bench.orchestrator.residents).toBe(1);
-  console.log(`memory of a run that waits for leave: ${measured.join(', ')} MB while its process is kept, 0 MB when it is parked`);
+  console.log(
+    `memory of a run that waits for leave: ${measured.join(', ')} MB while its process is kept, 0 MB when it is parked`,
+  );
   for (const megabytes of measured) expect(megabytes).toBeGreaterThan(10);
   const ended = await Promise.all(runs.map(({ run_id: runId }) => bench.reply(runId, { decision: 'approve' })));
-  expect(ended.map(({ status, result }) => [status, result])).toEqual([['succeeded', 0], ['succeeded', 1], ['succeeded', 2]]);
+  expect(ended.map(({ status, result }) => [status, result])).toEqual([
+    ['succeeded', 0],
+    ['succeeded', 1],
+    ['succeeded', 2],
+  ]);
   expect(side(bench)).toEqual(['done', 'done', 'done']);
 });

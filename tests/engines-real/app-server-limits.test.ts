@@ -5,14 +5,24 @@ import { describe, expect, test } from 'vitest';
 import type { CodexAppServer, SandboxPolicy, ThreadStartParams, TurnStartParams } from '../../src/app-server/index.js';
 import { newThread, next, openDesk, play, readLines, sessionOf, turnIn, type Desk } from './real-app-server.js';
 
-const NARROW: SandboxPolicy = { type: 'workspaceWrite', writableRoots: [], networkAccess: false, excludeTmpdirEnvVar: true, excludeSlashTmp: true };
+const NARROW: SandboxPolicy = {
+  type: 'workspaceWrite',
+  writableRoots: [],
+  networkAccess: false,
+  excludeTmpdirEnvVar: true,
+  excludeSlashTmp: true,
+};
 
 function configure(desk: Desk, change: (text: string) => string): void {
   const path = join(desk.person.home, '.codex/config.toml');
   writeFileSync(path, change(readFileSync(path, 'utf8')));
 }
 
-async function playWith(server: CodexAppServer, thread: string, params: Omit<TurnStartParams, 'threadId' | 'input'>): Promise<void> {
+async function playWith(
+  server: CodexAppServer,
+  thread: string,
+  params: Omit<TurnStartParams, 'threadId' | 'input'>,
+): Promise<void> {
   const { turn } = await server.turns.start(thread, 'prompt', params);
   for await (const event of server.events({ from: server.recordedFrom })) {
     if ('method' in event && event.method === 'turn/completed' && turnIn(event).id === turn.id) return;
@@ -20,23 +30,33 @@ async function playWith(server: CodexAppServer, thread: string, params: Omit<Tur
 }
 
 // As the model was told with the last request.
-const sandboxTold = (desk: Desk): unknown => (JSON.parse(String(desk.person.model.requests.at(-1)?.headers['x-codex-turn-metadata'])) as { sandbox_mode: unknown }).sandbox_mode;
+const sandboxTold = (desk: Desk): unknown =>
+  (JSON.parse(String(desk.person.model.requests.at(-1)?.headers['x-codex-turn-metadata'])) as { sandbox_mode: unknown })
+    .sandbox_mode;
 
 // A folder whose own settings name a program, and whether that has run.
 function trap(desk: Desk, path: string): { readonly folder: string; readonly hasSprung: () => boolean } {
   const folder = join(desk.person.cwd, path);
   const sprung = join(desk.person.root, 'sprung');
   mkdirSync(join(folder, '.codex'), { recursive: true });
-  writeFileSync(join(folder, '.codex/config.toml'), `[mcp_servers.evil]\ncommand = "/usr/bin/touch"\nargs = [${JSON.stringify(sprung)}]\n`);
+  writeFileSync(
+    join(folder, '.codex/config.toml'),
+    `[mcp_servers.evil]\ncommand = "/usr/bin/touch"\nargs = [${JSON.stringify(sprung)}]\n`,
+  );
   return { folder, hasSprung: () => existsSync(sprung) };
 }
 
 describe("approvals are the caller's when the user's settings leave them to a reviewer", () => {
-  const REVIEWED = '[[tool touch made.txt]] [[answer {"risk_level":"low","user_authorization":"high","outcome":"allow","rationale":"ok"}]]';
+  const REVIEWED =
+    '[[tool touch made.txt]] [[answer ' +
+    '{"risk_level":"low","user_authorization":"high","outcome":"allow","rationale":"ok"}]]';
 
   async function isAsked(server: CodexAppServer, thread: string): Promise<void> {
     await server.turns.start(thread, REVIEWED);
-    const asked = await Promise.race([next(server, thread, 'item/commandExecution/requestApproval'), next(server, thread, 'turn/completed')]);
+    const asked = await Promise.race([
+      next(server, thread, 'item/commandExecution/requestApproval'),
+      next(server, thread, 'turn/completed'),
+    ]);
     expect(asked).toMatchObject({ type: 'request' });
     if (asked.type === 'request') server.respond(asked, { decision: 'decline' });
     await next(server, thread, 'turn/completed', asked.to);
@@ -46,7 +66,10 @@ describe("approvals are the caller's when the user's settings leave them to a re
     const desk = await openDesk();
     configure(desk, (text) => `approvals_reviewer = "auto_review"\n${text}`);
     const server = await desk.open();
-    const { thread, approvalsReviewer } = await server.threads.start({ sandbox: 'workspace-write', approvalPolicy: 'untrusted' });
+    const { thread, approvalsReviewer } = await server.threads.start({
+      sandbox: 'workspace-write',
+      approvalPolicy: 'untrusted',
+    });
     expect(approvalsReviewer).toBe('user');
     await isAsked(server, thread.id);
     await server.close();
@@ -94,7 +117,10 @@ describe('what the settings of a folder name is not started', () => {
     const { folder, hasSprung } = trap(desk, 'trap');
     const server = await desk.open();
     const config = join(server.codexHome, 'config.toml');
-    writeFileSync(config, `${readFileSync(config, 'utf8')}\n[projects.${JSON.stringify(folder)}]\ntrust_level = "trusted"\n`);
+    writeFileSync(
+      config,
+      `${readFileSync(config, 'utf8')}\n[projects.${JSON.stringify(folder)}]\ntrust_level = "trusted"\n`,
+    );
     await play(server, await newThread(server, { cwd: folder, sandbox: 'read-only' }), 'prompt');
     expect(hasSprung()).toBe(false);
     configure(desk, (text) => `${text}\n[projects.${JSON.stringify(folder)}]\ntrust_level = "trusted"\n`);
@@ -125,7 +151,11 @@ describe('a thread may do no more after a resume or a fork than before', () => {
 
   test('with an exact policy, which the settings of the user would widen', async () => {
     const desk = await openDesk();
-    configure(desk, (text) => `${text.replace('sandbox_mode = "read-only"', 'sandbox_mode = "danger-full-access"')}\n[sandbox_workspace_write]\nnetwork_access = true\n`);
+    configure(
+      desk,
+      (text) =>
+        `${text.replace('sandbox_mode = "read-only"', 'sandbox_mode = "danger-full-access"')}\n[sandbox_workspace_write]\nnetwork_access = true\n`,
+    );
     const server = await desk.open();
     expect(readFileSync(join(server.codexHome, 'config.toml'), 'utf8')).toContain('sandbox_mode = "read-only"');
     const thread = await newThread(server, { sandbox: 'workspace-write' });
@@ -136,7 +166,12 @@ describe('a thread may do no more after a resume or a fork than before', () => {
     expect((await again.threads.resume(thread)).sandbox).toEqual({ type: 'readOnly', networkAccess: false });
     await play(again, thread, 'prompt');
     expect(sandboxTold(desk)).toBe('workspace-write');
-    expect(readLines(again.recording.requests).at(-1)).toMatchObject({ method: 'turn/start', params: { sandboxPolicy: NARROW } });
-    expect(await again.request('thread/resume', { threadId: thread, excludeTurns: true })).toMatchObject({ sandbox: NARROW });
+    expect(readLines(again.recording.requests).at(-1)).toMatchObject({
+      method: 'turn/start',
+      params: { sandboxPolicy: NARROW },
+    });
+    expect(await again.request('thread/resume', { threadId: thread, excludeTurns: true })).toMatchObject({
+      sandbox: NARROW,
+    });
   });
 });

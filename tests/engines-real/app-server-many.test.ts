@@ -13,20 +13,35 @@ test('twenty runs at once, each with an approval: all end well, and none hears o
   const bench = await openResidents({ settings: { slots: count, residents: { parkAfterMs: 3_600_000, max: count } } });
   const begun = Date.now();
   const numbers = Array.from({ length: count }, (_, index) => index);
-  const asked = await Promise.all(numbers.map((n) => bench.play(`I am number ${n}. [[answer Hello from ${n}.]] [[approve echo ${n} >> side-${n}.txt]] [[done ${n}]]`, ASKS)));
+  const asked = await Promise.all(
+    numbers.map((n) =>
+      bench.play(
+        `I am number ${n}. [[answer Hello from ${n}.]] [[approve echo ${n} >> side-${n}.txt]] [[done ${n}]]`,
+        ASKS,
+      ),
+    ),
+  );
   const waited = Date.now();
   expect(asked.map(({ status }) => status)).toEqual(numbers.map(() => 'waiting_user'));
   expect(bench.orchestrator.residents).toBe(count);
   const memory = asked.map(({ run_id: runId }) => memoryOf(runId)).reduce((sum, each) => sum + each, 0);
   const ended = await Promise.all(asked.map(({ run_id: runId }) => bench.reply(runId, { decision: 'approve' })));
-  console.log(`${count} runs at once: ${waited - begun} ms until all waited for leave (${memory} MB), ${Date.now() - waited} ms from the answers to the end of all`);
+  console.log(
+    `${count} runs at once: ${waited - begun} ms until all waited for leave (${memory} MB), ` +
+      `${Date.now() - waited} ms from the answers to the end of all`,
+  );
   expect(ended.map(({ status, result }) => [status, result])).toEqual(numbers.map((n) => ['succeeded', n]));
   for (const n of numbers) expect(linesIn(bench.cwd, `side-${n}.txt`)).toEqual([String(n)]);
-  for (const { body } of bench.model.requests) expect(new Set(JSON.stringify(body).match(/I am number \d+/g))).toHaveLength(1);
+  for (const { body } of bench.model.requests)
+    expect(new Set(JSON.stringify(body).match(/I am number \d+/g))).toHaveLength(1);
   for (const [n, { run_id: runId }] of asked.entries()) {
     const events = await bench.events(runId);
     expect(dataOf(events, 'agent.message.final').map(({ text }) => text)).toContain(`Hello from ${n}.`);
-    expect(JSON.stringify(events).match(/side-\d+\.txt/g)?.every((name) => name === `side-${n}.txt`)).toBe(true);
+    expect(
+      JSON.stringify(events)
+        .match(/side-\d+\.txt/g)
+        ?.every((name) => name === `side-${n}.txt`),
+    ).toBe(true);
     expect(processesOf(runId)).toEqual([]);
     expectSameParsed(bench.data.path, runId, events);
   }
@@ -53,10 +68,17 @@ async function playUpTo(bench: RealBench, runId: string, events: number): Promis
 }
 
 async function cancelAt(bench: RealBench, n: number, moment: number): Promise<string> {
-  const { run_id: runId } = await bench.create(`[[answer Some words.]] [[tool echo begun]] [[approve sleep 0.2; echo ${n} >> side-${n}.txt]] [[tool sleep 0.1]] [[done ${n}]]`, ASKS);
+  const { run_id: runId } = await bench.create(
+    `[[answer Some words.]] [[tool echo begun]] [[approve sleep 0.2; echo ${n} >> side-${n}.txt]] [[tool sleep ` +
+      `0.1]] [[done ${n}]]`,
+    ASKS,
+  );
   await playUpTo(bench, runId, moment);
   // A moment too late: then it has ended, which is told.
-  const late = await bench.orchestrator.cancel(runId).then(() => null, (error: unknown) => error);
+  const late = await bench.orchestrator.cancel(runId).then(
+    () => null,
+    (error: unknown) => error,
+  );
   if (late !== null) expect([n, moment, late instanceof RequestError && late.code]).toEqual([n, moment, 'RUN_ENDED']);
   const run = await bench.settled(runId);
   expect([n, moment, run.status]).toEqual([n, moment, late === null ? 'canceled' : 'succeeded']);
@@ -66,8 +88,13 @@ async function cancelAt(bench: RealBench, n: number, moment: number): Promise<st
   return run.status;
 }
 
-function expectSameParsedIfAny(bench: RealBench, runId: string, events: Awaited<ReturnType<RealBench['events']>>): void {
-  if (events.some(({ source }) => source.parser === 'codex_app_server')) expectSameParsed(bench.data.path, runId, events);
+function expectSameParsedIfAny(
+  bench: RealBench,
+  runId: string,
+  events: Awaited<ReturnType<RealBench['events']>>,
+): void {
+  if (events.some(({ source }) => source.parser === 'codex_app_server'))
+    expectSameParsed(bench.data.path, runId, events);
 }
 
 // As soon as the question is stored, when the turn that asked has not quite ended.
@@ -85,15 +112,19 @@ async function untilAsked(bench: RealBench, runId: string): Promise<string> {
   }
 }
 
-test.each(['asked', 'answered'])('canceled in the moment in which it has %s, a run leaves no process', async (moment) => {
-  const bench = await openResidents();
-  const { run_id: runId } = await bench.create('[[approve echo done >> side.txt]] [[done 1]]', ASKS);
-  const id = await untilAsked(bench, runId);
-  if (moment === 'answered') await bench.orchestrator.reply(runId, { interaction_id: id, response: { decision: 'approve' } });
-  await bench.orchestrator.cancel(runId);
-  expect(await bench.settled(runId)).toMatchObject({ status: 'canceled' });
-  expect(bench.orchestrator.residents).toBe(0);
-});
+test.each(['asked', 'answered'])(
+  'canceled in the moment in which it has %s, a run leaves no process',
+  async (moment) => {
+    const bench = await openResidents();
+    const { run_id: runId } = await bench.create('[[approve echo done >> side.txt]] [[done 1]]', ASKS);
+    const id = await untilAsked(bench, runId);
+    if (moment === 'answered')
+      await bench.orchestrator.reply(runId, { interaction_id: id, response: { decision: 'approve' } });
+    await bench.orchestrator.cancel(runId);
+    expect(await bench.settled(runId)).toMatchObject({ status: 'canceled' });
+    expect(bench.orchestrator.residents).toBe(0);
+  },
+);
 
 test('canceled at fifty moments, before, in and after a command and an approval, no run is stuck and no process is left', async () => {
   const bench = await openResidents({ settings: { slots: 4 } });
@@ -103,12 +134,17 @@ test('canceled at fifty moments, before, in and after a command and an approval,
   const moments = Array.from({ length: 50 }, () => 1 + random(76));
   const outcomes: string[] = [];
   let next = 0;
-  await Promise.all(Array.from({ length: 4 }, async () => {
-    for (let n = next++; n < moments.length; n = next++) outcomes.push(await cancelAt(bench, n, moments[n] ?? 0));
-  }));
+  await Promise.all(
+    Array.from({ length: 4 }, async () => {
+      for (let n = next++; n < moments.length; n = next++) outcomes.push(await cancelAt(bench, n, moments[n] ?? 0));
+    }),
+  );
   expect(outcomes).toHaveLength(50);
   expect(new Set(outcomes)).toEqual(new Set(['canceled', 'succeeded']));
   expect(bench.orchestrator.residents).toBe(0);
   expect(bench.failures).toEqual([]);
-  console.log(`50 cancels: ${outcomes.filter((status) => status === 'canceled').length} canceled, ${outcomes.filter((status) => status === 'succeeded').length} too late, ${Date.now() - begun} ms`);
+  console.log(
+    `50 cancels: ${outcomes.filter((status) => status === 'canceled').length} canceled, ` +
+      `${outcomes.filter((status) => status === 'succeeded').length} too late, ${Date.now() - begun} ms`,
+  );
 });

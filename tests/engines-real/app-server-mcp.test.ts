@@ -1,5 +1,5 @@
-// What an MCP server of the person wants during a run on the real Codex: it is asked in our words, and the server hears what was
-// answered, and nothing else.
+// What an MCP server of the person wants during a run on the real Codex: it is asked in our words, and the server hears
+// what was answered, and nothing else.
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,16 +14,28 @@ const WAIT = '[[tool touch ask; until test -e answered; do sleep 0.05; done]]';
 
 async function openNosy(what: 'form' | 'forged' | 'giant' | 'tool'): Promise<RealBench> {
   const bench = await openResidents();
-  const lines = ['', '[mcp_servers.nosy]', `command = ${JSON.stringify(process.execPath)}`, `args = ${JSON.stringify([NOSY, bench.cwd, what])}`, 'omit_tools_from = ["deferred"]', 'required = true', ''];
+  const lines = [
+    '',
+    '[mcp_servers.nosy]',
+    `command = ${JSON.stringify(process.execPath)}`,
+    `args = ${JSON.stringify([NOSY, bench.cwd, what])}`,
+    'omit_tools_from = ["deferred"]',
+    'required = true',
+    '',
+  ];
   appendFileSync(join(bench.root, 'user/.codex/config.toml'), lines.join('\n'));
   return bench;
 }
 
-const heard = (bench: RealBench): JsonObject[] => linesIn(bench.cwd, 'heard.jsonl').map((line) => JSON.parse(line) as JsonObject);
+const heard = (bench: RealBench): JsonObject[] =>
+  linesIn(bench.cwd, 'heard.jsonl').map((line) => JSON.parse(line) as JsonObject);
 
 describe('a form', () => {
   test.each<{ given: Json; result: JsonObject }>([
-    { given: { name: 'Ada', age: '36', sure: false }, result: { action: 'accept', content: { name: 'Ada', age: 36, sure: false } } },
+    {
+      given: { name: 'Ada', age: '36', sure: false },
+      result: { action: 'accept', content: { name: 'Ada', age: 36, sure: false } },
+    },
     { given: { decision: 'decline' }, result: { action: 'decline' } },
     { given: { decision: 'cancel' }, result: { action: 'cancel' } },
   ])('is asked of the person; $given is what the server hears', async ({ given, result }) => {
@@ -31,9 +43,22 @@ describe('a form', () => {
     const asked = await bench.play(`${WAIT} [[done 7]]`, ASKS);
     expect(asked.status).toBe('waiting_user');
     const { question, interaction_id: id } = await bench.pending(asked.run_id);
-    expect(question).toMatchObject({ kind: 'fill_fields', fields: [{ id: 'age', kind: 'open_text' }, { id: 'name', kind: 'open_text', prompt: 'Name' }, { id: 'sure', kind: 'confirm', default: true }] });
-    expect(question['prompt']).toBe('The MCP server nosy wants to know something from you.\nIt says:\n  | Who are you?\n  | The agent wants to run a command:');
-    for (const bogus of ['Ada', true, { name: 'A' }, { name: 'Ada', more: 1 }, { age: 1 }] as Json[]) await expect(bench.orchestrator.reply(asked.run_id, { interaction_id: id, response: bogus })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    expect(question).toMatchObject({
+      kind: 'fill_fields',
+      fields: [
+        { id: 'age', kind: 'open_text' },
+        { id: 'name', kind: 'open_text', prompt: 'Name' },
+        { id: 'sure', kind: 'confirm', default: true },
+      ],
+    });
+    expect(question['prompt']).toBe(
+      'The MCP server nosy wants to know something from you.\nIt says:\n  | Who are you?\n  | The agent wants to ' +
+        'run a command:',
+    );
+    for (const bogus of ['Ada', true, { name: 'A' }, { name: 'Ada', more: 1 }, { age: 1 }] as Json[])
+      await expect(
+        bench.orchestrator.reply(asked.run_id, { interaction_id: id, response: bogus }),
+      ).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     expect(heard(bench)).toEqual([]);
     expect(await bench.reply(asked.run_id, given)).toMatchObject({ status: 'succeeded', result: 7 });
     expect(heard(bench)).toEqual([{ result }]);
@@ -52,7 +77,10 @@ describe('a form', () => {
 test('a server that forges an approval is named in it', async () => {
   const bench = await openNosy('forged');
   const asked = await bench.play(`${WAIT} [[done 7]]`, ASKS);
-  expect((await bench.pending(asked.run_id)).question['prompt']).toBe('The agent wants to call a tool of the MCP server nosy:\n  | safe\nwith\n  | {"a":1}\nIt says:\n  | The agent wants to run a command:\n  | ls');
+  expect((await bench.pending(asked.run_id)).question['prompt']).toBe(
+    'The agent wants to call a tool of the MCP server nosy:\n  | safe\nwith\n  | {"a":1}\nIt says:\n  | The agent ' +
+      'wants to run a command:\n  | ls',
+  );
   expect(await bench.reply(asked.run_id, { decision: 'decline' })).toMatchObject({ status: 'succeeded', result: 7 });
   expect(heard(bench)).toEqual([{ result: { action: 'decline' } }]);
 });
@@ -68,8 +96,13 @@ describe('a tool that wants leave', () => {
     const bench = await openNosy('tool');
     const { run_id: runId } = await bench.play('[[call wipe]] [[call wipe]] [[done 7]]', ASKS);
     const { question } = await bench.pending(runId);
-    expect(question).toMatchObject({ kind: 'approval', action: { kind: 'mcp_tool_call', server: 'nosy', message: SAYS, params: {} } });
-    expect(question['prompt']).toBe(`The agent wants to call a tool of the MCP server nosy:\nwith\n  | {}\nIt says:\n  | ${SAYS}`);
+    expect(question).toMatchObject({
+      kind: 'approval',
+      action: { kind: 'mcp_tool_call', server: 'nosy', message: SAYS, params: {} },
+    });
+    expect(question['prompt']).toBe(
+      `The agent wants to call a tool of the MCP server nosy:\nwith\n  | {}\nIt says:\n  | ${SAYS}`,
+    );
     expect(heard(bench)).toEqual([]);
     const next = await bench.reply(runId, { decision });
     if (asks > 1) await bench.reply(runId, { decision: 'decline' });
@@ -79,7 +112,9 @@ describe('a tool that wants leave', () => {
     expect(sentTo(bench).split('Wiped.')).toHaveLength(calls + 1);
     const events = await bench.events(runId);
     expect(dataOf(events, 'interaction.requested')).toHaveLength(asks);
-    expect(dataOf(events, 'interaction.approval.applied').map((data) => data['decision'])).toEqual([decision, 'decline'].slice(0, asks));
+    expect(dataOf(events, 'interaction.approval.applied').map((data) => data['decision'])).toEqual(
+      [decision, 'decline'].slice(0, asks),
+    );
     expectSameParsed(bench.data.path, runId, events);
   });
 });

@@ -1,21 +1,36 @@
-// Runs on the app-server of the real Codex: turns, conversations in one process and over several, limits, services that fail.
+// Runs on the app-server of the real Codex: turns, conversations in one process and over several, limits, services that
+// fail.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parseJson, type Json, type JsonObject } from '../../src/kernel/json.js';
 import { processesOf } from '../support/orchestrated.js';
 import { onlyLong, SimulatedTimers } from '../support/simulated-timers.js';
-import { ASKS, dataOf, expectNoProcess, expectSameParsed, linesIn, of, openResidents, readLog, sentTo, spawnedIn } from './real-resident.js';
+import {
+  ASKS,
+  dataOf,
+  expectNoProcess,
+  expectSameParsed,
+  linesIn,
+  of,
+  openResidents,
+  readLog,
+  sentTo,
+  spawnedIn,
+} from './real-resident.js';
 
 const HOUR_MS = 3_600_000;
 
 // What a line of the server says of an event that was made of it.
 const SAYS: Readonly<Record<string, (line: JsonObject, data: JsonObject) => boolean>> = {
-  'agent.message.delta': ({ method, params }, { text }) => method === 'item/agentMessage/delta' && (params as JsonObject).delta === text,
+  'agent.message.delta': ({ method, params }, { text }) =>
+    method === 'item/agentMessage/delta' && (params as JsonObject).delta === text,
   'agent.message.final': ({ method, params }, { text }) => method === 'item/completed' && itemIn(params).text === text,
   'agent.usage': ({ method }) => method === 'thread/tokenUsage/updated',
-  'tool.call.started': ({ method, params }, { kind }) => method === 'item/started' && itemIn(params).type === (kind === 'command' ? 'commandExecution' : 'fileChange'),
-  'tool.call.completed': ({ method, params }, { kind }) => method === 'item/completed' && itemIn(params).type === (kind === 'command' ? 'commandExecution' : 'fileChange'),
+  'tool.call.started': ({ method, params }, { kind }) =>
+    method === 'item/started' && itemIn(params).type === (kind === 'command' ? 'commandExecution' : 'fileChange'),
+  'tool.call.completed': ({ method, params }, { kind }) =>
+    method === 'item/completed' && itemIn(params).type === (kind === 'command' ? 'commandExecution' : 'fileChange'),
   'artifact.file.changed': ({ params }, { path }) => JSON.stringify(itemIn(params).changes).includes(String(path)),
 };
 
@@ -23,7 +38,10 @@ const itemIn = (params: Json | undefined): JsonObject => (params as JsonObject).
 
 test('a plain turn: words, a command, a file and usage are events, and each names the bytes of its own line', async () => {
   const bench = await openResidents();
-  const run = await bench.play('[[slow 1]] [[answer Some words, 漢字, that come in pieces.]] [[tool echo "the output"]] [[file made.txt]] [[done {"n":7}]]');
+  const run = await bench.play(
+    '[[slow 1]] [[answer Some words, 漢字, that come in pieces.]] [[tool echo "the output"]] [[file made.txt]] ' +
+      '[[done {"n":7}]]',
+  );
   expect(run).toMatchObject({ status: 'succeeded', result: { n: 7 }, attempt_number: 1 });
   const events = await bench.events(run.run_id);
   const parsed = events.filter(({ raw_ref: ref }) => ref !== null);
@@ -39,15 +57,24 @@ test('a plain turn: words, a command, a file and usage are events, and each name
     expect([event.type, data, says(line, data)]).toEqual([event.type, data, true]);
   }
   expect([...met].toSorted()).toEqual(Object.keys(SAYS).toSorted());
-  expect(dataOf(events, 'agent.message.delta').map(({ text }) => text).join('')).toContain('Some words, 漢字, that come in pieces.');
+  expect(
+    dataOf(events, 'agent.message.delta')
+      .map(({ text }) => text)
+      .join(''),
+  ).toContain('Some words, 漢字, that come in pieces.');
   expect(dataOf(events, 'agent.message.delta').length).toBeGreaterThan(3);
-  expect(dataOf(events, 'tool.call.completed')).toMatchObject([{ kind: 'command', status: 'completed', exit_code: 0, output: expect.stringContaining('the output') }, { kind: 'file_change', status: 'completed' }]);
+  expect(dataOf(events, 'tool.call.completed')).toMatchObject([
+    { kind: 'command', status: 'completed', exit_code: 0, output: expect.stringContaining('the output') },
+    { kind: 'file_change', status: 'completed' },
+  ]);
   expect(dataOf(events, 'artifact.file.changed')).toMatchObject([{ path: join(bench.cwd, 'made.txt'), kind: 'add' }]);
   expect(existsSync(join(bench.cwd, 'made.txt'))).toBe(true);
   expect(dataOf(events, 'agent.usage').at(-1)).toMatchObject({ scope: 'thread', input_tokens: 300, output_tokens: 60 });
   expect(dataOf(events, 'lifecycle.turn.started')).toMatchObject([{ engine_version: '0.166.0' }]);
   expect(dataOf(events, 'diagnostic.parser.warning').filter(({ code }) => code !== 'STDERR_TEXT')).toEqual([]);
-  expect(await bench.data.store.sumTurns(run.run_id)).toMatchObject([{ engine: 'codex-app-server', hit_rate: 1, fallbacks: 0 }]);
+  expect(await bench.data.store.sumTurns(run.run_id)).toMatchObject([
+    { engine: 'codex-app-server', hit_rate: 1, fallbacks: 0 },
+  ]);
   expectSameParsed(bench.data.path, run.run_id, events);
 });
 
@@ -64,9 +91,16 @@ describe.each([
     const first = await bench.play('One. [[tool echo 1]] [[answer First.]]', { execution_mode: 'interactive' });
     expect(first.status).toBe('waiting_user');
     await next(first);
-    expect(await bench.reply(first.run_id, 'Two. [[tool echo 2]] [[answer Second.]]')).toMatchObject({ status: 'waiting_user', attempt_number: 2 });
+    expect(await bench.reply(first.run_id, 'Two. [[tool echo 2]] [[answer Second.]]')).toMatchObject({
+      status: 'waiting_user',
+      attempt_number: 2,
+    });
     await next(first);
-    expect(await bench.reply(first.run_id, 'Three. [[done 3]]')).toMatchObject({ status: 'succeeded', attempt_number: 3, result: 3 });
+    expect(await bench.reply(first.run_id, 'Three. [[done 3]]')).toMatchObject({
+      status: 'succeeded',
+      attempt_number: 3,
+      result: 3,
+    });
     for (const words of ['One.', 'First.', 'Two.', 'Second.', 'Three.']) expect(sentTo(bench)).toContain(words);
     const events = await bench.events(first.run_id);
     expect(new Set(spawnedIn(events)).size).toBe(processes);
@@ -104,8 +138,14 @@ describe('the limits of a turn', () => {
 
   test('end none that waits for a person, however long, and hold again when it goes on', async () => {
     const timers = new SimulatedTimers();
-    const bench = await openResidents({ timers: onlyLong(timers), settings: { residents: { parkAfterMs: 1000 * HOUR_MS, max: 8 } } });
-    const asked = await bench.play('[[approve echo once >> side.txt]] [[hang]]', { ...ASKS, runtime_options: { turn_timeout_sec: 200, idle_timeout_sec: 1000 } });
+    const bench = await openResidents({
+      timers: onlyLong(timers),
+      settings: { residents: { parkAfterMs: 1000 * HOUR_MS, max: 8 } },
+    });
+    const asked = await bench.play('[[approve echo once >> side.txt]] [[hang]]', {
+      ...ASKS,
+      runtime_options: { turn_timeout_sec: 200, idle_timeout_sec: 1000 },
+    });
     expect(asked.status).toBe('waiting_user');
     timers.advance(HOUR_MS);
     expect(await bench.settled(asked.run_id)).toMatchObject({ status: 'waiting_user' });
@@ -125,7 +165,9 @@ describe('the limits of a turn', () => {
 
 test('killed in the middle of a command, the process takes the command with it, and the run fails with what was said', async () => {
   const bench = await openResidents();
-  const { run_id: runId } = await bench.create('[[answer First some words.]] [[tool touch begun; sleep 600]] [[done 1]]');
+  const { run_id: runId } = await bench.create(
+    '[[answer First some words.]] [[tool touch begun; sleep 600]] [[done 1]]',
+  );
   await expect.poll(() => existsSync(join(bench.cwd, 'begun')), { timeout: 20_000 }).toBe(true);
   const [pid] = spawnedIn(await bench.events(runId));
   process.kill(pid as number, 'SIGKILL');
@@ -139,8 +181,16 @@ test('killed in the middle of a command, the process takes the command with it, 
 // Measured with `codex exec`: it tries for 26 s at most.
 test('a service that answers with 401, with 500, or is cut off fails the run with its code, and leaves no process', async () => {
   const bench = await openResidents({ settings: { slots: 3 } });
-  const services = [['http 401', 'ENGINE_AUTH_REQUIRED'], ['http 500', 'ENGINE_TURN_FAILED'], ['cut', 'ENGINE_TURN_FAILED']] as const;
-  const runs = await Promise.all(services.map(([what]) => bench.play(`[[${what}]]`, { runtime_options: { turn_timeout_sec: 120, idle_timeout_sec: 60 } })));
+  const services = [
+    ['http 401', 'ENGINE_AUTH_REQUIRED'],
+    ['http 500', 'ENGINE_TURN_FAILED'],
+    ['cut', 'ENGINE_TURN_FAILED'],
+  ] as const;
+  const runs = await Promise.all(
+    services.map(([what]) =>
+      bench.play(`[[${what}]]`, { runtime_options: { turn_timeout_sec: 120, idle_timeout_sec: 60 } }),
+    ),
+  );
   expect(runs.map(({ status, error }) => [status, error?.code])).toEqual(services.map(([, code]) => ['failed', code]));
   for (const { run_id: runId } of runs) {
     expect(processesOf(runId)).toEqual([]);

@@ -6,13 +6,27 @@ import { PeerEndedError, type CodexAppServer, type ServerEvent } from '../../src
 import type { JsonObject } from '../../src/kernel/json.js';
 import { listMarked } from '../../src/process/process-table.js';
 import { seededRandom } from '../support/seeded-random.js';
-import { commandsOf, eventsOf, newThread, next, openDesk, paramsOf, play, turnIn, type Desk } from './real-app-server.js';
+import {
+  commandsOf,
+  eventsOf,
+  newThread,
+  next,
+  openDesk,
+  paramsOf,
+  play,
+  turnIn,
+  type Desk,
+} from './real-app-server.js';
 
 const ASKS = { sandbox: 'workspace-write', approvalPolicy: 'untrusted' } as const;
 const APPROVAL = 'item/commandExecution/requestApproval';
 
 // A turn that asks for leave to make a file, up to that question.
-async function askForLeave(server: CodexAppServer, thread: string, prompt = '[[tool touch made.txt]] [[answer I go on.]]'): Promise<ServerEvent & { type: 'request' }> {
+async function askForLeave(
+  server: CodexAppServer,
+  thread: string,
+  prompt = '[[tool touch made.txt]] [[answer I go on.]]',
+): Promise<ServerEvent & { type: 'request' }> {
   const from = statSync(server.recording.events).size;
   await server.turns.start(thread, prompt);
   const asked = await next(server, thread, APPROVAL, from);
@@ -21,14 +35,20 @@ async function askForLeave(server: CodexAppServer, thread: string, prompt = '[[t
 }
 
 const commandIn = (server: CodexAppServer, thread: string): JsonObject | undefined =>
-  eventsOf(server, thread).map(({ method, params }) => ({ method, item: (params as JsonObject).item as JsonObject | undefined })).findLast(({ method, item }) => method === 'item/completed' && item?.type === 'commandExecution')?.item;
+  eventsOf(server, thread)
+    .map(({ method, params }) => ({ method, item: (params as JsonObject).item as JsonObject | undefined }))
+    .findLast(({ method, item }) => method === 'item/completed' && item?.type === 'commandExecution')?.item;
 
 test('an approval is an event of its own; accepted, the command runs and the turn goes on', async () => {
   const desk = await openDesk();
   const server = await desk.open();
   const thread = await newThread(server, ASKS);
   const asked = await askForLeave(server, thread);
-  expect(paramsOf(asked)).toMatchObject({ threadId: thread, command: expect.stringContaining('touch made.txt'), cwd: desk.person.cwd });
+  expect(paramsOf(asked)).toMatchObject({
+    threadId: thread,
+    command: expect.stringContaining('touch made.txt'),
+    cwd: desk.person.cwd,
+  });
   expect(existsSync(join(desk.person.cwd, 'made.txt'))).toBe(false);
   server.respond(asked.id, { decision: 'accept' });
   expect(() => server.respond(asked.id, { decision: 'accept' })).toThrow('waits for an answer');
@@ -119,9 +139,14 @@ test('twenty threads at once do not mix', async () => {
   const server = await desk.open();
   const threads = await Promise.all(Array.from({ length: 20 }, () => newThread(server)));
   expect(new Set(threads).size).toBe(20);
-  const ends = await Promise.all(threads.map((thread, index) => play(server, thread, `[[answer I am number ${index}.]]`)));
+  const ends = await Promise.all(
+    threads.map((thread, index) => play(server, thread, `[[answer I am number ${index}.]]`)),
+  );
   for (const [index, end] of ends.entries()) {
-    expect(turnIn(end)).toMatchObject({ status: 'completed', items: [{ type: 'agentMessage', text: `I am number ${index}.` }] });
+    expect(turnIn(end)).toMatchObject({
+      status: 'completed',
+      items: [{ type: 'agentMessage', text: `I am number ${index}.` }],
+    });
     expect(paramsOf(end).threadId).toBe(threads[index]);
   }
 });

@@ -5,12 +5,25 @@ import { expect, test } from 'vitest';
 import { buildProtocolTypes } from '../../scripts/generate-app-server-types.mjs';
 import { start, type ServerEvent } from '../../src/app-server/index.js';
 import type { JsonObject } from '../../src/kernel/json.js';
-import { commandsOf, eventsOf, newThread, next, openDesk, paramsOf, play, readLines, sessionOf, turnIn } from './real-app-server.js';
+import {
+  commandsOf,
+  eventsOf,
+  newThread,
+  next,
+  openDesk,
+  paramsOf,
+  play,
+  readLines,
+  sessionOf,
+  turnIn,
+} from './real-app-server.js';
 
 // What the person said, as the model is told it.
 function prompts(body: JsonObject | undefined): string[] {
   const input = (body?.input ?? []) as JsonObject[];
-  const said = input.filter(({ role }) => role === 'user').flatMap(({ content }) => (content as JsonObject[]).map(({ text }) => String(text)));
+  const said = input
+    .filter(({ role }) => role === 'user')
+    .flatMap(({ content }) => (content as JsonObject[]).map(({ text }) => String(text)));
   return said.filter((text) => text.startsWith('prompt '));
 }
 
@@ -27,7 +40,14 @@ test('the server is greeted with initialize and clientInfo, then initialized', a
   expect(server.info.userAgent).toMatch(/^somebody\/0\.166\.0 /);
   expect(server.info.codexHome).toBe(server.codexHome);
   expect(readLines(server.recording.requests)).toEqual([
-    { id: 1, method: 'initialize', params: { clientInfo: { name: 'somebody', title: null, version: '7' }, capabilities: { experimentalApi: true, requestAttestation: false } } },
+    {
+      id: 1,
+      method: 'initialize',
+      params: {
+        clientInfo: { name: 'somebody', title: null, version: '7' },
+        capabilities: { experimentalApi: true, requestAttestation: false },
+      },
+    },
     { method: 'initialized' },
   ]);
 });
@@ -37,7 +57,9 @@ test('two instances of a task have a home each, with the login of the user linke
   const login = join(desk.person.home, '.codex', 'auth.json');
   writeFileSync(login, '{"OPENAI_API_KEY":"dummy"}');
   const [one, two] = await Promise.all([desk.open('one'), desk.open('two')]);
-  expect([one.codexHome, two.codexHome]).toEqual(['one', 'two'].map((name) => join(desk.taskDir, 'agents', name, 'codex_home')));
+  expect([one.codexHome, two.codexHome]).toEqual(
+    ['one', 'two'].map((name) => join(desk.taskDir, 'agents', name, 'codex_home')),
+  );
   for (const { codexHome } of [one, two]) {
     expect(readlinkSync(join(codexHome, 'auth.json'))).toBe(login);
     expect(statSync(codexHome).mode & 0o777).toBe(0o700);
@@ -49,7 +71,9 @@ test('two instances of a task have a home each, with the login of the user linke
   await expect(one.threads.resume(second)).rejects.toThrow('no rollout found');
   await expect(desk.open('one')).rejects.toThrow('is in use by process');
   await expect(desk.open('three', { codexHome: one.codexHome })).rejects.toThrow('the home of another instance');
-  await expect(desk.open('four', { codexHome: join(desk.person.home, '.codex') })).rejects.toThrow("the user's own home");
+  await expect(desk.open('four', { codexHome: join(desk.person.home, '.codex') })).rejects.toThrow(
+    "the user's own home",
+  );
 });
 
 test('threads are listed, started, resumed in a new process, forked and rolled back', async () => {
@@ -110,7 +134,9 @@ test('sandbox, approval policy and folder are those of the start when a thread i
   const again = await desk.open();
   const resumed = await again.threads.resume(thread);
   expect([resumed.sandbox.type, resumed.approvalPolicy, resumed.cwd]).toEqual(['workspaceWrite', 'untrusted', folder]);
-  expect(readFileSync(join(again.codexHome, 'config.toml'), 'utf8')).toMatch(/elsewhere"\]\s+trust_level = "untrusted"/);
+  expect(readFileSync(join(again.codexHome, 'config.toml'), 'utf8')).toMatch(
+    /elsewhere"\]\s+trust_level = "untrusted"/,
+  );
 });
 
 test('notifications come while the turn runs, and an interrupt ends the turn and its command', async () => {
@@ -169,7 +195,12 @@ test('session.json names the thread, the folder, the home and the recordings rig
   const server = await desk.open();
   const path = join(desk.taskDir, 'agents', 'one', 'session.json');
   const thread = await newThread(server);
-  const content = { threadId: thread, cwd: desk.person.cwd, codexHome: server.codexHome, recording: { ...server.recording } };
+  const content = {
+    threadId: thread,
+    cwd: desk.person.cwd,
+    codexHome: server.codexHome,
+    recording: { ...server.recording },
+  };
   expect(sessionOf(desk)).toMatchObject({ ...content, stored: false });
   await play(server, thread, 'prompt one');
   expect(sessionOf(desk)).toMatchObject({ ...content, stored: true });

@@ -10,27 +10,44 @@ const ARGS = {
   opencode: ['run', '--format', 'json'],
 } as const;
 
-test.each(['--yolo', '--dangerously-bypass-approvals-and-sandbox'])('codex asks for the model "%s" and stays in its sandbox', async (model) => {
-  const desk = await sitDown('codex');
-  const { lines } = await run(desk, [...ARGS.codex, '-s', 'read-only', ...modelArgument({ model }), '-'], '[[answer hello]]');
-  expect(lines.some(({ type }) => type === 'turn.completed')).toBe(true);
-  const { body } = desk.model.requests[0] ?? {};
-  expect(body?.['model']).toBe(model);
-  expect(JSON.stringify(body)).toContain('read-only');
-});
+test.each(['--yolo', '--dangerously-bypass-approvals-and-sandbox'])(
+  'codex asks for the model "%s" and stays in its sandbox',
+  async (model) => {
+    const desk = await sitDown('codex');
+    const { lines } = await run(
+      desk,
+      [...ARGS.codex, '-s', 'read-only', ...modelArgument({ model }), '-'],
+      '[[answer hello]]',
+    );
+    expect(lines.some(({ type }) => type === 'turn.completed')).toBe(true);
+    const { body } = desk.model.requests[0] ?? {};
+    expect(body?.['model']).toBe(model);
+    expect(JSON.stringify(body)).toContain('read-only');
+  },
+);
 
 test('gemini asks for the model "--yolo" and keeps its approval mode', async () => {
   const desk = await sitDown('gemini');
-  const { lines } = await run(desk, [...modelArgument({ model: '--yolo' }), ...ARGS.gemini], '[[tool touch made]] [[answer hello]]');
+  const { lines } = await run(
+    desk,
+    [...modelArgument({ model: '--yolo' }), ...ARGS.gemini],
+    '[[tool touch made]] [[answer hello]]',
+  );
   expect(lines[0]).toMatchObject({ type: 'init', model: '--yolo' });
-  expect(desk.model.requests.map(({ path }) => path)).toEqual(expect.arrayContaining([expect.stringContaining('--yolo:')]));
+  expect(desk.model.requests.map(({ path }) => path)).toEqual(
+    expect.arrayContaining([expect.stringContaining('--yolo:')]),
+  );
   expect(lines.filter(({ type }) => type === 'tool_result')).toEqual([expect.objectContaining({ status: 'error' })]);
 });
 
-// OpenCode knows no such model and fails in a session of its own: nothing was allowed, and it attached to no other server.
-test.each(['--auto', '--attach=http://127.0.0.1:9'])('opencode looks for a model "%s", finds none, and takes no option from it', async (model) => {
-  const desk = await sitDown('opencode');
-  const { lines } = await run(desk, [...ARGS.opencode, ...modelArgument({ model })], '[[answer hello]]');
-  expect(lines).toEqual([expect.objectContaining({ type: 'error', sessionID: expect.stringMatching(/^ses_/) })]);
-  expect(desk.model.requests).toEqual([]);
-});
+// OpenCode knows no such model and fails in a session of its own: nothing was allowed, and it attached to no other
+// server.
+test.each(['--auto', '--attach=http://127.0.0.1:9'])(
+  'opencode looks for a model "%s", finds none, and takes no option from it',
+  async (model) => {
+    const desk = await sitDown('opencode');
+    const { lines } = await run(desk, [...ARGS.opencode, ...modelArgument({ model })], '[[answer hello]]');
+    expect(lines).toEqual([expect.objectContaining({ type: 'error', sessionID: expect.stringMatching(/^ses_/) })]);
+    expect(desk.model.requests).toEqual([]);
+  },
+);

@@ -1,4 +1,5 @@
-// The smallest MCP server that offers ask_human: writes each question as a line into the file $ASKED and says that it is recorded.
+// The smallest MCP server that offers ask_human: writes each question as a line into the file $ASKED and says that it
+// is recorded.
 import { appendFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
@@ -7,10 +8,19 @@ const INPUT_SCHEMA = {
   properties: { prompt: { type: 'string' }, options: { type: 'array', items: { type: 'string' } } },
   required: ['prompt'],
 };
-const TOOL = { name: 'ask_human', description: 'Asks a person.', inputSchema: INPUT_SCHEMA, annotations: { readOnlyHint: true } };
+const TOOL = {
+  name: 'ask_human',
+  description: 'Asks a person.',
+  inputSchema: INPUT_SCHEMA,
+  annotations: { readOnlyHint: true },
+};
 
 const METHODS = {
-  initialize: ({ protocolVersion }) => ({ protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'desk', version: '1.0.0' } }),
+  initialize: ({ protocolVersion }) => ({
+    protocolVersion,
+    capabilities: { tools: {} },
+    serverInfo: { name: 'desk', version: '1.0.0' },
+  }),
   'tools/list': () => ({ tools: [TOOL] }),
   'tools/call'(params) {
     appendFileSync(process.env.ASKED, `${JSON.stringify(params.arguments)}\n`);

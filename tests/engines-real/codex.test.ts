@@ -7,11 +7,18 @@ import { run, sitDown, type Desk, type Ran } from './real-cli.js';
 
 function turn(desk: Desk, prompt: string, thread?: string): Promise<Ran> {
   const resume = thread === undefined ? [] : ['resume', thread];
-  return run(desk, ['exec', '--json', '--skip-git-repo-check', '-C', desk.cwd, '-s', 'workspace-write', ...resume, '-'], prompt);
+  return run(
+    desk,
+    ['exec', '--json', '--skip-git-repo-check', '-C', desk.cwd, '-s', 'workspace-write', ...resume, '-'],
+    prompt,
+  );
 }
 
 function completed({ lines }: Ran, type: string): JsonObject[] {
-  return lines.filter((line) => line.type === 'item.completed').map((line) => line.item as JsonObject).filter((item) => item.type === type);
+  return lines
+    .filter((line) => line.type === 'item.completed')
+    .map((line) => line.item as JsonObject)
+    .filter((item) => item.type === type);
 }
 
 const said = (ran: Ran) => completed(ran, 'agent_message').map((item) => item.text);
@@ -28,8 +35,12 @@ test('runs a command and changes a file', async () => {
   const desk = await sitDown('codex');
   const ran = await turn(desk, '[[answer First.]] [[tool echo ran; exit 3]] [[file made.txt]] [[done {"n":1}]]');
   expect(ran.code).toBe(0);
-  expect(completed(ran, 'command_execution')).toEqual([expect.objectContaining({ aggregated_output: 'ran\n', exit_code: 3, status: 'failed' })]);
-  expect(completed(ran, 'file_change')).toEqual([expect.objectContaining({ changes: [{ path: join(desk.cwd, 'made.txt'), kind: 'add' }], status: 'completed' })]);
+  expect(completed(ran, 'command_execution')).toEqual([
+    expect.objectContaining({ aggregated_output: 'ran\n', exit_code: 3, status: 'failed' }),
+  ]);
+  expect(completed(ran, 'file_change')).toEqual([
+    expect.objectContaining({ changes: [{ path: join(desk.cwd, 'made.txt'), kind: 'add' }], status: 'completed' }),
+  ]);
   expect(existsSync(join(desk.cwd, 'made.txt'))).toBe(true);
   expect(said(ran)).toEqual(['First.', '{"done":true,"result":{"n":1}}']);
 });
@@ -38,15 +49,27 @@ test('asks twice by the MCP tool, each time ends, and new processes go on with t
   const desk = await sitDown('codex');
   const first = await turn(desk, '[[ask Which?|red|blue]] [[ask Sure?]] [[done "ok"]]');
   expect(first.code).toBe(0);
-  expect(completed(first, 'mcp_tool_call')).toEqual([expect.objectContaining({ tool: 'ask_human', status: 'completed', arguments: { prompt: 'Which?', options: ['red', 'blue'] } })]);
+  expect(completed(first, 'mcp_tool_call')).toEqual([
+    expect.objectContaining({
+      tool: 'ask_human',
+      status: 'completed',
+      arguments: { prompt: 'Which?', options: ['red', 'blue'] },
+    }),
+  ]);
   const second = await turn(desk, 'blue, I think', threadOf(first));
-  expect(completed(second, 'mcp_tool_call')).toEqual([expect.objectContaining({ arguments: { prompt: 'Sure?', options: [] } })]);
+  expect(completed(second, 'mcp_tool_call')).toEqual([
+    expect.objectContaining({ arguments: { prompt: 'Sure?', options: [] } }),
+  ]);
   const third = await turn(desk, 'yes', threadOf(first));
   expect([threadOf(second), threadOf(third)]).toEqual([threadOf(first), threadOf(first)]);
   expect(said(third)).toEqual(['{"done":true,"result":"ok"}']);
-  expect(desk.asked()).toEqual([{ prompt: 'Which?', options: ['red', 'blue'] }, { prompt: 'Sure?', options: [] }]);
+  expect(desk.asked()).toEqual([
+    { prompt: 'Which?', options: ['red', 'blue'] },
+    { prompt: 'Sure?', options: [] },
+  ]);
   const history = JSON.stringify(desk.model.requests.at(-1)?.body.input);
-  for (const text of ['[[ask Which?|red|blue]]', 'Question recorded.', 'blue, I think', '"yes"']) expect(history).toContain(text);
+  for (const text of ['[[ask Which?|red|blue]]', 'Question recorded.', 'blue, I think', '"yes"'])
+    expect(history).toContain(text);
 });
 
 test.each([

@@ -24,7 +24,10 @@ interface Finding {
 function doctor(path: string, env: Record<string, string> = {}): Finding[] {
   const root = mkdtempSync(join(tmpdir(), 'parley-doctor-'));
   roots.push(root);
-  const { stdout, status } = spawnSync(process.execPath, [ENTRY, 'doctor', '--json'], { encoding: 'utf8', env: { PATH: path, HOME: root, PARLEY_DATA: join(root, 'data'), ...env } });
+  const { stdout, status } = spawnSync(process.execPath, [ENTRY, 'doctor', '--json'], {
+    encoding: 'utf8',
+    env: { PATH: path, HOME: root, PARLEY_DATA: join(root, 'data'), ...env },
+  });
   expect(status).toBe(0);
   // None of the programs that were asked has written into the home of the user.
   expect(readdirSync(root)).toEqual([]);
@@ -36,7 +39,10 @@ const of = (findings: readonly Finding[], name: string) => findings.find((findin
 test('with none of the CLIs it says how to get each, and offers the rehearsal', () => {
   const findings = doctor('/nowhere');
   for (const [engine, { name }] of Object.entries(ENGINE_PACKAGES)) {
-    expect(of(findings, engine)).toMatchObject({ level: 'missing', text: expect.stringContaining(`${engine} not found: npm install -g ${name}`) });
+    expect(of(findings, engine)).toMatchObject({
+      level: 'missing',
+      text: expect.stringContaining(`${engine} not found: npm install -g ${name}`),
+    });
   }
   expect(of(findings, 'rehearsal')).toMatchObject({ level: 'ok' });
 });
@@ -67,6 +73,9 @@ test('with a broken one it says how it failed', () => {
   writeFileSync(join(bin, 'codex'), '#!/bin/sh\nexit 7\n', { mode: 0o755 });
   symlinkSync(join(bin, 'gone'), join(bin, 'gemini'));
   const findings = doctor(`${bin}:/usr/bin:/bin`);
-  expect(of(findings, 'codex')).toMatchObject({ level: 'note', text: expect.stringContaining('codex --version ended with code 7') });
+  expect(of(findings, 'codex')).toMatchObject({
+    level: 'note',
+    text: expect.stringContaining('codex --version ended with code 7'),
+  });
   expect(of(findings, 'gemini')).toMatchObject({ level: 'missing' });
 });

@@ -1,17 +1,23 @@
-// A fork on the real Codex, by both of its ways: the copy has an id and a home of its own and knows what was said; the source
-// knows nothing of it.
+// A fork on the real Codex, by both of its ways: the copy has an id and a home of its own and knows what was said; the
+// source knows nothing of it.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { RunRecord } from '../../src/store/store.js';
 import { openRealBench, type RealBench } from './real-bench.js';
 
-const sessionOf = async ({ data }: RealBench, { request_id: id }: RunRecord) => (await data.store.loadHandle(id))?.handle_value;
-const boundIn = async (bench: RealBench, { run_id: id }: RunRecord) => (await bench.events(id)).filter(({ event }) => event.type === 'lifecycle.session.bound').map(({ data }) => data['session_id']);
+const sessionOf = async ({ data }: RealBench, { request_id: id }: RunRecord) =>
+  (await data.store.loadHandle(id))?.handle_value;
+const boundIn = async (bench: RealBench, { run_id: id }: RunRecord) =>
+  (await bench.events(id))
+    .filter(({ event }) => event.type === 'lifecycle.session.bound')
+    .map(({ data }) => data['session_id']);
 
 // What the service was told when it last heard the first of these words.
 function expectSent({ model }: RealBench, words: readonly [string, ...string[]], never: readonly string[] = []): void {
-  const sent = model.requests.map(({ body }) => JSON.stringify(body['input'])).findLast((input) => input.includes(words[0]));
+  const sent = model.requests
+    .map(({ body }) => JSON.stringify(body['input']))
+    .findLast((input) => input.includes(words[0]));
   for (const each of words) expect(sent).toContain(each);
   for (const each of never) expect(sent).not.toContain(each);
 }
@@ -20,7 +26,11 @@ async function fork(bench: RealBench, source: RunRecord, prompt: string): Promis
   const { run_id: runId } = await bench.orchestrator.fork(source.run_id, { prompt });
   const run = await bench.settled(runId);
   expect(run.error).toBeNull();
-  expect(run.spec).toMatchObject({ engine: source.spec.engine, cwd: source.spec.cwd, fork_from: { run_id: source.run_id } });
+  expect(run.spec).toMatchObject({
+    engine: source.spec.engine,
+    cwd: source.spec.cwd,
+    fork_from: { run_id: source.run_id },
+  });
   expect(run.spec.home).not.toBe(source.spec.home);
   const session = await sessionOf(bench, run);
   expect(session).toBeDefined();
@@ -32,13 +42,19 @@ async function fork(bench: RealBench, source: RunRecord, prompt: string): Promis
 describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
   test('a run that waits is forked, and is answered afterwards without having heard of it', async () => {
     const bench = await openRealBench('codex');
-    const waiting = await bench.play('Set it up. [[ask Which database?|Postgres|SQLite]]', { engine, execution_mode: 'interactive' });
+    const waiting = await bench.play('Set it up. [[ask Which database?|Postgres|SQLite]]', {
+      engine,
+      execution_mode: 'interactive',
+    });
     const session = await sessionOf(bench, waiting);
     const forked = await fork(bench, waiting, 'Only in the copy. [[done {"copy":true}]]');
     expect(forked).toMatchObject({ status: 'succeeded', result: { copy: true }, attempt_number: 1 });
     expectSent(bench, ['Only in the copy.', 'Set it up.', 'Which database?']);
 
-    expect(await bench.reply(waiting.run_id, 'Postgres, please')).toMatchObject({ status: 'waiting_user', attempt_number: 2 });
+    expect(await bench.reply(waiting.run_id, 'Postgres, please')).toMatchObject({
+      status: 'waiting_user',
+      attempt_number: 2,
+    });
     expectSent(bench, ['Postgres, please', 'Set it up.', 'Which database?'], ['Only in the copy.']);
     const done = await bench.reply(waiting.run_id, 'That is all. [[done {"copy":false}]]');
     expect(done).toMatchObject({ status: 'succeeded', result: { copy: false }, attempt_number: 3 });
@@ -49,7 +65,10 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
 
   test('a run that has ended is forked; the fork asks, is answered after the source is deleted, and is forked itself', async () => {
     const bench = await openRealBench('codex');
-    const ended = await bench.play('Begin. [[tool echo output of a tool]][[done 1]]', { engine, execution_mode: 'interactive' });
+    const ended = await bench.play('Begin. [[tool echo output of a tool]][[done 1]]', {
+      engine,
+      execution_mode: 'interactive',
+    });
     expect(ended.status).toBe('succeeded');
     const waiting = await fork(bench, ended, 'Only in the copy. [[ask Which port?]]');
     expect(waiting.status).toBe('waiting_user');
@@ -64,7 +83,11 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     expect(existsSync(ended.spec.home ?? '')).toBe(false);
 
     expect(await bench.reply(waiting.run_id, 'Port 5432')).toMatchObject({ status: 'waiting_user', attempt_number: 2 });
-    expect(await bench.reply(waiting.run_id, 'That is all. [[done 3]]')).toMatchObject({ status: 'succeeded', result: 3, attempt_number: 3 });
+    expect(await bench.reply(waiting.run_id, 'That is all. [[done 3]]')).toMatchObject({
+      status: 'succeeded',
+      result: 3,
+      attempt_number: 3,
+    });
     expectSent(bench, ['That is all.', 'Begin.', 'output of a tool', 'Only in the copy.', 'Port 5432'], ['Go on.']);
     const again = await fork(bench, waiting, 'A copy of the copy. [[done 4]]');
     expect(again).toMatchObject({ status: 'succeeded', result: 4 });
@@ -86,11 +109,17 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
 
   test('a run is forked while it is at work in a later turn, and ends as if nothing had been', async () => {
     const bench = await openRealBench('codex');
-    const waiting = await bench.play('Set it up. [[answer Which database?]]', { engine, execution_mode: 'interactive' });
+    const waiting = await bench.play('Set it up. [[answer Which database?]]', {
+      engine,
+      execution_mode: 'interactive',
+    });
     const { interaction_id: id } = (await bench.data.store.loadPending(waiting.run_id)) ?? { interaction_id: '' };
     const before = bench.model.requests.length;
     // At work until the copy has done something.
-    await bench.orchestrator.reply(waiting.run_id, { interaction_id: id, response: 'Postgres, please [[tool until [ -e enough ]; do sleep 0.1; done]][[done 1]]' });
+    await bench.orchestrator.reply(waiting.run_id, {
+      interaction_id: id,
+      response: 'Postgres, please [[tool until [ -e enough ]; do sleep 0.1; done]][[done 1]]',
+    });
     await bench.model.received(before + 1);
     const forked = await fork(bench, waiting, 'Only in the copy. [[tool touch enough]][[done 2]]');
     expect(forked).toMatchObject({ status: 'succeeded', result: 2 });

@@ -8,11 +8,27 @@ import { run, sitDown, type Desk, type Ran } from './real-cli.js';
 const SESSION = '12345678-0000-4000-8000-000000000001';
 
 function turn(desk: Desk, prompt: string, session: 'new' | 'resumed' = 'new'): Promise<Ran> {
-  return run(desk, ['-m', GEMINI_MODEL, '-o', 'stream-json', '--approval-mode', 'yolo', session === 'new' ? '--session-id' : '--resume', SESSION], prompt);
+  return run(
+    desk,
+    [
+      '-m',
+      GEMINI_MODEL,
+      '-o',
+      'stream-json',
+      '--approval-mode',
+      'yolo',
+      session === 'new' ? '--session-id' : '--resume',
+      SESSION,
+    ],
+    prompt,
+  );
 }
 
 function said({ lines }: Ran): string {
-  return lines.filter((line) => line.type === 'message' && line.role === 'assistant').map((line) => line.content).join('');
+  return lines
+    .filter((line) => line.type === 'message' && line.role === 'assistant')
+    .map((line) => line.content)
+    .join('');
 }
 
 const ofType = ({ lines }: Ran, type: string) => lines.filter((line) => line.type === type);
@@ -29,7 +45,10 @@ test('without a model it first asks which one is to answer', async () => {
   const desk = await sitDown('gemini');
   const ran = await run(desk, ['-o', 'stream-json'], '[[answer hello]]');
   expect(said(ran)).toBe('hello');
-  expect(desk.model.requests.map(({ path }) => path.replace(/^.*:/, ''))).toEqual(['generateContent', 'streamGenerateContent?alt=sse']);
+  expect(desk.model.requests.map(({ path }) => path.replace(/^.*:/, ''))).toEqual([
+    'generateContent',
+    'streamGenerateContent?alt=sse',
+  ]);
 });
 
 test('runs a command and changes a file', async () => {
@@ -37,7 +56,10 @@ test('runs a command and changes a file', async () => {
   const ran = await turn(desk, '[[answer First.]] [[tool echo ran]] [[file made.txt]] [[done {"n":1}]]');
   expect(ran.code).toBe(0);
   expect(ofType(ran, 'tool_use').map((line) => line.tool_name)).toEqual(['run_shell_command', 'write_file']);
-  expect(ofType(ran, 'tool_result')).toEqual([expect.objectContaining({ status: 'success', output: 'ran' }), expect.objectContaining({ status: 'success' })]);
+  expect(ofType(ran, 'tool_result')).toEqual([
+    expect.objectContaining({ status: 'success', output: 'ran' }),
+    expect.objectContaining({ status: 'success' }),
+  ]);
   expect(existsSync(join(desk.cwd, 'made.txt'))).toBe(true);
   expect(said(ran)).toBe('First.{"done":true,"result":{"n":1}}');
 });
@@ -57,11 +79,20 @@ test('asks by the MCP tool and ends; resumed as it is, it sends the result twice
   const desk = await sitDown('gemini');
   const ran = await turn(desk, '[[ask Which?|red|blue]] [[done "ok"]]');
   expect(ran.code).toBe(0);
-  expect(ofType(ran, 'tool_use')).toEqual([expect.objectContaining({ tool_name: 'mcp_desk_ask_human', parameters: { prompt: 'Which?', options: ['red', 'blue'] } })]);
+  expect(ofType(ran, 'tool_use')).toEqual([
+    expect.objectContaining({
+      tool_name: 'mcp_desk_ask_human',
+      parameters: { prompt: 'Which?', options: ['red', 'blue'] },
+    }),
+  ]);
   expect(desk.asked()).toEqual([{ prompt: 'Which?', options: ['red', 'blue'] }]);
   const resumed = await turn(desk, 'blue', 'resumed');
   expect(resumed.code).toBe(400 & 0xff);
-  expect(resumed.lines.at(-1)).toMatchObject({ type: 'result', status: 'error', error: { message: expect.stringContaining('function response parts') } });
+  expect(resumed.lines.at(-1)).toMatchObject({
+    type: 'result',
+    status: 'error',
+    error: { message: expect.stringContaining('function response parts') },
+  });
 });
 
 // The exit code is the status of the service, cut to a byte.
@@ -76,7 +107,11 @@ test.each([
   const desk = await sitDown('gemini');
   const ran = await turn(desk, `[[${word}]]`);
   expect(ran.code).toBe(code);
-  expect(ran.lines.at(-1)).toMatchObject({ type: 'result', status: 'error', error: { message: expect.stringContaining(message) } });
+  expect(ran.lines.at(-1)).toMatchObject({
+    type: 'result',
+    status: 'error',
+    error: { message: expect.stringContaining(message) },
+  });
   expect(desk.model.requests).toHaveLength(1);
 });
 

@@ -1,10 +1,24 @@
-// Prompts and replies that look like commands of a CLI reach the model as text, and nothing is executed or added for them.
+// Prompts and replies that look like commands of a CLI reach the model as text, and nothing is executed or added for
+// them.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openRealBench, REAL_ENGINES, type RealBench } from './real-bench.js';
 
-const REPLIES = ['/quit', '/init', '/deploy now', '/compact', '/review', '@note.txt', 'mail me@note.txt', '@helper', '!ls', '#note.txt', '--help', ' two  spaces\n\ttab'];
+const REPLIES = [
+  '/quit',
+  '/init',
+  '/deploy now',
+  '/compact',
+  '/review',
+  '@note.txt',
+  'mail me@note.txt',
+  '@helper',
+  '!ls',
+  '#note.txt',
+  '--help',
+  ' two  spaces\n\ttab',
+];
 // What a command, a file, an agent or a skill of that name would bring in.
 const BROUGHT = /NOTE-CONTENT|COMMAND-CONTENT|HELPER-CONTENT/;
 
@@ -17,7 +31,8 @@ function plant({ root, cwd }: RealBench): void {
     [join(cwd, '.gemini', 'commands', 'deploy.toml')]: 'prompt = "COMMAND-CONTENT"',
     [join(home, '.codex', 'prompts', 'deploy.md')]: 'COMMAND-CONTENT',
     [join(home, '.config', 'opencode', 'command', 'deploy.md')]: 'COMMAND-CONTENT',
-    [join(home, '.config', 'opencode', 'agent', 'helper.md')]: '---\ndescription: helps\nmode: subagent\n---\nHELPER-CONTENT',
+    [join(home, '.config', 'opencode', 'agent', 'helper.md')]:
+      '---\ndescription: helps\nmode: subagent\n---\nHELPER-CONTENT',
   };
   for (const [path, content] of Object.entries(files)) {
     mkdirSync(join(path, '..'), { recursive: true });
@@ -48,7 +63,10 @@ test.each(REAL_ENGINES)('%s: each reply arrives as text, and adds nothing', asyn
     const sent = `${reply} ${marker}`;
     // Gemini needs a space before a slash and a backslash before the name of a file.
     const expected = engine === 'gemini' ? sent.replace(/^\//, ' /').replace(/@(?=note|helper)/, '\\@') : sent;
-    expect(words.filter((text) => text !== expected), reply).toEqual([]);
+    expect(
+      words.filter((text) => text !== expected),
+      reply,
+    ).toEqual([]);
     expect(words.length, reply).toBeGreaterThan(0);
   }
   expect(JSON.stringify(bench.model.requests.map(({ body }) => body))).not.toMatch(BROUGHT);

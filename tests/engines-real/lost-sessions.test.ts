@@ -1,4 +1,5 @@
-// Sessions of the real CLIs that cannot be continued: the run fails with SESSION_RESUME_FAILED, and nothing is executed.
+// Sessions of the real CLIs that cannot be continued: the run fails with SESSION_RESUME_FAILED, and nothing is
+// executed.
 import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -29,23 +30,37 @@ async function park(engine: RealEngine, options?: BenchOptions): Promise<Parked>
 
 // As if what is stored had been changed.
 async function changeHandle({ bench, run }: Parked, handle: EngineSessionHandle): Promise<void> {
-  await bench.data.store.commit({ run_id: run.run_id, expect: { status: run.status, epoch: run.epoch, rasp_seq: run.heads.rasp_seq }, now: run.updated_at, handle });
+  await bench.data.store.commit({
+    run_id: run.run_id,
+    expect: { status: run.status, epoch: run.epoch, rasp_seq: run.heads.rasp_seq },
+    now: run.updated_at,
+    handle,
+  });
 }
 
-async function expectNothingDone({ bench, run }: Parked, { cwd = bench.cwd, found = [] as readonly string[] } = {}): Promise<void> {
+async function expectNothingDone(
+  { bench, run }: Parked,
+  { cwd = bench.cwd, found = [] as readonly string[] } = {},
+): Promise<void> {
   const asked = bench.model.requests.length;
   expect(await bench.reply(run.run_id, 'A', found)).toMatchObject(FAILED);
   expect(bench.model.requests).toHaveLength(asked);
   expect(readdirSync(cwd)).not.toContain('never.txt');
 }
 
-const spawnedIn = async ({ bench, run }: Parked) => (await bench.events(run.run_id)).filter(({ event }) => event.type === 'lifecycle.process.spawned').length;
+const spawnedIn = async ({ bench, run }: Parked) =>
+  (await bench.events(run.run_id)).filter(({ event }) => event.type === 'lifecycle.process.spawned').length;
 
 // Begins a new conversation where it was to continue one, and says nothing about it.
 function writeForgetful(root: string, engine: RealEngine): string {
   const path = join(root, 'forgetful');
   const word = { codex: 'resume', gemini: '--resume', opencode: '--session' }[engine];
-  writeFileSync(path, `#!/bin/bash\nwords=()\nwhile [ $# -gt 0 ]; do\n  if [ "$1" = "${word}" ]; then shift 2; else words+=("$1"); shift; fi\ndone\nexec ${ENGINE_PROGRAMS[engine].join(' ')} "\${words[@]}"\n`, { mode: 0o755 });
+  writeFileSync(
+    path,
+    `#!/bin/bash\nwords=()\nwhile [ $# -gt 0 ]; do\n  if [ "$1" = "${word}" ]; then shift 2; else words+=("$1"); ` +
+      `shift; fi\ndone\nexec ${ENGINE_PROGRAMS[engine].join(' ')} "\${words[@]}"\n`,
+    { mode: 0o755 },
+  );
   return path;
 }
 
@@ -81,9 +96,13 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
   });
 
   test('an engine that begins a new session instead is killed before it has done anything', async () => {
-    const { bench, run } = await park(engine, { env: (root) => ({ [`PARLEY_${engine.toUpperCase()}_BIN`]: writeForgetful(root, engine) }) });
+    const { bench, run } = await park(engine, {
+      env: (root) => ({ [`PARLEY_${engine.toUpperCase()}_BIN`]: writeForgetful(root, engine) }),
+    });
     // The model hesitates for longer than it takes to see that the id is another.
-    expect(await bench.reply(run.run_id, 'Go on. [[answer Well.]][[sleep 20000]][[file never.txt]]')).toMatchObject(FAILED);
+    expect(await bench.reply(run.run_id, 'Go on. [[answer Well.]][[sleep 20000]][[file never.txt]]')).toMatchObject(
+      FAILED,
+    );
     const ended = (await bench.events(run.run_id)).findLast(({ event }) => event.type === 'lifecycle.turn.ended');
     expect(ended?.data['completion']).toEqual({ result: 'interrupted', reason_code: 'SESSION_CHANGED' });
     expect(existsSync(join(bench.cwd, 'never.txt'))).toBe(false);

@@ -1,5 +1,6 @@
-// The OpenAPI document as strangers take it: valid by the official schema of 3.1, and a client generated from it by a public
-// generator compiles. The tools come from npm into .cache/; that is why this is not among the tests that need no network.
+// The OpenAPI document as strangers take it: valid by the official schema of 3.1, and a client generated from it by a
+// public generator compiles. The tools come from npm into .cache/; that is why this is not among the tests that need no
+// network.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,25 +26,52 @@ function run(...args: string[]): { code: number | null; output: string } {
 }
 
 test('the document is valid by the official schema of OpenAPI 3.1', async () => {
-  const { Validator } = (await import(pathToFileURL(join(TOOLS, '@seriousme', 'openapi-schema-validator', 'index.js')).href)) as { Validator: new () => { version: string; validate(document: object): Promise<{ valid: boolean; errors?: unknown }> } };
+  const { Validator } = (await import(
+    pathToFileURL(join(TOOLS, '@seriousme', 'openapi-schema-validator', 'index.js')).href
+  )) as {
+    Validator: new () => { version: string; validate(document: object): Promise<{ valid: boolean; errors?: unknown }> };
+  };
   const validator = new Validator();
   expect(await validator.validate(structuredClone(document))).toEqual({ valid: true });
   expect(validator.version).toBe('3.1');
 });
 
-test('types of a client are generated from it, and a program that uses them compiles strictly', { timeout: 180_000 }, () => {
-  const folder = join(createRoot(), 'generated');
-  mkdirSync(folder);
-  writeFileSync(join(folder, 'openapi.json'), JSON.stringify(document));
-  const generated = run(join(TOOLS, 'openapi-typescript', 'bin', 'cli.js'), join(folder, 'openapi.json'), '-o', join(folder, 'api.d.ts'));
-  expect(generated.code, generated.output).toBe(0);
-  writeFileSync(join(folder, 'use.ts'), USE);
-  const compile = () => run(join(TOOLS, 'typescript', 'bin', 'tsc'), '--noEmit', '--strict', '--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess', '--skipLibCheck', 'false', '--target', 'es2022', '--module', 'nodenext', join(folder, 'use.ts'));
-  expect(compile()).toEqual({ code: 0, output: '' });
-  // It does check: what no run has is refused.
-  writeFileSync(join(folder, 'use.ts'), USE.replace('run.run_id', 'run.nonsense'));
-  expect(compile().output).toContain('nonsense');
-});
+test(
+  'types of a client are generated from it, and a program that uses them compiles strictly',
+  { timeout: 180_000 },
+  () => {
+    const folder = join(createRoot(), 'generated');
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'openapi.json'), JSON.stringify(document));
+    const generated = run(
+      join(TOOLS, 'openapi-typescript', 'bin', 'cli.js'),
+      join(folder, 'openapi.json'),
+      '-o',
+      join(folder, 'api.d.ts'),
+    );
+    expect(generated.code, generated.output).toBe(0);
+    writeFileSync(join(folder, 'use.ts'), USE);
+    const compile = () =>
+      run(
+        join(TOOLS, 'typescript', 'bin', 'tsc'),
+        '--noEmit',
+        '--strict',
+        '--exactOptionalPropertyTypes',
+        '--noUncheckedIndexedAccess',
+        '--skipLibCheck',
+        'false',
+        '--target',
+        'es2022',
+        '--module',
+        'nodenext',
+        join(folder, 'use.ts'),
+      );
+    expect(compile()).toEqual({ code: 0, output: '' });
+    // It does check: what no run has is refused.
+    writeFileSync(join(folder, 'use.ts'), USE.replace('run.run_id', 'run.nonsense'));
+    expect(compile().output).toContain('nonsense');
+  },
+);
 
 const USE = `import type { components, operations, paths } from './api.js';
 

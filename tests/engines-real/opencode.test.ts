@@ -6,10 +6,18 @@ import type { JsonObject } from '../../src/kernel/json.js';
 import { endChild, run, sitDown, start, type Desk, type Ran } from './real-cli.js';
 
 // With a title of ours the model is not asked for one.
-const argsOf = (desk: Desk, session?: string) => ['run', '--format', 'json', '--dir', desk.cwd, ...(session === undefined ? ['--title', 'scripted'] : ['--session', session])];
+const argsOf = (desk: Desk, session?: string) => [
+  'run',
+  '--format',
+  'json',
+  '--dir',
+  desk.cwd,
+  ...(session === undefined ? ['--title', 'scripted'] : ['--session', session]),
+];
 const turn = (desk: Desk, prompt: string, session?: string) => run(desk, argsOf(desk, session), prompt);
 
-const parts = ({ lines }: Ran, type: string) => lines.filter((line) => line.type === type).map((line) => line.part as JsonObject);
+const parts = ({ lines }: Ran, type: string) =>
+  lines.filter((line) => line.type === type).map((line) => line.part as JsonObject);
 const said = (ran: Ran) => parts(ran, 'text').map((part) => part.text);
 const sessionOf = ({ lines }: Ran) => String(lines[0]?.sessionID);
 
@@ -27,7 +35,14 @@ test('runs a command and changes a file', async () => {
   const ran = await turn(desk, '[[answer First.]] [[tool echo ran; exit 3]] [[file made.txt]] [[done {"n":1}]]');
   expect(ran.code).toBe(0);
   expect(parts(ran, 'tool_use')).toEqual([
-    expect.objectContaining({ tool: 'bash', state: expect.objectContaining({ status: 'completed', output: 'ran\n', metadata: expect.objectContaining({ exit: 3 }) }) }),
+    expect.objectContaining({
+      tool: 'bash',
+      state: expect.objectContaining({
+        status: 'completed',
+        output: 'ran\n',
+        metadata: expect.objectContaining({ exit: 3 }),
+      }),
+    }),
     expect.objectContaining({ tool: 'write', state: expect.objectContaining({ status: 'completed' }) }),
   ]);
   expect(existsSync(join(desk.cwd, 'made.txt'))).toBe(true);
@@ -38,18 +53,28 @@ test('asks twice by the MCP tool, each time ends, and new processes go on with t
   const desk = await sitDown('opencode');
   const first = await turn(desk, '[[ask Which?|red|blue]] [[ask Sure?]] [[done "ok"]]');
   expect(first.code).toBe(0);
-  expect(parts(first, 'tool_use')).toEqual([expect.objectContaining({ tool: 'desk_ask_human', state: expect.objectContaining({ status: 'completed', input: { prompt: 'Which?', options: ['red', 'blue'] } }) })]);
+  expect(parts(first, 'tool_use')).toEqual([
+    expect.objectContaining({
+      tool: 'desk_ask_human',
+      state: expect.objectContaining({ status: 'completed', input: { prompt: 'Which?', options: ['red', 'blue'] } }),
+    }),
+  ]);
   const second = await turn(desk, 'blue, I think', sessionOf(first));
   const third = await turn(desk, 'yes', sessionOf(first));
   expect([sessionOf(second), sessionOf(third)]).toEqual([sessionOf(first), sessionOf(first)]);
   expect(said(third)).toEqual(['{"done":true,"result":"ok"}']);
-  expect(desk.asked()).toEqual([{ prompt: 'Which?', options: ['red', 'blue'] }, { prompt: 'Sure?', options: [] }]);
+  expect(desk.asked()).toEqual([
+    { prompt: 'Which?', options: ['red', 'blue'] },
+    { prompt: 'Sure?', options: [] },
+  ]);
   const history = JSON.stringify(desk.model.requests.at(-1)?.body.messages);
-  for (const text of ['[[ask Which?|red|blue]]', 'Question recorded.', 'blue, I think', '"yes"']) expect(history).toContain(text);
+  for (const text of ['[[ask Which?|red|blue]]', 'Question recorded.', 'blue, I think', '"yes"'])
+    expect(history).toContain(text);
 });
 
 test.each([
-  // Six requests: it believes the service that asks to be tried again at once. Without that word it takes over a minute.
+  // Six requests: it believes the service that asks to be tried again at once. Without that word it takes over a
+  // minute.
   ['http 500 1', 500, 6],
   ['http 429 1', 429, 6],
   ['http 401', 401, 1],
@@ -57,7 +82,12 @@ test.each([
   const desk = await sitDown('opencode');
   const ran = await turn(desk, `[[${word}]]`);
   expect(ran.code).toBe(1);
-  expect(ran.lines).toEqual([expect.objectContaining({ type: 'error', error: expect.objectContaining({ name: 'APIError', data: expect.objectContaining({ statusCode }) }) })]);
+  expect(ran.lines).toEqual([
+    expect.objectContaining({
+      type: 'error',
+      error: expect.objectContaining({ name: 'APIError', data: expect.objectContaining({ statusCode }) }),
+    }),
+  ]);
   expect(desk.model.requests).toHaveLength(requests);
 });
 

@@ -9,27 +9,36 @@ let count = 0;
 const uniqueSleep = () => `sleep ${3000 + (process.pid % 1000)}.${String((count += 1)).padStart(3, '0')}`;
 
 function isRunning(command: string): boolean {
-  return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).some((pid) => {
-    try {
-      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim() === command;
-    } catch {
-      return false;
-    }
-  });
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .some((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim() === command;
+      } catch {
+        return false;
+      }
+    });
 }
 
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setImmediate(resolve));
 }
 
-// Longer than it takes to get to the command, shorter than the ten seconds after which Codex lets a command run beside its turn.
+// Longer than it takes to get to the command, shorter than the ten seconds after which Codex lets a command run beside
+// its turn.
 const TURN_SEC = { codex: 7, gemini: 15, opencode: 30 };
 
 describe.each(REAL_ENGINES)('%s', (engine) => {
   test('canceled in the middle of a shell command leaves no process of its tree', async () => {
     const bench = await openRealBench(engine);
     const command = uniqueSleep();
-    const { run_id: runId } = await bench.orchestrator.create({ engine, prompt: `[[tool ${command}]][[done 1]]`, cwd: bench.cwd, permission: 'full', model: bench.modelName });
+    const { run_id: runId } = await bench.orchestrator.create({
+      engine,
+      prompt: `[[tool ${command}]][[done 1]]`,
+      cwd: bench.cwd,
+      permission: 'full',
+      model: bench.modelName,
+    });
     await until(() => isRunning(command));
     expect(await bench.orchestrator.cancel(runId)).toMatchObject({ status: 'canceled' });
     expect(isRunning(command)).toBe(false);
@@ -40,7 +49,14 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
   test('timed out in the middle of a shell command leaves no process of its tree', async () => {
     const bench = await openRealBench(engine);
     const command = uniqueSleep();
-    const { run_id: runId } = await bench.orchestrator.create({ engine, prompt: `[[tool ${command}]][[done 1]]`, cwd: bench.cwd, permission: 'full', model: bench.modelName, runtime_options: { turn_timeout_sec: TURN_SEC[engine] } });
+    const { run_id: runId } = await bench.orchestrator.create({
+      engine,
+      prompt: `[[tool ${command}]][[done 1]]`,
+      cwd: bench.cwd,
+      permission: 'full',
+      model: bench.modelName,
+      runtime_options: { turn_timeout_sec: TURN_SEC[engine] },
+    });
     await until(() => isRunning(command));
     expect(await bench.settled(runId)).toMatchObject({ status: 'failed', error: { code: 'TURN_TIMEOUT' } });
     expect(isRunning(command)).toBe(false);
@@ -49,7 +65,11 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
 
   test('two runs at once do not see each other', async () => {
     const bench = await openRealBench(engine);
-    const [one, two] = await Promise.all(['one', 'two'].map((name) => bench.play(`I am ${name}. [[ask Which, ${name}?]][[done "${name}"]]`, { execution_mode: 'interactive' })));
+    const [one, two] = await Promise.all(
+      ['one', 'two'].map((name) =>
+        bench.play(`I am ${name}. [[ask Which, ${name}?]][[done "${name}"]]`, { execution_mode: 'interactive' }),
+      ),
+    );
     if (!one || !two) throw new Error('two runs were started');
     expect(one.spec.home).not.toBe(two.spec.home);
     const handles = await Promise.all([one, two].map((run) => bench.data.store.loadHandle(run.request_id)));

@@ -1,8 +1,15 @@
-// The app-server of the real Codex on the machine of a person, with the scripted model. What a test opens is closed after it.
+// The app-server of the real Codex on the machine of a person, with the scripted model. What a test opens is closed
+// after it.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach } from 'vitest';
-import { start, type CodexAppServer, type ServerEvent, type StartOptions, type ThreadStartParams } from '../../src/app-server/index.js';
+import {
+  start,
+  type CodexAppServer,
+  type ServerEvent,
+  type StartOptions,
+  type ThreadStartParams,
+} from '../../src/app-server/index.js';
 import type { JsonObject } from '../../src/kernel/json.js';
 import { descendantsOf } from '../../src/process/process-table.js';
 import { meetPerson, type Person } from './real-person.js';
@@ -43,7 +50,12 @@ export const paramsOf = (event: ServerEvent): JsonObject => ('params' in event ?
 export const turnIn = (event: ServerEvent): JsonObject => paramsOf(event).turn as JsonObject;
 
 // The next event of a thread with this method, or the end of the server.
-export async function next(server: CodexAppServer, threadId: string, method: string, from = server.recordedFrom): Promise<ServerEvent> {
+export async function next(
+  server: CodexAppServer,
+  threadId: string,
+  method: string,
+  from = server.recordedFrom,
+): Promise<ServerEvent> {
   for await (const event of server.events({ from })) {
     if ('method' in event && event.method === method && paramsOf(event).threadId === threadId) return event;
   }
@@ -52,11 +64,16 @@ export async function next(server: CodexAppServer, threadId: string, method: str
 
 // Everything until now, of the given thread.
 export function eventsOf(server: CodexAppServer, threadId: string): JsonObject[] {
-  return readLines(server.recording.events).filter((line) => (line.params as JsonObject | undefined)?.threadId === threadId);
+  return readLines(server.recording.events).filter(
+    (line) => (line.params as JsonObject | undefined)?.threadId === threadId,
+  );
 }
 
 export function readLines(path: string): JsonObject[] {
-  return readFileSync(path, 'utf8').split('\n').slice(0, -1).map((line) => JSON.parse(line) as JsonObject);
+  return readFileSync(path, 'utf8')
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as JsonObject);
 }
 
 export async function newThread(server: CodexAppServer, params: ThreadStartParams = {}): Promise<string> {
@@ -73,11 +90,14 @@ export async function play(server: CodexAppServer, threadId: string, prompt: str
   throw new Error('the server ended before the turn did');
 }
 
-export const sessionOf = (desk: Desk, instance = 'one'): JsonObject => JSON.parse(readFileSync(join(desk.taskDir, 'agents', instance, 'session.json'), 'utf8')) as JsonObject;
+export const sessionOf = (desk: Desk, instance = 'one'): JsonObject =>
+  JSON.parse(readFileSync(join(desk.taskDir, 'agents', instance, 'session.json'), 'utf8')) as JsonObject;
 
 // The processes below the server that sleep, as the commands of these tests do.
 export function commandsOf(server: CodexAppServer): number[] {
-  return descendantsOf(server.pid).map(({ pid }) => pid).filter((pid) => commandLineOf(pid).startsWith('sleep\0'));
+  return descendantsOf(server.pid)
+    .map(({ pid }) => pid)
+    .filter((pid) => commandLineOf(pid).startsWith('sleep\0'));
 }
 
 // Empty for one that is gone.

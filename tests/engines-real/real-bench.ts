@@ -1,4 +1,5 @@
-// Parley on a real CLI, in this process: an orchestrator with the host that the command line uses, on the machine of a person.
+// Parley on a real CLI, in this process: an orchestrator with the host that the command line uses, on the machine of a
+// person.
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect } from 'vitest';
 import { createEngineHost } from '../../src/host/engine-host.js';
@@ -57,7 +58,10 @@ export interface BenchOptions {
   readonly sticky?: { readonly resumes?: boolean };
 }
 
-export async function openRealBench(engine: RealEngine, { oddly, env = () => ({}), runsOn, timers = systemTimers, settings = {}, sticky }: BenchOptions = {}): Promise<RealBench> {
+export async function openRealBench(
+  engine: RealEngine,
+  { oddly, env = () => ({}), runsOn, timers = systemTimers, settings = {}, sticky }: BenchOptions = {},
+): Promise<RealBench> {
   const person = await meetPerson(engine, (end) => endings.push(end), oddly);
   const { root, cwd, model } = person;
   const data = await openDataDir(person.data, { pid: process.pid });
@@ -72,8 +76,14 @@ export async function openRealBench(engine: RealEngine, { oddly, env = () => ({}
     host: hostOf({ ...person, env: { ...person.env, ...env(root) } }),
     sticky: sticky !== undefined,
   };
-  if (sticky?.resumes !== undefined) Object.assign(deps.host, { knownResume: () => ({ resumes: sticky.resumes, problem: null }) });
-  const orchestrator = await Orchestrator.open(deps, { slots: 2, recovery: { queued: 'fail' }, onFailure: (_run, error) => failures.push(error), ...settings });
+  if (sticky?.resumes !== undefined)
+    Object.assign(deps.host, { knownResume: () => ({ resumes: sticky.resumes, problem: null }) });
+  const orchestrator = await Orchestrator.open(deps, {
+    slots: 2,
+    recovery: { queued: 'fail' },
+    onFailure: (_run, error) => failures.push(error),
+    ...settings,
+  });
   await orchestrator.recovered();
   const close = async (): Promise<void> => {
     await orchestrator.close();
@@ -81,8 +91,25 @@ export async function openRealBench(engine: RealEngine, { oddly, env = () => ({}
   };
   endings.push(close);
   const bench: RealBench = {
-    engine, root, cwd, model, modelName: MODEL_NAMES[engine], data, deps, orchestrator, failures, close,
-    create: (prompt, rest = {}) => orchestrator.create({ engine: runsOn ?? engine, prompt, model: MODEL_NAMES[engine], cwd, permission: 'full', ...rest }),
+    engine,
+    root,
+    cwd,
+    model,
+    modelName: MODEL_NAMES[engine],
+    data,
+    deps,
+    orchestrator,
+    failures,
+    close,
+    create: (prompt, rest = {}) =>
+      orchestrator.create({
+        engine: runsOn ?? engine,
+        prompt,
+        model: MODEL_NAMES[engine],
+        cwd,
+        permission: 'full',
+        ...rest,
+      }),
     play: async (prompt, rest) => bench.settled((await bench.create(prompt, rest)).run_id),
     settled: async (runId, found) => {
       await orchestrator.settled(runId);
@@ -99,11 +126,23 @@ export async function openRealBench(engine: RealEngine, { oddly, env = () => ({}
       await orchestrator.reply(runId, { interaction_id: id, response });
       return bench.settled(runId, found);
     },
-    events: async (runId) => (await data.store.readJournal(runId, 'rasp', { limit: 1_000_000 })).map((line) => JSON.parse(line) as RaspEvent),
+    events: async (runId) =>
+      (await data.store.readJournal(runId, 'rasp', { limit: 1_000_000 })).map((line) => JSON.parse(line) as RaspEvent),
   };
   return bench;
 }
 
 function hostOf({ home, env }: Person) {
-  return createEngineHost({ user: { home, env }, node: process.execPath, programs: '', platform: `${process.platform}-${process.arch}`, pid: process.pid, askTool: [process.execPath, ENTRY, 'mcp-ask'] }, { ...DEFAULT_SETTINGS, ...PERSON_SETTINGS }, { clock: systemClock, timers: systemTimers });
+  return createEngineHost(
+    {
+      user: { home, env },
+      node: process.execPath,
+      programs: '',
+      platform: `${process.platform}-${process.arch}`,
+      pid: process.pid,
+      askTool: [process.execPath, ENTRY, 'mcp-ask'],
+    },
+    { ...DEFAULT_SETTINGS, ...PERSON_SETTINGS },
+    { clock: systemClock, timers: systemTimers },
+  );
 }

@@ -1,5 +1,5 @@
-// The real CLIs without Parley, each test at a desk of its own: a private home with the offline configuration, a workspace, a
-// scripted model. Nothing outside is touched, and no child outlives its test.
+// The real CLIs without Parley, each test at a desk of its own: a private home with the offline configuration, a
+// workspace, a scripted model. Nothing outside is touched, and no child outlives its test.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
@@ -57,8 +57,19 @@ export async function sitDown(engine: RealEngine): Promise<Desk> {
   for (const folder of [home, cwd]) mkdirSync(folder);
   const mcp: McpServer = { name: 'desk', command: [process.execPath, ASK_SERVER], env: { ASKED: asked } };
   // The shell of the tools and Node, nothing else of the environment.
-  const env = { PATH: `${dirname(process.execPath)}:/usr/bin:/bin`, LANG: 'C.UTF-8', ...prepareOfflineHome(engine, home, model.url, mcp) };
-  return { engine, model, home, cwd, env, asked: () => (existsSync(asked) ? toObjects(readFileSync(asked, 'utf8')) : []) };
+  const env = {
+    PATH: `${dirname(process.execPath)}:/usr/bin:/bin`,
+    LANG: 'C.UTF-8',
+    ...prepareOfflineHome(engine, home, model.url, mcp),
+  };
+  return {
+    engine,
+    model,
+    home,
+    cwd,
+    env,
+    asked: () => (existsSync(asked) ? toObjects(readFileSync(asked, 'utf8')) : []),
+  };
 }
 
 export async function run(desk: Desk, args: readonly string[], prompt: string): Promise<Ran> {
@@ -68,7 +79,13 @@ export async function run(desk: Desk, args: readonly string[], prompt: string): 
 // The prompt goes by stdin, which is then closed: all three read it to its end.
 export function start({ engine, cwd, env }: Desk, args: readonly string[], prompt: string): ChildProcess {
   const [file = '', ...first] = ENGINE_PROGRAMS[engine];
-  const child = spawn(file, [...first, ...args], { cwd, env, detached: true, timeout: LIMIT_MS, killSignal: 'SIGKILL' });
+  const child = spawn(file, [...first, ...args], {
+    cwd,
+    env,
+    detached: true,
+    timeout: LIMIT_MS,
+    killSignal: 'SIGKILL',
+  });
   children.add(child);
   child.stdin.on('error', () => {});
   child.stdin.end(prompt);

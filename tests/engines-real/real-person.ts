@@ -1,5 +1,6 @@
-// A person on a machine of their own: a home whose settings point to a scripted model, a working folder, a data directory, and
-// the real CLI as npm put it there, all in one folder. Nothing of this machine's own environment is in theirs.
+// A person on a machine of their own: a home whose settings point to a scripted model, a working folder, a data
+// directory, and the real CLI as npm put it there, all in one folder. Nothing of this machine's own environment is in
+// theirs.
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -31,12 +32,21 @@ function npmProgram(engine: RealEngine): string {
   return fileURLToPath(new URL(`../../.cache/engines/node_modules/.bin/${engine}`, import.meta.url));
 }
 
-export async function meetPerson(engine: RealEngine, atEnd: (end: () => Promise<void> | void) => void, oddly = ''): Promise<Person> {
+export async function meetPerson(
+  engine: RealEngine,
+  atEnd: (end: () => Promise<void> | void) => void,
+  oddly = '',
+): Promise<Person> {
   const root = realpathSync(mkdtempSync(join(tmpdir(), `parley-real-${engine}-${oddly}`)));
   atEnd(() => rmSync(root, { recursive: true, force: true, maxRetries: 5 }));
   const model = await START[engine]();
   atEnd(() => model.close());
-  const [home, cwd, data, tmp] = ['user', 'work', 'data', 'tmp'].map((name) => join(root, name)) as [string, string, string, string];
+  const [home, cwd, data, tmp] = ['user', 'work', 'data', 'tmp'].map((name) => join(root, name)) as [
+    string,
+    string,
+    string,
+    string,
+  ];
   for (const folder of [home, cwd, data, tmp]) mkdirSync(folder);
   const { files, env } = PERSON[engine](model.url);
   for (const [path, text] of Object.entries(files)) {
@@ -44,5 +54,20 @@ export async function meetPerson(engine: RealEngine, atEnd: (end: () => Promise<
     writeFileSync(join(home, path), text);
   }
   const bin = { [`PARLEY_${engine.toUpperCase()}_BIN`]: npmProgram(engine) };
-  return { engine, root, home, cwd, data, model, env: { PATH: `${dirname(process.execPath)}:/usr/bin:/bin`, LANG: 'C.UTF-8', HOME: home, TMPDIR: tmp, ...bin, ...env } };
+  return {
+    engine,
+    root,
+    home,
+    cwd,
+    data,
+    model,
+    env: {
+      PATH: `${dirname(process.execPath)}:/usr/bin:/bin`,
+      LANG: 'C.UTF-8',
+      HOME: home,
+      TMPDIR: tmp,
+      ...bin,
+      ...env,
+    },
+  };
 }

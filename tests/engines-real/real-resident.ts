@@ -1,4 +1,5 @@
-// Runs of the resident engine on the real Codex: what of them is stored, what their processes cost, what their commands have done.
+// Runs of the resident engine on the real Codex: what of them is stored, what their processes cost, what their commands
+// have done.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -20,10 +21,13 @@ export function openResidents(options: Omit<BenchOptions, 'runsOn'> = {}): Promi
   return openRealBench('codex', { ...options, runsOn: ENGINE });
 }
 
-export const of = (events: readonly RaspEvent[], type: string): RaspEvent[] => events.filter(({ event }) => event.type === type);
-export const dataOf = (events: readonly RaspEvent[], type: string): JsonObject[] => of(events, type).map(({ data }) => data);
+export const of = (events: readonly RaspEvent[], type: string): RaspEvent[] =>
+  events.filter(({ event }) => event.type === type);
+export const dataOf = (events: readonly RaspEvent[], type: string): JsonObject[] =>
+  of(events, type).map(({ data }) => data);
 
-export const spawnedIn = (events: readonly RaspEvent[]): unknown[] => dataOf(events, 'lifecycle.process.spawned').map(({ pid }) => pid);
+export const spawnedIn = (events: readonly RaspEvent[]): unknown[] =>
+  dataOf(events, 'lifecycle.process.spawned').map(({ pid }) => pid);
 
 export function readLog(dataDir: string, runId: string, stream: StreamName = 'stdout'): Buffer {
   const path = logsOf(findEngine(ENGINE), runFolder(dataDir, runId), 1)[stream];
@@ -48,7 +52,11 @@ export function expectSameParsed(dataDir: string, runId: string, events: readonl
     if (!ends) continue;
     const version = event.event.type === 'lifecycle.turn.ended' ? versionIn(events, event.attempt_number) : undefined;
     const parser = createTurnParser(engine, version, { at, memory });
-    const drafts = [...parser.push('stdout', logs.stdout.subarray(at.stdout, ends.stdout)), ...parser.push('stderr', logs.stderr.subarray(at.stderr, ends.stderr)), ...parser.finish()];
+    const drafts = [
+      ...parser.push('stdout', logs.stdout.subarray(at.stdout, ends.stdout)),
+      ...parser.push('stderr', logs.stderr.subarray(at.stderr, ends.stderr)),
+      ...parser.finish(),
+    ];
     again.push(...drafts.map((draft) => eventOf(draft, 1, ENGINE, event.attempt_number)));
     at = ends;
   }
@@ -57,10 +65,18 @@ export function expectSameParsed(dataDir: string, runId: string, events: readonl
   expect(again.map(comparable)).toEqual(stored.map(comparable));
 }
 
-const comparable = ({ event, data, raw_ref, attempt_number, correlation }: RaspEvent) => ({ type: event.type, data, raw_ref, attempt_number, correlation });
+const comparable = ({ event, data, raw_ref, attempt_number, correlation }: RaspEvent) => ({
+  type: event.type,
+  data,
+  raw_ref,
+  attempt_number,
+  correlation,
+});
 
 function versionIn(events: readonly RaspEvent[], attempt: number): string | undefined {
-  const version = of(events, 'lifecycle.turn.started').find((event) => event.attempt_number === attempt)?.data['engine_version'];
+  const version = of(events, 'lifecycle.turn.started').find((event) => event.attempt_number === attempt)?.data[
+    'engine_version'
+  ];
   return typeof version === 'string' ? version : undefined;
 }
 

@@ -1,5 +1,5 @@
-// The process that plays runs for the command line, `parley work`, as built, started here so that it can be killed: what a test
-// sees of it is what it stored, and what /proc shows.
+// The process that plays runs for the command line, `parley work`, as built, started here so that it can be killed:
+// what a test sees of it is what it stored, and what /proc shows.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -44,7 +44,12 @@ export interface Worker {
 
 // Stays until it is killed, also when nothing is left to do.
 export async function startWorker({ env, root, data }: Person, job: Job): Promise<Worker> {
-  const child = spawn(process.execPath, [ENTRY, 'work'], { cwd: root, env, detached: true, stdio: ['pipe', 'ignore', 'inherit', 'ipc'] });
+  const child = spawn(process.execPath, [ENTRY, 'work'], {
+    cwd: root,
+    env,
+    detached: true,
+    stdio: ['pipe', 'ignore', 'inherit', 'ipc'],
+  });
   const kill = () => killed(child);
   endings.push(kill);
   child.stdin?.end(JSON.stringify({ data, job, stay: true } satisfies Assignment));
@@ -62,7 +67,18 @@ async function killed(child: ChildProcess): Promise<void> {
 }
 
 export function createJob({ engine, cwd }: Person, prompt: string, rest: Partial<CreateRunRequest> = {}): Job {
-  return { type: 'create', request: { engine, prompt, cwd, model: MODEL_NAMES[engine], permission: 'full', execution_mode: 'interactive', ...rest } };
+  return {
+    type: 'create',
+    request: {
+      engine,
+      prompt,
+      cwd,
+      model: MODEL_NAMES[engine],
+      permission: 'full',
+      execution_mode: 'interactive',
+      ...rest,
+    },
+  };
 }
 
 export async function replyJob(person: Person, runId: string, response: Json): Promise<Job> {
@@ -87,7 +103,14 @@ export async function settledRun(person: Person, runId: string): Promise<RunReco
     const found = await look(person, ({ store }) => store.loadRun(runId));
     return found && found.status !== 'queued' && found.status !== 'running' ? found : undefined;
   }, 'the end of a turn');
-  const checks = await look(person, ({ store, path }) => verifyRun(store, path, run, waitForFiles(systemTimers, async () => hasWriter(path))));
+  const checks = await look(person, ({ store, path }) =>
+    verifyRun(
+      store,
+      path,
+      run,
+      waitForFiles(systemTimers, async () => hasWriter(path)),
+    ),
+  );
   expect(checks.filter(({ ok }) => !ok)).toEqual([]);
   return run;
 }
@@ -97,13 +120,17 @@ export async function eventsOf(person: Person, runId: string): Promise<RaspEvent
   return lines.map((line) => JSON.parse(line) as RaspEvent);
 }
 
-// Command lines of whatever belongs to a run: it has its mark in the environment, or names a path of this person (the question
-// tool, which some engines start without their environment).
+// Command lines of whatever belongs to a run: it has its mark in the environment, or names a path of this person (the
+// question tool, which some engines start without their environment).
 export function processesOf({ root }: Person, runId: string): string[] {
-  return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).flatMap((pid) => {
-    const command = read(`/proc/${pid}/cmdline`);
-    return command.includes(root) || `\0${read(`/proc/${pid}/environ`)}`.includes(`\0PARLEY_TURN=${runId}/`) ? [command.replaceAll('\0', ' ')] : [];
-  });
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((pid) => {
+      const command = read(`/proc/${pid}/cmdline`);
+      return command.includes(root) || `\0${read(`/proc/${pid}/environ`)}`.includes(`\0PARLEY_TURN=${runId}/`)
+        ? [command.replaceAll('\0', ' ')]
+        : [];
+    });
 }
 
 // Empty where there is nothing to read: gone, a zombie, or of somebody else.

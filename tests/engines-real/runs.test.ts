@@ -9,15 +9,25 @@ import { openRealBench, REAL_ENGINES, type RealBench } from './real-bench.js';
 
 const of = (events: readonly RaspEvent[], type: string) => events.filter(({ event }) => event.type === type);
 
-const GIVES_UP = { codex: 'ENGINE_TURN_FAILED', gemini: 'ENGINE_TURN_FAILED', opencode: 'ENGINE_IDLE_TIMEOUT' } as const;
-// Measured on two shared cores: Codex gives up after 26 s at most (30 requests), Gemini after 21 s (3 requests, in silence),
-// OpenCode after more than a minute (6 requests, in silence).
-const LIMITS = { codex: { turn_timeout_sec: 90, idle_timeout_sec: 30 }, gemini: { turn_timeout_sec: 90, idle_timeout_sec: 60 }, opencode: { turn_timeout_sec: 90, idle_timeout_sec: 20 } };
+const GIVES_UP = {
+  codex: 'ENGINE_TURN_FAILED',
+  gemini: 'ENGINE_TURN_FAILED',
+  opencode: 'ENGINE_IDLE_TIMEOUT',
+} as const;
+// Measured on two shared cores: Codex gives up after 26 s at most (30 requests), Gemini after 21 s (3 requests, in
+// silence), OpenCode after more than a minute (6 requests, in silence).
+const LIMITS = {
+  codex: { turn_timeout_sec: 90, idle_timeout_sec: 30 },
+  gemini: { turn_timeout_sec: 90, idle_timeout_sec: 60 },
+  opencode: { turn_timeout_sec: 90, idle_timeout_sec: 20 },
+};
 
 // The bytes that an event names, cut out of the stored log.
 function bytesOf(bench: RealBench, runId: string, { raw_ref: ref }: RaspEvent): string {
   if (!ref) return '';
-  return readFileSync(runFolder(bench.data.path, runId).attempt(ref.attempt_number).logs[ref.stream]).subarray(ref.byte_from, ref.byte_to).toString('utf8');
+  return readFileSync(runFolder(bench.data.path, runId).attempt(ref.attempt_number).logs[ref.stream])
+    .subarray(ref.byte_from, ref.byte_to)
+    .toString('utf8');
 }
 
 describe.each(REAL_ENGINES)('%s', (engine) => {
@@ -50,55 +60,89 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
     expect(existsSync(join(bench.cwd, 'made.txt'))).toBe(true);
     // Each comes from a line that speaks of it.
     if (shell) expect(bytesOf(bench, run.run_id, shell)).toContain('the output');
-    const calls = events.filter(({ event, correlation }) => event.type.startsWith('tool.call.') && correlation.item_id === file?.correlation.item_id);
-    expect([file, ...calls].map((event) => (event ? bytesOf(bench, run.run_id, event) : '')).join('')).toContain('made.txt');
+    const calls = events.filter(
+      ({ event, correlation }) =>
+        event.type.startsWith('tool.call.') && correlation.item_id === file?.correlation.item_id,
+    );
+    expect([file, ...calls].map((event) => (event ? bytesOf(bench, run.run_id, event) : '')).join('')).toContain(
+      'made.txt',
+    );
     // Every call that has ended had begun, with its input.
     const started = of(events, 'tool.call.started');
-    for (const { correlation } of tools) expect(started.filter(({ correlation: begun }) => begun.item_id === correlation.item_id)).toHaveLength(1);
-    expect(JSON.stringify(started.find(({ data }) => data['kind'] === 'command')?.data['input'])).toContain('the output');
+    for (const { correlation } of tools)
+      expect(started.filter(({ correlation: begun }) => begun.item_id === correlation.item_id)).toHaveLength(1);
+    expect(JSON.stringify(started.find(({ data }) => data['kind'] === 'command')?.data['input'])).toContain(
+      'the output',
+    );
   });
 
   test('a done marker gives the result, checked against the schema that was asked for', async () => {
     const bench = await openRealBench(engine);
     const schema = { type: 'object', required: ['n'], properties: { n: { type: 'integer' } } };
-    expect(await bench.play('[[done {"n":7}]]', { output_schema: schema })).toMatchObject({ status: 'succeeded', result: { n: 7 } });
-    expect(await bench.play('[[done {"n":"seven"}]]', { output_schema: schema })).toMatchObject({ status: 'failed', error: { code: 'OUTPUT_INVALID' } });
+    expect(await bench.play('[[done {"n":7}]]', { output_schema: schema })).toMatchObject({
+      status: 'succeeded',
+      result: { n: 7 },
+    });
+    expect(await bench.play('[[done {"n":"seven"}]]', { output_schema: schema })).toMatchObject({
+      status: 'failed',
+      error: { code: 'OUTPUT_INVALID' },
+    });
   });
 
   // The engine itself gives up within the limits, or is ended by them.
-  test.each(['http 500', 'http 429', 'cut'])('a service that answers with %s fails the run with its code, within the limits', async (what) => {
-    const bench = await openRealBench(engine);
-    expect(await bench.play(`[[${what}]]`, { runtime_options: LIMITS[engine] })).toMatchObject({ status: 'failed', error: { code: GIVES_UP[engine] } });
-  });
+  test.each(['http 500', 'http 429', 'cut'])(
+    'a service that answers with %s fails the run with its code, within the limits',
+    async (what) => {
+      const bench = await openRealBench(engine);
+      expect(await bench.play(`[[${what}]]`, { runtime_options: LIMITS[engine] })).toMatchObject({
+        status: 'failed',
+        error: { code: GIVES_UP[engine] },
+      });
+    },
+  );
 
   test('a service that refuses the key fails the run with its code', async () => {
     const bench = await openRealBench(engine);
-    expect(await bench.play('[[http 401]]')).toMatchObject({ status: 'failed', error: { code: 'ENGINE_AUTH_REQUIRED' } });
+    expect(await bench.play('[[http 401]]')).toMatchObject({
+      status: 'failed',
+      error: { code: 'ENGINE_AUTH_REQUIRED' },
+    });
   });
 
   test('a service that never answers is waited for as long as the engine may be silent', async () => {
     const bench = await openRealBench(engine);
-    expect(await bench.play('[[hang]]', { runtime_options: { idle_timeout_sec: 15 } })).toMatchObject({ status: 'failed', error: { code: 'ENGINE_IDLE_TIMEOUT' } });
+    expect(await bench.play('[[hang]]', { runtime_options: { idle_timeout_sec: 15 } })).toMatchObject({
+      status: 'failed',
+      error: { code: 'ENGINE_IDLE_TIMEOUT' },
+    });
   });
 
   test('a service that cannot be reached fails the run with its code, within the limits', async () => {
     const bench = await openRealBench(engine);
     await bench.model.close();
-    expect(await bench.play('hello', { runtime_options: LIMITS[engine] })).toMatchObject({ status: 'failed', error: { code: GIVES_UP[engine] } });
+    expect(await bench.play('hello', { runtime_options: LIMITS[engine] })).toMatchObject({
+      status: 'failed',
+      error: { code: GIVES_UP[engine] },
+    });
   });
 });
 
 // The only one of them that believes a service which says how soon to try again.
 test.each(['http 500 1', 'http 429 1'])('opencode gives up soon on a service that answers with %s', async (what) => {
   const bench = await openRealBench('opencode');
-  expect(await bench.play(`[[${what}]]`, { runtime_options: { idle_timeout_sec: 60 } })).toMatchObject({ status: 'failed', error: { code: 'ENGINE_TURN_FAILED' } });
+  expect(await bench.play(`[[${what}]]`, { runtime_options: { idle_timeout_sec: 60 } })).toMatchObject({
+    status: 'failed',
+    error: { code: 'ENGINE_TURN_FAILED' },
+  });
 });
 
 test('codex keeps the keys of its environment out of the commands that it runs', async () => {
   const bench = await openRealBench('codex');
   const run = await bench.play('[[tool env]][[done 1]]');
   expect(run.status).toBe('succeeded');
-  const shell = of(await bench.events(run.run_id), 'tool.call.completed').map(({ data }) => String(data['output'])).join('\n');
+  const shell = of(await bench.events(run.run_id), 'tool.call.completed')
+    .map(({ data }) => String(data['output']))
+    .join('\n');
   expect(shell).toContain('PATH=');
   expect(shell).not.toContain('SCRIPTED_API_KEY');
 });

@@ -9,13 +9,21 @@ function put({ root }: RealBench, path: string, text: string): void {
   writeFileSync(join(root, 'user', path), text);
 }
 
-const channelOf = async (bench: RealBench, runId: string) => (await bench.data.store.loadPending(runId))?.question['channel'];
+const channelOf = async (bench: RealBench, runId: string) =>
+  (await bench.data.store.loadPending(runId))?.question['channel'];
 
 test('gemini: settings with comments choose the login, and a list of allowed servers does not hide the question tool', async () => {
   const bench = await openRealBench('gemini');
   const settings = readFileSync(join(bench.root, 'user/.gemini/settings.json'), 'utf8');
-  put(bench, '.gemini/settings.json', `// mine\n${settings.replace('{', '{ "mcp": { "allowed": ["own"], "excluded": ["parley"] }, /* and */ ')}`);
-  const run = await bench.play('[[ask Which?|a|b]][[done 1]]', { execution_mode: 'interactive', permission: 'read-only' });
+  put(
+    bench,
+    '.gemini/settings.json',
+    `// mine\n${settings.replace('{', '{ "mcp": { "allowed": ["own"], "excluded": ["parley"] }, /* and */ ')}`,
+  );
+  const run = await bench.play('[[ask Which?|a|b]][[done 1]]', {
+    execution_mode: 'interactive',
+    permission: 'read-only',
+  });
   expect(run.status).toBe('waiting_user');
   expect(await channelOf(bench, run.run_id)).toBe('tool');
 });
@@ -47,7 +55,11 @@ test('opencode: rules of its user that allow everything last do not loosen a rea
   const bench = await openRealBench('opencode');
   const config = JSON.parse(readFileSync(join(bench.root, 'user/.config/opencode/opencode.json'), 'utf8')) as object;
   const permission = { edit: 'allow', bash: 'allow', '*': 'allow' };
-  put(bench, '.config/opencode/opencode.json', JSON.stringify({ ...config, permission, agent: { build: { permission }, plan: { permission } } }));
+  put(
+    bench,
+    '.config/opencode/opencode.json',
+    JSON.stringify({ ...config, permission, agent: { build: { permission }, plan: { permission } } }),
+  );
   await bench.play('[[tool touch ran.txt]][[file made.txt]][[done 1]]', { permission: 'read-only' });
   expect(['ran.txt', 'made.txt'].filter((name) => existsSync(join(bench.cwd, name)))).toEqual([]);
 });
@@ -65,6 +77,12 @@ test('opencode: commits are its user’s, though their git settings lie in a fol
 test('gemini: settings that cannot be read fail the run with a code and the name of the file, and are not replaced', async () => {
   const bench = await openRealBench('gemini');
   put(bench, '.gemini/settings.json', '{ "security": ');
-  expect(await bench.play('[[done 1]]')).toMatchObject({ status: 'failed', error: { code: 'ENGINE_SETTINGS_INVALID', message: expect.stringContaining('user/.gemini/settings.json cannot be read as a JSON object') } });
+  expect(await bench.play('[[done 1]]')).toMatchObject({
+    status: 'failed',
+    error: {
+      code: 'ENGINE_SETTINGS_INVALID',
+      message: expect.stringContaining('user/.gemini/settings.json cannot be read as a JSON object'),
+    },
+  });
   expect(readFileSync(join(bench.root, 'user/.gemini/settings.json'), 'utf8')).toBe('{ "security": ');
 });

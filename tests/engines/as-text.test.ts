@@ -9,9 +9,12 @@ const text = (given: string): string => asText(given, (path) => FILES.has(path))
 // What Gemini CLI 0.61 looks for.
 const GEMINI_AT = /(?<!\\)@(?:(?:"(?:[^"]*)")|(?:\\.|[^ \t\n\r,;!?()[\]{}.]|\.(?!$|[ \t\n\r])))+/g;
 
-test.each(['/quit', '/init', '/deploy now\nplease', '//', '/'])('%j gets a space in front, so it is no command', (given) => {
-  expect(text(given)).toBe(` ${given}`);
-});
+test.each(['/quit', '/init', '/deploy now\nplease', '//', '/'])(
+  '%j gets a space in front, so it is no command',
+  (given) => {
+    expect(text(given)).toBe(` ${given}`);
+  },
+);
 
 test.each([
   ['@README.md', '\\@README.md'],
@@ -28,21 +31,43 @@ test.each([
   expect(text(given)).toBe(expected);
 });
 
-test.each(['', 'Postgres 17', ' /quit', 'a/b', 'me@example.com', 'npm i x@1.2.3', 'git@github.com:a/b.git', '@', 'a @ b', '\\@README.md', '@nothing.here', 'ünï 漢字 🚀'])('%j stays as it is', (given) => {
+test.each([
+  '',
+  'Postgres 17',
+  ' /quit',
+  'a/b',
+  'me@example.com',
+  'npm i x@1.2.3',
+  'git@github.com:a/b.git',
+  '@',
+  'a @ b',
+  '\\@README.md',
+  '@nothing.here',
+  'ünï 漢字 🚀',
+])('%j stays as it is', (given) => {
   expect(text(given)).toBe(given);
 });
 
 test('whatever is written: no command is left, no file is named, and only spaces and backslashes are added', () => {
-  const piece = fc.oneof(fc.constantFrom('@', '/', '\\', '"', ' ', '\n', '.', 'README.md', 'src/a.ts', '@README.md', '@"'), fc.string());
-  fc.assert(fc.property(fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join('')), (given) => {
-    const result = text(given);
-    expect(result.startsWith('/')).toBe(false);
-    for (const [word] of result.matchAll(GEMINI_AT)) {
-      const name = word.slice(1).replace(/\\(.)/g, '$1');
-      expect(FILES.has(name) || FILES.has(name.replaceAll('"', ''))).toBe(false);
-    }
-    expect(result.replaceAll('\\', '').replace(/^ /, '')).toBe(given.replaceAll('\\', '').replace(/^ /, ''));
-  }), { numRuns: 2000 });
+  const piece = fc.oneof(
+    fc.constantFrom('@', '/', '\\', '"', ' ', '\n', '.', 'README.md', 'src/a.ts', '@README.md', '@"'),
+    fc.string(),
+  );
+  fc.assert(
+    fc.property(
+      fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join('')),
+      (given) => {
+        const result = text(given);
+        expect(result.startsWith('/')).toBe(false);
+        for (const [word] of result.matchAll(GEMINI_AT)) {
+          const name = word.slice(1).replace(/\\(.)/g, '$1');
+          expect(FILES.has(name) || FILES.has(name.replaceAll('"', ''))).toBe(false);
+        }
+        expect(result.replaceAll('\\', '').replace(/^ /, '')).toBe(given.replaceAll('\\', '').replace(/^ /, ''));
+      },
+    ),
+    { numRuns: 2000 },
+  );
 });
 
 test('a text with a million @ looks few of them up', () => {

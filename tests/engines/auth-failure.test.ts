@@ -13,7 +13,8 @@ test.each([
 });
 
 test.each([
-  '[API Error: slow down]\nPlease wait and try again later. To increase your limits, request a quota increase through AI Studio, or switch to another /auth method',
+  '[API Error: slow down]\nPlease wait and try again later. To increase your limits, request a quota increase ' +
+    'through AI Studio, or switch to another /auth method',
   'exceeded retry limit, last status: 429 Too Many Requests',
   'You have exhausted your daily quota on this model. Choose another auth method.',
   'stream disconnected before completion',

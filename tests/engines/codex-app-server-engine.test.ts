@@ -5,10 +5,25 @@ import { buildHandle } from '../../src/engines/registry.js';
 import { APP_SERVER } from '../support/codex-app-server.js';
 
 test('the server is started alike for a new conversation and an old one, and is told the rest later', () => {
-  const spec = { program: ['/opt/node', '/opt/codex.js'], cwd: '/w', prompt: 'secret', permission: 'full', model: 'm', newSessionId: 'x' } as const;
+  const spec = {
+    program: ['/opt/node', '/opt/codex.js'],
+    cwd: '/w',
+    prompt: 'secret',
+    permission: 'full',
+    model: 'm',
+    newSessionId: 'x',
+  } as const;
   const handle = buildHandle(APP_SERVER, '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c', { cwd: '/w', home: null, attempt: 1 });
   const command = {
-    argv: ['/opt/node', '/opt/codex.js', 'app-server', '-c', 'features.unbounded_connection_retries=false', '-c', 'check_for_update_on_startup=false'],
+    argv: [
+      '/opt/node',
+      '/opt/codex.js',
+      'app-server',
+      '-c',
+      'features.unbounded_connection_retries=false',
+      '-c',
+      'check_for_update_on_startup=false',
+    ],
     cwd: '/w',
     stdin: null,
     env: {},
@@ -20,7 +35,8 @@ test('the server is started alike for a new conversation and an old one, and is 
 test('a thread is named by a UUID and by nothing else', () => {
   expect(APP_SERVER.handle.source).toBe('thread/start');
   expect(APP_SERVER.handle.accepts('01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c')).toBe(true);
-  for (const id of ['', 'last', '--help', '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c\n']) expect(APP_SERVER.handle.accepts(id)).toBe(false);
+  for (const id of ['', 'last', '--help', '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c\n'])
+    expect(APP_SERVER.handle.accepts(id)).toBe(false);
 });
 
 test('it is the same program, in the same home, but no file is written for a turn', () => {

@@ -5,7 +5,17 @@ import type { Json, JsonObject } from '../../src/kernel/json.js';
 import { measureCover } from '../../src/rasp/cover.js';
 import type { RaspDraft } from '../../src/rasp/draft.js';
 import { APP_SERVER, loadRecording, RECORDINGS } from '../support/codex-app-server.js';
-import { brief, dataOf, eventOf, joinLines, ofType, parse, typesOf, warningsOf, type Parsed } from '../support/parse.js';
+import {
+  brief,
+  dataOf,
+  eventOf,
+  joinLines,
+  ofType,
+  parse,
+  typesOf,
+  warningsOf,
+  type Parsed,
+} from '../support/parse.js';
 
 const THREAD = '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c';
 const OTHER = '01a1e065-0000-7fd2-a5f7-dea3d46cd55c';
@@ -35,7 +45,12 @@ function turn(status: string, error: Json = null, id = 't'): string {
   return note('turn/completed', { turn: { id, items: [], status, error } });
 }
 
-function ask(id: string | number, method = 'item/tool/call', params: JsonObject = { tool: 'ask_human', arguments: { prompt: `Question ${id}?` } }, threadId: string = THREAD): string {
+function ask(
+  id: string | number,
+  method = 'item/tool/call',
+  params: JsonObject = { tool: 'ask_human', arguments: { prompt: `Question ${id}?` } },
+  threadId: string = THREAD,
+): string {
   return json({ method, id, params: { threadId, ...params } });
 }
 
@@ -53,14 +68,28 @@ function readOne(line: string): readonly RaspDraft[] {
 }
 
 const recorded = (name: string) => parse(APP_SERVER, { stdout: loadRecording(name) });
-const error = (info: Json, message = 'unexpected status', additionalDetails: Json = null) => ({ message, codexErrorInfo: info, additionalDetails });
+const error = (info: Json, message = 'unexpected status', additionalDetails: Json = null) => ({
+  message,
+  codexErrorInfo: info,
+  additionalDetails,
+});
 const bound = (parsed: Parsed) => dataOf(parsed.drafts, 'lifecycle.session.bound').map(({ session_id: id }) => id);
 const move = (diff: string) => [{ path: '/w/a', kind: { type: 'update', move_path: '/w/b' }, diff }];
 const progress = (phase: string) => ['lifecycle.engine.progress', { phase }];
 
 // All that a draft says but which session it belongs to.
 const content = (drafts: readonly RaspDraft[]) =>
-  drafts.filter(({ type }) => type !== 'lifecycle.session.bound').map(({ type, data, json, parser, confidence, itemId, range }) => ({ type, data, json, parser, confidence, itemId, range }));
+  drafts
+    .filter(({ type }) => type !== 'lifecycle.session.bound')
+    .map(({ type, data, json, parser, confidence, itemId, range }) => ({
+      type,
+      data,
+      json,
+      parser,
+      confidence,
+      itemId,
+      range,
+    }));
 
 describe.each(RECORDINGS)('the recording %s', (name) => {
   const stdout = loadRecording(name);
@@ -68,15 +97,33 @@ describe.each(RECORDINGS)('the recording %s', (name) => {
 
   test('is understood line by line, and every byte of it is covered', () => {
     const lines = stdout.toString('utf8').trimEnd().split('\n').length;
-    expect(whole.counts).toEqual({ profile: 'codex_app_server', units: lines, parsed: lines, fallbacks: 0, warnings: {} });
-    expect(measureCover(whole.drafts.map((draft, index) => eventOf(draft, index + 1)), 'stdout')).toEqual({ covered: stdout.length, holes: 0, overlaps: 0 });
-    expect(whole.drafts.every(({ parser, confidence }) => parser === 'codex_app_server' && confidence === 1)).toBe(true);
+    expect(whole.counts).toEqual({
+      profile: 'codex_app_server',
+      units: lines,
+      parsed: lines,
+      fallbacks: 0,
+      warnings: {},
+    });
+    expect(
+      measureCover(
+        whole.drafts.map((draft, index) => eventOf(draft, index + 1)),
+        'stdout',
+      ),
+    ).toEqual({ covered: stdout.length, holes: 0, overlaps: 0 });
+    expect(whole.drafts.every(({ parser, confidence }) => parser === 'codex_app_server' && confidence === 1)).toBe(
+      true,
+    );
   });
 
   test('gives the same wherever the chunks end', () => {
     for (const chunkBytes of [1, 7, 4096]) {
       const { drafts, evidence, counts, openRequests } = parse(APP_SERVER, { stdout, chunkBytes });
-      expect({ drafts, evidence, counts, openRequests }).toEqual({ drafts: whole.drafts, evidence: whole.evidence, counts: whole.counts, openRequests: whole.openRequests });
+      expect({ drafts, evidence, counts, openRequests }).toEqual({
+        drafts: whole.drafts,
+        evidence: whole.evidence,
+        counts: whole.counts,
+        openRequests: whole.openRequests,
+      });
     }
   });
 
@@ -90,7 +137,8 @@ describe.each(RECORDINGS)('the recording %s', (name) => {
       const parsed = parse(APP_SERVER, { stdout: slice }, { at: { stdout: at, stderr: 0 }, memory });
       const bound = dataOf(parsed.drafts, 'lifecycle.session.bound').map(({ session_id: id }) => id);
       expect(bound.filter((id, index) => id === bound[index - 1])).toEqual([]);
-      if (parsed.drafts.some(({ type }) => type.startsWith('agent.') || type.startsWith('tool.'))) expect(bound.at(-1)).toBe(memory.session);
+      if (parsed.drafts.some(({ type }) => type.startsWith('agent.') || type.startsWith('tool.')))
+        expect(bound.at(-1)).toBe(memory.session);
       drafts.push(...parsed.drafts);
       at += slice.length;
     }
@@ -102,10 +150,20 @@ describe('recorded turns', () => {
   test('a process that is killed while it asks leaves the request open and the turn unfinished', () => {
     const { evidence, turnOver, openRequests } = recorded('approve-killed');
     expect(turnOver).toBe(false);
-    expect(evidence).toMatchObject({ success: false, failure: null, unfinished: 'NO_TURN_COMPLETED', sessionId: '01a1e09c-9883-7b61-a78d-0c2208633e87' });
+    expect(evidence).toMatchObject({
+      success: false,
+      failure: null,
+      unfinished: 'NO_TURN_COMPLETED',
+      sessionId: '01a1e09c-9883-7b61-a78d-0c2208633e87',
+    });
     expect(openRequests).toMatchObject([{ id: 0, method: 'item/commandExecution/requestApproval' }]);
     expect(evidence.questions).toEqual(openRequests.map(({ question }) => question));
-    expect(evidence.questions[0]?.action).toEqual({ kind: 'command', command: "/bin/bash -lc 'echo ACC >> /srv/demo/side.txt'", cwd: '/srv/demo/w-as', environment_id: 'local' });
+    expect(evidence.questions[0]?.action).toEqual({
+      kind: 'command',
+      command: "/bin/bash -lc 'echo ACC >> /srv/demo/side.txt'",
+      cwd: '/srv/demo/w-as',
+      environment_id: 'local',
+    });
   });
 
   test('the same action is asked for again by the next process: what a decision is bound to does not change', () => {
@@ -119,29 +177,48 @@ describe('recorded turns', () => {
 
   test('an answered request is open no more, and the turn succeeds', () => {
     const { evidence, turnOver, openRequests, drafts } = recorded('decline-resumed');
-    expect({ turnOver, openRequests, success: evidence.success }).toEqual({ turnOver: true, openRequests: [], success: true });
-    expect(dataOf(drafts, 'tool.call.completed')).toMatchObject([{ name: 'shell', kind: 'command', status: 'declined' }]);
+    expect({ turnOver, openRequests, success: evidence.success }).toEqual({
+      turnOver: true,
+      openRequests: [],
+      success: true,
+    });
+    expect(dataOf(drafts, 'tool.call.completed')).toMatchObject([
+      { name: 'shell', kind: 'command', status: 'declined' },
+    ]);
   });
 
   test('a file change that is asked about shows the patch that began before it', () => {
     const lines = loadRecording('file-change-resumed').toString('utf8').split('\n');
     const { openRequests } = read(...lines.slice(0, lines.findIndex((line) => line.includes('requestApproval')) + 1));
-    expect(openRequests[0]?.question?.action).toEqual({ kind: 'file_change', changes: [{ path: '/var/srv/demo-loop-out.txt', kind: 'add', diff: 'hello\n' }] });
+    expect(openRequests[0]?.question?.action).toEqual({
+      kind: 'file_change',
+      changes: [{ path: '/var/srv/demo-loop-out.txt', kind: 'add', diff: 'hello\n' }],
+    });
   });
 
   test('a forked start is bound to the fork, with its model', () => {
     const [bound] = dataOf(recorded('fork-resume').drafts, 'lifecycle.session.bound');
-    expect(bound).toEqual({ session_id: '01a1e070-3fa1-7aa3-a4e9-c6d0440de573', handle_type: 'session_id', model: expect.any(String) });
+    expect(bound).toEqual({
+      session_id: '01a1e070-3fa1-7aa3-a4e9-c6d0440de573',
+      handle_type: 'session_id',
+      model: expect.any(String),
+    });
   });
 
   test('an unreachable service is told as failure, with what was tried before as warnings', () => {
     const { evidence, drafts, turnOver } = recorded('noserver-bounded');
-    expect({ turnOver, failure: evidence.failure }).toEqual({ turnOver: true, failure: { kind: 'turn', message: 'Connection failed: error sending request' } });
+    expect({ turnOver, failure: evidence.failure }).toEqual({
+      turnOver: true,
+      failure: { kind: 'turn', message: 'Connection failed: error sending request' },
+    });
     expect(ofType(drafts, 'diagnostic.engine.error').filter(({ data }) => data.terminal)).toHaveLength(1);
   });
 
   test('a refused request of our own is remembered as a complaint', () => {
-    expect(recorded('revert-unloaded').evidence.complaint).toEqual({ kind: 'turn', message: 'thread not found: 01a1e076-4f6c-7ad0-bbb9-7cbf564d4771' });
+    expect(recorded('revert-unloaded').evidence.complaint).toEqual({
+      kind: 'turn',
+      message: 'thread not found: 01a1e076-4f6c-7ad0-bbb9-7cbf564d4771',
+    });
   });
 });
 
@@ -154,7 +231,18 @@ describe('events', () => {
       began(),
       note('item/agentMessage/delta', { itemId: 'm1', delta: 'Hel\n"lo"' }),
       item('completed', { type: 'agentMessage', id: 'm1', text: 'Hel\n"lo"' }),
-      note('thread/tokenUsage/updated', { tokenUsage: { total: { totalTokens: 120, inputTokens: 100, cachedInputTokens: 10, outputTokens: 20, reasoningOutputTokens: 5 }, last: {} } }),
+      note('thread/tokenUsage/updated', {
+        tokenUsage: {
+          total: {
+            totalTokens: 120,
+            inputTokens: 100,
+            cachedInputTokens: 10,
+            outputTokens: 20,
+            reasoningOutputTokens: 5,
+          },
+          last: {},
+        },
+      }),
       COMPLETED,
     );
     expect(brief(drafts)).toEqual([
@@ -165,28 +253,92 @@ describe('events', () => {
       progress('turn/started'),
       ['agent.message.delta', { text: 'Hel\n"lo"' }],
       ['agent.message.final', { text: 'Hel\n"lo"' }],
-      ['agent.usage', { scope: 'thread', input_tokens: 100, cached_input_tokens: 10, output_tokens: 20, reasoning_tokens: 5, total_tokens: 120 }],
+      [
+        'agent.usage',
+        {
+          scope: 'thread',
+          input_tokens: 100,
+          cached_input_tokens: 10,
+          output_tokens: 20,
+          reasoning_tokens: 5,
+          total_tokens: 120,
+        },
+      ],
       progress('turn/completed'),
     ]);
     expect(drafts.map(({ itemId }) => itemId)).toEqual([null, null, null, null, null, 'm1', 'm1', null, null]);
-    expect(evidence).toMatchObject({ success: true, failure: null, unfinished: null, questions: [], lastMessage: 'Hel\n"lo"', sessionId: THREAD });
+    expect(evidence).toMatchObject({
+      success: true,
+      failure: null,
+      unfinished: null,
+      questions: [],
+      lastMessage: 'Hel\n"lo"',
+      sessionId: THREAD,
+    });
     expect(turnOver).toBe(true);
   });
 
-  const command = { type: 'commandExecution', command: "/bin/bash -lc 'exit 3'", cwd: '/w', status: 'inProgress', aggregatedOutput: null, exitCode: null, durationMs: null };
-  const patch = { type: 'fileChange', status: 'completed', changes: [{ path: '/w/a', kind: { type: 'add' }, diff: 'x' }, { path: '/w/b', kind: { type: 'chmod' }, diff: '' }] };
-  const collab = { type: 'collabAgentToolCall', tool: 'spawnAgent', status: 'interrupted', prompt: 'help', agentsStates: { a: 1 } };
+  const command = {
+    type: 'commandExecution',
+    command: "/bin/bash -lc 'exit 3'",
+    cwd: '/w',
+    status: 'inProgress',
+    aggregatedOutput: null,
+    exitCode: null,
+    durationMs: null,
+  };
+  const patch = {
+    type: 'fileChange',
+    status: 'completed',
+    changes: [
+      { path: '/w/a', kind: { type: 'add' }, diff: 'x' },
+      { path: '/w/b', kind: { type: 'chmod' }, diff: '' },
+    ],
+  };
+  const collab = {
+    type: 'collabAgentToolCall',
+    tool: 'spawnAgent',
+    status: 'interrupted',
+    prompt: 'help',
+    agentsStates: { a: 1 },
+  };
 
   test.each<[string, string, unknown[]]>([
-    ['a command begins', item('started', command), [['tool.call.started', { name: 'shell', kind: 'command', input: { command: "/bin/bash -lc 'exit 3'", cwd: '/w' } }]]],
-    ['a command prints', note('item/commandExecution/outputDelta', { itemId: 'i1', delta: 'out' }), [['tool.call.updated', { name: 'shell', kind: 'command', output: 'out' }]]],
+    [
+      'a command begins',
+      item('started', command),
+      [
+        [
+          'tool.call.started',
+          { name: 'shell', kind: 'command', input: { command: "/bin/bash -lc 'exit 3'", cwd: '/w' } },
+        ],
+      ],
+    ],
+    [
+      'a command prints',
+      note('item/commandExecution/outputDelta', { itemId: 'i1', delta: 'out' }),
+      [['tool.call.updated', { name: 'shell', kind: 'command', output: 'out' }]],
+    ],
     [
       'a command ends',
       item('completed', { ...command, status: 'failed', aggregatedOutput: 'out\n', exitCode: 3, durationMs: 821 }),
-      [['tool.call.completed', { name: 'shell', kind: 'command', status: 'failed', exit_code: 3, duration_ms: 821, output: 'out\n' }]],
+      [
+        [
+          'tool.call.completed',
+          { name: 'shell', kind: 'command', status: 'failed', exit_code: 3, duration_ms: 821, output: 'out\n' },
+        ],
+      ],
     ],
-    ['a patch begins', item('started', patch), [['tool.call.started', { name: 'apply_patch', kind: 'file_change', input: { changes: patch.changes } }]]],
-    ['a patch grows', note('item/fileChange/patchUpdated', { itemId: 'i1', changes: [] }), [['tool.call.updated', { name: 'apply_patch', kind: 'file_change' }]]],
+    [
+      'a patch begins',
+      item('started', patch),
+      [['tool.call.started', { name: 'apply_patch', kind: 'file_change', input: { changes: patch.changes } }]],
+    ],
+    [
+      'a patch grows',
+      note('item/fileChange/patchUpdated', { itemId: 'i1', changes: [] }),
+      [['tool.call.updated', { name: 'apply_patch', kind: 'file_change' }]],
+    ],
     [
       'a patch is applied',
       item('completed', patch),
@@ -196,41 +348,135 @@ describe('events', () => {
         ['artifact.file.changed', { path: '/w/b', kind: 'unknown' }],
       ],
     ],
-    ['a patch is declined', item('completed', { ...patch, status: 'declined' }), [['tool.call.completed', { name: 'apply_patch', kind: 'file_change', status: 'declined' }]]],
-    ['an MCP tool is called', item('started', { type: 'mcpToolCall', server: 's', tool: 't', arguments: { a: 1 } }), [['tool.call.started', { name: 's.t', kind: 'mcp', input: { a: 1 } }]]],
+    [
+      'a patch is declined',
+      item('completed', { ...patch, status: 'declined' }),
+      [['tool.call.completed', { name: 'apply_patch', kind: 'file_change', status: 'declined' }]],
+    ],
+    [
+      'an MCP tool is called',
+      item('started', { type: 'mcpToolCall', server: 's', tool: 't', arguments: { a: 1 } }),
+      [['tool.call.started', { name: 's.t', kind: 'mcp', input: { a: 1 } }]],
+    ],
     [
       'an MCP tool fails',
-      item('completed', { type: 'mcpToolCall', server: 's', tool: 't', status: 'failed', result: null, error: { message: 'no' }, durationMs: 4 }),
+      item('completed', {
+        type: 'mcpToolCall',
+        server: 's',
+        tool: 't',
+        status: 'failed',
+        result: null,
+        error: { message: 'no' },
+        durationMs: 4,
+      }),
       [['tool.call.completed', { name: 's.t', kind: 'mcp', status: 'failed', error: 'no', duration_ms: 4 }]],
     ],
     [
       'a tool of the client ends',
-      item('completed', { type: 'dynamicToolCall', tool: 'ask_human', status: 'completed', contentItems: [{ type: 'inputText', text: 'x' }] }),
-      [['tool.call.completed', { name: 'ask_human', kind: 'other', status: 'completed', output: [{ type: 'inputText', text: 'x' }] }]],
+      item('completed', {
+        type: 'dynamicToolCall',
+        tool: 'ask_human',
+        status: 'completed',
+        contentItems: [{ type: 'inputText', text: 'x' }],
+      }),
+      [
+        [
+          'tool.call.completed',
+          { name: 'ask_human', kind: 'other', status: 'completed', output: [{ type: 'inputText', text: 'x' }] },
+        ],
+      ],
     ],
-    ['a search ends, without a status', item('completed', { type: 'webSearch', query: 'q', results: null }), [['tool.call.completed', { name: 'web_search', kind: 'search', status: 'completed' }]]],
-    ['another agent is called', item('started', collab), [['tool.call.started', { name: 'spawnAgent', kind: 'agent', input: { tool: 'spawnAgent', prompt: 'help' } }]]],
-    ['another agent is interrupted', item('completed', collab), [['tool.call.completed', { name: 'spawnAgent', kind: 'agent', status: 'failed', output: { a: 1 } }]]],
-    ['the agent thinks', item('completed', { type: 'reasoning', summary: ['one', 'two'], content: ['raw'] }), [['agent.reasoning', { text: 'one\n\ntwo' }]]],
-    ['the agent thinks without a summary', item('completed', { type: 'reasoning', summary: [], content: ['raw'] }), [['agent.reasoning', { text: 'raw' }]]],
-    ['the agent thinks nothing that is told', item('completed', { type: 'reasoning', summary: [], content: [] }), [progress('item/completed: reasoning')]],
+    [
+      'a search ends, without a status',
+      item('completed', { type: 'webSearch', query: 'q', results: null }),
+      [['tool.call.completed', { name: 'web_search', kind: 'search', status: 'completed' }]],
+    ],
+    [
+      'another agent is called',
+      item('started', collab),
+      [['tool.call.started', { name: 'spawnAgent', kind: 'agent', input: { tool: 'spawnAgent', prompt: 'help' } }]],
+    ],
+    [
+      'another agent is interrupted',
+      item('completed', collab),
+      [['tool.call.completed', { name: 'spawnAgent', kind: 'agent', status: 'failed', output: { a: 1 } }]],
+    ],
+    [
+      'the agent thinks',
+      item('completed', { type: 'reasoning', summary: ['one', 'two'], content: ['raw'] }),
+      [['agent.reasoning', { text: 'one\n\ntwo' }]],
+    ],
+    [
+      'the agent thinks without a summary',
+      item('completed', { type: 'reasoning', summary: [], content: ['raw'] }),
+      [['agent.reasoning', { text: 'raw' }]],
+    ],
+    [
+      'the agent thinks nothing that is told',
+      item('completed', { type: 'reasoning', summary: [], content: [] }),
+      [progress('item/completed: reasoning')],
+    ],
     [
       'the agent plans',
-      note('turn/plan/updated', { explanation: null, plan: [{ step: 'a', status: 'completed' }, { step: 'b', status: 'inProgress' }] }),
-      [['agent.plan', { items: [{ text: 'a', done: true }, { text: 'b', done: false }] }]],
+      note('turn/plan/updated', {
+        explanation: null,
+        plan: [
+          { step: 'a', status: 'completed' },
+          { step: 'b', status: 'inProgress' },
+        ],
+      }),
+      [
+        [
+          'agent.plan',
+          {
+            items: [
+              { text: 'a', done: true },
+              { text: 'b', done: false },
+            ],
+          },
+        ],
+      ],
     ],
-    ['the agent writes a plan', item('completed', { type: 'plan', text: '# Plan' }), [['agent.plan', { items: [{ text: '# Plan', done: false }] }]]],
+    [
+      'the agent writes a plan',
+      item('completed', { type: 'plan', text: '# Plan' }),
+      [['agent.plan', { items: [{ text: '# Plan', done: false }] }]],
+    ],
     ['the user speaks', item('started', { type: 'userMessage', content: [] }), [progress('item/started: userMessage')]],
-    ['an error is tried again', note('error', { error: { message: 'Reconnecting', codexErrorInfo: 'other' }, willRetry: true }), [['diagnostic.engine.warning', { message: 'Reconnecting', code: 'other' }]]],
+    [
+      'an error is tried again',
+      note('error', { error: { message: 'Reconnecting', codexErrorInfo: 'other' }, willRetry: true }),
+      [['diagnostic.engine.warning', { message: 'Reconnecting', code: 'other' }]],
+    ],
     [
       'an error is not tried again',
-      note('error', { error: { message: 'gone', codexErrorInfo: { httpConnectionFailed: { httpStatusCode: 500 } } }, willRetry: false }),
-      [['diagnostic.engine.error', { message: 'gone', terminal: false, code: 'httpConnectionFailed', http_status: 500 }]],
+      note('error', {
+        error: { message: 'gone', codexErrorInfo: { httpConnectionFailed: { httpStatusCode: 500 } } },
+        willRetry: false,
+      }),
+      [
+        [
+          'diagnostic.engine.error',
+          { message: 'gone', terminal: false, code: 'httpConnectionFailed', http_status: 500 },
+        ],
+      ],
     ],
     ['a warning', note('warning', { message: 'w' }), [['diagnostic.engine.warning', { message: 'w' }]]],
-    ['a warning about the settings', note('configWarning', { summary: 's', details: 'd' }), [['diagnostic.engine.warning', { message: 's\nd' }]]],
-    ['a deprecation', note('deprecationNotice', { summary: 's', details: null }), [['diagnostic.engine.warning', { message: 's' }]]],
-    ['a refusal of a request', json({ error: { code: -32600, message: 'Not initialized' }, id: 1 }), [['diagnostic.engine.warning', { message: 'Not initialized' }]]],
+    [
+      'a warning about the settings',
+      note('configWarning', { summary: 's', details: 'd' }),
+      [['diagnostic.engine.warning', { message: 's\nd' }]],
+    ],
+    [
+      'a deprecation',
+      note('deprecationNotice', { summary: 's', details: null }),
+      [['diagnostic.engine.warning', { message: 's' }]],
+    ],
+    [
+      'a refusal of a request',
+      json({ error: { code: -32600, message: 'Not initialized' }, id: 1 }),
+      [['diagnostic.engine.warning', { message: 'Not initialized' }]],
+    ],
     ['a step without content', note('thread/status/changed', { status: {} }), [progress('thread/status/changed')]],
     ['a request', ask(0), [progress('item/tool/call')]],
   ])('%s', (_, line, expected) => {
@@ -238,8 +484,16 @@ describe('events', () => {
   });
 
   test('events of an item carry its id', () => {
-    for (const line of [item('started', command), item('completed', patch), note('item/commandExecution/outputDelta', { itemId: 'i1', delta: '' })]) {
-      expect(readOne(line).map(({ itemId }) => itemId).every((id) => id === 'i1')).toBe(true);
+    for (const line of [
+      item('started', command),
+      item('completed', patch),
+      note('item/commandExecution/outputDelta', { itemId: 'i1', delta: '' }),
+    ]) {
+      expect(
+        readOne(line)
+          .map(({ itemId }) => itemId)
+          .every((id) => id === 'i1'),
+      ).toBe(true);
     }
   });
 });
@@ -255,7 +509,11 @@ describe('how a turn ends', () => {
   ])('failed by %s', (_, reason, kind) => {
     const { evidence, turnOver, drafts } = read(OPENED, turn('failed', reason));
     const { message } = reason as { message: string };
-    expect({ turnOver, success: evidence.success, failure: evidence.failure }).toEqual({ turnOver: true, success: false, failure: { kind, message } });
+    expect({ turnOver, success: evidence.success, failure: evidence.failure }).toEqual({
+      turnOver: true,
+      success: false,
+      failure: { kind, message },
+    });
     expect(drafts.at(-1)).toMatchObject({ type: 'diagnostic.engine.error', data: { message, terminal: true } });
   });
 
@@ -274,16 +532,27 @@ describe('how a turn ends', () => {
   ])('%s is drift, but the turn is over and did not succeed', (_, line, path) => {
     const { evidence, turnOver, drafts } = read(OPENED, line);
     expect({ turnOver, success: evidence.success }).toEqual({ turnOver: true, success: false });
-    expect(dataOf(drafts, 'diagnostic.parser.warning')).toMatchObject([{ code: 'FIELD_DRIFT', event_type: 'turn/completed', path }]);
+    expect(dataOf(drafts, 'diagnostic.parser.warning')).toMatchObject([
+      { code: 'FIELD_DRIFT', event_type: 'turn/completed', path },
+    ]);
   });
 
   test('errors on the way are no failure', () => {
-    expect(read(OPENED, note('error', { error: { message: 'e' }, willRetry: false }), COMPLETED).evidence).toMatchObject({ success: true, failure: null });
+    expect(
+      read(OPENED, note('error', { error: { message: 'e' }, willRetry: false }), COMPLETED).evidence,
+    ).toMatchObject({ success: true, failure: null });
   });
 
   test('only the last message of the agent counts', () => {
     const say = (text: string) => item('completed', { type: 'agentMessage', text });
-    expect(read(OPENED, say('{"parley":{"done":true}}'), say('on it'), item('started', { type: 'agentMessage', text: 'half' })).evidence.lastMessage).toBe('on it');
+    expect(
+      read(
+        OPENED,
+        say('{"parley":{"done":true}}'),
+        say('on it'),
+        item('started', { type: 'agentMessage', text: 'half' }),
+      ).evidence.lastMessage,
+    ).toBe('on it');
   });
 
   test('a slice without an end is not over, whatever the one before it had', () => {
@@ -294,7 +563,12 @@ describe('how a turn ends', () => {
 
   test('nothing of the items of a turn is remembered after it', () => {
     const memory = newMemory();
-    readWith(memory, OPENED, item('started', { id: 'a', type: 'agentMessage', text: '' }), item('started', { id: 'b', type: 'commandExecution', command: 'ls' }));
+    readWith(
+      memory,
+      OPENED,
+      item('started', { id: 'a', type: 'agentMessage', text: '' }),
+      item('started', { id: 'b', type: 'commandExecution', command: 'ls' }),
+    );
     expect([...memory.items.keys()]).toEqual([itemKey(THREAD, 'a'), itemKey(THREAD, 'b')]);
     readWith(memory, item('completed', { id: 'b', type: 'commandExecution', command: 'ls', status: 'completed' }));
     expect([...memory.items.keys()]).toEqual([itemKey(THREAD, 'a')]);
@@ -308,11 +582,24 @@ describe('whose end it is', () => {
 
   test('the end of another turn does not end the one that is on, and forgets nothing of it', () => {
     const memory = newMemory();
-    const { turnOver, evidence, drafts } = readWith(memory, OPENED, began('t'), item('started', { type: 'commandExecution', command: 'ls' }), turn('failed', error('other'), 'before'));
-    expect({ turnOver, on: memory.turn, items: [...memory.items.keys()] }).toEqual({ turnOver: false, on: 't', items: [itemKey(THREAD, 'i1')] });
+    const { turnOver, evidence, drafts } = readWith(
+      memory,
+      OPENED,
+      began('t'),
+      item('started', { type: 'commandExecution', command: 'ls' }),
+      turn('failed', error('other'), 'before'),
+    );
+    expect({ turnOver, on: memory.turn, items: [...memory.items.keys()] }).toEqual({
+      turnOver: false,
+      on: 't',
+      items: [itemKey(THREAD, 'i1')],
+    });
     expect(evidence).toMatchObject({ success: false, failure: null, unfinished: 'NO_TURN_COMPLETED' });
     expect(drafts.at(-1)?.data).toEqual(ofAnother);
-    expect(readWith(memory, turn('completed', null, 'before'), COMPLETED)).toMatchObject({ turnOver: true, evidence: { success: true } });
+    expect(readWith(memory, turn('completed', null, 'before'), COMPLETED)).toMatchObject({
+      turnOver: true,
+      evidence: { success: true },
+    });
   });
 
   test('an end that is told once more is not that of the next turn, before it has begun and after', () => {
@@ -320,9 +607,16 @@ describe('whose end it is', () => {
     readWith(memory, OPENED, began('t'), COMPLETED);
     expect({ on: memory.turn, last: memory.lastTurn }).toEqual({ on: null, last: 't' });
     const { turnOver, evidence, drafts } = readWith(memory, COMPLETED, began('u'), COMPLETED);
-    expect({ turnOver, success: evidence.success, on: memory.turn }).toEqual({ turnOver: false, success: false, on: 'u' });
+    expect({ turnOver, success: evidence.success, on: memory.turn }).toEqual({
+      turnOver: false,
+      success: false,
+      on: 'u',
+    });
     expect(drafts.filter(({ data }) => JSON.stringify(data) === JSON.stringify(ofAnother))).toHaveLength(2);
-    expect(readWith(memory, turn('interrupted', null, 'u'))).toMatchObject({ turnOver: true, evidence: { unfinished: 'TURN_INTERRUPTED' } });
+    expect(readWith(memory, turn('interrupted', null, 'u'))).toMatchObject({
+      turnOver: true,
+      evidence: { unfinished: 'TURN_INTERRUPTED' },
+    });
     expect(memory.lastTurn).toBe('u');
   });
 
@@ -330,7 +624,10 @@ describe('whose end it is', () => {
     const memory = newMemory();
     expect(readWith(memory, OPENED, began('t'), COMPLETED).turnOver).toBe(true);
     expect(readWith(memory, turn('completed', null, 'u')).turnOver).toBe(true);
-    expect(readWith(memory, began('v'), note('turn/completed', { turn: { status: 'completed' } }))).toMatchObject({ turnOver: true, evidence: { success: true } });
+    expect(readWith(memory, began('v'), note('turn/completed', { turn: { status: 'completed' } }))).toMatchObject({
+      turnOver: true,
+      evidence: { success: true },
+    });
   });
 });
 
@@ -340,19 +637,49 @@ describe('the greeting of another process', () => {
 
   test('forgets what the last one asked, said and began, but not the thread', () => {
     const memory = newMemory();
-    const { turnOver, openRequests, evidence } = readWith(memory, OPENED, refused, began('t'), say, item('started', { type: 'commandExecution', command: 'ls' }), ask(0), GREETING);
-    expect({ turnOver, openRequests, on: memory.turn, items: memory.items.size }).toEqual({ turnOver: false, openRequests: [], on: null, items: 0 });
-    expect(evidence).toMatchObject({ success: false, failure: null, unfinished: 'NO_TURN_COMPLETED', questions: [], lastMessage: null, complaint: null });
+    const { turnOver, openRequests, evidence } = readWith(
+      memory,
+      OPENED,
+      refused,
+      began('t'),
+      say,
+      item('started', { type: 'commandExecution', command: 'ls' }),
+      ask(0),
+      GREETING,
+    );
+    expect({ turnOver, openRequests, on: memory.turn, items: memory.items.size }).toEqual({
+      turnOver: false,
+      openRequests: [],
+      on: null,
+      items: 0,
+    });
+    expect(evidence).toMatchObject({
+      success: false,
+      failure: null,
+      unfinished: 'NO_TURN_COMPLETED',
+      questions: [],
+      lastMessage: null,
+      complaint: null,
+    });
     expect(memory.session).toBe(THREAD);
   });
 
-  test.each([['a success', COMPLETED], ['a failure', turn('failed', error('other'))], ['an interrupted turn', turn('interrupted')]])('forgets %s of the last one', (_, line) => {
+  test.each([
+    ['a success', COMPLETED],
+    ['a failure', turn('failed', error('other'))],
+    ['an interrupted turn', turn('interrupted')],
+  ])('forgets %s of the last one', (_, line) => {
     const { turnOver, evidence } = read(OPENED, began(), line, GREETING);
-    expect({ turnOver, success: evidence.success, failure: evidence.failure, unfinished: evidence.unfinished }).toEqual({ turnOver: false, success: false, failure: null, unfinished: 'NO_TURN_COMPLETED' });
+    expect({ turnOver, success: evidence.success, failure: evidence.failure, unfinished: evidence.unfinished }).toEqual(
+      { turnOver: false, success: false, failure: null, unfinished: 'NO_TURN_COMPLETED' },
+    );
   });
 
   test('the same ids are asked again by it, and answered anew', () => {
-    expect(read(OPENED, ask(0), GREETING, ask(0, 'item/tool/call', { tool: 'ask_human', arguments: { prompt: 'Again?' } })).openRequests).toMatchObject([{ id: 0, question: { prompt: 'Again?' } }]);
+    expect(
+      read(OPENED, ask(0), GREETING, ask(0, 'item/tool/call', { tool: 'ask_human', arguments: { prompt: 'Again?' } }))
+        .openRequests,
+    ).toMatchObject([{ id: 0, question: { prompt: 'Again?' } }]);
   });
 
   test('is told by both of its members; other answers forget nothing', () => {
@@ -371,20 +698,46 @@ describe('the followed thread', () => {
     ['an item that drifts', item('started', { type: 'no such' })],
   ])('is bound by %s', (_, line) => {
     const memory = newMemory();
-    expect(bound(readWith(memory, note('thread/status/changed', {}, OTHER), note('warning', { message: '' }, OTHER), line, line))).toEqual([THREAD]);
+    expect(
+      bound(
+        readWith(memory, note('thread/status/changed', {}, OTHER), note('warning', { message: '' }, OTHER), line, line),
+      ),
+    ).toEqual([THREAD]);
     expect(memory.session).toBe(THREAD);
   });
 
   test('is not bound by what opens nothing', () => {
     const memory = newMemory();
-    expect(bound(readWith(memory, note('thread/status/changed'), json({ id: 1, result: { thread: { id: '' } } }), json({ id: 1, result: { thread: { id: 5 } } }), 'garbage'))).toEqual([]);
+    expect(
+      bound(
+        readWith(
+          memory,
+          note('thread/status/changed'),
+          json({ id: 1, result: { thread: { id: '' } } }),
+          json({ id: 1, result: { thread: { id: 5 } } }),
+          'garbage',
+        ),
+      ),
+    ).toEqual([]);
     expect(memory.session).toBeNull();
   });
 
   test('is named once in each turn, by the first line that names it', () => {
     const memory = newMemory(THREAD);
-    const { drafts } = readWith(memory, json({ id: 9, result: {} }), note('turn/started', {}, OTHER), note('thread/status/changed'), COMPLETED);
-    expect(typesOf(drafts)).toEqual(['lifecycle.engine.progress', 'lifecycle.engine.progress', 'lifecycle.session.bound', 'lifecycle.engine.progress', 'lifecycle.engine.progress']);
+    const { drafts } = readWith(
+      memory,
+      json({ id: 9, result: {} }),
+      note('turn/started', {}, OTHER),
+      note('thread/status/changed'),
+      COMPLETED,
+    );
+    expect(typesOf(drafts)).toEqual([
+      'lifecycle.engine.progress',
+      'lifecycle.engine.progress',
+      'lifecycle.session.bound',
+      'lifecycle.engine.progress',
+      'lifecycle.engine.progress',
+    ]);
     expect(drafts[2]).toMatchObject({ data: { session_id: THREAD }, sessionId: THREAD });
   });
 
@@ -392,7 +745,10 @@ describe('the followed thread', () => {
     const memory = newMemory(THREAD);
     const parsed = readWith(memory, json({ id: 2, result: { thread: { id: OTHER } } }), began('t', OTHER));
     expect(bound(parsed)).toEqual([OTHER]);
-    expect({ session: memory.session, evidence: parsed.evidence.sessionId }).toEqual({ session: OTHER, evidence: OTHER });
+    expect({ session: memory.session, evidence: parsed.evidence.sessionId }).toEqual({
+      session: OTHER,
+      evidence: OTHER,
+    });
     expect(parsed.drafts.at(-1)?.data).toEqual({ phase: 'turn/started' });
   });
 
@@ -403,8 +759,19 @@ describe('the followed thread', () => {
   });
 
   test('an answer or a warning after a line of another thread is not taken for one of it', () => {
-    const { drafts, openRequests } = read(OPENED, note('turn/started', {}, OTHER), json({ id: 9, result: {} }), note('turn/started', {}, OTHER), json({ method: 'currentTime/read', id: 3 }));
-    expect(brief(drafts.slice(2))).toEqual([progress('other thread: turn/started'), progress('response'), progress('other thread: turn/started'), progress('currentTime/read')]);
+    const { drafts, openRequests } = read(
+      OPENED,
+      note('turn/started', {}, OTHER),
+      json({ id: 9, result: {} }),
+      note('turn/started', {}, OTHER),
+      json({ method: 'currentTime/read', id: 3 }),
+    );
+    expect(brief(drafts.slice(2))).toEqual([
+      progress('other thread: turn/started'),
+      progress('response'),
+      progress('other thread: turn/started'),
+      progress('currentTime/read'),
+    ]);
     expect(openRequests).toHaveLength(1);
   });
 
@@ -420,9 +787,20 @@ describe('the followed thread', () => {
     ];
     const { drafts, evidence, turnOver, openRequests, counts } = readWith(memory, OPENED, ...lines);
     expect(brief(drafts.slice(2))).toEqual(
-      ['thread/started', 'item/started', 'item/completed', 'no/such', 'item/commandExecution/requestApproval', 'turn/completed'].map((method) => progress(`other thread: ${method}`)),
+      [
+        'thread/started',
+        'item/started',
+        'item/completed',
+        'no/such',
+        'item/commandExecution/requestApproval',
+        'turn/completed',
+      ].map((method) => progress(`other thread: ${method}`)),
     );
-    expect({ turnOver, lastMessage: evidence.lastMessage, items: memory.items.size }).toEqual({ turnOver: false, lastMessage: null, items: 1 });
+    expect({ turnOver, lastMessage: evidence.lastMessage, items: memory.items.size }).toEqual({
+      turnOver: false,
+      lastMessage: null,
+      items: 1,
+    });
     // But it waits for an answer like any other.
     expect(openRequests.map(({ id }) => id)).toEqual([7]);
     expect(counts).toMatchObject({ units: 7, parsed: 7 });
@@ -431,15 +809,27 @@ describe('the followed thread', () => {
 });
 
 test('a turn that follows one that is over is judged by itself', () => {
-  const { turnOver, evidence } = read(OPENED, note('turn/started', { turn: { id: 'a' } }), note('turn/completed', { turn: { id: 'a', status: 'completed' } }), note('turn/started', { turn: { id: 'b' } }));
-  expect({ turnOver, success: evidence.success, unfinished: evidence.unfinished }).toEqual({ turnOver: false, success: false, unfinished: 'NO_TURN_COMPLETED' });
+  const { turnOver, evidence } = read(
+    OPENED,
+    note('turn/started', { turn: { id: 'a' } }),
+    note('turn/completed', { turn: { id: 'a', status: 'completed' } }),
+    note('turn/started', { turn: { id: 'b' } }),
+  );
+  expect({ turnOver, success: evidence.success, unfinished: evidence.unfinished }).toEqual({
+    turnOver: false,
+    success: false,
+    unfinished: 'NO_TURN_COMPLETED',
+  });
 });
 
 // Of one id, which is the model's own.
 const patch = (diff: string) => [{ path: '/w/a', kind: { type: 'add' }, diff }];
-const started = (diff: string, threadId = THREAD) => note('item/started', { item: { id: 'call_1', type: 'fileChange', changes: patch(diff) } }, threadId);
-const updated = (changes: Json, threadId = THREAD) => note('item/fileChange/patchUpdated', { itemId: 'call_1', changes }, threadId);
-const completed = (threadId: string) => note('item/completed', { item: { id: 'call_1', type: 'fileChange', changes: [], status: 'completed' } }, threadId);
+const started = (diff: string, threadId = THREAD) =>
+  note('item/started', { item: { id: 'call_1', type: 'fileChange', changes: patch(diff) } }, threadId);
+const updated = (changes: Json, threadId = THREAD) =>
+  note('item/fileChange/patchUpdated', { itemId: 'call_1', changes }, threadId);
+const completed = (threadId: string) =>
+  note('item/completed', { item: { id: 'call_1', type: 'fileChange', changes: [], status: 'completed' } }, threadId);
 const asked = (threadId = THREAD) => ask(0, 'item/fileChange/requestApproval', { itemId: 'call_1' }, threadId);
 const shown = (...lines: string[]) => read(OPENED, ...lines).openRequests[0]?.question?.action;
 const seen = (diff: string) => ({ kind: 'file_change', changes: [{ path: '/w/a', kind: 'add', diff }] });
@@ -450,8 +840,17 @@ describe('requests', () => {
   test('are open in their order until they are resolved, by the very id', () => {
     const lines = [OPENED, ask(0), ask('0'), ask(1)];
     expect(read(...lines).openRequests.map(({ id }) => id)).toEqual([0, '0', 1]);
-    expect(read(...lines, note('serverRequest/resolved', { requestId: 0 })).openRequests.map(({ id }) => id)).toEqual(['0', 1]);
-    expect(read(...lines, note('serverRequest/resolved', { requestId: '0' }), note('serverRequest/resolved', { requestId: 5 })).openRequests.map(({ id }) => id)).toEqual([0, 1]);
+    expect(read(...lines, note('serverRequest/resolved', { requestId: 0 })).openRequests.map(({ id }) => id)).toEqual([
+      '0',
+      1,
+    ]);
+    expect(
+      read(
+        ...lines,
+        note('serverRequest/resolved', { requestId: '0' }),
+        note('serverRequest/resolved', { requestId: 5 }),
+      ).openRequests.map(({ id }) => id),
+    ).toEqual([0, 1]);
   });
 
   test('their questions are the questions of the turn; one without a question is open but asks nobody', () => {
@@ -461,23 +860,40 @@ describe('requests', () => {
   });
 
   test('that name no thread belong to the followed one', () => {
-    expect(read(OPENED, json({ method: 'currentTime/read', id: 3, params: {} })).openRequests).toEqual([{ id: 3, method: 'currentTime/read', params: {}, question: null }]);
+    expect(read(OPENED, json({ method: 'currentTime/read', id: 3, params: {} })).openRequests).toEqual([
+      { id: 3, method: 'currentTime/read', params: {}, question: null },
+    ]);
   });
 
   test('of a thread that the agent has called to help show what it has begun', () => {
     const changes = [{ path: '/w/a', kind: { type: 'add' }, diff: 'one' }];
     const started = note('item/started', { item: { id: 'x', type: 'fileChange', changes } }, OTHER);
     const asked = ask(7, 'item/fileChange/requestApproval', { itemId: 'x' }, OTHER);
-    expect(read(OPENED, started, asked).openRequests[0]?.question?.action).toEqual({ kind: 'file_change', changes: [{ path: '/w/a', kind: 'add', diff: 'one' }] });
-    expect(read(OPENED, started, note('item/completed', { item: { id: 'x', type: 'fileChange', changes, status: 'completed' } }, OTHER), asked).openRequests[0]?.question?.action).toMatchObject({ diff_seen: false });
+    expect(read(OPENED, started, asked).openRequests[0]?.question?.action).toEqual({
+      kind: 'file_change',
+      changes: [{ path: '/w/a', kind: 'add', diff: 'one' }],
+    });
+    expect(
+      read(
+        OPENED,
+        started,
+        note('item/completed', { item: { id: 'x', type: 'fileChange', changes, status: 'completed' } }, OTHER),
+        asked,
+      ).openRequests[0]?.question?.action,
+    ).toMatchObject({ diff_seen: false });
   });
 
   test('of a thread that the agent has called to help are open too, until they are resolved there', () => {
     const lines = [OPENED, ask(0), ask(1, 'item/commandExecution/requestApproval', { command: 'ls' }, OTHER)];
     const { openRequests, evidence } = read(...lines);
-    expect(openRequests.map(({ id, params }) => [id, params['threadId']])).toEqual([[0, THREAD], [1, OTHER]]);
+    expect(openRequests.map(({ id, params }) => [id, params['threadId']])).toEqual([
+      [0, THREAD],
+      [1, OTHER],
+    ]);
     expect(evidence.questions.map(({ kind }) => kind)).toEqual(['open_text', 'approval']);
-    expect(read(...lines, note('serverRequest/resolved', { requestId: 1 }, OTHER)).openRequests.map(({ id }) => id)).toEqual([0]);
+    expect(
+      read(...lines, note('serverRequest/resolved', { requestId: 1 }, OTHER)).openRequests.map(({ id }) => id),
+    ).toEqual([0]);
   });
 
   test('that nobody knows are drift, but can still be refused', () => {
@@ -497,7 +913,10 @@ describe('requests', () => {
     readWith(memory, OPENED, item('started', { type: 'fileChange', changes: move('old') }));
     readWith(memory, note('item/fileChange/patchUpdated', { itemId: 'i1', changes: move('new') }));
     const { openRequests } = readWith(memory, ask(0, 'item/fileChange/requestApproval', { itemId: 'i1' }));
-    expect(openRequests[0]?.question?.action).toEqual({ kind: 'file_change', changes: [{ path: '/w/a', kind: 'update', move_to: '/w/b', diff: 'new' }] });
+    expect(openRequests[0]?.question?.action).toEqual({
+      kind: 'file_change',
+      changes: [{ path: '/w/a', kind: 'update', move_to: '/w/b', diff: 'new' }],
+    });
   });
 
   describe('about a patch', () => {
@@ -517,56 +936,137 @@ describe('requests', () => {
     });
 
     test.each([THREAD, OTHER])('show nothing of one that cannot be read any more: %s', (thread) => {
-      for (const changes of [null, 'x', {}, [5], [{ path: '/w/a' }], [{ kind: { type: 'add' }, diff: 'x' }]] as Json[]) {
-        expect(shown(started('old', thread), updated(changes, thread), asked(thread)), JSON.stringify(changes)).toEqual(UNSEEN);
+      for (const changes of [
+        null,
+        'x',
+        {},
+        [5],
+        [{ path: '/w/a' }],
+        [{ kind: { type: 'add' }, diff: 'x' }],
+      ] as Json[]) {
+        expect(shown(started('old', thread), updated(changes, thread), asked(thread)), JSON.stringify(changes)).toEqual(
+          UNSEEN,
+        );
       }
-      expect(shown(started('old', thread), note('item/fileChange/patchUpdated', { itemId: 'call_1' }, thread), asked(thread))).toEqual(UNSEEN);
+      expect(
+        shown(
+          started('old', thread),
+          note('item/fileChange/patchUpdated', { itemId: 'call_1' }, thread),
+          asked(thread),
+        ),
+      ).toEqual(UNSEEN);
       // Seen again, it is shown again.
-      expect(shown(started('old', thread), updated('x', thread), updated(patch('new'), thread), asked(thread))).toEqual(seen('new'));
+      expect(shown(started('old', thread), updated('x', thread), updated(patch('new'), thread), asked(thread))).toEqual(
+        seen('new'),
+      );
     });
 
     test.each([THREAD, OTHER])('show nothing of one that began twice: %s', (thread) => {
       expect(shown(started('+EVIL', thread), started('+benign', thread), asked(thread))).toEqual(UNSEEN);
-      expect(shown(started('one', thread), completed(thread), started('two', thread), asked(thread))).toEqual(seen('two'));
+      expect(shown(started('one', thread), completed(thread), started('two', thread), asked(thread))).toEqual(
+        seen('two'),
+      );
     });
   });
 
   test('nested too deeply to be shown ask nobody', () => {
     const deep = `{"method":"item/permissions/requestApproval","id":0,"params":{"threadId":"${THREAD}","permissions":${'{"a":'.repeat(300)}1${'}'.repeat(300)}}}`;
-    expect(read(OPENED, deep).openRequests).toEqual([{ id: 0, method: 'item/permissions/requestApproval', params: {}, question: null }]);
+    expect(read(OPENED, deep).openRequests).toEqual([
+      { id: 0, method: 'item/permissions/requestApproval', params: {}, question: null },
+    ]);
   });
 });
 
 describe('what does not fit', () => {
   test.each<[string, string, string, object]>([
     ['an unknown method', note('thread/new'), 'UNKNOWN_EVENT_TYPE', { event_type: 'thread/new' }],
-    ['an unknown item', item('started', { type: 'newItem' }), 'UNKNOWN_EVENT_TYPE', { event_type: 'item/started:newItem' }],
+    [
+      'an unknown item',
+      item('started', { type: 'newItem' }),
+      'UNKNOWN_EVENT_TYPE',
+      { event_type: 'item/started:newItem' },
+    ],
     ['an object that is no message', '{"type":"turn.started"}', 'UNKNOWN_EVENT_TYPE', { event_type: '(none)' }],
-    ['a notification without params', json({ method: 'item/started' }), 'FIELD_DRIFT', { event_type: 'item/started', path: 'params' }],
+    [
+      'a notification without params',
+      json({ method: 'item/started' }),
+      'FIELD_DRIFT',
+      { event_type: 'item/started', path: 'params' },
+    ],
     ['params that are a list', json({ method: 'item/started', params: [] }), 'FIELD_DRIFT', { path: 'params' }],
-    ['a turn without an id', note('turn/started', { turn: {} }), 'FIELD_DRIFT', { event_type: 'turn/started', path: 'turn.id' }],
+    [
+      'a turn without an id',
+      note('turn/started', { turn: {} }),
+      'FIELD_DRIFT',
+      { event_type: 'turn/started', path: 'turn.id' },
+    ],
     ['an item that is missing', note('item/completed'), 'FIELD_DRIFT', { path: 'item' }],
-    ['an item without an id', note('item/started', { item: { type: 'plan', text: '' } }), 'FIELD_DRIFT', { path: 'item.id' }],
+    [
+      'an item without an id',
+      note('item/started', { item: { type: 'plan', text: '' } }),
+      'FIELD_DRIFT',
+      { path: 'item.id' },
+    ],
     ['an item without a type', item('started', {}), 'FIELD_DRIFT', { path: 'item.type' }],
     ['a message without text', item('completed', { type: 'agentMessage' }), 'FIELD_DRIFT', { path: 'item.text' }],
-    ['thoughts that are no list', item('completed', { type: 'reasoning', summary: 'x' }), 'FIELD_DRIFT', { path: 'item.summary' }],
-    ['a command with another status', item('completed', { type: 'commandExecution', command: '', status: 'new' }), 'FIELD_DRIFT', { path: 'item.status' }],
-    ['changes without a path', item('started', { type: 'fileChange', changes: [{}] }), 'FIELD_DRIFT', { path: 'item.changes' }],
-    ['a call without a server', item('started', { type: 'mcpToolCall', tool: 't' }), 'FIELD_DRIFT', { path: 'item.server' }],
+    [
+      'thoughts that are no list',
+      item('completed', { type: 'reasoning', summary: 'x' }),
+      'FIELD_DRIFT',
+      { path: 'item.summary' },
+    ],
+    [
+      'a command with another status',
+      item('completed', { type: 'commandExecution', command: '', status: 'new' }),
+      'FIELD_DRIFT',
+      { path: 'item.status' },
+    ],
+    [
+      'changes without a path',
+      item('started', { type: 'fileChange', changes: [{}] }),
+      'FIELD_DRIFT',
+      { path: 'item.changes' },
+    ],
+    [
+      'a call without a server',
+      item('started', { type: 'mcpToolCall', tool: 't' }),
+      'FIELD_DRIFT',
+      { path: 'item.server' },
+    ],
     ['a call without a tool', item('started', { type: 'dynamicToolCall' }), 'FIELD_DRIFT', { path: 'item.tool' }],
-    ['a piece that is no text', note('item/agentMessage/delta', { itemId: 'i', delta: 1 }), 'FIELD_DRIFT', { path: 'delta' }],
+    [
+      'a piece that is no text',
+      note('item/agentMessage/delta', { itemId: 'i', delta: 1 }),
+      'FIELD_DRIFT',
+      { path: 'delta' },
+    ],
     ['a piece of nothing', note('item/agentMessage/delta', { delta: 'x' }), 'FIELD_DRIFT', { path: 'itemId' }],
     ['a plan without steps', note('turn/plan/updated', { plan: [{}] }), 'FIELD_DRIFT', { path: 'plan[].step' }],
-    ['figures that are missing', note('thread/tokenUsage/updated', { tokenUsage: {} }), 'FIELD_DRIFT', { path: 'tokenUsage.total' }],
+    [
+      'figures that are missing',
+      note('thread/tokenUsage/updated', { tokenUsage: {} }),
+      'FIELD_DRIFT',
+      { path: 'tokenUsage.total' },
+    ],
     ['an error without words', note('error', { error: {} }), 'FIELD_DRIFT', { path: 'error.message' }],
     ['a warning without words', note('configWarning', { message: 'x' }), 'FIELD_DRIFT', { path: 'summary' }],
-    ['a resolution of nothing', note('serverRequest/resolved', { requestId: null }), 'FIELD_DRIFT', { path: 'requestId' }],
+    [
+      'a resolution of nothing',
+      note('serverRequest/resolved', { requestId: null }),
+      'FIELD_DRIFT',
+      { path: 'requestId' },
+    ],
     ['an answer to nothing', json({ result: {} }), 'FIELD_DRIFT', { path: 'id' }],
     ['a refusal without words', json({ id: 1, error: 'x' }), 'FIELD_DRIFT', { path: 'error.message' }],
     ['a request without an id', note('item/tool/call', { tool: 'ask_human' }), 'FIELD_DRIFT', { path: 'id' }],
     ['text', 'thread panicked at …', 'LINE_UNDECODABLE', {}],
     ['a list', '[1]', 'LINE_UNDECODABLE', {}],
-    ['deep nesting', `{"method":"item/started","params":{"item":{"id":"i","type":"mcpToolCall","server":"s","tool":"t","arguments":${'['.repeat(100_000)}${']'.repeat(100_000)}}}}`, 'NESTING_TOO_DEEP', {}],
+    [
+      'deep nesting',
+      `{"method":"item/started","params":{"item":{"id":"i","type":"mcpToolCall","server":"s","tool":"t","arguments":${'['.repeat(100_000)}${']'.repeat(100_000)}}}}`,
+      'NESTING_TOO_DEEP',
+      {},
+    ],
   ])('%s is kept as raw text, and says why', (_, line, code, detail) => {
     const { drafts, counts } = read(OPENED, line, COMPLETED);
     expect(typesOf(drafts).slice(2)).toEqual(['raw.stdout', 'diagnostic.parser.warning', 'lifecycle.engine.progress']);

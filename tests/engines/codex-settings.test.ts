@@ -1,4 +1,5 @@
-// A workspace of Codex is not trusted because it may be written, but because its user has said so; and no key is shown to it.
+// A workspace of Codex is not trusted because it may be written, but because its user has said so; and no key is shown
+// to it.
 import { parse } from 'smol-toml';
 import { expect, test } from 'vitest';
 import { codexSettings } from '../../src/engines/codex/settings-file.js';
@@ -7,7 +8,10 @@ const CWD = '/home/ann/a "b"/work';
 const NEEDS = { ask: null, permission: 'workspace-write', cwd: CWD, project: '/home/ann/a "b"' } as const;
 const HIDDEN = ['*KEY*', '*TOKEN*', '*SECRET*', '*PASSWORD*'];
 
-function settingsOf(config: string | null, needs: Parameters<typeof codexSettings>[1] = NEEDS): Record<string, unknown> {
+function settingsOf(
+  config: string | null,
+  needs: Parameters<typeof codexSettings>[1] = NEEDS,
+): Record<string, unknown> {
   const text = codexSettings(config, needs) ?? '';
   // The next turn makes the same of it.
   expect(codexSettings(text, needs)).toBe(text);
@@ -23,12 +27,16 @@ test.each([
   ['[projects."/home/ann/a \\"b\\"/work"]\n# trust_level = "trusted"\n', {}],
 ])('settings %j that say nothing about the folder say that it is not trusted', (config, rest) => {
   const { projects, ...others } = { projects: {}, ...rest };
-  expect(settingsOf(config)).toEqual({ ...others, projects: { ...projects, [CWD]: { trust_level: 'untrusted' } }, shell_environment_policy: { exclude: HIDDEN } });
+  expect(settingsOf(config)).toEqual({
+    ...others,
+    projects: { ...projects, [CWD]: { trust_level: 'untrusted' } },
+    shell_environment_policy: { exclude: HIDDEN },
+  });
 });
 
 test.each([
   '[projects."/home/ann/a \\"b\\"/work"]\ntrust_level = "trusted"\n',
-  "[projects.'/home/ann/a \"b\"/work']\ntrust_level = \"trusted\"\n",
+  '[projects.\'/home/ann/a "b"/work\']\ntrust_level = "trusted"\n',
   'model = "x"\n\n[ projects . "/home/ann/a \\"b\\"/work" ] # all of it\ntrust_level = "trusted"\n',
   'projects."/home/ann/a \\"b\\"/work".trust_level = "trusted"\n',
   '[projects]\n"/home/ann/a \\"b\\"/work" = { trust_level = "trusted" }\n',
@@ -39,15 +47,24 @@ test.each([
 });
 
 test('what the user has decided about the repository stays', () => {
-  expect(settingsOf('[projects.\'/home/ann/a "b"\']\ntrust_level = "trusted"\n')['projects']).toEqual({ '/home/ann/a "b"': { trust_level: 'trusted' } });
+  expect(settingsOf('[projects.\'/home/ann/a "b"\']\ntrust_level = "trusted"\n')['projects']).toEqual({
+    '/home/ann/a "b"': { trust_level: 'trusted' },
+  });
 });
 
-test.each(['read-only', 'full'] as const)('with the permission %s no project is added: Codex trusts no folder by itself then, or everything is allowed', (permission) => {
-  expect(settingsOf('model = "x"\n', { ...NEEDS, permission })['projects']).toEqual({});
-});
+test.each(['read-only', 'full'] as const)(
+  'with the permission %s no project is added: Codex trusts no folder by itself then, or everything is allowed',
+  (permission) => {
+    expect(settingsOf('model = "x"\n', { ...NEEDS, permission })['projects']).toEqual({});
+  },
+);
 
 test('what the user keeps out of the environment of commands stays out, and keys with it', () => {
-  expect(settingsOf('[shell_environment_policy]\ninherit = "core"\nexclude = ["AWS_*", "*KEY*"]\n')['shell_environment_policy']).toEqual({ inherit: 'core', exclude: ['AWS_*', ...HIDDEN] });
+  expect(
+    settingsOf('[shell_environment_policy]\ninherit = "core"\nexclude = ["AWS_*", "*KEY*"]\n')[
+      'shell_environment_policy'
+    ],
+  ).toEqual({ inherit: 'core', exclude: ['AWS_*', ...HIDDEN] });
 });
 
 test('what is not TOML is told, not replaced', () => {

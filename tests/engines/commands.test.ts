@@ -20,14 +20,25 @@ const TOLD_BY_COMMAND = ENGINES.filter(({ resident }) => resident === undefined)
 const MAX_ARG_BYTES = 128 * 1024 - 1;
 
 function spec(engine: string, changes: Partial<TurnSpec> = {}): TurnSpec {
-  return { program: [`/opt/${engine}`], cwd: CWD, prompt: 'Say hello', permission: 'workspace-write', newSessionId: NEW_ID, ...changes };
+  return {
+    program: [`/opt/${engine}`],
+    cwd: CWD,
+    prompt: 'Say hello',
+    permission: 'workspace-write',
+    newSessionId: NEW_ID,
+    ...changes,
+  };
 }
 
 function start(engine: string, changes?: Partial<TurnSpec>): EngineCommand {
   return buildCommand(findEngine(engine), spec(engine, changes), null);
 }
 
-function resume(engine: string, changes?: Partial<TurnSpec>, sessionId: string = SESSIONS[engine] ?? ''): EngineCommand {
+function resume(
+  engine: string,
+  changes?: Partial<TurnSpec>,
+  sessionId: string = SESSIONS[engine] ?? '',
+): EngineCommand {
   const handle = buildHandle(findEngine(engine), sessionId, { cwd: CWD, home: null, attempt: 1 });
   return buildCommand(findEngine(engine), spec(engine, changes), handle);
 }
@@ -61,20 +72,28 @@ describe('a fork', () => {
     expect([...argv.slice(0, -3), ...argv.slice(-1)]).toEqual(start('codex', options).argv);
     expect(argv.slice(-3)).toEqual(['fork', SESSION, 'Say hello']);
     expect(stdin).toBeNull();
-    expect(buildCommand(findEngine('codex'), spec('codex', { prompt: '-x' }), null, SESSION)).toMatchObject({ stdin: '-x' });
+    expect(buildCommand(findEngine('codex'), spec('codex', { prompt: '-x' }), null, SESSION)).toMatchObject({
+      stdin: '-x',
+    });
   });
 
   test('of codex-app-server is asked for later, by a request', () => {
     const engine = findEngine('codex-app-server');
-    expect(buildCommand(engine, spec(engine.name), null, SESSION)).toEqual(buildCommand(engine, spec(engine.name), null));
+    expect(buildCommand(engine, spec(engine.name), null, SESSION)).toEqual(
+      buildCommand(engine, spec(engine.name), null),
+    );
   });
 
   test('is not for an id that Codex could take for something else', () => {
-    for (const id of ['not-a-uuid', '--last', '']) expect(refusalOf(() => buildCommand(findEngine('codex'), spec('codex'), null, id))).toEqual(HANDLE_MISMATCH);
+    for (const id of ['not-a-uuid', '--last', ''])
+      expect(refusalOf(() => buildCommand(findEngine('codex'), spec('codex'), null, id))).toEqual(HANDLE_MISMATCH);
   });
 
   test('is for the engines that have a way to make one', () => {
-    expect(ENGINES.filter(({ command }) => command.buildFork !== undefined).map(({ name }) => name)).toEqual(['codex', 'codex-app-server']);
+    expect(ENGINES.filter(({ command }) => command.buildFork !== undefined).map(({ name }) => name)).toEqual([
+      'codex',
+      'codex-app-server',
+    ]);
   });
 });
 
@@ -84,7 +103,8 @@ describe('the question tool', () => {
       const settings = argv.filter((_, index) => argv[index - 1] === '-c');
       expect(settings).toContain('mcp_servers.parley.command="/usr/bin/node"');
       expect(settings).toContain(`mcp_servers.parley.args=${JSON.stringify(ASK.slice(1))}`);
-      for (const key of ['omit_tools_from=["deferred"]', 'default_tools_approval_mode="approve"', 'required=true']) expect(settings).toContain(`mcp_servers.parley.${key}`);
+      for (const key of ['omit_tools_from=["deferred"]', 'default_tools_approval_mode="approve"', 'required=true'])
+        expect(settings).toContain(`mcp_servers.parley.${key}`);
       const word = argv.indexOf('resume');
       expect(word === -1 || argv.lastIndexOf('-c') < word).toBe(true);
     }
@@ -92,10 +112,17 @@ describe('the question tool', () => {
 
   test('is given to opencode as configuration and always allowed, whatever else is', () => {
     for (const permission of ['read-only', 'workspace-write', 'full'] as const) {
-      const config = JSON.parse(resume('opencode', { permission, ask: ASK }).env['OPENCODE_CONFIG_CONTENT'] ?? '') as { mcp: object; permission?: object; agent?: { parley: { permission: object } } };
+      const config = JSON.parse(resume('opencode', { permission, ask: ASK }).env['OPENCODE_CONFIG_CONTENT'] ?? '') as {
+        mcp: object;
+        permission?: object;
+        agent?: { parley: { permission: object } };
+      };
       expect(config.mcp).toEqual({ parley: { type: 'local', command: ASK, enabled: true } });
       const rules = permission === 'full' ? config.permission : config.agent?.parley.permission;
-      expect(rules).toMatchObject({ 'parley_*': 'allow', ...(permission === 'read-only' ? { edit: 'deny', bash: 'deny' } : {}) });
+      expect(rules).toMatchObject({
+        'parley_*': 'allow',
+        ...(permission === 'read-only' ? { edit: 'deny', bash: 'deny' } : {}),
+      });
     }
   });
 
@@ -113,7 +140,18 @@ describe('the question tool', () => {
 describe('codex', () => {
   test('codex starts with its options before the prompt and with stdin closed', () => {
     expect(start('codex')).toEqual({
-      argv: ['/opt/codex', 'exec', '--json', '--skip-git-repo-check', '-C', CWD, '-s', 'workspace-write', ...CODEX_SETTINGS, 'Say hello'],
+      argv: [
+        '/opt/codex',
+        'exec',
+        '--json',
+        '--skip-git-repo-check',
+        '-C',
+        CWD,
+        '-s',
+        'workspace-write',
+        ...CODEX_SETTINGS,
+        'Say hello',
+      ],
       cwd: CWD,
       stdin: null,
       env: {},
@@ -122,7 +160,20 @@ describe('codex', () => {
 
   test('codex resumes by the thread id, which stands alone before the prompt', () => {
     expect(resume('codex')).toEqual({
-      argv: ['/opt/codex', 'exec', '--json', '--skip-git-repo-check', '-C', CWD, '-s', 'workspace-write', ...CODEX_SETTINGS, 'resume', SESSIONS['codex'], 'Say hello'],
+      argv: [
+        '/opt/codex',
+        'exec',
+        '--json',
+        '--skip-git-repo-check',
+        '-C',
+        CWD,
+        '-s',
+        'workspace-write',
+        ...CODEX_SETTINGS,
+        'resume',
+        SESSIONS['codex'],
+        'Say hello',
+      ],
       cwd: CWD,
       stdin: null,
       env: {},
@@ -131,23 +182,45 @@ describe('codex', () => {
 
   test('codex gets a model and an output schema before the word resume, at start and at resume', () => {
     const options = { model: 'gpt-5.5', outputSchemaFile: '/srv/schema.json' };
-    const head = ['/opt/codex', 'exec', '--json', '--skip-git-repo-check', '-C', CWD, '-s', 'workspace-write', '--model=gpt-5.5', ...CODEX_SETTINGS, '--output-schema', '/srv/schema.json'];
+    const head = [
+      '/opt/codex',
+      'exec',
+      '--json',
+      '--skip-git-repo-check',
+      '-C',
+      CWD,
+      '-s',
+      'workspace-write',
+      '--model=gpt-5.5',
+      ...CODEX_SETTINGS,
+      '--output-schema',
+      '/srv/schema.json',
+    ];
     expect(start('codex', options).argv).toEqual([...head, 'Say hello']);
     expect(resume('codex', options).argv).toEqual([...head, 'resume', SESSIONS['codex'], 'Say hello']);
   });
 
-  test.each(['read-only', 'workspace-write', 'full'] as const)('codex never names its thread by a flag, and no option follows the word resume, with permission %s', (permission) => {
-    const { argv } = resume('codex', { permission, model: 'gpt-5.5' });
-    const word = argv.indexOf('resume');
-    expect(argv.slice(word)).toEqual(['resume', SESSIONS['codex'], 'Say hello']);
-    expect(argv.slice(0, word).filter((part) => part.includes(SESSIONS['codex'] ?? ''))).toEqual([]);
-    expect(argv).not.toContain('--last');
-  });
+  test.each(['read-only', 'workspace-write', 'full'] as const)(
+    'codex never names its thread by a flag, and no option follows the word resume, with permission %s',
+    (permission) => {
+      const { argv } = resume('codex', { permission, model: 'gpt-5.5' });
+      const word = argv.indexOf('resume');
+      expect(argv.slice(word)).toEqual(['resume', SESSIONS['codex'], 'Say hello']);
+      expect(argv.slice(0, word).filter((part) => part.includes(SESSIONS['codex'] ?? ''))).toEqual([]);
+      expect(argv).not.toContain('--last');
+    },
+  );
 
   test('codex gets a prompt with a leading dash by stdin, with a dash in its place', () => {
     for (const prompt of ['-', '--help', '--- a heading', '-C /']) {
-      expect(start('codex', { prompt })).toMatchObject({ stdin: prompt, argv: [...start('codex').argv.slice(0, -1), '-'] });
-      expect(resume('codex', { prompt })).toMatchObject({ stdin: prompt, argv: [...resume('codex').argv.slice(0, -1), '-'] });
+      expect(start('codex', { prompt })).toMatchObject({
+        stdin: prompt,
+        argv: [...start('codex').argv.slice(0, -1), '-'],
+      });
+      expect(resume('codex', { prompt })).toMatchObject({
+        stdin: prompt,
+        argv: [...resume('codex').argv.slice(0, -1), '-'],
+      });
     }
   });
 
@@ -175,27 +248,58 @@ describe('codex', () => {
 describe('gemini', () => {
   test('gemini starts with a session id of our choice and the prompt on stdin', () => {
     expect(start('gemini', { model: 'gemini-2.5-flash' })).toEqual({
-      argv: ['/opt/gemini', '--model=gemini-2.5-flash', '-o', 'stream-json', '--approval-mode', 'auto_edit', '--skip-trust', '--session-id', NEW_ID],
+      argv: [
+        '/opt/gemini',
+        '--model=gemini-2.5-flash',
+        '-o',
+        'stream-json',
+        '--approval-mode',
+        'auto_edit',
+        '--skip-trust',
+        '--session-id',
+        NEW_ID,
+      ],
       cwd: CWD,
       stdin: 'Say hello',
       env: { GEMINI_CLI_NO_RELAUNCH: '1', GEMINI_CLI_TRUST_WORKSPACE: '' },
       chosenSession: NEW_ID,
     });
-    expect(start('gemini').argv).toEqual(['/opt/gemini', '-o', 'stream-json', '--approval-mode', 'auto_edit', '--skip-trust', '--session-id', NEW_ID]);
+    expect(start('gemini').argv).toEqual([
+      '/opt/gemini',
+      '-o',
+      'stream-json',
+      '--approval-mode',
+      'auto_edit',
+      '--skip-trust',
+      '--session-id',
+      NEW_ID,
+    ]);
   });
 
   test('gemini resumes by the session id of the turn before, in the same directory', () => {
     expect(resume('gemini')).toEqual({
-      argv: ['/opt/gemini', '-o', 'stream-json', '--approval-mode', 'auto_edit', '--skip-trust', '--resume', SESSIONS['gemini']],
+      argv: [
+        '/opt/gemini',
+        '-o',
+        'stream-json',
+        '--approval-mode',
+        'auto_edit',
+        '--skip-trust',
+        '--resume',
+        SESSIONS['gemini'],
+      ],
       cwd: CWD,
       stdin: 'Say hello',
       env: { GEMINI_CLI_NO_RELAUNCH: '1', GEMINI_CLI_TRUST_WORKSPACE: '' },
     });
   });
 
-  test.each(['1', '12', '123456789', 'latest', ''])('gemini is never resumed by "%s", which is no session id', (value) => {
-    expect(refusalOf(() => resume('gemini', {}, value))).toEqual(HANDLE_MISMATCH);
-  });
+  test.each(['1', '12', '123456789', 'latest', ''])(
+    'gemini is never resumed by "%s", which is no session id',
+    (value) => {
+      expect(refusalOf(() => resume('gemini', {}, value))).toEqual(HANDLE_MISMATCH);
+    },
+  );
 
   test('gemini never resumes the session id that was only chosen, and never lists sessions', () => {
     const { argv } = resume('gemini');
@@ -216,12 +320,25 @@ describe('iflow', () => {
   });
 
   test('iflow resumes by the session id of its last block', () => {
-    expect(resume('iflow').argv).toEqual(['/opt/iflow', '--autoEdit', '--resume', SESSIONS['iflow'], '-p', 'Say hello']);
+    expect(resume('iflow').argv).toEqual([
+      '/opt/iflow',
+      '--autoEdit',
+      '--resume',
+      SESSIONS['iflow'],
+      '-p',
+      'Say hello',
+    ]);
   });
 
   test('iflow gets a prompt with a leading dash in one word with its option', () => {
     expect(start('iflow', { prompt: '--help' }).argv).toEqual(['/opt/iflow', '--autoEdit', '--prompt=--help']);
-    expect(resume('iflow', { prompt: '-' }).argv).toEqual(['/opt/iflow', '--autoEdit', '--resume', SESSIONS['iflow'], '--prompt=-']);
+    expect(resume('iflow', { prompt: '-' }).argv).toEqual([
+      '/opt/iflow',
+      '--autoEdit',
+      '--resume',
+      SESSIONS['iflow'],
+      '--prompt=-',
+    ]);
   });
 
   test('iflow never gets --resume without an id, so no picker can open', () => {
@@ -239,12 +356,33 @@ describe('iflow', () => {
 });
 
 describe('opencode', () => {
-  const config = { autoupdate: false, share: 'disabled', agent: { parley: { mode: 'primary', permission: { external_directory: 'deny' } } }, instructions: [`${CWD}/AGENTS.md`] };
-  const env = { OPENCODE_CONFIG_CONTENT: JSON.stringify(config), OPENCODE_DISABLE_AUTOUPDATE: '1', OPENCODE_DISABLE_PROJECT_CONFIG: '1' };
+  const config = {
+    autoupdate: false,
+    share: 'disabled',
+    agent: { parley: { mode: 'primary', permission: { external_directory: 'deny' } } },
+    instructions: [`${CWD}/AGENTS.md`],
+  };
+  const env = {
+    OPENCODE_CONFIG_CONTENT: JSON.stringify(config),
+    OPENCODE_DISABLE_AUTOUPDATE: '1',
+    OPENCODE_DISABLE_PROJECT_CONFIG: '1',
+  };
 
   test('opencode starts with a title, its directory and the prompt on stdin', () => {
     expect(start('opencode', { model: 'fake/fake-model' })).toEqual({
-      argv: ['/opt/opencode', 'run', '--format', 'json', '--dir', CWD, '--model=fake/fake-model', '--agent', 'parley', '--title', 'parley'],
+      argv: [
+        '/opt/opencode',
+        'run',
+        '--format',
+        'json',
+        '--dir',
+        CWD,
+        '--model=fake/fake-model',
+        '--agent',
+        'parley',
+        '--title',
+        'parley',
+      ],
       cwd: CWD,
       stdin: 'Say hello',
       env,
@@ -253,7 +391,18 @@ describe('opencode', () => {
 
   test('opencode resumes by its session id and names the directory again', () => {
     expect(resume('opencode')).toEqual({
-      argv: ['/opt/opencode', 'run', '--format', 'json', '--dir', CWD, '--agent', 'parley', '--session', SESSIONS['opencode']],
+      argv: [
+        '/opt/opencode',
+        'run',
+        '--format',
+        'json',
+        '--dir',
+        CWD,
+        '--agent',
+        'parley',
+        '--session',
+        SESSIONS['opencode'],
+      ],
       cwd: CWD,
       stdin: 'Say hello',
       env,
@@ -264,7 +413,15 @@ describe('opencode', () => {
 describe('rehearsal', () => {
   test('rehearsal starts with its interpreter, a session id of our choice and the prompt on stdin', () => {
     expect(start('rehearsal', { program: ['/opt/node', '/opt/rehearsal/main.js'], model: 'script-1' })).toEqual({
-      argv: ['/opt/node', '/opt/rehearsal/main.js', '--permission', 'workspace-write', '--model=script-1', '--new-session', NEW_ID],
+      argv: [
+        '/opt/node',
+        '/opt/rehearsal/main.js',
+        '--permission',
+        'workspace-write',
+        '--model=script-1',
+        '--new-session',
+        NEW_ID,
+      ],
       cwd: CWD,
       stdin: 'Say hello',
       env: {},
@@ -305,54 +462,90 @@ describe('permissions', () => {
   });
 
   const RULES: readonly (readonly [Permission, object | undefined, boolean])[] = [
-    ['read-only', { edit: 'deny', bash: 'deny', task: 'deny', webfetch: 'deny', websearch: 'deny', external_directory: 'deny' }, false],
+    [
+      'read-only',
+      { edit: 'deny', bash: 'deny', task: 'deny', webfetch: 'deny', websearch: 'deny', external_directory: 'deny' },
+      false,
+    ],
     ['workspace-write', { external_directory: 'deny' }, false],
     ['full', undefined, true],
   ];
 
-  test.each(RULES)('opencode is given the permission %s as rules at start and again at resume', (permission, rules, auto) => {
-    for (const { argv, env } of [start('opencode', { permission }), resume('opencode', { permission })]) {
-      const config = JSON.parse(env['OPENCODE_CONFIG_CONTENT'] ?? '') as { agent?: { parley: { permission: object } } };
-      expect(config.agent?.parley.permission).toEqual(rules);
-      expect([argv.includes('--auto'), argv.includes('--agent'), 'OPENCODE_DISABLE_PROJECT_CONFIG' in env]).toEqual([auto, !auto, !auto]);
-    }
-  });
+  test.each(RULES)(
+    'opencode is given the permission %s as rules at start and again at resume',
+    (permission, rules, auto) => {
+      for (const { argv, env } of [start('opencode', { permission }), resume('opencode', { permission })]) {
+        const config = JSON.parse(env['OPENCODE_CONFIG_CONTENT'] ?? '') as {
+          agent?: { parley: { permission: object } };
+        };
+        expect(config.agent?.parley.permission).toEqual(rules);
+        expect([argv.includes('--auto'), argv.includes('--agent'), 'OPENCODE_DISABLE_PROJECT_CONFIG' in env]).toEqual([
+          auto,
+          !auto,
+          !auto,
+        ]);
+      }
+    },
+  );
 
   test.each(TOLD_BY_COMMAND)('%s is given something else for each permission', (engine) => {
-    const given = (['read-only', 'workspace-write', 'full'] as const).map((permission) => JSON.stringify(start(engine, { permission })));
+    const given = (['read-only', 'workspace-write', 'full'] as const).map((permission) =>
+      JSON.stringify(start(engine, { permission })),
+    );
     expect(new Set(given).size).toBe(3);
   });
 });
 
 describe('prompts', () => {
-  test.each(TOLD_BY_COMMAND)('a prompt of 300 kB reaches %s whole, and no argument is longer than the system allows', (engine) => {
-    const prompt = 'x'.repeat(300_000);
-    for (const { argv, stdin } of both(engine, prompt)) {
-      expect(argv.filter((part) => Buffer.byteLength(part) > MAX_ARG_BYTES).map((part) => part.length)).toEqual([]);
-      expect(stdin).toBe(prompt);
-    }
-  });
-
-  test.each(TOLD_BY_COMMAND)('a prompt that looks like an option never becomes an argument of its own for %s', (engine) => {
-    for (const prompt of ['-', '--yolo', '--resume', '-rf', '--- a heading']) {
+  test.each(TOLD_BY_COMMAND)(
+    'a prompt of 300 kB reaches %s whole, and no argument is longer than the system allows',
+    (engine) => {
+      const prompt = 'x'.repeat(300_000);
       for (const { argv, stdin } of both(engine, prompt)) {
-        const own = engine === 'codex' && prompt === '-' ? argv.slice(0, -1) : argv;
-        expect(own.filter((part, index) => part === prompt && !(prompt === '--resume' && argv[index + 1] === SESSIONS[engine]))).toEqual([]);
-        expect(stdin ?? argv.find((part) => part.endsWith(`=${prompt}`))).toBeDefined();
+        expect(argv.filter((part) => Buffer.byteLength(part) > MAX_ARG_BYTES).map((part) => part.length)).toEqual([]);
+        expect(stdin).toBe(prompt);
       }
-    }
-  });
+    },
+  );
 
-  test.each(NAMES.filter((name) => !TOLD_BY_COMMAND.includes(name)))('nothing of a turn is in the command of %s', (engine) => {
-    const plain = start(engine);
-    for (const permission of ['read-only', 'full'] as const) {
-      const changes = { permission, prompt: '--yolo', model: 'm', outputSchemaFile: '/srv/schema.json', ask: ASK, newSessionId: 'x' };
-      for (const command of [start(engine, changes), resume(engine, changes)]) expect(command).toEqual(plain);
-    }
-  });
+  test.each(TOLD_BY_COMMAND)(
+    'a prompt that looks like an option never becomes an argument of its own for %s',
+    (engine) => {
+      for (const prompt of ['-', '--yolo', '--resume', '-rf', '--- a heading']) {
+        for (const { argv, stdin } of both(engine, prompt)) {
+          const own = engine === 'codex' && prompt === '-' ? argv.slice(0, -1) : argv;
+          expect(
+            own.filter(
+              (part, index) => part === prompt && !(prompt === '--resume' && argv[index + 1] === SESSIONS[engine]),
+            ),
+          ).toEqual([]);
+          expect(stdin ?? argv.find((part) => part.endsWith(`=${prompt}`))).toBeDefined();
+        }
+      }
+    },
+  );
+
+  test.each(NAMES.filter((name) => !TOLD_BY_COMMAND.includes(name)))(
+    'nothing of a turn is in the command of %s',
+    (engine) => {
+      const plain = start(engine);
+      for (const permission of ['read-only', 'full'] as const) {
+        const changes = {
+          permission,
+          prompt: '--yolo',
+          model: 'm',
+          outputSchemaFile: '/srv/schema.json',
+          ask: ASK,
+          newSessionId: 'x',
+        };
+        for (const command of [start(engine, changes), resume(engine, changes)]) expect(command).toEqual(plain);
+      }
+    },
+  );
 
   test.each(NAMES)('a prompt with a NUL character never becomes part of an argument of %s', (engine) => {
-    for (const { argv } of both(engine, 'before\0after')) expect(argv.filter((part) => part.includes('\0'))).toEqual([]);
+    for (const { argv } of both(engine, 'before\0after'))
+      expect(argv.filter((part) => part.includes('\0'))).toEqual([]);
   });
 
   test.each(NAMES)('neither the prompt nor anything else of the caller is put into the environment of %s', (engine) => {
@@ -367,19 +560,29 @@ describe('prompts', () => {
 
 describe('values of a caller', () => {
   // Creation refuses such models; a run that an older version stored may still have one.
-  test.each(TOLD_BY_COMMAND)('a stored model that looks like an option stays one word with --model for %s', (engine) => {
-    for (const model of ['--yolo', '--auto', '--attach=http://127.0.0.1:1', '-c', '', 'a b']) {
-      for (const { argv } of [start(engine, { model }), resume(engine, { model })]) {
-        expect(argv.filter((part) => part.startsWith('--model'))).toEqual([`--model=${model}`]);
-        expect(argv.filter((part) => part === '-m')).toEqual([]);
+  test.each(TOLD_BY_COMMAND)(
+    'a stored model that looks like an option stays one word with --model for %s',
+    (engine) => {
+      for (const model of ['--yolo', '--auto', '--attach=http://127.0.0.1:1', '-c', '', 'a b']) {
+        for (const { argv } of [start(engine, { model }), resume(engine, { model })]) {
+          expect(argv.filter((part) => part.startsWith('--model'))).toEqual([`--model=${model}`]);
+          expect(argv.filter((part) => part === '-m')).toEqual([]);
+        }
       }
-    }
-  });
+    },
+  );
 
   test.each(TOLD_BY_COMMAND)('every other value of a caller in the arguments of %s starts with no dash', (engine) => {
     const plain = { model: 'm', prompt: 'two words', outputSchemaFile: '/srv/schema.json' };
     for (const { argv } of [start(engine, plain), resume(engine, plain)]) {
-      const values = argv.filter((part) => part.includes(CWD) || part.includes('two words') || part.includes('/srv/schema') || part === NEW_ID || part === SESSIONS[engine]);
+      const values = argv.filter(
+        (part) =>
+          part.includes(CWD) ||
+          part.includes('two words') ||
+          part.includes('/srv/schema') ||
+          part === NEW_ID ||
+          part === SESSIONS[engine],
+      );
       expect(values.filter((part) => part.startsWith('-'))).toEqual([]);
     }
   });
@@ -401,28 +604,66 @@ describe('handles that cannot be right', () => {
 
   test.each(NAMES)('an index, latest, an option, blanks and nothing at all are no session ids of %s', (engine) => {
     const good = SESSIONS[engine] ?? '';
-    for (const value of ['', ' ', '0', '3', '42', 'latest', '--last', '-r', '--yolo', 'last', `--${good}`, ` ${good}`, `${good} `, `${good}\n`, `${good} --yolo`, `${good}\0`]) {
-      expect(refusalOf(() => resume(engine, {}, value)), JSON.stringify(value)).toEqual(HANDLE_MISMATCH);
+    for (const value of [
+      '',
+      ' ',
+      '0',
+      '3',
+      '42',
+      'latest',
+      '--last',
+      '-r',
+      '--yolo',
+      'last',
+      `--${good}`,
+      ` ${good}`,
+      `${good} `,
+      `${good}\n`,
+      `${good} --yolo`,
+      `${good}\0`,
+    ]) {
+      expect(
+        refusalOf(() => resume(engine, {}, value)),
+        JSON.stringify(value),
+      ).toEqual(HANDLE_MISMATCH);
     }
   });
 
-  test.each(['codex', 'codex-app-server', 'iflow', 'opencode', 'rehearsal'])('a name that somebody gave a session is no session id of %s', (engine) => {
-    for (const value of ['my-thread', 'fix the tests', 'my_session-1', 'refactoring2026']) {
-      expect(refusalOf(() => resume(engine, {}, value)), value).toEqual(HANDLE_MISMATCH);
-    }
-  });
+  test.each(['codex', 'codex-app-server', 'iflow', 'opencode', 'rehearsal'])(
+    'a name that somebody gave a session is no session id of %s',
+    (engine) => {
+      for (const value of ['my-thread', 'fix the tests', 'my_session-1', 'refactoring2026']) {
+        expect(
+          refusalOf(() => resume(engine, {}, value)),
+          value,
+        ).toEqual(HANDLE_MISMATCH);
+      }
+    },
+  );
 
   test('a codex thread id is a whole UUID and nothing around it', () => {
     const id = SESSIONS['codex'] ?? '';
-    for (const value of [id.slice(0, -1), `${id}0`, `{${id}}`, `urn:uuid:${id}`, id.replaceAll('-', ''), id.replace('0', 'g')]) {
-      expect(refusalOf(() => resume('codex', {}, value)), value).toEqual(HANDLE_MISMATCH);
+    for (const value of [
+      id.slice(0, -1),
+      `${id}0`,
+      `{${id}}`,
+      `urn:uuid:${id}`,
+      id.replaceAll('-', ''),
+      id.replace('0', 'g'),
+    ]) {
+      expect(
+        refusalOf(() => resume('codex', {}, value)),
+        value,
+      ).toEqual(HANDLE_MISMATCH);
     }
     expect(resume('codex', {}, id.toUpperCase()).argv).toContain(id.toUpperCase());
   });
 
   test('the refusal says what is wrong', () => {
     expect(() => resume('codex', {}, '--last')).toThrow('"--last" is no codex session id');
-    expect(() => resume('codex', { cwd: '/srv/other' })).toThrow('the session belongs to the directory /srv/work, not to /srv/other');
+    expect(() => resume('codex', { cwd: '/srv/other' })).toThrow(
+      'the session belongs to the directory /srv/work, not to /srv/other',
+    );
   });
 
   test('an engine that does not exist is refused with the names of those that do', () => {

@@ -6,7 +6,10 @@ const ASK = '{"ask_user":{"prompt":"Which database?","options":["Postgres","SQLi
 const QUESTION = {
   kind: 'choose_one',
   prompt: 'Which database?',
-  options: [{ label: 'Postgres', value: 'Postgres' }, { label: 'SQLite', value: 'SQLite' }],
+  options: [
+    { label: 'Postgres', value: 'Postgres' },
+    { label: 'SQLite', value: 'SQLite' },
+  ],
   channel: 'envelope',
 };
 
@@ -29,7 +32,10 @@ describe('a question', () => {
   test('the object may stand in a fenced block that ends the message', () => {
     expect(readEnvelope(fenced(ASK))).toEqual({ question: QUESTION, done: null });
     expect(readEnvelope(`I cannot decide.\n\n${fenced(ASK, '')}\n`)).toEqual({ question: QUESTION, done: null });
-    expect(readEnvelope(`First:\n${fenced('{"a":1}')}\nthen:\n${fenced(ASK)}`)).toEqual({ question: QUESTION, done: null });
+    expect(readEnvelope(`First:\n${fenced('{"a":1}')}\nthen:\n${fenced(ASK)}`)).toEqual({
+      question: QUESTION,
+      done: null,
+    });
   });
 
   test('a question may be only a text', () => {
@@ -37,23 +43,40 @@ describe('a question', () => {
   });
 
   test('a question without a text but with options is still a question', () => {
-    expect(readEnvelope('{"ask_user":{"options":["a"]}}').question).toMatchObject({ kind: 'choose_one', prompt: '(the agent asked without a text)' });
+    expect(readEnvelope('{"ask_user":{"options":["a"]}}').question).toMatchObject({
+      kind: 'choose_one',
+      prompt: '(the agent asked without a text)',
+    });
   });
 
-  test.each(['false', '0', '""', '" "', '[]', '{}', '{"prompt":""}', 'null'])('ask_user: %s asks nothing, and the done marker beside it counts', (nothing) => {
-    expect(readEnvelope(`{"ask_user":${nothing},"done":true,"result":7}`)).toEqual({ question: null, done: { result: 7 } });
-  });
+  test.each(['false', '0', '""', '" "', '[]', '{}', '{"prompt":""}', 'null'])(
+    'ask_user: %s asks nothing, and the done marker beside it counts',
+    (nothing) => {
+      expect(readEnvelope(`{"ask_user":${nothing},"done":true,"result":7}`)).toEqual({
+        question: null,
+        done: { result: 7 },
+      });
+    },
+  );
 
   test('several questions in a list become one with a field for each', () => {
-    expect(readEnvelope('{"ask_user":[{"prompt":"A?"},"B?",[]]}').question?.fields?.map(({ prompt }) => prompt)).toEqual(['A?', 'B?']);
+    expect(
+      readEnvelope('{"ask_user":[{"prompt":"A?"},"B?",[]]}').question?.fields?.map(({ prompt }) => prompt),
+    ).toEqual(['A?', 'B?']);
   });
 
   test('an object with both members asks, because an agent that asks is not done', () => {
-    expect(readEnvelope('{"ask_user":{"prompt":"Go on?"},"done":true,"result":1}')).toMatchObject({ question: { prompt: 'Go on?' }, done: null });
+    expect(readEnvelope('{"ask_user":{"prompt":"Go on?"},"done":true,"result":1}')).toMatchObject({
+      question: { prompt: 'Go on?' },
+      done: null,
+    });
   });
 
   test('a question that is null was not asked', () => {
-    expect(readEnvelope('{"ask_user":null,"done":true,"result":{"files":3}}')).toEqual({ question: null, done: { result: { files: 3 } } });
+    expect(readEnvelope('{"ask_user":null,"done":true,"result":{"files":3}}')).toEqual({
+      question: null,
+      done: { result: { files: 3 } },
+    });
     expect(readEnvelope('{"ask_user":null,"done":false}')).toEqual(NONE);
   });
 });
@@ -71,7 +94,8 @@ describe('done', () => {
   });
 
   test('only the value true means done', () => {
-    for (const value of ['false', '"true"', '1', 'null', '{}']) expect(readEnvelope(`{"done":${value},"result":1}`), value).toEqual(NONE);
+    for (const value of ['false', '"true"', '1', 'null', '{}'])
+      expect(readEnvelope(`{"done":${value},"result":1}`), value).toEqual(NONE);
   });
 });
 
@@ -89,7 +113,19 @@ describe('what does not count', () => {
   });
 
   test('damaged objects, other objects, prose and silence are no envelopes', () => {
-    const garbage = ['', ' ', '"done"', '{"done":true', '{"done":true}}', '{"done" true}', 'the word "done" and a brace }', '{"ask_user":', '```json\n{"done":\n```', '```', '"ask_user"}'];
+    const garbage = [
+      '',
+      ' ',
+      '"done"',
+      '{"done":true',
+      '{"done":true}}',
+      '{"done" true}',
+      'the word "done" and a brace }',
+      '{"ask_user":',
+      '```json\n{"done":\n```',
+      '```',
+      '"ask_user"}',
+    ];
     for (const text of garbage) expect(readEnvelope(text), text).toEqual(NONE);
     expect(readEnvelope(null)).toEqual(NONE);
     expect(readEnvelope('{"answer":"42"}')).toEqual(NONE);
@@ -104,7 +140,10 @@ describe('envelopes behind long or tricky messages', () => {
 
   test('an envelope in a fence is found behind blocks of any language', () => {
     for (const language of ['c++', 'python3', 'objective-c', 'json5', 'js title="a.js"']) {
-      expect(readEnvelope(`${fenced('x = 1', language)}\nso:\n${fenced(ASK)}`), language).toEqual({ question: QUESTION, done: null });
+      expect(readEnvelope(`${fenced('x = 1', language)}\nso:\n${fenced(ASK)}`), language).toEqual({
+        question: QUESTION,
+        done: null,
+      });
     }
   });
 
@@ -120,7 +159,11 @@ describe('envelopes behind long or tricky messages', () => {
 
   test('JSON that is nested too deeply to be written again never throws', () => {
     const deep = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
-    for (const text of [`{"ask_user":{"prompt":${deep}}}`, `{"ask_user":{"prompt":"a","options":[${deep}]}}`, `{"ask_user":${deep}}`]) {
+    for (const text of [
+      `{"ask_user":{"prompt":${deep}}}`,
+      `{"ask_user":{"prompt":"a","options":[${deep}]}}`,
+      `{"ask_user":${deep}}`,
+    ]) {
       expect(() => readEnvelope(text)).not.toThrow();
     }
   });

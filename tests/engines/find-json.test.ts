@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { findFencedJson, findJsonFragment, findTrailingObject } from '../../src/engines/find-json.js';
 
-
 // A search that is not linear would run into the test's time limit by far.
 function quickly(search: () => unknown): void {
   search();
@@ -9,11 +8,17 @@ function quickly(search: () => unknown): void {
 
 describe('fenced blocks', () => {
   test('every fenced block that decodes is found, in order', () => {
-    expect(findFencedJson('a\n```json\n{"a":1}\n```\nb\n```\n[2]\n```\nc\n```JSON\n"three"\n```')).toMatchObject([{ value: { a: 1 } }, { value: [2] }, { value: 'three' }]);
+    expect(findFencedJson('a\n```json\n{"a":1}\n```\nb\n```\n[2]\n```\nc\n```JSON\n"three"\n```')).toMatchObject([
+      { value: { a: 1 } },
+      { value: [2] },
+      { value: 'three' },
+    ]);
   });
 
   test('blocks that do not decode are passed over', () => {
-    expect(findFencedJson('```js\nlet a = {};\n```\n```json\n{"a":1}\n```\n```json\n{"a":\n```')).toEqual([{ value: { a: 1 }, firstLine: 3, lastLine: 5 }]);
+    expect(findFencedJson('```js\nlet a = {};\n```\n```json\n{"a":1}\n```\n```json\n{"a":\n```')).toEqual([
+      { value: { a: 1 }, firstLine: 3, lastLine: 5 },
+    ]);
   });
 
   test('a block may end its lines with CR LF', () => {
@@ -41,7 +46,10 @@ describe('fragments', () => {
   });
 
   test('braces and quotes inside strings do not end a fragment', () => {
-    expect(findJsonFragment('x {"a":"} ] { [ \\" }","b":{"c":["]"]}} y')?.value).toEqual({ a: '} ] { [ " }', b: { c: [']'] } });
+    expect(findJsonFragment('x {"a":"} ] { [ \\" }","b":{"c":["]"]}} y')?.value).toEqual({
+      a: '} ] { [ " }',
+      b: { c: [']'] },
+    });
     expect(findJsonFragment('x {"path":"C:\\\\"} y')?.value).toEqual({ path: 'C:\\' });
   });
 
@@ -51,7 +59,8 @@ describe('fragments', () => {
   });
 
   test('a text without one has none', () => {
-    for (const text of ['', 'plain', '{', ']', '{]', '{"a"', '{a:1}', '"quoted { brace"', '}{']) expect(findJsonFragment(text), text).toBeUndefined();
+    for (const text of ['', 'plain', '{', ']', '{]', '{"a"', '{a:1}', '"quoted { brace"', '}{'])
+      expect(findJsonFragment(text), text).toBeUndefined();
   });
 
   test('bare values are no fragments', () => {
@@ -82,7 +91,8 @@ describe('an object at the end', () => {
   });
 
   test('a text that goes on after its object has none', () => {
-    for (const text of ['{"a":1}.', '{"a":1} ok', '[{"a":1}]', '[1]', '', '}', '{', 'a }', '"x"', '5']) expect(findTrailingObject(text), text).toBeUndefined();
+    for (const text of ['{"a":1}.', '{"a":1} ok', '[{"a":1}]', '[1]', '', '}', '{', 'a }', '"x"', '5'])
+      expect(findTrailingObject(text), text).toBeUndefined();
   });
 
   test('long texts that end with a brace are read quickly', () => {

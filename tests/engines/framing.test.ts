@@ -9,7 +9,8 @@ type Framed =
 // Frames the bytes in chunks of the given sizes, over and over, and checks each unit against the bytes it claims to be.
 function frame(source: Buffer, sizes: readonly number[]): Framed[] {
   const framed: Framed[] = [];
-  const same = (bytes: Buffer, start: number, end: number, from: number) => expect(bytes.compare(source, from, from + (end - start), start, end)).toBe(0);
+  const same = (bytes: Buffer, start: number, end: number, from: number) =>
+    expect(bytes.compare(source, from, from + (end - start), start, end)).toBe(0);
   const framer = new LineFramer({
     line: (bytes, start, end, from, to, terminated) => {
       same(bytes, start, end, from);
@@ -96,7 +97,10 @@ describe('lines', () => {
   });
 
   test('ranges count bytes, not characters', () => {
-    expect(frameText('é漢🚀\nb\n').map(({ from, to }) => [from, to])).toEqual([[0, 10], [10, 12]]);
+    expect(frameText('é漢🚀\nb\n').map(({ from, to }) => [from, to])).toEqual([
+      [0, 10],
+      [10, 12],
+    ]);
   });
 
   test('chunks of one byte give the same lines as one chunk', () => {
@@ -106,7 +110,10 @@ describe('lines', () => {
 
   test('a line that came in one push is given out before the next push', () => {
     const seen: string[] = [];
-    const framer = new LineFramer({ line: (bytes, start, end) => seen.push(bytes.toString('utf8', start, end)), piece: () => {} });
+    const framer = new LineFramer({
+      line: (bytes, start, end) => seen.push(bytes.toString('utf8', start, end)),
+      piece: () => {},
+    });
     framer.push(Buffer.from('one\ntw'));
     expect(seen).toEqual(['one']);
     framer.push(Buffer.from('o\n'));
@@ -115,22 +122,41 @@ describe('lines', () => {
 
   test('any bytes in any chunks give the lines that a slow split gives', () => {
     const byte = fc.constantFrom(0x0a, 0x0a, 0x0d, 0x00, 0x61, 0x7b, 0xc3, 0xa9, 0xf0, 0xff);
-    fc.assert(fc.property(fc.array(byte, { maxLength: 200 }), fc.array(fc.integer({ min: 1, max: 17 }), { minLength: 1, maxLength: 5 }), (bytes, sizes) => {
-      const source = Buffer.from(bytes);
-      expect(frame(source, sizes)).toEqual(splitLines(source));
-    }), { numRuns: 300 });
+    fc.assert(
+      fc.property(
+        fc.array(byte, { maxLength: 200 }),
+        fc.array(fc.integer({ min: 1, max: 17 }), { minLength: 1, maxLength: 5 }),
+        (bytes, sizes) => {
+          const source = Buffer.from(bytes);
+          expect(frame(source, sizes)).toEqual(splitLines(source));
+        },
+      ),
+      { numRuns: 300 },
+    );
   });
 });
 
 describe('lines that are too long', () => {
-  const CHUNKS: readonly (readonly number[])[] = [[64 * 1024], [333_333], [PIECE_BYTES], [PIECE_BYTES + 1, 7], [MAX_LINE_BYTES], [MAX_LINE_BYTES + 1, 1, 100_000]];
+  const CHUNKS: readonly (readonly number[])[] = [
+    [64 * 1024],
+    [333_333],
+    [PIECE_BYTES],
+    [PIECE_BYTES + 1, 7],
+    [MAX_LINE_BYTES],
+    [MAX_LINE_BYTES + 1, 1, 100_000],
+  ];
 
   test('a line of exactly the limit is not cut', () => {
     const source = Buffer.concat([Buffer.alloc(MAX_LINE_BYTES, 'x'), Buffer.from('\nnext\n')]);
     for (const sizes of [[source.length], [MAX_LINE_BYTES], [PIECE_BYTES + 1]]) {
-      expect(frame(source, sizes).map(({ from, to }) => [from, to])).toEqual([[0, MAX_LINE_BYTES + 1], [MAX_LINE_BYTES + 1, source.length]]);
+      expect(frame(source, sizes).map(({ from, to }) => [from, to])).toEqual([
+        [0, MAX_LINE_BYTES + 1],
+        [MAX_LINE_BYTES + 1, source.length],
+      ]);
     }
-    expect(frame(source.subarray(0, MAX_LINE_BYTES), [PIECE_BYTES])).toMatchObject([{ from: 0, to: MAX_LINE_BYTES, terminated: false }]);
+    expect(frame(source.subarray(0, MAX_LINE_BYTES), [PIECE_BYTES])).toMatchObject([
+      { from: 0, to: MAX_LINE_BYTES, terminated: false },
+    ]);
   });
 
   test('a line of one byte more comes in numbered pieces, and the next line is whole again', () => {
@@ -145,7 +171,11 @@ describe('lines that are too long', () => {
 
   test('pieces are cut where characters begin, wherever the chunks end', () => {
     // 2 + 3 + 4 bytes: no power of two is a multiple of 9, so most cuts would fall into a character.
-    const source = Buffer.concat([Buffer.from('a'), Buffer.alloc(MAX_LINE_BYTES + 9 * 50_000, 'é漢🚀'), Buffer.from('\n')]);
+    const source = Buffer.concat([
+      Buffer.from('a'),
+      Buffer.alloc(MAX_LINE_BYTES + 9 * 50_000, 'é漢🚀'),
+      Buffer.from('\n'),
+    ]);
     const framed = frame(source, [source.length]);
     expectWhole(framed, source.length);
     for (const { from, to } of framed) expect((source[from] ?? 0) & 0xc0, `the piece ${from}-${to}`).not.toBe(0x80);
@@ -172,7 +202,10 @@ describe('lines that are too long', () => {
     const long = Buffer.concat([Buffer.alloc(MAX_LINE_BYTES + 1, 'x'), Buffer.from('\n')]);
     const framed = frame(Buffer.concat([long, long]), [PIECE_BYTES * 3]);
     expectWhole(framed, long.length * 2);
-    expect(framed.filter((unit) => 'part' in unit && unit.part === 0).map(({ from }) => from)).toEqual([0, long.length]);
+    expect(framed.filter((unit) => 'part' in unit && unit.part === 0).map(({ from }) => from)).toEqual([
+      0,
+      long.length,
+    ]);
   });
 
   test('pieces come while the line is still being printed, so that little is held', () => {

@@ -5,19 +5,33 @@ import { brief, dataOf, joinLines, ofType, parse, typesOf, warningsOf, type Pars
 const SESSION = '58189485-f74d-4e81-8b6e-1f4b90158a5a';
 const INIT = `{"type":"init","timestamp":"2026-11-15T18:11:08.889Z","session_id":"${SESSION}","model":"gemini-2.5-flash"}`;
 const USER = '{"type":"message","timestamp":"2026-11-15T18:11:08.892Z","role":"user","content":"say hello [plain]"}';
-const STATS = '{"total_tokens":30,"input_tokens":20,"output_tokens":10,"cached":0,"input":20,"duration_ms":86,"tool_calls":0,"models":{"fake-gemini":{"total_tokens":30,"input_tokens":20,"output_tokens":10,"cached":0,"input":20}}}';
+const STATS =
+  '{"total_tokens":30,"input_tokens":20,"output_tokens":10,"cached":0,"input":20,"duration_ms":86,"tool_calls":0,"models":{"fake-gemini":{"total_tokens":30,"input_tokens":20,"output_tokens":10,"cached":0,"input":20}}}';
 const RESULT = `{"type":"result","timestamp":"2026-11-15T18:11:08.975Z","status":"success","stats":${STATS}}`;
 const STDERR = joinLines(
-  'Warning: 256-color support not detected. Using a terminal with at least 256-color support is recommended for a better visual experience.',
+  'Warning: 256-color support not detected. Using a terminal with at least 256-color support is recommended for a ' +
+    'better visual experience.',
   'Ripgrep is not available. Falling back to GrepTool.',
 );
 
 function delta(content: string): string {
-  return JSON.stringify({ type: 'message', timestamp: '2026-11-15T18:11:08.947Z', role: 'assistant', content, delta: true });
+  return JSON.stringify({
+    type: 'message',
+    timestamp: '2026-11-15T18:11:08.947Z',
+    role: 'assistant',
+    content,
+    delta: true,
+  });
 }
 
 function toolUse(name: string, id: string, parameters: unknown): string {
-  return JSON.stringify({ type: 'tool_use', timestamp: '2026-11-15T18:13:13.295Z', tool_name: name, tool_id: id, parameters });
+  return JSON.stringify({
+    type: 'tool_use',
+    timestamp: '2026-11-15T18:13:13.295Z',
+    tool_name: name,
+    tool_id: id,
+    parameters,
+  });
 }
 
 function toolResult(id: string, status: string, rest: object = {}): string {
@@ -25,7 +39,13 @@ function toolResult(id: string, status: string, rest: object = {}): string {
 }
 
 function failed(message: string): string {
-  return JSON.stringify({ type: 'result', timestamp: '2026-11-15T18:17:15.938Z', status: 'error', error: { type: 'unknown', message }, stats: { total_tokens: 0 } });
+  return JSON.stringify({
+    type: 'result',
+    timestamp: '2026-11-15T18:17:15.938Z',
+    status: 'error',
+    error: { type: 'unknown', message },
+    stats: { total_tokens: 0 },
+  });
 }
 
 function finals(parsed: Parsed): [string, number][] {
@@ -49,7 +69,17 @@ describe('stream-json events', () => {
       ['agent.message.delta', { text: 'Hello ' }],
       ['agent.message.delta', { text: 'from the fake model.' }],
       ['agent.message.final', { text: 'Hello from the fake model.' }],
-      ['agent.usage', { scope: 'turn', input_tokens: 20, cached_input_tokens: 0, output_tokens: 10, total_tokens: 30, duration_ms: 86 }],
+      [
+        'agent.usage',
+        {
+          scope: 'turn',
+          input_tokens: 20,
+          cached_input_tokens: 0,
+          output_tokens: 10,
+          total_tokens: 30,
+          duration_ms: 86,
+        },
+      ],
     ]);
     expect(drafts.map(({ itemId }) => itemId)).toEqual([null, null, 'message_1', 'message_1', 'message_1', null]);
     expect(drafts.map(({ confidence }) => confidence)).toEqual([1, 1, 1, 1, 0.9, 1]);
@@ -59,7 +89,11 @@ describe('stream-json events', () => {
 
   test('a session id that only the result line, or any later line, names is the handle', () => {
     const named = RESULT.replace('"status"', `"session_id":"${SESSION}","status"`);
-    for (const lines of [[USER, delta('Hello'), named], [INIT.replace(`"session_id":"${SESSION}",`, ''), delta('Hello'), named], [delta('Hello').replace('{', `{"session_id":"${SESSION}",`), RESULT]]) {
+    for (const lines of [
+      [USER, delta('Hello'), named],
+      [INIT.replace(`"session_id":"${SESSION}",`, ''), delta('Hello'), named],
+      [delta('Hello').replace('{', `{"session_id":"${SESSION}",`), RESULT],
+    ]) {
       const { drafts, evidence } = read(...lines);
       expect(evidence).toMatchObject({ sessionId: SESSION, success: true });
       expect(ofType(drafts, 'lifecycle.session.bound')).toHaveLength(1);
@@ -67,7 +101,11 @@ describe('stream-json events', () => {
   });
 
   test('a result line that names another session than the init line changes nothing but is reported', () => {
-    const { evidence, drafts } = read(INIT, delta('Hello'), RESULT.replace('"status"', '"session_id":"99999999-f74d-4e81-8b6e-1f4b90158a5a","status"'));
+    const { evidence, drafts } = read(
+      INIT,
+      delta('Hello'),
+      RESULT.replace('"status"', '"session_id":"99999999-f74d-4e81-8b6e-1f4b90158a5a","status"'),
+    );
     expect(evidence.sessionId).toBe(SESSION);
     expect(warningsOf(drafts)).toContain('SESSION_ID_CHANGED');
   });
@@ -80,53 +118,115 @@ describe('stream-json events', () => {
 
   test('a tool call between two messages closes the first and opens the second', () => {
     const call = 'run_shell_command__run_shell_command_1794766393020_0';
-    const { drafts } = read(INIT, delta('Calling the tool. '), toolUse('run_shell_command', call, { command: 'echo TOOL_RAN_23; pwd' }), toolResult(call, 'success', { output: 'TOOL_RAN_23\n/srv/demo/w1' }), delta('Done.'), RESULT);
+    const { drafts } = read(
+      INIT,
+      delta('Calling the tool. '),
+      toolUse('run_shell_command', call, { command: 'echo TOOL_RAN_23; pwd' }),
+      toolResult(call, 'success', { output: 'TOOL_RAN_23\n/srv/demo/w1' }),
+      delta('Done.'),
+      RESULT,
+    );
     expect(brief(drafts).slice(1, -1)).toEqual([
       ['agent.message.delta', { text: 'Calling the tool. ' }],
       ['agent.message.final', { text: 'Calling the tool. ' }],
-      ['tool.call.started', { name: 'run_shell_command', kind: 'command', input: { command: 'echo TOOL_RAN_23; pwd' } }],
-      ['tool.call.completed', { name: 'run_shell_command', kind: 'command', status: 'completed', output: 'TOOL_RAN_23\n/srv/demo/w1' }],
+      [
+        'tool.call.started',
+        { name: 'run_shell_command', kind: 'command', input: { command: 'echo TOOL_RAN_23; pwd' } },
+      ],
+      [
+        'tool.call.completed',
+        { name: 'run_shell_command', kind: 'command', status: 'completed', output: 'TOOL_RAN_23\n/srv/demo/w1' },
+      ],
       ['agent.message.delta', { text: 'Done.' }],
       ['agent.message.final', { text: 'Done.' }],
     ]);
-    expect(drafts.slice(1, -1).map(({ itemId }) => itemId)).toEqual(['message_1', 'message_1', call, call, 'message_2', 'message_2']);
+    expect(drafts.slice(1, -1).map(({ itemId }) => itemId)).toEqual([
+      'message_1',
+      'message_1',
+      call,
+      call,
+      'message_2',
+      'message_2',
+    ]);
   });
 
   test('a message that comes whole is final at once', () => {
     const { drafts, evidence } = read(INIT, '{"type":"message","role":"assistant","content":"All at once."}', RESULT);
-    expect(ofType(drafts, 'agent.message.final')).toMatchObject([{ data: { text: 'All at once.' }, confidence: 1, itemId: 'message_1' }]);
+    expect(ofType(drafts, 'agent.message.final')).toMatchObject([
+      { data: { text: 'All at once.' }, confidence: 1, itemId: 'message_1' },
+    ]);
     expect(evidence.lastMessage).toBe('All at once.');
   });
 
   test('every kind of tool is told apart', () => {
-    const names = ['run_shell_command', 'write_file', 'replace', 'google_web_search', 'grep_search', 'glob', 'invoke_agent', 'mcp_parley_ask_human', 'update_topic'];
+    const names = [
+      'run_shell_command',
+      'write_file',
+      'replace',
+      'google_web_search',
+      'grep_search',
+      'glob',
+      'invoke_agent',
+      'mcp_parley_ask_human',
+      'update_topic',
+    ];
     const { drafts } = read(INIT, ...names.map((name, index) => toolUse(name, `call_${index}`, {})));
-    expect(dataOf(drafts, 'tool.call.started').map(({ kind }) => kind)).toEqual(['command', 'file_change', 'file_change', 'search', 'search', 'search', 'agent', 'mcp', 'other']);
+    expect(dataOf(drafts, 'tool.call.started').map(({ kind }) => kind)).toEqual([
+      'command',
+      'file_change',
+      'file_change',
+      'search',
+      'search',
+      'search',
+      'agent',
+      'mcp',
+      'other',
+    ]);
   });
 
   test('a tool that has the name of an object member is a tool like any other', () => {
-    const { drafts } = read(INIT, toolUse('constructor', 'a', {}), toolUse('__proto__', 'b', {}), toolUse('toString', 'c', {}));
+    const { drafts } = read(
+      INIT,
+      toolUse('constructor', 'a', {}),
+      toolUse('__proto__', 'b', {}),
+      toolUse('toString', 'c', {}),
+    );
     expect(dataOf(drafts, 'tool.call.started').map(({ kind }) => kind)).toEqual(['other', 'other', 'other']);
   });
 
   test('a tool that does not exist fails with its reason, and the turn goes on', () => {
     const message = 'Tool "run_shell_command" not found. Did you mean one of: "update_topic"?';
-    const { drafts, evidence } = read(INIT, toolUse('run_shell_command', 'a', {}), toolResult('a', 'error', { output: message, error: { type: 'tool_not_registered', message } }), delta('Sorry.'), RESULT);
-    expect(dataOf(drafts, 'tool.call.completed')).toEqual([{ name: 'run_shell_command', kind: 'command', status: 'failed', output: message, error: message }]);
+    const { drafts, evidence } = read(
+      INIT,
+      toolUse('run_shell_command', 'a', {}),
+      toolResult('a', 'error', { output: message, error: { type: 'tool_not_registered', message } }),
+      delta('Sorry.'),
+      RESULT,
+    );
+    expect(dataOf(drafts, 'tool.call.completed')).toEqual([
+      { name: 'run_shell_command', kind: 'command', status: 'failed', output: message, error: message },
+    ]);
     expect(evidence).toMatchObject({ success: true, failure: null });
   });
 
   test('a result without a call before it is kept under its id', () => {
     const { drafts } = read(INIT, toolResult('lost', 'success', { output: 'x' }));
-    expect(drafts.at(-1)).toMatchObject({ type: 'tool.call.completed', data: { name: 'unknown', kind: 'other', status: 'completed', output: 'x' }, itemId: 'lost' });
+    expect(drafts.at(-1)).toMatchObject({
+      type: 'tool.call.completed',
+      data: { name: 'unknown', kind: 'other', status: 'completed', output: 'x' },
+      itemId: 'lost',
+    });
   });
 
   test('a written file is reported when the call succeeded, and only then', () => {
     const { drafts } = read(
       INIT,
-      toolUse('write_file', 'a', { file_path: '/w/a.txt', content: 'x' }), toolResult('a', 'success'),
-      toolUse('replace', 'b', { file_path: '/w/b.txt' }), toolResult('b', 'success', { output: 'ok' }),
-      toolUse('write_file', 'c', { file_path: '/w/c.txt' }), toolResult('c', 'error', { error: { type: 'x', message: 'no' } }),
+      toolUse('write_file', 'a', { file_path: '/w/a.txt', content: 'x' }),
+      toolResult('a', 'success'),
+      toolUse('replace', 'b', { file_path: '/w/b.txt' }),
+      toolResult('b', 'success', { output: 'ok' }),
+      toolUse('write_file', 'c', { file_path: '/w/c.txt' }),
+      toolResult('c', 'error', { error: { type: 'x', message: 'no' } }),
     );
     expect(ofType(drafts, 'artifact.file.changed')).toMatchObject([
       { data: { path: '/w/a.txt', kind: 'unknown' }, itemId: 'a' },
@@ -135,7 +235,11 @@ describe('stream-json events', () => {
   });
 
   test('an error event is a warning or an error, and never terminal', () => {
-    const { drafts } = read(INIT, '{"type":"error","severity":"warning","message":"Loop detected, stopping execution"}', '{"type":"error","severity":"error","message":"empty"}');
+    const { drafts } = read(
+      INIT,
+      '{"type":"error","severity":"warning","message":"Loop detected, stopping execution"}',
+      '{"type":"error","severity":"error","message":"empty"}',
+    );
     expect(brief(drafts).slice(1)).toEqual([
       ['diagnostic.engine.warning', { message: 'Loop detected, stopping execution' }],
       ['diagnostic.engine.error', { message: 'empty', terminal: false }],
@@ -152,7 +256,10 @@ describe('stream-json events', () => {
 
 describe('the session', () => {
   test('the session id of the init line is the handle and stands on every later event', () => {
-    const { drafts, evidence } = parse('gemini', { stdout: joinLines(INIT, USER, 'noise', delta('Hello'), RESULT), stderr: STDERR });
+    const { drafts, evidence } = parse('gemini', {
+      stdout: joinLines(INIT, USER, 'noise', delta('Hello'), RESULT),
+      stderr: STDERR,
+    });
     expect(evidence.sessionId).toBe(SESSION);
     expect(drafts.length).toBeGreaterThan(7);
     expect(drafts.every(({ sessionId }) => sessionId === SESSION)).toBe(true);
@@ -161,7 +268,10 @@ describe('the session', () => {
   test('the session id of the one object of -o json is the handle', () => {
     const { drafts, evidence } = parse('gemini', { stdout: `{"session_id":"${SESSION}","response":"Hello"}` });
     expect(evidence.sessionId).toBe(SESSION);
-    expect(drafts[0]).toMatchObject({ type: 'lifecycle.session.bound', data: { session_id: SESSION, handle_type: 'session_id' } });
+    expect(drafts[0]).toMatchObject({
+      type: 'lifecycle.session.bound',
+      data: { session_id: SESSION, handle_type: 'session_id' },
+    });
     expect(drafts.every(({ sessionId }) => sessionId === SESSION)).toBe(true);
   });
 
@@ -176,11 +286,19 @@ describe('the session', () => {
 
   test('output without a session id has no handle', () => {
     expect(read(USER, delta('Hello'), RESULT).evidence).toMatchObject({ sessionId: null, success: true });
-    expect(parse('gemini', { stdout: '{"response":"Hello"}' }).evidence).toMatchObject({ sessionId: null, success: true });
+    expect(parse('gemini', { stdout: '{"response":"Hello"}' }).evidence).toMatchObject({
+      sessionId: null,
+      success: true,
+    });
   });
 
   test('a second session id within a turn is reported, and the first one counts', () => {
-    const { drafts, evidence } = read(INIT, INIT.replace(SESSION, '28c926d4-640b-4f49-8c8a-017f79622861'), INIT, RESULT);
+    const { drafts, evidence } = read(
+      INIT,
+      INIT.replace(SESSION, '28c926d4-640b-4f49-8c8a-017f79622861'),
+      INIT,
+      RESULT,
+    );
     expect(evidence.sessionId).toBe(SESSION);
     expect(warningsOf(drafts)).toEqual(['SESSION_ID_CHANGED']);
   });
@@ -189,13 +307,25 @@ describe('the session', () => {
 describe('how a turn ended', () => {
   test('a result with status success is a success', () => {
     expect(read(INIT, USER, delta('Hello'), RESULT).evidence).toEqual({
-      sessionId: SESSION, success: true, failure: null, unfinished: null, questions: [], receipts: [], done: null, lastMessage: 'Hello', complaint: null,
+      sessionId: SESSION,
+      success: true,
+      failure: null,
+      unfinished: null,
+      questions: [],
+      receipts: [],
+      done: null,
+      lastMessage: 'Hello',
+      complaint: null,
     });
   });
 
   test.each([
     ['auth', '[API Error: API key not valid. Please pass a valid API key.]'],
-    ['auth', '[API Error: {"error":{"code":401,"message":"Request had invalid authentication credentials.","status":"UNAUTHENTICATED"}}]'],
+    [
+      'auth',
+      '[API Error: {"error":{"code":401,"message":"Request had invalid authentication ' +
+        'credentials.","status":"UNAUTHENTICATED"}}]',
+    ],
     ['turn', '[API Error: fake rate limit]\nPlease wait and try again later.'],
     ['turn', 'You have exhausted your daily quota on this model.'],
     ['turn', '[API Error: {"error":{"code":500,"message":"fake internal error","status":"INTERNAL"}}]'],
@@ -203,28 +333,54 @@ describe('how a turn ended', () => {
     ['turn', '[API Error: terminated]'],
   ] as const)('a result with an error is a failure of kind %s when it says: %s', (kind, message) => {
     const { drafts, evidence } = read(INIT, USER, delta('partial '), failed(message));
-    expect(evidence).toMatchObject({ success: false, failure: { kind, message }, unfinished: null, lastMessage: 'partial ' });
+    expect(evidence).toMatchObject({
+      success: false,
+      failure: { kind, message },
+      unfinished: null,
+      lastMessage: 'partial ',
+    });
     expect(dataOf(drafts, 'diagnostic.engine.error')).toEqual([{ message, terminal: true }]);
   });
 
   test('an empty answer exits with 0 and is a failure with the reason of its error event', () => {
-    const message = 'The model returned an empty response with no text or thoughts. This may be a transient API issue; please try again.';
-    const { evidence } = read(INIT, USER, JSON.stringify({ type: 'error', severity: 'error', message }), `{"type":"result","status":"error","stats":${STATS}}`);
+    const message =
+      'The model returned an empty response with no text or thoughts. This may be a transient API issue; please ' +
+      'try again.';
+    const { evidence } = read(
+      INIT,
+      USER,
+      JSON.stringify({ type: 'error', severity: 'error', message }),
+      `{"type":"result","status":"error","stats":${STATS}}`,
+    );
     expect(evidence).toMatchObject({ success: false, failure: { kind: 'turn', message }, lastMessage: null });
   });
 
   test('a loop that was stopped ends with status success and is none', () => {
-    const { evidence } = read(INIT, USER, '{"type":"error","severity":"warning","message":"Loop detected, stopping execution"}', RESULT);
+    const { evidence } = read(
+      INIT,
+      USER,
+      '{"type":"error","severity":"warning","message":"Loop detected, stopping execution"}',
+      RESULT,
+    );
     expect(evidence).toMatchObject({ success: false, failure: null, unfinished: 'ERROR_EVENT_SEEN' });
   });
 
   test('an error event before a result with status success counts against it, also in another shape', () => {
-    expect(read(INIT, '{"type":"error","severity":"error","message":"x"}', RESULT).evidence).toMatchObject({ success: false, unfinished: 'ERROR_EVENT_SEEN' });
-    expect(read(INIT, '{"type":"error","detail":"x"}', RESULT).evidence).toMatchObject({ success: false, unfinished: 'ERROR_EVENT_SEEN' });
+    expect(read(INIT, '{"type":"error","severity":"error","message":"x"}', RESULT).evidence).toMatchObject({
+      success: false,
+      unfinished: 'ERROR_EVENT_SEEN',
+    });
+    expect(read(INIT, '{"type":"error","detail":"x"}', RESULT).evidence).toMatchObject({
+      success: false,
+      unfinished: 'ERROR_EVENT_SEEN',
+    });
   });
 
   test('an answer cut at the token limit looks like any other success', () => {
-    expect(read(INIT, USER, delta('truncated te'), RESULT).evidence).toMatchObject({ success: true, lastMessage: 'truncated te' });
+    expect(read(INIT, USER, delta('truncated te'), RESULT).evidence).toMatchObject({
+      success: true,
+      lastMessage: 'truncated te',
+    });
   });
 
   test('a turn that was ended by a signal has no result and is unfinished, although it exits with 0', () => {
@@ -247,30 +403,56 @@ describe('how a turn ended', () => {
   });
 
   test.each([
-    ['turn', 'Error resuming session: Invalid session identifier "11111111-2222-3333-4444-555555555555".', '\n  Searched for sessions in /srv/demo/h3/.gemini/tmp/w3/chats.\n'],
+    [
+      'turn',
+      'Error resuming session: Invalid session identifier "11111111-2222-3333-4444-555555555555".',
+      '\n  Searched for sessions in /srv/demo/h3/.gemini/tmp/w3/chats.\n',
+    ],
     ['turn', 'Error resuming session: No previous sessions found for this project.', '\n'],
     ['auth', 'Invalid auth method selected.', '\n'],
   ] as const)('a start that failed leaves its reason as a complaint of kind %s: %s', (kind, message, rest) => {
-    expect(parse('gemini', { stderr: `${message}${rest}` }).evidence).toMatchObject({ success: false, failure: null, unfinished: 'NO_RESULT', complaint: { kind, message } });
+    expect(parse('gemini', { stderr: `${message}${rest}` }).evidence).toMatchObject({
+      success: false,
+      failure: null,
+      unfinished: 'NO_RESULT',
+      complaint: { kind, message },
+    });
   });
 
   test('a complaint is given without its colour codes', () => {
-    const { evidence } = parse('gemini', { stderr: '\u001b[31mGemini CLI is not running in a trusted directory. To proceed, use `--skip-trust`.\u001b[0m\n' });
-    expect(evidence.complaint).toEqual({ kind: 'turn', message: 'Gemini CLI is not running in a trusted directory. To proceed, use `--skip-trust`.' });
+    const { evidence } = parse('gemini', {
+      stderr: '\u001b[31mGemini CLI is not running in a trusted directory. To proceed, use `--skip-trust`.\u001b[0m\n',
+    });
+    expect(evidence.complaint).toEqual({
+      kind: 'turn',
+      message: 'Gemini CLI is not running in a trusted directory. To proceed, use `--skip-trust`.',
+    });
   });
 });
 
 describe('questions', () => {
-  const parameters = { prompt: 'Which database?\nPick one.', options: ['Postgres', 'SQLite', 'Ünïcode 漢字 🚀'], wait_for_previous: true };
+  const parameters = {
+    prompt: 'Which database?\nPick one.',
+    options: ['Postgres', 'SQLite', 'Ünïcode 漢字 🚀'],
+    wait_for_previous: true,
+  };
 
   test('a call of ask_human whose result succeeded is a question with its options', () => {
-    const { evidence } = read(INIT, toolUse('mcp_parley_ask_human', 'a', parameters), toolResult('a', 'success', { output: 'Question recorded. End your turn now and wait.' }), delta('Asked.'), RESULT);
-    expect(evidence.questions).toEqual([{
-      kind: 'choose_one',
-      prompt: 'Which database?\nPick one.',
-      options: parameters.options.map((option) => ({ label: option, value: option })),
-      channel: 'tool',
-    }]);
+    const { evidence } = read(
+      INIT,
+      toolUse('mcp_parley_ask_human', 'a', parameters),
+      toolResult('a', 'success', { output: 'Question recorded. End your turn now and wait.' }),
+      delta('Asked.'),
+      RESULT,
+    );
+    expect(evidence.questions).toEqual([
+      {
+        kind: 'choose_one',
+        prompt: 'Which database?\nPick one.',
+        options: parameters.options.map((option) => ({ label: option, value: option })),
+        channel: 'tool',
+      },
+    ]);
   });
 
   test('two questions whose results come after both calls are kept in order', () => {
@@ -288,9 +470,11 @@ describe('questions', () => {
   test('a call that failed, that has no result, or that belongs to another tool asked nobody', () => {
     const { evidence } = read(
       INIT,
-      toolUse('mcp_parley_ask_human', 'a', parameters), toolResult('a', 'error', { output: 'x', error: { type: 'tool_not_registered', message: 'x' } }),
+      toolUse('mcp_parley_ask_human', 'a', parameters),
+      toolResult('a', 'error', { output: 'x', error: { type: 'tool_not_registered', message: 'x' } }),
       toolUse('mcp_parley_ask_human', 'b', parameters),
-      toolUse('ask_user', 'c', parameters), toolResult('c', 'success'),
+      toolUse('ask_user', 'c', parameters),
+      toolResult('c', 'success'),
       RESULT,
     );
     expect(evidence.questions).toEqual([]);
@@ -298,15 +482,20 @@ describe('questions', () => {
 
   test('a tool of the same name on another server asks nobody', () => {
     const names = ['mcp_desk_ask_human', 'mcp_my_parley_ask_human', 'parley_ask_human_too', 'ask_human'];
-    const lines = names.flatMap((name, index) => [toolUse(name, `${index}`, parameters), toolResult(`${index}`, 'success')]);
+    const lines = names.flatMap((name, index) => [
+      toolUse(name, `${index}`, parameters),
+      toolResult(`${index}`, 'success'),
+    ]);
     expect(read(INIT, ...lines, RESULT).evidence).toMatchObject({ questions: [], receipts: [] });
   });
 
   test('what the tool answered is kept with the question: the nonce of its turn, or that there is none', () => {
     const { evidence } = read(
       INIT,
-      toolUse('mcp_parley_ask_human', 'a', parameters), toolResult('a', 'success', { output: writeReceipt('int_1') }),
-      toolUse('mcp_parley_ask_human', 'b', parameters), toolResult('b', 'success'),
+      toolUse('mcp_parley_ask_human', 'a', parameters),
+      toolResult('a', 'success', { output: writeReceipt('int_1') }),
+      toolUse('mcp_parley_ask_human', 'b', parameters),
+      toolResult('b', 'success'),
       RESULT,
     );
     expect(evidence.receipts).toEqual(['int_1', null]);
@@ -340,24 +529,55 @@ describe('drift and damage of stream-json', () => {
   });
 
   test('an event of an unknown type and a line that is no JSON are raw, and the lines after them are read', () => {
-    const { drafts, evidence, counts } = read(INIT, '{"type":"thought","text":"hm"}', 'Loaded cached credentials.', '{"type":"mess', delta('Hello'), RESULT);
-    expect(dataOf(drafts, 'raw.stdout').map(({ text }) => text)).toEqual(['{"type":"thought","text":"hm"}', 'Loaded cached credentials.', '{"type":"mess']);
+    const { drafts, evidence, counts } = read(
+      INIT,
+      '{"type":"thought","text":"hm"}',
+      'Loaded cached credentials.',
+      '{"type":"mess',
+      delta('Hello'),
+      RESULT,
+    );
+    expect(dataOf(drafts, 'raw.stdout').map(({ text }) => text)).toEqual([
+      '{"type":"thought","text":"hm"}',
+      'Loaded cached credentials.',
+      '{"type":"mess',
+    ]);
     expect(warningsOf(drafts)).toEqual(['UNKNOWN_EVENT_TYPE', 'LINE_UNDECODABLE', 'LINE_UNDECODABLE']);
     expect(counts).toMatchObject({ units: 6, parsed: 3, fallbacks: 3 });
     expect(evidence).toMatchObject({ success: true, lastMessage: 'Hello' });
   });
 
   test('text before the first event does not hide the stream', () => {
-    const { drafts, evidence } = read('Loaded cached credentials.', '', '{"note":"an object that is no event"}', INIT, delta('Hello'), RESULT);
+    const { drafts, evidence } = read(
+      'Loaded cached credentials.',
+      '',
+      '{"note":"an object that is no event"}',
+      INIT,
+      delta('Hello'),
+      RESULT,
+    );
     expect(evidence).toMatchObject({ sessionId: SESSION, success: true });
     expect(warningsOf(drafts)).toEqual(['LINE_UNDECODABLE', 'UNKNOWN_EVENT_TYPE']);
-    expect(dataOf(drafts, 'raw.stdout').map(({ text }) => text)).toEqual(['Loaded cached credentials.', '', '{"note":"an object that is no event"}']);
+    expect(dataOf(drafts, 'raw.stdout').map(({ text }) => text)).toEqual([
+      'Loaded cached credentials.',
+      '',
+      '{"note":"an object that is no event"}',
+    ]);
   });
 
   test('colour codes are reported once, with the number of lines that have them', () => {
-    for (const lines of [[`\u001b[0m${INIT}`, RESULT], [INIT, `\u001b[0m${RESULT}`], ['\u001b[33mwarning\u001b[0m', INIT, RESULT]]) {
-      const found = dataOf(read(...lines).drafts, 'diagnostic.parser.warning').filter(({ code }) => code === 'ANSI_SEQUENCES');
-      expect(found.map((warning) => warning.lines), JSON.stringify(lines[0]?.slice(0, 20))).toEqual([1]);
+    for (const lines of [
+      [`\u001b[0m${INIT}`, RESULT],
+      [INIT, `\u001b[0m${RESULT}`],
+      ['\u001b[33mwarning\u001b[0m', INIT, RESULT],
+    ]) {
+      const found = dataOf(read(...lines).drafts, 'diagnostic.parser.warning').filter(
+        ({ code }) => code === 'ANSI_SEQUENCES',
+      );
+      expect(
+        found.map((warning) => warning.lines),
+        JSON.stringify(lines[0]?.slice(0, 20)),
+      ).toEqual([1]);
     }
   });
 });
@@ -368,8 +588,14 @@ describe('the one object of -o json', () => {
     response: 'Hello from the fake model.',
     stats: {
       models: {
-        'fake-gemini': { api: { totalRequests: 2 }, tokens: { input: 20, prompt: 20, candidates: 10, total: 30, cached: 3, thoughts: 2, tool: 0 } },
-        'fake-router': { api: { totalRequests: 1 }, tokens: { input: 5, prompt: 5, candidates: 1, total: 6, cached: 0, thoughts: 0, tool: 0 } },
+        'fake-gemini': {
+          api: { totalRequests: 2 },
+          tokens: { input: 20, prompt: 20, candidates: 10, total: 30, cached: 3, thoughts: 2, tool: 0 },
+        },
+        'fake-router': {
+          api: { totalRequests: 1 },
+          tokens: { input: 5, prompt: 5, candidates: 1, total: 6, cached: 0, thoughts: 0, tool: 0 },
+        },
       },
       tools: { totalCalls: 0 },
       files: { totalLinesAdded: 0, totalLinesRemoved: 0 },
@@ -378,38 +604,68 @@ describe('the one object of -o json', () => {
   const PRETTY = JSON.stringify(document, null, 2);
   const FENCE = '```';
   // An object that broke off after its response: neither it nor any line range of it decodes.
-  const damaged = (response: string) => `{\n  "session_id": "${SESSION}",\n  "response": ${JSON.stringify(response)},\n  "stats": {\n    "models": {`;
+  const damaged = (response: string) =>
+    `{\n  "session_id": "${SESSION}",\n  "response": ${JSON.stringify(response)},\n  "stats": {\n    "models": {`;
 
   test('the whole object is one unit with its message and its usage over all models', () => {
     const { drafts, counts, evidence } = parse('gemini', { stdout: PRETTY });
     expect(brief(drafts)).toEqual([
       ['lifecycle.session.bound', { session_id: SESSION, handle_type: 'session_id' }],
       ['agent.message.final', { text: 'Hello from the fake model.' }],
-      ['agent.usage', { scope: 'turn', input_tokens: 25, cached_input_tokens: 3, output_tokens: 11, reasoning_tokens: 2, total_tokens: 36 }],
+      [
+        'agent.usage',
+        {
+          scope: 'turn',
+          input_tokens: 25,
+          cached_input_tokens: 3,
+          output_tokens: 11,
+          reasoning_tokens: 2,
+          total_tokens: 36,
+        },
+      ],
     ]);
     expect(drafts.every(({ confidence }) => confidence === 1)).toBe(true);
     expect(drafts.every(({ range }) => range?.from === 0 && range.to === Buffer.byteLength(PRETTY))).toBe(true);
     expect(counts).toEqual({ profile: 'gemini_json', units: 1, parsed: 1, fallbacks: 0, warnings: {} });
-    expect(evidence).toMatchObject({ sessionId: SESSION, success: true, failure: null, unfinished: null, lastMessage: 'Hello from the fake model.' });
+    expect(evidence).toMatchObject({
+      sessionId: SESSION,
+      success: true,
+      failure: null,
+      unfinished: null,
+      lastMessage: 'Hello from the fake model.',
+    });
   });
 
   test('the object on one line is the same', () => {
-    expect(parse('gemini', { stdout: `${JSON.stringify(document)}\n` }).evidence).toEqual(parse('gemini', { stdout: PRETTY }).evidence);
+    expect(parse('gemini', { stdout: `${JSON.stringify(document)}\n` }).evidence).toEqual(
+      parse('gemini', { stdout: PRETTY }).evidence,
+    );
   });
 
   test('lines around the object are raw, and the object is a little less certain', () => {
     const parsed = parse('gemini', { stdout: `Loaded cached credentials.\n\n${PRETTY}\nbye\n` });
     expect(finals(parsed)).toEqual([['Hello from the fake model.', 0.8]]);
-    expect(dataOf(parsed.drafts, 'raw.stdout').map(({ text }) => text)).toEqual(['Loaded cached credentials.', '', 'bye']);
+    expect(dataOf(parsed.drafts, 'raw.stdout').map(({ text }) => text)).toEqual([
+      'Loaded cached credentials.',
+      '',
+      'bye',
+    ]);
     expect(warningsOf(parsed.drafts)).toEqual(['TEXT_OUTSIDE_JSON', 'TEXT_OUTSIDE_JSON']);
     expect(parsed.counts).toMatchObject({ units: 3, parsed: 1, fallbacks: 2 });
     expect(parsed.evidence).toMatchObject({ sessionId: SESSION, success: true });
   });
 
   test('text on the same line as the braces of the object does not hide it', () => {
-    for (const stdout of [`Loaded cached credentials. ${PRETTY}\n`, `${PRETTY} bye\n`, `warning: ${JSON.stringify(document)}\n`]) {
+    for (const stdout of [
+      `Loaded cached credentials. ${PRETTY}\n`,
+      `${PRETTY} bye\n`,
+      `warning: ${JSON.stringify(document)}\n`,
+    ]) {
       const parsed = parse('gemini', { stdout });
-      expect(parsed.evidence, stdout.slice(0, 30)).toMatchObject({ sessionId: SESSION, lastMessage: 'Hello from the fake model.' });
+      expect(parsed.evidence, stdout.slice(0, 30)).toMatchObject({
+        sessionId: SESSION,
+        lastMessage: 'Hello from the fake model.',
+      });
     }
   });
 
@@ -445,21 +701,35 @@ describe('the one object of -o json', () => {
 
   test('a text without any JSON is raw, with a warning for each line', () => {
     const parsed = parse('gemini', { stdout: 'The service is down.\n\nTry later.\n' });
-    expect(dataOf(parsed.drafts, 'raw.stdout').map(({ text }) => text)).toEqual(['The service is down.', '', 'Try later.']);
+    expect(dataOf(parsed.drafts, 'raw.stdout').map(({ text }) => text)).toEqual([
+      'The service is down.',
+      '',
+      'Try later.',
+    ]);
     expect(warningsOf(parsed.drafts)).toEqual(['LINE_UNDECODABLE', 'LINE_UNDECODABLE']);
     expect(parsed.counts).toMatchObject({ units: 2, parsed: 0, fallbacks: 2 });
   });
 
   test('once the response can be had, JSON elsewhere in the text is not taken for it', () => {
-    const parsed = parse('gemini', { stdout: `${damaged('Nothing to decode here.')}\n${FENCE}json\n{"a":1}\n${FENCE}\n` });
+    const parsed = parse('gemini', {
+      stdout: `${damaged('Nothing to decode here.')}\n${FENCE}json\n{"a":1}\n${FENCE}\n`,
+    });
     expect(warningsOf(parsed.drafts)).not.toContain('JSON_FROM_FENCE');
     expect(dataOf(parsed.drafts, 'agent.message.final').map(({ text }) => text)).not.toContain('{"a":1}');
     expect(dataOf(parsed.drafts, 'raw.stdout').length).toBeGreaterThan(0);
   });
 
   test('what was salvaged is never evidence of success', () => {
-    for (const stdout of [damaged('The answer is {"b":2}.'), 'Oops {"b":2}\n', damaged(`${FENCE}json\n{"a":1}\n${FENCE}`)]) {
-      expect(parse('gemini', { stdout }).evidence).toMatchObject({ success: false, failure: null, unfinished: 'DOCUMENT_DAMAGED' });
+    for (const stdout of [
+      damaged('The answer is {"b":2}.'),
+      'Oops {"b":2}\n',
+      damaged(`${FENCE}json\n{"a":1}\n${FENCE}`),
+    ]) {
+      expect(parse('gemini', { stdout }).evidence).toMatchObject({
+        success: false,
+        failure: null,
+        unfinished: 'DOCUMENT_DAMAGED',
+      });
     }
   });
 
@@ -470,13 +740,19 @@ describe('the one object of -o json', () => {
   });
 
   test('a stream that is cut keeps what was said so far as a message of low confidence', () => {
-    const { drafts, evidence } = parse('gemini', { stdout: '{"type":"message","role":"assistant","content":"Half {\\"ask_user\\":\\"Which?\\"}","delta":true}\n' });
-    expect(ofType(drafts, 'agent.message.final')).toMatchObject([{ data: { text: 'Half {"ask_user":"Which?"}' }, confidence: 0.3 }]);
+    const { drafts, evidence } = parse('gemini', {
+      stdout: '{"type":"message","role":"assistant","content":"Half {\\"ask_user\\":\\"Which?\\"}","delta":true}\n',
+    });
+    expect(ofType(drafts, 'agent.message.final')).toMatchObject([
+      { data: { text: 'Half {"ask_user":"Which?"}' }, confidence: 0.3 },
+    ]);
     expect(evidence.questions).toMatchObject([{ prompt: 'Which?' }]);
   });
 
   test('what the model wrote into its response is neither the session nor an error of the engine', () => {
-    const response = `${FENCE}json\n{"session_id":"28c926d4-0000-4000-8000-017f79622861","error":{"message":"made up"},"response":"made up"}\n${FENCE}`;
+    const response =
+      `${FENCE}json\n{"session_id":"28c926d4-0000-4000-8000-017f79622861","error":{"message":"made ` +
+      `up"},"response":"made up"}\n${FENCE}`;
     const { evidence } = parse('gemini', { stdout: damaged(response) });
     expect(evidence.sessionId).not.toBe('28c926d4-0000-4000-8000-017f79622861');
     expect(evidence).toMatchObject({ success: false, failure: null, lastMessage: response });
@@ -485,18 +761,35 @@ describe('the one object of -o json', () => {
   test('an object with none of its members is drift', () => {
     const stdout = '{\n  "id": 7,\n  "text": "Hello"\n}\n';
     const { drafts, counts } = parse('gemini', { stdout });
-    expect(brief(drafts)).toMatchObject([['raw.stdout', { text: stdout.trimEnd() }], ['diagnostic.parser.warning', { code: 'FIELD_DRIFT' }]]);
+    expect(brief(drafts)).toMatchObject([
+      ['raw.stdout', { text: stdout.trimEnd() }],
+      ['diagnostic.parser.warning', { code: 'FIELD_DRIFT' }],
+    ]);
     expect(counts).toMatchObject({ units: 1, parsed: 0, fallbacks: 1 });
   });
 
   test('an error inside the object is a failure, although the process exits with 0', () => {
-    const { evidence, drafts } = parse('gemini', { stdout: JSON.stringify({ session_id: SESSION, response: '', stats: {}, error: { type: 'INVALID_STREAM', message: 'The model returned an empty response.' } }) });
-    expect(evidence).toMatchObject({ success: false, failure: { kind: 'turn', message: 'The model returned an empty response.' } });
-    expect(dataOf(drafts, 'diagnostic.engine.error')).toMatchObject([{ message: 'The model returned an empty response.', terminal: true }]);
+    const { evidence, drafts } = parse('gemini', {
+      stdout: JSON.stringify({
+        session_id: SESSION,
+        response: '',
+        stats: {},
+        error: { type: 'INVALID_STREAM', message: 'The model returned an empty response.' },
+      }),
+    });
+    expect(evidence).toMatchObject({
+      success: false,
+      failure: { kind: 'turn', message: 'The model returned an empty response.' },
+    });
+    expect(dataOf(drafts, 'diagnostic.engine.error')).toMatchObject([
+      { message: 'The model returned an empty response.', terminal: true },
+    ]);
   });
 
   test('an answer that ends with an envelope is read in the object too', () => {
-    const { evidence } = parse('gemini', { stdout: JSON.stringify({ session_id: SESSION, response: 'Ok.\n{"done":true,"result":5}' }, null, 2) });
+    const { evidence } = parse('gemini', {
+      stdout: JSON.stringify({ session_id: SESSION, response: 'Ok.\n{"done":true,"result":5}' }, null, 2),
+    });
     expect(evidence.done).toEqual({ result: 5 });
   });
 
@@ -540,7 +833,9 @@ describe('the error object at the end of stderr', () => {
   test('it is read when stdout is empty: session, failure and one diagnostic', () => {
     const { drafts, evidence, counts } = parse('gemini', { stderr });
     expect(evidence).toMatchObject({ sessionId: SESSION, success: false, failure: { kind: 'turn', message: FAILURE } });
-    expect(dataOf(drafts, 'diagnostic.engine.error')).toMatchObject([{ message: FAILURE, terminal: true, http_status: 500 }]);
+    expect(dataOf(drafts, 'diagnostic.engine.error')).toMatchObject([
+      { message: FAILURE, terminal: true, http_status: 500 },
+    ]);
     expect(warningsOf(drafts)).toEqual(['STDERR_TEXT']);
     expect(dataOf(drafts, 'raw.stderr').map(({ text }) => text)).toEqual(stderr.trimEnd().split('\n'));
     expect(counts).toMatchObject({ units: 0, fallbacks: 0 });
@@ -554,9 +849,22 @@ describe('the error object at the end of stderr', () => {
   });
 
   test('a refused key and a missing login are failures of kind auth', () => {
-    expect(parse('gemini', { stderr: errorObject({ type: 'Error', message: 'forbidden', code: 403 }) }).evidence.failure).toEqual({ kind: 'auth', message: 'forbidden' });
-    expect(parse('gemini', { stderr: errorObject({ type: 'FatalAuthenticationError', message: 'no key', code: 41 }) }).evidence.failure).toEqual({ kind: 'auth', message: 'no key' });
-    expect(parse('gemini', { stderr: errorObject({ type: 'Error', message: '{"error":{"code":400,"message":"API key not valid. Please pass a valid API key."}}', code: 400 }) }).evidence.failure?.kind).toBe('auth');
+    expect(
+      parse('gemini', { stderr: errorObject({ type: 'Error', message: 'forbidden', code: 403 }) }).evidence.failure,
+    ).toEqual({ kind: 'auth', message: 'forbidden' });
+    expect(
+      parse('gemini', { stderr: errorObject({ type: 'FatalAuthenticationError', message: 'no key', code: 41 }) })
+        .evidence.failure,
+    ).toEqual({ kind: 'auth', message: 'no key' });
+    expect(
+      parse('gemini', {
+        stderr: errorObject({
+          type: 'Error',
+          message: '{"error":{"code":400,"message":"API key not valid. Please pass a valid API key."}}',
+          code: 400,
+        }),
+      }).evidence.failure?.kind,
+    ).toBe('auth');
   });
 
   test('it is not looked for where stdout told the result', () => {
@@ -579,7 +887,17 @@ test('stderr of gemini is raw with one diagnostic and is no fallback', () => {
 });
 
 test('gemini output cut anywhere gives the same drafts', () => {
-  const stdout = joinLines('Loaded cached credentials.', INIT, USER, delta('zwölf 漢字 🚀'), toolUse('write_file', 'a', { file_path: 'a' }), toolResult('a', 'success'), 'noise', delta('b'), RESULT);
+  const stdout = joinLines(
+    'Loaded cached credentials.',
+    INIT,
+    USER,
+    delta('zwölf 漢字 🚀'),
+    toolUse('write_file', 'a', { file_path: 'a' }),
+    toolResult('a', 'success'),
+    'noise',
+    delta('b'),
+    RESULT,
+  );
   const whole = parse('gemini', { stdout, stderr: STDERR });
   for (const chunkBytes of [1, 2, 7, 100]) {
     const cut = parse('gemini', { stdout, stderr: STDERR, chunkBytes });

@@ -18,13 +18,19 @@ test('lines come back in order, each with its own range, and the range at hand i
   const seen: unknown[] = [];
   const before = out.range;
   held.release((text) => seen.push([text, out.range?.from, out.range?.to]), 2);
-  expect(seen).toEqual([['a', 0, 2], ['bb', 2, 5]]);
+  expect(seen).toEqual([
+    ['a', 0, 2],
+    ['bb', 2, 5],
+  ]);
   expect(held.texts).toEqual(['ccc']);
   expect(out.range).toBe(before);
 });
 
 test('several lines taken as one have one range over all of them', () => {
-  expect(hold(['a', 'bb', 'ccc']).held.takeAsOne(2)).toEqual({ text: 'a\nbb', range: { stream: 'stdout', from: 0, to: 5 } });
+  expect(hold(['a', 'bb', 'ccc']).held.takeAsOne(2)).toEqual({
+    text: 'a\nbb',
+    range: { stream: 'stdout', from: 0, to: 5 },
+  });
 });
 
 test('more than 16 MiB are too much, and there is room again after a release', () => {

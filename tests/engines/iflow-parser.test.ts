@@ -31,7 +31,16 @@ describe('a plain turn', () => {
     ]);
     expect(drafts.every(({ parser }) => parser === 'iflow_text')).toBe(true);
     expect(counts).toMatchObject({ profile: 'iflow_text', units: 2, parsed: 2, fallbacks: 0 });
-    expect(evidence).toEqual({ sessionId: SESSION, success: true, failure: null, unfinished: null, questions: [], done: null, lastMessage: 'Hello.\n\nI am done.', complaint: null });
+    expect(evidence).toEqual({
+      sessionId: SESSION,
+      success: true,
+      failure: null,
+      unfinished: null,
+      questions: [],
+      done: null,
+      lastMessage: 'Hello.\n\nI am done.',
+      complaint: null,
+    });
   });
 
   test('the pieces of the text are unconfirmed, the whole text is the model by convention', () => {
@@ -44,7 +53,11 @@ describe('a plain turn', () => {
   test('the pieces joined are the text as it was printed', () => {
     const stdout = 'zwölf 漢字 🚀\n  indented\n\nlast without an end';
     const { drafts } = parse('iflow', { stdout, stderr: block() });
-    expect(dataOf(drafts, 'agent.message.delta').map(({ text }) => text).join('')).toBe(stdout);
+    expect(
+      dataOf(drafts, 'agent.message.delta')
+        .map(({ text }) => text)
+        .join(''),
+    ).toBe(stdout);
   });
 
   test('what is said of the whole text carries the range of its last line', () => {
@@ -89,7 +102,10 @@ describe('the session', () => {
 
   test('a resumed turn names the same session, and its notice is raw', () => {
     const notice = `ℹ️  Resuming session ${SESSION} (6 messages loaded)`;
-    const { drafts, evidence } = parse('iflow', { stdout: 'Hello again.\n', stderr: `\n${notice}\n\n${block({ 'conversation-id': 'b6a11111-39cb-43df-919b-7525ec6637f7' })}` });
+    const { drafts, evidence } = parse('iflow', {
+      stdout: 'Hello again.\n',
+      stderr: `\n${notice}\n\n${block({ 'conversation-id': 'b6a11111-39cb-43df-919b-7525ec6637f7' })}`,
+    });
     expect(evidence.sessionId).toBe(SESSION);
     expect(dataOf(drafts, 'raw.stderr').map(({ text }) => text)).toEqual(['', notice, '']);
   });
@@ -103,14 +119,24 @@ describe('the session', () => {
   });
 
   test('the block has the last word about the session, and says the same only once', () => {
-    expect(dataOf(parse('iflow', { stdout: 'Hello.\n', stderr: noticeOf(SESSION) + block() }).drafts, 'lifecycle.session.bound')).toHaveLength(1);
-    const other = parse('iflow', { stdout: 'Hello.\n', stderr: noticeOf('session-00000000-0000-4000-8000-000000000000') + block() });
+    expect(
+      dataOf(
+        parse('iflow', { stdout: 'Hello.\n', stderr: noticeOf(SESSION) + block() }).drafts,
+        'lifecycle.session.bound',
+      ),
+    ).toHaveLength(1);
+    const other = parse('iflow', {
+      stdout: 'Hello.\n',
+      stderr: noticeOf('session-00000000-0000-4000-8000-000000000000') + block(),
+    });
     expect(other.evidence.sessionId).toBe(SESSION);
   });
 
   test('a notice that comes later than the first words of stderr, or on stdout, confirms nothing: a tool or the model could have printed it', () => {
     const notice = `ℹ️  Resuming session ${SESSION} (6 messages loaded)\n`;
-    expect(parse('iflow', { stdout: 'Hello.\n', stderr: `Error executing tool x\n${notice}` }).evidence.sessionId).toBeNull();
+    expect(
+      parse('iflow', { stdout: 'Hello.\n', stderr: `Error executing tool x\n${notice}` }).evidence.sessionId,
+    ).toBeNull();
     expect(parse('iflow', { stdout: notice }).evidence.sessionId).toBeNull();
     expect(parse('iflow', { stdout: 'Hello.\n', stderr: `He said: ${notice}` }).evidence.sessionId).toBeNull();
   });
@@ -125,8 +151,13 @@ describe('the session', () => {
 
   test('a block without a session-id has drifted: that is said, and the block is kept', () => {
     const { 'session-id': _session, ...rest } = INFO;
-    const { drafts } = parse('iflow', { stdout: 'Hello.\n', stderr: `<Execution Info>\n${JSON.stringify(rest)}\n</Execution Info>\n` });
-    expect(dataOf(drafts, 'diagnostic.parser.warning')).toContainEqual(expect.objectContaining({ code: 'FIELD_DRIFT', path: 'session-id' }));
+    const { drafts } = parse('iflow', {
+      stdout: 'Hello.\n',
+      stderr: `<Execution Info>\n${JSON.stringify(rest)}\n</Execution Info>\n`,
+    });
+    expect(dataOf(drafts, 'diagnostic.parser.warning')).toContainEqual(
+      expect.objectContaining({ code: 'FIELD_DRIFT', path: 'session-id' }),
+    );
   });
 
   test('a session-id of another form is kept on the events but is no handle', () => {
@@ -142,7 +173,11 @@ describe('where the block stands', () => {
   test('a block on stdout is believed when stderr has none', () => {
     const { drafts, evidence, counts } = parse('iflow', { stdout: `Hello.\n\n${block()}` });
     expect(evidence).toMatchObject({ sessionId: SESSION, success: true, lastMessage: 'Hello.' });
-    expect(dataOf(drafts, 'agent.message.delta').map(({ text }) => text).join('')).toBe('Hello.\n\n');
+    expect(
+      dataOf(drafts, 'agent.message.delta')
+        .map(({ text }) => text)
+        .join(''),
+    ).toBe('Hello.\n\n');
     expect(counts).toMatchObject({ units: 2, parsed: 2 });
     expect(warningsOf(drafts)).toEqual([]);
   });
@@ -153,16 +188,25 @@ describe('where the block stands', () => {
   });
 
   test('with a block on both streams the one on stderr counts, and the other is what the model said', () => {
-    const { drafts, evidence } = parse('iflow', { stdout: `Look:\n${block({ 'session-id': OTHER })}`, stderr: block() });
+    const { drafts, evidence } = parse('iflow', {
+      stdout: `Look:\n${block({ 'session-id': OTHER })}`,
+      stderr: block(),
+    });
     expect(evidence.sessionId).toBe(SESSION);
     expect(dataOf(drafts, 'lifecycle.session.bound')).toEqual([{ session_id: SESSION, handle_type: 'session_id' }]);
     expect(evidence.lastMessage).toBe(`Look:\n${block({ 'session-id': OTHER })}`.trimEnd());
   });
 
   test('of several blocks on stderr the last one counts', () => {
-    const { evidence } = parse('iflow', { stdout: 'Hello.\n', stderr: `${block({ 'session-id': OTHER, terminationReason: 'max_turns_exceeded' })}noise\n${block()}` });
+    const { evidence } = parse('iflow', {
+      stdout: 'Hello.\n',
+      stderr: `${block({ 'session-id': OTHER, terminationReason: 'max_turns_exceeded' })}noise\n${block()}`,
+    });
     expect(evidence).toMatchObject({ sessionId: SESSION, success: true, failure: null });
-    const { evidence: reversed } = parse('iflow', { stdout: 'Hello.\n', stderr: `${block()}${block({ terminationReason: 'max_turns_exceeded' })}` });
+    const { evidence: reversed } = parse('iflow', {
+      stdout: 'Hello.\n',
+      stderr: `${block()}${block({ terminationReason: 'max_turns_exceeded' })}`,
+    });
     expect(reversed).toMatchObject({ success: false, failure: { kind: 'turn' } });
   });
 
@@ -173,12 +217,18 @@ describe('where the block stands', () => {
 
   test('a second session id is reported, wherever it stands', () => {
     const notice = `\u2139\ufe0f  Resuming session ${OTHER} (2 messages loaded)\n`;
-    for (const output of [{ stdout: '', stderr: block({ 'session-id': OTHER }) + block() }, { stdout: '', stderr: notice + block() }, { stdout: block({ 'session-id': OTHER }) + block() }]) {
+    for (const output of [
+      { stdout: '', stderr: block({ 'session-id': OTHER }) + block() },
+      { stdout: '', stderr: notice + block() },
+      { stdout: block({ 'session-id': OTHER }) + block() },
+    ]) {
       const { drafts, evidence } = parse('iflow', output);
       expect(warningsOf(drafts).filter((code) => code === 'SESSION_ID_CHANGED')).toHaveLength(1);
       expect(evidence.sessionId).toBe(SESSION);
     }
-    expect(warningsOf(parse('iflow', { stdout: '', stderr: block() + block() }).drafts)).not.toContain('SESSION_ID_CHANGED');
+    expect(warningsOf(parse('iflow', { stdout: '', stderr: block() + block() }).drafts)).not.toContain(
+      'SESSION_ID_CHANGED',
+    );
   });
 
   test('a block may share its lines with other text', () => {
@@ -186,7 +236,9 @@ describe('where the block stands', () => {
     const onStderr = parse('iflow', { stdout: 'Hello.\n', stderr });
     expect(onStderr.evidence).toMatchObject({ sessionId: SESSION, success: true });
     expect(dataOf(onStderr.drafts, 'raw.stderr').map(({ text }) => text.trim())).toEqual(['notice', 'trailing']);
-    const onStdout = parse('iflow', { stdout: `Hello. <Execution Info>\n${JSON.stringify(INFO, null, 2)}\n</Execution Info> Bye.\n` });
+    const onStdout = parse('iflow', {
+      stdout: `Hello. <Execution Info>\n${JSON.stringify(INFO, null, 2)}\n</Execution Info> Bye.\n`,
+    });
     expect(onStdout.evidence).toMatchObject({ sessionId: SESSION, success: true });
     expect(onStdout.evidence.lastMessage).toContain('Hello.');
     expect(onStdout.evidence.lastMessage).toContain('Bye.');
@@ -194,7 +246,10 @@ describe('where the block stands', () => {
 
   test('an opening tag that is only mentioned does not hide the block after it', () => {
     const mention = 'Error executing tool grep: no match for <Execution Info> in a.txt';
-    for (const output of [{ stdout: 'Hello.\n', stderr: `${mention}\n${block()}` }, { stdout: `The block begins with <Execution Info>.\n${block()}` }]) {
+    for (const output of [
+      { stdout: 'Hello.\n', stderr: `${mention}\n${block()}` },
+      { stdout: `The block begins with <Execution Info>.\n${block()}` },
+    ]) {
       expect(parse('iflow', output).evidence).toMatchObject({ sessionId: SESSION, success: true });
     }
   });
@@ -203,7 +258,11 @@ describe('where the block stands', () => {
     const stdout = 'It prints <Execution Info> at the end.\nThat is all.\n';
     const { drafts, evidence } = parse('iflow', { stdout, stderr: block() });
     expect(evidence.lastMessage).toBe(stdout.trimEnd());
-    expect(dataOf(drafts, 'agent.message.delta').map(({ text }) => text).join('')).toBe(stdout);
+    expect(
+      dataOf(drafts, 'agent.message.delta')
+        .map(({ text }) => text)
+        .join(''),
+    ).toBe(stdout);
   });
 
   test('a held block with a line that is too long still covers every byte once', () => {
@@ -220,10 +279,18 @@ const colour = (text: string) => `\u001b[2m${text}\u001b[0m`;
 describe('no block that can be read', () => {
   test('without a block the text is kept with low confidence and a diagnostic', () => {
     const { drafts, evidence } = parse('iflow', { stdout: 'Hello.\nHalf a sen' });
-    expect(ofType(drafts, 'agent.message.final')).toMatchObject([{ data: { text: 'Hello.\nHalf a sen' }, confidence: 0.3 }]);
+    expect(ofType(drafts, 'agent.message.final')).toMatchObject([
+      { data: { text: 'Hello.\nHalf a sen' }, confidence: 0.3 },
+    ]);
     expect(ofType(drafts, 'agent.message.delta').every(({ confidence }) => confidence === 0.4)).toBe(true);
     expect(warningsOf(drafts)).toEqual(['BLOCK_MISSING', 'UNTERMINATED_LAST_LINE']);
-    expect(evidence).toMatchObject({ sessionId: null, success: false, failure: null, unfinished: 'NO_EXECUTION_INFO', lastMessage: 'Hello.\nHalf a sen' });
+    expect(evidence).toMatchObject({
+      sessionId: null,
+      success: false,
+      failure: null,
+      unfinished: 'NO_EXECUTION_INFO',
+      lastMessage: 'Hello.\nHalf a sen',
+    });
   });
 
   test('a byte order mark is left out at the beginning only', () => {
@@ -239,34 +306,54 @@ describe('no block that can be read', () => {
   });
 
   test('a tag that is only mentioned on stderr before the block stays a line of its own', () => {
-    const { drafts, evidence } = parse('iflow', { stdout: 'Hello.\n', stderr: `see <Execution Info> below\nmore\n${block()}` });
+    const { drafts, evidence } = parse('iflow', {
+      stdout: 'Hello.\n',
+      stderr: `see <Execution Info> below\nmore\n${block()}`,
+    });
     expect(evidence.sessionId).toBe(SESSION);
-    expect(dataOf(drafts, 'raw.stderr').map(({ text }) => text).filter((text) => text !== '')).toEqual(['see <Execution Info> below', 'more']);
+    expect(
+      dataOf(drafts, 'raw.stderr')
+        .map(({ text }) => text)
+        .filter((text) => text !== ''),
+    ).toEqual(['see <Execution Info> below', 'more']);
   });
 
   test('a broken block is kept as raw, with a diagnostic', () => {
     const stderr = '<Execution Info>\n{ "session-id": "session-e06\n</Execution Info>\n';
     const { drafts, evidence } = parse('iflow', { stdout: 'Hello.\n', stderr });
-    expect(dataOf(drafts, 'raw.stderr').map(({ text }) => text).join('\n')).toBe(stderr.trimEnd());
+    expect(
+      dataOf(drafts, 'raw.stderr')
+        .map(({ text }) => text)
+        .join('\n'),
+    ).toBe(stderr.trimEnd());
     expect(warningsOf(drafts)).toEqual(expect.arrayContaining(['BLOCK_UNDECODABLE', 'BLOCK_MISSING']));
     expect(evidence).toMatchObject({ sessionId: null, success: false, unfinished: 'NO_EXECUTION_INFO' });
   });
 
   test('a block that is no object is broken', () => {
     for (const body of ['', '[]', '"text"', '5', 'null']) {
-      const { drafts, evidence } = parse('iflow', { stdout: 'Hello.\n', stderr: `<Execution Info>\n${body}\n</Execution Info>\n` });
+      const { drafts, evidence } = parse('iflow', {
+        stdout: 'Hello.\n',
+        stderr: `<Execution Info>\n${body}\n</Execution Info>\n`,
+      });
       expect(warningsOf(drafts), body).toContain('BLOCK_UNDECODABLE');
       expect(evidence.success, body).toBe(false);
     }
   });
 
   test('a broken block on stderr does not hide a good one on stdout', () => {
-    const { evidence } = parse('iflow', { stdout: `Hello.\n${block()}`, stderr: '<Execution Info>\n{\n</Execution Info>\n' });
+    const { evidence } = parse('iflow', {
+      stdout: `Hello.\n${block()}`,
+      stderr: '<Execution Info>\n{\n</Execution Info>\n',
+    });
     expect(evidence).toMatchObject({ sessionId: SESSION, success: true, lastMessage: 'Hello.' });
   });
 
   test('a broken block after a good one does not take it back', () => {
-    const { evidence, drafts } = parse('iflow', { stdout: 'Hello.\n', stderr: `${block()}<Execution Info>\n{\n</Execution Info>\n` });
+    const { evidence, drafts } = parse('iflow', {
+      stdout: 'Hello.\n',
+      stderr: `${block()}<Execution Info>\n{\n</Execution Info>\n`,
+    });
     expect(evidence).toMatchObject({ sessionId: SESSION, success: true });
     expect(warningsOf(drafts)).toContain('BLOCK_UNDECODABLE');
   });
@@ -282,7 +369,11 @@ describe('no block that can be read', () => {
   test('a block without an end on stdout is what the model said', () => {
     const stdout = 'Hello.\n<Execution Info>\n{ "session-id"\n';
     const { drafts, evidence } = parse('iflow', { stdout });
-    expect(dataOf(drafts, 'agent.message.delta').map(({ text }) => text).join('')).toBe(stdout);
+    expect(
+      dataOf(drafts, 'agent.message.delta')
+        .map(({ text }) => text)
+        .join(''),
+    ).toBe(stdout);
     expect(evidence).toMatchObject({ sessionId: null, success: false, lastMessage: stdout.trimEnd() });
   });
 
@@ -296,7 +387,13 @@ describe('no block that can be read', () => {
   test('a process that printed nothing has no block either', () => {
     const { drafts, evidence } = parse('iflow', {});
     expect(typesOf(drafts)).toEqual(['diagnostic.parser.warning']);
-    expect(evidence).toMatchObject({ sessionId: null, success: false, failure: null, unfinished: 'NO_EXECUTION_INFO', lastMessage: null });
+    expect(evidence).toMatchObject({
+      sessionId: null,
+      success: false,
+      failure: null,
+      unfinished: 'NO_EXECUTION_INFO',
+      lastMessage: null,
+    });
   });
 });
 
@@ -308,37 +405,77 @@ describe('how a turn ended', () => {
   });
 
   test('a terminationReason is the failure of the turn', () => {
-    const { drafts, evidence } = parse('iflow', { stdout: 'Half.\n', stderr: block({ terminationReason: 'max_turns_exceeded' }) });
-    expect(evidence).toMatchObject({ sessionId: SESSION, success: false, failure: { kind: 'turn', message: expect.stringContaining('max_turns_exceeded') as unknown }, lastMessage: 'Half.' });
-    expect(dataOf(drafts, 'diagnostic.engine.error')).toMatchObject([{ message: 'max_turns_exceeded', terminal: true }]);
+    const { drafts, evidence } = parse('iflow', {
+      stdout: 'Half.\n',
+      stderr: block({ terminationReason: 'max_turns_exceeded' }),
+    });
+    expect(evidence).toMatchObject({
+      sessionId: SESSION,
+      success: false,
+      failure: { kind: 'turn', message: expect.stringContaining('max_turns_exceeded') as unknown },
+      lastMessage: 'Half.',
+    });
+    expect(dataOf(drafts, 'diagnostic.engine.error')).toMatchObject([
+      { message: 'max_turns_exceeded', terminal: true },
+    ]);
   });
 
   test('a terminationReason of another shape is no success', () => {
     for (const terminationReason of [{ code: 'max_turns_exceeded' }, ['timeout'], 7, true]) {
-      expect(parse('iflow', { stdout: 'Half.\n', stderr: block({ terminationReason }) }).evidence.success, JSON.stringify(terminationReason)).toBe(false);
+      expect(
+        parse('iflow', { stdout: 'Half.\n', stderr: block({ terminationReason }) }).evidence.success,
+        JSON.stringify(terminationReason),
+      ).toBe(false);
     }
   });
 
   test('a missing login on stderr is a complaint of kind auth', () => {
-    const message = 'Please set an Auth method in your /home/u/.iflow/settings.json OR specify one of the following env variables\\n';
-    expect(parse('iflow', { stderr: `${message}\n` }).evidence).toMatchObject({ success: false, failure: null, complaint: { kind: 'auth', message } });
+    const message =
+      'Please set an Auth method in your /home/u/.iflow/settings.json OR specify one of the following env variables\\n';
+    expect(parse('iflow', { stderr: `${message}\n` }).evidence).toMatchObject({
+      success: false,
+      failure: null,
+      complaint: { kind: 'auth', message },
+    });
   });
 
   test('a login that ran out is told on stdout and is a complaint of kind auth', () => {
-    const { evidence } = parse('iflow', { stdout: 'iFlow OAuth2 令牌已过期，需要重新认证。\nAn unexpected critical error occurred:\nError: SERVER_OAUTH2_REQUIRED: x\n    at a (b.js:1:1)\n' });
-    expect(evidence).toMatchObject({ success: false, complaint: { kind: 'auth', message: 'iFlow OAuth2 令牌已过期，需要重新认证。' } });
+    const { evidence } = parse('iflow', {
+      stdout:
+        'iFlow OAuth2 令牌已过期，需要重新认证。\nAn unexpected critical error occurred:\nError: SERVER_OAUTH2_REQUIRED: x\n   ' +
+        ' at a (b.js:1:1)\n',
+    });
+    expect(evidence).toMatchObject({
+      success: false,
+      complaint: { kind: 'auth', message: 'iFlow OAuth2 令牌已过期，需要重新认证。' },
+    });
   });
 
   test('a question and a done marker may end the text', () => {
-    expect(parse('iflow', { stdout: 'I need to know.\n{"ask_user":{"prompt":"Which one?"}}\n', stderr: block() }).evidence.questions).toMatchObject([{ prompt: 'Which one?', channel: 'envelope' }]);
-    expect(parse('iflow', { stdout: 'Ok.\n```json\n{"done":true,"result":[1]}\n```\n', stderr: block() }).evidence.done).toEqual({ result: [1] });
+    expect(
+      parse('iflow', { stdout: 'I need to know.\n{"ask_user":{"prompt":"Which one?"}}\n', stderr: block() }).evidence
+        .questions,
+    ).toMatchObject([{ prompt: 'Which one?', channel: 'envelope' }]);
+    expect(
+      parse('iflow', { stdout: 'Ok.\n```json\n{"done":true,"result":[1]}\n```\n', stderr: block() }).evidence.done,
+    ).toEqual({ result: [1] });
   });
 });
 
 describe('odd bytes', () => {
   test('oddities of stdout are said once each, and the text is kept', () => {
-    const { drafts, evidence } = parse('iflow', { stdout: Buffer.concat([Buffer.from('\ufeffone\r\n\u001b[1mtwo\u001b[0m\r\n'), Buffer.from([0x61, 0xff, 0x00, 0x0a])]), stderr: block() });
-    expect(warningsOf(drafts).filter((code) => code !== 'STDERR_TEXT').toSorted()).toEqual(['ANSI_SEQUENCES', 'BYTE_ORDER_MARK', 'CRLF_LINES', 'INVALID_UTF8', 'NUL_BYTES']);
+    const { drafts, evidence } = parse('iflow', {
+      stdout: Buffer.concat([
+        Buffer.from('\ufeffone\r\n\u001b[1mtwo\u001b[0m\r\n'),
+        Buffer.from([0x61, 0xff, 0x00, 0x0a]),
+      ]),
+      stderr: block(),
+    });
+    expect(
+      warningsOf(drafts)
+        .filter((code) => code !== 'STDERR_TEXT')
+        .toSorted(),
+    ).toEqual(['ANSI_SEQUENCES', 'BYTE_ORDER_MARK', 'CRLF_LINES', 'INVALID_UTF8', 'NUL_BYTES']);
     expect(evidence.lastMessage).toContain('one\n');
   });
 

@@ -1,4 +1,5 @@
-// What is told of an engine that is there, is not, is another version, or is broken; and that the versions agree everywhere.
+// What is told of an engine that is there, is not, is another version, or is broken; and that the versions agree
+// everywhere.
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { ENGINE_PACKAGES } from '../../scripts/install-engines.mjs';
@@ -12,7 +13,9 @@ interface World {
   readonly help?: string | { readonly problem: string };
 }
 
-const HELP = 'Usage: codex exec resume [OPTIONS] [SESSION_ID] [PROMPT]\n  -r, --resume   Resume\n  -s, --session  session id to continue\n';
+const HELP =
+  'Usage: codex exec resume [OPTIONS] [SESSION_ID] [PROMPT]\n  -r, --resume   Resume\n  -s, --session  session id ' +
+  'to continue\n';
 
 function worldOf({ programs = {}, prints = {}, help = HELP }: World): ProbeDeps & { readonly calls: string[] } {
   const calls: string[] = [];
@@ -46,24 +49,38 @@ const REAL: readonly (readonly [string, string, string])[] = [
 test.each(REAL)('%s in the version it was proved on is found without advice', async (name, output, version) => {
   const program = PROGRAMS[name] ?? name;
   const deps = worldOf({ programs: { [program]: `/usr/bin/${program}` }, prints: { [`/usr/bin/${program}`]: output } });
-  expect(await probeEngine(findEngine(name), deps)).toEqual({ engine: name, bin: `/usr/bin/${program}`, version, provedVersion: version, resumes: true, advice: [] });
-  const { resume } = findEngine(name).probe;
-  expect(deps.calls).toEqual([`find ${program}`, `/usr/bin/${program} --version`, ...(resume ? [[`/usr/bin/${program}`, ...resume.args].join(' ')] : [])]);
-});
-
-test.each(ENGINES.map(({ name }) => name))('%s that is not installed is reported with how to get it, and nothing is started', async (name) => {
-  const deps = worldOf({});
-  const { probe } = findEngine(name);
   expect(await probeEngine(findEngine(name), deps)).toEqual({
     engine: name,
-    bin: null,
-    version: null,
-    provedVersion: probe.provedVersion,
-    resumes: null,
-    advice: [`${probe.binary} not found: ${probe.install}`],
+    bin: `/usr/bin/${program}`,
+    version,
+    provedVersion: version,
+    resumes: true,
+    advice: [],
   });
-  expect(deps.calls).toEqual([`find ${PROGRAMS[name] ?? name}`]);
+  const { resume } = findEngine(name).probe;
+  expect(deps.calls).toEqual([
+    `find ${program}`,
+    `/usr/bin/${program} --version`,
+    ...(resume ? [[`/usr/bin/${program}`, ...resume.args].join(' ')] : []),
+  ]);
 });
+
+test.each(ENGINES.map(({ name }) => name))(
+  '%s that is not installed is reported with how to get it, and nothing is started',
+  async (name) => {
+    const deps = worldOf({});
+    const { probe } = findEngine(name);
+    expect(await probeEngine(findEngine(name), deps)).toEqual({
+      engine: name,
+      bin: null,
+      version: null,
+      provedVersion: probe.provedVersion,
+      resumes: null,
+      advice: [`${probe.binary} not found: ${probe.install}`],
+    });
+    expect(deps.calls).toEqual([`find ${PROGRAMS[name] ?? name}`]);
+  },
+);
 
 test('another version than the proved one is reported with both versions', async () => {
   const deps = worldOf({ programs: { codex: '/usr/bin/codex' }, prints: { '/usr/bin/codex': 'codex-cli 0.167.1\n' } });
@@ -73,7 +90,10 @@ test('another version than the proved one is reported with both versions', async
 });
 
 test('a program that tells no version is reported as perhaps the wrong program', async () => {
-  const deps = worldOf({ programs: { gemini: '/usr/bin/gemini' }, prints: { '/usr/bin/gemini': 'Gemini desktop client\n' } });
+  const deps = worldOf({
+    programs: { gemini: '/usr/bin/gemini' },
+    prints: { '/usr/bin/gemini': 'Gemini desktop client\n' },
+  });
   const report = await probeEngine(findEngine('gemini'), deps);
   expect(report).toMatchObject({ bin: '/usr/bin/gemini', version: null });
   expect(report.advice).toEqual(['/usr/bin/gemini --version did not tell a version: is it the right program?']);
@@ -83,20 +103,46 @@ test('a program that tells no version is reported as perhaps the wrong program',
 test('a program that fails is reported with what is wrong, and asked nothing more', async () => {
   const deps = worldOf({ programs: { opencode: '/usr/bin/opencode' } });
   const report = await probeEngine(findEngine('opencode'), deps);
-  expect(report).toMatchObject({ bin: '/usr/bin/opencode', version: null, resumes: null, advice: ['/usr/bin/opencode --version ended with code 7'] });
+  expect(report).toMatchObject({
+    bin: '/usr/bin/opencode',
+    version: null,
+    resumes: null,
+    advice: ['/usr/bin/opencode --version ended with code 7'],
+  });
   expect(deps.calls).toEqual(['find opencode', '/usr/bin/opencode --version']);
 });
 
-test.each(ENGINES.filter(({ probe }) => probe.resume))('$name in a version that cannot continue a conversation is reported, by its own help', async ({ name, probe }) => {
-  const found = { programs: { [probe.binary]: `/bin/${name}` }, prints: { [`/bin/${name}`]: `codex-cli ${probe.provedVersion}\n${probe.provedVersion}\n` } };
-  const asked = [`/bin/${name}`, ...(probe.resume?.args ?? [])].join(' ');
-  expect(await probeEngine(findEngine(name), worldOf({ ...found, help: 'Usage: it [PROMPT]\n' }))).toMatchObject({ resumes: false, advice: [`it cannot continue conversations: ${asked} does not show how`] });
-  expect(await probeEngine(findEngine(name), worldOf({ ...found, help: { problem: 'ended with code 2' } }))).toMatchObject({ resumes: null, advice: [`whether it can continue conversations is not known: ${asked} ended with code 2`] });
-});
+test.each(ENGINES.filter(({ probe }) => probe.resume))(
+  '$name in a version that cannot continue a conversation is reported, by its own help',
+  async ({ name, probe }) => {
+    const found = {
+      programs: { [probe.binary]: `/bin/${name}` },
+      prints: { [`/bin/${name}`]: `codex-cli ${probe.provedVersion}\n${probe.provedVersion}\n` },
+    };
+    const asked = [`/bin/${name}`, ...(probe.resume?.args ?? [])].join(' ');
+    expect(await probeEngine(findEngine(name), worldOf({ ...found, help: 'Usage: it [PROMPT]\n' }))).toMatchObject({
+      resumes: false,
+      advice: [`it cannot continue conversations: ${asked} does not show how`],
+    });
+    expect(
+      await probeEngine(findEngine(name), worldOf({ ...found, help: { problem: 'ended with code 2' } })),
+    ).toMatchObject({
+      resumes: null,
+      advice: [`whether it can continue conversations is not known: ${asked} ended with code 2`],
+    });
+  },
+);
 
 test('a configured program is asked, and PATH is not searched', async () => {
-  const deps = worldOf({ programs: { codex: '/usr/bin/codex' }, prints: { '/opt/my codex': 'codex-cli 0.166.0\n', '/usr/bin/codex': 'codex-cli 0.1.0\n' } });
-  expect(await probeEngine(findEngine('codex'), deps, '/opt/my codex')).toMatchObject({ bin: '/opt/my codex', version: '0.166.0', advice: [] });
+  const deps = worldOf({
+    programs: { codex: '/usr/bin/codex' },
+    prints: { '/opt/my codex': 'codex-cli 0.166.0\n', '/usr/bin/codex': 'codex-cli 0.1.0\n' },
+  });
+  expect(await probeEngine(findEngine('codex'), deps, '/opt/my codex')).toMatchObject({
+    bin: '/opt/my codex',
+    version: '0.166.0',
+    advice: [],
+  });
   expect(deps.calls).toEqual(['/opt/my codex --version', '/opt/my codex exec resume --help']);
 });
 
@@ -122,19 +168,33 @@ test.each(PRINTED)('what %s prints as %j is read as version %j', (name, output, 
   expect(findEngine(name).probe.parseVersion(output)).toBe(version);
 });
 
-const cellsOf = (row: string) => row.split('|').slice(2, -1).map((cell) => cell.trim());
+const cellsOf = (row: string) =>
+  row
+    .split('|')
+    .slice(2, -1)
+    .map((cell) => cell.trim());
 
 test('the versions that the tests install, that the probes call proved, and that the page names are the same', () => {
   const page = readFileSync(new URL('../../docs/engines.md', import.meta.url), 'utf8');
   const [header = ''] = /^\| \|.*$/m.exec(page) ?? [];
   const [proved = ''] = /^\| proved version \|.*$/m.exec(page) ?? [];
-  const named = Object.fromEntries(cellsOf(header).map((name, index) => [name.toLowerCase(), /^\d+\.\d+\.\d+/.exec(cellsOf(proved)[index] ?? '')?.[0]]));
-  const known = ENGINES.filter(({ probe }) => probe.bundled === undefined).map(({ name, probe }) => [name, probe.provedVersion] as const);
+  const named = Object.fromEntries(
+    cellsOf(header).map((name, index) => [
+      name.toLowerCase(),
+      /^\d+\.\d+\.\d+/.exec(cellsOf(proved)[index] ?? '')?.[0],
+    ]),
+  );
+  const known = ENGINES.filter(({ probe }) => probe.bundled === undefined).map(
+    ({ name, probe }) => [name, probe.provedVersion] as const,
+  );
   expect(named).toEqual({ ...Object.fromEntries(known), rehearsal: undefined });
   // iFlow can no longer be installed, and the program of another engine is that engine's.
   const installed = Object.entries(ENGINE_PACKAGES).map(([name, { version }]) => [name, version]);
-  expect(installed).toEqual(known.filter(([name]) => name !== 'iflow' && findEngine(name).probe.programOf === undefined));
-  for (const [name, { name: packageName }] of Object.entries(ENGINE_PACKAGES)) expect(findEngine(name).probe.install).toBe(`npm install -g ${packageName}`);
+  expect(installed).toEqual(
+    known.filter(([name]) => name !== 'iflow' && findEngine(name).probe.programOf === undefined),
+  );
+  for (const [name, { name: packageName }] of Object.entries(ENGINE_PACKAGES))
+    expect(findEngine(name).probe.install).toBe(`npm install -g ${packageName}`);
 });
 
 test('only the rehearsal comes with Parley, and its script is where the probe says', () => {

@@ -34,7 +34,11 @@ describe('events', () => {
   });
 
   test('the pieces of a message and the whole of it have the same id', () => {
-    const drafts = after(line('delta', { id: 'item_1', text: 'Hel' }), line('delta', { id: 'item_1', text: 'lo.' }), TEXT);
+    const drafts = after(
+      line('delta', { id: 'item_1', text: 'Hel' }),
+      line('delta', { id: 'item_1', text: 'lo.' }),
+      TEXT,
+    );
     expect(drafts.map(({ type, data, itemId }) => [type, data, itemId])).toEqual([
       ['agent.message.delta', { text: 'Hel' }, 'item_1'],
       ['agent.message.delta', { text: 'lo.' }, 'item_1'],
@@ -51,7 +55,10 @@ describe('events', () => {
     );
     expect(brief(drafts)).toEqual([
       ['tool.call.started', { name: 'shell', kind: 'command', input: { command: 'ls' } }],
-      ['tool.call.completed', { name: 'shell', kind: 'command', status: 'completed', exit_code: 0, output: '(only played)\n' }],
+      [
+        'tool.call.completed',
+        { name: 'shell', kind: 'command', status: 'completed', exit_code: 0, output: '(only played)\n' },
+      ],
       ['tool.call.started', { name: 'shell', kind: 'command', input: { command: 'rm x' } }],
       ['tool.call.completed', { name: 'shell', kind: 'command', status: 'declined', output: '' }],
     ]);
@@ -65,7 +72,10 @@ describe('events', () => {
       ['tool.call.completed', { ...write, status: 'completed' }],
       ['artifact.file.changed', { path: 'a.txt', kind: 'unknown' }],
     ]);
-    expect(typesOf(after(line('file', { id: 'item_1', path: 'a.txt', status: 'declined' })))).toEqual(['tool.call.started', 'tool.call.completed']);
+    expect(typesOf(after(line('file', { id: 'item_1', path: 'a.txt', status: 'declined' })))).toEqual([
+      'tool.call.started',
+      'tool.call.completed',
+    ]);
   });
 
   test('a failure is a terminal error, a question and an approval are steps of the engine', () => {
@@ -104,15 +114,33 @@ describe('the session', () => {
 describe('how a turn ended', () => {
   test('the end line is a success, and only that line', () => {
     expect(read(BOUND, TEXT, USAGE, END).evidence).toEqual({
-      sessionId: SESSION, success: true, failure: null, unfinished: null, questions: [], done: null, lastMessage: 'Hello.', complaint: null,
+      sessionId: SESSION,
+      success: true,
+      failure: null,
+      unfinished: null,
+      questions: [],
+      done: null,
+      lastMessage: 'Hello.',
+      complaint: null,
     });
-    expect(read(BOUND, TEXT, USAGE).evidence).toMatchObject({ success: false, failure: null, unfinished: 'NO_TURN_END' });
-    expect(parse('rehearsal', {}).evidence).toMatchObject({ sessionId: null, success: false, unfinished: 'NO_TURN_END' });
+    expect(read(BOUND, TEXT, USAGE).evidence).toMatchObject({
+      success: false,
+      failure: null,
+      unfinished: 'NO_TURN_END',
+    });
+    expect(parse('rehearsal', {}).evidence).toMatchObject({
+      sessionId: null,
+      success: false,
+      unfinished: 'NO_TURN_END',
+    });
   });
 
   test('a failure counts before and after the end line, and in an unknown shape', () => {
     const failed = line('failed', { message: 'x' });
-    expect(read(BOUND, failed, END).evidence).toMatchObject({ success: false, failure: { kind: 'turn', message: 'x' } });
+    expect(read(BOUND, failed, END).evidence).toMatchObject({
+      success: false,
+      failure: { kind: 'turn', message: 'x' },
+    });
     expect(read(BOUND, END, failed).evidence).toMatchObject({ success: false, failure: { message: 'x' } });
     expect(read(BOUND, END, line('failed')).evidence).toMatchObject({ success: false, failure: { kind: 'turn' } });
   });
@@ -124,26 +152,47 @@ describe('how a turn ended', () => {
   });
 
   test('a refused session leaves its reason as a complaint', () => {
-    expect(parse('rehearsal', { stderr: `Error: session ${SESSION} not found\n` }).evidence).toMatchObject({ sessionId: null, complaint: { message: `Error: session ${SESSION} not found` } });
+    expect(parse('rehearsal', { stderr: `Error: session ${SESSION} not found\n` }).evidence).toMatchObject({
+      sessionId: null,
+      complaint: { message: `Error: session ${SESSION} not found` },
+    });
   });
 });
 
 describe('questions', () => {
   test('an ask line is a question of the engine itself, with its options', () => {
-    const options = [{ label: 'Postgres', value: 'Postgres' }, { label: 'SQLite', value: 'SQLite' }];
-    expect(read(BOUND, ASK, END).evidence.questions).toEqual([{ kind: 'choose_one', prompt: 'Which database?', options, channel: 'native' }]);
-    expect(read(BOUND, line('ask', { id: 'item_1', prompt: 'Why?', options: [] }), END).evidence.questions).toMatchObject([{ kind: 'open_text', prompt: 'Why?' }]);
+    const options = [
+      { label: 'Postgres', value: 'Postgres' },
+      { label: 'SQLite', value: 'SQLite' },
+    ];
+    expect(read(BOUND, ASK, END).evidence.questions).toEqual([
+      { kind: 'choose_one', prompt: 'Which database?', options, channel: 'native' },
+    ]);
+    expect(
+      read(BOUND, line('ask', { id: 'item_1', prompt: 'Why?', options: [] }), END).evidence.questions,
+    ).toMatchObject([{ kind: 'open_text', prompt: 'Why?' }]);
   });
 
   test('an approve line is an approval that shows the command, and each of its options is a whole reply', () => {
     const [question, ...more] = read(BOUND, APPROVE, END).evidence.questions;
     expect(more).toEqual([]);
-    expect(question).toMatchObject({ kind: 'approval', prompt: expect.stringContaining('rm -r build'), channel: 'native' });
-    expect(question?.options.map(({ value }) => value)).toEqual([{ decision: 'approve' }, { decision: 'approve_for_session' }, { decision: 'decline' }, { decision: 'cancel' }]);
+    expect(question).toMatchObject({
+      kind: 'approval',
+      prompt: expect.stringContaining('rm -r build'),
+      channel: 'native',
+    });
+    expect(question?.options.map(({ value }) => value)).toEqual([
+      { decision: 'approve' },
+      { decision: 'approve_for_session' },
+      { decision: 'decline' },
+      { decision: 'cancel' },
+    ]);
   });
 
   test('an agent cannot ask for an approval in the words of a question', () => {
-    expect(read(BOUND, line('ask', { prompt: 'Run it?', options: [], kind: 'approval' }), END).evidence.questions).toMatchObject([{ kind: 'open_text' }]);
+    expect(
+      read(BOUND, line('ask', { prompt: 'Run it?', options: [], kind: 'approval' }), END).evidence.questions,
+    ).toMatchObject([{ kind: 'open_text' }]);
   });
 });
 
@@ -175,7 +224,12 @@ describe('drift and damage', () => {
     const odd = ['npm warn', '{"type":"message"', '[]', '{"type":"hologram"}'];
     const { drafts, evidence, counts } = read(BOUND, ...odd, TEXT, END);
     expect(dataOf(drafts, 'raw.stdout').map(({ text }) => text)).toEqual(odd);
-    expect(warningsOf(drafts)).toEqual(['LINE_UNDECODABLE', 'LINE_UNDECODABLE', 'LINE_UNDECODABLE', 'UNKNOWN_EVENT_TYPE']);
+    expect(warningsOf(drafts)).toEqual([
+      'LINE_UNDECODABLE',
+      'LINE_UNDECODABLE',
+      'LINE_UNDECODABLE',
+      'UNKNOWN_EVENT_TYPE',
+    ]);
     expect(counts).toMatchObject({ units: 7, parsed: 3, fallbacks: 4 });
     expect(evidence.success).toBe(true);
   });

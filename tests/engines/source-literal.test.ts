@@ -6,7 +6,9 @@ const OPENING = '"text":"';
 
 test('the literal of the line is taken as it stands, escapes included', () => {
   expect(sourceLiteral('{"id":1,"text":"plain 漢字"}', OPENING, 'plain 漢字')).toBe('"plain 漢字"');
-  expect(sourceLiteral('{"text":"\\u0041 \\/ \\"q\\" \\\\"}', OPENING, 'A / "q" \\')).toBe('"\\u0041 \\/ \\"q\\" \\\\"');
+  expect(sourceLiteral('{"text":"\\u0041 \\/ \\"q\\" \\\\"}', OPENING, 'A / "q" \\')).toBe(
+    '"\\u0041 \\/ \\"q\\" \\\\"',
+  );
 });
 
 test('a literal that belongs to another member of the same name is not taken', () => {
@@ -23,10 +25,16 @@ test('a line that writes the member in another way is no obstacle', () => {
 });
 
 test('whatever stands in the line, the literal decodes to the value', () => {
-  const text = fc.string({ unit: fc.constantFrom('a', '"', '\\', '\n', 'u0041', '漢', '🚀', '\u2028', '{', ':'), maxLength: 12 });
-  fc.assert(fc.property(text, text, fc.boolean(), (other, value, first) => {
-    const members = [JSON.stringify({ text: other }), JSON.stringify({ text: value })];
-    const line = `[${(first ? members : members.toReversed()).join(',')}]`;
-    expect(JSON.parse(sourceLiteral(line, OPENING, value))).toBe(value);
-  }), { numRuns: 2000, seed: 7 });
+  const text = fc.string({
+    unit: fc.constantFrom('a', '"', '\\', '\n', 'u0041', '漢', '🚀', '\u2028', '{', ':'),
+    maxLength: 12,
+  });
+  fc.assert(
+    fc.property(text, text, fc.boolean(), (other, value, first) => {
+      const members = [JSON.stringify({ text: other }), JSON.stringify({ text: value })];
+      const line = `[${(first ? members : members.toReversed()).join(',')}]`;
+      expect(JSON.parse(sourceLiteral(line, OPENING, value))).toBe(value);
+    }),
+    { numRuns: 2000, seed: 7 },
+  );
 });

@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { FCMP_TYPES, type FcmpEvent } from '../../src/fcmp/event.js';
-import { ConversationFold, foldInputOf, foldInputOfDraft, projectConversation, type FoldInput } from '../../src/fcmp/fold.js';
+import {
+  ConversationFold,
+  foldInputOf,
+  foldInputOfDraft,
+  projectConversation,
+  type FoldInput,
+} from '../../src/fcmp/fold.js';
 import { explainFcmp } from '../../src/fcmp/validate.js';
 import { draft, type RaspDraft } from '../../src/rasp/draft.js';
 import { RASP_TYPES, type RaspData, type RaspEvent, type RaspType } from '../../src/rasp/event.js';
@@ -22,7 +28,10 @@ function events(lines: readonly string[]): FcmpEvent[] {
 
 // What one RASP event gives in a fresh fold: types and data.
 function shown(type: string, data: unknown, rest: Partial<FoldInput> = {}): [string, unknown][] {
-  return events(new ConversationFold('run_test').push(input(type, data, rest))).map((event) => [event.type, event.data]);
+  return events(new ConversationFold('run_test').push(input(type, data, rest))).map((event) => [
+    event.type,
+    event.data,
+  ]);
 }
 
 function foldAll(inputs: readonly FoldInput[]): FcmpEvent[] {
@@ -37,13 +46,35 @@ const ENDED: RaspData['lifecycle.turn.ended'] = {
   parser: { profile: 'codex_ndjson', units: 1, parsed: 1, fallbacks: 0, hit_rate: 1, warnings: {} },
 };
 const QUESTION: RaspData['interaction.requested'] = {
-  interaction_id: 'int_1', kind: 'choose_one', prompt: 'Which?', options: [{ label: 'A', value: 'a' }], default: 'a', channel: 'tool', asked_at: TS,
+  interaction_id: 'int_1',
+  kind: 'choose_one',
+  prompt: 'Which?',
+  options: [{ label: 'A', value: 'a' }],
+  default: 'a',
+  channel: 'tool',
+  asked_at: TS,
 };
 const REPLY: RaspData['interaction.reply.accepted'] = {
-  interaction_id: 'int_1', resolution_mode: 'user_reply', accepted_at: TS, response: { a: 1 }, actor: { kind: 'user', name: 'ada' }, idempotency_key: 'key-1',
+  interaction_id: 'int_1',
+  resolution_mode: 'user_reply',
+  accepted_at: TS,
+  response: { a: 1 },
+  actor: { kind: 'user', name: 'ada' },
+  idempotency_key: 'key-1',
 };
-const TIMEOUT: RaspData['interaction.auto_decide.timeout'] = { interaction_id: 'int_1', resolution_mode: 'auto_decide_timeout', policy: 'use_default', response: 'a', decided_at: TS };
-const APPROVAL: RaspData['interaction.approval.applied'] = { interaction_id: 'int_1', decision: 'approve', digest: 'd', applied_at: TS };
+const TIMEOUT: RaspData['interaction.auto_decide.timeout'] = {
+  interaction_id: 'int_1',
+  resolution_mode: 'auto_decide_timeout',
+  policy: 'use_default',
+  response: 'a',
+  decided_at: TS,
+};
+const APPROVAL: RaspData['interaction.approval.applied'] = {
+  interaction_id: 'int_1',
+  decision: 'approve',
+  digest: 'd',
+  applied_at: TS,
+};
 
 function changed(from: string, to: string, trigger: string, rest: object = {}): object {
   return { from, to, trigger, updated_at: TS, ...rest };
@@ -54,7 +85,10 @@ function turn(attempt: number): FoldInput[] {
     input('agent.message.final', { text: `turn ${attempt}` }, { seq: attempt * 10, attempt }),
     input('raw.stdout', { text: `turn ${attempt}` }, { seq: attempt * 10 + 1, attempt }),
     input('lifecycle.turn.ended', ENDED, { seq: attempt * 10 + 2, attempt }),
-    input('lifecycle.state.changed', changed('running', 'succeeded', 'turn.succeeded'), { seq: attempt * 10 + 3, attempt }),
+    input('lifecycle.state.changed', changed('running', 'succeeded', 'turn.succeeded'), {
+      seq: attempt * 10 + 3,
+      attempt,
+    }),
   ];
 }
 
@@ -62,7 +96,10 @@ function turn(attempt: number): FoldInput[] {
 const TABLE: { readonly [T in RaspType]: readonly [RaspData[T], readonly [string, object][]] } = {
   'lifecycle.run.created': [
     { engine: 'codex', execution_mode: 'interactive', prompt: 'Say hello', request_id: 'r1' },
-    [['conversation.started', { engine: 'codex', execution_mode: 'interactive', fold_version: 1 }], ['user.message', { text: 'Say hello' }]],
+    [
+      ['conversation.started', { engine: 'codex', execution_mode: 'interactive', fold_version: 1 }],
+      ['user.message', { text: 'Say hello' }],
+    ],
   ],
   'lifecycle.state.changed': [
     { from: 'queued', to: 'running', trigger: 'turn.started', updated_at: TS },
@@ -70,12 +107,20 @@ const TABLE: { readonly [T in RaspType]: readonly [RaspData[T], readonly [string
   ],
   'lifecycle.turn.started': [{ argv: ['codex'], resumed: false }, []],
   'lifecycle.process.spawned': [{ pid: 7, start_time: '1' }, []],
-  'lifecycle.process.ended': [{ streams: { stdout: { from: 7, bytes: 0, sha256: '' }, stderr: { bytes: 0, sha256: '' } } }, []],
+  'lifecycle.process.ended': [
+    { streams: { stdout: { from: 7, bytes: 0, sha256: '' }, stderr: { bytes: 0, sha256: '' } } },
+    [],
+  ],
   'lifecycle.session.bound': [{ session_id: 's', handle_type: 'session_id' }, []],
   'lifecycle.engine.progress': [{ phase: 'turn.started' }, []],
   'lifecycle.turn.silent': [
     { noticed_at: '2026-01-01T00:30:00.000Z', silent_sec: 1800, tool_running: true },
-    [['diagnostic.warning', { code: 'TURN_SILENT', message: 'No output for 30 minutes, a tool call is running. The turn goes on.' }]],
+    [
+      [
+        'diagnostic.warning',
+        { code: 'TURN_SILENT', message: 'No output for 30 minutes, a tool call is running. The turn goes on.' },
+      ],
+    ],
   ],
   'lifecycle.turn.ended': [ENDED, []],
   'agent.message.delta': [{ text: 'Hel' }, [['assistant.message.delta', { message_id: 'item_1', text: 'Hel' }]]],
@@ -83,22 +128,76 @@ const TABLE: { readonly [T in RaspType]: readonly [RaspData[T], readonly [string
   'agent.reasoning': [{ text: 'Hm' }, [['assistant.reasoning', { text: 'Hm' }]]],
   'agent.plan': [{ items: [{ text: 'a', done: true }] }, [['assistant.plan', { items: [{ text: 'a', done: true }] }]]],
   'agent.usage': [{ scope: 'turn', input_tokens: 1 }, [['usage', { scope: 'turn', input_tokens: 1 }]]],
-  'tool.call.started': [{ name: 'shell', kind: 'command', input: { command: 'ls' } }, [['assistant.tool.started', { call_id: 'item_1', name: 'shell', kind: 'command', input: { command: 'ls' } }]]],
+  'tool.call.started': [
+    { name: 'shell', kind: 'command', input: { command: 'ls' } },
+    [['assistant.tool.started', { call_id: 'item_1', name: 'shell', kind: 'command', input: { command: 'ls' } }]],
+  ],
   'tool.call.updated': [{ name: 'shell', kind: 'command', output: 'a' }, []],
   'tool.call.completed': [
     { name: 'shell', kind: 'command', status: 'failed', output: 'a', exit_code: 1 },
-    [['assistant.tool.completed', { call_id: 'item_1', name: 'shell', kind: 'command', status: 'failed', output: 'a', exit_code: 1 }]],
+    [
+      [
+        'assistant.tool.completed',
+        { call_id: 'item_1', name: 'shell', kind: 'command', status: 'failed', output: 'a', exit_code: 1 },
+      ],
+    ],
   ],
   'artifact.file.changed': [{ path: '/w/a', kind: 'add' }, [['artifact.file.changed', { path: '/w/a', kind: 'add' }]]],
   'artifact.result.written': [{ path: '/w/r', bytes: 5 }, []],
-  'interaction.requested': [QUESTION, [['user.input.required', { interaction_id: 'int_1', kind: 'choose_one', prompt: 'Which?', options: [{ label: 'A', value: 'a' }], default: 'a', channel: 'tool' }]]],
-  'interaction.reply.accepted': [REPLY, [['interaction.reply.accepted', { interaction_id: 'int_1', resolution_mode: 'user_reply', accepted_at: TS, response: { a: 1 }, actor: { kind: 'user', name: 'ada' } }]]],
-  'interaction.auto_decide.timeout': [TIMEOUT, [['interaction.auto_decide.timeout', { interaction_id: 'int_1', resolution_mode: 'auto_decide_timeout', policy: 'use_default', response: 'a' }]]],
+  'interaction.requested': [
+    QUESTION,
+    [
+      [
+        'user.input.required',
+        {
+          interaction_id: 'int_1',
+          kind: 'choose_one',
+          prompt: 'Which?',
+          options: [{ label: 'A', value: 'a' }],
+          default: 'a',
+          channel: 'tool',
+        },
+      ],
+    ],
+  ],
+  'interaction.reply.accepted': [
+    REPLY,
+    [
+      [
+        'interaction.reply.accepted',
+        {
+          interaction_id: 'int_1',
+          resolution_mode: 'user_reply',
+          accepted_at: TS,
+          response: { a: 1 },
+          actor: { kind: 'user', name: 'ada' },
+        },
+      ],
+    ],
+  ],
+  'interaction.auto_decide.timeout': [
+    TIMEOUT,
+    [
+      [
+        'interaction.auto_decide.timeout',
+        { interaction_id: 'int_1', resolution_mode: 'auto_decide_timeout', policy: 'use_default', response: 'a' },
+      ],
+    ],
+  ],
   'interaction.approval.applied': [APPROVAL, []],
-  'diagnostic.parser.warning': [{ code: 'FIELD_DRIFT', message: 'm', path: 'p' }, [['diagnostic.warning', { code: 'FIELD_DRIFT', message: 'm' }]]],
+  'diagnostic.parser.warning': [
+    { code: 'FIELD_DRIFT', message: 'm', path: 'p' },
+    [['diagnostic.warning', { code: 'FIELD_DRIFT', message: 'm' }]],
+  ],
   'diagnostic.engine.warning': [{ message: 'm' }, [['diagnostic.warning', { code: 'ENGINE_WARNING', message: 'm' }]]],
-  'diagnostic.engine.error': [{ message: 'm', terminal: true, http_status: 500 }, [['diagnostic.warning', { code: 'ENGINE_ERROR', message: 'm', terminal: true }]]],
-  'diagnostic.completion.unknown': [{ reason_code: 'NO_RESULT', message: 'm' }, [['diagnostic.warning', { code: 'COMPLETION_UNKNOWN', message: 'm' }]]],
+  'diagnostic.engine.error': [
+    { message: 'm', terminal: true, http_status: 500 },
+    [['diagnostic.warning', { code: 'ENGINE_ERROR', message: 'm', terminal: true }]],
+  ],
+  'diagnostic.completion.unknown': [
+    { reason_code: 'NO_RESULT', message: 'm' },
+    [['diagnostic.warning', { code: 'COMPLETION_UNKNOWN', message: 'm' }]],
+  ],
   'raw.stdout': [{ text: 'a' }, [['raw.stdout', { text: 'a' }]]],
   'raw.stderr': [{ text: 'b' }, [['raw.stderr', { text: 'b' }]]],
 };
@@ -123,43 +222,77 @@ describe('every RASP type', () => {
   });
 
   test('a message that was cut says so', () => {
-    expect(shown('agent.message.final', { text: 'a', truncated: true }, { itemId: 'x' })).toEqual([['assistant.message.final', { message_id: 'x', text: 'a', truncated: true }]]);
+    expect(shown('agent.message.final', { text: 'a', truncated: true }, { itemId: 'x' })).toEqual([
+      ['assistant.message.final', { message_id: 'x', text: 'a', truncated: true }],
+    ]);
   });
 
   test('an event without an item id has null in its place', () => {
-    expect(shown('agent.message.delta', { text: 'a' })).toEqual([['assistant.message.delta', { message_id: null, text: 'a' }]]);
+    expect(shown('agent.message.delta', { text: 'a' })).toEqual([
+      ['assistant.message.delta', { message_id: null, text: 'a' }],
+    ]);
   });
 });
 
 describe('state', () => {
   test('an accepted reply is shown before the change of state it causes, with its trigger', () => {
     const trigger = 'interaction.reply.accepted';
-    const seen = foldAll([input('interaction.reply.accepted', REPLY, { seq: 4 }), input('lifecycle.state.changed', changed('waiting_user', 'queued', trigger), { seq: 5 })]);
-    expect(seen.map(({ type, rasp_seq }) => [type, rasp_seq])).toEqual([['interaction.reply.accepted', 4], ['conversation.state.changed', 5]]);
+    const seen = foldAll([
+      input('interaction.reply.accepted', REPLY, { seq: 4 }),
+      input('lifecycle.state.changed', changed('waiting_user', 'queued', trigger), { seq: 5 }),
+    ]);
+    expect(seen.map(({ type, rasp_seq }) => [type, rasp_seq])).toEqual([
+      ['interaction.reply.accepted', 4],
+      ['conversation.state.changed', 5],
+    ]);
     expect(seen[1]?.data).toEqual({ from: 'waiting_user', to: 'queued', trigger, updated_at: TS });
     expect(seen[0]?.data).toMatchObject({ interaction_id: 'int_1', resolution_mode: 'user_reply', accepted_at: TS });
   });
 
   test('an automatic decision is shown before the change of state it causes, with its trigger', () => {
     const trigger = 'interaction.auto_decide.timeout';
-    const seen = foldAll([input('interaction.auto_decide.timeout', TIMEOUT, { seq: 4 }), input('lifecycle.state.changed', changed('waiting_user', 'queued', trigger), { seq: 5 })]);
+    const seen = foldAll([
+      input('interaction.auto_decide.timeout', TIMEOUT, { seq: 4 }),
+      input('lifecycle.state.changed', changed('waiting_user', 'queued', trigger), { seq: 5 }),
+    ]);
     expect(seen.map(({ type }) => type)).toEqual(['interaction.auto_decide.timeout', 'conversation.state.changed']);
     expect(seen[1]?.data).toEqual({ from: 'waiting_user', to: 'queued', trigger, updated_at: TS });
-    expect(seen[0]?.data).toMatchObject({ interaction_id: 'int_1', resolution_mode: 'auto_decide_timeout', policy: 'use_default' });
+    expect(seen[0]?.data).toMatchObject({
+      interaction_id: 'int_1',
+      resolution_mode: 'auto_decide_timeout',
+      policy: 'use_default',
+    });
   });
 
   test('a run that goes on waiting after a restart shows nothing', () => {
-    expect(shown('lifecycle.state.changed', changed('waiting_user', 'waiting_user', 'restart.preserve_waiting'))).toEqual([]);
+    expect(
+      shown('lifecycle.state.changed', changed('waiting_user', 'waiting_user', 'restart.preserve_waiting')),
+    ).toEqual([]);
   });
 
   const error = { code: 'ENGINE_TURN_FAILED', message: 'boom', details: { a: 1 } };
   const actor = { kind: 'user', name: 'ada' };
   test.each([
-    ['a success', changed('running', 'succeeded', 'turn.succeeded', { result: { files: 2 } }), 'conversation.completed', { result: { files: 2 } }],
+    [
+      'a success',
+      changed('running', 'succeeded', 'turn.succeeded', { result: { files: 2 } }),
+      'conversation.completed',
+      { result: { files: 2 } },
+    ],
     ['a success without a result', changed('running', 'succeeded', 'turn.succeeded'), 'conversation.completed', {}],
     ['a failure', changed('running', 'failed', 'turn.failed', { error }), 'conversation.failed', { error }],
-    ['a failure after a restart', changed('queued', 'failed', 'restart.reconcile_failed', { error }), 'conversation.failed', { error }],
-    ['a failure without a reason', changed('running', 'failed', 'turn.failed'), 'conversation.failed', { error: { code: 'INTERNAL', message: expect.any(String) as unknown } }],
+    [
+      'a failure after a restart',
+      changed('queued', 'failed', 'restart.reconcile_failed', { error }),
+      'conversation.failed',
+      { error },
+    ],
+    [
+      'a failure without a reason',
+      changed('running', 'failed', 'turn.failed'),
+      'conversation.failed',
+      { error: { code: 'INTERNAL', message: expect.any(String) as unknown } },
+    ],
     ['a cancel', changed('waiting_user', 'canceled', 'run.canceled', { actor }), 'conversation.canceled', { actor }],
     ['a cancel by nobody in particular', changed('queued', 'canceled', 'run.canceled'), 'conversation.canceled', {}],
   ])('%s is shown right before the last change of state', (_name, data, type, terminal) => {
@@ -172,7 +305,9 @@ describe('state', () => {
 
   test('a change of state that lacks a member is refused, not shown', () => {
     for (const member of ['from', 'to', 'trigger', 'updated_at']) {
-      const data = Object.fromEntries(Object.entries(changed('queued', 'running', 'turn.started')).filter(([name]) => name !== member));
+      const data = Object.fromEntries(
+        Object.entries(changed('queued', 'running', 'turn.started')).filter(([name]) => name !== member),
+      );
       expect(() => shown('lifecycle.state.changed', data), member).toThrow('conversation.state.changed');
     }
   });
@@ -180,18 +315,37 @@ describe('state', () => {
 
 describe('later versions', () => {
   test('types and categories that are not known yet are passed over without an error', () => {
-    const unknown = ['agent.hologram', 'lifecycle.moved', 'weather.changed', 'raw.pty', 'diagnostic', '', 'constructor', '__proto__', 'toString'];
+    const unknown = [
+      'agent.hologram',
+      'lifecycle.moved',
+      'weather.changed',
+      'raw.pty',
+      'diagnostic',
+      '',
+      'constructor',
+      '__proto__',
+      'toString',
+    ];
     for (const type of unknown) expect(shown(type, { anything: 1 }), type).toEqual([]);
     for (const type of unknown) expect(shown(type, null), type).toEqual([]);
   });
 
   test('the conversation goes on after one, without a gap', () => {
-    const seen = foldAll([input('agent.message.final', { text: 'a' }, { seq: 1 }), input('weather.changed', {}, { seq: 2 }), input('agent.message.final', { text: 'b' }, { seq: 3 })]);
-    expect(seen.map(({ seq, rasp_seq }) => [seq, rasp_seq])).toEqual([[1, 1], [2, 3]]);
+    const seen = foldAll([
+      input('agent.message.final', { text: 'a' }, { seq: 1 }),
+      input('weather.changed', {}, { seq: 2 }),
+      input('agent.message.final', { text: 'b' }, { seq: 3 }),
+    ]);
+    expect(seen.map(({ seq, rasp_seq }) => [seq, rasp_seq])).toEqual([
+      [1, 1],
+      [2, 3],
+    ]);
   });
 
   test('members that are not known yet do not disturb', () => {
-    expect(shown('agent.message.final', { text: 'a', mood: 'good' })).toEqual([['assistant.message.final', { message_id: null, text: 'a' }]]);
+    expect(shown('agent.message.final', { text: 'a', mood: 'good' })).toEqual([
+      ['assistant.message.final', { message_id: null, text: 'a' }],
+    ]);
   });
 });
 
@@ -203,7 +357,9 @@ describe('the envelope', () => {
       input('agent.message.final', { text: 'a' }, { seq: 12, attempt: 3, ts: '2026-11-15T00:00:01.500Z' }),
     ]);
     expect(seen.map(({ seq, rasp_seq, attempt_number, ts }) => [seq, rasp_seq, attempt_number, ts])).toEqual([
-      [1, 10, 1, TS], [2, 10, 1, TS], [3, 12, 3, '2026-11-15T00:00:01.500Z'],
+      [1, 10, 1, TS],
+      [2, 10, 1, TS],
+      [3, 12, 3, '2026-11-15T00:00:01.500Z'],
     ]);
     expect(seen.every((event) => event.protocol_version === 'fcmp/1.0' && event.run_id === 'run_test')).toBe(true);
   });
@@ -213,7 +369,10 @@ describe('the envelope', () => {
     const expected = [...turn(1), ...turn(2)].flatMap((each) => whole.push(each));
     const first = new ConversationFold('run_test');
     const before = turn(1).flatMap((each) => first.push(each));
-    const second = new ConversationFold('run_test', JSON.parse(JSON.stringify(first.save())) as ReturnType<ConversationFold['save']>);
+    const second = new ConversationFold(
+      'run_test',
+      JSON.parse(JSON.stringify(first.save())) as ReturnType<ConversationFold['save']>,
+    );
     expect([...before, ...turn(2).flatMap((each) => second.push(each))]).toEqual(expected);
     expect(second.save()).toEqual(whole.save());
   });
@@ -227,7 +386,8 @@ describe('the envelope', () => {
   });
 });
 
-// Odd on purpose: keys that look like numbers, halves of characters, every kind of escape, numbers that JSON cannot keep.
+// Odd on purpose: keys that look like numbers, halves of characters, every kind of escape, numbers that JSON cannot
+// keep.
 const STDOUT = joinLines(
   '{"type":"thread.started","thread_id":"01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c"}',
   '{"type":"turn.started"}',
@@ -238,7 +398,11 @@ const STDOUT = joinLines(
   '{"type":"item.completed","item":{"id":"item_3","type":"file_change","changes":[{"path":"a","kind":"add"}],"status":"completed"}}',
   '{"type":"item.completed","item":{"id":"item_4","type":"todo_list","items":[{"text":"a","completed":true}]}}',
   '{"type":"item.completed","item":{"id":"item_5","type":"agent_message","text":"one\\ntwo\\nthree"}}',
-  'one', 'two', 'three', 'four', 'one',
+  'one',
+  'two',
+  'three',
+  'four',
+  'one',
   '{"type":"error","message":"Reconnecting... 1/2"}',
   '{"type":"hologram"}',
   '{"type":"turn.completed","usage":{"input_tokens":1}}',
@@ -251,8 +415,19 @@ function journal(): RaspDraft[] {
     draft('lifecycle.state.changed', { from: 'queued', to: 'running', trigger: 'turn.started', updated_at: TS }),
     ...parse('codex', { stdout: STDOUT, stderr: 'one\ntwo\nthree\nnoise\n' }).drafts,
     draft('lifecycle.turn.ended', ENDED),
-    draft('interaction.requested', { ...QUESTION, fields: undefined, options: [{ label: 'A', value: 'a', description: undefined }] }, { interactionId: 'int_1' }),
-    draft('lifecycle.state.changed', { from: 'running', to: 'waiting_user', trigger: 'turn.needs_input', updated_at: TS, error: undefined, result: undefined }),
+    draft(
+      'interaction.requested',
+      { ...QUESTION, fields: undefined, options: [{ label: 'A', value: 'a', description: undefined }] },
+      { interactionId: 'int_1' },
+    ),
+    draft('lifecycle.state.changed', {
+      from: 'running',
+      to: 'waiting_user',
+      trigger: 'turn.needs_input',
+      updated_at: TS,
+      error: undefined,
+      result: undefined,
+    }),
     draft('interaction.reply.accepted', REPLY, { interactionId: 'int_1' }),
   ];
 }
@@ -263,7 +438,10 @@ describe('rebuilding', () => {
     const drafts = journal();
     const streamed = drafts.flatMap((each, index) => live.push(foldInputOfDraft(each, index + 1, TS, 1)));
     const stored = drafts.map((each, index) => JSON.stringify(eventOf(each, index + 1)));
-    const rebuilt = projectConversation('run_test', stored.map((line) => JSON.parse(line) as RaspEvent));
+    const rebuilt = projectConversation(
+      'run_test',
+      stored.map((line) => JSON.parse(line) as RaspEvent),
+    );
     expect(rebuilt).toEqual(streamed);
     expect(streamed.length).toBeGreaterThan(20);
     expect(events(streamed).map(({ seq }) => seq)).toEqual(streamed.map((_, index) => index + 1));
@@ -284,7 +462,9 @@ describe('rebuilding', () => {
 
   test('what the fold needs of an event is the same from a draft and from the stored event', () => {
     for (const [index, each] of journal().entries()) {
-      expect(JSON.stringify(foldInputOf(eventOf(each, index + 1)))).toBe(JSON.stringify(foldInputOfDraft(each, index + 1, TS, 1)));
+      expect(JSON.stringify(foldInputOf(eventOf(each, index + 1)))).toBe(
+        JSON.stringify(foldInputOfDraft(each, index + 1, TS, 1)),
+      );
     }
   });
 });

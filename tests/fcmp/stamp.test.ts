@@ -7,10 +7,27 @@ import { createFcmpStamp, lineOf, type FcmpDraft } from '../../src/fcmp/stamp.js
 test.each(['run_01M7M8RF2XMJX9YAHGDFH3HT2R', 'run "of" ünïcode'])('is one line, as text and as bytes: %s', (runId) => {
   const stamp = createFcmpStamp(runId);
   const sink = new EventBuffer();
-  const drafts = FCMP_TYPES.flatMap((type, index): FcmpDraft[] => [0, 1, 2].map((time) => ({
-    seq: index * 3 + time + 1, ts: `2026-11-17T08:07:4${time}.079Z`, attempt: 1 + (index % 2), raspSeq: 4_000_000_000 + index, type, json: JSON.stringify({ text: `"${'ä€😀\u2028\ud800 '.repeat(time * 20)}"`, type }),
-  })));
+  const drafts = FCMP_TYPES.flatMap((type, index): FcmpDraft[] =>
+    [0, 1, 2].map((time) => ({
+      seq: index * 3 + time + 1,
+      ts: `2026-11-17T08:07:4${time}.079Z`,
+      attempt: 1 + (index % 2),
+      raspSeq: 4_000_000_000 + index,
+      type,
+      json: JSON.stringify({ text: `"${'ä€😀\u2028\ud800 '.repeat(time * 20)}"`, type }),
+    })),
+  );
   for (const draft of drafts) stamp(draft, sink);
   expect(sink.take().toString()).toBe(drafts.map((draft) => `${lineOf(runId, draft)}\n`).join(''));
-  for (const draft of drafts) expect(JSON.parse(lineOf(runId, draft))).toEqual({ protocol_version: 'fcmp/1.0', run_id: runId, seq: draft.seq, ts: draft.ts, attempt_number: draft.attempt, rasp_seq: draft.raspSeq, type: draft.type, data: JSON.parse(draft.json) });
+  for (const draft of drafts)
+    expect(JSON.parse(lineOf(runId, draft))).toEqual({
+      protocol_version: 'fcmp/1.0',
+      run_id: runId,
+      seq: draft.seq,
+      ts: draft.ts,
+      attempt_number: draft.attempt,
+      rasp_seq: draft.raspSeq,
+      type: draft.type,
+      data: JSON.parse(draft.json),
+    });
 });

@@ -1,12 +1,32 @@
 // Reading in folders that others can write: regular files at that very place, bounded, without waiting.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFileSync, mkdirSync, readFileSync, realpathSync, statSync, symlinkSync, writeFileSync, mkdtempSync, rmSync } from 'node:fs';
+import {
+  appendFileSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+  mkdtempSync,
+  rmSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { hasEntries, listFolder } from '../../src/files/list-folder.js';
-import { openFile, openToAppend, openToAppendSync, readBytes, readPieces, readText, readTextSync, SMALL_FILE, UnsafeFileError } from '../../src/files/read-file.js';
+import {
+  openFile,
+  openToAppend,
+  openToAppendSync,
+  readBytes,
+  readPieces,
+  readText,
+  readTextSync,
+  SMALL_FILE,
+  UnsafeFileError,
+} from '../../src/files/read-file.js';
 import { growing, linkFolder, plant, PLANTS } from '../support/planted-files.js';
 
 let dir: string;
@@ -59,7 +79,10 @@ test('a link on the way to a file is not followed', async () => {
 test('nothing is nothing, also below a file', async () => {
   expect([await readText(path, SMALL_FILE), readTextSync(path, SMALL_FILE)]).toEqual([null, null]);
   writeFileSync(path, '');
-  expect([await readText(join(path, 'below'), SMALL_FILE), readTextSync(join(path, 'below'), SMALL_FILE)]).toEqual([null, null]);
+  expect([await readText(join(path, 'below'), SMALL_FILE), readTextSync(join(path, 'below'), SMALL_FILE)]).toEqual([
+    null,
+    null,
+  ]);
 });
 
 test('a file that grows while it is read is read as long as it was', async () => {
@@ -76,7 +99,9 @@ test('a file that grows while it is read is read as long as it was', async () =>
 
 test('a file that another process replaces all the time can be read', async () => {
   writeFileSync(path, 'content');
-  const script = 'const { renameSync, writeFileSync } = require("node:fs"); for (;;) { writeFileSync(process.argv[1] + ".new", "content"); renameSync(process.argv[1] + ".new", process.argv[1]); }';
+  const script =
+    'const { renameSync, writeFileSync } = require("node:fs"); for (;;) { writeFileSync(process.argv[1] + ".new", ' +
+    '"content"); renameSync(process.argv[1] + ".new", process.argv[1]); }';
   const writer = spawn(process.execPath, ['-e', script, path], { stdio: 'ignore' });
   try {
     await expect.poll(() => statSync(path).ino).not.toBe(statSync(path).ino);
@@ -119,7 +144,9 @@ test('a folder is listed in pieces with names as bytes; whether it has anything 
   for await (const piece of listFolder(folder, 10)) pieces.push(piece);
   expect(pieces.map((piece) => piece.length)).toEqual([10, 10, 8]);
   const entries = pieces.flat();
-  expect(entries.find(({ name }) => name.equals(Buffer.from([0x63, 0x61, 0x66, 0xe9])))).toMatchObject({ kind: 'file' });
+  expect(entries.find(({ name }) => name.equals(Buffer.from([0x63, 0x61, 0x66, 0xe9])))).toMatchObject({
+    kind: 'file',
+  });
   expect(entries.filter(({ kind }) => kind === 'folder')).toHaveLength(1);
   expect(entries.filter(({ kind }) => kind === 'other')).toHaveLength(1);
 });

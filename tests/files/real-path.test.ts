@@ -18,7 +18,11 @@ test('what is missing is added to what is there', () => {
 
 test.each(['missing', 'there'])('a link leads to its target, whether that is %s or not', (name) => {
   mkdirSync(join(dir, 'there'));
-  for (const [link, target] of [['absolute', join(dir, name)], ['relative', join('..', name)], ['chain', 'absolute']] as const) {
+  for (const [link, target] of [
+    ['absolute', join(dir, name)],
+    ['relative', join('..', name)],
+    ['chain', 'absolute'],
+  ] as const) {
     symlinkSync(target, join(dir, 'allowed', link));
     const real = nearestRealPath(join(dir, 'allowed', link, 'below'));
     expect(real, link).toBe(join(dir, name, 'below'));

@@ -31,7 +31,10 @@ afterEach(() => {
 // It is done as ever, and noted.
 function note(where: object, name: string): void {
   const real = (where as Record<string, (...args: unknown[]) => unknown>)[name] as (...args: unknown[]) => unknown;
-  vi.spyOn(where as Record<string, (...args: unknown[]) => unknown>, name).mockImplementation(function (this: unknown, ...args: unknown[]) {
+  vi.spyOn(where as Record<string, (...args: unknown[]) => unknown>, name).mockImplementation(function (
+    this: unknown,
+    ...args: unknown[]
+  ) {
     calls.push(name);
     return real.apply(this, args);
   });
@@ -56,8 +59,14 @@ test('by several processes at once: each of them succeeds, the file is always wh
   const path = join(dir, 'shared', 'note');
   const program = `const { replaceFile } = await import(${JSON.stringify(new URL('../../dist/files/replace-file.js', import.meta.url).href)});
     for (let time = 0; time < 100; time += 1) replaceFile(process.argv[1], process.argv[2].repeat(50_000));`;
-  const children = ['a', 'b', 'c'].map((letter) => spawn(process.execPath, ['--input-type=module', '-e', program, path, letter], { stdio: ['ignore', 'ignore', 'inherit'] }));
-  expect(await Promise.all(children.map(async (child) => ((await once(child, 'exit')) as [number])[0]))).toEqual([0, 0, 0]);
+  const children = ['a', 'b', 'c'].map((letter) =>
+    spawn(process.execPath, ['--input-type=module', '-e', program, path, letter], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    }),
+  );
+  expect(await Promise.all(children.map(async (child) => ((await once(child, 'exit')) as [number])[0]))).toEqual([
+    0, 0, 0,
+  ]);
   expect(readFileSync(path, 'utf8')).toMatch(/^(?:a{50000}|b{50000}|c{50000})$/);
   expect(readdirSync(join(dir, 'shared'))).toEqual(['note']);
 });

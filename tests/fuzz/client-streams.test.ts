@@ -1,11 +1,23 @@
-// The client's reading of a stream: written in any way that the standard allows, cut into any chunks and cut off anywhere, each event comes
-// once and in its order.
+// The client's reading of a stream: written in any way that the standard allows, cut into any chunks and cut off
+// anywhere, each event comes once and in its order.
 import { expect, test } from 'vitest';
 import { createClient } from '../../src/client/client.js';
 import { readFrames, type Frame } from '../../src/client/read-frames.js';
 import { fuzz, PATIENCE_MS, pick, times, type Random } from '../support/fuzz.js';
 
-const TEXTS = ['', 'é 漢字 😀', '\u2028\u2029\u0085', '\ufeff', 'data: x', 'id: 7', ': no', '\u0000', 'a:b', ' two  spaces ', 'x'.repeat(3000)];
+const TEXTS = [
+  '',
+  'é 漢字 😀',
+  '\u2028\u2029\u0085',
+  '\ufeff',
+  'data: x',
+  'id: 7',
+  ': no',
+  '\u0000',
+  'a:b',
+  ' two  spaces ',
+  'x'.repeat(3000),
+];
 
 function eventOf(seq: number, random: Random): string {
   const value = { seq, type: 'x', data: { text: pick(random, TEXTS), more: times(random(3), () => random(99)) } };
@@ -16,17 +28,30 @@ function eventOf(seq: number, random: Random): string {
 function frameOf(seq: number, name: string | null, data: string, random: Random): string {
   const eol = pick(random, ['\n', '\n', '\r\n', '\r']);
   const space = pick(random, [' ', '']);
-  const fields = [...(random(5) === 0 ? [] : [`id:${space}${seq}`]), ...(name === null ? [] : [`event:${space}${name}`]), ...data.split('\n').map((line) => `data:${line.startsWith(' ') ? ' ' : space}${line}`)];
-  const noise = times(random(3), () => pick(random, [': still here', ':', 'retry: 1000', 'nonsense', 'unknown: field', 'data-x: 1', 'id', 'event']));
+  const fields = [
+    ...(random(5) === 0 ? [] : [`id:${space}${seq}`]),
+    ...(name === null ? [] : [`event:${space}${name}`]),
+    ...data.split('\n').map((line) => `data:${line.startsWith(' ') ? ' ' : space}${line}`),
+  ];
+  const noise = times(random(3), () =>
+    pick(random, [': still here', ':', 'retry: 1000', 'nonsense', 'unknown: field', 'data-x: 1', 'id', 'event']),
+  );
   // An empty name is none, and one that comes later counts.
   const before = noise.filter((line) => !(name === null && line === 'event' && random(2) === 0));
-  return [...(random(4) === 0 ? before : before.filter((line) => line.startsWith(':'))), ...fields, '', ...times(random(2), () => '')].map((line) => `${line}${eol}`).join('');
+  return [
+    ...(random(4) === 0 ? before : before.filter((line) => line.startsWith(':'))),
+    ...fields,
+    '',
+    ...times(random(2), () => ''),
+  ]
+    .map((line) => `${line}${eol}`)
+    .join('');
 }
 
 function chunksOf(bytes: Buffer, random: Random): Uint8Array[] {
   const most = pick(random, [1, 2, 7, 100, 5000, 100_000]);
   const chunks: Uint8Array[] = [];
-  for (let from = 0; from < bytes.length; ) {
+  for (let from = 0; from < bytes.length;) {
     const to = Math.min(bytes.length, from + 1 + random(most));
     chunks.push(Uint8Array.from(bytes.subarray(from, to)));
     from = to;
@@ -52,49 +77,69 @@ async function framesIn(chunks: readonly Uint8Array[]): Promise<Frame[]> {
   return found;
 }
 
-test('over connections that are cut off anywhere, every event comes once and in its order', async () => {
-  await fuzz('client stream', 80, async (random) => {
-    const last = 1 + random(12);
-    const texts = times(last, (index) => eventOf(index + 1, random));
-    let connections = 0;
-    const leave = new AbortController();
-    const client = createClient({
-      url: 'http://server',
-      wait: async () => {},
-      fetch: (async (address: string) => {
-        connections += 1;
-        // It would come back for ever.
-        if (connections > 100) leave.abort();
-        const cursor = Number(new URL(address).searchParams.get('cursor'));
-        expect(cursor).toBe(seen.length);
-        if (random(8) === 0) throw new Error('refused');
-        // Some send again what is known.
-        const from = Math.max(0, cursor - random(3));
-        const frames = texts.slice(from).map((text, index) => frameOf(from + index + 1, null, text, random)).join('');
-        const whole = Buffer.from(`${pick(random, ['', '\ufeff'])}${pick(random, ['', 'retry: 1000\n\n', ': hello\r\n\r\n'])}${frames}${frameOf(0, 'end', '{}', random)}`);
-        const isCut = connections < 30 && random(3) > 0;
-        return new Response(bodyOf(chunksOf(isCut ? whole.subarray(0, random(whole.length)) : whole, random), isCut && random(2) === 0));
-      }) as typeof fetch,
+test(
+  'over connections that are cut off anywhere, every event comes once and in its order',
+  async () => {
+    await fuzz('client stream', 80, async (random) => {
+      const last = 1 + random(12);
+      const texts = times(last, (index) => eventOf(index + 1, random));
+      let connections = 0;
+      const leave = new AbortController();
+      const client = createClient({
+        url: 'http://server',
+        wait: async () => {},
+        fetch: (async (address: string) => {
+          connections += 1;
+          // It would come back for ever.
+          if (connections > 100) leave.abort();
+          const cursor = Number(new URL(address).searchParams.get('cursor'));
+          expect(cursor).toBe(seen.length);
+          if (random(8) === 0) throw new Error('refused');
+          // Some send again what is known.
+          const from = Math.max(0, cursor - random(3));
+          const frames = texts
+            .slice(from)
+            .map((text, index) => frameOf(from + index + 1, null, text, random))
+            .join('');
+          const whole = Buffer.from(
+            `${pick(random, ['', '\ufeff'])}${pick(random, ['', 'retry: 1000\n\n', ': hello\r\n\r\n'])}${frames}${frameOf(0, 'end', '{}', random)}`,
+          );
+          const isCut = connections < 30 && random(3) > 0;
+          return new Response(
+            bodyOf(chunksOf(isCut ? whole.subarray(0, random(whole.length)) : whole, random), isCut && random(2) === 0),
+          );
+        }) as typeof fetch,
+      });
+      const seen: string[] = [];
+      for await (const event of client.events('run', { signal: leave.signal })) seen.push(JSON.stringify(event));
+      expect(seen).toEqual(texts.map((text) => JSON.stringify(JSON.parse(text))));
     });
-    const seen: string[] = [];
-    for await (const event of client.events('run', { signal: leave.signal })) seen.push(JSON.stringify(event));
-    expect(seen).toEqual(texts.map((text) => JSON.stringify(JSON.parse(text))));
-  });
-}, PATIENCE_MS);
+  },
+  PATIENCE_MS,
+);
 
-test('where the chunks end makes no difference, and what has no end is no frame', async () => {
-  await fuzz('client frames', 150, async (random) => {
-    const frames = times(1 + random(5), (index) => ({ name: pick(random, [null, 'ready', 'end']), data: eventOf(index, random) }));
-    const bytes = Buffer.from(frames.map(({ name, data }, index) => frameOf(index, name, data, random)).join(''));
-    const whole = await framesIn([bytes]);
-    expect(whole.map(({ event, data }) => [event, data])).toEqual(frames.map(({ name, data }) => [name ?? 'message', data]));
-    expect(await framesIn(chunksOf(bytes, random))).toEqual(whole);
-    const cut = bytes.subarray(0, random(bytes.length + 1));
-    const some = await framesIn(chunksOf(cut, random));
-    expect(some).toEqual(whole.slice(0, some.length));
-    expect(await framesIn([cut])).toEqual(some);
-  });
-}, PATIENCE_MS);
+test(
+  'where the chunks end makes no difference, and what has no end is no frame',
+  async () => {
+    await fuzz('client frames', 150, async (random) => {
+      const frames = times(1 + random(5), (index) => ({
+        name: pick(random, [null, 'ready', 'end']),
+        data: eventOf(index, random),
+      }));
+      const bytes = Buffer.from(frames.map(({ name, data }, index) => frameOf(index, name, data, random)).join(''));
+      const whole = await framesIn([bytes]);
+      expect(whole.map(({ event, data }) => [event, data])).toEqual(
+        frames.map(({ name, data }) => [name ?? 'message', data]),
+      );
+      expect(await framesIn(chunksOf(bytes, random))).toEqual(whole);
+      const cut = bytes.subarray(0, random(bytes.length + 1));
+      const some = await framesIn(chunksOf(cut, random));
+      expect(some).toEqual(whole.slice(0, some.length));
+      expect(await framesIn([cut])).toEqual(some);
+    });
+  },
+  PATIENCE_MS,
+);
 
 test('an event of many megabytes in small chunks costs no more than its length', async () => {
   const data = 'x'.repeat(32 * 1024 * 1024);

@@ -1,5 +1,5 @@
-// The command line with arguments, settings and a database that nobody would mean: an exit code that is documented, a sentence or two on stderr,
-// never a stack.
+// The command line with arguments, settings and a database that nobody would mean: an exit code that is documented, a
+// sentence or two on stderr, never a stack.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,8 +30,86 @@ beforeAll(async () => {
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 // Those that only look, or are refused; what begins work or never ends is left to other tests.
-const COMMANDS = ['ls', 'show', 'logs', 'verify', 'replay', 'parse', 'doctor', 'contract', 'completion', 'token', 'rm', 'help', 'import', 'migrate', 'work', 'nonsense'];
-const WORDS = [RUN, 'last', 'run_', '--', '-', '', ' ', '--json', '--all', '--help', '-h', '--version', '--limit', '-n', '5', '-5', '1e9', '--status', 'waiting_user', '--label', 'a=b', '=', '--engine', 'codex', '--exit', 'SIGKILL', '256', '--mode', 'auto', '--stats', '--fcmp', '--attempt', '0', '99', '--stream', 'stderr', '--from', '--to', '--data', '/nonexistent/\0x', '/dev/null', '../..', 'ls', 'add', 'rm', 'bash', '--role', 'viewer', '__proto__', 'constructor', '\u001b[2J', '\u202e', 'é漢字', 'x'.repeat(5000), '--stderr', '/etc/hostname', '--schema', '--unknown', '-qqq', '%s'];
+const COMMANDS = [
+  'ls',
+  'show',
+  'logs',
+  'verify',
+  'replay',
+  'parse',
+  'doctor',
+  'contract',
+  'completion',
+  'token',
+  'rm',
+  'help',
+  'import',
+  'migrate',
+  'work',
+  'nonsense',
+];
+const WORDS = [
+  RUN,
+  'last',
+  'run_',
+  '--',
+  '-',
+  '',
+  ' ',
+  '--json',
+  '--all',
+  '--help',
+  '-h',
+  '--version',
+  '--limit',
+  '-n',
+  '5',
+  '-5',
+  '1e9',
+  '--status',
+  'waiting_user',
+  '--label',
+  'a=b',
+  '=',
+  '--engine',
+  'codex',
+  '--exit',
+  'SIGKILL',
+  '256',
+  '--mode',
+  'auto',
+  '--stats',
+  '--fcmp',
+  '--attempt',
+  '0',
+  '99',
+  '--stream',
+  'stderr',
+  '--from',
+  '--to',
+  '--data',
+  '/nonexistent/\0x',
+  '/dev/null',
+  '../..',
+  'ls',
+  'add',
+  'rm',
+  'bash',
+  '--role',
+  'viewer',
+  '__proto__',
+  'constructor',
+  '\u001b[2J',
+  '\u202e',
+  'é漢字',
+  'x'.repeat(5000),
+  '--stderr',
+  '/etc/hostname',
+  '--schema',
+  '--unknown',
+  '-qqq',
+  '%s',
+];
 
 async function run(args: readonly string[], random: Random): Promise<{ code: number; stderr: string }> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
@@ -39,7 +117,10 @@ async function run(args: readonly string[], random: Random): Promise<{ code: num
   stdout.resume();
   stderr.on('data', (chunk: Buffer) => told.push(chunk));
   const input = pick(random, ['', '{"type":"turn.started"}\n', '\0\xff', 'x'.repeat(10_000)]);
-  const io = createIo({ stdin: Readable.from([Buffer.from(input, 'latin1')], { objectMode: false }), stdout, stderr }, { env: { PARLEY_DATA: data, HOME: root, PATH: '/nonexistent' }, cwd: root });
+  const io = createIo(
+    { stdin: Readable.from([Buffer.from(input, 'latin1')], { objectMode: false }), stdout, stderr },
+    { env: { PARLEY_DATA: data, HOME: root, PATH: '/nonexistent' }, cwd: root },
+  );
   const code = await runCli(args, io);
   return { code, stderr: Buffer.concat(told).toString('utf8') };
 }
@@ -50,72 +131,140 @@ async function expectTold(args: readonly string[], random: Random): Promise<void
   expect(stderr).not.toMatch(/\n {4}at |node_modules|internal error/);
   if (code === 2) expect(stderr).not.toBe('');
   // A command that only has others under it shows them.
-  if (!stderr.startsWith('Usage: ')) expect(stderr.trimEnd().split('\n').length, stderr.slice(0, 500)).toBeLessThanOrEqual(4);
+  if (!stderr.startsWith('Usage: '))
+    expect(stderr.trimEnd().split('\n').length, stderr.slice(0, 500)).toBeLessThanOrEqual(4);
 }
 
-test('arguments in any order and number', async () => {
-  await fuzz('arguments', 120, async (random) => {
-    const args = [pick(random, COMMANDS), ...times(random(5), () => pick(random, WORDS))];
-    try {
-      await expectTold(args, random);
-    } catch (error) {
-      if (error instanceof Error) error.message = `parley ${JSON.stringify(args).slice(0, 600)}: ${error.message}`;
-      throw error;
-    }
-  });
-}, PATIENCE_MS);
+test(
+  'arguments in any order and number',
+  async () => {
+    await fuzz('arguments', 120, async (random) => {
+      const args = [pick(random, COMMANDS), ...times(random(5), () => pick(random, WORDS))];
+      try {
+        await expectTold(args, random);
+      } catch (error) {
+        if (error instanceof Error) error.message = `parley ${JSON.stringify(args).slice(0, 600)}: ${error.message}`;
+        throw error;
+      }
+    });
+  },
+  PATIENCE_MS,
+);
 
-test('a database whose pages are damaged is told of in a sentence by every command that reads it', async () => {
-  const bytes = readFileSync(join(data, 'parley.db'));
-  await fuzz('damaged database', 12, async (random, index) => {
-    const damaged = join(root, `damaged-${index}`);
-    mkdirSync(damaged);
-    const copy = Buffer.from(bytes);
-    const page = 4096 * (1 + random(copy.length / 4096 - 1));
-    writeFileSync(join(damaged, 'parley.db'), copy.fill(random(256), page, page + 4096));
-    for (const args of [['ls'], ['show', RUN], ['verify', RUN], ['logs', RUN], ['doctor']]) await expectTold([...args, '--data', damaged], random);
-    rmSync(damaged, { recursive: true });
-  });
-}, PATIENCE_MS);
+test(
+  'a database whose pages are damaged is told of in a sentence by every command that reads it',
+  async () => {
+    const bytes = readFileSync(join(data, 'parley.db'));
+    await fuzz('damaged database', 12, async (random, index) => {
+      const damaged = join(root, `damaged-${index}`);
+      mkdirSync(damaged);
+      const copy = Buffer.from(bytes);
+      const page = 4096 * (1 + random(copy.length / 4096 - 1));
+      writeFileSync(join(damaged, 'parley.db'), copy.fill(random(256), page, page + 4096));
+      for (const args of [['ls'], ['show', RUN], ['verify', RUN], ['logs', RUN], ['doctor']])
+        await expectTold([...args, '--data', damaged], random);
+      rmSync(damaged, { recursive: true });
+    });
+  },
+  PATIENCE_MS,
+);
 
-test.each([['zeros', 'zeroblob(length(body))'], ['nothing', "x''"], ['text', "CAST('no JSON' AS BLOB)"], ['lines that are none', "CAST(replace(CAST(body AS TEXT), '{', '(') AS BLOB)"], ['fewer lines', 'substr(body, 1, 1000)']])('a journal in which %s stands is told of in a sentence', async (what, body) => {
+test.each([
+  ['zeros', 'zeroblob(length(body))'],
+  ['nothing', "x''"],
+  ['text', "CAST('no JSON' AS BLOB)"],
+  ['lines that are none', "CAST(replace(CAST(body AS TEXT), '{', '(') AS BLOB)"],
+  ['fewer lines', 'substr(body, 1, 1000)'],
+])('a journal in which %s stands is told of in a sentence', async (what, body) => {
   const damaged = join(root, `journal of ${what}`);
   mkdirSync(damaged);
   await copyNewest(join(damaged, 'parley.db'));
   const db = await openDatabase(join(damaged, 'parley.db'));
   db.exec(`UPDATE segments SET body = ${body}`);
   db.close();
-  for (const args of [['ls'], ['show', RUN], ['show', RUN, '--json'], ['verify', RUN], ['replay', RUN], ['doctor']]) await expectTold([...args, '--data', damaged], seededRandom(1));
+  for (const args of [['ls'], ['show', RUN], ['show', RUN, '--json'], ['verify', RUN], ['replay', RUN], ['doctor']])
+    await expectTold([...args, '--data', damaged], seededRandom(1));
 });
 
-const SETTINGS = { engines: { codex: { bin: '/opt/codex' } }, env_passthrough: ['A'], slots: 2, queue_limit: 10, recovery: { queued: 'fail' }, workspace_roots: ['/w'], allowed_hosts: ['a:1'], max_streams: 5, shutdown_grace_sec: 1, webhooks: [{ name: 'chat', url: 'https://example.org/x', secret_env: 'S', events: ['failed'] }], sessions: { sticky: true, park_after_sec: 1, max_resident: 1 }, cluster: { files: 'host', lease_sec: 5, gone_sec: 9, connections: 3, url: 'http://h' }, retention: { ended_after_days: 1, max_bytes: 1000 } };
+const SETTINGS = {
+  engines: { codex: { bin: '/opt/codex' } },
+  env_passthrough: ['A'],
+  slots: 2,
+  queue_limit: 10,
+  recovery: { queued: 'fail' },
+  workspace_roots: ['/w'],
+  allowed_hosts: ['a:1'],
+  max_streams: 5,
+  shutdown_grace_sec: 1,
+  webhooks: [{ name: 'chat', url: 'https://example.org/x', secret_env: 'S', events: ['failed'] }],
+  sessions: { sticky: true, park_after_sec: 1, max_resident: 1 },
+  cluster: { files: 'host', lease_sec: 5, gone_sec: 9, connections: 3, url: 'http://h' },
+  retention: { ended_after_days: 1, max_bytes: 1000 },
+};
 
-test('settings that are damaged are refused with the file and the reason, or are good', async () => {
-  await fuzz('settings', 200, (random, index) => {
-    const dir = join(root, `settings-${index}`);
-    mkdirSync(dir);
-    const text = random(3) === 0 ? damage(Buffer.from(JSON.stringify(SETTINGS, null, 1)), random, [Buffer.from('{}')], 2) : toJsonText(mutateJson(SETTINGS, random));
-    writeFileSync(join(dir, 'config.json'), text);
-    try {
-      expect(readSettings(dir)).toMatchObject({ sessions: {}, cluster: {} });
-    } catch (error) {
-      expect(error, String(text).slice(0, 500)).toBeInstanceOf(RequestError);
-      const { code, message } = error as RequestError;
-      expect(code).toBe('INVALID_ARGUMENT');
-      expect(message).toContain(join(dir, 'config.json'));
-    }
-    rmSync(dir, { recursive: true });
-  });
-}, PATIENCE_MS);
+test(
+  'settings that are damaged are refused with the file and the reason, or are good',
+  async () => {
+    await fuzz('settings', 200, (random, index) => {
+      const dir = join(root, `settings-${index}`);
+      mkdirSync(dir);
+      const text =
+        random(3) === 0
+          ? damage(Buffer.from(JSON.stringify(SETTINGS, null, 1)), random, [Buffer.from('{}')], 2)
+          : toJsonText(mutateJson(SETTINGS, random));
+      writeFileSync(join(dir, 'config.json'), text);
+      try {
+        expect(readSettings(dir)).toMatchObject({ sessions: {}, cluster: {} });
+      } catch (error) {
+        expect(error, String(text).slice(0, 500)).toBeInstanceOf(RequestError);
+        const { code, message } = error as RequestError;
+        expect(code).toBe('INVALID_ARGUMENT');
+        expect(message).toContain(join(dir, 'config.json'));
+      }
+      rmSync(dir, { recursive: true });
+    });
+  },
+  PATIENCE_MS,
+);
 
-const TOML = 'model = "o3"\nn = 1_000\nwhen = 2026-01-01T00:00:00Z\nlist = [1, [2, "x"], {a = 1}]\n[projects."/w"]\ntrust_level = "trusted"\n[shell_environment_policy]\nexclude = ["A*"]\n[mcp_servers.x]\ncommand = "c"\nargs = []\n[[hooks]]\na.b."c d" = 1.5\n';
-const ODD = ['__proto__ = 1\n', '"" = ""\n', 'x = nan\n', 'x = -inf\n', 'projects = 5\n', 'shell_environment_policy = []\n', '[projects]\n"/w" = 1\n', 'x = 9223372036854775807\n', `x = ${'['.repeat(500)}${']'.repeat(500)}\n`, '\u0000', '\ufeff', 'x = "\n'].map((text) => Buffer.from(text));
+const TOML =
+  'model = "o3"\nn = 1_000\nwhen = 2026-01-01T00:00:00Z\nlist = [1, [2, "x"], {a = ' +
+  '1}]\n[projects."/w"]\ntrust_level = "trusted"\n[shell_environment_policy]\nexclude = ' +
+  '["A*"]\n[mcp_servers.x]\ncommand = "c"\nargs = []\n[[hooks]]\na.b."c d" = 1.5\n';
+const ODD = [
+  '__proto__ = 1\n',
+  '"" = ""\n',
+  'x = nan\n',
+  'x = -inf\n',
+  'projects = 5\n',
+  'shell_environment_policy = []\n',
+  '[projects]\n"/w" = 1\n',
+  'x = 9223372036854775807\n',
+  `x = ${'['.repeat(500)}${']'.repeat(500)}\n`,
+  '\u0000',
+  '\ufeff',
+  'x = "\n',
+].map((text) => Buffer.from(text));
 
-test("the user's settings of Codex, damaged: not TOML, or TOML again with what is held against them", async () => {
-  await fuzz('codex settings', 300, (random) => {
-    const text = Buffer.concat([pick(random, [Buffer.alloc(0), pick(random, ODD)]), damage(Buffer.from(TOML), random, ODD, 3)]).toString('utf8');
-    const settings = codexSettings(text, { cwd: pick(random, ['/w', '/x', '__proto__', '']), project: '/w', permission: 'workspace-write' } as Parameters<typeof codexSettings>[1]);
-    if (settings === null) expect(parseToml(text)).toBeNull();
-    else expect(parseToml(settings), settings).toMatchObject({ shell_environment_policy: { exclude: expect.arrayContaining(['*KEY*']) as unknown } });
-  });
-}, PATIENCE_MS);
+test(
+  "the user's settings of Codex, damaged: not TOML, or TOML again with what is held against them",
+  async () => {
+    await fuzz('codex settings', 300, (random) => {
+      const text = Buffer.concat([
+        pick(random, [Buffer.alloc(0), pick(random, ODD)]),
+        damage(Buffer.from(TOML), random, ODD, 3),
+      ]).toString('utf8');
+      const settings = codexSettings(text, {
+        cwd: pick(random, ['/w', '/x', '__proto__', '']),
+        project: '/w',
+        permission: 'workspace-write',
+      } as Parameters<typeof codexSettings>[1]);
+      if (settings === null) expect(parseToml(text)).toBeNull();
+      else
+        expect(parseToml(settings), settings).toMatchObject({
+          shell_environment_policy: { exclude: expect.arrayContaining(['*KEY*']) as unknown },
+        });
+    });
+  },
+  PATIENCE_MS,
+);

@@ -1,5 +1,5 @@
-// Whatever the other side of a JSON-RPC conversation says: each request is answered once at most and with its own id, each promise is kept or
-// broken, nothing is thrown, and nothing stays behind after the end.
+// Whatever the other side of a JSON-RPC conversation says: each request is answered once at most and with its own id,
+// each promise is kept or broken, nothing is thrown, and nothing stays behind after the end.
 import { expect, test } from 'vitest';
 import { JsonRpcPeer } from '../../src/jsonrpc/peer.js';
 import type { RequestId } from '../../src/jsonrpc/read-message.js';
@@ -49,13 +49,16 @@ function meet(onLine: (side: Side) => void = () => {}): Side {
 function request(side: Side): void {
   side.open += 1;
   const done = (): void => void (side.settled += 1);
-  void side.peer.request(`m${side.open}`, { n: side.open }).then(() => {
-    side.answered += 1;
-    done();
-  }, (error: Error) => {
-    if (error.name === 'JsonRpcError') side.answered += 1;
-    done();
-  });
+  void side.peer.request(`m${side.open}`, { n: side.open }).then(
+    () => {
+      side.answered += 1;
+      done();
+    },
+    (error: Error) => {
+      if (error.name === 'JsonRpcError') side.answered += 1;
+      done();
+    },
+  );
 }
 
 function answer(side: Side, random: Random): void {
@@ -72,16 +75,50 @@ function answer(side: Side, random: Random): void {
   }
 }
 
-const LINES = ['{"id":1,"result":1}', '{"id":2,"error":{"code":1,"message":"no"}}', '{"id":3,"result":{"deep":{"er":[1]}}}', '{"id":"a","method":"may I","params":{"x":1}}', '{"id":7,"method":"may I"}', '{"jsonrpc":"2.0","method":"told","params":{"thread":{"id":"t"}}}', '[{"id":1,"result":1},{"id":2,"result":2}]'];
-const IDS = ['1', '2', '3', '4', '-0', '0', '1.0', '1e0', '1e999', '-1e999', '0.5', '9007199254740993', '"1"', '""', 'null', '[1]', '{}', 'true', `"${'9'.repeat(10_000)}"`, '"__proto__"'];
+const LINES = [
+  '{"id":1,"result":1}',
+  '{"id":2,"error":{"code":1,"message":"no"}}',
+  '{"id":3,"result":{"deep":{"er":[1]}}}',
+  '{"id":"a","method":"may I","params":{"x":1}}',
+  '{"id":7,"method":"may I"}',
+  '{"jsonrpc":"2.0","method":"told","params":{"thread":{"id":"t"}}}',
+  '[{"id":1,"result":1},{"id":2,"result":2}]',
+];
+const IDS = [
+  '1',
+  '2',
+  '3',
+  '4',
+  '-0',
+  '0',
+  '1.0',
+  '1e0',
+  '1e999',
+  '-1e999',
+  '0.5',
+  '9007199254740993',
+  '"1"',
+  '""',
+  'null',
+  '[1]',
+  '{}',
+  'true',
+  `"${'9'.repeat(10_000)}"`,
+  '"__proto__"',
+];
 
 function anyLine(random: Random): string {
   switch (random(5)) {
-    case 0: return toJsonText(mutateJson(JSON.parse(pick(random, LINES)), random));
-    case 1: return `{"id":${pick(random, IDS)},"method":"m","params":${toJsonText(anyJson(random))}}`;
-    case 2: return `{"id":${pick(random, IDS)},"result":${toJsonText(anyJson(random))}}`;
-    case 3: return `{"id":${pick(random, IDS)},"error":${toJsonText(anyJson(random))}}`;
-    default: return pick(random, LINES);
+    case 0:
+      return toJsonText(mutateJson(JSON.parse(pick(random, LINES)), random));
+    case 1:
+      return `{"id":${pick(random, IDS)},"method":"m","params":${toJsonText(anyJson(random))}}`;
+    case 2:
+      return `{"id":${pick(random, IDS)},"result":${toJsonText(anyJson(random))}}`;
+    case 3:
+      return `{"id":${pick(random, IDS)},"error":${toJsonText(anyJson(random))}}`;
+    default:
+      return pick(random, LINES);
   }
 }
 
@@ -106,66 +143,93 @@ async function expectNothingLeft(side: Side): Promise<void> {
   expect(side.heard).toBe(heard);
 }
 
-test('lines of any kind, in pieces, between our own requests and answers', async () => {
-  await fuzz('json-rpc lines', 400, async (random) => {
-    const side = meet();
-    let lines = 0;
-    for (let step = 0; step < 30; step += 1) {
-      if (random(3) === 0) request(side);
-      const damaged = random(4) === 0;
-      const text = times(1 + random(3), () => anyLine(random).replaceAll('\n', ' ')).map((line) => `${line}${pick(random, ['\n', '\r\n'])}`).join('');
-      const bytes = damaged ? Buffer.concat([damage(Buffer.from(text), random, [Buffer.from(text)], 2), Buffer.from('\n')]) : Buffer.from(text);
-      lines += bytes.filter((byte) => byte === 0x0a).length;
-      for (let at = 0; at < bytes.length; ) {
-        const to = at + 1 + random(pick(random, [2, 50, 5000]));
-        side.peer.receive(bytes.subarray(at, to));
-        at = to;
+test(
+  'lines of any kind, in pieces, between our own requests and answers',
+  async () => {
+    await fuzz('json-rpc lines', 400, async (random) => {
+      const side = meet();
+      let lines = 0;
+      for (let step = 0; step < 30; step += 1) {
+        if (random(3) === 0) request(side);
+        const damaged = random(4) === 0;
+        const text = times(1 + random(3), () => anyLine(random).replaceAll('\n', ' '))
+          .map((line) => `${line}${pick(random, ['\n', '\r\n'])}`)
+          .join('');
+        const bytes = damaged
+          ? Buffer.concat([damage(Buffer.from(text), random, [Buffer.from(text)], 2), Buffer.from('\n')])
+          : Buffer.from(text);
+        lines += bytes.filter((byte) => byte === 0x0a).length;
+        for (let at = 0; at < bytes.length;) {
+          const to = at + 1 + random(pick(random, [2, 50, 5000]));
+          side.peer.receive(bytes.subarray(at, to));
+          at = to;
+        }
+        if (random(2) === 0) answer(side, random);
+        if (random(10) === 0) side.timers.advance(500);
       }
-      if (random(2) === 0) answer(side, random);
-      if (random(10) === 0) side.timers.advance(500);
-    }
-    await new Promise((resolve) => setImmediate(resolve));
-    // Each line was heard, or was an answer; one that came too late was heard.
-    expect(side.heard + side.answered).toBe(lines);
-    expectAnswersFit(side);
-    await expectNothingLeft(side);
-  });
-}, PATIENCE_MS);
-
-test('two sides over a wire that loses, doubles, swaps and damages lines', async () => {
-  await fuzz('json-rpc wire', 100, async (random) => {
-    const [near, far] = [meet(), meet()];
-    const carry = (from: Side, to: Side): void => {
-      const lines = from.sent.slice(carried.get(from)).flatMap((line) => (random(8) === 0 ? [] : random(8) === 0 ? [line, line] : [line]));
-      carried.set(from, from.sent.length);
-      const bytes = Buffer.from(lines.toSorted(() => (random(6) === 0 ? 1 : 0)).join(''));
-      to.peer.receive(random(10) === 0 ? damage(bytes, random, [bytes], 1) : bytes);
-    };
-    const carried = new Map([[near, 0], [far, 0]]);
-    for (let step = 0; step < 40; step += 1) {
-      for (const side of [near, far]) {
-        if (random(2) === 0) request(side);
-        if (random(2) === 0 && side.asked.length > 0) answer(side, random);
-      }
-      carry(near, far);
-      carry(far, near);
-      if (random(12) === 0) near.timers.advance(1000);
-    }
-    for (const side of [near, far]) {
+      await new Promise((resolve) => setImmediate(resolve));
+      // Each line was heard, or was an answer; one that came too late was heard.
+      expect(side.heard + side.answered).toBe(lines);
       expectAnswersFit(side);
       await expectNothingLeft(side);
-    }
-  });
-}, PATIENCE_MS);
-
-test('an end in the middle of a chunk: what came before it is heard, what comes after it asks for nothing', async () => {
-  await fuzz('json-rpc end', 300, async (random) => {
-    const last = random(8);
-    const side = meet((self) => {
-      if (self.heard === last) self.peer.end('gone');
     });
-    times(random(4), () => request(side));
-    side.peer.receive(Buffer.from(times(12, () => anyLine(random).replaceAll('\n', ' ')).map((line) => `${line}\n`).join('')));
-    await expectNothingLeft(side);
-  });
-}, PATIENCE_MS);
+  },
+  PATIENCE_MS,
+);
+
+test(
+  'two sides over a wire that loses, doubles, swaps and damages lines',
+  async () => {
+    await fuzz('json-rpc wire', 100, async (random) => {
+      const [near, far] = [meet(), meet()];
+      const carry = (from: Side, to: Side): void => {
+        const lines = from.sent
+          .slice(carried.get(from))
+          .flatMap((line) => (random(8) === 0 ? [] : random(8) === 0 ? [line, line] : [line]));
+        carried.set(from, from.sent.length);
+        const bytes = Buffer.from(lines.toSorted(() => (random(6) === 0 ? 1 : 0)).join(''));
+        to.peer.receive(random(10) === 0 ? damage(bytes, random, [bytes], 1) : bytes);
+      };
+      const carried = new Map([
+        [near, 0],
+        [far, 0],
+      ]);
+      for (let step = 0; step < 40; step += 1) {
+        for (const side of [near, far]) {
+          if (random(2) === 0) request(side);
+          if (random(2) === 0 && side.asked.length > 0) answer(side, random);
+        }
+        carry(near, far);
+        carry(far, near);
+        if (random(12) === 0) near.timers.advance(1000);
+      }
+      for (const side of [near, far]) {
+        expectAnswersFit(side);
+        await expectNothingLeft(side);
+      }
+    });
+  },
+  PATIENCE_MS,
+);
+
+test(
+  'an end in the middle of a chunk: what came before it is heard, what comes after it asks for nothing',
+  async () => {
+    await fuzz('json-rpc end', 300, async (random) => {
+      const last = random(8);
+      const side = meet((self) => {
+        if (self.heard === last) self.peer.end('gone');
+      });
+      times(random(4), () => request(side));
+      side.peer.receive(
+        Buffer.from(
+          times(12, () => anyLine(random).replaceAll('\n', ' '))
+            .map((line) => `${line}\n`)
+            .join(''),
+        ),
+      );
+      await expectNothingLeft(side);
+    });
+  },
+  PATIENCE_MS,
+);

@@ -1,5 +1,6 @@
-// Every route of the server, by its own OpenAPI document: good values, edges and nonsense in every place, from everybody. Each answer is one
-// that the document tells of, who may not is turned away and has changed nothing, and the server goes on.
+// Every route of the server, by its own OpenAPI document: good values, edges and nonsense in every place, from
+// everybody. Each answer is one that the document tells of, who may not is turned away and has changed nothing, and the
+// server goes on.
 import { mkdirSync, readFileSync } from 'node:fs';
 import { Agent, request as send } from 'node:http';
 import { join } from 'node:path';
@@ -7,7 +8,16 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { damage } from '../support/damaged-streams.js';
 import { fuzz, PATIENCE_MS, pick, SEED, type Random } from '../support/fuzz.js';
 import { anyJson, mutateJson, toJsonText } from '../support/json-mutations.js';
-import { answerOf, badValue, explainBy, goodValue, operationsOf, type ApiDocument, type Operation, type Parameter } from '../support/openapi.js';
+import {
+  answerOf,
+  badValue,
+  explainBy,
+  goodValue,
+  operationsOf,
+  type ApiDocument,
+  type Operation,
+  type Parameter,
+} from '../support/openapi.js';
 import { LIBRARY_WORDS } from '../support/library-words.js';
 import { seededRandom } from '../support/seeded-random.js';
 import { serve, type Served } from '../support/served.js';
@@ -38,7 +48,10 @@ interface Runs {
 const ROLES = ['stranger', 'wrong', 'viewer', 'replier', 'operator'] as const;
 type Role = (typeof ROLES)[number];
 
-const ERRORS = JSON.parse(readFileSync(new URL('../../contract/errors.json', import.meta.url), 'utf8')) as Record<string, { http_status: number | null }>;
+const ERRORS = JSON.parse(readFileSync(new URL('../../contract/errors.json', import.meta.url), 'utf8')) as Record<
+  string,
+  { http_status: number | null }
+>;
 const HERE = new URL('../..', import.meta.url).pathname;
 // For people and programs that read the document itself; the console is not built here.
 const HIDDEN = ['GET /', 'GET /docs', 'GET /openapi.json'];
@@ -54,13 +67,26 @@ const agent = new Agent({ keepAlive: true, maxSockets: 4 });
 
 beforeAll(async () => {
   // An engine that does nothing is enough for what is created here.
-  served = await serve({ bench: { host: { findProgram: async (engine) => (quick ? ['/bin/true'] : [new URL(`../stand-ins/bin/${engine.name}`, import.meta.url).pathname]) } } });
+  served = await serve({
+    bench: {
+      host: {
+        findProgram: async (engine) =>
+          quick ? ['/bin/true'] : [new URL(`../stand-ins/bin/${engine.name}`, import.meta.url).pathname],
+      },
+    },
+  });
   mkdirSync(join(served.root, 'allowed', 'project'), { recursive: true });
   document = (await (await served.fetch('/openapi.json')).json()) as ApiDocument;
   operations = operationsOf(document);
   const [ended, waiting] = await Promise.all([startRun('done'), startRun('[[ask Which?|a|b]]')]);
   ids = { ended, waiting, interaction: (await served.client.interaction(waiting)).interaction_id };
-  tokens = { stranger: null, wrong: 'pt_nobody', viewer: served.tokenOf('viewer'), replier: served.tokenOf('replier'), operator: served.token };
+  tokens = {
+    stranger: null,
+    wrong: 'pt_nobody',
+    viewer: served.tokenOf('viewer'),
+    replier: served.tokenOf('replier'),
+    operator: served.token,
+  };
   quick = true;
 });
 afterAll(async () => {
@@ -69,13 +95,21 @@ afterAll(async () => {
 });
 
 async function startRun(prompt: string): Promise<string> {
-  const { run_id: id } = await served.client.create({ engine: 'codex', prompt, execution_mode: prompt === 'done' ? 'auto' : 'interactive' });
+  const { run_id: id } = await served.client.create({
+    engine: 'codex',
+    prompt,
+    execution_mode: prompt === 'done' ? 'auto' : 'interactive',
+  });
   await served.bench.orchestrator.settled(id);
   return id;
 }
 
 // What these change is a run that was made for the case: of this sort, or nothing is changed.
-const CHANGING: Readonly<Record<string, 'ended' | 'waiting'>> = { deleteRun: 'ended', cancelRun: 'waiting', reply: 'waiting' };
+const CHANGING: Readonly<Record<string, 'ended' | 'waiting'>> = {
+  deleteRun: 'ended',
+  cancelRun: 'waiting',
+  reply: 'waiting',
+};
 const NO_RUN = 'run_00000000000000000000000000';
 
 async function makeOwn(sort: 'ended' | 'waiting'): Promise<Runs> {
@@ -84,7 +118,11 @@ async function makeOwn(sort: 'ended' | 'waiting'): Promise<Runs> {
   quick = sort === 'ended';
   try {
     const id = await startRun(sort === 'ended' ? 'done' : '[[ask Which?|a|b]]');
-    return { ended: id, waiting: id, interaction: sort === 'ended' ? ids.interaction : (await served.client.interaction(id)).interaction_id };
+    return {
+      ended: id,
+      waiting: id,
+      interaction: sort === 'ended' ? ids.interaction : (await served.client.interaction(id)).interaction_id,
+    };
   } finally {
     quick = true;
   }
@@ -96,24 +134,45 @@ test('no route is left out: the document has every one of the router, but for th
   for (const line of served.service.app.printRoutes({ commonPrefix: false }).trimEnd().split('\n')) {
     const [, indent = '', part = '', methods = ''] = /^([│ ]*)[├└]── (\S+)(?: \((.*)\))?$/.exec(line) ?? [];
     above.splice(indent.length / 4, above.length, part);
-    for (const method of methods.split(', ').filter((name) => name !== '' && name !== 'HEAD')) found.push(`${method} ${above.join('').replaceAll(/:(\w+)/g, '{$1}')}`);
+    for (const method of methods.split(', ').filter((name) => name !== '' && name !== 'HEAD'))
+      found.push(`${method} ${above.join('').replaceAll(/:(\w+)/g, '{$1}')}`);
   }
-  expect(found.toSorted()).toEqual([...operations.map(({ method, path }) => `${method} ${path}`), ...HIDDEN].toSorted());
+  expect(found.toSorted()).toEqual(
+    [...operations.map(({ method, path }) => `${method} ${path}`), ...HIDDEN].toSorted(),
+  );
 });
 
-function exchange(method: string, path: string, headers: Record<string, string>, body: string | Buffer | null): Promise<Answer> {
+function exchange(
+  method: string,
+  path: string,
+  headers: Record<string, string>,
+  body: string | Buffer | null,
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const { hostname, port } = new URL(served.url);
-    const asked = send({ agent, host: hostname, port, method, path, headers: { ...headers, ...(body === null ? {} : { 'content-length': String(Buffer.byteLength(body)) }) } }, (response) => {
-      const type = response.headers['content-type'] ?? '';
-      const { statusCode: status = 0 } = response;
-      if (type.startsWith('text/event-stream')) {
-        resolve({ status, type, body: null });
-        return void response.destroy();
-      }
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', reject).on('end', () => resolve({ status, type, body: Buffer.concat(chunks) }));
-    });
+    const asked = send(
+      {
+        agent,
+        host: hostname,
+        port,
+        method,
+        path,
+        headers: { ...headers, ...(body === null ? {} : { 'content-length': String(Buffer.byteLength(body)) }) },
+      },
+      (response) => {
+        const type = response.headers['content-type'] ?? '';
+        const { statusCode: status = 0 } = response;
+        if (type.startsWith('text/event-stream')) {
+          resolve({ status, type, body: null });
+          return void response.destroy();
+        }
+        const chunks: Buffer[] = [];
+        response
+          .on('data', (chunk: Buffer) => chunks.push(chunk))
+          .on('error', reject)
+          .on('end', () => resolve({ status, type, body: Buffer.concat(chunks) }));
+      },
+    );
     asked.on('error', reject).end(body ?? undefined);
   });
 }
@@ -131,8 +190,15 @@ const GOOD: Readonly<Record<string, (random: Random, runs: Runs) => string>> = {
   attempt: () => '1',
 };
 
-function parameterOf(path: string, { name, in: place, schema }: Parameter, good: boolean, random: Random, runs: Runs): string {
-  if (!good) return place === 'path' ? badValue(schema, random).replaceAll(/[/?#;*]/g, '') || '%00' : badValue(schema, random);
+function parameterOf(
+  path: string,
+  { name, in: place, schema }: Parameter,
+  good: boolean,
+  random: Random,
+  runs: Runs,
+): string {
+  if (!good)
+    return place === 'path' ? badValue(schema, random).replaceAll(/[/?#;*]/g, '') || '%00' : badValue(schema, random);
   // One that was given out: of an interaction here, of a run there, of a journal elsewhere.
   if (name === 'cursor' && schema.type === 'integer') return '0';
   if (name === 'cursor' && path === '/v1/interactions') return ids.interaction;
@@ -142,15 +208,37 @@ function parameterOf(path: string, { name, in: place, schema }: Parameter, good:
 }
 
 function goodBody(operationId: string, random: Random, index: number, { interaction }: Runs): Record<string, unknown> {
-  if (operationId === 'createRun') return { engine: pick(random, ['codex', 'gemini', 'opencode', 'iflow', 'rehearsal']), prompt: pick(random, ['x', 'é 漢字 \u2028', '-', '0']), execution_mode: pick(random, ['auto', 'interactive']), permission: 'workspace-write', labels: { team: 'a', 'x=y': '' }, request_id: `fuzz-${index}`, output_schema: pick(random, [true, { type: 'object' }]), runtime_options: { max_attempt: 3, session_timeout_sec: 60 }, cwd: join(served.root, 'allowed', 'project') };
-  if (operationId === 'reply') return { interaction_id: interaction, response: pick(random, ['a', 'b', 'something else']), idempotency_key: `k-${index}` };
+  if (operationId === 'createRun')
+    return {
+      engine: pick(random, ['codex', 'gemini', 'opencode', 'iflow', 'rehearsal']),
+      prompt: pick(random, ['x', 'é 漢字 \u2028', '-', '0']),
+      execution_mode: pick(random, ['auto', 'interactive']),
+      permission: 'workspace-write',
+      labels: { team: 'a', 'x=y': '' },
+      request_id: `fuzz-${index}`,
+      output_schema: pick(random, [true, { type: 'object' }]),
+      runtime_options: { max_attempt: 3, session_timeout_sec: 60 },
+      cwd: join(served.root, 'allowed', 'project'),
+    };
+  if (operationId === 'reply')
+    return {
+      interaction_id: interaction,
+      response: pick(random, ['a', 'b', 'something else']),
+      idempotency_key: `k-${index}`,
+    };
   if (operationId === 'signIn') return { token: served.token };
   if (operationId === 'createSignInCode') return { expires_in_sec: 60 + random(100) };
   if (operationId === 'retryRun') return { request_id: `fuzz-${index}` };
   return { prompt: 'go on', request_id: `fuzz-${index}` };
 }
 
-async function compose(operation: Operation, random: Random, index: number, role: Role, good: boolean): Promise<Ask & { readonly fits: boolean }> {
+async function compose(
+  operation: Operation,
+  random: Random,
+  index: number,
+  role: Role,
+  good: boolean,
+): Promise<Ask & { readonly fits: boolean }> {
   const sort = may({ operation, role }) === 200 ? CHANGING[operation.operationId] : undefined;
   // Enough that a third of what may change something finds a run that can be changed.
   const fits = sort !== undefined && (good || random(6) === 0);
@@ -161,32 +249,73 @@ async function compose(operation: Operation, random: Random, index: number, role
     if (parameter.in === 'query' && random(2) === 0 && place !== wrong && parameter.name !== 'path') continue;
     const text = parameterOf(operation.path, parameter, place !== wrong, random, runs);
     if (parameter.in === 'path') places.path = places.path.replace(`{${parameter.name}}`, text);
-    else places.query.push(`${parameter.name}=${text}`, ...(place === wrong && random(4) === 0 ? [`${parameter.name}=${text}`] : []));
+    else
+      places.query.push(
+        `${parameter.name}=${text}`,
+        ...(place === wrong && random(4) === 0 ? [`${parameter.name}=${text}`] : []),
+      );
   }
-  if (!good && random(5) === 0) places.query.push(`${pick(random, ['extra', '__proto__', 'constructor', 'limit[]', '%00'])}=1`);
+  if (!good && random(5) === 0)
+    places.query.push(`${pick(random, ['extra', '__proto__', 'constructor', 'limit[]', '%00'])}=1`);
   const headers: Record<string, string> = tokens[role] === null ? {} : { authorization: `Bearer ${tokens[role]}` };
-  if (!good && random(4) === 0) headers[pick(random, ['idempotency-key', 'last-event-id', 'accept', 'content-encoding', 'x-forwarded-for', 'if-none-match', 'range', 'expect'])] = pick(random, ['', 'x', '-1', '1'.repeat(500), 'gzip', 'text/html', 'bytes=0-5', '*/*']);
+  if (!good && random(4) === 0)
+    headers[
+      pick(random, [
+        'idempotency-key',
+        'last-event-id',
+        'accept',
+        'content-encoding',
+        'x-forwarded-for',
+        'if-none-match',
+        'range',
+        'expect',
+      ])
+    ] = pick(random, ['', 'x', '-1', '1'.repeat(500), 'gzip', 'text/html', 'bytes=0-5', '*/*']);
   if (operation.operationId === 'signIn') headers['origin'] = served.url;
   let body: string | Buffer | null = null;
   if (operation.requestBody && operation.operationId) {
     const whole = goodBody(operation.operationId, random, index, runs);
     body = good || wrong < all.length ? JSON.stringify(whole) : badBody(whole, random);
-    headers['content-type'] = good || random(6) > 0 ? 'application/json' : pick(random, ['text/plain', 'application/x-www-form-urlencoded', 'application/json; charset=utf-16', 'multipart/form-data', 'nonsense', 'application/xml']);
+    headers['content-type'] =
+      good || random(6) > 0
+        ? 'application/json'
+        : pick(random, [
+            'text/plain',
+            'application/x-www-form-urlencoded',
+            'application/json; charset=utf-16',
+            'multipart/form-data',
+            'nonsense',
+            'application/xml',
+          ]);
   } else if (!good && random(6) === 0) {
     body = pick(random, ['{}', 'x', '']);
     headers['content-type'] = 'application/json';
   }
-  return { operation, path: `${places.path}${places.query.length > 0 ? `?${places.query.join('&')}` : ''}`, headers, body, good, role, fits: fits && good };
+  return {
+    operation,
+    path: `${places.path}${places.query.length > 0 ? `?${places.query.join('&')}` : ''}`,
+    headers,
+    body,
+    good,
+    role,
+    fits: fits && good,
+  };
 }
 
 function badBody(whole: Record<string, unknown>, random: Random): string | Buffer {
   switch (random(8)) {
-    case 0: return toJsonText(anyJson(random));
-    case 1: return damage(Buffer.from(JSON.stringify(whole)), random, [Buffer.from('{}')], 2);
-    case 2: return `${'{"a":'.repeat(5000)}1${'}'.repeat(5000)}`;
-    case 3: return JSON.stringify({ ...whole, more: 1 });
-    case 4: return JSON.stringify(whole).replace('{', '{"prompt":5,"request_id":[],');
-    default: return toJsonText(mutateJson(whole, random));
+    case 0:
+      return toJsonText(anyJson(random));
+    case 1:
+      return damage(Buffer.from(JSON.stringify(whole)), random, [Buffer.from('{}')], 2);
+    case 2:
+      return `${'{"a":'.repeat(5000)}1${'}'.repeat(5000)}`;
+    case 3:
+      return JSON.stringify({ ...whole, more: 1 });
+    case 4:
+      return JSON.stringify(whole).replace('{', '{"prompt":5,"request_id":[],');
+    default:
+      return toJsonText(mutateJson(whole, random));
   }
 }
 
@@ -201,7 +330,8 @@ const may = ({ operation: { description }, role }: Pick<Ask, 'operation' | 'role
 const EARLY = new Set([400, 404, 414, 415, 417, 431]);
 
 // What a person sees who opens an address in a browser is a page.
-const isPage = (ask: Ask, status: number): boolean => status >= 400 && ask.operation.method === 'GET' && ask.headers['accept'] === 'text/html';
+const isPage = (ask: Ask, status: number): boolean =>
+  status >= 400 && ask.operation.method === 'GET' && ask.headers['accept'] === 'text/html';
 
 function expectDocumented(ask: Ask, { status, type, body }: Answer): void {
   const { operation } = ask;
@@ -210,8 +340,13 @@ function expectDocumented(ask: Ask, { status, type, body }: Answer): void {
   const told = answerOf(operation, status);
   expect(told, `${status} is not documented: ${text.slice(0, 300)}`).not.toBeNull();
   // The journal of a run names the programs of its engine.
-  for (const secret of [...(status >= 400 ? [HERE, 'node_modules', '\n    at '] : []), ...Object.values(tokens).filter((token) => token !== null && token !== 'pt_nobody')]) expect(text.includes(secret as string), `tells ${secret}`).toBe(false);
-  const [mime, schema] = Object.entries(told?.content ?? {}).map(([name, content]) => [name, content.schema] as const)[0] ?? [];
+  for (const secret of [
+    ...(status >= 400 ? [HERE, 'node_modules', '\n    at '] : []),
+    ...Object.values(tokens).filter((token) => token !== null && token !== 'pt_nobody'),
+  ])
+    expect(text.includes(secret as string), `tells ${secret}`).toBe(false);
+  const [mime, schema] =
+    Object.entries(told?.content ?? {}).map(([name, content]) => [name, content.schema] as const)[0] ?? [];
   if (mime === undefined) return expect(text).toBe('');
   if (isPage(ask, status)) return;
   expect(type.split(';')[0]).toBe(mime);
@@ -229,8 +364,18 @@ function expectAgreed(ask: Ask, { status, body }: Answer): void {
   if (allowed !== 200) return expect(EARLY.has(status) && !ask.good ? allowed : status).toBe(allowed);
   if (isPage(ask, status)) return;
   const schema = ask.operation.requestBody?.content?.['application/json']?.schema;
-  const { error } = status >= 400 ? (JSON.parse(body?.toString('utf8') ?? '{}') as { error: { code: string; message: string; details?: { where?: string; problems?: { path: string }[] } } }) : { error: null };
-  if (ask.good) expect([400, 404, 405, 415].includes(status) && !['RUN_NOT_INTERACTIVE', 'INTERACTION_NOT_FOUND', 'NOT_FOUND'].includes(error?.code ?? ''), JSON.stringify(error)).toBe(false);
+  const { error } =
+    status >= 400
+      ? (JSON.parse(body?.toString('utf8') ?? '{}') as {
+          error: { code: string; message: string; details?: { where?: string; problems?: { path: string }[] } };
+        })
+      : { error: null };
+  if (ask.good)
+    expect(
+      [400, 404, 405, 415].includes(status) &&
+        !['RUN_NOT_INTERACTIVE', 'INTERACTION_NOT_FOUND', 'NOT_FOUND'].includes(error?.code ?? ''),
+      JSON.stringify(error),
+    ).toBe(false);
   if (!schema || typeof ask.body !== 'string') return;
   let value: unknown;
   try {
@@ -243,42 +388,62 @@ function expectAgreed(ask: Ask, { status, body }: Answer): void {
   else if (error?.details?.where === 'body') expect(error.message, 'the document allows this body').toBe('');
 }
 
-const fingerprint = async (): Promise<string> => JSON.stringify((await served.bench.data.store.listRuns({ limit: 500 })).map(({ run_id, status, epoch, heads }) => [run_id, status, epoch, heads.digest]));
+const fingerprint = async (): Promise<string> =>
+  JSON.stringify(
+    (await served.bench.data.store.listRuns({ limit: 500 })).map(({ run_id, status, epoch, heads }) => [
+      run_id,
+      status,
+      epoch,
+      heads.digest,
+    ]),
+  );
 const settled = async (): Promise<void> => {
-  for (const status of ['queued', 'running'] as const) for (const { run_id: id } of await served.bench.data.store.listRuns({ status, limit: 500 })) await served.bench.orchestrator.settled(id);
+  for (const status of ['queued', 'running'] as const)
+    for (const { run_id: id } of await served.bench.data.store.listRuns({ status, limit: 500 }))
+      await served.bench.orchestrator.settled(id);
 };
 
-test('whatever is asked, by whomever, is answered as the document says', async () => {
-  await fuzz('routes', 1000, async (random, index) => {
-    const operation = operations[index % operations.length] as Operation;
-    const role = random(2) === 0 ? 'operator' : pick(random, ROLES);
-    const ask = await compose(operation, random, index, role, random(3) === 0);
-    const harmless = may(ask) !== 200 && operation.method !== 'GET';
-    if (harmless) await settled();
-    const before = harmless ? await fingerprint() : null;
-    let answer: Answer;
-    try {
-      answer = await exchange(operation.method, ask.path, ask.headers, ask.body);
-    } catch (error) {
-      // Node itself does not send this.
-      if ((error as NodeJS.ErrnoException).code?.startsWith('ERR_')) return;
-      throw error;
-    }
-    try {
-      expectDocumented(ask, answer);
-      expectAgreed(ask, answer);
-      if (before !== null) expect(await fingerprint()).toBe(before);
-      if (ask.fits) expect(answer.status).toBeLessThan(300);
-    } catch (error) {
-      if (error instanceof Error) error.message = `${operation.method} ${ask.path.slice(0, 300)} as ${ask.role} ${JSON.stringify(ask.headers).slice(0, 300)} ${String(ask.body).slice(0, 600)} → ${answer.status}: ${error.message}`;
-      throw error;
-    }
-  });
-  await expectWell();
-}, PATIENCE_MS);
+test(
+  'whatever is asked, by whomever, is answered as the document says',
+  async () => {
+    await fuzz('routes', 1000, async (random, index) => {
+      const operation = operations[index % operations.length] as Operation;
+      const role = random(2) === 0 ? 'operator' : pick(random, ROLES);
+      const ask = await compose(operation, random, index, role, random(3) === 0);
+      const harmless = may(ask) !== 200 && operation.method !== 'GET';
+      if (harmless) await settled();
+      const before = harmless ? await fingerprint() : null;
+      let answer: Answer;
+      try {
+        answer = await exchange(operation.method, ask.path, ask.headers, ask.body);
+      } catch (error) {
+        // Node itself does not send this.
+        if ((error as NodeJS.ErrnoException).code?.startsWith('ERR_')) return;
+        throw error;
+      }
+      try {
+        expectDocumented(ask, answer);
+        expectAgreed(ask, answer);
+        if (before !== null) expect(await fingerprint()).toBe(before);
+        if (ask.fits) expect(answer.status).toBeLessThan(300);
+      } catch (error) {
+        if (error instanceof Error)
+          error.message = `${operation.method} ${ask.path.slice(0, 300)} as ${ask.role} ${JSON.stringify(ask.headers).slice(0, 300)} ${String(ask.body).slice(0, 600)} → ${answer.status}: ${error.message}`;
+        throw error;
+      }
+    });
+    await expectWell();
+  },
+  PATIENCE_MS,
+);
 
 // Whatever the seed has made of the cases above.
-test.each([['deleteRun', 'operator'], ['cancelRun', 'operator'], ['reply', 'operator'], ['reply', 'replier']] as const)('a valid %s by one who may (%s) is done', async (name, role) => {
+test.each([
+  ['deleteRun', 'operator'],
+  ['cancelRun', 'operator'],
+  ['reply', 'operator'],
+  ['reply', 'replier'],
+] as const)('a valid %s by one who may (%s) is done', async (name, role) => {
   const operation = operations.find(({ operationId }) => operationId === name) as Operation;
   const ask = await compose(operation, seededRandom(SEED), -1, role, true);
   expect([may(ask), ask.fits]).toEqual([200, true]);
@@ -290,10 +455,21 @@ test.each([['deleteRun', 'operator'], ['cancelRun', 'operator'], ['reply', 'oper
 
 test('a method that a path has not is refused, on every path and for everybody', async () => {
   for (const { path } of operations) {
-    const known = new Set(operations.filter((each) => each.path === path).flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])));
-    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'].filter((name) => !known.has(name))) {
+    const known = new Set(
+      operations
+        .filter((each) => each.path === path)
+        .flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])),
+    );
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'].filter(
+      (name) => !known.has(name),
+    )) {
       for (const role of ['stranger', 'operator'] as const) {
-        const { status, body } = await exchange(method, path.replace('{id}', ids.ended), tokens[role] === null ? {} : { authorization: `Bearer ${tokens[role]}` }, null);
+        const { status, body } = await exchange(
+          method,
+          path.replace('{id}', ids.ended),
+          tokens[role] === null ? {} : { authorization: `Bearer ${tokens[role]}` },
+          null,
+        );
         expect([401, 404, 405], `${method} ${path}: ${body?.toString('utf8')}`).toContain(status);
       }
     }
@@ -308,5 +484,6 @@ async function expectWell(): Promise<void> {
   expect((await served.client.get(ids.waiting)).status).toBe('waiting_user');
   const log = served.logged.splice(0);
   expect(log.filter((line) => /"level":[56]0|INTERNAL/.test(line))).toEqual([]);
-  for (const token of [tokens.viewer, tokens.replier, tokens.operator]) expect(log.some((line) => line.includes(token ?? ''))).toBe(false);
+  for (const token of [tokens.viewer, tokens.replier, tokens.operator])
+    expect(log.some((line) => line.includes(token ?? ''))).toBe(false);
 }

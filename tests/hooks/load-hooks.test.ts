@@ -17,12 +17,20 @@ const all = ['waiting_user', 'succeeded', 'failed', 'canceled', 'silent'];
 test('a secret is plain text or base64 after whsec_, from the environment or a file', () => {
   const bytes = Buffer.from(Array.from({ length: 24 }, (_, index) => index * 10));
   writeFileSync(join(dir, 'secret'), `whsec_${bytes.toString('base64')}\n`);
-  const fromFile = { name: 'b', url: 'https://example.org/b', secret_file: join(dir, 'secret'), events: ['failed'] } as const;
+  const fromFile = {
+    name: 'b',
+    url: 'https://example.org/b',
+    secret_file: join(dir, 'secret'),
+    events: ['failed'],
+  } as const;
   expect(loadHooks([fromEnv, fromFile], { SECRET: 'plain text, long enough' })).toEqual([
     { name: 'a', url: 'https://example.org/a', events: all, key: Buffer.from('plain text, long enough') },
     { name: 'b', url: 'https://example.org/b', events: ['failed'], key: bytes },
   ]);
-  expect(namedHooks([fromEnv, fromFile])).toEqual([{ name: 'a', events: all }, { name: 'b', events: ['failed'] }]);
+  expect(namedHooks([fromEnv, fromFile])).toEqual([
+    { name: 'a', events: all },
+    { name: 'b', events: ['failed'] },
+  ]);
 });
 
 test('a secret that is missing, short or damaged is refused with its place and without itself', () => {
@@ -36,5 +44,7 @@ test('a secret that is missing, short or damaged is refused with its place and w
     expect(() => loadHooks([fromEnv], env), JSON.stringify(env)).toThrow(told);
     expect(() => loadHooks([fromEnv], env)).not.toThrow(/hidden|aGlk/);
   }
-  expect(() => loadHooks([{ name: 'b', url: 'https://example.org', secret_file: join(dir, 'nowhere') }], {})).toThrow(/webhook "b": its secret cannot be read: there is no file /);
+  expect(() => loadHooks([{ name: 'b', url: 'https://example.org', secret_file: join(dir, 'nowhere') }], {})).toThrow(
+    /webhook "b": its secret cannot be read: there is no file /,
+  );
 });

@@ -1,4 +1,5 @@
-// The sender on a real store with time moved by hand: what is sent when, to whom, how it is signed, and what a failure changes.
+// The sender on a real store with time moved by hand: what is sent when, to whom, how it is signed, and what a failure
+// changes.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -57,13 +58,20 @@ function advance(ms: number): void {
   timers.advance(ms);
 }
 
-const hook = (name: string, url = `http://127.0.0.1:1/${name}`): SendingHook => ({ name, events: ['failed'], url, key: Buffer.from(`the key of ${name}`) });
+const hook = (name: string, url = `http://127.0.0.1:1/${name}`): SendingHook => ({
+  name,
+  events: ['failed'],
+  url,
+  key: Buffer.from(`the key of ${name}`),
+});
 
 // A run that ends, with these deliveries.
 async function endRun(...deliveries: readonly ReturnType<typeof delivery>[]): Promise<RunRecord> {
   const outcome = await data.store.createRun(newRun((runs += 1)));
   if (!outcome.created) throw new Error(outcome.reason);
-  await data.store.commit(change(outcome.run, { now, set: { status: 'failed' }, journal: flush(3, 1, null, now), deliveries }));
+  await data.store.commit(
+    change(outcome.run, { now, set: { status: 'failed' }, journal: flush(3, 1, null, now), deliveries }),
+  );
   return (await data.store.loadRun(outcome.run.run_id)) as RunRecord;
 }
 
@@ -73,13 +81,20 @@ class Receiver {
   readonly #waiting = new Set<() => void>();
   readonly #answer: (post: Post, init: RequestInit) => Promise<Response> | Response;
 
-  constructor(answer: (post: Post, init: RequestInit) => Promise<Response> | Response = () => new Response(null, { status: 204 })) {
+  constructor(
+    answer: (post: Post, init: RequestInit) => Promise<Response> | Response = () => new Response(null, { status: 204 }),
+  ) {
     this.#answer = answer;
   }
 
   readonly fetch: Fetch = async (url, init) => {
     const text = String(init.body);
-    const post = { url, headers: init.headers as Record<string, string>, text, body: JSON.parse(text) as Record<string, unknown> };
+    const post = {
+      url,
+      headers: init.headers as Record<string, string>,
+      text,
+      body: JSON.parse(text) as Record<string, unknown>,
+    };
     this.posts.push(post);
     for (const look of this.#waiting) look();
     return this.#answer(post, init);
@@ -113,12 +128,29 @@ interface Scene {
 }
 
 function start(fetch: Fetch, hooks: readonly SendingHook[], store: Store = data.store, isShared = false): Scene {
-  const [givenUp, failed, failures, allGivenUp]: [[Delivery, string][], [string, string, number][], unknown[], Gate] = [[], [], [], new Gate()];
+  const [givenUp, failed, failures, allGivenUp]: [[Delivery, string][], [string, string, number][], unknown[], Gate] = [
+    [],
+    [],
+    [],
+    new Gate(),
+  ];
   const onGivenUp = (given: Delivery, error: string): void => {
     givenUp.push([given, error]);
     allGivenUp.open();
   };
-  const sender = new HookSender({ store, clock: { now: () => now }, timers, fetch, isShared, onGivenUp, onFailed: ({ delivery_id: id }, error, nextAt) => failed.push([id, error, nextAt]), onFailure: (error) => failures.push(error) }, hooks);
+  const sender = new HookSender(
+    {
+      store,
+      clock: { now: () => now },
+      timers,
+      fetch,
+      isShared,
+      onGivenUp,
+      onFailed: ({ delivery_id: id }, error, nextAt) => failed.push([id, error, nextAt]),
+      onFailure: (error) => failures.push(error),
+    },
+    hooks,
+  );
   senders.push(sender);
   return { sender, givenUp, failed, failures, allGivenUp };
 }
@@ -130,10 +162,24 @@ async function settled(scene: Scene): Promise<void> {
 
 // As a receiver would, with nothing of ours.
 async function verifies(key: string, { headers, text }: Post): Promise<boolean> {
-  const imported = await crypto.subtle.importKey('raw', new TextEncoder().encode(key), { name: 'HMAC', hash: 'SHA-256' }, false, ['verify']);
+  const imported = await crypto.subtle.importKey(
+    'raw',
+    new TextEncoder().encode(key),
+    { name: 'HMAC', hash: 'SHA-256' },
+    false,
+    ['verify'],
+  );
   const [version, signature = ''] = (headers['webhook-signature'] ?? '').split(',');
   const signed = new TextEncoder().encode(`${headers['webhook-id']}.${headers['webhook-timestamp']}.${text}`);
-  return version === 'v1' && crypto.subtle.verify('HMAC', imported, Uint8Array.from(atob(signature), (char) => char.charCodeAt(0)), signed);
+  return (
+    version === 'v1' &&
+    crypto.subtle.verify(
+      'HMAC',
+      imported,
+      Uint8Array.from(atob(signature), (char) => char.charCodeAt(0)),
+      signed,
+    )
+  );
 }
 
 describe('a delivery', () => {
@@ -143,9 +189,24 @@ describe('a delivery', () => {
     const scene = start(receiver.fetch, [hook('a')]);
     const [post] = (await receiver.count(1)) as [Post];
     expect(post.url).toBe('http://127.0.0.1:1/a');
-    expect(post.headers).toMatchObject({ 'content-type': 'application/json', 'webhook-id': 'dlv_1', 'webhook-timestamp': String(Math.floor(now / 1000)) });
-    expect(post.body).toEqual({ id: 'dlv_1', type: 'run.failed', run_id: 'run_0001', text: 'é 漢字 \u2028', seq: run.heads.rasp_seq, digest: run.heads.digest });
-    expect([await verifies('the key of a', post), await verifies('the key of b', post), await verifies('the key of a', { ...post, text: post.text.replace('failed', 'passed') })]).toEqual([true, false, false]);
+    expect(post.headers).toMatchObject({
+      'content-type': 'application/json',
+      'webhook-id': 'dlv_1',
+      'webhook-timestamp': String(Math.floor(now / 1000)),
+    });
+    expect(post.body).toEqual({
+      id: 'dlv_1',
+      type: 'run.failed',
+      run_id: 'run_0001',
+      text: 'é 漢字 \u2028',
+      seq: run.heads.rasp_seq,
+      digest: run.heads.digest,
+    });
+    expect([
+      await verifies('the key of a', post),
+      await verifies('the key of b', post),
+      await verifies('the key of a', { ...post, text: post.text.replace('failed', 'passed') }),
+    ]).toEqual([true, false, false]);
     await settled(scene);
     expect(await data.store.countDeliveries()).toEqual({ pending: 0, given_up: 0 });
   });
@@ -180,7 +241,15 @@ describe('a delivery', () => {
       return new Response('no', { status: 500 });
     });
     const scene = start(receiver.fetch, [hook('a')]);
-    const pauses = [5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, ...Array.from({ length: 5 }, () => 12 * HOUR)];
+    const pauses = [
+      5 * SECOND,
+      30 * SECOND,
+      2 * MINUTE,
+      10 * MINUTE,
+      HOUR,
+      6 * HOUR,
+      ...Array.from({ length: 5 }, () => 12 * HOUR),
+    ];
     for (const pause of pauses) {
       await timers.armed(pause);
       advance(pause);
@@ -203,7 +272,9 @@ describe('a delivery', () => {
     await scene.allGivenUp.opened;
     await settled(scene);
     expect(receiver.ids()).toEqual(['dlv_2']);
-    expect(scene.givenUp.map(([{ delivery_id: id }, error]) => [id, error])).toEqual([['dlv_1', 'there is no webhook "gone" any more']]);
+    expect(scene.givenUp.map(([{ delivery_id: id }, error]) => [id, error])).toEqual([
+      ['dlv_1', 'there is no webhook "gone" any more'],
+    ]);
   });
 
   test('of a hook that only other hosts know is left to them, until it is too old for anybody', async () => {
@@ -230,18 +301,30 @@ describe('a delivery', () => {
 
   test('to one that does not answer ends after 10 seconds and is tried again', async () => {
     await endRun(delivery('dlv_1', 'a'));
-    const receiver = new Receiver((_post, { signal }) => new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(new Error('aborted')))));
+    const receiver = new Receiver(
+      (_post, { signal }) =>
+        new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(new Error('aborted')))),
+    );
     const scene = start(receiver.fetch, [hook('a')]);
     await receiver.count(1);
     advance(LIMIT_MS);
     await timers.armed(5 * SECOND);
     expect(scene.failed).toEqual([['dlv_1', 'no answer within 10 s', now + 5 * SECOND]]);
-    expect(await data.store.nextDelivery(now + HOUR)).toMatchObject({ delivery_id: 'dlv_1', tries: 1, error: 'no answer within 10 s', next_at: now + 5 * SECOND });
+    expect(await data.store.nextDelivery(now + HOUR)).toMatchObject({
+      delivery_id: 'dlv_1',
+      tries: 1,
+      error: 'no answer within 10 s',
+      next_at: now + 5 * SECOND,
+    });
   });
 
   test('to a dead hook does not delay those to another', async () => {
     await endRun(delivery('dlv_1', 'dead'), delivery('dlv_2', 'a'), delivery('dlv_3', 'dead'), delivery('dlv_4', 'a'));
-    const receiver = new Receiver(({ url }, { signal }) => (url.endsWith('a') ? new Response() : new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(new Error('aborted'))))));
+    const receiver = new Receiver(({ url }, { signal }) =>
+      url.endsWith('a')
+        ? new Response()
+        : new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(new Error('aborted')))),
+    );
     start(receiver.fetch, [hook('dead'), hook('a')]);
     await receiver.count(3);
     await endRun(delivery('dlv_5', 'a'));
@@ -286,7 +369,10 @@ describe('what goes wrong', () => {
   test('a store that cannot be read is told, and looked at again later', async () => {
     await endRun(delivery('dlv_1', 'a'));
     let broken = true;
-    const store = alterStore(data.store, { nextDelivery: async (at, except) => (broken ? Promise.reject(new Error('locked')) : data.store.nextDelivery(at, except)) });
+    const store = alterStore(data.store, {
+      nextDelivery: async (at, except) =>
+        broken ? Promise.reject(new Error('locked')) : data.store.nextDelivery(at, except),
+    });
     const receiver = new Receiver();
     const scene = start(receiver.fetch, [hook('a')], store);
     await timers.armed(REST_MS);
@@ -312,7 +398,10 @@ describe('what goes wrong', () => {
 
   test('one that is closed in a hurry cuts off what is under way, which does not count as a try', async () => {
     await endRun(delivery('dlv_1', 'a'));
-    const receiver = new Receiver((_post, { signal }) => new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(new Error('aborted')))));
+    const receiver = new Receiver(
+      (_post, { signal }) =>
+        new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(new Error('aborted')))),
+    );
     const { sender } = start(receiver.fetch, [hook('a')]);
     await receiver.count(1);
     await sender.close(Promise.resolve());
@@ -335,7 +424,10 @@ describe('over a real connection', () => {
       followed += 1;
       response.end();
     });
-    const url = await listen((request, response) => void request.resume().on('end', () => response.writeHead(status, { location: elsewhere }).end()));
+    const url = await listen(
+      (request, response) =>
+        void request.resume().on('end', () => response.writeHead(status, { location: elsewhere }).end()),
+    );
     await endRun(delivery('dlv_1', 'a'));
     start(fetch, [hook('a', url)]);
     await timers.armed(5 * SECOND);
@@ -358,7 +450,8 @@ describe('over a real connection', () => {
     const url = await listen((request, response) => {
       response.writeHead(200);
       response.on('close', cut.open);
-      const more = (): void => void (response.write('x'.repeat(65_536)) ? setImmediate(more) : response.once('drain', more));
+      const more = (): void =>
+        void (response.write('x'.repeat(65_536)) ? setImmediate(more) : response.once('drain', more));
       request.resume().on('end', more);
     });
     await endRun(delivery('dlv_1', 'a'));

@@ -21,22 +21,43 @@ async function importExample(): Promise<Verify> {
   }
 }
 
-const keyOf = (secret: string): Buffer => loadHooks([{ name: 'a', url: 'https://example.org', secret_env: 'S' }], { S: secret })[0]?.key ?? Buffer.alloc(0);
+const keyOf = (secret: string): Buffer =>
+  loadHooks([{ name: 'a', url: 'https://example.org', secret_env: 'S' }], { S: secret })[0]?.key ?? Buffer.alloc(0);
 
 test('the example in the documentation takes what we sign, and nothing else', async () => {
   const verify = await importExample();
   const [body, now] = ['{"text":"é 漢字"}', 1_700_000_000_999];
-  for (const secret of ['plain text, long enough', `whsec_${Buffer.from('0123456789abcdef01234567').toString('base64')}`]) {
+  for (const secret of [
+    'plain text, long enough',
+    `whsec_${Buffer.from('0123456789abcdef01234567').toString('base64')}`,
+  ]) {
     const headers = signedHeaders(keyOf(secret), 'dlv_1', now, body);
     expect(verify(headers, body, secret, now)).toEqual({ text: 'é 漢字' });
-    expect(verify({ ...headers, 'webhook-signature': `v1,xxxx ${headers['webhook-signature']}` }, body, secret, now)).not.toBeNull();
-    for (const [changed, text, key, at] of [[headers, `${body} `, secret, now], [headers, body, `${secret}0000`, now], [headers, body, secret, now + 301_000], [{ ...headers, 'webhook-id': 'dlv_2' }, body, secret, now], [{}, body, secret, now]] as const) {
+    expect(
+      verify({ ...headers, 'webhook-signature': `v1,xxxx ${headers['webhook-signature']}` }, body, secret, now),
+    ).not.toBeNull();
+    for (const [changed, text, key, at] of [
+      [headers, `${body} `, secret, now],
+      [headers, body, `${secret}0000`, now],
+      [headers, body, secret, now + 301_000],
+      [{ ...headers, 'webhook-id': 'dlv_2' }, body, secret, now],
+      [{}, body, secret, now],
+    ] as const) {
       expect(verify(changed, text, key, at)).toBeNull();
     }
   }
 });
 
 test('it is what the standard gives as its example', () => {
-  const headers = signedHeaders(keyOf('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'), 'msg_p5jXN8AQM9LWM0D4loKWxJek', 1_614_265_330_000, '{"test": 2432232314}');
-  expect(headers).toEqual({ 'webhook-id': 'msg_p5jXN8AQM9LWM0D4loKWxJek', 'webhook-timestamp': '1614265330', 'webhook-signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=' });
+  const headers = signedHeaders(
+    keyOf('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'),
+    'msg_p5jXN8AQM9LWM0D4loKWxJek',
+    1_614_265_330_000,
+    '{"test": 2432232314}',
+  );
+  expect(headers).toEqual({
+    'webhook-id': 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+    'webhook-timestamp': '1614265330',
+    'webhook-signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
+  });
 });

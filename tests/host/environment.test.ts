@@ -10,18 +10,62 @@ import { DEFAULT_SETTINGS } from '../../src/host/settings.js';
 import { createRoot } from '../support/orchestrated.js';
 
 const ENV = {
-  PATH: '/usr/bin', HOME: '/home/ann', LANG: 'de_DE.UTF-8', LC_TIME: 'C', https_proxy: 'http://proxy', NO_PROXY: 'localhost', SSH_AUTH_SOCK: '/agent', GIT_AUTHOR_NAME: 'Ann', TERM: 'xterm',
-  AWS_SECRET_ACCESS_KEY: 'secret', GITHUB_TOKEN: 'secret', NPM_TOKEN: 'secret', DATABASE_URL: 'secret', PARLEY_DATA: '/data', PARLEY_TOKEN: 'secret', NODE_OPTIONS: '--inspect', LD_PRELOAD: 'evil.so',
-  OPENAI_API_KEY: 'for codex', GEMINI_API_KEY: 'for gemini', GOOGLE_CLOUD_PROJECT: 'for gemini', IFLOW_API_KEY: 'for iflow', OPENCODE_CONFIG: 'for opencode', ANTHROPIC_API_KEY: 'for opencode', CODEX_HOME: '/elsewhere', GEMINI_CLI_HOME: '/elsewhere',
+  PATH: '/usr/bin',
+  HOME: '/home/ann',
+  LANG: 'de_DE.UTF-8',
+  LC_TIME: 'C',
+  https_proxy: 'http://proxy',
+  NO_PROXY: 'localhost',
+  SSH_AUTH_SOCK: '/agent',
+  GIT_AUTHOR_NAME: 'Ann',
+  TERM: 'xterm',
+  AWS_SECRET_ACCESS_KEY: 'secret',
+  GITHUB_TOKEN: 'secret',
+  NPM_TOKEN: 'secret',
+  DATABASE_URL: 'secret',
+  PARLEY_DATA: '/data',
+  PARLEY_TOKEN: 'secret',
+  NODE_OPTIONS: '--inspect',
+  LD_PRELOAD: 'evil.so',
+  OPENAI_API_KEY: 'for codex',
+  GEMINI_API_KEY: 'for gemini',
+  GOOGLE_CLOUD_PROJECT: 'for gemini',
+  IFLOW_API_KEY: 'for iflow',
+  OPENCODE_CONFIG: 'for opencode',
+  ANTHROPIC_API_KEY: 'for opencode',
+  CODEX_HOME: '/elsewhere',
+  GEMINI_CLI_HOME: '/elsewhere',
 };
 const user = { home: '/home/ann', env: ENV };
-const environmentOf = (name: string, passthrough: string[] = []) => buildEnvironment(findEngine(name), user, '/private', passthrough);
+const environmentOf = (name: string, passthrough: string[] = []) =>
+  buildEnvironment(findEngine(name), user, '/private', passthrough);
 
-test.each(ENGINES.map(({ name }) => name))('%s gets what any program needs, and none of the secrets beside its own', (name) => {
-  const given = environmentOf(name);
-  expect(given).toMatchObject({ PATH: '/usr/bin', LANG: 'de_DE.UTF-8', LC_TIME: 'C', https_proxy: 'http://proxy', NO_PROXY: 'localhost', SSH_AUTH_SOCK: '/agent', GIT_AUTHOR_NAME: 'Ann' });
-  for (const secret of ['AWS_SECRET_ACCESS_KEY', 'GITHUB_TOKEN', 'NPM_TOKEN', 'DATABASE_URL', 'PARLEY_DATA', 'PARLEY_TOKEN', 'NODE_OPTIONS', 'LD_PRELOAD']) expect(given).not.toHaveProperty(secret);
-});
+test.each(ENGINES.map(({ name }) => name))(
+  '%s gets what any program needs, and none of the secrets beside its own',
+  (name) => {
+    const given = environmentOf(name);
+    expect(given).toMatchObject({
+      PATH: '/usr/bin',
+      LANG: 'de_DE.UTF-8',
+      LC_TIME: 'C',
+      https_proxy: 'http://proxy',
+      NO_PROXY: 'localhost',
+      SSH_AUTH_SOCK: '/agent',
+      GIT_AUTHOR_NAME: 'Ann',
+    });
+    for (const secret of [
+      'AWS_SECRET_ACCESS_KEY',
+      'GITHUB_TOKEN',
+      'NPM_TOKEN',
+      'DATABASE_URL',
+      'PARLEY_DATA',
+      'PARLEY_TOKEN',
+      'NODE_OPTIONS',
+      'LD_PRELOAD',
+    ])
+      expect(given).not.toHaveProperty(secret);
+  },
+);
 
 test.each([
   ['codex', ['OPENAI_API_KEY']],
@@ -35,18 +79,32 @@ test.each([
   expect(keys.filter((key) => key in environmentOf(name)).toSorted()).toEqual(own.toSorted());
 });
 
-test.each([['codex', 'CODEX_HOME', '/private/.codex'], ['gemini', 'GEMINI_CLI_HOME', '/private'], ['iflow', 'HOME', '/private'], ['opencode', 'XDG_DATA_HOME', '/private/data'], ['rehearsal', 'HOME', '/private']])('%s is told by %s to keep everything in its private home, whatever the user has set', (name, variable, value) => {
+test.each([
+  ['codex', 'CODEX_HOME', '/private/.codex'],
+  ['gemini', 'GEMINI_CLI_HOME', '/private'],
+  ['iflow', 'HOME', '/private'],
+  ['opencode', 'XDG_DATA_HOME', '/private/data'],
+  ['rehearsal', 'HOME', '/private'],
+])('%s is told by %s to keep everything in its private home, whatever the user has set', (name, variable, value) => {
   expect(environmentOf(name)[variable]).toBe(value);
 });
 
 test.each([
-  ['opencode', ['OPENCODE_PERMISSION', 'OPENCODE_CONFIG_CONTENT', 'OPENCODE_DB', 'OPENCODE_DISABLE_PROJECT_CONFIG'], 'OPENCODE_CONFIG'],
+  [
+    'opencode',
+    ['OPENCODE_PERMISSION', 'OPENCODE_CONFIG_CONTENT', 'OPENCODE_DB', 'OPENCODE_DISABLE_PROJECT_CONFIG'],
+    'OPENCODE_CONFIG',
+  ],
   ['gemini', ['GEMINI_CLI_TRUST_WORKSPACE', 'GEMINI_CLI_SYSTEM_SETTINGS_PATH', 'GEMINI_CLI_HOME'], 'GEMINI_MODEL'],
   ['codex', ['CODEX_SQLITE_HOME'], 'CODEX_API_KEY'],
 ])('%s is not told by %j of the user otherwise than by Parley', (name, held, passed) => {
   const env = Object.fromEntries([...held, passed].map((variable) => [variable, 'the user’s']));
   const given = buildEnvironment(findEngine(name), { home: '/home/ann', env }, '/private', []);
-  expect(Object.entries(given).filter(([, value]) => value === 'the user’s').map(([variable]) => variable)).toEqual([passed]);
+  expect(
+    Object.entries(given)
+      .filter(([, value]) => value === 'the user’s')
+      .map(([variable]) => variable),
+  ).toEqual([passed]);
 });
 
 test('a variable that the operator names is passed on, exactly that one', () => {
@@ -86,27 +144,59 @@ test('on PATH the first file that may be executed is the program', () => {
 
 test('a variable goes before the settings, the settings before PATH; what was named is never replaced by something else', () => {
   const { second } = createPrograms();
-  const machine = (env: Record<string, string>): Machine => ({ user: { home: '/', env: { PATH: second, ...env } }, node: '/node', programs: '/dist', platform: 'linux-x64', pid: 1, askTool: [] });
+  const machine = (env: Record<string, string>): Machine => ({
+    user: { home: '/', env: { PATH: second, ...env } },
+    node: '/node',
+    programs: '/dist',
+    platform: 'linux-x64',
+    pid: 1,
+    askTool: [],
+  });
   const settings = { ...DEFAULT_SETTINGS, engines: { codex: { bin: join(second, 'mine') } } };
   const codex = findEngine('codex');
   expect(findProgram(codex, machine({}), DEFAULT_SETTINGS)).toEqual({ program: [join(second, 'codex')], by: 'PATH' });
-  expect(findProgram(codex, machine({}), settings)).toEqual({ program: [join(second, 'mine')], by: `config.json: ${join(second, 'mine')}` });
-  expect(findProgram(codex, machine({ PARLEY_CODEX_BIN: 'gemini' }), settings)).toEqual({ program: [join(second, 'gemini')], by: 'PARLEY_CODEX_BIN=gemini' });
-  expect(findProgram(codex, machine({ PARLEY_CODEX_BIN: '' }), settings).by).toBe(`config.json: ${join(second, 'mine')}`);
-  expect(findProgram(codex, machine({ PARLEY_CODEX_BIN: '/nowhere' }), settings)).toEqual({ program: null, by: 'PARLEY_CODEX_BIN=/nowhere' });
-  expect(findProgram(findEngine('rehearsal'), machine({}), settings)).toEqual({ program: ['/node', '/dist/rehearsal/main.js'], by: 'bundled' });
+  expect(findProgram(codex, machine({}), settings)).toEqual({
+    program: [join(second, 'mine')],
+    by: `config.json: ${join(second, 'mine')}`,
+  });
+  expect(findProgram(codex, machine({ PARLEY_CODEX_BIN: 'gemini' }), settings)).toEqual({
+    program: [join(second, 'gemini')],
+    by: 'PARLEY_CODEX_BIN=gemini',
+  });
+  expect(findProgram(codex, machine({ PARLEY_CODEX_BIN: '' }), settings).by).toBe(
+    `config.json: ${join(second, 'mine')}`,
+  );
+  expect(findProgram(codex, machine({ PARLEY_CODEX_BIN: '/nowhere' }), settings)).toEqual({
+    program: null,
+    by: 'PARLEY_CODEX_BIN=/nowhere',
+  });
+  expect(findProgram(findEngine('rehearsal'), machine({}), settings)).toEqual({
+    program: ['/node', '/dist/rehearsal/main.js'],
+    by: 'bundled',
+  });
 });
 
 test('behind a wrapper of npm the program itself is found, where it is', () => {
   const root = createRoot();
-  const [bin, wrapper, native] = [join(root, 'bin'), join(root, 'lib/@openai/codex/bin/codex.js'), join(root, 'lib/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex')];
+  const [bin, wrapper, native] = [
+    join(root, 'bin'),
+    join(root, 'lib/@openai/codex/bin/codex.js'),
+    join(root, 'lib/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex'),
+  ];
   for (const path of [wrapper, native]) {
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, '#!/bin/sh\n', { mode: 0o755 });
   }
   mkdirSync(bin);
   symlinkSync(wrapper, join(bin, 'codex'));
-  const on = (platform: string): Machine => ({ user: { home: '/', env: { PATH: bin } }, node: '/node', programs: '/dist', platform, pid: 1, askTool: [] });
+  const on = (platform: string): Machine => ({
+    user: { home: '/', env: { PATH: bin } },
+    node: '/node',
+    programs: '/dist',
+    platform,
+    pid: 1,
+    askTool: [],
+  });
   expect(findProgram(findEngine('codex'), on('linux-x64'), DEFAULT_SETTINGS).program).toEqual([native]);
   expect(findProgram(findEngine('codex'), on('darwin-arm64'), DEFAULT_SETTINGS).program).toEqual([join(bin, 'codex')]);
 });

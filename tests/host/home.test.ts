@@ -21,22 +21,25 @@ test.each([
   ['gemini', '.gemini/oauth_creds.json', '.gemini/oauth_creds.json'],
   ['iflow', '.iflow/oauth_creds.json', '.iflow/oauth_creds.json'],
   ['opencode', '.local/share/opencode/auth.json', 'data/opencode/auth.json'],
-])('%s: the user’s login is a link in the private home, so a login that is renewed is renewed for both', async (name, from, to) => {
-  const root = createRoot();
-  const user = { home: join(root, 'user'), env: {} };
-  const [login, home] = [put(join(user.home, from), 'old'), join(root, 'home')];
-  const link = join(home, to);
-  await prepareHome(findEngine(name), user, home, PLAIN);
-  expect(lstatSync(link).isSymbolicLink()).toBe(true);
-  expect(readlinkSync(link)).toBe(login);
-  writeFileSync(link, 'renewed');
-  expect(readFileSync(login, 'utf8')).toBe('renewed');
-  // A turn later: everything stays, even when the user has logged out meanwhile.
-  rmSync(login);
-  await prepareHome(findEngine(name), user, home, PLAIN);
-  expect(lstatSync(link).isSymbolicLink()).toBe(true);
-  expect(statSync(dirname(link)).mode & 0o077).toBe(0);
-});
+])(
+  '%s: the user’s login is a link in the private home, so a login that is renewed is renewed for both',
+  async (name, from, to) => {
+    const root = createRoot();
+    const user = { home: join(root, 'user'), env: {} };
+    const [login, home] = [put(join(user.home, from), 'old'), join(root, 'home')];
+    const link = join(home, to);
+    await prepareHome(findEngine(name), user, home, PLAIN);
+    expect(lstatSync(link).isSymbolicLink()).toBe(true);
+    expect(readlinkSync(link)).toBe(login);
+    writeFileSync(link, 'renewed');
+    expect(readFileSync(login, 'utf8')).toBe('renewed');
+    // A turn later: everything stays, even when the user has logged out meanwhile.
+    rmSync(login);
+    await prepareHome(findEngine(name), user, home, PLAIN);
+    expect(lstatSync(link).isSymbolicLink()).toBe(true);
+    expect(statSync(dirname(link)).mode & 0o077).toBe(0);
+  },
+);
 
 test('who has no login gets none, and a file that the engine wrote itself is left alone', async () => {
   const root = createRoot();
@@ -57,31 +60,63 @@ test.each([
   ['gemini', '.gemini/GEMINI.md', '.gemini/GEMINI.md'],
   ['iflow', '.iflow/settings.json', '.iflow/settings.json'],
   ['opencode', '.config/opencode/opencode.json', 'config/opencode/opencode.json'],
-])('%s: the user’s settings are copied once, and what the engine makes of them stays in the home', async (name, from, to) => {
-  const root = createRoot();
-  const user = { home: join(root, 'user'), env: {} };
-  const [settings, home] = [put(join(user.home, from), 'the user’s'), join(root, 'home')];
-  await prepareHome(findEngine(name), user, home, PLAIN);
-  expect(lstatSync(join(home, to)).isFile()).toBe(true);
-  writeFileSync(join(home, to), 'changed by the engine');
-  await prepareHome(findEngine(name), user, home, PLAIN);
-  expect(readFileSync(join(home, to), 'utf8')).toBe('changed by the engine');
-  expect(readFileSync(settings, 'utf8')).toBe('the user’s');
-});
+])(
+  '%s: the user’s settings are copied once, and what the engine makes of them stays in the home',
+  async (name, from, to) => {
+    const root = createRoot();
+    const user = { home: join(root, 'user'), env: {} };
+    const [settings, home] = [put(join(user.home, from), 'the user’s'), join(root, 'home')];
+    await prepareHome(findEngine(name), user, home, PLAIN);
+    expect(lstatSync(join(home, to)).isFile()).toBe(true);
+    writeFileSync(join(home, to), 'changed by the engine');
+    await prepareHome(findEngine(name), user, home, PLAIN);
+    expect(readFileSync(join(home, to), 'utf8')).toBe('changed by the engine');
+    expect(readFileSync(settings, 'utf8')).toBe('the user’s');
+  },
+);
 
 test('the settings of gemini have the question tool of this turn, keep what the user set, and keep sessions', async () => {
   const root = createRoot();
   const user = { home: join(root, 'user'), env: {} };
-  put(join(user.home, '.gemini/settings.json'), '{"general":{"vimMode":true},"mcpServers":{"own":{"command":"x"}},"security":{"auth":{"selectedType":"oauth"}}}');
+  put(
+    join(user.home, '.gemini/settings.json'),
+    '{"general":{"vimMode":true},"mcpServers":{"own":{"command":"x"}},"security":{"auth":{"selectedType":"oauth"}}}',
+  );
   const home = join(root, 'home');
   const read = () => JSON.parse(readFileSync(join(home, '.gemini/settings.json'), 'utf8')) as object;
-  await prepareHome(findEngine('gemini'), user, home, { ask: ['/node', 'parley.js', '--nonce', '1'], resumed: null, permission: 'full', cwd: '/work', project: '/work' });
-  const common = { context: { fileFiltering: { enableRecursiveFileSearch: false } }, general: { vimMode: true, sessionRetention: { enabled: false }, maxAttempts: 3 }, security: { auth: { selectedType: 'oauth' }, folderTrust: { enabled: true } } };
-  expect(read()).toMatchObject({ ...common, mcpServers: { own: { command: 'x' }, parley: { command: '/node', args: ['parley.js', '--nonce', '1'], trust: true } } });
-  await prepareHome(findEngine('gemini'), user, home, { ask: ['/node', 'parley.js', '--nonce', '2'], resumed: null, permission: 'full', cwd: '/work', project: '/work' });
+  await prepareHome(findEngine('gemini'), user, home, {
+    ask: ['/node', 'parley.js', '--nonce', '1'],
+    resumed: null,
+    permission: 'full',
+    cwd: '/work',
+    project: '/work',
+  });
+  const common = {
+    context: { fileFiltering: { enableRecursiveFileSearch: false } },
+    general: { vimMode: true, sessionRetention: { enabled: false }, maxAttempts: 3 },
+    security: { auth: { selectedType: 'oauth' }, folderTrust: { enabled: true } },
+  };
+  expect(read()).toMatchObject({
+    ...common,
+    mcpServers: {
+      own: { command: 'x' },
+      parley: { command: '/node', args: ['parley.js', '--nonce', '1'], trust: true },
+    },
+  });
+  await prepareHome(findEngine('gemini'), user, home, {
+    ask: ['/node', 'parley.js', '--nonce', '2'],
+    resumed: null,
+    permission: 'full',
+    cwd: '/work',
+    project: '/work',
+  });
   expect(read()).toMatchObject({ mcpServers: { parley: { args: ['parley.js', '--nonce', '2'] } } });
   await prepareHome(findEngine('gemini'), user, home, PLAIN);
-  expect(read()).toEqual({ ...common, general: { ...common.general, enableAutoUpdate: false, enableAutoUpdateNotification: false }, mcpServers: { own: { command: 'x' } } });
+  expect(read()).toEqual({
+    ...common,
+    general: { ...common.general, enableAutoUpdate: false, enableAutoUpdateNotification: false },
+    mcpServers: { own: { command: 'x' } },
+  });
 });
 
 test('a stored session of gemini is mended before it is continued, and only then', async () => {
@@ -91,7 +126,13 @@ test('a stored session of gemini is mended before it is continued, and only then
   const file = put(join(home, `.gemini/tmp/x/chats/session-2026-11-15T10-00-${id.slice(0, 8)}.jsonl`), doubled);
   await prepareHome(findEngine('gemini'), user, home, PLAIN);
   expect(readFileSync(file, 'utf8')).toBe(doubled);
-  await prepareHome(findEngine('gemini'), user, home, { ask: null, resumed: { engine: 'gemini', handle_type: 'session_id', handle_value: id, cwd: '/w', home, created_at_attempt: 1 }, permission: 'full', cwd: '/work', project: '/work' });
+  await prepareHome(findEngine('gemini'), user, home, {
+    ask: null,
+    resumed: { engine: 'gemini', handle_type: 'session_id', handle_value: id, cwd: '/w', home, created_at_attempt: 1 },
+    permission: 'full',
+    cwd: '/work',
+    project: '/work',
+  });
   expect(readFileSync(file, 'utf8')).toBe(doubled.replace(',"result":[1]', ''));
 });
 
@@ -99,7 +140,12 @@ const UUID = '019a8f2c-1111-7abc-8def-0123456789ab';
 
 test.each([
   ['codex', UUID, `.codex/sessions/2026/11/15/rollout-2026-11-15T10-00-00-${UUID}.jsonl`, '{}'],
-  ['gemini', UUID, `.gemini/tmp/3f2a/chats/session-2026-11-15T10-00-${UUID.slice(0, 8)}.jsonl`, `{"sessionId":"${UUID}"}`],
+  [
+    'gemini',
+    UUID,
+    `.gemini/tmp/3f2a/chats/session-2026-11-15T10-00-${UUID.slice(0, 8)}.jsonl`,
+    `{"sessionId":"${UUID}"}`,
+  ],
   ['iflow', `session-${UUID}`, `.iflow/projects/-home-ann-work/session-${UUID}.jsonl`, '{}'],
   ['opencode', 'ses_abc123', 'data/opencode/storage/session/global/ses_abc123.json', '{}'],
   ['opencode', 'ses_abc123', 'data/opencode/opencode.db', 'SQLite format 3\0 … ses_abc123 …'],
@@ -107,7 +153,14 @@ test.each([
   ['rehearsal', UUID, `.parley-rehearsal/sessions/${UUID}.json`, '{}'],
 ])('%s: a session is found where the engine keeps it, and only that one', async (engine, id, path, text) => {
   const home = createRoot();
-  const handle = { engine, handle_type: 'session_id' as const, handle_value: id, cwd: '/', home, created_at_attempt: 1 };
+  const handle = {
+    engine,
+    handle_type: 'session_id' as const,
+    handle_value: id,
+    cwd: '/',
+    home,
+    created_at_attempt: 1,
+  };
   expect(await hasSession(handle)).toBe(false);
   put(join(home, path), text);
   expect(await hasSession(handle)).toBe(true);
@@ -118,21 +171,44 @@ test.each([
 
 test('gemini: two sessions whose ids begin alike are told apart by what is in their files', async () => {
   const home = createRoot();
-  put(join(home, `.gemini/tmp/3f2a/chats/session-x-${UUID.slice(0, 8)}.jsonl`), `{"sessionId":"${UUID.slice(0, 8)}-2222-7abc-8def-0123456789ab"}`);
-  expect(await hasSession({ engine: 'gemini', handle_type: 'session_id', handle_value: UUID, cwd: '/', home, created_at_attempt: 1 })).toBe(false);
+  put(
+    join(home, `.gemini/tmp/3f2a/chats/session-x-${UUID.slice(0, 8)}.jsonl`),
+    `{"sessionId":"${UUID.slice(0, 8)}-2222-7abc-8def-0123456789ab"}`,
+  );
+  expect(
+    await hasSession({
+      engine: 'gemini',
+      handle_type: 'session_id',
+      handle_value: UUID,
+      cwd: '/',
+      home,
+      created_at_attempt: 1,
+    }),
+  ).toBe(false);
 });
 
 test('settings: none is the default, known ones are taken, anything else is refused and named', async () => {
   const folder = createRoot();
   expect(readSettings(folder)).toEqual(DEFAULT_SETTINGS);
   expect(readSettings(join(folder, 'nowhere'))).toEqual(DEFAULT_SETTINGS);
-  put(join(folder, 'config.json'), '{"slots":3,"engines":{"codex":{"bin":"/opt/codex"}},"recovery":{"queued":"requeue"}}');
-  expect(readSettings(folder)).toEqual({ ...DEFAULT_SETTINGS, slots: 3, engines: { codex: { bin: '/opt/codex' } }, recovery: { queued: 'requeue', running: 'fail' } });
+  put(
+    join(folder, 'config.json'),
+    '{"slots":3,"engines":{"codex":{"bin":"/opt/codex"}},"recovery":{"queued":"requeue"}}',
+  );
+  expect(readSettings(folder)).toEqual({
+    ...DEFAULT_SETTINGS,
+    slots: 3,
+    engines: { codex: { bin: '/opt/codex' } },
+    recovery: { queued: 'requeue', running: 'fail' },
+  });
   for (const [text, told] of [
     ['{', /config\.json is not JSON/],
     ['[]', /The config cannot be an empty list: it takes an object/],
     ['null', /The config cannot be null: it takes an object/],
-    ['{"slot":1}', /there is no setting "slot"; did you mean "slots"\? the settings are engines, env_passthrough, slots, queue_limit, recovery/],
+    [
+      '{"slot":1}',
+      /there is no setting "slot"; did you mean "slots"\? the settings are engines, env_passthrough, slots, queue_limit, recovery/,
+    ],
     ['{"toString":1}', /there is no setting "toString"/],
     ['{"slots":0}', /slots cannot be 0: the least is 1/],
     ['{"engines":{"codex":{"path":"/x"}}}', /There is no "path" in engines.codex; there is bin/],
@@ -151,7 +227,12 @@ test('settings: a webhook has a name of its own, an address over HTTP without cr
     put(join(folder, 'config.json'), JSON.stringify({ webhooks }));
     return readSettings(folder).webhooks;
   };
-  const other = { name: 'file', url: 'http://127.0.0.1:9/', secret_file: '/run/secret', events: ['failed', 'waiting_user'] };
+  const other = {
+    name: 'file',
+    url: 'http://127.0.0.1:9/',
+    secret_file: '/run/secret',
+    events: ['failed', 'waiting_user'],
+  };
   expect(read([hook, other])).toEqual([hook, other]);
   for (const [webhooks, told] of [
     [[hook, hook], /two webhooks are called "chat"/],
@@ -165,7 +246,8 @@ test('settings: a webhook has a name of its own, an address over HTTP without cr
     [[{ ...hook, events: ['running'] }], /events\[0\] cannot be "running": it takes "waiting_user", /],
     [[{ ...hook, events: [] }], /events is empty/],
     [[{ ...hook, secret: 'x' }], /There is no "secret" in webhooks\[0\]; there are name, url/],
-  ] as const) expect(() => read(webhooks), JSON.stringify(webhooks)).toThrow(told);
+  ] as const)
+    expect(() => read(webhooks), JSON.stringify(webhooks)).toThrow(told);
   expect(() => read([{ ...hook, url: 'https://ann:hidden@example.org' }])).not.toThrow(/hidden/);
 });
 
@@ -175,8 +257,10 @@ test('settings: what is deleted by itself is a number of days, of bytes, or both
     put(join(folder, 'config.json'), JSON.stringify({ retention }));
     return readSettings(folder).retention;
   };
-  for (const good of [{}, { ended_after_days: 0.5 }, { max_bytes: 1 }, { ended_after_days: 30, max_bytes: 5e9 }]) expect(read(good)).toEqual(good);
-  for (const bad of [{ ended_after_days: 0 }, { max_bytes: 0 }, { max_bytes: 1.5 }, { days: 1 }]) expect(() => read(bad), JSON.stringify(bad)).toThrow(/retention/);
+  for (const good of [{}, { ended_after_days: 0.5 }, { max_bytes: 1 }, { ended_after_days: 30, max_bytes: 5e9 }])
+    expect(read(good)).toEqual(good);
+  for (const bad of [{ ended_after_days: 0 }, { max_bytes: 0 }, { max_bytes: 1.5 }, { days: 1 }])
+    expect(() => read(bad), JSON.stringify(bad)).toThrow(/retention/);
 });
 
 test('settings that cannot be read are told', async () => {

@@ -40,27 +40,39 @@ const codex = findEngine('codex');
 const userOf = (home: string) => ({ home: folder, env: { CODEX_HOME: home } });
 
 function logIn(expiresAt: number): void {
-  const token = ['{}', JSON.stringify({ exp: expiresAt / 1000 }), ''].map((part) => Buffer.from(part).toString('base64url')).join('.');
-  writeFileSync(join(folder, 'auth.json'), JSON.stringify({ auth_mode: 'chatgpt', tokens: { access_token: token, refresh_token: 'once' } }));
+  const token = ['{}', JSON.stringify({ exp: expiresAt / 1000 }), '']
+    .map((part) => Buffer.from(part).toString('base64url'))
+    .join('.');
+  writeFileSync(
+    join(folder, 'auth.json'),
+    JSON.stringify({ auth_mode: 'chatgpt', tokens: { access_token: token, refresh_token: 'once' } }),
+  );
 }
 
 // Who was let in, in their order.
-function admitAll(renewals: LoginRenewals, count: number): { readonly let: number[]; readonly leave: Map<number, () => void> } {
+function admitAll(
+  renewals: LoginRenewals,
+  count: number,
+): { readonly let: number[]; readonly leave: Map<number, () => void> } {
   const [admitted, leave] = [[] as number[], new Map<number, () => void>()];
-  for (let each = 0; each < count; each += 1) void renewals.admit(codex, userOf(folder)).then((release) => leave.set(each, release) && admitted.push(each));
+  for (let each = 0; each < count; each += 1)
+    void renewals.admit(codex, userOf(folder)).then((release) => leave.set(each, release) && admitted.push(each));
   return { let: admitted, leave };
 }
 
-test.each([-1000, 200_000])('of several with a login that expires in %d ms one starts, and all the others when it has been renewed', async (left) => {
-  const time = new Time();
-  logIn(time.now() + left);
-  const { let: admitted } = admitAll(new LoginRenewals(time, time), 4);
-  await time.advance(1000);
-  expect(admitted).toEqual([0]);
-  logIn(time.now() + 3_600_000);
-  await time.advance(200);
-  expect(admitted).toEqual([0, 1, 2, 3]);
-});
+test.each([-1000, 200_000])(
+  'of several with a login that expires in %d ms one starts, and all the others when it has been renewed',
+  async (left) => {
+    const time = new Time();
+    logIn(time.now() + left);
+    const { let: admitted } = admitAll(new LoginRenewals(time, time), 4);
+    await time.advance(1000);
+    expect(admitted).toEqual([0]);
+    logIn(time.now() + 3_600_000);
+    await time.advance(200);
+    expect(admitted).toEqual([0, 1, 2, 3]);
+  },
+);
 
 test('one that ends without having renewed it lets the next one try', async () => {
   const time = new Time();

@@ -69,16 +69,40 @@ async function homeFor(engine: string, files: readonly string[]): Promise<string
 }
 
 test.each([
-  ['codex', '.codex', '.codex', ['prompt.md', 'fast.config.toml', 'rules/default.rules', 'prompts/fix.md', 'skills/mine/SKILL.md'], ['history.jsonl', 'sessions/x.jsonl', 'log/x.md']],
-  ['gemini', '.gemini', '.gemini', ['GEMINI.md', 'more.md', 'policies/no.toml', 'commands/fix.toml'], ['tmp/x', 'trustedFolders.json', 'history/x']],
-  ['opencode', '.config/opencode', 'config/opencode', ['opencode.jsonc', 'AGENTS.md', 'agent/a.md', 'command/c.md'], ['package.json', 'node_modules/x.md', 'plugin/p.js']],
+  [
+    'codex',
+    '.codex',
+    '.codex',
+    ['prompt.md', 'fast.config.toml', 'rules/default.rules', 'prompts/fix.md', 'skills/mine/SKILL.md'],
+    ['history.jsonl', 'sessions/x.jsonl', 'log/x.md'],
+  ],
+  [
+    'gemini',
+    '.gemini',
+    '.gemini',
+    ['GEMINI.md', 'more.md', 'policies/no.toml', 'commands/fix.toml'],
+    ['tmp/x', 'trustedFolders.json', 'history/x'],
+  ],
+  [
+    'opencode',
+    '.config/opencode',
+    'config/opencode',
+    ['opencode.jsonc', 'AGENTS.md', 'agent/a.md', 'command/c.md'],
+    ['package.json', 'node_modules/x.md', 'plugin/p.js'],
+  ],
   ['opencode', '.config/git', 'config/git', ['config', 'ignore', 'attributes'], ['credentials']],
   ['iflow', '.config/git', '.config/git', ['config'], ['credentials']],
-])('%s: of %s a home begins with what restricts the agent and what its user expects, and with no more', async (engine, from, to, brought, left) => {
-  const home = await homeFor(engine, [...brought, ...left].map((path) => join(from, path)));
-  for (const path of brought) expect(readFileSync(join(home, to, path), 'utf8'), path).toBe(join(from, path));
-  for (const path of left) expect(existsSync(join(home, to, path)), path).toBe(false);
-});
+])(
+  '%s: of %s a home begins with what restricts the agent and what its user expects, and with no more',
+  async (engine, from, to, brought, left) => {
+    const home = await homeFor(
+      engine,
+      [...brought, ...left].map((path) => join(from, path)),
+    );
+    for (const path of brought) expect(readFileSync(join(home, to, path), 'utf8'), path).toBe(join(from, path));
+    for (const path of left) expect(existsSync(join(home, to, path)), path).toBe(false);
+  },
+);
 
 test.each([
   ['gemini', '.gemini/mcp-oauth-tokens.json', '.gemini/mcp-oauth-tokens.json'],
@@ -103,7 +127,9 @@ test('settings of gemini that are no object end the turn with the name of the fi
   const root = createRoot();
   const user = { home: join(root, 'user'), env: {} };
   const file = put(join(user.home, '.gemini/settings.json'), '{"security":');
-  await expect(prepareHome(findEngine('gemini'), user, join(root, 'home'), PLAIN)).rejects.toThrow(`${file} cannot be read as a JSON object`);
+  await expect(prepareHome(findEngine('gemini'), user, join(root, 'home'), PLAIN)).rejects.toThrow(
+    `${file} cannot be read as a JSON object`,
+  );
   put(file, '{"ui":{}}');
   await prepareHome(findEngine('gemini'), user, join(root, 'home'), PLAIN);
   expect(JSON.parse(readFileSync(join(root, 'home/.gemini/settings.json'), 'utf8'))).toMatchObject({ ui: {} });
@@ -122,7 +148,10 @@ test.each([
   put(join(home, path), text);
   await expect(check('opencode')).resolves.toBeUndefined();
   const found = put(join(home, 'project', path), text);
-  if (refused) await expect(check('opencode')).rejects.toThrow(new RegExp(`^${path.includes('plugins/') ? dirname(found) : found} has plugins that opencode executes`));
+  if (refused)
+    await expect(check('opencode')).rejects.toThrow(
+      new RegExp(`^${path.includes('plugins/') ? dirname(found) : found} has plugins that opencode executes`),
+    );
   else await expect(check('opencode')).resolves.toBeUndefined();
   await expect(check('codex')).resolves.toBeUndefined();
 });
@@ -136,9 +165,24 @@ const stateOf = (engine: string, files: Record<string, string>, env: Record<stri
 test.each([
   ['gemini', { '.gemini/settings.json': '{"security":{"auth":{"selectedType":"vertex-ai"}}} // comment' }, false],
   ['gemini', { '.gemini/settings.json': '{"security":{"auth":{"selectedType":"oauth-personal"}}}' }, true],
-  ['opencode', { '.config/opencode/opencode.jsonc': '{ /* mine */ "model":"local/m","provider":{"local":{"options":{"baseURL":"http://127.0.0.1:1"}}}}' }, false],
-  ['opencode', { '.config/opencode/opencode.json': '{"provider":{"local":{"options":{"baseURL":"http://127.0.0.1:1"}}}}' }, false],
-  ['opencode', { '.config/opencode/opencode.json': '{"model":"anthropic/x","provider":{"local":{"options":{}}}}' }, true],
+  [
+    'opencode',
+    {
+      '.config/opencode/opencode.jsonc':
+        '{ /* mine */ "model":"local/m","provider":{"local":{"options":{"baseURL":"http://127.0.0.1:1"}}}}',
+    },
+    false,
+  ],
+  [
+    'opencode',
+    { '.config/opencode/opencode.json': '{"provider":{"local":{"options":{"baseURL":"http://127.0.0.1:1"}}}}' },
+    false,
+  ],
+  [
+    'opencode',
+    { '.config/opencode/opencode.json': '{"model":"anthropic/x","provider":{"local":{"options":{}}}}' },
+    true,
+  ],
   ['opencode', { '.config/opencode/opencode.json': 'not JSON' }, true],
   ['rehearsal', {}, false],
 ] as const)('%s with the settings %j lacks a login: %s', (engine, files, isMissing) => {

@@ -22,26 +22,35 @@ test('a host keeps ten connections at most, or as many as are set, from two to a
   expect(readSettings(root).cluster.connections).toBe(10);
   expect(connectionsOf({ lease_sec: 5 })).toBe(10);
   for (const connections of [2, 100]) expect(connectionsOf({ connections })).toBe(connections);
-  for (const connections of [1, 101, 2.5, '10', null]) expect(() => connectionsOf({ connections })).toThrow(/config\.json: .*connections/);
+  for (const connections of [1, 101, 2.5, '10', null])
+    expect(() => connectionsOf({ connections })).toThrow(/config\.json: .*connections/);
 });
 
 test('a setting that cannot be used is explained in our words, whatever it is', () => {
   const names = fc.constantFrom(...Object.keys(SETTINGS_SCHEMA.properties), 'slotz');
-  fc.assert(fc.property(fc.dictionary(names, fc.jsonValue({ maxDepth: 3 }), { minKeys: 1, maxKeys: 3 }), (settings) => {
-    writeFileSync(join(root, 'config.json'), JSON.stringify(settings));
-    try {
-      readSettings(root);
-    } catch (error) {
-      const message = (error as Error).message.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""');
-      expect(message).toMatch(/config\.json: /);
-      expect(message).not.toMatch(LIBRARY_WORDS);
-    }
-  }), { numRuns: 300 });
+  fc.assert(
+    fc.property(fc.dictionary(names, fc.jsonValue({ maxDepth: 3 }), { minKeys: 1, maxKeys: 3 }), (settings) => {
+      writeFileSync(join(root, 'config.json'), JSON.stringify(settings));
+      try {
+        readSettings(root);
+      } catch (error) {
+        const message = (error as Error).message.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""');
+        expect(message).toMatch(/config\.json: /);
+        expect(message).not.toMatch(LIBRARY_WORDS);
+      }
+    }),
+    { numRuns: 300 },
+  );
 });
 
 test('an engine that does not exist is refused, and the name that was probably meant is proposed', () => {
   const write = (engines: object): void => writeFileSync(join(root, 'config.json'), JSON.stringify({ engines }));
-  for (const [name, proposed] of [['codx', 'codex'], ['Codex', 'codex'], ['opencod', 'opencode'], ['gemni', 'gemini']] as const) {
+  for (const [name, proposed] of [
+    ['codx', 'codex'],
+    ['Codex', 'codex'],
+    ['opencod', 'opencode'],
+    ['gemni', 'gemini'],
+  ] as const) {
     write({ [name]: { bin: '/x' } });
     expect(() => readSettings(root)).toThrow(`there is no engine "${name}"; did you mean "${proposed}"?`);
   }
@@ -58,7 +67,12 @@ function defaultsOf(defaults: object): object {
 
 test('limits of a turn have defaults, one by one, and null is for the turn only', () => {
   expect(defaultsOf({})).toEqual({ turn_timeout_sec: null, idle_timeout_sec: 1800, tool_timeout_sec: 14_400 });
-  expect(defaultsOf({ idle_timeout_sec: 60 })).toEqual({ turn_timeout_sec: null, idle_timeout_sec: 60, tool_timeout_sec: 14_400 });
+  expect(defaultsOf({ idle_timeout_sec: 60 })).toEqual({
+    turn_timeout_sec: null,
+    idle_timeout_sec: 60,
+    tool_timeout_sec: 14_400,
+  });
   expect(defaultsOf({ turn_timeout_sec: null })).toMatchObject({ turn_timeout_sec: null });
-  for (const wrong of [{ idle_timeout_sec: null }, { tool_timeout_sec: 0 }, { turn_timeout_sec: -1 }, { other: 1 }]) expect(() => defaultsOf(wrong)).toThrow(/config\.json/);
+  for (const wrong of [{ idle_timeout_sec: null }, { tool_timeout_sec: 0 }, { turn_timeout_sec: -1 }, { other: 1 }])
+    expect(() => defaultsOf(wrong)).toThrow(/config\.json/);
 });

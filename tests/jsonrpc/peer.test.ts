@@ -24,13 +24,21 @@ function meet(timeoutMs?: number) {
 }
 
 const none = (): void => {};
-const failure = (promise: Promise<unknown>): Promise<unknown> => promise.then(() => 'no failure', (error: unknown) => error);
+const failure = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => 'no failure',
+    (error: unknown) => error,
+  );
 
 test('requests are numbered from 1, written in their order, and resolve with their own result', async () => {
   const { peer, sent, say } = meet();
   const [first, second] = [peer.request('a', { x: 1 }), peer.request('b')];
   peer.notify('c');
-  expect(sent).toEqual(['{"id":1,"method":"a","params":{"x":1}}\n', '{"id":2,"method":"b","params":{}}\n', '{"method":"c"}\n']);
+  expect(sent).toEqual([
+    '{"id":1,"method":"a","params":{"x":1}}\n',
+    '{"id":2,"method":"b","params":{}}\n',
+    '{"method":"c"}\n',
+  ]);
   say('{"id":2,"result":"two"}\n{"jsonrpc":"2.0","id":1,"result":null}\n');
   expect(await Promise.all([first, second])).toEqual([null, 'two']);
 });
@@ -55,17 +63,20 @@ test('a request that is not answered in time fails, and its late answer is given
   expect(timers.lengths()).toEqual([]);
 });
 
-test.each([0, -7, 1.5, '', 'x', '0'])('a request of the other side with the id %j is answered with the same id, once', (id) => {
-  const { peer, sent, heard, say } = meet();
-  const raw = JSON.stringify({ method: 'may I', id, params: { n: 1 } });
-  say(`${raw}\n`);
-  expect(heard).toEqual([['asked', id, 'may I', { n: 1 }, raw]]);
-  peer.respond(id, { yes: true });
-  expect(sent).toEqual([`${JSON.stringify({ id, result: { yes: true } })}\n`]);
-  expect(() => peer.respond(id, {})).toThrow('waits for an answer');
-  expect(() => peer.refuse(id, 1, 'no')).toThrow('waits for an answer');
-  expect(sent).toHaveLength(1);
-});
+test.each([0, -7, 1.5, '', 'x', '0'])(
+  'a request of the other side with the id %j is answered with the same id, once',
+  (id) => {
+    const { peer, sent, heard, say } = meet();
+    const raw = JSON.stringify({ method: 'may I', id, params: { n: 1 } });
+    say(`${raw}\n`);
+    expect(heard).toEqual([['asked', id, 'may I', { n: 1 }, raw]]);
+    peer.respond(id, { yes: true });
+    expect(sent).toEqual([`${JSON.stringify({ id, result: { yes: true } })}\n`]);
+    expect(() => peer.respond(id, {})).toThrow('waits for an answer');
+    expect(() => peer.refuse(id, 1, 'no')).toThrow('waits for an answer');
+    expect(sent).toHaveLength(1);
+  },
+);
 
 test('a request of the other side can be refused, and one that was withdrawn is not answered', () => {
   const { peer, sent, say } = meet();
@@ -77,7 +88,25 @@ test('a request of the other side can be refused, and one that was withdrawn is 
   expect(sent).toEqual(['{"id":0,"error":{"code":-32601,"message":"unknown"}}\n']);
 });
 
-test.each(['no JSON', '[1]', '5', 'null', '{}', '{"id":1}', '{"id":null,"result":1}', '{"id":9,"result":1}', '{"id":{},"method":"a"}', '{"id":12345678901234567890,"method":"a"}', '{"id":1e999,"method":"a"}', '{"id":-1e999,"result":1}', '{"method":5}', '{"id":1,"error":"text"}', '{"id":1,"error":{"code":1}}', '', '  '])('the line %j is given out as unreadable', (line) => {
+test.each([
+  'no JSON',
+  '[1]',
+  '5',
+  'null',
+  '{}',
+  '{"id":1}',
+  '{"id":null,"result":1}',
+  '{"id":9,"result":1}',
+  '{"id":{},"method":"a"}',
+  '{"id":12345678901234567890,"method":"a"}',
+  '{"id":1e999,"method":"a"}',
+  '{"id":-1e999,"result":1}',
+  '{"method":5}',
+  '{"id":1,"error":"text"}',
+  '{"id":1,"error":{"code":1}}',
+  '',
+  '  ',
+])('the line %j is given out as unreadable', (line) => {
   const { peer, heard, say } = meet();
   void failure(peer.request('a'));
   say(`${line}\n`);
@@ -100,14 +129,28 @@ test('the end fails all that waits, gives out the rest of a line, and refuses wh
 
 test('what comes in the chunk in which it was ended is not heard, and nothing of it stays', () => {
   const heard: string[] = [];
-  const peer = new JsonRpcPeer({ write: none, timers: new SimulatedTimers(), handlers: { notified: () => peer.end('gone'), asked: (_id, method) => void heard.push(method), unreadable: (reason) => void heard.push(reason) } });
+  const peer = new JsonRpcPeer({
+    write: none,
+    timers: new SimulatedTimers(),
+    handlers: {
+      notified: () => peer.end('gone'),
+      asked: (_id, method) => void heard.push(method),
+      unreadable: (reason) => void heard.push(reason),
+    },
+  });
   peer.receive(Buffer.from('{"id":1,"method":"before"}\n{"method":"bye"}\n{"id":2,"method":"after"}\nnonsense\n'));
   expect([heard, peer.asked]).toEqual([['before'], []]);
 });
 
 test('a request that cannot be written fails and leaves nothing behind', async () => {
   const timers = new SimulatedTimers();
-  const peer = new JsonRpcPeer({ write: () => { throw new Error('disk full'); }, timers, handlers: { notified: none, asked: none, unreadable: none } });
+  const peer = new JsonRpcPeer({
+    write: () => {
+      throw new Error('disk full');
+    },
+    timers,
+    handlers: { notified: none, asked: none, unreadable: none },
+  });
   expect(await failure(peer.request('a'))).toEqual(new Error('disk full'));
   expect(timers.lengths()).toEqual([]);
 });
@@ -131,31 +174,44 @@ const line = fc.oneof(
 
 test('wherever the chunks end, the same messages come', () => {
   fc.assert(
-    fc.property(fc.array(line, { maxLength: 8 }), fc.constantFrom('\n', '\r\n'), fc.array(fc.nat(200), { maxLength: 20 }), (lines, eol, cuts) => {
-      const bytes = Buffer.from(lines.map((text) => text + eol).join(''));
-      const whole = meet();
-      whole.peer.receive(bytes);
-      const cut = meet();
-      let from = 0;
-      for (const length of [...cuts, bytes.length]) {
-        cut.peer.receive(bytes.subarray(from, from + length));
-        from += length;
-      }
-      expect(cut.heard).toEqual(whole.heard);
-      expect(whole.heard.map((event) => event.at(-1))).toEqual(lines);
-    }),
+    fc.property(
+      fc.array(line, { maxLength: 8 }),
+      fc.constantFrom('\n', '\r\n'),
+      fc.array(fc.nat(200), { maxLength: 20 }),
+      (lines, eol, cuts) => {
+        const bytes = Buffer.from(lines.map((text) => text + eol).join(''));
+        const whole = meet();
+        whole.peer.receive(bytes);
+        const cut = meet();
+        let from = 0;
+        for (const length of [...cuts, bytes.length]) {
+          cut.peer.receive(bytes.subarray(from, from + length));
+          from += length;
+        }
+        expect(cut.heard).toEqual(whole.heard);
+        expect(whole.heard.map((event) => event.at(-1))).toEqual(lines);
+      },
+    ),
   );
 });
 
 test('in whatever order the answers come, each finds its request', async () => {
-  const order = fc.integer({ min: 1, max: 20 }).chain((count) => fc.shuffledSubarray(Array.from({ length: count }, (_, index) => index + 1), { minLength: count }));
+  const order = fc.integer({ min: 1, max: 20 }).chain((count) =>
+    fc.shuffledSubarray(
+      Array.from({ length: count }, (_, index) => index + 1),
+      { minLength: count },
+    ),
+  );
   await fc.assert(
     fc.asyncProperty(order, async (ids) => {
       const { peer, say } = meet();
       const answers = ids.map((_, index) => peer.request(`m${index + 1}`).catch((error: unknown) => error));
-      for (const id of ids) say(id % 3 === 0 ? `{"id":${id},"error":{"code":${id},"message":"m"}}\n` : `{"id":${id},"result":${id}}\n`);
+      for (const id of ids)
+        say(id % 3 === 0 ? `{"id":${id},"error":{"code":${id},"message":"m"}}\n` : `{"id":${id},"result":${id}}\n`);
       const settled = await Promise.all(answers);
-      expect(settled.map((value) => (value instanceof JsonRpcError ? `error ${value.code} of ${value.method}` : value))).toEqual(settled.map((_, index) => ((index + 1) % 3 === 0 ? `error ${index + 1} of m${index + 1}` : index + 1)));
+      expect(
+        settled.map((value) => (value instanceof JsonRpcError ? `error ${value.code} of ${value.method}` : value)),
+      ).toEqual(settled.map((_, index) => ((index + 1) % 3 === 0 ? `error ${index + 1} of m${index + 1}` : index + 1)));
     }),
   );
 });

@@ -15,17 +15,20 @@ function explain(schema: object, value: unknown, verbose = true): string {
 test.each([
   [{ type: 'object' }, 3, 'The request cannot be 3: it takes an object.'],
   [
-    { properties: { a: { type: ['integer', 'null'] } } }, { a: 'x' },
+    { properties: { a: { type: ['integer', 'null'] } } },
+    { a: 'x' },
     'a cannot be "x": it takes a whole number or null.',
   ],
   [{ required: ['prompt'] }, {}, '"prompt" is missing.'],
   [{ properties: { hooks: { items: { required: ['url'] } } } }, { hooks: [{}] }, '"url" is missing in hooks[0].'],
   [
-    { properties: { slots: {} }, additionalProperties: false }, { slotz: 1 },
+    { properties: { slots: {} }, additionalProperties: false },
+    { slotz: 1 },
     'There is no "slotz"; did you mean "slots"?',
   ],
   [
-    { properties: { a: {}, b: {} }, additionalProperties: false }, { nonsense: 1 },
+    { properties: { a: {}, b: {} }, additionalProperties: false },
+    { nonsense: 1 },
     'There is no "nonsense"; there are a, b.',
   ],
   [{ properties: { a: { enum: ['x', 'y', 2] } } }, { a: 'z' }, 'a cannot be "z": it takes "x", "y" or 2.'],
@@ -37,22 +40,26 @@ test.each([
   [{ properties: { a: { maxLength: 2 } } }, { a: 'abc' }, 'a has 3 characters: the most is 2 characters.'],
   [{ properties: { a: { minItems: 1 } } }, { a: [] }, 'The a is empty.'],
   [
-    { properties: { a: { uniqueItems: true } } }, { a: [1, 2, 1] },
+    { properties: { a: { uniqueItems: true } } },
+    { a: [1, 2, 1] },
     'a cannot be a list of 3 items: its items 0 and 2 are the same.',
   ],
   [{ properties: { a: { pattern: '\\S' } } }, { a: ' ' }, 'The a is empty.'],
   [
-    { properties: { a: { pattern: '^/', description: 'an absolute path' } } }, { a: 'x' },
+    { properties: { a: { pattern: '^/', description: 'an absolute path' } } },
+    { a: 'x' },
     'a cannot be "x": it takes an absolute path.',
   ],
   [{ properties: { a: { pattern: '^/' } } }, { a: 'x' }, 'a cannot be "x": it does not have the form ^/.'],
   [
-    { propertyNames: { minLength: 2 } }, { a: 1 },
+    { propertyNames: { minLength: 2 } },
+    { a: 1 },
     '"a" cannot be a name in the request: it takes at least 2 characters.',
   ],
   [{ anyOf: [{ type: 'string' }, { type: 'null' }] }, 5, 'The request cannot be 5: it takes a text or null.'],
   [
-    { oneOf: [{ required: ['a'] }, { required: ['b'] }] }, {},
+    { oneOf: [{ required: ['a'] }, { required: ['b'] }] },
+    {},
     'The request cannot be an object: it fits none of the forms that it may have (for instance: "a" is missing).',
   ],
   [{ not: {} }, 1, 'The request cannot be 1: it is just what is ruled out.'],
@@ -76,24 +83,46 @@ test('many errors and large values give a short text', () => {
 
 const values = fc.jsonValue({ maxDepth: 2 });
 const rules = fc.constantFrom<object>(
-  { type: 'string' }, { type: ['number', 'array'] }, { enum: [1] }, { const: 'c' }, { minimum: 5 }, { maxLength: 1 },
-  { minLength: 3 }, { pattern: '^q' }, { minItems: 2 }, { maxItems: 0 }, { uniqueItems: true }, { required: ['r'] },
-  { additionalProperties: false }, { properties: { a: { type: 'null' } } }, { items: { type: 'boolean' } },
-  { multipleOf: 7 }, { minProperties: 2 }, { maxProperties: 0 }, { contains: { type: 'null' } },
-  { propertyNames: { pattern: '^z' } }, { dependentRequired: { a: ['b'] } }, { prefixItems: [false] },
-  { unevaluatedProperties: false }, { unevaluatedItems: false }, false as unknown as object,
+  { type: 'string' },
+  { type: ['number', 'array'] },
+  { enum: [1] },
+  { const: 'c' },
+  { minimum: 5 },
+  { maxLength: 1 },
+  { minLength: 3 },
+  { pattern: '^q' },
+  { minItems: 2 },
+  { maxItems: 0 },
+  { uniqueItems: true },
+  { required: ['r'] },
+  { additionalProperties: false },
+  { properties: { a: { type: 'null' } } },
+  { items: { type: 'boolean' } },
+  { multipleOf: 7 },
+  { minProperties: 2 },
+  { maxProperties: 0 },
+  { contains: { type: 'null' } },
+  { propertyNames: { pattern: '^z' } },
+  { dependentRequired: { a: ['b'] } },
+  { prefixItems: [false] },
+  { unevaluatedProperties: false },
+  { unevaluatedItems: false },
+  false as unknown as object,
 );
 
 test('no sentence has the words of the library, whatever the schema and the value are', () => {
   const several = fc.array(rules, { minLength: 1, maxLength: 3 });
-  fc.assert(fc.property(several, fc.constantFrom('allOf', 'anyOf', 'oneOf'), values, (all, join, value) => {
-    const validate = new Ajv2020({ strict: false, allErrors: true }).compile({ [join]: all });
-    if (validate(value)) return;
-    const text = explainSchemaErrors(validate.errors, { name: 'result', value });
-    expect(text.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""')).not.toMatch(LIBRARY_WORDS);
-    expect(text).toMatch(/[.?]$/);
-    expect(text).not.toContain('undefined');
-  }), { numRuns: 150 });
+  fc.assert(
+    fc.property(several, fc.constantFrom('allOf', 'anyOf', 'oneOf'), values, (all, join, value) => {
+      const validate = new Ajv2020({ strict: false, allErrors: true }).compile({ [join]: all });
+      if (validate(value)) return;
+      const text = explainSchemaErrors(validate.errors, { name: 'result', value });
+      expect(text.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""')).not.toMatch(LIBRARY_WORDS);
+      expect(text).toMatch(/[.?]$/);
+      expect(text).not.toContain('undefined');
+    }),
+    { numRuns: 150 },
+  );
 });
 
 test('the nearest name is found by few edits, and no name by many', () => {

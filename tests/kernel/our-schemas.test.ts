@@ -9,10 +9,13 @@ import { createCheck } from '../../src/kernel/validator.js';
 import { REQUEST_SCHEMA } from '../../src/orchestrator/create-request.js';
 import { TOKENS_SCHEMA } from '../../src/service/tokens.js';
 
-test.each(Object.entries({ cli, fcmp, rasp, SETTINGS_SCHEMA, REQUEST_SCHEMA, TOKENS_SCHEMA }))('%s is a JSON Schema', (_name, schema) => {
-  const ajv = new Ajv2020();
-  expect(ajv.validateSchema(schema), ajv.errorsText(ajv.errors)).toBe(true);
-});
+test.each(Object.entries({ cli, fcmp, rasp, SETTINGS_SCHEMA, REQUEST_SCHEMA, TOKENS_SCHEMA }))(
+  '%s is a JSON Schema',
+  (_name, schema) => {
+    const ajv = new Ajv2020();
+    expect(ajv.validateSchema(schema), ajv.errorsText(ajv.errors)).toBe(true);
+  },
+);
 
 test('our own schemas are not checked again when they are used', () => {
   expect(createCheck({ properties: { a: { minLength: -1 } } }, 'value')({ a: 'x' })).toBeNull();

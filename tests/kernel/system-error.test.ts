@@ -25,8 +25,12 @@ test('a connection that is refused is described, also inside an error of fetch',
   const { port } = server.address() as AddressInfo;
   server.close();
   await once(server, 'close');
-  expect(reasonOf(await fetch(`http://127.0.0.1:${port}`).catch((error: unknown) => error))).toBe('no program listens there');
-  expect(reasonOf(await fetch(`http://localhost:${port}`).catch((error: unknown) => error))).toBe('no program listens there');
+  expect(reasonOf(await fetch(`http://127.0.0.1:${port}`).catch((error: unknown) => error))).toBe(
+    'no program listens there',
+  );
+  expect(reasonOf(await fetch(`http://localhost:${port}`).catch((error: unknown) => error))).toBe(
+    'no program listens there',
+  );
 });
 
 test('what is not known keeps its own message', () => {

@@ -3,7 +3,12 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ByteNamer, nameBytes } from '../../src/kernel/visible-bytes.js';
 import {
-  countNames, nameInLine, nameInProse, nameInvisible, restoreNamed, warnOfNames,
+  countNames,
+  nameInLine,
+  nameInProse,
+  nameInvisible,
+  restoreNamed,
+  warnOfNames,
 } from '../../src/kernel/visible-text.js';
 import { hostile, RUNS } from '../terminal/fixtures.js';
 
@@ -18,7 +23,11 @@ describe('exact text', () => {
     ['soft hyphens and zero width', 'r\u00adm\u200b\u200d\u2060\ufeff', 'r⟨U+00AD⟩m⟨U+200B⟩⟨U+200D⟩⟨U+2060⟩⟨U+FEFF⟩'],
     ['variation selectors, also of emoji', '❤\ufe0f\u{e0101}', '❤⟨U+FE0F⟩⟨U+E0101⟩'],
     ['tag characters', 'x\u{e0061}\u{e007f}', 'x⟨U+E0061⟩⟨U+E007F⟩'],
-    ['fillers and blanks that look like another', '\u3164\u115f\u00a0\u2003\u3000\u2800', '⟨U+3164⟩⟨U+115F⟩⟨U+00A0⟩⟨U+2003⟩⟨U+3000⟩⟨U+2800⟩'],
+    [
+      'fillers and blanks that look like another',
+      '\u3164\u115f\u00a0\u2003\u3000\u2800',
+      '⟨U+3164⟩⟨U+115F⟩⟨U+00A0⟩⟨U+2003⟩⟨U+3000⟩⟨U+2800⟩',
+    ],
     ['halves of characters', '\ud83d!', '⟨U+D83D⟩!'],
     ['unassigned and private characters', '\u0378\ue000', '⟨U+0378⟩⟨U+E000⟩'],
     ['line separators', 'a\u2028b', 'a⟨U+2028⟩b'],
@@ -30,12 +39,15 @@ describe('exact text', () => {
 
   test('with the names put back is the text, in one line or in several', () => {
     const texts = fc.oneof(hostile(), fc.string({ unit: 'binary' }), fc.string({ unit: 'binary-ascii' }));
-    fc.assert(fc.property(texts, (text) => {
-      expect(restoreNamed(nameInvisible(text))).toBe(text);
-      expect(restoreNamed(nameInLine(text))).toBe(text);
-      expect(nameInvisible(text)).not.toMatch(/[^\P{C}\n\t]|\p{Default_Ignorable_Code_Point}/u);
-      expect(nameInLine(text)).not.toMatch(/\p{C}|[^\P{White_Space} ]/u);
-    }), { numRuns: 10 * RUNS.numRuns });
+    fc.assert(
+      fc.property(texts, (text) => {
+        expect(restoreNamed(nameInvisible(text))).toBe(text);
+        expect(restoreNamed(nameInLine(text))).toBe(text);
+        expect(nameInvisible(text)).not.toMatch(/[^\P{C}\n\t]|\p{Default_Ignorable_Code_Point}/u);
+        expect(nameInLine(text)).not.toMatch(/\p{C}|[^\P{White_Space} ]/u);
+      }),
+      { numRuns: 10 * RUNS.numRuns },
+    );
   });
 
   test('a warning counts what is named, over all texts, and is silent where nothing is', () => {
@@ -52,7 +64,10 @@ describe('exact text', () => {
 
 describe('prose', () => {
   test.each([
-    ['keeps emoji, letters with joiners, direction marks and blanks', 'a 👩\u200d💻 ☁\ufe0f می\u200cخواهم \u200fשלום\u00a0x'],
+    [
+      'keeps emoji, letters with joiners, direction marks and blanks',
+      'a 👩\u200d💻 ☁\ufe0f می\u200cخواهم \u200fשלום\u00a0x',
+    ],
     ['keeps characters of a later Unicode', '\u0378'],
   ])('%s', (_, text) => {
     expect(nameInProse(text)).toBe(text);
@@ -69,18 +84,23 @@ describe('prose', () => {
 
 describe('bytes', () => {
   test('are named the same however they are cut', () => {
-    fc.assert(fc.property(fc.uint8Array(), hostile(), fc.array(fc.nat(), { maxLength: 5 }), (bytes, text, places) => {
-      const all = Buffer.concat([bytes, Buffer.from(text), bytes]);
-      const namer = new ByteNamer();
-      const ends = [...new Set(places.map((place) => place % (all.length + 1))), all.length].toSorted((a, b) => a - b);
-      let from = 0;
-      let shown = '';
-      for (const end of ends) {
-        shown += namer.push(all.subarray(from, end));
-        from = end;
-      }
-      expect(shown + namer.end()).toBe(nameBytes(all));
-    }), RUNS);
+    fc.assert(
+      fc.property(fc.uint8Array(), hostile(), fc.array(fc.nat(), { maxLength: 5 }), (bytes, text, places) => {
+        const all = Buffer.concat([bytes, Buffer.from(text), bytes]);
+        const namer = new ByteNamer();
+        const ends = [...new Set(places.map((place) => place % (all.length + 1))), all.length].toSorted(
+          (a, b) => a - b,
+        );
+        let from = 0;
+        let shown = '';
+        for (const end of ends) {
+          shown += namer.push(all.subarray(from, end));
+          from = end;
+        }
+        expect(shown + namer.end()).toBe(nameBytes(all));
+      }),
+      RUNS,
+    );
   });
 
   test('that are UTF-8 are shown as their text, and others one by one', () => {

@@ -1,6 +1,13 @@
 // The OpenAI Responses service as Codex uses it: POST …/responses, answered as server-sent events.
 import { asString, type Json, type JsonObject } from '../../src/kernel/json.js';
-import { startModel, type Dialect, type ModelServer, type OfferedTool, type ToolCall, type Voice } from './model-server.js';
+import {
+  startModel,
+  type Dialect,
+  type ModelServer,
+  type OfferedTool,
+  type ToolCall,
+  type Voice,
+} from './model-server.js';
 import { isContext, listObjects } from './read-request.js';
 import type { Entry } from './script.js';
 
@@ -10,13 +17,23 @@ export function startCodexModel(): Promise<ModelServer> {
 
 const dialect: Dialect = {
   answer({ method, path, body }) {
-    if (method !== 'POST' || !path.endsWith('/responses')) return { type: 'json', status: 404, body: dialect.errorBody(404, `No ${method} ${path} here.`) };
+    if (method !== 'POST' || !path.endsWith('/responses'))
+      return { type: 'json', status: 404, body: dialect.errorBody(404, `No ${method} ${path} here.`) };
     const offered = listTools(body.tools);
     const items = listObjects(body.input);
     const patches = offered.some(({ name }) => name === 'apply_patch');
-    return { type: 'conversation', conversation: { entries: toEntries(items, offered), offered, createVoice: () => createVoice(items.length, patches) } };
+    return {
+      type: 'conversation',
+      conversation: {
+        entries: toEntries(items, offered),
+        offered,
+        createVoice: () => createVoice(items.length, patches),
+      },
+    };
   },
-  errorBody: (status, message) => ({ error: { message, type: status === 429 ? 'rate_limit_exceeded' : 'scripted', code: null, param: null } }),
+  errorBody: (status, message) => ({
+    error: { message, type: status === 429 ? 'rate_limit_exceeded' : 'scripted', code: null, param: null },
+  }),
 };
 
 // The tools of an MCP server come as one entry with a namespace.
@@ -25,14 +42,20 @@ function listTools(tools: Json | undefined): OfferedTool[] {
     const name = asString(tool.name);
     if (name === undefined) return [];
     if (tool.type !== 'namespace') return [{ name }];
-    return listObjects(tool.tools).flatMap((each) => (typeof each.name === 'string' ? [{ name: each.name, namespace: name }] : []));
+    return listObjects(tool.tools).flatMap((each) =>
+      typeof each.name === 'string' ? [{ name: each.name, namespace: name }] : [],
+    );
   });
 }
 
 function toEntries(items: readonly JsonObject[], offered: readonly OfferedTool[]): Entry[] {
   // The client itself is called: the call lasts until the answer.
   const waits = offered.some(({ name, namespace }) => name === 'ask_human' && namespace === undefined);
-  const questions = new Set(items.filter(({ type, name }) => waits && type === 'function_call' && name === 'ask_human').map((item) => item.call_id));
+  const questions = new Set(
+    items
+      .filter(({ type, name }) => waits && type === 'function_call' && name === 'ask_human')
+      .map((item) => item.call_id),
+  );
   return items.flatMap((item) => toEntry(item, questions));
 }
 
@@ -44,7 +67,9 @@ function toEntry(item: JsonObject, questions: ReadonlySet<Json | undefined>): En
   }
   if (item.type !== 'message') return [];
   if (item.role === 'assistant') return [{ type: 'said' }];
-  const text = listObjects(item.content).map((part) => asString(part.text) ?? '').join('\n');
+  const text = listObjects(item.content)
+    .map((part) => asString(part.text) ?? '')
+    .join('\n');
   return item.role === 'user' && !isContext(text) && !text.startsWith('# AGENTS.md') ? [{ type: 'user', text }] : [];
 }
 
@@ -52,7 +77,12 @@ function toEntry(item: JsonObject, questions: ReadonlySet<Json | undefined>): En
 const ABORTED = /^(?:Wall time: [^\n]*\n)?aborted\b|^dynamic tool call was cancelled/;
 
 function isAborted(output: Json | undefined): boolean {
-  return ABORTED.test(asString(output) ?? listObjects(output).map((part) => asString(part.text) ?? '').join(''));
+  return ABORTED.test(
+    asString(output) ??
+      listObjects(output)
+        .map((part) => asString(part.text) ?? '')
+        .join(''),
+  );
 }
 
 // The number of items that were there makes the ids new in each response.
@@ -65,9 +95,23 @@ function createVoice(seen: number, patches: boolean): Voice {
   return {
     begin: () => event('response.created', { response: { id } }),
     piece(text) {
-      const opening = message === '' ? event('response.output_item.added', { output_index: items, item: { type: 'message', role: 'assistant', id: itemId('msg'), content: [] } }) : '';
+      const opening =
+        message === ''
+          ? event('response.output_item.added', {
+              output_index: items,
+              item: { type: 'message', role: 'assistant', id: itemId('msg'), content: [] },
+            })
+          : '';
       message += text;
-      return opening + event('response.output_text.delta', { item_id: itemId('msg'), output_index: items, content_index: 0, delta: text });
+      return (
+        opening +
+        event('response.output_text.delta', {
+          item_id: itemId('msg'),
+          output_index: items,
+          content_index: 0,
+          delta: text,
+        })
+      );
     },
     endMessage() {
       const content = [{ type: 'output_text', text: message }];
@@ -76,7 +120,10 @@ function createVoice(seen: number, patches: boolean): Voice {
     },
     call: (call) => done({ call_id: itemId('call'), ...toItem(call, patches) }),
     end: () => event('response.completed', { response: { id, usage: USAGE } }),
-    decline: () => event('response.failed', { response: { id, error: { code: 'invalid_prompt', message: 'Scripted: this prompt is not answered.' } } }),
+    decline: () =>
+      event('response.failed', {
+        response: { id, error: { code: 'invalid_prompt', message: 'Scripted: this prompt is not answered.' } },
+      }),
   };
 }
 
@@ -96,11 +143,28 @@ const USAGE = {
 function toItem(call: ToolCall, patches: boolean): JsonObject {
   switch (call.type) {
     case 'tool':
-      return { type: 'function_call', name: 'exec_command', arguments: JSON.stringify({ cmd: call.command, ...(call.asksLeave ? { sandbox_permissions: 'require_escalated', justification: 'It has to be done outside.' } : {}) }) };
+      return {
+        type: 'function_call',
+        name: 'exec_command',
+        arguments: JSON.stringify({
+          cmd: call.command,
+          ...(call.asksLeave
+            ? { sandbox_permissions: 'require_escalated', justification: 'It has to be done outside.' }
+            : {}),
+        }),
+      };
     case 'file': {
-      const patch = `*** Begin Patch\n*** Add File: ${call.name}\n${call.content.trimEnd().split('\n').map((line) => `+${line}\n`).join('')}*** End Patch`;
+      const patch = `*** Begin Patch\n*** Add File: ${call.name}\n${call.content
+        .trimEnd()
+        .split('\n')
+        .map((line) => `+${line}\n`)
+        .join('')}*** End Patch`;
       if (patches) return { type: 'custom_tool_call', name: 'apply_patch', input: patch };
-      return { type: 'function_call', name: 'exec_command', arguments: JSON.stringify({ cmd: `apply_patch <<'PATCH'\n${patch}\nPATCH\n` }) };
+      return {
+        type: 'function_call',
+        name: 'exec_command',
+        arguments: JSON.stringify({ cmd: `apply_patch <<'PATCH'\n${patch}\nPATCH\n` }),
+      };
     }
     case 'ask':
       return { type: 'function_call', ...call.tool, arguments: JSON.stringify(call.input) };

@@ -1,12 +1,28 @@
-// The Gemini service as its CLI uses it: streamGenerateContent for the conversation, generateContent for side calls. Like the
-// real service it is said to, it refuses a conversation in which the results of tools do not match the calls.
+// The Gemini service as its CLI uses it: streamGenerateContent for the conversation, generateContent for side calls.
+// Like the real service it is said to, it refuses a conversation in which the results of tools do not match the calls.
 import { asString, isObject, type Json, type JsonObject } from '../../src/kernel/json.js';
-import { startModel, type Dialect, type ModelServer, type OfferedTool, type ToolCall, type Voice } from './model-server.js';
+import {
+  startModel,
+  type Dialect,
+  type ModelServer,
+  type OfferedTool,
+  type ToolCall,
+  type Voice,
+} from './model-server.js';
 import { isContext, listObjects } from './read-request.js';
 import type { Entry } from './script.js';
 
-const UNMATCHED = 'Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.';
-const STATUS_NAMES: Readonly<Record<number, string>> = { 400: 'INVALID_ARGUMENT', 401: 'UNAUTHENTICATED', 403: 'PERMISSION_DENIED', 404: 'NOT_FOUND', 429: 'RESOURCE_EXHAUSTED', 500: 'INTERNAL' };
+const UNMATCHED =
+  'Please ensure that the number of function response parts is equal to the number of function call parts of the ' +
+  'function call turn.';
+const STATUS_NAMES: Readonly<Record<number, string>> = {
+  400: 'INVALID_ARGUMENT',
+  401: 'UNAUTHENTICATED',
+  403: 'PERMISSION_DENIED',
+  404: 'NOT_FOUND',
+  429: 'RESOURCE_EXHAUSTED',
+  500: 'INTERNAL',
+};
 
 export function startGeminiModel(): Promise<ModelServer> {
   return startModel(dialect);
@@ -17,9 +33,13 @@ const dialect: Dialect = {
     const contents = listObjects(body.contents);
     if (path.includes(':countTokens')) return { type: 'json', status: 200, body: { totalTokens: 100 } };
     if (path.includes(':generateContent')) return { type: 'json', status: 200, body: answerSideCall(body) };
-    if (!path.includes(':streamGenerateContent')) return { type: 'json', status: 404, body: dialect.errorBody(404, `No ${path} here.`) };
+    if (!path.includes(':streamGenerateContent'))
+      return { type: 'json', status: 404, body: dialect.errorBody(404, `No ${path} here.`) };
     if (!resultsMatchCalls(contents)) return { type: 'json', status: 400, body: dialect.errorBody(400, UNMATCHED) };
-    return { type: 'conversation', conversation: { entries: contents.flatMap(toEntries), offered: listTools(body.tools), createVoice } };
+    return {
+      type: 'conversation',
+      conversation: { entries: contents.flatMap(toEntries), offered: listTools(body.tools), createVoice },
+    };
   },
   errorBody: (status, message) => ({ error: { code: status, message, status: STATUS_NAMES[status] ?? 'UNKNOWN' } }),
 };
@@ -27,7 +47,14 @@ const dialect: Dialect = {
 // Which model is to answer, what a conversation was about: one answer that has what each of them looks for.
 function answerSideCall(body: JsonObject): Json {
   const wantsJson = isObject(body.generationConfig) && body.generationConfig.responseMimeType === 'application/json';
-  const text = wantsJson ? JSON.stringify({ reasoning: 'Scripted.', model_choice: 'flash', complexity_reasoning: 'Scripted.', complexity_score: 1 }) : 'A scripted conversation.';
+  const text = wantsJson
+    ? JSON.stringify({
+        reasoning: 'Scripted.',
+        model_choice: 'flash',
+        complexity_reasoning: 'Scripted.',
+        complexity_score: 1,
+      })
+    : 'A scripted conversation.';
   return toChunk([{ text }], 'STOP');
 }
 
@@ -49,14 +76,21 @@ function resultsMatchCalls(contents: readonly JsonObject[]): boolean {
 }
 
 function listTools(tools: Json | undefined): OfferedTool[] {
-  return listObjects(tools).flatMap((tool) => listObjects(tool.functionDeclarations)).flatMap(({ name }) => (typeof name === 'string' ? [{ name }] : []));
+  return listObjects(tools)
+    .flatMap((tool) => listObjects(tool.functionDeclarations))
+    .flatMap(({ name }) => (typeof name === 'string' ? [{ name }] : []));
 }
 
 // Of a turn that broke only the prompt is left; the next prompt then comes as another part of the same content.
 function toEntries({ role, parts }: JsonObject): Entry[] {
   return listObjects(parts).flatMap((part): Entry[] => {
     const text = asString(part.text);
-    if (role === 'model') return 'functionCall' in part ? [{ type: 'called' }] : text === undefined || text === '' ? [] : [{ type: 'said' }];
+    if (role === 'model')
+      return 'functionCall' in part
+        ? [{ type: 'called' }]
+        : text === undefined || text === ''
+          ? []
+          : [{ type: 'said' }];
     return text === undefined || isContext(text) ? [] : [{ type: 'user', text }];
   });
 }
@@ -83,7 +117,9 @@ function createVoice(): Voice {
 
 function toChunk(parts: Json[], finishReason?: string): JsonObject {
   return {
-    candidates: [{ index: 0, content: { role: 'model', parts }, ...(finishReason === undefined ? {} : { finishReason }) }],
+    candidates: [
+      { index: 0, content: { role: 'model', parts }, ...(finishReason === undefined ? {} : { finishReason }) },
+    ],
     usageMetadata: { promptTokenCount: 100, candidatesTokenCount: 20, totalTokenCount: 120 },
     modelVersion: 'scripted',
   };
@@ -91,7 +127,9 @@ function toChunk(parts: Json[], finishReason?: string): JsonObject {
 
 // The SDK cuts lines at these two characters, which JSON may have as they are.
 function toFrame(parts: Json[], finishReason?: string): string {
-  const json = JSON.stringify(toChunk(parts, finishReason)).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
+  const json = JSON.stringify(toChunk(parts, finishReason))
+    .replaceAll('\u2028', '\\u2028')
+    .replaceAll('\u2029', '\\u2029');
   return `data: ${json}\r\n\r\n`;
 }
 

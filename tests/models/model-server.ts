@@ -1,5 +1,6 @@
-// A scripted model service on 127.0.0.1: records what it is sent and plays the next move of the conversation in the voice of
-// its protocol. Nothing is kept between two requests. Which paths there are and what they look like is in the models' own files.
+// A scripted model service on 127.0.0.1: records what it is sent and plays the next move of the conversation in the
+// voice of its protocol. Nothing is kept between two requests. Which paths there are and what they look like is in the
+// models' own files.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -89,7 +90,8 @@ export async function startModel(dialect: Dialect): Promise<ModelServer> {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
-    received: (count) => (requests.length >= count ? Promise.resolve() : new Promise((resolve) => waiting.add({ count, resolve }))),
+    received: (count) =>
+      requests.length >= count ? Promise.resolve() : new Promise((resolve) => waiting.add({ count, resolve })),
     async close() {
       if (!server.listening) return;
       const closed = once(server, 'close');
@@ -101,7 +103,13 @@ export async function startModel(dialect: Dialect): Promise<ModelServer> {
 }
 
 function isGone(error: unknown): boolean {
-  return error instanceof Error && (error.name === 'AbortError' || ['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_DESTROYED'].includes(String((error as NodeJS.ErrnoException).code)));
+  return (
+    error instanceof Error &&
+    (error.name === 'AbortError' ||
+      ['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_DESTROYED'].includes(
+        String((error as NodeJS.ErrnoException).code),
+      ))
+  );
 }
 
 function sendJson(response: ServerResponse, status: number, body: Json, headers: Record<string, string> = {}): void {
@@ -122,7 +130,12 @@ async function playMove(response: ServerResponse, dialect: Dialect, conversation
   switch (move.end?.type) {
     case 'http': {
       const { status, retryMs } = move.end;
-      sendJson(response, status, dialect.errorBody(status, `Scripted failure ${status}.`), retryMs === undefined ? {} : { 'retry-after-ms': String(retryMs) });
+      sendJson(
+        response,
+        status,
+        dialect.errorBody(status, `Scripted failure ${status}.`),
+        retryMs === undefined ? {} : { 'retry-after-ms': String(retryMs) },
+      );
       return;
     }
     case 'html':
@@ -143,7 +156,12 @@ async function playMove(response: ServerResponse, dialect: Dialect, conversation
   }
 }
 
-async function playSpeech(response: ServerResponse, move: Move, conversation: Conversation, voice: Voice): Promise<void> {
+async function playSpeech(
+  response: ServerResponse,
+  move: Move,
+  conversation: Conversation,
+  voice: Voice,
+): Promise<void> {
   const wire = openWire(response);
   let pause = 0;
   const say = async (text: string) => {
@@ -166,13 +184,18 @@ async function playSpeech(response: ServerResponse, move: Move, conversation: Co
     case 'approve':
     case 'file':
     case 'patch':
-      for (const step of [move.end, ...move.beside]) for (const call of callsOf(step)) await wire.write(voice.call(call));
+      for (const step of [move.end, ...move.beside])
+        for (const call of callsOf(step)) await wire.write(voice.call(call));
       break;
     case 'ask': {
       const tool = conversation.offered.find(({ name }) => name.endsWith('ask_human'));
       const input = { prompt: move.end.question, options: [...move.end.options] };
       if (tool) await wire.write(voice.call({ type: 'ask', tool, input }));
-      else await say(`The tool ask_human is not offered.${tellsOfEnvelope(conversation) ? `\n${JSON.stringify({ ask_user: input })}` : ''}`);
+      else
+        await say(
+          'The tool ask_human is not ' +
+            `offered.${tellsOfEnvelope(conversation) ? `\n${JSON.stringify({ ask_user: input })}` : ''}`,
+        );
       break;
     }
     case 'call': {
@@ -257,7 +280,8 @@ function openWire(response: ServerResponse): Wire {
   return {
     async write(frame) {
       if (frame === '') return;
-      if (!response.headersSent) response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
+      if (!response.headersSent)
+        response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
       await new Promise<void>((resolve, reject) => {
         response.write(frame, (error) => (error ? reject(error) : resolve()));
       });

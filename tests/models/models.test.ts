@@ -23,7 +23,9 @@ describe.each(CLIENTS)('the model of $name', (client: Client) => {
   }
 
   test('answers, in the order of the directives', async () => {
-    expect((await hear(client.user('x [[answer one]] [[done {"n":1}]]'))).text).toBe('one\n{"done":true,"result":{"n":1}}');
+    expect((await hear(client.user('x [[answer one]] [[done {"n":1}]]'))).text).toBe(
+      'one\n{"done":true,"result":{"n":1}}',
+    );
   });
 
   test('calls the shell, writes a file, and is done', async () => {
@@ -48,12 +50,17 @@ describe.each(CLIENTS)('the model of $name', (client: Client) => {
     expect(first.calls).toEqual([client.calls.ask({ prompt: 'Which?', options: ['red', 'blue'] })]);
     const second = await hear(prompt, ...client.exchange(first));
     expect(second).toMatchObject({ calls: [], text: 'The question is asked; I end my turn.' });
-    expect((await hear(prompt, ...client.exchange(first), client.assistant(second.text), client.user('blue'))).text).toBe('{"done":true,"result":"ok"}');
+    expect(
+      (await hear(prompt, ...client.exchange(first), client.assistant(second.text), client.user('blue'))).text,
+    ).toBe('{"done":true,"result":"ok"}');
   });
 
   test('says so when the tool is not offered, and asks by the envelope if the prompt tells of it', async () => {
     const model = await start();
-    expect(await client.request(model, [client.user('[[ask Which?|red]]')], [])).toMatchObject({ calls: [], text: 'The tool ask_human is not offered.' });
+    expect(await client.request(model, [client.user('[[ask Which?|red]]')], [])).toMatchObject({
+      calls: [],
+      text: 'The tool ask_human is not offered.',
+    });
     const told = await client.request(model, [client.user(buildFirstPrompt('interactive', '[[ask Which?|red]]'))], []);
     expect(told.text).toBe('The tool ask_human is not offered.\n{"ask_user":{"prompt":"Which?","options":["red"]}}');
   });
@@ -69,7 +76,11 @@ describe.each(CLIENTS)('the model of $name', (client: Client) => {
   });
 
   test('[[cut]] drops the connection in the middle of the answer', async () => {
-    expect(await hear(client.user('[[answer a]] [[cut]]'))).toMatchObject({ status: 200, whole: false, text: expect.stringContaining('This answer is cut o') });
+    expect(await hear(client.user('[[answer a]] [[cut]]'))).toMatchObject({
+      status: 200,
+      whole: false,
+      text: expect.stringContaining('This answer is cut o'),
+    });
   });
 
   test('[[crash]] drops the connection before any answer', async () => {
@@ -79,7 +90,13 @@ describe.each(CLIENTS)('the model of $name', (client: Client) => {
   test('[[html]], [[badsse]], [[empty]] and [[fail]] are no answers', async () => {
     expect((await hear(client.user('[[html]]'))).body).toMatch(/^<!doctype html>/);
     expect((await hear(client.user('[[badsse]]'))).body).toContain('data: {"this is no":\n\n');
-    expect(await hear(client.user('[[answer a]] [[empty]]'))).toMatchObject({ status: 200, whole: true, text: '', calls: [], ended: true });
+    expect(await hear(client.user('[[answer a]] [[empty]]'))).toMatchObject({
+      status: 200,
+      whole: true,
+      text: '',
+      calls: [],
+      ended: true,
+    });
     expect((await hear(client.user('[[answer a]] [[fail]]'))).body).toContain(client.declined);
   });
 
@@ -95,7 +112,9 @@ describe.each(CLIENTS)('the model of $name', (client: Client) => {
   test('[[slow 1]] sends small pieces, [[events 3 10]] and [[huge 200000]] as much as they say', async () => {
     const slow = await hear(client.user('[[slow 1]] [[answer twenty characters ..]]'));
     expect(slow).toMatchObject({ text: 'twenty characters ..', pieces: 3 });
-    expect((await hear(client.user('[[events 3 10]] [[sleep 1]]'))).text).toBe(['x'.repeat(10), 'x'.repeat(10), 'x'.repeat(10)].join('\n'));
+    expect((await hear(client.user('[[events 3 10]] [[sleep 1]]'))).text).toBe(
+      ['x'.repeat(10), 'x'.repeat(10), 'x'.repeat(10)].join('\n'),
+    );
     expect((await hear(client.user('[[huge 200000]]'))).text).toHaveLength(200_000);
   });
 

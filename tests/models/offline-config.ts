@@ -1,7 +1,7 @@
-// How each real CLI is set up to work without any network but its scripted model: the text of its configuration, where it
-// belongs under a private home, and the environment. A key is a dummy; nothing of the user's own settings is read.
-// OFFLINE is for a CLI that is driven by hand. PERSON is for Parley: of a person's settings it has only where the model is, so
-// that what Parley has to set itself is proved to be set by Parley.
+// How each real CLI is set up to work without any network but its scripted model: the text of its configuration, where
+// it belongs under a private home, and the environment. A key is a dummy; nothing of the user's own settings is read.
+// OFFLINE is for a CLI that is driven by hand. PERSON is for Parley: of a person's settings it has only where the model
+// is, so that what Parley has to set itself is proved to be set by Parley.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
@@ -69,14 +69,24 @@ export function buildCodexConfig(modelUrl: string, mcp?: McpServer): string {
   return `${lines.join('\n')}\n`;
 }
 
-const GEMINI_SETTINGS = { security: { auth: { selectedType: 'gemini-api-key' } }, privacy: { usageStatisticsEnabled: false }, telemetry: { enabled: false } };
+const GEMINI_SETTINGS = {
+  security: { auth: { selectedType: 'gemini-api-key' } },
+  privacy: { usageStatisticsEnabled: false },
+  telemetry: { enabled: false },
+};
 
 export function buildGeminiSettings(mcp?: McpServer): string {
   const [command, ...args] = mcp?.command ?? [''];
   return JSON.stringify({
     ...GEMINI_SETTINGS,
-    // More attempts, and a failing service is tried for minutes; with retention, a resumed session is deleted by the next one.
-    general: { enableAutoUpdate: false, enableAutoUpdateNotification: false, maxAttempts: 1, sessionRetention: { enabled: false } },
+    // More attempts, and a failing service is tried for minutes; with retention, a resumed session is deleted by the
+    // next one.
+    general: {
+      enableAutoUpdate: false,
+      enableAutoUpdateNotification: false,
+      maxAttempts: 1,
+      sessionRetention: { enabled: false },
+    },
     ...(mcp ? { mcpServers: { [mcp.name]: { command, args, env: mcp.env ?? {}, trust: true } } } : {}),
   });
 }
@@ -103,7 +113,9 @@ export function buildOpencodeConfig(modelUrl: string, mcp?: McpServer): string {
     ...opencodeSettings(modelUrl),
     autoupdate: false,
     share: 'disabled',
-    ...(mcp ? { mcp: { [mcp.name]: { type: 'local', command: mcp.command, environment: mcp.env ?? {}, enabled: true } } } : {}),
+    ...(mcp
+      ? { mcp: { [mcp.name]: { type: 'local', command: mcp.command, environment: mcp.env ?? {}, enabled: true } } }
+      : {}),
   });
 }
 
@@ -115,7 +127,13 @@ export const OFFLINE = {
   }),
   gemini: (home, modelUrl, mcp) => ({
     files: { '.gemini/settings.json': buildGeminiSettings(mcp) },
-    env: { GEMINI_CLI_HOME: home, GEMINI_API_KEY: 'dummy', GOOGLE_GEMINI_BASE_URL: modelUrl, GEMINI_CLI_TRUST_WORKSPACE: 'true', GEMINI_CLI_NO_RELAUNCH: '1' },
+    env: {
+      GEMINI_CLI_HOME: home,
+      GEMINI_API_KEY: 'dummy',
+      GOOGLE_GEMINI_BASE_URL: modelUrl,
+      GEMINI_CLI_TRUST_WORKSPACE: 'true',
+      GEMINI_CLI_NO_RELAUNCH: '1',
+    },
   }),
   opencode: (home, modelUrl, mcp) => ({
     files: { 'config/opencode/opencode.json': buildOpencodeConfig(modelUrl, mcp) },
@@ -136,13 +154,28 @@ export type RealEngine = keyof typeof OFFLINE;
 
 // By path under the home of the person.
 export const PERSON: Record<RealEngine, (modelUrl: string) => Offline> = {
-  codex: (modelUrl) => ({ files: { '.codex/config.toml': `${codexLines(modelUrl).join('\n')}\n` }, env: { SCRIPTED_API_KEY: 'dummy' } }),
-  gemini: (modelUrl) => ({ files: { '.gemini/settings.json': JSON.stringify(GEMINI_SETTINGS) }, env: { GEMINI_API_KEY: 'dummy', GOOGLE_GEMINI_BASE_URL: modelUrl } }),
-  opencode: (modelUrl) => ({ files: { '.config/opencode/opencode.json': JSON.stringify(opencodeSettings(modelUrl)) }, env: { OPENCODE_DISABLE_MODELS_FETCH: '1' } }),
+  codex: (modelUrl) => ({
+    files: { '.codex/config.toml': `${codexLines(modelUrl).join('\n')}\n` },
+    env: { SCRIPTED_API_KEY: 'dummy' },
+  }),
+  gemini: (modelUrl) => ({
+    files: { '.gemini/settings.json': JSON.stringify(GEMINI_SETTINGS) },
+    env: { GEMINI_API_KEY: 'dummy', GOOGLE_GEMINI_BASE_URL: modelUrl },
+  }),
+  opencode: (modelUrl) => ({
+    files: { '.config/opencode/opencode.json': JSON.stringify(opencodeSettings(modelUrl)) },
+    env: { OPENCODE_DISABLE_MODELS_FETCH: '1' },
+  }),
 };
 
-// Writes the configuration into a home and gives the environment that belongs to it, HOME and a private TMPDIR included.
-export function prepareOfflineHome(engine: RealEngine, home: string, modelUrl: string, mcp?: McpServer): Record<string, string> {
+// Writes the configuration into a home and gives the environment that belongs to it, HOME and a private TMPDIR
+// included.
+export function prepareOfflineHome(
+  engine: RealEngine,
+  home: string,
+  modelUrl: string,
+  mcp?: McpServer,
+): Record<string, string> {
   const { files, env } = OFFLINE[engine](home, modelUrl, mcp);
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(home, path)), { recursive: true });

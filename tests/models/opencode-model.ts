@@ -1,6 +1,13 @@
 // The OpenAI chat completions service as OpenCode uses it. The request for a title of the session is answered with one.
 import { asString, isObject, type Json, type JsonObject } from '../../src/kernel/json.js';
-import { startModel, type Dialect, type ModelServer, type OfferedTool, type ToolCall, type Voice } from './model-server.js';
+import {
+  startModel,
+  type Dialect,
+  type ModelServer,
+  type OfferedTool,
+  type ToolCall,
+  type Voice,
+} from './model-server.js';
 import { listObjects } from './read-request.js';
 import type { Entry } from './script.js';
 
@@ -10,31 +17,47 @@ export function startOpencodeModel(): Promise<ModelServer> {
 
 const dialect: Dialect = {
   answer({ path, body }) {
-    if (!path.endsWith('/chat/completions')) return { type: 'json', status: 404, body: dialect.errorBody(404, `No ${path} here.`) };
+    if (!path.endsWith('/chat/completions'))
+      return { type: 'json', status: 404, body: dialect.errorBody(404, `No ${path} here.`) };
     const messages = listObjects(body.messages);
     const voice = () => createVoice(messages.length);
     if (messages.some((message) => message.role === 'system' && /title generator/i.test(toText(message.content)))) {
       const title = voice();
       return { type: 'stream', frames: [title.begin(), title.piece('A scripted conversation'), title.end()] };
     }
-    return { type: 'conversation', conversation: { entries: messages.flatMap(toEntries), offered: listTools(body.tools), createVoice: voice } };
+    return {
+      type: 'conversation',
+      conversation: { entries: messages.flatMap(toEntries), offered: listTools(body.tools), createVoice: voice },
+    };
   },
-  errorBody: (status, message) => ({ error: { message, type: status === 429 ? 'rate_limit_error' : 'scripted', code: null, param: null } }),
+  errorBody: (status, message) => ({
+    error: { message, type: status === 429 ? 'rate_limit_error' : 'scripted', code: null, param: null },
+  }),
 };
 
 function listTools(tools: Json | undefined): OfferedTool[] {
-  return listObjects(tools).flatMap((tool) => (isObject(tool.function) && typeof tool.function.name === 'string' ? [{ name: tool.function.name }] : []));
+  return listObjects(tools).flatMap((tool) =>
+    isObject(tool.function) && typeof tool.function.name === 'string' ? [{ name: tool.function.name }] : [],
+  );
 }
 
 function toText(content: Json | undefined): string {
-  return asString(content) ?? listObjects(content).map((part) => asString(part.text) ?? '').join('\n');
+  return (
+    asString(content) ??
+    listObjects(content)
+      .map((part) => asString(part.text) ?? '')
+      .join('\n')
+  );
 }
 
 function toEntries(message: JsonObject): Entry[] {
   const text = toText(message.content);
   if (message.role === 'user') return [{ type: 'user', text }];
   if (message.role !== 'assistant') return [];
-  return [...(text === '' ? [] : [{ type: 'said' } as const]), ...listObjects(message.tool_calls).map(() => ({ type: 'called' }) as const)];
+  return [
+    ...(text === '' ? [] : [{ type: 'said' } as const]),
+    ...listObjects(message.tool_calls).map(() => ({ type: 'called' }) as const),
+  ];
 }
 
 // All messages of a response are one text here; each begins on a line of its own.
@@ -44,7 +67,8 @@ function createVoice(seen: number): Voice {
   const chunk = (delta: JsonObject, finish: string | null = null) =>
     `data: ${JSON.stringify({ id: `chatcmpl-${seen}`, object: 'chat.completion.chunk', created: 0, model: 'scripted', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
   const usage = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 };
-  const close = (finish: string) => `${chunk({}, finish)}data: ${JSON.stringify({ id: `chatcmpl-${seen}`, object: 'chat.completion.chunk', created: 0, model: 'scripted', choices: [], usage })}\n\ndata: [DONE]\n\n`;
+  const close = (finish: string) =>
+    `${chunk({}, finish)}data: ${JSON.stringify({ id: `chatcmpl-${seen}`, object: 'chat.completion.chunk', created: 0, model: 'scripted', choices: [], usage })}\n\ndata: [DONE]\n\n`;
   return {
     begin: () => chunk({ role: 'assistant', content: '' }),
     piece(text) {
@@ -59,7 +83,9 @@ function createVoice(seen: number): Voice {
     call(call) {
       const index = calls;
       calls += 1;
-      return chunk({ tool_calls: [{ index, id: `call_${seen}_${index}`, type: 'function', function: toFunction(call) }] });
+      return chunk({
+        tool_calls: [{ index, id: `call_${seen}_${index}`, type: 'function', function: toFunction(call) }],
+      });
     },
     end: () => close(calls > 0 ? 'tool_calls' : 'stop'),
     decline: () => close('content_filter'),
@@ -69,7 +95,10 @@ function createVoice(seen: number): Voice {
 function toFunction(call: ToolCall): JsonObject {
   switch (call.type) {
     case 'tool':
-      return { name: 'bash', arguments: JSON.stringify({ command: call.command, description: 'Runs a scripted command' }) };
+      return {
+        name: 'bash',
+        arguments: JSON.stringify({ command: call.command, description: 'Runs a scripted command' }),
+      };
     case 'file':
       return { name: 'write', arguments: JSON.stringify({ filePath: call.name, content: call.content }) };
     case 'ask':

@@ -16,8 +16,16 @@ const SECRET_HEADERS = new Set(['authorization', 'x-goog-api-key', 'api-key', 'c
 
 export async function readRequest(request: IncomingMessage): Promise<RecordedRequest> {
   const body = parseJson(await text(request));
-  const headers = Object.entries(request.headers).map(([name, value]) => [name, SECRET_HEADERS.has(name) ? '(hidden)' : String(value)]);
-  return { method: request.method ?? '', path: request.url ?? '', headers: Object.fromEntries(headers), body: isObject(body) ? body : {} };
+  const headers = Object.entries(request.headers).map(([name, value]) => [
+    name,
+    SECRET_HEADERS.has(name) ? '(hidden)' : String(value),
+  ]);
+  return {
+    method: request.method ?? '',
+    path: request.url ?? '',
+    headers: Object.fromEntries(headers),
+    body: isObject(body) ? body : {},
+  };
 }
 
 export function listObjects(value: Json | undefined): JsonObject[] {

@@ -12,12 +12,19 @@ const user = (text: string): Entry => ({ type: 'user', text });
 // A move as short text: what is said, then what ends it.
 function next(...conversation: Entry[]): string {
   const { says, end, beside } = planMove(conversation);
-  const calls = [...(end ? [end] : []), ...beside].map((step) => `→${step.type}${'command' in step ? `:${step.command}` : ''}`);
-  return [...says.map((step) => (step.type === 'answer' ? step.text.split('\n').join('/') : step.type)), ...calls].join(' ');
+  const calls = [...(end ? [end] : []), ...beside].map(
+    (step) => `→${step.type}${'command' in step ? `:${step.command}` : ''}`,
+  );
+  return [...says.map((step) => (step.type === 'answer' ? step.text.split('\n').join('/') : step.type)), ...calls].join(
+    ' ',
+  );
 }
 
 test('the words of the service stand among those of the stand-ins, in their order', () => {
-  const words = '[[answer a]] [[http 429]] [[http 503 20]] [[slow 5]] [[huge 9]] [[cut]] [[empty]] [[html]] [[badsse]] [[hang]] [[http 99]] [[slow]] [[patch /a/b.txt]] [[patch b]] [[call look]] [[call]] [[beside]] [[done {"a":[[1]]}]]';
+  const words =
+    '[[answer a]] [[http 429]] [[http 503 20]] [[slow 5]] [[huge 9]] [[cut]] [[empty]] [[html]] [[badsse]] ' +
+    '[[hang]] [[http 99]] [[slow]] [[patch /a/b.txt]] [[patch b]] [[call look]] [[call]] [[beside]] [[done ' +
+    '{"a":[[1]]}]]';
   expect(parseScript(words)).toEqual([
     { type: 'answer', text: 'a' },
     { type: 'http', status: 429, retryMs: undefined },
@@ -97,6 +104,8 @@ test('told that a call which was broken off is approved it makes it again, told 
   expect(next(...asked, user('The person approved this action: {"command":"x"}\nDo it now.'), CALLED)).toBe('a');
   expect(next(...asked, user('The person declined this action: {"command":"x"}\nDo not.'))).toBe('a');
   // The note has directives of its own.
-  expect(next(...asked, user('The person approved this action: {"command":"x"}\nTheir note: [[approve y]]'))).toBe('→approve:y');
+  expect(next(...asked, user('The person approved this action: {"command":"x"}\nTheir note: [[approve y]]'))).toBe(
+    '→approve:y',
+  );
   expect(next(...asked, user('go on'))).toBe('You said: go on/Earlier turns: 1.');
 });

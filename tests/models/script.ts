@@ -1,12 +1,12 @@
-// What a scripted model does next. The prompts of a conversation are its script, in the words of the stand-ins and a few more
-// that speak of the service. The position is computed from the conversation alone, so that a model keeps nothing: it goes on
-// in any process, after any resume. Total: what is no directive is plain text.
+// What a scripted model does next. The prompts of a conversation are its script, in the words of the stand-ins and a
+// few more that speak of the service. The position is computed from the conversation alone, so that a model keeps
+// nothing: it goes on in any process, after any resume. Total: what is no directive is plain text.
 import { parseDirectives, type Step } from '../../src/rehearsal/directives.js';
 
-// Of the words of the stand-ins [[crash]] drops the connection before an answer, [[fail]] declines one, and [[hang]] gives none.
-// [[http]], [[html]], [[crash]], [[empty]] and [[fail]] are a whole response: what else it was to say is not said. [[approve]] is a
-// command that asks for leave, where the CLI has such a thing. Those that speak of the CLI itself (stderr, exit0, nosession,
-// othersession, refuse, orphan) are passed over.
+// Of the words of the stand-ins [[crash]] drops the connection before an answer, [[fail]] declines one, and [[hang]]
+// gives none. [[http]], [[html]], [[crash]], [[empty]] and [[fail]] are a whole response: what else it was to say is
+// not said. [[approve]] is a command that asks for leave, where the CLI has such a thing. Those that speak of the CLI
+// itself (stderr, exit0, nosession, othersession, refuse, orphan) are passed over.
 export type ServiceStep =
   // [[http STATUS]], or [[http STATUS MS]]: to be tried again after so many milliseconds.
   | { readonly type: 'http'; readonly status: number; readonly retryMs: number | undefined }
@@ -20,13 +20,17 @@ export type ServiceStep =
   | { readonly type: 'call'; readonly name: string }
   // [[beside]]: the call behind it is made in the same response as the one before it.
   | { readonly type: 'beside' }
-  // The connection dropped in mid-answer, an answer without content, a page of HTML with status 200, a line that is no JSON.
+  // The connection dropped in mid-answer, an answer without content, a page of HTML with status 200, a line that is no
+  // JSON.
   | { readonly type: 'cut' | 'empty' | 'html' | 'badsse' };
 export type ModelStep = Step | ServiceStep;
 
-// A conversation as the model is told it, in its order. What a CLI adds on its own is left out, and so are the results of tools, but
-// for two: `answered`, that of a question whose call lasts until its answer, and `lost`, that of a call which was broken off.
-export type Entry = { readonly type: 'user'; readonly text: string } | { readonly type: 'said' | 'called' | 'answered' | 'lost' };
+// A conversation as the model is told it, in its order. What a CLI adds on its own is left out, and so are the results
+// of tools, but for two: `answered`, that of a question whose call lasts until its answer, and `lost`, that of a call
+// which was broken off.
+export type Entry =
+  | { readonly type: 'user'; readonly text: string }
+  | { readonly type: 'said' | 'called' | 'answered' | 'lost' };
 
 // One response: what is said, and the step that ends it (none: the turn is over).
 export interface Move {
@@ -42,7 +46,8 @@ interface Line {
   readonly kept: boolean;
 }
 
-const SERVICE_WORD = /\[\[(?:(http) ([1-5]\d\d)(?: (\d{1,9}))?|(slow|huge) (\d{1,9})|(patch) (\/[^\s\]]+)|(call) (\w+)|(cut|empty|html|badsse|beside))\]\]/g;
+const SERVICE_WORD =
+  /\[\[(?:(http) ([1-5]\d\d)(?: (\d{1,9}))?|(slow|huge) (\d{1,9})|(patch) (\/[^\s\]]+)|(call) (\w+)|(cut|empty|html|badsse|beside))\]\]/g;
 const CALLS = new Set(['tool', 'approve', 'file', 'patch', 'call', 'ask']);
 const FAILURES = new Set(['fail', 'crash', 'hang', 'http', 'cut', 'empty', 'html', 'badsse']);
 // What Parley tells an agent whose request for leave was decided when nobody waited for it any more.
@@ -59,8 +64,21 @@ export function parseScript(prompt: string): ModelStep[] {
   return [...steps, ...parseDirectives(prompt.slice(from))];
 }
 
-function toServiceStep([, http, status, retryMs, counted, count, patch, path = '', call, name = '', bare]: RegExpMatchArray): ServiceStep {
-  if (http) return { type: 'http', status: Number(status), retryMs: retryMs === undefined ? undefined : Number(retryMs) };
+function toServiceStep([
+  ,
+  http,
+  status,
+  retryMs,
+  counted,
+  count,
+  patch,
+  path = '',
+  call,
+  name = '',
+  bare,
+]: RegExpMatchArray): ServiceStep {
+  if (http)
+    return { type: 'http', status: Number(status), retryMs: retryMs === undefined ? undefined : Number(retryMs) };
   if (counted === 'slow') return { type: 'slow', ms: Number(count) };
   if (counted === 'huge') return { type: 'huge', bytes: Number(count) };
   if (patch) return { type: 'patch', path };
@@ -100,15 +118,20 @@ export function planMove(conversation: readonly Entry[]): Move {
     else if (entry.type === 'lost') isLost = true;
     said = entry.type === 'said';
   }
-  if (asked) return { says: [{ type: 'answer', text: 'The question is asked; I end my turn.' }], end: undefined, beside: [] };
+  if (asked)
+    return { says: [{ type: 'answer', text: 'The question is asked; I end my turn.' }], end: undefined, beside: [] };
   const { before, end, beside } = nextMove(script);
   if (end || before.some((step) => SPEECH.has(step.type))) return { says: before, end, beside };
   const answer = parseScript(prompt).length > 0 ? 'Done.' : `You said: ${prompt.trim().split('\n', 1)[0]}`;
-  return { says: [...before, { type: 'answer', text: `${answer}\nEarlier turns: ${Math.max(0, turns - 1)}.` }], end, beside };
+  return {
+    says: [...before, { type: 'answer', text: `${answer}\nEarlier turns: ${Math.max(0, turns - 1)}.` }],
+    end,
+    beside,
+  };
 }
 
-// What the next turn takes over: all that stood behind a question, or what an earlier question had left. A step that broke the
-// turn is crossed out, so that the conversation can go on behind it.
+// What the next turn takes over: all that stood behind a question, or what an earlier question had left. A step that
+// broke the turn is crossed out, so that the conversation can go on behind it.
 function carryOver(script: readonly Line[], { asked, said }: { asked: boolean; said: boolean }): Line[] {
   if (asked) return keep(script);
   const { before, end } = nextMove(script);
@@ -125,7 +148,11 @@ function keep(script: readonly Line[]): Line[] {
 function nextMove(script: readonly Line[]): { before: ModelStep[]; end: ModelStep | undefined; beside: ModelStep[] } {
   const end = script.findIndex(({ step }) => CALLS.has(step.type) || FAILURES.has(step.type));
   const before = end < 0 ? script : script.slice(0, end);
-  return { before: before.map(({ step }) => step), end: script[end]?.step, beside: end < 0 ? [] : callsBeside(script.slice(end + 1)) };
+  return {
+    before: before.map(({ step }) => step),
+    end: script[end]?.step,
+    beside: end < 0 ? [] : callsBeside(script.slice(end + 1)),
+  };
 }
 
 function callsBeside([joint, call, ...rest]: readonly Line[]): ModelStep[] {

@@ -1,4 +1,5 @@
-// What only one of the services does: Gemini's check of results and its side calls, OpenCode's titles, Codex without its patch tool.
+// What only one of the services does: Gemini's check of results and its side calls, OpenCode's titles, Codex without
+// its patch tool.
 import { expect, onTestFinished, test } from 'vitest';
 import type { Json, JsonObject } from '../../src/kernel/json.js';
 import { startCodexModel } from './codex-model.js';
@@ -6,7 +7,11 @@ import { startGeminiModel } from './gemini-model.js';
 import { startOpencodeModel } from './opencode-model.js';
 import type { ModelServer } from './model-server.js';
 
-async function post(starting: Promise<ModelServer>, path: string, body: JsonObject): Promise<{ status: number; text: string }> {
+async function post(
+  starting: Promise<ModelServer>,
+  path: string,
+  body: JsonObject,
+): Promise<{ status: number; text: string }> {
   const model = await starting;
   onTestFinished(() => model.close());
   const response = await fetch(model.url + path, { method: 'POST', body: JSON.stringify(body) });
@@ -32,23 +37,38 @@ test.each<[string, Json[]]>([
 ])('Gemini refuses a result %s', async (_, contents) => {
   const heard = await post(startGeminiModel(), STREAM, { contents });
   expect(heard.status).toBe(400);
-  expect(heard.text).toContain('Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.');
+  expect(heard.text).toContain(
+    'Please ensure that the number of function response parts is equal to the number of function call parts of ' +
+      'the function call turn.',
+  );
 });
 
 test('Gemini escapes the two characters at which its SDK would cut a line', async () => {
-  const heard = await post(startGeminiModel(), STREAM, { contents: [{ role: 'user', parts: [{ text: '[[answer a\u2028b\u2029c]]' }] }] });
+  const heard = await post(startGeminiModel(), STREAM, {
+    contents: [{ role: 'user', parts: [{ text: '[[answer a\u2028b\u2029c]]' }] }],
+  });
   expect(heard.text).toContain('a\\u2028b\\u2029c');
 });
 
 test('Gemini answers side calls, in JSON if that is wanted', async () => {
   const path = '/v1beta/models/gemini-3.5-flash-lite:generateContent';
   expect((await post(startGeminiModel(), path, { contents: [prompt] })).text).toContain('A scripted conversation.');
-  expect((await post(startGeminiModel(), path, { contents: [prompt], generationConfig: { responseMimeType: 'application/json' } })).text).toContain('model_choice');
+  expect(
+    (
+      await post(startGeminiModel(), path, {
+        contents: [prompt],
+        generationConfig: { responseMimeType: 'application/json' },
+      })
+    ).text,
+  ).toContain('model_choice');
   expect((await post(startGeminiModel(), '/v1beta/models/x:countTokens', {})).text).toContain('totalTokens');
 });
 
 test('OpenCode gets a title, whatever the prompt says', async () => {
-  const messages = [{ role: 'system', content: 'You are a title generator.' }, { role: 'user', content: '[[http 500]]' }];
+  const messages = [
+    { role: 'system', content: 'You are a title generator.' },
+    { role: 'user', content: '[[http 500]]' },
+  ];
   const heard = await post(startOpencodeModel(), '/v1/chat/completions', { messages });
   expect(heard).toMatchObject({ status: 200, text: expect.stringContaining('A scripted conversation') });
 });
@@ -66,6 +86,13 @@ test('Codex asks for leave by the arguments of its shell, and goes on behind a q
   const asks = await post(startCodexModel(), '/v1/responses', { input: [user('[[approve make all]]')] });
   expect(asks.text).toContain('\\"cmd\\":\\"make all\\",\\"sandbox_permissions\\":\\"require_escalated\\"');
   const question: Json = { type: 'function_call', name: 'ask_human', call_id: 'c', arguments: '{}' };
-  const answered = await post(startCodexModel(), '/v1/responses', { tools: [{ type: 'function', name: 'ask_human' }], input: [user('[[ask Which?]] [[answer I go on.]]'), question, { type: 'function_call_output', call_id: 'c', output: 'blue' }] });
+  const answered = await post(startCodexModel(), '/v1/responses', {
+    tools: [{ type: 'function', name: 'ask_human' }],
+    input: [
+      user('[[ask Which?]] [[answer I go on.]]'),
+      question,
+      { type: 'function_call_output', call_id: 'c', output: 'blue' },
+    ],
+  });
   expect(answered.text).toContain('I go on.');
 });

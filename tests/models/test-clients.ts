@@ -1,4 +1,5 @@
-// How the tests speak to the scripted models: for each protocol a client that sends a conversation and reads the answer.
+// How the tests speak to the scripted models: for each protocol a client that sends a conversation and reads the
+// answer.
 import { isObject, parseJson, type Json, type JsonObject } from '../../src/kernel/json.js';
 import { startCodexModel } from './codex-model.js';
 import { startGeminiModel } from './gemini-model.js';
@@ -46,7 +47,12 @@ interface Protocol {
 }
 
 export interface Client extends Protocol {
-  request(model: ModelServer, conversation: readonly Json[], tools?: readonly Json[], signal?: AbortSignal): Promise<Heard>;
+  request(
+    model: ModelServer,
+    conversation: readonly Json[],
+    tools?: readonly Json[],
+    signal?: AbortSignal,
+  ): Promise<Heard>;
 }
 
 function readItem({ type, name, namespace, input, arguments: given }: JsonObject): Call {
@@ -61,9 +67,15 @@ const codex: Protocol = {
   buildBody: (input, tools) => ({ input: [...input], tools: [{ type: 'custom', name: 'apply_patch' }, ...tools] }),
   askTool: { type: 'namespace', name: 'mcp__desk', tools: [{ type: 'function', name: 'ask_human' }] },
   read(frames) {
-    const items = frames.filter((frame) => frame.type === 'response.output_item.done').map((frame) => frame.item as JsonObject);
-    const deltas = frames.filter((frame) => frame.type === 'response.output_text.delta').map((frame) => String(frame.delta));
-    const messages = items.filter((item) => item.type === 'message').map((item) => String(listObjects(item.content)[0]?.text));
+    const items = frames
+      .filter((frame) => frame.type === 'response.output_item.done')
+      .map((frame) => frame.item as JsonObject);
+    const deltas = frames
+      .filter((frame) => frame.type === 'response.output_text.delta')
+      .map((frame) => String(frame.delta));
+    const messages = items
+      .filter((item) => item.type === 'message')
+      .map((item) => String(listObjects(item.content)[0]?.text));
     return {
       text: messages.length > 0 && frames.at(-1)?.type === 'response.completed' ? messages.join('\n') : deltas.join(''),
       pieces: deltas.length,
@@ -73,14 +85,25 @@ const codex: Protocol = {
   },
   user: (text) => ({ type: 'message', role: 'user', content: [{ type: 'input_text', text }] }),
   assistant: (text) => ({ type: 'message', role: 'assistant', content: [{ type: 'output_text', text }] }),
-  exchange: ({ calls }) => calls.flatMap(({ name }): Json[] => [{ type: name === 'apply_patch' ? 'custom_tool_call' : 'function_call', call_id: 'c', name }, { type: 'function_call_output', call_id: 'c', output: 'ok' }]),
+  exchange: ({ calls }) =>
+    calls.flatMap(({ name }): Json[] => [
+      { type: name === 'apply_patch' ? 'custom_tool_call' : 'function_call', call_id: 'c', name },
+      { type: 'function_call_output', call_id: 'c', output: 'ok' },
+    ]),
   context: [
     { type: 'message', role: 'developer', content: [{ type: 'input_text', text: 'Rules [[answer no]]' }] },
-    { type: 'message', role: 'user', content: [{ type: 'input_text', text: '<environment_context>\n <cwd>/x</cwd>\n</environment_context>' }] },
+    {
+      type: 'message',
+      role: 'user',
+      content: [{ type: 'input_text', text: '<environment_context>\n <cwd>/x</cwd>\n</environment_context>' }],
+    },
   ],
   calls: {
     shell: (cmd) => ({ name: 'exec_command', input: { cmd } }),
-    write: (name) => ({ name: 'apply_patch', input: `*** Begin Patch\n*** Add File: ${name}\n+${name}\n*** End Patch` }),
+    write: (name) => ({
+      name: 'apply_patch',
+      input: `*** Begin Patch\n*** Add File: ${name}\n+${name}\n*** End Patch`,
+    }),
     ask: (input) => ({ name: 'ask_human', namespace: 'mcp__desk', input }),
   },
   declined: 'response.failed',
@@ -90,22 +113,33 @@ const gemini: Protocol = {
   name: 'Gemini',
   start: startGeminiModel,
   path: '/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse',
-  buildBody: (contents, tools) => ({ contents: [...contents], tools: [{ functionDeclarations: [{ name: 'write_file' }, ...tools] }] }),
+  buildBody: (contents, tools) => ({
+    contents: [...contents],
+    tools: [{ functionDeclarations: [{ name: 'write_file' }, ...tools] }],
+  }),
   askTool: { name: 'mcp_desk_ask_human' },
   read(frames) {
     const candidates = frames.flatMap((frame) => listObjects(frame.candidates));
-    const parts = candidates.flatMap((candidate) => (isObject(candidate.content) ? listObjects(candidate.content.parts) : []));
+    const parts = candidates.flatMap((candidate) =>
+      isObject(candidate.content) ? listObjects(candidate.content.parts) : [],
+    );
     const texts = parts.flatMap((part) => (typeof part.text === 'string' ? [part.text] : []));
     return {
       text: texts.join(''),
       pieces: texts.length,
-      calls: parts.flatMap(({ functionCall }) => (isObject(functionCall) ? [{ name: String(functionCall.name), input: functionCall.args ?? null }] : [])),
+      calls: parts.flatMap(({ functionCall }) =>
+        isObject(functionCall) ? [{ name: String(functionCall.name), input: functionCall.args ?? null }] : [],
+      ),
       ended: candidates.at(-1)?.finishReason === 'STOP',
     };
   },
   user: (text) => ({ role: 'user', parts: [{ text }] }),
   assistant: (text) => ({ role: 'model', parts: [{ text }] }),
-  exchange: ({ calls }) => calls.flatMap(({ name }): Json[] => [{ role: 'model', parts: [{ functionCall: { name, args: {} } }] }, { role: 'user', parts: [{ functionResponse: { name, response: {} } }] }]),
+  exchange: ({ calls }) =>
+    calls.flatMap(({ name }): Json[] => [
+      { role: 'model', parts: [{ functionCall: { name, args: {} } }] },
+      { role: 'user', parts: [{ functionResponse: { name, response: {} } }] },
+    ]),
   context: [{ role: 'user', parts: [{ text: '<session_context>\nThis is the CLI.\n</session_context>' }] }],
   calls: {
     shell: (command) => ({ name: 'run_shell_command', input: { command } }),
@@ -123,20 +157,32 @@ const opencode: Protocol = {
   askTool: { type: 'function', function: { name: 'desk_ask_human' } },
   read(frames, body) {
     const deltas = frames.flatMap((frame) => listObjects(frame.choices)).map((choice) => choice.delta as JsonObject);
-    const texts = deltas.flatMap((delta) => (typeof delta.content === 'string' && delta.content !== '' ? [delta.content] : []));
+    const texts = deltas.flatMap((delta) =>
+      typeof delta.content === 'string' && delta.content !== '' ? [delta.content] : [],
+    );
     return {
       text: texts.join(''),
       pieces: texts.length,
-      calls: deltas.flatMap((delta) => listObjects(delta.tool_calls)).map(({ function: called }) => {
-        const { name, arguments: input } = called as JsonObject;
-        return { name: String(name), input: parseJson(String(input)) ?? null };
-      }),
+      calls: deltas
+        .flatMap((delta) => listObjects(delta.tool_calls))
+        .map(({ function: called }) => {
+          const { name, arguments: input } = called as JsonObject;
+          return { name: String(name), input: parseJson(String(input)) ?? null };
+        }),
       ended: body.endsWith('data: [DONE]\n\n'),
     };
   },
   user: (text) => ({ role: 'user', content: text }),
   assistant: (text) => ({ role: 'assistant', content: text }),
-  exchange: ({ calls }) => calls.flatMap(({ name }): Json[] => [{ role: 'assistant', content: '', tool_calls: [{ id: 'c', type: 'function', function: { name, arguments: '{}' } }] }, { role: 'tool', tool_call_id: 'c', content: 'ok' }]),
+  exchange: ({ calls }) =>
+    calls.flatMap(({ name }): Json[] => [
+      {
+        role: 'assistant',
+        content: '',
+        tool_calls: [{ id: 'c', type: 'function', function: { name, arguments: '{}' } }],
+      },
+      { role: 'tool', tool_call_id: 'c', content: 'ok' },
+    ]),
   context: [{ role: 'system', content: 'Rules [[answer no]]' }],
   calls: {
     shell: (command) => ({ name: 'bash', input: { command, description: 'Runs a scripted command' } }),
@@ -149,7 +195,12 @@ const opencode: Protocol = {
 export const CLIENTS: readonly Client[] = [codex, gemini, opencode].map(toClient);
 
 function toClient(protocol: Protocol): Client {
-  async function request(model: ModelServer, conversation: readonly Json[], tools: readonly Json[] = [protocol.askTool], signal?: AbortSignal): Promise<Heard> {
+  async function request(
+    model: ModelServer,
+    conversation: readonly Json[],
+    tools: readonly Json[] = [protocol.askTool],
+    signal?: AbortSignal,
+  ): Promise<Heard> {
     const response = await fetch(model.url + protocol.path, {
       method: 'POST',
       headers: { authorization: 'Bearer a-secret', 'x-goog-api-key': 'a-secret' },
@@ -157,7 +208,13 @@ function toClient(protocol: Protocol): Client {
       ...(signal ? { signal } : {}),
     });
     const { body, whole } = await readBody(response);
-    return { status: response.status, headers: response.headers, body, whole, ...protocol.read(readFrames(body), body) };
+    return {
+      status: response.status,
+      headers: response.headers,
+      body,
+      whole,
+      ...protocol.read(readFrames(body), body),
+    };
   }
   return { ...protocol, request };
 }
@@ -177,5 +234,8 @@ async function readBody(response: Response): Promise<{ body: string; whole: bool
 
 function readFrames(body: string): JsonObject[] {
   // Not by a pattern: its line ends at U+2028, that of the protocol does not.
-  return body.split('\n').flatMap((line) => (line.startsWith('data: ') ? [parseJson(line.slice('data: '.length))] : [])).filter(isObject);
+  return body
+    .split('\n')
+    .flatMap((line) => (line.startsWith('data: ') ? [parseJson(line.slice('data: '.length))] : []))
+    .filter(isObject);
 }

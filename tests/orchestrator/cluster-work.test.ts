@@ -44,12 +44,31 @@ function scene() {
     waiterOf: (runId: string) => waiters.get(runId) ?? null,
     end: async (runId: string) => void ended.push(runId),
   } as unknown as Residents;
-  const work = new ClusterWork({ store, cluster, timers, dataDir: '/nowhere' } as unknown as OrchestratorDeps, controls, residents, {} as JournalFiles, async (runId) => void canceled.push(runId), () => {});
+  const work = new ClusterWork(
+    { store, cluster, timers, dataDir: '/nowhere' } as unknown as OrchestratorDeps,
+    controls,
+    residents,
+    {} as JournalFiles,
+    async (runId) => void canceled.push(runId),
+    () => {},
+  );
   const play = (): void => void controls.set(RUN, { control: {} as TurnControl, over: Promise.resolve() });
-  return { work, timers, waiters, controls, ended, canceled, let_go, gate, play, told: () => hear({ run_id: RUN, origin: 'elsewhere', ms: 0 }), found: async (run: Partial<RunRecord>) => {
-    answer({ cancel_requested: null, ...run });
-    await soon();
-  } };
+  return {
+    work,
+    timers,
+    waiters,
+    controls,
+    ended,
+    canceled,
+    let_go,
+    gate,
+    play,
+    told: () => hear({ run_id: RUN, origin: 'elsewhere', ms: 0 }),
+    found: async (run: Partial<RunRecord>) => {
+      answer({ cancel_requested: null, ...run });
+      await soon();
+    },
+  };
 }
 
 test('a process whose run went on elsewhere is ended', async () => {

@@ -1,5 +1,5 @@
-// What is stored and shown when a turn ends, and for every other edge of the chart: drafts in order, folded into the FCMP
-// events that the contract promises for the edge. Payloads that lack a member are refused where they are made.
+// What is stored and shown when a turn ends, and for every other edge of the chart: drafts in order, folded into the
+// FCMP events that the contract promises for the edge. Payloads that lack a member are refused where they are made.
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { ConversationFold, foldInputOfDraft, type FoldInput } from '../../src/fcmp/fold.js';
@@ -25,7 +25,8 @@ interface ContractEdge {
   readonly fcmp: string[];
 }
 
-const readContract = (name: string) => JSON.parse(readFileSync(new URL(`../../contract/${name}`, import.meta.url), 'utf8')) as { edges: ContractEdge[] };
+const readContract = (name: string) =>
+  JSON.parse(readFileSync(new URL(`../../contract/${name}`, import.meta.url), 'utf8')) as { edges: ContractEdge[] };
 const CONTRACT = [...readContract('run.statechart.json').edges, ...readContract('sticky.json').edges];
 
 const NOW_MS = Date.UTC(2026, 3, 1, 12);
@@ -43,7 +44,17 @@ function conclude(mode: ExecutionMode, { evidence, ...rest }: FactsPatch) {
       mode,
       attempt: 1,
       maxAttempt: 100,
-      evidence: { sessionId: SESSION, success: false, failure: null, unfinished: null, questions: [], done: null, lastMessage: null, complaint: null, ...evidence },
+      evidence: {
+        sessionId: SESSION,
+        success: false,
+        failure: null,
+        unfinished: null,
+        questions: [],
+        done: null,
+        lastMessage: null,
+        complaint: null,
+        ...evidence,
+      },
       exit: { code: 0, signal: null },
       endedByUs: null,
       resumedFrom: null,
@@ -62,7 +73,10 @@ function conclude(mode: ExecutionMode, { evidence, ...rest }: FactsPatch) {
 function store(drafts: readonly RaspDraft[]): { type: RaspType; data: JsonObject; correlation: JsonObject }[] {
   return drafts.map((each, index) => {
     const data = JSON.parse([each.json].flat().join('')) as JsonObject;
-    const correlation: JsonObject = { ...(each.sessionId === null ? {} : { session_id: each.sessionId }), ...(each.interactionId === null ? {} : { interaction_id: each.interactionId }) };
+    const correlation: JsonObject = {
+      ...(each.sessionId === null ? {} : { session_id: each.sessionId }),
+      ...(each.interactionId === null ? {} : { interaction_id: each.interactionId }),
+    };
     const event = {
       protocol_version: RASP_VERSION,
       run_id: 'run_1',
@@ -84,7 +98,9 @@ function store(drafts: readonly RaspDraft[]): { type: RaspType; data: JsonObject
 function converse(drafts: readonly RaspDraft[]): FcmpEvent[] {
   store(drafts);
   const fold = new ConversationFold('run_1');
-  const events = drafts.flatMap((each, index) => fold.push(foldInputOfDraft(each, index + 1, NOW, 1)).map((line) => JSON.parse(line) as FcmpEvent));
+  const events = drafts.flatMap((each, index) =>
+    fold.push(foldInputOfDraft(each, index + 1, NOW, 1)).map((line) => JSON.parse(line) as FcmpEvent),
+  );
   for (const [index, event] of events.entries()) {
     expect(explainFcmp(event), event.type).toBeNull();
     expect(event.seq).toBe(index + 1);
@@ -97,13 +113,19 @@ const typesOf = (events: readonly { type: string }[]) => events.map((event) => e
 const dataOf = (events: readonly FcmpEvent[], type: string) => events.find((event) => event.type === type)?.data;
 const contractEdge = (id: string) => CONTRACT.find((edge) => edge.id === id);
 
-// The edge, as the contract has it, is what a person sees: these events in this order, and the true from, to and trigger.
+// The edge, as the contract has it, is what a person sees: these events in this order, and the true from, to and
+// trigger.
 function checkEdge(id: string, drafts: readonly RaspDraft[]): FcmpEvent[] {
   const edge = contractEdge(id);
   const events = converse(drafts);
   expect(typesOf(events), id).toEqual(edge?.fcmp);
   if (edge?.fcmp.includes('conversation.state.changed')) {
-    expect(dataOf(events, 'conversation.state.changed')).toEqual({ from: edge.from, to: edge.to, trigger: edge.on, updated_at: NOW });
+    expect(dataOf(events, 'conversation.state.changed')).toEqual({
+      from: edge.from,
+      to: edge.to,
+      trigger: edge.on,
+      updated_at: NOW,
+    });
   }
   return events;
 }
@@ -119,22 +141,90 @@ interface Ending {
 const both = (edge: string, result: string) => ({ auto: edge, interactive: edge, result: [result, result] as const });
 
 const ENDINGS: readonly Ending[] = [
-  { name: 'a canceled turn takes the edge to canceled', facts: { endedByUs: 'canceled', exit: { code: null, signal: 'SIGTERM' } }, ...both('T08', 'interrupted') },
-  { name: 'a turn that took too long takes the edge to failed', facts: { endedByUs: 'turn_timeout', exit: { code: null, signal: 'SIGTERM' } }, ...both('T06', 'interrupted') },
-  { name: 'an idle turn takes the edge to failed', facts: { endedByUs: 'idle_timeout', exit: { code: null, signal: 'SIGTERM' } }, ...both('T06', 'interrupted') },
-  { name: 'a resume that was not confirmed takes the edge to failed', facts: { resumedFrom: SESSION, evidence: { sessionId: null } }, ...both('T06', 'interrupted') },
-  { name: 'a resume with another session id takes the edge to failed', facts: { resumedFrom: 'session-0' }, ...both('T06', 'interrupted') },
-  { name: 'a failure of the engine takes the edge to failed', facts: { evidence: { failure: { kind: 'turn', message: 'overloaded' } } }, ...both('T06', 'interrupted') },
-  { name: 'a process that died takes the edge to failed', facts: { exit: { code: 1, signal: null } }, ...both('T06', 'interrupted') },
-  { name: 'a question takes the edge to waiting, or to failed in an auto run', facts: { evidence: { questions: [QUESTION] } }, auto: 'T06', interactive: 'T02', result: ['awaiting_user_input', 'awaiting_user_input'] },
-  { name: 'a question without a session takes the edge to failed', facts: { evidence: { questions: [QUESTION], sessionId: null } }, ...both('T06', 'awaiting_user_input') },
-  { name: 'a question at the last attempt takes the edge to failed', facts: { evidence: { questions: [QUESTION] }, attempt: 100 }, ...both('T06', 'awaiting_user_input') },
-  { name: 'an invalid output takes the edge to failed', facts: { evidence: { success: true }, output: { kind: 'invalid', problems: 'must be object' } }, ...both('T06', 'completed') },
-  { name: 'a done marker takes the edge to succeeded', facts: { evidence: { done: { result: { answer: 42 } } } }, ...both('T05', 'completed') },
-  { name: 'a valid output takes the edge to succeeded', facts: { evidence: { success: true }, output: { kind: 'valid', value: 1 } }, ...both('T05', 'completed') },
-  { name: 'a done turn without a session takes the edge to succeeded', facts: { evidence: { done: { result: null }, sessionId: null } }, ...both('T05', 'completed') },
-  { name: 'success takes the edge to succeeded, or to waiting in a conversation', facts: { evidence: { success: true, lastMessage: 'Hello.' } }, auto: 'T05', interactive: 'T02', result: ['completed', 'awaiting_user_input'] },
-  { name: 'a turn without evidence takes the edge to failed', facts: { evidence: { unfinished: 'NO_TURN_COMPLETED' } }, ...both('T06', 'unknown') },
+  {
+    name: 'a canceled turn takes the edge to canceled',
+    facts: { endedByUs: 'canceled', exit: { code: null, signal: 'SIGTERM' } },
+    ...both('T08', 'interrupted'),
+  },
+  {
+    name: 'a turn that took too long takes the edge to failed',
+    facts: { endedByUs: 'turn_timeout', exit: { code: null, signal: 'SIGTERM' } },
+    ...both('T06', 'interrupted'),
+  },
+  {
+    name: 'an idle turn takes the edge to failed',
+    facts: { endedByUs: 'idle_timeout', exit: { code: null, signal: 'SIGTERM' } },
+    ...both('T06', 'interrupted'),
+  },
+  {
+    name: 'a resume that was not confirmed takes the edge to failed',
+    facts: { resumedFrom: SESSION, evidence: { sessionId: null } },
+    ...both('T06', 'interrupted'),
+  },
+  {
+    name: 'a resume with another session id takes the edge to failed',
+    facts: { resumedFrom: 'session-0' },
+    ...both('T06', 'interrupted'),
+  },
+  {
+    name: 'a failure of the engine takes the edge to failed',
+    facts: { evidence: { failure: { kind: 'turn', message: 'overloaded' } } },
+    ...both('T06', 'interrupted'),
+  },
+  {
+    name: 'a process that died takes the edge to failed',
+    facts: { exit: { code: 1, signal: null } },
+    ...both('T06', 'interrupted'),
+  },
+  {
+    name: 'a question takes the edge to waiting, or to failed in an auto run',
+    facts: { evidence: { questions: [QUESTION] } },
+    auto: 'T06',
+    interactive: 'T02',
+    result: ['awaiting_user_input', 'awaiting_user_input'],
+  },
+  {
+    name: 'a question without a session takes the edge to failed',
+    facts: { evidence: { questions: [QUESTION], sessionId: null } },
+    ...both('T06', 'awaiting_user_input'),
+  },
+  {
+    name: 'a question at the last attempt takes the edge to failed',
+    facts: { evidence: { questions: [QUESTION] }, attempt: 100 },
+    ...both('T06', 'awaiting_user_input'),
+  },
+  {
+    name: 'an invalid output takes the edge to failed',
+    facts: { evidence: { success: true }, output: { kind: 'invalid', problems: 'must be object' } },
+    ...both('T06', 'completed'),
+  },
+  {
+    name: 'a done marker takes the edge to succeeded',
+    facts: { evidence: { done: { result: { answer: 42 } } } },
+    ...both('T05', 'completed'),
+  },
+  {
+    name: 'a valid output takes the edge to succeeded',
+    facts: { evidence: { success: true }, output: { kind: 'valid', value: 1 } },
+    ...both('T05', 'completed'),
+  },
+  {
+    name: 'a done turn without a session takes the edge to succeeded',
+    facts: { evidence: { done: { result: null }, sessionId: null } },
+    ...both('T05', 'completed'),
+  },
+  {
+    name: 'success takes the edge to succeeded, or to waiting in a conversation',
+    facts: { evidence: { success: true, lastMessage: 'Hello.' } },
+    auto: 'T05',
+    interactive: 'T02',
+    result: ['completed', 'awaiting_user_input'],
+  },
+  {
+    name: 'a turn without evidence takes the edge to failed',
+    facts: { evidence: { unfinished: 'NO_TURN_COMPLETED' } },
+    ...both('T06', 'unknown'),
+  },
 ];
 
 function checkEnding(ending: Ending, mode: ExecutionMode): void {
@@ -142,14 +232,22 @@ function checkEnding(ending: Ending, mode: ExecutionMode): void {
   expect(edge.id).toBe(ending[mode]);
 
   const facts = drafts.filter((each) => !isDiagnostic(each));
-  expect(typesOf(facts)).toEqual(edge.to === 'waiting_user' ? ['lifecycle.turn.ended', 'interaction.requested', 'lifecycle.state.changed'] : ['lifecycle.turn.ended', 'lifecycle.state.changed']);
+  expect(typesOf(facts)).toEqual(
+    edge.to === 'waiting_user'
+      ? ['lifecycle.turn.ended', 'interaction.requested', 'lifecycle.state.changed']
+      : ['lifecycle.turn.ended', 'lifecycle.state.changed'],
+  );
   // Diagnostics come first: nothing follows the end of the turn but what it means.
   expect(drafts.slice(-facts.length)).toEqual(facts);
   for (const each of drafts) expect(each).toMatchObject({ parser: 'orchestrator', confidence: 1, range: null });
 
   const [ended, ...rest] = store(facts);
   const changed = rest.at(-1);
-  expect(ended?.data).toMatchObject({ completion: { result: ending.result[mode === 'auto' ? 0 : 1], reason_code: verdict.reasonCode }, streams: STREAMS, parser: PARSER });
+  expect(ended?.data).toMatchObject({
+    completion: { result: ending.result[mode === 'auto' ? 0 : 1], reason_code: verdict.reasonCode },
+    streams: STREAMS,
+    parser: PARSER,
+  });
   expect(changed?.data).toMatchObject({ from: edge.from, to: edge.to, trigger: edge.on, updated_at: NOW });
   // A run that failed says why, and only such a run.
   expect(changed?.data.error !== undefined).toBe(edge.to === 'failed');
@@ -169,7 +267,11 @@ describe('each way a turn can end', () => {
 
   test('the end of a turn takes exactly the edges that lead out of running without a restart', () => {
     const taken = new Set(ENDINGS.flatMap((ending) => [ending.auto, ending.interactive]));
-    expect([...taken].toSorted()).toEqual(CONTRACT.filter((edge) => edge.from === 'running' && !edge.on.startsWith('restart.')).map((edge) => edge.id).toSorted());
+    expect([...taken].toSorted()).toEqual(
+      CONTRACT.filter((edge) => edge.from === 'running' && !edge.on.startsWith('restart.'))
+        .map((edge) => edge.id)
+        .toSorted(),
+    );
   });
 
   test('an auto run never waits and ends in the same terminals with the same events as an interactive one', () => {
@@ -191,15 +293,32 @@ describe('each way a turn can end', () => {
     const { drafts } = conclude('auto', { evidence: { unfinished: 'NO_TURN_COMPLETED' } });
     const [first, second] = store(drafts);
     expect(first).toMatchObject({ type: 'diagnostic.completion.unknown', data: { reason_code: 'NO_TURN_COMPLETED' } });
-    expect(second).toMatchObject({ type: 'lifecycle.turn.ended', data: { completion: { result: 'unknown', reason_code: 'NO_TURN_COMPLETED' } } });
-    expect(typesOf(converse(drafts))).toEqual(['diagnostic.warning', 'conversation.failed', 'conversation.state.changed']);
+    expect(second).toMatchObject({
+      type: 'lifecycle.turn.ended',
+      data: { completion: { result: 'unknown', reason_code: 'NO_TURN_COMPLETED' } },
+    });
+    expect(typesOf(converse(drafts))).toEqual([
+      'diagnostic.warning',
+      'conversation.failed',
+      'conversation.state.changed',
+    ]);
   });
 
   test('a turn that is done without a session id succeeds, with a diagnostic', () => {
     for (const mode of ['auto', 'interactive'] as const) {
-      const { drafts } = conclude(mode, { evidence: { done: { result: 'ok' }, sessionId: null }, handleChecked: false });
-      expect(store(drafts)[0]).toMatchObject({ type: 'diagnostic.parser.warning', data: { code: 'SESSION_ID_MISSING' } });
-      expect(typesOf(converse(drafts))).toEqual(['diagnostic.warning', 'conversation.completed', 'conversation.state.changed']);
+      const { drafts } = conclude(mode, {
+        evidence: { done: { result: 'ok' }, sessionId: null },
+        handleChecked: false,
+      });
+      expect(store(drafts)[0]).toMatchObject({
+        type: 'diagnostic.parser.warning',
+        data: { code: 'SESSION_ID_MISSING' },
+      });
+      expect(typesOf(converse(drafts))).toEqual([
+        'diagnostic.warning',
+        'conversation.completed',
+        'conversation.state.changed',
+      ]);
     }
   });
 });
@@ -207,19 +326,42 @@ describe('each way a turn can end', () => {
 describe('what the events of an ended turn carry', () => {
   test('a question is stored and shown whole, with the id and the session it belongs to', () => {
     const { drafts } = conclude('interactive', { evidence: { questions: [QUESTION] } });
-    const asked = { interaction_id: 'int_1', kind: 'choose_one', prompt: 'Which one?', options: [{ label: 'a', value: 'a' }, { label: 'b', value: 'b' }], default: 'a', channel: 'tool' };
-    expect(store(drafts)[1]).toEqual({ type: 'interaction.requested', data: { ...asked, asked_at: NOW }, correlation: { session_id: SESSION, interaction_id: 'int_1' } });
+    const asked = {
+      interaction_id: 'int_1',
+      kind: 'choose_one',
+      prompt: 'Which one?',
+      options: [
+        { label: 'a', value: 'a' },
+        { label: 'b', value: 'b' },
+      ],
+      default: 'a',
+      channel: 'tool',
+    };
+    expect(store(drafts)[1]).toEqual({
+      type: 'interaction.requested',
+      data: { ...asked, asked_at: NOW },
+      correlation: { session_id: SESSION, interaction_id: 'int_1' },
+    });
     expect(dataOf(converse(drafts), 'user.input.required')).toEqual(asked);
   });
 
   test('several questions are shown as one with a field for each', () => {
     const { drafts } = conclude('interactive', { evidence: { questions: [QUESTION, parseQuestion('When?', 'tool')] } });
-    expect(dataOf(converse(drafts), 'user.input.required')).toMatchObject({ kind: 'fill_fields', fields: [{ prompt: 'Which one?' }, { prompt: 'When?' }] });
+    expect(dataOf(converse(drafts), 'user.input.required')).toMatchObject({
+      kind: 'fill_fields',
+      fields: [{ prompt: 'Which one?' }, { prompt: 'When?' }],
+    });
   });
 
   test('a conversation that goes on asks with the last message', () => {
     const { drafts } = conclude('interactive', { evidence: { success: true, lastMessage: 'Hello.' } });
-    expect(dataOf(converse(drafts), 'user.input.required')).toEqual({ interaction_id: 'int_1', kind: 'open_text', prompt: 'Hello.', options: [], channel: 'conversation' });
+    expect(dataOf(converse(drafts), 'user.input.required')).toEqual({
+      interaction_id: 'int_1',
+      kind: 'open_text',
+      prompt: 'Hello.',
+      options: [],
+      channel: 'conversation',
+    });
   });
 
   test('the result of a run is stored and shown, also when it is null or false', () => {
@@ -231,16 +373,24 @@ describe('what the events of an ended turn carry', () => {
   });
 
   test('a failure is stored and shown with its code, and the question that nobody answered', () => {
-    const { drafts, error } = conclude('interactive', { evidence: { questions: [QUESTION] }, exit: { code: 1, signal: null } });
+    const { drafts, error } = conclude('interactive', {
+      evidence: { questions: [QUESTION] },
+      exit: { code: 1, signal: null },
+    });
     expect(error).toMatchObject({ code: 'ENGINE_EXITED', details: { unanswered: { prompt: 'Which one?' } } });
     expect(store(drafts).at(-1)?.data.error).toEqual(error);
     expect(dataOf(converse(drafts), 'conversation.failed')).toEqual({ error });
   });
 
   test('a secret in the words of the engine does not reach the error of the run', () => {
-    const { drafts } = conclude('auto', { evidence: { failure: { kind: 'auth', message: 'invalid key sk-abcdefghijklmnop' } } });
+    const { drafts } = conclude('auto', {
+      evidence: { failure: { kind: 'auth', message: 'invalid key sk-abcdefghijklmnop' } },
+    });
     expect(JSON.stringify(store(drafts))).not.toContain('sk-abcdefghijklmnop');
-    expect(store(drafts).at(-1)?.data.error).toMatchObject({ code: 'ENGINE_AUTH_REQUIRED', message: 'invalid key [redacted]' });
+    expect(store(drafts).at(-1)?.data.error).toMatchObject({
+      code: 'ENGINE_AUTH_REQUIRED',
+      message: 'invalid key [redacted]',
+    });
   });
 
   test('how the process ended is kept', () => {
@@ -256,44 +406,105 @@ const ACTOR = { kind: 'user', name: 'ada' } as const;
 function stateChanged(id: string, extra: Pick<RaspData['lifecycle.state.changed'], 'error' | 'actor'> = {}): RaspDraft {
   const edge: Edge | undefined = STICKY_CHART.find((candidate) => candidate.id === id);
   if (!edge) throw new Error(`there is no edge ${id}`);
-  return draft('lifecycle.state.changed', { from: edge.from, to: edge.to, trigger: edge.on, updated_at: NOW, ...extra });
+  return draft('lifecycle.state.changed', {
+    from: edge.from,
+    to: edge.to,
+    trigger: edge.on,
+    updated_at: NOW,
+    ...extra,
+  });
 }
 
-const turnEnded = () => draft('lifecycle.turn.ended', { exit: { code: null, signal: 'SIGKILL' }, completion: { result: 'interrupted', reason_code: 'ORCHESTRATOR_RESTART_INTERRUPTED' }, streams: STREAMS, parser: PARSER });
+const turnEnded = () =>
+  draft('lifecycle.turn.ended', {
+    exit: { code: null, signal: 'SIGKILL' },
+    completion: { result: 'interrupted', reason_code: 'ORCHESTRATOR_RESTART_INTERRUPTED' },
+    streams: STREAMS,
+    parser: PARSER,
+  });
 const interrupted = { code: 'ORCHESTRATOR_RESTART_INTERRUPTED', message: 'Parley stopped.' };
-const replied = () => draft('interaction.reply.accepted', { interaction_id: 'int_1', resolution_mode: 'user_reply', accepted_at: NOW, response: 'a', actor: ACTOR, idempotency_key: 'key-1' }, { interactionId: 'int_1' });
-const decided = () => draft('interaction.auto_decide.timeout', { interaction_id: 'int_1', resolution_mode: 'auto_decide_timeout', policy: 'use_default', decided_at: NOW, response: 'a' }, { interactionId: 'int_1' });
+const replied = () =>
+  draft(
+    'interaction.reply.accepted',
+    {
+      interaction_id: 'int_1',
+      resolution_mode: 'user_reply',
+      accepted_at: NOW,
+      response: 'a',
+      actor: ACTOR,
+      idempotency_key: 'key-1',
+    },
+    { interactionId: 'int_1' },
+  );
+const decided = () =>
+  draft(
+    'interaction.auto_decide.timeout',
+    {
+      interaction_id: 'int_1',
+      resolution_mode: 'auto_decide_timeout',
+      policy: 'use_default',
+      decided_at: NOW,
+      response: 'a',
+    },
+    { interactionId: 'int_1' },
+  );
 
 describe('the edges that no turn takes by itself', () => {
   test('a turn that starts is shown as the change to running', () => {
-    checkEdge('T01', [stateChanged('T01'), draft('lifecycle.turn.started', { argv: ['codex', 'exec'], resumed: false })]);
+    checkEdge('T01', [
+      stateChanged('T01'),
+      draft('lifecycle.turn.started', { argv: ['codex', 'exec'], resumed: false }),
+    ]);
   });
 
   test('a reply is shown as accepted, then as the change from waiting to queued', () => {
     const events = checkEdge('T03', [replied(), stateChanged('T03')]);
     expect(events.map(({ type, data }) => ({ type, data }))).toEqual([
-      { type: 'interaction.reply.accepted', data: { interaction_id: 'int_1', resolution_mode: 'user_reply', accepted_at: NOW, response: 'a', actor: ACTOR } },
-      { type: 'conversation.state.changed', data: { from: 'waiting_user', to: 'queued', trigger: 'interaction.reply.accepted', updated_at: NOW } },
+      {
+        type: 'interaction.reply.accepted',
+        data: { interaction_id: 'int_1', resolution_mode: 'user_reply', accepted_at: NOW, response: 'a', actor: ACTOR },
+      },
+      {
+        type: 'conversation.state.changed',
+        data: { from: 'waiting_user', to: 'queued', trigger: 'interaction.reply.accepted', updated_at: NOW },
+      },
     ]);
   });
 
   test('an automatic decision is shown as decided, then as the change from waiting to queued', () => {
     const events = checkEdge('T04', [decided(), stateChanged('T04')]);
     expect(events.map(({ type, data }) => ({ type, data }))).toEqual([
-      { type: 'interaction.auto_decide.timeout', data: { interaction_id: 'int_1', resolution_mode: 'auto_decide_timeout', policy: 'use_default', response: 'a' } },
-      { type: 'conversation.state.changed', data: { from: 'waiting_user', to: 'queued', trigger: 'interaction.auto_decide.timeout', updated_at: NOW } },
+      {
+        type: 'interaction.auto_decide.timeout',
+        data: { interaction_id: 'int_1', resolution_mode: 'auto_decide_timeout', policy: 'use_default', response: 'a' },
+      },
+      {
+        type: 'conversation.state.changed',
+        data: { from: 'waiting_user', to: 'queued', trigger: 'interaction.auto_decide.timeout', updated_at: NOW },
+      },
     ]);
   });
 
   test('a cancel is shown with who did it, right before the change, from every state that can be canceled', () => {
-    expect(dataOf(checkEdge('T07', [stateChanged('T07', { actor: ACTOR })]), 'conversation.canceled')).toEqual({ actor: ACTOR });
-    expect(dataOf(checkEdge('T08', [turnEnded(), stateChanged('T08', { actor: ACTOR })]), 'conversation.canceled')).toEqual({ actor: ACTOR });
-    expect(dataOf(checkEdge('T09', [stateChanged('T09', { actor: ACTOR })]), 'conversation.canceled')).toEqual({ actor: ACTOR });
+    expect(dataOf(checkEdge('T07', [stateChanged('T07', { actor: ACTOR })]), 'conversation.canceled')).toEqual({
+      actor: ACTOR,
+    });
+    expect(
+      dataOf(checkEdge('T08', [turnEnded(), stateChanged('T08', { actor: ACTOR })]), 'conversation.canceled'),
+    ).toEqual({ actor: ACTOR });
+    expect(dataOf(checkEdge('T09', [stateChanged('T09', { actor: ACTOR })]), 'conversation.canceled')).toEqual({
+      actor: ACTOR,
+    });
   });
 
   test('a wait that survives a restart is recorded but shown as nothing', () => {
     const drafts = [stateChanged('T10')];
-    expect(store(drafts)[0]?.data).toEqual({ from: 'waiting_user', to: 'waiting_user', trigger: 'restart.preserve_waiting', updated_at: NOW });
+    expect(store(drafts)[0]?.data).toEqual({
+      from: 'waiting_user',
+      to: 'waiting_user',
+      trigger: 'restart.preserve_waiting',
+      updated_at: NOW,
+    });
     expect(checkEdge('T10', drafts)).toEqual([]);
   });
 
@@ -303,19 +514,28 @@ describe('the edges that no turn takes by itself', () => {
   });
 
   test('a queued or running run that a restart interrupted is shown as failed, from the state it was in', () => {
-    expect(dataOf(checkEdge('T12', [stateChanged('T12', { error: interrupted })]), 'conversation.failed')).toEqual({ error: interrupted });
-    expect(dataOf(checkEdge('T13', [turnEnded(), stateChanged('T13', { error: interrupted })]), 'conversation.failed')).toEqual({ error: interrupted });
+    expect(dataOf(checkEdge('T12', [stateChanged('T12', { error: interrupted })]), 'conversation.failed')).toEqual({
+      error: interrupted,
+    });
+    expect(
+      dataOf(checkEdge('T13', [turnEnded(), stateChanged('T13', { error: interrupted })]), 'conversation.failed'),
+    ).toEqual({ error: interrupted });
   });
 
   test('a resident process that is lost while waiting is shown as failed', () => {
-    checkEdge('S01', [stateChanged('S01', { error: { code: 'INTERACTION_PROCESS_LOST', message: 'The process is gone.' } })]);
+    checkEdge('S01', [
+      stateChanged('S01', { error: { code: 'INTERACTION_PROCESS_LOST', message: 'The process is gone.' } }),
+    ]);
   });
 
   test('a terminal state is always announced right before the change that ends the conversation', () => {
     for (const edge of CONTRACT.filter((candidate) => ['succeeded', 'failed', 'canceled'].includes(candidate.to))) {
       const word = edge.to === 'succeeded' ? 'completed' : edge.to;
       expect(edge.fcmp, edge.id).toEqual([`conversation.${word}`, 'conversation.state.changed']);
-      expect(typesOf(converse([stateChanged(edge.id, edge.to === 'failed' ? { error: interrupted } : {})])), edge.id).toEqual(edge.fcmp);
+      expect(
+        typesOf(converse([stateChanged(edge.id, edge.to === 'failed' ? { error: interrupted } : {})])),
+        edge.id,
+      ).toEqual(edge.fcmp);
     }
   });
 });
@@ -345,23 +565,36 @@ test('a whole interactive run walks the chart edge by edge in RASP and in FCMP, 
     stateChanged('T01'),
     ...done.drafts,
   ];
-  const inRasp = store(drafts).filter((event) => event.type === 'lifecycle.state.changed').map((event) => event.data);
+  const inRasp = store(drafts)
+    .filter((event) => event.type === 'lifecycle.state.changed')
+    .map((event) => event.data);
   const events = converse(drafts);
   const inFcmp = events.filter((event) => event.type === 'conversation.state.changed').map((event) => event.data);
   expect(walk(inRasp)).toBe('succeeded');
   expect(walk(inFcmp)).toBe('succeeded');
   // What FCMP does not show is only that the run stayed where it was.
-  expect(inFcmp.map(({ trigger }) => trigger)).toEqual(inRasp.map(({ trigger }) => trigger).filter((trigger) => trigger !== 'restart.preserve_waiting'));
+  expect(inFcmp.map(({ trigger }) => trigger)).toEqual(
+    inRasp.map(({ trigger }) => trigger).filter((trigger) => trigger !== 'restart.preserve_waiting'),
+  );
   expect(typesOf(events).slice(0, 2)).toEqual(['conversation.started', 'user.message']);
 });
 
 // --- payloads ---
 
 const WHOLE = {
-  'lifecycle.state.changed': { from: 'waiting_user', to: 'queued', trigger: 'interaction.reply.accepted', updated_at: NOW },
+  'lifecycle.state.changed': {
+    from: 'waiting_user',
+    to: 'queued',
+    trigger: 'interaction.reply.accepted',
+    updated_at: NOW,
+  },
   'interaction.requested': { interaction_id: 'int_1', kind: 'open_text', prompt: 'Which?', options: [], asked_at: NOW },
   'interaction.reply.accepted': { interaction_id: 'int_1', resolution_mode: 'user_reply', accepted_at: NOW },
-  'interaction.auto_decide.timeout': { interaction_id: 'int_1', resolution_mode: 'auto_decide_timeout', policy: 'engine_judgement' },
+  'interaction.auto_decide.timeout': {
+    interaction_id: 'int_1',
+    resolution_mode: 'auto_decide_timeout',
+    policy: 'engine_judgement',
+  },
   'interaction.approval.applied': { interaction_id: 'int_1', decision: 'approve', digest: 'd', applied_at: NOW },
 } as const satisfies Partial<{ [T in RaspType]: RaspData[T] }>;
 type CheckedType = keyof typeof WHOLE;
@@ -374,11 +607,30 @@ const FCMP_OF: Partial<Record<CheckedType, { readonly type: string; readonly lef
   'interaction.auto_decide.timeout': { type: 'interaction.auto_decide.timeout', left_out: [] },
 };
 
-const without = (data: object, member: string) => Object.fromEntries(Object.entries(data).filter(([name]) => name !== member));
+const without = (data: object, member: string) =>
+  Object.fromEntries(Object.entries(data).filter(([name]) => name !== member));
 const make = (type: RaspType, data: object) => draft(type, data as never);
-const inputOf = (type: string, data: unknown, seq = 1): FoldInput => ({ seq, ts: NOW, attempt: 1, type, data, itemId: null, range: null });
-const foldOnce = (type: string, data: unknown) => new ConversationFold('run_1').push(inputOf(type, data)).map((line) => JSON.parse(line) as FcmpEvent);
-const fcmpEnvelope = (type: string, data: unknown) => ({ protocol_version: FCMP_VERSION, run_id: 'run_1', seq: 1, ts: NOW, attempt_number: 1, rasp_seq: 1, type, data });
+const inputOf = (type: string, data: unknown, seq = 1): FoldInput => ({
+  seq,
+  ts: NOW,
+  attempt: 1,
+  type,
+  data,
+  itemId: null,
+  range: null,
+});
+const foldOnce = (type: string, data: unknown) =>
+  new ConversationFold('run_1').push(inputOf(type, data)).map((line) => JSON.parse(line) as FcmpEvent);
+const fcmpEnvelope = (type: string, data: unknown) => ({
+  protocol_version: FCMP_VERSION,
+  run_id: 'run_1',
+  seq: 1,
+  ts: NOW,
+  attempt_number: 1,
+  rasp_seq: 1,
+  type,
+  data,
+});
 
 // A whole payload passes everywhere; without any one of its members it passes nowhere.
 function checkPayload(type: CheckedType, members: readonly string[]): void {
@@ -388,12 +640,16 @@ function checkPayload(type: CheckedType, members: readonly string[]): void {
   const shown = FCMP_OF[type];
   if (shown) {
     const expected = shown.left_out.reduce<object>(without, whole);
-    expect(foldOnce(type, whole).map((event) => ({ type: event.type, data: event.data }))).toEqual([{ type: shown.type, data: expected }]);
+    expect(foldOnce(type, whole).map((event) => ({ type: event.type, data: event.data }))).toEqual([
+      { type: shown.type, data: expected },
+    ]);
     expect(explainFcmp(fcmpEnvelope(shown.type, expected))).toBeNull();
   }
   for (const member of members) {
     expect(() => make(type, without(whole, member)), `a draft without ${member}`).toThrow(InvariantError);
-    expect(() => make(type, { ...whole, [member]: undefined }), `a draft with an undefined ${member}`).toThrow(InvariantError);
+    expect(() => make(type, { ...whole, [member]: undefined }), `a draft with an undefined ${member}`).toThrow(
+      InvariantError,
+    );
     expect(() => make(type, { ...whole, [member]: 7 }), `a draft with a number as ${member}`).toThrow(InvariantError);
     if (!shown || shown.left_out.includes(member)) continue;
     expect(() => foldOnce(type, without(whole, member)), `a fold without ${member}`).toThrow(InvariantError);
@@ -455,14 +711,24 @@ describe('payloads are checked when they are made and when they are shown', () =
     const fold = new ConversationFold('run_1');
     expect(() => fold.push(inputOf('lifecycle.state.changed', without(good, 'updated_at')))).toThrow(InvariantError);
     const events = fold.push(inputOf('lifecycle.state.changed', good, 2)).map((line) => JSON.parse(line) as FcmpEvent);
-    expect(events.map(({ type, seq }) => ({ type, seq }))).toEqual([{ type: 'conversation.completed', seq: 1 }, { type: 'conversation.state.changed', seq: 2 }]);
+    expect(events.map(({ type, seq }) => ({ type, seq }))).toEqual([
+      { type: 'conversation.completed', seq: 1 },
+      { type: 'conversation.state.changed', seq: 2 },
+    ]);
   });
 
   test('no turn can end with an event that the chart does not allow for a running run', () => {
     for (const ending of ENDINGS) {
       for (const mode of ['auto', 'interactive'] as const) {
         const { edge, question, verdict } = conclude(mode, ending.facts);
-        expect(step('running', verdict.event, { pending: question !== null, handle: true, requireUserReply: true, sticky: false })).toEqual({ legal: true, edge });
+        expect(
+          step('running', verdict.event, {
+            pending: question !== null,
+            handle: true,
+            requireUserReply: true,
+            sticky: false,
+          }),
+        ).toEqual({ legal: true, edge });
       }
     }
   });

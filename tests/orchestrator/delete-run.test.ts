@@ -1,4 +1,5 @@
-// A deletion that meets trouble: what can be removed is, the rest is told, and nothing keeps the data directory from opening.
+// A deletion that meets trouble: what can be removed is, the rest is told, and nothing keeps the data directory from
+// opening.
 import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -81,13 +82,20 @@ test('a folder that somebody has made meanwhile gives way to the one that was pu
   const bench = await openBench(root);
   const runId = await ended(bench);
   const { path } = runFolder(bench.data.path, runId);
-  const deps = { ...bench.deps, store: alterStore(bench.deps.store, { deleteRun: async () => {
-    mkdirSync(path);
-    writeFileSync(join(path, 'new'), 'x');
-    return 'session_in_use' as const;
-  } }) };
+  const deps = {
+    ...bench.deps,
+    store: alterStore(bench.deps.store, {
+      deleteRun: async () => {
+        mkdirSync(path);
+        writeFileSync(join(path, 'new'), 'x');
+        return 'session_in_use' as const;
+      },
+    }),
+  };
   const { deleteRun } = await import('../../src/orchestrator/delete-run.js');
-  await expect(deleteRun(deps, runId, { isPlayed: false, onFailure: () => {} })).rejects.toMatchObject({ code: 'SESSION_IN_USE' });
+  await expect(deleteRun(deps, runId, { isPlayed: false, onFailure: () => {} })).rejects.toMatchObject({
+    code: 'SESSION_IN_USE',
+  });
   expect(readdirSync(path)).toContain('rasp.jsonl');
   expect(existsSync(`${path}.deleted`)).toBe(false);
   await bench.close();
@@ -96,10 +104,15 @@ test('a folder that somebody has made meanwhile gives way to the one that was pu
 test('a store that cannot delete leaves the files where they were', async () => {
   const root = createRoot();
   let broken = true;
-  const bench = await openBench(root, { store: (store) => alterStore(store, { deleteRun: async (id) => {
-    if (broken) throw new Error('database or disk is full');
-    return store.deleteRun(id);
-  } }) });
+  const bench = await openBench(root, {
+    store: (store) =>
+      alterStore(store, {
+        deleteRun: async (id) => {
+          if (broken) throw new Error('database or disk is full');
+          return store.deleteRun(id);
+        },
+      }),
+  });
   const runId = await ended(bench);
   const { path } = runFolder(bench.data.path, runId);
   const before = readdirSync(path);

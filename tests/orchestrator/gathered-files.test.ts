@@ -23,7 +23,8 @@ afterEach(async () => {
 });
 
 const pathOf = (runId: string) => join(dir, 'runs', runId, 'rasp.jsonl');
-const countLines = (runId: string) => (existsSync(pathOf(runId)) ? readFileSync(pathOf(runId), 'utf8').split('\n').length - 1 : 0);
+const countLines = (runId: string) =>
+  existsSync(pathOf(runId)) ? readFileSync(pathOf(runId), 'utf8').split('\n').length - 1 : 0;
 
 async function createRun(number = 1): Promise<RunRecord> {
   const outcome = await data.store.createRun(newRun(number));
@@ -52,7 +53,9 @@ test('what a turn prints is gathered for a moment; with a new state of the run, 
   run = await store(run, { journal: flush(15, 1, null, T0 + 22) });
   await files.close();
   expect(countLines(run.run_id)).toBe(15);
-  expect(readFileSync(pathOf(run.run_id), 'utf8')).toBe(`${(await data.store.readJournal(run.run_id, 'rasp', { limit: 100 })).join('\n')}\n`);
+  expect(readFileSync(pathOf(run.run_id), 'utf8')).toBe(
+    `${(await data.store.readJournal(run.run_id, 'rasp', { limit: 100 })).join('\n')}\n`,
+  );
 });
 
 test('a run that is deleted leaves nothing that was gathered', async () => {
@@ -68,7 +71,10 @@ test('a run that is deleted leaves nothing that was gathered', async () => {
 
 test('the files of many runs are written one after the other, and whoever has something to do comes in between', async () => {
   const alarms: (() => void)[] = [];
-  const files = new JournalFiles({ store: data.store, timers: { set: (_ms, fire) => (alarms.push(fire), () => {}) }, dataDir: dir }, () => {});
+  const files = new JournalFiles(
+    { store: data.store, timers: { set: (_ms, fire) => (alarms.push(fire), () => {}) }, dataDir: dir },
+    () => {},
+  );
   const runs = [await createRun(1), await createRun(2), await createRun(3)];
   for (const run of runs) await store(run, { journal: flush(3, 1, null, T0 + 10) });
   const counts = () => runs.map(({ run_id: id }) => countLines(id));

@@ -1,7 +1,16 @@
-// The files beside the journal are what is stored, also while they are made whole beside a run that prints; they are looked at by a start unless the
-// last end was clean and the system has run since; and they keep nobody from ending.
+// The files beside the journal are what is stored, also while they are made whole beside a run that prints; they are
+// looked at by a start unless the last end was clean and the system has run since; and they keep nobody from ending.
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -27,8 +36,19 @@ afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 const boot = () => join(dir, 'boot_id');
 const startSystem = (name: string): void => writeFileSync(boot(), name);
-const store = { onCommitted: () => () => {}, listRunIds: async () => ((looked += 1), []), summaries: { listRuns: async () => [] } } as unknown as Store;
-const openFiles = (bootFile = boot()) => new JournalFiles({ store, timers: systemTimers, dataDir: dir }, (error) => failures.push(error), 'each', async () => {}, bootFile);
+const store = {
+  onCommitted: () => () => {},
+  listRunIds: async () => ((looked += 1), []),
+  summaries: { listRuns: async () => [] },
+} as unknown as Store;
+const openFiles = (bootFile = boot()) =>
+  new JournalFiles(
+    { store, timers: systemTimers, dataDir: dir },
+    (error) => failures.push(error),
+    'each',
+    async () => {},
+    bootFile,
+  );
 
 // Whether it looked at the files of all runs.
 async function live(bootFile?: string): Promise<boolean> {
@@ -65,7 +85,8 @@ test('while it lives there is no such sign', async () => {
 });
 
 test('where the system does not say when it was started, every start looks', async () => {
-  for (const file of [join(dir, 'none'), '/dev/null']) expect([await live(file), await live(file)]).toEqual([true, true]);
+  for (const file of [join(dir, 'none'), '/dev/null'])
+    expect([await live(file), await live(file)]).toEqual([true, true]);
 });
 
 test('a data directory that is gone is told, and the end comes all the same', async () => {
@@ -79,7 +100,13 @@ test('a data directory that is gone is told, and the end comes all the same', as
 // A run in a real store that prints an event with each call.
 async function openPrinting(timers: Timers = systemTimers) {
   const data = await openDataDir(dir, { pid: process.pid });
-  const files = new JournalFiles({ store: data.store, timers, dataDir: dir }, (error) => failures.push(error), 'each', async () => {}, boot());
+  const files = new JournalFiles(
+    { store: data.store, timers, dataDir: dir },
+    (error) => failures.push(error),
+    'each',
+    async () => {},
+    boot(),
+  );
   const outcome = await data.store.createRun(newRun(1));
   if (!outcome.created) throw new Error(outcome.reason);
   let { run }: { run: RunRecord } = outcome;
@@ -89,13 +116,22 @@ async function openPrinting(timers: Timers = systemTimers) {
     run = { ...run, status: rest?.set?.status ?? run.status, heads: stored.heads };
   };
   await commit({ set: { status: 'running' }, journal: flush(3, 1, 3, T0 + 3) });
-  const print = (events = 1) => commit({ journal: flush(run.heads.rasp_seq + 1, events, run.heads.fcmp_seq + 1, run.heads.ts + 1) });
+  const print = (events = 1) =>
+    commit({ journal: flush(run.heads.rasp_seq + 1, events, run.heads.fcmp_seq + 1, run.heads.ts + 1) });
   const path = join(dir, 'runs', run.run_id, 'rasp.jsonl');
   const isWhole = async (): Promise<boolean> => {
-    const of = async (protocol: 'rasp' | 'fcmp') => `${(await data.store.readJournal(run.run_id, protocol, { limit: 1e9 })).join('\n')}\n`;
-    return readFileSync(path, 'utf8') === (await of('rasp')) && readFileSync(join(dir, 'runs', run.run_id, 'fcmp.jsonl'), 'utf8') === (await of('fcmp'));
+    const of = async (protocol: 'rasp' | 'fcmp') =>
+      `${(await data.store.readJournal(run.run_id, protocol, { limit: 1e9 })).join('\n')}\n`;
+    return (
+      readFileSync(path, 'utf8') === (await of('rasp')) &&
+      readFileSync(join(dir, 'runs', run.run_id, 'fcmp.jsonl'), 'utf8') === (await of('fcmp'))
+    );
   };
-  const end = () => commit({ set: { status: 'canceled' }, journal: flush(run.heads.rasp_seq + 1, 1, run.heads.fcmp_seq + 1, run.heads.ts + 1) });
+  const end = () =>
+    commit({
+      set: { status: 'canceled' },
+      journal: flush(run.heads.rasp_seq + 1, 1, run.heads.fcmp_seq + 1, run.heads.ts + 1),
+    });
   return { data, files, print, end, path, isWhole };
 }
 
@@ -110,7 +146,13 @@ test('what waits to be appended to a file is not appended twice when the file is
   await files.close();
   expect(await isWhole()).toBe(false);
   rmSync(join(dir, 'exports.clean'));
-  const again = new JournalFiles({ store: data.store, timers: systemTimers, dataDir: dir }, (error) => failures.push(error), 'each', async () => {}, boot());
+  const again = new JournalFiles(
+    { store: data.store, timers: systemTimers, dataDir: dir },
+    (error) => failures.push(error),
+    'each',
+    async () => {},
+    boot(),
+  );
   await print();
   await print();
   const repairing = again.repair(() => false);
@@ -151,16 +193,24 @@ test('a run that is deleted while files are made whole does not come back as a f
   const { data, files, end, path } = await openPrinting();
   await end();
   let isLooked = false;
-  const store = alterStore(data.store, { readLines: async (runId, ...asked) => {
-    const read = await data.store.readLines(runId, ...asked);
-    if (!isLooked) {
-      isLooked = true;
-      rmSync(dirname(path), { recursive: true });
-      expect(await data.store.deleteRun(runId)).toBe('deleted');
-    }
-    return read;
-  } });
-  const again = new JournalFiles({ store, timers: systemTimers, dataDir: dir }, (error) => failures.push(error), 'each', async () => {}, boot());
+  const store = alterStore(data.store, {
+    readLines: async (runId, ...asked) => {
+      const read = await data.store.readLines(runId, ...asked);
+      if (!isLooked) {
+        isLooked = true;
+        rmSync(dirname(path), { recursive: true });
+        expect(await data.store.deleteRun(runId)).toBe('deleted');
+      }
+      return read;
+    },
+  });
+  const again = new JournalFiles(
+    { store, timers: systemTimers, dataDir: dir },
+    (error) => failures.push(error),
+    'each',
+    async () => {},
+    boot(),
+  );
   await again.repair(() => false);
   expect(isLooked).toBe(true);
   expect(existsSync(dirname(path))).toBe(false);
@@ -192,7 +242,13 @@ test('behind a line that may be torn nothing is appended, and the next start loo
   await files.close();
   expect(readFileSync(path, 'utf8')).toBe(stood.slice(0, -5));
   expect(existsSync(join(dir, 'exports.clean'))).toBe(false);
-  const again = new JournalFiles({ store: data.store, timers: systemTimers, dataDir: dir }, (error) => failures.push(error), 'each', async () => {}, boot());
+  const again = new JournalFiles(
+    { store: data.store, timers: systemTimers, dataDir: dir },
+    (error) => failures.push(error),
+    'each',
+    async () => {},
+    boot(),
+  );
   await again.repair(() => false);
   expect(await isWhole()).toBe(true);
   shut();
@@ -216,7 +272,12 @@ test('what a start that was killed has left of a file that it made whole is remo
   const others = [`${path}.new`, join(dirname(path), 'result.json.2f1c0b7e-0000-4000-8000-00000000abcd.new')];
   for (const other of others) writeFileSync(other, 'x');
   await files.repair(() => false);
-  expect([existsSync(left), ...others.map((other) => existsSync(other)), await isWhole()]).toEqual([false, true, true, true]);
+  expect([existsSync(left), ...others.map((other) => existsSync(other)), await isWhole()]).toEqual([
+    false,
+    true,
+    true,
+    true,
+  ]);
   await files.close();
   await data.close();
 });
@@ -227,7 +288,13 @@ test('a journal that is damaged is told once, and does not make every start look
   await end();
   await files.close();
   const store = alterStore(data.store, { readLines: () => Promise.reject(new DamagedDataError('torn')) });
-  const again = new JournalFiles({ store, timers: systemTimers, dataDir: dir }, (error) => failures.push(error), 'each', async () => {}, boot());
+  const again = new JournalFiles(
+    { store, timers: systemTimers, dataDir: dir },
+    (error) => failures.push(error),
+    'each',
+    async () => {},
+    boot(),
+  );
   await again.repair(() => false);
   expect(failures).toMatchObject([{ name: 'DamagedDataError' }]);
   await again.close();
@@ -291,7 +358,13 @@ test('files that were removed after a clean end are written anew when somebody a
   await files.repair(() => false);
   await files.close();
   rmSync(dirname(path), { recursive: true });
-  const again = new JournalFiles({ store: data.store, timers: systemTimers, dataDir: dir }, (error) => failures.push(error), 'each', async () => {}, boot());
+  const again = new JournalFiles(
+    { store: data.store, timers: systemTimers, dataDir: dir },
+    (error) => failures.push(error),
+    'each',
+    async () => {},
+    boot(),
+  );
   await again.repair(() => false);
   expect(existsSync(path)).toBe(false);
   await again.restore('run_0001');
@@ -301,7 +374,13 @@ test('files that were removed after a clean end are written anew when somebody a
   await data.store.commit(change(waiting.run, { set: { status: 'waiting_user' }, journal: flush(3, 1, 3, T0 + 9) }));
   await again.close();
   rmSync(join(dir, 'runs', 'run_0002'), { recursive: true });
-  const third = new JournalFiles({ store: data.store, timers: systemTimers, dataDir: dir }, (error) => failures.push(error), 'each', async () => {}, boot());
+  const third = new JournalFiles(
+    { store: data.store, timers: systemTimers, dataDir: dir },
+    (error) => failures.push(error),
+    'each',
+    async () => {},
+    boot(),
+  );
   await third.repair(() => false);
   await third.close();
   expect(existsSync(join(dir, 'runs', 'run_0002', 'rasp.jsonl'))).toBe(true);

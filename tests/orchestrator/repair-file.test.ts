@@ -73,9 +73,11 @@ test('several who do it at once, and see it at different times, leave it whole',
 });
 
 test('one that cannot be written leaves nothing beside it', async () => {
-  await expect(repairFile(path, async function* () {
-    yield Buffer.from('one');
-    throw new Error('away');
-  })).rejects.toThrow('away');
+  await expect(
+    repairFile(path, async function* () {
+      yield Buffer.from('one');
+      throw new Error('away');
+    }),
+  ).rejects.toThrow('away');
   expect(readdirSync(dir)).toEqual([]);
 });

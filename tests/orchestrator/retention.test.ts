@@ -1,4 +1,5 @@
-// What is deleted by itself, on a real store and real folders: only what has ended, what nobody else uses, and no more than the rules say.
+// What is deleted by itself, on a real store and real folders: only what has ended, what nobody else uses, and no more
+// than the rules say.
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -50,7 +51,11 @@ interface Kept {
 }
 
 async function keep(number: number, { status = 'succeeded', day = 0, bytes = 100, from }: Kept = {}): Promise<void> {
-  const spec = { ...newRun(number).spec, home: homeOf(from ?? number), ...(from === undefined ? {} : { continue_from: idOf(from) }) };
+  const spec = {
+    ...newRun(number).spec,
+    home: homeOf(from ?? number),
+    ...(from === undefined ? {} : { continue_from: idOf(from) }),
+  };
   const outcome = await data.store.createRun(newRun(number, { spec }));
   if (!outcome.created) throw new Error(outcome.reason);
   if (status !== 'queued') await data.store.commit(change(outcome.run, { now: T0 + day * DAY, set: { status } }));
@@ -59,10 +64,21 @@ async function keep(number: number, { status = 'succeeded', day = 0, bytes = 100
 }
 
 function depsWith(store: Store): OrchestratorDeps {
-  return { store, clock: { now: () => now }, ids: createCountingIds(), timers, dataDir: dir, host: {} as EngineHost, queueLimit: 1000 };
+  return {
+    store,
+    clock: { now: () => now },
+    ids: createCountingIds(),
+    timers,
+    dataDir: dir,
+    host: {} as EngineHost,
+    queueLimit: 1000,
+  };
 }
 
-function sweepBy(rules: RetentionRules, { store = data.store, stopped = never }: { store?: Store; stopped?: () => boolean } = {}): Promise<string[]> {
+function sweepBy(
+  rules: RetentionRules,
+  { store = data.store, stopped = never }: { store?: Store; stopped?: () => boolean } = {},
+): Promise<string[]> {
   return sweep(depsWith(store), rules, stopped, (runId, error) => failures.push([runId, error]));
 }
 
@@ -98,8 +114,18 @@ test('each deletion by a rule leaves a tombstone that names the rule as its auth
   now = T0 + 11 * DAY;
   expect(await sweepBy({ ended_after_days: 10 })).toEqual([idOf(1)]);
   const [row, ...others] = await data.access.listAudit(0, 10);
-  expect([row?.ts, row?.type, row?.actor_json, row?.address, others]).toEqual([now, 'run.deleted', '{"kind":"system","name":"retention"}', null, []]);
-  expect(JSON.parse(row?.body_json ?? '')).toEqual({ run_id: idOf(1), rasp_seq: run?.heads.rasp_seq, digest: run?.heads.digest });
+  expect([row?.ts, row?.type, row?.actor_json, row?.address, others]).toEqual([
+    now,
+    'run.deleted',
+    '{"kind":"system","name":"retention"}',
+    null,
+    [],
+  ]);
+  expect(JSON.parse(row?.body_json ?? '')).toEqual({
+    run_id: idOf(1),
+    rasp_seq: run?.heads.rasp_seq,
+    digest: run?.heads.digest,
+  });
 });
 
 test('if the folders are too large together, those that ended longest ago are deleted until they fit', async () => {
@@ -148,8 +174,13 @@ test('a run whose session another one uses is not even touched, by age or by siz
     },
   });
   expect(await sweepBy({ ended_after_days: 98.5, max_bytes: 1 }, { store })).toEqual([3, 4].map(idOf));
-  expect([asked, await left()]).toEqual([[idOf(3), idOf(4)], [1, 2]]);
-  await data.store.commit(change((await data.store.loadRun(idOf(2))) as RunRecord, { now: T0 + 5 * DAY, set: { status: 'failed' } }));
+  expect([asked, await left()]).toEqual([
+    [idOf(3), idOf(4)],
+    [1, 2],
+  ]);
+  await data.store.commit(
+    change((await data.store.loadRun(idOf(2))) as RunRecord, { now: T0 + 5 * DAY, set: { status: 'failed' } }),
+  );
   expect(await sweepBy({ ended_after_days: 1 })).toEqual([idOf(2), idOf(1)]);
   expect([await left(), failures]).toEqual([[], []]);
 });
@@ -165,7 +196,10 @@ test('one that is continued just now is skipped without a word', async () => {
 test('one that cannot be deleted is told, the others go; a folder that was put aside is back after the next start', async () => {
   for (const number of [1, 2, 3]) await keep(number, { day: number });
   now += 10 * DAY;
-  const store = alterStore(data.store, { deleteRun: async (runId) => (runId === idOf(2) ? Promise.reject(new Error('the disk is full')) : data.store.deleteRun(runId)) });
+  const store = alterStore(data.store, {
+    deleteRun: async (runId) =>
+      runId === idOf(2) ? Promise.reject(new Error('the disk is full')) : data.store.deleteRun(runId),
+  });
   expect(await sweepBy({ ended_after_days: 1, max_bytes: 1000 }, { store })).toEqual([idOf(1), idOf(3)]);
   expect(failures.map(([runId, error]) => [runId, String(error)])).toEqual([[idOf(2), 'Error: the disk is full']]);
   await finishDeletions(depsWith(data.store), () => {});
@@ -178,7 +212,10 @@ test('one that is told to stop deletes nothing more', async () => {
   for (const number of [1, 2, 3]) await keep(number);
   now += 10 * DAY;
   let asked = 0;
-  expect(await sweepBy({ ended_after_days: 1, max_bytes: 1 }, { stopped: () => (asked += 1) > 2 })).toEqual([idOf(1), idOf(2)]);
+  expect(await sweepBy({ ended_after_days: 1, max_bytes: 1 }, { stopped: () => (asked += 1) > 2 })).toEqual([
+    idOf(1),
+    idOf(2),
+  ]);
   expect(await left()).toEqual([3]);
 });
 

@@ -1,5 +1,5 @@
-// The writer of a running turn, on a real store: what it holds back, whom it makes wait, and who may write no more. And the
-// times of what was held back.
+// The writer of a running turn, on a real store: what it holds back, whom it makes wait, and who may write no more. And
+// the times of what was held back.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -43,10 +43,33 @@ async function createRunning(): Promise<RunRecord> {
   journal.add([draft('lifecycle.run.created', { engine: 'codex', execution_mode: 'interactive', prompt: 'go' })]);
   const flush = journal.take();
   if (!flush) throw new Error('nothing to store');
-  const spec = { engine: 'codex', execution_mode: 'interactive', prompt: 'go', cwd: '/work', home: null, permission: 'workspace-write', runtime_options: {}, labels: {} } as const;
-  const created = await data.store.createRun({ run_id: RUN, request_id: RUN, request_digest: '', spec, session_timeout_sec: 1200, handle: null, created_at: now, journal: flush, queue_limit: 1000 });
+  const spec = {
+    engine: 'codex',
+    execution_mode: 'interactive',
+    prompt: 'go',
+    cwd: '/work',
+    home: null,
+    permission: 'workspace-write',
+    runtime_options: {},
+    labels: {},
+  } as const;
+  const created = await data.store.createRun({
+    run_id: RUN,
+    request_id: RUN,
+    request_digest: '',
+    spec,
+    session_timeout_sec: 1200,
+    handle: null,
+    created_at: now,
+    journal: flush,
+    queue_limit: 1000,
+  });
   if (!created.created) throw new Error(created.reason);
-  const started = await applyRunEvent({ store: data.store, clock, ids: createCountingIds(), dataDir: '' }, created.run, { event: 'turn.started', facts: NO_FACTS, set: { epoch: created.run.epoch + 1 } });
+  const started = await applyRunEvent(
+    { store: data.store, clock, ids: createCountingIds(), dataDir: '' },
+    created.run,
+    { event: 'turn.started', facts: NO_FACTS, set: { epoch: created.run.epoch + 1 } },
+  );
   if (!started.applied) throw new Error('the turn has not begun');
   return started.run;
 }
@@ -60,14 +83,18 @@ function writerOf(store: Store, run: RunRecord, onFailure = () => {}): TurnWrite
 
 test('who adds much waits until it is stored, and who adds little does not', async () => {
   const gate = new Gate();
-  const store = alterStore(data.store, { commit: async (change) => {
-    await gate.opened;
-    return data.store.commit(change);
-  } });
+  const store = alterStore(data.store, {
+    commit: async (change) => {
+      await gate.opened;
+      return data.store.commit(change);
+    },
+  });
   const writer = writerOf(store, await createRunning());
   expect(writer.add([said('one')])).toBeUndefined();
   let over = false;
-  const wait = Promise.resolve(writer.add(Array.from({ length: FLUSH_EVENTS }, (_, index) => said(`${index}`)))).then(() => (over = true));
+  const wait = Promise.resolve(writer.add(Array.from({ length: FLUSH_EVENTS }, (_, index) => said(`${index}`)))).then(
+    () => (over = true),
+  );
   await new Promise((resolve) => setImmediate(resolve));
   expect(over).toBe(false);
   gate.open();
@@ -113,10 +140,12 @@ test('who adds large events waits, however few they are', async () => {
 test('what could not be stored is not tried again and again', async () => {
   const run = await createRunning();
   let tries = 0;
-  const store = alterStore(data.store, { commit: async () => {
-    tries += 1;
-    throw new Error('the disk is gone');
-  } });
+  const store = alterStore(data.store, {
+    commit: async () => {
+      tries += 1;
+      throw new Error('the disk is gone');
+    },
+  });
   const writer = writerOf(store, run);
   void writer.add([said('one')]);
   for (let step = 0; step < 5; step += 1) {
@@ -155,7 +184,10 @@ test('lines that were held back as an echo are found by the time at which they w
   now += 60_000;
   void writer.add([said('three')]);
   await writer.flush();
-  expect((await at()).map((line) => JSON.parse(line) as object)).toMatchObject([{ type: 'raw.stderr', ts: toTimestamp(printed), data: { text: 'one' } }, { type: 'raw.stderr', ts: toTimestamp(printed), data: { text: 'two' } }]);
+  expect((await at()).map((line) => JSON.parse(line) as object)).toMatchObject([
+    { type: 'raw.stderr', ts: toTimestamp(printed), data: { text: 'one' } },
+    { type: 'raw.stderr', ts: toTimestamp(printed), data: { text: 'two' } },
+  ]);
   const rasp = (await data.store.readJournal(RUN, 'rasp', { limit: 100 })).map((line) => JSON.parse(line) as RaspEvent);
   expect(await data.store.readJournal(RUN, 'fcmp', { limit: 100 })).toEqual(projectConversation(RUN, rasp));
 });

@@ -5,7 +5,10 @@ import type { CommitListener, Store } from '../../src/store/store.js';
 
 function open(): { wakeups: CommitWakeups; commit: (runId: string) => void } {
   const listeners = new Set<CommitListener>();
-  const store = { onCommitted: (listener: CommitListener) => listeners.add(listener) && (() => listeners.delete(listener)), onMissed: () => () => {} } as unknown as Store;
+  const store = {
+    onCommitted: (listener: CommitListener) => listeners.add(listener) && (() => listeners.delete(listener)),
+    onMissed: () => () => {},
+  } as unknown as Store;
   const commit = (runId: string): void => {
     for (const listener of listeners) listener({ run_id: runId, origin: 'here', ms: 0 });
   };

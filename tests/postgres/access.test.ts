@@ -64,9 +64,14 @@ const signIn = async (url: string, token: string): Promise<string> => {
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 // A command on the data directory of a host, or of somebody else.
 const callOn = ({ site, database }: Hosts, name: string, ...args: string[]) =>
-  run({ ...site, env: { ...site.env, PARLEY_DATA: join(site.root, `data-${name}`), PARLEY_DATABASE_URL: database.url } }, args);
+  run(
+    { ...site, env: { ...site.env, PARLEY_DATA: join(site.root, `data-${name}`), PARLEY_DATABASE_URL: database.url } },
+    args,
+  );
 const operatorRows = ({ database }: Hosts) =>
-  database.query<{ sha256: string; directory: string }>('SELECT sha256, directory FROM parley.operator_tokens ORDER BY created_at');
+  database.query<{ sha256: string; directory: string }>(
+    'SELECT sha256, directory FROM parley.operator_tokens ORDER BY created_at',
+  );
 
 test('the operator token of each data directory is valid on all hosts; a rotation ends one and its sessions', async () => {
   const hosts = await withHosts({ files: 'host' });
@@ -84,14 +89,20 @@ test('the operator token of each data directory is valid on all hosts; a rotatio
   for (const { url } of [a, b]) {
     await expect.poll(() => statusOf(url, bearer(a.token))).toBe(401);
     await expect.poll(() => statusOf(url, { cookie })).toBe(401);
-    for (const headers of [{ cookie: other }, bearer(b.token), bearer(fresh)]) expect(await statusOf(url, headers)).toBe(200);
+    for (const headers of [{ cookie: other }, bearer(b.token), bearer(fresh)])
+      expect(await statusOf(url, headers)).toBe(200);
   }
   // One row for each directory, as before.
   const after = await operatorRows(hosts);
-  expect(after.map(({ directory }) => directory).toSorted()).toEqual(before.map(({ directory }) => directory).toSorted());
+  expect(after.map(({ directory }) => directory).toSorted()).toEqual(
+    before.map(({ directory }) => directory).toSorted(),
+  );
   expect(after.map(({ sha256 }) => sha256).toSorted()).toEqual([fresh, b.token].map(hashToken).toSorted());
   expect((await callOn(hosts, 'a', 'link')).stdout).toMatch(/#code=prc_/);
-  const entries = (await callOn(hosts, 'a', 'audit', '--all', '--json')).stdout.trim().split('\n').map((line) => (JSON.parse(line) as { entry: { type: string; body: object } }).entry);
+  const entries = (await callOn(hosts, 'a', 'audit', '--all', '--json')).stdout
+    .trim()
+    .split('\n')
+    .map((line) => (JSON.parse(line) as { entry: { type: string; body: object } }).entry);
   expect(entries.filter(({ type }) => type === 'token.rotated')).toMatchObject([{ body: { operator: true } }]);
 });
 
@@ -102,9 +113,14 @@ test('a command registers the token of its data directory once, and a link signs
   expect(await operatorRows(hosts)).toHaveLength(3);
   const token = readFileSync(join(hosts.site.root, 'data-of-ann', 'token'), 'utf8').trim();
   const [, code = ''] = /#code=(\S+)/.exec((await callOn(hosts, 'of-ann', 'link')).stdout) ?? [];
-  const signedIn = await fetch(`${b.url}/v1/sign-in`, { method: 'POST', headers: { origin: b.url, 'content-type': 'application/json' }, body: JSON.stringify({ code }) });
+  const signedIn = await fetch(`${b.url}/v1/sign-in`, {
+    method: 'POST',
+    headers: { origin: b.url, 'content-type': 'application/json' },
+    body: JSON.stringify({ code }),
+  });
   const cookie = signedIn.headers.get('set-cookie')?.split(';')[0] ?? '';
-  for (const { url } of [a, b]) for (const headers of [{ cookie }, bearer(token)]) expect(await statusOf(url, headers)).toBe(200);
+  for (const { url } of [a, b])
+    for (const headers of [{ cookie }, bearer(token)]) expect(await statusOf(url, headers)).toBe(200);
   // The link belongs to the token of the command, and ends with it.
   await callOn(hosts, 'of-ann', 'token', 'rotate', '--operator');
   for (const { url } of [a, b]) {
@@ -125,7 +141,9 @@ test('rows of directories that were not seen for 90 days, and those beyond the l
   const hosts = await withHosts({ files: 'host' });
   const a = await hosts.start('a', { token: null });
   const put = (count: number, from: string, age: string) =>
-    hosts.database.query(`INSERT INTO parley.operator_tokens SELECT 'hash_${from}_' || n, 'site_${from}_' || n, 'u', 'h', clock_timestamp() - interval '${age}', clock_timestamp() - interval '${age}' FROM generate_series(1, ${count}) AS n`);
+    hosts.database.query(
+      `INSERT INTO parley.operator_tokens SELECT 'hash_${from}_' || n, 'site_${from}_' || n, 'u', 'h', clock_timestamp() - interval '${age}', clock_timestamp() - interval '${age}' FROM generate_series(1, ${count}) AS n`,
+    );
   await put(5, 'old', '91 days');
   await put(1200, 'many', '2 hours');
   expect((await callOn(hosts, 'new', 'link')).code).toBe(0);
@@ -139,7 +157,10 @@ test('rows of directories that were not seen for 90 days, and those beyond the l
     `UPDATE parley.operator_tokens SET registered_at = clock_timestamp() - interval '2 days' WHERE sha256 = '${hashToken(a.token)}'`,
   ]) {
     await hosts.database.query(sql);
-    const renewed = () => hosts.database.query(`SELECT FROM parley.operator_tokens WHERE sha256 = '${hashToken(a.token)}' AND registered_at > clock_timestamp() - interval '1 hour'`);
+    const renewed = () =>
+      hosts.database.query(
+        `SELECT FROM parley.operator_tokens WHERE sha256 = '${hashToken(a.token)}' AND registered_at > clock_timestamp() - interval '1 hour'`,
+      );
     await expect.poll(async () => (await renewed()).length, { timeout: 10_000 }).toBe(1);
   }
 });
@@ -165,7 +186,8 @@ test('a rotation that was cut off after the file was replaced is completed by th
   const cookie = await signIn(b.url, a.token);
   const fresh = rotateOperatorToken(join(hosts.site.root, 'data-a'));
   // The new token is not valid yet, the old one still is.
-  for (const { url } of [a, b]) expect([await statusOf(url, bearer(fresh)), await statusOf(url, bearer(a.token))]).toEqual([401, 200]);
+  for (const { url } of [a, b])
+    expect([await statusOf(url, bearer(fresh)), await statusOf(url, bearer(a.token))]).toEqual([401, 200]);
   expect((await callOn(hosts, 'a', 'link')).stdout).toMatch(/#code=prc_/);
   for (const { url } of [a, b]) {
     for (const headers of [{ cookie }, bearer(a.token)]) await expect.poll(() => statusOf(url, headers)).toBe(401);
@@ -189,7 +211,10 @@ test('a command that cannot write a token is told what to do', async () => {
   await hosts.start('a', { token: null });
   writeFileSync(join(hosts.site.root, 'data-file'), '');
   const { code, stderr } = await callOn(hosts, 'file', 'link');
-  expect([code, stderr]).toEqual([1, expect.stringMatching(/^parley: The operator token cannot be .*data-file \([A-Z]+\)\. .*set PARLEY_TOKEN/)]);
+  expect([code, stderr]).toEqual([
+    1,
+    expect.stringMatching(/^parley: The operator token cannot be .*data-file \([A-Z]+\)\. .*set PARLEY_TOKEN/),
+  ]);
 });
 
 test('a rotated or revoked token and its sessions stop on all hosts; their journal is one chain', async () => {
@@ -241,7 +266,10 @@ test('tokens are revoked on all hosts even if the journal cannot be written, whi
   const { stdout: operator } = await call(hosts, 'token', 'rotate', '--operator');
   const statusWith = (token: string) => statusOf(a.url, { authorization: `Bearer ${token}` });
   await hosts.database.query('ALTER TABLE parley.audit RENAME TO other');
-  const said = { code: 1, stderr: expect.stringContaining('could not be recorded in the administrative journal') as string };
+  const said = {
+    code: 1,
+    stderr: expect.stringContaining('could not be recorded in the administrative journal') as string,
+  };
   expect(await call(hosts, 'token', 'rm', 'anna')).toMatchObject(said);
   const rotated = await call(hosts, 'token', 'rotate', 'bert');
   expect(rotated).toMatchObject(said);

@@ -1,4 +1,5 @@
-// Who may be one of the hosts that share a database: those that differ in where files are, or take the same disk for theirs, may not.
+// Who may be one of the hosts that share a database: those that differ in where files are, or take the same disk for
+// theirs, may not.
 import { expect, test } from 'vitest';
 import { admitHost } from '../../src/dispatch/postgres/admit-host.js';
 import { systemTimers } from '../../src/process/timers.js';
@@ -17,19 +18,53 @@ async function withHost(site: Site, { renews }: { renews: boolean }) {
   const renewing = renews ? setInterval(() => void lease.renew().catch(() => {}), LEASE_MS / 3) : undefined;
   return {
     stores,
-    admit: (name: string, other: Site) => admitHost(database, systemTimers, { name, ...other }).finally(() => clearInterval(renewing)),
+    admit: (name: string, other: Site) =>
+      admitHost(database, systemTimers, { name, ...other }).finally(() => clearInterval(renewing)),
   };
 }
 
 test.each<[string, Site, string, Site, string]>([
-  ['shares its files, while the others do not', { site: null, place: '/data' }, 'b', { site: 'site_b', place: '/data' }, 'cluster.files "shared"'],
-  ['has files of its own, while the others share theirs', { site: 'site_a', place: '/data' }, 'b', { site: null, place: '/data' }, 'cluster.files "host"'],
-  ['sees the shared files under another path', { site: null, place: '/data' }, 'b', { site: null, place: '/mnt/data' }, 'under the same path'],
-  ['has a copy of the disk of another', { site: 'site_a', place: '/data' }, 'b', { site: 'site_a', place: '/data' }, 'two data directories have the same file "site"'],
-  ['has a copy of the disk on the same machine', { site: 'site_a', place: '/data' }, 'a', { site: 'site_a', place: '/copy' }, 'two data directories have the same file "site"'],
+  [
+    'shares its files, while the others do not',
+    { site: null, place: '/data' },
+    'b',
+    { site: 'site_b', place: '/data' },
+    'cluster.files "shared"',
+  ],
+  [
+    'has files of its own, while the others share theirs',
+    { site: 'site_a', place: '/data' },
+    'b',
+    { site: null, place: '/data' },
+    'cluster.files "host"',
+  ],
+  [
+    'sees the shared files under another path',
+    { site: null, place: '/data' },
+    'b',
+    { site: null, place: '/mnt/data' },
+    'under the same path',
+  ],
+  [
+    'has a copy of the disk of another',
+    { site: 'site_a', place: '/data' },
+    'b',
+    { site: 'site_a', place: '/data' },
+    'two data directories have the same file "site"',
+  ],
+  [
+    'has a copy of the disk on the same machine',
+    { site: 'site_a', place: '/data' },
+    'a',
+    { site: 'site_a', place: '/copy' },
+    'two data directories have the same file "site"',
+  ],
 ])('a host is refused that %s', async (_, there, name, here, message) => {
   const { admit } = await withHost(there, { renews: true });
-  await expect(admit(name, here)).rejects.toMatchObject({ code: 'HOSTS_DIFFER', message: expect.stringContaining(message) as string });
+  await expect(admit(name, here)).rejects.toMatchObject({
+    code: 'HOSTS_DIFFER',
+    message: expect.stringContaining(message) as string,
+  });
 });
 
 test.each<[string, Site, string, Site]>([

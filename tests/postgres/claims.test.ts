@@ -1,6 +1,15 @@
 // Which host a run belongs to: claims of queued runs, take-overs, processes that wait, sites that are gone.
 import { expect, test } from 'vitest';
-import { claimQueued, holdProcess, isHeldElsewhere, isPlayed, letProcessGo, listOwned, listWished, takeOver } from '../../src/store/postgres/claims.js';
+import {
+  claimQueued,
+  holdProcess,
+  isHeldElsewhere,
+  isPlayed,
+  letProcessGo,
+  listOwned,
+  listWished,
+  takeOver,
+} from '../../src/store/postgres/claims.js';
 import { forgetLeftover, listLeftovers, listStranded } from '../../src/store/postgres/run-files.js';
 import { listDeadHosts, registerHost } from '../../src/store/postgres/host-lease.js';
 import type { PostgresStore } from '../../src/store/postgres/postgres-store.js';
@@ -8,7 +17,8 @@ import type { RunRecord } from '../../src/store/store.js';
 import { ask, newRun, T0 } from '../store/conformance.js';
 import { commit, create, withStores } from '../support/postgres-stores.js';
 
-const begin = (store: PostgresStore, run: RunRecord) => commit(store, run, { set: { status: 'running', epoch: run.epoch + 1 } });
+const begin = (store: PostgresStore, run: RunRecord) =>
+  commit(store, run, { set: { status: 'running', epoch: run.epoch + 1 } });
 
 test('queued runs are given out once, oldest first, as many as are wanted; what is not begun can be had by others after a while', async () => {
   const stores = await withStores();
@@ -27,15 +37,19 @@ test('two hundred runs that ten hosts want at once go to one host each', async (
   const hosts = await Promise.all(Array.from({ length: 10 }, (_, number) => stores.host(`h${number}`)));
   for (let number = 1; number <= 200; number += 1) await create(hosts[0] as PostgresStore, number);
   const claimed: string[] = [];
-  await Promise.all(hosts.map(async (store) => {
-    for (let mine: string[] = []; ; ) {
-      const found = await store.claimQueued(3, mine);
-      if (found.length === 0) return;
-      claimed.push(...found);
-      mine = [...mine, ...found];
-    }
-  }));
-  expect(claimed.toSorted()).toEqual(Array.from({ length: 200 }, (_, index) => `run_${String(index + 1).padStart(4, '0')}`));
+  await Promise.all(
+    hosts.map(async (store) => {
+      for (let mine: string[] = []; ;) {
+        const found = await store.claimQueued(3, mine);
+        if (found.length === 0) return;
+        claimed.push(...found);
+        mine = [...mine, ...found];
+      }
+    }),
+  );
+  expect(claimed.toSorted()).toEqual(
+    Array.from({ length: 200 }, (_, index) => `run_${String(index + 1).padStart(4, '0')}`),
+  );
 });
 
 test('a host without a lease gets none', async () => {
@@ -59,10 +73,15 @@ test('a run whose files are on one disk goes to the host of that disk; one with 
   expect(await claim('site_a', '/data')).toEqual(['run_0001', 'run_0002']);
   // Whoever begins it first has its files.
   await begin(b, (await b.loadRun('run_0002')) as RunRecord);
-  expect(await stores.query(`SELECT run_id, site FROM parley.runs ORDER BY run_id`)).toEqual([{ run_id: 'run_0001', site: 'site_a' }, { run_id: 'run_0002', site: 'site_b' }]);
+  expect(await stores.query(`SELECT run_id, site FROM parley.runs ORDER BY run_id`)).toEqual([
+    { run_id: 'run_0001', site: 'site_a' },
+    { run_id: 'run_0002', site: 'site_b' },
+  ]);
   // One that goes on with another's session goes where that is.
   await create(c, 3, { local: true, beside: 'run_0002' });
-  expect(await stores.query(`SELECT site, place FROM parley.runs WHERE run_id = 'run_0003'`)).toEqual([{ site: 'site_b', place: '/data' }]);
+  expect(await stores.query(`SELECT site, place FROM parley.runs WHERE run_id = 'run_0003'`)).toEqual([
+    { site: 'site_b', place: '/data' },
+  ]);
 });
 
 test('a run of a dead host is taken over once, with another epoch; one of a living host is not', async () => {
@@ -77,7 +96,9 @@ test('a run of a dead host is taken over once, with another epoch; one of a livi
   const outcomes = await Promise.all([takeOver(b.database, 'b', run), takeOver(c.database, 'c', run)]);
   expect(outcomes.filter((outcome) => outcome !== null)).toMatchObject([{ epoch: run.epoch + 1, status: 'running' }]);
   const winner = outcomes[0] ? 'b' : 'c';
-  expect([await listOwned(b.database, 'b', 9), await listOwned(b.database, 'c', 9)]).toEqual(winner === 'b' ? [[run.run_id], []] : [[], [run.run_id]]);
+  expect([await listOwned(b.database, 'b', 9), await listOwned(b.database, 'c', 9)]).toEqual(
+    winner === 'b' ? [[run.run_id], []] : [[], [run.run_id]],
+  );
   // What the dead one still wants to write is refused.
   await expect(commit(a, run, { set: { status: 'succeeded' } })).rejects.toThrow('epoch');
 });
@@ -101,7 +122,9 @@ test('a take-over waits for a renewal that is under way, and then finds the owne
   const run = await begin(a, await create(a));
   await stores.expire('a');
   await stores.query('BEGIN');
-  await stores.query(`UPDATE parley.hosts SET lease_until = clock_timestamp() + interval '1 minute' WHERE host_id = 'a'`);
+  await stores.query(
+    `UPDATE parley.hosts SET lease_until = clock_timestamp() + interval '1 minute' WHERE host_id = 'a'`,
+  );
   const taking = takeOver(b.database, 'b', run);
   await stores.untilWaiting(1);
   await stores.query('COMMIT');
@@ -116,8 +139,18 @@ test('a process that waits holds its run for its host, until it is let go or the
   await holdProcess(b.database, 'b', run.run_id);
   run = await commit(a, run, { set: { status: 'waiting_user' }, ask: ask('int_1') });
   expect(await isPlayed(b.database, run.run_id)).toBe(true);
-  expect([await isHeldElsewhere(a.database, 'a', run.run_id), await isHeldElsewhere(b.database, 'b', run.run_id)]).toEqual([false, true]);
-  run = await commit(b, run, { set: { status: 'queued' }, resolve: { interaction_id: 'int_1', state: 'answered', resolution: { at: T0, response: 'x', actor: null, idempotency_key: null, finish: false } } });
+  expect([
+    await isHeldElsewhere(a.database, 'a', run.run_id),
+    await isHeldElsewhere(b.database, 'b', run.run_id),
+  ]).toEqual([false, true]);
+  run = await commit(b, run, {
+    set: { status: 'queued' },
+    resolve: {
+      interaction_id: 'int_1',
+      state: 'answered',
+      resolution: { at: T0, response: 'x', actor: null, idempotency_key: null, finish: false },
+    },
+  });
   expect(await b.claimQueued(1, [])).toEqual([]);
   expect(await a.claimQueued(1, [])).toEqual([run.run_id]);
   await stores.query('UPDATE parley.runs SET reserved_until = NULL');
@@ -155,15 +188,26 @@ test('a queued run without files is stranded when no host with its paths was the
 
 test('the files of a deleted run are left to the host of their disk, or to whoever has their path, until they are removed', async () => {
   const stores = await withStores();
-  const [a, shared] = [await stores.store({ site: { site: 'site_a', place: '/data' } }), await stores.store({ site: { site: null, place: '/shared' } })];
+  const [a, shared] = [
+    await stores.store({ site: { site: 'site_a', place: '/data' } }),
+    await stores.store({ site: { site: null, place: '/shared' } }),
+  ];
   await create(a, 1, { local: true });
   await create(shared, 2);
-  for (const [store, id] of [[a, 'run_0001'], [shared, 'run_0002']] as const) {
+  for (const [store, id] of [
+    [a, 'run_0001'],
+    [shared, 'run_0002'],
+  ] as const) {
     await commit(store, (await a.loadRun(id)) as RunRecord, { set: { status: 'canceled' } });
     expect(await a.deleteRun(id)).toBe('deleted');
   }
-  const left = (site: string | null, place: string, except: string[] = []) => listLeftovers(a.database, { site, place }, except, 9);
-  expect([await left('site_a', '/moved'), await left('site_b', '/data'), await left(null, '/shared')]).toEqual([['run_0001'], [], ['run_0002']]);
+  const left = (site: string | null, place: string, except: string[] = []) =>
+    listLeftovers(a.database, { site, place }, except, 9);
+  expect([await left('site_a', '/moved'), await left('site_b', '/data'), await left(null, '/shared')]).toEqual([
+    ['run_0001'],
+    [],
+    ['run_0002'],
+  ]);
   expect(await left('site_a', '/data', ['run_0001'])).toEqual([]);
   await forgetLeftover(a.database, 'run_0001');
   expect(await left('site_a', '/data')).toEqual([]);
@@ -206,14 +250,27 @@ test('a wish to cancel a run that waits is found when no living host has its pro
 test('a host that does not stay claims what it has created or changed, and nothing of others as long as one of them stays', async () => {
   const stores = await withStores();
   await stores.host('h');
-  await registerHost((await stores.store()).database, { host_id: 'server', name: 's', url: null, ttlMs: 600_000, info: { serves: true } });
+  await registerHost((await stores.store()).database, {
+    host_id: 'server',
+    name: 's',
+    url: null,
+    ttlMs: 600_000,
+    info: { serves: true },
+  });
   const [server, command] = [await stores.store({ host: 'h' }), await stores.store({ host: 'h', ownOnly: true })];
   await create(server, 1);
   const answered = await begin(server, await create(server, 2));
   const waiting = await commit(server, answered, { set: { status: 'waiting_user' }, ask: ask('int_2') });
   await create(command, 3);
   expect(await command.claimQueued(9, [])).toEqual(['run_0003']);
-  await commit(command, waiting, { set: { status: 'queued' }, resolve: { interaction_id: 'int_2', state: 'answered', resolution: { at: T0, response: 'x', actor: null, idempotency_key: null, finish: false } } });
+  await commit(command, waiting, {
+    set: { status: 'queued' },
+    resolve: {
+      interaction_id: 'int_2',
+      state: 'answered',
+      resolution: { at: T0, response: 'x', actor: null, idempotency_key: null, finish: false },
+    },
+  });
   expect((await command.claimQueued(9, [])).toSorted()).toEqual(['run_0002', 'run_0003']);
   await stores.expire('server');
   expect((await command.claimQueued(9, [])).toSorted()).toEqual(['run_0001', 'run_0002', 'run_0003']);

@@ -1,4 +1,5 @@
-// The command line beside servers that share a database: it finds one by the database, registers a token of its own, and needs no file of theirs.
+// The command line beside servers that share a database: it finds one by the database, registers a token of its own,
+// and needs no file of theirs.
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -25,7 +26,10 @@ async function besideHosts(options: HostsOptions = {}): Promise<Beside> {
   const hosts = await withHosts(options);
   const data = join(hosts.site.root, 'data-of-the-caller');
   mkdirSync(data);
-  writeFileSync(join(data, 'config.json'), JSON.stringify({ cluster: { files: options.files ?? 'shared', lease_sec: 3 } }));
+  writeFileSync(
+    join(data, 'config.json'),
+    JSON.stringify({ cluster: { files: options.files ?? 'shared', lease_sec: 3 } }),
+  );
   const env = { PARLEY_DATA: data, PARLEY_DATABASE_URL: hosts.database.url, HOSTNAME: 'elsewhere' };
   return {
     ...hosts,
@@ -36,31 +40,45 @@ async function besideHosts(options: HostsOptions = {}): Promise<Beside> {
   };
 }
 
-const ioOn = (url: string, env: Readonly<Record<string, string>> = {}) => createIo({ stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() }, { env: { PARLEY_DATABASE_URL: url, ...env } });
+const ioOn = (url: string, env: Readonly<Record<string, string>> = {}) =>
+  createIo(
+    { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() },
+    { env: { PARLEY_DATABASE_URL: url, ...env } },
+  );
 
-const deadHost = (hosts: Hosts, name: string, url: string) => hosts.database.query(`INSERT INTO parley.hosts (host_id, name, started_at, lease_until, url, info_json, site, place, token_sha256, public_key, generation) VALUES ($1, $1, '2026-01-01', clock_timestamp() + interval '1 hour', $2, '{}', $1, '/gone', '', '', 3)`, [name, url]);
+const deadHost = (hosts: Hosts, name: string, url: string) =>
+  hosts.database.query(
+    `INSERT INTO parley.hosts (host_id, name, started_at, lease_until, url, info_json, site, place, token_sha256, public_key, generation) VALUES ($1, $1, '2026-01-01', clock_timestamp() + interval '1 hour', $2, '{}', $1, '/gone', '', '', 3)`,
+    [name, url],
+  );
 
-test.each(['shared', 'host'] as const)('files %s: run, ls, watch, reply, cancel and rm go through a server of another data directory, without any token given', async (files) => {
-  const hosts = await besideHosts({ files });
-  const { call, hostCount } = hosts;
-  await hosts.start('a', { token: null });
-  const asked = await call(['run', 'rehearsal', ASK, '-i', '--json']);
-  expect(asked, asked.stderr).toMatchObject({ code: 3 });
-  const { run } = expectLines(asked.stdout).at(-1) as { run: { run_id: string } };
-  expect((await call(['ls', '--status', 'waiting_user', '--quiet'])).stdout.trim()).toBe(run.run_id);
-  // It is played by another host: that is no reason to stop watching it.
-  const watching = start(hosts.site, ['watch', 'last', '--json'], { env: hosts.env });
-  await watching.waitFor('user.input.required');
-  expect(await call(['reply', 'last', '2'])).toMatchObject({ code: 0 });
-  expect(await watching.ended).toMatchObject({ code: 0, stderr: '' });
-  const hanging = await call(['run', 'rehearsal', '[[hang]]', '--detach', '--scratch']);
-  expect(hanging, hanging.stderr).toMatchObject({ code: 0 });
-  expect(await call(['cancel', 'last'])).toMatchObject({ code: 0, stdout: `canceled ${hanging.stdout.trim()}\n` });
-  expect(await call(['rm', run.run_id])).toMatchObject({ code: 0 });
-  expect(await hostCount()).toBe(1);
-  // Of shared files no server is the one of the directory.
-  expect(existsSync(join(files === 'shared' ? hosts.site.data : join(hosts.site.root, 'data-a'), 'server.json'))).toBe(files === 'host');
-});
+test.each(['shared', 'host'] as const)(
+  'files %s: run, ls, watch, reply, cancel and rm go through a server of another data directory, without any ' +
+    'token given',
+  async (files) => {
+    const hosts = await besideHosts({ files });
+    const { call, hostCount } = hosts;
+    await hosts.start('a', { token: null });
+    const asked = await call(['run', 'rehearsal', ASK, '-i', '--json']);
+    expect(asked, asked.stderr).toMatchObject({ code: 3 });
+    const { run } = expectLines(asked.stdout).at(-1) as { run: { run_id: string } };
+    expect((await call(['ls', '--status', 'waiting_user', '--quiet'])).stdout.trim()).toBe(run.run_id);
+    // It is played by another host: that is no reason to stop watching it.
+    const watching = start(hosts.site, ['watch', 'last', '--json'], { env: hosts.env });
+    await watching.waitFor('user.input.required');
+    expect(await call(['reply', 'last', '2'])).toMatchObject({ code: 0 });
+    expect(await watching.ended).toMatchObject({ code: 0, stderr: '' });
+    const hanging = await call(['run', 'rehearsal', '[[hang]]', '--detach', '--scratch']);
+    expect(hanging, hanging.stderr).toMatchObject({ code: 0 });
+    expect(await call(['cancel', 'last'])).toMatchObject({ code: 0, stdout: `canceled ${hanging.stdout.trim()}\n` });
+    expect(await call(['rm', run.run_id])).toMatchObject({ code: 0 });
+    expect(await hostCount()).toBe(1);
+    // Of shared files no server is the one of the directory.
+    expect(
+      existsSync(join(files === 'shared' ? hosts.site.data : join(hosts.site.root, 'data-a'), 'server.json')),
+    ).toBe(files === 'host');
+  },
+);
 
 test('with files of its own a server is found from its directory also where the hosts have no address of it', async () => {
   const hosts = await besideHosts({ files: 'host' });
@@ -71,7 +89,10 @@ test('with files of its own a server is found from its directory also where the 
   expect(await hosts.hostCount()).toBe(1);
   // Another one on the same files is refused.
   const second = await hosts.call(['serve', '--port', '0'], env);
-  expect(second).toMatchObject({ code: 1, stderr: expect.stringContaining(`is served already at ${a.url}, by process ${a.child.pid}`) as string });
+  expect(second).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`is served already at ${a.url}, by process ${a.child.pid}`) as string,
+  });
 });
 
 test('a host that died is passed over; one of this machine is preferred, then one that has the files of the directory', async () => {
@@ -79,7 +100,8 @@ test('a host that died is passed over; one of this machine is preferred, then on
   await deadHost(hosts, 'elsewhere', 'http://127.0.0.1:1');
   const [a, b] = [await hosts.start('a'), await hosts.start('b')];
   // Whoever is asked with a wrong token says so.
-  const asks = async (env: Record<string, string>) => /the server at (\S+)/.exec((await hosts.call(['run', 'rehearsal', '[[done 1]]'], env)).stderr)?.[1];
+  const asks = async (env: Record<string, string>) =>
+    /the server at (\S+)/.exec((await hosts.call(['run', 'rehearsal', '[[done 1]]'], env)).stderr)?.[1];
   expect(await asks({ HOSTNAME: 'b' })).toBe(b.url);
   expect(await asks({ HOSTNAME: 'a' })).toBe(a.url);
   writeFileSync(join(hosts.env['PARLEY_DATA'] ?? '', 'site'), readFileSync(join(hosts.site.root, 'data-b', 'site')));
@@ -99,8 +121,16 @@ test('a token that the servers were started with is needed, and an error says wh
   const hosts = await besideHosts();
   const a = await hosts.start('a');
   const args = ['run', 'rehearsal', '[[done 1]]'];
-  expect(await hosts.call(args)).toMatchObject({ code: 1, stderr: `parley: the server at ${a.url} does not know the token of this data directory: set PARLEY_TOKEN to the one it was started with\n` });
-  expect(await hosts.call(args, { PARLEY_TOKEN: 'prl_of-something-else' })).toMatchObject({ code: 1, stderr: expect.stringContaining('or unset it if it was started without one') as string });
+  expect(await hosts.call(args)).toMatchObject({
+    code: 1,
+    stderr:
+      `parley: the server at ${a.url} does not know the token of this data directory: set PARLEY_TOKEN to ` +
+      `the one it was started with\n`,
+  });
+  expect(await hosts.call(args, { PARLEY_TOKEN: 'prl_of-something-else' })).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('or unset it if it was started without one') as string,
+  });
   expect(await hosts.call(args, { PARLEY_TOKEN: TOKEN })).toMatchObject({ code: 0 });
   expect(await hosts.hostCount()).toBe(1);
 });
@@ -109,9 +139,20 @@ test('a database that is not prepared or cannot be reached is told before anythi
   const hosts = await besideHosts();
   await hosts.database.query(`UPDATE parley.meta SET value = '0' WHERE key = 'version'`);
   const args = ['run', 'rehearsal', '[[done 1]]'];
-  expect(await hosts.call(args)).toMatchObject({ code: 1, stderr: expect.stringContaining('parley migrate') as string });
-  expect(await hosts.call(args, { PARLEY_DATABASE_URL: 'postgresql://u:geheim@127.0.0.1:1/d' })).toMatchObject({ code: 1, stderr: expect.stringMatching(/^parley: the database d at 127\.0\.0\.1:1 cannot be reached: (?!.*geheim)/) as string });
-  expect(await hosts.call(args, { PARLEY_DATABASE_URL: 'postgresql://u:geheim%@127.0.0.1:1/d' })).toMatchObject({ code: 2, stderr: expect.stringMatching(/^parley: (?!.*geheim).*%25\n$/) as string });
+  expect(await hosts.call(args)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('parley migrate') as string,
+  });
+  expect(await hosts.call(args, { PARLEY_DATABASE_URL: 'postgresql://u:geheim@127.0.0.1:1/d' })).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(
+      /^parley: the database d at 127\.0\.0\.1:1 cannot be reached: (?!.*geheim)/,
+    ) as string,
+  });
+  expect(await hosts.call(args, { PARLEY_DATABASE_URL: 'postgresql://u:geheim%@127.0.0.1:1/d' })).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^parley: (?!.*geheim).*%25\n$/) as string,
+  });
 });
 
 test('a server that cannot reach the database in time is alive but not ready, says why, and is ready again as another host', async () => {
@@ -121,12 +162,23 @@ test('a server that cannot reach the database in time is alive but not ready, sa
   const a = await hosts.start('a', { url: proxy.url, token: null });
   const ask = async (path: string) => {
     const response = await fetch(`${a.url}${path}`);
-    return { status: response.status, body: (await response.json()) as { host_id?: string; error?: { message: string } } };
+    return {
+      status: response.status,
+      body: (await response.json()) as { host_id?: string; error?: { message: string } },
+    };
   };
   const before = await ask('/readyz');
-  expect(before).toMatchObject({ status: 200, body: { status: 'ok', host_id: expect.stringMatching(/^host_/) as string } });
+  expect(before).toMatchObject({
+    status: 200,
+    body: { status: 'ok', host_id: expect.stringMatching(/^host_/) as string },
+  });
   proxy.shut();
-  await expect.poll(() => ask('/readyz'), { timeout: 20_000 }).toMatchObject({ status: 503, body: { error: { code: 'STORE_UNAVAILABLE', message: expect.stringContaining('lost its lease') as string } } });
+  await expect
+    .poll(() => ask('/readyz'), { timeout: 20_000 })
+    .toMatchObject({
+      status: 503,
+      body: { error: { code: 'STORE_UNAVAILABLE', message: expect.stringContaining('lost its lease') as string } },
+    });
   expect(await ask('/healthz')).toEqual({ status: 200, body: { status: 'ok' } });
   proxy.open();
   await expect.poll(async () => (await ask('/readyz')).status, { timeout: 20_000 }).toBe(200);
@@ -136,8 +188,14 @@ test('a server that cannot reach the database in time is alive but not ready, sa
 test('whoever watches runs whose last host has died goes on with them: what ran is ended, what was queued is played', async () => {
   const hosts = await besideHosts({ slots: 1 });
   const a = await hosts.start('a', { token: null });
-  const run = (prompt: string) => start(hosts.site, ['run', 'rehearsal', prompt, '--scratch', '--json'], { env: { ...hosts.env, PARLEY_DATA: hosts.site.data } });
-  const statuses = async () => (await hosts.database.query<{ status: string }>('SELECT status FROM parley.runs ORDER BY run_id')).map(({ status }) => status);
+  const run = (prompt: string) =>
+    start(hosts.site, ['run', 'rehearsal', prompt, '--scratch', '--json'], {
+      env: { ...hosts.env, PARLEY_DATA: hosts.site.data },
+    });
+  const statuses = async () =>
+    (await hosts.database.query<{ status: string }>('SELECT status FROM parley.runs ORDER BY run_id')).map(
+      ({ status }) => status,
+    );
   const running = run('[[hang]]');
   await expect.poll(statuses, { timeout: 30_000 }).toEqual(['running']);
   const queued = run('[[done 1]]');
@@ -146,40 +204,91 @@ test('whoever watches runs whose last host has died goes on with them: what ran 
   for (const each of [running, queued]) await each.waitFor('conversation.');
   a.child.kill('SIGKILL');
   const [first, second] = await Promise.all([running.ended, queued.ended]);
-  expect({ code: first.code, last: expectLines(first.stdout).at(-1) }, `${first.stderr}${second.stderr}`).toMatchObject({ code: 1, last: { run: { status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } } } });
-  expect({ code: second.code, last: expectLines(second.stdout).at(-1) }, `${second.stderr}${first.stderr}`).toMatchObject({ code: 0, last: { run: { status: 'succeeded' } } });
+  expect({ code: first.code, last: expectLines(first.stdout).at(-1) }, `${first.stderr}${second.stderr}`).toMatchObject(
+    { code: 1, last: { run: { status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } } } },
+  );
+  expect(
+    { code: second.code, last: expectLines(second.stdout).at(-1) },
+    `${second.stderr}${first.stderr}`,
+  ).toMatchObject({ code: 0, last: { run: { status: 'succeeded' } } });
 });
 
 test('a host has the name of its machine unless HOSTNAME says another, tells how it is set, and takes as many connections as it may', async () => {
   const { database, site } = await withHosts();
   mkdirSync(site.data);
   const settings: Settings = { ...DEFAULT_SETTINGS, cluster: { ...DEFAULT_SETTINGS.cluster, connections: 2 } };
-  for (const [env, name] of [[{}, 'desk'], [{ HOSTNAME: 'attic' }, 'attic']] as const) {
+  for (const [env, name] of [
+    [{}, 'desk'],
+    [{ HOSTNAME: 'attic' }, 'attic'],
+  ] as const) {
     const { data } = await openToWrite(site.data, ioOn(database.url, env), settings, true, () => {});
     try {
       await Promise.all(Array.from({ length: 20 }, () => data.store.countRuns()));
       // Besides, one listens and one renews the lease. One of them may still be on its way.
-      await expect.poll(async () => (await database.query(`SELECT FROM pg_stat_activity WHERE application_name = 'parley' AND datname = current_database()`)).length, { timeout: 5000 }).toBe(4);
-      expect(await database.query('SELECT name, info_json::json AS info FROM parley.hosts WHERE lease_until > clock_timestamp()')).toEqual([{ name, info: { version: readVersion(), files: 'host', lease_sec: 15, serves: true, engines: ['rehearsal'] } }]);
+      await expect
+        .poll(
+          async () =>
+            (
+              await database.query(
+                `SELECT FROM pg_stat_activity WHERE application_name = 'parley' AND datname = current_database()`,
+              )
+            ).length,
+          { timeout: 5000 },
+        )
+        .toBe(4);
+      expect(
+        await database.query(
+          'SELECT name, info_json::json AS info FROM parley.hosts WHERE lease_until > clock_timestamp()',
+        ),
+      ).toEqual([
+        { name, info: { version: readVersion(), files: 'host', lease_sec: 15, serves: true, engines: ['rehearsal'] } },
+      ]);
     } finally {
       await data.close();
       // It names a process that is not ours, which nobody must end for us.
       rmSync(join(site.data, 'writer.json'), { force: true });
     }
-    await expect.poll(() => database.query(`SELECT FROM pg_stat_activity WHERE application_name = 'parley' AND datname = current_database()`), { timeout: 5000 }).toEqual([]);
+    await expect
+      .poll(
+        () =>
+          database.query(
+            `SELECT FROM pg_stat_activity WHERE application_name = 'parley' AND datname = current_database()`,
+          ),
+        { timeout: 5000 },
+      )
+      .toEqual([]);
   }
 });
 
-test.each(['shared', 'host'] as const)('files %s: whoever cannot join leaves neither a lock nor a connection behind', async (files) => {
-  const { database, site } = await withHosts();
-  await database.query('ALTER TABLE parley.hosts ADD CONSTRAINT nobody CHECK (false)');
-  mkdirSync(site.data);
-  await expect(openToWrite(site.data, ioOn(database.url), { ...DEFAULT_SETTINGS, cluster: { ...DEFAULT_SETTINGS.cluster, files } }, true, () => {})).rejects.toThrow('nobody');
-  const release = await lockDataDir(site.data, { pid: process.pid });
-  release();
-  // A server takes a moment to notice that a connection was closed, but not the ten seconds that an idle one is kept.
-  await expect.poll(() => database.query('SELECT query FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()'), { timeout: 5000 }).toEqual([]);
-});
+test.each(['shared', 'host'] as const)(
+  'files %s: whoever cannot join leaves neither a lock nor a connection behind',
+  async (files) => {
+    const { database, site } = await withHosts();
+    await database.query('ALTER TABLE parley.hosts ADD CONSTRAINT nobody CHECK (false)');
+    mkdirSync(site.data);
+    await expect(
+      openToWrite(
+        site.data,
+        ioOn(database.url),
+        { ...DEFAULT_SETTINGS, cluster: { ...DEFAULT_SETTINGS.cluster, files } },
+        true,
+        () => {},
+      ),
+    ).rejects.toThrow('nobody');
+    const release = await lockDataDir(site.data, { pid: process.pid });
+    release();
+    // A server takes a moment to notice that a connection was closed, but not the ten seconds that an idle one is kept.
+    await expect
+      .poll(
+        () =>
+          database.query(
+            'SELECT query FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+          ),
+        { timeout: 5000 },
+      )
+      .toEqual([]);
+  },
+);
 
 test('the demonstration uses its own folder, whatever hosts share', async () => {
   const hosts = await besideHosts();

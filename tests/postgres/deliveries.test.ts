@@ -23,7 +23,9 @@ test('the claim lasts a minute by the clock of the database', async () => {
   const store = await stores.store();
   await commit(store, await create(store), { deliveries: [delivery('dlv_1')] });
   await store.nextDelivery(LATER);
-  const [claim] = await stores.query<{ seconds: number }>('SELECT extract(epoch FROM claimed_until - clock_timestamp())::float8 AS seconds FROM parley.deliveries');
+  const [claim] = await stores.query<{ seconds: number }>(
+    'SELECT extract(epoch FROM claimed_until - clock_timestamp())::float8 AS seconds FROM parley.deliveries',
+  );
   expect(claim?.seconds).toBeGreaterThan(30);
   expect(claim?.seconds).toBeLessThanOrEqual(60);
 });
@@ -40,7 +42,9 @@ test('when the next one is due respects what others are sending, by the clock of
   expect(at).toBeGreaterThan(LATER + 30_000);
   expect(at).toBeLessThanOrEqual(LATER + 60_000);
   expect(await two.nextDeliveryAt(['a', 'b'])).toBeNull();
-  await stores.query(`UPDATE parley.deliveries SET claimed_until = clock_timestamp() - interval '1 second' WHERE delivery_id = 'dlv_1'`);
+  await stores.query(
+    `UPDATE parley.deliveries SET claimed_until = clock_timestamp() - interval '1 second' WHERE delivery_id = 'dlv_1'`,
+  );
   expect(await two.nextDeliveryAt(['b'])).toBe(T0 + 5000);
 });
 
@@ -57,7 +61,9 @@ test('one that is settled is free again', async () => {
 test('of many that ask at once each gets another one', async () => {
   const stores = await withStores();
   const hosts = await Promise.all(Array.from({ length: 4 }, (_, index) => stores.host(`host_${index}`)));
-  await commit(hosts[0]!, await create(hosts[0]!), { deliveries: ['dlv_1', 'dlv_2', 'dlv_3'].map((id) => delivery(id)) });
+  await commit(hosts[0]!, await create(hosts[0]!), {
+    deliveries: ['dlv_1', 'dlv_2', 'dlv_3'].map((id) => delivery(id)),
+  });
   const got = await Promise.all(hosts.map((host) => host.nextDelivery(LATER)));
   expect(got.map((each) => each?.delivery_id ?? 'none').toSorted()).toEqual(['dlv_1', 'dlv_2', 'dlv_3', 'none']);
 });

@@ -14,7 +14,11 @@ const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
 async function openHost({ url }: TestDatabase, host: string) {
   const store = await openPostgres(url, { host });
   await registerHost(store.database, { host_id: host, name: host, url: null, ttlMs: 600_000 });
-  return { store, create: (...[handlers, slots]: [ConstructorParameters<typeof PostgresDispatch>[1], number]) => new PostgresDispatch({ store, timers: systemTimers, clock: systemClock }, handlers, slots) };
+  return {
+    store,
+    create: (...[handlers, slots]: [ConstructorParameters<typeof PostgresDispatch>[1], number]) =>
+      new PostgresDispatch({ store, timers: systemTimers, clock: systemClock }, handlers, slots),
+  };
 }
 
 describeDispatch('PostgreSQL', async () => {
@@ -53,14 +57,17 @@ test('each run is begun by one of the hosts, as many on each as it has slots', a
   a.dispatch.wake();
   await eventually(() => [a.turns.size, b.turns.size]).toEqual([3, 3]);
   for (const turns of [a.turns, b.turns]) for (const gate of turns.values()) gate.open();
-  await eventually(() => [...a.started, ...b.started].toSorted()).toEqual([1, 2, 3, 4, 5, 6, 7, 8].map((number) => `run_000${number}`));
+  await eventually(() => [...a.started, ...b.started].toSorted()).toEqual(
+    [1, 2, 3, 4, 5, 6, 7, 8].map((number) => `run_000${number}`),
+  );
 });
 
 test('questions are decided once, whichever host it is', async () => {
   const { a, b } = await withTwo(0);
   for (let number = 1; number <= 9; number += 1) await (number % 2 === 0 ? a : b).ask(number, 200 + 20 * number);
-  await eventually(() => [...a.decided, ...b.decided].toSorted())
-    .toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9].map((number) => `int_${number}`));
+  await eventually(() => [...a.decided, ...b.decided].toSorted()).toEqual(
+    [1, 2, 3, 4, 5, 6, 7, 8, 9].map((number) => `int_${number}`),
+  );
 });
 
 test('questions that expired while every host was down are decided once when hosts come back', async () => {
@@ -74,8 +81,9 @@ test('questions that expired while every host was down are decided once when hos
   });
   for (let number = 1; number <= 9; number += 1) await stages[0]?.ask(number, -3_600_000 - number);
   for (const { dispatch } of stages) dispatch.wake();
-  await eventually(() => stages.flatMap(({ decided }) => decided).toSorted())
-    .toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9].map((number) => `int_${number}`));
+  await eventually(() => stages.flatMap(({ decided }) => decided).toSorted()).toEqual(
+    [1, 2, 3, 4, 5, 6, 7, 8, 9].map((number) => `int_${number}`),
+  );
   expect(stages.flatMap(({ failures }) => failures)).toEqual([]);
 });
 
@@ -122,7 +130,9 @@ test('a damaged question is reported once, postponed, and does not hold up the o
   const damaged = await database.query<{ late: number }>(`SELECT FROM parley.interactions
     WHERE state = 'pending' AND retry_at > ${NOW} + 3000000`);
   expect(damaged).toHaveLength(5);
-  expect(a.failures.splice(0).map(String)).toEqual(Array(5).fill(expect.stringMatching(/question_json of question int_\d .* is no JSON/)));
+  expect(a.failures.splice(0).map(String)).toEqual(
+    Array(5).fill(expect.stringMatching(/question_json of question int_\d .* is no JSON/)),
+  );
 });
 
 test('claiming an expired question reads the head of an index, however many questions wait', async () => {
@@ -138,7 +148,9 @@ test('claiming an expired question reads the head of an index, however many ques
   await database.query(`UPDATE parley.interactions SET state = 'pending', run_id = 'run_' || interaction_id, due_at = due_at + ${NOW}
     WHERE interaction_id <> 'int_1'`);
   await database.query('VACUUM ANALYZE parley.interactions');
-  const plans = await database.query<{ 'QUERY PLAN': string }>(`EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off, BUFFERS off)
+  const plans = await database.query<{
+    'QUERY PLAN': string;
+  }>(`EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off, BUFFERS off)
     UPDATE parley.interactions SET retry_at = 1 WHERE interaction_id IN (SELECT interaction_id FROM parley.interactions
       WHERE state = 'pending' AND decides AND COALESCE(retry_at, due_at) <= (extract(epoch FROM statement_timestamp()) * 1000)::bigint
       ORDER BY COALESCE(retry_at, due_at), interaction_id LIMIT 4 FOR UPDATE SKIP LOCKED)`);

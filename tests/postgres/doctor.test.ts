@@ -12,7 +12,10 @@ interface Finding {
   readonly text: string;
 }
 
-async function doctor(site: Site, url: string): Promise<{ code: number; said: string; about: (name: string) => Finding[] }> {
+async function doctor(
+  site: Site,
+  url: string,
+): Promise<{ code: number; said: string; about: (name: string) => Finding[] }> {
   const { code, stdout, stderr } = await parley(site, ['doctor', '--json'], { env: { PARLEY_DATABASE_URL: url } });
   const findings = expectLines(stdout)[0]?.['findings'] as Finding[];
   return { code, said: stdout + stderr, about: (name) => findings.filter((each) => each.name === name) };
@@ -22,14 +25,30 @@ test('the database, its version, the hosts that are alive and what waits are tol
   const stores = await withStores();
   const site = createSite();
   const store = await stores.store();
-  expect((await doctor(site, stores.url)).about('hosts')).toMatchObject([{ level: 'note', text: expect.stringContaining('none is alive') as string }]);
-  await registerHost(store.database, { host_id: 'h1', name: 'one', url: 'http://anna:geheim@one.example:7717', ttlMs: 600_000 });
+  expect((await doctor(site, stores.url)).about('hosts')).toMatchObject([
+    { level: 'note', text: expect.stringContaining('none is alive') as string },
+  ]);
+  await registerHost(store.database, {
+    host_id: 'h1',
+    name: 'one',
+    url: 'http://anna:geheim@one.example:7717',
+    ttlMs: 600_000,
+  });
   await registerHost(store.database, { host_id: 'h2', name: 'two', url: null, ttlMs: 1 });
   await commit(store, await create(store), { set: { status: 'waiting_user' }, ask: ask('int_1') });
   const { code, said, about } = await doctor(site, stores.url);
   expect(code).toBe(0);
-  expect(about('database')).toMatchObject([{ level: 'ok', text: expect.stringMatching(/^parley_test_\w+ at \S+ \(PostgreSQL \d+\S*.*, tables of version \d+\), 1 waiting for an answer, 1 of them overdue$/) as string }]);
-  expect(about('host')).toMatchObject([{ level: 'ok', text: expect.stringMatching(/^one since \S+Z, http:\/\/one\.example:7717$/) as string }]);
+  expect(about('database')).toMatchObject([
+    {
+      level: 'ok',
+      text: expect.stringMatching(
+        /^parley_test_\w+ at \S+ \(PostgreSQL \d+\S*.*, tables of version \d+\), 1 waiting for an answer, 1 of them overdue$/,
+      ) as string,
+    },
+  ]);
+  expect(about('host')).toMatchObject([
+    { level: 'ok', text: expect.stringMatching(/^one since \S+Z, http:\/\/one\.example:7717$/) as string },
+  ]);
   expect(said).not.toContain('geheim');
 });
 
@@ -43,7 +62,10 @@ test('a database that is not reached, not prepared or not an address is told, wi
     ['postgresql://parley:geheim%@127.0.0.1:1/none', 'as %25'],
   ] as const) {
     const { code, said, about } = await doctor(site, address);
-    expect({ code, findings: about('database') }).toMatchObject({ code: 1, findings: [{ level: 'missing', text: expect.stringContaining(text) as string }] });
+    expect({ code, findings: about('database') }).toMatchObject({
+      code: 1,
+      findings: [{ level: 'missing', text: expect.stringContaining(text) as string }],
+    });
     expect(said).not.toContain('geheim');
   }
 });
@@ -52,14 +74,17 @@ test('runs in the data directory itself are not mistaken for those of the databa
   const { url } = await withStores();
   const site = createSite();
   expect((await parley(site, ['run', 'rehearsal', '[[ask Which?|A|B]]', '-i', '--scratch'])).code).toBe(3);
-  expect((await doctor(site, url)).about('data')).toMatchObject([{ level: 'note', text: expect.stringContaining('parley import copies them') as string }]);
+  expect((await doctor(site, url)).about('data')).toMatchObject([
+    { level: 'note', text: expect.stringContaining('parley import copies them') as string },
+  ]);
 });
 
 test('living hosts that differ in what they should have in common are told, with their names', async () => {
   const stores = await withStores();
   const site = createSite();
   const { database } = await stores.store();
-  const register = (name: string, info: JsonObject) => registerHost(database, { host_id: `host_${name}`, name, url: null, ttlMs: 600_000, info });
+  const register = (name: string, info: JsonObject) =>
+    registerHost(database, { host_id: `host_${name}`, name, url: null, ttlMs: 600_000, info });
   await register('a', { version: '1.0.0', files: 'host', lease_sec: 15 });
   // One that says nothing of itself differs in nothing.
   await register('b', {});
@@ -69,8 +94,20 @@ test('living hosts that differ in what they should have in common are told, with
   const { code, about } = await doctor(site, stores.url);
   expect(code).toBe(0);
   expect(about('hosts')).toEqual([
-    { name: 'hosts', level: 'note', text: 'the living ones differ in cluster.files: host (a), shared (c, d); set the same in config.json of each' },
-    { name: 'hosts', level: 'note', text: 'the living ones differ in cluster.lease_sec: 15 (a, c), 5 (d); set the same in config.json of each' },
-    { name: 'hosts', level: 'note', text: 'the living ones differ in their version of Parley: 1.0.0 (a, c), 1.0.1 (d); update them to the same' },
+    {
+      name: 'hosts',
+      level: 'note',
+      text: 'the living ones differ in cluster.files: host (a), shared (c, d); set the same in config.json of each',
+    },
+    {
+      name: 'hosts',
+      level: 'note',
+      text: 'the living ones differ in cluster.lease_sec: 15 (a, c), 5 (d); set the same in config.json of each',
+    },
+    {
+      name: 'hosts',
+      level: 'note',
+      text: 'the living ones differ in their version of Parley: 1.0.0 (a, c), 1.0.1 (d); update them to the same',
+    },
   ]);
 });

@@ -12,7 +12,17 @@ test('a run of an engine is refused only if no other live host that serves has i
   const join = async (name: string, info: JsonObject) => {
     const site = { site: `site_${name}`, place: `/${name}` };
     const store = await stores.store({ site });
-    const host = await joinCluster({ url: stores.url, store, clock: new SharedClock(systemClock, () => performance.now()), timers: systemTimers, monotonicMs: () => performance.now(), onFailure: () => {} }, { name, url: null, site, leaseMs: 30_000, goneMs: 60_000, info });
+    const host = await joinCluster(
+      {
+        url: stores.url,
+        store,
+        clock: new SharedClock(systemClock, () => performance.now()),
+        timers: systemTimers,
+        monotonicMs: () => performance.now(),
+        onFailure: () => {},
+      },
+      { name, url: null, site, leaseMs: 30_000, goneMs: 60_000, info },
+    );
     let isThere = true;
     const leave = async (): Promise<void> => {
       if (isThere) await host.leave();
@@ -27,7 +37,11 @@ test('a run of an engine is refused only if no other live host that serves has i
   await join('worker', { serves: false, engines: ['codex'] });
   expect(await host.hasEngine('codex')).toBe(false);
   const other = await join('b', { serves: true, engines: ['codex', 'gemini'] });
-  expect([await host.hasEngine('codex'), await host.hasEngine('gemini'), await host.hasEngine('opencode')]).toEqual([true, true, false]);
+  expect([await host.hasEngine('codex'), await host.hasEngine('gemini'), await host.hasEngine('opencode')]).toEqual([
+    true,
+    true,
+    false,
+  ]);
   await other.leave();
   expect(await host.hasEngine('codex')).toBe(false);
   await join('old', { serves: true });

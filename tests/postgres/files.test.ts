@@ -1,5 +1,5 @@
-// Hosts with files of their own, in directories of different names: what one host wants of a run whose files are on another, and what a host
-// finds that was away.
+// Hosts with files of their own, in directories of different names: what one host wants of a run whose files are on
+// another, and what a host finds that was away.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, realpathSync } from 'node:fs';
@@ -18,7 +18,11 @@ test('a run is continued, copied and tried again through a host that has none of
   await becomes(a.client, first).toBe('succeeded');
   // One that has a folder and no session: it never began.
   const { run_id: hanging } = await a.client.create({ engine: 'codex', prompt: '[[hang]]' });
-  const { run_id: unbegun } = await a.client.create({ engine: 'codex', prompt: '[[answer four]]', cwd: hosts.site.cwd });
+  const { run_id: unbegun } = await a.client.create({
+    engine: 'codex',
+    prompt: '[[answer four]]',
+    cwd: hosts.site.cwd,
+  });
   for (const id of [unbegun, hanging]) expect(await a.client.cancel(id)).toMatchObject({ status: 'canceled' });
   const b = await hosts.start('b');
   const copied = await b.client.fork(first, { prompt: '[[answer two]]' });
@@ -37,21 +41,31 @@ test('a run is continued, copied and tried again through a host that has none of
 test('a process that waits on another host is ended with its run: nothing is printed after the end, and what it printed is there', async () => {
   const hosts = await withHosts({ files: 'host' });
   const a = await hosts.start('a');
-  const { run_id: id } = await a.client.create({ engine: 'codex-app-server', prompt: '[[approve ls]] [[done 1]]', execution_mode: 'interactive' });
+  const { run_id: id } = await a.client.create({
+    engine: 'codex-app-server',
+    prompt: '[[approve ls]] [[done 1]]',
+    execution_mode: 'interactive',
+  });
   await becomes(a.client, id).toBe('waiting_user');
   const b = await hosts.start('b');
   const processes = () => listMarked().filter(({ mark }) => mark?.startsWith(`${id}/`));
   expect(processes()).not.toEqual([]);
   expect(await b.client.cancel(id)).toMatchObject({ status: 'canceled' });
   expect(processes()).toEqual([]);
-  expect(await hosts.database.query('SELECT epoch::int, cancel_requested_json IS NOT NULL AS wished FROM parley.runs')).toEqual([{ epoch: 1, wished: true }]);
+  expect(
+    await hosts.database.query('SELECT epoch::int, cancel_requested_json IS NOT NULL AS wished FROM parley.runs'),
+  ).toEqual([{ epoch: 1, wished: true }]);
   await proves(b.client, id);
 });
 
 test('a run whose process waited on a host that died is canceled by another; its logs, which nobody read to the end, count as far as they were read', async () => {
   const hosts = await withHosts({ files: 'host', goneSec: 60 });
   const a = await hosts.start('a');
-  const { run_id: id } = await a.client.create({ engine: 'codex-app-server', prompt: '[[approve ls]] [[done 1]]', execution_mode: 'interactive' });
+  const { run_id: id } = await a.client.create({
+    engine: 'codex-app-server',
+    prompt: '[[approve ls]] [[done 1]]',
+    execution_mode: 'interactive',
+  });
   await becomes(a.client, id).toBe('waiting_user');
   const b = await hosts.start('b');
   a.child.kill('SIGKILL');
@@ -66,7 +80,9 @@ test('a run whose process waited on a host that died is canceled by another; its
 test('a host that was away removes the files of runs that were deleted meanwhile, and only those', async () => {
   const hosts = await withHosts({ files: 'host' });
   const a = await hosts.start('a');
-  const ids = await Promise.all([0, 1, 2].map(async () => (await a.client.create({ engine: 'rehearsal', prompt: '[[done 1]]' })).run_id));
+  const ids = await Promise.all(
+    [0, 1, 2].map(async () => (await a.client.create({ engine: 'rehearsal', prompt: '[[done 1]]' })).run_id),
+  );
   for (const id of ids) await becomes(a.client, id).toBe('succeeded');
   const b = await hosts.start('b');
   a.child.kill('SIGKILL');
@@ -100,7 +116,12 @@ test('a queued run whose paths no host has any more is ended, and says why', asy
 test('after all hosts were away for longer than that, an answered run still waits for the one that has its files', async () => {
   const hosts = await withHosts({ files: 'host', goneSec: 8 });
   const [a, b] = [await hosts.start('a'), await hosts.start('b')];
-  const { run_id: id } = await a.client.create({ engine: 'rehearsal', prompt: '[[ask Which? | this]] [[done 1]]', execution_mode: 'interactive', cwd: hosts.site.cwd });
+  const { run_id: id } = await a.client.create({
+    engine: 'rehearsal',
+    prompt: '[[ask Which? | this]] [[done 1]]',
+    execution_mode: 'interactive',
+    cwd: hosts.site.cwd,
+  });
   await becomes(a.client, id).toBe('waiting_user');
   a.child.kill('SIGKILL');
   await a.ended;
@@ -111,7 +132,12 @@ test('after all hosts were away for longer than that, an answered run still wait
   await hosts.database.query(`UPDATE parley.hosts SET lease_until = lease_until - interval '1 day'`);
   await hosts.database.query('UPDATE parley.runs SET queued_at = queued_at - 86400000');
   const again = await hosts.start('b');
-  const leased = async () => (await hosts.database.query<{ until: number }>(`SELECT max(extract(epoch FROM lease_until))::float AS until FROM parley.hosts`))[0]?.until ?? 0;
+  const leased = async () =>
+    (
+      await hosts.database.query<{ until: number }>(
+        `SELECT max(extract(epoch FROM lease_until))::float AS until FROM parley.hosts`,
+      )
+    )[0]?.until ?? 0;
   // It has renewed its lease twice, and looked as often at what others have left.
   const before = await leased();
   await expect.poll(leased, { timeout: 20_000 }).toBeGreaterThan(before + 1.5);
@@ -130,7 +156,11 @@ test('an engine that was left at work when its host died is ended there before t
   await a.ended;
   await becomes(b.client, id).toBe('failed');
   // Stands for the engine on the machine of a: b, which is on the same one here, has ended the real one.
-  const engine = spawn('sleep', ['600'], { env: { PATH: process.env['PATH'] ?? '', PARLEY_TURN: `${id}/1` }, detached: true, stdio: 'ignore' });
+  const engine = spawn('sleep', ['600'], {
+    env: { PATH: process.env['PATH'] ?? '', PARLEY_TURN: `${id}/1` },
+    detached: true,
+    stdio: 'ignore',
+  });
   const exit = once(engine, 'exit');
   await b.client.delete(id);
   await hosts.start('a');
@@ -146,8 +176,13 @@ test('a server that cannot listen begins nothing', async () => {
   await becomes(a.client, hanging).toBe('running');
   const { run_id: queued } = await a.client.create({ engine: 'rehearsal', prompt: '[[done 1]]' });
   const env = { ...hosts.site.env, PARLEY_DATABASE_URL: hosts.database.url, HOSTNAME: 'b' };
-  expect(await parley({ ...hosts.site, env }, ['serve', '--port', String(a.port)])).toMatchObject({ code: 2, stderr: expect.stringContaining(String(a.port)) as string });
-  expect(await hosts.database.query('SELECT status, reserved_by FROM parley.runs WHERE run_id = $1', [queued])).toEqual([{ status: 'queued', reserved_by: null }]);
+  expect(await parley({ ...hosts.site, env }, ['serve', '--port', String(a.port)])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining(String(a.port)) as string,
+  });
+  expect(await hosts.database.query('SELECT status, reserved_by FROM parley.runs WHERE run_id = $1', [queued])).toEqual(
+    [{ status: 'queued', reserved_by: null }],
+  );
   await a.client.cancel(hanging);
   await becomes(a.client, queued).toBe('succeeded');
 });
@@ -156,7 +191,18 @@ test('a run whose host died in its first turn is tried again in its session, whe
   const hosts = await withHosts({ files: 'host', goneSec: 60 });
   const a = await hosts.start('a');
   const { run_id: id } = await a.client.create({ engine: 'codex', prompt: '[[answer begun]] [[hang]]' });
-  await expect.poll(async () => (await hosts.database.query<{ found: boolean }>(`SELECT EXISTS (SELECT FROM parley.segments WHERE run_id = $1 AND strpos(convert_from(body, 'UTF8'), 'lifecycle.session.bound') > 0) AS found`, [id]))[0]?.found, { timeout: 20_000 }).toBe(true);
+  await expect
+    .poll(
+      async () =>
+        (
+          await hosts.database.query<{ found: boolean }>(
+            `SELECT EXISTS (SELECT FROM parley.segments WHERE run_id = $1 AND strpos(convert_from(body, 'UTF8'), 'lifecycle.session.bound') > 0) AS found`,
+            [id],
+          )
+        )[0]?.found,
+      { timeout: 20_000 },
+    )
+    .toBe(true);
   const b = await hosts.start('b');
   a.child.kill('SIGKILL');
   await a.ended;
@@ -168,17 +214,34 @@ test('a run whose host died in its first turn is tried again in its session, whe
   expect(existsSync(folderOf(hosts, 'b', again.run_id))).toBe(false);
   await b.client.cancel(again.run_id);
   await proves(b.client, id);
-  expect((await b.client.verify(id)).checks.find(({ name }) => name === 'hashes')?.finding).toContain('of attempt 1 nothing was recorded but events');
+  expect((await b.client.verify(id)).checks.find(({ name }) => name === 'hashes')?.finding).toContain(
+    'of attempt 1 nothing was recorded but events',
+  );
 });
 
-const lines = ({ stdout }: { stdout: string }) => stdout.split('\n').filter((line) => line.includes('everything is as it was written')).length;
+const lines = ({ stdout }: { stdout: string }) =>
+  stdout.split('\n').filter((line) => line.includes('everything is as it was written')).length;
 
 test('verify --all looks at what is here, and says how much is elsewhere', async () => {
   const hosts = await withHosts({ files: 'host' });
   const [a, b] = [await hosts.start('a'), await hosts.start('b')];
-  const ids = await Promise.all([a, a, b].map(async ({ client }) => (await client.create({ engine: 'rehearsal', prompt: '[[done 1]]', cwd: hosts.site.cwd })).run_id));
+  const ids = await Promise.all(
+    [a, a, b].map(
+      async ({ client }) =>
+        (await client.create({ engine: 'rehearsal', prompt: '[[done 1]]', cwd: hosts.site.cwd })).run_id,
+    ),
+  );
   for (const id of ids) await proves(a.client, id);
-  const verify = (name: string) => parley({ ...hosts.site, env: { ...hosts.site.env, PARLEY_DATABASE_URL: hosts.database.url } }, ['verify', '--all', '--data', join(hosts.site.root, `data-${name}`)]);
+  const verify = (name: string) =>
+    parley({ ...hosts.site, env: { ...hosts.site.env, PARLEY_DATABASE_URL: hosts.database.url } }, [
+      'verify',
+      '--all',
+      '--data',
+      join(hosts.site.root, `data-${name}`),
+    ]);
   const [there, here] = [await verify('a'), await verify('b')];
-  expect([there, here].map((each) => [each.code, lines(each), each.stderr])).toEqual([[0, 2, '1 run has its files on another host, or none, and was not looked at\n'], [0, 1, '2 runs have their files on another host, or none, and were not looked at\n']]);
+  expect([there, here].map((each) => [each.code, lines(each), each.stderr])).toEqual([
+    [0, 2, '1 run has its files on another host, or none, and was not looked at\n'],
+    [0, 1, '2 runs have their files on another host, or none, and were not looked at\n'],
+  ]);
 });

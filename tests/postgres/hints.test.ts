@@ -20,7 +20,14 @@ function listen(store: PostgresStore): { told: Committed[]; missed: () => number
   return { told, missed: () => missed };
 }
 
-const brief = ({ run_id: runId, status, asked, resolved, deleted, origin }: Committed) => [runId, status, asked, resolved, deleted, origin];
+const brief = ({ run_id: runId, status, asked, resolved, deleted, origin }: Committed) => [
+  runId,
+  status,
+  asked,
+  resolved,
+  deleted,
+  origin,
+];
 
 const everything = (origin: string) => [
   ['run_0001', 'queued', undefined, undefined, undefined, origin],
@@ -33,14 +40,27 @@ const everything = (origin: string) => [
 
 test('a store hears of each commit of another store once, in order, also of one with the same host', async () => {
   const stores = await withStores();
-  const [one, two, same] = [await stores.host('host_1'), await stores.host('host_2'), await stores.store({ host: 'host_1' })];
+  const [one, two, same] = [
+    await stores.host('host_1'),
+    await stores.host('host_2'),
+    await stores.store({ host: 'host_1' }),
+  ];
   const [here, there, beside] = [listen(one), listen(two), listen(same)];
   const running = await commit(one, await create(one), { set: { status: 'running', epoch: 1 } });
   const flushed = await commit(one, running, { journal: flush(3, 1, null, T0 + 10) });
   const waiting = await commit(one, flushed, { set: { status: 'waiting_user' }, ask: ask('int_1') });
-  await commit(one, waiting, { set: { status: 'canceled' }, resolve: { interaction_id: 'int_1', state: 'canceled', resolution: { at: T0, response: null, actor: null, idempotency_key: null, finish: false } } });
+  await commit(one, waiting, {
+    set: { status: 'canceled' },
+    resolve: {
+      interaction_id: 'int_1',
+      state: 'canceled',
+      resolution: { at: T0, response: null, actor: null, idempotency_key: null, finish: false },
+    },
+  });
   await one.deleteRun(waiting.run_id);
-  await until('the deletion is heard of', () => [there, beside].every(({ told }) => told.some(({ deleted }) => deleted)));
+  await until('the deletion is heard of', () =>
+    [there, beside].every(({ told }) => told.some(({ deleted }) => deleted)),
+  );
   expect(here.told.map(brief)).toEqual(everything('here'));
   for (const { told } of [there, beside]) expect(told.map(brief)).toEqual(everything('elsewhere'));
   expect(there.told.every(({ journal, ms }) => journal === undefined && ms === 0)).toBe(true);
@@ -52,8 +72,20 @@ test('a change that is refused is told to nobody', async () => {
   const [one, two] = [await stores.store(), await stores.store()];
   const { told } = listen(two);
   const run = await create(one);
-  await one.commit({ run_id: run.run_id, expect: { status: 'queued', epoch: 7, rasp_seq: 2 }, now: T0, journal: flush(3, 1, null, T0 + 10) });
-  await expect(one.commit({ run_id: run.run_id, expect: { status: 'queued', epoch: 0, rasp_seq: 2 }, now: T0, journal: flush(3, 1, 9, T0 + 10) })).rejects.toThrow();
+  await one.commit({
+    run_id: run.run_id,
+    expect: { status: 'queued', epoch: 7, rasp_seq: 2 },
+    now: T0,
+    journal: flush(3, 1, null, T0 + 10),
+  });
+  await expect(
+    one.commit({
+      run_id: run.run_id,
+      expect: { status: 'queued', epoch: 0, rasp_seq: 2 },
+      now: T0,
+      journal: flush(3, 1, 9, T0 + 10),
+    }),
+  ).rejects.toThrow();
   await one.deleteRun(run.run_id);
   await create(one, 2);
   await until('the second run is heard of', () => told.some(({ run_id: id }) => id === 'run_0002'));
@@ -65,7 +97,15 @@ test('a listener whose connection was ended listens again, and says that somethi
   const [one, two] = [await stores.store(), await stores.store()];
   const { told, missed } = listen(two);
   for (let round = 1; round <= 3; round += 1) {
-    await until('both listen', async () => (await stores.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%' AND state = 'idle'`)).length === 2);
+    await until(
+      'both listen',
+      async () =>
+        (
+          await stores.query(
+            `SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%' AND state = 'idle'`,
+          )
+        ).length === 2,
+    );
     expect(await stores.terminate(`query LIKE 'LISTEN%'`)).toBe(2);
     await until('it is told', () => missed() === round);
     await create(one, round);
@@ -79,7 +119,10 @@ test('a connection that says nothing any more is found out and replaced, and wha
   const proxy = await stores.proxy();
   const [one, two] = [await stores.store(), await stores.store({ url: proxy.url, checkMs: 100 })];
   const { told, missed } = listen(two);
-  const listening = () => stores.query<{ pid: number }>(`SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND query IN ('LISTEN parley_commits', 'SELECT')`);
+  const listening = () =>
+    stores.query<{ pid: number }>(
+      `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND query IN ('LISTEN parley_commits', 'SELECT')`,
+    );
   const before = (await listening()).length;
   const letGo = proxy.hold();
   await create(one, 1);
@@ -95,7 +138,8 @@ test('what nobody meant for us is not heard', async () => {
   const stores = await withStores();
   const store = await stores.store();
   const { told } = listen(store);
-  for (const payload of ['', 'no json', 'null', '[]', '{"r":1}']) await stores.query(`SELECT pg_notify('parley_commits', $1)`, [payload]);
+  for (const payload of ['', 'no json', 'null', '[]', '{"r":1}'])
+    await stores.query(`SELECT pg_notify('parley_commits', $1)`, [payload]);
   await stores.query(`SELECT pg_notify('parley_commits', '{"i":"x","h":null,"r":"run_x"}')`);
   await until('the last one is heard', () => told.length > 0);
   expect(told.map(brief)).toEqual([['run_x', undefined, undefined, undefined, undefined, 'elsewhere']]);

@@ -1,4 +1,5 @@
-// Crashes of hosts are counted by whoever takes their runs; a host that stops cleanly or only lost its lease has not crashed.
+// Crashes of hosts are counted by whoever takes their runs; a host that stops cleanly or only lost its lease has not
+// crashed.
 import { expect, test } from 'vitest';
 import { forgiveCrashes, takeOver } from '../../src/store/postgres/claims.js';
 import type { PostgresStore } from '../../src/store/postgres/postgres-store.js';
@@ -8,7 +9,8 @@ import { openClusterBench } from '../support/cluster-bench.js';
 import { commit, create, withStores, type Stores } from '../support/postgres-stores.js';
 
 const crashesOf = async (store: PostgresStore, id = 'run_0001') => ((await store.loadRun(id)) as RunRecord).crashes;
-const begin = (store: PostgresStore, run: RunRecord) => commit(store, run, { set: { status: 'running', epoch: run.epoch + 1 } });
+const begin = (store: PostgresStore, run: RunRecord) =>
+  commit(store, run, { set: { status: 'running', epoch: run.epoch + 1 } });
 // The claim of a dead host lasts for a few seconds more.
 const endClaims = (stores: Stores) => stores.query('UPDATE parley.runs SET reserved_until = clock_timestamp()');
 
@@ -81,21 +83,27 @@ test('the retry of a run inherits its crashes; a question ends the count', async
   expect(await b.loadRun(retry.run_id)).toEqual(retry);
   const running = await begin(b, retry);
   expect(running.crashes).toBe(1);
-  expect(await commit(b, running, { set: { status: 'waiting_user' }, ask: ask('int_1') })).toMatchObject({ crashes: 0 });
+  expect(await commit(b, running, { set: { status: 'waiting_user' }, ask: ask('int_1') })).toMatchObject({
+    crashes: 0,
+  });
 });
 
 test('a run that two hosts have crashed with fails instead of starting a third time', async () => {
   const bench = await openClusterBench({
     // Both hosts died before this one looks.
-    store: (store) => Object.assign(store, {
-      claimQueued: async (limit: number, except: readonly string[]) => {
-        await bench.stores.query(`UPDATE parley.runs SET crashed_by = '{a,b}' WHERE status = 'queued'`);
-        return Object.getPrototypeOf(store).claimQueued.call(store, limit, except) as Promise<string[]>;
-      },
-    }),
+    store: (store) =>
+      Object.assign(store, {
+        claimQueued: async (limit: number, except: readonly string[]) => {
+          await bench.stores.query(`UPDATE parley.runs SET crashed_by = '{a,b}' WHERE status = 'queued'`);
+          return Object.getPrototypeOf(store).claimQueued.call(store, limit, except) as Promise<string[]>;
+        },
+      }),
   });
   const { run_id: id } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[done 1]]' });
   await expect.poll(async () => ((await bench.store.loadRun(id)) as RunRecord).status).toBe('failed');
-  expect(await bench.store.loadRun(id)).toMatchObject({ error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED', details: { reason: 'HOST_CRASHED_TWICE', crashes: 2 } }, epoch: 0 });
+  expect(await bench.store.loadRun(id)).toMatchObject({
+    error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED', details: { reason: 'HOST_CRASHED_TWICE', crashes: 2 } },
+    epoch: 0,
+  });
   await expect.poll(() => bench.doubts(id), { timeout: 15_000 }).toEqual([]);
 });

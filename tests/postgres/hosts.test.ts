@@ -1,4 +1,5 @@
-// Several servers on one database: any of them creates, plays, shows and answers any run; one that dies leaves nothing behind.
+// Several servers on one database: any of them creates, plays, shows and answers any run; one that dies leaves nothing
+// behind.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -29,13 +30,21 @@ test('a question asked on one host is answered on another and seen on a third', 
 test('a host that is killed leaves its waiting runs answerable, its queued ones queued, and its running ones ended within its lease and a look', async () => {
   const hosts = await withHosts({ slots: 1 });
   const [a, b] = [await hosts.start('a'), await hosts.start('b')];
-  const { run_id: waiting } = await a.client.create({ engine: 'rehearsal', prompt: ASK, execution_mode: 'interactive' });
+  const { run_id: waiting } = await a.client.create({
+    engine: 'rehearsal',
+    prompt: ASK,
+    execution_mode: 'interactive',
+  });
   await becomes(a.client, waiting).toBe('waiting_user');
   // One at each of the two.
-  const hanging = await Promise.all([0, 1].map(async () => (await a.client.create({ engine: 'rehearsal', prompt: '[[hang]]' })).run_id));
+  const hanging = await Promise.all(
+    [0, 1].map(async () => (await a.client.create({ engine: 'rehearsal', prompt: '[[hang]]' })).run_id),
+  );
   for (const id of hanging) await becomes(a.client, id).toBe('running');
   const { run_id: queued } = await a.client.create({ engine: 'rehearsal', prompt: '[[done "later"]]' });
-  const owners = await hosts.database.query<{ run_id: string; name: string }>('SELECT run_id, name FROM parley.runs JOIN parley.hosts ON host_id = owner');
+  const owners = await hosts.database.query<{ run_id: string; name: string }>(
+    'SELECT run_id, name FROM parley.runs JOIN parley.hosts ON host_id = owner',
+  );
   expect(owners.map(({ name }) => name).toSorted()).toEqual(['a', 'b']);
   const ofA = owners.find(({ name }) => name === 'a')?.run_id ?? '';
   const ofB = owners.find(({ name }) => name === 'b')?.run_id ?? '';
@@ -51,7 +60,10 @@ test('a host that is killed leaves its waiting runs answerable, its queued ones 
   expect((await b.client.get(queued)).status).toBe('queued');
   await b.client.cancel(ofB);
   await becomes(b.client, queued).toBe('succeeded');
-  await b.client.reply(waiting, { interaction_id: (await b.client.interaction(waiting)).interaction_id, response: 'SQLite' });
+  await b.client.reply(waiting, {
+    interaction_id: (await b.client.interaction(waiting)).interaction_id,
+    response: 'SQLite',
+  });
   await becomes(b.client, waiting).toBe('succeeded');
   for (const id of [waiting, ofA, ofB, queued]) await proves(b.client, id);
 });
@@ -59,7 +71,10 @@ test('a host that is killed leaves its waiting runs answerable, its queued ones 
 test('a host that was stopped beyond its lease writes no row when it is woken, ends its engine, and goes on as a new one', async () => {
   const hosts = await withHosts({ slots: 1 });
   const a = await hosts.start('a');
-  const { run_id: id } = await a.client.create({ engine: 'rehearsal', prompt: '[[events 5 20]] [[sleep 3000]] [[events 2000 20]] [[done 1]]' });
+  const { run_id: id } = await a.client.create({
+    engine: 'rehearsal',
+    prompt: '[[events 5 20]] [[sleep 3000]] [[events 2000 20]] [[done 1]]',
+  });
   await becomes(a.client, id).toBe('running');
   const b = await hosts.start('b');
   a.child.kill('SIGSTOP');
@@ -85,7 +100,9 @@ test('a run that is played elsewhere is canceled from any host, also when the on
   expect(await b.client.cancel(id)).toMatchObject({ status: 'canceled' });
   const { run_id: other } = await a.client.create({ engine: 'rehearsal', prompt: '[[hang]]' });
   await becomes(a.client, other).toBe('running');
-  const [{ name } = { name: '' }] = await hosts.database.query<{ name: string }>('SELECT name FROM parley.runs JOIN parley.hosts ON host_id = owner');
+  const [{ name } = { name: '' }] = await hosts.database.query<{ name: string }>(
+    'SELECT name FROM parley.runs JOIN parley.hosts ON host_id = owner',
+  );
   const [player, looker] = name === 'a' ? [a, b] : [b, a];
   player.child.kill('SIGKILL');
   expect(await looker.client.cancel(other)).toMatchObject({ status: 'canceled' });
@@ -98,30 +115,49 @@ test('with files of its own, a run goes on where they are; on a host that does n
   const { run_id: lost } = await a.client.create({ engine: 'rehearsal', prompt: ASK, execution_mode: 'interactive' });
   for (const each of [id, lost]) await becomes(a.client, each).toBe('waiting_user');
   const b = await hosts.start('b');
-  const answer = async (run: string) => b.client.reply(run, { interaction_id: (await b.client.interaction(run)).interaction_id, response: 'SQLite' });
+  const answer = async (run: string) =>
+    b.client.reply(run, { interaction_id: (await b.client.interaction(run)).interaction_id, response: 'SQLite' });
   await answer(id);
   await becomes(b.client, id).toBe('succeeded');
   const sites = await hosts.database.query<{ site: string }>('SELECT DISTINCT site FROM parley.runs');
   expect(sites).toHaveLength(1);
   // What the engine printed is there, through either.
-  expect(Buffer.from(await b.client.logs(id, { attempt: 1 })).toString()).toBe(Buffer.from(await a.client.logs(id, { attempt: 1 })).toString());
+  expect(Buffer.from(await b.client.logs(id, { attempt: 1 })).toString()).toBe(
+    Buffer.from(await a.client.logs(id, { attempt: 1 })).toString(),
+  );
   await proves(b.client, id);
   a.child.kill('SIGKILL');
   await a.ended;
   await answer(lost);
   await becomes(b.client, lost).toBe('failed');
-  expect(await b.client.get(lost)).toMatchObject({ error: { code: 'SESSION_RESUME_FAILED', message: expect.stringContaining('gone for too long') as string } });
+  expect(await b.client.get(lost)).toMatchObject({
+    error: { code: 'SESSION_RESUME_FAILED', message: expect.stringContaining('gone for too long') as string },
+  });
 });
 
 test('a process that waits with its run keeps it on its host; when it is gone, any other goes on', async () => {
   const hosts = await withHosts();
   const a = await hosts.start('a');
-  const { run_id: id } = await a.client.create({ engine: 'codex-app-server', prompt: '[[approve ls]] [[approve pwd]] [[done 1]]', execution_mode: 'interactive' });
+  const { run_id: id } = await a.client.create({
+    engine: 'codex-app-server',
+    prompt: '[[approve ls]] [[approve pwd]] [[done 1]]',
+    execution_mode: 'interactive',
+  });
   await becomes(a.client, id).toBe('waiting_user');
   const b = await hosts.start('b');
-  const holder = async () => (await hosts.database.query<{ name: string }>('SELECT name FROM parley.runs JOIN parley.hosts ON host_id = resident WHERE run_id = $1', [id]))[0]?.name;
+  const holder = async () =>
+    (
+      await hosts.database.query<{ name: string }>(
+        'SELECT name FROM parley.runs JOIN parley.hosts ON host_id = resident WHERE run_id = $1',
+        [id],
+      )
+    )[0]?.name;
   expect(await holder()).toBe('a');
-  const approve = async () => b.client.reply(id, { interaction_id: (await b.client.interaction(id)).interaction_id, response: { decision: 'approve' } });
+  const approve = async () =>
+    b.client.reply(id, {
+      interaction_id: (await b.client.interaction(id)).interaction_id,
+      response: { decision: 'approve' },
+    });
   await approve();
   await expect.poll(async () => (await b.client.get(id)).attempt_number, { timeout: 30_000 }).toBe(2);
   await becomes(b.client, id).toBe('waiting_user');
@@ -136,10 +172,25 @@ test('a question whose time is over is decided once, by whichever host, also whe
   const hosts = await withHosts();
   const a = await hosts.start('a');
   const options = { session_timeout_sec: 4, interactive_require_user_reply: false };
-  const ids = await Promise.all([0, 1, 2, 3].map(async () => (await a.client.create({ engine: 'rehearsal', prompt: ASK, execution_mode: 'interactive', runtime_options: options })).run_id));
+  const ids = await Promise.all(
+    [0, 1, 2, 3].map(
+      async () =>
+        (
+          await a.client.create({
+            engine: 'rehearsal',
+            prompt: ASK,
+            execution_mode: 'interactive',
+            runtime_options: options,
+          })
+        ).run_id,
+    ),
+  );
   for (const id of ids) await becomes(a.client, id).toBe('waiting_user');
   const answered = ids[0] ?? '';
-  await a.client.reply(answered, { interaction_id: (await a.client.interaction(answered)).interaction_id, response: 'SQLite' });
+  await a.client.reply(answered, {
+    interaction_id: (await a.client.interaction(answered)).interaction_id,
+    response: 'SQLite',
+  });
   const b = await hosts.start('b');
   a.child.kill('SIGKILL');
   await a.ended;
@@ -155,12 +206,22 @@ test('a question whose time is over is decided once, by whichever host, also whe
 test('a run that is deleted on one host goes with its files on the other, and a hint alone deletes nothing', async () => {
   const hosts = await withHosts({ files: 'host' });
   const [a, b] = [await hosts.start('a'), await hosts.start('b')];
-  const [kept, deleted] = await Promise.all([0, 1].map(async () => (await a.client.create({ engine: 'rehearsal', prompt: '[[done 1]]', cwd: hosts.site.cwd })).run_id));
+  const [kept, deleted] = await Promise.all(
+    [0, 1].map(
+      async () => (await a.client.create({ engine: 'rehearsal', prompt: '[[done 1]]', cwd: hosts.site.cwd })).run_id,
+    ),
+  );
   if (kept === undefined || deleted === undefined) throw new Error('two runs were started');
   for (const id of [kept, deleted]) await becomes(b.client, id).toBe('succeeded');
   const folder = (id: string) => join(hosts.site.root, 'data-a', 'runs', id);
-  await hosts.database.query('SELECT pg_notify($1, $2)', ['parley_commits', JSON.stringify({ i: 'x', h: null, r: kept, x: true })]);
-  await hosts.database.query('SELECT pg_notify($1, $2)', ['parley_commits', JSON.stringify({ i: 'x', h: null, r: '../../work', x: true })]);
+  await hosts.database.query('SELECT pg_notify($1, $2)', [
+    'parley_commits',
+    JSON.stringify({ i: 'x', h: null, r: kept, x: true }),
+  ]);
+  await hosts.database.query('SELECT pg_notify($1, $2)', [
+    'parley_commits',
+    JSON.stringify({ i: 'x', h: null, r: '../../work', x: true }),
+  ]);
   expect(existsSync(folder(deleted))).toBe(true);
   await b.client.delete(deleted);
   await expect.poll(() => existsSync(folder(deleted))).toBe(false);
@@ -185,9 +246,18 @@ test('a database that is away for seconds ends no turn: what is printed meanwhil
   const proxy = await openPostgresProxy(hosts.database.url);
   onTestFinished(() => proxy.close());
   const a = await hosts.start('a', { url: proxy.url });
-  const { run_id: id } = await a.client.create({ engine: 'rehearsal', prompt: `${'[[events 20 60]] [[sleep 1000]] '.repeat(12)} [[done 1]]` });
-  const stored = async () => (await hosts.database.query<{ seq: number }>('SELECT rasp_seq::int AS seq FROM parley.runs'))[0]?.seq ?? 0;
-  const printed = () => hosts.foldersOf(id).map((folder) => join(folder, 'attempts', '1', 'stdout.log')).filter((path) => existsSync(path)).flatMap((path) => readFileSync(path, 'utf8').split('\n')).length;
+  const { run_id: id } = await a.client.create({
+    engine: 'rehearsal',
+    prompt: `${'[[events 20 60]] [[sleep 1000]] '.repeat(12)} [[done 1]]`,
+  });
+  const stored = async () =>
+    (await hosts.database.query<{ seq: number }>('SELECT rasp_seq::int AS seq FROM parley.runs'))[0]?.seq ?? 0;
+  const printed = () =>
+    hosts
+      .foldersOf(id)
+      .map((folder) => join(folder, 'attempts', '1', 'stdout.log'))
+      .filter((path) => existsSync(path))
+      .flatMap((path) => readFileSync(path, 'utf8').split('\n')).length;
   // That it is running is seen by others before the host knows that it has begun: it prints when it knows.
   await expect.poll(printed, { timeout: 20_000 }).toBeGreaterThan(1);
   proxy.shut();

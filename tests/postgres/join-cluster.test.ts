@@ -16,7 +16,17 @@ test('a host that lost its lease with all others waits as long as a new one befo
   await stores.query('UPDATE parley.runs SET queued_at = 1');
   let gone = 0;
   const monotonicMs = () => performance.now() + gone;
-  const host = await joinCluster({ url: stores.url, store, clock: new SharedClock(systemClock, () => performance.now()), timers: systemTimers, monotonicMs, onFailure: () => {} }, { name: 'b', url: null, site, leaseMs: 3000, goneMs: GONE_MS });
+  const host = await joinCluster(
+    {
+      url: stores.url,
+      store,
+      clock: new SharedClock(systemClock, () => performance.now()),
+      timers: systemTimers,
+      monotonicMs,
+      onFailure: () => {},
+    },
+    { name: 'b', url: null, site, leaseMs: 3000, goneMs: GONE_MS },
+  );
   onTestFinished(() => host.leave());
   expect(await host.listStranded(9)).toEqual([]);
   gone += GONE_MS;

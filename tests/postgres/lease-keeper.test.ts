@@ -1,4 +1,5 @@
-// The lease of a host: renewed in time, lost for good when it is over, and followed by another when everything of it has ended.
+// The lease of a host: renewed in time, lost for good when it is over, and followed by another when everything of it
+// has ended.
 import { expect, onTestFinished, test } from 'vitest';
 import { LeaseKeeper } from '../../src/dispatch/postgres/lease-keeper.js';
 import { systemTimers } from '../../src/process/timers.js';
@@ -10,11 +11,19 @@ import { withStores, type Stores } from '../support/postgres-stores.js';
 
 const TTL_MS = 900;
 
-async function keep(stores: Stores, url = stores.url, monotonicMs: () => number = () => performance.now(), ttlMs = TTL_MS) {
+async function keep(
+  stores: Stores,
+  url = stores.url,
+  monotonicMs: () => number = () => performance.now(),
+  ttlMs = TTL_MS,
+) {
   const store = await stores.store();
   const connection = new Database(url, { connections: 1 });
   const failures: unknown[] = [];
-  const keeper = await LeaseKeeper.open({ store, connection, timers: systemTimers, monotonicMs, onFailure: (error) => failures.push(error) }, { name: 'n', url: null, site: null, ttlMs });
+  const keeper = await LeaseKeeper.open(
+    { store, connection, timers: systemTimers, monotonicMs, onFailure: (error) => failures.push(error) },
+    { name: 'n', url: null, site: null, ttlMs },
+  );
   onTestFinished(async () => {
     await keeper.close();
     await connection.close();
@@ -22,7 +31,13 @@ async function keep(stores: Stores, url = stores.url, monotonicMs: () => number 
   return { keeper, store, failures };
 }
 
-const leaseOf = async (stores: Stores, id: string) => (await stores.query<{ left: number }>(`SELECT extract(epoch FROM lease_until - clock_timestamp())::float AS left FROM parley.hosts WHERE host_id = $1`, [id]))[0]?.left ?? -1;
+const leaseOf = async (stores: Stores, id: string) =>
+  (
+    await stores.query<{ left: number }>(
+      `SELECT extract(epoch FROM lease_until - clock_timestamp())::float AS left FROM parley.hosts WHERE host_id = $1`,
+      [id],
+    )
+  )[0]?.left ?? -1;
 
 test('is renewed as long as the host lives, and over at once when it leaves', async () => {
   const stores = await withStores();

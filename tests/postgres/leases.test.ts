@@ -10,7 +10,9 @@ const REFUSED = { committed: false, reason: 'epoch' };
 const next = (run: RunRecord) => flush(run.heads.rasp_seq + 1, 1, null, T0 + 1000 + run.heads.rasp_seq);
 
 async function ownerOf(stores: Stores, runId = 'run_0001'): Promise<string | null> {
-  const [row] = await stores.query<{ owner: string | null }>('SELECT owner FROM parley.runs WHERE run_id = $1', [runId]);
+  const [row] = await stores.query<{ owner: string | null }>('SELECT owner FROM parley.runs WHERE run_id = $1', [
+    runId,
+  ]);
   return row?.owner ?? null;
 }
 
@@ -25,15 +27,26 @@ describe('a lease', () => {
     expect(after).toMatchObject({ host_id: 'host_1', name: 'name of host_1', url: null, info: {} });
     await stores.expire('host_1');
     expect([await lease.renew(), await lease.renew()]).toEqual([false, false]);
-    expect([await listLiveHosts(database), (await listDeadHosts(database)).map((host) => host.host_id)]).toEqual([[], ['host_1']]);
+    expect([await listLiveHosts(database), (await listDeadHosts(database)).map((host) => host.host_id)]).toEqual([
+      [],
+      ['host_1'],
+    ]);
   });
 
   test('that is over by itself is over: nothing needs to happen for it', async () => {
     const stores = await withStores();
     const store = await stores.store();
-    const lease = await registerHost(store.database, { host_id: 'brief', name: 'n\0', url: 'http://x\\y', ttlMs: 0, info: { pid: 1 } });
+    const lease = await registerHost(store.database, {
+      host_id: 'brief',
+      name: 'n\0',
+      url: 'http://x\\y',
+      ttlMs: 0,
+      info: { pid: 1 },
+    });
     expect(await lease.renew()).toBe(false);
-    expect(await listDeadHosts(store.database)).toMatchObject([{ host_id: 'brief', name: 'n\0', url: 'http://x\\y', info: { pid: 1 } }]);
+    expect(await listDeadHosts(store.database)).toMatchObject([
+      { host_id: 'brief', name: 'n\0', url: 'http://x\\y', info: { pid: 1 } },
+    ]);
   });
 
   test('is given up by its host at once, and forgotten by others only when it is over', async () => {
@@ -53,7 +66,9 @@ describe('a lease', () => {
     const stores = await withStores();
     const { database } = await stores.host('host_1');
     await stores.expire('host_1');
-    await expect(registerHost(database, { host_id: 'host_1', name: 'again', url: null, ttlMs: 1000 })).rejects.toThrow('duplicate key');
+    await expect(registerHost(database, { host_id: 'host_1', name: 'again', url: null, ttlMs: 1000 })).rejects.toThrow(
+      'duplicate key',
+    );
   });
 });
 
@@ -82,7 +97,13 @@ describe('a run', () => {
     const stores = await withStores();
     const [one, two] = [await stores.host('host_1'), await stores.host('host_2')];
     const run = await commit(one, await create(one), RUNNING);
-    const changes: Partial<RunChange>[] = [{ journal: next(run) }, { set: { status: 'failed' } }, { set: { attempt_number: 2 }, journal: next(run) }, { set: { epoch: 2 } }, { set: { status: 'failed', epoch: 2 } }];
+    const changes: Partial<RunChange>[] = [
+      { journal: next(run) },
+      { set: { status: 'failed' } },
+      { set: { attempt_number: 2 }, journal: next(run) },
+      { set: { epoch: 2 } },
+      { set: { status: 'failed', epoch: 2 } },
+    ];
     for (const rest of changes) expect(await two.commit(change(run, rest))).toEqual(REFUSED);
     await stores.expire('host_1');
     for (const rest of changes.slice(0, 4)) expect(await one.commit(change(run, rest))).toEqual(REFUSED);
@@ -109,7 +130,10 @@ describe('a run', () => {
     expect(await two.commit(change(run, { set: { ...wish, attempt_number: 3 } }))).toEqual(REFUSED);
     expect(await two.commit(change(run, { set: wish, journal: next(run) }))).toEqual(REFUSED);
     await stores.expire('host_2');
-    expect(await commit(two, run, { set: { ...wish, error: undefined } as unknown as typeof wish })).toMatchObject({ cancel_requested: wish.cancel_requested, status: 'running' });
+    expect(await commit(two, run, { set: { ...wish, error: undefined } as unknown as typeof wish })).toMatchObject({
+      cancel_requested: wish.cancel_requested,
+      status: 'running',
+    });
     expect(await ownerOf(stores)).toBe('host_1');
   });
 
@@ -117,9 +141,16 @@ describe('a run', () => {
     const stores = await withStores();
     const [one, dead] = [await stores.host('host_1'), await stores.store({ host: 'host_dead' })];
     const queued = await create(dead);
-    const waiting = await commit(one, await commit(one, queued, RUNNING), { set: { status: 'waiting_user' }, ask: ask('int_1') });
+    const waiting = await commit(one, await commit(one, queued, RUNNING), {
+      set: { status: 'waiting_user' },
+      ask: ask('int_1'),
+    });
     const resolution = { at: T0, response: 1, actor: null, idempotency_key: null, finish: false };
-    const again = await commit(dead, waiting, { set: { status: 'queued' }, resolve: { interaction_id: 'int_1', state: 'answered', resolution }, journal: next(waiting) });
+    const again = await commit(dead, waiting, {
+      set: { status: 'queued' },
+      resolve: { interaction_id: 'int_1', state: 'answered', resolution },
+      journal: next(waiting),
+    });
     await commit(dead, again, { set: { status: 'canceled' } });
   });
 
@@ -135,27 +166,30 @@ describe('a run', () => {
 });
 
 describe('a take-over', () => {
-  test.each(['expired', 'missing'])('of a run whose owner has a lease that is %s makes the run the new host’s, or ends it', async (how) => {
-    const stores = await withStores();
-    const [one, two] = [await stores.host('host_1'), await stores.host('host_2')];
-    const first = await commit(one, await create(one, 1), RUNNING);
-    const second = await commit(one, await create(one, 2), RUNNING);
-    if (how === 'expired') await stores.expire('host_1');
-    else await one.lease.release();
-    expect(await two.listOwnedByDead(10)).toEqual(['run_0001', 'run_0002']);
-    expect(await two.listOwnedByDead(1)).toEqual(['run_0001']);
-    // Without a higher epoch it is none.
-    expect(await two.commit(change(first, { set: { status: 'failed' }, journal: next(first) }))).toEqual(REFUSED);
-    const taken = await commit(two, first, { set: { epoch: 2 }, journal: next(first) });
-    expect([await ownerOf(stores), taken.epoch]).toEqual(['host_2', 2]);
-    await commit(two, second, { set: { epoch: 2, status: 'failed' } });
-    expect(await ownerOf(stores, 'run_0002')).toBeNull();
-    expect(await two.listOwnedByDead(10)).toEqual([]);
-    // The old owner knows an older epoch, and is not the owner.
-    expect(await one.commit(change(first, { journal: next(first) }))).toEqual(REFUSED);
-    expect(await one.commit(change(taken, { journal: next(taken) }))).toEqual(REFUSED);
-    await commit(two, taken, { journal: next(taken) });
-  });
+  test.each(['expired', 'missing'])(
+    'of a run whose owner has a lease that is %s makes the run the new host’s, or ends it',
+    async (how) => {
+      const stores = await withStores();
+      const [one, two] = [await stores.host('host_1'), await stores.host('host_2')];
+      const first = await commit(one, await create(one, 1), RUNNING);
+      const second = await commit(one, await create(one, 2), RUNNING);
+      if (how === 'expired') await stores.expire('host_1');
+      else await one.lease.release();
+      expect(await two.listOwnedByDead(10)).toEqual(['run_0001', 'run_0002']);
+      expect(await two.listOwnedByDead(1)).toEqual(['run_0001']);
+      // Without a higher epoch it is none.
+      expect(await two.commit(change(first, { set: { status: 'failed' }, journal: next(first) }))).toEqual(REFUSED);
+      const taken = await commit(two, first, { set: { epoch: 2 }, journal: next(first) });
+      expect([await ownerOf(stores), taken.epoch]).toEqual(['host_2', 2]);
+      await commit(two, second, { set: { epoch: 2, status: 'failed' } });
+      expect(await ownerOf(stores, 'run_0002')).toBeNull();
+      expect(await two.listOwnedByDead(10)).toEqual([]);
+      // The old owner knows an older epoch, and is not the owner.
+      expect(await one.commit(change(first, { journal: next(first) }))).toEqual(REFUSED);
+      expect(await one.commit(change(taken, { journal: next(taken) }))).toEqual(REFUSED);
+      await commit(two, taken, { journal: next(taken) });
+    },
+  );
 
   test('keeps a run running only for a host that has a valid lease itself', async () => {
     const stores = await withStores();
@@ -181,7 +215,9 @@ describe('a take-over', () => {
     for (let number = 1; number <= 20; number += 1) {
       const run = await commit(dead, await create(dead, number, newRun(number)), RUNNING);
       await stores.query(`UPDATE parley.runs SET owner = 'host_gone' WHERE run_id = $1`, [run.run_id]);
-      const outcomes = await Promise.all(others.map((store) => store.commit(change(run, { set: { epoch: 2 }, journal: next(run) }))));
+      const outcomes = await Promise.all(
+        others.map((store) => store.commit(change(run, { set: { epoch: 2 }, journal: next(run) }))),
+      );
       expect(outcomes.filter((outcome) => outcome.committed)).toHaveLength(1);
       expect(outcomes).toContainEqual(REFUSED);
       expect(await ownerOf(stores, run.run_id)).toBe(outcomes[0]?.committed ? 'host_1' : 'host_2');
@@ -195,7 +231,9 @@ describe('a take-over', () => {
     await stores.expire('host_1');
     // As a renewal that began in time and is not committed yet.
     await stores.query('BEGIN');
-    await stores.query(`UPDATE parley.hosts SET lease_until = clock_timestamp() + interval '1 hour' WHERE host_id = 'host_1'`);
+    await stores.query(
+      `UPDATE parley.hosts SET lease_until = clock_timestamp() + interval '1 hour' WHERE host_id = 'host_1'`,
+    );
     const takeOver = two.commit(change(run, { set: { epoch: 2 } }));
     await stores.untilWaiting(1);
     await stores.query('COMMIT');
@@ -212,7 +250,9 @@ test('a flush that waited for the run’s row sees the lease as it is afterwards
   await stores.query('SELECT FROM parley.runs WHERE run_id = $1 FOR UPDATE', [run.run_id]);
   const flushed = host.commit(change(run, { journal: next(run) }));
   await stores.untilWaiting(1);
-  await stores.query(`UPDATE parley.hosts SET lease_until = clock_timestamp() + interval '1 hour' WHERE host_id = 'host_1'`);
+  await stores.query(
+    `UPDATE parley.hosts SET lease_until = clock_timestamp() + interval '1 hour' WHERE host_id = 'host_1'`,
+  );
   await stores.query('COMMIT');
   expect(await flushed).toMatchObject({ committed: true });
 });

@@ -1,5 +1,6 @@
-// Turns that a host has lost without losing its lease: it began one and never heard of it, or the database forgot what was stored. Each is ended,
-// nothing is played twice, and what its engine printed is in the journal. An outage that passes ends no turn.
+// Turns that a host has lost without losing its lease: it began one and never heard of it, or the database forgot what
+// was stored. Each is ended, nothing is played twice, and what its engine printed is in the journal. An outage that
+// passes ends no turn.
 import { expect, test } from 'vitest';
 import { LostConnectionError } from '../../src/store/postgres/lost-connection.js';
 import type { RunRecord } from '../../src/store/store.js';
@@ -23,18 +24,23 @@ function failing(times: number): () => void {
 test('a turn whose beginning was stored, and whose host never heard of it, is ended by that host at its next look', async () => {
   let isLost = false;
   const bench = await openClusterBench({
-    store: (store) => alterStore(store, {
-      commit: async (change) => {
-        const outcome = await store.commit(change);
-        if (change.set?.status !== 'running' || isLost) return outcome;
-        isLost = true;
-        throw away();
-      },
-    }),
+    store: (store) =>
+      alterStore(store, {
+        commit: async (change) => {
+          const outcome = await store.commit(change);
+          if (change.set?.status !== 'running' || isLost) return outcome;
+          isLost = true;
+          throw away();
+        },
+      }),
   });
   const { run_id: id } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[answer x]]' });
   await becomes(bench, id).toBe('failed');
-  expect(await bench.store.loadRun(id)).toMatchObject({ error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' }, epoch: 1, attempt_number: 1 });
+  expect(await bench.store.loadRun(id)).toMatchObject({
+    error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' },
+    epoch: 1,
+    attempt_number: 1,
+  });
   // Its lease was never over.
   expect(await bench.stores.query('SELECT FROM parley.hosts')).toHaveLength(1);
   expect(processesOf(id)).toEqual([]);
@@ -43,14 +49,18 @@ test('a turn whose beginning was stored, and whose host never heard of it, is en
 
 test('what a database forgot that was replaced by one that was behind is stored again from the logs, when its run is ended', async () => {
   const bench = await openClusterBench();
-  const { run_id: id } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[events 40 50]] [[sleep 1500]] [[events 40 50]] [[sleep 2000]] [[events 40 50]] [[hang]]' });
+  const { run_id: id } = await bench.orchestrator.create({
+    engine: 'codex',
+    prompt: '[[events 40 50]] [[sleep 1500]] [[events 40 50]] [[sleep 2000]] [[events 40 50]] [[hang]]',
+  });
   const stored = async () => ((await bench.store.loadRun(id)) as RunRecord).heads.rasp_seq;
   await expect.poll(stored, { timeout: 20_000 }).toBeGreaterThan(40);
   await bench.stores.query('CREATE TABLE earlier AS SELECT * FROM parley.runs');
   const earlier = await stored();
   await expect.poll(stored, { timeout: 20_000 }).toBeGreaterThan(80);
   const before = await stored();
-  await bench.stores.query(`WITH back AS (UPDATE parley.runs AS run SET rasp_seq = earlier.rasp_seq, fcmp_seq = earlier.fcmp_seq, ts = earlier.ts, digest = earlier.digest, last_commit = earlier.last_commit FROM earlier RETURNING run.run_id)
+  await bench.stores
+    .query(`WITH back AS (UPDATE parley.runs AS run SET rasp_seq = earlier.rasp_seq, fcmp_seq = earlier.fcmp_seq, ts = earlier.ts, digest = earlier.digest, last_commit = earlier.last_commit FROM earlier RETURNING run.run_id)
     DELETE FROM parley.segments USING earlier WHERE seq_from > CASE protocol WHEN 'rasp' THEN earlier.rasp_seq ELSE earlier.fcmp_seq END`);
   await becomes(bench, id).toBe('failed');
   expect(processesOf(id)).toEqual([]);
@@ -62,12 +72,13 @@ test('what a database forgot that was replaced by one that was behind is stored 
 test('a database that is away for longer than a read is tried ends no turn of an engine that stays, while the lease holds', async () => {
   const [beforeTurn, beforeWaiting] = [failing(2), failing(2)];
   const bench = await openClusterBench({
-    store: (store) => alterStore(store, {
-      readJournal: async (...args) => {
-        beforeTurn();
-        return store.readJournal(...args);
-      },
-    }),
+    store: (store) =>
+      alterStore(store, {
+        readJournal: async (...args) => {
+          beforeTurn();
+          return store.readJournal(...args);
+        },
+      }),
     cluster: (cluster) => ({
       hold: async (runId) => {
         beforeWaiting();
@@ -75,7 +86,11 @@ test('a database that is away for longer than a read is tried ends no turn of an
       },
     }),
   });
-  const { run_id: id } = await bench.orchestrator.create({ engine: 'codex-app-server', prompt: '[[approve ls]] [[done 1]]', execution_mode: 'interactive' });
+  const { run_id: id } = await bench.orchestrator.create({
+    engine: 'codex-app-server',
+    prompt: '[[approve ls]] [[done 1]]',
+    execution_mode: 'interactive',
+  });
   await becomes(bench, id).toBe('waiting_user');
   expect(await bench.stores.query('SELECT resident FROM parley.runs')).toEqual([{ resident: bench.membership.hostId }]);
   expect(bench.failures).toEqual([]);

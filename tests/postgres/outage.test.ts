@@ -17,10 +17,28 @@ test('a call during an outage is refused with a reason that does not tell the pa
   const run = await create(store);
   for (let round = 0; round < 2; round += 1) {
     proxy.shut();
-    const calls = [() => store.loadRun(run.run_id), () => store.listRuns({ limit: 1 }), () => store.createRun(newRun(9)), () => store.commit(change(run, { journal: flush(9, 1, null) })), () => store.deleteRun(run.run_id), () => store.nextDelivery(T0)];
+    const calls = [
+      () => store.loadRun(run.run_id),
+      () => store.listRuns({ limit: 1 }),
+      () => store.createRun(newRun(9)),
+      () => store.commit(change(run, { journal: flush(9, 1, null) })),
+      () => store.deleteRun(run.run_id),
+      () => store.nextDelivery(T0),
+    ];
     // A change is tried for a while before it is refused; all at once, that takes one such while.
-    for (const error of await Promise.all(calls.map((call) => call().then(() => null, (reason: unknown) => reason as Error & { code: string })))) {
-      expect(error).toMatchObject({ name: 'RequestError', code: 'STORE_UNAVAILABLE', message: expect.stringContaining('cannot be reached') as string });
+    for (const error of await Promise.all(
+      calls.map((call) =>
+        call().then(
+          () => null,
+          (reason: unknown) => reason as Error & { code: string },
+        ),
+      ),
+    )) {
+      expect(error).toMatchObject({
+        name: 'RequestError',
+        code: 'STORE_UNAVAILABLE',
+        message: expect.stringContaining('cannot be reached') as string,
+      });
       expect(JSON.stringify([error?.message, error?.stack, error])).not.toContain(new URL(stores.url).password);
     }
     proxy.open();
@@ -38,7 +56,13 @@ test('connections that the server ended are replaced: no call fails because of t
     await Promise.all(Array.from({ length: 5 }, () => store.countRuns()));
     expect(await stores.terminate()).toBeGreaterThanOrEqual(1);
     if (round % 3 === 0) await store.loadRun(run.run_id);
-    run = await commit(store, run, round % 2 === 0 ? { journal: flush(run.heads.rasp_seq + 1, 1, null, T0 + 100 + round) } : { set: { attempt_number: round + 2 }, journal: flush(run.heads.rasp_seq + 1, 1, null, T0 + 100 + round) });
+    run = await commit(
+      store,
+      run,
+      round % 2 === 0
+        ? { journal: flush(run.heads.rasp_seq + 1, 1, null, T0 + 100 + round) }
+        : { set: { attempt_number: round + 2 }, journal: flush(run.heads.rasp_seq + 1, 1, null, T0 + 100 + round) },
+    );
     await stores.terminate();
     await create(store, round + 2);
   }
@@ -49,7 +73,12 @@ test('connections that the server ended are replaced: no call fails because of t
 
 describe.each([
   { way: 'a flush', before: FLUSH, after: FLUSHED, rest: {} },
-  { way: 'another change', before: COMMIT, after: COMMITTED, rest: { set: { status: 'waiting_user' }, ask: ask('int_1'), deliveries: [delivery('dlv_1')] } },
+  {
+    way: 'another change',
+    before: COMMIT,
+    after: COMMITTED,
+    rest: { set: { status: 'waiting_user' }, ask: ask('int_1'), deliveries: [delivery('dlv_1')] },
+  },
 ] as const)('$way whose connection breaks', ({ before, after, rest }) => {
   async function prepare() {
     const stores = await withStores();
@@ -68,7 +97,12 @@ describe.each([
     await cut;
     const stored = (await other.loadRun(run.run_id)) as RunRecord;
     expect(outcome).toEqual({ committed: true, heads: stored.heads });
-    expect(stored.heads).toEqual({ rasp_seq: 5, fcmp_seq: 4, ts: T0 + 21, digest: nextDigest(run.heads.digest, wanted.journal!.rasp.bytes) });
+    expect(stored.heads).toEqual({
+      rasp_seq: 5,
+      fcmp_seq: 4,
+      ts: T0 + 21,
+      digest: nextDigest(run.heads.digest, wanted.journal!.rasp.bytes),
+    });
   });
 
   test('after the server has done it is not done again, and known to be done', async () => {
@@ -114,7 +148,10 @@ test('a change without events whose answer was lost is known by its own mark', a
   const store = await stores.store({ url: proxy.url, ...small });
   const run = await commit(store, await create(store), { set: { attempt_number: 2 } });
   const cut = proxy.cutAt('server', COMMITTED);
-  expect(await store.commit(change(run, { set: { status: 'waiting_user' }, ask: ask('int_1') }))).toEqual({ committed: true, heads: run.heads });
+  expect(await store.commit(change(run, { set: { status: 'waiting_user' }, ask: ask('int_1') }))).toEqual({
+    committed: true,
+    heads: run.heads,
+  });
   await cut;
   expect(await store.loadRun(run.run_id)).toMatchObject({ status: 'waiting_user' });
 });
@@ -124,7 +161,10 @@ test('a run whose creation was not answered is created once, and one whose delet
   const proxy = await stores.proxy();
   const store = await stores.store({ url: proxy.url, ...small });
   await create(store, 9);
-  for (const [number, from, bytes] of [[1, 'client', COMMIT], [2, 'server', COMMITTED]] as const) {
+  for (const [number, from, bytes] of [
+    [1, 'client', COMMIT],
+    [2, 'server', COMMITTED],
+  ] as const) {
     let cut = proxy.cutAt(from, bytes);
     const outcome = await store.createRun(newRun(number));
     await cut;
@@ -144,7 +184,11 @@ test('a delivery whose settling was not answered is settled once', async () => {
   const proxy = await stores.proxy();
   const store = await stores.store({ url: proxy.url, ...small });
   await commit(store, await create(store), { deliveries: ['dlv_1', 'dlv_2', 'dlv_3'].map((id) => delivery(id)) });
-  for (const [id, outcome, tag] of [['dlv_1', { type: 'delivered' }, 'DELETE 1\0'], ['dlv_2', { type: 'retry', at: T0 + 6000, error: 'x' }, 'UPDATE 1\0'], ['dlv_3', { type: 'given_up', at: T0, error: 'x' }, 'UPDATE 1\0']] as const) {
+  for (const [id, outcome, tag] of [
+    ['dlv_1', { type: 'delivered' }, 'DELETE 1\0'],
+    ['dlv_2', { type: 'retry', at: T0 + 6000, error: 'x' }, 'UPDATE 1\0'],
+    ['dlv_3', { type: 'given_up', at: T0, error: 'x' }, 'UPDATE 1\0'],
+  ] as const) {
     const cut = proxy.cutAt('server', tag);
     expect(await store.settleDelivery(id, outcome)).toBe(true);
     await cut;
@@ -161,7 +205,10 @@ test('a change that cannot be found out about is refused as unknown, not as fail
   const cut = proxy.cutAt('server', FLUSHED, { close: true });
   const outcome = store.commit(change(run, { journal: flush(4, 1, null, T0 + 20) }));
   await cut;
-  await expect(outcome).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', message: expect.stringContaining('not known whether') as string });
+  await expect(outcome).rejects.toMatchObject({
+    code: 'STORE_UNAVAILABLE',
+    message: expect.stringContaining('not known whether') as string,
+  });
 });
 
 test('a flush takes one round trip: it is stored before anything was answered', async () => {

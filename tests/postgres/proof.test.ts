@@ -1,5 +1,5 @@
-// Hosts prove who they are before they are sent a token: another program on the port of a host gets none, whatever it has recorded or read
-// in the database. And a browser that one host has signed in is signed in at all of them.
+// Hosts prove who they are before they are sent a token: another program on the port of a host gets none, whatever it
+// has recorded or read in the database. And a browser that one host has signed in is signed in at all of them.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { createHmac, createPublicKey, verify } from 'node:crypto';
 import { expect, test } from 'vitest';
@@ -17,7 +17,8 @@ interface Ready {
   readonly proof: string;
 }
 
-const readyOf = async ({ url }: ServerProcess, challenge = CHALLENGE) => (await (await fetch(`${url}/readyz?challenge=${challenge}`)).json()) as Ready;
+const readyOf = async ({ url }: ServerProcess, challenge = CHALLENGE) =>
+  (await (await fetch(`${url}/readyz?challenge=${challenge}`)).json()) as Ready;
 
 interface HostRow {
   readonly token_sha256: string;
@@ -25,7 +26,9 @@ interface HostRow {
 }
 
 async function rowOf({ database }: Hosts, hostId: string): Promise<HostRow> {
-  const [row] = await database.query<HostRow>('SELECT token_sha256, public_key FROM parley.hosts WHERE host_id = $1', [hostId]);
+  const [row] = await database.query<HostRow>('SELECT token_sha256, public_key FROM parley.hosts WHERE host_id = $1', [
+    hostId,
+  ]);
   return row as HostRow;
 }
 
@@ -33,7 +36,10 @@ async function rowOf({ database }: Hosts, hostId: string): Promise<HostRow> {
 async function killListed({ database }: Hosts, server: ServerProcess, hostId: string): Promise<void> {
   server.child.kill('SIGKILL');
   await server.ended;
-  await database.query(`UPDATE parley.hosts SET lease_until = clock_timestamp() + interval '1 hour' WHERE host_id = $1`, [hostId]);
+  await database.query(
+    `UPDATE parley.hosts SET lease_until = clock_timestamp() + interval '1 hour' WHERE host_id = $1`,
+    [hostId],
+  );
 }
 
 // The other one has none of its files.
@@ -79,7 +85,10 @@ test('a stranger on the port of a host that died gets no token of a command, whi
   await killListed(hosts, a, before.host_id);
   const stranger = await listenAsStranger(pretendToBe(before, b), a.port);
   // The dead one is the nearest.
-  const call = () => parley(hosts.site, ['run', 'rehearsal', '[[done 1]]', '--scratch'], { env: { PARLEY_DATABASE_URL: hosts.database.url, HOSTNAME: 'a' } });
+  const call = () =>
+    parley(hosts.site, ['run', 'rehearsal', '[[done 1]]', '--scratch'], {
+      env: { PARLEY_DATABASE_URL: hosts.database.url, HOSTNAME: 'a' },
+    });
   for (const times of [1, 2]) {
     expect(await call()).toMatchObject({ code: 0 });
     expect(stranger.asked).toEqual(Array.from({ length: times }, () => 'GET /readyz undefined'));
@@ -107,16 +116,39 @@ test('a program that knows everything in the database cannot prove itself as a h
   const { host_id: hostId } = await readyOf(a);
   await killListed(hosts, a, hostId);
   const row = await rowOf(hosts, hostId);
-  const texts = [row.public_key, row.token_sha256, ...(await hosts.database.query<{ value: string }>('SELECT value FROM parley.meta')).map(({ value }) => value)];
+  const texts = [
+    row.public_key,
+    row.token_sha256,
+    ...(await hosts.database.query<{ value: string }>('SELECT value FROM parley.meta')).map(({ value }) => value),
+  ];
   const own = makeHostIdentity();
   const forgeries = [
-    ...texts.map((secret) => (challenge: string) => createHmac('sha256', `prl_${createHmac('sha256', secret).update('proof').digest('base64url')}`).update(`${challenge} ${hostId}`).digest('base64url')),
-    ...texts.map((secret) => (challenge: string) => createHmac('sha256', secret).update(`${challenge} ${hostId}`).digest('base64url')),
+    ...texts.map(
+      (secret) => (challenge: string) =>
+        createHmac('sha256', `prl_${createHmac('sha256', secret).update('proof').digest('base64url')}`)
+          .update(`${challenge} ${hostId}`)
+          .digest('base64url'),
+    ),
+    ...texts.map(
+      (secret) => (challenge: string) =>
+        createHmac('sha256', secret).update(`${challenge} ${hostId}`).digest('base64url'),
+    ),
     (challenge: string) => own.prove(challenge, hostId),
   ];
   let asked = 0;
-  const stranger = await listenAsStranger(({ url = '' }, response) => void response.end(JSON.stringify({ status: 'ok', host_id: hostId, proof: forgeries[asked++ % forgeries.length]?.(challengeIn(url)) })), a.port);
-  for (const _ of forgeries) expect(await filesOf(b, id)).toMatchObject({ status: 503, body: { error: { code: 'FILES_UNREACHABLE' } } });
+  const stranger = await listenAsStranger(
+    ({ url = '' }, response) =>
+      void response.end(
+        JSON.stringify({
+          status: 'ok',
+          host_id: hostId,
+          proof: forgeries[asked++ % forgeries.length]?.(challengeIn(url)),
+        }),
+      ),
+    a.port,
+  );
+  for (const _ of forgeries)
+    expect(await filesOf(b, id)).toMatchObject({ status: 503, body: { error: { code: 'FILES_UNREACHABLE' } } });
   expect(stranger.asked).toEqual(forgeries.map(() => 'GET /readyz undefined'));
 });
 
@@ -130,7 +162,8 @@ test('one that proves itself and leads elsewhere is not followed', async () => {
   await hosts.database.query('UPDATE parley.hosts SET public_key = $2 WHERE host_id = $1', [hostId, publicKey]);
   const elsewhere = await listenAsStranger((_request, response) => void response.end('{}'));
   const proved = await listenAsStranger(({ url = '' }, response) => {
-    if (url.startsWith('/readyz')) return void response.end(JSON.stringify({ host_id: hostId, proof: prove(challengeIn(url), hostId) }));
+    if (url.startsWith('/readyz'))
+      return void response.end(JSON.stringify({ host_id: hostId, proof: prove(challengeIn(url), hostId) }));
     return void response.writeHead(307, { location: `${elsewhere.url}${url}` }).end();
   }, a.port);
   expect(await filesOf(b, id)).toMatchObject({ status: 503, body: { error: { code: 'FILES_UNREACHABLE' } } });
@@ -144,10 +177,15 @@ test('one that proves itself and leads elsewhere is not followed', async () => {
 test('a browser that was signed in by one host is signed in at another with a different data directory, and out at both', async () => {
   const hosts = await withHosts({ files: 'host' });
   const [a, b] = [await hosts.start('a', { token: null }), await hosts.start('b', { token: null })];
-  const signedIn = await fetch(`${a.url}/v1/sign-in`, { method: 'POST', headers: { origin: a.url, 'content-type': 'application/json' }, body: JSON.stringify({ token: a.token }) });
+  const signedIn = await fetch(`${a.url}/v1/sign-in`, {
+    method: 'POST',
+    headers: { origin: a.url, 'content-type': 'application/json' },
+    body: JSON.stringify({ token: a.token }),
+  });
   expect(signedIn.status).toBe(200);
   const [cookie = ''] = (signedIn.headers.get('set-cookie') ?? '').split(';');
-  for (const { url } of [a, b]) expect(await (await fetch(`${url}/v1/me`, { headers: { cookie } })).json()).toMatchObject({ role: 'operator' });
+  for (const { url } of [a, b])
+    expect(await (await fetch(`${url}/v1/me`, { headers: { cookie } })).json()).toMatchObject({ role: 'operator' });
   // The name is that of no other database, and tells nothing of this one.
   const [name = ''] = cookie.split('=');
   expect(name).toMatch(/^parley_[0-9a-f]{12}$/);
@@ -162,15 +200,24 @@ test('a host token is accepted while its host has a lease, reads only and cannot
   const hosts = await withHosts({ files: 'host' });
   const a = await hosts.start('a');
   const { token, tokenSha256 } = makeHostIdentity();
-  const call = (path: string, init: RequestInit = {}) => fetch(`${a.url}${path}`, { ...init, headers: { authorization: `Bearer ${token}`, origin: a.url, 'content-type': 'application/json' } });
+  const call = (path: string, init: RequestInit = {}) =>
+    fetch(`${a.url}${path}`, {
+      ...init,
+      headers: { authorization: `Bearer ${token}`, origin: a.url, 'content-type': 'application/json' },
+    });
   const me = async () => (await call('/v1/me')).status;
   expect(await me()).toBe(401);
-  await hosts.database.query(`INSERT INTO parley.hosts (host_id, name, started_at, lease_until, info_json, site, place, token_sha256, public_key, generation)
-    VALUES ('h', 'h', clock_timestamp(), clock_timestamp() + interval '1 hour', '{}', 'h', '/h', $1, '', 3)`, [tokenSha256]);
+  await hosts.database.query(
+    `INSERT INTO parley.hosts (host_id, name, started_at, lease_until, info_json, site, place, token_sha256, public_key, generation)
+    VALUES ('h', 'h', clock_timestamp(), clock_timestamp() + interval '1 hour', '{}', 'h', '/h', $1, '', 3)`,
+    [tokenSha256],
+  );
   // It is known at once, without a notification.
   expect(await me()).toBe(200);
   expect(await (await call('/v1/me')).json()).toMatchObject({ role: 'viewer' });
-  expect((await call('/v1/runs', { method: 'POST', body: JSON.stringify({ engine: 'rehearsal', prompt: 'x' }) })).status).toBe(403);
+  expect(
+    (await call('/v1/runs', { method: 'POST', body: JSON.stringify({ engine: 'rehearsal', prompt: 'x' }) })).status,
+  ).toBe(403);
   expect((await call('/v1/sign-in', { method: 'POST', body: JSON.stringify({ token }) })).status).toBe(401);
   await hosts.database.query(`UPDATE parley.hosts SET lease_until = clock_timestamp() WHERE host_id = 'h'`);
   await expect.poll(me, { timeout: 10_000 }).toBe(401);
@@ -179,9 +226,13 @@ test('a host token is accepted while its host has a lease, reads only and cannot
 test('a database that has lost its id is reported with the statement that makes another', async () => {
   const hosts = await withHosts();
   await hosts.database.query(`DELETE FROM parley.meta WHERE key = 'database_id'`);
-  const run = () => parley(hosts.site, ['run', 'rehearsal', '[[done 1]]'], { env: { PARLEY_DATABASE_URL: hosts.database.url } });
+  const run = () =>
+    parley(hosts.site, ['run', 'rehearsal', '[[done 1]]'], { env: { PARLEY_DATABASE_URL: hosts.database.url } });
   const { code, stderr } = await run();
-  expect([code, stderr]).toEqual([1, expect.stringMatching(/^parley: The database has lost its id\. Make another: INSERT .*\n$/)]);
+  expect([code, stderr]).toEqual([
+    1,
+    expect.stringMatching(/^parley: The database has lost its id\. Make another: INSERT .*\n$/),
+  ]);
   await hosts.database.query(/INSERT .*/.exec(stderr)?.[0] ?? '');
   expect(await run()).toMatchObject({ code: 0 });
 });

@@ -16,7 +16,10 @@ test('of two hundred commits of two stores exactly one wins each seq, whichever 
       one.commit(change(run, { journal })),
       two.commit(change(run, round % 3 === 0 ? { journal, set: { attempt_number: round + 2 } } : { journal })),
     ]);
-    expect(outcomes.map((outcome) => (outcome.committed ? 'committed' : outcome.reason)).toSorted()).toEqual(['committed', 'seq']);
+    expect(outcomes.map((outcome) => (outcome.committed ? 'committed' : outcome.reason)).toSorted()).toEqual([
+      'committed',
+      'seq',
+    ]);
     const winner = outcomes.findIndex((outcome) => outcome.committed);
     wins[winner] = (wins[winner] ?? 0) + 1;
     run = (await one.loadRun(run.run_id)) as RunRecord;
@@ -24,14 +27,22 @@ test('of two hundred commits of two stores exactly one wins each seq, whichever 
   }
   expect(wins[0]! + wins[1]!).toBe(100);
   expect(await two.recomputeDigest(run.run_id)).toBe(run.heads.digest);
-  expect((await two.readJournal(run.run_id, 'rasp', { limit: 1000 })).map((line) => (JSON.parse(line) as { seq: number }).seq)).toEqual(Array.from({ length: 102 }, (_, index) => index + 1));
+  expect(
+    (await two.readJournal(run.run_id, 'rasp', { limit: 1000 })).map(
+      (line) => (JSON.parse(line) as { seq: number }).seq,
+    ),
+  ).toEqual(Array.from({ length: 102 }, (_, index) => index + 1));
 });
 
 test('of two hundred commits that are sent at once exactly one is stored', async () => {
   const stores = await withStores();
   const both = [await stores.store(), await stores.store()];
   const run = await create(both[0]!);
-  const outcomes = await Promise.all(Array.from({ length: 200 }, (_, index) => both[index % 2]!.commit(change(run, { journal: flush(3, 1, null, T0 + 100 + index) }))));
+  const outcomes = await Promise.all(
+    Array.from({ length: 200 }, (_, index) =>
+      both[index % 2]!.commit(change(run, { journal: flush(3, 1, null, T0 + 100 + index) })),
+    ),
+  );
   expect(outcomes.filter((outcome) => outcome.committed)).toHaveLength(1);
   expect(outcomes.filter((outcome) => !outcome.committed && outcome.reason !== 'seq')).toEqual([]);
   expect(await both[0]!.readJournal(run.run_id, 'rasp', { limit: 10 })).toHaveLength(3);
@@ -41,8 +52,14 @@ test('a request that two hosts create at once makes one run, which both are told
   const stores = await withStores();
   const [one, two] = [await stores.store(), await stores.store()];
   for (let number = 1; number <= 25; number += 1) {
-    const both = await Promise.all([one.createRun(newRun(number, { run_id: `run_a${number}` })), two.createRun(newRun(number, { run_id: `run_b${number}` }))]);
-    expect(both.map((outcome) => (outcome.created ? 'created' : outcome.reason)).toSorted()).toEqual(['created', 'known']);
+    const both = await Promise.all([
+      one.createRun(newRun(number, { run_id: `run_a${number}` })),
+      two.createRun(newRun(number, { run_id: `run_b${number}` })),
+    ]);
+    expect(both.map((outcome) => (outcome.created ? 'created' : outcome.reason)).toSorted()).toEqual([
+      'created',
+      'known',
+    ]);
     const ids = both.map((outcome) => ('run' in outcome ? outcome.run.run_id : ''));
     expect(ids[0]).toBe(ids[1]);
   }
@@ -52,10 +69,28 @@ test('a request that two hosts create at once makes one run, which both are told
 test('the queue takes exactly as many as it may, and a session one run, however many hosts create at once', async () => {
   const stores = await withStores();
   const both = [await stores.store(), await stores.store()];
-  const outcomes = await Promise.all(Array.from({ length: 40 }, (_, index) => both[index % 2]!.createRun(newRun(index + 1, { queue_limit: 7 }))));
+  const outcomes = await Promise.all(
+    Array.from({ length: 40 }, (_, index) => both[index % 2]!.createRun(newRun(index + 1, { queue_limit: 7 }))),
+  );
   expect(outcomes.filter((outcome) => outcome.created)).toHaveLength(7);
   const home = '/data/runs/run_0001/home';
-  const handle = { engine: 'codex', handle_type: 'session_id', handle_value: 'x', cwd: '/work', home, created_at_attempt: 1 } as const;
-  const continued = await Promise.all(Array.from({ length: 20 }, (_, index) => both[index % 2]!.createRun(newRun(100 + index, { handle, spec: { ...newRun(1).spec, home, continue_from: 'run_0001' } }))));
-  expect(continued.map((outcome) => (outcome.created ? 'created' : outcome.reason)).toSorted()).toEqual(['created', ...Array.from({ length: 19 }, () => 'session_in_use')]);
+  const handle = {
+    engine: 'codex',
+    handle_type: 'session_id',
+    handle_value: 'x',
+    cwd: '/work',
+    home,
+    created_at_attempt: 1,
+  } as const;
+  const continued = await Promise.all(
+    Array.from({ length: 20 }, (_, index) =>
+      both[index % 2]!.createRun(
+        newRun(100 + index, { handle, spec: { ...newRun(1).spec, home, continue_from: 'run_0001' } }),
+      ),
+    ),
+  );
+  expect(continued.map((outcome) => (outcome.created ? 'created' : outcome.reason)).toSorted()).toEqual([
+    'created',
+    ...Array.from({ length: 19 }, () => 'session_in_use'),
+  ]);
 });

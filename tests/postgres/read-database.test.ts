@@ -5,7 +5,9 @@ import { parley } from '../support/command.js';
 import { becomes, withHosts, type Hosts } from '../support/hosts.js';
 
 // Each text of each table, as it is stored, and each word in it.
-async function dumpTexts({ database }: Hosts): Promise<{ readonly whole: string; readonly texts: ReadonlySet<string> }> {
+async function dumpTexts({
+  database,
+}: Hosts): Promise<{ readonly whole: string; readonly texts: ReadonlySet<string> }> {
   const columns = await database.query<{ table: string; column: string }>(
     `SELECT table_name AS table, column_name AS column FROM information_schema.columns
      WHERE table_schema = 'parley' ORDER BY table_name, ordinal_position`,
@@ -28,12 +30,18 @@ async function dumpTexts({ database }: Hosts): Promise<{ readonly whole: string;
 }
 
 // How tokens were derived from a secret in the database until version 6 of it.
-const derive = (secret: string, purpose: string) => `prl_${createHmac('sha256', secret).update(purpose).digest('base64url')}`;
+const derive = (secret: string, purpose: string) =>
+  `prl_${createHmac('sha256', secret).update(purpose).digest('base64url')}`;
 
-const post = (url: string, body: object) => fetch(`${url}/v1/sign-in`, { method: 'POST', headers: { origin: url, 'content-type': 'application/json' }, body: JSON.stringify(body) });
+const post = (url: string, body: object) =>
+  fetch(`${url}/v1/sign-in`, {
+    method: 'POST',
+    headers: { origin: url, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
 
-// Those of the requests that were not refused. So many failures from one address are refused as too many (429) instead of waiting; a valid
-// token or session never is.
+// Those of the requests that were not refused. So many failures from one address are refused as too many (429) instead
+// of waiting; a valid token or session never is.
 async function listAccepted(requests: readonly (readonly [string, () => Promise<Response>])[]): Promise<string[]> {
   const accepted: string[] = [];
   const queue = requests.values();
@@ -55,7 +63,9 @@ test('a reader of the database can derive no token, session or code', async () =
   const { run_id: id } = await a.client.create({ engine: 'rehearsal', prompt: '[[done 1]]' });
   await becomes(a.client, id).toBe('succeeded');
   // Host b reads the files of a with its host token.
-  expect((await fetch(`${b.url}/v1/runs/${id}/files`, { headers: { authorization: `Bearer ${b.token}` } })).status).toBe(200);
+  expect(
+    (await fetch(`${b.url}/v1/runs/${id}/files`, { headers: { authorization: `Bearer ${b.token}` } })).status,
+  ).toBe(200);
   const named = (await parley(hosts.site, ['token', 'add', 'anna', '--role', 'operator'], { env })).stdout.trim();
   const [cookie = ''] = ((await post(a.url, { token: a.token })).headers.get('set-cookie') ?? '').split(';');
   const [name = '', session = ''] = cookie.split('=');
@@ -70,10 +80,15 @@ test('a reader of the database can derive no token, session or code', async () =
   }
   // Of host tokens and private keys only their form is known here. An ed25519 key in DER begins so.
   expect(whole).not.toMatch(/pr[lsc]_[\w-]{20}|PRIVATE KEY|MC4CAQAwBQYDK2Vw/);
-  expect((await hosts.database.query<{ key: string }>('SELECT key FROM parley.meta ORDER BY key')).map(({ key }) => key)).toEqual(['database_id', 'version']);
+  expect(
+    (await hosts.database.query<{ key: string }>('SELECT key FROM parley.meta ORDER BY key')).map(({ key }) => key),
+  ).toEqual(['database_id', 'version']);
 
   const plain = [...texts].filter((text) => /^[\w.~+/=-]{8,500}$/.test(text));
-  const tokens = [...plain, ...[...texts].flatMap((text) => ['operator', 'hosts', 'proof', 'cookie'].map((purpose) => derive(text, purpose)))];
+  const tokens = [
+    ...plain,
+    ...[...texts].flatMap((text) => ['operator', 'hosts', 'proof', 'cookie'].map((purpose) => derive(text, purpose))),
+  ];
   const me = (headers: Record<string, string>) => fetch(`${b.url}/v1/me`, { headers });
   expect(plain.length).toBeGreaterThan(100);
   const accepted = await listAccepted([

@@ -5,9 +5,15 @@ import { becomes, proves, withHosts } from '../support/hosts.js';
 test('a run of a host that was killed fails, and one of the others repeats it once', async () => {
   const hosts = await withHosts({ slots: 2, recovery: { running: 'retry' } });
   const [a, b, c] = [await hosts.start('a'), await hosts.start('b'), await hosts.start('c')];
-  const ids = await Promise.all([0, 1, 2].map(async () => (await a.client.create({ engine: 'rehearsal', prompt: '[[say Working]][[hang]]' })).run_id));
+  const ids = await Promise.all(
+    [0, 1, 2].map(
+      async () => (await a.client.create({ engine: 'rehearsal', prompt: '[[say Working]][[hang]]' })).run_id,
+    ),
+  );
   for (const id of ids) await becomes(b.client, id).toBe('running');
-  const owners = await hosts.database.query<{ run_id: string; name: string }>('SELECT run_id, name FROM parley.runs JOIN parley.hosts ON host_id = owner');
+  const owners = await hosts.database.query<{ run_id: string; name: string }>(
+    'SELECT run_id, name FROM parley.runs JOIN parley.hosts ON host_id = owner',
+  );
   const killed = [a, b, c].find((_, index) => owners.some(({ name }) => name === 'abc'[index]));
   const name = killed === a ? 'a' : killed === b ? 'b' : 'c';
   const client = killed === a ? b.client : a.client;
@@ -15,7 +21,8 @@ test('a run of a host that was killed fails, and one of the others repeats it on
   await killed?.ended;
   const lost = owners.filter((owner) => owner.name === name).map(({ run_id: id }) => id);
   expect(lost.length).toBeGreaterThan(0);
-  const retriesOf = async (id: string) => (await client.list({ limit: 100 })).runs.filter(({ retry_of: of }) => of === id);
+  const retriesOf = async (id: string) =>
+    (await client.list({ limit: 100 })).runs.filter(({ retry_of: of }) => of === id);
   for (const id of lost) {
     await becomes(client, id).toBe('failed');
     expect(await client.get(id)).toMatchObject({ error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } });
@@ -26,5 +33,6 @@ test('a run of a host that was killed fails, and one of the others repeats it on
   }
   // Every other host has looked meanwhile.
   for (const id of lost) expect(await retriesOf(id)).toHaveLength(1);
-  for (const { run_id: id, status } of (await client.list({ limit: 100 })).runs) if (status === 'running' || status === 'queued') await client.cancel(id);
+  for (const { run_id: id, status } of (await client.list({ limit: 100 })).runs)
+    if (status === 'running' || status === 'queued') await client.cancel(id);
 });

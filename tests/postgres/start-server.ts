@@ -1,5 +1,5 @@
-// Once for all tests of this project: a PostgreSQL server, or the one that is named, with a migrated database that each test gets
-// a copy of. It is stopped at the end, however the tests went.
+// Once for all tests of this project: a PostgreSQL server, or the one that is named, with a migrated database that each
+// test gets a copy of. It is stopped at the end, however the tests went.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -35,10 +35,19 @@ export default async function setup(project: TestProject): Promise<() => Promise
 
 // What these tests end abruptly are connections, not machines: nothing has to be on the disk.
 async function startServer(): Promise<{ url: string; stop: () => Promise<void> }> {
-  const child = spawn(process.execPath, [new URL('../../scripts/postgres-server.mjs', import.meta.url).pathname, '--fast'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn(
+    process.execPath,
+    [new URL('../../scripts/postgres-server.mjs', import.meta.url).pathname, '--fast'],
+    { stdio: ['pipe', 'pipe', 'inherit'] },
+  );
   const exit = once(child, 'exit');
   const line = once(createInterface(child.stdout), 'line') as Promise<[string]>;
-  const [url] = await Promise.race([line, exit.then(() => Promise.reject(new Error('PostgreSQL could not be started; set PARLEY_TEST_DATABASE_URL to use one that runs')))]);
+  const [url] = await Promise.race([
+    line,
+    exit.then(() =>
+      Promise.reject(new Error('PostgreSQL could not be started; set PARLEY_TEST_DATABASE_URL to use one that runs')),
+    ),
+  ]);
   return {
     url,
     stop: async () => {

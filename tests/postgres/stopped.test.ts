@@ -1,5 +1,5 @@
-// A host that is stopped (SIGSTOP) beyond its lease at the worst moments: others go on without it, and when it is woken it stores nothing, starts
-// nothing and tells no engine anything, and its own engines are ended.
+// A host that is stopped (SIGSTOP) beyond its lease at the worst moments: others go on without it, and when it is woken
+// it stores nothing, starts nothing and tells no engine anything, and its own engines are ended.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -11,13 +11,18 @@ const GATE = 777;
 
 // Whoever makes a run running waits until the gate is opened.
 async function closeGate({ database }: Hosts): Promise<() => Promise<void>> {
-  await database.query(`CREATE FUNCTION public.gate() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(${GATE}); RETURN NEW; END $$`);
-  await database.query(`CREATE TRIGGER gate BEFORE UPDATE ON parley.runs FOR EACH ROW WHEN (OLD.status = 'queued' AND NEW.status = 'running') EXECUTE FUNCTION public.gate()`);
+  await database.query(
+    `CREATE FUNCTION public.gate() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(${GATE}); RETURN NEW; END $$`,
+  );
+  await database.query(
+    `CREATE TRIGGER gate BEFORE UPDATE ON parley.runs FOR EACH ROW WHEN (OLD.status = 'queued' AND NEW.status = 'running') EXECUTE FUNCTION public.gate()`,
+  );
   await database.query('SELECT pg_advisory_lock($1)', [GATE]);
   return async () => void (await database.query('SELECT pg_advisory_unlock($1)', [GATE]));
 }
 
-// Woken, it has ended all that it was at before it plays as a new host; each has one slot, and that of the other is taken.
+// Woken, it has ended all that it was at before it plays as a new host; each has one slot, and that of the other is
+// taken.
 async function wake(hosts: Hosts, stopped: ServerProcess, other: ServerProcess): Promise<void> {
   const { run_id: blocking } = await other.client.create({ engine: 'rehearsal', prompt: '[[hang]]' });
   await becomes(other.client, blocking).toBe('running');
@@ -63,7 +68,12 @@ test('stopped when the run had just become running: the run is ended, and its en
   expect(await rowsOf(hosts, id)).toEqual(before);
   expect(hosts.traced(id)).toEqual([]);
   // One that was ended before it could write anything down would have had its logs opened.
-  expect(hosts.foldersOf(id).flatMap((folder) => readdirSync(folder, { recursive: true, encoding: 'utf8' })).filter((path) => /std(?:out|err)/.test(path))).toEqual([]);
+  expect(
+    hosts
+      .foldersOf(id)
+      .flatMap((folder) => readdirSync(folder, { recursive: true, encoding: 'utf8' }))
+      .filter((path) => /std(?:out|err)/.test(path)),
+  ).toEqual([]);
   await proves(b.client, id);
 });
 
@@ -91,7 +101,12 @@ test('stopped in the middle of printing: nothing more of it is stored, and what 
 test('stopped in the middle of printing, with no other host: woken, it ends what prints and stores nothing more as the host that it was', async () => {
   const hosts = await withHosts({ slots: 1 });
   const { a, id } = await stopPrinting(hosts);
-  await expect.poll(async () => (await hosts.database.query('SELECT FROM parley.hosts WHERE lease_until > clock_timestamp()')).length, { timeout: 10_000 }).toBe(0);
+  await expect
+    .poll(
+      async () => (await hosts.database.query('SELECT FROM parley.hosts WHERE lease_until > clock_timestamp()')).length,
+      { timeout: 10_000 },
+    )
+    .toBe(0);
   const before = await rowsOf(hosts, id);
   // It has more to say, and nobody reads it.
   expect(hosts.traced(id).map((each) => isThere(each))).toEqual([true]);
@@ -105,44 +120,66 @@ test('stopped in the middle of printing, with no other host: woken, it ends what
   await proves(a.client, id);
 });
 
-test.each(['shared', 'host'] as const)('stopped while a process waits with a run (files: %s): answers that another takes are applied once, and nothing of the old process is stored', async (files) => {
-  const hosts = await withHosts({ files, slots: 1, goneSec: 3600 });
-  const approved = join(hosts.site.root, 'approved.txt');
-  const a = await hosts.start('a');
-  const { run_id: id } = await a.client.create({ engine: 'codex-app-server', prompt: `[[approve echo one >> ${approved}]] [[approve echo two >> ${approved}]] [[done 1]]`, execution_mode: 'interactive' });
-  await becomes(a.client, id).toBe('waiting_user');
-  const b = await hosts.start('b');
-  const approve = async () => b.client.reply(id, { interaction_id: (await b.client.interaction(id)).interaction_id, response: { decision: 'approve' } });
-  const [old] = hosts.traced(id);
-  if (!old) throw new Error('its engine was started');
-  a.child.kill('SIGSTOP');
-  expect(await approve()).toMatchObject({ status: 'queued', attempt_number: 2 });
-  if (files === 'shared') {
-    const asks = async () => {
-      const { status, error, attempt_number: attempt } = await b.client.get(id);
-      return { status, error, attempt };
-    };
-    await expect.poll(asks, { timeout: 20_000 }).toEqual({ status: 'waiting_user', error: null, attempt: 2 });
-    await approve();
-    await becomes(b.client, id).toBe('succeeded');
-    const before = await rowsOf(hosts, id);
-    await wake(hosts, a, b);
-    expect(await rowsOf(hosts, id)).toEqual(before);
-  } else {
-    // Its files are where nobody is.
-    await expect.poll(async () => (await hosts.database.query(`SELECT FROM parley.hosts WHERE name = 'a' AND lease_until > clock_timestamp()`)).length, { timeout: 10_000 }).toBe(0);
-    expect((await b.client.get(id)).status).toBe('queued');
-    a.child.kill('SIGCONT');
-    await becomes(b.client, id).toBe('waiting_user');
-    await approve();
-    await becomes(b.client, id).toBe('succeeded');
-  }
-  await expect.poll(() => isThere(old), { timeout: 10_000 }).toBe(false);
-  const traced = hosts.traced(id);
-  expectNothingTwice(traced);
-  // The old one was told nothing after it was asked for its leave; another went on.
-  expect(traced.map(({ turn }) => turn)).toEqual([`${id}/1`, `${id}/2`]);
-  expect(hosts.traced(id)[0]?.told).toBe(old.told);
-  expect(readFileSync(approved, 'utf8')).toBe('one\ntwo\n');
-  await proves(b.client, id);
-});
+test.each(['shared', 'host'] as const)(
+  'stopped while a process waits with a run (files: %s): answers that another takes are applied once, and nothing ' +
+    'of the old process is stored',
+  async (files) => {
+    const hosts = await withHosts({ files, slots: 1, goneSec: 3600 });
+    const approved = join(hosts.site.root, 'approved.txt');
+    const a = await hosts.start('a');
+    const { run_id: id } = await a.client.create({
+      engine: 'codex-app-server',
+      prompt: `[[approve echo one >> ${approved}]] [[approve echo two >> ${approved}]] [[done 1]]`,
+      execution_mode: 'interactive',
+    });
+    await becomes(a.client, id).toBe('waiting_user');
+    const b = await hosts.start('b');
+    const approve = async () =>
+      b.client.reply(id, {
+        interaction_id: (await b.client.interaction(id)).interaction_id,
+        response: { decision: 'approve' },
+      });
+    const [old] = hosts.traced(id);
+    if (!old) throw new Error('its engine was started');
+    a.child.kill('SIGSTOP');
+    expect(await approve()).toMatchObject({ status: 'queued', attempt_number: 2 });
+    if (files === 'shared') {
+      const asks = async () => {
+        const { status, error, attempt_number: attempt } = await b.client.get(id);
+        return { status, error, attempt };
+      };
+      await expect.poll(asks, { timeout: 20_000 }).toEqual({ status: 'waiting_user', error: null, attempt: 2 });
+      await approve();
+      await becomes(b.client, id).toBe('succeeded');
+      const before = await rowsOf(hosts, id);
+      await wake(hosts, a, b);
+      expect(await rowsOf(hosts, id)).toEqual(before);
+    } else {
+      // Its files are where nobody is.
+      await expect
+        .poll(
+          async () =>
+            (
+              await hosts.database.query(
+                `SELECT FROM parley.hosts WHERE name = 'a' AND lease_until > clock_timestamp()`,
+              )
+            ).length,
+          { timeout: 10_000 },
+        )
+        .toBe(0);
+      expect((await b.client.get(id)).status).toBe('queued');
+      a.child.kill('SIGCONT');
+      await becomes(b.client, id).toBe('waiting_user');
+      await approve();
+      await becomes(b.client, id).toBe('succeeded');
+    }
+    await expect.poll(() => isThere(old), { timeout: 10_000 }).toBe(false);
+    const traced = hosts.traced(id);
+    expectNothingTwice(traced);
+    // The old one was told nothing after it was asked for its leave; another went on.
+    expect(traced.map(({ turn }) => turn)).toEqual([`${id}/1`, `${id}/2`]);
+    expect(hosts.traced(id)[0]?.told).toBe(old.told);
+    expect(readFileSync(approved, 'utf8')).toBe('one\ntwo\n');
+    await proves(b.client, id);
+  },
+);

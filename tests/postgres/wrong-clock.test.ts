@@ -1,74 +1,103 @@
-// A host whose clock is wrong by an hour among others: it creates, plays and is answered as any other, nothing is lost or out of order, and what has
-// a time is decided by the clock of the database.
+// A host whose clock is wrong by an hour among others: it creates, plays and is answered as any other, nothing is lost
+// or out of order, and what has a time is decided by the clock of the database.
 import { expect, test } from 'vitest';
 import { becomes, proves, withHosts } from '../support/hosts.js';
 import type { ServerProcess } from '../support/served-process.js';
 
 const HOUR = 3600 * 1000;
-const CLOCKS = [['an hour ahead', HOUR], ['an hour behind', -HOUR]] as const;
+const CLOCKS = [
+  ['an hour ahead', HOUR],
+  ['an hour behind', -HOUR],
+] as const;
 
-const answer = async ({ client }: ServerProcess, id: string) => client.reply(id, { interaction_id: (await client.interaction(id)).interaction_id, response: 'Yes' });
+const answer = async ({ client }: ServerProcess, id: string) =>
+  client.reply(id, { interaction_id: (await client.interaction(id)).interaction_id, response: 'Yes' });
 
-test.each(CLOCKS)('a host whose clock is %s creates, plays and is answered; all of it is in order and can be proved', async (_name, shiftMs) => {
-  const hosts = await withHosts({ slots: 1 });
-  const wrong = await hosts.start('wrong', { shiftMs });
-  const { run_id: id } = await wrong.client.create({ engine: 'rehearsal', prompt: '[[events 20 60]] [[ask First?]] [[events 20 60]] [[ask Second?]] [[events 20 60]] [[done 1]]', execution_mode: 'interactive' });
-  await becomes(wrong.client, id).toBe('waiting_user');
-  // What it stores has the time of the database.
-  const askedAt = Date.parse((await wrong.client.get(id)).updated_at);
-  expect(Math.abs(askedAt - Date.now())).toBeLessThan(60_000);
-  const { run_id: hanging } = await wrong.client.create({ engine: 'rehearsal', prompt: '[[hang]]' });
-  await becomes(wrong.client, hanging).toBe('running');
-  // Its slot is taken: the second turn is another's, whose clock is right.
-  const right = await hosts.start('right');
-  const seqs: number[] = [];
-  const watching = (async () => {
-    for await (const { seq } of right.client.events(id)) seqs.push(seq);
-  })();
-  await answer(right, id);
-  await expect.poll(async () => (await right.client.get(id)).attempt_number, { timeout: 30_000 }).toBe(2);
-  await becomes(right.client, id).toBe('waiting_user');
-  await answer(wrong, id);
-  await becomes(wrong.client, id).toBe('succeeded');
-  await watching;
-  expect(seqs).toEqual(seqs.map((_, index) => index + 1));
-  const { events } = (await (await right.client.request('GET', `/v1/runs/${id}/rasp/history?limit=5000`)).json()) as { events: { ts: string }[] };
-  expect(events.map(({ ts }) => ts)).toEqual(events.map(({ ts }) => ts).toSorted());
-  expect(hosts.traced(id).map(({ attempt }) => attempt)).toEqual([1, 2, 3]);
-  // Whoever is alive is known by the clock of the database.
-  expect((await right.client.get(hanging)).status).toBe('running');
-  expect(await right.client.cancel(hanging)).toMatchObject({ status: 'canceled' });
-  for (const each of [id, hanging]) await proves(right.client, each);
-});
+test.each(CLOCKS)(
+  'a host whose clock is %s creates, plays and is answered; all of it is in order and can be proved',
+  async (_name, shiftMs) => {
+    const hosts = await withHosts({ slots: 1 });
+    const wrong = await hosts.start('wrong', { shiftMs });
+    const { run_id: id } = await wrong.client.create({
+      engine: 'rehearsal',
+      prompt: '[[events 20 60]] [[ask First?]] [[events 20 60]] [[ask Second?]] [[events 20 60]] [[done 1]]',
+      execution_mode: 'interactive',
+    });
+    await becomes(wrong.client, id).toBe('waiting_user');
+    // What it stores has the time of the database.
+    const askedAt = Date.parse((await wrong.client.get(id)).updated_at);
+    expect(Math.abs(askedAt - Date.now())).toBeLessThan(60_000);
+    const { run_id: hanging } = await wrong.client.create({ engine: 'rehearsal', prompt: '[[hang]]' });
+    await becomes(wrong.client, hanging).toBe('running');
+    // Its slot is taken: the second turn is another's, whose clock is right.
+    const right = await hosts.start('right');
+    const seqs: number[] = [];
+    const watching = (async () => {
+      for await (const { seq } of right.client.events(id)) seqs.push(seq);
+    })();
+    await answer(right, id);
+    await expect.poll(async () => (await right.client.get(id)).attempt_number, { timeout: 30_000 }).toBe(2);
+    await becomes(right.client, id).toBe('waiting_user');
+    await answer(wrong, id);
+    await becomes(wrong.client, id).toBe('succeeded');
+    await watching;
+    expect(seqs).toEqual(seqs.map((_, index) => index + 1));
+    const { events } = (await (await right.client.request('GET', `/v1/runs/${id}/rasp/history?limit=5000`)).json()) as {
+      events: { ts: string }[];
+    };
+    expect(events.map(({ ts }) => ts)).toEqual(events.map(({ ts }) => ts).toSorted());
+    expect(hosts.traced(id).map(({ attempt }) => attempt)).toEqual([1, 2, 3]);
+    // Whoever is alive is known by the clock of the database.
+    expect((await right.client.get(hanging)).status).toBe('running');
+    expect(await right.client.cancel(hanging)).toMatchObject({ status: 'canceled' });
+    for (const each of [id, hanging]) await proves(right.client, each);
+  },
+);
 
-test.each(CLOCKS)('a question of a host whose clock is %s is decided when its time is over by the clock of the database', async (_name, shiftMs) => {
-  const hosts = await withHosts();
-  const wrong = await hosts.start('wrong', { shiftMs });
-  const runtime = { session_timeout_sec: 4, interactive_require_user_reply: false };
-  const { run_id: id } = await wrong.client.create({ engine: 'rehearsal', prompt: '[[ask Which?]] [[done 1]]', execution_mode: 'interactive', runtime_options: runtime });
-  await becomes(wrong.client, id).toBe('waiting_user');
-  const asked = performance.now();
-  await becomes(wrong.client, id).toBe('succeeded');
-  const tookMs = performance.now() - asked;
-  // Not before its time, and a look or two after it; some more on a busy machine.
-  expect(tookMs).toBeGreaterThan(3000);
-  expect(tookMs).toBeLessThan(12_000);
-  await proves(wrong.client, id);
-});
+test.each(CLOCKS)(
+  'a question of a host whose clock is %s is decided when its time is over by the clock of the database',
+  async (_name, shiftMs) => {
+    const hosts = await withHosts();
+    const wrong = await hosts.start('wrong', { shiftMs });
+    const runtime = { session_timeout_sec: 4, interactive_require_user_reply: false };
+    const { run_id: id } = await wrong.client.create({
+      engine: 'rehearsal',
+      prompt: '[[ask Which?]] [[done 1]]',
+      execution_mode: 'interactive',
+      runtime_options: runtime,
+    });
+    await becomes(wrong.client, id).toBe('waiting_user');
+    const asked = performance.now();
+    await becomes(wrong.client, id).toBe('succeeded');
+    const tookMs = performance.now() - asked;
+    // Not before its time, and a look or two after it; some more on a busy machine.
+    expect(tookMs).toBeGreaterThan(3000);
+    expect(tookMs).toBeLessThan(12_000);
+    await proves(wrong.client, id);
+  },
+);
 
 // When the other asks, the clock that is wrong must not decide it early or forget it.
-test.each(CLOCKS)('a question of another host is not decided early by one whose clock is %s, and not forgotten by it', async (_name, shiftMs) => {
-  const hosts = await withHosts();
-  const right = await hosts.start('right');
-  const runtime = { session_timeout_sec: 4, interactive_require_user_reply: false };
-  const { run_id: id } = await right.client.create({ engine: 'rehearsal', prompt: '[[ask Which?]] [[done 1]]', execution_mode: 'interactive', runtime_options: runtime });
-  await becomes(right.client, id).toBe('waiting_user');
-  const asked = performance.now();
-  right.child.kill('SIGKILL');
-  await right.ended;
-  const wrong = await hosts.start('wrong', { shiftMs });
-  await becomes(wrong.client, id).toBe('succeeded');
-  expect(performance.now() - asked).toBeGreaterThan(3000);
-  expect(performance.now() - asked).toBeLessThan(12_000);
-  await proves(wrong.client, id);
-});
+test.each(CLOCKS)(
+  'a question of another host is not decided early by one whose clock is %s, and not forgotten by it',
+  async (_name, shiftMs) => {
+    const hosts = await withHosts();
+    const right = await hosts.start('right');
+    const runtime = { session_timeout_sec: 4, interactive_require_user_reply: false };
+    const { run_id: id } = await right.client.create({
+      engine: 'rehearsal',
+      prompt: '[[ask Which?]] [[done 1]]',
+      execution_mode: 'interactive',
+      runtime_options: runtime,
+    });
+    await becomes(right.client, id).toBe('waiting_user');
+    const asked = performance.now();
+    right.child.kill('SIGKILL');
+    await right.ended;
+    const wrong = await hosts.start('wrong', { shiftMs });
+    await becomes(wrong.client, id).toBe('succeeded');
+    expect(performance.now() - asked).toBeGreaterThan(3000);
+    expect(performance.now() - asked).toBeLessThan(12_000);
+    await proves(wrong.client, id);
+  },
+);

@@ -5,14 +5,33 @@ import { LeftBehindError } from '../../src/process/left-behind-error.js';
 import { DRAIN_LOOK_MS } from '../../src/process/drain.js';
 import type { StreamName } from '../../src/rasp/event.js';
 import { SimulatedTimers } from '../support/simulated-timers.js';
-import { desk, fillDisk, fixture, Gate, GRACE_MS, Heard, isAlive, marked, node, readLog, shell, specOf, start, startBystander } from './desk.js';
+import {
+  desk,
+  fillDisk,
+  fixture,
+  Gate,
+  GRACE_MS,
+  Heard,
+  isAlive,
+  marked,
+  node,
+  readLog,
+  shell,
+  specOf,
+  start,
+  startBystander,
+} from './desk.js';
 
 const pidsIn = (text: string) => [...text.matchAll(/^\d:(\d+)$/gm)].map((match) => Number(match[1]));
 
 test('a child can be ended before it has printed anything', async () => {
   const child = await start(specOf(node('setInterval(() => {}, 1000)')));
   child.end('canceled');
-  expect(await child.done).toMatchObject({ exit: { code: null, signal: 'SIGTERM' }, endedByUs: 'canceled', streams: { stdout: { bytes: 0 } } });
+  expect(await child.done).toMatchObject({
+    exit: { code: null, signal: 'SIGTERM' },
+    endedByUs: 'canceled',
+    streams: { stdout: { bytes: 0 } },
+  });
 });
 
 test('the first reason counts, however often a child is ended', async () => {
@@ -43,7 +62,15 @@ test('ending a child whose output is still being handled after its exit changes 
 
 test('a child that cleans up after SIGTERM keeps its last words and its own exit code', async () => {
   const heard = new Heard();
-  const child = await start(specOf(node('process.on("SIGTERM", () => { console.log("saved"); process.exit(9) }); console.log("ready"); setInterval(() => {}, 1000)')), heard);
+  const child = await start(
+    specOf(
+      node(
+        'process.on("SIGTERM", () => { console.log("saved"); process.exit(9) }); console.log("ready"); ' +
+          'setInterval(() => {}, 1000)',
+      ),
+    ),
+    heard,
+  );
   await heard.says('ready');
   child.end('canceled');
   expect(await child.done).toMatchObject({ exit: { code: 9, signal: null }, endedByUs: 'canceled' });
@@ -82,7 +109,11 @@ test('descendants in sessions of their own go with the child', async () => {
   await heard.says('family complete');
   const pids = pidsIn(heard.text.stdout);
   expect(pids).toHaveLength(3);
-  expect(marked().map(({ pid }) => pid).toSorted()).toEqual(pids.toSorted());
+  expect(
+    marked()
+      .map(({ pid }) => pid)
+      .toSorted(),
+  ).toEqual(pids.toSorted());
   child.end('canceled');
   expect((await child.done).endedByUs).toBe('canceled');
   expect(pids.filter(isAlive)).toEqual([]);
@@ -106,7 +137,11 @@ test('orphans that do not hold the output are ended as well', async () => {
 test('an orphan that ignores SIGTERM is killed after the grace', async () => {
   const timers = new SimulatedTimers();
   const heard = new Heard();
-  const child = await start(specOf(shell(`setsid "${process.execPath}" "${fixture('deaf')[1]}" & exit 2`)), heard, timers);
+  const child = await start(
+    specOf(shell(`setsid "${process.execPath}" "${fixture('deaf')[1]}" & exit 2`)),
+    heard,
+    timers,
+  );
   await timers.armed(GRACE_MS);
   timers.advance(GRACE_MS);
   expect(await child.done).toMatchObject({ exit: { code: 2, signal: null }, endedByUs: null });
@@ -114,7 +149,10 @@ test('an orphan that ignores SIGTERM is killed after the grace', async () => {
 
 test('descendants that wiped their environment are found by their parents, and as orphans by their session', async () => {
   const heard = new Heard();
-  const child = await start(specOf(shell('env -i setsid sleep 1000 & echo 1:$!; (env -i sleep 1001 & echo 2:$!); echo ready; wait')), heard);
+  const child = await start(
+    specOf(shell('env -i setsid sleep 1000 & echo 1:$!; (env -i sleep 1001 & echo 2:$!); echo ready; wait')),
+    heard,
+  );
   await heard.says('ready');
   const pids = pidsIn(heard.text.stdout);
   expect(pids).toHaveLength(2);
@@ -124,7 +162,9 @@ test('descendants that wiped their environment are found by their parents, and a
 
   const again = new Heard();
   const logs = { stdout: join(desk.directory, 'again.out'), stderr: join(desk.directory, 'again.err') };
-  await (await start(specOf(shell('env -i sleep 1000 & echo 1:$!'), { logs }), again)).done;
+  await (
+    await start(specOf(shell('env -i sleep 1000 & echo 1:$!'), { logs }), again)
+  ).done;
   expect(pidsIn(again.text.stdout).filter(isAlive)).toEqual([]);
 });
 
@@ -157,14 +197,26 @@ test('an output held open by somebody who cannot be found is cut off, with an er
   const timers = new SimulatedTimers();
   const heard = new Heard();
   // No mark, a session of its own, and its parent gone before anyone looked.
-  const child = await start(specOf(shell(`mkfifo there; (env -i setsid sh -c 'echo 1:$$; echo > there; exec sleep 1000' &); read line < there; exit 1`)), heard, timers);
+  const child = await start(
+    specOf(
+      shell(
+        `mkfifo there; (env -i setsid sh -c 'echo 1:$$; echo > there; exec sleep 1000' &); read line < there; exit 1`,
+      ),
+    ),
+    heard,
+    timers,
+  );
   await timers.armed(DRAIN_LOOK_MS);
   await heard.says('1:');
   timers.advance(DRAIN_LOOK_MS);
   const error = await child.done.catch((error: unknown) => error);
   for (const pid of pidsIn(heard.text.stdout)) process.kill(pid, 'SIGKILL');
   expect(error).toBeInstanceOf(LeftBehindError);
-  expect(error).toMatchObject({ pids: [], end: { exit: { code: 1, signal: null }, endedByUs: null }, message: expect.stringContaining('still holds the output') });
+  expect(error).toMatchObject({
+    pids: [],
+    end: { exit: { code: 1, signal: null }, endedByUs: null },
+    message: expect.stringContaining('still holds the output'),
+  });
 });
 
 test('when a handler throws, the child is ended, `done` rejects with it, and the rest is still logged but not handled', async () => {
@@ -173,7 +225,9 @@ test('when a handler throws, the child is ended, `done` rejects with it, and the
     calls.push(stream);
     throw new Error('the store is gone');
   };
-  const script = 'process.on("SIGTERM", () => { console.error("last words"); process.exit(0) }); console.log("first"); setInterval(() => {}, 1000)';
+  const script =
+    'process.on("SIGTERM", () => { console.error("last words"); process.exit(0) }); console.log("first"); ' +
+    'setInterval(() => {}, 1000)';
   const child = await start(specOf(node(script)), { onChunk });
   await expect(child.done).rejects.toThrow('the store is gone');
   expect(calls).toEqual(['stdout']);

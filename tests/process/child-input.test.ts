@@ -35,7 +35,9 @@ test('a child that never reads a large stdin ends as it likes', async () => {
 
 test('a child that closes a large stdin and works on is not disturbed', async () => {
   const heard = new Heard();
-  const script = 'process.stdin.once("data", () => { process.stdin.destroy(); require("fs").closeSync(0); setImmediate(() => console.log("worked on")) })';
+  const script =
+    'process.stdin.once("data", () => { process.stdin.destroy(); require("fs").closeSync(0); setImmediate(() => ' +
+    'console.log("worked on")) })';
   const child = await start(specOf(node(script), { stdin: 'x'.repeat(4_000_000) }), heard);
   expect((await child.done).exit.code).toBe(0);
   expect(heard.text.stdout).toBe('worked on\n');

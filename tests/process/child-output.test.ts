@@ -17,7 +17,9 @@ async function expectExact({ streams }: ChildEnd): Promise<void> {
 }
 
 test('both streams are logged byte for byte, also bytes that are no text', async () => {
-  const script = 'const b = Buffer.from(Array.from({length: 256}, (_, i) => i)); process.stdout.write(b); process.stderr.write(Buffer.from(b).reverse())';
+  const script =
+    'const b = Buffer.from(Array.from({length: 256}, (_, i) => i)); process.stdout.write(b); ' +
+    'process.stderr.write(Buffer.from(b).reverse())';
   const end = await (await start(specOf(node(script)))).done;
   const bytes = Buffer.from(Array.from({ length: 256 }, (_, index) => index));
   expect(await readLog('stdout')).toEqual(bytes);
@@ -40,13 +42,17 @@ test('a chunk is in its log before anyone hears of it', async () => {
     logged.push(readFileSync(join(desk.directory, `${stream}.log`)).length - heard[stream]);
   };
   const script = 'for (let i = 0; i < 200; i++) { console.log("x".repeat(i * 20)); console.error(i) }';
-  await (await start(specOf(node(script)), { onChunk })).done;
+  await (
+    await start(specOf(node(script)), { onChunk })
+  ).done;
   expect(logged.length).toBeGreaterThan(1);
   expect(new Set(logged)).toEqual(new Set([0]));
 });
 
 test('50 MB printed as fast as possible to a slow handler: the log is exact, and the child is never far ahead', async () => {
-  const script = 'const b = Buffer.alloc(1 << 20, "The quick brown fox.\\n"); for (let i = 0; i < 50; i++) { b[0] = i; for (let at = 0; at < b.length; ) at += fs.writeSync(1, b, at) }';
+  const script =
+    'const b = Buffer.alloc(1 << 20, "The quick brown fox.\\n"); for (let i = 0; i < 50; i++) { b[0] = i; for ' +
+    '(let at = 0; at < b.length; ) at += fs.writeSync(1, b, at) }';
   let heard = 0;
   let ahead = 0;
   const onChunk = async (_stream: StreamName, chunk: Buffer) => {
@@ -62,7 +68,10 @@ test('50 MB printed as fast as possible to a slow handler: the log is exact, and
     block[0] = index;
     expected.update(block);
   }
-  expect(end).toMatchObject({ exit: { code: 0 }, streams: { stdout: { bytes: 50 << 20, sha256: expected.digest('hex') } } });
+  expect(end).toMatchObject({
+    exit: { code: 0 },
+    streams: { stdout: { bytes: 50 << 20, sha256: expected.digest('hex') } },
+  });
   expect(heard).toBe(50 << 20);
   expect(sha256(await readLog('stdout'))).toBe(end.streams.stdout.sha256);
   expect(ahead).toBeGreaterThan(0);
@@ -85,7 +94,15 @@ test('while a handler holds one stream, the other one flows', async () => {
     heard.onChunk(stream, chunk);
     return stream === 'stdout' ? gate.opened : undefined;
   };
-  const child = await start(specOf(node('process.once("SIGUSR2", () => process.exit(console.error("second"))); console.log("first"); setInterval(() => {}, 1000)')), { onChunk });
+  const child = await start(
+    specOf(
+      node(
+        'process.once("SIGUSR2", () => process.exit(console.error("second"))); console.log("first"); ' +
+          'setInterval(() => {}, 1000)',
+      ),
+    ),
+    { onChunk },
+  );
   await heard.says('first');
   process.kill(child.pid, 'SIGUSR2');
   await heard.says('second');
@@ -111,7 +128,10 @@ test('output that is still unread when the child exits is kept, at the pace of a
 
 test('a child that closes its stdout early and works on is waited for', async () => {
   const heard = new Heard();
-  const child = await start(specOf(shell('echo early; exec 1>&-; (echo worked > worked); echo late >&2; exit 5')), heard);
+  const child = await start(
+    specOf(shell('echo early; exec 1>&-; (echo worked > worked); echo late >&2; exit 5')),
+    heard,
+  );
   expect((await child.done).exit).toEqual({ code: 5, signal: null });
   expect(heard.text).toEqual({ stdout: 'early\n', stderr: 'late\n' });
   expect(readFileSync(join(desk.directory, 'worked'), 'utf8')).toBe('worked\n');
@@ -150,5 +170,7 @@ test('when the end is told, the logs are on the disk and closed', async () => {
 // The logs of the test that this process has open, where the system tells.
 function logsOpen(): string[] {
   const open = existsSync('/proc/self/fd') ? readdirSync('/proc/self/fd') : [];
-  return open.flatMap((fd) => (existsSync(`/proc/self/fd/${fd}`) ? [readlinkSync(`/proc/self/fd/${fd}`)] : [])).filter((path) => path.startsWith(desk.directory));
+  return open
+    .flatMap((fd) => (existsSync(`/proc/self/fd/${fd}`) ? [readlinkSync(`/proc/self/fd/${fd}`)] : []))
+    .filter((path) => path.startsWith(desk.directory));
 }

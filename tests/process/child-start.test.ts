@@ -9,15 +9,30 @@ const quiet = { onChunk: () => {} };
 
 test('a child gets exactly the given arguments, directory and environment, and the mark', async () => {
   const heard = new Heard();
-  const argv = node('console.log(JSON.stringify([process.argv.slice(1), process.cwd(), process.env]))', '$HOME', '', 'a b; exit 1', '"ä"');
+  const argv = node(
+    'console.log(JSON.stringify([process.argv.slice(1), process.cwd(), process.env]))',
+    '$HOME',
+    '',
+    'a b; exit 1',
+    '"ä"',
+  );
   const child = await start(specOf(argv, { env: { ONLY: 'this', PARLEY_TURN: 'of another' } }), heard);
   expect(await child.done).toMatchObject({ exit: { code: 0, signal: null }, endedByUs: null });
-  expect(JSON.parse(Buffer.from(heard.text.stdout, 'latin1').toString('utf8'))).toEqual([['$HOME', '', 'a b; exit 1', '"ä"'], desk.directory, { ONLY: 'this', PARLEY_TURN: desk.mark }]);
+  expect(JSON.parse(Buffer.from(heard.text.stdout, 'latin1').toString('utf8'))).toEqual([
+    ['$HOME', '', 'a b; exit 1', '"ä"'],
+    desk.directory,
+    { ONLY: 'this', PARLEY_TURN: desk.mark },
+  ]);
 });
 
 test('a child leads a session of its own, and its pid and start time are those of the process table', async () => {
   const child = await start(specOf(shell('exec sleep 1000')));
-  expect(readRow(child.pid)).toEqual({ pid: child.pid, ppid: process.pid, session: child.pid, startTime: child.startTime });
+  expect(readRow(child.pid)).toEqual({
+    pid: child.pid,
+    ppid: process.pid,
+    session: child.pid,
+    startTime: child.startTime,
+  });
   expect(Number(child.startTime)).toBeGreaterThan(0);
   child.end('shutdown');
   await child.done;
@@ -56,7 +71,11 @@ test('a file that may not be executed, and a directory, are refused as not execu
   const file = join(desk.directory, 'file');
   await writeFile(file, 'text');
   await chmod(file, 0o644);
-  expect(await startChild(specOf([file]), quiet)).toMatchObject({ started: false, reason: 'not_executable', message: expect.stringContaining(file) });
+  expect(await startChild(specOf([file]), quiet)).toMatchObject({
+    started: false,
+    reason: 'not_executable',
+    message: expect.stringContaining(file),
+  });
   expect(await startChild(specOf([desk.directory]), quiet)).toMatchObject({ started: false, reason: 'not_executable' });
 });
 
@@ -65,12 +84,20 @@ test('a working directory that is missing, or is a file, is named as the reason'
   const file = join(desk.directory, 'file');
   await writeFile(file, '');
   for (const cwd of [missing, file]) {
-    expect(await startChild(specOf(['/bin/true'], { cwd }), quiet)).toMatchObject({ started: false, reason: 'bad_cwd', message: expect.stringContaining(cwd) });
+    expect(await startChild(specOf(['/bin/true'], { cwd }), quiet)).toMatchObject({
+      started: false,
+      reason: 'bad_cwd',
+      message: expect.stringContaining(cwd),
+    });
   }
 });
 
 test('what the system refuses for another reason is told in its words', async () => {
-  expect(await startChild(specOf(['/bin/true', 'x'.repeat(200_000)]), quiet)).toMatchObject({ started: false, reason: 'other', message: expect.stringContaining('E2BIG') });
+  expect(await startChild(specOf(['/bin/true', 'x'.repeat(200_000)]), quiet)).toMatchObject({
+    started: false,
+    reason: 'other',
+    message: expect.stringContaining('E2BIG'),
+  });
   expect(await startChild(specOf(['/bin/true', 'nul\0']), quiet)).toMatchObject({ started: false, reason: 'other' });
 });
 
@@ -90,15 +117,21 @@ test('a refused start leaves no open file behind, and can be tried again', async
 test('logs are made for the owner only', async () => {
   const child = await start(specOf(['/bin/true']));
   await child.done;
-  for (const name of ['stdout.log', 'stderr.log']) expect((await stat(join(desk.directory, name))).mode & 0o777).toBe(0o600);
+  for (const name of ['stdout.log', 'stderr.log'])
+    expect((await stat(join(desk.directory, name))).mode & 0o777).toBe(0o600);
 });
 
-test.each(['stdout.log', 'stderr.log'])('a %s with content is refused before anything is started: an attempt is never written twice', async (name) => {
-  await writeFile(join(desk.directory, name), 'from before');
-  await expect(startChild(specOf(shell('echo ran > ran')), quiet)).rejects.toThrow(`${name} already holds 11 bytes: an attempt is never written twice`);
-  expect(marked()).toEqual([]);
-  expect(await readdir(desk.directory)).not.toContain('ran');
-});
+test.each(['stdout.log', 'stderr.log'])(
+  'a %s with content is refused before anything is started: an attempt is never written twice',
+  async (name) => {
+    await writeFile(join(desk.directory, name), 'from before');
+    await expect(startChild(specOf(shell('echo ran > ran')), quiet)).rejects.toThrow(
+      `${name} already holds 11 bytes: an attempt is never written twice`,
+    );
+    expect(marked()).toEqual([]);
+    expect(await readdir(desk.directory)).not.toContain('ran');
+  },
+);
 
 test('a log that cannot be made is refused before anything is started', async () => {
   await mkdir(join(desk.directory, 'stderr.log'));

@@ -5,7 +5,13 @@ import { SimulatedTimers } from '../support/simulated-timers.js';
 
 const HOUR = 3_600_000;
 
-function start(at: number): { timers: SimulatedTimers; advance: (ms: number) => void; setClock: (now: number) => void; rings: number[]; alarm: ClockAlarm } {
+function start(at: number): {
+  timers: SimulatedTimers;
+  advance: (ms: number) => void;
+  setClock: (now: number) => void;
+  rings: number[];
+  alarm: ClockAlarm;
+} {
   const timers = new SimulatedTimers();
   let now = 1_000_000;
   const rings: number[] = [];

@@ -5,7 +5,10 @@ import { systemTimers } from '../../src/process/timers.js';
 import { SimulatedTimers } from '../support/simulated-timers.js';
 import { desk, Gate, GRACE_MS, Heard, IDLE_MS, isAlive, node, shell, specOf, start, TURN_MS } from './desk.js';
 
-const talker = node('let count = 0; process.on("SIGUSR2", () => (++count % 2 ? console.error : console.log)("more " + count)); console.log("ready"); setInterval(() => {}, 1000)');
+const talker = node(
+  'let count = 0; process.on("SIGUSR2", () => (++count % 2 ? console.error : console.log)("more " + count)); ' +
+    'console.log("ready"); setInterval(() => {}, 1000)',
+);
 
 test('a turn that takes too long is ended, once', async () => {
   const timers = new SimulatedTimers();
@@ -106,7 +109,10 @@ test('while a tool call is running, its own limit applies, and the idle limit ag
   const timers = new SimulatedTimers();
   const heard = new Heard();
   let isRunning = true;
-  const handlers = { onChunk: (stream: 'stdout' | 'stderr', chunk: Buffer) => heard.onChunk(stream, chunk), isToolRunning: () => isRunning };
+  const handlers = {
+    onChunk: (stream: 'stdout' | 'stderr', chunk: Buffer) => heard.onChunk(stream, chunk),
+    isToolRunning: () => isRunning,
+  };
   const child = await start(specOf(talker, { toolTimeoutMs: 3 * IDLE_MS, turnTimeoutMs: null }), handlers, timers);
   await heard.says('ready');
   await timers.armed(3 * IDLE_MS);
@@ -122,7 +128,11 @@ test('while a tool call is running, its own limit applies, and the idle limit ag
 
 test('a tool call without output is ended by its limit', async () => {
   const timers = new SimulatedTimers();
-  const child = await start(specOf(shell('exec sleep 1000'), { toolTimeoutMs: 3 * IDLE_MS }), { onChunk: () => {}, isToolRunning: () => true }, timers);
+  const child = await start(
+    specOf(shell('exec sleep 1000'), { toolTimeoutMs: 3 * IDLE_MS }),
+    { onChunk: () => {}, isToolRunning: () => true },
+    timers,
+  );
   timers.advance(3 * IDLE_MS);
   expect((await child.done).endedByUs).toBe('tool_timeout');
 });
@@ -136,7 +146,11 @@ test('silence is reported once until the next output', async () => {
     reported += 1;
     notice.open();
   };
-  const child = await start(specOf(talker, { silenceNoticeMs: IDLE_MS / 2 }), { onChunk: (stream, chunk) => heard.onChunk(stream, chunk), onSilence }, timers);
+  const child = await start(
+    specOf(talker, { silenceNoticeMs: IDLE_MS / 2 }),
+    { onChunk: (stream, chunk) => heard.onChunk(stream, chunk), onSilence },
+    timers,
+  );
   await heard.says('ready');
   await timers.armed(IDLE_MS / 2);
   timers.advance(IDLE_MS / 2);

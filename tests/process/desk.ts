@@ -7,7 +7,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, onTestFinished } from 'vitest';
-import { startChild, systemTimers, type Child, type ChildHandlers, type ChildSpec, type Timers } from '../../src/process/child.js';
+import {
+  startChild,
+  systemTimers,
+  type Child,
+  type ChildHandlers,
+  type ChildSpec,
+  type Timers,
+} from '../../src/process/child.js';
 import { listMarked, readRow, type ProcessEntry } from '../../src/process/process-table.js';
 import type { StreamName } from '../../src/rasp/event.js';
 
@@ -62,7 +69,11 @@ export async function fillDisk(log: string = join(desk.directory, 'stdout.log'))
 
 export const node = (script: string, ...args: string[]) => [process.execPath, '-e', script, ...args];
 export const shell = (script: string) => ['/bin/sh', '-c', script];
-export const fixture = (name: string, ...args: string[]) => [process.execPath, fileURLToPath(new URL(`fixtures/${name}.mjs`, import.meta.url)), ...args];
+export const fixture = (name: string, ...args: string[]) => [
+  process.execPath,
+  fileURLToPath(new URL(`fixtures/${name}.mjs`, import.meta.url)),
+  ...args,
+];
 
 // A child that is there, what it has said, and a way to wait until it says something.
 export class Heard implements ChildHandlers {
@@ -75,7 +86,9 @@ export class Heard implements ChildHandlers {
   }
 
   says(words: string): Promise<void> {
-    return this.#said(words) ? Promise.resolve() : new Promise((resolve) => void this.#waiting.push({ words, resolve }));
+    return this.#said(words)
+      ? Promise.resolve()
+      : new Promise((resolve) => void this.#waiting.push({ words, resolve }));
   }
 
   #said(words: string): boolean {
@@ -83,7 +96,11 @@ export class Heard implements ChildHandlers {
   }
 }
 
-export async function start(spec: ChildSpec, handlers: ChildHandlers = { onChunk: () => {} }, timers: Timers = systemTimers): Promise<Child> {
+export async function start(
+  spec: ChildSpec,
+  handlers: ChildHandlers = { onChunk: () => {} },
+  timers: Timers = systemTimers,
+): Promise<Child> {
   const result = await startChild(spec, handlers, timers);
   if (!result.started) throw new Error(result.message);
   return result.child;
@@ -94,8 +111,14 @@ export function readLog(stream: StreamName): Promise<Buffer> {
 }
 
 // A process of somebody else, with or without a mark.
-export async function startBystander(env: Record<string, string> = {}): Promise<ChildProcess & { readonly pid: number }> {
-  const bystander = spawn('/bin/sh', ['-c', 'echo there; exec sleep 1000'], { detached: true, env: { PATH: process.env.PATH, ...env }, stdio: ['ignore', 'pipe', 'ignore'] });
+export async function startBystander(
+  env: Record<string, string> = {},
+): Promise<ChildProcess & { readonly pid: number }> {
+  const bystander = spawn('/bin/sh', ['-c', 'echo there; exec sleep 1000'], {
+    detached: true,
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
   desk.bystanders.push(bystander);
   await once(bystander.stdout, 'data');
   return bystander as ChildProcess & { readonly pid: number };

@@ -15,7 +15,8 @@ async function leaveBehind(mark: string): Promise<number[]> {
   const [line] = await once(server.stdout, 'data');
   const agent = Number(String(line));
   // Until the one that drops its environment has done so: before, it still has the mark of its parent.
-  while (!descendantsOf(agent).some((entry) => entry.mark === null)) await new Promise((resolve) => setImmediate(resolve));
+  while (!descendantsOf(agent).some((entry) => entry.mark === null))
+    await new Promise((resolve) => setImmediate(resolve));
   const pids = [agent, ...descendantsOf(agent).map(({ pid }) => pid)];
   server.kill('SIGKILL');
   await once(server, 'exit');
@@ -49,7 +50,11 @@ test('with nothing left it answers nothing, and twice is as good as once', async
 test('a leftover that ignores SIGTERM is killed after the grace', async () => {
   const timers = new SimulatedTimers();
   const [program = '', ...args] = fixture('deaf');
-  const deaf = spawn(program, args, { detached: true, env: { PARLEY_TURN: desk.mark }, stdio: ['ignore', 'pipe', 'ignore'] });
+  const deaf = spawn(program, args, {
+    detached: true,
+    env: { PARLEY_TURN: desk.mark },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
   await once(deaf.stdout, 'data');
   const exited = once(deaf, 'exit');
   const ending = endLeftovers(isOurs, { graceMs: GRACE_MS, timers });

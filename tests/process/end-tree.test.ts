@@ -23,7 +23,11 @@ test('what not even SIGKILL ends is named after some patience, instead of waitin
   const timers = new SimulatedTimers();
   const stuck = await startBystander();
   const signals: string[] = [];
-  const ending = endTree(() => lookOf([entry(stuck.pid)]), { graceMs: GRACE_MS, timers, kill: (pid, signal) => signals.push(`${pid} ${signal}`) });
+  const ending = endTree(() => lookOf([entry(stuck.pid)]), {
+    graceMs: GRACE_MS,
+    timers,
+    kill: (pid, signal) => signals.push(`${pid} ${signal}`),
+  });
   await timers.armed(GRACE_MS);
   timers.advance(GRACE_MS);
   await timers.armed(KILL_PATIENCE_MS);
@@ -38,11 +42,19 @@ test('what not even SIGKILL ends is named after some patience, instead of waitin
 test('a pid that belongs to another process by now, or lost its mark, is never signalled', async () => {
   const stranger = await startBystander({ PARLEY_TURN: desk.mark });
   const listed = entry(stranger.pid);
-  const outdated = [{ ...listed, startTime: '1' }, { ...listed, mark: 'run_other/1' }, { ...listed, mark: null }];
+  const outdated = [
+    { ...listed, startTime: '1' },
+    { ...listed, mark: 'run_other/1' },
+    { ...listed, mark: null },
+  ];
   const signals: number[] = [];
   for (const old of outdated) {
     const rounds = [[old], []];
-    await endTree(() => lookOf(rounds.shift() ?? []), { graceMs: GRACE_MS, timers: new SimulatedTimers(), kill: (pid) => signals.push(pid) });
+    await endTree(() => lookOf(rounds.shift() ?? []), {
+      graceMs: GRACE_MS,
+      timers: new SimulatedTimers(),
+      kill: (pid) => signals.push(pid),
+    });
   }
   expect(signals).toEqual([]);
   expect(isAlive(stranger.pid)).toBe(true);
@@ -52,12 +64,22 @@ test('a pid that belongs to another process by now, or lost its mark, is never s
 
 test('that nobody is left is believed only after a second look, and only when it is certain', async () => {
   const late = await startBystander();
-  const looks: Look[] = [lookOf([]), { members: [], certain: false }, { members: [], certain: false }, lookOf([entry(late.pid)])];
-  const { found } = await endTree(() => looks.shift() ?? lookOf([]), { graceMs: GRACE_MS, timers: new SimulatedTimers() });
+  const looks: Look[] = [
+    lookOf([]),
+    { members: [], certain: false },
+    { members: [], certain: false },
+    lookOf([entry(late.pid)]),
+  ];
+  const { found } = await endTree(() => looks.shift() ?? lookOf([]), {
+    graceMs: GRACE_MS,
+    timers: new SimulatedTimers(),
+  });
   expect(found.map(({ pid }) => pid)).toEqual([late.pid]);
   expect(isAlive(late.pid)).toBe(false);
 });
 
 test('a process of which it can never be told whose it is does not hold anyone up for long', async () => {
-  expect(await endTree(() => ({ members: [], certain: false }), { graceMs: GRACE_MS, timers: new SimulatedTimers() })).toEqual({ found: [], left: [] });
+  expect(
+    await endTree(() => ({ members: [], certain: false }), { graceMs: GRACE_MS, timers: new SimulatedTimers() }),
+  ).toEqual({ found: [], left: [] });
 });

@@ -36,7 +36,11 @@ test('descendants are found through all generations, whatever session they are i
   const child = await start(specOf(fixture('family', 'stay')), heard);
   await heard.says('family complete');
   const below = [...heard.text.stdout.matchAll(/^[12]:(\d+)$/gm)].map((match) => Number(match[1]));
-  expect(descendantsOf(child.pid).map(({ pid }) => pid).toSorted()).toEqual(below.toSorted());
+  expect(
+    descendantsOf(child.pid)
+      .map(({ pid }) => pid)
+      .toSorted(),
+  ).toEqual(below.toSorted());
   child.end('shutdown');
   await child.done;
 });
@@ -44,13 +48,20 @@ test('descendants are found through all generations, whatever session they are i
 test('a program whose name looks like other fields is read right', async () => {
   const child = await start(specOf(shell(`cp /bin/sleep './a) S 1 1 (b' && exec './a) S 1 1 (b' 1000`)));
   while (!readFileSync(`/proc/${child.pid}/comm`, 'utf8').startsWith('a)')) await new Promise(setImmediate);
-  expect(readRow(child.pid)).toEqual({ pid: child.pid, ppid: process.pid, session: child.pid, startTime: child.startTime });
+  expect(readRow(child.pid)).toEqual({
+    pid: child.pid,
+    ppid: process.pid,
+    session: child.pid,
+    startTime: child.startTime,
+  });
   child.end('shutdown');
   await child.done;
 });
 
 test('what `ps` prints elsewhere is read too, without zombies', () => {
-  const output = '    1     0     1 Ss   Sun Nov 15 12:00:00 2026\n  812     1   812 Z    Sun Nov 15 12:00:01 2026\n90210   812   800 S+   Sun Nov  1 09:05:07 2026    \n';
+  const output =
+    '    1     0     1 Ss   Sun Nov 15 12:00:00 2026\n  812     1   812 Z    Sun Nov 15 12:00:01 2026\n90210   ' +
+    '812   800 S+   Sun Nov  1 09:05:07 2026    \n';
   expect(parsePs(output)).toEqual([
     { pid: 1, ppid: 0, session: 1, startTime: 'Sun Nov 15 12:00:00 2026' },
     { pid: 90210, ppid: 812, session: 800, startTime: 'Sun Nov  1 09:05:07 2026' },
@@ -58,5 +69,8 @@ test('what `ps` prints elsewhere is read too, without zombies', () => {
 });
 
 test('the real `ps` knows this process and who started it', () => {
-  expect(listPsRows().find(({ pid }) => pid === process.pid)).toMatchObject({ ppid: process.ppid, startTime: expect.stringMatching(/^\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4}$/) });
+  expect(listPsRows().find(({ pid }) => pid === process.pid)).toMatchObject({
+    ppid: process.ppid,
+    startTime: expect.stringMatching(/^\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4}$/),
+  });
 });

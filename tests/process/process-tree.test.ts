@@ -11,7 +11,11 @@ const isOther = (mark: string) => mark === otherMark();
 
 test('a member stays one after its parent died, although it has neither mark nor session to be known by', async () => {
   const heard = new Heard();
-  const child = await start(specOf(shell('env -i setsid sh -c "echo ready; exec sleep 1000" & wait')), heard, new SimulatedTimers());
+  const child = await start(
+    specOf(shell('env -i setsid sh -c "echo ready; exec sleep 1000" & wait')),
+    heard,
+    new SimulatedTimers(),
+  );
   await heard.says('ready');
   const tree = new ProcessTree(never, rootOf(child.pid));
   const orphan = tree.look().members.find(({ mark }) => mark === null);

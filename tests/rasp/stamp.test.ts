@@ -27,12 +27,17 @@ function stampAll(drafts: readonly RaspDraft[], firstSeq = 1, buffer = new Event
   drafts.forEach((draft, index) => stamp(draft, firstSeq + index, TS, buffer));
   // The bytes must be UTF-8 and JSON: a decoder that refuses anything else reads them.
   const text = new TextDecoder('utf-8', { fatal: true }).decode(buffer.take());
-  return text.trimEnd().split('\n').map((line) => JSON.parse(line) as RaspEvent);
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as RaspEvent);
 }
 
 describe('an event as text', () => {
   test('it is the envelope of the contract, with every member as it was given', () => {
-    const [event] = stampAll([message('Hi "there"\n漢字 🚀', { sessionId: 's-1', itemId: 'item_1', interactionId: 'int_1' })]);
+    const [event] = stampAll([
+      message('Hi "there"\n漢字 🚀', { sessionId: 's-1', itemId: 'item_1', interactionId: 'int_1' }),
+    ]);
     expect(event).toEqual({
       protocol_version: 'rasp/1.0',
       run_id: 'run_1',
@@ -50,10 +55,22 @@ describe('an event as text', () => {
 
   test('each combination of ids gives exactly these ids, whatever stood in the event before', () => {
     const ids = [null, 'a', 'b'];
-    const drafts = ids.flatMap((sessionId) => ids.flatMap((itemId) => [null, 'int_1'].map((interactionId) => message('x', { sessionId, itemId, interactionId }))));
+    const drafts = ids.flatMap((sessionId) =>
+      ids.flatMap((itemId) =>
+        [null, 'int_1'].map((interactionId) => message('x', { sessionId, itemId, interactionId })),
+      ),
+    );
     const mixed = [...drafts, ...drafts.toReversed()];
     expect(stampAll(mixed).map((event) => event.correlation)).toEqual(
-      mixed.map(({ sessionId, itemId, interactionId }) => Object.fromEntries([['session_id', sessionId], ['item_id', itemId], ['interaction_id', interactionId]].filter(([, id]) => id !== null))),
+      mixed.map(({ sessionId, itemId, interactionId }) =>
+        Object.fromEntries(
+          [
+            ['session_id', sessionId],
+            ['item_id', itemId],
+            ['interaction_id', interactionId],
+          ].filter(([, id]) => id !== null),
+        ),
+      ),
     );
   });
 
@@ -73,14 +90,26 @@ describe('an event as text', () => {
   });
 
   test('kinds, confidences and parsers are not mixed up', () => {
-    const drafts = [message('x'), message('x', { confidence: 0.5 }), message('x', { parser: 'orchestrator' }), message('x', { type: 'agent.reasoning' }), message('x')];
-    expect(stampAll(drafts).map(({ source, event }) => [event.type, source.parser, source.confidence])).toEqual(drafts.map(({ type, parser, confidence }) => [type, parser, confidence]));
+    const drafts = [
+      message('x'),
+      message('x', { confidence: 0.5 }),
+      message('x', { parser: 'orchestrator' }),
+      message('x', { type: 'agent.reasoning' }),
+      message('x'),
+    ];
+    expect(stampAll(drafts).map(({ source, event }) => [event.type, source.parser, source.confidence])).toEqual(
+      drafts.map(({ type, parser, confidence }) => [type, parser, confidence]),
+    );
   });
 
   test('a text of megabytes in characters of three bytes is whole, and so are the events around it', () => {
     const long = '漢字🚀é'.repeat(400_000);
     const buffer = new EventBuffer();
-    const events = stampAll([message('before'), message(long), message('after'), message(long, { json: JSON.stringify({ text: long }) })], 1, buffer);
+    const events = stampAll(
+      [message('before'), message(long), message('after'), message(long, { json: JSON.stringify({ text: long }) })],
+      1,
+      buffer,
+    );
     expect(events.map((event) => event.data.text === long || event.data.text)).toEqual(['before', true, 'after', true]);
     expect(stampAll([message('again')], 1, buffer)[0]?.data.text).toBe('again');
   });

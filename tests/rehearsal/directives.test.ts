@@ -18,7 +18,9 @@ describe('words', () => {
     ['[[sleep 20]]', { type: 'sleep', ms: 20 }],
     ['[[stderr 3]]', { type: 'stderr', lines: 3 }],
     ['[[answer two\nlines]]', { type: 'answer', text: 'two\nlines' }],
-    ...['fail', 'crash', 'hang', 'exit0', 'nosession', 'othersession', 'refuse', 'orphan', 'utf8'].map((type) => [`[[${type}]]`, { type }] as const),
+    ...['fail', 'crash', 'hang', 'exit0', 'nosession', 'othersession', 'refuse', 'orphan', 'utf8'].map(
+      (type) => [`[[${type}]]`, { type }] as const,
+    ),
   ] as const)('%s is a step', (prompt, step) => {
     expect(parseDirectives(prompt)).toEqual([step]);
   });
@@ -26,10 +28,44 @@ describe('words', () => {
 
 describe('what is no directive', () => {
   test.each([
-    'Say hello', '', '[[', ']]', '[[]]', '[[ ]]', '[[unknown x]]', '[[Answer x]]', '[answer x]', '[[answer x]', '[[ answer x]]', '[[answers x]]',
-    '[[answer]]', '[[answer ]]', '[[ask]]', '[[ask |a|b]]', '[[approve]]', '[[approve ]]', '[[done {"a":}]]', '[[done {]]', '[[tool]]', '[[file]]', '[[file ../a]]', '[[file /etc/x]]', '[[file ..]]',
-    '[[events]]', '[[events 5]]', '[[events 5 x]]', '[[events 5 5 5]]', '[[events -1 5]]', '[[events 99999999999 1]]', '[[sleep]]', '[[sleep soon]]', '[[sleep 1.5]]', '[[sleep 2147483648]]',
-    '[[stderr x]]', '[[crash now]]', '[[hang 5]]',
+    'Say hello',
+    '',
+    '[[',
+    ']]',
+    '[[]]',
+    '[[ ]]',
+    '[[unknown x]]',
+    '[[Answer x]]',
+    '[answer x]',
+    '[[answer x]',
+    '[[ answer x]]',
+    '[[answers x]]',
+    '[[answer]]',
+    '[[answer ]]',
+    '[[ask]]',
+    '[[ask |a|b]]',
+    '[[approve]]',
+    '[[approve ]]',
+    '[[done {"a":}]]',
+    '[[done {]]',
+    '[[tool]]',
+    '[[file]]',
+    '[[file ../a]]',
+    '[[file /etc/x]]',
+    '[[file ..]]',
+    '[[events]]',
+    '[[events 5]]',
+    '[[events 5 x]]',
+    '[[events 5 5 5]]',
+    '[[events -1 5]]',
+    '[[events 99999999999 1]]',
+    '[[sleep]]',
+    '[[sleep soon]]',
+    '[[sleep 1.5]]',
+    '[[sleep 2147483648]]',
+    '[[stderr x]]',
+    '[[crash now]]',
+    '[[hang 5]]',
   ])('%s is plain text', (prompt) => {
     expect(parseDirectives(prompt)).toEqual([]);
   });
@@ -50,11 +86,42 @@ describe('scripts', () => {
   });
 
   test('no text at all makes it throw, and the steps are data', () => {
-    const pieces = constantFrom('[[', ']]', ']', '|', ' ', '\n', '{"a":1}', '[1]', 'answer', 'ask', 'approve', 'done', 'tool', 'file', 'events', 'sleep', 'crash', '5', 'é\u2028', '\0', '\ud800');
-    assert(property(oneof(string({ unit: 'binary' }), array(pieces, { maxLength: 30 }).map((parts) => parts.join(''))), (prompt) => {
-      const steps = parseDirectives(prompt);
-      expect(JSON.parse(JSON.stringify(steps))).toEqual(steps);
-    }), { numRuns: 300 });
+    const pieces = constantFrom(
+      '[[',
+      ']]',
+      ']',
+      '|',
+      ' ',
+      '\n',
+      '{"a":1}',
+      '[1]',
+      'answer',
+      'ask',
+      'approve',
+      'done',
+      'tool',
+      'file',
+      'events',
+      'sleep',
+      'crash',
+      '5',
+      'é\u2028',
+      '\0',
+      '\ud800',
+    );
+    assert(
+      property(
+        oneof(
+          string({ unit: 'binary' }),
+          array(pieces, { maxLength: 30 }).map((parts) => parts.join('')),
+        ),
+        (prompt) => {
+          const steps = parseDirectives(prompt);
+          expect(JSON.parse(JSON.stringify(steps))).toEqual(steps);
+        },
+      ),
+      { numRuns: 300 },
+    );
   });
 
   test('a long text of opening brackets is read in time', () => {

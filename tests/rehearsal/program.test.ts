@@ -32,7 +32,8 @@ async function begin(prompt: string): Promise<(reply: string) => Promise<Played 
 }
 
 const decided = (decision: string) => buildReplyPrompt({ decision });
-const tools = ({ drafts }: Parsed) => drafts.filter(({ type }) => type === 'tool.call.completed').map(({ data }) => (data as { status: string }).status);
+const tools = ({ drafts }: Parsed) =>
+  drafts.filter(({ type }) => type === 'tool.call.completed').map(({ data }) => (data as { status: string }).status);
 
 describe.concurrent('arguments', () => {
   test('--version tells the version that the probe expects', async () => {
@@ -41,16 +42,26 @@ describe.concurrent('arguments', () => {
     expect([exit.code, probe.parseVersion(stdout.toString())]).toEqual([0, probe.provedVersion]);
   });
 
-  test.each([['--yolo'], ['word'], ['--session'], ['--permission', 'some'], ['--session', 'a', '--new-session', 'b']])('%s %s is refused with the usage and code 2', async (...args) => {
-    const { exit, stdout, stderr } = await playRehearsal(createHome(), args.filter((part) => part !== undefined), 'x');
-    expect({ code: exit.code, stdout: stdout.length }).toEqual({ code: 2, stdout: 0 });
-    expect(stderr.toString()).toMatch(/^Error: .*\nusage: /s);
-  });
+  test.each([['--yolo'], ['word'], ['--session'], ['--permission', 'some'], ['--session', 'a', '--new-session', 'b']])(
+    '%s %s is refused with the usage and code 2',
+    async (...args) => {
+      const { exit, stdout, stderr } = await playRehearsal(
+        createHome(),
+        args.filter((part) => part !== undefined),
+        'x',
+      );
+      expect({ code: exit.code, stdout: stdout.length }).toEqual({ code: 2, stdout: 0 });
+      expect(stderr.toString()).toMatch(/^Error: .*\nusage: /s);
+    },
+  );
 
-  test.each(['5ce7e000-0000-4000-8000-00000000000f', '../../secret', 'latest', ''])('the unknown session "%s" is refused on stderr with code 1', async (id) => {
-    const { exit, stdout, stderr } = await playRehearsal(createHome(), [`--session=${id}`], '[[done]]');
-    expect([exit.code, stdout.length, stderr.toString()]).toEqual([1, 0, `Error: session ${id} not found\n`]);
-  });
+  test.each(['5ce7e000-0000-4000-8000-00000000000f', '../../secret', 'latest', ''])(
+    'the unknown session "%s" is refused on stderr with code 1',
+    async (id) => {
+      const { exit, stdout, stderr } = await playRehearsal(createHome(), [`--session=${id}`], '[[done]]');
+      expect([exit.code, stdout.length, stderr.toString()]).toEqual([1, 0, `Error: session ${id} not found\n`]);
+    },
+  );
 
   test('a session is never begun twice, and a damaged one is not continued', async () => {
     const home = createHome();
@@ -66,15 +77,25 @@ describe.concurrent('arguments', () => {
 describe.concurrent('the scene', () => {
   test('asks when Parley says how to ask, and decides itself when Parley says not to', async () => {
     const asks = await turn(createHome(), buildFirstPrompt('interactive', 'Tidy up.'));
-    expect(asks.evidence).toMatchObject({ success: true, done: null, questions: [{ kind: 'choose_one', channel: 'native' }] });
-    expect(asks.drafts.map(({ type }) => type)).toEqual(expect.arrayContaining(['agent.message.delta', 'tool.call.completed']));
+    expect(asks.evidence).toMatchObject({
+      success: true,
+      done: null,
+      questions: [{ kind: 'choose_one', channel: 'native' }],
+    });
+    expect(asks.drafts.map(({ type }) => type)).toEqual(
+      expect.arrayContaining(['agent.message.delta', 'tool.call.completed']),
+    );
     expect(asks.stdout.toString()).toContain('You asked for \\"Tidy up.\\".');
     const decides = await turn(createHome(), buildFirstPrompt('auto', 'Tidy up.'));
     expect(decides.evidence).toMatchObject({ success: true, done: { result: { rehearsal: true } }, questions: [] });
   });
 
   test('takes up the answer, whatever it is, and is done', async () => {
-    for (const [response, answer] of [['Quickly', 'Quickly'], [{ a: [1] }, '{"a":[1]}'], ['', '(the answer was left empty)']] as const) {
+    for (const [response, answer] of [
+      ['Quickly', 'Quickly'],
+      [{ a: [1] }, '{"a":[1]}'],
+      ['', '(the answer was left empty)'],
+    ] as const) {
       const resume = await begin('Tidy up.');
       const { evidence, stdout } = await resume(buildReplyPrompt(response as never));
       expect(evidence).toMatchObject({ success: true, done: { result: { rehearsal: true, answer } } });
@@ -103,7 +124,10 @@ describe.concurrent('sessions', () => {
     expect((await resume('[[fail]]')).evidence.failure).not.toBeNull();
     const { evidence, drafts } = await resume('[[answer first]]');
     expect(evidence.done).toEqual({ result: 1 });
-    expect(drafts.filter(({ type }) => type === 'agent.message.final')).toMatchObject([{ data: { text: 'first' } }, {}]);
+    expect(drafts.filter(({ type }) => type === 'agent.message.final')).toMatchObject([
+      { data: { text: 'first' } },
+      {},
+    ]);
   });
 
   test('othersession names another session once resumed, nosession none', async () => {
@@ -147,17 +171,39 @@ describe.concurrent('approvals', () => {
 
 test.concurrent('nothing is executed or written but the session, bound to no directory', async () => {
   const home = createHome();
-  const { evidence, exit } = await turn(home, '[[tool touch a.txt]][[file b.txt]][[orphan]][[approve touch c.txt]][[tool touch d.txt]]', ['--permission', 'full']);
+  const { evidence, exit } = await turn(
+    home,
+    '[[tool touch a.txt]][[file b.txt]][[orphan]][[approve touch c.txt]][[tool touch d.txt]]',
+    ['--permission', 'full'],
+  );
   expect(exit.code).toBe(0);
   await turn(home, decided('approve'), ['--permission', 'full', '--session', evidence.sessionId ?? '']);
-  expect(readdirSync(home, { recursive: true, encoding: 'utf8' }).toSorted()).toEqual(['.parley-rehearsal', '.parley-rehearsal/sessions', `.parley-rehearsal/sessions/${evidence.sessionId}.json`]);
+  expect(readdirSync(home, { recursive: true, encoding: 'utf8' }).toSorted()).toEqual([
+    '.parley-rehearsal',
+    '.parley-rehearsal/sessions',
+    `.parley-rehearsal/sessions/${evidence.sessionId}.json`,
+  ]);
   expect(readFileSync(join(home, `.parley-rehearsal/sessions/${evidence.sessionId}.json`), 'utf8')).not.toContain(home);
 });
 
 test('it could not execute anything: all it has of Node is text, time, paths and files, and of Parley the reading of JSON and of files', () => {
   const folder = new URL('../../src/rehearsal/', import.meta.url).pathname;
-  const imports = readdirSync(folder).flatMap((file) => [...readFileSync(join(folder, file), 'utf8').matchAll(/(?:from|import|require)\s*\(?\s*'([^']+)'/g)].map(([, name = '']) => name));
-  expect([...new Set(imports.filter((name) => !name.startsWith('./')))].toSorted()).toEqual(['../files/read-file.js', '../kernel/json.js', 'node:crypto', 'node:fs', 'node:os', 'node:path', 'node:stream/consumers', 'node:timers/promises', 'node:util']);
+  const imports = readdirSync(folder).flatMap((file) =>
+    [...readFileSync(join(folder, file), 'utf8').matchAll(/(?:from|import|require)\s*\(?\s*'([^']+)'/g)].map(
+      ([, name = '']) => name,
+    ),
+  );
+  expect([...new Set(imports.filter((name) => !name.startsWith('./')))].toSorted()).toEqual([
+    '../files/read-file.js',
+    '../kernel/json.js',
+    'node:crypto',
+    'node:fs',
+    'node:os',
+    'node:path',
+    'node:stream/consumers',
+    'node:timers/promises',
+    'node:util',
+  ]);
 });
 
 test.concurrent('a file is declined under read-only', async () => {

@@ -1,4 +1,5 @@
-// What engines write down of themselves for the tests of several hosts: a turn that is played twice, and an answer that is given twice, are seen.
+// What engines write down of themselves for the tests of several hosts: a turn that is played twice, and an answer that
+// is given twice, are seen.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +18,12 @@ function createHome(): string {
 
 function play(home: string, file: string, turn: string, prompt: string): void {
   const [node, script] = REHEARSAL;
-  const { status, stderr } = spawnSync(node, [script], { cwd: home, env: { HOME: home, NODE_OPTIONS: `--import=${PRELOAD}`, ENGINE_TRACE: file, PARLEY_TURN: turn }, input: prompt, encoding: 'utf8' });
+  const { status, stderr } = spawnSync(node, [script], {
+    cwd: home,
+    env: { HOME: home, NODE_OPTIONS: `--import=${PRELOAD}`, ENGINE_TRACE: file, PARLEY_TURN: turn },
+    input: prompt,
+    encoding: 'utf8',
+  });
   expect(status, stderr).toBe(0);
 }
 
@@ -26,7 +32,10 @@ test('each process of a turn is seen with what it was told, and a second one for
   const file = join(home, 'trace.jsonl');
   play(home, file, 'run_1/1', '[[done 1]]');
   play(home, file, 'run_1/2', 'Yes');
-  expect(readTrace(file)).toMatchObject([{ runId: 'run_1', attempt: 1, told: '[[done 1]]' }, { runId: 'run_1', attempt: 2, told: 'Yes' }]);
+  expect(readTrace(file)).toMatchObject([
+    { runId: 'run_1', attempt: 1, told: '[[done 1]]' },
+    { runId: 'run_1', attempt: 2, told: 'Yes' },
+  ]);
   expect(() => expectNothingTwice(readTrace(file))).not.toThrow();
   play(home, file, 'run_1/2', 'Yes');
   expect(() => expectNothingTwice(readTrace(file))).toThrow('turns with two processes');
@@ -36,7 +45,9 @@ test('two answers to one request of an engine that stays are seen', () => {
   const home = createHome();
   const file = join(home, 'trace.jsonl');
   const answer = '{"id":0,"result":{"decision":"accept"}}\n';
-  const lines = [{ began: ['app-server'] }, { told: '{"id":0,"method":"initialize"}\n' }, { told: answer }].map((line) => `${JSON.stringify({ turn: 'run_1/1', pid: 1, ...line })}\n`);
+  const lines = [{ began: ['app-server'] }, { told: '{"id":0,"method":"initialize"}\n' }, { told: answer }].map(
+    (line) => `${JSON.stringify({ turn: 'run_1/1', pid: 1, ...line })}\n`,
+  );
   writeFileSync(file, lines.join(''));
   expect(() => expectNothingTwice(readTrace(file))).not.toThrow();
   writeFileSync(file, `${JSON.stringify({ turn: 'run_1/1', pid: 1, told: answer })}\n`, { flag: 'a' });

@@ -5,17 +5,31 @@ import { DEFAULT_MAX_ATTEMPT, FIRST_ATTEMPT, nextAttempt } from '../../src/run/a
 import { INITIAL_STATE, step, type RunEvent, type RunState } from '../../src/run/statechart.js';
 
 const FACTS = { pending: true, handle: true, requireUserReply: false, sticky: false };
-const ANSWERS: ReadonlySet<RunEvent> = new Set<RunEvent>(['interaction.reply.accepted', 'interaction.auto_decide.timeout']);
+const ANSWERS: ReadonlySet<RunEvent> = new Set<RunEvent>([
+  'interaction.reply.accepted',
+  'interaction.auto_decide.timeout',
+]);
 
 test('the first turn of an interactive run is attempt 1 and each answer starts the next one', () => {
   expect(FIRST_ATTEMPT).toBe(1);
   const answers = ['a reply', 'another reply', 'a third'];
-  const attempts = answers.reduce((numbers) => [...numbers, nextAttempt('interactive', numbers.at(-1) ?? 0)], [FIRST_ATTEMPT]);
+  const attempts = answers.reduce(
+    (numbers) => [...numbers, nextAttempt('interactive', numbers.at(-1) ?? 0)],
+    [FIRST_ATTEMPT],
+  );
   expect(attempts).toEqual([1, 2, 3, 4]);
 });
 
 test('an automatic decision is an answer too, so it also grows the attempt by one', () => {
-  const events: RunEvent[] = ['turn.started', 'turn.needs_input', 'interaction.auto_decide.timeout', 'turn.started', 'turn.needs_input', 'interaction.reply.accepted', 'turn.started'];
+  const events: RunEvent[] = [
+    'turn.started',
+    'turn.needs_input',
+    'interaction.auto_decide.timeout',
+    'turn.started',
+    'turn.needs_input',
+    'interaction.reply.accepted',
+    'turn.started',
+  ];
   let state: RunState = INITIAL_STATE;
   let attempt = FIRST_ATTEMPT;
   const running: number[] = [];
@@ -30,11 +44,20 @@ test('an automatic decision is an answer too, so it also grows the attempt by on
 });
 
 test('the attempt number of an auto run is always 1', () => {
-  fc.assert(fc.property(fc.integer({ min: 1, max: 1_000_000 }), (attempt) => nextAttempt('auto', attempt) === 1), { seed: 2, numRuns: 200 });
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 1_000_000 }), (attempt) => nextAttempt('auto', attempt) === 1),
+    { seed: 2, numRuns: 200 },
+  );
 });
 
 test('an interactive attempt always grows by exactly one', () => {
-  fc.assert(fc.property(fc.integer({ min: 1, max: 1_000_000 }), (attempt) => nextAttempt('interactive', attempt) === attempt + 1), { seed: 3, numRuns: 200 });
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 1_000_000 }),
+      (attempt) => nextAttempt('interactive', attempt) === attempt + 1,
+    ),
+    { seed: 3, numRuns: 200 },
+  );
 });
 
 test('a run may take a hundred turns unless it says otherwise', () => {

@@ -40,7 +40,12 @@ function request(question: Question): JsonObject {
 
 // What a person would be shown for this input; members that are not given are left out.
 function check(input: Json | undefined, expected: object): void {
-  const { interaction_id: _id, asked_at: _askedAt, channel: _channel, ...shown } = request(parseQuestion(input, 'tool'));
+  const {
+    interaction_id: _id,
+    asked_at: _askedAt,
+    channel: _channel,
+    ...shown
+  } = request(parseQuestion(input, 'tool'));
   expect(shown).toEqual(expected);
 }
 
@@ -76,7 +81,16 @@ describe('the prompt', () => {
   });
 
   test('a question without a text says so', () => {
-    const inputs: (Json | undefined)[] = [undefined, null, '', ' \n', {}, { prompt: '' }, { prompt: '\t' }, { kind: 'open_text' }];
+    const inputs: (Json | undefined)[] = [
+      undefined,
+      null,
+      '',
+      ' \n',
+      {},
+      { prompt: '' },
+      { prompt: '\t' },
+      { kind: 'open_text' },
+    ];
     for (const input of inputs) check(input, EMPTY);
   });
 
@@ -101,37 +115,63 @@ describe('options', () => {
   });
 
   test('options that are objects keep label, value and description', () => {
-    check({ prompt: 'Which?', options: [{ label: 'A', value: 'a', description: 'the first' }] }, choose({ label: 'A', value: 'a', description: 'the first' }));
+    check(
+      { prompt: 'Which?', options: [{ label: 'A', value: 'a', description: 'the first' }] },
+      choose({ label: 'A', value: 'a', description: 'the first' }),
+    );
     check({ prompt: 'Which?', options: [{ label: 'A' }] }, choose({ label: 'A', value: 'A' }));
     check({ prompt: 'Which?', options: [{ value: 'a' }] }, choose({ label: 'a', value: 'a' }));
     check({ prompt: 'Which?', options: [{ value: { port: 1 } }] }, choose({ label: '{"port":1}', value: { port: 1 } }));
-    check({ prompt: 'Which?', options: [{ label: 'no', value: false }, { label: 'none', value: 0 }, { label: 'empty', value: '' }] }, choose({ label: 'no', value: false }, { label: 'none', value: 0 }, { label: 'empty', value: '' }));
+    check(
+      {
+        prompt: 'Which?',
+        options: [
+          { label: 'no', value: false },
+          { label: 'none', value: 0 },
+          { label: 'empty', value: '' },
+        ],
+      },
+      choose({ label: 'no', value: false }, { label: 'none', value: 0 }, { label: 'empty', value: '' }),
+    );
   });
 
   test('options that are numbers, booleans or null keep their value and get a label', () => {
-    check({ prompt: 'Which?', options: [8080, true, null] }, choose({ label: '8080', value: 8080 }, { label: 'true', value: true }, { label: 'null', value: null }));
+    check(
+      { prompt: 'Which?', options: [8080, true, null] },
+      choose({ label: '8080', value: 8080 }, { label: 'true', value: true }, { label: 'null', value: null }),
+    );
   });
 
   test('an option of an unknown shape is shown as JSON rather than left out', () => {
     const { options } = parseQuestion({ prompt: 'Which?', options: [{ port: 1 }, ['x'], {}] }, 'tool');
     expect(options.map((option) => option.label)).toEqual(['{"port":1}', '["x"]', '{}']);
-    check({ prompt: 'Which?', options: [{ label: 5, value: 'five', description: 6 }] }, choose({ label: 'five', value: 'five' }));
+    check(
+      { prompt: 'Which?', options: [{ label: 5, value: 'five', description: 6 }] },
+      choose({ label: 'five', value: 'five' }),
+    );
   });
 
   test('options that are no list are no options', () => {
-    for (const options of ['a,b', 3, null, {}, []] satisfies Json[]) check({ prompt: 'Which?', options }, open('Which?'));
+    for (const options of ['a,b', 3, null, {}, []] satisfies Json[])
+      check({ prompt: 'Which?', options }, open('Which?'));
   });
 });
 
 describe('the kind', () => {
   test('a kind that the agent names is kept', () => {
-    for (const kind of ['open_text', 'choose_one', 'confirm', 'fill_fields']) expect(kindOf({ kind, prompt: 'x' })).toBe(kind);
+    for (const kind of ['open_text', 'choose_one', 'confirm', 'fill_fields'])
+      expect(kindOf({ kind, prompt: 'x' })).toBe(kind);
     expect(kindOf({ kind: 'open_text', prompt: 'x', options: ['a'] })).toBe('open_text');
     expect(kindOf({ kind: 'confirm', prompt: 'x', options: ['yes', 'no'] })).toBe('confirm');
   });
 
   test('a kind that is missing or unknown is inferred: fields, then options, else open text', () => {
-    const given: JsonObject[] = [{}, ...[null, 'multiple_choice', 'CONFIRM', '', 1, {}, ['confirm'], 'constructor', '__proto__'].map((kind) => ({ kind }))];
+    const given: JsonObject[] = [
+      {},
+      ...[null, 'multiple_choice', 'CONFIRM', '', 1, {}, ['confirm'], 'constructor', '__proto__'].map((kind) => ({
+        kind,
+      })),
+    ];
     for (const kind of given) {
       expect(kindOf({ ...kind, prompt: 'x' }), JSON.stringify(kind)).toBe('open_text');
       expect(kindOf({ ...kind, prompt: 'x', options: ['a'] }), JSON.stringify(kind)).toBe('choose_one');
@@ -142,29 +182,51 @@ describe('the kind', () => {
   test('an agent cannot ask for an approval by itself, neither at the top nor in a field', () => {
     expect(kindOf({ kind: 'approval', prompt: 'Let me' })).toBe('open_text');
     expect(kindOf({ kind: 'approval', prompt: 'Let me', options: ['yes'] })).toBe('choose_one');
-    const question = parseQuestion({ prompt: 'Let me', fields: [{ id: 'a', kind: 'approval', prompt: 'Let me' }] }, 'tool');
+    const question = parseQuestion(
+      { prompt: 'Let me', fields: [{ id: 'a', kind: 'approval', prompt: 'Let me' }] },
+      'tool',
+    );
     expect(question.fields?.map((field) => field.kind)).toEqual(['open_text']);
   });
 
   test('the channel is the one the question came by', () => {
-    for (const channel of ['native', 'tool', 'envelope', 'conversation'] as const) expect(request(parseQuestion('x', channel)).channel).toBe(channel);
+    for (const channel of ['native', 'tool', 'envelope', 'conversation'] as const)
+      expect(request(parseQuestion('x', channel)).channel).toBe(channel);
   });
 });
 
 describe('fields and defaults', () => {
   test('fields keep their id, kind, prompt, options and default', () => {
     check(
-      { prompt: 'Fill in', fields: [{ id: 'port', prompt: 'Port?', default: 80 }, { id: 'db', prompt: 'Which?', options: ['pg', 'sqlite'] }, { id: 'sure', kind: 'confirm', prompt: 'Sure?' }] },
+      {
+        prompt: 'Fill in',
+        fields: [
+          { id: 'port', prompt: 'Port?', default: 80 },
+          { id: 'db', prompt: 'Which?', options: ['pg', 'sqlite'] },
+          { id: 'sure', kind: 'confirm', prompt: 'Sure?' },
+        ],
+      },
       fill(
         { id: 'port', kind: 'open_text', prompt: 'Port?', options: [], default: 80 },
-        { id: 'db', kind: 'choose_one', prompt: 'Which?', options: [{ label: 'pg', value: 'pg' }, { label: 'sqlite', value: 'sqlite' }] },
+        {
+          id: 'db',
+          kind: 'choose_one',
+          prompt: 'Which?',
+          options: [
+            { label: 'pg', value: 'pg' },
+            { label: 'sqlite', value: 'sqlite' },
+          ],
+        },
         { id: 'sure', kind: 'confirm', prompt: 'Sure?', options: [] },
       ),
     );
   });
 
   test('a field without an id takes its name, else its number', () => {
-    check({ prompt: 'Fill in', fields: [{ name: 'port', prompt: 'Port?' }, { prompt: 'Host?' }, 'Path?'] }, fill({ ...open('Port?'), id: 'port' }, { ...open('Host?'), id: 'q2' }, { ...open('Path?'), id: 'q3' }));
+    check(
+      { prompt: 'Fill in', fields: [{ name: 'port', prompt: 'Port?' }, { prompt: 'Host?' }, 'Path?'] },
+      fill({ ...open('Port?'), id: 'port' }, { ...open('Host?'), id: 'q2' }, { ...open('Path?'), id: 'q3' }),
+    );
   });
 
   test('an id that the agent gave is never taken away by a field without one', () => {
@@ -173,7 +235,11 @@ describe('fields and defaults', () => {
   });
 
   test('the number given to a field without an id is never the id of another field', () => {
-    const ids = parseQuestion({ prompt: 'Fill in', fields: [{ id: 'q2', prompt: 'Port?' }, { prompt: 'Host?' }] }, 'tool').fields?.map((field) => field.id) ?? [];
+    const ids =
+      parseQuestion(
+        { prompt: 'Fill in', fields: [{ id: 'q2', prompt: 'Port?' }, { prompt: 'Host?' }] },
+        'tool',
+      ).fields?.map((field) => field.id) ?? [];
     expect(new Set(ids).size).toBe(2);
   });
 
@@ -182,7 +248,8 @@ describe('fields and defaults', () => {
   });
 
   test('any JSON can be the default, also a false one', () => {
-    for (const value of [false, 0, '', null, 'a', { a: [1] }, []] satisfies Json[]) check({ prompt: 'Which?', default: value }, { ...open('Which?'), default: value });
+    for (const value of [false, 0, '', null, 'a', { a: [1] }, []] satisfies Json[])
+      check({ prompt: 'Which?', default: value }, { ...open('Which?'), default: value });
   });
 });
 
@@ -201,13 +268,25 @@ describe('several questions', () => {
       kind: 'fill_fields',
       prompt: '1. Port?\n2. Which?',
       options: [],
-      fields: [{ id: 'q1', kind: 'open_text', prompt: 'Port?', options: [], default: 80 }, { id: 'q2', kind: 'choose_one', prompt: 'Which?', options: [{ label: 'pg', value: 'pg' }] }],
+      fields: [
+        { id: 'q1', kind: 'open_text', prompt: 'Port?', options: [], default: 80 },
+        { id: 'q2', kind: 'choose_one', prompt: 'Which?', options: [{ label: 'pg', value: 'pg' }] },
+      ],
       channel: 'tool',
     });
   });
 
   test('the fields of a question are not lost when it is merged with another', () => {
-    const filled = parseQuestion({ prompt: 'Fill in', fields: [{ id: 'user', prompt: 'User name?' }, { id: 'mail', prompt: 'Mail address?' }] }, 'tool');
+    const filled = parseQuestion(
+      {
+        prompt: 'Fill in',
+        fields: [
+          { id: 'user', prompt: 'User name?' },
+          { id: 'mail', prompt: 'Mail address?' },
+        ],
+      },
+      'tool',
+    );
     const merged = JSON.stringify(mergeQuestions([filled, port]));
     for (const text of ['User name?', 'Mail address?', 'Port?']) expect(merged).toContain(text);
   });
@@ -218,8 +297,35 @@ describe('whatever JSON an agent gives', () => {
   const text = fc.oneof(fc.string(), fc.constantFrom('', ' ', 'approval', 'confirm', 'fill_fields'));
   const json = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<Json>;
   const member = fc.oneof(text, json, fc.array(json, { maxLength: 3 })) as fc.Arbitrary<Json>;
-  const item = fc.oneof(json, fc.record({ id: member, name: member, kind: member, label: member, value: member, description: member, prompt: member, options: member, default: member }, { requiredKeys: [] })) as fc.Arbitrary<Json>;
-  const shaped = fc.record({ prompt: member, question: member, message: member, kind: member, options: fc.oneof(json, fc.array(item, { maxLength: 3 })), fields: fc.oneof(json, fc.array(item, { maxLength: 3 })), default: member }, { requiredKeys: [] }) as fc.Arbitrary<Json>;
+  const item = fc.oneof(
+    json,
+    fc.record(
+      {
+        id: member,
+        name: member,
+        kind: member,
+        label: member,
+        value: member,
+        description: member,
+        prompt: member,
+        options: member,
+        default: member,
+      },
+      { requiredKeys: [] },
+    ),
+  ) as fc.Arbitrary<Json>;
+  const shaped = fc.record(
+    {
+      prompt: member,
+      question: member,
+      message: member,
+      kind: member,
+      options: fc.oneof(json, fc.array(item, { maxLength: 3 })),
+      fields: fc.oneof(json, fc.array(item, { maxLength: 3 })),
+      default: member,
+    },
+    { requiredKeys: [] },
+  ) as fc.Arbitrary<Json>;
   const input = fc.oneof(json, shaped);
 
   test('it becomes a question that can be stored, with a prompt, and never an approval', () => {

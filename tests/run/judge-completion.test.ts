@@ -1,5 +1,5 @@
-// The completion table of the design as data: each row in both modes, then every pair of rows (the first that fits wins),
-// then the whole table against an independent restatement of it.
+// The completion table of the design as data: each row in both modes, then every pair of rows (the first that fits
+// wins), then the whole table against an independent restatement of it.
 import { readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -21,7 +21,16 @@ const SILENT: TurnFacts = {
   mode: 'interactive',
   attempt: 1,
   maxAttempt: 100,
-  evidence: { sessionId: SESSION, success: false, failure: null, unfinished: null, questions: [], done: null, lastMessage: null, complaint: null },
+  evidence: {
+    sessionId: SESSION,
+    success: false,
+    failure: null,
+    unfinished: null,
+    questions: [],
+    done: null,
+    lastMessage: null,
+    complaint: null,
+  },
   exit: { code: 0, signal: null },
   endedByUs: null,
   resumedFrom: null,
@@ -37,12 +46,25 @@ function factsWith(...patches: Patch[]): TurnFacts {
   return Object.assign({}, SILENT, ...patches, { evidence });
 }
 
-const shape = (verdict: Verdict) => ({ event: verdict.event, ...(verdict.event === 'turn.failed' ? { code: verdict.error.code } : {}), completion: verdict.completion, reasonCode: verdict.reasonCode });
+const shape = (verdict: Verdict) => ({
+  event: verdict.event,
+  ...(verdict.event === 'turn.failed' ? { code: verdict.error.code } : {}),
+  completion: verdict.completion,
+  reasonCode: verdict.reasonCode,
+});
 type Expected = ReturnType<typeof shape>;
 
-const failed = (code: RunErrorCode, completion: Verdict['completion'] = 'interrupted', reasonCode: string = code): Expected => ({ event: 'turn.failed', code, completion, reasonCode });
+const failed = (
+  code: RunErrorCode,
+  completion: Verdict['completion'] = 'interrupted',
+  reasonCode: string = code,
+): Expected => ({ event: 'turn.failed', code, completion, reasonCode });
 const succeeded = (reasonCode: string): Expected => ({ event: 'turn.succeeded', completion: 'completed', reasonCode });
-const waits = (reasonCode: string): Expected => ({ event: 'turn.needs_input', completion: 'awaiting_user_input', reasonCode });
+const waits = (reasonCode: string): Expected => ({
+  event: 'turn.needs_input',
+  completion: 'awaiting_user_input',
+  reasonCode,
+});
 const canceled: Expected = { event: 'run.canceled', completion: 'interrupted', reasonCode: 'CANCELED_BY_USER' };
 
 const cannotAsk = failed('AUTO_MODE_CANNOT_ASK', 'awaiting_user_input');
@@ -60,13 +82,46 @@ const alike = (expected: Expected) => ({ auto: expected, interactive: expected }
 
 // In the order of the table: the first line that fits.
 const TABLE: readonly Row[] = [
-  { name: 'a turn that we canceled is canceled', when: { endedByUs: 'canceled', exit: { code: null, signal: 'SIGTERM' } }, ...alike(canceled) },
-  { name: 'a turn that a shutdown cut off fails with its own code', when: { endedByUs: 'shutdown', exit: { code: null, signal: 'SIGTERM' } }, ...alike(failed('ORCHESTRATOR_RESTART_INTERRUPTED')) },
-  { name: 'a turn that took too long fails with its own code', when: { endedByUs: 'turn_timeout', exit: { code: null, signal: 'SIGTERM' } }, ...alike(failed('TURN_TIMEOUT')) },
-  { name: 'a turn that repeated itself without end fails as one of the engine', when: { endedByUs: 'runaway', exit: { code: null, signal: 'SIGTERM' } }, ...alike(failed('ENGINE_TURN_FAILED', 'interrupted', 'RUNAWAY')) },
-  { name: 'a turn that printed nothing for too long fails with its own code', when: { endedByUs: 'idle_timeout', exit: { code: null, signal: 'SIGKILL' } }, ...alike(failed('ENGINE_IDLE_TIMEOUT')) },
-  { name: 'a tool call that stayed silent for too long fails with its own code', when: { endedByUs: 'tool_timeout', exit: { code: null, signal: 'SIGKILL' } }, ...alike(failed('TOOL_CALL_TIMEOUT')) },
-  { name: 'a turn that we ended because it worked in another session has lost its conversation', when: { resumedFrom: SESSION, endedByUs: 'other_session', exit: { code: null, signal: 'SIGKILL' }, evidence: { sessionId: OTHER_SESSION } }, ...alike(failed('SESSION_RESUME_FAILED', 'interrupted', 'SESSION_CHANGED')) },
+  {
+    name: 'a turn that we canceled is canceled',
+    when: { endedByUs: 'canceled', exit: { code: null, signal: 'SIGTERM' } },
+    ...alike(canceled),
+  },
+  {
+    name: 'a turn that a shutdown cut off fails with its own code',
+    when: { endedByUs: 'shutdown', exit: { code: null, signal: 'SIGTERM' } },
+    ...alike(failed('ORCHESTRATOR_RESTART_INTERRUPTED')),
+  },
+  {
+    name: 'a turn that took too long fails with its own code',
+    when: { endedByUs: 'turn_timeout', exit: { code: null, signal: 'SIGTERM' } },
+    ...alike(failed('TURN_TIMEOUT')),
+  },
+  {
+    name: 'a turn that repeated itself without end fails as one of the engine',
+    when: { endedByUs: 'runaway', exit: { code: null, signal: 'SIGTERM' } },
+    ...alike(failed('ENGINE_TURN_FAILED', 'interrupted', 'RUNAWAY')),
+  },
+  {
+    name: 'a turn that printed nothing for too long fails with its own code',
+    when: { endedByUs: 'idle_timeout', exit: { code: null, signal: 'SIGKILL' } },
+    ...alike(failed('ENGINE_IDLE_TIMEOUT')),
+  },
+  {
+    name: 'a tool call that stayed silent for too long fails with its own code',
+    when: { endedByUs: 'tool_timeout', exit: { code: null, signal: 'SIGKILL' } },
+    ...alike(failed('TOOL_CALL_TIMEOUT')),
+  },
+  {
+    name: 'a turn that we ended because it worked in another session has lost its conversation',
+    when: {
+      resumedFrom: SESSION,
+      endedByUs: 'other_session',
+      exit: { code: null, signal: 'SIGKILL' },
+      evidence: { sessionId: OTHER_SESSION },
+    },
+    ...alike(failed('SESSION_RESUME_FAILED', 'interrupted', 'SESSION_CHANGED')),
+  },
   {
     name: 'a resumed turn whose session was never confirmed has lost its conversation',
     when: { resumedFrom: SESSION, evidence: { sessionId: null } },
@@ -77,23 +132,72 @@ const TABLE: readonly Row[] = [
     when: { resumedFrom: SESSION, evidence: { sessionId: OTHER_SESSION } },
     ...alike(failed('SESSION_RESUME_FAILED', 'interrupted', 'SESSION_CHANGED')),
   },
-  { name: 'an engine that reports its own failure fails the turn', when: { evidence: { failure: { kind: 'turn', message: 'model overloaded' } } }, ...alike(failed('ENGINE_TURN_FAILED')) },
-  { name: 'an engine that reports that it is not logged in fails the turn with the code for that', when: { evidence: { failure: { kind: 'auth', message: 'please log in' } } }, ...alike(failed('ENGINE_AUTH_REQUIRED')) },
+  {
+    name: 'an engine that reports its own failure fails the turn',
+    when: { evidence: { failure: { kind: 'turn', message: 'model overloaded' } } },
+    ...alike(failed('ENGINE_TURN_FAILED')),
+  },
+  {
+    name: 'an engine that reports that it is not logged in fails the turn with the code for that',
+    when: { evidence: { failure: { kind: 'auth', message: 'please log in' } } },
+    ...alike(failed('ENGINE_AUTH_REQUIRED')),
+  },
   {
     name: 'a process that died after complaining about the login fails with the code for that',
-    when: { exit: { code: 41, signal: null }, evidence: { complaint: { kind: 'auth', message: 'set an auth method' } } },
+    when: {
+      exit: { code: 41, signal: null },
+      evidence: { complaint: { kind: 'auth', message: 'set an auth method' } },
+    },
     ...alike(failed('ENGINE_AUTH_REQUIRED', 'interrupted', 'EXIT_NONZERO')),
   },
-  { name: 'a process that died by a signal fails the turn', when: { exit: { code: null, signal: 'SIGSEGV' } }, ...alike(failed('ENGINE_EXITED', 'interrupted', 'EXIT_SIGNAL')) },
-  { name: 'a process that exited with another code than 0 fails the turn', when: { exit: { code: 7, signal: null } }, ...alike(failed('ENGINE_EXITED', 'interrupted', 'EXIT_NONZERO')) },
-  { name: 'a question without a session id never waits', when: { evidence: { questions: [WHICH], sessionId: null }, handleChecked: false }, auto: cannotAsk, interactive: noHandle },
-  { name: 'a question whose session id only looks checked never waits', when: { evidence: { questions: [WHICH], sessionId: null }, handleChecked: true }, auto: cannotAsk, interactive: noHandle },
-  { name: 'a question whose session was not found never waits', when: { evidence: { questions: [WHICH] }, handleChecked: false }, auto: cannotAsk, interactive: noHandle },
-  { name: 'a question at the last allowed attempt fails instead of waiting', when: { evidence: { questions: [WHICH], sessionId: SESSION }, handleChecked: true, attempt: 100 }, auto: cannotAsk, interactive: attemptsUsedUp },
-  { name: 'a question waits in an interactive run and fails an auto run', when: { evidence: { questions: [WHICH], sessionId: SESSION }, handleChecked: true, attempt: 1 }, auto: cannotAsk, interactive: waits('QUESTION_ASKED') },
+  {
+    name: 'a process that died by a signal fails the turn',
+    when: { exit: { code: null, signal: 'SIGSEGV' } },
+    ...alike(failed('ENGINE_EXITED', 'interrupted', 'EXIT_SIGNAL')),
+  },
+  {
+    name: 'a process that exited with another code than 0 fails the turn',
+    when: { exit: { code: 7, signal: null } },
+    ...alike(failed('ENGINE_EXITED', 'interrupted', 'EXIT_NONZERO')),
+  },
+  {
+    name: 'a question without a session id never waits',
+    when: { evidence: { questions: [WHICH], sessionId: null }, handleChecked: false },
+    auto: cannotAsk,
+    interactive: noHandle,
+  },
+  {
+    name: 'a question whose session id only looks checked never waits',
+    when: { evidence: { questions: [WHICH], sessionId: null }, handleChecked: true },
+    auto: cannotAsk,
+    interactive: noHandle,
+  },
+  {
+    name: 'a question whose session was not found never waits',
+    when: { evidence: { questions: [WHICH] }, handleChecked: false },
+    auto: cannotAsk,
+    interactive: noHandle,
+  },
+  {
+    name: 'a question at the last allowed attempt fails instead of waiting',
+    when: { evidence: { questions: [WHICH], sessionId: SESSION }, handleChecked: true, attempt: 100 },
+    auto: cannotAsk,
+    interactive: attemptsUsedUp,
+  },
+  {
+    name: 'a question waits in an interactive run and fails an auto run',
+    when: { evidence: { questions: [WHICH], sessionId: SESSION }, handleChecked: true, attempt: 1 },
+    auto: cannotAsk,
+    interactive: waits('QUESTION_ASKED'),
+  },
   {
     name: 'a turn that the person stopped, who was asked for leave, is followed by their next word',
-    when: { stopped: true, handleChecked: true, attempt: 1, evidence: { sessionId: SESSION, unfinished: 'TURN_INTERRUPTED', success: false, done: null } },
+    when: {
+      stopped: true,
+      handleChecked: true,
+      attempt: 1,
+      evidence: { sessionId: SESSION, unfinished: 'TURN_INTERRUPTED', success: false, done: null },
+    },
     auto: failed('COMPLETION_UNKNOWN', 'unknown', 'TURN_INTERRUPTED'),
     interactive: waits('STOPPED_BY_USER'),
   },
@@ -107,8 +211,16 @@ const TABLE: readonly Row[] = [
     when: { evidence: { done: { result: 'x' } }, output: { kind: 'invalid', problems: 'must be object' } },
     ...alike(failed('OUTPUT_INVALID', 'completed')),
   },
-  { name: 'a done marker ends the run, with or without the success event of the engine', when: { evidence: { done: { result: 42 } } }, ...alike(succeeded('DONE_MARKER')) },
-  { name: 'a successful turn with a valid output ends the run', when: { evidence: { success: true }, output: { kind: 'valid', value: { answer: 1 } } }, ...alike(succeeded('OUTPUT_VALID')) },
+  {
+    name: 'a done marker ends the run, with or without the success event of the engine',
+    when: { evidence: { done: { result: 42 } } },
+    ...alike(succeeded('DONE_MARKER')),
+  },
+  {
+    name: 'a successful turn with a valid output ends the run',
+    when: { evidence: { success: true }, output: { kind: 'valid', value: { answer: 1 } } },
+    ...alike(succeeded('OUTPUT_VALID')),
+  },
   {
     name: 'a conversation that goes on without a session id cannot be waited for, while an auto run is done',
     when: { evidence: { success: true, sessionId: null, lastMessage: 'Hello.' }, handleChecked: false },
@@ -138,7 +250,11 @@ const TABLE: readonly Row[] = [
     when: { evidence: { unfinished: 'NO_TURN_COMPLETED', lastMessage: 'I am done!' } },
     ...alike(failed('COMPLETION_UNKNOWN', 'unknown', 'NO_TURN_COMPLETED')),
   },
-  { name: 'exit code 0 without a word is unknown, with a reason of its own', when: {}, ...alike(failed('COMPLETION_UNKNOWN', 'unknown', 'NO_SUCCESS_EVIDENCE')) },
+  {
+    name: 'exit code 0 without a word is unknown, with a reason of its own',
+    when: {},
+    ...alike(failed('COMPLETION_UNKNOWN', 'unknown', 'NO_SUCCESS_EVIDENCE')),
+  },
 ];
 
 function check(expected: Expected, mode: ExecutionMode, ...patches: Patch[]): Verdict {
@@ -172,7 +288,10 @@ describe('the first row that fits decides', () => {
       for (const later of TABLE.slice(index + 1)) {
         for (const mode of MODES) {
           const verdict = judge(later.when, row.when, { mode });
-          expect({ ...shape(verdict), reasonCode: null }, `${mode}: "${row.name}" on top of "${later.name}"`).toEqual({ ...row[mode], reasonCode: null });
+          expect({ ...shape(verdict), reasonCode: null }, `${mode}: "${row.name}" on top of "${later.name}"`).toEqual({
+            ...row[mode],
+            reasonCode: null,
+          });
           pairs += 1;
         }
       }
@@ -181,13 +300,28 @@ describe('the first row that fits decides', () => {
   });
 
   test('how a process ended says nothing of a turn that was over before', () => {
-    for (const exit of [{ code: 1, signal: null }, { code: null, signal: 'SIGKILL' }, { code: null, signal: null }]) {
-      for (const mode of MODES) check(succeeded('DONE_MARKER'), mode, { outlived: true, exit, evidence: { done: { result: 1 } } });
+    for (const exit of [
+      { code: 1, signal: null },
+      { code: null, signal: 'SIGKILL' },
+      { code: null, signal: null },
+    ]) {
+      for (const mode of MODES)
+        check(succeeded('DONE_MARKER'), mode, { outlived: true, exit, evidence: { done: { result: 1 } } });
     }
   });
 
   test('a cancel beats a timeout of the engine, a lost session, a question and even a success', () => {
-    const everything: Patch = { resumedFrom: SESSION, exit: { code: 1, signal: 'SIGKILL' }, evidence: { sessionId: null, failure: { kind: 'turn', message: 'x' }, questions: [WHICH], success: true, done: { result: 1 } } };
+    const everything: Patch = {
+      resumedFrom: SESSION,
+      exit: { code: 1, signal: 'SIGKILL' },
+      evidence: {
+        sessionId: null,
+        failure: { kind: 'turn', message: 'x' },
+        questions: [WHICH],
+        success: true,
+        done: { result: 1 },
+      },
+    };
     for (const mode of MODES) check(canceled, mode, everything, { endedByUs: 'canceled' });
   });
 
@@ -203,40 +337,67 @@ describe('the first row that fits decides', () => {
 
   test('a resume that was not confirmed beats the failure that followed from it', () => {
     const notConfirmed = failed('SESSION_RESUME_FAILED', 'interrupted', 'SESSION_NOT_CONFIRMED');
-    const lost: Patch = { resumedFrom: SESSION, evidence: { sessionId: null, failure: { kind: 'turn', message: 'no such session' } }, exit: { code: 1, signal: null } };
+    const lost: Patch = {
+      resumedFrom: SESSION,
+      evidence: { sessionId: null, failure: { kind: 'turn', message: 'no such session' } },
+      exit: { code: 1, signal: null },
+    };
     for (const mode of MODES) check(notConfirmed, mode, lost);
   });
 
   test('a resume that came back with another session id fails even if that turn succeeded', () => {
     const changed = failed('SESSION_RESUME_FAILED', 'interrupted', 'SESSION_CHANGED');
-    for (const mode of MODES) check(changed, mode, { resumedFrom: SESSION, evidence: { sessionId: OTHER_SESSION, success: true, done: { result: 'fine' } } });
+    for (const mode of MODES)
+      check(changed, mode, {
+        resumedFrom: SESSION,
+        evidence: { sessionId: OTHER_SESSION, success: true, done: { result: 'fine' } },
+      });
   });
 
   test('a resumed turn that failed after its session was confirmed keeps the code of its failure', () => {
-    for (const mode of MODES) check(failed('ENGINE_EXITED', 'interrupted', 'EXIT_NONZERO'), mode, { resumedFrom: SESSION, exit: { code: 2, signal: null } });
+    for (const mode of MODES)
+      check(failed('ENGINE_EXITED', 'interrupted', 'EXIT_NONZERO'), mode, {
+        resumedFrom: SESSION,
+        exit: { code: 2, signal: null },
+      });
   });
 
   test('a first turn that failed on its own keeps its own code, although it has no session id', () => {
     for (const mode of MODES) {
-      check(failed('ENGINE_EXITED', 'interrupted', 'EXIT_NONZERO'), mode, { exit: { code: 1, signal: null }, evidence: { sessionId: null }, handleChecked: false });
-      check(failed('COMPLETION_UNKNOWN', 'unknown', 'NO_SUCCESS_EVIDENCE'), mode, { evidence: { sessionId: null }, handleChecked: false });
+      check(failed('ENGINE_EXITED', 'interrupted', 'EXIT_NONZERO'), mode, {
+        exit: { code: 1, signal: null },
+        evidence: { sessionId: null },
+        handleChecked: false,
+      });
+      check(failed('COMPLETION_UNKNOWN', 'unknown', 'NO_SUCCESS_EVIDENCE'), mode, {
+        evidence: { sessionId: null },
+        handleChecked: false,
+      });
     }
   });
 
   test('a question counts even if the agent worked on after it and said that it was done', () => {
-    const workedOn: Patch = { evidence: { questions: [WHICH], success: true, done: { result: 'done anyway' }, lastMessage: 'I went on.' } };
+    const workedOn: Patch = {
+      evidence: { questions: [WHICH], success: true, done: { result: 'done anyway' }, lastMessage: 'I went on.' },
+    };
     check(waits('QUESTION_ASKED'), 'interactive', workedOn);
     check(cannotAsk, 'auto', workedOn);
   });
 
   test('a turn that is done succeeds without a session id', () => {
-    for (const mode of MODES) check(succeeded('DONE_MARKER'), mode, { evidence: { sessionId: null, done: { result: null } }, handleChecked: false });
+    for (const mode of MODES)
+      check(succeeded('DONE_MARKER'), mode, {
+        evidence: { sessionId: null, done: { result: null } },
+        handleChecked: false,
+      });
   });
 
   test('a complaint explains a process that died but is no evidence against one that succeeded', () => {
     const complaint: Patch = { evidence: { complaint: { kind: 'turn', message: 'quota nearly used up' } } };
     expect(errorOf(judge(complaint, { exit: { code: 1, signal: null } }))?.message).toContain('quota nearly used up');
-    check(succeeded('ENGINE_SUCCESS'), 'auto', complaint, { evidence: { complaint: { kind: 'auth', message: 'log in again soon' }, success: true } });
+    check(succeeded('ENGINE_SUCCESS'), 'auto', complaint, {
+      evidence: { complaint: { kind: 'auth', message: 'log in again soon' }, success: true },
+    });
   });
 
   test('the attempt before the last may still wait', () => {
@@ -263,14 +424,27 @@ describe('what a verdict carries', () => {
       { mode: 'auto' },
     ];
     for (const failure of failures) {
-      const error = errorOf(judge({ evidence: { questions: [WHICH] } }, failure, { evidence: { ...failure.evidence, questions: [WHICH] } }));
-      expect(error?.details, JSON.stringify(failure)).toEqual({ unanswered: { kind: 'choose_one', prompt: 'Which one?', options: [{ label: 'a', value: 'a' }, { label: 'b', value: 'b' }] } });
+      const error = errorOf(
+        judge({ evidence: { questions: [WHICH] } }, failure, { evidence: { ...failure.evidence, questions: [WHICH] } }),
+      );
+      expect(error?.details, JSON.stringify(failure)).toEqual({
+        unanswered: {
+          kind: 'choose_one',
+          prompt: 'Which one?',
+          options: [
+            { label: 'a', value: 'a' },
+            { label: 'b', value: 'b' },
+          ],
+        },
+      });
     }
   });
 
   test('several unanswered questions are kept as one with a field for each', () => {
     const error = errorOf(judge({ evidence: { questions: [WHICH, WHEN] }, exit: { code: 1, signal: null } }));
-    expect(error?.details).toMatchObject({ unanswered: { kind: 'fill_fields', fields: [{ prompt: 'Which one?' }, { prompt: 'When?' }] } });
+    expect(error?.details).toMatchObject({
+      unanswered: { kind: 'fill_fields', fields: [{ prompt: 'Which one?' }, { prompt: 'When?' }] },
+    });
   });
 
   test('a failed turn that asked nothing has no unanswered question', () => {
@@ -279,20 +453,31 @@ describe('what a verdict carries', () => {
 
   test('the question of a waiting turn is the one the agent asked', () => {
     expect(questionOf(judge({ evidence: { questions: [WHICH] } }))).toEqual(WHICH);
-    expect(questionOf(judge({ evidence: { questions: [WHICH, WHEN] } }))).toMatchObject({ kind: 'fill_fields', fields: [{ prompt: 'Which one?' }, { prompt: 'When?' }] });
+    expect(questionOf(judge({ evidence: { questions: [WHICH, WHEN] } }))).toMatchObject({
+      kind: 'fill_fields',
+      fields: [{ prompt: 'Which one?' }, { prompt: 'When?' }],
+    });
   });
 
   test('a conversation that goes on is asked as open text with the last message as prompt', () => {
-    expect(questionOf(judge({ evidence: { success: true, lastMessage: 'Hello.\nWhat next?' } }))).toEqual({ kind: 'open_text', prompt: 'Hello.\nWhat next?', options: [], channel: 'conversation' });
+    expect(questionOf(judge({ evidence: { success: true, lastMessage: 'Hello.\nWhat next?' } }))).toEqual({
+      kind: 'open_text',
+      prompt: 'Hello.\nWhat next?',
+      options: [],
+      channel: 'conversation',
+    });
   });
 
   test('a conversation that goes on without a message still has a prompt', () => {
-    for (const lastMessage of [null, '', ' \n']) expect(questionOf(judge({ evidence: { success: true, lastMessage } }))?.prompt.trim()).not.toBe('');
+    for (const lastMessage of [null, '', ' \n'])
+      expect(questionOf(judge({ evidence: { success: true, lastMessage } }))?.prompt.trim()).not.toBe('');
   });
 
   test('the result is the valid output, else what the done marker says, else the last message', () => {
     const valid: Patch = { output: { kind: 'valid', value: { answer: 1 } } };
-    expect(resultOf(judge(valid, { evidence: { done: { result: 'marker' }, lastMessage: 'message' } }))).toEqual({ answer: 1 });
+    expect(resultOf(judge(valid, { evidence: { done: { result: 'marker' }, lastMessage: 'message' } }))).toEqual({
+      answer: 1,
+    });
     expect(resultOf(judge(valid, { evidence: { success: true, lastMessage: 'message' } }))).toEqual({ answer: 1 });
     expect(resultOf(judge({ evidence: { done: { result: 'marker' }, lastMessage: 'message' } }))).toBe('marker');
     expect(resultOf(judge({ mode: 'auto', evidence: { success: true, lastMessage: 'message' } }))).toBe('message');
@@ -302,9 +487,14 @@ describe('what a verdict carries', () => {
   test('the message of a failure tells what happened', () => {
     expect(errorOf(judge({ exit: { code: 7, signal: null } }))?.message).toContain('code 7');
     expect(errorOf(judge({ exit: { code: null, signal: 'SIGSEGV' } }))?.message).toContain('SIGSEGV');
-    expect(errorOf(judge({ evidence: { failure: { kind: 'turn', message: 'model overloaded' } } }))?.message).toBe('model overloaded');
+    expect(errorOf(judge({ evidence: { failure: { kind: 'turn', message: 'model overloaded' } } }))?.message).toBe(
+      'model overloaded',
+    );
     expect(errorOf(judge({ resumedFrom: OTHER_SESSION }))?.message).toMatch(/session-2.*session-1/);
-    expect(errorOf(judge({ evidence: { success: true }, output: { kind: 'invalid', problems: '/answer must be a number' } }))?.message).toContain('/answer must be a number');
+    expect(
+      errorOf(judge({ evidence: { success: true }, output: { kind: 'invalid', problems: '/answer must be a number' } }))
+        ?.message,
+    ).toContain('/answer must be a number');
   });
 });
 
@@ -316,7 +506,9 @@ function restated(facts: TurnFacts): { event: RunEvent; code?: RunErrorCode } {
   const { evidence, exit } = facts;
   const waitsIfPossible = () => {
     if (!evidence.sessionId || !facts.handleChecked) return fails('SESSION_RESUME_FAILED');
-    return facts.attempt < facts.maxAttempt ? { event: 'turn.needs_input' as const } : fails('INTERACTIVE_MAX_ATTEMPT_EXCEEDED');
+    return facts.attempt < facts.maxAttempt
+      ? { event: 'turn.needs_input' as const }
+      : fails('INTERACTIVE_MAX_ATTEMPT_EXCEEDED');
   };
   if (facts.endedByUs === 'canceled') return { event: 'run.canceled' };
   if (facts.endedByUs === 'shutdown') return fails('ORCHESTRATOR_RESTART_INTERRUPTED');
@@ -338,16 +530,28 @@ function restated(facts: TurnFacts): { event: RunEvent; code?: RunErrorCode } {
 
 const DIMENSIONS: readonly (readonly Patch[])[] = [
   MODES.map((mode) => ({ mode })),
-  ([null, 'canceled', 'shutdown', 'turn_timeout', 'idle_timeout', 'tool_timeout', 'runaway', 'other_session'] as const).map((endedByUs) => ({ endedByUs })),
+  (
+    [null, 'canceled', 'shutdown', 'turn_timeout', 'idle_timeout', 'tool_timeout', 'runaway', 'other_session'] as const
+  ).map((endedByUs) => ({ endedByUs })),
   [null, SESSION].map((resumedFrom) => ({ resumedFrom })),
   [null, SESSION, OTHER_SESSION].map((sessionId) => ({ evidence: { sessionId } })),
   [true, false].map((handleChecked) => ({ handleChecked })),
-  [null, { kind: 'auth', message: 'x' } as const, { kind: 'turn', message: 'x' } as const].map((failure) => ({ evidence: { failure } })),
-  [{ code: 0, signal: null }, { code: 1, signal: null }, { code: null, signal: 'SIGKILL' }].map((exit) => ({ exit })),
+  [null, { kind: 'auth', message: 'x' } as const, { kind: 'turn', message: 'x' } as const].map((failure) => ({
+    evidence: { failure },
+  })),
+  [
+    { code: 0, signal: null },
+    { code: 1, signal: null },
+    { code: null, signal: 'SIGKILL' },
+  ].map((exit) => ({ exit })),
   [[], [WHICH]].map((questions) => ({ evidence: { questions } })),
   [null, { result: 1 }].map((done) => ({ evidence: { done } })),
   [true, false].map((success) => ({ evidence: { success } })),
-  [{ kind: 'not_asked' } as const, { kind: 'valid', value: 1 } as const, { kind: 'invalid', problems: 'x' } as const].map((output) => ({ output })),
+  [
+    { kind: 'not_asked' } as const,
+    { kind: 'valid', value: 1 } as const,
+    { kind: 'invalid', problems: 'x' } as const,
+  ].map((output) => ({ output })),
   [1, 100].map((attempt) => ({ attempt })),
   [{}, { outlived: true }, { outlived: true, stopped: true }],
 ];
@@ -358,7 +562,8 @@ function* combinations(facts: TurnFacts, dimensions: readonly (readonly Patch[])
     yield facts;
     return;
   }
-  for (const patch of first) yield* combinations({ ...facts, ...patch, evidence: { ...facts.evidence, ...patch.evidence } }, rest);
+  for (const patch of first)
+    yield* combinations({ ...facts, ...patch, evidence: { ...facts.evidence, ...patch.evidence } }, rest);
 }
 
 test('every combination of facts gives the event and the code that the table says', () => {
@@ -368,7 +573,8 @@ test('every combination of facts gives the event and the code that the table say
     count += 1;
     const verdict = judgeCompletion(facts);
     const expected = restated(facts);
-    if ((verdict.event !== expected.event || errorOf(verdict)?.code !== expected.code) && disagreements.length < 3) disagreements.push({ facts, expected, got: shape(verdict) });
+    if ((verdict.event !== expected.event || errorOf(verdict)?.code !== expected.code) && disagreements.length < 3)
+      disagreements.push({ facts, expected, got: shape(verdict) });
   }
   expect(disagreements).toEqual([]);
   expect(count).toBe(DIMENSIONS.reduce((product, choices) => product * choices.length, 1));
@@ -379,7 +585,8 @@ test('every combination of facts gives the event and the code that the table say
 const someText = fc.oneof(fc.constant(''), fc.string());
 const words = fc.record({ kind: fc.constantFrom('auth' as const, 'turn' as const), message: someText });
 // What ends the judgement early is rare, so that the later rows are reached too.
-const rarely = <T>(value: fc.Arbitrary<T>) => fc.oneof({ weight: 4, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: value });
+const rarely = <T>(value: fc.Arbitrary<T>) =>
+  fc.oneof({ weight: 4, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: value });
 const anyFacts: fc.Arbitrary<TurnFacts> = fc.record({
   mode: fc.constantFrom(...MODES),
   attempt: fc.integer({ min: 1, max: 4 }),
@@ -389,25 +596,54 @@ const anyFacts: fc.Arbitrary<TurnFacts> = fc.record({
     success: fc.boolean(),
     failure: rarely(words),
     unfinished: fc.option(fc.constantFrom('NO_TURN_COMPLETED', 'STEP_NOT_STOPPED')),
-    questions: fc.oneof(fc.constant([]), fc.array(fc.jsonValue().map((value) => parseQuestion(value as never, 'envelope')), { maxLength: 3 })),
+    questions: fc.oneof(
+      fc.constant([]),
+      fc.array(
+        fc.jsonValue().map((value) => parseQuestion(value as never, 'envelope')),
+        { maxLength: 3 },
+      ),
+    ),
     done: rarely(fc.record({ result: fc.jsonValue().map((value) => value as never) })),
     lastMessage: fc.option(someText),
     complaint: fc.option(words),
   }),
   exit: fc.oneof(
     { weight: 3, arbitrary: fc.constant({ code: 0, signal: null }) },
-    { weight: 1, arbitrary: fc.record({ code: fc.option(fc.integer({ min: 0, max: 255 })), signal: fc.option(fc.constantFrom('SIGTERM', 'SIGKILL')) }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        code: fc.option(fc.integer({ min: 0, max: 255 })),
+        signal: fc.option(fc.constantFrom('SIGTERM', 'SIGKILL')),
+      }),
+    },
   ),
-  endedByUs: rarely(fc.constantFrom('canceled' as const, 'shutdown' as const, 'turn_timeout' as const, 'idle_timeout' as const, 'tool_timeout' as const, 'runaway' as const, 'other_session' as const)),
+  endedByUs: rarely(
+    fc.constantFrom(
+      'canceled' as const,
+      'shutdown' as const,
+      'turn_timeout' as const,
+      'idle_timeout' as const,
+      'tool_timeout' as const,
+      'runaway' as const,
+      'other_session' as const,
+    ),
+  ),
   outlived: fc.boolean(),
   stopped: fc.boolean(),
   resumedFrom: rarely(fc.constantFrom(SESSION, OTHER_SESSION)),
   handleChecked: fc.boolean(),
-  output: fc.oneof(fc.constant({ kind: 'not_asked' as const }), fc.constant({ kind: 'valid' as const, value: 1 }), fc.constant({ kind: 'invalid' as const, problems: 'x' })),
+  output: fc.oneof(
+    fc.constant({ kind: 'not_asked' as const }),
+    fc.constant({ kind: 'valid' as const, value: 1 }),
+    fc.constant({ kind: 'invalid' as const, problems: 'x' }),
+  ),
 });
 
 const forAnyFacts = (promise: (facts: TurnFacts, verdict: Verdict) => unknown) =>
-  fc.assert(fc.property(anyFacts, (facts) => void promise(facts, judgeCompletion(facts))), { seed: 4, numRuns: 1000 });
+  fc.assert(
+    fc.property(anyFacts, (facts) => void promise(facts, judgeCompletion(facts))),
+    { seed: 4, numRuns: 1000 },
+  );
 
 describe('whatever the facts', () => {
   test('random facts reach every rule of the table', () => {
@@ -442,7 +678,10 @@ describe('whatever the facts', () => {
   });
 
   test('a failed turn has a run error code of the contract and keeps every question it asked', () => {
-    const errors = JSON.parse(readFileSync(new URL('../../contract/errors.json', import.meta.url), 'utf8')) as Record<string, { kind: string }>;
+    const errors = JSON.parse(readFileSync(new URL('../../contract/errors.json', import.meta.url), 'utf8')) as Record<
+      string,
+      { kind: string }
+    >;
     forAnyFacts((facts, verdict) => {
       if (verdict.event !== 'turn.failed') return;
       expect(errors[verdict.error.code]?.kind).toBe('run');

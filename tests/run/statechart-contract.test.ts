@@ -1,5 +1,5 @@
-// The chart is written down three times: as a table in the requirements (restated here), as data in contract/, and as the
-// typed table that the code interprets. All three must say the same.
+// The chart is written down three times: as a table in the requirements (restated here), as data in contract/, and as
+// the typed table that the code interprets. All three must say the same.
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { RequestErrorCode, RunErrorCode, StickyErrorCode } from '../../src/contract/error-codes.js';
@@ -92,19 +92,26 @@ const GUARD_HOLDS: Readonly<Record<string, (facts: GuardFacts) => boolean>> = {
 
 const BOOLEANS = [false, true] as const;
 const ALL_FACTS: readonly GuardFacts[] = BOOLEANS.flatMap((pending) =>
-  BOOLEANS.flatMap((handle) => BOOLEANS.flatMap((requireUserReply) => BOOLEANS.map((sticky) => ({ pending, handle, requireUserReply, sticky })))),
+  BOOLEANS.flatMap((handle) =>
+    BOOLEANS.flatMap((requireUserReply) => BOOLEANS.map((sticky) => ({ pending, handle, requireUserReply, sticky }))),
+  ),
 );
-const ALL_PAIRS: readonly (readonly [RunState, RunEvent])[] = STATES.flatMap((state) => EVENTS.map((event) => [state, event] as const));
+const ALL_PAIRS: readonly (readonly [RunState, RunEvent])[] = STATES.flatMap((state) =>
+  EVENTS.map((event) => [state, event] as const),
+);
 
 const sorted = (names: Iterable<string>) => [...names].toSorted();
 const edgeById = (edges: readonly Edge[], id: string) => edges.find((edge) => edge.id === id);
-const legalPairs = (chart: readonly Edge[]) => ALL_PAIRS.filter(([state, event]) => ALL_FACTS.some((facts) => step(state, event, facts, chart).legal));
+const legalPairs = (chart: readonly Edge[]) =>
+  ALL_PAIRS.filter(([state, event]) => ALL_FACTS.some((facts) => step(state, event, facts, chart).legal));
 
 function requiredEdges(): object[] {
-  return REQUIRED.trim().split('\n').map((line) => {
-    const [id, from, on, words = '', to] = line.split('|').map((cell) => cell.trim());
-    return { id, from, on, guard: words === '' ? undefined : (GUARD_WORDS[words] ?? words), to };
-  });
+  return REQUIRED.trim()
+    .split('\n')
+    .map((line) => {
+      const [id, from, on, words = '', to] = line.split('|').map((cell) => cell.trim());
+      return { id, from, on, guard: words === '' ? undefined : (GUARD_WORDS[words] ?? words), to };
+    });
 }
 
 describe('the chart as data and as code', () => {
@@ -126,7 +133,9 @@ describe('the chart as data and as code', () => {
     expect(contract.events).toEqual(EVENTS);
     expect(contract.terminal).toEqual(TERMINAL_STATES);
     expect(contract.initial).toBe(INITIAL_STATE);
-    expect(sorted([...Object.keys(contract.guards), ...Object.keys(sticky.guards)])).toEqual(sorted(Object.keys(GUARDS)));
+    expect(sorted([...Object.keys(contract.guards), ...Object.keys(sticky.guards)])).toEqual(
+      sorted(Object.keys(GUARDS)),
+    );
   });
 
   test('the sticky extension is the same in contract and code, both ways', () => {
@@ -165,17 +174,19 @@ describe('the shape of the chart', () => {
   });
 
   test('there are exactly nine events', () => {
-    expect(sorted(EVENTS)).toEqual(sorted([
-      'turn.started',
-      'turn.needs_input',
-      'interaction.reply.accepted',
-      'interaction.auto_decide.timeout',
-      'turn.succeeded',
-      'turn.failed',
-      'run.canceled',
-      'restart.preserve_waiting',
-      'restart.reconcile_failed',
-    ]));
+    expect(sorted(EVENTS)).toEqual(
+      sorted([
+        'turn.started',
+        'turn.needs_input',
+        'interaction.reply.accepted',
+        'interaction.auto_decide.timeout',
+        'turn.succeeded',
+        'turn.failed',
+        'run.canceled',
+        'restart.preserve_waiting',
+        'restart.reconcile_failed',
+      ]),
+    );
   });
 
   test('of the 54 pairs of state and event exactly the thirteen of the table are legal', () => {
@@ -201,7 +212,14 @@ describe('the shape of the chart', () => {
     expect(sorted(TERMINAL_STATES)).toEqual(sorted(['succeeded', 'failed', 'canceled']));
     for (const chart of [CHART, STICKY_CHART]) {
       for (const state of TERMINAL_STATES) {
-        for (const event of EVENTS) for (const facts of ALL_FACTS) expect(step(state, event, facts, chart)).toEqual({ legal: false, code: 'ILLEGAL_TRANSITION', state, event });
+        for (const event of EVENTS)
+          for (const facts of ALL_FACTS)
+            expect(step(state, event, facts, chart)).toEqual({
+              legal: false,
+              code: 'ILLEGAL_TRANSITION',
+              state,
+              event,
+            });
       }
     }
   });
@@ -212,7 +230,13 @@ describe('the shape of the chart', () => {
 
   test('a normal interactive run goes from queued over waiting and back to a terminal state', () => {
     const facts: GuardFacts = { pending: true, handle: true, requireUserReply: true, sticky: false };
-    const events: RunEvent[] = ['turn.started', 'turn.needs_input', 'interaction.reply.accepted', 'turn.started', 'turn.succeeded'];
+    const events: RunEvent[] = [
+      'turn.started',
+      'turn.needs_input',
+      'interaction.reply.accepted',
+      'turn.started',
+      'turn.succeeded',
+    ];
     const path: RunState[] = [INITIAL_STATE];
     for (const event of events) {
       const taken = step(path.at(-1) ?? INITIAL_STATE, event, facts);
@@ -227,7 +251,8 @@ describe('guards', () => {
   test('each guard holds for exactly the facts for which the requirements say so', () => {
     expect(ALL_FACTS).toHaveLength(16);
     for (const [name, holds] of Object.entries(GUARD_HOLDS)) {
-      for (const facts of ALL_FACTS) expect(GUARDS[name as GuardName](facts), `${name} ${JSON.stringify(facts)}`).toBe(holds(facts));
+      for (const facts of ALL_FACTS)
+        expect(GUARDS[name as GuardName](facts), `${name} ${JSON.stringify(facts)}`).toBe(holds(facts));
     }
     expect(sorted(Object.keys(GUARD_HOLDS))).toEqual(sorted(Object.keys(GUARDS)));
   });
@@ -238,18 +263,21 @@ describe('guards', () => {
       for (const facts of ALL_FACTS) {
         const taken = step(state, event, facts);
         if (!edge) expect(taken).toEqual({ legal: false, code: 'ILLEGAL_TRANSITION', state, event });
-        else if (edge.guard && !GUARD_HOLDS[edge.guard]?.(facts)) expect(taken).toEqual({ legal: false, code: 'GUARD_REFUSED', state, event, guard: edge.guard });
+        else if (edge.guard && !GUARD_HOLDS[edge.guard]?.(facts))
+          expect(taken).toEqual({ legal: false, code: 'GUARD_REFUSED', state, event, guard: edge.guard });
         else expect(taken).toEqual({ legal: true, edge });
       }
     }
   });
 
   test('a turn that asks can only wait when both the question and the handle are stored', () => {
-    for (const facts of ALL_FACTS) expect(step('running', 'turn.needs_input', facts).legal).toBe(facts.pending && facts.handle);
+    for (const facts of ALL_FACTS)
+      expect(step('running', 'turn.needs_input', facts).legal).toBe(facts.pending && facts.handle);
   });
 
   test('a timeout decides only where the user is not required to reply', () => {
-    for (const facts of ALL_FACTS) expect(step('waiting_user', 'interaction.auto_decide.timeout', facts).legal).toBe(!facts.requireUserReply);
+    for (const facts of ALL_FACTS)
+      expect(step('waiting_user', 'interaction.auto_decide.timeout', facts).legal).toBe(!facts.requireUserReply);
   });
 
   test('after a restart a waiting run has exactly one way: it stays if question and handle are there, else it fails', () => {
@@ -275,14 +303,22 @@ describe('guards', () => {
 
 describe('the sticky extension', () => {
   test('the sticky edge does not exist in the default chart, whatever the facts', () => {
-    for (const facts of ALL_FACTS) expect(step('waiting_user', 'turn.failed', facts)).toMatchObject({ legal: false, code: 'ILLEGAL_TRANSITION' });
+    for (const facts of ALL_FACTS)
+      expect(step('waiting_user', 'turn.failed', facts)).toMatchObject({ legal: false, code: 'ILLEGAL_TRANSITION' });
   });
 
   test('with the sticky chart a waiting turn can fail only while the run waits on a resident process', () => {
     for (const facts of ALL_FACTS) {
       const taken = step('waiting_user', 'turn.failed', facts, STICKY_CHART);
       if (facts.sticky) expect(taken).toEqual({ legal: true, edge: sticky.edges[0] });
-      else expect(taken).toEqual({ legal: false, code: 'GUARD_REFUSED', state: 'waiting_user', event: 'turn.failed', guard: 'sticky' });
+      else
+        expect(taken).toEqual({
+          legal: false,
+          code: 'GUARD_REFUSED',
+          state: 'waiting_user',
+          event: 'turn.failed',
+          guard: 'sticky',
+        });
     }
   });
 
@@ -294,14 +330,18 @@ describe('the sticky extension', () => {
   });
 
   test('the sticky extension is one edge, one guard and two error codes', () => {
-    expect(sticky.edges.map(({ from, on, guard, to }) => ({ from, on, guard, to }))).toEqual([{ from: 'waiting_user', on: 'turn.failed', guard: 'sticky', to: 'failed' }]);
+    expect(sticky.edges.map(({ from, on, guard, to }) => ({ from, on, guard, to }))).toEqual([
+      { from: 'waiting_user', on: 'turn.failed', guard: 'sticky', to: 'failed' },
+    ]);
     expect(Object.keys(sticky.guards)).toEqual(['sticky']);
     expect(sorted(Object.keys(sticky.errors))).toEqual(['INTERACTION_PROCESS_LOST', 'INTERACTION_WAIT_TIMEOUT']);
   });
 
   test('nothing of the sticky extension appears in the contract that is in force by default', () => {
     for (const name of ['run.statechart.json', 'rasp.schema.json', 'fcmp.schema.json', 'errors.json']) {
-      expect(readText(name), name).not.toMatch(/sticky|resident|process_binding|wait_deadline|watchdog|profile_json|INTERACTION_WAIT_TIMEOUT|INTERACTION_PROCESS_LOST/i);
+      expect(readText(name), name).not.toMatch(
+        /sticky|resident|process_binding|wait_deadline|watchdog|profile_json|INTERACTION_WAIT_TIMEOUT|INTERACTION_PROCESS_LOST/i,
+      );
     }
   });
 });
@@ -328,7 +368,10 @@ describe('error codes', () => {
     DISK_FULL: true,
     INTERNAL: true,
   } satisfies Record<RunErrorCode, true>;
-  const STICKY_CODES = { INTERACTION_WAIT_TIMEOUT: true, INTERACTION_PROCESS_LOST: true } satisfies Record<StickyErrorCode, true>;
+  const STICKY_CODES = { INTERACTION_WAIT_TIMEOUT: true, INTERACTION_PROCESS_LOST: true } satisfies Record<
+    StickyErrorCode,
+    true
+  >;
   // The two refusals of the chart itself.
   const CHART_REFUSALS = ['ILLEGAL_TRANSITION', 'GUARD_REFUSED'] satisfies RequestErrorCode[];
 
@@ -340,7 +383,12 @@ describe('error codes', () => {
   });
 
   test('the codes of the single resumable paradigm are kept', () => {
-    for (const code of ['SESSION_RESUME_FAILED', 'INTERACTIVE_MAX_ATTEMPT_EXCEEDED', 'ORCHESTRATOR_RESTART_INTERRUPTED']) expect(errors[code], code).toMatchObject({ kind: 'run' });
+    for (const code of [
+      'SESSION_RESUME_FAILED',
+      'INTERACTIVE_MAX_ATTEMPT_EXCEEDED',
+      'ORCHESTRATOR_RESTART_INTERRUPTED',
+    ])
+      expect(errors[code], code).toMatchObject({ kind: 'run' });
   });
 
   test('sticky codes are run errors of the extension only', () => {
@@ -367,7 +415,10 @@ describe('error codes', () => {
 
   test('request errors have a status of an error; run errors and diagnostics are data and have none, except a defect of our own', () => {
     for (const [code, entry] of every) {
-      if (entry.kind === 'request') expect(entry.http_status, code).toSatisfy((status: number | null) => status !== null && status >= 400 && status < 600);
+      if (entry.kind === 'request')
+        expect(entry.http_status, code).toSatisfy(
+          (status: number | null) => status !== null && status >= 400 && status < 600,
+        );
       else expect(entry.http_status, code).toBe(code === 'INTERNAL' ? 500 : null);
     }
   });

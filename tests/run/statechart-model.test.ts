@@ -86,7 +86,9 @@ const machine = setup({
 
 const BOOLEANS = [false, true] as const;
 const CONSTANT_FACTS: readonly GuardFacts[] = BOOLEANS.flatMap((pending) =>
-  BOOLEANS.flatMap((handle) => BOOLEANS.map((requireUserReply) => ({ pending, handle, requireUserReply, sticky: false }))),
+  BOOLEANS.flatMap((handle) =>
+    BOOLEANS.map((requireUserReply) => ({ pending, handle, requireUserReply, sticky: false })),
+  ),
 );
 const ALL_HOLD: GuardFacts = { pending: true, handle: true, requireUserReply: false, sticky: true };
 const NONE_HOLDS: GuardFacts = { pending: false, handle: false, requireUserReply: true, sticky: false };
@@ -126,7 +128,8 @@ describe('every bounded sequence', () => {
           if (edge) edgesTaken.add(edge.id);
           const nextInContract = edge?.to ?? inContract;
           const nextInCode = advance(inCode as RunState, event, facts);
-          if (nextInContract !== nextInCode && disagreements.length < 5) disagreements.push(`${[...events, event].join(' ')}: ${nextInContract} or ${nextInCode}?`);
+          if (nextInContract !== nextInCode && disagreements.length < 5)
+            disagreements.push(`${[...events, event].join(' ')}: ${nextInContract} or ${nextInCode}?`);
           walk(position + 1, nextInContract, nextInCode, position < LENGTH - 1 ? [...events, event] : events);
         }
       };
@@ -143,7 +146,9 @@ describe('every bounded sequence', () => {
       for (const event of EVENTS) {
         for (const facts of [...CONSTANT_FACTS, ALL_HOLD, NONE_HOLDS]) {
           const taken = step(state, event, facts);
-          expect(taken.legal ? taken.edge.id : null, `${state} ${event} ${JSON.stringify(facts)}`).toBe(interpret(state, event, facts)?.id ?? null);
+          expect(taken.legal ? taken.edge.id : null, `${state} ${event} ${JSON.stringify(facts)}`).toBe(
+            interpret(state, event, facts)?.id ?? null,
+          );
         }
       }
     }
@@ -151,10 +156,23 @@ describe('every bounded sequence', () => {
 });
 
 describe('random sequences', () => {
-  const facts = fc.record({ pending: fc.boolean(), handle: fc.boolean(), requireUserReply: fc.boolean(), sticky: fc.boolean() });
+  const facts = fc.record({
+    pending: fc.boolean(),
+    handle: fc.boolean(),
+    requireUserReply: fc.boolean(),
+    sticky: fc.boolean(),
+  });
   // Ends are rarer than in a uniform choice, so that walks are long.
   const event = fc.oneof(
-    { weight: 4, arbitrary: fc.constantFrom<RunEvent>('turn.started', 'turn.needs_input', 'interaction.reply.accepted', 'interaction.auto_decide.timeout') },
+    {
+      weight: 4,
+      arbitrary: fc.constantFrom<RunEvent>(
+        'turn.started',
+        'turn.needs_input',
+        'interaction.reply.accepted',
+        'interaction.auto_decide.timeout',
+      ),
+    },
     { weight: 1, arbitrary: fc.constantFrom<RunEvent>(...EVENTS) },
   );
 

@@ -1,7 +1,18 @@
-// The install of the engines, with an npm that only makes the files: two at once, after one that was cut off, over an old one.
+// The install of the engines, with an npm that only makes the files: two at once, after one that was cut off, over an
+// old one.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,8 +23,15 @@ const SCRIPT = fileURLToPath(new URL('../../scripts/install-engines.mjs', import
 const REAL = fileURLToPath(new URL('../../.cache/engines/', import.meta.url));
 // The files of an install, within its folder.
 const FILES = {
-  ...Object.fromEntries(Object.values(ENGINE_PACKAGES).map(({ name, version }) => [`node_modules/${name}/package.json`, JSON.stringify({ version })])),
-  ...Object.fromEntries(Object.values(ENGINE_PROGRAMS).map((program) => [(program.at(-1) ?? '').slice(REAL.length), 'program'])),
+  ...Object.fromEntries(
+    Object.values(ENGINE_PACKAGES).map(({ name, version }) => [
+      `node_modules/${name}/package.json`,
+      JSON.stringify({ version }),
+    ]),
+  ),
+  ...Object.fromEntries(
+    Object.values(ENGINE_PROGRAMS).map((program) => [(program.at(-1) ?? '').slice(REAL.length), 'program']),
+  ),
 };
 // Goes on when as many of its kind are there as it is told, so that installs really are at work together.
 const NPM = `const { mkdirSync, readdirSync, writeFileSync } = require('node:fs');
@@ -45,8 +63,15 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 async function install(together = 1): Promise<{ code: number | null; stderr: string }> {
-  const env = { PATH: `${join(root, 'bin')}:${dirname(process.execPath)}:/usr/bin:/bin`, MEETING: join(root, 'meeting'), TOGETHER: String(together) };
-  const child = spawn(process.execPath, [join(root, 'scripts', 'install-engines.mjs')], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+  const env = {
+    PATH: `${join(root, 'bin')}:${dirname(process.execPath)}:/usr/bin:/bin`,
+    MEETING: join(root, 'meeting'),
+    TOGETHER: String(together),
+  };
+  const child = spawn(process.execPath, [join(root, 'scripts', 'install-engines.mjs')], {
+    env,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   let stderr = '';
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
   const [code] = (await once(child, 'close')) as [number | null];
@@ -54,14 +79,17 @@ async function install(together = 1): Promise<{ code: number | null; stderr: str
 }
 
 function expectInstalled(): void {
-  for (const [path, text] of Object.entries(FILES)) expect(readFileSync(join(cache, 'engines', path), 'utf8')).toBe(text);
+  for (const [path, text] of Object.entries(FILES))
+    expect(readFileSync(join(cache, 'engines', path), 'utf8')).toBe(text);
 }
 
 test('two or three at once do not disturb each other: all end well, one install stays, nothing else is left', async () => {
   for (const count of [2, 3]) {
     rmSync(join(cache, 'engines'), { recursive: true, force: true });
     for (const name of readdirSync(join(root, 'meeting'))) rmSync(join(root, 'meeting', name));
-    expect(await Promise.all(Array.from({ length: count }, () => install(count)))).toEqual(Array.from({ length: count }, () => WELL));
+    expect(await Promise.all(Array.from({ length: count }, () => install(count)))).toEqual(
+      Array.from({ length: count }, () => WELL),
+    );
     expectInstalled();
     expect(readdirSync(cache)).toEqual(['engines']);
   }
@@ -86,7 +114,12 @@ test('one that is whole is not repeated', async () => {
 test('what an install left behind that was cut off is removed; what another one works on is not', async () => {
   const gone = spawn(process.execPath, ['-e', '']);
   await once(gone, 'exit');
-  const [dead, old, busy, nobodys] = [`engines.partial-${gone.pid}-AbCdEf`, `engines.partial-${process.pid}-older1`, `engines.partial-${process.pid}-AbCdEf`, 'engines.partial-AbCdEf'].map((name) => join(cache, name)) as [string, string, string, string];
+  const [dead, old, busy, nobodys] = [
+    `engines.partial-${gone.pid}-AbCdEf`,
+    `engines.partial-${process.pid}-older1`,
+    `engines.partial-${process.pid}-AbCdEf`,
+    'engines.partial-AbCdEf',
+  ].map((name) => join(cache, name)) as [string, string, string, string];
   for (const folder of [dead, old, busy, nobodys]) mkdirSync(folder);
   utimesSync(old, 0, 0);
   expect(await install()).toEqual(WELL);

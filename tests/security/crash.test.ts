@@ -1,14 +1,30 @@
-// A defect that nothing has caught ends the process in good order: logged, nothing more accepted, buffered events stored.
+// A defect that nothing has caught ends the process in good order: logged, nothing more accepted, buffered events
+// stored.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { createSite, enginesOf, parley, start, untilEngine, untilFree, untilRun, untilSaid, withData, workerOf, type Site } from '../support/command.js';
+import {
+  createSite,
+  enginesOf,
+  parley,
+  start,
+  untilEngine,
+  untilFree,
+  untilRun,
+  untilSaid,
+  withData,
+  workerOf,
+  type Site,
+} from '../support/command.js';
 import { startServer, type ServerProcess } from '../support/served-process.js';
 
 const PRELOAD = `--import=${new URL('../support/crash-on-signal.mjs', import.meta.url).href}`;
 const PROMPT = '[[answer before the crash]][[hang]]';
 
-async function serveTurn(site: Site, crash: string): Promise<{ readonly server: ServerProcess; readonly runId: string }> {
+async function serveTurn(
+  site: Site,
+  crash: string,
+): Promise<{ readonly server: ServerProcess; readonly runId: string }> {
   const server = await startServer(site, ['--port', '0'], { env: { NODE_OPTIONS: PRELOAD, CRASH: crash } });
   const { run_id: runId } = await server.client.create({ engine: 'codex', prompt: PROMPT });
   await untilEngine(site);
@@ -20,7 +36,10 @@ const logOf = (site: Site) => readFileSync(join(site.data, 'parley.log'), 'utf8'
 const CONTROLS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/;
 
 describe('parley serve', () => {
-  test.each([['an exception', 'throw', 'a defect'], ['a rejection', 'reject', 'a rejection']])('ends with an error after %s, and the next start recovers its run', async (_what, crash, message) => {
+  test.each([
+    ['an exception', 'throw', 'a defect'],
+    ['a rejection', 'reject', 'a rejection'],
+  ])('ends with an error after %s, and the next start recovers its run', async (_what, crash, message) => {
     const site = createSite();
     const { server, runId } = await serveTurn(site, crash);
     server.child.kill('SIGUSR2');
@@ -34,7 +53,10 @@ describe('parley serve', () => {
     // Its end is not stored by a process that does not know what it does: the next start judges it.
     expect(await withData(site, ({ store }) => store.loadRun(runId))).toMatchObject({ status: 'running' });
     const again = await startServer(site);
-    expect(await again.client.get(runId)).toMatchObject({ status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } });
+    expect(await again.client.get(runId)).toMatchObject({
+      status: 'failed',
+      error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' },
+    });
     expect((await parley(site, ['verify', runId])).code).toBe(0);
   });
 

@@ -1,5 +1,5 @@
-// What is left after a whole life of a data directory: nothing that anybody else on the machine could read or change, whatever umask it was
-// made with, and each secret only where it has to be.
+// What is left after a whole life of a data directory: nothing that anybody else on the machine could read or change,
+// whatever umask it was made with, and each secret only where it has to be.
 import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -18,7 +18,9 @@ function open(site: Site): string[] {
   const told = ['', ...everything(site.data)].flatMap((path) => {
     const stat = lstatSync(join(site.data, path), { throwIfNoEntry: false });
     const isSpecial = stat !== undefined && !stat.isFile() && !stat.isDirectory() && !stat.isSymbolicLink();
-    return stat && !stat.isSymbolicLink() && !OF_THE_ENGINE.test(path) && ((stat.mode & 0o077) !== 0 || isSpecial) ? [`${path || '.'} ${(stat.mode & 0o777).toString(8)}`] : [];
+    return stat && !stat.isSymbolicLink() && !OF_THE_ENGINE.test(path) && ((stat.mode & 0o077) !== 0 || isSpecial)
+      ? [`${path || '.'} ${(stat.mode & 0o777).toString(8)}`]
+      : [];
   });
   return told;
 }
@@ -31,7 +33,17 @@ describe.each([0o000, 0o022])('with the umask %i', (umask) => {
     try {
       life = await playFullLife((site) => {
         openWhileServing = open(site);
-        expect(readdirSync(site.data)).toEqual(expect.arrayContaining(['parley.db-wal', 'parley.db-shm', 'lock.db', 'server.json', 'writer.json', 'token', 'tokens.json']));
+        expect(readdirSync(site.data)).toEqual(
+          expect.arrayContaining([
+            'parley.db-wal',
+            'parley.db-shm',
+            'lock.db',
+            'server.json',
+            'writer.json',
+            'token',
+            'tokens.json',
+          ]),
+        );
       });
     } finally {
       process.umask(before);
@@ -43,14 +55,31 @@ describe.each([0o000, 0o022])('with the umask %i', (umask) => {
     expect(open(life.site)).toEqual([]);
     // Not by accident: there is something of each kind.
     const paths = everything(life.site.data);
-    for (const part of ['/attempts/1/stdout.log', '/rasp.jsonl', '/result.json', '/agents/main/runtime/', '/home/.codex/config.toml', '/workspace/made.txt']) expect(paths.some((path) => path.includes(part)), part).toBe(true);
+    for (const part of [
+      '/attempts/1/stdout.log',
+      '/rasp.jsonl',
+      '/result.json',
+      '/agents/main/runtime/',
+      '/home/.codex/config.toml',
+      '/workspace/made.txt',
+    ])
+      expect(
+        paths.some((path) => path.includes(part)),
+        part,
+      ).toBe(true);
   });
 
   test('what an engine is given stays usable for it, and its folders are shut for others', () => {
     const paths = everything(life.site.data);
-    for (const path of paths.filter((each) => /^runs\/[^/]+\/(?:workspace|home)$/.test(each))) expect(lstatSync(join(life.site.data, path)).mode & 0o777, path).toBe(0o700);
-    for (const path of paths.filter((each) => each.endsWith('/made.txt'))) expect(readFileSync(join(life.site.data, path)).length, path).toBeGreaterThan(0);
-    expect(paths.filter((each) => each.endsWith('/.codex/AGENTS.md')).map((path) => readFileSync(join(life.site.data, path), 'utf8'))).toContain('Be kind.\n');
+    for (const path of paths.filter((each) => /^runs\/[^/]+\/(?:workspace|home)$/.test(each)))
+      expect(lstatSync(join(life.site.data, path)).mode & 0o777, path).toBe(0o700);
+    for (const path of paths.filter((each) => each.endsWith('/made.txt')))
+      expect(readFileSync(join(life.site.data, path)).length, path).toBeGreaterThan(0);
+    expect(
+      paths
+        .filter((each) => each.endsWith('/.codex/AGENTS.md'))
+        .map((path) => readFileSync(join(life.site.data, path), 'utf8')),
+    ).toContain('Be kind.\n');
   });
 
   test('nothing is left where temporary files go', () => {
@@ -62,12 +91,19 @@ describe.each([0o000, 0o022])('with the umask %i', (umask) => {
     const { tokens, site } = life;
     const places = new Map<string, string>();
     // A link leads to what is the user's.
-    for (const path of everything(site.root)) if (lstatSync(join(site.root, path)).isFile()) places.set(path, readFileSync(join(site.root, path), 'latin1'));
+    for (const path of everything(site.root))
+      if (lstatSync(join(site.root, path)).isFile()) places.set(path, readFileSync(join(site.root, path), 'latin1'));
     for (const [name, text] of Object.entries(life.printed)) places.set(`printed by ${name}`, text);
     for (const [name, text] of Object.entries(life.answers)) places.set(`answer to ${name}`, text);
-    for (const [engine, processes] of Object.entries(life.engines)) for (const what of ['argv', 'environment'] as const) places.set(`${what} of ${engine}`, processes.map((each) => each[what]).join('\n'));
+    for (const [engine, processes] of Object.entries(life.engines))
+      for (const what of ['argv', 'environment'] as const)
+        places.set(`${what} of ${engine}`, processes.map((each) => each[what]).join('\n'));
     places.set('argv of the server', life.server.argv).set('environment of the server', life.server.environment);
-    const found = (secret: string): string[] => [...places].filter(([, text]) => text.includes(secret) || text.includes(Buffer.from(secret).toString('base64'))).map(([name]) => name).toSorted();
+    const found = (secret: string): string[] =>
+      [...places]
+        .filter(([, text]) => text.includes(secret) || text.includes(Buffer.from(secret).toString('base64')))
+        .map(([name]) => name)
+        .toSorted();
     const server = 'environment of the server';
     expect(Object.keys(life.engines)).toEqual(['codex', 'gemini', 'codex-app-server', 'rehearsal']);
     expect(found(tokens.operator)).toEqual([join(relative(site.root, site.data), 'token')]);
@@ -77,7 +113,9 @@ describe.each([0o000, 0o022])('with the umask %i', (umask) => {
     expect(found(SECRETS.hookSecretInEnvironment)).toEqual([server]);
     expect(found(SECRETS.hookSecretInFile)).toEqual([relative(site.root, life.hookSecretFile)]);
     expect(found(SECRETS.hookAddress)).toEqual([join(relative(site.root, site.data), 'config.json')]);
-    expect(found(SECRETS.codexKey)).toEqual(['environment of codex', 'environment of codex-app-server', server].toSorted());
+    expect(found(SECRETS.codexKey)).toEqual(
+      ['environment of codex', 'environment of codex-app-server', server].toSorted(),
+    );
     expect(found(SECRETS.geminiKey)).toEqual(['environment of gemini', server].toSorted());
     expect(found(SECRETS.otherKey)).toEqual([server]);
     expect(found(SECRETS.codexLogin)).toEqual(['home/.codex/auth.json']);

@@ -1,4 +1,5 @@
-// The examples for containers and systemd keep what runs in them in: no rights to gain, no token of a cluster, nothing written but the data.
+// The examples for containers and systemd keep what runs in them in: no rights to gain, no token of a cluster, nothing
+// written but the data.
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
@@ -23,8 +24,13 @@ interface Service extends Record<string, unknown> {
 }
 
 test('the pods of kubernetes.yaml have no service-account token and run as a normal user', () => {
-  const documents = parseAllDocuments(read('kubernetes.yaml')).map((document) => document.toJS({ maxAliasCount: -1 }) as { kind: string; spec: Record<string, unknown> });
-  const set = documents.find(({ kind }) => kind === 'StatefulSet')?.spec as { updateStrategy: unknown; template: { spec: Pod } };
+  const documents = parseAllDocuments(read('kubernetes.yaml')).map(
+    (document) => document.toJS({ maxAliasCount: -1 }) as { kind: string; spec: Record<string, unknown> },
+  );
+  const set = documents.find(({ kind }) => kind === 'StatefulSet')?.spec as {
+    updateStrategy: unknown;
+    template: { spec: Pod };
+  };
   const pod = set.template.spec;
   expect(pod).toMatchObject({ automountServiceAccountToken: false, enableServiceLinks: false });
   expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
@@ -35,10 +41,16 @@ test('the pods of kubernetes.yaml have no service-account token and run as a nor
 });
 
 test('no container of kubernetes.yaml can gain rights or write to its own image', () => {
-  const documents = parseAllDocuments(read('kubernetes.yaml')).map((document) => document.toJS({ maxAliasCount: -1 }) as { kind: string; spec: { template: { spec: Pod } } });
+  const documents = parseAllDocuments(read('kubernetes.yaml')).map(
+    (document) => document.toJS({ maxAliasCount: -1 }) as { kind: string; spec: { template: { spec: Pod } } },
+  );
   const pod = documents.find(({ kind }) => kind === 'StatefulSet')?.spec.template.spec as Pod;
   for (const { name, securityContext } of [...pod.initContainers, ...pod.containers]) {
-    expect(securityContext, name).toEqual({ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } });
+    expect(securityContext, name).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    });
   }
   const [parley] = pod.containers;
   expect(parley?.workingDir).toBe('/data/work');
@@ -53,13 +65,16 @@ test('the containers of docker-compose.yml drop all capabilities and gain no rig
     expect(service, name).not.toHaveProperty('privileged');
     expect(service.volumes ?? [], name).not.toContainEqual(expect.stringContaining('docker.sock'));
   }
-  for (const name of ['migrate', 'parley']) expect(services[name], name).toMatchObject({ user: 'node', read_only: true, tmpfs: ['/tmp'] });
+  for (const name of ['migrate', 'parley'])
+    expect(services[name], name).toMatchObject({ user: 'node', read_only: true, tmpfs: ['/tmp'] });
 });
 
 test('the image of docker-compose.yml takes only named files, which are there, and ends as a normal user', () => {
   const { services } = parse(read('docker-compose.yml'), { merge: true }) as { services: Record<string, Service> };
   const lines = (services['parley']?.build?.dockerfile_inline ?? '').split('\n').map((line) => line.trim());
-  const copied = lines.filter((line) => line.startsWith('COPY ') && !line.includes('--from=')).flatMap((line) => line.split(' ').slice(1, -1));
+  const copied = lines
+    .filter((line) => line.startsWith('COPY ') && !line.includes('--from='))
+    .flatMap((line) => line.split(' ').slice(1, -1));
   expect(copied.length).toBeGreaterThan(5);
   for (const path of copied) {
     expect(path).not.toMatch(/^[./]*$|\*/);

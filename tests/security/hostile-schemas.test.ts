@@ -1,4 +1,5 @@
-// Schemas of callers and engines against a server at work: nobody else notices them, and what they cannot pass is explained.
+// Schemas of callers and engines against a server at work: nobody else notices them, and what they cannot pass is
+// explained.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { serve, type Served } from '../support/served.js';
 
@@ -10,8 +11,14 @@ afterAll(() => served.close());
 
 const LONG = 'a'.repeat(40);
 
-async function create(schema: unknown, prompt = '[[done 1]]'): Promise<{ readonly status: number; readonly message: string }> {
-  const response = await served.fetch('/v1/runs', { method: 'POST', body: JSON.stringify({ engine: 'codex', prompt, output_schema: schema }) });
+async function create(
+  schema: unknown,
+  prompt = '[[done 1]]',
+): Promise<{ readonly status: number; readonly message: string }> {
+  const response = await served.fetch('/v1/runs', {
+    method: 'POST',
+    body: JSON.stringify({ engine: 'codex', prompt, output_schema: schema }),
+  });
   const body = (await response.json()) as { error?: { code: string; message: string } };
   return { status: response.status, message: body.error?.message ?? '' };
 }
@@ -46,14 +53,22 @@ describe('the result of a turn', () => {
     });
   });
 
-  test('whose check takes too long fails the run with OUTPUT_INVALID while the server answers', { timeout: 60_000 }, async () => {
-    const hostile = result({ pattern: '^(a+)+$' }, `[[done "${LONG}!"]]`);
-    const honest = result({ type: 'number' }, '[[done 1]]');
-    expect(await honest).toMatchObject({ status: 'succeeded' });
-    // On the main thread the pattern would leave no answer to anybody.
-    for (let request = 0; request < 20; request += 1) expect((await served.fetch('/v1/runs')).status).toBe(200);
-    expect(await hostile).toMatchObject({ status: 'failed', code: 'OUTPUT_INVALID', message: expect.stringContaining('took longer than 3 s and was stopped') });
-  });
+  test(
+    'whose check takes too long fails the run with OUTPUT_INVALID while the server answers',
+    { timeout: 60_000 },
+    async () => {
+      const hostile = result({ pattern: '^(a+)+$' }, `[[done "${LONG}!"]]`);
+      const honest = result({ type: 'number' }, '[[done 1]]');
+      expect(await honest).toMatchObject({ status: 'succeeded' });
+      // On the main thread the pattern would leave no answer to anybody.
+      for (let request = 0; request < 20; request += 1) expect((await served.fetch('/v1/runs')).status).toBe(200);
+      expect(await hostile).toMatchObject({
+        status: 'failed',
+        code: 'OUTPUT_INVALID',
+        message: expect.stringContaining('took longer than 3 s and was stopped'),
+      });
+    },
+  );
 });
 
 test('names and formats with control characters are not written to the log or to stderr', async () => {

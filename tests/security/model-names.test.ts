@@ -6,8 +6,31 @@ import { alterStore } from '../support/altered-store.js';
 import { createRoot, openBench, startsIn } from '../support/orchestrated.js';
 import { serve } from '../support/served.js';
 
-const BAD = ['--auto', '--yolo', '-c', '--attach=http://127.0.0.1:1', '', ' gpt', 'a b', 'a\n--yolo', '.hidden', '/etc', 'é', 'm;ls', `m${'x'.repeat(200)}`];
-const GOOD = ['gpt-5.5', 'anthropic/claude-3.5-sonnet:beta', 'models/gemini-2.5-pro', 'qwen2.5-coder:7b', 'm@2026-01-01', 'a+b', '5', `m${'x'.repeat(199)}`];
+const BAD = [
+  '--auto',
+  '--yolo',
+  '-c',
+  '--attach=http://127.0.0.1:1',
+  '',
+  ' gpt',
+  'a b',
+  'a\n--yolo',
+  '.hidden',
+  '/etc',
+  'é',
+  'm;ls',
+  `m${'x'.repeat(200)}`,
+];
+const GOOD = [
+  'gpt-5.5',
+  'anthropic/claude-3.5-sonnet:beta',
+  'models/gemini-2.5-pro',
+  'qwen2.5-coder:7b',
+  'm@2026-01-01',
+  'a+b',
+  '5',
+  `m${'x'.repeat(199)}`,
+];
 
 test('HTTP refuses a model that could be read as an option and names the rule', async () => {
   const served = await serve();
@@ -38,13 +61,18 @@ test('a library caller is refused, and the names that engines use are taken', as
   const bench = await openBench(root);
   try {
     for (const model of BAD) {
-      await expect(bench.orchestrator.create({ engine: 'codex', prompt: 'x', model }), JSON.stringify(model)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+      await expect(
+        bench.orchestrator.create({ engine: 'codex', prompt: 'x', model }),
+        JSON.stringify(model),
+      ).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     }
     for (const model of GOOD) {
       const { run_id: id } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[done 1]]', model });
       expect(await bench.orchestrator.settled(id)).toMatchObject({ status: 'succeeded', spec: { model } });
     }
-    expect(startsIn(root).map(({ argv }) => argv.filter((word) => word.includes('model')))).toEqual(GOOD.map((model) => [`--model=${model}`]));
+    expect(startsIn(root).map(({ argv }) => argv.filter((word) => word.includes('model')))).toEqual(
+      GOOD.map((model) => [`--model=${model}`]),
+    );
   } finally {
     await bench.close();
   }
@@ -52,17 +80,30 @@ test('a library caller is refused, and the names that engines use are taken', as
 
 test('a stored model of an older version is not inherited by continue, retry and fork', async () => {
   const bench = await openBench(createRoot(), {
-    store: (store) => alterStore(store, { loadRun: async (id) => {
-      const run = await store.loadRun(id);
-      return run && { ...run, spec: { ...run.spec, model: '--yolo' } };
-    } }),
+    store: (store) =>
+      alterStore(store, {
+        loadRun: async (id) => {
+          const run = await store.loadRun(id);
+          return run && { ...run, spec: { ...run.spec, model: '--yolo' } };
+        },
+      }),
   });
   try {
-    const { run_id: id } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[done 1]]', execution_mode: 'interactive' });
+    const { run_id: id } = await bench.orchestrator.create({
+      engine: 'codex',
+      prompt: '[[done 1]]',
+      execution_mode: 'interactive',
+    });
     await bench.orchestrator.settled(id);
-    const calls = [bench.orchestrator.retry(id), bench.orchestrator.continueFrom(id, { prompt: 'on' }), bench.orchestrator.fork(id, { prompt: 'on' })];
+    const calls = [
+      bench.orchestrator.retry(id),
+      bench.orchestrator.continueFrom(id, { prompt: 'on' }),
+      bench.orchestrator.fork(id, { prompt: 'on' }),
+    ];
     for (const outcome of await Promise.allSettled(calls)) {
-      expect(outcome.status === 'rejected' && (outcome.reason as RequestError).message).toContain('"--yolo" is not a model name');
+      expect(outcome.status === 'rejected' && (outcome.reason as RequestError).message).toContain(
+        '"--yolo" is not a model name',
+      );
     }
   } finally {
     await bench.close();

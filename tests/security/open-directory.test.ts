@@ -1,4 +1,5 @@
-// A data directory that others can get into, because it was there before or came out of a backup: doctor and serve say so, and how to mend it.
+// A data directory that others can get into, because it was there before or came out of a backup: doctor and serve say
+// so, and how to mend it.
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -33,7 +34,8 @@ test('doctor and serve tell of it, and nothing more is made that others could re
   expect((await server.ended).stderr).toMatch(/others may write to it/);
   const { stdout } = await parley(site, ['doctor']);
   expect(stdout).toMatch(/! modes .*others may write to it.*chmod -R go= /);
-  for (const name of ['token', 'parley.db', 'lock.db', 'writer.json']) expect(existsSync(join(site.data, name)), name).toBe(true);
+  for (const name of ['token', 'parley.db', 'lock.db', 'writer.json'])
+    expect(existsSync(join(site.data, name)), name).toBe(true);
   chmodSync(site.data, 0o700);
   expect(describeOpen(site.data, 'linux')).toBeNull();
 });

@@ -8,54 +8,90 @@ import { createRoot } from '../support/orchestrated.js';
 const ROOT = join(import.meta.dirname, '../..');
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 const PAGE = read('docs/security.md');
-const UNPLAYED = /\b(?:test|it|describe)(?:\.\w+)*\.(?:skip|skipIf|runIf|todo|only|fails)\b|\b(?:xit|xtest|xdescribe)\(/;
+const UNPLAYED =
+  /\b(?:test|it|describe)(?:\.\w+)*\.(?:skip|skipIf|runIf|todo|only|fails)\b|\b(?:xit|xtest|xdescribe)\(/;
 // Which of its lines are the walls, whatever marks a version of systemd would give for them.
 const WALLS = [
-  'User=parley', 'UMask=0077', 'StateDirectoryMode=0700', 'KillMode=mixed', 'NoNewPrivileges=yes', 'CapabilityBoundingSet=', 'AmbientCapabilities=',
-  'ProtectSystem=strict', 'ProtectHome=yes', 'PrivateTmp=yes', 'PrivateDevices=yes', 'ProtectProc=invisible', 'ProtectClock=yes', 'ProtectHostname=yes',
-  'ProtectKernelTunables=yes', 'ProtectKernelModules=yes', 'ProtectKernelLogs=yes', 'ProtectControlGroups=yes', 'LockPersonality=yes', 'RestrictRealtime=yes',
-  'RestrictSUIDSGID=yes', 'RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK', 'SystemCallArchitectures=native',
+  'User=parley',
+  'UMask=0077',
+  'StateDirectoryMode=0700',
+  'KillMode=mixed',
+  'NoNewPrivileges=yes',
+  'CapabilityBoundingSet=',
+  'AmbientCapabilities=',
+  'ProtectSystem=strict',
+  'ProtectHome=yes',
+  'PrivateTmp=yes',
+  'PrivateDevices=yes',
+  'ProtectProc=invisible',
+  'ProtectClock=yes',
+  'ProtectHostname=yes',
+  'ProtectKernelTunables=yes',
+  'ProtectKernelModules=yes',
+  'ProtectKernelLogs=yes',
+  'ProtectControlGroups=yes',
+  'LockPersonality=yes',
+  'RestrictRealtime=yes',
+  'RestrictSUIDSGID=yes',
+  'RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK',
+  'SystemCallArchitectures=native',
 ];
 // The youngest of them is ProtectProc.
 const FIRST_WITH_ALL = 247;
-const CLAIMS = [...PAGE.matchAll(/^- `(tests\/[^`]+)`: (.+)$/gm)].map(([, file = '', name = '']) => [file, name] as const);
+const CLAIMS = [...PAGE.matchAll(/^- `(tests\/[^`]+)`: (.+)$/gm)].map(
+  ([, file = '', name = '']) => [file, name] as const,
+);
 
 test('each test that the page names is there, under that name', () => {
   expect(CLAIMS.length).toBeGreaterThan(50);
   for (const [file, name] of CLAIMS) {
     expect(existsSync(join(ROOT, file)), file).toBe(true);
-    expect(['\'', '"', '`'].some((quote) => read(file).includes(`(${quote}${name}${quote}, `)), `${file}: ${name}`).toBe(true);
+    expect(
+      ["'", '"', '`'].some((quote) => read(file).includes(`(${quote}${name}${quote}, `)),
+      `${file}: ${name}`,
+    ).toBe(true);
     // One that is not played shows nothing, nor do those beside the only one that is.
     expect(read(file).match(UNPLAYED), file).toBeNull();
   }
   // Every file that is spoken of, too.
-  for (const [, path = ''] of PAGE.matchAll(/`((?:tests|scripts|src|examples|docs)\/[\w./-]+)`/g)) expect(existsSync(join(ROOT, path)), path).toBe(true);
-  for (const [, path = ''] of PAGE.matchAll(/\]\(([\w./-]+)(?:#[\w-]+)?\)/g)) expect(existsSync(join(ROOT, 'docs', path)), path).toBe(true);
+  for (const [, path = ''] of PAGE.matchAll(/`((?:tests|scripts|src|examples|docs)\/[\w./-]+)`/g))
+    expect(existsSync(join(ROOT, path)), path).toBe(true);
+  for (const [, path = ''] of PAGE.matchAll(/\]\(([\w./-]+)(?:#[\w-]+)?\)/g))
+    expect(existsSync(join(ROOT, 'docs', path)), path).toBe(true);
 });
 
-test.each(['docs/security.md', 'docs/torture.md', 'docs/fuzz.md'])('what was found is shown by tests that are there: %s', (page) => {
-  const text = read(page);
-  const rows = [...text.slice(text.indexOf('## What it found')).matchAll(/^\| [^|]+ \| `(tests\/[^`]+)`: (.+) \|$/gm)];
-  expect(rows.length).toBeGreaterThan(5);
-  for (const [, file = '', name = ''] of rows) {
-    expect(read(file).includes(`('${name}', `), `${file}: ${name}`).toBe(true);
-    expect(read(file).match(UNPLAYED), file).toBeNull();
-  }
-});
+test.each(['docs/security.md', 'docs/torture.md', 'docs/fuzz.md'])(
+  'what was found is shown by tests that are there: %s',
+  (page) => {
+    const text = read(page);
+    const rows = [
+      ...text.slice(text.indexOf('## What it found')).matchAll(/^\| [^|]+ \| `(tests\/[^`]+)`: (.+) \|$/gm),
+    ];
+    expect(rows.length).toBeGreaterThan(5);
+    for (const [, file = '', name = ''] of rows) {
+      expect(read(file).includes(`('${name}', `), `${file}: ${name}`).toBe(true);
+      expect(read(file).match(UNPLAYED), file).toBeNull();
+    }
+  },
+);
 
 test('every finding of the audit is listed with a test that exists', () => {
   const rows = [...PAGE.matchAll(/^\| ([SCU]\d+(?:, [SCU]\d+)*) \| [^|]+ \| [^|]+ \| `(tests\/[^`]+)`: (.+) \|$/gm)];
   const findings = rows.flatMap(([, names = '']) => names.split(', '));
   expect(findings).toEqual(expect.arrayContaining(Array.from({ length: 19 }, (_, index) => `S${index + 1}`)));
   for (const [, , file = '', name = ''] of rows) {
-    expect(['\'', '"', '`'].some((quote) => read(file).includes(`(${quote}${name}${quote},`)), `${file}: ${name}`).toBe(true);
+    expect(
+      ["'", '"', '`'].some((quote) => read(file).includes(`(${quote}${name}${quote},`)),
+      `${file}: ${name}`,
+    ).toBe(true);
   }
 });
 
 test('each threat has a test', () => {
   const threats = PAGE.slice(PAGE.indexOf('## Who, what'), PAGE.indexOf('## What holds')).split(/^### /m).slice(1);
   expect(threats.length).toBeGreaterThan(10);
-  for (const threat of threats) expect(threat.match(/^- `tests\//gm)?.length ?? 0, threat.split('\n')[0]).toBeGreaterThan(0);
+  for (const threat of threats)
+    expect(threat.match(/^- `tests\//gm)?.length ?? 0, threat.split('\n')[0]).toBeGreaterThan(0);
 });
 
 test('every dependency is told with what it is for, and no other', () => {
@@ -73,8 +109,15 @@ test('the unit file shuts what it says, and leaves open what the work needs', ()
 });
 
 test('the unit file is one that systemd takes', ({ skip }) => {
-  const version = Number(/^systemd (\d+)/.exec(spawnSync('systemd-analyze', ['--version'], { encoding: 'utf8' }).stdout ?? '')?.[1] ?? 0);
-  skip(version < FIRST_WITH_ALL, version === 0 ? 'there is no systemd-analyze here' : `systemd ${version} does not know all that the unit file says; ${FIRST_WITH_ALL} does`);
+  const version = Number(
+    /^systemd (\d+)/.exec(spawnSync('systemd-analyze', ['--version'], { encoding: 'utf8' }).stdout ?? '')?.[1] ?? 0,
+  );
+  skip(
+    version < FIRST_WITH_ALL,
+    version === 0
+      ? 'there is no systemd-analyze here'
+      : `systemd ${version} does not know all that the unit file says; ${FIRST_WITH_ALL} does`,
+  );
   const path = join(createRoot(), 'parley.service');
   // A program that is there: it is looked for.
   writeFileSync(path, UNIT.replace('/usr/local/bin/parley', process.execPath));

@@ -1,4 +1,5 @@
-// What an agent plants in the folder of its run, or a repository in its own, does not hold up whoever reads there: the server keeps answering.
+// What an agent plants in the folder of its run, or a repository in its own, does not hold up whoever reads there: the
+// server keeps answering.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,7 +27,9 @@ interface Verification {
   readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly finding: string }[];
 }
 
-async function ended(prompt = '[[answer x]][[done {"n":1}]]'): Promise<{ readonly id: string; readonly folder: RunFolder }> {
+async function ended(
+  prompt = '[[answer x]][[done {"n":1}]]',
+): Promise<{ readonly id: string; readonly folder: RunFolder }> {
   const { run_id: id } = await served.client.create({ engine: 'codex', prompt });
   await served.bench.orchestrator.settled(id);
   return { id, folder: runFolder(served.bench.data.path, id) };
@@ -40,7 +43,10 @@ async function findingsOf(id: string): Promise<string[]> {
 
 describe.each(PLANTS)('%s', (what, put) => {
   test('in the place of a log, the result or a journal file is found by verify', async () => {
-    for (const [path, names] of [['result.json', ['result']], ['attempts/1/stdout.log', ['hashes', 'cover']]] as const) {
+    for (const [path, names] of [
+      ['result.json', ['result']],
+      ['attempts/1/stdout.log', ['hashes', 'cover']],
+    ] as const) {
       const { id, folder } = await ended();
       await plant(join(folder.path, path), put);
       expect(await findingsOf(id), path).toEqual(expect.arrayContaining([names[0]]));
@@ -57,7 +63,10 @@ describe.each(PLANTS)('%s', (what, put) => {
     const { id, folder } = await ended();
     await plant(folder.attempt(1).logs.stdout, put);
     const reading = new AbortController();
-    const [logs, health] = await Promise.all([served.fetch(`/v1/runs/${id}/logs?byte_to=10`, { signal: reading.signal }), served.fetch('/healthz')]);
+    const [logs, health] = await Promise.all([
+      served.fetch(`/v1/runs/${id}/logs?byte_to=10`, { signal: reading.signal }),
+      served.fetch('/healthz'),
+    ]);
     expect([logs.status, health.status]).toEqual([what.includes('sparse') ? 200 : 404, 200]);
     expect(await logs.text()).not.toContain('elsewhere');
   });
@@ -72,7 +81,11 @@ describe.each(PLANTS)('%s', (what, put) => {
     const root = createRoot();
     const path = join(root, 'project', 'opencode.json');
     await plant(path, put);
-    const checked = checkWorkspace(findEngine('opencode'), { home: join(root, 'home'), env: {} }, join(root, 'project'));
+    const checked = checkWorkspace(
+      findEngine('opencode'),
+      { home: join(root, 'home'), env: {} },
+      join(root, 'project'),
+    );
     if (what === 'a link to a file') await expect(checked).resolves.toBeUndefined();
     else await expect(checked).rejects.toMatchObject({ code: 'WORKING_FOLDER_UNUSABLE' });
   });
@@ -98,13 +111,17 @@ describe.each(PLANTS)('%s', (what, put) => {
     expect(readFileSync(join(home, '.codex/config.toml'), 'utf8')).not.toContain('elsewhere');
     if (what === 'a link to a file') return;
     await plant(join(user.home, '.codex/config.toml'), put);
-    await expect(prepareHome(findEngine('codex'), user, join(root, 'second'), needs)).rejects.toMatchObject({ code: 'ENGINE_SETTINGS_INVALID' });
+    await expect(prepareHome(findEngine('codex'), user, join(root, 'second'), needs)).rejects.toMatchObject({
+      code: 'ENGINE_SETTINGS_INVALID',
+    });
   });
 
   test('as a login is no login', async () => {
     const home = createRoot();
     await plant(join(home, '.codex/auth.json'), put);
-    expect(findLogin(findEngine('codex'), { home, env: {} })).toBe(what === 'a link to a file' ? join(home, '.codex/auth.json') : null);
+    expect(findLogin(findEngine('codex'), { home, env: {} })).toBe(
+      what === 'a link to a file' ? join(home, '.codex/auth.json') : null,
+    );
   });
 });
 
@@ -121,8 +138,19 @@ test('settings of the user with pipes, devices and links in a circle are copied 
   mkdirSync(rules, { recursive: true });
   writeFileSync(join(rules, 'a.rules'), 'a');
   execFileSync('mkfifo', [join(rules, 'pipe.rules')]);
-  for (const [name, target] of [['zero.rules', '/dev/zero'], ['up', '..'], ['self', 'self']] as const) execFileSync('ln', ['-s', target, join(rules, name)]);
-  await prepareHome(findEngine('codex'), { home: join(root, 'user'), env: {} }, join(root, 'home'), { ask: null, resumed: null, permission: 'full', cwd: root, project: root });
+  for (const [name, target] of [
+    ['zero.rules', '/dev/zero'],
+    ['up', '..'],
+    ['self', 'self'],
+  ] as const)
+    execFileSync('ln', ['-s', target, join(rules, name)]);
+  await prepareHome(findEngine('codex'), { home: join(root, 'user'), env: {} }, join(root, 'home'), {
+    ask: null,
+    resumed: null,
+    permission: 'full',
+    cwd: root,
+    project: root,
+  });
   const copied = readdirSync(join(root, 'home/.codex/rules'));
   expect(copied).toContain('a.rules');
   expect(copied).not.toContain('pipe.rules');
@@ -139,9 +167,19 @@ describe('names that are not UTF-8', () => {
     mkdirSync(inside);
     writeFileSync(Buffer.concat([inside, Buffer.from('/plain.txt')]), 'inside');
     writeFileSync(join(folder.workspace, 'caf\u00e9'), 'text');
-    const { files, truncated } = (await (await served.fetch(`/v1/runs/${id}/files`)).json()) as { files: { path: string; escaped?: true }[]; truncated: boolean };
-    const listed = files.filter(({ path }) => path.startsWith('workspace/')).map(({ path, escaped }) => [path, escaped]);
-    expect(listed.toSorted()).toEqual([['workspace/caf\\xE9/plain.txt', true], ['workspace/caf\u00e9', undefined]].toSorted());
+    const { files, truncated } = (await (await served.fetch(`/v1/runs/${id}/files`)).json()) as {
+      files: { path: string; escaped?: true }[];
+      truncated: boolean;
+    };
+    const listed = files
+      .filter(({ path }) => path.startsWith('workspace/'))
+      .map(({ path, escaped }) => [path, escaped]);
+    expect(listed.toSorted()).toEqual(
+      [
+        ['workspace/caf\\xE9/plain.txt', true],
+        ['workspace/caf\u00e9', undefined],
+      ].toSorted(),
+    );
     expect(truncated).toBe(false);
     const archive = Buffer.from(await (await served.fetch(`/v1/runs/${id}/archive`)).arrayBuffer());
     const target = createRoot();
@@ -156,7 +194,9 @@ describe('names that are not UTF-8', () => {
     const long = Buffer.concat([odd, Buffer.from('x'.repeat(150))]);
     writeFileSync(Buffer.concat([Buffer.from(`${folder.workspace}/`), long]), 'long');
     const target = createRoot();
-    execFileSync('tar', ['-x', '-C', target], { input: Buffer.from(await (await served.fetch(`/v1/runs/${id}/archive`)).arrayBuffer()) });
+    execFileSync('tar', ['-x', '-C', target], {
+      input: Buffer.from(await (await served.fetch(`/v1/runs/${id}/archive`)).arrayBuffer()),
+    });
     expect(readFileSync(Buffer.concat([Buffer.from(`${target}/${id}/workspace/`), long]), 'utf8')).toBe('long');
   });
 });
@@ -167,8 +207,15 @@ describe('files that were deleted outside of Parley', () => {
     expect((await served.fetch(`/v1/runs/${id}/logs`)).status).toBe(200);
     rmSync(folder.path, { recursive: true });
     const answer = await served.fetch(`/v1/runs/${id}/logs`);
-    expect([answer.status, ((await answer.json()) as { error: { code: string } }).error.code]).toEqual([410, 'FILES_GONE']);
-    const waiting = await served.client.create({ engine: 'codex', prompt: '[[ask Which?]]', execution_mode: 'interactive' });
+    expect([answer.status, ((await answer.json()) as { error: { code: string } }).error.code]).toEqual([
+      410,
+      'FILES_GONE',
+    ]);
+    const waiting = await served.client.create({
+      engine: 'codex',
+      prompt: '[[ask Which?]]',
+      execution_mode: 'interactive',
+    });
     await served.bench.orchestrator.settled(waiting.run_id);
     rmSync(runFolder(served.bench.data.path, waiting.run_id).path, { recursive: true });
     expect((await served.fetch(`/v1/runs/${waiting.run_id}/logs`)).status).toBe(410);

@@ -1,7 +1,20 @@
-// What an agent may leave in its workspace to harm whoever looks at it, takes it home or deletes it: links, links that appear at the last
-// moment, pipes, folders without end. Real files, over a real server.
+// What an agent may leave in its workspace to harm whoever looks at it, takes it home or deletes it: links, links that
+// appear at the last moment, pipes, folders without end. Real files, over a real server.
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { removeFolder } from '../../src/orchestrator/remove-folder.js';
@@ -35,7 +48,8 @@ function workspaceOf(id: string): string {
   return join(served.bench.data.path, 'runs', id, 'workspace');
 }
 
-const read = (path: string, id = runId) => served.fetch(`/v1/runs/${id}/files/content?path=${encodeURIComponent(path)}`);
+const read = (path: string, id = runId) =>
+  served.fetch(`/v1/runs/${id}/files/content?path=${encodeURIComponent(path)}`);
 
 test('a link to a file, to a folder, to a link, to nothing and to itself shows nothing of what it leads to', async () => {
   symlinkSync(join(outside, 'key'), join(workspace, 'file'));
@@ -62,7 +76,11 @@ test('what stands in the place of a log and is none is not read: a link, a pipe,
   const log = join(served.bench.data.path, 'runs', id, 'attempts', '1', 'stdout.log');
   const ask = () => served.fetch(`/v1/runs/${id}/logs`);
   expect((await ask()).status).toBe(200);
-  const ways = [() => symlinkSync(join(outside, 'key'), log), () => execFileSync('mkfifo', [log]), () => mkdirSync(log)];
+  const ways = [
+    () => symlinkSync(join(outside, 'key'), log),
+    () => execFileSync('mkfifo', [log]),
+    () => mkdirSync(log),
+  ];
   for (const plant of ways) {
     rmSync(log, { recursive: true });
     plant();
@@ -124,15 +142,20 @@ test('readers that go away in the middle, or want only the head, leave no file o
   const id = await ended();
   writeFileSync(join(workspaceOf(id), 'large'), '');
   truncateSync(join(workspaceOf(id), 'large'), 64 * 1024 * 1024);
-  for (const path of ['files/content?path=workspace/large', 'archive']) for (let count = 0; count < 10; count += 1) {
-    const leave = new AbortController();
-    const { body } = await served.fetch(`/v1/runs/${id}/${path}`, { signal: leave.signal });
-    await body?.getReader().read();
-    leave.abort();
-  }
-  expect((await served.fetch(`/v1/runs/${id}/files/content?path=workspace/large`, { method: 'HEAD' })).status).toBe(200);
+  for (const path of ['files/content?path=workspace/large', 'archive'])
+    for (let count = 0; count < 10; count += 1) {
+      const leave = new AbortController();
+      const { body } = await served.fetch(`/v1/runs/${id}/${path}`, { signal: leave.signal });
+      await body?.getReader().read();
+      leave.abort();
+    }
+  expect((await served.fetch(`/v1/runs/${id}/files/content?path=workspace/large`, { method: 'HEAD' })).status).toBe(
+    200,
+  );
   expect((await served.fetch(`/v1/runs/${id}/logs?byte_from=999999`)).status).toBe(400);
-  await expect.poll(() => readdirSync('/proc/self/fd').filter((fd) => linkOf(fd).endsWith('/large')), { timeout: 20_000 }).toEqual([]);
+  await expect
+    .poll(() => readdirSync('/proc/self/fd').filter((fd) => linkOf(fd).endsWith('/large')), { timeout: 20_000 })
+    .toEqual([]);
 });
 
 function linkOf(fd: string): string {
@@ -209,5 +232,9 @@ test('deleting a run deletes links, and not what they lead to', async () => {
   // One that is itself a link goes as a link.
   symlinkSync(outside, join(served.root, 'link'));
   await removeFolder(join(served.root, 'link'));
-  expect([existsSync(join(served.root, 'link')), existsSync(join(outside, 'key')), lstatSync(outside).mode]).toEqual([false, true, modeBefore]);
+  expect([existsSync(join(served.root, 'link')), existsSync(join(outside, 'key')), lstatSync(outside).mode]).toEqual([
+    false,
+    true,
+    modeBefore,
+  ]);
 });

@@ -1,4 +1,5 @@
-// A run that is deleted by several at once, or while others look at it: all of it is gone, and nobody is told of a defect.
+// A run that is deleted by several at once, or while others look at it: all of it is gone, and nobody is told of a
+// defect.
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -15,8 +16,17 @@ test('a run that several delete at once is gone with all its files, and each is 
         mkdirSync(join(workspace, String(folder)), { recursive: true });
         for (let file = 0; file < 10; file += 1) writeFileSync(join(workspace, String(folder), String(file)), 'x');
       }
-      const looks = ['archive', 'files', 'verify', 'rasp/history', 'events'].map((path) => served.fetch(`/v1/runs/${id}/${path}`).then((answer) => answer.text().then(() => answer.status, () => 0)));
-      const deleted = await Promise.all(Array.from({ length: 4 }, async () => (await served.fetch(`/v1/runs/${id}`, { method: 'DELETE' })).status));
+      const looks = ['archive', 'files', 'verify', 'rasp/history', 'events'].map((path) =>
+        served.fetch(`/v1/runs/${id}/${path}`).then((answer) =>
+          answer.text().then(
+            () => answer.status,
+            () => 0,
+          ),
+        ),
+      );
+      const deleted = await Promise.all(
+        Array.from({ length: 4 }, async () => (await served.fetch(`/v1/runs/${id}`, { method: 'DELETE' })).status),
+      );
       expect(deleted.filter((status) => status === 204)).toHaveLength(1);
       expect(deleted.filter((status) => status !== 204 && status !== 404)).toEqual([]);
       for (const status of await Promise.all(looks)) expect([0, 200, 404]).toContain(status);

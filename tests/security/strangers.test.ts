@@ -21,11 +21,14 @@ test('connections are limited, so that files are left for the work; whoever is c
     sockets.push(socket);
     // One that is taken is answered; one that is dropped is closed.
     socket.write(`GET /healthz HTTP/1.1\r\nHost: ${hostname}:${port}\r\n\r\n`);
-    return new Promise((resolve) => void socket.once('data', () => resolve('taken')).once('close', () => resolve('dropped')));
+    return new Promise(
+      (resolve) => void socket.once('data', () => resolve('taken')).once('close', () => resolve('dropped')),
+    );
   };
   try {
     const outcomes: string[] = [];
-    for (let batch = 0; batch < 11; batch += 1) outcomes.push(...(await Promise.all(Array.from({ length: 100 }, knock))));
+    for (let batch = 0; batch < 11; batch += 1)
+      outcomes.push(...(await Promise.all(Array.from({ length: 100 }, knock))));
     const taken = outcomes.filter((outcome) => outcome === 'taken').length;
     expect(taken).toBeGreaterThan(900);
     expect(taken).toBeLessThanOrEqual(1001);
@@ -34,7 +37,16 @@ test('connections are limited, so that files are left for the work; whoever is c
     expect((await served.bench.orchestrator.settled(id)).status).toBe('succeeded');
     for (const socket of sockets) socket.destroy();
     // fetch waits for ever where it was dropped.
-    await expect.poll(() => served.fetch('/healthz', { signal: AbortSignal.timeout(1000) }).then(({ status }) => status, () => 0), { timeout: 20_000 }).toBe(200);
+    await expect
+      .poll(
+        () =>
+          served.fetch('/healthz', { signal: AbortSignal.timeout(1000) }).then(
+            ({ status }) => status,
+            () => 0,
+          ),
+        { timeout: 20_000 },
+      )
+      .toBe(200);
   } finally {
     for (const socket of sockets) socket.destroy();
     await served.close();
@@ -51,30 +63,49 @@ test('a server that may have few files open keeps enough of them for its work, h
   const ask = (method: string, path: string, body?: object): Promise<{ run_id: string; status: string }> =>
     new Promise((resolve, reject) => {
       const text = body && JSON.stringify(body);
-      const asked = request({ agent, host: '127.0.0.1', port: server.port, method, path, headers: { authorization: `Bearer ${server.token}`, ...(text ? { 'content-type': 'application/json' } : {}) } }, (response) => {
-        response.setEncoding('utf8');
-        let got = '';
-        response.on('data', (chunk: string) => (got += chunk)).on('end', () => resolve(JSON.parse(got) as { run_id: string; status: string }));
-      });
+      const asked = request(
+        {
+          agent,
+          host: '127.0.0.1',
+          port: server.port,
+          method,
+          path,
+          headers: { authorization: `Bearer ${server.token}`, ...(text ? { 'content-type': 'application/json' } : {}) },
+        },
+        (response) => {
+          response.setEncoding('utf8');
+          let got = '';
+          response
+            .on('data', (chunk: string) => (got += chunk))
+            .on('end', () => resolve(JSON.parse(got) as { run_id: string; status: string }));
+        },
+      );
       asked.on('error', reject).end(text);
     });
   const sockets: Socket[] = [];
   try {
     await ask('GET', '/healthz');
-    const outcomes = await Promise.all(Array.from({ length: 400 }, async () => {
-      const socket = open(server.url);
-      sockets.push(socket);
-      socket.resume();
-      await once(socket, 'connect');
-      // Neither says a word for a while: the server drops at once what it does not take.
-      socket.write('GET /healthz HTTP/1.1\r\n');
-      return socket;
-    }));
+    const outcomes = await Promise.all(
+      Array.from({ length: 400 }, async () => {
+        const socket = open(server.url);
+        sockets.push(socket);
+        socket.resume();
+        await once(socket, 'connect');
+        // Neither says a word for a while: the server drops at once what it does not take.
+        socket.write('GET /healthz HTTP/1.1\r\n');
+        return socket;
+      }),
+    );
     await expect.poll(() => outcomes.filter(isHeld).length, { timeout: 10_000 }).toBeLessThan(100);
     expect(outcomes.filter(isHeld).length).toBeGreaterThan(50);
     expect(readdirSync(`/proc/${server.child.pid}/fd`).length).toBeLessThan(200);
-    const created = await Promise.all(Array.from({ length: 4 }, (_, number) => ask('POST', '/v1/runs', { engine: 'rehearsal', prompt: `[[events 50 100]][[done ${number}]]` })));
-    for (const { run_id: id } of created) await expect.poll(async () => (await ask('GET', `/v1/runs/${id}`)).status, { timeout: 30_000 }).toBe('succeeded');
+    const created = await Promise.all(
+      Array.from({ length: 4 }, (_, number) =>
+        ask('POST', '/v1/runs', { engine: 'rehearsal', prompt: `[[events 50 100]][[done ${number}]]` }),
+      ),
+    );
+    for (const { run_id: id } of created)
+      await expect.poll(async () => (await ask('GET', `/v1/runs/${id}`)).status, { timeout: 30_000 }).toBe('succeeded');
   } finally {
     for (const socket of sockets) socket.destroy();
     agent.destroy();
@@ -99,7 +130,11 @@ test.each([
 test('where the system says how many files may be open it is read, else it has no end', () => {
   expect(readOpenFiles(import.meta.filename)).toBe(Infinity);
   expect(readOpenFiles('/nowhere/limits')).toBe(Infinity);
-  expect(readOpenFiles()).toBe(process.platform === 'linux' ? Number(execFileSync('sh', ['-c', 'ulimit -Sn'], { encoding: 'utf8' }).trim().replace('unlimited', 'Infinity')) : Infinity);
+  expect(readOpenFiles()).toBe(
+    process.platform === 'linux'
+      ? Number(execFileSync('sh', ['-c', 'ulimit -Sn'], { encoding: 'utf8' }).trim().replace('unlimited', 'Infinity'))
+      : Infinity,
+  );
 });
 
 test('a connection that says nothing is closed after a while', async () => {
@@ -115,8 +150,13 @@ test('a connection that says nothing is closed after a while', async () => {
   }
 });
 
-// Everything that comes back until the server closes the connection, and how long that took. The client never closes it.
-async function sendPart(url: string, head: readonly string[], body: Buffer): Promise<{ readonly text: string; readonly closedMs: number }> {
+// Everything that comes back until the server closes the connection, and how long that took. The client never closes
+// it.
+async function sendPart(
+  url: string,
+  head: readonly string[],
+  body: Buffer,
+): Promise<{ readonly text: string; readonly closedMs: number }> {
   const socket = open(url);
   const from = performance.now();
   let text = '';
@@ -136,16 +176,35 @@ test('a large body of an unknown caller is refused unread on every route, and it
   try {
     const routes = [...(await served.routes()), ['POST', '/nowhere']] as const;
     const anyone = new Set(['/healthz', '/readyz']);
-    await Promise.all(routes.filter(([, path]) => !anyone.has(path)).flatMap(([method, path]) => {
-      const head = [`${method} ${path.replace('{id}', 'run_00000000000000000000000000')} HTTP/1.1`, `Host: ${host}`, `Origin: ${served.url}`, 'Content-Type: application/json'];
-      return ([[announced, half], ['Transfer-Encoding: chunked', chunk]] as const).map(async ([length, body]) => {
-        const { text, closedMs } = await sendPart(served.url, [...head, length], body);
-        expect(text, `${method} ${path}, ${length}`).toMatch(path === '/v1/sign-in' ? /^HTTP\/1\.1 413 / : /^HTTP\/1\.1 401 /);
-        // Well before the time limit of a request.
-        expect(closedMs, `${method} ${path}`).toBeLessThan(15_000);
-      });
-    }));
-    for (const path of anyone) expect((await sendPart(served.url, [`GET ${path} HTTP/1.1`, `Host: ${host}`, announced], half)).text).toMatch(/^HTTP\/1\.1 200 /);
+    await Promise.all(
+      routes
+        .filter(([, path]) => !anyone.has(path))
+        .flatMap(([method, path]) => {
+          const head = [
+            `${method} ${path.replace('{id}', 'run_00000000000000000000000000')} HTTP/1.1`,
+            `Host: ${host}`,
+            `Origin: ${served.url}`,
+            'Content-Type: application/json',
+          ];
+          return (
+            [
+              [announced, half],
+              ['Transfer-Encoding: chunked', chunk],
+            ] as const
+          ).map(async ([length, body]) => {
+            const { text, closedMs } = await sendPart(served.url, [...head, length], body);
+            expect(text, `${method} ${path}, ${length}`).toMatch(
+              path === '/v1/sign-in' ? /^HTTP\/1\.1 413 / : /^HTTP\/1\.1 401 /,
+            );
+            // Well before the time limit of a request.
+            expect(closedMs, `${method} ${path}`).toBeLessThan(15_000);
+          });
+        }),
+    );
+    for (const path of anyone)
+      expect((await sendPart(served.url, [`GET ${path} HTTP/1.1`, `Host: ${host}`, announced], half)).text).toMatch(
+        /^HTTP\/1\.1 200 /,
+      );
   } finally {
     await served.close();
   }
@@ -155,7 +214,11 @@ test('a sign-in without an Origin header is refused before its body arrives', as
   const served = await serve();
   const { host } = new URL(served.url);
   try {
-    const { text } = await sendPart(served.url, ['POST /v1/sign-in HTTP/1.1', `Host: ${host}`, 'Content-Type: application/json', 'Content-Length: 100'], Buffer.from('{'));
+    const { text } = await sendPart(
+      served.url,
+      ['POST /v1/sign-in HTTP/1.1', `Host: ${host}`, 'Content-Type: application/json', 'Content-Length: 100'],
+      Buffer.from('{'),
+    );
     expect(text).toMatch(/^HTTP\/1\.1 403 [^]*ORIGIN_NOT_ALLOWED/);
   } finally {
     await served.close();

@@ -1,4 +1,5 @@
-// Where a run may work: within the roots of its caller, whatever links do meanwhile, and never in Parley's own directory.
+// Where a run may work: within the roots of its caller, whatever links do meanwhile, and never in Parley's own
+// directory.
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -20,7 +21,11 @@ beforeAll(async () => {
 });
 afterAll(() => served.close());
 
-const post = (body: object) => served.fetch('/v1/runs', { method: 'POST', body: JSON.stringify({ engine: 'codex', prompt: '[[done 1]]', ...body }) });
+const post = (body: object) =>
+  served.fetch('/v1/runs', {
+    method: 'POST',
+    body: JSON.stringify({ engine: 'codex', prompt: '[[done 1]]', ...body }),
+  });
 const codeOf = async (response: Response) => ((await response.json()) as { error?: { code: string } }).error?.code;
 
 describe('workspace_roots', () => {
@@ -41,7 +46,11 @@ describe('workspace_roots', () => {
     const folders = new Set<string>();
     for (let count = 0; count < 60; count += 1) {
       const response = await post({ cwd: flip });
-      if (response.status === 201) folders.add(((await served.bench.data.store.loadRun(((await response.json()) as RunRecord).run_id)) as RunRecord).spec.cwd);
+      if (response.status === 201)
+        folders.add(
+          ((await served.bench.data.store.loadRun(((await response.json()) as RunRecord).run_id)) as RunRecord).spec
+            .cwd,
+        );
     }
     stop.abort();
     await flipping;
@@ -59,7 +68,14 @@ describe('workspace_roots', () => {
   });
 
   test('tell nobody whether something outside of them exists', async () => {
-    for (const path of [outside, join(outside, 'inner'), join(outside, 'none'), join(outside, 'none/deeper'), '/etc/passwd', '/etc/none']) {
+    for (const path of [
+      outside,
+      join(outside, 'inner'),
+      join(outside, 'none'),
+      join(outside, 'none/deeper'),
+      '/etc/passwd',
+      '/etc/none',
+    ]) {
       const response = await post({ cwd: path });
       expect([response.status, await codeOf(response)], path).toEqual([403, 'PATH_NOT_ALLOWED']);
     }
@@ -70,11 +86,15 @@ describe('workspace_roots', () => {
 test('files outside of a run are not found, whether they exist or not', async () => {
   const { run_id: id } = await served.client.create({ engine: 'codex', prompt: '[[done 1]]' });
   await served.bench.orchestrator.settled(id);
-  const answers = await Promise.all(['/etc/passwd', '/etc/none', '../../token', '../../none', 'home/.codex', 'none', '../../../outside'].map(async (path) => {
-    const response = await served.fetch(`/v1/runs/${id}/files/content?path=${encodeURIComponent(path)}`);
-    const { error } = (await response.json()) as { error: { code: string; message: string } };
-    return [response.status, error.code, error.message.replace(JSON.stringify(path), 'PATH')];
-  }));
+  const answers = await Promise.all(
+    ['/etc/passwd', '/etc/none', '../../token', '../../none', 'home/.codex', 'none', '../../../outside'].map(
+      async (path) => {
+        const response = await served.fetch(`/v1/runs/${id}/files/content?path=${encodeURIComponent(path)}`);
+        const { error } = (await response.json()) as { error: { code: string; message: string } };
+        return [response.status, error.code, error.message.replace(JSON.stringify(path), 'PATH')];
+      },
+    ),
+  );
   expect(new Set(answers.map((answer) => answer.join(' '))).size).toBe(1);
   expect(answers[0]?.slice(0, 2)).toEqual([404, 'NOT_FOUND']);
 });
@@ -83,20 +103,32 @@ describe('the data directory', () => {
   test('is no folder for a run: neither itself, nor anything in it, nor what contains it below the permission full', async () => {
     const root = createRoot();
     const bench = await openBench(root);
-    const create = (cwd: string, permission: 'read-only' | 'workspace-write' | 'full' = 'workspace-write') => bench.orchestrator.create({ engine: 'codex', prompt: '[[done 1]]', cwd, permission });
+    const create = (cwd: string, permission: 'read-only' | 'workspace-write' | 'full' = 'workspace-write') =>
+      bench.orchestrator.create({ engine: 'codex', prompt: '[[done 1]]', cwd, permission });
     const { run_id: id } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[done 1]]' });
     const own = await bench.orchestrator.settled(id);
     symlinkSync(bench.data.path, join(root, 'link'));
-    for (const path of [bench.data.path, join(bench.data.path, 'runs'), own.spec.home ?? '', own.spec.cwd, join(root, 'link'), join(root, 'link/runs')]) {
-      for (const permission of ['read-only', 'full'] as const) await expect(create(path, permission), path).rejects.toMatchObject({ code: 'PATH_NOT_ALLOWED' });
+    for (const path of [
+      bench.data.path,
+      join(bench.data.path, 'runs'),
+      own.spec.home ?? '',
+      own.spec.cwd,
+      join(root, 'link'),
+      join(root, 'link/runs'),
+    ]) {
+      for (const permission of ['read-only', 'full'] as const)
+        await expect(create(path, permission), path).rejects.toMatchObject({ code: 'PATH_NOT_ALLOWED' });
     }
-    for (const permission of ['read-only', 'workspace-write'] as const) await expect(create(root, permission)).rejects.toMatchObject({ code: 'PATH_NOT_ALLOWED' });
+    for (const permission of ['read-only', 'workspace-write'] as const)
+      await expect(create(root, permission)).rejects.toMatchObject({ code: 'PATH_NOT_ALLOWED' });
     const full = await create(root, 'full');
     expect(await bench.orchestrator.settled(full.run_id)).toMatchObject({ status: 'succeeded', spec: { cwd: root } });
     // One that goes on in the folder of another, and is tried again there, still may.
     const next = await bench.orchestrator.continueFrom(id, { prompt: '[[done 2]]' });
     await bench.orchestrator.settled(next.run_id);
-    expect(await bench.orchestrator.settled((await bench.orchestrator.retry(next.run_id)).run_id)).toMatchObject({ spec: { cwd: own.spec.cwd } });
+    expect(await bench.orchestrator.settled((await bench.orchestrator.retry(next.run_id)).run_id)).toMatchObject({
+      spec: { cwd: own.spec.cwd },
+    });
     await bench.close();
   });
 
@@ -110,7 +142,9 @@ describe('the data directory', () => {
     renameSync(folder, `${folder}.moved`);
     mkdirSync(join(root, 'elsewhere'));
     symlinkSync(join(root, 'elsewhere'), folder);
-    await expect(bench.orchestrator.retry(run.run_id)).rejects.toMatchObject({ message: expect.stringContaining('leads to') as string });
+    await expect(bench.orchestrator.retry(run.run_id)).rejects.toMatchObject({
+      message: expect.stringContaining('leads to') as string,
+    });
     await bench.close();
   });
 });
@@ -129,26 +163,38 @@ describe('from a folder that was deleted', () => {
     expect(refused.code).not.toBe(0);
     expect(refused.stderr).toContain('The current folder was deleted');
     expect(refused.stderr).toContain('--cwd');
-    expect((await parley(site, ['run', 'codex', '[[done 1]]', '--cwd', '.'], gone(site))).stderr).toContain('The current folder was deleted');
+    expect((await parley(site, ['run', 'codex', '[[done 1]]', '--cwd', '.'], gone(site))).stderr).toContain(
+      'The current folder was deleted',
+    );
     expect((await parley(site, ['run', 'codex', '[[done 1]]', '--cwd', site.cwd], gone(site))).code).toBe(0);
     expect((await parley(site, ['run', 'codex', '[[done 1]]', '--scratch'], gone(site))).code).toBe(0);
     expect((await parley(site, ['ls'], gone(site))).code).toBe(0);
-    expect((await parley(site, ['ls', '--data', 'here'], gone(site))).stderr).toContain('The current folder was deleted');
+    expect((await parley(site, ['ls', '--data', 'here'], gone(site))).stderr).toContain(
+      'The current folder was deleted',
+    );
   });
 
-  test.each(['a deleted folder', '/'])('parley serve started in %s lets named tokens work in the home only', async (where) => {
-    const site = createSite();
-    const server = await startServer(site, ['--port', '0'], where === '/' ? { cwd: '/' } : gone(site));
-    const token = (await parley(site, ['token', 'add', 'bob', '--role', 'operator'])).stdout.trim();
-    const create = (cwd: string) => fetch(`${server.url}/v1/runs`, { method: 'POST', headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' }, body: JSON.stringify({ engine: 'codex', prompt: '[[done 1]]', cwd }) });
-    expect((await create('/opt')).status).toBe(403);
-    expect((await create('/')).status).toBe(403);
-    expect((await create(site.cwd)).status).toBe(403);
-    mkdirSync(join(site.env['HOME'] ?? '', 'project'));
-    expect((await create(join(site.env['HOME'] ?? '', 'project'))).status).toBe(201);
-    server.child.kill('SIGTERM');
-    expect((await server.ended).stderr).toContain('workspace_roots');
-  });
+  test.each(['a deleted folder', '/'])(
+    'parley serve started in %s lets named tokens work in the home only',
+    async (where) => {
+      const site = createSite();
+      const server = await startServer(site, ['--port', '0'], where === '/' ? { cwd: '/' } : gone(site));
+      const token = (await parley(site, ['token', 'add', 'bob', '--role', 'operator'])).stdout.trim();
+      const create = (cwd: string) =>
+        fetch(`${server.url}/v1/runs`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+          body: JSON.stringify({ engine: 'codex', prompt: '[[done 1]]', cwd }),
+        });
+      expect((await create('/opt')).status).toBe(403);
+      expect((await create('/')).status).toBe(403);
+      expect((await create(site.cwd)).status).toBe(403);
+      mkdirSync(join(site.env['HOME'] ?? '', 'project'));
+      expect((await create(join(site.env['HOME'] ?? '', 'project'))).status).toBe(201);
+      server.child.kill('SIGTERM');
+      expect((await server.ended).stderr).toContain('workspace_roots');
+    },
+  );
 });
 
 test('the folder of a running turn does not change under a run that is started from it', async () => {

@@ -20,7 +20,8 @@ afterEach(() => removeFolder(folder));
 
 async function archived(): Promise<Map<string, string>> {
   const entries = new Map<string, string>();
-  for await (const { path, content } of listForArchive(folder, join(folder, 'home'), 'run_1')) entries.set(String(path), await text(content));
+  for await (const { path, content } of listForArchive(folder, join(folder, 'home'), 'run_1'))
+    entries.set(String(path), await text(content));
   return entries;
 }
 
@@ -50,7 +51,12 @@ test('files and folders that cannot be read are named at the end of the archive'
   const entries = await archived();
   expect([...entries.keys()]).toEqual(['run_1/a', LIST]);
   const list = entries.get(LIST) ?? '';
-  expect(list.split('\n').slice(1, -1).map((line) => JSON.parse(line) as string)).toEqual([unreadable.file, `${unreadable.folder}/`]);
+  expect(
+    list
+      .split('\n')
+      .slice(1, -1)
+      .map((line) => JSON.parse(line) as string),
+  ).toEqual([unreadable.file, `${unreadable.folder}/`]);
 });
 
 test('an archive that contains everything has no such list', async () => {

@@ -1,4 +1,5 @@
-// One reader's stream: its signs of life, when a reader that takes nothing is let go of, and that nothing follows a token that was taken away.
+// One reader's stream: its signs of life, when a reader that takes nothing is let go of, and that nothing follows a
+// token that was taken away.
 import { once } from 'node:events';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { EventStream } from '../../src/service/event-stream.js';

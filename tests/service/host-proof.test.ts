@@ -8,21 +8,32 @@ import { hashToken } from '../../src/service/tokens.js';
 import { challengeIn, listenAsStranger } from '../support/stranger.js';
 
 const [host1, host2] = [makeHostIdentity(), makeHostIdentity()];
-const KEYS = new Map([['host_0', host2.publicKey], ['host_1', host1.publicKey]]);
-const RSA = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'der', type: 'spki' }).toString('base64url');
-const ask = (url: string, keys: ReadonlyMap<string, string> = KEYS) => answersAs(keys, url, AbortSignal.timeout(10_000));
-const tell = (response: ServerResponse, proof: unknown, id: unknown = 'host_1', status = 200) => void response.writeHead(status).end(JSON.stringify({ status: 'ok', host_id: id, proof }));
+const KEYS = new Map([
+  ['host_0', host2.publicKey],
+  ['host_1', host1.publicKey],
+]);
+const RSA = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  .publicKey.export({ format: 'der', type: 'spki' })
+  .toString('base64url');
+const ask = (url: string, keys: ReadonlyMap<string, string> = KEYS) =>
+  answersAs(keys, url, AbortSignal.timeout(10_000));
+const tell = (response: ServerResponse, proof: unknown, id: unknown = 'host_1', status = 200) =>
+  void response.writeHead(status).end(JSON.stringify({ status: 'ok', host_id: id, proof }));
 
 test('a proof is an ed25519 signature of the challenge and the id, and another for another key, challenge or host', () => {
   const key = createPublicKey({ key: Buffer.from(host1.publicKey, 'base64url'), format: 'der', type: 'spki' });
   const proof = Buffer.from(host1.prove('challenge-challenge', 'host_1'), 'base64url');
   expect(key.asymmetricKeyType).toBe('ed25519');
   expect(verify(null, Buffer.from('challenge-challenge host_1'), key, proof)).toBe(true);
-  expect(new Set([host1.prove('a', 'h'), host2.prove('a', 'h'), host1.prove('b', 'h'), host1.prove('a', 'i')]).size).toBe(4);
+  expect(
+    new Set([host1.prove('a', 'h'), host2.prove('a', 'h'), host1.prove('b', 'h'), host1.prove('a', 'i')]).size,
+  ).toBe(4);
 });
 
 test('each identity is another, and its token is known by its hash', () => {
-  expect(new Set([host1, host2].flatMap(({ token, tokenSha256, publicKey }) => [token, tokenSha256, publicKey])).size).toBe(6);
+  expect(
+    new Set([host1, host2].flatMap(({ token, tokenSha256, publicKey }) => [token, tokenSha256, publicKey])).size,
+  ).toBe(6);
   expect(host1.tokenSha256).toBe(hashToken(host1.token));
 });
 
@@ -45,17 +56,35 @@ test('nobody else is: not one without the key, one that repeats an answer, anoth
   const others = [
     await listenAsStranger(({ url }, response) => tell(response, host2.prove(challengeIn(url), 'host_1'))),
     // Has read the database: the public key is all that it knows.
-    await listenAsStranger(({ url }, response) => tell(response, createHmac('sha256', host1.publicKey).update(`${challengeIn(url)} host_1`).digest('base64url'))),
+    await listenAsStranger(({ url }, response) =>
+      tell(
+        response,
+        createHmac('sha256', host1.publicKey)
+          .update(`${challengeIn(url)} host_1`)
+          .digest('base64url'),
+      ),
+    ),
     await listenAsStranger((_request, response) => void response.end(repeated)),
     // Has its challenge answered by a real host that is somewhere else.
     await listenAsStranger(({ url }, response) => tell(response, host2.prove(challengeIn(url), 'host_2'), 'host_2')),
     await listenAsStranger(({ url }, response) => tell(response, host1.prove(challengeIn(url), 'host_2'))),
-    await listenAsStranger(({ url }, response) => tell(response, host1.prove(challengeIn(url), 'host_1'), 'host_1', 503)),
-    await listenAsStranger(({ url }, response) => void response.writeHead(302, { location: `${host.url}${url}` }).end()),
-    ...(await Promise.all([undefined, '', 7, ['x'], 'é'.repeat(43)].map((proof) => listenAsStranger((_request, response) => tell(response, proof))))),
-    ...(await Promise.all(['', 'null', '[]', '{}'].map((text) => listenAsStranger((_request, response) => void response.end(text))))),
+    await listenAsStranger(({ url }, response) =>
+      tell(response, host1.prove(challengeIn(url), 'host_1'), 'host_1', 503),
+    ),
+    await listenAsStranger(
+      ({ url }, response) => void response.writeHead(302, { location: `${host.url}${url}` }).end(),
+    ),
+    ...(await Promise.all(
+      [undefined, '', 7, ['x'], 'é'.repeat(43)].map((proof) =>
+        listenAsStranger((_request, response) => tell(response, proof)),
+      ),
+    )),
+    ...(await Promise.all(
+      ['', 'null', '[]', '{}'].map((text) => listenAsStranger((_request, response) => void response.end(text))),
+    )),
   ];
-  for (const { url } of [...others, { url: 'http://127.0.0.1:1' }, { url: 'not an address' }]) expect(await ask(url), url).toBe(false);
+  for (const { url } of [...others, { url: 'http://127.0.0.1:1' }, { url: 'not an address' }])
+    expect(await ask(url), url).toBe(false);
   expect(await ask(host.url)).toBe(true);
   // A key that is missing, damaged or of another kind verifies nothing.
   for (const key of ['', 'AAAA', RSA]) expect(await ask(host.url, new Map([['host_1', key]])), key).toBe(false);

@@ -1,4 +1,5 @@
-// The feed of what waits for a person: who fell behind, what changes while everything is told, and readers that are gone.
+// The feed of what waits for a person: who fell behind, what changes while everything is told, and readers that are
+// gone.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { EventStream } from '../../src/service/event-stream.js';
 import { InboxFeed } from '../../src/service/inbox-feed.js';
@@ -38,10 +39,15 @@ async function askIn(number: number): Promise<RunRecord> {
 async function fallBehind(changes: number): Promise<string[]> {
   await askIn(1);
   let tell: CommitListener | undefined;
-  const feed = new InboxFeed(alterStore(store, { onCommitted: (listener) => {
-    tell = listener;
-    return () => {};
-  } }), CLOCK);
+  const feed = new InboxFeed(
+    alterStore(store, {
+      onCommitted: (listener) => {
+        tell = listener;
+        return () => {};
+      },
+    }),
+    CLOCK,
+  );
   const feeding = feed.feed(new EventStream(reader.response, timers));
   await timers.armed(HEARTBEAT_MS);
   expect(reader.told).toEqual(['reset', 'pending int_1', 'ready']);
@@ -69,15 +75,38 @@ test('what changes while everything is told is told after it', async () => {
   const run = await askIn(1);
   const listed = new Gate();
   const goOn = new Gate();
-  const feed = new InboxFeed(alterStore(store, alterSummaries(store, { listPending: async (filter) => {
-    const page = await store.summaries.listPending(filter);
-    listed.open();
-    await goOn.opened;
-    return page;
-  } })), CLOCK);
+  const feed = new InboxFeed(
+    alterStore(
+      store,
+      alterSummaries(store, {
+        listPending: async (filter) => {
+          const page = await store.summaries.listPending(filter);
+          listed.open();
+          await goOn.opened;
+          return page;
+        },
+      }),
+    ),
+    CLOCK,
+  );
   const feeding = feed.feed(new EventStream(reader.response, timers));
   await listed.opened;
-  await store.commit(change(run, { set: { status: 'queued' }, resolve: { interaction_id: 'int_1', state: 'answered', resolution: { at: T0, response: { text: 'A' }, actor: { kind: 'user', name: 'ann' }, idempotency_key: null, finish: false } } }));
+  await store.commit(
+    change(run, {
+      set: { status: 'queued' },
+      resolve: {
+        interaction_id: 'int_1',
+        state: 'answered',
+        resolution: {
+          at: T0,
+          response: { text: 'A' },
+          actor: { kind: 'user', name: 'ann' },
+          idempotency_key: null,
+          finish: false,
+        },
+      },
+    }),
+  );
   await askIn(2);
   goOn.open();
   await timers.armed(HEARTBEAT_MS);
@@ -91,7 +120,10 @@ test('a reader that is gone is not waited for any more, and others are still tol
   const feed = new InboxFeed(store, CLOCK);
   const gone = new Reader();
   const goneTimers = new SimulatedTimers();
-  const [leaving, staying] = [feed.feed(new EventStream(gone.response, goneTimers)), feed.feed(new EventStream(reader.response, timers))];
+  const [leaving, staying] = [
+    feed.feed(new EventStream(gone.response, goneTimers)),
+    feed.feed(new EventStream(reader.response, timers)),
+  ];
   await Promise.all([goneTimers.armed(HEARTBEAT_MS), timers.armed(HEARTBEAT_MS)]);
   gone.destroy();
   await leaving;

@@ -23,18 +23,28 @@ beforeEach(async () => {
 });
 afterEach(() => close());
 
-// Pages whose reads have looked, and keep what they found until a gate is opened; a second gate tells that one has looked.
+// Pages whose reads have looked, and keep what they found until a gate is opened; a second gate tells that one has
+// looked.
 function holdReads(isHeld: (read: number) => boolean) {
   const goOn = new Gate();
   const begun = new Gate();
-  const held = { goOn, begun, reads: 0, pages: new JournalPages(alterStore(store, { readLines: async (...asked) => {
-    held.reads += 1;
-    const mine = held.reads;
-    const lines = await store.readLines(...asked);
-    begun.open();
-    if (isHeld(mine)) await goOn.opened;
-    return lines;
-  } })) };
+  const held = {
+    goOn,
+    begun,
+    reads: 0,
+    pages: new JournalPages(
+      alterStore(store, {
+        readLines: async (...asked) => {
+          held.reads += 1;
+          const mine = held.reads;
+          const lines = await store.readLines(...asked);
+          begun.open();
+          if (isHeld(mine)) await goOn.opened;
+          return lines;
+        },
+      }),
+    ),
+  };
   return held;
 }
 
@@ -52,9 +62,17 @@ describe('a read that is under way', () => {
 
   test('does not serve another protocol or cursor', async () => {
     const held = holdReads(() => true);
-    const asked = [held.pages.after(run.run_id, 'rasp', 0, 0), held.pages.after(run.run_id, 'fcmp', 0, 0), held.pages.after(run.run_id, 'rasp', 1, 0)];
+    const asked = [
+      held.pages.after(run.run_id, 'rasp', 0, 0),
+      held.pages.after(run.run_id, 'fcmp', 0, 0),
+      held.pages.after(run.run_id, 'rasp', 1, 0),
+    ];
     held.goOn.open();
-    expect((await Promise.all(asked)).map(({ bytes }) => bytes?.toString().match(/^id: .*$/gm))).toEqual([['id: 1', 'id: 2'], ['id: 1', 'id: 2'], ['id: 2']]);
+    expect((await Promise.all(asked)).map(({ bytes }) => bytes?.toString().match(/^id: .*$/gm))).toEqual([
+      ['id: 1', 'id: 2'],
+      ['id: 1', 'id: 2'],
+      ['id: 2'],
+    ]);
     expect(held.reads).toBe(3);
   });
 
@@ -71,11 +89,15 @@ describe('a read that is under way', () => {
 
   test('is not remembered when it failed or found nothing', async () => {
     let reads = 0;
-    const pages = new JournalPages(alterStore(store, { readLines: async (...asked) => {
-      reads += 1;
-      if (reads === 1) throw new Error('the disk is gone');
-      return store.readLines(...asked);
-    } }));
+    const pages = new JournalPages(
+      alterStore(store, {
+        readLines: async (...asked) => {
+          reads += 1;
+          if (reads === 1) throw new Error('the disk is gone');
+          return store.readLines(...asked);
+        },
+      }),
+    );
     await expect(pages.after(run.run_id, 'rasp', 2, 0)).rejects.toThrow('the disk is gone');
     expect((await pages.after(run.run_id, 'rasp', 2, 0)).bytes).toBeNull();
     await store.commit(change(run, { journal: flush(3, 1, null, T0 + 10) }));
@@ -98,11 +120,16 @@ describe('the pages that are kept', () => {
     reads = [];
     line = LINE;
     hold = async () => {};
-    pages = new JournalPages(alterStore(store, { ...alterSummaries(store, { loadRun: async () => ({ ...run, truncated: [] }) }), readLines: async (_run, _protocol, after) => {
-      reads.push(after);
-      await hold(after);
-      return { firstSeq: after + 1, lastSeq: after + 1, bytes: line };
-    } }));
+    pages = new JournalPages(
+      alterStore(store, {
+        ...alterSummaries(store, { loadRun: async () => ({ ...run, truncated: [] }) }),
+        readLines: async (_run, _protocol, after) => {
+          reads.push(after);
+          await hold(after);
+          return { firstSeq: after + 1, lastSeq: after + 1, bytes: line };
+        },
+      }),
+    );
   });
 
   const look = (cursor: number, version = 0) => pages.after(run.run_id, 'rasp', cursor, version);
@@ -168,16 +195,24 @@ describe('the pages that are kept', () => {
 const framesIn = (bytes: Buffer | null): string[] => bytes?.toString().match(/^id: .*$/gm) ?? [];
 
 function countReads(changes: Partial<Store> = {}) {
-  const counted = { reads: [] as string[], pages: new JournalPages(alterStore(store, { ...changes, readLines: (runId, protocol, after, bytes) => {
-    counted.reads.push(`${protocol} ${after}`);
-    return store.readLines(runId, protocol, after, bytes);
-  } })) };
+  const counted = {
+    reads: [] as string[],
+    pages: new JournalPages(
+      alterStore(store, {
+        ...changes,
+        readLines: (runId, protocol, after, bytes) => {
+          counted.reads.push(`${protocol} ${after}`);
+          return store.readLines(runId, protocol, after, bytes);
+        },
+      }),
+    ),
+  };
   return counted;
 }
 
 async function readOn(pages: JournalPages, cursor: number): Promise<string[]> {
   const found: string[] = [];
-  for (let seq = cursor; ; ) {
+  for (let seq = cursor; ;) {
     const page = await pages.after(run.run_id, 'rasp', seq, seq);
     if (!page.bytes) return found;
     expect(page.bytes.length).toBeLessThan(100 * 1024);
@@ -191,14 +226,20 @@ const SKIPPED = /^event: damaged\ndata: \{"from_seq":1,"to_seq":2,"message":"[^"
 
 test('a piece with lines without an end is skipped, and the reader is told which events it held', async () => {
   const bytes = Buffer.alloc(200 * 1024, 'x');
-  const pages = new JournalPages(alterStore(store, { readLines: async (_run, _protocol, after) => (after === 0 ? { firstSeq: 1, lastSeq: 3, bytes } : null) }));
+  const pages = new JournalPages(
+    alterStore(store, {
+      readLines: async (_run, _protocol, after) => (after === 0 ? { firstSeq: 1, lastSeq: 3, bytes } : null),
+    }),
+  );
   const page = await pages.after(run.run_id, 'rasp', 0, 0);
   expect([page.bytes?.toString(), page.lastSeq]).toEqual([expect.stringMatching(SKIPPED), 2]);
 });
 
 test('a piece with more or fewer lines than it says is skipped as well, however many that is', async () => {
   for (const lastSeq of [1, 3, 10_000_000, Number.MAX_SAFE_INTEGER]) {
-    const pages = new JournalPages(alterStore(store, { readLines: async () => ({ firstSeq: 1, lastSeq, bytes: Buffer.from('{}\n{}\n') }) }));
+    const pages = new JournalPages(
+      alterStore(store, { readLines: async () => ({ firstSeq: 1, lastSeq, bytes: Buffer.from('{}\n{}\n') }) }),
+    );
     expect((await pages.after(run.run_id, 'rasp', 0, 0)).bytes?.toString(), String(lastSeq)).toMatch(SKIPPED);
   }
 });
@@ -243,7 +284,9 @@ describe('what was just stored', () => {
     if (!stored.committed) throw new Error(stored.reason);
     expect(await readOn(pages, 3)).toEqual([]);
     expect(reads).toEqual([]);
-    await store.commit(change({ ...run, heads: stored.heads }, { set: { status: 'canceled' }, journal: flush(4, 1, null, T0 + 20) }));
+    await store.commit(
+      change({ ...run, heads: stored.heads }, { set: { status: 'canceled' }, journal: flush(4, 1, null, T0 + 20) }),
+    );
     expect(await pages.after(run.run_id, 'rasp', 4, 1)).toEqual({ bytes: null, lastSeq: 4, ended: 'canceled' });
     expect(reads).toEqual(['rasp 4']);
   });

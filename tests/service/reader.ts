@@ -29,7 +29,11 @@ export class Reader extends Writable {
 
   // The names of the frames, and which question each is about.
   get told(): string[] {
-    return this.frames.map((frame) => [/^event: (.*)$/m.exec(frame)?.[1], /"interaction_id":"(.*?)"/.exec(frame)?.[1]].filter((part) => part !== undefined).join(' '));
+    return this.frames.map((frame) =>
+      [/^event: (.*)$/m.exec(frame)?.[1], /"interaction_id":"(.*?)"/.exec(frame)?.[1]]
+        .filter((part) => part !== undefined)
+        .join(' '),
+    );
   }
 
   writeHead(): this {

@@ -28,7 +28,11 @@ afterEach(() => close());
 
 // The names of the frames, with the run and its state.
 function told(from: Reader): string[] {
-  return from.frames.map((frame) => [/^event: (.*)$/m.exec(frame)?.[1], /"run_id":"(.*?)"/.exec(frame)?.[1], /"status":"(.*?)"/.exec(frame)?.[1]].filter((part) => part !== undefined).join(' '));
+  return from.frames.map((frame) =>
+    [/^event: (.*)$/m.exec(frame)?.[1], /"run_id":"(.*?)"/.exec(frame)?.[1], /"status":"(.*?)"/.exec(frame)?.[1]]
+      .filter((part) => part !== undefined)
+      .join(' '),
+  );
 }
 
 async function createRun(number: number): Promise<RunRecord> {
@@ -57,10 +61,15 @@ test('what was there before is not told; what comes is, in its order, with its q
 async function fallBehind(changes: number): Promise<string[]> {
   const { run_id: id } = await createRun(1);
   let tell: CommitListener | undefined;
-  const feed = new RunFeed(alterStore(store, { onCommitted: (listener) => {
-    tell = listener;
-    return () => {};
-  } }), CLOCK);
+  const feed = new RunFeed(
+    alterStore(store, {
+      onCommitted: (listener) => {
+        tell = listener;
+        return () => {};
+      },
+    }),
+    CLOCK,
+  );
   const feeding = feed.feed(new EventStream(reader.response, timers));
   await timers.armed(HEARTBEAT_MS);
   reader.hold();
@@ -89,7 +98,13 @@ test('a reader that fell more than 2,000 changes behind is told to begin anew, a
 
 test('a run that is deleted meanwhile is told to be gone', async () => {
   const { run_id: id } = await createRun(1);
-  const feed = new RunFeed(alterStore(store, alterSummaries(store, { loadRun: async (asked) => (asked === id ? null : store.summaries.loadRun(asked)) })), CLOCK);
+  const feed = new RunFeed(
+    alterStore(
+      store,
+      alterSummaries(store, { loadRun: async (asked) => (asked === id ? null : store.summaries.loadRun(asked)) }),
+    ),
+    CLOCK,
+  );
   const feeding = feed.feed(new EventStream(reader.response, timers));
   await timers.armed(HEARTBEAT_MS);
   await store.commit(change((await store.loadRun(id)) as RunRecord, { set: { status: 'running' } }));

@@ -7,17 +7,26 @@ import { SimulatedTimers } from '../support/simulated-timers.js';
 
 const LOOK_MS = 2000;
 const RELOAD_MS = 50;
-const named = (name: string): NamedToken => ({ name, role: 'viewer', sha256: '0'.repeat(64), created_at: '2026-01-01T00:00:00.000Z' });
+const named = (name: string): NamedToken => ({
+  name,
+  role: 'viewer',
+  sha256: '0'.repeat(64),
+  created_at: '2026-01-01T00:00:00.000Z',
+});
 const operator = (sha256: string) => ({ sha256, user: 'ann' });
 
 test('an outage is told once, another one again; what was read last counts all the while', async () => {
   const timers = new SimulatedTimers();
   let answer: readonly NamedToken[] | Error = [named('ann')];
   const told: string[] = [];
-  const tokens = await SharedTokens.open(async () => {
-    if (answer instanceof Error) throw answer;
-    return { tokens: answer, operators: [], hosts: [] };
-  }, timers, (error) => void told.push((error as Error).message));
+  const tokens = await SharedTokens.open(
+    async () => {
+      if (answer instanceof Error) throw answer;
+      return { tokens: answer, operators: [], hosts: [] };
+    },
+    timers,
+    (error) => void told.push((error as Error).message),
+  );
   onTestFinished(() => tokens.close());
   const look = async (): Promise<string[]> => {
     timers.advance(LOOK_MS);
@@ -38,10 +47,14 @@ test('a request after a notification of a change waits until the tokens are read
   let state: SharedState = { tokens: [named('ann')], operators: [operator('first')], hosts: ['host-a'] };
   let isHeld = false;
   const gate = new Gate();
-  const tokens = await SharedTokens.open(async () => {
-    if (isHeld) await gate.opened;
-    return state;
-  }, new SimulatedTimers(), () => {});
+  const tokens = await SharedTokens.open(
+    async () => {
+      if (isHeld) await gate.opened;
+      return state;
+    },
+    new SimulatedTimers(),
+    () => {},
+  );
   onTestFinished(() => tokens.close());
   const before = tokens.stamp();
   isHeld = true;
@@ -58,10 +71,14 @@ test('a request after a notification of a change waits until the tokens are read
 test('requests with unknown tokens share one read, which begins after them', async () => {
   const timers = new SimulatedTimers();
   let reads = 0;
-  const tokens = await SharedTokens.open(async () => {
-    reads += 1;
-    return { tokens: [named(`read ${reads}`)], operators: [], hosts: [] };
-  }, timers, () => {});
+  const tokens = await SharedTokens.open(
+    async () => {
+      reads += 1;
+      return { tokens: [named(`read ${reads}`)], operators: [], hosts: [] };
+    },
+    timers,
+    () => {},
+  );
   onTestFinished(() => tokens.close());
   const waiting = Array.from({ length: 100 }, () => tokens.reload());
   expect(reads).toBe(1);
@@ -78,11 +95,15 @@ test('while an earlier read for unknown tokens takes its time, no other one begi
   const timers = new SimulatedTimers();
   const gate = new Gate();
   let reads = 0;
-  const tokens = await SharedTokens.open(async () => {
-    reads += 1;
-    if (reads === 2) await gate.opened;
-    return { tokens: [], operators: [], hosts: [] };
-  }, timers, () => {});
+  const tokens = await SharedTokens.open(
+    async () => {
+      reads += 1;
+      if (reads === 2) await gate.opened;
+      return { tokens: [], operators: [], hosts: [] };
+    },
+    timers,
+    () => {},
+  );
   onTestFinished(() => tokens.close());
   const first = tokens.reload();
   timers.advance(RELOAD_MS);

@@ -8,23 +8,72 @@ import { toInteraction, toRun, type InteractionRow, type RunRow } from '../../sr
 
 const RUN_ID = `run_${'0'.repeat(26)}`;
 const SPEC = {
-  engine: 'codex', execution_mode: 'auto', prompt: 'x', cwd: '/', home: null, permission: 'full', runtime_options: {}, labels: { a: 'b' }, model: 'm',
-  continue_from: RUN_ID, retry_of: RUN_ID, fork_from: { run_id: RUN_ID, session: 's', home: '/' },
+  engine: 'codex',
+  execution_mode: 'auto',
+  prompt: 'x',
+  cwd: '/',
+  home: null,
+  permission: 'full',
+  runtime_options: {},
+  labels: { a: 'b' },
+  model: 'm',
+  continue_from: RUN_ID,
+  retry_of: RUN_ID,
+  fork_from: { run_id: RUN_ID, session: 's', home: '/' },
 };
 const RUN = {
-  run_id: RUN_ID, request_id: 'r', request_digest: 'd', spec_json: SPEC, status: 'failed', attempt_number: 1, epoch: 0, error_json: { code: 'INTERNAL', message: 'm', details: {} },
-  result_json: { a: 1 }, cancel_requested_json: null, waited_ms: 0, crashes: 0, created_at: 1, updated_at: 1, rasp_seq: 1, fcmp_seq: 1, ts: 1, digest: 'd',
+  run_id: RUN_ID,
+  request_id: 'r',
+  request_digest: 'd',
+  spec_json: SPEC,
+  status: 'failed',
+  attempt_number: 1,
+  epoch: 0,
+  error_json: { code: 'INTERNAL', message: 'm', details: {} },
+  result_json: { a: 1 },
+  cancel_requested_json: null,
+  waited_ms: 0,
+  crashes: 0,
+  created_at: 1,
+  updated_at: 1,
+  rasp_seq: 1,
+  fcmp_seq: 1,
+  ts: 1,
+  digest: 'd',
 };
 const QUESTION = {
-  kind: 'fill_fields', prompt: 'x', options: [{ label: 'a', value: 1, description: 'd' }], default: 1, action: {}, digest: 'd', response_schema: {}, channel: 'native',
+  kind: 'fill_fields',
+  prompt: 'x',
+  options: [{ label: 'a', value: 1, description: 'd' }],
+  default: 1,
+  action: {},
+  digest: 'd',
+  response_schema: {},
+  channel: 'native',
   fields: [{ id: 'a', kind: 'confirm', prompt: 'p', options: [{ label: 'a', value: 1 }], default: 1 }],
 };
 const INTERACTION = {
-  interaction_id: 'int_1', run_id: RUN_ID, attempt_number: 1, question_json: QUESTION, state: 'answered', asked_at: 1, due_at: 1, decides: 0,
-  resolution_json: { at: 1, response: 1, actor: { kind: 'token', name: 'a', token: 't' }, idempotency_key: null, finish: false },
+  interaction_id: 'int_1',
+  run_id: RUN_ID,
+  attempt_number: 1,
+  question_json: QUESTION,
+  state: 'answered',
+  asked_at: 1,
+  due_at: 1,
+  decides: 0,
+  resolution_json: {
+    at: 1,
+    response: 1,
+    actor: { kind: 'token', name: 'a', token: 't' },
+    idempotency_key: null,
+    finish: false,
+  },
 };
 
-const ODD = oneof(constantFrom<unknown>(null, 0, -1, 5, 1.5, 8e15, 9e18, '', 'x', true, [], {}, [null], { label: 5 }, undefined), jsonValue({ maxDepth: 2 }));
+const ODD = oneof(
+  constantFrom<unknown>(null, 0, -1, 5, 1.5, 8e15, 9e18, '', 'x', true, [], {}, [null], { label: 5 }, undefined),
+  jsonValue({ maxDepth: 2 }),
+);
 
 // All paths to a member, at any depth.
 function pathsOf(value: unknown, path: readonly string[] = []): string[][] {
@@ -43,7 +92,12 @@ function replaceAt(value: unknown, [key = '', ...rest]: readonly string[], odd: 
 
 // JSON columns become text, as they are stored.
 function toRow(value: unknown): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(value as object).map(([name, column]) => [name, name.endsWith('_json') && column !== null ? (JSON.stringify(column) ?? 'null') : column]));
+  return Object.fromEntries(
+    Object.entries(value as object).map(([name, column]) => [
+      name,
+      name.endsWith('_json') && column !== null ? (JSON.stringify(column) ?? 'null') : column,
+    ]),
+  );
 }
 
 function unlessDamaged<T>(read: () => T): T | null {
@@ -55,19 +109,29 @@ function unlessDamaged<T>(read: () => T): T | null {
   }
 }
 
-const mutated = (row: object) => tuple(constantFrom(...pathsOf(row)), ODD).map(([path, odd]) => toRow(replaceAt(row, path, odd)));
+const mutated = (row: object) =>
+  tuple(constantFrom(...pathsOf(row)), ODD).map(([path, odd]) => toRow(replaceAt(row, path, odd)));
 
 test('each run that is read from a row fits the response, and so does each question', () => {
   const whole = toRun(toRow(RUN) as unknown as RunRow);
   const check = (run: RunRow, question: InteractionRow): void => {
     const record = unlessDamaged(() => toRun(run));
     const interaction = unlessDamaged(() => toInteraction(question));
-    const view = viewRunSummary({ ...(record ?? whole), truncated: [] }, interaction && { ...interaction, truncated: [] }, 5);
+    const view = viewRunSummary(
+      { ...(record ?? whole), truncated: [] },
+      interaction && { ...interaction, truncated: [] },
+      5,
+    );
     const item = { ...view.interaction, engine: 'codex', prompt: 'x', labels: {}, truncated: [] };
     expect(runSummary.safeParse(view).error?.issues ?? []).toEqual([]);
     if (interaction) expect(inboxItem.safeParse(item).error?.issues ?? []).toEqual([]);
   };
   check(toRow(RUN) as unknown as RunRow, toRow(INTERACTION) as unknown as InteractionRow);
   expect(unlessDamaged(() => toInteraction(toRow(INTERACTION) as unknown as InteractionRow))).not.toBeNull();
-  assert(property(mutated(RUN), mutated(INTERACTION), (run, question) => check(run as unknown as RunRow, question as unknown as InteractionRow)), { numRuns: 3000 });
+  assert(
+    property(mutated(RUN), mutated(INTERACTION), (run, question) =>
+      check(run as unknown as RunRow, question as unknown as InteractionRow),
+    ),
+    { numRuns: 3000 },
+  );
 });

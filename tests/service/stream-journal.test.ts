@@ -1,4 +1,5 @@
-// A run's events as they are stored: nothing is missed between a look and the wait after it, and a reader that is gone is not waited for.
+// A run's events as they are stored: nothing is missed between a look and the wait after it, and a reader that is gone
+// is not waited for.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CommitWakeups } from '../../src/orchestrator/wakeups.js';
 import { EventStream } from '../../src/service/event-stream.js';
@@ -37,7 +38,14 @@ afterEach(async () => {
   await close();
 });
 
-const stream = (from: Store, cursor = 0) => streamJournal({ pages: new JournalPages(from), wakeups }, new EventStream(reader.response, timers), run.run_id, 'rasp', cursor);
+const stream = (from: Store, cursor = 0) =>
+  streamJournal(
+    { pages: new JournalPages(from), wakeups },
+    new EventStream(reader.response, timers),
+    run.run_id,
+    'rasp',
+    cursor,
+  );
 const seqs = (): (string | undefined)[] => reader.frames.map((frame) => /^(?:id|event): (.*)$/m.exec(frame)?.[1]);
 
 test('an event that is committed between the look and the wait is not missed, nor is the end', async () => {
@@ -45,15 +53,20 @@ test('an event that is committed between the look and the wait is not missed, no
   const goOn = [new Gate(), new Gate()];
   let empty = 0;
   // Where others write too each look is one at the store.
-  const streaming = stream(alterStore(store, { isAlone: false, readLines: async (...asked) => {
-    const lines = await store.readLines(...asked);
-    if (lines || empty === goOn.length) return lines;
-    const at = empty;
-    empty += 1;
-    looked[at]?.open();
-    await goOn[at]?.opened;
-    return lines;
-  } }));
+  const streaming = stream(
+    alterStore(store, {
+      isAlone: false,
+      readLines: async (...asked) => {
+        const lines = await store.readLines(...asked);
+        if (lines || empty === goOn.length) return lines;
+        const at = empty;
+        empty += 1;
+        looked[at]?.open();
+        await goOn[at]?.opened;
+        return lines;
+      },
+    }),
+  );
   await looked[0]?.opened;
   await store.commit(change(run, { journal: flush(3, 1, null, T0 + 10 * 3) }));
   goOn[0]?.open();
@@ -73,13 +86,24 @@ test('where nobody else writes the end comes too, whenever it is committed', asy
     const outcome = await store.createRun(newRun(turns + 2));
     if (!outcome.created) throw new Error(outcome.reason);
     const own = new Reader();
-    const streaming = streamJournal({ pages: new JournalPages(store), wakeups }, new EventStream(own.response, timers), outcome.run.run_id, 'rasp', 0);
+    const streaming = streamJournal(
+      { pages: new JournalPages(store), wakeups },
+      new EventStream(own.response, timers),
+      outcome.run.run_id,
+      'rasp',
+      0,
+    );
     await own.heard('id: 2');
     const stored = await store.commit(change(outcome.run, { journal: flush(3, 1, null, T0 + 1_000_000) }));
     if (!stored.committed) throw new Error(stored.reason);
     // Before it was sent, while it is, or after.
     for (let turn = 0; turn < turns; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-    await store.commit(change({ ...outcome.run, heads: stored.heads }, { set: { status: 'canceled' }, journal: flush(4, 1, null, T0 + 2_000_000) }));
+    await store.commit(
+      change(
+        { ...outcome.run, heads: stored.heads },
+        { set: { status: 'canceled' }, journal: flush(4, 1, null, T0 + 2_000_000) },
+      ),
+    );
     await streaming;
     expect(own.frames.map((frame) => /^(?:id|event): (.*)$/m.exec(frame)?.[1])).toEqual(['1', '2', '3', '4', 'end']);
   }

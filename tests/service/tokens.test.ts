@@ -87,21 +87,33 @@ test.each(['', ' \n', 'short', 'with a space in it 123'])(
   },
 );
 
-test('each registered operator token is an operator of its own; the first one is the server\'s own', async () => {
+test("each registered operator token is an operator of its own; the first one is the server's own", async () => {
   const operators = [
     { sha256: hashToken('first'), user: 'ann' },
     { sha256: hashToken('second'), user: 'bob' },
   ];
   let hosts = [hashToken('host-a')];
   let reloads = 0;
-  const source = { stamp: () => String(reloads), list: () => [], reload: async () => {
-    reloads += 1;
-    hosts = [hashToken('host-b')];
-  } };
+  const source = {
+    stamp: () => String(reloads),
+    list: () => [],
+    reload: async () => {
+      reloads += 1;
+      hosts = [hashToken('host-b')];
+    },
+  };
   const operator = { stamp: () => '', list: () => operators };
   const book = new TokenBook({ source, operator, userName: 'server', clock, hosts: () => hosts });
-  for (const [token, name] of [['first', 'ann'], ['second', 'bob']] as const)
-    expect(book.find(token)).toMatchObject({ actor: { kind: 'user', name }, role: 'operator', token: null, isHost: false });
+  for (const [token, name] of [
+    ['first', 'ann'],
+    ['second', 'bob'],
+  ] as const)
+    expect(book.find(token)).toMatchObject({
+      actor: { kind: 'user', name },
+      role: 'operator',
+      token: null,
+      isHost: false,
+    });
   expect(book.findByName(null)?.actor.name).toBe('ann');
   expect(await book.resolve('host-a')).toMatchObject({ role: 'viewer', isHost: true });
   expect(reloads).toBe(0);
@@ -146,8 +158,11 @@ test('random tokens are taken, in hexadecimal and in base64', () => {
     expect(estimateBits(token)).toBeGreaterThan(96);
 });
 
-test.each(['2026-13-45T00:00:00Z', '2026-01-01Tnonsense'])('a token that expires at %s, which is not a time, is expired', (expires) => {
-  const token = addToken(folder, 'bob', 'operator', MADE, { expires_at: expires });
-  const book = openBook();
-  expect([book.find(token), book.findByName('bob')]).toEqual([null, null]);
-});
+test.each(['2026-13-45T00:00:00Z', '2026-01-01Tnonsense'])(
+  'a token that expires at %s, which is not a time, is expired',
+  (expires) => {
+    const token = addToken(folder, 'bob', 'operator', MADE, { expires_at: expires });
+    const book = openBook();
+    expect([book.find(token), book.findByName('bob')]).toEqual([null, null]);
+  },
+);

@@ -1,5 +1,5 @@
-// Approvals, with the rehearsal program as the engine that asks for them: only a decision is an answer, silence declines,
-// and what was allowed once is never carried over.
+// Approvals, with the rehearsal program as the engine that asks for them: only a decision is an answer, silence
+// declines, and what was allowed once is never carried over.
 import { expect, test } from 'vitest';
 import type { Json } from '../../src/kernel/json.js';
 import { RequestError } from '../../src/run/request-error.js';
@@ -13,7 +13,11 @@ const TIMEOUT_SEC = 600;
 
 async function withBench(work: (bench: Bench, time: SimulatedTime) => Promise<void>): Promise<void> {
   const time = new SimulatedTime();
-  const bench = await openBench(createRoot(), { clock: time.clock, timers: time.createTimers(), host: { findProgram: async () => REHEARSAL } });
+  const bench = await openBench(createRoot(), {
+    clock: time.clock,
+    timers: time.createTimers(),
+    host: { findProgram: async () => REHEARSAL },
+  });
   try {
     await work(bench, time);
   } finally {
@@ -27,8 +31,21 @@ async function settled(bench: Bench, { run_id: runId }: RunRecord): Promise<RunR
 }
 
 // A run that waits for an approval.
-async function askApproval(bench: Bench, prompt: string, rest: object = {}): Promise<{ waiting: RunRecord; pending: InteractionRecord }> {
-  const waiting = await settled(bench, await bench.orchestrator.create({ engine: 'rehearsal', prompt, execution_mode: 'interactive', permission: 'full', ...rest }));
+async function askApproval(
+  bench: Bench,
+  prompt: string,
+  rest: object = {},
+): Promise<{ waiting: RunRecord; pending: InteractionRecord }> {
+  const waiting = await settled(
+    bench,
+    await bench.orchestrator.create({
+      engine: 'rehearsal',
+      prompt,
+      execution_mode: 'interactive',
+      permission: 'full',
+      ...rest,
+    }),
+  );
   expect(waiting.status).toBe('waiting_user');
   const pending = (await bench.data.store.loadPending(waiting.run_id)) as InteractionRecord;
   expect(pending.question).toMatchObject({ kind: 'approval' });
@@ -44,10 +61,30 @@ async function outcomesOf(bench: Bench, run: RunRecord): Promise<unknown[]> {
 test('a reply that is no decision is refused with APPROVAL_INVALID, and the approval stays pending', async () => {
   await withBench(async (bench) => {
     const { waiting, pending } = await askApproval(bench, APPROVE);
-    const replies: Json[] = ['approve', 'yes', true, 1, null, [], ['approve'], {}, { decision: 'yes' }, { decision: 'Approve' }, { decision: ' approve' }, { decision: true }, { decision: null }, { decision: ['approve'] }, { decision: { decision: 'approve' } }, { Decision: 'approve' }, { approve: true }];
+    const replies: Json[] = [
+      'approve',
+      'yes',
+      true,
+      1,
+      null,
+      [],
+      ['approve'],
+      {},
+      { decision: 'yes' },
+      { decision: 'Approve' },
+      { decision: ' approve' },
+      { decision: true },
+      { decision: null },
+      { decision: ['approve'] },
+      { decision: { decision: 'approve' } },
+      { Decision: 'approve' },
+      { approve: true },
+    ];
     for (const response of replies) {
       const given = bench.orchestrator.reply(waiting.run_id, { interaction_id: pending.interaction_id, response });
-      await expect(given, JSON.stringify(response)).rejects.toSatisfy((error) => error instanceof RequestError && error.code === 'APPROVAL_INVALID');
+      await expect(given, JSON.stringify(response)).rejects.toSatisfy(
+        (error) => error instanceof RequestError && error.code === 'APPROVAL_INVALID',
+      );
     }
     expect(await bench.data.store.loadRun(waiting.run_id)).toEqual(waiting);
     expect(await bench.data.store.loadPending(waiting.run_id)).toEqual(pending);
@@ -63,29 +100,52 @@ test.each([
 ])('the decision %s is taken: the command is %s, and the run has %s', async (decision, outcome, status) => {
   await withBench(async (bench) => {
     const { waiting, pending } = await askApproval(bench, `${APPROVE}[[done 1]]`);
-    await bench.orchestrator.reply(waiting.run_id, { interaction_id: pending.interaction_id, response: { decision, note: 'so be it' } });
+    await bench.orchestrator.reply(waiting.run_id, {
+      interaction_id: pending.interaction_id,
+      response: { decision, note: 'so be it' },
+    });
     expect(await settled(bench, waiting)).toMatchObject({ status, attempt_number: 2 });
     expect(await outcomesOf(bench, waiting)).toEqual([outcome]);
-    expect(await bench.data.store.loadInteraction(pending.interaction_id)).toMatchObject({ state: 'answered', resolution: { response: { decision, note: 'so be it' } } });
+    expect(await bench.data.store.loadInteraction(pending.interaction_id)).toMatchObject({
+      state: 'answered',
+      resolution: { response: { decision, note: 'so be it' } },
+    });
   });
 });
 
-test.each(['engine_judgement', 'use_default'])('silence declines and never approves, also with the policy %s', async (policy) => {
-  await withBench(async (bench, time) => {
-    const { waiting, pending } = await askApproval(bench, `${APPROVE}[[done 1]]`, { runtime_options: { interactive_require_user_reply: false, session_timeout_sec: TIMEOUT_SEC, auto_decide_policy: policy } });
-    time.advance(TIMEOUT_SEC * 1000);
-    while ((await bench.data.store.loadPending(waiting.run_id)) !== null) await new Promise((resolve) => setImmediate(resolve));
-    expect(await settled(bench, waiting)).toMatchObject({ status: 'succeeded', attempt_number: 2 });
-    expect(await bench.data.store.loadInteraction(pending.interaction_id)).toMatchObject({ state: 'auto_decided', resolution: { response: { decision: 'decline' }, actor: null } });
-    const { rasp } = await journalOf(bench, waiting.run_id);
-    expect(rasp.filter(({ event }) => event.type === 'interaction.auto_decide.timeout').map(({ data }) => data)).toMatchObject([{ policy: 'decline', response: { decision: 'decline' } }]);
-    expect(await outcomesOf(bench, waiting)).toEqual(['declined']);
-  });
-});
+test.each(['engine_judgement', 'use_default'])(
+  'silence declines and never approves, also with the policy %s',
+  async (policy) => {
+    await withBench(async (bench, time) => {
+      const { waiting, pending } = await askApproval(bench, `${APPROVE}[[done 1]]`, {
+        runtime_options: {
+          interactive_require_user_reply: false,
+          session_timeout_sec: TIMEOUT_SEC,
+          auto_decide_policy: policy,
+        },
+      });
+      time.advance(TIMEOUT_SEC * 1000);
+      while ((await bench.data.store.loadPending(waiting.run_id)) !== null)
+        await new Promise((resolve) => setImmediate(resolve));
+      expect(await settled(bench, waiting)).toMatchObject({ status: 'succeeded', attempt_number: 2 });
+      expect(await bench.data.store.loadInteraction(pending.interaction_id)).toMatchObject({
+        state: 'auto_decided',
+        resolution: { response: { decision: 'decline' }, actor: null },
+      });
+      const { rasp } = await journalOf(bench, waiting.run_id);
+      expect(
+        rasp.filter(({ event }) => event.type === 'interaction.auto_decide.timeout').map(({ data }) => data),
+      ).toMatchObject([{ policy: 'decline', response: { decision: 'decline' } }]);
+      expect(await outcomesOf(bench, waiting)).toEqual(['declined']);
+    });
+  },
+);
 
 test('a strict run is not even declined by silence', async () => {
   await withBench(async (bench, time) => {
-    const { waiting, pending } = await askApproval(bench, APPROVE, { runtime_options: { session_timeout_sec: TIMEOUT_SEC } });
+    const { waiting, pending } = await askApproval(bench, APPROVE, {
+      runtime_options: { session_timeout_sec: TIMEOUT_SEC },
+    });
     time.advance(100 * TIMEOUT_SEC * 1000);
     await new Promise((resolve) => setImmediate(resolve));
     expect(await settled(bench, waiting)).toEqual(waiting);
@@ -97,10 +157,17 @@ test('a run that failed after an approval is tried again with its prompt, and as
   await withBench(async (bench) => {
     const prompt = `${APPROVE}[[fail]]`;
     const { waiting, pending } = await askApproval(bench, prompt);
-    await bench.orchestrator.reply(waiting.run_id, { interaction_id: pending.interaction_id, response: { decision: 'approve' } });
+    await bench.orchestrator.reply(waiting.run_id, {
+      interaction_id: pending.interaction_id,
+      response: { decision: 'approve' },
+    });
     expect(await settled(bench, waiting)).toMatchObject({ status: 'failed', error: { code: 'ENGINE_TURN_FAILED' } });
     const retried = await settled(bench, await bench.orchestrator.retry(waiting.run_id));
-    expect(retried).toMatchObject({ status: 'waiting_user', attempt_number: 1, spec: { prompt, continue_from: waiting.run_id } });
+    expect(retried).toMatchObject({
+      status: 'waiting_user',
+      attempt_number: 1,
+      spec: { prompt, continue_from: waiting.run_id },
+    });
     expect((await bench.data.store.loadPending(retried.run_id))?.question).toMatchObject({ kind: 'approval' });
     expect(await outcomesOf(bench, retried)).toEqual([]);
   });

@@ -12,12 +12,23 @@ import { createRoot, expectSound, journalOf, openBench, startsIn } from '../supp
 
 const ENTRY = fileURLToPath(new URL('../../bin/parley.js', import.meta.url));
 
-async function converse(file: string, version: string, ...calls: object[]): Promise<{ answers: Record<string, unknown>[]; code: number | null }> {
-  const child = spawn(process.execPath, [ENTRY, 'mcp-ask', '--file', file, '--nonce', 'nonce-1'], { stdio: ['pipe', 'pipe', 'inherit'] });
+async function converse(
+  file: string,
+  version: string,
+  ...calls: object[]
+): Promise<{ answers: Record<string, unknown>[]; code: number | null }> {
+  const child = spawn(process.execPath, [ENTRY, 'mcp-ask', '--file', file, '--nonce', 'nonce-1'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
   const answers: Record<string, unknown>[] = [];
   const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));
   const requests = [
-    { jsonrpc: '2.0', id: 0, method: 'initialize', params: { protocolVersion: version, capabilities: {}, clientInfo: { name: 'test', version: '1' } } },
+    {
+      jsonrpc: '2.0',
+      id: 0,
+      method: 'initialize',
+      params: { protocolVersion: version, capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+    },
     { jsonrpc: '2.0', method: 'notifications/initialized' },
     ...calls.map((call, index) => ({ jsonrpc: '2.0', id: index + 1, ...call })),
   ];
@@ -32,32 +43,66 @@ async function converse(file: string, version: string, ...calls: object[]): Prom
 
 const ask = (args: object) => ({ method: 'tools/call', params: { name: 'ask_human', arguments: args } });
 
-test.each(['2024-11-05', '2025-06-18', '2025-11-25'])('it speaks MCP %s, writes each question down before it answers, and ends when the engine does', async (version) => {
-  const file = join(createRoot(), 'asks.jsonl');
-  const { answers, code } = await converse(file, version, { method: 'tools/list' }, ask({ prompt: 'Which? 漢字', options: ['a', { label: 'b', value: 2 }], wait_for_previous: true }), ask({ prompt: 5, foo: 1 }), { method: 'tools/call', params: { name: 'other', arguments: {} } });
-  expect(code).toBe(0);
-  expect(answers[0]).toMatchObject({ result: { protocolVersion: version, serverInfo: { name: 'parley' } } });
-  expect(answers[1]).toMatchObject({ result: { tools: [{ name: 'ask_human', annotations: { readOnlyHint: true } }] } });
-  expect(JSON.stringify(answers[2])).toContain('nonce-1');
-  // Nobody could answer these, so the agent is told to try again.
-  expect(answers[3]).toMatchObject({ result: { isError: true } });
-  expect(answers[4]).toMatchObject({ result: { isError: true } });
-  expect(await readAsks(file, 'nonce-1')).toEqual({ listed: true, questions: [{ prompt: 'Which? 漢字', options: ['a', { label: 'b', value: 2 }], wait_for_previous: true }] });
-  expect(readFileSync(file, 'utf8').endsWith('\n')).toBe(true);
-});
+test.each(['2024-11-05', '2025-06-18', '2025-11-25'])(
+  'it speaks MCP %s, writes each question down before it answers, and ends when the engine does',
+  async (version) => {
+    const file = join(createRoot(), 'asks.jsonl');
+    const { answers, code } = await converse(
+      file,
+      version,
+      { method: 'tools/list' },
+      ask({ prompt: 'Which? 漢字', options: ['a', { label: 'b', value: 2 }], wait_for_previous: true }),
+      ask({ prompt: 5, foo: 1 }),
+      { method: 'tools/call', params: { name: 'other', arguments: {} } },
+    );
+    expect(code).toBe(0);
+    expect(answers[0]).toMatchObject({ result: { protocolVersion: version, serverInfo: { name: 'parley' } } });
+    expect(answers[1]).toMatchObject({
+      result: { tools: [{ name: 'ask_human', annotations: { readOnlyHint: true } }] },
+    });
+    expect(JSON.stringify(answers[2])).toContain('nonce-1');
+    // Nobody could answer these, so the agent is told to try again.
+    expect(answers[3]).toMatchObject({ result: { isError: true } });
+    expect(answers[4]).toMatchObject({ result: { isError: true } });
+    expect(await readAsks(file, 'nonce-1')).toEqual({
+      listed: true,
+      questions: [{ prompt: 'Which? 漢字', options: ['a', { label: 'b', value: 2 }], wait_for_previous: true }],
+    });
+    expect(readFileSync(file, 'utf8').endsWith('\n')).toBe(true);
+  },
+);
 
 test('a form without fields is refused in words that the agent can read; with one, or with a prompt, it is taken', async () => {
   const file = join(createRoot(), 'asks.jsonl');
-  const { answers } = await converse(file, '2025-06-18', ask({ fields: [] }), ask({ fields: [], prompt: 'Which?' }), ask({ fields: [{ id: 'port', prompt: 'Which port?' }] }));
-  expect(answers[1]).toMatchObject({ result: { isError: true, content: [{ text: expect.stringMatching(/question is missing.*"prompt".*"fields"/) as string }] } });
+  const { answers } = await converse(
+    file,
+    '2025-06-18',
+    ask({ fields: [] }),
+    ask({ fields: [], prompt: 'Which?' }),
+    ask({ fields: [{ id: 'port', prompt: 'Which port?' }] }),
+  );
+  expect(answers[1]).toMatchObject({
+    result: {
+      isError: true,
+      content: [{ text: expect.stringMatching(/question is missing.*"prompt".*"fields"/) as string }],
+    },
+  });
   for (const taken of answers.slice(2)) expect(taken).not.toHaveProperty('result.isError');
-  expect((await readAsks(file, 'nonce-1')).questions).toEqual([{ fields: [], prompt: 'Which?' }, { fields: [{ id: 'port', prompt: 'Which port?' }] }]);
+  expect((await readAsks(file, 'nonce-1')).questions).toEqual([
+    { fields: [], prompt: 'Which?' },
+    { fields: [{ id: 'port', prompt: 'Which port?' }] },
+  ]);
 });
 
 test('a question that the tool took and the engine had no time to print is told with the failure of its run', async () => {
   const root = createRoot();
   const bench = await openBench(root);
-  const { run_id: runId } = await bench.orchestrator.create({ engine: 'opencode', prompt: '[[hang]]', execution_mode: 'interactive', permission: 'full' });
+  const { run_id: runId } = await bench.orchestrator.create({
+    engine: 'opencode',
+    prompt: '[[hang]]',
+    execution_mode: 'interactive',
+    permission: 'full',
+  });
   while (startsIn(root).length === 0) await new Promise((resolve) => setImmediate(resolve));
   const { asks } = runFolder(bench.data.path, runId).attempt(1);
   mkdirSync(dirname(asks), { recursive: true });
@@ -68,7 +113,10 @@ test('a question that the tool took and the engine had no time to print is told 
   await expect.poll(async () => lines() === (await bench.data.store.loadRun(runId))?.heads.rasp_seq).toBe(true);
   await bench.data.close();
   const again = await openBench(root);
-  expect(await expectSound(again, runId)).toMatchObject({ status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED', details: { unanswered: { prompt: 'Shall I delete it?' } } } });
+  expect(await expectSound(again, runId)).toMatchObject({
+    status: 'failed',
+    error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED', details: { unanswered: { prompt: 'Shall I delete it?' } } },
+  });
   await again.close();
   while (bench.failures.length === 0) await new Promise((resolve) => setImmediate(resolve));
 });
@@ -77,22 +125,39 @@ test.each([
   ['its own nonce', writeReceipt('NONCE'), 0],
   ['the nonce of another turn', writeReceipt('int_before'), 1],
   ['no nonce', 'Question recorded.', 1],
-])('a question whose call in the output was answered with %s is asked once, and the rest is told', async (_what, answer, told) => {
-  const root = createRoot();
-  const question = { prompt: 'Which?' };
-  // Codex with our tool, in short: the tool writes the question down, the output shows the call.
-  const script = `const args = JSON.parse(process.argv.find((arg) => arg.startsWith('mcp_servers.parley.args=')).slice('mcp_servers.parley.args='.length));
+])(
+  'a question whose call in the output was answered with %s is asked once, and the rest is told',
+  async (_what, answer, told) => {
+    const root = createRoot();
+    const question = { prompt: 'Which?' };
+    // Codex with our tool, in short: the tool writes the question down, the output shows the call.
+    const script = `const args = JSON.parse(process.argv.find((arg) => arg.startsWith('mcp_servers.parley.args=')).slice('mcp_servers.parley.args='.length));
     const [file, nonce] = ['--file', '--nonce'].map((flag) => args[args.indexOf(flag) + 1]);
     const text = ${JSON.stringify(answer)}.replace('NONCE', nonce);
     require('fs').writeFileSync(file, ['{"type":"listed"', '{"type":"asked","question":${JSON.stringify(question)}'].map((record) => record + ',"nonce":' + JSON.stringify(nonce) + '}\\n').join(''));
     const item = { id: 'item_0', type: 'mcp_tool_call', server: 'parley', tool: 'ask_human', arguments: ${JSON.stringify(question)}, result: { content: [{ type: 'text', text }] }, error: null, status: 'completed' };
     for (const line of [{ type: 'thread.started', thread_id: '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c' }, { type: 'item.completed', item }, { type: 'turn.completed', usage: {} }]) console.log(JSON.stringify(line))`;
-  const bench = await openBench(root, { host: { findProgram: async () => [process.execPath, '-e', script, '--'], hasSession: async () => true, askTool: ['ask'] } });
-  const { run_id: runId } = await bench.orchestrator.create({ engine: 'codex', prompt: 'go on', execution_mode: 'interactive', permission: 'full' });
-  await bench.orchestrator.settled(runId);
-  expect(await expectSound(bench, runId)).toMatchObject({ status: 'waiting_user' });
-  expect((await bench.data.store.loadPending(runId))?.question).toMatchObject({ prompt: 'Which?', kind: 'open_text' });
-  const { rasp } = await journalOf(bench, runId);
-  expect(rasp.filter(({ data }) => data['code'] === 'ASK_WITNESS_MISSING')).toHaveLength(told);
-  await bench.close();
-});
+    const bench = await openBench(root, {
+      host: {
+        findProgram: async () => [process.execPath, '-e', script, '--'],
+        hasSession: async () => true,
+        askTool: ['ask'],
+      },
+    });
+    const { run_id: runId } = await bench.orchestrator.create({
+      engine: 'codex',
+      prompt: 'go on',
+      execution_mode: 'interactive',
+      permission: 'full',
+    });
+    await bench.orchestrator.settled(runId);
+    expect(await expectSound(bench, runId)).toMatchObject({ status: 'waiting_user' });
+    expect((await bench.data.store.loadPending(runId))?.question).toMatchObject({
+      prompt: 'Which?',
+      kind: 'open_text',
+    });
+    const { rasp } = await journalOf(bench, runId);
+    expect(rasp.filter(({ data }) => data['code'] === 'ASK_WITNESS_MISSING')).toHaveLength(told);
+    await bench.close();
+  },
+);

@@ -23,7 +23,9 @@ interface Outcome {
 }
 
 async function parse(engine: string, args: string[], chunks: Iterable<Buffer>): Promise<Outcome> {
-  const child = spawn(process.execPath, ['--import', reportPeak, main, 'parse', '--engine', engine, ...args], { stdio: ['pipe', 'pipe', 'inherit', 'pipe'] });
+  const child = spawn(process.execPath, ['--import', reportPeak, main, 'parse', '--engine', engine, ...args], {
+    stdio: ['pipe', 'pipe', 'inherit', 'pipe'],
+  });
   const stdin = child.stdin as Writable;
   const stdout = child.stdout as Readable;
   const peakPipe = child.stdio[3];
@@ -55,7 +57,10 @@ function checkOutcome(label: string, outcome: Outcome): void {
 }
 
 test.each([...PROFILES, 'iflow'])('200 MB of %s output pass in bounded memory', async (engine) => {
-  const chunk = engine === 'iflow' ? Buffer.from('The agent says one more line of text, 说了一行。\n'.repeat(20_000)) : recordedShape(engine, MB).stream;
+  const chunk =
+    engine === 'iflow'
+      ? Buffer.from('The agent says one more line of text, 说了一行。\n'.repeat(20_000))
+      : recordedShape(engine, MB).stream;
   checkOutcome(`200 MB of ${engine}`, await parse(engine, [], repeat(chunk, 200 * MB)));
 });
 
@@ -66,7 +71,9 @@ test.each([...PROFILES, 'iflow'])('a single line of 64 MB of %s passes in bounde
 });
 
 test('a message of 3 MB in one line is one message, not pieces', async () => {
-  const line = Buffer.from(`${JSON.stringify({ type: 'item.completed', item: { id: 'item_1', type: 'agent_message', text: '漢字 and words '.repeat(200_000) } })}\n`);
+  const line = Buffer.from(
+    `${JSON.stringify({ type: 'item.completed', item: { id: 'item_1', type: 'agent_message', text: '漢字 and words '.repeat(200_000) } })}\n`,
+  );
   const outcome = await parse('codex', ['--stats'], [line]);
   expect(outcome.code).toBe(0);
   expect(JSON.parse(outcome.last)).toMatchObject({ units: 1, parsed: 1, fallbacks: 0, hit_rate: 1 });

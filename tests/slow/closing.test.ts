@@ -7,15 +7,25 @@ import { createRoot, expectSound, openBench } from '../support/orchestrated.js';
 test('an answer that is being stored when the end begins is played within the grace; a later one is refused and its run waits on', async () => {
   const [held, reached] = [new Gate(), new Gate()];
   let hold = false;
-  const bench = await openBench(createRoot(), { store: (store) => alterStore(store, { commit: async (change) => {
-    if (hold && change.resolve) {
-      reached.open();
-      await held.opened;
-    }
-    return store.commit(change);
-  } }) });
+  const bench = await openBench(createRoot(), {
+    store: (store) =>
+      alterStore(store, {
+        commit: async (change) => {
+          if (hold && change.resolve) {
+            reached.open();
+            await held.opened;
+          }
+          return store.commit(change);
+        },
+      }),
+  });
   const ask = async (): Promise<[string, string]> => {
-    const { run_id: runId } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[ask Which?]][[done 1]]', execution_mode: 'interactive', permission: 'full' });
+    const { run_id: runId } = await bench.orchestrator.create({
+      engine: 'codex',
+      prompt: '[[ask Which?]][[done 1]]',
+      execution_mode: 'interactive',
+      permission: 'full',
+    });
     await bench.orchestrator.settled(runId);
     return [runId, (await bench.data.store.loadPending(runId))?.interaction_id ?? ''];
   };
@@ -30,7 +40,8 @@ test('an answer that is being stored when the end begins is played within the gr
     bench.orchestrator.retry(first),
     bench.orchestrator.continueFrom(first, { prompt: 'x' }),
     bench.orchestrator.delete(first),
-  ]) await expect(late).rejects.toMatchObject({ code: 'SHUTTING_DOWN' });
+  ])
+    await expect(late).rejects.toMatchObject({ code: 'SHUTTING_DOWN' });
   held.open();
   expect((await answered).status).toBe('queued');
   await closed;

@@ -1,5 +1,6 @@
-// Parley killed for real, at every kind of store write and at any other moment, and opened again on what it left behind.
-// 30 seeded cases; PARLEY_CRASH_RUNS asks for more, PARLEY_SEED for others. Needs the build: the victim runs from dist/.
+// Parley killed for real, at every kind of store write and at any other moment, and opened again on what it left
+// behind. 30 seeded cases; PARLEY_CRASH_RUNS asks for more, PARLEY_SEED for others. Needs the build: the victim runs
+// from dist/.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
@@ -23,13 +24,20 @@ const CHILD_LIMIT_MS = 30_000;
 const RESPONSE = 'Postgres';
 
 // The agent's words come back on stderr in two goes, so that a kill may fall into lines that are held back as an echo.
-const WORK = '[[answer stand-in: line 1 of 2\nstand-in: line 2 of 2]][[stderr 2]][[sleep 15]][[stderr 2]][[utf8]][[events 20 80]]';
+const WORK =
+  '[[answer stand-in: line 1 of 2\nstand-in: line 2 of 2]][[stderr 2]][[sleep 15]][[stderr 2]][[utf8]][[events 20 80]]';
 const ONE_QUESTION = `${WORK}[[ask Which database?|Postgres|SQLite]]${WORK}[[done {"ok":true}]]`;
-const TWO_QUESTIONS = `${WORK}[[ask Which database?|Postgres|SQLite]][[orphan]]${WORK}[[ask Go on?]][[answer Going on.]][[done {"ok":true}]]`;
+const TWO_QUESTIONS =
+  `${WORK}[[ask Which database?|Postgres|SQLite]][[orphan]]${WORK}[[ask Go on?]][[answer ` +
+  'Going on.]][[done {"ok":true}]]';
 
 type Kill =
   // The write of that kind in that turn, counted over the life of the victim.
-  | { readonly kind: 'create' | 'start' | 'flush' | 'ask' | 'reply' | 'end'; readonly turn: number; readonly moment: 'before' | 'after' }
+  | {
+      readonly kind: 'create' | 'start' | 'flush' | 'ask' | 'reply' | 'end';
+      readonly turn: number;
+      readonly moment: 'before' | 'after';
+    }
   // The n-th store call of any sort, or some turns of the event loop after it.
   | { readonly call: number; readonly moment: 'before' | 'after' | 'later'; readonly ticks: number };
 
@@ -64,7 +72,13 @@ function* casesAtWrites(): Generator<Case> {
       for (const moment of ['before', 'after'] as const) {
         const engine = STAND_INS[(index + round + (moment === 'after' ? 1 : 0)) % STAND_INS.length] ?? 'codex';
         const queued = (index + round) % 2 === 0 ? 'requeue' : 'fail';
-        yield { name: `${engine} killed ${moment} ${kind} in turn ${turn}, queued runs ${queued}`, requests: [requestFor(1, engine, ONE_QUESTION)], slots: 1, queued, kills: [{ kind, turn, moment }] };
+        yield {
+          name: `${engine} killed ${moment} ${kind} in turn ${turn}, queued runs ${queued}`,
+          requests: [requestFor(1, engine, ONE_QUESTION)],
+          slots: 1,
+          queued,
+          kills: [{ kind, turn, moment }],
+        };
       }
     }
   }
@@ -76,12 +90,27 @@ function randomCase(seed: number): Case {
   random(1);
   const pick = <T>(items: readonly T[]): T => items[random(items.length)] as T;
   // A conversation makes about fifty calls; a victim that comes to its end before the moment is a case too.
-  const kill = (calls: number): Kill => ({ call: 1 + random(calls), moment: pick(['before', 'after', 'later', 'later']), ticks: random(2 ** (1 + random(12))) });
-  const requests = [requestFor(1, pick(STAND_INS), TWO_QUESTIONS), ...(random(2) === 0 ? [] : [requestFor(2, pick(STAND_INS), ONE_QUESTION)])];
+  const kill = (calls: number): Kill => ({
+    call: 1 + random(calls),
+    moment: pick(['before', 'after', 'later', 'later']),
+    ticks: random(2 ** (1 + random(12))),
+  });
+  const requests = [
+    requestFor(1, pick(STAND_INS), TWO_QUESTIONS),
+    ...(random(2) === 0 ? [] : [requestFor(2, pick(STAND_INS), ONE_QUESTION)]),
+  ];
   const queued = pick(['requeue', 'fail'] as const);
   const kills = [kill(45 * requests.length), ...(random(3) === 0 ? [kill(12)] : [])];
   const slots = 1 + random(2);
-  return { name: `seed ${seed}: ${requests.map(({ engine }) => engine).join(' and ')} killed ${kills.map((one) => JSON.stringify(one)).join(' then ')}, queued runs ${queued}`, requests, slots, queued, kills };
+  return {
+    name:
+      `seed ${seed}: ${requests.map(({ engine }) => engine).join(' and ')} killed ` +
+      `${kills.map((one) => JSON.stringify(one)).join(' then ')}, queued runs ${queued}`,
+    requests,
+    slots,
+    queued,
+    kills,
+  };
 }
 
 function listCases(): Case[] {
@@ -96,8 +125,16 @@ interface Told {
 }
 
 // What the victim had been told before it died; it may also have come to its end before.
-async function runVictim(root: string, { requests, slots, queued }: Case, kill: Kill): Promise<Told & { readonly killed: boolean }> {
-  const child = spawn(process.execPath, [CHILD, JSON.stringify({ root, requests, response: RESPONSE, slots, queued, kill })], { stdio: ['ignore', 'pipe', 'pipe'] });
+async function runVictim(
+  root: string,
+  { requests, slots, queued }: Case,
+  kill: Kill,
+): Promise<Told & { readonly killed: boolean }> {
+  const child = spawn(
+    process.execPath,
+    [CHILD, JSON.stringify({ root, requests, response: RESPONSE, slots, queued, kill })],
+    { stdio: ['ignore', 'pipe', 'pipe'] },
+  );
   const limit = setTimeout(() => child.kill('SIGKILL'), CHILD_LIMIT_MS);
   let stdout = '';
   let stderr = '';
@@ -108,8 +145,15 @@ async function runVictim(root: string, { requests, slots, queued }: Case, kill: 
   clearTimeout(limit);
   expect(performance.now() - began, 'the victim hung').toBeLessThan(CHILD_LIMIT_MS);
   expect(code ?? signal, stderr).toBe(signal === null ? 0 : 'SIGKILL');
-  const facts = stdout.split('\n').filter((line) => line !== '').map((line) => JSON.parse(line) as { created?: string; accepted?: string });
-  return { killed: signal !== null, created: facts.flatMap(({ created }) => created ?? []), accepted: facts.flatMap(({ accepted }) => accepted ?? []) };
+  const facts = stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as { created?: string; accepted?: string });
+  return {
+    killed: signal !== null,
+    created: facts.flatMap(({ created }) => created ?? []),
+    accepted: facts.flatMap(({ accepted }) => accepted ?? []),
+  };
 }
 
 interface Kept {
@@ -124,8 +168,12 @@ async function readKept(store: Store): Promise<Kept[]> {
 
 async function interactionsOf(store: Store, runId: string): Promise<InteractionRecord[]> {
   const lines = await store.readJournal(runId, 'rasp', { limit: 1_000_000 });
-  const asked = lines.map((line) => JSON.parse(line) as { event: { type: string }; data: { interaction_id: string } }).filter(({ event }) => event.type === 'interaction.requested');
-  return Promise.all(asked.map(async ({ data }) => (await store.loadInteraction(data.interaction_id)) as InteractionRecord));
+  const asked = lines
+    .map((line) => JSON.parse(line) as { event: { type: string }; data: { interaction_id: string } })
+    .filter(({ event }) => event.type === 'interaction.requested');
+  return Promise.all(
+    asked.map(async ({ data }) => (await store.loadInteraction(data.interaction_id)) as InteractionRecord),
+  );
 }
 
 // Only looks: no recovery.
@@ -145,7 +193,11 @@ function expectRecovered(before: Kept, after: Kept, queued: Case['queued']): voi
   else if (before.run.status === 'waiting_user') expect(run.status).toBe('waiting_user');
   else if (isTerminal(before.run.status)) expect(after).toEqual(before);
   else if (queued === 'fail') expect(run).toMatchObject(INTERRUPTED);
-  else expect(run.status === 'waiting_user' || run.status === 'succeeded', `${run.status} ${JSON.stringify(run.error)}`).toBe(true);
+  else
+    expect(
+      run.status === 'waiting_user' || run.status === 'succeeded',
+      `${run.status} ${JSON.stringify(run.error)}`,
+    ).toBe(true);
   // Questions of before: an answered one keeps its answer, a pending one is still there.
   expect(after.interactions.slice(0, before.interactions.length)).toEqual(before.interactions);
 }
@@ -162,14 +214,20 @@ async function settle(bench: Bench): Promise<Kept[]> {
 // What the parser reported without a place in the output is reported once a turn, also when the turn was cut off.
 async function expectNothingTwice(bench: Bench, runId: string): Promise<void> {
   const { rasp } = await journalOf(bench, runId);
-  const reports = rasp.filter(({ raw_ref: ref, source }) => ref === null && source.parser !== 'orchestrator').map(({ attempt_number: attempt, event, data }) => JSON.stringify([attempt, event.type, data]));
+  const reports = rasp
+    .filter(({ raw_ref: ref, source }) => ref === null && source.parser !== 'orchestrator')
+    .map(({ attempt_number: attempt, event, data }) => JSON.stringify([attempt, event.type, data]));
   expect(reports).toEqual([...new Set(reports)]);
 }
 
 // The client asks again for what it may not have got, and answers to the end.
 async function converse(bench: Bench, request: CreateRunRequest): Promise<RunRecord> {
   const { run_id: runId } = await bench.orchestrator.create(request);
-  for (let run = await bench.orchestrator.settled(runId); run.status === 'waiting_user'; run = await bench.orchestrator.settled(runId)) {
+  for (
+    let run = await bench.orchestrator.settled(runId);
+    run.status === 'waiting_user';
+    run = await bench.orchestrator.settled(runId)
+  ) {
     const pending = await bench.data.store.loadPending(runId);
     await bench.orchestrator.reply(runId, { interaction_id: pending?.interaction_id ?? '', response: RESPONSE });
   }
@@ -201,13 +259,17 @@ async function check(one: Case): Promise<void> {
   }
   for (const id of told.created) expect(left.map(({ run }) => run.run_id)).toContain(id);
   const answered = left.flatMap(({ interactions }) => interactions).filter(({ state }) => state === 'answered');
-  for (const id of told.accepted) expect(answered).toContainEqual(expect.objectContaining({ interaction_id: id, resolution: expect.objectContaining({ response: RESPONSE }) }));
+  for (const id of told.accepted)
+    expect(answered).toContainEqual(
+      expect.objectContaining({ interaction_id: id, resolution: expect.objectContaining({ response: RESPONSE }) }),
+    );
 
   const bench = await openBench(root, { settings: { slots: one.slots, recovery: { queued: one.queued } } });
   try {
     const recovered = await settle(bench);
     expect(recovered).toHaveLength(left.length);
-    for (const before of left) expectRecovered(before, recovered.find(({ run }) => run.run_id === before.run.run_id) as Kept, one.queued);
+    for (const before of left)
+      expectRecovered(before, recovered.find(({ run }) => run.run_id === before.run.run_id) as Kept, one.queued);
     for (const request of one.requests) {
       const ended = await converse(bench, request);
       if (ended.status === 'succeeded') expect(ended.result).toEqual({ ok: true });
@@ -215,7 +277,10 @@ async function check(one: Case): Promise<void> {
     }
     const ended = await settle(bench);
     expect(ended).toHaveLength(one.requests.length);
-    for (const { interactions } of ended) expect(interactions.filter(({ state, resolution }) => state !== 'answered' || resolution?.response !== RESPONSE)).toEqual([]);
+    for (const { interactions } of ended)
+      expect(
+        interactions.filter(({ state, resolution }) => state !== 'answered' || resolution?.response !== RESPONSE),
+      ).toEqual([]);
     expectStartedOnce(root);
     // No folder without its run.
     expect(ended.map(({ run }) => run.run_id)).toEqual(expect.arrayContaining(foldersIn(root)));

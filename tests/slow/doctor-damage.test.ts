@@ -1,4 +1,5 @@
-// What parley doctor finds in a data directory that was damaged, and what it tells people to do; the summary of parley verify --all.
+// What parley doctor finds in a data directory that was damaged, and what it tells people to do; the summary of parley
+// verify --all.
 import { appendFileSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -27,12 +28,16 @@ async function twoRuns(): Promise<{ data: string; ids: readonly [string, string]
   return { data: join(root, 'data'), ids: ids as unknown as [string, string] };
 }
 
-const doctor = (data: string, full = false, env: Record<string, string> = {}): Promise<Captured> => capture((io) => doctorCommand({ data, full }, io), { env });
+const doctor = (data: string, full = false, env: Record<string, string> = {}): Promise<Captured> =>
+  capture((io) => doctorCommand({ data, full }, io), { env });
 
 test('a data directory without damage passes, also in full', async () => {
   const { data } = await twoRuns();
-  for (const full of [false, true]) expect(await doctor(data, full)).toMatchObject({ code: 0, stdout: expect.not.stringContaining('✗') as string });
-  expect((await doctor(data, true)).stdout).toContain('✓ damage           none found: checked all 2 runs with their journals and files');
+  for (const full of [false, true])
+    expect(await doctor(data, full)).toMatchObject({ code: 0, stdout: expect.not.stringContaining('✗') as string });
+  expect((await doctor(data, true)).stdout).toContain(
+    '✓ damage           none found: checked all 2 runs with their journals and files',
+  );
 });
 
 test.each([
@@ -40,15 +45,24 @@ test.each([
   ['a log that was changed', (folder: string) => appendFileSync(join(folder, 'attempts', '1', 'stdout.log'), 'x')],
   ['a journal file that was changed', (folder: string) => appendFileSync(join(folder, 'rasp.jsonl'), 'x')],
 ])('doctor --full finds %s, as verify does', async (_what, alter) => {
-  const { data, ids: [first] } = await twoRuns();
+  const {
+    data,
+    ids: [first],
+  } = await twoRuns();
   alter(runFolder(data, first).path);
   expect((await capture((io) => verifyCommand(first, { data }, io))).code).toBe(1);
   const found = await doctor(data, true);
-  expect([found.code, found.stdout]).toEqual([1, expect.stringMatching(`✗ damage +1 of 2 runs are damaged: ${first} \\(\\w+: `)]);
+  expect([found.code, found.stdout]).toEqual([
+    1,
+    expect.stringMatching(`✗ damage +1 of 2 runs are damaged: ${first} \\(\\w+: `),
+  ]);
 });
 
 test('a large run is checked in a process of its own; one that could not be checked is named, and is no damage', async () => {
-  const { data, ids: [first, second] } = await twoRuns();
+  const {
+    data,
+    ids: [first, second],
+  } = await twoRuns();
   appendFileSync(runFolder(data, first).attempt(1).logs.stdout, 'x');
   const find = async (entry: string): Promise<Finding[]> => {
     const machine = { node: process.execPath, entry } as Io['machine'];
@@ -56,24 +70,44 @@ test('a large run is checked in a process of its own; one that could not be chec
     if (!opened) throw new Error('no database');
     let found: Finding[] = [];
     await capture(async (io) => {
-      found = await findDamage(opened.store, { full: true, monotonicMs: () => 0, checkRun: createRunCheck(data, { ...io, machine }, 0) });
+      found = await findDamage(opened.store, {
+        full: true,
+        monotonicMs: () => 0,
+        checkRun: createRunCheck(data, { ...io, machine }, 0),
+      });
       return 0;
     });
     await opened.close();
     return found;
   };
-  expect(await find(new URL('../../bin/parley.js', import.meta.url).pathname)).toEqual([{ name: 'damage', level: 'missing', text: expect.stringMatching(`1 of 2 runs are damaged: ${first} \\(hashes: `) as string }]);
+  expect(await find(new URL('../../bin/parley.js', import.meta.url).pathname)).toEqual([
+    {
+      name: 'damage',
+      level: 'missing',
+      text: expect.stringMatching(`1 of 2 runs are damaged: ${first} \\(hashes: `) as string,
+    },
+  ]);
   const unchecked = await find('/nowhere/parley.js');
-  expect(unchecked.map(({ name, level }) => [name, level])).toEqual([['damage', 'ok'], ['unchecked', 'note'], ['unchecked', 'note']]);
-  for (const [index, id] of [second, first].entries()) expect(unchecked[index + 1]?.text).toContain(`Run ${id} was not checked`);
+  expect(unchecked.map(({ name, level }) => [name, level])).toEqual([
+    ['damage', 'ok'],
+    ['unchecked', 'note'],
+    ['unchecked', 'note'],
+  ]);
+  for (const [index, id] of [second, first].entries())
+    expect(unchecked[index + 1]?.text).toContain(`Run ${id} was not checked`);
 });
 
 test('doctor names only commands that exist as ways to save a damaged run', async () => {
-  const { data, ids: [first] } = await twoRuns();
+  const {
+    data,
+    ids: [first],
+  } = await twoRuns();
   rmSync(runFolder(data, first).path, { recursive: true });
   const { stdout } = await doctor(data, true);
   expect(stdout).not.toMatch(/export/);
-  expect(stdout).toMatch(/parley show, parley watch --json, parley logs.*GET \/v1\/runs\/ID\/archive.*restore a backup.*parley rm/);
+  expect(stdout).toMatch(
+    /parley show, parley watch --json, parley logs.*GET \/v1\/runs\/ID\/archive.*restore a backup.*parley rm/,
+  );
 });
 
 test.each([
@@ -91,7 +125,10 @@ test.each([
 test('doctor does not look at a token file that PARLEY_TOKEN replaces', async () => {
   const { data } = await twoRuns();
   writeFileSync(join(data, 'token'), '');
-  expect(await doctor(data, false, { PARLEY_TOKEN: 'x'.repeat(40) })).toMatchObject({ code: 0, stdout: expect.not.stringContaining('✗') as string });
+  expect(await doctor(data, false, { PARLEY_TOKEN: 'x'.repeat(40) })).toMatchObject({
+    code: 0,
+    stdout: expect.not.stringContaining('✗') as string,
+  });
 });
 
 test.each([
@@ -102,18 +139,32 @@ test.each([
   for (const name of ['parley.db-wal', 'parley.db-shm']) rmSync(join(data, name), { force: true });
   remove(join(data, 'parley.db'));
   const { code, stdout } = await doctor(data);
-  expect([code, stdout]).toEqual([1, expect.stringMatching(`✗ data .*2 run folders, but ${told}.*restore parley\\.db from a backup`)]);
+  expect([code, stdout]).toEqual([
+    1,
+    expect.stringMatching(`✗ data .*2 run folders, but ${told}.*restore parley\\.db from a backup`),
+  ]);
 });
 
 test('a directory that has no runs yet is no damage', async () => {
   const data = join(createRoot(), 'data');
   mkdirSync(join(data, 'runs'), { recursive: true });
-  expect(await doctor(data)).toMatchObject({ code: 0, stdout: expect.stringContaining('(nothing there yet)') as string });
+  expect(await doctor(data)).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('(nothing there yet)') as string,
+  });
 });
 
 test.each([
-  ['something else', (path: string) => writeFileSync(path, 'garbage, and more of it'), /parley\.db is not a database, or its beginning was overwritten\. .*restore parley\.db from a backup .*\(SQLite: file is not a database\)/],
-  ['cut off', (path: string) => truncateSync(path, Math.floor(readFileSync(path).length / 8192) * 4096), /parley\.db is damaged: .*restore parley\.db from a backup .*\(SQLite: database disk image is malformed\)/],
+  [
+    'something else',
+    (path: string) => writeFileSync(path, 'garbage, and more of it'),
+    /parley\.db is not a database, or its beginning was overwritten\. .*restore parley\.db from a backup .*\(SQLite: file is not a database\)/,
+  ],
+  [
+    'cut off',
+    (path: string) => truncateSync(path, Math.floor(readFileSync(path).length / 8192) * 4096),
+    /parley\.db is damaged: .*restore parley\.db from a backup .*\(SQLite: database disk image is malformed\)/,
+  ],
 ])('a database that is %s is explained by every command, with a way out', async (_what, alter, told) => {
   const { data } = await twoRuns();
   for (const name of ['parley.db-wal', 'parley.db-shm']) rmSync(join(data, name), { force: true });
@@ -133,10 +184,21 @@ test('a lock.db that is no database is explained, with a way out', async () => {
 });
 
 test('verify --all ends with a summary for people, and not in JSON', async () => {
-  const { data, ids: [first] } = await twoRuns();
-  const verify = (json: boolean): Promise<Captured> => capture((io) => verifyCommand(undefined, { data, all: true, json }, io));
-  expect(await verify(false)).toMatchObject({ code: 0, stdout: expect.stringMatching(/\n2 runs checked: all intact\.\n$/) as string });
+  const {
+    data,
+    ids: [first],
+  } = await twoRuns();
+  const verify = (json: boolean): Promise<Captured> =>
+    capture((io) => verifyCommand(undefined, { data, all: true, json }, io));
+  expect(await verify(false)).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/\n2 runs checked: all intact\.\n$/) as string,
+  });
   rmSync(runFolder(data, first).path, { recursive: true });
-  expect(await verify(false)).toMatchObject({ code: 1, stdout: expect.stringMatching(/\n2 runs checked: 1 intact, 1 altered\.\n$/) as string });
-  for (const line of (await verify(true)).stdout.trimEnd().split('\n')) expect(JSON.parse(line)).toMatchObject({ type: 'verified' });
+  expect(await verify(false)).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/\n2 runs checked: 1 intact, 1 altered\.\n$/) as string,
+  });
+  for (const line of (await verify(true)).stdout.trimEnd().split('\n'))
+    expect(JSON.parse(line)).toMatchObject({ type: 'verified' });
 });

@@ -13,7 +13,9 @@ import { createSite, parley } from '../support/command.js';
 import { serve } from '../support/served.js';
 
 const THREAD = '{"type":"thread.started","thread_id":"01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c"}';
-const REFUSES = `echo '${THREAD}'; echo '{"type":"turn.failed","error":{"message":"unexpected status 401 Unauthorized"}}'; exit 1`;
+const REFUSES =
+  `echo '${THREAD}'; echo '{"type":"turn.failed","error":{"message":"unexpected status 401 ` +
+  `Unauthorized"}}'; exit 1`;
 const ACCEPTS = `echo '${THREAD}'; echo '{"type":"turn.completed","usage":{}}'`;
 
 interface Place {
@@ -40,17 +42,45 @@ async function openPlace(root = createRoot(), env: Record<string, string> = {}):
   };
   if (!existsSync(bin)) answer(REFUSES);
   const time = { now: Date.UTC(2026, 0, 1) };
-  const machine = { user: { home, env: { PATH: '/usr/bin:/bin', PARLEY_CODEX_BIN: bin, ...env } }, node: process.execPath, programs: '', platform: 'none', pid: process.pid, askTool: [] };
+  const machine = {
+    user: { home, env: { PATH: '/usr/bin:/bin', PARLEY_CODEX_BIN: bin, ...env } },
+    node: process.execPath,
+    programs: '',
+    platform: 'none',
+    pid: process.pid,
+    askTool: [],
+  };
   const file = new KnowledgeFile(join(root, 'data'));
-  const { explainUnusable, noteLogin } = createEngineHost(machine, DEFAULT_SETTINGS, { clock: { now: () => time.now }, timers: systemTimers, file });
-  const bench = await openBench(root, { host: { findProgram: async () => [bin], ...(explainUnusable ? { explainUnusable } : {}), ...(noteLogin ? { noteLogin } : {}) } });
+  const { explainUnusable, noteLogin } = createEngineHost(machine, DEFAULT_SETTINGS, {
+    clock: { now: () => time.now },
+    timers: systemTimers,
+    file,
+  });
+  const bench = await openBench(root, {
+    host: {
+      findProgram: async () => [bin],
+      ...(explainUnusable ? { explainUnusable } : {}),
+      ...(noteLogin ? { noteLogin } : {}),
+    },
+  });
   return Object.assign(time, {
-    bench, root, bin, login, file, answer,
-    play: async (rest: Partial<CreateRunRequest> = {}) => bench.orchestrator.settled((await bench.orchestrator.create({ engine: 'codex', prompt: 'x', ...rest })).run_id),
+    bench,
+    root,
+    bin,
+    login,
+    file,
+    answer,
+    play: async (rest: Partial<CreateRunRequest> = {}) =>
+      bench.orchestrator.settled((await bench.orchestrator.create({ engine: 'codex', prompt: 'x', ...rest })).run_id),
   });
 }
 
-const LOGGED_OUT = { code: 'ENGINE_LOGGED_OUT', message: expect.stringMatching(/codex refused your login .* Log in: codex login, or set CODEX_API_KEY\. To create the run all the same: --force/) };
+const LOGGED_OUT = {
+  code: 'ENGINE_LOGGED_OUT',
+  message: expect.stringMatching(
+    /codex refused your login .* Log in: codex login, or set CODEX_API_KEY\. To create the run all the same: --force/,
+  ),
+};
 
 test('a login that the engine refused is not tried again, on any way to create a run, until something changes', async () => {
   const place = await openPlace();
@@ -58,7 +88,11 @@ test('a login that the engine refused is not tried again, on any way to create a
   expect(failed).toMatchObject({ error: { code: 'ENGINE_AUTH_REQUIRED' } });
   const { orchestrator } = place.bench;
   await expect(place.play()).rejects.toMatchObject(LOGGED_OUT);
-  for (const call of [() => orchestrator.retry(failed.run_id), () => orchestrator.create({ engine: 'codex', prompt: 'y', execution_mode: 'interactive' })]) await expect(call()).rejects.toMatchObject(LOGGED_OUT);
+  for (const call of [
+    () => orchestrator.retry(failed.run_id),
+    () => orchestrator.create({ engine: 'codex', prompt: 'y', execution_mode: 'interactive' }),
+  ])
+    await expect(call()).rejects.toMatchObject(LOGGED_OUT);
   expect(await place.bench.data.store.listRuns({ limit: 10 })).toHaveLength(1);
   // Another model may be another provider's; another engine has another login.
   expect(await place.play({ model: 'other' })).toMatchObject({ error: { code: 'ENGINE_AUTH_REQUIRED' } });
@@ -100,7 +134,10 @@ test('the same request is the same run, with and without force', async () => {
   const first = await place.play({ request_id: 'key' });
   rmSync(place.bin);
   for (const force of [true, false]) expect((await place.play({ request_id: 'key', force })).run_id).toBe(first.run_id);
-  await expect(place.play()).rejects.toMatchObject({ code: 'ENGINE_NOT_INSTALLED', message: expect.stringContaining(place.bin) });
+  await expect(place.play()).rejects.toMatchObject({
+    code: 'ENGINE_NOT_INSTALLED',
+    message: expect.stringContaining(place.bin),
+  });
   await place.bench.close();
 });
 
@@ -108,11 +145,16 @@ test('over HTTP a missing engine is a refusal with the way out, and force overri
   const place = await openPlace();
   rmSync(place.bin);
   const { explainUnusable } = place.bench.deps.host;
-  const served = await serve({ bench: { host: { ...(explainUnusable ? { explainUnusable } : {}), findProgram: async () => null } } });
-  const post = (body: object) => served.fetch('/v1/runs', { method: 'POST', body: JSON.stringify({ engine: 'codex', prompt: 'x', ...body }) });
+  const served = await serve({
+    bench: { host: { ...(explainUnusable ? { explainUnusable } : {}), findProgram: async () => null } },
+  });
+  const post = (body: object) =>
+    served.fetch('/v1/runs', { method: 'POST', body: JSON.stringify({ engine: 'codex', prompt: 'x', ...body }) });
   const refused = await post({});
   expect(refused.status).toBe(409);
-  expect(await refused.json()).toMatchObject({ error: { code: 'ENGINE_NOT_INSTALLED', message: expect.stringContaining('"force": true') } });
+  expect(await refused.json()).toMatchObject({
+    error: { code: 'ENGINE_NOT_INSTALLED', message: expect.stringContaining('"force": true') },
+  });
   expect((await post({ force: true })).status).toBe(201);
   await served.close();
   await place.bench.close();
@@ -123,7 +165,9 @@ test('the command line refuses a missing engine, says how to install it, and tak
   const env = { PATH: '/nowhere', PARLEY_CODEX_BIN: '' };
   const refused = await parley(site, ['run', 'codex', 'hi'], { env });
   expect(refused.code).not.toBe(0);
-  expect(refused.stderr).toContain('codex was not found on PATH (npm install -g @openai/codex). To create the run all the same: --force');
+  expect(refused.stderr).toContain(
+    'codex was not found on PATH (npm install -g @openai/codex). To create the run all the same: --force',
+  );
   const forced = await parley(site, ['run', 'codex', 'hi', '--force'], { env });
   expect(forced.stdout).toMatch(/✗ failed: ENGINE_NOT_FOUND/);
 });

@@ -16,11 +16,20 @@ const run = (engine: string, command: string) => (engine === 'codex' ? `[[tool $
 // What an engine has stored of all that was said in a run, with what it began with.
 const storedBy = ({ spec }: RunRecord) => {
   const folder = join(spec.home ?? '', '.codex', 'sessions');
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.jsonl')).map((name) => readFileSync(join(folder, name), 'utf8')).join('');
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.jsonl'))
+    .map((name) => readFileSync(join(folder, name), 'utf8'))
+    .join('');
 };
 
 async function play(bench: Bench, engine: string, prompt: string, rest: object = {}): Promise<RunRecord> {
-  const { run_id: runId } = await bench.orchestrator.create({ engine, prompt, execution_mode: 'interactive', permission: 'full', ...rest });
+  const { run_id: runId } = await bench.orchestrator.create({
+    engine,
+    prompt,
+    execution_mode: 'interactive',
+    permission: 'full',
+    ...rest,
+  });
   return settled(bench, runId);
 }
 
@@ -39,17 +48,36 @@ async function reply(bench: Bench, { run_id: runId }: RunRecord, response: strin
   return settled(bench, runId);
 }
 
-const sessionOf = async (bench: Bench, { request_id: id }: RunRecord) => (await bench.data.store.loadHandle(id))?.handle_value;
+const sessionOf = async (bench: Bench, { request_id: id }: RunRecord) =>
+  (await bench.data.store.loadHandle(id))?.handle_value;
 const homeOf = ({ spec }: RunRecord) => spec.home ?? '';
-const dataOf = (rasp: readonly RaspEvent[], type: string) => rasp.filter(({ event }) => event.type === type).map(({ data }) => data);
+const dataOf = (rasp: readonly RaspEvent[], type: string) =>
+  rasp.filter(({ event }) => event.type === type).map(({ data }) => data);
 
 describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
   test('a run that waits is forked: another session, the same folder, a home of its own; then it is answered as if nothing had been', async () => {
     const bench = await openBench(createRoot());
-    const waiting = await play(bench, engine, say(engine, 'Which one?'), { labels: { team: 'a' }, model: 'm1', runtime_options: { max_attempt: 7 } });
+    const waiting = await play(bench, engine, say(engine, 'Which one?'), {
+      labels: { team: 'a' },
+      model: 'm1',
+      runtime_options: { max_attempt: 7 },
+    });
     const session = await sessionOf(bench, waiting);
     const forked = await fork(bench, waiting, 'Try it so.');
-    expect(forked).toMatchObject({ status: 'waiting_user', attempt_number: 1, spec: { engine, execution_mode: 'interactive', cwd: waiting.spec.cwd, permission: 'full', labels: { team: 'a' }, model: 'm1', runtime_options: { max_attempt: 7 }, fork_from: { run_id: waiting.run_id } } });
+    expect(forked).toMatchObject({
+      status: 'waiting_user',
+      attempt_number: 1,
+      spec: {
+        engine,
+        execution_mode: 'interactive',
+        cwd: waiting.spec.cwd,
+        permission: 'full',
+        labels: { team: 'a' },
+        model: 'm1',
+        runtime_options: { max_attempt: 7 },
+        fork_from: { run_id: waiting.run_id },
+      },
+    });
     expect(homeOf(forked)).not.toBe(homeOf(waiting));
     const { rasp } = await journalOf(bench, forked.run_id);
     expect(dataOf(rasp, 'lifecycle.run.created')).toMatchObject([{ fork_from: waiting.run_id, actor: ADA }]);
@@ -69,7 +97,11 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     // The fork goes on with its own.
     expect(await reply(bench, forked, 'Go on.')).toMatchObject({ status: 'waiting_user', attempt_number: 2 });
     expect(storedBy(forked)).toContain('Go on.');
-    expect(dataOf((await journalOf(bench, forked.run_id)).rasp, 'lifecycle.session.bound').map(({ session_id: id }) => id).every((id) => id === copy)).toBe(true);
+    expect(
+      dataOf((await journalOf(bench, forked.run_id)).rasp, 'lifecycle.session.bound')
+        .map(({ session_id: id }) => id)
+        .every((id) => id === copy),
+    ).toBe(true);
     await bench.close();
   });
 
@@ -84,7 +116,11 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     // No run lives in the home of another.
     await bench.orchestrator.delete(ended.run_id);
     const second = await fork(bench, first, say(engine, 'Three.'));
-    expect(second).toMatchObject({ status: 'succeeded', result: 'Three.', spec: { fork_from: { run_id: first.run_id } } });
+    expect(second).toMatchObject({
+      status: 'succeeded',
+      result: 'Three.',
+      spec: { fork_from: { run_id: first.run_id } },
+    });
     await bench.orchestrator.delete(first.run_id);
     const { run_id: next } = await bench.orchestrator.continueFrom(second.run_id, { prompt: 'The end.' });
     expect(await settled(bench, next)).toMatchObject({ status: 'succeeded' });
@@ -98,7 +134,10 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     const waiting = await play(bench, engine, say(engine, 'Which one?'));
     const pending = await bench.data.store.loadPending(waiting.run_id);
     const enough = join(root, 'enough');
-    await bench.orchestrator.reply(waiting.run_id, { interaction_id: pending?.interaction_id ?? '', response: `${run(engine, `until test -e ${enough}; do sleep 0.02; done`)}[[done 1]]` });
+    await bench.orchestrator.reply(waiting.run_id, {
+      interaction_id: pending?.interaction_id ?? '',
+      response: `${run(engine, `until test -e ${enough}; do sleep 0.02; done`)}[[done 1]]`,
+    });
     const forked = await fork(bench, waiting, `${run(engine, `touch ${enough}`)}[[done 2]]`);
     expect(forked).toMatchObject({ status: 'succeeded', result: 2 });
     expect(await settled(bench, waiting.run_id)).toMatchObject({ status: 'succeeded', result: 1, attempt_number: 2 });
@@ -118,11 +157,18 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     const starts = startsIn(root).length;
     const bench = await openBench(root, { settings: { recovery: { queued: 'requeue' } } });
     const failed = await settled(bench, runId);
-    expect(failed).toMatchObject({ status: 'failed', error: { code: 'SESSION_RESUME_FAILED', message: expect.stringContaining(ended.run_id) as string } });
+    expect(failed).toMatchObject({
+      status: 'failed',
+      error: { code: 'SESSION_RESUME_FAILED', message: expect.stringContaining(ended.run_id) as string },
+    });
     expect(await sessionOf(bench, failed)).toBeUndefined();
     // Tried again it is the same again, never a conversation without its beginning.
     const again = await settled(bench, (await bench.orchestrator.retry(runId)).run_id);
-    expect(again).toMatchObject({ status: 'failed', error: { code: 'SESSION_RESUME_FAILED' }, spec: { fork_from: { run_id: ended.run_id }, prompt: '[[done 2]]' } });
+    expect(again).toMatchObject({
+      status: 'failed',
+      error: { code: 'SESSION_RESUME_FAILED' },
+      spec: { fork_from: { run_id: ended.run_id }, prompt: '[[done 2]]' },
+    });
     expect(startsIn(root)).toHaveLength(starts);
     await bench.close();
   });
@@ -142,7 +188,10 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
 
 test('a run in its first turn, or one whose session lives in its process alone, has nothing that could be copied', async () => {
   const root = createRoot();
-  const bench = await openBench(root, { sticky: true, host: { knownResume: () => ({ resumes: false, problem: null }) } });
+  const bench = await openBench(root, {
+    sticky: true,
+    host: { knownResume: () => ({ resumes: false, problem: null }) },
+  });
   const { run_id: runId } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[hang]]' });
   await expect(bench.orchestrator.fork(runId, { prompt: 'x' })).rejects.toMatchObject({ code: 'NO_SESSION' });
   await bench.orchestrator.cancel(runId);
@@ -156,7 +205,10 @@ test('a run in its first turn, or one whose session lives in its process alone, 
 test.each(['gemini', 'iflow', 'opencode'])('%s cannot be forked, and says so', async (engine) => {
   const bench = await openBench(createRoot());
   const ended = await play(bench, engine, '[[done 1]]');
-  await expect(bench.orchestrator.fork(ended.run_id, { prompt: 'x' })).rejects.toMatchObject({ code: 'FORK_UNSUPPORTED', message: expect.stringContaining(engine) as string });
+  await expect(bench.orchestrator.fork(ended.run_id, { prompt: 'x' })).rejects.toMatchObject({
+    code: 'FORK_UNSUPPORTED',
+    message: expect.stringContaining(engine) as string,
+  });
   expect(await bench.data.store.listRuns({ limit: 10 })).toHaveLength(1);
   await bench.close();
 });
@@ -175,7 +227,9 @@ test('one request id is one fork, however often it is asked for; for another run
   await expect(bench.orchestrator.fork(one.run_id, { ...request, prompt: 'y' })).rejects.toMatchObject(conflict);
   await expect(bench.orchestrator.continueFrom(one.run_id, request)).rejects.toMatchObject(conflict);
   await expect(bench.orchestrator.fork('run_none', { prompt: 'x' })).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
-  await expect(bench.orchestrator.fork(one.run_id, { prompt: ' ' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  await expect(bench.orchestrator.fork(one.run_id, { prompt: ' ' })).rejects.toMatchObject({
+    code: 'INVALID_ARGUMENT',
+  });
   expect(startsIn(root)).toHaveLength(3);
   await bench.close();
 });
@@ -185,7 +239,10 @@ test('the folder that a run had of its own stays while a fork of it works there,
   const ended = await play(bench, 'codex', '[[done 1]]');
   const waiting = await fork(bench, ended, '[[ask Which?]][[done 2]]');
   expect(waiting).toMatchObject({ status: 'waiting_user', spec: { cwd: ended.spec.cwd } });
-  await expect(bench.orchestrator.delete(ended.run_id)).rejects.toMatchObject({ code: 'SESSION_IN_USE', message: expect.stringContaining(waiting.run_id) as string });
+  await expect(bench.orchestrator.delete(ended.run_id)).rejects.toMatchObject({
+    code: 'SESSION_IN_USE',
+    message: expect.stringContaining(waiting.run_id) as string,
+  });
   expect(await bench.orchestrator.sweep({ max_bytes: 0 })).toEqual([]);
   expect(await reply(bench, waiting, 'That one.')).toMatchObject({ status: 'succeeded', result: 2 });
   await bench.orchestrator.delete(ended.run_id);
@@ -195,9 +252,15 @@ test('the folder that a run had of its own stays while a fork of it works there,
 test('a fork keeps nobody from continuing its source, and many forks of one run go side by side', async () => {
   const bench = await openBench(createRoot());
   const ended = await play(bench, 'codex', '[[answer One.]]', { execution_mode: 'auto' });
-  const forks = await Promise.all(Array.from({ length: 4 }, (_, index) => bench.orchestrator.fork(ended.run_id, { prompt: `Way ${index}` })));
+  const forks = await Promise.all(
+    Array.from({ length: 4 }, (_, index) => bench.orchestrator.fork(ended.run_id, { prompt: `Way ${index}` })),
+  );
   const heir = await bench.orchestrator.continueFrom(ended.run_id, { prompt: 'Go on.' });
-  for (const { run_id: runId } of [...forks, heir]) expect(await settled(bench, runId)).toMatchObject({ status: 'succeeded', result: expect.stringContaining('Earlier turns: 1.') as string });
+  for (const { run_id: runId } of [...forks, heir])
+    expect(await settled(bench, runId)).toMatchObject({
+      status: 'succeeded',
+      result: expect.stringContaining('Earlier turns: 1.') as string,
+    });
   await bench.close();
 });
 
@@ -211,21 +274,34 @@ test('verify finds a changed row of what was copied: the run, the session or the
   const { home, fork_from: from, ...rest } = forked.spec;
   const findWith = async (changes: object | undefined): Promise<string[]> => {
     const db = await openDatabase(join(root, 'data', 'parley.db'));
-    db.prepare('UPDATE runs SET spec_json = ? WHERE run_id = ?').run(JSON.stringify({ ...rest, home, fork_from: changes && { ...from, ...changes } }), forked.run_id);
+    db.prepare('UPDATE runs SET spec_json = ? WHERE run_id = ?').run(
+      JSON.stringify({ ...rest, home, fork_from: changes && { ...from, ...changes } }),
+      forked.run_id,
+    );
     db.close();
     const reader = await openForReading(join(root, 'data'));
     try {
       const found = await reader?.store.loadRun(forked.run_id);
-      return reader && found ? (await verifyRun(reader.store, join(root, 'data'), found)).filter(({ ok }) => !ok).map(({ name, finding }) => `${name}: ${finding}`) : ['the run is gone'];
+      return reader && found
+        ? (await verifyRun(reader.store, join(root, 'data'), found))
+            .filter(({ ok }) => !ok)
+            .map(({ name, finding }) => `${name}: ${finding}`)
+        : ['the run is gone'];
     } finally {
       await reader?.close();
     }
   };
   expect(await findWith({})).toEqual([]);
   expect(await findWith(undefined)).toEqual(['rows: what the run was asked to do is not what its first event says']);
-  expect(await findWith({ run_id: other.run_id })).toEqual(['rows: what the run was asked to do is not what its first event says']);
-  expect(await findWith({ session: 'ffffffff-0000' })).toEqual([`rows: the session ffffffff-0000 that it began with a copy of was never one of run ${source.run_id}`]);
-  expect(await findWith({ home: other.spec.home })).toEqual([`rows: the conversation that it began with a copy of is not in the home of run ${source.run_id}`]);
+  expect(await findWith({ run_id: other.run_id })).toEqual([
+    'rows: what the run was asked to do is not what its first event says',
+  ]);
+  expect(await findWith({ session: 'ffffffff-0000' })).toEqual([
+    `rows: the session ffffffff-0000 that it began with a copy of was never one of run ${source.run_id}`,
+  ]);
+  expect(await findWith({ home: other.spec.home })).toEqual([
+    `rows: the conversation that it began with a copy of is not in the home of run ${source.run_id}`,
+  ]);
   await findWith({});
   const again = await openBench(root);
   await again.orchestrator.delete(source.run_id);

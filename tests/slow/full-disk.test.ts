@@ -1,4 +1,5 @@
-// A store that cannot write any more: the engine is ended, nothing is half written, and the next start says what happened.
+// A store that cannot write any more: the engine is ended, nothing is half written, and the next start says what
+// happened.
 import { describe, expect, test } from 'vitest';
 import { Orchestrator } from '../../src/orchestrator/orchestrator.js';
 import type { RunChange, Store } from '../../src/store/store.js';
@@ -13,7 +14,8 @@ function fullFrom(store: Store, isFull: (change: RunChange) => boolean): Store {
   return new Proxy(store, {
     get: (target, name: keyof Store) => {
       const member = target[name];
-      if (name !== 'commit') return typeof member === 'function' ? (member as (...args: unknown[]) => unknown).bind(target) : member;
+      if (name !== 'commit')
+        return typeof member === 'function' ? (member as (...args: unknown[]) => unknown).bind(target) : member;
       return async (change: RunChange) => {
         full ||= isFull(change);
         if (full) throw FULL;
@@ -25,43 +27,72 @@ function fullFrom(store: Store, isFull: (change: RunChange) => boolean): Store {
 
 const CASES: [string, (change: RunChange) => boolean, string][] = [
   ['when the turn would begin', (change) => change.set?.status === 'running', 'queued'],
-  ['in the middle of the output', (change) => change.set?.status === undefined && change.journal !== undefined, 'running'],
+  [
+    'in the middle of the output',
+    (change) => change.set?.status === undefined && change.journal !== undefined,
+    'running',
+  ],
   ['when the run would begin to wait', (change) => change.set?.status === 'waiting_user', 'running'],
 ];
 
 describe('a full disk', () => {
-  test.each(CASES)('%s leaves the run as it was last stored, and the next start ends it with its code', async (_when, isFull, left) => {
-    const root = createRoot();
-    const bench = await openBench(root);
-    await bench.orchestrator.close();
-    const failures: unknown[] = [];
-    const orchestrator = await Orchestrator.open({ ...bench.deps, store: fullFrom(bench.data.store, isFull) }, { slots: 1, recovery: { queued: 'fail' }, onFailure: (_run, error) => failures.push(error) });
-    const { run_id: runId } = await orchestrator.create({ engine: 'codex', prompt: '[[events 3000 100]][[ask Which?]]', execution_mode: 'interactive' });
-    while (failures.length === 0) await new Promise((resolve) => setImmediate(resolve));
-    await orchestrator.close();
-    expect(failures).toContain(FULL);
-    expect((await bench.data.store.loadRun(runId))?.status).toBe(left);
-    await bench.data.close();
-    const again = await openBench(root);
-    expect(await expectSound(again, runId)).toMatchObject({ status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } });
-    await again.close();
-  });
+  test.each(CASES)(
+    '%s leaves the run as it was last stored, and the next start ends it with its code',
+    async (_when, isFull, left) => {
+      const root = createRoot();
+      const bench = await openBench(root);
+      await bench.orchestrator.close();
+      const failures: unknown[] = [];
+      const orchestrator = await Orchestrator.open(
+        { ...bench.deps, store: fullFrom(bench.data.store, isFull) },
+        { slots: 1, recovery: { queued: 'fail' }, onFailure: (_run, error) => failures.push(error) },
+      );
+      const { run_id: runId } = await orchestrator.create({
+        engine: 'codex',
+        prompt: '[[events 3000 100]][[ask Which?]]',
+        execution_mode: 'interactive',
+      });
+      while (failures.length === 0) await new Promise((resolve) => setImmediate(resolve));
+      await orchestrator.close();
+      expect(failures).toContain(FULL);
+      expect((await bench.data.store.loadRun(runId))?.status).toBe(left);
+      await bench.data.close();
+      const again = await openBench(root);
+      expect(await expectSound(again, runId)).toMatchObject({
+        status: 'failed',
+        error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' },
+      });
+      await again.close();
+    },
+  );
 
-  test.each([FULL, Object.assign(new Error('database or disk is full'), { code: 'ERR_SQLITE_ERROR' })])('that has room again fails the run with a code of its own: $message', async (full) => {
-    let isFull = true;
-    const bench = await openBench(createRoot(), { store: (store) => alterStore(store, { commit: async (change) => {
-      // In the middle of the output, once.
-      if (!isFull || change.set?.status !== undefined || change.journal === undefined) return store.commit(change);
-      isFull = false;
-      throw full;
-    } }) });
-    const { run_id: runId } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[events 3000 100]][[done 1]]' });
-    await bench.orchestrator.settled(runId);
-    const run = await expectSound(bench, runId);
-    expect(run).toMatchObject({ status: 'failed', error: { code: 'DISK_FULL' } });
-    expect(run.error?.message).toContain(`parley retry ${runId}`);
-    expect(bench.failures).toEqual([full]);
-    bench.failures.length = 0;
-    await bench.close();
-  });
+  test.each([FULL, Object.assign(new Error('database or disk is full'), { code: 'ERR_SQLITE_ERROR' })])(
+    'that has room again fails the run with a code of its own: $message',
+    async (full) => {
+      let isFull = true;
+      const bench = await openBench(createRoot(), {
+        store: (store) =>
+          alterStore(store, {
+            commit: async (change) => {
+              // In the middle of the output, once.
+              if (!isFull || change.set?.status !== undefined || change.journal === undefined)
+                return store.commit(change);
+              isFull = false;
+              throw full;
+            },
+          }),
+      });
+      const { run_id: runId } = await bench.orchestrator.create({
+        engine: 'codex',
+        prompt: '[[events 3000 100]][[done 1]]',
+      });
+      await bench.orchestrator.settled(runId);
+      const run = await expectSound(bench, runId);
+      expect(run).toMatchObject({ status: 'failed', error: { code: 'DISK_FULL' } });
+      expect(run.error?.message).toContain(`parley retry ${runId}`);
+      expect(bench.failures).toEqual([full]);
+      bench.failures.length = 0;
+      await bench.close();
+    },
+  );
 });

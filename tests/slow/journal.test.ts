@@ -24,7 +24,13 @@ async function collect(lines: AsyncIterable<readonly string[]>, limit = Infinity
 }
 
 async function play(bench: Bench, engine: string, prompt: string, rest: object = {}) {
-  const { run_id: runId } = await bench.orchestrator.create({ engine, prompt, execution_mode: 'interactive', permission: 'full', ...rest });
+  const { run_id: runId } = await bench.orchestrator.create({
+    engine,
+    prompt,
+    execution_mode: 'interactive',
+    permission: 'full',
+    ...rest,
+  });
   await bench.orchestrator.settled(runId);
   return expectSound(bench, runId);
 }
@@ -32,7 +38,11 @@ async function play(bench: Bench, engine: string, prompt: string, rest: object =
 describe('a reader', () => {
   test('that reconnects again and again with its cursor sees each event once, in order, live and from the store', async () => {
     const bench = await openBench(createRoot());
-    const { run_id: runId } = await bench.orchestrator.create({ engine: 'codex', prompt: `${BUSY}[[ask Which?]]${BUSY}[[done 1]]`, execution_mode: 'interactive' });
+    const { run_id: runId } = await bench.orchestrator.create({
+      engine: 'codex',
+      prompt: `${BUSY}[[ask Which?]]${BUSY}[[done 1]]`,
+      execution_mode: 'interactive',
+    });
     const answered = bench.orchestrator.settled(runId).then(async () => {
       const pending = await bench.data.store.loadPending(runId);
       await bench.orchestrator.reply(runId, { interaction_id: pending?.interaction_id ?? '', response: 'A' });
@@ -71,7 +81,9 @@ describe('a reader', () => {
     const run = await play(bench, 'gemini', '[[done 1]]');
     expect(await collect(watch(bench, run.run_id, 'rasp'))).toHaveLength(run.heads.rasp_seq);
     expect(await collect(watch(bench, run.run_id, 'rasp', run.heads.rasp_seq))).toEqual([]);
-    await expect(collect(watch(bench, run.run_id, 'rasp', run.heads.rasp_seq + 1))).rejects.toMatchObject({ code: 'CURSOR_BEYOND_END' });
+    await expect(collect(watch(bench, run.run_id, 'rasp', run.heads.rasp_seq + 1))).rejects.toMatchObject({
+      code: 'CURSOR_BEYOND_END',
+    });
     await expect(collect(watch(bench, 'run_none', 'rasp'))).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
     await bench.close();
   });
@@ -84,11 +96,15 @@ describe.each(STAND_INS)('%s', (engine) => {
     const { rasp } = await journalOf(bench, runId);
     const raw = rasp.filter(({ event }) => event.category === 'raw');
     expect(raw.length).toBeGreaterThan(0);
-    const file = readFileSync(join(runFolder(bench.data.path, runId).path, 'rasp.jsonl'), 'utf8').trimEnd().split('\n');
+    const file = readFileSync(join(runFolder(bench.data.path, runId).path, 'rasp.jsonl'), 'utf8')
+      .trimEnd()
+      .split('\n');
     for (const event of raw) {
       const line = JSON.stringify(event);
       expect(file).toContain(line);
-      expect(await bench.data.store.readJournal(runId, 'rasp', { fromSeq: event.seq, toSeq: event.seq, limit: 10 })).toEqual([line]);
+      expect(
+        await bench.data.store.readJournal(runId, 'rasp', { fromSeq: event.seq, toSeq: event.seq, limit: 10 }),
+      ).toEqual([line]);
       const at = Date.parse(event.ts);
       const then = await bench.data.store.readJournal(runId, 'rasp', { fromTs: at, toTs: at, limit: 10_000 });
       expect(then).toContain(line);
@@ -105,7 +121,11 @@ describe.each(STAND_INS)('%s', (engine) => {
     await bench.orchestrator.settled(first.run_id);
     const unknown = await play(bench, engine, '[[exit0]]', { execution_mode: 'auto' });
     expect(unknown).toMatchObject({ status: 'failed', attempt_number: 1, error: { code: 'COMPLETION_UNKNOWN' } });
-    const ended = (await journalOf(bench, first.run_id)).rasp.filter(({ event }) => event.type === 'lifecycle.turn.ended').map(({ data }) => data as { parser: { units: number; parsed: number; fallbacks: number; hit_rate: number | null } });
+    const ended = (await journalOf(bench, first.run_id)).rasp
+      .filter(({ event }) => event.type === 'lifecycle.turn.ended')
+      .map(
+        ({ data }) => data as { parser: { units: number; parsed: number; fallbacks: number; hit_rate: number | null } },
+      );
     expect(ended).toHaveLength(2);
     const [run] = await bench.data.store.sumTurns(first.run_id);
     const units = ended.reduce((sum, { parser }) => sum + parser.units, 0);
@@ -113,7 +133,9 @@ describe.each(STAND_INS)('%s', (engine) => {
     expect(run).toMatchObject({ engine, turns: 2, units, fallbacks: 0, hit_rate: 1, unknown: {} });
     const all = await bench.data.store.sumTurns();
     expect(all).toMatchObject([{ engine, profile: run?.profile, turns: 3 }]);
-    const [reason] = (await journalOf(bench, unknown.run_id)).rasp.filter(({ event }) => event.type === 'diagnostic.completion.unknown').map(({ data }) => data['reason_code']);
+    const [reason] = (await journalOf(bench, unknown.run_id)).rasp
+      .filter(({ event }) => event.type === 'diagnostic.completion.unknown')
+      .map(({ data }) => data['reason_code']);
     expect(all[0]?.unknown).toEqual({ [String(reason)]: 1 });
     await bench.close();
   });
@@ -123,7 +145,9 @@ describe.each(STAND_INS)('%s', (engine) => {
     for (const prompt of ['[[answer Fine.]]', '[[ask Which?]]', '[[fail]]']) {
       const run = await play(bench, engine, prompt, { execution_mode: 'auto' });
       expect(run.attempt_number).toBe(1);
-      expect(new Set((await journalOf(bench, run.run_id)).rasp.map((event) => event.attempt_number))).toEqual(new Set([1]));
+      expect(new Set((await journalOf(bench, run.run_id)).rasp.map((event) => event.attempt_number))).toEqual(
+        new Set([1]),
+      );
     }
     await bench.close();
   });

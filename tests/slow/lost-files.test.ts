@@ -1,4 +1,5 @@
-// A data directory that changes under Parley or cannot be written: nothing is acknowledged that would be lost, and reading still works.
+// A data directory that changes under Parley or cannot be written: nothing is acknowledged that would be lost, and
+// reading still works.
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,12 +16,21 @@ const GONE = { code: 'DATA_DIR_UNUSABLE' };
 describe('a database whose files are taken away', () => {
   const WAYS: [string, (path: string) => void][] = [
     ['is deleted', (path) => rmSync(join(path, 'parley.db'))],
-    ['is deleted with all files beside it', (path) => readdirSync(path).filter((name) => name.startsWith('parley.db')).forEach((name) => rmSync(join(path, name)))],
+    [
+      'is deleted with all files beside it',
+      (path) =>
+        readdirSync(path)
+          .filter((name) => name.startsWith('parley.db'))
+          .forEach((name) => rmSync(join(path, name))),
+    ],
     ['loses its log', (path) => rmSync(join(path, 'parley.db-wal'))],
-    ['is replaced by a copy', (path) => {
-      copyFileSync(join(path, 'parley.db'), join(path, 'copy'));
-      renameSync(join(path, 'copy'), join(path, 'parley.db'));
-    }],
+    [
+      'is replaced by a copy',
+      (path) => {
+        copyFileSync(join(path, 'parley.db'), join(path, 'copy'));
+        renameSync(join(path, 'copy'), join(path, 'parley.db'));
+      },
+    ],
   ];
 
   test.each(WAYS)('%s: no write is acknowledged any more', async (_way, takeAway) => {
@@ -30,7 +40,9 @@ describe('a database whose files are taken away', () => {
     store.checkUsable?.();
     takeAway(path);
     await expect(store.createRun(newRun(2))).rejects.toMatchObject(GONE);
-    await expect(store.commit(change((created as { run: RunRecord }).run, { journal: flush(3, 1, null) }))).rejects.toMatchObject(GONE);
+    await expect(
+      store.commit(change((created as { run: RunRecord }).run, { journal: flush(3, 1, null) })),
+    ).rejects.toMatchObject(GONE);
     expect(() => store.checkUsable?.()).toThrow('deleted or replaced');
     await close();
   });
@@ -53,10 +65,15 @@ describe('a database whose files are taken away', () => {
     await expect.poll(async () => (await server.client.get(id)).status).toBe('succeeded');
     rmSync(join(site.data, 'parley.db'));
     const call = async (path: string, init: RequestInit = {}) => {
-      const response = await fetch(`${server.url}${path}`, { ...init, headers: { authorization: `Bearer ${server.token}`, 'content-type': 'application/json' } });
+      const response = await fetch(`${server.url}${path}`, {
+        ...init,
+        headers: { authorization: `Bearer ${server.token}`, 'content-type': 'application/json' },
+      });
       return [response.status, ((await response.json()) as { error?: { code: string } }).error?.code];
     };
-    expect(await call('/v1/runs', { method: 'POST', body: JSON.stringify({ engine: 'rehearsal', prompt: 'x' }) })).toEqual([500, 'DATA_DIR_UNUSABLE']);
+    expect(
+      await call('/v1/runs', { method: 'POST', body: JSON.stringify({ engine: 'rehearsal', prompt: 'x' }) }),
+    ).toEqual([500, 'DATA_DIR_UNUSABLE']);
     expect(await call('/readyz')).toEqual([500, 'DATA_DIR_UNUSABLE']);
     expect(await call('/healthz')).toEqual([200, undefined]);
     server.child.kill('SIGTERM');
@@ -76,35 +93,49 @@ function mountData({ data }: Site): ((options: string) => void) | null {
   return (options) => void execFileSync('mount', ['-o', `remount,${options}`, data]);
 }
 
-const READS = [['ls'], ['ls', '--json'], ['show', 'last'], ['show', 'last', '--json'], ['watch', 'last', '--no-follow'], ['verify', 'last'], ['verify', '--all'], ['logs', 'last']];
+const READS = [
+  ['ls'],
+  ['ls', '--json'],
+  ['show', 'last'],
+  ['show', 'last', '--json'],
+  ['watch', 'last', '--no-follow'],
+  ['verify', 'last'],
+  ['verify', '--all'],
+  ['logs', 'last'],
+];
 
-test.for(['as a command leaves it', 'as a server leaves it'])('on a read-only file system runs are listed, shown, watched and checked, %s', async (left, { skip }) => {
-  const site = createSite();
-  const remount = mountData(site);
-  if (!remount) return skip('no file system can be mounted here');
-  expect((await parley(site, ['run', 'rehearsal', 'Say hello'])).code).toBe(0);
-  if (left === 'as a server leaves it') {
-    const server = await startServer(site);
-    server.child.kill('SIGTERM');
-    await server.ended;
-    expect(existsSync(join(site.data, 'parley.db-wal'))).toBe(false);
-  }
-  // Its worker may still be ending.
-  await expect.poll(() => {
-    try {
-      remount('ro');
-      return 'read-only';
-    } catch (error) {
-      return String(error);
+test.for(['as a command leaves it', 'as a server leaves it'])(
+  'on a read-only file system runs are listed, shown, watched and checked, %s',
+  async (left, { skip }) => {
+    const site = createSite();
+    const remount = mountData(site);
+    if (!remount) return skip('no file system can be mounted here');
+    expect((await parley(site, ['run', 'rehearsal', 'Say hello'])).code).toBe(0);
+    if (left === 'as a server leaves it') {
+      const server = await startServer(site);
+      server.child.kill('SIGTERM');
+      await server.ended;
+      expect(existsSync(join(site.data, 'parley.db-wal'))).toBe(false);
     }
-  }).toBe('read-only');
-  for (const args of READS) {
-    const { code, stderr } = await parley(site, args);
-    expect([args.join(' '), code, stderr]).toEqual([args.join(' '), 0, '']);
-  }
-  const refused = await parley(site, ['run', 'rehearsal', 'Say hello']);
-  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('cannot be used')]);
-});
+    // Its worker may still be ending.
+    await expect
+      .poll(() => {
+        try {
+          remount('ro');
+          return 'read-only';
+        } catch (error) {
+          return String(error);
+        }
+      })
+      .toBe('read-only');
+    for (const args of READS) {
+      const { code, stderr } = await parley(site, args);
+      expect([args.join(' '), code, stderr]).toEqual([args.join(' '), 0, '']);
+    }
+    const refused = await parley(site, ['run', 'rehearsal', 'Say hello']);
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('cannot be used')]);
+  },
+);
 
 test('a log that was left on a read-only file system is read, or it is said that it cannot be', async ({ skip }) => {
   const site = createSite();

@@ -1,5 +1,5 @@
-// Turns that do not come to their end in the ordinary way: something of ours failed, or nobody plays them any more. They are
-// ended from their logs, and question, session and every byte are kept.
+// Turns that do not come to their end in the ordinary way: something of ours failed, or nobody plays them any more.
+// They are ended from their logs, and question, session and every byte are kept.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -26,7 +26,11 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
 
 // When its engine has started and is gone.
 function engineOver(root: string): Promise<void> {
-  return until(() => startsIn(root).length > 0 && !startsIn(root).some(({ env }) => listMarked().some(({ mark }) => mark === env['PARLEY_TURN'])));
+  return until(
+    () =>
+      startsIn(root).length > 0 &&
+      !startsIn(root).some(({ env }) => listMarked().some(({ mark }) => mark === env['PARLEY_TURN'])),
+  );
 }
 
 async function create(bench: Bench, engine: string, prompt: string, rest: object = {}): Promise<RunRecord> {
@@ -39,7 +43,9 @@ async function expectKept(bench: Bench, runId: string, code: string): Promise<Ru
   expect(run).toMatchObject({ status: 'failed', error: { code, details: { unanswered: { prompt: 'Which?' } } } });
   const { rasp } = await journalOf(bench, runId);
   expect(rasp.filter(({ event }) => event.type === 'lifecycle.turn.ended')).toHaveLength(1);
-  const printed = rasp.filter(({ raw_ref: ref }) => ref !== null).map(({ event, data, raw_ref: ref }) => JSON.stringify([event.type, data, ref]));
+  const printed = rasp
+    .filter(({ raw_ref: ref }) => ref !== null)
+    .map(({ event, data, raw_ref: ref }) => JSON.stringify([event.type, data, ref]));
   expect(printed).toEqual([...new Set(printed)]);
   expect((await bench.data.store.loadHandle(run.request_id))?.handle_type).toBe('session_id');
   return run;
@@ -49,25 +55,32 @@ describe.each(STAND_INS)('%s', (engine) => {
   test.each([
     ['an event of its output', isFlush],
     ['its question', (change) => change.set?.status === 'waiting_user'],
-  ] as [string, typeof isFlush][])('a turn of which %s could not be stored once is ended with all that its logs show, and is tried again from there', async (_what, isMeant) => {
-    const root = createRoot();
-    const bench = await openBench(root, { store: (store) => failOnce(store, isMeant, () => engineOver(root)) });
-    const { run_id: runId } = await create(bench, engine, '[[utf8]][[stderr 2]][[ask Which?]][[done 1]]');
-    await bench.orchestrator.settled(runId);
-    await expectKept(bench, runId, 'INTERNAL');
-    expect(bench.failures.splice(0)).toMatchObject([{ message: 'the disk is full' }]);
-    const { run_id: retried } = await bench.orchestrator.continueFrom(runId, { prompt: 'MySQL, please' });
-    await bench.orchestrator.settled(retried);
-    expect(await expectSound(bench, retried)).toMatchObject({ status: 'succeeded', result: 1 });
-    expect(startsIn(root).map(({ resumed }) => resumed)).toEqual([false, true]);
-    await bench.close();
-  });
+  ] as [string, typeof isFlush][])(
+    'a turn of which %s could not be stored once is ended with all that its logs show, and is tried again from there',
+    async (_what, isMeant) => {
+      const root = createRoot();
+      const bench = await openBench(root, { store: (store) => failOnce(store, isMeant, () => engineOver(root)) });
+      const { run_id: runId } = await create(bench, engine, '[[utf8]][[stderr 2]][[ask Which?]][[done 1]]');
+      await bench.orchestrator.settled(runId);
+      await expectKept(bench, runId, 'INTERNAL');
+      expect(bench.failures.splice(0)).toMatchObject([{ message: 'the disk is full' }]);
+      const { run_id: retried } = await bench.orchestrator.continueFrom(runId, { prompt: 'MySQL, please' });
+      await bench.orchestrator.settled(retried);
+      expect(await expectSound(bench, retried)).toMatchObject({ status: 'succeeded', result: 1 });
+      expect(startsIn(root).map(({ resumed }) => resumed)).toEqual([false, true]);
+      await bench.close();
+    },
+  );
 });
 
 test('an engine that is silent is ended at once when what it printed before cannot be stored', async () => {
   const root = createRoot();
   const time = new SimulatedTime();
-  const bench = await openBench(root, { clock: time.clock, timers: time.createTimers(), store: (store) => failOnce(store, isFlush) });
+  const bench = await openBench(root, {
+    clock: time.clock,
+    timers: time.createTimers(),
+    store: (store) => failOnce(store, isFlush),
+  });
   const { run_id: runId } = await create(bench, 'codex', '[[answer here]][[hang]]');
   await bench.orchestrator.settled(runId);
   expect(await expectSound(bench, runId)).toMatchObject({ status: 'failed', error: { code: 'INTERNAL' } });
@@ -78,11 +91,22 @@ test('an engine that is silent is ended at once when what it printed before cann
 test('a turn whose engine left somebody behind who holds its output is judged all the same, and that is told', async () => {
   const root = createRoot();
   // Its own session, without our mark, and its parent is gone before anyone looks.
-  const keeper = `const { pid } = require('child_process').spawn('sleep', ['1000'], { detached: true, env: {}, stdio: ['ignore', 'inherit', 'ignore'] });`;
-  const lines = [{ type: 'thread.started', thread_id: '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c' }, { type: 'item.completed', item: { id: 'item_0', type: 'agent_message', text: '{"ask_user":{"prompt":"Which?"}}' } }, { type: 'turn.completed', usage: {} }];
-  const script = `${keeper} require('fs').writeFileSync(${JSON.stringify(join(root, 'pid'))}, String(pid)); for (const line of ${JSON.stringify(lines)}) console.log(JSON.stringify(line)); process.exit(0)`;
+  const keeper =
+    `const { pid } = require('child_process').spawn('sleep', ['1000'], { detached: true, env: {}, ` +
+    `stdio: ['ignore', 'inherit', 'ignore'] });`;
+  const lines = [
+    { type: 'thread.started', thread_id: '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c' },
+    { type: 'item.completed', item: { id: 'item_0', type: 'agent_message', text: '{"ask_user":{"prompt":"Which?"}}' } },
+    { type: 'turn.completed', usage: {} },
+  ];
+  const script =
+    `${keeper} require('fs').writeFileSync(${JSON.stringify(join(root, 'pid'))}, String(pid)); for ` +
+    `(const line of ${JSON.stringify(lines)}) console.log(JSON.stringify(line)); process.exit(0)`;
   const timers = { set: (ms: number, fire: () => void) => systemTimers.set(ms === DRAIN_LOOK_MS ? 0 : ms, fire) };
-  const bench = await openBench(root, { timers, host: { findProgram: async () => [process.execPath, '-e', script, '--'], hasSession: async () => true } });
+  const bench = await openBench(root, {
+    timers,
+    host: { findProgram: async () => [process.execPath, '-e', script, '--'], hasSession: async () => true },
+  });
   const { run_id: runId } = await create(bench, 'codex', 'go on');
   await bench.orchestrator.settled(runId);
   process.kill(Number(readFileSync(join(root, 'pid'), 'utf8')), 'SIGKILL');
@@ -90,22 +114,38 @@ test('a turn whose engine left somebody behind who holds its output is judged al
   expect((await bench.data.store.loadPending(runId))?.question).toMatchObject({ prompt: 'Which?' });
   const { rasp } = await journalOf(bench, runId);
   expect(rasp.filter(({ event }) => event.type === 'lifecycle.turn.ended')).toHaveLength(1);
-  expect(rasp.filter(({ event }) => event.type === 'diagnostic.engine.warning').map(({ data }) => data['message'])).toEqual([expect.stringContaining('still holds the output')]);
+  expect(
+    rasp.filter(({ event }) => event.type === 'diagnostic.engine.warning').map(({ data }) => data['message']),
+  ).toEqual([expect.stringContaining('still holds the output')]);
   await bench.close();
 });
 
 test('a line of an unknown type that is read from the logs is told with the version that the turn began with', async () => {
   const root = createRoot();
-  const lines = [{ type: 'thread.started', thread_id: '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c' }, { type: 'thread.dreaming' }];
-  const script = `for (const line of ${JSON.stringify(lines)}) console.log(JSON.stringify(line)); require('fs').writeFileSync(${JSON.stringify(join(root, 'printed'))}, '')`;
+  const lines = [
+    { type: 'thread.started', thread_id: '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c' },
+    { type: 'thread.dreaming' },
+  ];
+  const script =
+    `for (const line of ${JSON.stringify(lines)}) console.log(JSON.stringify(line)); ` +
+    `require('fs').writeFileSync(${JSON.stringify(join(root, 'printed'))}, '')`;
   const versions = ['0.166.0', '0.999.0'];
-  const host = { findProgram: async () => [process.execPath, '-e', script, '--'], versionOf: () => versions.shift(), hasSession: async () => true };
-  const bench = await openBench(root, { host, store: (store) => failOnce(store, isFlush, () => until(() => existsSync(join(root, 'printed')))) });
+  const host = {
+    findProgram: async () => [process.execPath, '-e', script, '--'],
+    versionOf: () => versions.shift(),
+    hasSession: async () => true,
+  };
+  const bench = await openBench(root, {
+    host,
+    store: (store) => failOnce(store, isFlush, () => until(() => existsSync(join(root, 'printed')))),
+  });
   const { run_id: runId } = await create(bench, 'codex', 'go on');
   await bench.orchestrator.settled(runId);
   expect(await expectSound(bench, runId)).toMatchObject({ status: 'failed', error: { code: 'INTERNAL' } });
   const { rasp } = await journalOf(bench, runId);
-  expect(rasp.filter(({ data }) => data['code'] === 'UNKNOWN_EVENT_TYPE').map(({ data }) => data['engine_version'])).toEqual(['0.166.0']);
+  expect(
+    rasp.filter(({ data }) => data['code'] === 'UNKNOWN_EVENT_TYPE').map(({ data }) => data['engine_version']),
+  ).toEqual(['0.166.0']);
   expect(bench.failures.splice(0)).toHaveLength(1);
   await bench.close();
 });
@@ -114,13 +154,19 @@ test('a session that cannot be looked for is taken for one that is not there, an
   const bench = await openBench(createRoot(), { host: BLIND });
   const asked = await create(bench, 'codex', '[[ask Which?]]');
   await bench.orchestrator.settled(asked.run_id);
-  expect(await expectSound(bench, asked.run_id)).toMatchObject({ status: 'failed', error: { code: 'SESSION_RESUME_FAILED', details: { unanswered: { prompt: 'Which?' } } } });
+  expect(await expectSound(bench, asked.run_id)).toMatchObject({
+    status: 'failed',
+    error: { code: 'SESSION_RESUME_FAILED', details: { unanswered: { prompt: 'Which?' } } },
+  });
   const done = await create(bench, 'codex', '[[done 1]]');
   await bench.orchestrator.settled(done.run_id);
   expect((await expectSound(bench, done.run_id)).status).toBe('succeeded');
   expect(await bench.data.store.loadHandle(done.request_id)).toBeNull();
   // Nor when the logs are what is left of a turn.
-  const broken = await openBench(createRoot(), { host: BLIND, store: (store) => failOnce(store, (change) => change.set?.status === 'succeeded') });
+  const broken = await openBench(createRoot(), {
+    host: BLIND,
+    store: (store) => failOnce(store, (change) => change.set?.status === 'succeeded'),
+  });
   const lost = await create(broken, 'codex', '[[done 1]]');
   await broken.orchestrator.settled(lost.run_id);
   expect(await expectSound(broken, lost.run_id)).toMatchObject({ status: 'failed', error: { code: 'INTERNAL' } });
@@ -137,7 +183,10 @@ test('a run that is running and that nobody plays is canceled from its logs', as
     if (looks > 100) throw new Error('it looks again and again');
     return store.loadRun(runId);
   };
-  const bench = await openBench(createRoot(), { settings: { slots: 0 }, store: (store) => alterStore(store, { loadRun: loadRun(store) }) });
+  const bench = await openBench(createRoot(), {
+    settings: { slots: 0 },
+    store: (store) => alterStore(store, { loadRun: loadRun(store) }),
+  });
   const run = await create(bench, 'codex', 'go on');
   await applyRunEvent(bench.deps, run, { event: 'turn.started', facts: NO_FACTS, set: { epoch: 1 } });
   expect(await bench.orchestrator.cancel(run.run_id, actor)).toMatchObject({ status: 'canceled' });
@@ -159,51 +208,66 @@ test('an answer whose session is not stored any more is kept, and no engine is s
   db.close();
   await bench.orchestrator.reply(runId, { interaction_id: pending?.interaction_id ?? '', response: 'Postgres' });
   await bench.orchestrator.settled(runId);
-  expect(await expectSound(bench, runId, ['rows: the session that the questions were asked in is not stored'])).toMatchObject({ status: 'failed', attempt_number: 2, error: { code: 'SESSION_RESUME_FAILED' } });
+  expect(
+    await expectSound(bench, runId, ['rows: the session that the questions were asked in is not stored']),
+  ).toMatchObject({ status: 'failed', attempt_number: 2, error: { code: 'SESSION_RESUME_FAILED' } });
   expect(startsIn(root)).toHaveLength(1);
-  expect(await bench.data.store.loadInteraction(pending?.interaction_id ?? '')).toMatchObject({ state: 'answered', resolution: { response: 'Postgres' } });
+  expect(await bench.data.store.loadInteraction(pending?.interaction_id ?? '')).toMatchObject({
+    state: 'answered',
+    resolution: { response: 'Postgres' },
+  });
   await bench.close();
 });
 
 describe('the end of Parley', () => {
   // iFlow names its session only at the end of a turn.
-  test.each(STAND_INS.filter((engine) => engine !== 'iflow'))('in the first turn of %s keeps question and session, and the run is continued after', async (engine) => {
-    const root = createRoot();
-    const bench = await openBench(root);
-    const { run_id: runId } = await create(bench, engine, '[[answer {"ask_user":{"prompt":"Which?"}}]][[hang]]');
-    const log = join(runFolder(bench.data.path, runId).attempt(1).path, 'stdout.log');
-    await until(() => startsIn(root).length === 1 && readFileSync(log, 'utf8').includes('Which?'));
-    await bench.close();
-    const again = await openBench(root);
-    await expectKept(again, runId, 'ORCHESTRATOR_RESTART_INTERRUPTED');
-    const { run_id: heir } = await again.orchestrator.continueFrom(runId, { prompt: '[[done 1]]' });
-    await again.orchestrator.settled(heir);
-    expect((await expectSound(again, heir)).status).toBe('succeeded');
-    expect(startsIn(root).map(({ resumed }) => resumed)).toEqual([false, true]);
-    await again.close();
-  });
+  test.each(STAND_INS.filter((engine) => engine !== 'iflow'))(
+    'in the first turn of %s keeps question and session, and the run is continued after',
+    async (engine) => {
+      const root = createRoot();
+      const bench = await openBench(root);
+      const { run_id: runId } = await create(bench, engine, '[[answer {"ask_user":{"prompt":"Which?"}}]][[hang]]');
+      const log = join(runFolder(bench.data.path, runId).attempt(1).path, 'stdout.log');
+      await until(() => startsIn(root).length === 1 && readFileSync(log, 'utf8').includes('Which?'));
+      await bench.close();
+      const again = await openBench(root);
+      await expectKept(again, runId, 'ORCHESTRATOR_RESTART_INTERRUPTED');
+      const { run_id: heir } = await again.orchestrator.continueFrom(runId, { prompt: '[[done 1]]' });
+      await again.orchestrator.settled(heir);
+      expect((await expectSound(again, heir)).status).toBe('succeeded');
+      expect(startsIn(root).map(({ resumed }) => resumed)).toEqual([false, true]);
+      await again.close();
+    },
+  );
 
-  test.each(['right after it was created', 'while its program is looked for'])('%s leaves a run queued where queued runs are kept, and its attempt has not begun', async (moment) => {
-    const root = createRoot();
-    const settings = { recovery: { queued: 'requeue' } } as const;
-    const [asked, found] = [new Gate(), new Gate()];
-    const findProgram = async () => {
-      asked.open();
-      await found.opened;
-      return ['/nowhere/codex'];
-    };
-    const bench = await openBench(root, { settings, host: { findProgram } });
-    const created = await create(bench, 'codex', '[[done 1]]');
-    if (moment === 'while its program is looked for') await asked.opened;
-    const closed = bench.close();
-    found.open();
-    await closed;
-    const idle = await openBench(root, { settings: { ...settings, slots: 0 } });
-    expect(await expectSound(idle, created.run_id)).toEqual(created);
-    await idle.close();
-    const again = await openBench(root, { settings });
-    await again.orchestrator.settled(created.run_id);
-    expect(await expectSound(again, created.run_id)).toMatchObject({ status: 'succeeded', attempt_number: 1, epoch: 1 });
-    await again.close();
-  });
+  test.each(['right after it was created', 'while its program is looked for'])(
+    '%s leaves a run queued where queued runs are kept, and its attempt has not begun',
+    async (moment) => {
+      const root = createRoot();
+      const settings = { recovery: { queued: 'requeue' } } as const;
+      const [asked, found] = [new Gate(), new Gate()];
+      const findProgram = async () => {
+        asked.open();
+        await found.opened;
+        return ['/nowhere/codex'];
+      };
+      const bench = await openBench(root, { settings, host: { findProgram } });
+      const created = await create(bench, 'codex', '[[done 1]]');
+      if (moment === 'while its program is looked for') await asked.opened;
+      const closed = bench.close();
+      found.open();
+      await closed;
+      const idle = await openBench(root, { settings: { ...settings, slots: 0 } });
+      expect(await expectSound(idle, created.run_id)).toEqual(created);
+      await idle.close();
+      const again = await openBench(root, { settings });
+      await again.orchestrator.settled(created.run_id);
+      expect(await expectSound(again, created.run_id)).toMatchObject({
+        status: 'succeeded',
+        attempt_number: 1,
+        epoch: 1,
+      });
+      await again.close();
+    },
+  );
 });

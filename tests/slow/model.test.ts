@@ -1,5 +1,5 @@
-// Random histories of several runs against a model of what each must be: real store, real processes, a clock moved by hand.
-// After every step each run equals its model and is sound; a refused call has its code and changes nothing.
+// Random histories of several runs against a model of what each must be: real store, real processes, a clock moved by
+// hand. After every step each run equals its model and is sound; a refused call has its code and changes nothing.
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isObject, type Json } from '../../src/kernel/json.js';
@@ -24,7 +24,13 @@ const MAX_ATTEMPT = 4;
 
 // What a turn does in the end, and so what a script is made of: every word but the first ends the turn.
 type Word = 'answer' | 'ask' | 'done' | 'fail' | 'exit0';
-const DIRECTIVES: Readonly<Record<Word, string>> = { answer: '[[answer Fine.]]', ask: '[[ask Which?|A|B]]', done: '[[done {"ok":true}]]', fail: '[[fail]]', exit0: '[[exit0]]' };
+const DIRECTIVES: Readonly<Record<Word, string>> = {
+  answer: '[[answer Fine.]]',
+  ask: '[[ask Which?|A|B]]',
+  done: '[[done {"ok":true}]]',
+  fail: '[[fail]]',
+  exit0: '[[exit0]]',
+};
 
 interface Asked {
   readonly id: string;
@@ -112,12 +118,19 @@ function refusalOf(run: ModelRun, given: Reply): string | null {
   const asked = run.asked.find(({ id }) => id === given.interaction_id);
   if (!asked) return 'INTERACTION_NOT_FOUND';
   if (asked.state === 'pending') return given.finish && asked.channel === 'question' ? 'INVALID_ARGUMENT' : null;
-  if (asked.state === 'answered' && given.idempotency_key !== undefined && asked.reply?.idempotency_key === given.idempotency_key) return isSame(asked.reply, given) ? null : 'REPLY_CONFLICT';
+  if (
+    asked.state === 'answered' &&
+    given.idempotency_key !== undefined &&
+    asked.reply?.idempotency_key === given.idempotency_key
+  )
+    return isSame(asked.reply, given) ? null : 'REPLY_CONFLICT';
   return run.status === 'waiting_user' ? 'INTERACTION_STALE' : 'RUN_NOT_WAITING';
 }
 
 function isSame(a: Reply, b: Reply): boolean {
-  return JSON.stringify([a.response ?? null, a.finish ?? false]) === JSON.stringify([b.response ?? null, b.finish ?? false]);
+  return (
+    JSON.stringify([a.response ?? null, a.finish ?? false]) === JSON.stringify([b.response ?? null, b.finish ?? false])
+  );
 }
 
 // --- the real thing ---
@@ -164,10 +177,18 @@ class World {
     for (const run of model.runs) {
       await this.#learn(run);
       const real = await expectSound(this.bench, run.id);
-      expect({ status: real.status, code: real.error?.code ?? null, attempt: real.attempt_number }, run.id).toEqual({ status: run.status, code: run.code, attempt: run.attempt });
-      for (const { id, state } of run.asked) expect((await this.bench.data.store.loadInteraction(id))?.state, id).toBe(state);
+      expect({ status: real.status, code: real.error?.code ?? null, attempt: real.attempt_number }, run.id).toEqual({
+        status: run.status,
+        code: run.code,
+        attempt: run.attempt,
+      });
+      for (const { id, state } of run.asked)
+        expect((await this.bench.data.store.loadInteraction(id))?.state, id).toBe(state);
       expect((await this.bench.data.store.loadPending(run.id))?.interaction_id, run.id).toBe(pendingOf(run)?.id);
-      expect(startsIn(this.root).filter(({ env }) => env['PARLEY_TURN']?.startsWith(`${run.id}/`)), run.id).toHaveLength(run.starts);
+      expect(
+        startsIn(this.root).filter(({ env }) => env['PARLEY_TURN']?.startsWith(`${run.id}/`)),
+        run.id,
+      ).toHaveLength(run.starts);
     }
     expect(this.bench.failures).toEqual([]);
   }
@@ -188,7 +209,10 @@ class World {
 
   async refuses(run: ModelRun, code: string, call: () => Promise<unknown>): Promise<void> {
     const before = await this.load(run);
-    await expect(call()).rejects.toSatisfy((error) => error instanceof RequestError && error.code === code, `a refusal with ${code}`);
+    await expect(call()).rejects.toSatisfy(
+      (error) => error instanceof RequestError && error.code === code,
+      `a refusal with ${code}`,
+    );
     expect(await this.load(run)).toEqual(before);
   }
 }
@@ -201,7 +225,11 @@ const always = () => true;
 const hasRun = ({ runs }: Readonly<Model>) => runs.length > 0;
 const hasWaiting = ({ runs }: Readonly<Model>) => runs.some((run) => run.status === 'waiting_user');
 
-function command(name: string, check: (model: Readonly<Model>) => boolean, act: (model: Model, world: World) => Promise<void>): Command {
+function command(
+  name: string,
+  check: (model: Readonly<Model>) => boolean,
+  act: (model: Model, world: World) => Promise<void>,
+): Command {
   return {
     check,
     run: async (model, world) => {
@@ -220,20 +248,47 @@ const natural = fc.nat({ max: 1000 });
 const engine = fc.constantFrom(...STAND_INS);
 const kind = fc.constantFrom('strict', 'strict', 'not strict', 'not strict', 'auto');
 const script: fc.Arbitrary<readonly Word[]> = fc
-  .tuple(fc.array(fc.constantFrom<Word>('ask', 'ask', 'answer'), { maxLength: 3 }), fc.constantFrom<Word>('answer', 'answer', 'ask', 'ask', 'done', 'fail', 'exit0'))
+  .tuple(
+    fc.array(fc.constantFrom<Word>('ask', 'ask', 'answer'), { maxLength: 3 }),
+    fc.constantFrom<Word>('answer', 'answer', 'ask', 'ask', 'done', 'fail', 'exit0'),
+  )
   .map(([words, last]) => words.concat(last));
 
-async function createIn(model: Model, world: World, given: { engine: StandIn; kind: string; prompt: string; script: readonly Word[] }): Promise<ModelRun> {
+async function createIn(
+  model: Model,
+  world: World,
+  given: { engine: StandIn; kind: string; prompt: string; script: readonly Word[] },
+): Promise<ModelRun> {
   const mode = given.kind === 'auto' ? 'auto' : 'interactive';
-  const { run_id: id, status, attempt_number: attempt } = await world.bench.orchestrator.create({
+  const {
+    run_id: id,
+    status,
+    attempt_number: attempt,
+  } = await world.bench.orchestrator.create({
     engine: given.engine,
     prompt: given.prompt,
     execution_mode: mode,
     permission: 'full',
-    runtime_options: { interactive_require_user_reply: given.kind !== 'not strict', session_timeout_sec: SESSION_SEC, max_attempt: MAX_ATTEMPT },
+    runtime_options: {
+      interactive_require_user_reply: given.kind !== 'not strict',
+      session_timeout_sec: SESSION_SEC,
+      max_attempt: MAX_ATTEMPT,
+    },
   });
   expect([status, attempt]).toEqual(['queued', 1]);
-  const run: ModelRun = { id, engine: given.engine, mode, decides: given.kind === 'not strict', script: given.script, status, code: null, attempt, starts: 0, asked: [], asking: null };
+  const run: ModelRun = {
+    id,
+    engine: given.engine,
+    mode,
+    decides: given.kind === 'not strict',
+    script: given.script,
+    status,
+    code: null,
+    attempt,
+    starts: 0,
+    asked: [],
+    asking: null,
+  };
   model.runs.push(run);
   return run;
 }
@@ -248,26 +303,43 @@ const create = fc.record({ engine, kind, script }).map((given) => {
 });
 
 // A turn that would never end by itself is ended: before its process is there, or after; by a person, or by a restart.
-const interrupt = fc.record({ engine, how: fc.constantFrom('cancel', 'restart'), when: fc.constantFrom('at once', 'when it hangs') }).map(({ engine: name, how, when }) =>
-  command(`${how} a run of ${name} that hangs, ${when}`, always, async (model, world) => {
-    const run = await createIn(model, world, { engine: name, kind: 'strict', prompt: '[[answer Wait.]][[hang]]', script: [] });
-    const started = () => startsIn(world.root).some(({ env }) => env['PARLEY_TURN'] === `${run.id}/1`);
-    if (when === 'when it hangs') while (!started()) await new Promise((resolve) => setImmediate(resolve));
-    if (how === 'cancel') {
-      end(run, 'canceled');
-      expect(await world.bench.orchestrator.cancel(run.id)).toMatchObject({ status: 'canceled' });
-    } else {
-      end(run, 'failed', 'ORCHESTRATOR_RESTART_INTERRUPTED');
-      await world.close();
-      await world.open();
-    }
-    await world.settle(model);
-    // Whether a process came up before the end is a race; that it is gone is not.
-    run.starts = Number(started());
-  }),
-);
+const interrupt = fc
+  .record({ engine, how: fc.constantFrom('cancel', 'restart'), when: fc.constantFrom('at once', 'when it hangs') })
+  .map(({ engine: name, how, when }) =>
+    command(`${how} a run of ${name} that hangs, ${when}`, always, async (model, world) => {
+      const run = await createIn(model, world, {
+        engine: name,
+        kind: 'strict',
+        prompt: '[[answer Wait.]][[hang]]',
+        script: [],
+      });
+      const started = () => startsIn(world.root).some(({ env }) => env['PARLEY_TURN'] === `${run.id}/1`);
+      if (when === 'when it hangs') while (!started()) await new Promise((resolve) => setImmediate(resolve));
+      if (how === 'cancel') {
+        end(run, 'canceled');
+        expect(await world.bench.orchestrator.cancel(run.id)).toMatchObject({ status: 'canceled' });
+      } else {
+        end(run, 'failed', 'ORCHESTRATOR_RESTART_INTERRUPTED');
+        await world.close();
+        await world.open();
+      }
+      await world.settle(model);
+      // Whether a process came up before the end is a race; that it is gone is not.
+      run.starts = Number(started());
+    }),
+  );
 
-const response: fc.Arbitrary<Json> = fc.constantFrom<Json>('A', 'something else', { choice: 'A', why: ['x', 1] }, 17, null, '[[done {"ok":true}]]', '[[ask Which?|A|B]]', '[[fail]]', '[[exit0]]');
+const response: fc.Arbitrary<Json> = fc.constantFrom<Json>(
+  'A',
+  'something else',
+  { choice: 'A', why: ['x', 1] },
+  17,
+  null,
+  '[[done {"ok":true}]]',
+  '[[ask Which?|A|B]]',
+  '[[fail]]',
+  '[[exit0]]',
+);
 
 function scriptOf(given: Json): readonly Word[] {
   const word = (Object.keys(DIRECTIVES) as Word[]).find((candidate) => DIRECTIVES[candidate] === given);
@@ -280,8 +352,15 @@ const reply = fc.record({ at: natural, response, keyed: fc.boolean() }).map(({ a
     const run = pick(waiting, at);
     // What is still to be played comes first, so that the model need not mix the two.
     const said = run.script.length > 0 && scriptOf(given).length > 0 ? 'A' : given;
-    const sent: Reply = { interaction_id: pendingOf(run)?.id ?? '', response: said, ...(keyed ? { idempotency_key: `key ${run.attempt}` } : {}) };
-    expect(await world.bench.orchestrator.reply(run.id, sent)).toMatchObject({ status: 'queued', attempt_number: run.attempt + 1 });
+    const sent: Reply = {
+      interaction_id: pendingOf(run)?.id ?? '',
+      response: said,
+      ...(keyed ? { idempotency_key: `key ${run.attempt}` } : {}),
+    };
+    expect(await world.bench.orchestrator.reply(run.id, sent)).toMatchObject({
+      status: 'queued',
+      attempt_number: run.attempt + 1,
+    });
     run.script = [...scriptOf(said), ...run.script];
     takeAnswer(run, 'answered', sent, false);
     await world.settle(model);
@@ -307,26 +386,45 @@ function replyAgain({ idempotency_key: key, ...first }: Reply, id: string, how: 
 }
 
 // To any question there ever was: pending ones are left to the command above.
-const lateReply = fc.record({ at: natural, question: natural, how: fc.constantFrom<Again>('same again', 'same key, other body', 'no key', 'other key', 'finish', 'of another run') }).map(({ at, question, how }) =>
-  command(`late reply to run ${at}: ${how}`, hasRun, async (model, world) => {
-    const told = model.runs.filter(({ asked }) => asked.some(({ state }) => state !== 'pending'));
-    const run = pick(told.length > 0 && how !== 'of another run' ? told : model.runs, at);
-    const others = model.runs.filter((other) => other !== run).flatMap((other) => other.asked);
-    const old = (how === 'of another run' ? others : run.asked).filter(({ state }) => state !== 'pending' || how === 'of another run');
-    const asked = old.length === 0 ? { id: 'int_none', reply: null } : pick(old, question);
-    const sent = replyAgain(asked.reply ?? { interaction_id: asked.id, response: 'A' }, asked.id, how);
-    const code = refusalOf(run, sent);
-    if (code !== null) return world.refuses(run, code, () => world.bench.orchestrator.reply(run.id, sent));
-    const before = await world.load(run);
-    expect(await world.bench.orchestrator.reply(run.id, sent)).toEqual(before);
-    expect(await world.load(run)).toEqual(before);
-  }),
-);
+const lateReply = fc
+  .record({
+    at: natural,
+    question: natural,
+    how: fc.constantFrom<Again>(
+      'same again',
+      'same key, other body',
+      'no key',
+      'other key',
+      'finish',
+      'of another run',
+    ),
+  })
+  .map(({ at, question, how }) =>
+    command(`late reply to run ${at}: ${how}`, hasRun, async (model, world) => {
+      const told = model.runs.filter(({ asked }) => asked.some(({ state }) => state !== 'pending'));
+      const run = pick(told.length > 0 && how !== 'of another run' ? told : model.runs, at);
+      const others = model.runs.filter((other) => other !== run).flatMap((other) => other.asked);
+      const old = (how === 'of another run' ? others : run.asked).filter(
+        ({ state }) => state !== 'pending' || how === 'of another run',
+      );
+      const asked = old.length === 0 ? { id: 'int_none', reply: null } : pick(old, question);
+      const sent = replyAgain(asked.reply ?? { interaction_id: asked.id, response: 'A' }, asked.id, how);
+      const code = refusalOf(run, sent);
+      if (code !== null) return world.refuses(run, code, () => world.bench.orchestrator.reply(run.id, sent));
+      const before = await world.load(run);
+      expect(await world.bench.orchestrator.reply(run.id, sent)).toEqual(before);
+      expect(await world.load(run)).toEqual(before);
+    }),
+  );
 
 const finish = natural.map((at) =>
   command(`finish run ${at}`, hasRun, async (model, world) => {
     const run = pick(model.runs, at);
-    const sent: Reply = { interaction_id: run.asked.at(-1)?.id ?? 'int_none', finish: true, idempotency_key: `finish ${run.attempt}` };
+    const sent: Reply = {
+      interaction_id: run.asked.at(-1)?.id ?? 'int_none',
+      finish: true,
+      idempotency_key: `finish ${run.attempt}`,
+    };
     const code = refusalOf(run, sent);
     if (code !== null) return world.refuses(run, code, () => world.bench.orchestrator.reply(run.id, sent));
     expect(await world.bench.orchestrator.reply(run.id, sent)).toMatchObject({ status: 'queued' });
@@ -340,7 +438,11 @@ const race = natural.map((at) =>
   command(`two replies at once to run ${at}`, hasWaiting, async (model, world) => {
     const waiting = model.runs.filter((run) => run.status === 'waiting_user');
     const run = pick(waiting, at);
-    const sent = ['A', 'B'].map((said): Reply => ({ interaction_id: pendingOf(run)?.id ?? '', response: said, idempotency_key: said }));
+    const sent = ['A', 'B'].map((said): Reply => ({
+      interaction_id: pendingOf(run)?.id ?? '',
+      response: said,
+      idempotency_key: said,
+    }));
     const outcomes = await Promise.allSettled(sent.map((one) => world.bench.orchestrator.reply(run.id, one)));
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     const winner = sent[outcomes.findIndex(({ status }) => status === 'fulfilled')] as Reply;
@@ -352,7 +454,8 @@ const race = natural.map((at) =>
 const cancel = fc.record({ at: natural, times: fc.constantFrom(1, 2) }).map(({ at, times }) =>
   command(`cancel run ${at}, ${times} times`, hasRun, async (model, world) => {
     const run = pick(model.runs, at);
-    if (run.status === 'succeeded' || run.status === 'failed') return world.refuses(run, 'RUN_ENDED', () => world.bench.orchestrator.cancel(run.id));
+    if (run.status === 'succeeded' || run.status === 'failed')
+      return world.refuses(run, 'RUN_ENDED', () => world.bench.orchestrator.cancel(run.id));
     for (let time = 0; time < times; time += 1) {
       expect(await world.bench.orchestrator.cancel(run.id)).toMatchObject({ status: 'canceled' });
       resolve(run, 'canceled');
@@ -376,28 +479,41 @@ const timeout = fc.constantFrom(1, 2, 4).map((steps) =>
   }),
 );
 
-const restart = fc.record({ how: fc.constantFrom<'in order' | 'dropped'>('in order', 'dropped'), steps: fc.constantFrom(0, 0, 4) }).map(({ how, steps }) =>
-  command(`restart, ${how}, ${steps * STEP_SEC} s later`, hasRun, async (model, world) => {
-    await world.close(how);
-    world.time.advance(steps * STEP_SEC * 1000);
-    await world.open();
-    await world.settle(model, decideDue(model, world.time.now));
-  }),
-);
-
-test(`whatever happens to runs, they are what the model says, and sound (${RUNS} histories)`, { timeout: 60_000 + RUNS * 10_000 }, async () => {
-  const later = fc.commands([create, reply, reply, reply, lateReply, lateReply, finish, race, cancel, timeout, timeout, restart, interrupt], { maxCommands: MAX_COMMANDS - FIRST_RUNS, size: 'max' });
-  await fc.assert(
-    fc.asyncProperty(fc.array(create, { minLength: FIRST_RUNS, maxLength: FIRST_RUNS }), later, async (first, history) => {
-      const world = new World();
+const restart = fc
+  .record({ how: fc.constantFrom<'in order' | 'dropped'>('in order', 'dropped'), steps: fc.constantFrom(0, 0, 4) })
+  .map(({ how, steps }) =>
+    command(`restart, ${how}, ${steps * STEP_SEC} s later`, hasRun, async (model, world) => {
+      await world.close(how);
+      world.time.advance(steps * STEP_SEC * 1000);
       await world.open();
-      try {
-        await fc.asyncModelRun(() => ({ model: { runs: [] }, real: world }), [...first, ...history]);
-      } finally {
-        await world.close();
-      }
+      await world.settle(model, decideDue(model, world.time.now));
     }),
-    // Not biased: that makes short histories, and a short one meets little.
-    { numRuns: RUNS, seed: SEED, endOnFailure: true, unbiased: true },
   );
-});
+
+test(
+  `whatever happens to runs, they are what the model says, and sound (${RUNS} histories)`,
+  { timeout: 60_000 + RUNS * 10_000 },
+  async () => {
+    const later = fc.commands(
+      [create, reply, reply, reply, lateReply, lateReply, finish, race, cancel, timeout, timeout, restart, interrupt],
+      { maxCommands: MAX_COMMANDS - FIRST_RUNS, size: 'max' },
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(create, { minLength: FIRST_RUNS, maxLength: FIRST_RUNS }),
+        later,
+        async (first, history) => {
+          const world = new World();
+          await world.open();
+          try {
+            await fc.asyncModelRun(() => ({ model: { runs: [] }, real: world }), [...first, ...history]);
+          } finally {
+            await world.close();
+          }
+        },
+      ),
+      // Not biased: that makes short histories, and a short one meets little.
+      { numRuns: RUNS, seed: SEED, endOnFailure: true, unbiased: true },
+    );
+  },
+);

@@ -20,7 +20,15 @@ const QUESTIONS = [
   LARGE,
   NESTED,
 ];
-const SPECS = ['$.model', '$.retry_of', '$.continue_from', '$.fork_from', '$.sticky', '$.runtime_options', '$.labels.team'];
+const SPECS = [
+  '$.model',
+  '$.retry_of',
+  '$.continue_from',
+  '$.fork_from',
+  '$.sticky',
+  '$.runtime_options',
+  '$.labels.team',
+];
 const COLUMNS = ['attempt_number = 0', 'created_at = 8000000000000000', 'ts = 8000000000000000'];
 
 let root = '';
@@ -32,7 +40,13 @@ beforeAll(async () => {
   root = createRoot();
   const bench = await openBench(root);
   for (let count = 0; count < 3; count += 1) {
-    const { run_id: id } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[ask Which?]][[done 1]]', execution_mode: 'interactive', permission: 'full', labels: { team: 'a' } });
+    const { run_id: id } = await bench.orchestrator.create({
+      engine: 'codex',
+      prompt: '[[ask Which?]][[done 1]]',
+      execution_mode: 'interactive',
+      permission: 'full',
+      labels: { team: 'a' },
+    });
     expect(await bench.orchestrator.settled(id)).toMatchObject({ status: 'waiting_user' });
     ids.push(id);
   }
@@ -57,7 +71,10 @@ async function changed(table: 'runs' | 'interactions', assignment: string, work:
     await work();
   } finally {
     const columns = Object.keys(before);
-    db.prepare(`UPDATE ${table} SET ${columns.map((name) => `${name} = ?`).join(', ')} WHERE ${key} = ?`).run(...Object.values(before), before[key] ?? '');
+    db.prepare(`UPDATE ${table} SET ${columns.map((name) => `${name} = ?`).join(', ')} WHERE ${key} = ?`).run(
+      ...Object.values(before),
+      before[key] ?? '',
+    );
   }
 }
 
@@ -72,27 +89,43 @@ async function expectOthersListed(): Promise<void> {
   expect(await ask('/v1/interactions')).toMatchObject([200, { interactions: [{ run_id: first }, { run_id: last }] }]);
 }
 
-test.each(QUESTIONS.map((text) => [text.slice(0, 80), text]))('an odd question is damage of its run, and breaks no list: %s', async (_name, text) => {
-  await changed('interactions', `question_json = '${text}'`, async () => {
-    await expectOthersListed();
-    expect(await ask(`/v1/runs/${ids[1]}`)).toMatchObject([200, { status: 'waiting_user', interaction: null, damage: [expect.stringContaining('question_json')] }]);
-    expect(await ask(`/v1/runs/${ids[1]}/interaction`)).toMatchObject([500, { error: { code: 'DATA_DIR_UNUSABLE' } }]);
-  });
-});
+test.each(QUESTIONS.map((text) => [text.slice(0, 80), text]))(
+  'an odd question is damage of its run, and breaks no list: %s',
+  async (_name, text) => {
+    await changed('interactions', `question_json = '${text}'`, async () => {
+      await expectOthersListed();
+      expect(await ask(`/v1/runs/${ids[1]}`)).toMatchObject([
+        200,
+        { status: 'waiting_user', interaction: null, damage: [expect.stringContaining('question_json')] },
+      ]);
+      expect(await ask(`/v1/runs/${ids[1]}/interaction`)).toMatchObject([
+        500,
+        { error: { code: 'DATA_DIR_UNUSABLE' } },
+      ]);
+    });
+  },
+);
 
 test.each(SPECS)('a request with an odd %s is damage of its run, and breaks no list', async (path) => {
   await changed('runs', `spec_json = json_set(spec_json, '${path}', 5)`, async () => {
     await expectOthersListed();
-    expect(await ask(`/v1/runs/${ids[1]}`)).toMatchObject([200, { run_id: ids[1], damage: [expect.stringContaining('spec_json')] }]);
+    expect(await ask(`/v1/runs/${ids[1]}`)).toMatchObject([
+      200,
+      { run_id: ids[1], damage: [expect.stringContaining('spec_json')] },
+    ]);
   });
 });
 
-test.each(['attempt_number = 4611686018427387904', 'due_at = 9000000000000000000'])('a question with %s fails neither lists nor figures', async (assignment) => {
-  await changed('interactions', assignment, async () => {
-    await expectOthersListed();
-    for (const path of ['/metrics', '/v1/sessions', '/v1/interactions?overdue=true']) expect([path, (await served.fetch(path)).status]).toEqual([path, 200]);
-  });
-});
+test.each(['attempt_number = 4611686018427387904', 'due_at = 9000000000000000000'])(
+  'a question with %s fails neither lists nor figures',
+  async (assignment) => {
+    await changed('interactions', assignment, async () => {
+      await expectOthersListed();
+      for (const path of ['/metrics', '/v1/sessions', '/v1/interactions?overdue=true'])
+        expect([path, (await served.fetch(path)).status]).toEqual([path, 200]);
+    });
+  },
+);
 
 test('a large request with an odd prompt breaks no list', async () => {
   const spec = `json_set(spec_json, '$.prompt', 5, '$.more', '${'x'.repeat(20_000)}')`;
@@ -104,20 +137,34 @@ test.each(COLUMNS)('a run with %s breaks no list', async (assignment) => {
 });
 
 test('members that a newer version added are no damage', async () => {
-  const question = `json_set(question_json, '$.newer', json('{"a":[1]}'), '$.options', json('[{"label":"a","value":1,"newer":2}]'))`;
+  const question =
+    `json_set(question_json, '$.newer', json('{"a":[1]}'), '$.options', ` +
+    `json('[{"label":"a","value":1,"newer":2}]'))`;
   await changed('interactions', `question_json = ${question}`, async () => {
-    await changed('runs', `spec_json = json_set(spec_json, '$.newer', 5), error_json = '{"code":"INTERNAL","message":"m","newer":5}'`, async () => {
-      expect(await ask('/v1/runs')).toMatchObject([200, { runs: [{}, { run_id: ids[1], error: { code: 'INTERNAL', message: 'm' } }, {}] }]);
-      expect(await ask('/v1/interactions')).toMatchObject([200, { interactions: [{}, { question: { newer: { a: [1] }, options: [{ newer: 2 }] } }, {}] }]);
-      expect(await ask(`/v1/runs/${ids[1]}`)).not.toHaveProperty('1.damage');
-    });
+    await changed(
+      'runs',
+      `spec_json = json_set(spec_json, '$.newer', 5), error_json = '{"code":"INTERNAL","message":"m","newer":5}'`,
+      async () => {
+        expect(await ask('/v1/runs')).toMatchObject([
+          200,
+          { runs: [{}, { run_id: ids[1], error: { code: 'INTERNAL', message: 'm' } }, {}] },
+        ]);
+        expect(await ask('/v1/interactions')).toMatchObject([
+          200,
+          { interactions: [{}, { question: { newer: { a: [1] }, options: [{ newer: 2 }] } }, {}] },
+        ]);
+        expect(await ask(`/v1/runs/${ids[1]}`)).not.toHaveProperty('1.damage');
+      },
+    );
   });
 });
 
 test('reply names the damage of a question instead of failing on it', async () => {
   await changed('interactions', `question_json = '${QUESTIONS[1]}'`, async () => {
     const streams = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() };
-    await expect(replyCommand(ids[1] ?? '', 'a', { data: join(root, 'data') }, createIo(streams))).rejects.toThrow(/question_json of question/);
+    await expect(replyCommand(ids[1] ?? '', 'a', { data: join(root, 'data') }, createIo(streams))).rejects.toThrow(
+      /question_json of question/,
+    );
   });
 });
 

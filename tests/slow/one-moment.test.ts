@@ -1,4 +1,5 @@
-// What is asked for in the same moment as something else that is still being written: it counts as if it had been written.
+// What is asked for in the same moment as something else that is still being written: it counts as if it had been
+// written.
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -6,31 +7,55 @@ import { runFolder } from '../../src/orchestrator/run-folder.js';
 import { alterStore } from '../support/altered-store.js';
 import { createRoot, openBench } from '../support/orchestrated.js';
 
-test.each([0, 5, 10, 15, 20, 30, 60])('a run that is canceled while Parley ends has its last event in its files, too (%i steps later)', async (steps) => {
-  const root = createRoot();
-  const bench = await openBench(root);
-  const { run_id: id } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[answer Which?]]', execution_mode: 'interactive', permission: 'full' });
-  expect((await bench.orchestrator.settled(id)).status).toBe('waiting_user');
-  const canceling = bench.orchestrator.cancel(id);
-  for (let step = 0; step < steps; step += 1) await Promise.resolve();
-  await bench.orchestrator.close();
-  expect((await canceling).status).toBe('canceled');
-  await expect(bench.orchestrator.cancel(id)).rejects.toMatchObject({ code: 'SHUTTING_DOWN' });
-  const stored = await bench.data.store.readJournal(id, 'rasp', { limit: 1000 });
-  await bench.data.close();
-  expect(readFileSync(join(runFolder(join(root, 'data'), id).path, 'rasp.jsonl'), 'utf8')).toBe(`${stored.join('\n')}\n`);
-});
+test.each([0, 5, 10, 15, 20, 30, 60])(
+  'a run that is canceled while Parley ends has its last event in its files, too (%i steps later)',
+  async (steps) => {
+    const root = createRoot();
+    const bench = await openBench(root);
+    const { run_id: id } = await bench.orchestrator.create({
+      engine: 'codex',
+      prompt: '[[answer Which?]]',
+      execution_mode: 'interactive',
+      permission: 'full',
+    });
+    expect((await bench.orchestrator.settled(id)).status).toBe('waiting_user');
+    const canceling = bench.orchestrator.cancel(id);
+    for (let step = 0; step < steps; step += 1) await Promise.resolve();
+    await bench.orchestrator.close();
+    expect((await canceling).status).toBe('canceled');
+    await expect(bench.orchestrator.cancel(id)).rejects.toMatchObject({ code: 'SHUTTING_DOWN' });
+    const stored = await bench.data.store.readJournal(id, 'rasp', { limit: 1000 });
+    await bench.data.close();
+    expect(readFileSync(join(runFolder(join(root, 'data'), id).path, 'rasp.jsonl'), 'utf8')).toBe(
+      `${stored.join('\n')}\n`,
+    );
+  },
+);
 
 test('a run is not deleted when a fork that will work in its folder is being stored', async () => {
   const root = createRoot();
   let deleting: Promise<string> | undefined;
   let source = '';
-  const bench = await openBench(root, { store: (store) => alterStore(store, { createRun: (run) => {
-    const created = store.createRun(run);
-    if (source !== '') deleting = bench.orchestrator.delete(source).then(() => 'deleted', (error: { code: string }) => error.code);
-    return created;
-  } }) });
-  const { run_id: id } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[answer Done.]]', execution_mode: 'auto', permission: 'full' });
+  const bench = await openBench(root, {
+    store: (store) =>
+      alterStore(store, {
+        createRun: (run) => {
+          const created = store.createRun(run);
+          if (source !== '')
+            deleting = bench.orchestrator.delete(source).then(
+              () => 'deleted',
+              (error: { code: string }) => error.code,
+            );
+          return created;
+        },
+      }),
+  });
+  const { run_id: id } = await bench.orchestrator.create({
+    engine: 'codex',
+    prompt: '[[answer Done.]]',
+    execution_mode: 'auto',
+    permission: 'full',
+  });
   expect((await bench.orchestrator.settled(id)).status).toBe('succeeded');
   source = id;
   const { run_id: fork } = await bench.orchestrator.fork(id, { prompt: '[[answer More.]]' });
@@ -43,16 +68,30 @@ test('a run is not deleted when a fork that will work in its folder is being sto
 test('the home of a run that another continues is never moved by a delete that is refused', async () => {
   const root = createRoot();
   const asked: string[] = [];
-  const bench = await openBench(root, { store: (store) => alterStore(store, { deleteRun: (id) => {
-    asked.push(id);
-    return store.deleteRun(id);
-  } }) });
+  const bench = await openBench(root, {
+    store: (store) =>
+      alterStore(store, {
+        deleteRun: (id) => {
+          asked.push(id);
+          return store.deleteRun(id);
+        },
+      }),
+  });
   const cwd = join(root, 'work');
   mkdirSync(cwd);
-  const { run_id: id } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[answer Done.]]', execution_mode: 'auto', permission: 'full', cwd });
+  const { run_id: id } = await bench.orchestrator.create({
+    engine: 'codex',
+    prompt: '[[answer Done.]]',
+    execution_mode: 'auto',
+    permission: 'full',
+    cwd,
+  });
   expect((await bench.orchestrator.settled(id)).status).toBe('succeeded');
   const { run_id: continued } = await bench.orchestrator.continueFrom(id, { prompt: '[[answer More.]]' });
-  await expect(bench.orchestrator.delete(id)).rejects.toMatchObject({ code: 'SESSION_IN_USE', message: expect.stringContaining(`run ${continued} continues`) as string });
+  await expect(bench.orchestrator.delete(id)).rejects.toMatchObject({
+    code: 'SESSION_IN_USE',
+    message: expect.stringContaining(`run ${continued} continues`) as string,
+  });
   // Its folder is put aside only when its rows are about to go.
   expect(asked).toEqual([]);
   expect(existsSync(runFolder(join(root, 'data'), id).path)).toBe(true);

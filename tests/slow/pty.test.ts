@@ -6,7 +6,11 @@ const program = (code: string, options?: PtyOptions) => openPty([process.execPat
 const STAY = 'setInterval(() => {}, 1000);';
 
 test('a program sees a terminal of the given size', async () => {
-  const pty = program('console.log([process.stdin.isTTY, process.stdout.isTTY, process.stderr.isTTY, process.stdout.columns, process.stdout.rows].join())', { cols: 33, rows: 7 });
+  const pty = program(
+    'console.log([process.stdin.isTTY, process.stdout.isTTY, process.stderr.isTTY, process.stdout.columns, ' +
+      'process.stdout.rows].join())',
+    { cols: 33, rows: 7 },
+  );
   await pty.waitFor('true,true,true,33,7');
   expect(await pty.exit).toBe(0);
 });
@@ -17,13 +21,25 @@ test('the exit code is that of the program, also for a signal', async () => {
 });
 
 test('arguments, environment and working directory arrive as given', async () => {
-  const pty = openPty([process.execPath, '-e', 'console.log(JSON.stringify([process.argv.slice(1), process.env.GREETING, process.cwd()]))', "it's", '$HOME "x"'], { env: { GREETING: 'hello' }, cwd: '/', cols: 200 });
+  const pty = openPty(
+    [
+      process.execPath,
+      '-e',
+      'console.log(JSON.stringify([process.argv.slice(1), process.env.GREETING, process.cwd()]))',
+      "it's",
+      '$HOME "x"',
+    ],
+    { env: { GREETING: 'hello' }, cwd: '/', cols: 200 },
+  );
   await pty.exit;
   expect(JSON.parse(pty.output())).toEqual([["it's", '$HOME "x"'], 'hello', '/']);
 });
 
 test('what is typed arrives and is echoed; a pattern matches only what is new', async () => {
-  const pty = program('process.stdout.write("> "); require("readline").createInterface({ input: process.stdin }).on("line", (line) => process.stdout.write("<" + line + ">\\n> "))');
+  const pty = program(
+    'process.stdout.write("> "); require("readline").createInterface({ input: process.stdin }).on("line", (line) ' +
+      '=> process.stdout.write("<" + line + ">\\n> "))',
+  );
   await pty.waitFor('> ');
   pty.write('one\n');
   await pty.waitFor('<one>');
@@ -36,7 +52,9 @@ test('what is typed arrives and is echoed; a pattern matches only what is new', 
 });
 
 test('Ctrl-C arrives as SIGINT', async () => {
-  const pty = program(`process.on("SIGINT", () => { console.log("interrupted"); process.exit(5); }); console.log("ready"); ${STAY}`);
+  const pty = program(
+    `process.on("SIGINT", () => { console.log("interrupted"); process.exit(5); }); console.log("ready"); ${STAY}`,
+  );
   await pty.waitFor('ready');
   pty.interrupt();
   await pty.waitFor('interrupted');
@@ -45,7 +63,10 @@ test('Ctrl-C arrives as SIGINT', async () => {
 
 test('UTF-8 passes whole in both directions', async () => {
   const text = '漢字 🚀 e\u0301 '.repeat(2000);
-  const pty = program(`process.stdin.once("data", (data) => { console.log("<" + String(data).trim() + ">"); console.log(${JSON.stringify(text)} + "end"); process.exit(); }); console.log("ready")`);
+  const pty = program(
+    'process.stdin.once("data", (data) => { console.log("<" + String(data).trim() + ">"); ' +
+      `console.log(${JSON.stringify(text)} + "end"); process.exit(); }); console.log("ready")`,
+  );
   await pty.waitFor('ready');
   pty.write('你好👩‍💻\n');
   await pty.waitFor('<你好👩‍💻>');
@@ -61,7 +82,10 @@ test('a wait fails with the output so far when the program ends or the time is o
 });
 
 test('killing ends the program even if it ignores the end of its terminal', async () => {
-  const pty = program(`for (const name of ["SIGHUP", "SIGTERM", "SIGINT"]) process.on(name, () => {}); console.log("pid " + process.pid + "."); ${STAY}`);
+  const pty = program(
+    'for (const name of ["SIGHUP", "SIGTERM", "SIGINT"]) process.on(name, () => {}); console.log("pid " + ' +
+      `process.pid + "."); ${STAY}`,
+  );
   await pty.waitFor(/pid \d+\./);
   const pid = Number(/pid (\d+)/.exec(pty.output())?.[1]);
   pty.kill();

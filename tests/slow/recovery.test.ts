@@ -25,14 +25,18 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
 }
 
 // A store that stops taking changes from the one on that the test names, until it is mended.
-function failing(store: Store, isFirst: (change: RunChange) => boolean): { store: Store; mend: () => void; failed: () => number } {
+function failing(
+  store: Store,
+  isFirst: (change: RunChange) => boolean,
+): { store: Store; mend: () => void; failed: () => number } {
   let broken = false;
   let mended = false;
   let failed = 0;
   const proxy = new Proxy(store, {
     get: (target, name: keyof Store) => {
       const member = target[name];
-      if (name !== 'commit') return typeof member === 'function' ? (member as (...args: unknown[]) => unknown).bind(target) : member;
+      if (name !== 'commit')
+        return typeof member === 'function' ? (member as (...args: unknown[]) => unknown).bind(target) : member;
       return async (change: RunChange) => {
         broken ||= isFirst(change);
         if (!broken || mended) return target.commit(change);
@@ -45,7 +49,12 @@ function failing(store: Store, isFirst: (change: RunChange) => boolean): { store
 }
 
 async function waitingRun(bench: Bench, engine = 'codex') {
-  const { run_id: runId } = await bench.orchestrator.create({ engine, prompt: '[[ask Which database?|Postgres|SQLite]]', execution_mode: 'interactive', permission: 'full' });
+  const { run_id: runId } = await bench.orchestrator.create({
+    engine,
+    prompt: '[[ask Which database?|Postgres|SQLite]]',
+    execution_mode: 'interactive',
+    permission: 'full',
+  });
   expect(await bench.orchestrator.settled(runId)).toMatchObject({ status: 'waiting_user' });
   return expectSound(bench, runId);
 }
@@ -61,11 +70,22 @@ describe.each(STAND_INS)('%s', (engine) => {
     rmSync(waiting.spec.home ?? '', { recursive: true });
     mkdirSync(waiting.spec.home ?? '');
     const again = await openBench(root);
-    expect(await expectSound(again, waiting.run_id)).toMatchObject({ status: 'failed', error: { code: 'SESSION_RESUME_FAILED', details: { unanswered: { prompt: 'Which database?' } } } });
-    expect((await journalOf(again, waiting.run_id)).rasp.at(-1)?.data).toMatchObject({ from: 'waiting_user', to: 'failed', trigger: 'restart.reconcile_failed' });
+    expect(await expectSound(again, waiting.run_id)).toMatchObject({
+      status: 'failed',
+      error: { code: 'SESSION_RESUME_FAILED', details: { unanswered: { prompt: 'Which database?' } } },
+    });
+    expect((await journalOf(again, waiting.run_id)).rasp.at(-1)?.data).toMatchObject({
+      from: 'waiting_user',
+      to: 'failed',
+      trigger: 'restart.reconcile_failed',
+    });
     expect(await again.data.store.loadInteraction(pending?.interaction_id ?? '')).toMatchObject({ state: 'abandoned' });
     expect((await expectSound(again, other.run_id)).status).toBe('waiting_user');
-    expect((await journalOf(again, other.run_id)).rasp.at(-1)?.data).toMatchObject({ from: 'waiting_user', to: 'waiting_user', trigger: 'restart.preserve_waiting' });
+    expect((await journalOf(again, other.run_id)).rasp.at(-1)?.data).toMatchObject({
+      from: 'waiting_user',
+      to: 'waiting_user',
+      trigger: 'restart.preserve_waiting',
+    });
     await again.close();
   });
 
@@ -74,13 +94,28 @@ describe.each(STAND_INS)('%s', (engine) => {
     const bench = await openBench(root);
     await bench.orchestrator.close();
     const { store } = failing(bench.data.store, (change) => change.set?.status === 'waiting_user');
-    const orchestrator = await Orchestrator.open({ ...bench.deps, store }, { slots: 1, recovery: { queued: 'fail' }, onFailure: () => {} });
-    const { run_id: runId } = await orchestrator.create({ engine, prompt: '[[ask Which?]][[done 1]]', execution_mode: 'interactive', permission: 'full' });
-    await until(async () => (await bench.data.store.readJournal(runId, 'rasp', { limit: 1000 })).some((line) => line.includes('Which?') && line.includes('raw_ref":{')));
+    const orchestrator = await Orchestrator.open(
+      { ...bench.deps, store },
+      { slots: 1, recovery: { queued: 'fail' }, onFailure: () => {} },
+    );
+    const { run_id: runId } = await orchestrator.create({
+      engine,
+      prompt: '[[ask Which?]][[done 1]]',
+      execution_mode: 'interactive',
+      permission: 'full',
+    });
+    await until(async () =>
+      (await bench.data.store.readJournal(runId, 'rasp', { limit: 1000 })).some(
+        (line) => line.includes('Which?') && line.includes('raw_ref":{'),
+      ),
+    );
     await orchestrator.close();
     await bench.data.close();
     const again = await openBench(root);
-    expect(await expectSound(again, runId)).toMatchObject({ status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED', details: { unanswered: { prompt: 'Which?' } } } });
+    expect(await expectSound(again, runId)).toMatchObject({
+      status: 'failed',
+      error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED', details: { unanswered: { prompt: 'Which?' } } },
+    });
     const retried = await again.orchestrator.retry(runId);
     expect(retried.spec.continue_from).toBe(runId);
     await again.orchestrator.settled(retried.run_id);
@@ -107,21 +142,33 @@ describe('a start', () => {
   test.each([
     ['fail', 'failed'],
     ['requeue', 'succeeded'],
-  ] as const)('ends a running run with ORCHESTRATOR_RESTART_INTERRUPTED, and with the setting %s a queued one has %s', async (queued, status) => {
-    const root = createRoot();
-    const bench = await openBench(root, { settings: { slots: 0 } });
-    const running = await cutOff(bench, 'a line\n');
-    const waiting = await bench.orchestrator.create({ engine: 'codex', prompt: '[[done 1]]' });
-    await bench.close();
-    const again = await openBench(root, { settings: { recovery: { queued } } });
-    await again.orchestrator.settled(waiting.run_id);
-    const interrupted = { status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } };
-    expect(await expectSound(again, running.run_id)).toMatchObject(interrupted);
-    expect((await journalOf(again, running.run_id)).rasp.at(-1)?.data).toMatchObject({ from: 'running', trigger: 'restart.reconcile_failed' });
-    expect(await expectSound(again, waiting.run_id)).toMatchObject(queued === 'fail' ? interrupted : { status, attempt_number: 1 });
-    if (queued === 'fail') expect((await journalOf(again, waiting.run_id)).rasp.at(-1)?.data).toMatchObject({ from: 'queued', trigger: 'restart.reconcile_failed' });
-    await again.close();
-  });
+  ] as const)(
+    'ends a running run with ORCHESTRATOR_RESTART_INTERRUPTED, and with the setting %s a queued one has %s',
+    async (queued, status) => {
+      const root = createRoot();
+      const bench = await openBench(root, { settings: { slots: 0 } });
+      const running = await cutOff(bench, 'a line\n');
+      const waiting = await bench.orchestrator.create({ engine: 'codex', prompt: '[[done 1]]' });
+      await bench.close();
+      const again = await openBench(root, { settings: { recovery: { queued } } });
+      await again.orchestrator.settled(waiting.run_id);
+      const interrupted = { status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } };
+      expect(await expectSound(again, running.run_id)).toMatchObject(interrupted);
+      expect((await journalOf(again, running.run_id)).rasp.at(-1)?.data).toMatchObject({
+        from: 'running',
+        trigger: 'restart.reconcile_failed',
+      });
+      expect(await expectSound(again, waiting.run_id)).toMatchObject(
+        queued === 'fail' ? interrupted : { status, attempt_number: 1 },
+      );
+      if (queued === 'fail')
+        expect((await journalOf(again, waiting.run_id)).rasp.at(-1)?.data).toMatchObject({
+          from: 'queued',
+          trigger: 'restart.reconcile_failed',
+        });
+      await again.close();
+    },
+  );
 
   test('has made the files of a run whole that was cut off, when its end can be seen', async () => {
     const root = createRoot();
@@ -136,11 +183,16 @@ describe('a start', () => {
     const again = await openBench(root, {
       store: (store) => {
         // After whoever writes the files has heard of it, too.
-        store.onCommitted(({ status }) => status === 'failed' && queueMicrotask(() => seen.push(files.map((file) => readFileSync(file, 'utf8')))));
+        store.onCommitted(
+          ({ status }) =>
+            status === 'failed' && queueMicrotask(() => seen.push(files.map((file) => readFileSync(file, 'utf8')))),
+        );
         return store;
       },
     });
-    const stored = await Promise.all((['rasp', 'fcmp'] as const).map((protocol) => again.data.store.readJournal(runId, protocol, { limit: 1000 })));
+    const stored = await Promise.all(
+      (['rasp', 'fcmp'] as const).map((protocol) => again.data.store.readJournal(runId, protocol, { limit: 1000 })),
+    );
     expect(seen).toEqual([stored.map((lines) => lines.map((line) => `${line}\n`).join(''))]);
     await again.close();
   });
@@ -154,8 +206,17 @@ describe('a start', () => {
     mkdirSync(stdout);
     await bench.close();
     const again = await openBench(root);
-    for (const run of runs) expect(await expectSound(again, run.run_id)).toMatchObject({ status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } });
-    const ended = await Promise.all(runs.map(async ({ run_id: runId }) => (await journalOf(again, runId)).rasp.filter(({ event }) => event.type === 'lifecycle.turn.ended').length));
+    for (const run of runs)
+      expect(await expectSound(again, run.run_id)).toMatchObject({
+        status: 'failed',
+        error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' },
+      });
+    const ended = await Promise.all(
+      runs.map(
+        async ({ run_id: runId }) =>
+          (await journalOf(again, runId)).rasp.filter(({ event }) => event.type === 'lifecycle.turn.ended').length,
+      ),
+    );
     expect(ended).toEqual([1, 0, 1]);
     expect(again.failures.splice(0)).toMatchObject([{ name: 'UnsafeFileError' }]);
     await again.close();
@@ -174,7 +235,9 @@ describe('a start', () => {
     expect(await expectSound(again, runs[1].run_id)).toEqual(runs[1]);
     for (const run of [runs[0], runs[2]]) {
       expect((await expectSound(again, run.run_id)).status).toBe('waiting_user');
-      expect((await journalOf(again, run.run_id)).rasp.at(-1)?.data).toMatchObject({ trigger: 'restart.preserve_waiting' });
+      expect((await journalOf(again, run.run_id)).rasp.at(-1)?.data).toMatchObject({
+        trigger: 'restart.preserve_waiting',
+      });
     }
     expect(again.failures.splice(0)).toMatchObject([{ message: 'the home cannot be read' }]);
     await again.close();
@@ -190,7 +253,9 @@ describe('a start', () => {
     await bench.close();
     // A crash leaves no sign of a clean end: the exports are looked at too.
     rmSync(join(bench.data.path, 'exports.clean'));
-    const child = spawn(process.execPath, ['--import', REPORT_PEAK, RECOVER, JSON.stringify({ root })], { stdio: ['ignore', 'ignore', 'inherit', 'pipe'] });
+    const child = spawn(process.execPath, ['--import', REPORT_PEAK, RECOVER, JSON.stringify({ root })], {
+      stdio: ['ignore', 'ignore', 'inherit', 'pipe'],
+    });
     let peak = '';
     (child.stdio[3] as Readable).on('data', (bytes: Buffer) => (peak += bytes.toString()));
     expect(await once(child, 'close')).toEqual([0, null]);
@@ -198,7 +263,10 @@ describe('a start', () => {
     expect(Number(peak)).toBeGreaterThan(20 * MB);
     expect(Number(peak)).toBeLessThan(400 * MB);
     const again = await openBench(root, { settings: { slots: 0 } });
-    expect(await again.data.store.loadRun(run.run_id)).toMatchObject({ status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } });
+    expect(await again.data.store.loadRun(run.run_id)).toMatchObject({
+      status: 'failed',
+      error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' },
+    });
     await again.close();
   });
 });
@@ -210,8 +278,15 @@ describe('the wish to cancel', () => {
     await bench.orchestrator.close();
     const actor = { kind: 'user' as const, name: 'ann' };
     const { store } = failing(bench.data.store, (change) => change.set?.status === 'canceled');
-    const orchestrator = await Orchestrator.open({ ...bench.deps, store }, { slots: 1, recovery: { queued: 'fail' }, onFailure: () => {} });
-    const { run_id: runId } = await orchestrator.create({ engine: 'codex', prompt: '[[stderr 2]][[hang]]', permission: 'full' });
+    const orchestrator = await Orchestrator.open(
+      { ...bench.deps, store },
+      { slots: 1, recovery: { queued: 'fail' }, onFailure: () => {} },
+    );
+    const { run_id: runId } = await orchestrator.create({
+      engine: 'codex',
+      prompt: '[[stderr 2]][[hang]]',
+      permission: 'full',
+    });
     await until(() => startsIn(root).length === 1);
     void orchestrator.cancel(runId, actor).catch(() => {});
     await until(async () => (await bench.data.store.loadRun(runId))?.cancel_requested !== null);
@@ -230,8 +305,14 @@ describe('a store that fails and works again', () => {
     const bench = await openBench(createRoot());
     await bench.orchestrator.close();
     const time = new SimulatedTime();
-    const broken = failing(bench.data.store, (change) => change.set?.status === undefined && change.journal !== undefined);
-    const orchestrator = await Orchestrator.open({ ...bench.deps, store: broken.store, timers: time.createTimers(), clock: time.clock }, { slots: 1, recovery: { queued: 'fail' }, onFailure: () => {} });
+    const broken = failing(
+      bench.data.store,
+      (change) => change.set?.status === undefined && change.journal !== undefined,
+    );
+    const orchestrator = await Orchestrator.open(
+      { ...bench.deps, store: broken.store, timers: time.createTimers(), clock: time.clock },
+      { slots: 1, recovery: { queued: 'fail' }, onFailure: () => {} },
+    );
     const { run_id: runId } = await orchestrator.create({ engine: 'codex', prompt: '[[events 2000 20]][[done 1]]' });
     await until(async () => {
       time.advance(1000);
@@ -254,7 +335,10 @@ describe('a store that fails and works again', () => {
     await bench.orchestrator.close();
     const time = new SimulatedTime();
     const broken = failing(bench.data.store, (change) => change.set?.status === 'running');
-    const orchestrator = await Orchestrator.open({ ...bench.deps, store: broken.store, timers: time.createTimers(), clock: time.clock }, { slots: 1, recovery: { queued: 'fail' }, onFailure: () => {} });
+    const orchestrator = await Orchestrator.open(
+      { ...bench.deps, store: broken.store, timers: time.createTimers(), clock: time.clock },
+      { slots: 1, recovery: { queued: 'fail' }, onFailure: () => {} },
+    );
     const { run_id: runId } = await orchestrator.create({ engine: 'codex', prompt: '[[done 1]]' });
     await until(() => broken.failed() > 0);
     expect((await bench.data.store.loadRun(runId))?.status).toBe('queued');
@@ -297,12 +381,23 @@ describe('admission', () => {
   test('a new run is refused while the queue is full, and an answer never is', async () => {
     const bench = await openBench(createRoot(), { settings: { slots: 1 }, queueLimit: 1 });
     const waiting = await waitingRun(bench);
-    const { run_id: running } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[hang]]', permission: 'full' });
+    const { run_id: running } = await bench.orchestrator.create({
+      engine: 'codex',
+      prompt: '[[hang]]',
+      permission: 'full',
+    });
     await until(async () => (await bench.data.store.loadRun(running))?.status === 'running');
     const { run_id: queued } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[done 1]]' });
-    await expect(bench.orchestrator.create({ engine: 'codex', prompt: '[[done 2]]' })).rejects.toMatchObject({ code: 'QUEUE_FULL' });
+    await expect(bench.orchestrator.create({ engine: 'codex', prompt: '[[done 2]]' })).rejects.toMatchObject({
+      code: 'QUEUE_FULL',
+    });
     const pending = await bench.data.store.loadPending(waiting.run_id);
-    expect(await bench.orchestrator.reply(waiting.run_id, { interaction_id: pending?.interaction_id ?? '', response: 'SQLite' })).toMatchObject({ status: 'queued' });
+    expect(
+      await bench.orchestrator.reply(waiting.run_id, {
+        interaction_id: pending?.interaction_id ?? '',
+        response: 'SQLite',
+      }),
+    ).toMatchObject({ status: 'queued' });
     await bench.orchestrator.cancel(running);
     expect(await bench.orchestrator.settled(queued)).toMatchObject({ status: 'succeeded' });
     await bench.orchestrator.settled(waiting.run_id);
@@ -318,15 +413,24 @@ test('the result of a run is a file too, told by an event with its hash', async 
   const path = join(runFolder(bench.data.path, runId).path, 'result.json');
   expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({ n: [1, 'é'] });
   const written = (await journalOf(bench, runId)).rasp.find(({ event }) => event.type === 'artifact.result.written');
-  expect(written?.data).toMatchObject({ path: 'result.json', bytes: statSync(path).size, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) });
+  expect(written?.data).toMatchObject({
+    path: 'result.json',
+    bytes: statSync(path).size,
+    sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+  });
   await bench.close();
 });
 
 test('a Gemini session that gets another id than the chosen one is told, and the handle is the one in the output', async () => {
   const other = '0e5c7e2a-0000-4000-8000-00000000000f';
-  const lines = [{ type: 'init', session_id: other, model: 'm' }, { type: 'result', status: 'success', stats: {} }];
+  const lines = [
+    { type: 'init', session_id: other, model: 'm' },
+    { type: 'result', status: 'success', stats: {} },
+  ];
   const script = `for (const line of ${JSON.stringify(lines)}) console.log(JSON.stringify(line))`;
-  const bench = await openBench(createRoot(), { host: { findProgram: async () => [process.execPath, '-e', script, '--'], hasSession: async () => true } });
+  const bench = await openBench(createRoot(), {
+    host: { findProgram: async () => [process.execPath, '-e', script, '--'], hasSession: async () => true },
+  });
   const { run_id: runId } = await bench.orchestrator.create({ engine: 'gemini', prompt: 'x' });
   const run = await bench.orchestrator.settled(runId);
   const warnings = (await journalOf(bench, runId)).rasp.filter(({ data }) => data['code'] === 'SESSION_ID_CHANGED');

@@ -20,7 +20,13 @@ async function withBench(work: (bench: Bench) => Promise<void>): Promise<void> {
 }
 
 async function play(bench: Bench, prompt: string, rest: object = {}): Promise<RunRecord> {
-  const created = await bench.orchestrator.create({ engine: 'rehearsal', prompt, execution_mode: 'interactive', permission: 'full', ...rest });
+  const created = await bench.orchestrator.create({
+    engine: 'rehearsal',
+    prompt,
+    execution_mode: 'interactive',
+    permission: 'full',
+    ...rest,
+  });
   await bench.orchestrator.settled(created.run_id);
   return expectSound(bench, created.run_id);
 }
@@ -57,14 +63,30 @@ describe('without directives', () => {
     await withBench(async (bench) => {
       const waiting = await play(bench, 'Tidy up the tests.');
       expect(waiting).toMatchObject({ status: 'waiting_user', attempt_number: 1 });
-      expect((await pendingOf(bench, waiting)).question).toMatchObject({ kind: 'choose_one', channel: 'native', options: [{}, {}, {}] });
+      expect((await pendingOf(bench, waiting)).question).toMatchObject({
+        kind: 'choose_one',
+        channel: 'native',
+        options: [{}, {}, {}],
+      });
       const handle = await bench.data.store.loadHandle(waiting.request_id);
-      expect(await answer(bench, waiting, 'Quickly')).toMatchObject({ status: 'succeeded', attempt_number: 2, result: { rehearsal: true, answer: 'Quickly' } });
-      expect((await dataOf(bench, waiting, 'lifecycle.session.bound')).map((data) => data.session_id)).toEqual([handle?.handle_value, handle?.handle_value]);
+      expect(await answer(bench, waiting, 'Quickly')).toMatchObject({
+        status: 'succeeded',
+        attempt_number: 2,
+        result: { rehearsal: true, answer: 'Quickly' },
+      });
+      expect((await dataOf(bench, waiting, 'lifecycle.session.bound')).map((data) => data.session_id)).toEqual([
+        handle?.handle_value,
+        handle?.handle_value,
+      ]);
       expect(new Set((await dataOf(bench, waiting, 'lifecycle.process.spawned')).map((data) => data.pid)).size).toBe(2);
-      expect((await dataOf(bench, waiting, 'lifecycle.turn.started')).map((data) => data.resumed)).toEqual([false, true]);
+      expect((await dataOf(bench, waiting, 'lifecycle.turn.started')).map((data) => data.resumed)).toEqual([
+        false,
+        true,
+      ]);
       const said = await eventsOf(bench, waiting, 'agent.message.final');
-      expect(said.filter(({ attempt_number: attempt }) => attempt === 2).map(({ data }) => data.text)[0]).toContain('Quickly');
+      expect(said.filter(({ attempt_number: attempt }) => attempt === 2).map(({ data }) => data.text)[0]).toContain(
+        'Quickly',
+      );
       expect((await eventsOf(bench, waiting, 'agent.message.delta')).length).toBeGreaterThan(5);
       expect(await dataOf(bench, waiting, 'tool.call.completed')).toHaveLength(1);
     });
@@ -72,7 +94,11 @@ describe('without directives', () => {
 
   test('a rehearsal in auto mode asks nothing and is done', async () => {
     await withBench(async (bench) => {
-      expect(await play(bench, 'Tidy up the tests.', { execution_mode: 'auto' })).toMatchObject({ status: 'succeeded', attempt_number: 1, result: { rehearsal: true } });
+      expect(await play(bench, 'Tidy up the tests.', { execution_mode: 'auto' })).toMatchObject({
+        status: 'succeeded',
+        attempt_number: 1,
+        result: { rehearsal: true },
+      });
     });
   });
 
@@ -82,7 +108,10 @@ describe('without directives', () => {
     const waiting = await play(first, 'Tidy up the tests.');
     await first.close();
     const second = await openBench(root, { host: HOST });
-    expect(await answer(second, waiting, 'Not at all')).toMatchObject({ status: 'succeeded', result: { answer: 'Not at all' } });
+    expect(await answer(second, waiting, 'Not at all')).toMatchObject({
+      status: 'succeeded',
+      result: { answer: 'Not at all' },
+    });
     await second.close();
   });
 });
@@ -92,10 +121,22 @@ describe('an approval', () => {
     await withBench(async (bench) => {
       const waiting = await play(bench, '[[approve rm -r build]][[answer Gone.]][[done {"ok":true}]]');
       const { interaction_id: id, question } = await pendingOf(bench, waiting);
-      expect(question).toMatchObject({ kind: 'approval', channel: 'native', prompt: expect.stringContaining('rm -r build') });
-      await expect(bench.orchestrator.reply(waiting.run_id, { interaction_id: id, response: 'yes' })).rejects.toSatisfy((error) => error instanceof RequestError && error.code === 'APPROVAL_INVALID');
-      expect(await answer(bench, waiting, { decision: 'approve' })).toMatchObject({ status: 'succeeded', attempt_number: 2, result: { ok: true } });
-      expect(await dataOf(bench, waiting, 'tool.call.completed')).toMatchObject([{ kind: 'command', status: 'completed' }]);
+      expect(question).toMatchObject({
+        kind: 'approval',
+        channel: 'native',
+        prompt: expect.stringContaining('rm -r build'),
+      });
+      await expect(bench.orchestrator.reply(waiting.run_id, { interaction_id: id, response: 'yes' })).rejects.toSatisfy(
+        (error) => error instanceof RequestError && error.code === 'APPROVAL_INVALID',
+      );
+      expect(await answer(bench, waiting, { decision: 'approve' })).toMatchObject({
+        status: 'succeeded',
+        attempt_number: 2,
+        result: { ok: true },
+      });
+      expect(await dataOf(bench, waiting, 'tool.call.completed')).toMatchObject([
+        { kind: 'command', status: 'completed' },
+      ]);
     });
   });
 
@@ -140,19 +181,31 @@ describe('directives', () => {
     });
   });
 
-  test.each(['[[ask Which?]][[othersession]]', '[[ask Which?]][[refuse]]', '[[ask Which?]][[nosession]]'])('a resume that comes back wrong fails and keeps the stored session: %s', async (prompt) => {
-    await withBench(async (bench) => {
-      const waiting = await play(bench, prompt);
-      const handle = await bench.data.store.loadHandle(waiting.request_id);
-      expect(await answer(bench, waiting, 'x')).toMatchObject({ status: 'failed', error: { code: 'SESSION_RESUME_FAILED' } });
-      expect(await bench.data.store.loadHandle(waiting.request_id)).toEqual(handle);
-    });
-  });
+  test.each(['[[ask Which?]][[othersession]]', '[[ask Which?]][[refuse]]', '[[ask Which?]][[nosession]]'])(
+    'a resume that comes back wrong fails and keeps the stored session: %s',
+    async (prompt) => {
+      await withBench(async (bench) => {
+        const waiting = await play(bench, prompt);
+        const handle = await bench.data.store.loadHandle(waiting.request_id);
+        expect(await answer(bench, waiting, 'x')).toMatchObject({
+          status: 'failed',
+          error: { code: 'SESSION_RESUME_FAILED' },
+        });
+        expect(await bench.data.store.loadHandle(waiting.request_id)).toEqual(handle);
+      });
+    },
+  );
 
   test('[[hang]] is canceled, and nothing of it is left', async () => {
     await withBench(async (bench) => {
-      const { run_id: id } = await bench.orchestrator.create({ engine: 'rehearsal', prompt: '[[answer here]][[hang]]', execution_mode: 'interactive', permission: 'full' });
-      const said = async () => (await journalOf(bench, id)).rasp.some(({ event }) => event.type === 'agent.message.final');
+      const { run_id: id } = await bench.orchestrator.create({
+        engine: 'rehearsal',
+        prompt: '[[answer here]][[hang]]',
+        execution_mode: 'interactive',
+        permission: 'full',
+      });
+      const said = async () =>
+        (await journalOf(bench, id)).rasp.some(({ event }) => event.type === 'agent.message.final');
       while (!(await said())) await new Promise((resolve) => setImmediate(resolve));
       expect((await bench.orchestrator.cancel(id)).status).toBe('canceled');
       await expectSound(bench, id);
@@ -161,11 +214,18 @@ describe('directives', () => {
 
   test('nothing is executed and no file is written, not even after an approval', async () => {
     await withBench(async (bench) => {
-      const waiting = await play(bench, '[[tool touch a.txt]][[file b.txt]][[approve touch c.txt]][[tool touch d.txt; sleep 60 &]][[done 1]]');
+      const waiting = await play(
+        bench,
+        '[[tool touch a.txt]][[file b.txt]][[approve touch c.txt]][[tool touch d.txt; sleep 60 &]][[done 1]]',
+      );
       expect(await answer(bench, waiting, { decision: 'approve' })).toMatchObject({ status: 'succeeded' });
       expect(await dataOf(bench, waiting, 'tool.call.completed')).toHaveLength(4);
       const handle = await bench.data.store.loadHandle(waiting.request_id);
-      expect(filesOf(waiting).toSorted()).toEqual(['.parley-rehearsal', '.parley-rehearsal/sessions', `.parley-rehearsal/sessions/${handle?.handle_value}.json`]);
+      expect(filesOf(waiting).toSorted()).toEqual([
+        '.parley-rehearsal',
+        '.parley-rehearsal/sessions',
+        `.parley-rehearsal/sessions/${handle?.handle_value}.json`,
+      ]);
     });
   });
 });

@@ -49,9 +49,19 @@ function sceneOf(bench: Bench, root: string, time: SimulatedTime): Scene {
     time,
     settled,
     pending,
-    create: async (prompt, rest = {}) => settled(await bench.orchestrator.create({ engine: 'codex', prompt, execution_mode: 'interactive', permission: 'full', ...rest })),
+    create: async (prompt, rest = {}) =>
+      settled(
+        await bench.orchestrator.create({
+          engine: 'codex',
+          prompt,
+          execution_mode: 'interactive',
+          permission: 'full',
+          ...rest,
+        }),
+      ),
     reply: async (run, response, rest = {}) => {
-      const { interaction_id: id } = rest.interaction_id === undefined ? await pending(run) : { interaction_id: rest.interaction_id };
+      const { interaction_id: id } =
+        rest.interaction_id === undefined ? await pending(run) : { interaction_id: rest.interaction_id };
       await bench.orchestrator.reply(run.run_id, { response, ...rest, interaction_id: id });
       return settled(run);
     },
@@ -73,7 +83,10 @@ async function withScene(work: (scene: Scene) => Promise<void>, changes: Changes
 async function expectRefusal({ bench }: Scene, code: string, call: () => Promise<unknown>): Promise<void> {
   const before = await bench.data.store.listRuns({ limit: 1000 });
   const questions = await bench.data.store.listPending({ limit: 1000 });
-  await expect(call()).rejects.toSatisfy((error) => error instanceof RequestError && error.code === code, `a refusal with ${code}`);
+  await expect(call()).rejects.toSatisfy(
+    (error) => error instanceof RequestError && error.code === code,
+    `a refusal with ${code}`,
+  );
   expect(await bench.data.store.listRuns({ limit: 1000 })).toEqual(before);
   expect(await bench.data.store.listPending({ limit: 1000 })).toEqual(questions);
 }
@@ -117,14 +130,32 @@ describe('a reply', () => {
       const waiting = await scene.create(`${ASK}[[done 1]]`);
       const { interaction_id: id } = await scene.pending(waiting);
       const actor = { kind: 'user' as const, name: 'ann' };
-      const queued = await scene.bench.orchestrator.reply(waiting.run_id, { interaction_id: id, response: 'Postgres', idempotency_key: 'k' }, actor);
+      const queued = await scene.bench.orchestrator.reply(
+        waiting.run_id,
+        { interaction_id: id, response: 'Postgres', idempotency_key: 'k' },
+        actor,
+      );
       expect(queued).toMatchObject({ status: 'queued', attempt_number: 2 });
       expect(await scene.settled(waiting)).toMatchObject({ status: 'succeeded', attempt_number: 2, result: 1 });
-      expect(await scene.bench.data.store.loadInteraction(id)).toMatchObject({ state: 'answered', resolution: { response: 'Postgres', idempotency_key: 'k', finish: false, actor } });
+      expect(await scene.bench.data.store.loadInteraction(id)).toMatchObject({
+        state: 'answered',
+        resolution: { response: 'Postgres', idempotency_key: 'k', finish: false, actor },
+      });
       expect(promptOf(scene, 1)).toBe('Postgres');
       expect(await pairOf(scene, waiting, 'interaction.reply.accepted')).toMatchObject([
-        { data: { interaction_id: id, resolution_mode: 'user_reply', accepted_at: expect.any(String), response: 'Postgres', actor } },
-        { type: 'conversation.state.changed', data: { from: 'waiting_user', to: 'queued', trigger: 'interaction.reply.accepted' } },
+        {
+          data: {
+            interaction_id: id,
+            resolution_mode: 'user_reply',
+            accepted_at: expect.any(String),
+            response: 'Postgres',
+            actor,
+          },
+        },
+        {
+          type: 'conversation.state.changed',
+          data: { from: 'waiting_user', to: 'queued', trigger: 'interaction.reply.accepted' },
+        },
       ]);
     });
   });
@@ -137,7 +168,9 @@ describe('a reply', () => {
       await scene.bench.orchestrator.reply(waiting.run_id, reply);
       const after = await scene.settled(waiting);
       expect(await scene.bench.orchestrator.reply(waiting.run_id, reply)).toEqual(after);
-      expect(await scene.bench.orchestrator.reply(waiting.run_id, { ...reply, response: { b: [true, null], a: 1 } })).toEqual(after);
+      expect(
+        await scene.bench.orchestrator.reply(waiting.run_id, { ...reply, response: { b: [true, null], a: 1 } }),
+      ).toEqual(after);
       expect(await scene.settled(waiting)).toEqual(after);
       expect(startsIn(scene.root)).toHaveLength(2);
     });
@@ -148,8 +181,15 @@ describe('a reply', () => {
       const waiting = await scene.create(`${TALK}`);
       const { interaction_id: id } = await scene.pending(waiting);
       await scene.reply(waiting, 'one', { idempotency_key: 'k' });
-      for (const other of [{ response: 'two' }, { response: null }, { response: 'one', finish: true }, { finish: true }]) {
-        await expectRefusal(scene, 'REPLY_CONFLICT', () => scene.bench.orchestrator.reply(waiting.run_id, { interaction_id: id, idempotency_key: 'k', ...other }));
+      for (const other of [
+        { response: 'two' },
+        { response: null },
+        { response: 'one', finish: true },
+        { finish: true },
+      ]) {
+        await expectRefusal(scene, 'REPLY_CONFLICT', () =>
+          scene.bench.orchestrator.reply(waiting.run_id, { interaction_id: id, idempotency_key: 'k', ...other }),
+        );
       }
     });
   });
@@ -160,7 +200,9 @@ describe('a reply', () => {
       const { interaction_id: id } = await scene.pending(waiting);
       expect((await scene.reply(waiting, 'Postgres')).status).toBe('waiting_user');
       for (const again of [{ response: 'Postgres' }, { response: 'Postgres', idempotency_key: 'new' }]) {
-        await expectRefusal(scene, 'INTERACTION_STALE', () => scene.bench.orchestrator.reply(waiting.run_id, { interaction_id: id, ...again }));
+        await expectRefusal(scene, 'INTERACTION_STALE', () =>
+          scene.bench.orchestrator.reply(waiting.run_id, { interaction_id: id, ...again }),
+        );
       }
     });
   });
@@ -173,8 +215,12 @@ describe('a reply', () => {
       const canceled = await scene.create(ASK);
       const { interaction_id: dropped } = await scene.pending(canceled);
       await scene.bench.orchestrator.cancel(canceled.run_id);
-      await expectRefusal(scene, 'RUN_NOT_WAITING', () => scene.bench.orchestrator.reply(ended.run_id, { interaction_id: answered, response: 'x' }));
-      await expectRefusal(scene, 'RUN_NOT_WAITING', () => scene.bench.orchestrator.reply(canceled.run_id, { interaction_id: dropped, response: 'x' }));
+      await expectRefusal(scene, 'RUN_NOT_WAITING', () =>
+        scene.bench.orchestrator.reply(ended.run_id, { interaction_id: answered, response: 'x' }),
+      );
+      await expectRefusal(scene, 'RUN_NOT_WAITING', () =>
+        scene.bench.orchestrator.reply(canceled.run_id, { interaction_id: dropped, response: 'x' }),
+      );
     });
   });
 
@@ -183,9 +229,15 @@ describe('a reply', () => {
       const one = await scene.create(ASK);
       const other = await scene.create(ASK);
       const { interaction_id: id } = await scene.pending(other);
-      await expectRefusal(scene, 'RUN_NOT_FOUND', () => scene.bench.orchestrator.reply('run_none', { interaction_id: id, response: 'x' }));
-      await expectRefusal(scene, 'INTERACTION_NOT_FOUND', () => scene.bench.orchestrator.reply(one.run_id, { interaction_id: 'int_none', response: 'x' }));
-      await expectRefusal(scene, 'INTERACTION_NOT_FOUND', () => scene.bench.orchestrator.reply(one.run_id, { interaction_id: id, response: 'x' }));
+      await expectRefusal(scene, 'RUN_NOT_FOUND', () =>
+        scene.bench.orchestrator.reply('run_none', { interaction_id: id, response: 'x' }),
+      );
+      await expectRefusal(scene, 'INTERACTION_NOT_FOUND', () =>
+        scene.bench.orchestrator.reply(one.run_id, { interaction_id: 'int_none', response: 'x' }),
+      );
+      await expectRefusal(scene, 'INTERACTION_NOT_FOUND', () =>
+        scene.bench.orchestrator.reply(one.run_id, { interaction_id: id, response: 'x' }),
+      );
     });
   });
 
@@ -193,7 +245,9 @@ describe('a reply', () => {
     await withScene(async (scene) => {
       const run = await scene.create('[[answer Fine.]]', { execution_mode: 'auto' });
       expect(run).toMatchObject({ status: 'succeeded', attempt_number: 1 });
-      await expectRefusal(scene, 'RUN_NOT_INTERACTIVE', () => scene.bench.orchestrator.reply(run.run_id, { interaction_id: 'int_none', response: 'x' }));
+      await expectRefusal(scene, 'RUN_NOT_INTERACTIVE', () =>
+        scene.bench.orchestrator.reply(run.run_id, { interaction_id: 'int_none', response: 'x' }),
+      );
     });
   });
 
@@ -201,7 +255,9 @@ describe('a reply', () => {
     await withScene(async (scene) => {
       const waiting = await scene.create(ASK);
       const { interaction_id: id } = await scene.pending(waiting);
-      await expectRefusal(scene, 'INVALID_ARGUMENT', () => scene.bench.orchestrator.reply(waiting.run_id, { interaction_id: id }));
+      await expectRefusal(scene, 'INVALID_ARGUMENT', () =>
+        scene.bench.orchestrator.reply(waiting.run_id, { interaction_id: id }),
+      );
     });
   });
 
@@ -226,15 +282,27 @@ describe('a reply', () => {
     await withScene(async (scene) => {
       const waiting = await scene.create(`${ASK}[[done 1]]`);
       const { interaction_id: id } = await scene.pending(waiting);
-      const outcomes = await Promise.allSettled(Array.from({ length: 100 }, (_, index) => scene.bench.orchestrator.reply(waiting.run_id, { interaction_id: id, response: `answer ${index}`, ...(index % 2 === 0 ? { idempotency_key: `key ${index}` } : {}) })));
+      const outcomes = await Promise.allSettled(
+        Array.from({ length: 100 }, (_, index) =>
+          scene.bench.orchestrator.reply(waiting.run_id, {
+            interaction_id: id,
+            response: `answer ${index}`,
+            ...(index % 2 === 0 ? { idempotency_key: `key ${index}` } : {}),
+          }),
+        ),
+      );
       const winner = outcomes.findIndex(({ status }) => status === 'fulfilled');
-      const losers = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason as RequestError] : []));
+      const losers = outcomes.flatMap((outcome) =>
+        outcome.status === 'rejected' ? [outcome.reason as RequestError] : [],
+      );
       expect(losers).toHaveLength(99);
       for (const { code } of losers) expect(ERRORS[code].http_status, code).toBe(409);
       expect(await scene.settled(waiting)).toMatchObject({ status: 'succeeded', attempt_number: 2 });
       expect(promptOf(scene, 1)).toBe(`answer ${winner}`);
       expect(startsIn(scene.root)).toHaveLength(2);
-      expect((await typesOf(scene, waiting)).rasp.filter((type) => type === 'interaction.reply.accepted')).toHaveLength(1);
+      expect((await typesOf(scene, waiting)).rasp.filter((type) => type === 'interaction.reply.accepted')).toHaveLength(
+        1,
+      );
     });
   });
 
@@ -245,10 +313,16 @@ describe('a reply', () => {
         expect(run).toMatchObject({ status: 'waiting_user', attempt_number: attempt });
         run = await scene.reply(run, `answer ${attempt}`);
       }
-      expect(run).toMatchObject({ status: 'failed', attempt_number: 4, error: { code: 'INTERACTIVE_MAX_ATTEMPT_EXCEEDED', details: { unanswered: { prompt: 'Which database?' } } } });
+      expect(run).toMatchObject({
+        status: 'failed',
+        attempt_number: 4,
+        error: { code: 'INTERACTIVE_MAX_ATTEMPT_EXCEEDED', details: { unanswered: { prompt: 'Which database?' } } },
+      });
       const { rasp } = await journalOf(scene.bench, run.run_id);
       expect([...new Set(rasp.map((event) => event.attempt_number))]).toEqual([1, 2, 3, 4]);
-      expect(startsIn(scene.root).map(({ env }) => env['PARLEY_TURN'])).toEqual([1, 2, 3, 4].map((attempt) => `${run.run_id}/${attempt}`));
+      expect(startsIn(scene.root).map(({ env }) => env['PARLEY_TURN'])).toEqual(
+        [1, 2, 3, 4].map((attempt) => `${run.run_id}/${attempt}`),
+      );
     });
   });
 
@@ -267,12 +341,24 @@ describe('finish', () => {
   test('ends a conversation in which nothing was asked, without a process', async () => {
     await withScene(async (scene) => {
       const waiting = await scene.create(TALK);
-      expect((await scene.pending(waiting)).question).toMatchObject({ kind: 'open_text', channel: 'conversation', prompt: 'What else?' });
+      expect((await scene.pending(waiting)).question).toMatchObject({
+        kind: 'open_text',
+        channel: 'conversation',
+        prompt: 'What else?',
+      });
       const ended = await scene.reply(waiting, null, { finish: true });
       expect(ended).toMatchObject({ status: 'succeeded', attempt_number: 2, result: 'What else?' });
       expect(startsIn(scene.root)).toHaveLength(1);
-      const edges = (await journalOf(scene.bench, waiting.run_id)).rasp.filter(({ event }) => event.type === 'lifecycle.state.changed').map(({ data }) => `${String(data['from'])} ${String(data['to'])}`);
-      expect(edges).toEqual(['queued running', 'running waiting_user', 'waiting_user queued', 'queued running', 'running succeeded']);
+      const edges = (await journalOf(scene.bench, waiting.run_id)).rasp
+        .filter(({ event }) => event.type === 'lifecycle.state.changed')
+        .map(({ data }) => `${String(data['from'])} ${String(data['to'])}`);
+      expect(edges).toEqual([
+        'queued running',
+        'running waiting_user',
+        'waiting_user queued',
+        'queued running',
+        'running succeeded',
+      ]);
     });
   });
 
@@ -280,7 +366,9 @@ describe('finish', () => {
     await withScene(async (scene) => {
       const waiting = await scene.create(ASK);
       const { interaction_id: id } = await scene.pending(waiting);
-      await expectRefusal(scene, 'INVALID_ARGUMENT', () => scene.bench.orchestrator.reply(waiting.run_id, { interaction_id: id, finish: true }));
+      await expectRefusal(scene, 'INVALID_ARGUMENT', () =>
+        scene.bench.orchestrator.reply(waiting.run_id, { interaction_id: id, finish: true }),
+      );
       expect(startsIn(scene.root)).toHaveLength(1);
     });
   });
@@ -289,7 +377,9 @@ describe('finish', () => {
 describe('when nobody answers in time', () => {
   test('a strict run waits on, past its time, and is answered as ever', async () => {
     await withScene(async (scene) => {
-      const waiting = await scene.create(`${ASK}[[done 1]]`, { runtime_options: { ...NOT_STRICT, interactive_require_user_reply: true } });
+      const waiting = await scene.create(`${ASK}[[done 1]]`, {
+        runtime_options: { ...NOT_STRICT, interactive_require_user_reply: true },
+      });
       const { due_at: due } = await scene.pending(waiting);
       const view = async () => viewRun(waiting, await scene.pending(waiting), scene.bench.deps.clock.now()).interaction;
       expect(await view()).toMatchObject({ overdue: false });
@@ -312,8 +402,20 @@ describe('when nobody answers in time', () => {
 
   test.each<[string, string, JsonObject, string, string]>([
     ['engine_judgement: the engine is told that nobody answered', ASK, {}, 'engine_judgement', NOBODY_ANSWERED],
-    ['use_default: the default of the question is the answer', '[[answer {"ask_user":{"prompt":"Which?","default":"SQLite"}}]]', { auto_decide_policy: 'use_default' }, 'use_default', 'SQLite'],
-    ['use_default without a default: the engine is told that nobody answered', ASK, { auto_decide_policy: 'use_default' }, 'engine_judgement', NOBODY_ANSWERED],
+    [
+      'use_default: the default of the question is the answer',
+      '[[answer {"ask_user":{"prompt":"Which?","default":"SQLite"}}]]',
+      { auto_decide_policy: 'use_default' },
+      'use_default',
+      'SQLite',
+    ],
+    [
+      'use_default without a default: the engine is told that nobody answered',
+      ASK,
+      { auto_decide_policy: 'use_default' },
+      'engine_judgement',
+      NOBODY_ANSWERED,
+    ],
   ])('a run that is not strict is decided by %s', async (_what, prompt, options, policy, told) => {
     await withScene(async (scene) => {
       const waiting = await scene.create(prompt, { runtime_options: { ...NOT_STRICT, ...options } });
@@ -322,38 +424,60 @@ describe('when nobody answers in time', () => {
       expect(promptOf(scene, 1)).toBe(told);
       expect(await pairOf(scene, waiting, 'interaction.auto_decide.timeout')).toMatchObject([
         { data: { interaction_id: id, resolution_mode: 'auto_decide_timeout', policy } },
-        { type: 'conversation.state.changed', data: { from: 'waiting_user', to: 'queued', trigger: 'interaction.auto_decide.timeout' } },
+        {
+          type: 'conversation.state.changed',
+          data: { from: 'waiting_user', to: 'queued', trigger: 'interaction.auto_decide.timeout' },
+        },
       ]);
-      await expectRefusal(scene, 'INTERACTION_STALE', () => scene.bench.orchestrator.reply(waiting.run_id, { interaction_id: id, response: 'late' }));
+      await expectRefusal(scene, 'INTERACTION_STALE', () =>
+        scene.bench.orchestrator.reply(waiting.run_id, { interaction_id: id, response: 'late' }),
+      );
     });
   });
 
   test('a conversation in which nothing was asked is finished without a process', async () => {
     await withScene(async (scene) => {
       const waiting = await scene.create(TALK, { runtime_options: NOT_STRICT });
-      expect(await decided(scene, waiting)).toMatchObject({ status: 'succeeded', attempt_number: 2, result: 'What else?' });
+      expect(await decided(scene, waiting)).toMatchObject({
+        status: 'succeeded',
+        attempt_number: 2,
+        result: 'What else?',
+      });
       expect(startsIn(scene.root)).toHaveLength(1);
     });
   });
 
   test('the limits of one turn never end a run that waits', async () => {
     await withScene(async (scene) => {
-      const waiting = await scene.create(`${ASK}[[done 1]]`, { runtime_options: { turn_timeout_sec: 1, idle_timeout_sec: 1, session_timeout_sec: 10 } });
+      const waiting = await scene.create(`${ASK}[[done 1]]`, {
+        runtime_options: { turn_timeout_sec: 1, idle_timeout_sec: 1, session_timeout_sec: 10 },
+      });
       scene.time.advance(365 * 86_400_000);
       await new Promise((resolve) => setImmediate(resolve));
       expect(await scene.settled(waiting)).toEqual(waiting);
-      expect(await scene.reply(waiting, 'a year later', { idempotency_key: 'k' })).toMatchObject({ attempt_number: 2, status: 'succeeded' });
+      expect(await scene.reply(waiting, 'a year later', { idempotency_key: 'k' })).toMatchObject({
+        attempt_number: 2,
+        status: 'succeeded',
+      });
     });
   });
 
   test('a time of a hundred years is kept and told, and the question is answered before or decided after', async () => {
     await withScene(async (scene) => {
-      const options = { ...NOT_STRICT, session_timeout_sec: HUNDRED_YEARS_SEC, turn_timeout_sec: HUNDRED_YEARS_SEC, idle_timeout_sec: HUNDRED_YEARS_SEC };
+      const options = {
+        ...NOT_STRICT,
+        session_timeout_sec: HUNDRED_YEARS_SEC,
+        turn_timeout_sec: HUNDRED_YEARS_SEC,
+        idle_timeout_sec: HUNDRED_YEARS_SEC,
+      };
       const answered = await scene.create(`${ASK}[[done 1]]`, { runtime_options: options });
       const silent = await scene.create(`${ASK}[[done 1]]`, { runtime_options: options });
       const pending = await scene.pending(answered);
       expect(pending.due_at - pending.asked_at).toBe(HUNDRED_YEARS_SEC * 1000);
-      expect(viewInteraction(pending, scene.time.now)).toMatchObject({ overdue: false, due_at: expect.stringMatching(/^2125-/) });
+      expect(viewInteraction(pending, scene.time.now)).toMatchObject({
+        overdue: false,
+        due_at: expect.stringMatching(/^2125-/),
+      });
       scene.time.advance(99 * 365 * 86_400_000);
       expect((await scene.reply(answered, 'late')).status).toBe('succeeded');
       scene.time.advance(365 * 86_400_000);
@@ -375,7 +499,8 @@ describe('when nobody answers in time', () => {
   test('a decision that fell due while Parley was down is made at the next start, once', async () => {
     const root = createRoot();
     const time = new SimulatedTime();
-    const open = async () => sceneOf(await openBench(root, { clock: time.clock, timers: time.createTimers() }), root, time);
+    const open = async () =>
+      sceneOf(await openBench(root, { clock: time.clock, timers: time.createTimers() }), root, time);
     const before = await open();
     const waiting = await before.create(`${ASK}[[done 1]]`, { runtime_options: NOT_STRICT });
     const strict = await before.create(`${ASK}[[done 1]]`);
@@ -384,7 +509,9 @@ describe('when nobody answers in time', () => {
     const after = await open();
     await until(async () => (await after.bench.data.store.loadRun(waiting.run_id))?.status !== 'waiting_user');
     expect(await after.settled(waiting)).toMatchObject({ status: 'succeeded', attempt_number: 2 });
-    expect((await typesOf(after, waiting)).rasp.filter((type) => type === 'interaction.auto_decide.timeout')).toHaveLength(1);
+    expect(
+      (await typesOf(after, waiting)).rasp.filter((type) => type === 'interaction.auto_decide.timeout'),
+    ).toHaveLength(1);
     expect((await after.settled(strict)).status).toBe('waiting_user');
     expect(startsIn(root)).toHaveLength(3);
     await after.bench.close();
@@ -393,7 +520,8 @@ describe('when nobody answers in time', () => {
   test('a time that is not over yet at a restart is waited for again', async () => {
     const root = createRoot();
     const time = new SimulatedTime();
-    const open = async () => sceneOf(await openBench(root, { clock: time.clock, timers: time.createTimers() }), root, time);
+    const open = async () =>
+      sceneOf(await openBench(root, { clock: time.clock, timers: time.createTimers() }), root, time);
     const before = await open();
     const waiting = await before.create(`${ASK}[[done 1]]`, { runtime_options: NOT_STRICT });
     await before.bench.close();
@@ -417,13 +545,33 @@ describe('creating a run', () => {
     ['an output_schema that is no schema', { output_schema: { type: 'nonsense' } }, 'INVALID_ARGUMENT'],
     ['an unknown runtime option', { runtime_options: { sesion_timeout_sec: 5 } }, 'INVALID_ARGUMENT'],
     ['an inherited name as runtime option', { runtime_options: { constructor: 5 } }, 'INVALID_ARGUMENT'],
-    ['a runtime option of the wrong type', { runtime_options: { interactive_require_user_reply: 'yes' } }, 'INVALID_ARGUMENT'],
+    [
+      'a runtime option of the wrong type',
+      { runtime_options: { interactive_require_user_reply: 'yes' } },
+      'INVALID_ARGUMENT',
+    ],
     ['a runtime option out of range', { runtime_options: { max_attempt: 0 } }, 'INVALID_ARGUMENT'],
     ['an unknown policy', { runtime_options: { auto_decide_policy: 'approve' } }, 'INVALID_ARGUMENT'],
-    ['a session timeout of more than a hundred years', { runtime_options: { session_timeout_sec: HUNDRED_YEARS_SEC + 1 } }, 'INVALID_ARGUMENT'],
-    ['a turn timeout of more than a hundred years', { runtime_options: { turn_timeout_sec: HUNDRED_YEARS_SEC + 1 } }, 'INVALID_ARGUMENT'],
-    ['an idle timeout of more than a hundred years', { runtime_options: { idle_timeout_sec: HUNDRED_YEARS_SEC + 1 } }, 'INVALID_ARGUMENT'],
-    ['the largest whole number as a timeout', { runtime_options: { session_timeout_sec: Number.MAX_SAFE_INTEGER } }, 'INVALID_ARGUMENT'],
+    [
+      'a session timeout of more than a hundred years',
+      { runtime_options: { session_timeout_sec: HUNDRED_YEARS_SEC + 1 } },
+      'INVALID_ARGUMENT',
+    ],
+    [
+      'a turn timeout of more than a hundred years',
+      { runtime_options: { turn_timeout_sec: HUNDRED_YEARS_SEC + 1 } },
+      'INVALID_ARGUMENT',
+    ],
+    [
+      'an idle timeout of more than a hundred years',
+      { runtime_options: { idle_timeout_sec: HUNDRED_YEARS_SEC + 1 } },
+      'INVALID_ARGUMENT',
+    ],
+    [
+      'the largest whole number as a timeout',
+      { runtime_options: { session_timeout_sec: Number.MAX_SAFE_INTEGER } },
+      'INVALID_ARGUMENT',
+    ],
     ['no time at all as a timeout', { runtime_options: { session_timeout_sec: 0 } }, 'INVALID_ARGUMENT'],
     ['no prompt', { prompt: undefined as never }, 'INVALID_ARGUMENT'],
     ['a number as prompt', { prompt: 7 as never }, 'INVALID_ARGUMENT'],
@@ -442,7 +590,10 @@ describe('creating a run', () => {
   test('twice with one request id and the same body answers the first run', async () => {
     await withScene(async (scene) => {
       const request: CreateRunRequest = { ...base, request_id: 'req', labels: { a: '1', b: '2' } };
-      const [first, second] = await Promise.all([scene.bench.orchestrator.create(request), scene.bench.orchestrator.create({ ...request, labels: { b: '2', a: '1' } })]);
+      const [first, second] = await Promise.all([
+        scene.bench.orchestrator.create(request),
+        scene.bench.orchestrator.create({ ...request, labels: { b: '2', a: '1' } }),
+      ]);
       expect(second.run_id).toBe(first.run_id);
       const ended = await scene.settled(first);
       expect(await scene.bench.orchestrator.create(request)).toEqual(ended);
@@ -465,8 +616,12 @@ describe('creating a run', () => {
   test('twice with one request id and another body is refused with REQUEST_ID_CONFLICT', async () => {
     await withScene(async (scene) => {
       await scene.settled(await scene.bench.orchestrator.create({ ...base, request_id: 'req' }));
-      await expectRefusal(scene, 'REQUEST_ID_CONFLICT', () => scene.bench.orchestrator.create({ ...base, prompt: 'other', request_id: 'req' }));
-      await expectRefusal(scene, 'REQUEST_ID_CONFLICT', () => scene.bench.orchestrator.create({ ...base, labels: { a: '1' }, request_id: 'req' }));
+      await expectRefusal(scene, 'REQUEST_ID_CONFLICT', () =>
+        scene.bench.orchestrator.create({ ...base, prompt: 'other', request_id: 'req' }),
+      );
+      await expectRefusal(scene, 'REQUEST_ID_CONFLICT', () =>
+        scene.bench.orchestrator.create({ ...base, labels: { a: '1' }, request_id: 'req' }),
+      );
     });
   });
 
@@ -481,7 +636,12 @@ describe('creating a run', () => {
 });
 
 describe('a turn', () => {
-  const hanging: CreateRunRequest = { engine: 'codex', prompt: '[[hang]]', execution_mode: 'interactive', permission: 'full' };
+  const hanging: CreateRunRequest = {
+    engine: 'codex',
+    prompt: '[[hang]]',
+    execution_mode: 'interactive',
+    permission: 'full',
+  };
   // Lines on stderr that repeat the message are held back in the conversation until the turn goes on or ends.
   const ECHO = '[[answer stand-in: line 1 of 2]][[answer stand-in: line 2 of 2]][[sleep 50]][[stderr 2]][[hang]]';
   const schema = { type: 'object', required: ['n'], properties: { n: { type: 'number' } } };
@@ -508,14 +668,22 @@ describe('a turn', () => {
     await withScene(async (scene) => {
       const run = await scene.create('[[done 1]]');
       expect(run).toMatchObject({ status: 'failed', error: { code: 'ENGINE_NOT_FOUND' } });
-      const changed = (await journalOf(scene.bench, run.run_id)).rasp.filter(({ event }) => event.type === 'lifecycle.state.changed').map(({ data }) => [data['from'], data['trigger'], data['to']]);
-      expect(changed).toEqual([['queued', 'turn.started', 'running'], ['running', 'turn.failed', 'failed']]);
+      const changed = (await journalOf(scene.bench, run.run_id)).rasp
+        .filter(({ event }) => event.type === 'lifecycle.state.changed')
+        .map(({ data }) => [data['from'], data['trigger'], data['to']]);
+      expect(changed).toEqual([
+        ['queued', 'turn.started', 'running'],
+        ['running', 'turn.failed', 'failed'],
+      ]);
     }, changes);
   });
 
   test('that takes too long is ended with TURN_TIMEOUT, and no process is left', async () => {
     await withScene(async (scene) => {
-      const run = await scene.bench.orchestrator.create({ ...hanging, runtime_options: { turn_timeout_sec: 1000, idle_timeout_sec: 100_000 } });
+      const run = await scene.bench.orchestrator.create({
+        ...hanging,
+        runtime_options: { turn_timeout_sec: 1000, idle_timeout_sec: 100_000 },
+      });
       await until(() => startsIn(scene.root).length === 1);
       await scene.time.armed(1_000_000);
       scene.time.advance(1_000_000);
@@ -525,7 +693,10 @@ describe('a turn', () => {
 
   test('that prints nothing for too long is ended with ENGINE_IDLE_TIMEOUT, and no process is left', async () => {
     await withScene(async (scene) => {
-      const run = await scene.bench.orchestrator.create({ ...hanging, runtime_options: { turn_timeout_sec: 1e9, idle_timeout_sec: 100 } });
+      const run = await scene.bench.orchestrator.create({
+        ...hanging,
+        runtime_options: { turn_timeout_sec: 1e9, idle_timeout_sec: 100 },
+      });
       await until(() => startsIn(scene.root).length === 1);
       const status = async () => (await scene.bench.data.store.loadRun(run.run_id))?.status;
       // It may print something yet, and then its time begins again.
@@ -546,32 +717,53 @@ describe('a turn', () => {
       await go;
       return ['/nowhere/codex'];
     };
-    await withScene(async (scene) => {
-      const run = await scene.bench.orchestrator.create({ ...hanging });
-      await asked;
-      const canceled = await scene.bench.orchestrator.cancel(run.run_id);
-      latch.emit('go');
-      expect(await scene.settled(run)).toEqual(canceled);
-      expect(canceled.status).toBe('canceled');
-    }, { host: { findProgram } });
+    await withScene(
+      async (scene) => {
+        const run = await scene.bench.orchestrator.create({ ...hanging });
+        await asked;
+        const canceled = await scene.bench.orchestrator.cancel(run.run_id);
+        latch.emit('go');
+        expect(await scene.settled(run)).toEqual(canceled);
+        expect(canceled.status).toBe('canceled');
+      },
+      { host: { findProgram } },
+    );
   });
 
   test('for which no slot is free waits for one, and is waited for', async () => {
-    await withScene(async (scene) => {
-      const runs = await Promise.all(['[[answer One.]][[done 1]]', '[[done 2]]', '[[done 3]]'].map((prompt) => scene.bench.orchestrator.create({ ...hanging, prompt })));
-      const ended = await Promise.all(runs.toReversed().map((run) => scene.settled(run)));
-      expect(ended.map(({ status, result }) => [status, result])).toEqual([['succeeded', 3], ['succeeded', 2], ['succeeded', 1]]);
-    }, { settings: { slots: 1 } });
+    await withScene(
+      async (scene) => {
+        const runs = await Promise.all(
+          ['[[answer One.]][[done 1]]', '[[done 2]]', '[[done 3]]'].map((prompt) =>
+            scene.bench.orchestrator.create({ ...hanging, prompt }),
+          ),
+        );
+        const ended = await Promise.all(runs.toReversed().map((run) => scene.settled(run)));
+        expect(ended.map(({ status, result }) => [status, result])).toEqual([
+          ['succeeded', 3],
+          ['succeeded', 2],
+          ['succeeded', 1],
+        ]);
+      },
+      { settings: { slots: 1 } },
+    );
   });
 
   test('that is cut off when the store goes away fails at the next start with its code, and its conversation is what the journal says', async () => {
     const root = createRoot();
     const bench = await openBench(root);
     const { run_id: id } = await bench.orchestrator.create({ ...hanging, prompt: ECHO });
-    await until(async () => (await bench.data.store.readJournal(id, 'rasp', { limit: 1000 })).some((line) => line.includes('line 2 of 2') && line.includes('raw.stderr')));
+    await until(async () =>
+      (await bench.data.store.readJournal(id, 'rasp', { limit: 1000 })).some(
+        (line) => line.includes('line 2 of 2') && line.includes('raw.stderr'),
+      ),
+    );
     await bench.data.close();
     const again = await openBench(root);
-    expect(await expectSound(again, id)).toMatchObject({ status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } });
+    expect(await expectSound(again, id)).toMatchObject({
+      status: 'failed',
+      error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' },
+    });
     await again.close();
     await until(() => bench.failures.length > 0);
   });
@@ -580,10 +772,17 @@ describe('a turn', () => {
     const root = createRoot();
     const bench = await openBench(root);
     const { run_id: id } = await bench.orchestrator.create({ ...hanging, prompt: ECHO });
-    await until(async () => (await bench.data.store.readJournal(id, 'rasp', { limit: 1000 })).some((line) => line.includes('line 2 of 2') && line.includes('raw.stderr')));
+    await until(async () =>
+      (await bench.data.store.readJournal(id, 'rasp', { limit: 1000 })).some(
+        (line) => line.includes('line 2 of 2') && line.includes('raw.stderr'),
+      ),
+    );
     await bench.close();
     const again = await openBench(root);
-    expect(await expectSound(again, id)).toMatchObject({ status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } });
+    expect(await expectSound(again, id)).toMatchObject({
+      status: 'failed',
+      error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' },
+    });
     expect((await journalOf(again, id)).rasp.at(-2)?.event.type).toBe('lifecycle.turn.ended');
     await again.close();
   });

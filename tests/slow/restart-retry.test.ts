@@ -17,9 +17,17 @@ const RETRY: RecoverySettings = { queued: 'fail', running: 'retry' };
 const INTERRUPTED = { status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } };
 
 // A run as a crash leaves it: running, and nobody runs it.
-async function cutOff(bench: Bench, { engine = 'codex', before = [], ...spec }: { engine?: string; before?: readonly RaspDraft[]; retryOf?: string } = {}): Promise<RunRecord> {
+async function cutOff(
+  bench: Bench,
+  { engine = 'codex', before = [], ...spec }: { engine?: string; before?: readonly RaspDraft[]; retryOf?: string } = {},
+): Promise<RunRecord> {
   const run = await bench.orchestrator.create({ engine, prompt: '[[done 1]]', labels: { team: 'a' }, ...spec });
-  const applied = await applyRunEvent(bench.deps, run, { event: 'turn.started', facts: NO_FACTS, set: { epoch: 1 }, before });
+  const applied = await applyRunEvent(bench.deps, run, {
+    event: 'turn.started',
+    facts: NO_FACTS,
+    set: { epoch: 1 },
+    before,
+  });
   if (!applied.applied) throw new Error('the turn has not begun');
   return applied.run;
 }
@@ -44,7 +52,10 @@ describe('after a start with recovery.running="retry"', () => {
       const [retry, ...others] = await retriesOf(bench, id);
       expect(others).toEqual([]);
       await bench.orchestrator.settled(retry?.run_id ?? '');
-      expect(await expectSound(bench, retry?.run_id ?? '')).toMatchObject({ status: 'succeeded', spec: { engine: 'codex', prompt: '[[done 1]]', labels: { team: 'a' } } });
+      expect(await expectSound(bench, retry?.run_id ?? '')).toMatchObject({
+        status: 'succeeded',
+        spec: { engine: 'codex', prompt: '[[done 1]]', labels: { team: 'a' } },
+      });
       const failed = await expectSound(bench, id);
       expect(failed).toMatchObject(INTERRUPTED);
       expect(failed.error?.message).toContain('recovery.running');
@@ -57,15 +68,26 @@ describe('after a start with recovery.running="retry"', () => {
     const { run_id: id } = await interrupt(root);
     for (const moment of ['before', 'after'] as const) {
       // Recovers nothing by itself.
-      const bench = await openBench(root, { settings: { slots: 0 }, store: (store) => alterStore(store, { listRunIds: async () => [] }) });
+      const bench = await openBench(root, {
+        settings: { slots: 0 },
+        store: (store) => alterStore(store, { listRunIds: async () => [] }),
+      });
       const { store } = bench.data;
-      const crashing = alterStore(store, { commit: async (change) => {
-        if (change.create === undefined) return store.commit(change);
-        if (moment === 'after') await store.commit(change);
-        throw new Error('the process is gone');
-      } });
+      const crashing = alterStore(store, {
+        commit: async (change) => {
+          if (change.create === undefined) return store.commit(change);
+          if (moment === 'after') await store.commit(change);
+          throw new Error('the process is gone');
+        },
+      });
       // What was stored before the end is found to be done.
-      await Orchestrator.open({ ...bench.deps, store: crashing }, { slots: 0, recovery: RETRY, onFailure: () => {} }).then((late) => late.close(), () => {});
+      await Orchestrator.open(
+        { ...bench.deps, store: crashing },
+        { slots: 0, recovery: RETRY, onFailure: () => {} },
+      ).then(
+        (late) => late.close(),
+        () => {},
+      );
       await bench.close();
     }
     const again = await openBench(root, { settings: { recovery: RETRY } });
@@ -92,9 +114,17 @@ describe('after a start with recovery.running="retry"', () => {
   });
 
   test('a run whose approval was handed over in the interrupted turn is not repeated', async () => {
-    const applied = draft('interaction.approval.applied', { interaction_id: 'int_1', decision: 'approve', digest: 'x', applied_at: '2026-01-01T00:00:00.000Z' });
+    const applied = draft('interaction.approval.applied', {
+      interaction_id: 'int_1',
+      decision: 'approve',
+      digest: 'x',
+      applied_at: '2026-01-01T00:00:00.000Z',
+    });
     // Each in a root of its own: opening the second bench would already fail the run of the first.
-    for (const [before, retries] of [[[applied], 0], [[], 1]] as const) {
+    for (const [before, retries] of [
+      [[applied], 0],
+      [[], 1],
+    ] as const) {
       const root = createRoot();
       const { run_id: id } = await interrupt(root, { engine: 'codex-app-server', before });
       const bench = await openBench(root, { settings: { recovery: RETRY, slots: 0 } });
@@ -107,8 +137,16 @@ describe('after a start with recovery.running="retry"', () => {
   test('a run that somebody wanted canceled is canceled and not repeated', async () => {
     const root = createRoot();
     const run = await interrupt(root);
-    const wishing = await openBench(root, { settings: { slots: 0 }, store: (store) => alterStore(store, { listRunIds: async () => [] }) });
-    await wishing.data.store.commit({ run_id: run.run_id, expect: { status: 'running', epoch: 1, rasp_seq: run.heads.rasp_seq }, now: run.updated_at, set: { cancel_requested: { at: 1, actor: null } } });
+    const wishing = await openBench(root, {
+      settings: { slots: 0 },
+      store: (store) => alterStore(store, { listRunIds: async () => [] }),
+    });
+    await wishing.data.store.commit({
+      run_id: run.run_id,
+      expect: { status: 'running', epoch: 1, rasp_seq: run.heads.rasp_seq },
+      now: run.updated_at,
+      set: { cancel_requested: { at: 1, actor: null } },
+    });
     await wishing.close();
     const bench = await openBench(root, { settings: { recovery: RETRY } });
     expect(await expectSound(bench, run.run_id)).toMatchObject({ status: 'canceled' });
@@ -142,8 +180,18 @@ describe('after a start with recovery.running="retry"', () => {
 test('a turn that a stop ends after the grace period is repeated in its session at the next start', async () => {
   const root = createRoot();
   const bench = await openBench(root, { settings: { recovery: RETRY } });
-  const { run_id: id } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[say Working]][[hang]]', permission: 'full' });
-  await expect.poll(async () => (await bench.data.store.readJournal(id, 'rasp', { limit: 1000 })).some((line) => line.includes('lifecycle.session.bound'))).toBe(true);
+  const { run_id: id } = await bench.orchestrator.create({
+    engine: 'codex',
+    prompt: '[[say Working]][[hang]]',
+    permission: 'full',
+  });
+  await expect
+    .poll(async () =>
+      (await bench.data.store.readJournal(id, 'rasp', { limit: 1000 })).some((line) =>
+        line.includes('lifecycle.session.bound'),
+      ),
+    )
+    .toBe(true);
   expect(await bench.orchestrator.close()).toEqual({ turns: 1, queued: 1 });
   expect(await expectSound(bench, id)).toMatchObject(INTERRUPTED);
   const [retry] = await retriesOf(bench, id);
@@ -160,7 +208,11 @@ test('a server drains at SIGTERM: it refuses replies and new work, finishes its 
   mkdirSync(site.data, { recursive: true });
   writeFileSync(join(site.data, 'config.json'), JSON.stringify({ slots: 1, shutdown_grace_sec: 120 }));
   const server = await startServer(site);
-  const { run_id: waiting } = await server.client.create({ engine: 'rehearsal', prompt: '[[ask Which?]][[done 1]]', execution_mode: 'interactive' });
+  const { run_id: waiting } = await server.client.create({
+    engine: 'rehearsal',
+    prompt: '[[ask Which?]][[done 1]]',
+    execution_mode: 'interactive',
+  });
   await expect.poll(async () => (await server.client.get(waiting)).status).toBe('waiting_user');
   const { interaction_id: question } = await server.client.interaction(waiting);
   const { run_id: running } = await server.client.create({ engine: 'rehearsal', prompt: '[[say Working]][[hang]]' });
@@ -169,21 +221,37 @@ test('a server drains at SIGTERM: it refuses replies and new work, finishes its 
   server.child.kill('SIGTERM');
   await expect.poll(async () => (await fetch(`${server.url}/readyz`)).status).toBe(503);
   const post = async (path: string, body: object) => {
-    const response = await fetch(`${server.url}${path}`, { method: 'POST', headers: { authorization: `Bearer ${server.token}`, 'content-type': 'application/json' }, body: JSON.stringify(body) });
-    return [response.status, ((await response.json()) as { error: { code: string } }).error.code, response.headers.get('retry-after')];
+    const response = await fetch(`${server.url}${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${server.token}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    return [
+      response.status,
+      ((await response.json()) as { error: { code: string } }).error.code,
+      response.headers.get('retry-after'),
+    ];
   };
   const refusal = [503, 'SHUTTING_DOWN', '5'];
-  expect(await post(`/v1/runs/${waiting}/interaction/reply`, { interaction_id: question, response: 'x' })).toEqual(refusal);
+  expect(await post(`/v1/runs/${waiting}/interaction/reply`, { interaction_id: question, response: 'x' })).toEqual(
+    refusal,
+  );
   expect(await post('/v1/runs', { engine: 'rehearsal', prompt: 'x' })).toEqual(refusal);
   // A command is told the same, and not that the data directory is in use.
-  expect(await parley(site, ['reply', waiting, 'x'])).toMatchObject({ code: 1, stderr: expect.stringContaining('is being stopped') as string });
+  expect(await parley(site, ['reply', waiting, 'x'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('is being stopped') as string,
+  });
   // What is there can still be read, and the question is still open.
   expect((await server.client.get(running)).status).toBe('running');
   expect((await server.client.interaction(waiting)).state).toBe('pending');
   server.child.kill('SIGTERM');
   const { code, stderr } = await server.ended;
   expect(code).toBe(0);
-  expect(stderr).toContain('Interrupted 1 running turn and 1 queued run. Set recovery.queued to \\"requeue\\" in config.json to keep queued runs. Set recovery.running to \\"retry\\" in config.json to repeat interrupted runs.');
+  expect(stderr).toContain(
+    'Interrupted 1 running turn and 1 queued run. Set recovery.queued to \\"requeue\\" in config.json to keep ' +
+      'queued runs. Set recovery.running to \\"retry\\" in config.json to repeat interrupted runs.',
+  );
   const again = await startServer(site);
   expect(await again.client.get(running)).toMatchObject(INTERRUPTED);
   expect(await again.client.get(queued)).toMatchObject(INTERRUPTED);

@@ -1,4 +1,5 @@
-// A resumed turn that fails before its session is confirmed has failed to resume, whatever went wrong; the details name the cause.
+// A resumed turn that fails before its session is confirmed has failed to resume, whatever went wrong; the details name
+// the cause.
 import { chmodSync, copyFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -23,7 +24,10 @@ interface Waiting {
 async function waitWith(engine: string, rest: object = {}): Promise<Waiting> {
   const root = createRoot();
   const program = join(root, 'program');
-  writeFileSync(program, `#!/bin/sh\nexec ${join(BIN, engine === 'codex-app-server' ? `${engine}-stand-in` : engine)} "$@"\n`);
+  writeFileSync(
+    program,
+    `#!/bin/sh\nexec ${join(BIN, engine === 'codex-app-server' ? `${engine}-stand-in` : engine)} "$@"\n`,
+  );
   chmodSync(program, 0o755);
   const { environment } = standInHost(root);
   const waiting: { failing: Error | null } = { failing: null };
@@ -37,11 +41,20 @@ async function waitWith(engine: string, rest: object = {}): Promise<Waiting> {
       },
     },
   });
-  const created = await bench.orchestrator.create({ engine, prompt: '[[ask Which?|A|B]][[done 1]]', execution_mode: 'interactive', permission: 'full', ...rest });
+  const created = await bench.orchestrator.create({
+    engine,
+    prompt: '[[ask Which?|A|B]][[done 1]]',
+    execution_mode: 'interactive',
+    permission: 'full',
+    ...rest,
+  });
   const run = await bench.orchestrator.settled(created.run_id);
   expect(run).toMatchObject({ status: 'waiting_user' });
   return Object.assign(waiting, {
-    bench, root, run, program,
+    bench,
+    root,
+    run,
+    program,
     answer: async () => {
       const pending = await bench.data.store.loadPending(run.run_id);
       await bench.orchestrator.reply(run.run_id, { interaction_id: pending?.interaction_id ?? '', response: 'A' });
@@ -59,20 +72,32 @@ const DAMAGE: readonly (readonly [string, string, (waiting: Waiting) => void])[]
   ['has an interpreter that is gone', 'ENGINE_NOT_FOUND', ({ program }) => writeFileSync(program, '#!/nowhere/sh\n')],
 ];
 
-test.each(ENGINES.flatMap((engine) => DAMAGE.map(([what, code, damage]) => [engine, what, code, damage] as const)))('%s: a program that %s while the run waited', async (engine, _what, code, damage) => {
-  const waiting = await waitWith(engine);
-  damage(waiting);
-  const ended = await waiting.answer();
-  expect(ended).toMatchObject({ status: 'failed', error: { code: 'SESSION_RESUME_FAILED', details: { cause: { code, message: expect.stringContaining(waiting.program) } } } });
-  // The session is kept: when the program is back, a retry continues it.
-  expect(await waiting.bench.data.store.loadHandle(ended.request_id)).not.toBeNull();
-  await waiting.bench.close();
-});
+test.each(ENGINES.flatMap((engine) => DAMAGE.map(([what, code, damage]) => [engine, what, code, damage] as const)))(
+  '%s: a program that %s while the run waited',
+  async (engine, _what, code, damage) => {
+    const waiting = await waitWith(engine);
+    damage(waiting);
+    const ended = await waiting.answer();
+    expect(ended).toMatchObject({
+      status: 'failed',
+      error: {
+        code: 'SESSION_RESUME_FAILED',
+        details: { cause: { code, message: expect.stringContaining(waiting.program) } },
+      },
+    });
+    // The session is kept: when the program is back, a retry continues it.
+    expect(await waiting.bench.data.store.loadHandle(ended.request_id)).not.toBeNull();
+    await waiting.bench.close();
+  },
+);
 
 test.each(['codex', 'codex-app-server'] as const)('%s: a program that cannot be found any more', async (engine) => {
   const waiting = await waitWith(engine);
   Object.assign(waiting.bench.deps.host, { findProgram: async () => null });
-  expect((await waiting.answer()).error).toMatchObject({ code: 'SESSION_RESUME_FAILED', details: { cause: { code: 'ENGINE_NOT_FOUND', message: expect.stringContaining('not found') } } });
+  expect((await waiting.answer()).error).toMatchObject({
+    code: 'SESSION_RESUME_FAILED',
+    details: { cause: { code: 'ENGINE_NOT_FOUND', message: expect.stringContaining('not found') } },
+  });
   await waiting.bench.close();
 });
 
@@ -83,7 +108,10 @@ test.each(['codex', 'codex-app-server'] as const)('%s: a home that is gone, or t
     renameSync(home, `${home}.gone`);
     replace(home);
     const { error } = await waiting.answer();
-    expect(error).toMatchObject({ code: 'SESSION_RESUME_FAILED', details: { cause: { message: expect.stringContaining(home) } } });
+    expect(error).toMatchObject({
+      code: 'SESSION_RESUME_FAILED',
+      details: { cause: { message: expect.stringContaining(home) } },
+    });
     await waiting.bench.close();
   }
 });
@@ -98,7 +126,12 @@ test('a workspace or settings that are refused, and a machine that refuses', asy
     const waiting = await waitWith('codex');
     waiting.failing = failing;
     const { error } = await waiting.answer();
-    expect(error).toMatchObject({ code: 'SESSION_RESUME_FAILED', details: { cause: { code: failing instanceof TurnRefusedError ? failing.code : 'INTERNAL', message: failing.message } } });
+    expect(error).toMatchObject({
+      code: 'SESSION_RESUME_FAILED',
+      details: {
+        cause: { code: failing instanceof TurnRefusedError ? failing.code : 'INTERNAL', message: failing.message },
+      },
+    });
     await waiting.bench.close();
   }
 });
@@ -106,7 +139,10 @@ test('a workspace or settings that are refused, and a machine that refuses', asy
 test('an engine that dies before it confirms the session is the cause of a failed resume', async () => {
   const waiting = await waitWith('codex');
   writeFileSync(waiting.program, '#!/bin/sh\necho "Error: not logged in" >&2\nexit 9\n');
-  expect((await waiting.answer()).error).toMatchObject({ code: 'SESSION_RESUME_FAILED', details: { cause: { code: 'ENGINE_AUTH_REQUIRED', message: expect.stringContaining('code 9') } } });
+  expect((await waiting.answer()).error).toMatchObject({
+    code: 'SESSION_RESUME_FAILED',
+    details: { cause: { code: 'ENGINE_AUTH_REQUIRED', message: expect.stringContaining('code 9') } },
+  });
   await waiting.bench.close();
 });
 

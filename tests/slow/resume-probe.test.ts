@@ -33,13 +33,26 @@ function createPlace(script: string): Place {
   const [bin, log] = [join(root, 'codex'), join(root, 'calls')];
   mkdirSync(join(root, 'data'));
   writeProgram(bin, `case "$1" in --version) echo "codex-cli 9.9.9";; *) echo x >> ${log}; ${script};; esac`);
-  const machine = { user: { home: root, env: { PATH: process.env['PATH'], PARLEY_CODEX_BIN: bin } }, node: process.execPath, programs: '', platform: 'none', pid: process.pid, askTool: [] };
+  const machine = {
+    user: { home: root, env: { PATH: process.env['PATH'], PARLEY_CODEX_BIN: bin } },
+    node: process.execPath,
+    programs: '',
+    platform: 'none',
+    pid: process.pid,
+    askTool: [],
+  };
   return {
     root,
     bin,
     calls: () => (existsSync(log) ? readFileSync(log, 'utf8').length / 2 : 0),
     knowledge: (clock = { now: () => 1_000_000 }) => {
-      const knowledge = new EngineKnowledge({ machine, settings: DEFAULT_SETTINGS, clock, timers: systemTimers, file: new KnowledgeFile(join(root, 'data')) });
+      const knowledge = new EngineKnowledge({
+        machine,
+        settings: DEFAULT_SETTINGS,
+        clock,
+        timers: systemTimers,
+        file: new KnowledgeFile(join(root, 'data')),
+      });
       closing.push(() => knowledge.close());
       return knowledge;
     },
@@ -53,7 +66,10 @@ function writeProgram(path: string, script: string): void {
 
 // Runs go to the stand-in; the probe goes to the program of the place.
 async function openProbed(place: Place, knowledge: EngineKnowledge, sticky = false): Promise<Bench> {
-  const bench = await openBench(place.root, { sticky, host: { knownResume: (engine) => knowledge.known(engine), probeResume: (engine) => knowledge.learn(engine) } });
+  const bench = await openBench(place.root, {
+    sticky,
+    host: { knownResume: (engine) => knowledge.known(engine), probeResume: (engine) => knowledge.learn(engine) },
+  });
   closing.push(() => bench.close());
   return bench;
 }
@@ -82,7 +98,10 @@ describe('what is known of a program', () => {
     utimesSync(place.bin, 1, 1);
     expect(knowledge.known(CODEX)).toBeNull();
     writeProgram(place.bin, 'echo no help');
-    expect(await knowledge.learn(CODEX)).toMatchObject({ resumes: false, problem: expect.stringContaining('does not show how') });
+    expect(await knowledge.learn(CODEX)).toMatchObject({
+      resumes: false,
+      problem: expect.stringContaining('does not show how'),
+    });
   });
 
   test.each([
@@ -102,37 +121,65 @@ describe('what is known of a program', () => {
     expect(knowledge.known(CODEX)).toBeNull();
   });
 
-  test.each(['not JSON', '[]', '{"programs":7}', '{"programs":{"x":{"resumes":"yes"}}}', ' '.repeat(300_000)])('a damaged engines.json counts as empty', async (content) => {
-    const place = createPlace(RESUMES);
-    writeFileSync(join(place.root, 'data', 'engines.json'), content);
-    const knowledge = place.knowledge();
-    expect(knowledge.known(CODEX)).toBeNull();
-    expect(await knowledge.learn(CODEX)).toMatchObject({ resumes: true });
-  });
+  test.each(['not JSON', '[]', '{"programs":7}', '{"programs":{"x":{"resumes":"yes"}}}', ' '.repeat(300_000)])(
+    'a damaged engines.json counts as empty',
+    async (content) => {
+      const place = createPlace(RESUMES);
+      writeFileSync(join(place.root, 'data', 'engines.json'), content);
+      const knowledge = place.knowledge();
+      expect(knowledge.known(CODEX)).toBeNull();
+      expect(await knowledge.learn(CODEX)).toMatchObject({ resumes: true });
+    },
+  );
 
   test('a bundled engine needs no probe', async () => {
-    const host = createEngineHost({ user: { home: '/', env: {} }, node: process.execPath, programs: '/nowhere', platform: 'none', pid: 1, askTool: [] }, DEFAULT_SETTINGS, { clock: { now: () => 0 }, timers: systemTimers });
+    const host = createEngineHost(
+      {
+        user: { home: '/', env: {} },
+        node: process.execPath,
+        programs: '/nowhere',
+        platform: 'none',
+        pid: 1,
+        askTool: [],
+      },
+      DEFAULT_SETTINGS,
+      { clock: { now: () => 0 }, timers: systemTimers },
+    );
     expect(host.knownResume?.(findEngine('rehearsal'))).toMatchObject({ resumes: true });
   });
 });
 
 describe('a run', () => {
-  test.each([false, true])('starts with a diagnostic where the probe fails (sessions.sticky %s), and may still wait', async (sticky) => {
-    const place = createPlace('exit 3');
-    const bench = await openProbed(place, place.knowledge(), sticky);
-    const { run_id: id } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[ask Which?|A|B]]', execution_mode: 'interactive' });
-    await bench.orchestrator.settled(id);
-    expect((await expectSound(bench, id)).status).toBe('waiting_user');
-    expect(await warningsOf(bench, id)).toEqual([expect.stringContaining('ended with code 3')]);
-    const { rasp } = await journalOf(bench, id);
-    expect(rasp[0]?.data).not.toHaveProperty('interactive_profile');
-  });
+  test.each([false, true])(
+    'starts with a diagnostic where the probe fails (sessions.sticky %s), and may still wait',
+    async (sticky) => {
+      const place = createPlace('exit 3');
+      const bench = await openProbed(place, place.knowledge(), sticky);
+      const { run_id: id } = await bench.orchestrator.create({
+        engine: 'codex',
+        prompt: '[[ask Which?|A|B]]',
+        execution_mode: 'interactive',
+      });
+      await bench.orchestrator.settled(id);
+      expect((await expectSound(bench, id)).status).toBe('waiting_user');
+      expect(await warningsOf(bench, id)).toEqual([expect.stringContaining('ended with code 3')]);
+      const { rasp } = await journalOf(bench, id);
+      expect(rasp[0]?.data).not.toHaveProperty('interactive_profile');
+    },
+  );
 
   test('has no diagnostic where the probe passes, and none in auto mode', async () => {
-    for (const [script, mode] of [[RESUMES, 'interactive'], ['exit 3', 'auto']] as const) {
+    for (const [script, mode] of [
+      [RESUMES, 'interactive'],
+      ['exit 3', 'auto'],
+    ] as const) {
       const place = createPlace(script);
       const bench = await openProbed(place, place.knowledge());
-      const { run_id: id } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[done 1]]', execution_mode: mode });
+      const { run_id: id } = await bench.orchestrator.create({
+        engine: 'codex',
+        prompt: '[[done 1]]',
+        execution_mode: mode,
+      });
       await bench.orchestrator.settled(id);
       expect(await warningsOf(bench, id)).toEqual([]);
     }
@@ -140,16 +187,25 @@ describe('a run', () => {
 
   // A probe that never ends at all: creation cannot have waited for it.
   test('is created without waiting for its probe', async () => {
-    const bench = await openBench(createRoot(), { settings: { plays: false }, host: { knownResume: () => null, probeResume: () => new Promise(() => {}) } });
+    const bench = await openBench(createRoot(), {
+      settings: { plays: false },
+      host: { knownResume: () => null, probeResume: () => new Promise(() => {}) },
+    });
     closing.push(() => bench.close());
     const run = await bench.orchestrator.create({ engine: 'codex', prompt: 'x', execution_mode: 'interactive' });
     expect(run.status).toBe('queued');
   });
 
   test('records that a probe has not ended in time, and starts', async () => {
-    const bench = await openBench(createRoot(), { host: { knownResume: () => null, probeResume: () => new Promise(() => {}) } });
+    const bench = await openBench(createRoot(), {
+      host: { knownResume: () => null, probeResume: () => new Promise(() => {}) },
+    });
     closing.push(() => bench.close());
-    const { run_id: id } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[done 1]]', execution_mode: 'interactive' });
+    const { run_id: id } = await bench.orchestrator.create({
+      engine: 'codex',
+      prompt: '[[done 1]]',
+      execution_mode: 'interactive',
+    });
     expect((await bench.orchestrator.settled(id)).status).toBe('succeeded');
     expect(await warningsOf(bench, id)).toEqual([expect.stringContaining('has not ended within 3 s')]);
   });

@@ -11,13 +11,24 @@ import { STAND_INS, type StandIn } from '../support/stand-in.js';
 
 // Where each engine names its session in what it prints, and what stands in its argv for a resume and nowhere else.
 const NAMED: Record<StandIn, { stream: 'stdout' | 'stderr'; id: RegExp; resume: (session: string) => string[] }> = {
-  codex: { stream: 'stdout', id: /\{"type":"thread\.started","thread_id":"([^"]+)"\}/, resume: (session) => ['resume', session, 'Postgres 17'] },
+  codex: {
+    stream: 'stdout',
+    id: /\{"type":"thread\.started","thread_id":"([^"]+)"\}/,
+    resume: (session) => ['resume', session, 'Postgres 17'],
+  },
   gemini: { stream: 'stdout', id: /"type":"init".*"session_id":"([^"]+)"/, resume: (session) => ['--resume', session] },
-  iflow: { stream: 'stderr', id: /<Execution Info>[^]*"session-id": ?"([^"]+)"/, resume: (session) => ['--resume', session, '-p', 'Postgres 17'] },
+  iflow: {
+    stream: 'stderr',
+    id: /<Execution Info>[^]*"session-id": ?"([^"]+)"/,
+    resume: (session) => ['--resume', session, '-p', 'Postgres 17'],
+  },
   opencode: { stream: 'stdout', id: /"sessionID":"([^"]+)"/, resume: (session) => ['--session', session] },
 };
 
-async function withBench<T>(work: (bench: Bench, root: string) => Promise<T>, changes: Parameters<typeof openBench>[1] = {}): Promise<T> {
+async function withBench<T>(
+  work: (bench: Bench, root: string) => Promise<T>,
+  changes: Parameters<typeof openBench>[1] = {},
+): Promise<T> {
   const root = createRoot();
   const bench = await openBench(root, changes);
   try {
@@ -28,7 +39,13 @@ async function withBench<T>(work: (bench: Bench, root: string) => Promise<T>, ch
 }
 
 async function run(bench: Bench, engine: string, prompt: string, rest: object = {}): Promise<RunRecord> {
-  const created = await bench.orchestrator.create({ engine, prompt, execution_mode: 'interactive', permission: 'full', ...rest });
+  const created = await bench.orchestrator.create({
+    engine,
+    prompt,
+    execution_mode: 'interactive',
+    permission: 'full',
+    ...rest,
+  });
   await bench.orchestrator.settled(created.run_id);
   return expectSound(bench, created.run_id);
 }
@@ -43,7 +60,11 @@ async function answer(bench: Bench, waiting: RunRecord, response: string): Promi
 describe.each(STAND_INS)('%s', (engine) => {
   test('a question parks the run without a process, and the answer goes on in a new process with the same session', async () => {
     await withBench(async (bench, root) => {
-      const waiting = await run(bench, engine, '[[ask Which database?|Postgres|SQLite]][[answer Done with it.]][[done {"ok":true}]]');
+      const waiting = await run(
+        bench,
+        engine,
+        '[[ask Which database?|Postgres|SQLite]][[answer Done with it.]][[done {"ok":true}]]',
+      );
       expect(waiting).toMatchObject({ status: 'waiting_user', attempt_number: 1 });
       const pending = await bench.data.store.loadPending(waiting.run_id);
       expect(pending?.question).toMatchObject({ kind: 'choose_one', prompt: 'Which database?' });
@@ -68,7 +89,12 @@ describe.each(STAND_INS)('%s', (engine) => {
       const waiting = await run(bench, engine, '[[ask Which database?]][[done 1]]');
       const { logs } = runFolder(bench.data.path, waiting.run_id).attempt(1);
       const session = id.exec(readFileSync(logs[stream], 'utf8'))?.[1] ?? '';
-      expect(await bench.data.store.loadHandle(waiting.request_id)).toMatchObject({ engine, handle_type: 'session_id', handle_value: session, created_at_attempt: 1 });
+      expect(await bench.data.store.loadHandle(waiting.request_id)).toMatchObject({
+        engine,
+        handle_type: 'session_id',
+        handle_value: session,
+        created_at_attempt: 1,
+      });
       expect((await answer(bench, waiting, 'Postgres 17')).status).toBe('succeeded');
       const [first, second] = startsIn(root).map(({ argv }) => argv);
       const words = resume(session);
@@ -86,7 +112,11 @@ describe.each(STAND_INS)('%s', (engine) => {
     await first.close();
     const second = await openBench(root);
     expect((await expectSound(second, waiting.run_id)).status).toBe('waiting_user');
-    expect((await journalOf(second, waiting.run_id)).rasp.at(-1)?.data).toMatchObject({ from: 'waiting_user', to: 'waiting_user', trigger: 'restart.preserve_waiting' });
+    expect((await journalOf(second, waiting.run_id)).rasp.at(-1)?.data).toMatchObject({
+      from: 'waiting_user',
+      to: 'waiting_user',
+      trigger: 'restart.preserve_waiting',
+    });
     expect(await answer(second, waiting, 'yes')).toMatchObject({ status: 'succeeded', result: 1 });
     expect(startsIn(root)).toHaveLength(2);
     await second.close();
@@ -109,18 +139,29 @@ describe.each(STAND_INS)('%s', (engine) => {
     });
   });
 
-  test.each(['[[ask Which?]][[othersession]]', '[[ask Which?]][[refuse]]'])('a resume that comes back wrong fails and keeps the stored session: %s', async (prompt) => {
-    await withBench(async (bench) => {
-      const waiting = await run(bench, engine, prompt);
-      const handle = await bench.data.store.loadHandle(waiting.request_id);
-      expect(await answer(bench, waiting, 'x')).toMatchObject({ status: 'failed', error: { code: 'SESSION_RESUME_FAILED' } });
-      expect(await bench.data.store.loadHandle(waiting.request_id)).toEqual(handle);
-    });
-  });
+  test.each(['[[ask Which?]][[othersession]]', '[[ask Which?]][[refuse]]'])(
+    'a resume that comes back wrong fails and keeps the stored session: %s',
+    async (prompt) => {
+      await withBench(async (bench) => {
+        const waiting = await run(bench, engine, prompt);
+        const handle = await bench.data.store.loadHandle(waiting.request_id);
+        expect(await answer(bench, waiting, 'x')).toMatchObject({
+          status: 'failed',
+          error: { code: 'SESSION_RESUME_FAILED' },
+        });
+        expect(await bench.data.store.loadHandle(waiting.request_id)).toEqual(handle);
+      });
+    },
+  );
 
   test('a run that hangs is canceled, and nothing of it is left', async () => {
     await withBench(async (bench, root) => {
-      const { run_id: runId } = await bench.orchestrator.create({ engine, prompt: '[[orphan]][[hang]]', execution_mode: 'interactive', permission: 'full' });
+      const { run_id: runId } = await bench.orchestrator.create({
+        engine,
+        prompt: '[[orphan]][[hang]]',
+        execution_mode: 'interactive',
+        permission: 'full',
+      });
       while (startsIn(root).length === 0) await new Promise((resolve) => setImmediate(resolve));
       const canceled = await bench.orchestrator.cancel(runId, { kind: 'user', name: 'ann' });
       expect(canceled.status).toBe('canceled');
@@ -132,41 +173,64 @@ describe.each(STAND_INS)('%s', (engine) => {
 });
 
 test('never more engines work at once than there are slots', async () => {
-  await withBench(async (bench) => {
-    const counts: number[] = [];
-    bench.data.store.onCommitted(() => counts.push(new Set(listMarked().flatMap(({ mark }) => (runs.some(({ run_id: runId }) => mark?.startsWith(`${runId}/`)) ? [mark] : []))).size));
-    const runs: RunRecord[] = [];
-    for (let count = 0; count < 6; count += 1) runs.push(await bench.orchestrator.create({ engine: 'codex', prompt: '[[answer here]][[sleep 60]][[done 1]]' }));
-    for (const { run_id: runId } of runs) expect((await bench.orchestrator.settled(runId)).status).toBe('succeeded');
-    expect(Math.max(...counts)).toBe(2);
-  }, { settings: { slots: 2 } });
+  await withBench(
+    async (bench) => {
+      const counts: number[] = [];
+      bench.data.store.onCommitted(() =>
+        counts.push(
+          new Set(
+            listMarked().flatMap(({ mark }) =>
+              runs.some(({ run_id: runId }) => mark?.startsWith(`${runId}/`)) ? [mark] : [],
+            ),
+          ).size,
+        ),
+      );
+      const runs: RunRecord[] = [];
+      for (let count = 0; count < 6; count += 1)
+        runs.push(
+          await bench.orchestrator.create({ engine: 'codex', prompt: '[[answer here]][[sleep 60]][[done 1]]' }),
+        );
+      for (const { run_id: runId } of runs) expect((await bench.orchestrator.settled(runId)).status).toBe('succeeded');
+      expect(Math.max(...counts)).toBe(2);
+    },
+    { settings: { slots: 2 } },
+  );
 });
 
 test('an engine prints no further while what it printed is not stored, and goes on when it is', async () => {
   const gate = new Gate();
   const held = new Gate();
-  const hold = (store: Bench['data']['store']) => alterStore(store, { commit: async (change) => {
-    if (isFlush(change)) {
-      held.open();
-      await gate.opened;
-    }
-    return store.commit(change);
-  } });
-  await withBench(async (bench) => {
-    const { run_id: runId } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[events 20000 1000]][[done 1]]' });
-    await held.opened;
-    const { stdout } = runFolder(bench.data.path, runId).attempt(1).logs;
-    // Until it stays as it is, round after round.
-    for (let size = -1, rounds = 0; rounds < 20_000; ) {
-      const found = statSync(stdout).size;
-      rounds = found === size && found > 100_000 ? rounds + 1 : 0;
-      size = found;
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    const before = statSync(stdout).size;
-    gate.open();
-    expect((await bench.orchestrator.settled(runId)).status).toBe('succeeded');
-    expect(statSync(stdout).size).toBeGreaterThan(4 * before);
-    await expectSound(bench, runId);
-  }, { store: hold });
+  const hold = (store: Bench['data']['store']) =>
+    alterStore(store, {
+      commit: async (change) => {
+        if (isFlush(change)) {
+          held.open();
+          await gate.opened;
+        }
+        return store.commit(change);
+      },
+    });
+  await withBench(
+    async (bench) => {
+      const { run_id: runId } = await bench.orchestrator.create({
+        engine: 'codex',
+        prompt: '[[events 20000 1000]][[done 1]]',
+      });
+      await held.opened;
+      const { stdout } = runFolder(bench.data.path, runId).attempt(1).logs;
+      // Until it stays as it is, round after round.
+      for (let size = -1, rounds = 0; rounds < 20_000;) {
+        const found = statSync(stdout).size;
+        rounds = found === size && found > 100_000 ? rounds + 1 : 0;
+        size = found;
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      const before = statSync(stdout).size;
+      gate.open();
+      expect((await bench.orchestrator.settled(runId)).status).toBe('succeeded');
+      expect(statSync(stdout).size).toBeGreaterThan(4 * before);
+      await expectSound(bench, runId);
+    },
+    { store: hold },
+  );
 });

@@ -18,7 +18,9 @@ test('a data directory of the previous version is upgraded: waiting runs are ans
   await expectUpgraded(server, { isShared: false });
   server.child.kill('SIGTERM');
   expect(await server.ended).toMatchObject({ code: 0 });
-  expect(await parley(site, ['doctor'])).toMatchObject({ stdout: expect.stringContaining('none found: checked all 9 runs') as string });
+  expect(await parley(site, ['doctor'])).toMatchObject({
+    stdout: expect.stringContaining('none found: checked all 9 runs') as string,
+  });
 });
 
 test('the previous version refuses an upgraded data directory, and a copy made before serves it again', async () => {
@@ -27,7 +29,10 @@ test('the previous version refuses an upgraded data directory, and a copy made b
   const file = join(site.data, 'parley.db');
   copyFileSync(file, `${file}.before`);
   // A command that only reads does not upgrade.
-  expect(await parley(site, ['ls'])).toMatchObject({ code: 1, stderr: expect.stringContaining('older version (5)') as string });
+  expect(await parley(site, ['ls'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('older version (5)') as string,
+  });
   const server = await startServer(site);
   server.child.kill('SIGTERM');
   await server.ended;

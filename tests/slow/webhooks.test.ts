@@ -1,12 +1,22 @@
-// Webhooks of a real server: what arrives, that it can be checked, and that neither a receiver that fails nor a server that is
-// killed loses or doubles a transition.
+// Webhooks of a real server: what arrives, that it can be checked, and that neither a receiver that fails nor a server
+// that is killed loses or doubles a transition.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, expect, test } from 'vitest';
-import { createSite, listRuns, parley, start, untilFree, untilGone, withData, type Running, type Site } from '../support/command.js';
+import {
+  createSite,
+  listRuns,
+  parley,
+  start,
+  untilFree,
+  untilGone,
+  withData,
+  type Running,
+  type Site,
+} from '../support/command.js';
 
 const SECRET = 'a secret that nobody guesses';
 const TOKEN = 'prl_0f8Kd2mQx7Vb4Zt9Lw1Ns6Hc3Rj5Yg';
@@ -15,7 +25,14 @@ const HOUR_MS = 3_600_000;
 interface Post {
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  readonly body: { readonly id: string; readonly type: string; readonly run_id: string; readonly seq: number; readonly digest: string; readonly interaction: { readonly interaction_id: string } | null };
+  readonly body: {
+    readonly id: string;
+    readonly type: string;
+    readonly run_id: string;
+    readonly seq: number;
+    readonly digest: string;
+    readonly interaction: { readonly interaction_id: string } | null;
+  };
   answer(status: number): void;
 }
 
@@ -35,9 +52,17 @@ class Receiver {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/in`;
   }
 
-  async #take(request: Parameters<typeof text>[0] & { readonly headers: IncomingHttpHeaders }, response: ServerResponse): Promise<void> {
+  async #take(
+    request: Parameters<typeof text>[0] & { readonly headers: IncomingHttpHeaders },
+    response: ServerResponse,
+  ): Promise<void> {
     const body = await text(request);
-    const post = { headers: request.headers, text: body, body: JSON.parse(body) as Post['body'], answer: (status: number) => void response.writeHead(status).end() };
+    const post = {
+      headers: request.headers,
+      text: body,
+      body: JSON.parse(body) as Post['body'],
+      answer: (status: number) => void response.writeHead(status).end(),
+    };
     this.all.push(post);
     const waiting = this.#waiting.shift();
     if (waiting) waiting(post);
@@ -64,7 +89,13 @@ async function openReceiver(site: Site, settings: object = {}): Promise<Receiver
   const receiver = new Receiver();
   receivers.push(receiver);
   mkdirSync(site.data, { recursive: true });
-  writeFileSync(join(site.data, 'config.json'), JSON.stringify({ ...settings, webhooks: [{ name: 'test', url: await receiver.listen(), secret_env: 'HOOK_SECRET' }] }));
+  writeFileSync(
+    join(site.data, 'config.json'),
+    JSON.stringify({
+      ...settings,
+      webhooks: [{ name: 'test', url: await receiver.listen(), secret_env: 'HOOK_SECRET' }],
+    }),
+  );
   return receiver;
 }
 
@@ -93,7 +124,11 @@ interface Wire {
 }
 
 async function call({ url }: Served, method: string, path: string, body?: object): Promise<Wire> {
-  const response = await fetch(url + path, { method, headers: { authorization: `Bearer ${TOKEN}`, ...(body ? { 'content-type': 'application/json' } : {}) }, ...(body ? { body: JSON.stringify(body) } : {}) });
+  const response = await fetch(url + path, {
+    method,
+    headers: { authorization: `Bearer ${TOKEN}`, ...(body ? { 'content-type': 'application/json' } : {}) },
+    ...(body ? { body: JSON.stringify(body) } : {}),
+  });
   const answer = (await response.json()) as Wire;
   expect(response.ok, JSON.stringify(answer)).toBe(true);
   return answer;
@@ -101,28 +136,59 @@ async function call({ url }: Served, method: string, path: string, body?: object
 
 // As a receiver would, with nothing of ours.
 async function expectSigned({ headers, text: signedText }: Post): Promise<void> {
-  const key = await crypto.subtle.importKey('raw', new TextEncoder().encode(SECRET), { name: 'HMAC', hash: 'SHA-256' }, false, ['sign']);
-  const mac = await crypto.subtle.sign('HMAC', key, new TextEncoder().encode(`${String(headers['webhook-id'])}.${String(headers['webhook-timestamp'])}.${signedText}`));
+  const key = await crypto.subtle.importKey(
+    'raw',
+    new TextEncoder().encode(SECRET),
+    { name: 'HMAC', hash: 'SHA-256' },
+    false,
+    ['sign'],
+  );
+  const mac = await crypto.subtle.sign(
+    'HMAC',
+    key,
+    new TextEncoder().encode(`${String(headers['webhook-id'])}.${String(headers['webhook-timestamp'])}.${signedText}`),
+  );
   expect(headers['webhook-signature']).toBe(`v1,${btoa(String.fromCharCode(...new Uint8Array(mac)))}`);
   expect(Math.abs(Date.now() / 1000 - Number(headers['webhook-timestamp']))).toBeLessThan(60);
 }
 
 // Written down, so that a kill does not change what comes next.
 async function untilTries(site: Site, tries: number): Promise<void> {
-  await expect.poll(() => withData(site, async ({ store }) => (await store.nextDelivery(Date.now() + HOUR_MS))?.tries), { timeout: 30_000 }).toBe(tries);
+  await expect
+    .poll(() => withData(site, async ({ store }) => (await store.nextDelivery(Date.now() + HOUR_MS))?.tries), {
+      timeout: 30_000,
+    })
+    .toBe(tries);
 }
 
 test('a question and the end are told once each, signed, with the digest, through failures of the receiver and kills of the server', async () => {
   const site = createSite();
   const receiver = await openReceiver(site);
   const first = await serve(site);
-  const { run_id: runId } = await call(first, 'POST', '/v1/runs', { engine: 'rehearsal', execution_mode: 'interactive', prompt: '[[ask Which?|A|B]][[done {"n":1}]]', labels: { team: 'core' } });
+  const { run_id: runId } = await call(first, 'POST', '/v1/runs', {
+    engine: 'rehearsal',
+    execution_mode: 'interactive',
+    prompt: '[[ask Which?|A|B]][[done {"n":1}]]',
+    labels: { team: 'core' },
+  });
   const asked = await receiver.next();
   await expectSigned(asked);
   const waiting = await call(first, 'GET', `/v1/runs/${runId}`);
-  expect(asked.body).toMatchObject({ type: 'run.waiting_user', run_id: runId, status: 'waiting_user', engine: 'rehearsal', labels: { team: 'core' }, interaction: { prompt: 'Which?' }, error: null, seq: waiting.rasp_seq, digest: waiting.digest });
+  expect(asked.body).toMatchObject({
+    type: 'run.waiting_user',
+    run_id: runId,
+    status: 'waiting_user',
+    engine: 'rehearsal',
+    labels: { team: 'core' },
+    interaction: { prompt: 'Which?' },
+    error: null,
+    seq: waiting.rasp_seq,
+    digest: waiting.digest,
+  });
   expect(waiting.status).toBe('waiting_user');
-  expect(asked.body).toMatchObject({ url: expect.stringMatching(new RegExp(`^http://127\\.0\\.0\\.1:\\d+/runs/${runId}$`)) as string });
+  expect(asked.body).toMatchObject({
+    url: expect.stringMatching(new RegExp(`^http://127\\.0\\.0\\.1:\\d+/runs/${runId}$`)) as string,
+  });
   asked.answer(500);
   await untilTries(site, 1);
   await kill(first);
@@ -138,11 +204,22 @@ test('a question and the end are told once each, signed, with the digest, throug
   const arrived = await receiver.next();
   await expectSigned(arrived);
   arrived.answer(204);
-  await call(third, 'POST', `/v1/runs/${runId}/interaction/reply`, { interaction_id: asked.body.interaction?.interaction_id, response: 'A' });
+  await call(third, 'POST', `/v1/runs/${runId}/interaction/reply`, {
+    interaction_id: asked.body.interaction?.interaction_id,
+    response: 'A',
+  });
   const ended = await receiver.next();
   await expectSigned(ended);
   const over = await call(third, 'GET', `/v1/runs/${runId}`);
-  expect(ended.body).toMatchObject({ type: 'run.succeeded', run_id: runId, status: 'succeeded', attempt_number: 2, interaction: null, seq: over.rasp_seq, digest: over.digest });
+  expect(ended.body).toMatchObject({
+    type: 'run.succeeded',
+    run_id: runId,
+    status: 'succeeded',
+    attempt_number: 2,
+    interaction: null,
+    seq: over.rasp_seq,
+    digest: over.digest,
+  });
   expect(ended.text).not.toContain('"n":1');
   ended.answer(200);
   third.child.child.kill('SIGTERM');
@@ -150,7 +227,10 @@ test('a question and the end are told once each, signed, with the digest, throug
   expect(code).toBe(0);
   expect(stdout + stderr).not.toContain(SECRET);
 
-  expect(receiver.all.map(({ body }) => [body.type, body.id])).toEqual([...[asked, again, arrived].map(() => ['run.waiting_user', asked.body.id]), ['run.succeeded', ended.body.id]]);
+  expect(receiver.all.map(({ body }) => [body.type, body.id])).toEqual([
+    ...[asked, again, arrived].map(() => ['run.waiting_user', asked.body.id]),
+    ['run.succeeded', ended.body.id],
+  ]);
   expect(asked.body.id).toMatch(/^dlv_[0-9A-Z]{26}$/);
   expect(await withData(site, ({ store }) => store.countDeliveries())).toEqual({ pending: 0, given_up: 0 });
 });
@@ -160,7 +240,10 @@ test('a run of the command line is told of by the next server, and the metrics c
   const receiver = await openReceiver(site);
   expect((await parley(site, ['run', 'rehearsal', '[[fail]]'])).code).toBe(1);
   await untilFree(site);
-  expect([receiver.all, await withData(site, ({ store }) => store.countDeliveries())]).toEqual([[], { pending: 1, given_up: 0 }]);
+  expect([receiver.all, await withData(site, ({ store }) => store.countDeliveries())]).toEqual([
+    [],
+    { pending: 1, given_up: 0 },
+  ]);
   const served = await serve(site);
   const failed = await receiver.next();
   await expectSigned(failed);
@@ -180,7 +263,12 @@ test('a run that is deleted by the retention rules at the start is still told of
   await expect.poll(async () => (await listRuns(site)).length, { timeout: 30_000 }).toBe(0);
   await expect.poll(() => existsSync(join(site.data, 'runs', run?.run_id ?? '')), { timeout: 30_000 }).toBe(false);
   const post = await receiver.next();
-  expect(post.body).toMatchObject({ type: 'run.succeeded', run_id: run?.run_id, seq: run?.heads.rasp_seq, digest: run?.heads.digest });
+  expect(post.body).toMatchObject({
+    type: 'run.succeeded',
+    run_id: run?.run_id,
+    seq: run?.heads.rasp_seq,
+    digest: run?.heads.digest,
+  });
   post.answer(200);
 });
 

@@ -1,4 +1,5 @@
-// The folder that a run works in: a turn that cannot work there, or would continue a session of another one, never starts.
+// The folder that a run works in: a turn that cannot work there, or would continue a session of another one, never
+// starts.
 import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -9,7 +10,12 @@ import { createRoot, expectSound, journalOf, openBench, startsIn, type Bench } f
 import { STAND_INS } from '../support/stand-in.js';
 
 async function play(bench: Bench, rest: Partial<CreateRunRequest>): Promise<RunRecord> {
-  const { run_id: runId } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[ask Which?]][[done 1]]', execution_mode: 'interactive', ...rest });
+  const { run_id: runId } = await bench.orchestrator.create({
+    engine: 'codex',
+    prompt: '[[ask Which?]][[done 1]]',
+    execution_mode: 'interactive',
+    ...rest,
+  });
   await bench.orchestrator.settled(runId);
   return expectSound(bench, runId);
 }
@@ -24,34 +30,48 @@ async function answer(bench: Bench, { run_id: runId }: RunRecord, found: readonl
 const WAYS: readonly (readonly [string, (cwd: string) => void])[] = [
   ['was renamed', (cwd) => renameSync(cwd, `${cwd}-moved`)],
   ['is gone', (cwd) => rmSync(cwd, { recursive: true })],
-  ['is a file now', (cwd) => {
-    rmSync(cwd, { recursive: true });
-    writeFileSync(cwd, '');
-  }],
-  ['is a link to another now', (cwd) => {
-    renameSync(cwd, `${cwd}-moved`);
-    mkdirSync(`${cwd}-other`);
-    symlinkSync(`${cwd}-other`, cwd);
-  }],
+  [
+    'is a file now',
+    (cwd) => {
+      rmSync(cwd, { recursive: true });
+      writeFileSync(cwd, '');
+    },
+  ],
+  [
+    'is a link to another now',
+    (cwd) => {
+      renameSync(cwd, `${cwd}-moved`);
+      mkdirSync(`${cwd}-other`);
+      symlinkSync(`${cwd}-other`, cwd);
+    },
+  ],
 ];
 
 describe.each(STAND_INS)('%s', (engine) => {
-  test.each(WAYS)('a session whose folder %s is not continued: SESSION_RESUME_FAILED, and nothing is started', async (_how, change) => {
-    const root = createRoot();
-    const bench = await openBench(root);
-    const cwd = join(root, 'work');
-    mkdirSync(cwd);
-    const waiting = await play(bench, { engine, cwd });
-    expect(waiting.status).toBe('waiting_user');
-    change(cwd);
-    const failed = await answer(bench, waiting);
-    expect(failed).toMatchObject({ status: 'failed', error: { code: 'SESSION_RESUME_FAILED', message: expect.stringContaining(cwd) } });
-    expect(startsIn(root)).toHaveLength(1);
-    const spawned = (await journalOf(bench, waiting.run_id)).rasp.filter(({ event }) => event.type === 'lifecycle.process.spawned');
-    expect(spawned).toHaveLength(1);
-    expect(await bench.data.store.loadHandle(waiting.request_id)).not.toBeNull();
-    await bench.close();
-  });
+  test.each(WAYS)(
+    'a session whose folder %s is not continued: SESSION_RESUME_FAILED, and nothing is started',
+    async (_how, change) => {
+      const root = createRoot();
+      const bench = await openBench(root);
+      const cwd = join(root, 'work');
+      mkdirSync(cwd);
+      const waiting = await play(bench, { engine, cwd });
+      expect(waiting.status).toBe('waiting_user');
+      change(cwd);
+      const failed = await answer(bench, waiting);
+      expect(failed).toMatchObject({
+        status: 'failed',
+        error: { code: 'SESSION_RESUME_FAILED', message: expect.stringContaining(cwd) },
+      });
+      expect(startsIn(root)).toHaveLength(1);
+      const spawned = (await journalOf(bench, waiting.run_id)).rasp.filter(
+        ({ event }) => event.type === 'lifecycle.process.spawned',
+      );
+      expect(spawned).toHaveLength(1);
+      expect(await bench.data.store.loadHandle(waiting.request_id)).not.toBeNull();
+      await bench.close();
+    },
+  );
 });
 
 test('a run that is given a link works in the folder itself, at the start and when the link has been turned to another', async () => {
@@ -73,12 +93,19 @@ test('a first turn whose folder has become a link to another never starts: WORKI
   const root = createRoot();
   const cwd = join(root, 'work');
   mkdirSync(cwd);
-  const bench = await openBench(root, { host: { findProgram: async () => {
-    renameSync(cwd, `${cwd}-moved`);
-    symlinkSync(`${cwd}-moved`, cwd);
-    return ['never'];
-  } } });
-  expect(await play(bench, { cwd })).toMatchObject({ status: 'failed', error: { code: 'WORKING_FOLDER_UNUSABLE', message: expect.stringContaining('-moved now') } });
+  const bench = await openBench(root, {
+    host: {
+      findProgram: async () => {
+        renameSync(cwd, `${cwd}-moved`);
+        symlinkSync(`${cwd}-moved`, cwd);
+        return ['never'];
+      },
+    },
+  });
+  expect(await play(bench, { cwd })).toMatchObject({
+    status: 'failed',
+    error: { code: 'WORKING_FOLDER_UNUSABLE', message: expect.stringContaining('-moved now') },
+  });
   expect(startsIn(root)).toEqual([]);
   await bench.close();
 });
@@ -91,8 +118,16 @@ test('a session that was made in another folder is not continued: SESSION_RESUME
   const waiting = await play(bench, { cwd: folder });
   const handle = await bench.data.store.loadHandle(waiting.request_id);
   if (!handle) throw new Error('the run has a session');
-  await bench.data.store.commit({ run_id: waiting.run_id, expect: { status: waiting.status, epoch: waiting.epoch, rasp_seq: waiting.heads.rasp_seq }, now: waiting.updated_at, handle: { ...handle, cwd: '/elsewhere' } });
-  expect(await answer(bench, waiting, ['rows: the session is not one of this run'])).toMatchObject({ status: 'failed', error: { code: 'SESSION_RESUME_FAILED', message: expect.stringContaining('/elsewhere') } });
+  await bench.data.store.commit({
+    run_id: waiting.run_id,
+    expect: { status: waiting.status, epoch: waiting.epoch, rasp_seq: waiting.heads.rasp_seq },
+    now: waiting.updated_at,
+    handle: { ...handle, cwd: '/elsewhere' },
+  });
+  expect(await answer(bench, waiting, ['rows: the session is not one of this run'])).toMatchObject({
+    status: 'failed',
+    error: { code: 'SESSION_RESUME_FAILED', message: expect.stringContaining('/elsewhere') },
+  });
   expect(startsIn(root)).toHaveLength(1);
   await bench.close();
 });
@@ -111,12 +146,19 @@ test('a first turn whose folder is gone when it begins fails with WORKING_FOLDER
   const root = createRoot();
   const cwd = join(root, 'work');
   mkdirSync(cwd);
-  const bench = await openBench(root, { host: { newSessionId: () => {
-    // Created, taken, and gone before anything is started.
-    rmSync(cwd, { recursive: true });
-    return '12345678-0000-4000-8000-000000000001';
-  } } });
-  expect(await play(bench, { cwd })).toMatchObject({ status: 'failed', error: { code: 'WORKING_FOLDER_UNUSABLE', message: expect.stringContaining(`cannot work in ${cwd}`) } });
+  const bench = await openBench(root, {
+    host: {
+      newSessionId: () => {
+        // Created, taken, and gone before anything is started.
+        rmSync(cwd, { recursive: true });
+        return '12345678-0000-4000-8000-000000000001';
+      },
+    },
+  });
+  expect(await play(bench, { cwd })).toMatchObject({
+    status: 'failed',
+    error: { code: 'WORKING_FOLDER_UNUSABLE', message: expect.stringContaining(`cannot work in ${cwd}`) },
+  });
   expect(startsIn(root)).toEqual([]);
   await bench.close();
 });

@@ -8,7 +8,8 @@ export class Refusal extends Error {
   }
 }
 
-// `known` maps each spelling to [name, takes a value]. Ends at the word for which `stopAt` is true; what follows is `rest`.
+// `known` maps each spelling to [name, takes a value]. Ends at the word for which `stopAt` is true; what follows is
+// `rest`.
 export function readOptions(argv, known, { unknown, missing, stopAt = () => false }) {
   const options = {};
   const words = [];

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-// Stands in for `codex app-server` (0.166.0): JSON-RPC over stdio, threads under CODEX_HOME, approvals that wait for the client.
-// Ends with its stdin, also when somebody is asked. STAND_IN_RESUME=no: threads are in memory alone, and none can be resumed.
+// Stands in for `codex app-server` (0.166.0): JSON-RPC over stdio, threads under CODEX_HOME, approvals that wait for
+// the client. Ends with its stdin, also when somebody is asked. STAND_IN_RESUME=no: threads are in memory alone, and
+// none can be resumed.
 //
 // What a turn does is said by directives in its prompt, [[word argument]], one after another:
 //   say TEXT                         a message, with its pieces
@@ -28,17 +29,22 @@
 //   fail TEXT                        the turn fails
 //   exit CODE, kill                  the process ends
 //   change [COMMAND]                 see below
-// A turn that says nothing says "Done: " and how its prompt begins. What is not played because the turn ended or was cut off at
-// something it asked for is kept with the thread and played after the directives of the next prompt.
-// A turn that is cut off while an approval waits: the next one asks for the same again, before all else; with the word declined in
-// its prompt it leaves it, with [[change OTHER]] it asks for OTHER instead.
+// A turn that says nothing says "Done: " and how its prompt begins. What is not played because the turn ended or was
+// cut off at something it asked for is kept with the thread and played after the directives of the next prompt. A turn
+// that is cut off while an approval waits: the next one asks for the same again, before all else; with the word
+// declined in its prompt it leaves it, with [[change OTHER]] it asks for OTHER instead.
 import { readOptions, Refusal } from './arguments.mjs';
 import { listen } from './app-server/wire.mjs';
 import { handle } from './app-server/methods.mjs';
 import { VERSION } from './app-server/thread.mjs';
 import { log } from './log.mjs';
 
-const OPTIONS = { '-c': ['config', true], '--config': ['config', true], '--enable': ['enable', true], '--disable': ['disable', true] };
+const OPTIONS = {
+  '-c': ['config', true],
+  '--config': ['config', true],
+  '--enable': ['enable', true],
+  '--disable': ['disable', true],
+};
 const strict = {
   unknown: (flag) => new Refusal(2, `error: unexpected argument '${flag}' found`),
   missing: (flag) => new Refusal(2, `error: a value is required for '${flag}' but none was supplied`),
@@ -46,8 +52,18 @@ const strict = {
 
 async function serve(argv) {
   const { words } = readOptions(argv, OPTIONS, strict);
-  if (words.join(' ') !== 'app-server') throw new Refusal(2, `error: the stand-in only plays \`codex app-server\`, not '${words.join(' ')}'`);
-  log({ engine: 'codex-app-server', event: 'start', argv, cwd: process.cwd(), pid: process.pid, stdin: null, session: null, resumed: false });
+  if (words.join(' ') !== 'app-server')
+    throw new Refusal(2, `error: the stand-in only plays \`codex app-server\`, not '${words.join(' ')}'`);
+  log({
+    engine: 'codex-app-server',
+    event: 'start',
+    argv,
+    cwd: process.cwd(),
+    pid: process.pid,
+    stdin: null,
+    session: null,
+    resumed: false,
+  });
   process.on('SIGTERM', () => process.exit(0));
   await listen(handle);
 }

@@ -1,5 +1,5 @@
-// The stand-in for `codex app-server`, through the library that talks to the real one: each directive, threads that outlive their
-// process, approvals that were cut off, and lines of the same form as those recorded from the real one.
+// The stand-in for `codex app-server`, through the library that talks to the real one: each directive, threads that
+// outlive their process, approvals that were cut off, and lines of the same form as those recorded from the real one.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
@@ -14,7 +14,16 @@ interface Line {
   readonly id?: number;
   readonly method?: string;
   // As the wire has it; each test knows what it looks for.
-  readonly params: { readonly [name: string]: unknown; readonly item: Item; readonly turn: { readonly status: string; readonly id: string; readonly items: Item[]; readonly error: { readonly message: string } | null } };
+  readonly params: {
+    readonly [name: string]: unknown;
+    readonly item: Item;
+    readonly turn: {
+      readonly status: string;
+      readonly id: string;
+      readonly items: Item[];
+      readonly error: { readonly message: string } | null;
+    };
+  };
 }
 interface Item {
   readonly [name: string]: unknown;
@@ -28,10 +37,18 @@ type Reply = (asked: Line) => object | undefined;
 const BIN = new URL('bin/codex-app-server-stand-in', import.meta.url).pathname;
 const PATH = `${dirname(process.execPath)}:/usr/bin:/bin`;
 const ASK_HUMAN = [{ type: 'function', name: 'ask_human', description: 'Asks', inputSchema: { type: 'object' } }];
-const decide = (decision: unknown): Reply => () => ({ decision });
-const tell = (text: string): Reply => () => ({ contentItems: [{ type: 'inputText', text }], success: true });
+const decide =
+  (decision: unknown): Reply =>
+  () => ({ decision });
+const tell =
+  (text: string): Reply =>
+  () => ({ contentItems: [{ type: 'inputText', text }], success: true });
 const inputOf = (text: string) => [{ type: 'text', text, text_elements: [] }];
-const readLines = (path: string): Line[] => readFileSync(path, 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line) as Line);
+const readLines = (path: string): Line[] =>
+  readFileSync(path, 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Line);
 
 const endings: (() => unknown)[] = [];
 afterEach(async () => {
@@ -47,20 +64,41 @@ function openDesk() {
   return {
     taskDir,
     async open(env: Record<string, string> = {}): Promise<CodexAppServer> {
-      const server = await start({ instance: 'one', taskDir, codexBin: BIN, user: { home, env: { PATH } }, env: { STAND_IN_LOG: log, ...env }, unhandled: [] });
+      const server = await start({
+        instance: 'one',
+        taskDir,
+        codexBin: BIN,
+        user: { home, env: { PATH } },
+        env: { STAND_IN_LOG: log, ...env },
+        unhandled: [],
+      });
       endings.push(() => server.close());
       return server;
     },
-    logged: (event: string) => readFileSync(log, 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>).filter((line) => line['event'] === event),
-    rollouts: () => readdirSync(join(taskDir, 'agents/one/codex_home'), { recursive: true, encoding: 'utf8' }).filter((path) => path.includes('rollout-')).map((path) => join(taskDir, 'agents/one/codex_home', path)),
+    logged: (event: string) =>
+      readFileSync(log, 'utf8')
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Record<string, unknown>)
+        .filter((line) => line['event'] === event),
+    rollouts: () =>
+      readdirSync(join(taskDir, 'agents/one/codex_home'), { recursive: true, encoding: 'utf8' })
+        .filter((path) => path.includes('rollout-'))
+        .map((path) => join(taskDir, 'agents/one/codex_home', path)),
   };
 }
 
-const newThread = async (server: CodexAppServer, params = {}): Promise<string> => (await server.threads.start(params)).thread.id;
+const newThread = async (server: CodexAppServer, params = {}): Promise<string> =>
+  (await server.threads.start(params)).thread.id;
 const lineOf = ({ raw }: ServerEvent): Line => JSON.parse(raw) as Line;
 
 // Reads until the line that is looked for, and answers what is asked before it.
-async function readTo(server: CodexAppServer, events: AsyncIterable<ServerEvent>, isIt: (line: Line) => boolean, reply: Reply = () => undefined): Promise<Line[]> {
+async function readTo(
+  server: CodexAppServer,
+  events: AsyncIterable<ServerEvent>,
+  isIt: (line: Line) => boolean,
+  reply: Reply = () => undefined,
+): Promise<Line[]> {
   const lines: Line[] = [];
   for await (const event of events) {
     const line = lineOf(event);
@@ -75,7 +113,12 @@ async function readTo(server: CodexAppServer, events: AsyncIterable<ServerEvent>
 async function play(server: CodexAppServer, thread: string, prompt: string, reply?: Reply): Promise<Line[]> {
   const events = server.events();
   await server.turns.start(thread, prompt);
-  return readTo(server, events, ({ method, params }) => method === 'turn/completed' && params['threadId'] === thread, reply);
+  return readTo(
+    server,
+    events,
+    ({ method, params }) => method === 'turn/completed' && params['threadId'] === thread,
+    reply,
+  );
 }
 
 // Until so many requests wait.
@@ -83,11 +126,16 @@ async function playToRequest(server: CodexAppServer, thread: string, prompt: str
   const events = server.events();
   await server.turns.start(thread, prompt);
   let left = count;
-  return (await readTo(server, events, ({ method, id }) => method !== undefined && id !== undefined && (left -= 1) === 0)).filter(({ method, id }) => method !== undefined && id !== undefined);
+  return (
+    await readTo(server, events, ({ method, id }) => method !== undefined && id !== undefined && (left -= 1) === 0)
+  ).filter(({ method, id }) => method !== undefined && id !== undefined);
 }
 
 const asked = (lines: Line[]): Line[] => lines.filter(({ method, id }) => method !== undefined && id !== undefined);
-const completed = (lines: Line[], type: string): Item[] => lines.filter(({ method, params }) => method === 'item/completed' && params.item.type === type).map(({ params }) => params.item);
+const completed = (lines: Line[], type: string): Item[] =>
+  lines
+    .filter(({ method, params }) => method === 'item/completed' && params.item.type === type)
+    .map(({ params }) => params.item);
 const said = (lines: Line[]): string[] => completed(lines, 'agentMessage').map(({ text }) => text);
 const statusOf = (lines: Line[]): string | undefined => lines.at(-1)?.params.turn.status;
 const methodsOf = (lines: Line[]): (string | undefined)[] => lines.map(({ method }) => method);
@@ -99,7 +147,11 @@ async function openThread(params = {}) {
 }
 
 // Kills it while it waits, and goes on with another process.
-async function killAndResume(desk: ReturnType<typeof openDesk>, server: CodexAppServer, thread: string): Promise<CodexAppServer> {
+async function killAndResume(
+  desk: ReturnType<typeof openDesk>,
+  server: CodexAppServer,
+  thread: string,
+): Promise<CodexAppServer> {
   process.kill(server.pid, 'SIGKILL');
   await server.closed;
   const again = await desk.open();
@@ -110,12 +162,27 @@ async function killAndResume(desk: ReturnType<typeof openDesk>, server: CodexApp
 describe('directives', () => {
   test('[[say]], [[reason]] and [[done]] are items, the message in pieces', async () => {
     const { server, thread } = await openThread();
-    const lines = await play(server, thread, 'go [[reason about it]][[say one two three four five six]][[done {"a":[[1]]}]]');
-    expect(completed(lines, 'userMessage')[0]).toMatchObject({ content: [{ type: 'text', text: expect.stringContaining('go [[reason') }] });
+    const lines = await play(
+      server,
+      thread,
+      'go [[reason about it]][[say one two three four five six]][[done {"a":[[1]]}]]',
+    );
+    expect(completed(lines, 'userMessage')[0]).toMatchObject({
+      content: [{ type: 'text', text: expect.stringContaining('go [[reason') }],
+    });
     expect(completed(lines, 'reasoning')).toMatchObject([{ summary: ['about it'] }]);
     expect(said(lines)).toEqual(['one two three four five six', '{"done":true,"result":{"a":[[1]]}}']);
-    expect(lines.filter(({ method }) => method === 'item/agentMessage/delta').map(({ params }) => params['delta']).join('')).toBe(said(lines).join(''));
-    expect(lines.at(-1)?.params.turn).toMatchObject({ status: 'completed', itemsView: 'summary', items: [{ text: said(lines)[1] }] });
+    expect(
+      lines
+        .filter(({ method }) => method === 'item/agentMessage/delta')
+        .map(({ params }) => params['delta'])
+        .join(''),
+    ).toBe(said(lines).join(''));
+    expect(lines.at(-1)?.params.turn).toMatchObject({
+      status: 'completed',
+      itemsView: 'summary',
+      items: [{ text: said(lines)[1] }],
+    });
   });
 
   test('a prompt without directives is answered with its beginning', async () => {
@@ -127,11 +194,25 @@ describe('directives', () => {
     const { desk, server, thread } = await openThread();
     mkdirSync(join(desk.taskDir, 'sub'));
     const sub = await newThread(server, { cwd: join(desk.taskDir, 'sub') });
-    expect(completed(await play(server, sub, '[[run pwd]]'), 'commandExecution')).toMatchObject([{ command: '/bin/bash -lc pwd', status: 'completed', exitCode: 0, aggregatedOutput: `${desk.taskDir}/sub\n` }]);
+    expect(completed(await play(server, sub, '[[run pwd]]'), 'commandExecution')).toMatchObject([
+      { command: '/bin/bash -lc pwd', status: 'completed', exitCode: 0, aggregatedOutput: `${desk.taskDir}/sub\n` },
+    ]);
     const lines = await play(server, thread, '[[run echo out; echo err >&2; exit 2]]');
-    expect(completed(lines, 'commandExecution')).toMatchObject([{ status: 'failed', exitCode: 2, aggregatedOutput: 'out\nerr\n' }]);
-    expect(desk.logged('command')).toMatchObject([{ command: 'pwd', thread: sub, pid: server.pid }, { command: 'echo out; echo err >&2; exit 2', thread }]);
-    expect(desk.logged('start')).toMatchObject([{ pid: server.pid, cwd: desk.taskDir, argv: expect.arrayContaining(['app-server', '-c']), env: { CODEX_HOME: server.codexHome, PARLEY_TURN: expect.any(String) } }]);
+    expect(completed(lines, 'commandExecution')).toMatchObject([
+      { status: 'failed', exitCode: 2, aggregatedOutput: 'out\nerr\n' },
+    ]);
+    expect(desk.logged('command')).toMatchObject([
+      { command: 'pwd', thread: sub, pid: server.pid },
+      { command: 'echo out; echo err >&2; exit 2', thread },
+    ]);
+    expect(desk.logged('start')).toMatchObject([
+      {
+        pid: server.pid,
+        cwd: desk.taskDir,
+        argv: expect.arrayContaining(['app-server', '-c']),
+        env: { CODEX_HOME: server.codexHome, PARLEY_TURN: expect.any(String) },
+      },
+    ]);
   });
 
   test.each([
@@ -142,26 +223,48 @@ describe('directives', () => {
   ])('[[approve]] that is answered with %s ends %s, its turn %s', async (decision, status, turn, ran) => {
     const { desk, server, thread } = await openThread();
     const lines = await play(server, thread, '[[approve echo yes >> ran]]', decide(decision));
-    expect(asked(lines)).toMatchObject([{ id: 0, method: 'item/commandExecution/requestApproval', params: { command: "/bin/bash -lc 'echo yes >> ran'", cwd: desk.taskDir, commandActions: [{ command: 'echo yes >> ran' }] } }]);
+    expect(asked(lines)).toMatchObject([
+      {
+        id: 0,
+        method: 'item/commandExecution/requestApproval',
+        params: {
+          command: "/bin/bash -lc 'echo yes >> ran'",
+          cwd: desk.taskDir,
+          commandActions: [{ command: 'echo yes >> ran' }],
+        },
+      },
+    ]);
     expect(completed(lines, 'commandExecution')).toMatchObject([{ status }]);
     expect(statusOf(lines)).toBe(turn);
     expect(existsSync(join(desk.taskDir, 'ran'))).toBe(ran === 1);
     const order = methodsOf(lines);
-    expect(order.indexOf('serverRequest/resolved')).toBeGreaterThan(order.indexOf('item/commandExecution/requestApproval'));
+    expect(order.indexOf('serverRequest/resolved')).toBeGreaterThan(
+      order.indexOf('item/commandExecution/requestApproval'),
+    );
   });
 
   test('an approval that is refused with an error is not run, and the turn goes on', async () => {
     const { server, thread } = await openThread();
     const events = server.events();
     await server.turns.start(thread, '[[approve touch no]][[say after]]');
-    const lines = await readTo(server, events, ({ method }) => method === 'turn/completed', ({ id }) => void server.refuse(id ?? -1, -32601, 'no'));
+    const lines = await readTo(
+      server,
+      events,
+      ({ method }) => method === 'turn/completed',
+      ({ id }) => void server.refuse(id ?? -1, -32601, 'no'),
+    );
     expect(completed(lines, 'commandExecution')).toMatchObject([{ status: 'failed', exitCode: null }]);
     expect(said(lines)).toEqual(['after']);
   });
 
   test('acceptForSession counts for the same command in this process', async () => {
     const { desk, server, thread } = await openThread();
-    const lines = await play(server, thread, '[[approve echo 1 >> ran]][[approve echo 1 >> ran]][[approve echo 2 >> ran]]', decide('acceptForSession'));
+    const lines = await play(
+      server,
+      thread,
+      '[[approve echo 1 >> ran]][[approve echo 1 >> ran]][[approve echo 2 >> ran]]',
+      decide('acceptForSession'),
+    );
     expect(asked(lines).map(({ id }) => id)).toEqual([0, 1]);
     expect(readFileSync(join(desk.taskDir, 'ran'), 'utf8')).toBe('1\n1\n2\n');
   });
@@ -172,12 +275,21 @@ describe('directives', () => {
     const added = await play(server, thread, '[[patch a.txt hello world]]', decide('accept'));
     expect(readFileSync(file, 'utf8')).toBe('hello world\n');
     const begun = added.find(({ method, params }) => method === 'item/started' && params.item.type === 'fileChange');
-    expect(begun?.params.item).toMatchObject({ status: 'inProgress', changes: [{ path: file, kind: { type: 'add' }, diff: 'hello world\n' }] });
-    expect(asked(added)).toMatchObject([{ method: 'item/fileChange/requestApproval', params: { itemId: begun?.params.item.id } }]);
+    expect(begun?.params.item).toMatchObject({
+      status: 'inProgress',
+      changes: [{ path: file, kind: { type: 'add' }, diff: 'hello world\n' }],
+    });
+    expect(asked(added)).toMatchObject([
+      { method: 'item/fileChange/requestApproval', params: { itemId: begun?.params.item.id } },
+    ]);
     const hidden = await play(server, thread, '[[hiddenpatch a.txt other]]', decide('decline'));
-    expect(hidden.some(({ method, params }) => method === 'item/started' && params.item.type === 'fileChange')).toBe(false);
+    expect(hidden.some(({ method, params }) => method === 'item/started' && params.item.type === 'fileChange')).toBe(
+      false,
+    );
     expect(asked(hidden)).toHaveLength(1);
-    expect(completed(hidden, 'fileChange')).toMatchObject([{ status: 'declined', changes: [{ kind: { type: 'update' }, diff: '@@ -1,1 +1,1 @@\n-hello world\n+other\n' }] }]);
+    expect(completed(hidden, 'fileChange')).toMatchObject([
+      { status: 'declined', changes: [{ kind: { type: 'update' }, diff: '@@ -1,1 +1,1 @@\n-hello world\n+other\n' }] },
+    ]);
     expect(readFileSync(file, 'utf8')).toBe('hello world\n');
   });
 
@@ -185,25 +297,40 @@ describe('directives', () => {
     const { server, thread } = await openThread();
     const lines = await play(server, thread, '[[hiddenpatch0 a.txt one]][[hiddenpatch0 a.txt two]]', decide('decline'));
     expect(asked(lines).map(({ params }) => params.itemId)).toEqual(['call_stand_in_0', 'call_stand_in_0']);
-    expect(lines.some(({ method, params }) => method === 'item/started' && params.item.type === 'fileChange')).toBe(false);
+    expect(lines.some(({ method, params }) => method === 'item/started' && params.item.type === 'fileChange')).toBe(
+      false,
+    );
   });
 
   test('[[permissions]] asks for the network', async () => {
     const { server, thread } = await openThread();
-    const lines = await play(server, thread, '[[permissions]][[permissions]]', ({ id }) => ({ permissions: id === 0 ? { network: { enabled: true } } : {}, scope: 'turn' }));
-    expect(asked(lines)[0]).toMatchObject({ method: 'item/permissions/requestApproval', params: { permissions: { network: { enabled: true }, fileSystem: null } } });
+    const lines = await play(server, thread, '[[permissions]][[permissions]]', ({ id }) => ({
+      permissions: id === 0 ? { network: { enabled: true } } : {},
+      scope: 'turn',
+    }));
+    expect(asked(lines)[0]).toMatchObject({
+      method: 'item/permissions/requestApproval',
+      params: { permissions: { network: { enabled: true }, fileSystem: null } },
+    });
     expect(said(lines)).toEqual(['Permissions: granted', 'Permissions: refused']);
   });
 
   test('[[parallel]] has two approvals waiting at once, the second first', async () => {
     const { desk, server, thread } = await openThread();
     const requests = await playToRequest(server, thread, '[[parallel touch a | touch b]]', 2);
-    expect(requests).toMatchObject([{ id: 0, params: { command: "/bin/bash -lc 'touch b'" } }, { id: 1, params: { command: "/bin/bash -lc 'touch a'" } }]);
+    expect(requests).toMatchObject([
+      { id: 0, params: { command: "/bin/bash -lc 'touch b'" } },
+      { id: 1, params: { command: "/bin/bash -lc 'touch a'" } },
+    ]);
     const events = server.events();
     server.respond(0, { decision: 'decline' });
     server.respond(1, { decision: 'accept' });
     const lines = await readTo(server, events, ({ method }) => method === 'turn/completed');
-    expect(completed(lines, 'commandExecution').map(({ status }) => status).toSorted()).toEqual(['completed', 'declined']);
+    expect(
+      completed(lines, 'commandExecution')
+        .map(({ status }) => status)
+        .toSorted(),
+    ).toEqual(['completed', 'declined']);
     expect(readdirSync(desk.taskDir)).toContain('a');
     expect(readdirSync(desk.taskDir)).not.toContain('b');
   });
@@ -221,36 +348,91 @@ describe('directives', () => {
 
   test('[[ask]] calls the tool of the client; told to end its turn it does, and goes on in the next', async () => {
     const { server, thread } = await openThread({ dynamicTools: ASK_HUMAN });
-    const lines = await play(server, thread, '[[ask Which one? | red | blue]][[run echo later]]', tell('Question recorded. End your turn now and wait.'));
-    expect(asked(lines)).toMatchObject([{ method: 'item/tool/call', params: { namespace: null, tool: 'ask_human', arguments: { prompt: 'Which one?', options: ['red', 'blue'] } } }]);
-    expect(completed(lines, 'dynamicToolCall')).toMatchObject([{ tool: 'ask_human', status: 'completed', success: true }]);
+    const lines = await play(
+      server,
+      thread,
+      '[[ask Which one? | red | blue]][[run echo later]]',
+      tell('Question recorded. End your turn now and wait.'),
+    );
+    expect(asked(lines)).toMatchObject([
+      {
+        method: 'item/tool/call',
+        params: { namespace: null, tool: 'ask_human', arguments: { prompt: 'Which one?', options: ['red', 'blue'] } },
+      },
+    ]);
+    expect(completed(lines, 'dynamicToolCall')).toMatchObject([
+      { tool: 'ask_human', status: 'completed', success: true },
+    ]);
     expect(completed(lines, 'commandExecution')).toEqual([]);
     expect(statusOf(lines)).toBe('completed');
     const next = await play(server, thread, 'blue [[say first]]');
-    expect(next.filter(({ method }) => method === 'item/completed').map(({ params }) => params.item.type)).toEqual(['userMessage', 'agentMessage', 'commandExecution']);
+    expect(next.filter(({ method }) => method === 'item/completed').map(({ params }) => params.item.type)).toEqual([
+      'userMessage',
+      'agentMessage',
+      'commandExecution',
+    ]);
   });
 
   test('[[ask]] says an answer that is given at once, and fails where the tool is not offered', async () => {
     const { server, thread } = await openThread({ dynamicTools: ASK_HUMAN });
-    expect(said(await play(server, thread, '[[ask Why?]][[say on]]', tell('because')))).toEqual(['Answer: because', 'on']);
+    expect(said(await play(server, thread, '[[ask Why?]][[say on]]', tell('because')))).toEqual([
+      'Answer: because',
+      'on',
+    ]);
     const lines = await play(server, await newThread(server), '[[ask Why?]]');
-    expect(lines.at(-1)?.params.turn).toMatchObject({ status: 'failed', error: { message: 'unsupported call: ask_human' } });
+    expect(lines.at(-1)?.params.turn).toMatchObject({
+      status: 'failed',
+      error: { message: 'unsupported call: ask_human' },
+    });
   });
 
   test('[[input]] and [[form]] say what came', async () => {
     const { server, thread } = await openThread();
-    const lines = await play(server, thread, '[[input Which? | red | blue]][[form Who?]]', ({ method }) => (method === 'item/tool/requestUserInput' ? { answers: { q1: { answers: ['blue'] } } } : { action: 'accept', content: { name: 'Ann', sure: true }, _meta: null }));
+    const lines = await play(server, thread, '[[input Which? | red | blue]][[form Who?]]', ({ method }) =>
+      method === 'item/tool/requestUserInput'
+        ? { answers: { q1: { answers: ['blue'] } } }
+        : { action: 'accept', content: { name: 'Ann', sure: true }, _meta: null },
+    );
     expect(asked(lines)).toMatchObject([
-      { method: 'item/tool/requestUserInput', params: { questions: [{ id: 'q1', question: 'Which?', options: [{ label: 'red' }, { label: 'blue' }] }] } },
-      { method: 'mcpServer/elicitation/request', params: { mode: 'form', message: 'Who?', requestedSchema: { type: 'object', properties: { name: { type: 'string' }, sure: { type: 'boolean' } }, required: ['name'] } } },
+      {
+        method: 'item/tool/requestUserInput',
+        params: { questions: [{ id: 'q1', question: 'Which?', options: [{ label: 'red' }, { label: 'blue' }] }] },
+      },
+      {
+        method: 'mcpServer/elicitation/request',
+        params: {
+          mode: 'form',
+          message: 'Who?',
+          requestedSchema: {
+            type: 'object',
+            properties: { name: { type: 'string' }, sure: { type: 'boolean' } },
+            required: ['name'],
+          },
+        },
+      },
     ]);
     expect(said(lines)).toEqual(['Answer: blue', 'Form: accept {"name":"Ann","sure":true}']);
   });
 
   test('[[form1]] has one field', async () => {
     const { server, thread } = await openThread();
-    const lines = await play(server, thread, '[[form1 Delete it?]]', () => ({ action: 'decline', content: null, _meta: null }));
-    expect(asked(lines)).toMatchObject([{ params: { message: 'Delete it?', requestedSchema: { type: 'object', properties: { confirm: { type: 'boolean', title: 'Really?' } }, required: ['confirm'] } } }]);
+    const lines = await play(server, thread, '[[form1 Delete it?]]', () => ({
+      action: 'decline',
+      content: null,
+      _meta: null,
+    }));
+    expect(asked(lines)).toMatchObject([
+      {
+        params: {
+          message: 'Delete it?',
+          requestedSchema: {
+            type: 'object',
+            properties: { confirm: { type: 'boolean', title: 'Really?' } },
+            required: ['confirm'],
+          },
+        },
+      },
+    ]);
     expect(said(lines)).toEqual(['Form: decline null']);
   });
 
@@ -265,7 +447,10 @@ describe('directives', () => {
 
   test('[[exit]] and [[kill]] end the process after what was said', async () => {
     const desk = openDesk();
-    for (const [word, end] of [['exit 7', { code: 7, signal: null }], ['kill', { code: null, signal: 'SIGKILL' }]] as const) {
+    for (const [word, end] of [
+      ['exit 7', { code: 7, signal: null }],
+      ['kill', { code: null, signal: 'SIGKILL' }],
+    ] as const) {
       const server = await desk.open();
       const events = server.events();
       await server.turns.start(await newThread(server), `[[say last words]][[${word}]]`);
@@ -292,16 +477,26 @@ describe('interrupts', () => {
     const { server, thread } = await openThread();
     const events = server.events();
     await server.turns.start(thread, '[[work 300000]]');
-    await readTo(server, server.events({ from: server.recordedFrom }), ({ method, params }) => method === 'item/started' && params.item.type === 'commandExecution');
+    await readTo(
+      server,
+      server.events({ from: server.recordedFrom }),
+      ({ method, params }) => method === 'item/started' && params.item.type === 'commandExecution',
+    );
     expect(await server.turns.interrupt(thread)).toBe('ended');
-    const lines = await readTo(server, events, ({ method, params }) => method === 'item/completed' && params.item.type === 'commandExecution');
+    const lines = await readTo(
+      server,
+      events,
+      ({ method, params }) => method === 'item/completed' && params.item.type === 'commandExecution',
+    );
     expect(lines.at(-1)?.params.item).toMatchObject({ status: 'failed', exitCode: -1 });
     expect(methodsOf(lines).indexOf('turn/completed')).toBeLessThan(lines.length - 1);
   });
 
   test('[[work]] that is not interrupted ends by itself', async () => {
     const { server, thread } = await openThread();
-    expect(completed(await play(server, thread, '[[work 10]]'), 'commandExecution')).toMatchObject([{ status: 'completed', exitCode: 0 }]);
+    expect(completed(await play(server, thread, '[[work 10]]'), 'commandExecution')).toMatchObject([
+      { status: 'completed', exitCode: 0 },
+    ]);
   });
 
   test('an approval that waits is withdrawn, a late answer changes nothing, and the next turn asks again', async () => {
@@ -310,7 +505,10 @@ describe('interrupts', () => {
     const [request] = await playToRequest(server, thread, '[[approve touch ran]][[say after]]');
     expect(await server.turns.interrupt(thread)).toBe('ended');
     const lines = await readTo(server, events, ({ method }) => method === 'turn/completed');
-    expect(lines.find(({ method }) => method === 'serverRequest/resolved')?.params).toEqual({ threadId: thread, requestId: request?.id });
+    expect(lines.find(({ method }) => method === 'serverRequest/resolved')?.params).toEqual({
+      threadId: thread,
+      requestId: request?.id,
+    });
     expect(server.openRequests()).toEqual([]);
     expect(() => server.respond(request?.id ?? -1, { decision: 'accept' })).toThrow();
     const next = await play(server, thread, 'The user approved.', decide('accept'));
@@ -323,15 +521,27 @@ describe('interrupts', () => {
     const { server, thread } = await openThread();
     const events = server.events();
     const { turn } = await server.turns.start(thread, '[[input Wait?]]');
-    await readTo(server, server.events({ from: server.recordedFrom }), ({ method }) => method === 'item/tool/requestUserInput');
-    expect(await server.request('turn/start', { threadId: thread, input: inputOf('[[say more]]') })).toMatchObject({ turn: { id: turn.id } });
-    expect(await server.request('turn/steer', { threadId: thread, expectedTurnId: turn.id, input: inputOf('[[say most]]') })).toEqual({ turnId: turn.id });
+    await readTo(
+      server,
+      server.events({ from: server.recordedFrom }),
+      ({ method }) => method === 'item/tool/requestUserInput',
+    );
+    expect(await server.request('turn/start', { threadId: thread, input: inputOf('[[say more]]') })).toMatchObject({
+      turn: { id: turn.id },
+    });
+    expect(
+      await server.request('turn/steer', { threadId: thread, expectedTurnId: turn.id, input: inputOf('[[say most]]') }),
+    ).toEqual({ turnId: turn.id });
     server.respond(0, { answers: { q1: { answers: ['no'] } } });
     const lines = await readTo(server, events, ({ method }) => method === 'turn/completed');
     expect(said(lines)).toEqual(['Answer: no', 'more', 'most']);
     expect(completed(lines, 'userMessage')).toHaveLength(3);
-    await expect(server.request('turn/steer', { threadId: thread, expectedTurnId: turn.id, input: [] })).rejects.toMatchObject({ code: -32600, message: expect.stringContaining('no active turn to steer') });
-    await expect(server.request('turn/interrupt', { threadId: thread, turnId: turn.id })).rejects.toThrow('no active turn to interrupt');
+    await expect(
+      server.request('turn/steer', { threadId: thread, expectedTurnId: turn.id, input: [] }),
+    ).rejects.toMatchObject({ code: -32600, message: expect.stringContaining('no active turn to steer') });
+    await expect(server.request('turn/interrupt', { threadId: thread, turnId: turn.id })).rejects.toThrow(
+      'no active turn to interrupt',
+    );
   });
 });
 
@@ -341,15 +551,30 @@ describe('threads', () => {
     expect(desk.rollouts()).toEqual([]);
     expect(thread).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7/);
     await play(server, thread, 'one [[ask Go on?]][[say later]]', tell('Recorded. End your turn.'));
-    expect(desk.rollouts()).toEqual([expect.stringMatching(new RegExp(`/sessions/\\d{4}/\\d\\d/\\d\\d/rollout-.*-${thread}\\.jsonl$`))]);
+    expect(desk.rollouts()).toEqual([
+      expect.stringMatching(new RegExp(`/sessions/\\d{4}/\\d\\d/\\d\\d/rollout-.*-${thread}\\.jsonl$`)),
+    ]);
     expect(await server.close()).toMatchObject({ code: 0 });
     const again = await desk.open();
-    expect((await again.threads.list()).data).toMatchObject([{ id: thread, status: { type: 'notLoaded' }, preview: expect.stringContaining('one') }]);
-    await expect(again.request('turn/start', { threadId: thread, input: [] })).rejects.toThrow(`thread not found: ${thread}`);
+    expect((await again.threads.list()).data).toMatchObject([
+      { id: thread, status: { type: 'notLoaded' }, preview: expect.stringContaining('one') },
+    ]);
+    await expect(again.request('turn/start', { threadId: thread, input: [] })).rejects.toThrow(
+      `thread not found: ${thread}`,
+    );
     const { thread: resumed } = await again.threads.resume(thread, { excludeTurns: false });
-    expect(resumed.turns).toMatchObject([{ status: 'completed', items: [{ type: 'userMessage' }, { type: 'dynamicToolCall' }, { type: 'agentMessage' }] }]);
+    expect(resumed.turns).toMatchObject([
+      { status: 'completed', items: [{ type: 'userMessage' }, { type: 'dynamicToolCall' }, { type: 'agentMessage' }] },
+    ]);
     expect(said(await play(again, thread, 'yes [[ask And?]]', tell('then')))).toEqual(['Answer: then', 'later']);
-    expect(await again.request('thread/turns/list', { threadId: thread, limit: 1, sortDirection: 'desc', itemsView: 'notLoaded' })).toMatchObject({ data: [{ status: 'completed', items: [] }], nextCursor: '1' });
+    expect(
+      await again.request('thread/turns/list', {
+        threadId: thread,
+        limit: 1,
+        sortDirection: 'desc',
+        itemsView: 'notLoaded',
+      }),
+    ).toMatchObject({ data: [{ status: 'completed', items: [] }], nextCursor: '1' });
   });
 
   test('with STAND_IN_RESUME=no nothing is stored, and a thread goes on in its own process alone', async () => {
@@ -360,7 +585,10 @@ describe('threads', () => {
     await server.turns.interrupt(thread);
     expect(said(await play(server, thread, 'declined'))).toEqual(['All right, I leave it.', 'later']);
     expect(desk.rollouts()).toEqual([]);
-    await expect(server.threads.resume(thread)).rejects.toMatchObject({ code: -32600, message: expect.stringContaining(`no rollout found for thread id ${thread}`) });
+    await expect(server.threads.resume(thread)).rejects.toMatchObject({
+      code: -32600,
+      message: expect.stringContaining(`no rollout found for thread id ${thread}`),
+    });
     await server.close();
     const again = await desk.open({ STAND_IN_RESUME: 'no' });
     await expect(again.threads.resume(thread)).rejects.toThrow(`no rollout found for thread id ${thread}`);
@@ -373,7 +601,10 @@ describe('threads', () => {
     const { thread: forked } = await server.threads.fork(thread, { excludeTurns: false });
     expect(forked).toMatchObject({ forkedFromId: thread, turns: [{ status: 'completed' }, { status: 'completed' }] });
     expect(forked.id).not.toBe(thread);
-    const { thread: short } = await server.threads.fork(thread, { excludeTurns: false, lastTurnId: first?.at(-1)?.params.turn.id ?? '' });
+    const { thread: short } = await server.threads.fork(thread, {
+      excludeTurns: false,
+      lastTurnId: first?.at(-1)?.params.turn.id ?? '',
+    });
     expect(short.turns).toHaveLength(1);
     await server.close();
     const again = await desk.open();
@@ -385,10 +616,22 @@ describe('threads', () => {
     const { server, thread } = await openThread();
     const other = await newThread(server);
     const events = server.events();
-    await Promise.all([server.turns.start(thread, '[[approve echo A]]'), server.turns.start(other, '[[approve echo B]]')]);
+    await Promise.all([
+      server.turns.start(thread, '[[approve echo A]]'),
+      server.turns.start(other, '[[approve echo B]]'),
+    ]);
     let ended = 0;
-    const lines = await readTo(server, events, ({ method }) => method === 'turn/completed' && (ended += 1) === 2, ({ params }) => ({ decision: params['threadId'] === other ? 'decline' : 'accept' }));
-    const of = (id: string): Item[] => completed(lines.filter(({ params }) => params?.['threadId'] === id), 'commandExecution');
+    const lines = await readTo(
+      server,
+      events,
+      ({ method }) => method === 'turn/completed' && (ended += 1) === 2,
+      ({ params }) => ({ decision: params['threadId'] === other ? 'decline' : 'accept' }),
+    );
+    const of = (id: string): Item[] =>
+      completed(
+        lines.filter(({ params }) => params?.['threadId'] === id),
+        'commandExecution',
+      );
     expect(of(thread)).toMatchObject([{ status: 'completed', aggregatedOutput: 'A\n' }]);
     expect(of(other)).toMatchObject([{ status: 'declined' }]);
   });
@@ -400,12 +643,23 @@ describe('approvals that were cut off', () => {
     const [request] = await playToRequest(server, thread, '[[approve echo yes >> ran]][[say after]]');
     const again = await killAndResume(desk, server, thread);
     expect(desk.logged('command')).toEqual([]);
-    const { data } = (await again.request('thread/turns/list', { threadId: thread, itemsView: 'full' })) as unknown as { data: { status: string; items: Item[] }[] };
+    const { data } = (await again.request('thread/turns/list', { threadId: thread, itemsView: 'full' })) as unknown as {
+      data: { status: string; items: Item[] }[];
+    };
     expect(data).toMatchObject([{ status: 'interrupted', items: [{ type: 'userMessage' }] }]);
-    const history = readFileSync(desk.rollouts()[0] ?? '', 'utf8').split('\n').slice(0, -1).map((line) => (JSON.parse(line) as { payload: object }).payload);
-    expect(history).toContainEqual({ type: 'function_call_output', call_id: request?.params['itemId'], output: 'aborted' });
+    const history = readFileSync(desk.rollouts()[0] ?? '', 'utf8')
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => (JSON.parse(line) as { payload: object }).payload);
+    expect(history).toContainEqual({
+      type: 'function_call_output',
+      call_id: request?.params['itemId'],
+      output: 'aborted',
+    });
     const lines = await play(again, thread, 'The user approved. [[say told]]', decide('accept'));
-    expect(asked(lines)).toMatchObject([{ id: 0, params: { command: request?.params['command'], cwd: request?.params['cwd'] } }]);
+    expect(asked(lines)).toMatchObject([
+      { id: 0, params: { command: request?.params['command'], cwd: request?.params['cwd'] } },
+    ]);
     expect(asked(lines)[0]?.params['itemId']).not.toBe(request?.params['itemId']);
     expect(said(lines)).toEqual(['told', 'after']);
     expect(readFileSync(join(desk.taskDir, 'ran'), 'utf8')).toBe('yes\n');
@@ -437,9 +691,13 @@ describe('approvals that were cut off', () => {
     ['[[approve touch a]]', 'approved [[change]]', 'touch a # changed'],
   ])('after %s, told "%s", it asks for %s', async (first, next, command) => {
     const { desk, server, thread } = await openThread();
-    expect(await playToRequest(server, thread, first)).toMatchObject([{ params: { commandActions: [{ command: 'touch a' }] } }]);
+    expect(await playToRequest(server, thread, first)).toMatchObject([
+      { params: { commandActions: [{ command: 'touch a' }] } },
+    ]);
     const again = await killAndResume(desk, server, thread);
-    expect(asked(await play(again, thread, next, decide('accept')))).toMatchObject([{ params: { commandActions: [{ command }] } }]);
+    expect(asked(await play(again, thread, next, decide('accept')))).toMatchObject([
+      { params: { commandActions: [{ command }] } },
+    ]);
   });
 
   test('a patch and two commands at once are asked for again as well', async () => {
@@ -451,7 +709,10 @@ describe('approvals that were cut off', () => {
     await playToRequest(second, thread, '[[parallel echo 1 | echo 2]]', 2);
     const third = await killAndResume(desk, second, thread);
     const lines = await play(third, thread, 'approved', decide('accept'));
-    expect(asked(lines).map(({ params }) => (params['commandActions'] as { command: string }[])[0]?.command)).toEqual(['echo 2', 'echo 1']);
+    expect(asked(lines).map(({ params }) => (params['commandActions'] as { command: string }[])[0]?.command)).toEqual([
+      'echo 2',
+      'echo 1',
+    ]);
   });
 });
 
@@ -461,7 +722,11 @@ describe('the program', () => {
       const { desk, server, thread } = await openThread();
       const events = server.events();
       await server.turns.start(thread, prompt);
-      await readTo(server, events, ({ method, params }) => method === 'item/started' && params.item.type === 'commandExecution');
+      await readTo(
+        server,
+        events,
+        ({ method, params }) => method === 'item/started' && params.item.type === 'commandExecution',
+      );
       expect(await server.close()).toEqual({ code: 0, signal: null, error: null });
       expect(desk.rollouts()).toHaveLength(1);
     }
@@ -469,7 +734,10 @@ describe('the program', () => {
 
   test('it refuses what the real one refuses, with the same code, and passes over what is no message', async () => {
     const root = openDesk();
-    const child = spawn(BIN, ['app-server'], { env: { PATH, CODEX_HOME: root.taskDir }, stdio: ['pipe', 'pipe', 'inherit'] });
+    const child = spawn(BIN, ['app-server'], {
+      env: { PATH, CODEX_HOME: root.taskDir },
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
     const id = '01a1e067-0000-74e1-a108-53aba51f6e9e';
     const sent = [
       { id: 1, method: 'thread/list', params: {} },
@@ -489,7 +757,11 @@ describe('the program', () => {
     const chunks: Buffer[] = [];
     child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
     const [code] = (await once(child, 'close')) as [number];
-    const lines = Buffer.concat(chunks).toString().trimEnd().split('\n').map((line) => JSON.parse(line) as { id?: number; error?: { code: number; message: string } });
+    const lines = Buffer.concat(chunks)
+      .toString()
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { id?: number; error?: { code: number; message: string } });
     const refused = new Map(lines.flatMap((line) => (line.error ? [[line.id, line.error] as const] : [])));
     expect(code).toBe(0);
     expect([...refused.values()].every((error) => error.code === -32600)).toBe(true);
@@ -509,7 +781,9 @@ describe('the program', () => {
 
   test('it is found by the probe, with and without resume', () => {
     const env = { PATH };
-    expect(codexProbe.parseVersion(execFileSync(BIN, [...codexProbe.versionArgs], { env, encoding: 'utf8' }))).toBe(codexProbe.provedVersion);
+    expect(codexProbe.parseVersion(execFileSync(BIN, [...codexProbe.versionArgs], { env, encoding: 'utf8' }))).toBe(
+      codexProbe.provedVersion,
+    );
     const args = [...(codexProbe.resume?.args ?? [])];
     expect(execFileSync(BIN, args, { env, encoding: 'utf8' })).toMatch(codexProbe.resume?.shows ?? /^$/);
     const without = spawnSync(BIN, args, { env: { ...env, STAND_IN_RESUME: 'no' }, encoding: 'utf8' });
@@ -533,7 +807,12 @@ function pathsOf(value: unknown, path = ''): string[] {
 
 test('its lines have the fields of the real ones, no more and no less', async () => {
   const { desk, server, thread } = await openThread();
-  await play(server, thread, '[[reason x]][[say y]][[run echo z]][[approve touch a]][[patch b.txt c]][[input Which? | d]]', ({ method }) => (method === 'item/tool/requestUserInput' ? { answers: {} } : { decision: 'accept' }));
+  await play(
+    server,
+    thread,
+    '[[reason x]][[say y]][[run echo z]][[approve touch a]][[patch b.txt c]][[input Which? | d]]',
+    ({ method }) => (method === 'item/tool/requestUserInput' ? { answers: {} } : { decision: 'accept' }),
+  );
   await play(server, thread, '[[approve touch a]]', decide('cancel'));
   await play(server, thread, '[[fail e]]');
   await server.turns.start(thread, '[[hang]]');
@@ -550,17 +829,27 @@ test('its lines have the fields of the real ones, no more and no less', async ()
   const known = shapes as Record<string, { always: string[]; sometimes: string[] }>;
   const seen = new Set<string>();
   // Those of both processes, whose ids are the same.
-  const requests = readLines(server.recording.requests).filter(({ id, method }) => id !== undefined && method !== undefined);
+  const requests = readLines(server.recording.requests).filter(
+    ({ id, method }) => id !== undefined && method !== undefined,
+  );
   for (const line of readLines(server.recording.events)) {
     const isAnswer = line.id !== undefined && line.method === undefined;
-    const [request] = isAnswer ? requests.splice(requests.findIndex(({ id }) => id === line.id), 1) : [];
+    const [request] = isAnswer
+      ? requests.splice(
+          requests.findIndex(({ id }) => id === line.id),
+          1,
+        )
+      : [];
     const label = labelOf(line, request?.method);
     const shape = known[label];
     if (!shape) continue;
     seen.add(label);
     const paths = new Set(pathsOf(line));
     expect([label, shape.always.filter((path) => !paths.has(path))]).toEqual([label, []]);
-    expect([label, [...paths].filter((path) => !shape.always.includes(path) && !shape.sometimes.includes(path))]).toEqual([label, []]);
+    expect([
+      label,
+      [...paths].filter((path) => !shape.always.includes(path) && !shape.sometimes.includes(path)),
+    ]).toEqual([label, []]);
   }
   expect(Object.keys(known).filter((label) => !seen.has(label))).toEqual([]);
 });

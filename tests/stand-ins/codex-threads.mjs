@@ -22,7 +22,9 @@ export function newRollout(id, now = new Date().toISOString()) {
 
 export function listRollouts() {
   if (!existsSync(SESSIONS)) return [];
-  return readdirSync(SESSIONS, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.jsonl')).map((path) => join(SESSIONS, path));
+  return readdirSync(SESSIONS, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.jsonl'))
+    .map((path) => join(SESSIONS, path));
 }
 
 export function findRollout(id) {

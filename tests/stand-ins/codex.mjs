@@ -26,10 +26,18 @@ const ANYWHERE = {
   '--output-last-message': ['lastMessageFile', true],
 };
 // Refused behind the words resume and fork.
-const BEFORE_RESUME = { '-C': ['cd', true], '--cd': ['cd', true], '-s': ['sandbox', true], '--sandbox': ['sandbox', true], '--add-dir': ['addDir', true] };
+const BEFORE_RESUME = {
+  '-C': ['cd', true],
+  '--cd': ['cd', true],
+  '-s': ['sandbox', true],
+  '--sandbox': ['sandbox', true],
+  '--add-dir': ['addDir', true],
+};
 const SUBCOMMANDS = new Set(['resume', 'fork', 'review', 'help']);
 
-const NO_ALIASES = `WARNING: proceeding, even though we could not create PATH aliases: Refusing to create helper binaries under temporary dir "/tmp" (codex_home: AbsolutePathBuf("${codexHome}"))`;
+const NO_ALIASES =
+  'WARNING: proceeding, even though we could not create PATH aliases: Refusing to create helper ' +
+  `binaries under temporary dir "/tmp" (codex_home: AbsolutePathBuf("${codexHome}"))`;
 const BACKTRACE = ['', 'Stack backtrace:', ...Array.from({ length: 9 }, (_, index) => `   ${index}: <unknown>`)];
 
 const strict = {
@@ -39,19 +47,27 @@ const strict = {
 
 function readArguments([command, ...argv]) {
   if (command !== 'exec') throw new Refusal(2, `error: the stand-in only plays \`codex exec\`, not '${command}'`);
-  const first = readOptions(argv, { ...ANYWHERE, ...BEFORE_RESUME }, { ...strict, stopAt: (word) => SUBCOMMANDS.has(word) });
+  const first = readOptions(
+    argv,
+    { ...ANYWHERE, ...BEFORE_RESUME },
+    { ...strict, stopAt: (word) => SUBCOMMANDS.has(word) },
+  );
   const [subcommand, ...after] = first.rest;
-  if (subcommand !== undefined && subcommand !== 'resume' && subcommand !== 'fork') throw new Refusal(2, `error: the stand-in does not play \`codex exec ${subcommand}\``);
+  if (subcommand !== undefined && subcommand !== 'resume' && subcommand !== 'fork')
+    throw new Refusal(2, `error: the stand-in does not play \`codex exec ${subcommand}\``);
   const second = readOptions(after, ANYWHERE, strict);
   const options = { ...first.options, ...second.options };
   const words = subcommand === undefined ? first.words : second.words.slice(1);
   const asked = subcommand === undefined ? undefined : second.words[0];
   if (words.length > 1) throw strict.unknown(words[1]);
-  if (options.sandbox !== undefined && !SANDBOXES.has(options.sandbox)) throw new Refusal(2, `error: invalid value '${options.sandbox}' for '--sandbox <SANDBOX_MODE>'`);
+  if (options.sandbox !== undefined && !SANDBOXES.has(options.sandbox))
+    throw new Refusal(2, `error: invalid value '${options.sandbox}' for '--sandbox <SANDBOX_MODE>'`);
   if (!options.json) throw new Refusal(2, 'error: the stand-in only speaks --json');
-  if (subcommand !== undefined && asked === undefined) throw new Refusal(2, `error: the stand-in plays \`${subcommand}\` only with a thread id`);
+  if (subcommand !== undefined && asked === undefined)
+    throw new Refusal(2, `error: the stand-in plays \`${subcommand}\` only with a thread id`);
   // Not a UUID: taken for a name. A fork finds none; a resume starts a new thread without a word.
-  if (subcommand === 'fork' && !UUID.test(asked)) throw new Refusal(1, `Error: Session not found: ${asked}`, ...BACKTRACE);
+  if (subcommand === 'fork' && !UUID.test(asked))
+    throw new Refusal(1, `Error: Session not found: ${asked}`, ...BACKTRACE);
   const resumed = subcommand === 'resume' && UUID.test(asked);
   const byStdin = words[0] === undefined || words[0] === '-';
   return {
@@ -61,7 +77,10 @@ function readArguments([command, ...argv]) {
     forked: subcommand === 'fork' ? asked : undefined,
     // With a prompt as an argument a start reads stdin to its end all the same; a resume or a fork does not.
     stdin: byStdin ? 'prompt' : asked === undefined ? 'beside' : 'unread',
-    greeting: [...(codexHome.startsWith('/tmp/') ? [NO_ALIASES] : []), ...(byStdin || asked !== undefined ? [] : ['Reading additional input from stdin...'])],
+    greeting: [
+      ...(codexHome.startsWith('/tmp/') ? [NO_ALIASES] : []),
+      ...(byStdin || asked !== undefined ? [] : ['Reading additional input from stdin...']),
+    ],
     toPrompt(text) {
       if (byStdin && text === '') throw new Refusal(1, 'No prompt provided via stdin.');
       return byStdin ? text : words[0];
@@ -76,7 +95,8 @@ function openSession(call) {
     if (!existsSync(cd)) throw new Refusal(1, 'Error: No such file or directory (os error 2)', ...BACKTRACE);
     process.chdir(cd);
   }
-  if (!skipGitCheck && !isInGit(process.cwd())) throw new Refusal(1, 'Not inside a trusted directory and --skip-git-repo-check was not specified.');
+  if (!skipGitCheck && !isInGit(process.cwd()))
+    throw new Refusal(1, 'Not inside a trusted directory and --skip-git-repo-check was not specified.');
   if (call.forked !== undefined) return forkThread(call);
   if (!call.resumed) return createThread(call);
   const session = loadThread(call.session, 'resume');
@@ -98,7 +118,8 @@ function loadThread(id, word) {
   const session = file && loadSession(file);
   const base = session?.header.payload?.history_base;
   if (base === undefined) return session;
-  if (!loadThread(base.thread_id, word)) throw failed(word, `invalid paginated history lineage for ${id}: missing source rollout`);
+  if (!loadThread(base.thread_id, word))
+    throw failed(word, `invalid paginated history lineage for ${id}: missing source rollout`);
   // Of the source as it was then.
   session.turns += base.turns;
   session.messages += base.messages;
@@ -121,7 +142,10 @@ function isEmptyFolder(path) {
 
 function isInGit(directory) {
   // An empty one is what Codex's sandbox leaves in the folder for temporary files.
-  return (existsSync(join(directory, '.git')) && !isEmptyFolder(join(directory, '.git'))) || (dirname(directory) !== directory && isInGit(dirname(directory)));
+  return (
+    (existsSync(join(directory, '.git')) && !isEmptyFolder(join(directory, '.git'))) ||
+    (dirname(directory) !== directory && isInGit(dirname(directory)))
+  );
 }
 
 function createThread(call, more = {}) {
@@ -148,7 +172,16 @@ function createVoice({ call, session, sessionId }) {
     if (call.options.lastMessageFile) writeFileSync(call.options.lastMessageFile, lastMessage);
     // Counted over the whole thread.
     const turns = session.turns + 1;
-    await printLine({ type: 'turn.completed', usage: { input_tokens: 100 * turns, cached_input_tokens: 10 * turns, cache_write_input_tokens: 0, output_tokens: 20 * turns, reasoning_output_tokens: 5 * turns } });
+    await printLine({
+      type: 'turn.completed',
+      usage: {
+        input_tokens: 100 * turns,
+        cached_input_tokens: 10 * turns,
+        cache_write_input_tokens: 0,
+        output_tokens: 20 * turns,
+        reasoning_output_tokens: 5 * turns,
+      },
+    });
     return 0;
   }
 
@@ -164,7 +197,15 @@ function createVoice({ call, session, sessionId }) {
     async ask(question) {
       const body = { id: nextId(), type: 'mcp_tool_call', server: 'parley', tool: 'ask_human', arguments: question };
       await printItem('started', { ...body, result: null, error: null, status: 'in_progress' });
-      await printItem('completed', { ...body, result: { content: [{ type: 'text', text: 'Question recorded. End your turn now and wait.' }], structured_content: null }, error: null, status: 'completed' });
+      await printItem('completed', {
+        ...body,
+        result: {
+          content: [{ type: 'text', text: 'Question recorded. End your turn now and wait.' }],
+          structured_content: null,
+        },
+        error: null,
+        status: 'completed',
+      });
       await say('Question asked; ending my turn.');
     },
 
@@ -172,13 +213,22 @@ function createVoice({ call, session, sessionId }) {
       const body = { id: nextId(), type: 'command_execution', command: quoteCommand(command) };
       await printItem('started', { ...body, aggregated_output: '', exit_code: null, status: 'in_progress' });
       const { text, code } = await runCommand(command, { dieWithUs: true });
-      await printItem('completed', { ...body, aggregated_output: text.slice(0, MAX_OUTPUT_CHARS), exit_code: code, status: code === 0 ? 'completed' : 'failed' });
+      await printItem('completed', {
+        ...body,
+        aggregated_output: text.slice(0, MAX_OUTPUT_CHARS),
+        exit_code: code,
+        status: code === 0 ? 'completed' : 'failed',
+      });
     },
 
     // The sandbox holds for patches only; commands run without one.
     async file(name) {
       const path = join(process.cwd(), name);
-      const body = { id: nextId(), type: 'file_change', changes: [{ path, kind: existsSync(path) ? 'update' : 'add' }] };
+      const body = {
+        id: nextId(),
+        type: 'file_change',
+        changes: [{ path, kind: existsSync(path) ? 'update' : 'add' }],
+      };
       await printItem('started', { ...body, status: 'in_progress' });
       const writable = (call.options.sandbox ?? 'read-only') !== 'read-only';
       if (writable) writeFileSync(path, `${name}\n`);
@@ -191,11 +241,13 @@ function createVoice({ call, session, sessionId }) {
       const first = items;
       items += count;
       lastMessage = text;
-      const message = (id) => `{"type":"item.completed","item":{"id":"item_${id}","type":"agent_message","text":"${text}"}}\n`;
+      const message = (id) =>
+        `{"type":"item.completed","item":{"id":"item_${id}","type":"agent_message","text":"${text}"}}\n`;
       return printBurst(count, (index) => {
         const id = first + index;
         if (index % 4 < 2 || (index % 4 === 2 && index === count - 1)) return message(id);
-        if (index % 4 === 2) return `{"type":"item.started","item":{"id":"item_${id}","type":"command_execution","command":"/bin/bash -lc true","aggregated_output":"","exit_code":null,"status":"in_progress"}}\n`;
+        if (index % 4 === 2)
+          return `{"type":"item.started","item":{"id":"item_${id}","type":"command_execution","command":"/bin/bash -lc true","aggregated_output":"","exit_code":null,"status":"in_progress"}}\n`;
         return `{"type":"item.completed","item":{"id":"item_${id - 1}","type":"command_execution","command":"/bin/bash -lc true","aggregated_output":"${text}","exit_code":0,"status":"completed"}}\n`;
       });
     },
@@ -211,4 +263,14 @@ function createVoice({ call, session, sessionId }) {
 // SIGINT: the stream just ends. SIGTERM is left to the system.
 process.on('SIGINT', () => process.exit(1));
 
-await play({ name: 'codex', version: 'codex-cli 0.166.0', help: { asked: 'exec resume --help', text: 'Usage: codex exec resume [OPTIONS] [SESSION_ID] [PROMPT]' }, newId, readArguments, openSession, createSession: createThread, sessionNotFound, createVoice });
+await play({
+  name: 'codex',
+  version: 'codex-cli 0.166.0',
+  help: { asked: 'exec resume --help', text: 'Usage: codex exec resume [OPTIONS] [SESSION_ID] [PROMPT]' },
+  newId,
+  readArguments,
+  openSession,
+  createSession: createThread,
+  sessionNotFound,
+  createVoice,
+});

@@ -22,24 +22,41 @@ function comparable(argv: readonly string[]): string[] {
 }
 
 describe.concurrent.each(STAND_INS)('%s', (engine) => {
-  test.each(TURNS)('takes the command of a start and of a resume with the permission %s, a model and an output schema, whatever the prompt', async (permission, first, second) => {
-    const place = createPlace();
-    const outputSchemaFile = join(place.root, 'schema.json');
-    writeFileSync(outputSchemaFile, '{}');
-    const options = { permission, model: 'fake/model-1', outputSchemaFile };
-    const started = await runTurn(engine, place, first, options);
-    expect(started.verdict).toMatchObject({ event: 'turn.succeeded', reasonCode: 'DONE_MARKER' });
-    const again = { ...options, resume: sessionOf(started) };
-    expect((await runTurn(engine, place, second, again)).verdict).toMatchObject({ event: 'turn.succeeded', reasonCode: 'DONE_MARKER' });
+  test.each(TURNS)(
+    'takes the command of a start and of a resume with the permission %s, a model and an output schema, whatever ' +
+      'the prompt',
+    async (permission, first, second) => {
+      const place = createPlace();
+      const outputSchemaFile = join(place.root, 'schema.json');
+      writeFileSync(outputSchemaFile, '{}');
+      const options = { permission, model: 'fake/model-1', outputSchemaFile };
+      const started = await runTurn(engine, place, first, options);
+      expect(started.verdict).toMatchObject({ event: 'turn.succeeded', reasonCode: 'DONE_MARKER' });
+      const again = { ...options, resume: sessionOf(started) };
+      expect((await runTurn(engine, place, second, again)).verdict).toMatchObject({
+        event: 'turn.succeeded',
+        reasonCode: 'DONE_MARKER',
+      });
 
-    const commands = [commandOf(engine, place, first, options), commandOf(engine, place, second, again)];
-    expect(loggedStarts(place).map(({ argv }) => comparable(argv))).toEqual(commands.map(({ argv }) => comparable(argv.slice(1))));
-    expect(loggedStarts(place).map(({ stdin }) => stdin)).toEqual(commands.map(({ stdin }) => stdin?.slice(0, 200) ?? null));
-  });
+      const commands = [commandOf(engine, place, first, options), commandOf(engine, place, second, again)];
+      expect(loggedStarts(place).map(({ argv }) => comparable(argv))).toEqual(
+        commands.map(({ argv }) => comparable(argv.slice(1))),
+      );
+      expect(loggedStarts(place).map(({ stdin }) => stdin)).toEqual(
+        commands.map(({ stdin }) => stdin?.slice(0, 200) ?? null),
+      );
+    },
+  );
 
   test('is a program under its own name, tells its version and is not recorded for that', () => {
     const { probe } = findEngine(engine);
-    const ran = spawnSync(probe.binary, [...probe.versionArgs], { encoding: 'utf8', env: { PATH: `${BIN}:${process.env['PATH']}`, STAND_IN_LOG: '/nonexistent/log' } });
-    expect({ code: ran.status, version: probe.parseVersion(ran.stdout) }).toEqual({ code: 0, version: probe.provedVersion });
+    const ran = spawnSync(probe.binary, [...probe.versionArgs], {
+      encoding: 'utf8',
+      env: { PATH: `${BIN}:${process.env['PATH']}`, STAND_IN_LOG: '/nonexistent/log' },
+    });
+    expect({ code: ran.status, version: probe.parseVersion(ran.stdout) }).toEqual({
+      code: 0,
+      version: probe.provedVersion,
+    });
   });
 });

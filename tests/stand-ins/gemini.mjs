@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// Stands in for `gemini -o stream-json` (0.61.0, as one process): events on stdout, sessions bound to the exact directory.
+// Stands in for `gemini -o stream-json` (0.61.0, as one process): events on stdout, sessions bound to the exact
+// directory.
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
@@ -28,11 +29,16 @@ const OPTIONS = {
   '--policy': ['policy', true],
 };
 const APPROVALS = ['default', 'auto_edit', 'yolo', 'plan'];
-// For stdin beside -p. For a prompt that comes by stdin alone the real limit is the same; a stand-in waits for it, so that
-// a busy machine fails no test.
+// For stdin beside -p. For a prompt that comes by stdin alone the real limit is the same; a stand-in waits for it, so
+// that a busy machine fails no test.
 const FIRST_BYTE_MS = 500;
-const NO_COLOURS = 'Warning: 256-color support not detected. Using a terminal with at least 256-color support is recommended for a better visual experience.';
-const UNTRUSTED = '\u001b[31mGemini CLI is not running in a trusted directory. To proceed, either use `--skip-trust`, set the `GEMINI_CLI_TRUST_WORKSPACE=true` environment variable, or trust this directory in interactive mode. For more details, see https://geminicli.com/docs/cli/trusted-folders/#headless-and-automated-environments\u001b[0m';
+const NO_COLOURS =
+  'Warning: 256-color support not detected. Using a terminal with at least 256-color support is recommended for a ' +
+  'better visual experience.';
+const UNTRUSTED =
+  '\u001b[31mGemini CLI is not running in a trusted directory. To proceed, either use `--skip-trust`, set the ' +
+  '`GEMINI_CLI_TRUST_WORKSPACE=true` environment variable, or trust this directory in interactive mode. For more ' +
+  'details, see https://geminicli.com/docs/cli/trusted-folders/#headless-and-automated-environments\u001b[0m';
 const FAILURE = '{"error":{"code":500,"message":"stand-in internal error","status":"INTERNAL"}}';
 // The exit code is the HTTP status, of which eight bits are left.
 const FAILURE_CODE = 500 & 0xff;
@@ -51,7 +57,11 @@ function readArguments(argv) {
   const { options, words } = readOptions(argv, OPTIONS, strict);
   if (words.length > 0) throw new Refusal(2, 'the stand-in takes its prompt by stdin or -p');
   if (options.format !== 'stream-json') throw new Refusal(2, 'the stand-in only speaks -o stream-json');
-  if (options.approval !== undefined && !APPROVALS.includes(options.approval)) throw usage(`Invalid values:\n  Argument: approval-mode, Given: "${options.approval}", Choices: ${APPROVALS.map((mode) => `"${mode}"`).join(', ')}`);
+  if (options.approval !== undefined && !APPROVALS.includes(options.approval))
+    throw usage(
+      `Invalid values:\n  Argument: approval-mode, Given: "${options.approval}", Choices: ` +
+        `${APPROVALS.map((mode) => `"${mode}"`).join(', ')}`,
+    );
   return {
     options,
     approval: options.yolo ? 'yolo' : (options.approval ?? 'default'),
@@ -60,8 +70,13 @@ function readArguments(argv) {
     stdin: 'prompt',
     firstByteMs: options.prompt === undefined ? undefined : FIRST_BYTE_MS,
     toPrompt(text) {
-      const prompt = options.prompt === undefined || text === '' ? text + (options.prompt ?? '') : `${text}\n\n\n${options.prompt}`;
-      if (prompt.trim() === '') throw new Refusal(42, 'No input provided via stdin. Input can be provided by piping data into gemini or using the --prompt option.');
+      const prompt =
+        options.prompt === undefined || text === '' ? text + (options.prompt ?? '') : `${text}\n\n\n${options.prompt}`;
+      if (prompt.trim() === '')
+        throw new Refusal(
+          42,
+          'No input provided via stdin. Input can be provided by piping data into gemini or using the --prompt option.',
+        );
       return prompt;
     },
   };
@@ -71,18 +86,29 @@ async function openSession(call) {
   if (process.env.GEMINI_CLI_TRUST_WORKSPACE !== 'true' && !call.options.skipTrust) throw new Refusal(55, UNTRUSTED);
   const found = findChat(call.session);
   if (call.resumed && !found) throw sessionNotFound(call);
-  if (!call.resumed && found) throw new Refusal(42, `Error starting session: Session ID "${call.session}" already exists. Use --resume to continue it.`);
+  if (!call.resumed && found)
+    throw new Refusal(
+      42,
+      `Error starting session: Session ID "${call.session}" already exists. Use --resume to continue it.`,
+    );
   await complain(NO_COLOURS);
   // Really twice.
-  if (call.approval === 'yolo') await write(process.stderr, 'YOLO mode is enabled. All tool calls will be automatically approved.\n'.repeat(2));
+  if (call.approval === 'yolo')
+    await write(process.stderr, 'YOLO mode is enabled. All tool calls will be automatically approved.\n'.repeat(2));
   await complain('Ripgrep is not available. Falling back to GrepTool.');
   return found ?? createChat(call);
 }
 
 function sessionNotFound({ session }) {
   const chats = chatsDirectory();
-  if (listChats(chats).length === 0) return new Refusal(42, 'Error resuming session: No previous sessions found for this project.');
-  return new Refusal(42, `Error resuming session: Invalid session identifier "${session}".`, `  Searched for sessions in ${chats}.`, '  Use --list-sessions to see available sessions, then use --resume {number}, --resume {uuid}, or --resume latest.');
+  if (listChats(chats).length === 0)
+    return new Refusal(42, 'Error resuming session: No previous sessions found for this project.');
+  return new Refusal(
+    42,
+    `Error resuming session: Invalid session identifier "${session}".`,
+    `  Searched for sessions in ${chats}.`,
+    '  Use --list-sessions to see available sessions, then use --resume {number}, --resume {uuid}, or --resume latest.',
+  );
 }
 
 // The name of the project is the last part of its directory; a second one of that name gets a number.
@@ -179,7 +205,13 @@ function createVoice({ call, prompt, sessionId }) {
   }
 
   function statistics(tokens) {
-    const counts = { total_tokens: 3 * tokens, input_tokens: 2 * tokens, output_tokens: tokens, cached: 0, input: 2 * tokens };
+    const counts = {
+      total_tokens: 3 * tokens,
+      input_tokens: 2 * tokens,
+      output_tokens: tokens,
+      cached: 0,
+      input: 2 * tokens,
+    };
     return { ...counts, duration_ms: Date.now() - started, tool_calls: calls, models: { [model]: counts } };
   }
 
@@ -192,22 +224,28 @@ function createVoice({ call, prompt, sessionId }) {
     },
 
     async ask(question) {
-      await useTool('mcp_parley_ask_human', question, () => ({ status: 'success', output: 'Question recorded. End your turn now and wait.' }));
+      await useTool('mcp_parley_ask_human', question, () => ({
+        status: 'success',
+        output: 'Question recorded. End your turn now and wait.',
+      }));
       await say('Question asked; ending my turn.');
     },
 
-    tool: (command) => useTool('run_shell_command', { command, description: 'stand-in' }, async () => {
-      if (call.approval !== 'yolo') return notRegistered('run_shell_command');
-      if (/\$\(|`|<\(/.test(command)) return { status: 'success', output: 'Blocked: command substitution detected in shell command.' };
-      const { text } = await runCommand(command, { dieWithUs: false });
-      return { status: 'success', output: text.trimEnd() };
-    }),
+    tool: (command) =>
+      useTool('run_shell_command', { command, description: 'stand-in' }, async () => {
+        if (call.approval !== 'yolo') return notRegistered('run_shell_command');
+        if (/\$\(|`|<\(/.test(command))
+          return { status: 'success', output: 'Blocked: command substitution detected in shell command.' };
+        const { text } = await runCommand(command, { dieWithUs: false });
+        return { status: 'success', output: text.trimEnd() };
+      }),
 
-    file: (name) => useTool('write_file', { file_path: join(process.cwd(), name), content: `${name}\n` }, () => {
-      if (call.approval !== 'yolo' && call.approval !== 'auto_edit') return notRegistered('write_file');
-      writeFileSync(join(process.cwd(), name), `${name}\n`);
-      return { status: 'success' };
-    }),
+    file: (name) =>
+      useTool('write_file', { file_path: join(process.cwd(), name), content: `${name}\n` }, () => {
+        if (call.approval !== 'yolo' && call.approval !== 'auto_edit') return notRegistered('write_file');
+        writeFileSync(join(process.cwd(), name), `${name}\n`);
+        return { status: 'success' };
+      }),
 
     // Of four lines two are pieces of a message and two the ends of a call.
     async events(count, bytes) {
@@ -217,8 +255,10 @@ function createVoice({ call, prompt, sessionId }) {
       calls += Math.floor(count / 4);
       await printBurst(count, (index) => {
         const toolId = `run_shell_command__run_shell_command_${started}_${first + Math.floor(index / 4)}`;
-        if (index % 4 < 2 || (index % 4 === 2 && index === count - 1)) return `{"type":"message","timestamp":"${time}","role":"assistant","content":"${text}","delta":true}\n`;
-        if (index % 4 === 2) return `{"type":"tool_use","timestamp":"${time}","tool_name":"run_shell_command","tool_id":"${toolId}","parameters":{"command":"true"}}\n`;
+        if (index % 4 < 2 || (index % 4 === 2 && index === count - 1))
+          return `{"type":"message","timestamp":"${time}","role":"assistant","content":"${text}","delta":true}\n`;
+        if (index % 4 === 2)
+          return `{"type":"tool_use","timestamp":"${time}","tool_name":"run_shell_command","tool_id":"${toolId}","parameters":{"command":"true"}}\n`;
         return `{"type":"tool_result","timestamp":"${time}","tool_id":"${toolId}","status":"success","output":"${text}"}\n`;
       });
       open = count % 4 !== 0;
@@ -226,8 +266,15 @@ function createVoice({ call, prompt, sessionId }) {
 
     async fail() {
       await complain(`Attempt 1 failed: ${FAILURE}. Max attempts reached`);
-      await complain(`Error when talking to Gemini API Full report available at: /tmp/gemini-client-error-Turn.run-sendMessageStream-stand-in.json _ApiError: ${FAILURE}`);
-      await printEvent('result', { status: 'error', error: { type: 'unknown', message: `[API Error: ${FAILURE}]` }, stats: statistics(0) });
+      await complain(
+        'Error when talking to Gemini API Full report available at: ' +
+          `/tmp/gemini-client-error-Turn.run-sendMessageStream-stand-in.json _ApiError: ${FAILURE}`,
+      );
+      await printEvent('result', {
+        status: 'error',
+        error: { type: 'unknown', message: `[API Error: ${FAILURE}]` },
+        stats: statistics(0),
+      });
       return FAILURE_CODE;
     },
 
@@ -244,4 +291,14 @@ process.on('SIGTERM', async () => {
   process.exit(0);
 });
 
-await play({ name: 'gemini', version: '0.61.0', help: { asked: '--help', text: '  -r, --resume  Resume a previous session.' }, newId: randomUUID, readArguments, openSession, createSession: createChat, sessionNotFound, createVoice });
+await play({
+  name: 'gemini',
+  version: '0.61.0',
+  help: { asked: '--help', text: '  -r, --resume  Resume a previous session.' },
+  newId: randomUUID,
+  readArguments,
+  openSession,
+  createSession: createChat,
+  sessionNotFound,
+  createVoice,
+});

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Stands in for `iflow -p` (0.5.19, the last there was): text and noise on stdout, one <Execution Info> block on stderr at
-// the very end, sessions bound to their directory. No MCP: a question is an envelope at the end of the text.
+// Stands in for `iflow -p` (0.5.19, the last there was): text and noise on stdout, one <Execution Info> block on stderr
+// at the very end, sessions bound to their directory. No MCP: a question is an envelope at the end of the text.
 import { writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -35,8 +35,15 @@ const SESSION = /^session-[A-Za-z0-9-]+$/;
 
 const newId = () => `session-${randomUUID()}`;
 const strict = {
-  unknown: (flag) => new Refusal(1, 'Usage: iflow [options] [command]', '', `Unknown argument: ${flag.replace(/^-+/, '')}`),
-  missing: (flag) => new Refusal(1, 'Usage: iflow [options] [command]', '', `Not enough arguments following: ${flag.replace(/^-+/, '')}`),
+  unknown: (flag) =>
+    new Refusal(1, 'Usage: iflow [options] [command]', '', `Unknown argument: ${flag.replace(/^-+/, '')}`),
+  missing: (flag) =>
+    new Refusal(
+      1,
+      'Usage: iflow [options] [command]',
+      '',
+      `Not enough arguments following: ${flag.replace(/^-+/, '')}`,
+    ),
 };
 
 function readArguments(argv) {
@@ -93,7 +100,8 @@ function createVoice({ call, session, sessionId }) {
 
   // In these modes the tools that change something are taken away; the exit code stays 0.
   async function useTool(name, run) {
-    if (options.plan || options.default) await complain(`Error executing tool ${name}: Tool "${name}" not found in registry.`);
+    if (options.plan || options.default)
+      await complain(`Error executing tool ${name}: Tool "${name}" not found in registry.`);
     else await run();
     await callModel();
   }
@@ -118,7 +126,8 @@ function createVoice({ call, session, sessionId }) {
     end: () => end(),
 
     async begin() {
-      if (call.resumed && sessionId !== null) await complain(`\nℹ️  Resuming session ${sessionId} (${session.messages} messages loaded)`);
+      if (call.resumed && sessionId !== null)
+        await complain(`\nℹ️  Resuming session ${sessionId} (${session.messages} messages loaded)`);
       await callModel();
     },
 
@@ -137,4 +146,14 @@ function createVoice({ call, session, sessionId }) {
   };
 }
 
-await play({ name: 'iflow', version: '0.5.19', help: { asked: '--help', text: '  -r, --resume  Resume a session' }, newId, readArguments, openSession, createSession: createStored, sessionNotFound, createVoice });
+await play({
+  name: 'iflow',
+  version: '0.5.19',
+  help: { asked: '--help', text: '  -r, --resume  Resume a session' },
+  newId,
+  readArguments,
+  openSession,
+  createSession: createStored,
+  sessionNotFound,
+  createVoice,
+});

@@ -6,7 +6,9 @@ const LOGGED_ENV = ['PARLEY_TURN', 'CODEX_HOME', 'HOME', 'GEMINI_CLI_HOME', 'XDG
 export function log(line) {
   const file = process.env.STAND_IN_LOG;
   if (!file) return;
-  const env = Object.fromEntries(LOGGED_ENV.filter((name) => process.env[name] !== undefined).map((name) => [name, process.env[name]]));
+  const env = Object.fromEntries(
+    LOGGED_ENV.filter((name) => process.env[name] !== undefined).map((name) => [name, process.env[name]]),
+  );
   const fd = openSync(file, 'a');
   writeSync(fd, `${JSON.stringify({ ...line, env })}\n`);
   fsyncSync(fd);

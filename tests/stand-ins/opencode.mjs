@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Stands in for `opencode run --format json` (1.18.33): events on stdout, nothing before the model speaks, sessions bound to
-// their directory. Sessions are files under the data directory; the real one keeps them in SQLite.
+// Stands in for `opencode run --format json` (1.18.33): events on stdout, nothing before the model speaks, sessions
+// bound to their directory. Sessions are files under the data directory; the real one keeps them in SQLite.
 import { existsSync, realpathSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -111,7 +111,15 @@ function createVoice({ call, sessionId }) {
 
   async function endStep(reason) {
     inStep = false;
-    await event('step_finish', part({ reason, type: 'step-finish', tokens: { total: 15, input: 10, output: 5, reasoning: 0, cache: { write: 0, read: 0 } }, cost: 0 }));
+    await event(
+      'step_finish',
+      part({
+        reason,
+        type: 'step-finish',
+        tokens: { total: 15, input: 10, output: 5, reasoning: 0, cache: { write: 0, read: 0 } },
+        cost: 0,
+      }),
+    );
   }
 
   async function say(text) {
@@ -126,14 +134,35 @@ function createVoice({ call, sessionId }) {
     const start = Date.now();
     const state = await run();
     calls += 1;
-    await event('tool_use', { part: { type: 'tool', tool: state.tool ?? tool, callID: `call_${calls}`, state: { status: state.status, input: state.input ?? input, ...state.body, time: { start, end: Date.now() } }, id: newName('prt'), ...named, messageID } });
+    await event('tool_use', {
+      part: {
+        type: 'tool',
+        tool: state.tool ?? tool,
+        callID: `call_${calls}`,
+        state: { status: state.status, input: state.input ?? input, ...state.body, time: { start, end: Date.now() } },
+        id: newName('prt'),
+        ...named,
+        messageID,
+      },
+    });
     await endStep('tool-calls');
     return state.outcome;
   }
 
-  // The rules of the configuration: what is denied is not offered, what must be asked is refused, and then the run stops.
+  // The rules of the configuration: what is denied is not offered, what must be asked is refused, and then the run
+  // stops.
   async function guarded(rule, tool, what, run) {
-    if (call.rules[rule] === 'deny') return { tool: 'invalid', status: 'completed', input: { tool, error: `Model tried to call unavailable tool '${tool}'.` }, body: { output: `The arguments provided to the tool are invalid: Model tried to call unavailable tool '${tool}'.`, metadata: { truncated: false }, title: 'Invalid Tool' } };
+    if (call.rules[rule] === 'deny')
+      return {
+        tool: 'invalid',
+        status: 'completed',
+        input: { tool, error: `Model tried to call unavailable tool '${tool}'.` },
+        body: {
+          output: `The arguments provided to the tool are invalid: Model tried to call unavailable tool '${tool}'.`,
+          metadata: { truncated: false },
+          title: 'Invalid Tool',
+        },
+      };
     if (call.rules[rule] !== 'ask' || call.options.auto) return run();
     await complain(`\u001b[93m\u001b[1m! \u001b[0mpermission requested: ${rule} (${what}); auto-rejecting`);
     return { status: 'error', body: { error: REJECTED }, outcome: 'stopped' };
@@ -145,21 +174,40 @@ function createVoice({ call, sessionId }) {
     begin: async () => {},
 
     async ask(question) {
-      await useTool('parley_ask_human', question, () => ({ status: 'completed', body: { output: 'Question recorded. End your turn now and wait.', metadata: { truncated: false }, title: '' } }));
+      await useTool('parley_ask_human', question, () => ({
+        status: 'completed',
+        body: { output: 'Question recorded. End your turn now and wait.', metadata: { truncated: false }, title: '' },
+      }));
       await say('Question asked; ending my turn.');
     },
 
-    tool: (command) => useTool('bash', { command, description: 'stand-in' }, () => guarded('bash', 'bash', command, async () => {
-      const { text, code } = await runCommand(command, { dieWithUs: false });
-      return { status: 'completed', body: { output: text, metadata: { output: text, exit: code, truncated: false }, title: command } };
-    })),
+    tool: (command) =>
+      useTool('bash', { command, description: 'stand-in' }, () =>
+        guarded('bash', 'bash', command, async () => {
+          const { text, code } = await runCommand(command, { dieWithUs: false });
+          return {
+            status: 'completed',
+            body: { output: text, metadata: { output: text, exit: code, truncated: false }, title: command },
+          };
+        }),
+      ),
 
-    file: (name) => useTool('write', { filePath: name, content: `${name}\n` }, () => guarded('edit', 'write', name, () => {
-      const filepath = join(process.cwd(), name);
-      const exists = existsSync(filepath);
-      writeFileSync(filepath, `${name}\n`);
-      return { status: 'completed', body: { output: 'Wrote file successfully.', metadata: { diagnostics: {}, filepath, exists, truncated: false }, title: name } };
-    })),
+    file: (name) =>
+      useTool('write', { filePath: name, content: `${name}\n` }, () =>
+        guarded('edit', 'write', name, () => {
+          const filepath = join(process.cwd(), name);
+          const exists = existsSync(filepath);
+          writeFileSync(filepath, `${name}\n`);
+          return {
+            status: 'completed',
+            body: {
+              output: 'Wrote file successfully.',
+              metadata: { diagnostics: {}, filepath, exists, truncated: false },
+              title: name,
+            },
+          };
+        }),
+      ),
 
     // Of four lines three are texts and one is a call.
     async events(count, bytes) {
@@ -171,13 +219,24 @@ function createVoice({ call, sessionId }) {
       calls += Math.ceil(count / 4);
       await printBurst(count, (index) => {
         const id = `"id":"prt_${now}x${index}","messageID":"${messageID}"${session}`;
-        if (index % 4 < 3) return `{"type":"text","timestamp":${now}${session},"part":{${id},"type":"text","text":"${text}","time":{"start":${now},"end":${now}}}}\n`;
+        if (index % 4 < 3)
+          return `{"type":"text","timestamp":${now}${session},"part":{${id},"type":"text","text":"${text}","time":{"start":${now},"end":${now}}}}\n`;
         return `{"type":"tool_use","timestamp":${now}${session},"part":{"type":"tool","tool":"bash","callID":"call_${first + Math.ceil(index / 4)}","state":{"status":"completed","input":{"command":"true"},"output":"${text}","metadata":{"exit":0,"truncated":false},"title":"true","time":{"start":${now},"end":${now}}},${id}}}\n`;
       });
     },
 
     async fail() {
-      await event('error', { error: { name: 'APIError', data: { message: 'stand-in bad request', statusCode: 400, isRetryable: false, responseBody: '{"error":{"message":"stand-in bad request"}}' } } });
+      await event('error', {
+        error: {
+          name: 'APIError',
+          data: {
+            message: 'stand-in bad request',
+            statusCode: 400,
+            isRetryable: false,
+            responseBody: '{"error":{"message":"stand-in bad request"}}',
+          },
+        },
+      });
       return 1;
     },
 
@@ -189,4 +248,14 @@ function createVoice({ call, sessionId }) {
   };
 }
 
-await play({ name: 'opencode', version: '1.18.33', help: { asked: 'run --help', text: '  -s, --session  session id to continue' }, newId, readArguments, openSession, createSession: createStored, sessionNotFound, createVoice });
+await play({
+  name: 'opencode',
+  version: '1.18.33',
+  help: { asked: 'run --help', text: '  -s, --session  session id to continue' },
+  newId,
+  readArguments,
+  openSession,
+  createSession: createStored,
+  sessionNotFound,
+  createVoice,
+});

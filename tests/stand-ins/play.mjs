@@ -1,5 +1,6 @@
-// Plays one turn of a stand-in: arguments, record of the start, prompt, session, then step by step in the engine's voice.
-// What an engine alone does (its arguments, its sessions, its dialect) is in its own file; this one knows none of them.
+// Plays one turn of a stand-in: arguments, record of the start, prompt, session, then step by step in the engine's
+// voice. What an engine alone does (its arguments, its sessions, its dialect) is in its own file; this one knows none
+// of them.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseDirectives } from '../../dist/rehearsal/directives.js';
 import { Refusal } from './arguments.mjs';
@@ -39,7 +40,10 @@ async function playTurn(engine, argv) {
   // May refuse: a session that is not there.
   let session = await engine.openSession(call);
   // The directives of this prompt come before what was kept of an earlier one.
-  const script = [...parseDirectives(prompt).map((step) => ({ step, kept: false })), ...session.kept.map((step) => ({ step, kept: true }))];
+  const script = [
+    ...parseDirectives(prompt).map((step) => ({ step, kept: false })),
+    ...session.kept.map((step) => ({ step, kept: true })),
+  ];
   const ahead = script.slice(0, endOfTurn(script));
 
   const refusal = ahead.find(({ step }) => step.type === 'refuse');
@@ -113,7 +117,8 @@ async function playScript(script, { voice, prompt, session, continued }) {
       case 'exit0':
         return 0;
       default:
-        // nosession, othersession and refuse speak of the turn as a whole; without a terminal no CLI asks for an approval.
+        // nosession, othersession and refuse speak of the turn as a whole; without a terminal no CLI asks for an
+        // approval.
         break;
     }
   }
@@ -155,7 +160,8 @@ async function readPrompt(call, record) {
   let text = '';
   let recorded = call.stdin !== 'prompt';
   process.stdin.setEncoding('utf8');
-  const patience = call.firstByteMs === undefined ? undefined : setTimeout(() => process.stdin.destroy(), call.firstByteMs);
+  const patience =
+    call.firstByteMs === undefined ? undefined : setTimeout(() => process.stdin.destroy(), call.firstByteMs);
   try {
     for await (const chunk of process.stdin) {
       clearTimeout(patience);

@@ -20,14 +20,22 @@ describe.concurrent.each(STAND_INS)('%s', (engine) => {
     const turn = await runTurn(engine, createPlace(), 'Say hello', { mode: 'auto' });
     expectUnderstood(turn);
     expect(turn.code).toBe(0);
-    expect(turn.verdict).toMatchObject({ event: 'turn.succeeded', reasonCode: 'ENGINE_SUCCESS', result: 'You said: Say hello\nEarlier turns: 0.' });
+    expect(turn.verdict).toMatchObject({
+      event: 'turn.succeeded',
+      reasonCode: 'ENGINE_SUCCESS',
+      result: 'You said: Say hello\nEarlier turns: 0.',
+    });
   });
 
   test('[[answer]] is a message, several follow each other, and an interactive run then waits', async () => {
     const turn = await runTurn(engine, createPlace(), 'ignored [[answer one]] ignored [[answer two]]');
     expectUnderstood(turn);
     expect(turn.verdict).toMatchObject({ event: 'turn.needs_input', reasonCode: 'TURN_OVER_NOT_DONE' });
-    expect(dataOf(turn.drafts, 'agent.message.final').map(({ text }) => text).join('\n')).toBe('one\ntwo');
+    expect(
+      dataOf(turn.drafts, 'agent.message.final')
+        .map(({ text }) => text)
+        .join('\n'),
+    ).toBe('one\ntwo');
   });
 
   test('[[ask]] asks, and the turn ends well; an auto run cannot have it', async () => {
@@ -35,27 +43,48 @@ describe.concurrent.each(STAND_INS)('%s', (engine) => {
     expectUnderstood(turn);
     expect(turn.code).toBe(0);
     expect(turn.verdict).toMatchObject({ event: 'turn.needs_input', reasonCode: 'QUESTION_ASKED' });
-    expect(turn.question).toMatchObject({ prompt: 'Which database?', kind: 'choose_one', channel: engine === 'iflow' ? 'envelope' : 'tool', options: [{ label: 'Postgres' }, { label: 'SQLite' }] });
+    expect(turn.question).toMatchObject({
+      prompt: 'Which database?',
+      kind: 'choose_one',
+      channel: engine === 'iflow' ? 'envelope' : 'tool',
+      options: [{ label: 'Postgres' }, { label: 'SQLite' }],
+    });
     expect(turn.evidence).toMatchObject({ success: true, done: null });
-    expect(judge(engine, turn, { mode: 'auto' }).error).toMatchObject({ code: 'AUTO_MODE_CANNOT_ASK', details: { unanswered: { prompt: 'Which database?' } } });
+    expect(judge(engine, turn, { mode: 'auto' }).error).toMatchObject({
+      code: 'AUTO_MODE_CANNOT_ASK',
+      details: { unanswered: { prompt: 'Which database?' } },
+    });
   });
 
   test('[[done]] ends the run with its result; [[othersession]] and [[refuse]] mean nothing in a first turn', async () => {
     const turn = await runTurn(engine, createPlace(), '[[refuse]][[othersession]][[done {"files":[[2]]}]]');
     expectUnderstood(turn);
-    expect(turn.verdict).toMatchObject({ event: 'turn.succeeded', reasonCode: 'DONE_MARKER', result: { files: [[2]] } });
+    expect(turn.verdict).toMatchObject({
+      event: 'turn.succeeded',
+      reasonCode: 'DONE_MARKER',
+      result: { files: [[2]] },
+    });
   });
 
   test('[[tool]] really runs its command in the working directory; one that fails does not fail the turn', async () => {
     const place = createPlace();
-    const turn = await runTurn(engine, place, '[[tool echo made > made.txt; cat made.txt]][[tool exit 3]]', { mode: 'auto' });
+    const turn = await runTurn(engine, place, '[[tool echo made > made.txt; cat made.txt]][[tool exit 3]]', {
+      mode: 'auto',
+    });
     expectUnderstood(turn);
     expect(readFileSync(join(place.cwd, 'made.txt'), 'utf8')).toBe('made\n');
-    const both = [{ kind: 'command', status: 'completed', output: expect.stringContaining('made') }, { kind: 'command' }];
+    const both = [
+      { kind: 'command', status: 'completed', output: expect.stringContaining('made') },
+      { kind: 'command' },
+    ];
     // iFlow tells nothing of its tools.
     expect(toolsOf(turn)).toMatchObject(engine === 'iflow' ? [] : both);
-    if (engine === 'codex' || engine === 'opencode') expect(toolsOf(turn)).toMatchObject([{ exit_code: 0 }, { exit_code: 3 }]);
-    expect(turn.verdict).toMatchObject({ event: 'turn.succeeded', result: expect.stringMatching(/Done\.\nEarlier turns: 0\.$/) });
+    if (engine === 'codex' || engine === 'opencode')
+      expect(toolsOf(turn)).toMatchObject([{ exit_code: 0 }, { exit_code: 3 }]);
+    expect(turn.verdict).toMatchObject({
+      event: 'turn.succeeded',
+      result: expect.stringMatching(/Done\.\nEarlier turns: 0\.$/),
+    });
   });
 
   test('[[file]] really writes a file and reports it', async () => {
@@ -65,7 +94,9 @@ describe.concurrent.each(STAND_INS)('%s', (engine) => {
     expect(readFileSync(join(place.cwd, 'notes.txt'), 'utf8')).toBe('notes.txt\n');
     const reported = engine !== 'iflow';
     expect(toolsOf(turn)).toMatchObject(reported ? [{ kind: 'file_change', status: 'completed' }] : []);
-    expect(dataOf(turn.drafts, 'artifact.file.changed')).toEqual(reported ? [{ path: join(place.cwd, 'notes.txt'), kind: engine === 'gemini' ? 'unknown' : 'add' }] : []);
+    expect(dataOf(turn.drafts, 'artifact.file.changed')).toEqual(
+      reported ? [{ path: join(place.cwd, 'notes.txt'), kind: engine === 'gemini' ? 'unknown' : 'add' }] : [],
+    );
   });
 
   test('with the permission read-only [[file]] writes nothing, and the turn goes on', async () => {
@@ -101,7 +132,11 @@ describe.concurrent.each(STAND_INS)('%s', (engine) => {
     expect(turn.code).toBe(0);
     expect(turn.error).toMatchObject({ code: 'COMPLETION_UNKNOWN' });
     expect(turn.evidence.lastMessage ?? 'half').toMatch(/half$/);
-    expect(turn.verdict.reasonCode).toBe({ codex: 'NO_TURN_COMPLETED', gemini: 'NO_RESULT', iflow: 'NO_EXECUTION_INFO', opencode: 'NO_STEP_FINISH' }[engine]);
+    expect(turn.verdict.reasonCode).toBe(
+      { codex: 'NO_TURN_COMPLETED', gemini: 'NO_RESULT', iflow: 'NO_EXECUTION_INFO', opencode: 'NO_STEP_FINISH' }[
+        engine
+      ],
+    );
   });
 
   test('[[nosession]] names no session, so nobody can be waited for', async () => {
@@ -140,7 +175,13 @@ describe.concurrent.each(STAND_INS)('%s', (engine) => {
     expect(crashed.error).toMatchObject({ code: 'ENGINE_EXITED' });
     const [start, resume, ...more] = loggedStarts(place);
     expect(more).toEqual([]);
-    expect(start).toMatchObject({ engine, cwd: place.cwd, session, resumed: false, env: { PARLEY_TURN: 'run_1/1', HOME: place.root } });
+    expect(start).toMatchObject({
+      engine,
+      cwd: place.cwd,
+      session,
+      resumed: false,
+      env: { PARLEY_TURN: 'run_1/1', HOME: place.root },
+    });
     expect(resume).toMatchObject({ engine, session, resumed: true });
     expect(resume?.pid).not.toBe(start?.pid);
     expect(resume?.stdin ?? resume?.argv.at(-1)).toBe('then [[answer half]][[crash]][[done 1]]');

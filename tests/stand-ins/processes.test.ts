@@ -5,7 +5,16 @@ import { existsSync, readFileSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
-import { commandOf, createPlace, finish, judge, STAND_INS, start, type Place, type StandIn } from '../support/stand-in.js';
+import {
+  commandOf,
+  createPlace,
+  finish,
+  judge,
+  STAND_INS,
+  start,
+  type Place,
+  type StandIn,
+} from '../support/stand-in.js';
 
 // Resolves when the output has this text.
 function printed({ stdout }: ChildProcessWithoutNullStreams, text: string): Promise<void> {
@@ -36,7 +45,9 @@ function written(directory: string, name: string): Promise<string> {
 // Field 3 is the state, 5 the process group, 6 the session; the name before them may have blanks.
 function statOf(pid: number): { state: string; group: number; session: number } | null {
   if (!existsSync(`/proc/${pid}/stat`)) return null;
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ');
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ');
   return { state: fields[0] ?? '', group: Number(fields[2]), session: Number(fields[3]) };
 }
 
@@ -52,7 +63,10 @@ afterAll(() => {
   for (const group of groups) if (isAlive(group)) process.kill(-group, 'SIGKILL');
 });
 
-async function startWithTool(engine: StandIn, place: Place): Promise<{ child: ChildProcessWithoutNullStreams; tool: number }> {
+async function startWithTool(
+  engine: StandIn,
+  place: Place,
+): Promise<{ child: ChildProcessWithoutNullStreams; tool: number }> {
   const child = start(commandOf(engine, place, 'run [[tool echo $$ > pid; exec sleep 300]]'), place);
   const tool = Number(await written(place.cwd, 'pid'));
   groups.push(tool);
@@ -66,7 +80,12 @@ async function gone(pid: number): Promise<void> {
 
 describe.concurrent.each(STAND_INS)('%s', (engine) => {
   test('[[hang]] goes on until it is told to end, and ends as the real one does', async () => {
-    const ends = { codex: { code: null, signal: 'SIGTERM' }, gemini: { code: 0, signal: null }, iflow: { code: null, signal: 'SIGTERM' }, opencode: { code: null, signal: 'SIGTERM' } };
+    const ends = {
+      codex: { code: null, signal: 'SIGTERM' },
+      gemini: { code: 0, signal: null },
+      iflow: { code: null, signal: 'SIGTERM' },
+      opencode: { code: null, signal: 'SIGTERM' },
+    };
     const child = start(commandOf(engine, createPlace(), 'go [[answer half]][[hang]]'), createPlace());
     const ended = finish(child);
     await printed(child, 'half');
@@ -86,14 +105,17 @@ describe.concurrent.each(STAND_INS)('%s', (engine) => {
     expect((await ended).code).toBe(0);
   });
 
-  test.each(['SIGTERM', 'SIGKILL'] as const)(`a running command ${engine === 'codex' ? 'dies with it' : 'survives it'} on %s`, async (signal) => {
-    const { child, tool } = await startWithTool(engine, createPlace());
-    const ended = finish(child);
-    child.kill(signal);
-    await ended;
-    if (engine === 'codex') await gone(tool);
-    expect(isAlive(tool)).toBe(engine !== 'codex');
-  });
+  test.each(['SIGTERM', 'SIGKILL'] as const)(
+    `a running command ${engine === 'codex' ? 'dies with it' : 'survives it'} on %s`,
+    async (signal) => {
+      const { child, tool } = await startWithTool(engine, createPlace());
+      const ended = finish(child);
+      child.kill(signal);
+      await ended;
+      if (engine === 'codex') await gone(tool);
+      expect(isAlive(tool)).toBe(engine !== 'codex');
+    },
+  );
 
   test('what a command leaves in the background is not waited for', async () => {
     const place = createPlace();
@@ -143,7 +165,8 @@ test.concurrent('a slow reader slows a stand-in down instead of filling its memo
   for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     // Near the end, while it still runs: what it ever held.
-    if (bytes > 0.5 * total && peak === 0) peak = Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) * 1024;
+    if (bytes > 0.5 * total && peak === 0)
+      peak = Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) * 1024;
   }
   await exited;
   expect(bytes).toBeGreaterThan(0.7 * total);

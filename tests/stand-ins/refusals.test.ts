@@ -3,7 +3,21 @@ import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { commandOf, createPlace, finish, judge, loggedStarts, runArgv, runTurn, sessionOf, STAND_INS, start, type Place, type Ran, type StandIn } from '../support/stand-in.js';
+import {
+  commandOf,
+  createPlace,
+  finish,
+  judge,
+  loggedStarts,
+  runArgv,
+  runTurn,
+  sessionOf,
+  STAND_INS,
+  start,
+  type Place,
+  type Ran,
+  type StandIn,
+} from '../support/stand-in.js';
 
 const UNKNOWN = {
   codex: '01a1e065-0000-7fd2-a5f7-dea3d46cd55c',
@@ -42,25 +56,43 @@ describe.concurrent.each(STAND_INS)('%s', (engine) => {
     // Without any, Gemini uses other words.
     if (engine === 'gemini') await runTurn(engine, place, 'first');
     const turn = await runTurn(engine, place, 'go on', { resume: UNKNOWN[engine] });
-    expectRefusal(turn, engine === 'gemini' ? 42 : 1, {
-      codex: /^Error: thread\/resume: thread\/resume failed: no rollout found for thread id 01a1e065-0000-7fd2-a5f7-dea3d46cd55c \(code -32600\)$/m,
-      gemini: /^Error resuming session: Invalid session identifier "11111111-2222-3333-4444-555555555555"\.\n {2}Searched for sessions in .*\/\.gemini\/tmp\/work\/chats\.\n/,
-      iflow: /not found/,
-      opencode: '\u001b[91m\u001b[1mError: \u001b[0mSession not found\n',
-    }[engine] as string);
+    expectRefusal(
+      turn,
+      engine === 'gemini' ? 42 : 1,
+      {
+        codex:
+          /^Error: thread\/resume: thread\/resume failed: no rollout found for thread id 01a1e065-0000-7fd2-a5f7-dea3d46cd55c \(code -32600\)$/m,
+        gemini:
+          /^Error resuming session: Invalid session identifier "11111111-2222-3333-4444-555555555555"\.\n {2}Searched for sessions in .*\/\.gemini\/tmp\/work\/chats\.\n/,
+        iflow: /not found/,
+        opencode: '\u001b[91m\u001b[1mError: \u001b[0mSession not found\n',
+      }[engine] as string,
+    );
     expect(turn.verdict.reasonCode).toBe('SESSION_NOT_CONFIRMED');
     expect(loggedStarts(place).at(-1)).toMatchObject({ resumed: true, session: UNKNOWN[engine] });
   });
 
   test('an unknown option is refused, and the start is recorded all the same', async () => {
     const place = createPlace();
-    const args: Record<StandIn, string[]> = { codex: [...CODEX, '--nonsense', 'x'], gemini: [...GEMINI, '--nonsense'], iflow: ['--nonsense', '-p', 'x'], opencode: ['run', '--format', 'json', '--nonsense'] };
+    const args: Record<StandIn, string[]> = {
+      codex: [...CODEX, '--nonsense', 'x'],
+      gemini: [...GEMINI, '--nonsense'],
+      iflow: ['--nonsense', '-p', 'x'],
+      opencode: ['run', '--format', 'json', '--nonsense'],
+    };
     expectRefusal(await runArgv(engine, place, args[engine], TRUSTED), engine === 'codex' ? 2 : 1, /nonsense/);
-    expect(loggedStarts(place)).toMatchObject([{ engine, argv: args[engine], session: null, resumed: false, stdin: null }]);
+    expect(loggedStarts(place)).toMatchObject([
+      { engine, argv: args[engine], session: null, resumed: false, stdin: null },
+    ]);
   });
 
   test('no prompt at all is refused', async () => {
-    const args: Record<StandIn, string[]> = { codex: CODEX, gemini: GEMINI, iflow: ['--yolo'], opencode: ['run', '--format', 'json'] };
+    const args: Record<StandIn, string[]> = {
+      codex: CODEX,
+      gemini: GEMINI,
+      iflow: ['--yolo'],
+      opencode: ['run', '--format', 'json'],
+    };
     const ran = await runArgv(engine, createPlace(), args[engine], TRUSTED);
     expectRefusal(ran, engine === 'gemini' ? 42 : 1, /No (prompt|input) provided via stdin|must provide a message/);
   });
@@ -70,31 +102,62 @@ describe.concurrent('codex', () => {
   test('the directory and the sandbox stand before the word resume, never behind it', async () => {
     const place = createPlace();
     const session = sessionOf(await runTurn('codex', place, 'first'));
-    for (const option of [['-C', place.cwd], ['-s', 'read-only']]) {
-      expectRefusal(await runArgv('codex', place, [...CODEX, 'resume', ...option, session, 'go on']), 2, `unexpected argument '${option[0]}' found`);
+    for (const option of [
+      ['-C', place.cwd],
+      ['-s', 'read-only'],
+    ]) {
+      expectRefusal(
+        await runArgv('codex', place, [...CODEX, 'resume', ...option, session, 'go on']),
+        2,
+        `unexpected argument '${option[0]}' found`,
+      );
     }
-    const ran = await runArgv('codex', place, ['exec', '--skip-git-repo-check', '-C', place.cwd, 'resume', '--json', session, 'go on']);
+    const ran = await runArgv('codex', place, [
+      'exec',
+      '--skip-git-repo-check',
+      '-C',
+      place.cwd,
+      'resume',
+      '--json',
+      session,
+      'go on',
+    ]);
     expect(judge('codex', ran, { resumedFrom: session }).verdict.event).toBe('turn.needs_input');
   });
 
   test('an id that is no UUID silently starts a new thread', async () => {
     const place = createPlace();
-    const turn = judge('codex', await runArgv('codex', place, [...CODEX, 'resume', 'not-a-uuid', 'go on']), { mode: 'auto' });
-    expect(turn).toMatchObject({ code: 0, verdict: { event: 'turn.succeeded', result: 'You said: go on\nEarlier turns: 0.' } });
+    const turn = judge('codex', await runArgv('codex', place, [...CODEX, 'resume', 'not-a-uuid', 'go on']), {
+      mode: 'auto',
+    });
+    expect(turn).toMatchObject({
+      code: 0,
+      verdict: { event: 'turn.succeeded', result: 'You said: go on\nEarlier turns: 0.' },
+    });
     expect(turn.evidence.sessionId).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7/);
   });
 
   test('a directory that is not there, one outside git and a sandbox that does not exist are refused', async () => {
     const place = createPlace();
-    expectRefusal(await runArgv('codex', place, [...CODEX, '-C', '/nonexistent', 'say hello']), 1, /^Error: No such file or directory \(os error 2\)$/m);
-    expectRefusal(await runArgv('codex', place, ['exec', '--json', 'say hello']), 1, /^Not inside a trusted directory and --skip-git-repo-check was not specified\.$/m);
+    expectRefusal(
+      await runArgv('codex', place, [...CODEX, '-C', '/nonexistent', 'say hello']),
+      1,
+      /^Error: No such file or directory \(os error 2\)$/m,
+    );
+    expectRefusal(
+      await runArgv('codex', place, ['exec', '--json', 'say hello']),
+      1,
+      /^Not inside a trusted directory and --skip-git-repo-check was not specified\.$/m,
+    );
     expectRefusal(await runArgv('codex', place, [...CODEX, '-s', 'full', 'say hello']), 2, /invalid value 'full'/);
   });
 
   test('a thread can be continued in another directory', async () => {
     const place = createPlace();
     const session = sessionOf(await runTurn('codex', place, 'first'));
-    expect((await runTurn('codex', elsewhere(place), 'go on', { resume: session })).evidence.lastMessage).toContain('Earlier turns: 1.');
+    expect((await runTurn('codex', elsewhere(place), 'go on', { resume: session })).evidence.lastMessage).toContain(
+      'Earlier turns: 1.',
+    );
   });
 
   test('an ephemeral thread cannot be continued', async () => {
@@ -139,18 +202,32 @@ describe.concurrent('codex exec fork', () => {
     const id = sessionOf(forked);
     expect(id).not.toBe(session);
     expect(loggedStarts(place).at(-1)).toMatchObject({ resumed: false, session: id, stdin: null });
-    expect((await runTurn('codex', place, 'that one', { resume: session })).verdict).toMatchObject({ event: 'turn.succeeded', result: 1 });
+    expect((await runTurn('codex', place, 'that one', { resume: session })).verdict).toMatchObject({
+      event: 'turn.succeeded',
+      result: 1,
+    });
     const resumed = await runTurn('codex', place, 'go on', { resume: id, mode: 'auto' });
-    expect(resumed).toMatchObject({ evidence: { sessionId: id }, verdict: { result: 'You said: go on\nEarlier turns: 2.' } });
+    expect(resumed).toMatchObject({
+      evidence: { sessionId: id },
+      verdict: { result: 'You said: go on\nEarlier turns: 2.' },
+    });
     const again = judge('codex', await fork(place, id), { mode: 'auto' });
     expect(again.verdict).toMatchObject({ result: 'You said: go on\nEarlier turns: 3.' });
   });
 
   test('refuses a thread that it does not find, an id that is none, and options behind the word', async () => {
     const place = createPlace();
-    expectRefusal(await fork(place, UNKNOWN.codex), 1, /^Error: thread\/fork: thread\/fork failed: no rollout found for thread id 01a1e065-0000-7fd2-a5f7-dea3d46cd55c \(code -32600\)$/m);
+    expectRefusal(
+      await fork(place, UNKNOWN.codex),
+      1,
+      /^Error: thread\/fork: thread\/fork failed: no rollout found for thread id 01a1e065-0000-7fd2-a5f7-dea3d46cd55c \(code -32600\)$/m,
+    );
     expectRefusal(await fork(place, 'not-a-uuid'), 1, /^Error: Session not found: not-a-uuid$/m);
-    expectRefusal(await runArgv('codex', place, [...CODEX, 'fork', '-C', place.cwd, UNKNOWN.codex, 'go on']), 2, /unexpected argument '-C' found/);
+    expectRefusal(
+      await runArgv('codex', place, [...CODEX, 'fork', '-C', place.cwd, UNKNOWN.codex, 'go on']),
+      2,
+      /unexpected argument '-C' found/,
+    );
   });
 
   test('needs the file of the thread that it goes on from', async () => {
@@ -158,8 +235,16 @@ describe.concurrent('codex exec fork', () => {
     const session = sessionOf(await runTurn('codex', place, 'first'));
     const id = sessionOf(judge('codex', await fork(place, session)));
     const sessions = join(place.root, '.codex', 'sessions');
-    for (const name of readdirSync(sessions, { recursive: true, encoding: 'utf8' })) if (name.endsWith(`${session}.jsonl`)) rmSync(join(sessions, name));
-    expectRefusal(await fork(place, id), 1, new RegExp(`^Error: thread/fork: thread/fork failed: invalid paginated history lineage for ${id}: missing source rollout`, 'm'));
+    for (const name of readdirSync(sessions, { recursive: true, encoding: 'utf8' }))
+      if (name.endsWith(`${session}.jsonl`)) rmSync(join(sessions, name));
+    expectRefusal(
+      await fork(place, id),
+      1,
+      new RegExp(
+        `^Error: thread/fork: thread/fork failed: invalid paginated history lineage for ${id}: missing source rollout`,
+        'm',
+      ),
+    );
   });
 });
 
@@ -174,7 +259,11 @@ describe.concurrent('gemini', () => {
   test('a session id that is taken is refused', async () => {
     const place = createPlace();
     const session = sessionOf(await runTurn('gemini', place, 'first'));
-    expectRefusal(await runTurn('gemini', place, 'second', { newSessionId: session }), 42, /already exists\. Use --resume/);
+    expectRefusal(
+      await runTurn('gemini', place, 'second', { newSessionId: session }),
+      42,
+      /already exists\. Use --resume/,
+    );
   });
 
   test('the id that was chosen is the id of the session', async () => {
@@ -183,12 +272,20 @@ describe.concurrent('gemini', () => {
   });
 
   test('a directory that is not trusted is refused', async () => {
-    expectRefusal(await runArgv('gemini', createPlace(), GEMINI, { stdin: 'hello' }), 55, /^\u001b\[31mGemini CLI is not running in a trusted directory\./);
+    expectRefusal(
+      await runArgv('gemini', createPlace(), GEMINI, { stdin: 'hello' }),
+      55,
+      /^\u001b\[31mGemini CLI is not running in a trusted directory\./,
+    );
     expect((await runArgv('gemini', createPlace(), [...GEMINI, '--skip-trust'], { stdin: 'hello' })).code).toBe(0);
   });
 
   test('a prompt with a leading dash is no argument', async () => {
-    expectRefusal(await runArgv('gemini', createPlace(), [...GEMINI, '-p', '--- text'], TRUSTED), 1, /Not enough arguments following: p/);
+    expectRefusal(
+      await runArgv('gemini', createPlace(), [...GEMINI, '-p', '--- text'], TRUSTED),
+      1,
+      /Not enough arguments following: p/,
+    );
   });
 
   test('a prompt as an argument comes behind the one of stdin, and stdin need not be there', async () => {
@@ -197,15 +294,20 @@ describe.concurrent('gemini', () => {
     expect((await runArgv('gemini', createPlace(), [...GEMINI, '-p', 'b'], TRUSTED)).code).toBe(0);
   });
 
-  test.each(['read-only', 'workspace-write'] as const)('with the permission %s a shell is not offered', async (permission) => {
-    const turn = await runTurn('gemini', createPlace(), '[[tool echo hi]][[done 1]]', { permission });
-    expect(turn.stdout.toString()).toContain('"type":"tool_not_registered"');
-    expect(turn.verdict).toMatchObject({ event: 'turn.succeeded' });
-  });
+  test.each(['read-only', 'workspace-write'] as const)(
+    'with the permission %s a shell is not offered',
+    async (permission) => {
+      const turn = await runTurn('gemini', createPlace(), '[[tool echo hi]][[done 1]]', { permission });
+      expect(turn.stdout.toString()).toContain('"type":"tool_not_registered"');
+      expect(turn.verdict).toMatchObject({ event: 'turn.succeeded' });
+    },
+  );
 
   test('a command with a substitution is blocked, and called a success', async () => {
     const turn = await runTurn('gemini', createPlace(), '[[tool echo $(date)]][[done 1]]');
-    expect(turn.stdout.toString()).toContain('"status":"success","output":"Blocked: command substitution detected in shell command."');
+    expect(turn.stdout.toString()).toContain(
+      '"status":"success","output":"Blocked: command substitution detected in shell command."',
+    );
   });
 });
 
@@ -227,7 +329,9 @@ describe.concurrent('opencode', () => {
   });
 
   test('a malformed session id is not found', async () => {
-    const ran = await runArgv('opencode', createPlace(), ['run', '--format', 'json', '--session', '../../x'], { stdin: 'go on' });
+    const ran = await runArgv('opencode', createPlace(), ['run', '--format', 'json', '--session', '../../x'], {
+      stdin: 'go on',
+    });
     expectRefusal(ran, 1, /Session not found/);
   });
 
@@ -245,10 +349,20 @@ describe.concurrent('opencode', () => {
   test('a permission that would have to be asked for stops the run with exit code 0', async () => {
     const place = createPlace();
     const env = { OPENCODE_CONFIG_CONTENT: '{"permission":{"bash":"ask"}}' };
-    const turn = judge('opencode', await runArgv('opencode', place, ['run', '--format', 'json'], { stdin: '[[tool echo hi]][[done 1]]', env }));
+    const turn = judge(
+      'opencode',
+      await runArgv('opencode', place, ['run', '--format', 'json'], { stdin: '[[tool echo hi]][[done 1]]', env }),
+    );
     expect(turn).toMatchObject({ code: 0, verdict: { reasonCode: 'LAST_STEP_TOOL_CALLS' } });
     expect(turn.stderr.toString()).toContain('permission requested: bash (echo hi); auto-rejecting');
-    expect((await runArgv('opencode', place, ['run', '--format', 'json', '--auto'], { stdin: '[[tool echo hi]][[done 1]]', env })).stdout.toString()).toContain('"output":"hi\\n"');
+    expect(
+      (
+        await runArgv('opencode', place, ['run', '--format', 'json', '--auto'], {
+          stdin: '[[tool echo hi]][[done 1]]',
+          env,
+        })
+      ).stdout.toString(),
+    ).toContain('"output":"hi\\n"');
   });
 });
 
@@ -266,7 +380,10 @@ describe.concurrent('iflow', () => {
   test('in plan mode the tools that change something are gone, with exit code 0', async () => {
     const turn = await runTurn('iflow', createPlace(), '[[tool echo hi]][[file a.txt]]', { permission: 'read-only' });
     expect(turn.code).toBe(0);
-    expect(turn.stderr.toString()).toContain('Error executing tool run_shell_command: Tool "run_shell_command" not found in registry.\nError executing tool write_file: ');
+    expect(turn.stderr.toString()).toContain(
+      'Error executing tool run_shell_command: Tool "run_shell_command" not found in registry.\nError executing ' +
+        'tool write_file: ',
+    );
   });
 
   test('the conversation id changes with every process, the session id does not', async () => {
@@ -275,7 +392,9 @@ describe.concurrent('iflow', () => {
     const second = await runTurn('iflow', place, 'second', { resume: sessionOf(first) });
     expect(sessionOf(second)).toBe(sessionOf(first));
     expect(conversation(second)).not.toBe(conversation(first));
-    expect(second.stderr.toString()).toMatch(/^\nℹ️ {2}Resuming session session-[0-9a-f-]+ \(2 messages loaded\)\n\n<Execution Info>\n/);
+    expect(second.stderr.toString()).toMatch(
+      /^\nℹ️ {2}Resuming session session-[0-9a-f-]+ \(2 messages loaded\)\n\n<Execution Info>\n/,
+    );
   });
 });
 

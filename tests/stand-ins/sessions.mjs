@@ -14,7 +14,10 @@ export function createSession(file, { id, cwd, more = {} }) {
 // The session of that file, or undefined if there is none.
 export function loadSession(file) {
   if (!existsSync(file)) return undefined;
-  const lines = readFileSync(file, 'utf8').split('\n').filter((line) => line !== '').map((line) => JSON.parse(line));
+  const lines = readFileSync(file, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
   const header = lines.find(({ type }) => type === 'session');
   if (!header) return undefined;
   const session = new Session(file, header);

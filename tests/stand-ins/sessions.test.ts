@@ -28,9 +28,15 @@ describe.concurrent.each(STAND_INS)('%s', (engine) => {
     expect(await runTurn(engine, place, 'so', resume)).toMatchObject({ signal: 'SIGKILL' });
     expect(await runTurn(engine, place, 'so', resume)).toMatchObject({ verdict: { reasonCode: 'QUESTION_ASKED' } });
     const refused = await runTurn(engine, place, 'so', resume);
-    expect(refused).toMatchObject({ code: engine === 'gemini' ? 42 : 1, error: { code: 'SESSION_RESUME_FAILED' }, verdict: { reasonCode: 'SESSION_NOT_CONFIRMED' } });
+    expect(refused).toMatchObject({
+      code: engine === 'gemini' ? 42 : 1,
+      error: { code: 'SESSION_RESUME_FAILED' },
+      verdict: { reasonCode: 'SESSION_NOT_CONFIRMED' },
+    });
     expect(refused.stdout.length).toBe(0);
-    expect(await runTurn(engine, place, 'so', resume)).toMatchObject({ verdict: { reasonCode: 'DONE_MARKER', result: 1 } });
+    expect(await runTurn(engine, place, 'so', resume)).toMatchObject({
+      verdict: { reasonCode: 'DONE_MARKER', result: 1 },
+    });
   });
 
   test('the directives of a reply come first: [[nosession]] confirms no session, [[othersession]] answers with another', async () => {
@@ -41,7 +47,10 @@ describe.concurrent.each(STAND_INS)('%s', (engine) => {
     const other = await runTurn(engine, place, '[[othersession]][[answer first]]', { resume: session });
     expect(other.code).toBe(0);
     expect(sessionOf(other)).not.toBe(session);
-    expect(other).toMatchObject({ error: { code: 'SESSION_RESUME_FAILED' }, verdict: { reasonCode: 'SESSION_CHANGED' } });
+    expect(other).toMatchObject({
+      error: { code: 'SESSION_RESUME_FAILED' },
+      verdict: { reasonCode: 'SESSION_CHANGED' },
+    });
     expect(other.stdout.toString()).toContain('first');
     // Played behind the reply's own.
     expect(other.evidence.done).toEqual({ result: 1 });
@@ -51,26 +60,35 @@ describe.concurrent.each(STAND_INS)('%s', (engine) => {
     const place = createPlace();
     const killed = await runTurn(engine, place, '[[answer half]][[crash]]');
     // iFlow names its session only at the end; it is there all the same.
-    const session = killed.evidence.sessionId ?? /session-[^/]+(?=\.jsonl$)/.exec(filesOf(place.root)[0] ?? '')?.[0] ?? '';
+    const session =
+      killed.evidence.sessionId ?? /session-[^/]+(?=\.jsonl$)/.exec(filesOf(place.root)[0] ?? '')?.[0] ?? '';
     const turn = await runTurn(engine, place, 'go on', { resume: session, mode: 'auto' });
     expect(turn.verdict).toMatchObject({ event: 'turn.succeeded', result: 'You said: go on\nEarlier turns: 1.' });
   });
 
   test('the session is kept in the home of the engine, where the real one keeps it', async () => {
     const place = createPlace();
-    const variable = { codex: 'CODEX_HOME', gemini: 'GEMINI_CLI_HOME', iflow: 'HOME', opencode: 'XDG_DATA_HOME' }[engine];
+    const variable = { codex: 'CODEX_HOME', gemini: 'GEMINI_CLI_HOME', iflow: 'HOME', opencode: 'XDG_DATA_HOME' }[
+      engine
+    ];
     const home = join(place.root, 'private');
     mkdirSync(home);
     const session = sessionOf(await runTurn(engine, { ...place, env: { ...place.env, [variable]: home } }, 'first'));
     const files = filesOf(home);
     expect(files).toHaveLength(1);
-    expect(files[0]).toMatch({
-      codex: new RegExp(String.raw`^sessions/\d{4}/\d\d/\d\d/rollout-[\dT-]+-${session}\.jsonl$`),
-      gemini: new RegExp(String.raw`^\.gemini/tmp/work/chats/session-[\dT-]+-${session.slice(0, 8)}\.jsonl$`),
-      iflow: new RegExp(String.raw`^\.iflow/projects/${place.cwd.replaceAll(/[^A-Za-z0-9]/g, '-')}/${session}\.jsonl$`),
-      opencode: new RegExp(String.raw`^opencode/storage/session/${session}\.jsonl$`),
-    }[engine]);
-    expect((await runTurn(engine, place, 'again', { resume: session })).verdict.reasonCode).toBe('SESSION_NOT_CONFIRMED');
+    expect(files[0]).toMatch(
+      {
+        codex: new RegExp(String.raw`^sessions/\d{4}/\d\d/\d\d/rollout-[\dT-]+-${session}\.jsonl$`),
+        gemini: new RegExp(String.raw`^\.gemini/tmp/work/chats/session-[\dT-]+-${session.slice(0, 8)}\.jsonl$`),
+        iflow: new RegExp(
+          String.raw`^\.iflow/projects/${place.cwd.replaceAll(/[^A-Za-z0-9]/g, '-')}/${session}\.jsonl$`,
+        ),
+        opencode: new RegExp(String.raw`^opencode/storage/session/${session}\.jsonl$`),
+      }[engine],
+    );
+    expect((await runTurn(engine, place, 'again', { resume: session })).verdict.reasonCode).toBe(
+      'SESSION_NOT_CONFIRMED',
+    );
   });
 });
 
@@ -79,11 +97,17 @@ test.concurrent('several turns of gemini at once in one new home keep to their o
   const place = createPlace();
   const cwds = ['a/work', 'b/work', 'c/work'].map((name) => join(place.root, name));
   for (const cwd of cwds) mkdirSync(cwd, { recursive: true });
-  const asked = await Promise.all(cwds.map((cwd, index) => runTurn('gemini', place, `[[ask Number?]][[done ${index}]]`, { cwd })));
-  const done = await Promise.all(cwds.map((cwd, index) => runTurn('gemini', place, 'yes', { cwd, resume: asked[index]?.evidence.sessionId ?? '' })));
+  const asked = await Promise.all(
+    cwds.map((cwd, index) => runTurn('gemini', place, `[[ask Number?]][[done ${index}]]`, { cwd })),
+  );
+  const done = await Promise.all(
+    cwds.map((cwd, index) => runTurn('gemini', place, 'yes', { cwd, resume: asked[index]?.evidence.sessionId ?? '' })),
+  );
   expect(done.map(({ verdict }) => verdict)).toMatchObject([{ result: 0 }, { result: 1 }, { result: 2 }]);
 });
 
 function filesOf(root: string): string[] {
-  return readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.jsonl') && name !== 'starts.jsonl');
+  return readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
+    (name) => name.endsWith('.jsonl') && name !== 'starts.jsonl',
+  );
 }

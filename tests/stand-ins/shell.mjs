@@ -1,4 +1,5 @@
-// Commands of the agent: real ones, through /bin/sh, each in a session and process group of its own as with the real CLIs.
+// Commands of the agent: real ones, through /bin/sh, each in a session and process group of its own as with the real
+// CLIs.
 import { spawn } from 'node:child_process';
 import { closeSync, fstatSync, openSync, readSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,10 +8,10 @@ import { join } from 'node:path';
 const SHELL = '/bin/sh';
 const ORPHAN_SECONDS = 300;
 
-// Resolves when the shell has ended; what it left running in the background is not waited for. That is why its output goes
-// to a file, without a name so that none is left behind: a pipe would stay open.
-// With `dieWithUs` the whole group is killed when this process ends, even by SIGKILL; without it the command survives, as it
-// does with Gemini and OpenCode.
+// Resolves when the shell has ended; what it left running in the background is not waited for. That is why its output
+// goes to a file, without a name so that none is left behind: a pipe would stay open. With `dieWithUs` the whole group
+// is killed when this process ends, even by SIGKILL; without it the command survives, as it does with Gemini and
+// OpenCode.
 export function runCommand(command, options) {
   return startCommand(command, options).ended;
 }
@@ -18,7 +19,9 @@ export function runCommand(command, options) {
 // The same for who does not only wait: `kill` ends the whole group, and the code is then -1.
 export function startCommand(command, { dieWithUs, cwd = process.cwd() }) {
   const output = openUnnamed();
-  const child = dieWithUs ? startGuarded(command, output, cwd) : spawn(SHELL, ['-c', command], { cwd, detached: true, stdio: ['ignore', output, output] });
+  const child = dieWithUs
+    ? startGuarded(command, output, cwd)
+    : spawn(SHELL, ['-c', command], { cwd, detached: true, stdio: ['ignore', output, output] });
   const ended = new Promise((resolve) => {
     const end = (code) => {
       const bytes = Buffer.alloc(fstatSync(output).size);
@@ -47,7 +50,11 @@ function openUnnamed() {
 
 // The command begins only when its guard is there.
 function startGuarded(command, output, cwd) {
-  const child = spawn(SHELL, ['-c', 'read -r word || exit; exec "$0" -c "$1" < /dev/null', SHELL, command], { cwd, detached: true, stdio: ['pipe', output, output] });
+  const child = spawn(SHELL, ['-c', 'read -r word || exit; exec "$0" -c "$1" < /dev/null', SHELL, command], {
+    cwd,
+    detached: true,
+    stdio: ['pipe', output, output],
+  });
   child.stdin.on('error', () => {});
   if (child.pid === undefined) return child;
   const guard = startGuard(child.pid);
@@ -59,7 +66,11 @@ function startGuarded(command, output, cwd) {
 // Waits for a word on its stdin. If it ends without one, the process at its other end has died.
 function startGuard(group) {
   // Without our environment: it is no part of the turn and must not be taken for a leftover of it.
-  const guard = spawn(SHELL, ['-c', `read -r word || kill -KILL -${group}`], { detached: true, env: {}, stdio: ['pipe', 'ignore', 'ignore'] });
+  const guard = spawn(SHELL, ['-c', `read -r word || kill -KILL -${group}`], {
+    detached: true,
+    env: {},
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
   guard.stdin.on('error', () => {});
   guard.unref();
   return guard;
@@ -67,7 +78,10 @@ function startGuard(group) {
 
 // A shell that holds our stdout open and outlives us. Its pid, which is also its group and its session.
 export function leaveOrphan() {
-  const child = spawn(SHELL, ['-c', `sleep ${ORPHAN_SECONDS}; :`], { detached: true, stdio: ['ignore', 'inherit', 'ignore'] });
+  const child = spawn(SHELL, ['-c', `sleep ${ORPHAN_SECONDS}; :`], {
+    detached: true,
+    stdio: ['ignore', 'inherit', 'ignore'],
+  });
   child.unref();
   return child.pid;
 }

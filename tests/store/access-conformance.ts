@@ -202,21 +202,52 @@ export function describeAccess(name: string, open: () => Promise<OpenAccess>): v
     );
 
     // What somebody who can write to the database may do to the journal besides changing its rows.
-    const chained = auditDigest(FIRST_DIGEST, { seq: 1, ts: 1, type: 'token.added', actor_json: null, address: null, body_json: '{}' });
+    const chained = auditDigest(FIRST_DIGEST, {
+      seq: 1,
+      ts: 1,
+      type: 'token.added',
+      actor_json: null,
+      address: null,
+      body_json: '{}',
+    });
     test.each([
       ['a row after the head', 4, (table: string) => forge(table, '5'), /row 5 is not covered by the head/],
       ['a row far after the head', 4, (table: string) => forge(table, '1000'), /row 1000 is not covered by the head/],
-      ['a row with the largest number', 4, (table: string) => forge(table, '9223372036854775807'), /row \d+ is not covered by the head/],
-      ['a first row that fits the chain', 0, (table: string) => forge(table, '1', `'${chained}'`), /row 1 is not covered by the head/],
+      [
+        'a row with the largest number',
+        4,
+        (table: string) => forge(table, '9223372036854775807'),
+        /row \d+ is not covered by the head/,
+      ],
+      [
+        'a first row that fits the chain',
+        0,
+        (table: string) => forge(table, '1', `'${chained}'`),
+        /row 1 is not covered by the head/,
+      ],
       ['a row before the first', 4, (table: string) => forge(table, '-5'), /row -5 is before the first/],
       ['a missing head', 4, (table: string) => `DELETE FROM ${table}_head`, /the head is missing/],
-      ['a head that was moved back', 4, (table: string) => `UPDATE ${table}_head SET seq = 2, digest = (SELECT digest FROM ${table} WHERE seq = 2)`, /row 3 is not covered/],
-      ['a head with another number', 4, (table: string) => `UPDATE ${table}_head SET seq = 9223372036854775807`, /the head is missing/],
+      [
+        'a head that was moved back',
+        4,
+        (table: string) => `UPDATE ${table}_head SET seq = 2, digest = (SELECT digest FROM ${table} WHERE seq = 2)`,
+        /row 3 is not covered/,
+      ],
+      [
+        'a head with another number',
+        4,
+        (table: string) => `UPDATE ${table}_head SET seq = 9223372036854775807`,
+        /the head is missing/,
+      ],
     ])('%s is reported, from then on too, and rows are still appended', (_what, count, sql, problem) =>
       with_(async ({ access, beside, audit, tamper }) => {
-        for (let index = 0; index < count; index += 1) await access.appendAudit(entry('token.added', { name: `t${index}` }));
+        for (let index = 0; index < count; index += 1)
+          await access.appendAudit(entry('token.added', { name: `t${index}` }));
         await tamper(sql(audit));
-        expect(await verifyAudit(access)).toMatchObject({ ok: false, problem: expect.stringMatching(problem) as string });
+        expect(await verifyAudit(access)).toMatchObject({
+          ok: false,
+          problem: expect.stringMatching(problem) as string,
+        });
         expect(await verifyAudit(access, 2)).toMatchObject({ ok: /before the first/.test(problem.source) });
         await access.createSession(session('one'), entry('sign_in'));
         await beside.appendAudit(entry('token.removed', { name: 't0' }));

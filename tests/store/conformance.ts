@@ -2,12 +2,29 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { DamagedDataError } from '../../src/kernel/stored-json.js';
 import { FIRST_DIGEST, nextDigest } from '../../src/store/digest.js';
-import { GIVEN_UP_KEPT_MS, type Delivery, type JournalFlush, type Lines, type NewDelivery, type NewRun, type RunChange, type RunRecord, type Store, type TurnCounts } from '../../src/store/store.js';
+import {
+  GIVEN_UP_KEPT_MS,
+  type Delivery,
+  type JournalFlush,
+  type Lines,
+  type NewDelivery,
+  type NewRun,
+  type RunChange,
+  type RunRecord,
+  type Store,
+  type TurnCounts,
+} from '../../src/store/store.js';
 
 export const T0 = Date.parse('2026-11-15T12:00:00.000Z');
 
 export function lines(firstSeq: number, count: number, ts = T0): Lines {
-  const texts = Array.from({ length: count }, (_, index) => JSON.stringify({ seq: firstSeq + index, ts: new Date(ts + index).toISOString(), text: `é 漢字 \u2028 ${firstSeq + index}` }));
+  const texts = Array.from({ length: count }, (_, index) =>
+    JSON.stringify({
+      seq: firstSeq + index,
+      ts: new Date(ts + index).toISOString(),
+      text: `é 漢字 \u2028 ${firstSeq + index}`,
+    }),
+  );
   return { firstSeq, lastSeq: firstSeq + count - 1, bytes: Buffer.from(`${texts.join('\n')}\n`) };
 }
 
@@ -15,7 +32,12 @@ export function lines(firstSeq: number, count: number, ts = T0): Lines {
 const converse = (bytes: Buffer): Buffer => Buffer.from(bytes.toString().replaceAll('text', 'said'));
 
 export function flush(raspSeq: number, count: number, fcmpSeq: number | null, ts = T0): JournalFlush {
-  return { rasp: lines(raspSeq, count, ts), fcmp: fcmpSeq === null ? null : { ...lines(fcmpSeq, count, ts), firstTs: ts }, firstTs: ts, lastTs: ts + count - 1 };
+  return {
+    rasp: lines(raspSeq, count, ts),
+    fcmp: fcmpSeq === null ? null : { ...lines(fcmpSeq, count, ts), firstTs: ts },
+    firstTs: ts,
+    lastTs: ts + count - 1,
+  };
 }
 
 export function newRun(number: number, changes: Partial<NewRun> = {}): NewRun {
@@ -24,7 +46,16 @@ export function newRun(number: number, changes: Partial<NewRun> = {}): NewRun {
     run_id: `run_${id}`,
     request_id: `req_${id}`,
     request_digest: 'digest-1',
-    spec: { engine: 'codex', execution_mode: 'interactive', prompt: 'Hi "there"\n漢字', cwd: '/work', home: null, permission: 'workspace-write', runtime_options: { max_attempt: 3 }, labels: { team: 'a', n: id } },
+    spec: {
+      engine: 'codex',
+      execution_mode: 'interactive',
+      prompt: 'Hi "there"\n漢字',
+      cwd: '/work',
+      home: null,
+      permission: 'workspace-write',
+      runtime_options: { max_attempt: 3 },
+      labels: { team: 'a', n: id },
+    },
     session_timeout_sec: 1200,
     handle: null,
     created_at: T0 + number,
@@ -34,24 +65,64 @@ export function newRun(number: number, changes: Partial<NewRun> = {}): NewRun {
   };
 }
 
-const HANDLE = { engine: 'codex', handle_type: 'session_id', handle_value: '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c', cwd: '/work', home: '/home/x', created_at_attempt: 1 } as const;
+const HANDLE = {
+  engine: 'codex',
+  handle_type: 'session_id',
+  handle_value: '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c',
+  cwd: '/work',
+  home: '/home/x',
+  created_at_attempt: 1,
+} as const;
 
 // A change that fits the run as it is now.
 export function change(run: RunRecord, rest: Partial<RunChange> = {}): RunChange {
-  return { run_id: run.run_id, expect: { status: run.status, epoch: run.epoch, rasp_seq: run.heads.rasp_seq }, now: T0 + 5000, ...rest };
+  return {
+    run_id: run.run_id,
+    expect: { status: run.status, epoch: run.epoch, rasp_seq: run.heads.rasp_seq },
+    now: T0 + 5000,
+    ...rest,
+  };
 }
 
-export const ask = (id: string, rest: Partial<NonNullable<RunChange['ask']>> = {}) => ({ interaction_id: id, attempt_number: 1, question: { kind: 'open_text', prompt: 'Which?', options: [] }, asked_at: T0, due_at: T0 + 1000, decides: false, ...rest });
+export const ask = (id: string, rest: Partial<NonNullable<RunChange['ask']>> = {}) => ({
+  interaction_id: id,
+  attempt_number: 1,
+  question: { kind: 'open_text', prompt: 'Which?', options: [] },
+  asked_at: T0,
+  due_at: T0 + 1000,
+  decides: false,
+  ...rest,
+});
 
-const turn = (attempt: number, units: number, parsed: number, warnings: Record<string, number>, unknown?: string): TurnCounts => ({
+const turn = (
+  attempt: number,
+  units: number,
+  parsed: number,
+  warnings: Record<string, number>,
+  unknown?: string,
+): TurnCounts => ({
   attempt_number: attempt,
-  parser: { profile: 'codex_ndjson', units, parsed, fallbacks: units - parsed, hit_rate: units === 0 ? null : parsed / units, warnings },
-  completion: unknown === undefined ? { result: 'completed', reason_code: 'ENGINE_SUCCESS' } : { result: 'unknown', reason_code: unknown },
+  parser: {
+    profile: 'codex_ndjson',
+    units,
+    parsed,
+    fallbacks: units - parsed,
+    hit_rate: units === 0 ? null : parsed / units,
+    warnings,
+  },
+  completion:
+    unknown === undefined
+      ? { result: 'completed', reason_code: 'ENGINE_SUCCESS' }
+      : { result: 'unknown', reason_code: unknown },
 });
 
 const resolution = (at: number) => ({ at, response: null, actor: null, idempotency_key: null, finish: false });
 
-export const delivery = (id: string, hook = 'chat', payload: NewDelivery['payload'] = { text: 'é 漢字' }): NewDelivery => ({ delivery_id: id, hook, type: 'run.waiting_user', payload });
+export const delivery = (
+  id: string,
+  hook = 'chat',
+  payload: NewDelivery['payload'] = { text: 'é 漢字' },
+): NewDelivery => ({ delivery_id: id, hook, type: 'run.waiting_user', payload });
 
 export interface StoreUnderTest {
   readonly store: Store;
@@ -89,8 +160,22 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
 
     test('a run that was created is there, queued, with its first events', async () => {
       const run = await create();
-      expect(run).toMatchObject({ run_id: 'run_0001', status: 'queued', attempt_number: 1, epoch: 0, error: null, result: null, cancel_requested: null, spec: newRun(1).spec });
-      expect(run.heads).toEqual({ rasp_seq: 2, fcmp_seq: 2, ts: T0 + 2, digest: nextDigest(FIRST_DIGEST, newRun(1).journal.rasp.bytes) });
+      expect(run).toMatchObject({
+        run_id: 'run_0001',
+        status: 'queued',
+        attempt_number: 1,
+        epoch: 0,
+        error: null,
+        result: null,
+        cancel_requested: null,
+        spec: newRun(1).spec,
+      });
+      expect(run.heads).toEqual({
+        rasp_seq: 2,
+        fcmp_seq: 2,
+        ts: T0 + 2,
+        digest: nextDigest(FIRST_DIGEST, newRun(1).journal.rasp.bytes),
+      });
       expect(await store.loadRun(run.run_id)).toEqual(run);
       expect(await store.loadRun('run_none')).toBeNull();
       expect(await store.listQueued(10)).toEqual(['run_0001']);
@@ -98,8 +183,16 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
 
     test('the same request id gives the first run, and tells whether the body was the same', async () => {
       const run = await create();
-      expect(await store.createRun(newRun(2, { request_id: 'req_0001' }))).toEqual({ created: false, reason: 'known', run, sameRequest: true });
-      expect(await store.createRun(newRun(3, { request_id: 'req_0001', request_digest: 'other' }))).toMatchObject({ created: false, sameRequest: false });
+      expect(await store.createRun(newRun(2, { request_id: 'req_0001' }))).toEqual({
+        created: false,
+        reason: 'known',
+        run,
+        sameRequest: true,
+      });
+      expect(await store.createRun(newRun(3, { request_id: 'req_0001', request_digest: 'other' }))).toMatchObject({
+        created: false,
+        sameRequest: false,
+      });
       expect(await store.loadRun('run_0002')).toBeNull();
     });
 
@@ -107,10 +200,20 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       const run = await create();
       const running = await commit(run, { set: { status: 'running', epoch: 1 }, journal: flush(3, 1, 3, T0 + 10) });
       expect(running).toMatchObject({ status: 'running', epoch: 1, updated_at: T0 + 5000 });
-      const waiting = await commit(running, { set: { status: 'waiting_user' }, handle: HANDLE, ask: ask('int_1'), journal: flush(4, 2, 4, T0 + 20) });
+      const waiting = await commit(running, {
+        set: { status: 'waiting_user' },
+        handle: HANDLE,
+        ask: ask('int_1'),
+        journal: flush(4, 2, 4, T0 + 20),
+      });
       expect(waiting).toMatchObject({ status: 'waiting_user', heads: { rasp_seq: 5, fcmp_seq: 5 } });
       expect(await store.loadHandle(run.request_id)).toEqual(HANDLE);
-      expect(await store.loadPending(run.run_id)).toMatchObject({ interaction_id: 'int_1', state: 'pending', question: { prompt: 'Which?' }, resolution: null });
+      expect(await store.loadPending(run.run_id)).toMatchObject({
+        interaction_id: 'int_1',
+        state: 'pending',
+        question: { prompt: 'Which?' },
+        resolution: null,
+      });
       expect(await store.listQueued(10)).toEqual([]);
     });
 
@@ -122,10 +225,21 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         [{ status: 'queued', epoch: 0, rasp_seq: 1 }, 'seq'],
       ];
       for (const [expected, reason] of wrong) {
-        const outcome = await store.commit(change(run, { expect: expected, set: { status: 'failed' }, handle: HANDLE, ask: ask('int_1'), journal: flush(3, 1, null) }));
+        const outcome = await store.commit(
+          change(run, {
+            expect: expected,
+            set: { status: 'failed' },
+            handle: HANDLE,
+            ask: ask('int_1'),
+            journal: flush(3, 1, null),
+          }),
+        );
         expect(outcome).toEqual({ committed: false, reason });
       }
-      expect(await store.commit(change({ ...run, run_id: 'run_none' }))).toEqual({ committed: false, reason: 'unknown_run' });
+      expect(await store.commit(change({ ...run, run_id: 'run_none' }))).toEqual({
+        committed: false,
+        reason: 'unknown_run',
+      });
       expect(await store.loadRun(run.run_id)).toEqual(run);
       expect(await store.loadHandle(run.request_id)).toBeNull();
       expect(await store.loadInteraction('int_1')).toBeNull();
@@ -140,36 +254,67 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         { journal: flush(3, 1, null, T0 - 1000) },
         { journal: { ...flush(3, 1, null), rasp: { ...lines(3, 1), lastSeq: 4 } } },
       ];
-      for (const rest of broken) await expect(store.commit(change(run, { set: { status: 'failed' }, ...rest }))).rejects.toThrow();
+      for (const rest of broken)
+        await expect(store.commit(change(run, { set: { status: 'failed' }, ...rest }))).rejects.toThrow();
       expect(await store.loadRun(run.run_id)).toEqual(run);
     });
 
     test('a question is resolved once, and a run has one at a time', async () => {
       const run = await commit(await create(), { set: { status: 'waiting_user' }, ask: ask('int_1') });
       await expect(store.commit(change(run, { ask: ask('int_2') }))).rejects.toThrow();
-      const resolution = { at: T0 + 9, response: { choice: 'é' }, actor: { kind: 'user', name: 'ann' }, idempotency_key: 'k', finish: false } as const;
-      const answered = await commit(run, { set: { status: 'queued', attempt_number: 2 }, resolve: { interaction_id: 'int_1', state: 'answered', resolution } });
+      const resolution = {
+        at: T0 + 9,
+        response: { choice: 'é' },
+        actor: { kind: 'user', name: 'ann' },
+        idempotency_key: 'k',
+        finish: false,
+      } as const;
+      const answered = await commit(run, {
+        set: { status: 'queued', attempt_number: 2 },
+        resolve: { interaction_id: 'int_1', state: 'answered', resolution },
+      });
       expect(await store.loadInteraction('int_1')).toMatchObject({ state: 'answered', resolution });
       expect(await store.loadPending(run.run_id)).toBeNull();
       expect((await store.loadLatest(run.run_id))?.interaction_id).toBe('int_1');
       expect((await store.loadByKey(run.run_id, 'k'))?.interaction_id).toBe('int_1');
-      expect([await store.loadByKey(run.run_id, 'other'), await store.loadByKey('run_none', 'k')]).toEqual([null, null]);
-      const again = await store.commit(change(answered, { set: { status: 'queued' }, resolve: { interaction_id: 'int_1', state: 'answered', resolution } }));
+      expect([await store.loadByKey(run.run_id, 'other'), await store.loadByKey('run_none', 'k')]).toEqual([
+        null,
+        null,
+      ]);
+      const again = await store.commit(
+        change(answered, {
+          set: { status: 'queued' },
+          resolve: { interaction_id: 'int_1', state: 'answered', resolution },
+        }),
+      );
       expect(again).toEqual({ committed: false, reason: 'interaction' });
       await commit(answered, { ask: ask('int_2', { asked_at: T0 + 1 }) });
       expect((await store.loadLatest(run.run_id))?.interaction_id).toBe('int_2');
       expect(await store.loadLatest('run_none')).toBeNull();
-      expect((await store.listInteractions(run.run_id)).map(({ interaction_id: id, state }) => [id, state])).toEqual([['int_1', 'answered'], ['int_2', 'pending']]);
+      expect((await store.listInteractions(run.run_id)).map(({ interaction_id: id, state }) => [id, state])).toEqual([
+        ['int_1', 'answered'],
+        ['int_2', 'pending'],
+      ]);
       expect(await store.listInteractions('run_none')).toEqual([]);
     });
 
     test('of a hundred changes that expect the same state exactly one is committed', async () => {
       const run = await commit(await create(), { set: { status: 'waiting_user' }, ask: ask('int_1') });
-      const outcomes = await Promise.all(Array.from({ length: 100 }, (_, index) => store.commit(change(run, {
-        set: { status: 'queued' },
-        resolve: { interaction_id: 'int_1', state: 'answered', resolution: { at: T0, response: index, actor: null, idempotency_key: null, finish: false } },
-        journal: flush(3, 1, null, T0 + 100),
-      }))));
+      const outcomes = await Promise.all(
+        Array.from({ length: 100 }, (_, index) =>
+          store.commit(
+            change(run, {
+              set: { status: 'queued' },
+              resolve: {
+                interaction_id: 'int_1',
+                state: 'answered',
+                resolution: { at: T0, response: index, actor: null, idempotency_key: null, finish: false },
+              },
+              journal: flush(3, 1, null, T0 + 100),
+            }),
+          ),
+        ),
+      );
       expect(outcomes.filter((outcome) => outcome.committed)).toHaveLength(1);
     });
 
@@ -177,9 +322,14 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       let run = await create(1, { journal: flush(1, 3, 1, T0) });
       for (let seq = 4; seq <= 13; seq += 5) run = await commit(run, { journal: flush(seq, 5, seq, T0 + seq * 10) });
       const all = await store.readJournal(run.run_id, 'rasp', { limit: 1000 });
-      const seqs = async (range: object) => (await store.readJournal(run.run_id, 'rasp', { limit: 1000, ...range })).map((line) => (JSON.parse(line) as { seq: number }).seq);
+      const seqs = async (range: object) =>
+        (await store.readJournal(run.run_id, 'rasp', { limit: 1000, ...range })).map(
+          (line) => (JSON.parse(line) as { seq: number }).seq,
+        );
       expect(all).toHaveLength(13);
-      expect(`${all.join('\n')}\n`).toBe(Buffer.concat([lines(1, 3, T0).bytes, lines(4, 5, T0 + 40).bytes, lines(9, 5, T0 + 90).bytes]).toString());
+      expect(`${all.join('\n')}\n`).toBe(
+        Buffer.concat([lines(1, 3, T0).bytes, lines(4, 5, T0 + 40).bytes, lines(9, 5, T0 + 90).bytes]).toString(),
+      );
       expect(await seqs({ fromSeq: 3, toSeq: 10 })).toEqual([3, 4, 5, 6, 7, 8, 9, 10]);
       expect(await seqs({ fromSeq: 6, limit: 2 })).toEqual([6, 7]);
       expect(await seqs({ fromSeq: 14 })).toEqual([]);
@@ -191,48 +341,82 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
     test('whole lines after a seq come as many as fit, at least one, across flushes and from within them', async () => {
       let run = await create(1, { journal: flush(1, 3, 1, T0) });
       for (let seq = 4; seq <= 13; seq += 5) run = await commit(run, { journal: flush(seq, 5, seq, T0 + seq * 10) });
-      const all = (await store.readJournal(run.run_id, 'rasp', { limit: 1000 })).map((line) => Buffer.from(`${line}\n`));
+      const all = (await store.readJournal(run.run_id, 'rasp', { limit: 1000 })).map((line) =>
+        Buffer.from(`${line}\n`),
+      );
       const starts = all.map((_, index) => Buffer.concat(all.slice(0, index)).length);
       const bytes = Buffer.concat(all);
-      const cut = (after: number, last: number) => ({ firstSeq: after + 1, lastSeq: last, bytes: bytes.subarray(starts[after], starts[last] ?? bytes.length) });
+      const cut = (after: number, last: number) => ({
+        firstSeq: after + 1,
+        lastSeq: last,
+        bytes: bytes.subarray(starts[after], starts[last] ?? bytes.length),
+      });
       for (let after = 0; after < 13; after += 1) {
         expect(await store.readLines(run.run_id, 'rasp', after, 1_000_000)).toEqual(cut(after, 13));
         expect(await store.readLines(run.run_id, 'rasp', after, 1)).toEqual(cut(after, after + 1));
         for (let last = after + 1; last <= 13; last += 1) {
           const size = cut(after, last).bytes.length;
           expect(await store.readLines(run.run_id, 'rasp', after, size)).toEqual(cut(after, last));
-          expect(await store.readLines(run.run_id, 'rasp', after, size - 1)).toEqual(cut(after, Math.max(after + 1, last - 1)));
+          expect(await store.readLines(run.run_id, 'rasp', after, size - 1)).toEqual(
+            cut(after, Math.max(after + 1, last - 1)),
+          );
         }
       }
       expect(await store.readLines(run.run_id, 'rasp', 13, 100)).toBeNull();
       expect(await store.readLines('run_none', 'rasp', 0, 100)).toBeNull();
-      expect((await store.listSegments(run.run_id, 'rasp')).reduce((next, { seq_from: from, seq_to: to }) => (from === next && to >= from ? to + 1 : -1), 1)).toBe(14);
+      expect(
+        (await store.listSegments(run.run_id, 'rasp')).reduce(
+          (next, { seq_from: from, seq_to: to }) => (from === next && to >= from ? to + 1 : -1),
+          1,
+        ),
+      ).toBe(14);
       expect(await store.listSegments('run_none', 'rasp')).toEqual([]);
     });
 
     test('large flushes are read like small ones: by seq, by time, from within, and for the digest', async () => {
       let run = await create(1, { journal: flush(1, 3, 1, T0) });
       const all = [lines(1, 3, T0)];
-      for (const [from, count] of [[4, 2000], [2004, 2], [2006, 1500]] as const) {
+      for (const [from, count] of [
+        [4, 2000],
+        [2004, 2],
+        [2006, 1500],
+      ] as const) {
         const { fcmp, ...journal } = flush(from, count, from, T0 + from);
-        run = await commit(run, { journal: { ...journal, fcmp: fcmp && { ...fcmp, bytes: from === 2004 ? fcmp.bytes : converse(fcmp.bytes) } } });
+        run = await commit(run, {
+          journal: { ...journal, fcmp: fcmp && { ...fcmp, bytes: from === 2004 ? fcmp.bytes : converse(fcmp.bytes) } },
+        });
         all.push(lines(from, count, T0 + from));
       }
-      const expected = { rasp: Buffer.concat(all.map((each) => each.bytes)), fcmp: Buffer.concat(all.map((each) => (each.lastSeq - each.firstSeq > 1000 ? converse(each.bytes) : each.bytes))) };
+      const expected = {
+        rasp: Buffer.concat(all.map((each) => each.bytes)),
+        fcmp: Buffer.concat(
+          all.map((each) => (each.lastSeq - each.firstSeq > 1000 ? converse(each.bytes) : each.bytes)),
+        ),
+      };
       // In turns, as readers of both come.
-      for (const after of [10, 3000]) for (const protocol of ['rasp', 'fcmp', 'rasp'] as const) expect((await store.readLines(run.run_id, protocol, after, 200))?.bytes.includes('"said"')).toBe(protocol === 'fcmp');
+      for (const after of [10, 3000])
+        for (const protocol of ['rasp', 'fcmp', 'rasp'] as const)
+          expect((await store.readLines(run.run_id, protocol, after, 200))?.bytes.includes('"said"')).toBe(
+            protocol === 'fcmp',
+          );
       for (const protocol of ['rasp', 'fcmp'] as const) {
         const bytes = expected[protocol];
-        expect(`${(await store.readJournal(run.run_id, protocol, { limit: 10_000 })).join('\n')}\n`).toBe(bytes.toString());
+        expect(`${(await store.readJournal(run.run_id, protocol, { limit: 10_000 })).join('\n')}\n`).toBe(
+          bytes.toString(),
+        );
         const pieces: Buffer[] = [];
-        for (let seq = 0; seq < 3505; ) {
+        for (let seq = 0; seq < 3505;) {
           const read = await store.readLines(run.run_id, protocol, seq, 20_000);
           expect(read?.firstSeq).toBe(seq + 1);
           pieces.push(read?.bytes ?? Buffer.alloc(0));
           seq = read?.lastSeq ?? Infinity;
         }
         expect(Buffer.concat(pieces).equals(bytes)).toBe(true);
-        expect((await store.readJournal(run.run_id, protocol, { fromSeq: 1999, toSeq: 2010, limit: 100 })).map((line) => (JSON.parse(line) as { seq: number }).seq)).toEqual([1999, 2000, 2001, 2002, 2003, 2004, 2005, 2006, 2007, 2008, 2009, 2010]);
+        expect(
+          (await store.readJournal(run.run_id, protocol, { fromSeq: 1999, toSeq: 2010, limit: 100 })).map(
+            (line) => (JSON.parse(line) as { seq: number }).seq,
+          ),
+        ).toEqual([1999, 2000, 2001, 2002, 2003, 2004, 2005, 2006, 2007, 2008, 2009, 2010]);
         expect(await store.readJournal(run.run_id, protocol, { fromTs: T0 + 2006 + 1499, limit: 100 })).toHaveLength(1);
       }
       expect(await store.recomputeDigest(run.run_id)).toBe(run.heads.digest);
@@ -240,18 +424,29 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
     });
 
     test('the digest is chained over the flushes, so that the same events in other flushes are told apart', async () => {
-      const one = await commit(await create(1, { journal: flush(1, 1, null, T0) }), { journal: flush(2, 1, null, T0 + 1) });
-      expect(one.heads.digest).toBe(nextDigest(nextDigest(FIRST_DIGEST, lines(1, 1, T0).bytes), lines(2, 1, T0 + 1).bytes));
+      const one = await commit(await create(1, { journal: flush(1, 1, null, T0) }), {
+        journal: flush(2, 1, null, T0 + 1),
+      });
+      expect(one.heads.digest).toBe(
+        nextDigest(nextDigest(FIRST_DIGEST, lines(1, 1, T0).bytes), lines(2, 1, T0 + 1).bytes),
+      );
     });
 
     test('FCMP may stay behind and catch up', async () => {
       const run = await commit(await create(), { journal: flush(3, 4, null, T0 + 10) });
       expect(run.heads).toMatchObject({ rasp_seq: 6, fcmp_seq: 2 });
-      expect((await commit(run, { journal: flush(7, 1, 3, T0 + 20) })).heads).toMatchObject({ rasp_seq: 7, fcmp_seq: 3 });
+      expect((await commit(run, { journal: flush(7, 1, 3, T0 + 20) })).heads).toMatchObject({
+        rasp_seq: 7,
+        fcmp_seq: 3,
+      });
     });
 
     test('runs are listed newest first, filtered and in pages', async () => {
-      for (let number = 1; number <= 5; number += 1) await create(number, number === 3 ? { spec: { ...newRun(3).spec, engine: 'gemini', labels: { team: 'b' } } } : {});
+      for (let number = 1; number <= 5; number += 1)
+        await create(
+          number,
+          number === 3 ? { spec: { ...newRun(3).spec, engine: 'gemini', labels: { team: 'b' } } } : {},
+        );
       await commit((await store.loadRun('run_0002')) as RunRecord, { set: { status: 'running' } });
       const ids = async (filter: object) => {
         const listed = (await store.listRuns({ limit: 10, ...filter })).map((run) => run.run_id);
@@ -263,7 +458,11 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       expect(await ids({ status: 'running' })).toEqual(['run_0002']);
       expect(await ids({ engine: 'gemini' })).toEqual(['run_0003']);
       expect(await ids({ label: { key: 'team', value: 'b' } })).toEqual(['run_0003']);
-      expect(await ids({ label: { key: 'team', value: 'a' }, status: 'queued' })).toEqual(['run_0005', 'run_0004', 'run_0001']);
+      expect(await ids({ label: { key: 'team', value: 'a' }, status: 'queued' })).toEqual([
+        'run_0005',
+        'run_0004',
+        'run_0001',
+      ]);
     });
 
     test('runs are found by the end and by the beginning of their ids', async () => {
@@ -279,27 +478,46 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
     test('queued runs wait in the order in which they were queued, also after an answer', async () => {
       await create(1);
       await create(2);
-      const first = await commit((await store.loadRun('run_0001')) as RunRecord, { set: { status: 'waiting_user' }, ask: ask('int_1') });
+      const first = await commit((await store.loadRun('run_0001')) as RunRecord, {
+        set: { status: 'waiting_user' },
+        ask: ask('int_1'),
+      });
       await commit(first, { set: { status: 'queued' }, now: T0 + 9000 });
       expect(await store.listQueued(10)).toEqual(['run_0002', 'run_0001']);
       expect(await store.listQueued(1)).toEqual(['run_0002']);
     });
 
     test('pending questions are listed oldest first, and the next decision is the earliest that may be made', async () => {
-      for (const [number, rest] of [[1, { asked_at: T0 + 30, due_at: T0 + 50, decides: true }], [2, { asked_at: T0 + 10, due_at: T0 + 40, decides: false }], [3, { asked_at: T0 + 20, due_at: T0 + 60, decides: true }]] as const) {
+      for (const [number, rest] of [
+        [1, { asked_at: T0 + 30, due_at: T0 + 50, decides: true }],
+        [2, { asked_at: T0 + 10, due_at: T0 + 40, decides: false }],
+        [3, { asked_at: T0 + 20, due_at: T0 + 60, decides: true }],
+      ] as const) {
         await commit(await create(number), { set: { status: 'waiting_user' }, ask: ask(`int_${number}`, rest) });
       }
-      expect((await store.listPending({ limit: 10 })).map((each) => each.interaction_id)).toEqual(['int_2', 'int_3', 'int_1']);
+      expect((await store.listPending({ limit: 10 })).map((each) => each.interaction_id)).toEqual([
+        'int_2',
+        'int_3',
+        'int_1',
+      ]);
       expect((await store.listPending({ limit: 1 })).map((each) => each.interaction_id)).toEqual(['int_2']);
       expect((await store.nextDecision())?.interaction_id).toBe('int_1');
     });
 
     test('pending questions are found by engine, label and lateness, and page by page', async () => {
-      for (const [number, engine, labels] of [[1, 'codex', { team: 'a' }], [2, 'gemini', { team: 'b' }], [3, 'codex', { team: 'b' }]] as const) {
+      for (const [number, engine, labels] of [
+        [1, 'codex', { team: 'a' }],
+        [2, 'gemini', { team: 'b' }],
+        [3, 'codex', { team: 'b' }],
+      ] as const) {
         const { spec } = newRun(number);
-        await commit(await create(number, { spec: { ...spec, engine, labels } }), { set: { status: 'waiting_user' }, ask: ask(`int_${number}`, { asked_at: T0 + number, due_at: T0 + number * 100 }) });
+        await commit(await create(number, { spec: { ...spec, engine, labels } }), {
+          set: { status: 'waiting_user' },
+          ask: ask(`int_${number}`, { asked_at: T0 + number, due_at: T0 + number * 100 }),
+        });
       }
-      const ids = async (filter: object) => (await store.listPending({ limit: 10, ...filter })).map((each) => each.interaction_id);
+      const ids = async (filter: object) =>
+        (await store.listPending({ limit: 10, ...filter })).map((each) => each.interaction_id);
       expect(await ids({ engine: 'codex' })).toEqual(['int_1', 'int_3']);
       expect(await ids({ label: { key: 'team', value: 'b' } })).toEqual(['int_2', 'int_3']);
       expect(await ids({ overdueAt: T0 + 201 })).toEqual(['int_1', 'int_2']);
@@ -307,16 +525,34 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       expect(await ids({ after: { asked_at: T0 + 1, interaction_id: 'int_1' } })).toEqual(['int_2', 'int_3']);
       expect(await ids({ after: { asked_at: T0 + 2, interaction_id: 'int_1' }, limit: 1 })).toEqual(['int_2']);
       expect(await store.countPending(T0 + 201)).toEqual({ pending: 3, overdue: 2 });
-      expect(await store.countRuns()).toEqual({ queued: 0, running: 0, waiting_user: 3, succeeded: 0, failed: 0, canceled: 0 });
+      expect(await store.countRuns()).toEqual({
+        queued: 0,
+        running: 0,
+        waiting_user: 3,
+        succeeded: 0,
+        failed: 0,
+        canceled: 0,
+      });
     });
 
     test('a terminal run is deleted with all its rows, another is not', async () => {
       const run = await commit(await create(), { set: { status: 'waiting_user' }, ask: ask('int_1') });
       expect(await store.deleteRun(run.run_id)).toBe('not_ended');
-      await commit(run, { set: { status: 'canceled', error: { code: 'CANCELED_BY_USER', message: 'x' } }, resolve: { interaction_id: 'int_1', state: 'canceled', resolution: { at: T0, response: null, actor: null, idempotency_key: null, finish: false } } });
+      await commit(run, {
+        set: { status: 'canceled', error: { code: 'CANCELED_BY_USER', message: 'x' } },
+        resolve: {
+          interaction_id: 'int_1',
+          state: 'canceled',
+          resolution: { at: T0, response: null, actor: null, idempotency_key: null, finish: false },
+        },
+      });
       expect(await store.deleteRun(run.run_id)).toBe('deleted');
       expect(await store.deleteRun(run.run_id)).toBe('unknown_run');
-      expect([await store.loadRun(run.run_id), await store.loadInteraction('int_1'), await store.loadHandle(run.request_id)]).toEqual([null, null, null]);
+      expect([
+        await store.loadRun(run.run_id),
+        await store.loadInteraction('int_1'),
+        await store.loadHandle(run.request_id),
+      ]).toEqual([null, null, null]);
       expect(await store.readJournal(run.run_id, 'rasp', { limit: 10 })).toEqual([]);
       expect((await store.createRun(newRun(1))).created).toBe(true);
     });
@@ -366,9 +602,17 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
 
     test('a new run is refused while the queue is full; a known request is still answered, and other states do not count', async () => {
       const first = await create(1, { queue_limit: 1 });
-      expect(await store.createRun(newRun(2, { queue_limit: 1 }))).toEqual({ created: false, reason: 'queue_full', queued: 1 });
+      expect(await store.createRun(newRun(2, { queue_limit: 1 }))).toEqual({
+        created: false,
+        reason: 'queue_full',
+        queued: 1,
+      });
       expect(await store.loadRun('run_0002')).toBeNull();
-      expect(await store.createRun(newRun(1, { queue_limit: 1 }))).toMatchObject({ created: false, reason: 'known', sameRequest: true });
+      expect(await store.createRun(newRun(1, { queue_limit: 1 }))).toMatchObject({
+        created: false,
+        reason: 'known',
+        sameRequest: true,
+      });
       await commit(first, { set: { status: 'running' } });
       expect((await store.createRun(newRun(2, { queue_limit: 1 }))).created).toBe(true);
     });
@@ -377,24 +621,73 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       expect(await store.sumTurns()).toEqual([]);
       const one = await commit(await create(1), { turn: turn(1, 10, 9, { LINE_UNDECODABLE: 1 }) });
       await commit(one, { turn: turn(2, 0, 0, {}, 'NO_TURN_COMPLETED') });
-      await commit(await create(2), { turn: turn(1, 30, 21, { LINE_UNDECODABLE: 8, FIELD_DRIFT: 1 }, 'NO_TURN_COMPLETED') });
-      await commit(await create(3, { spec: { ...newRun(3).spec, engine: 'gemini' } }), { turn: { ...turn(1, 0, 0, {}), parser: { ...turn(1, 0, 0, {}).parser, profile: 'gemini_json' } } });
+      await commit(await create(2), {
+        turn: turn(1, 30, 21, { LINE_UNDECODABLE: 8, FIELD_DRIFT: 1 }, 'NO_TURN_COMPLETED'),
+      });
+      await commit(await create(3, { spec: { ...newRun(3).spec, engine: 'gemini' } }), {
+        turn: { ...turn(1, 0, 0, {}), parser: { ...turn(1, 0, 0, {}).parser, profile: 'gemini_json' } },
+      });
       expect(await store.sumTurns()).toEqual([
-        { engine: 'codex', profile: 'codex_ndjson', turns: 3, units: 40, parsed: 30, fallbacks: 10, hit_rate: 0.75, warnings: { FIELD_DRIFT: 1, LINE_UNDECODABLE: 9 }, unknown: { NO_TURN_COMPLETED: 2 } },
-        { engine: 'gemini', profile: 'gemini_json', turns: 1, units: 0, parsed: 0, fallbacks: 0, hit_rate: null, warnings: {}, unknown: {} },
+        {
+          engine: 'codex',
+          profile: 'codex_ndjson',
+          turns: 3,
+          units: 40,
+          parsed: 30,
+          fallbacks: 10,
+          hit_rate: 0.75,
+          warnings: { FIELD_DRIFT: 1, LINE_UNDECODABLE: 9 },
+          unknown: { NO_TURN_COMPLETED: 2 },
+        },
+        {
+          engine: 'gemini',
+          profile: 'gemini_json',
+          turns: 1,
+          units: 0,
+          parsed: 0,
+          fallbacks: 0,
+          hit_rate: null,
+          warnings: {},
+          unknown: {},
+        },
       ]);
-      expect(await store.sumTurns('run_0001')).toEqual([{ engine: 'codex', profile: 'codex_ndjson', turns: 2, units: 10, parsed: 9, fallbacks: 1, hit_rate: 0.9, warnings: { LINE_UNDECODABLE: 1 }, unknown: { NO_TURN_COMPLETED: 1 } }]);
-      await expect(store.commit(change((await store.loadRun('run_0001')) as RunRecord, { turn: turn(2, 1, 1, {}) }))).rejects.toThrow();
+      expect(await store.sumTurns('run_0001')).toEqual([
+        {
+          engine: 'codex',
+          profile: 'codex_ndjson',
+          turns: 2,
+          units: 10,
+          parsed: 9,
+          fallbacks: 1,
+          hit_rate: 0.9,
+          warnings: { LINE_UNDECODABLE: 1 },
+          unknown: { NO_TURN_COMPLETED: 1 },
+        },
+      ]);
+      await expect(
+        store.commit(change((await store.loadRun('run_0001')) as RunRecord, { turn: turn(2, 1, 1, {}) })),
+      ).rejects.toThrow();
     });
 
     test('the counts of a deleted run stay in the sum over all runs', async () => {
       const parts = { LINE_UNDECODABLE: 1 };
       const one = await commit(await create(1), { turn: turn(1, 10, 9, parts) });
       await commit(one, { turn: turn(2, 6, 6, {}, 'NO_TURN_COMPLETED'), set: { status: 'failed' } });
-      await commit(await create(2), { turn: turn(1, 30, 21, { LINE_UNDECODABLE: 8, FIELD_DRIFT: 1 }, 'NO_TURN_COMPLETED'), set: { status: 'succeeded' } });
+      await commit(await create(2), {
+        turn: turn(1, 30, 21, { LINE_UNDECODABLE: 8, FIELD_DRIFT: 1 }, 'NO_TURN_COMPLETED'),
+        set: { status: 'succeeded' },
+      });
       await commit(await create(3), { turn: turn(1, 4, 4, {}, 'NO_TURN_COMPLETED'), set: { status: 'succeeded' } });
       const before = await store.sumTurns();
-      expect(before).toMatchObject([{ turns: 4, units: 50, parsed: 40, warnings: { FIELD_DRIFT: 1, LINE_UNDECODABLE: 9 }, unknown: { NO_TURN_COMPLETED: 3 } }]);
+      expect(before).toMatchObject([
+        {
+          turns: 4,
+          units: 50,
+          parsed: 40,
+          warnings: { FIELD_DRIFT: 1, LINE_UNDECODABLE: 9 },
+          unknown: { NO_TURN_COMPLETED: 3 },
+        },
+      ]);
       for (const id of ['run_0001', 'run_0002', 'run_0003']) {
         expect(await store.deleteRun(id)).toBe('deleted');
         expect(await store.sumTurns()).toEqual(before);
@@ -416,7 +709,8 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
     });
 
     test('huge counts count as nothing, and fail neither the sum nor the deletion', async () => {
-      for (const number of [1, 2, 3]) await commit(await create(number), { turn: turn(1, 5, 5, { FIELD_DRIFT: 1 }), set: { status: 'failed' } });
+      for (const number of [1, 2, 3])
+        await commit(await create(number), { turn: turn(1, 5, 5, { FIELD_DRIFT: 1 }), set: { status: 'failed' } });
       await execute(`UPDATE turns SET units = 9223372036854775807 WHERE run_id <> 'run_0003'`);
       const expected = [{ turns: 3, units: 5, parsed: 15, warnings: { FIELD_DRIFT: 3 } }];
       expect(await store.sumTurns()).toMatchObject(expected);
@@ -427,67 +721,97 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       expect(await store.sumTurns()).toMatchObject([{ turns: 3, units: 5 }]);
     });
 
-    test.each(['spec_json', 'error_json', 'cancel_requested_json'])('a run with a damaged %s can be salvaged and deleted, and hides no other', async (column) => {
-      for (const number of [1, 2, 3]) await commit(await create(number), { set: { status: 'failed' } });
-      for (const text of NOT_OURS) {
-        await execute(`UPDATE runs SET ${column} = '${text}' WHERE run_id = 'run_0002'`);
-        await expect(store.loadRun('run_0002'), text).rejects.toThrow(DamagedDataError);
-        const salvaged = await store.salvageRun('run_0002');
-        expect(salvaged, text).toMatchObject({ run: { run_id: 'run_0002', request_id: 'req_0002', status: 'failed', spec: { engine: 'codex' }, heads: { rasp_seq: 2 } } });
-        expect(salvaged?.damage, text).toEqual([expect.stringContaining(`${column} of run run_0002`)]);
-        expect((await store.salvageRun('run_0001'))?.damage).toEqual([]);
-        expect(await store.listRunIds({ limit: 9 })).toEqual(['run_0003', 'run_0002', 'run_0001']);
-        expect(await store.readJournal('run_0002', 'rasp', { limit: 9 })).toHaveLength(2);
-      }
-      expect(await store.deleteRun('run_0002', { damaged: true })).toBe('deleted');
-      expect(await store.salvageRun('run_0002')).toBeNull();
-      expect(await store.listRuns({ limit: 9 })).toHaveLength(2);
-    });
+    test.each(['spec_json', 'error_json', 'cancel_requested_json'])(
+      'a run with a damaged %s can be salvaged and deleted, and hides no other',
+      async (column) => {
+        for (const number of [1, 2, 3]) await commit(await create(number), { set: { status: 'failed' } });
+        for (const text of NOT_OURS) {
+          await execute(`UPDATE runs SET ${column} = '${text}' WHERE run_id = 'run_0002'`);
+          await expect(store.loadRun('run_0002'), text).rejects.toThrow(DamagedDataError);
+          const salvaged = await store.salvageRun('run_0002');
+          expect(salvaged, text).toMatchObject({
+            run: {
+              run_id: 'run_0002',
+              request_id: 'req_0002',
+              status: 'failed',
+              spec: { engine: 'codex' },
+              heads: { rasp_seq: 2 },
+            },
+          });
+          expect(salvaged?.damage, text).toEqual([expect.stringContaining(`${column} of run run_0002`)]);
+          expect((await store.salvageRun('run_0001'))?.damage).toEqual([]);
+          expect(await store.listRunIds({ limit: 9 })).toEqual(['run_0003', 'run_0002', 'run_0001']);
+          expect(await store.readJournal('run_0002', 'rasp', { limit: 9 })).toHaveLength(2);
+        }
+        expect(await store.deleteRun('run_0002', { damaged: true })).toBe('deleted');
+        expect(await store.salvageRun('run_0002')).toBeNull();
+        expect(await store.listRuns({ limit: 9 })).toHaveLength(2);
+      },
+    );
 
-    test.each(['question_json', 'resolution_json'])('a damaged %s hides no other question and is named by its run', async (column) => {
-      for (const number of [1, 2, 3]) await commit(await create(number), { set: { status: 'waiting_user' }, ask: ask(`int_${number}`, { asked_at: T0 + number, due_at: T0 + number, decides: true }) });
-      for (const text of NOT_OURS) {
-        await execute(`UPDATE interactions SET ${column} = '${text}' WHERE interaction_id = 'int_1'`);
-        await expect(store.loadInteraction('int_1'), text).rejects.toThrow(DamagedDataError);
-        expect((await store.listPending({ limit: 2 })).map(({ interaction_id: id }) => id)).toEqual(['int_2', 'int_3']);
-        expect((await store.nextDecision())?.interaction_id).toBe('int_2');
-        const salvaged = await store.salvageRun('run_0001');
-        expect(salvaged, text).toMatchObject({ run: { status: 'waiting_user' }, pending: null });
-        expect(salvaged?.damage, text).toEqual([expect.stringContaining(`${column} of question int_1`)]);
-      }
-      expect(await store.loadByKey('run_0001', 'none')).toBeNull();
-      expect(await store.deleteRun('run_0001')).toBe('not_ended');
-      expect(await store.deleteRun('run_0001', { damaged: true })).toBe('deleted');
-      expect(await store.countPending(T0)).toMatchObject({ pending: 2 });
-    });
+    test.each(['question_json', 'resolution_json'])(
+      'a damaged %s hides no other question and is named by its run',
+      async (column) => {
+        for (const number of [1, 2, 3])
+          await commit(await create(number), {
+            set: { status: 'waiting_user' },
+            ask: ask(`int_${number}`, { asked_at: T0 + number, due_at: T0 + number, decides: true }),
+          });
+        for (const text of NOT_OURS) {
+          await execute(`UPDATE interactions SET ${column} = '${text}' WHERE interaction_id = 'int_1'`);
+          await expect(store.loadInteraction('int_1'), text).rejects.toThrow(DamagedDataError);
+          expect((await store.listPending({ limit: 2 })).map(({ interaction_id: id }) => id)).toEqual([
+            'int_2',
+            'int_3',
+          ]);
+          expect((await store.nextDecision())?.interaction_id).toBe('int_2');
+          const salvaged = await store.salvageRun('run_0001');
+          expect(salvaged, text).toMatchObject({ run: { status: 'waiting_user' }, pending: null });
+          expect(salvaged?.damage, text).toEqual([expect.stringContaining(`${column} of question int_1`)]);
+        }
+        expect(await store.loadByKey('run_0001', 'none')).toBeNull();
+        expect(await store.deleteRun('run_0001')).toBe('not_ended');
+        expect(await store.deleteRun('run_0001', { damaged: true })).toBe('deleted');
+        expect(await store.countPending(T0)).toMatchObject({ pending: 2 });
+      },
+    );
 
     test.each([
       ['cut off', `UPDATE segments SET body = substr(body, 1, 20) WHERE run_id = 'run_0001' AND seq_from = 3`],
       ['empty', `UPDATE segments SET body = substr(body, 1, 0) WHERE run_id = 'run_0001' AND seq_from = 3`],
       ['missing', `DELETE FROM segments WHERE run_id = 'run_0001' AND seq_from = 3`],
       ['too short for its events', `UPDATE segments SET seq_to = 5 WHERE run_id = 'run_0001' AND seq_from = 3`],
-    ])('a piece of a journal that is %s is damage for every reader; pieces around it can be read', async (_what, statement) => {
-      let run = await create(1);
-      for (const seq of [3, 5]) run = await commit(run, { journal: flush(seq, 2, seq, T0 + 10 * seq) });
-      await execute(statement);
-      for (const protocol of ['rasp', 'fcmp'] as const) {
-        await expect(store.readJournal('run_0001', protocol, { limit: 99 })).rejects.toThrow(DamagedDataError);
-        await expect(store.readJournal('run_0001', protocol, { fromSeq: 3, limit: 1 })).rejects.toThrow(DamagedDataError);
-        await expect(store.readLines('run_0001', protocol, 0, 1_000_000)).rejects.toThrow(DamagedDataError);
-        await expect(store.readLines('run_0001', protocol, 2, 1)).rejects.toThrow(DamagedDataError);
-        expect(await store.readJournal('run_0001', protocol, { toSeq: 2, limit: 99 })).toHaveLength(2);
-        expect(await store.readJournal('run_0001', protocol, { fromSeq: 5, limit: 99 })).toHaveLength(2);
-        expect(await store.readJournal('run_0001', protocol, { fromTs: T0 + 50, limit: 99 })).toHaveLength(2);
-        expect(await store.readLines('run_0001', protocol, 4, 1_000_000)).toMatchObject({ firstSeq: 5, lastSeq: 6 });
-      }
-    });
+    ])(
+      'a piece of a journal that is %s is damage for every reader; pieces around it can be read',
+      async (_what, statement) => {
+        let run = await create(1);
+        for (const seq of [3, 5]) run = await commit(run, { journal: flush(seq, 2, seq, T0 + 10 * seq) });
+        await execute(statement);
+        for (const protocol of ['rasp', 'fcmp'] as const) {
+          await expect(store.readJournal('run_0001', protocol, { limit: 99 })).rejects.toThrow(DamagedDataError);
+          await expect(store.readJournal('run_0001', protocol, { fromSeq: 3, limit: 1 })).rejects.toThrow(
+            DamagedDataError,
+          );
+          await expect(store.readLines('run_0001', protocol, 0, 1_000_000)).rejects.toThrow(DamagedDataError);
+          await expect(store.readLines('run_0001', protocol, 2, 1)).rejects.toThrow(DamagedDataError);
+          expect(await store.readJournal('run_0001', protocol, { toSeq: 2, limit: 99 })).toHaveLength(2);
+          expect(await store.readJournal('run_0001', protocol, { fromSeq: 5, limit: 99 })).toHaveLength(2);
+          expect(await store.readJournal('run_0001', protocol, { fromTs: T0 + 50, limit: 99 })).toHaveLength(2);
+          expect(await store.readLines('run_0001', protocol, 4, 1_000_000)).toMatchObject({ firstSeq: 5, lastSeq: 6 });
+        }
+      },
+    );
 
     test('a damaged session handle is named by its run, and does not keep it from being deleted', async () => {
       const run = await commit(await create(), { set: { status: 'waiting_user' }, ask: ask('int_1') });
       await execute(`UPDATE request_interactive_runtime SET session_handle_json = '{'`);
       await expect(store.loadHandle(run.request_id)).rejects.toThrow(DamagedDataError);
       const salvaged = await store.salvageRun(run.run_id);
-      expect(salvaged).toMatchObject({ run, pending: { interaction_id: 'int_1' }, damage: [expect.stringContaining('session_handle_json')] });
+      expect(salvaged).toMatchObject({
+        run,
+        pending: { interaction_id: 'int_1' },
+        damage: [expect.stringContaining('session_handle_json')],
+      });
       expect(await store.deleteRun(run.run_id, { damaged: true })).toBe('deleted');
     });
 
@@ -495,7 +819,11 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       await commit(await create(), { set: { status: 'failed' } });
       await execute(`UPDATE runs SET status = 'lost', created_at = 9007199254740991, epoch = 4611686018427387904`);
       const salvaged = await store.salvageRun('run_0001');
-      expect(salvaged?.damage).toEqual(['status', 'epoch', 'created_at'].map((column) => expect.stringContaining(`${column} of run run_0001`) as string));
+      expect(salvaged?.damage).toEqual(
+        ['status', 'epoch', 'created_at'].map(
+          (column) => expect.stringContaining(`${column} of run run_0001`) as string,
+        ),
+      );
       expect(salvaged?.run).toMatchObject({ status: 'failed', epoch: 0, created_at: 0 });
       expect(await store.deleteRun('run_0001', { damaged: true })).toBe('deleted');
     });
@@ -512,9 +840,13 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       expect(run.waited_ms).toBe(0);
       run = await commit(run, { ask: ask('int_1', { asked_at: T0 }) });
       expect(run.waited_ms).toBe(0);
-      run = await commit(run, { resolve: { interaction_id: 'int_1', state: 'answered', resolution: resolution(T0 + 700) } });
+      run = await commit(run, {
+        resolve: { interaction_id: 'int_1', state: 'answered', resolution: resolution(T0 + 700) },
+      });
       run = await commit(run, { ask: ask('int_2', { asked_at: T0 + 1000, attempt_number: 2 }) });
-      run = await commit(run, { resolve: { interaction_id: 'int_2', state: 'auto_decided', resolution: resolution(T0 + 1050) } });
+      run = await commit(run, {
+        resolve: { interaction_id: 'int_2', state: 'auto_decided', resolution: resolution(T0 + 1050) },
+      });
       expect(run.waited_ms).toBe(750);
       // A clock that was set back takes nothing away.
       run = await commit(run, { ask: ask('int_3', { asked_at: T0 + 1000, attempt_number: 3 }) });
@@ -538,7 +870,13 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       await store.createRun(newRun(1));
       const running = await commit(run, { set: { status: 'running' }, journal: flush(3, 1, null, T0 + 10) });
       const waiting = await commit(running, { set: { attempt_number: 2 }, ask: ask('int_1') });
-      await commit(waiting, { resolve: { interaction_id: 'int_1', state: 'canceled', resolution: { at: T0, response: null, actor: null, idempotency_key: null, finish: false } } });
+      await commit(waiting, {
+        resolve: {
+          interaction_id: 'int_1',
+          state: 'canceled',
+          resolution: { at: T0, response: null, actor: null, idempotency_key: null, finish: false },
+        },
+      });
       await store.commit(change(run));
       expect(await store.deleteRun(run.run_id)).toBe('not_ended');
       const other = await create(2);
@@ -560,29 +898,56 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
     test('a listener is told of a run that was deleted, and of none that was not; nothing that this store did is from elsewhere', async () => {
       const told: unknown[] = [];
       const missed = store.onMissed(() => told.push('missed'));
-      const stop = store.onCommitted(({ run_id: runId, status, deleted, origin }) => told.push([runId, status, deleted, origin]));
+      const stop = store.onCommitted(({ run_id: runId, status, deleted, origin }) =>
+        told.push([runId, status, deleted, origin]),
+      );
       const run = await create();
       await store.deleteRun(run.run_id);
       await commit(run, { set: { status: 'canceled' } });
       await store.deleteRun(run.run_id);
       await store.deleteRun(run.run_id);
-      expect(told).toEqual([['run_0001', 'queued', undefined, 'here'], ['run_0001', 'canceled', undefined, 'here'], ['run_0001', undefined, true, 'here']]);
+      expect(told).toEqual([
+        ['run_0001', 'queued', undefined, 'here'],
+        ['run_0001', 'canceled', undefined, 'here'],
+        ['run_0001', undefined, true, 'here'],
+      ]);
       stop();
       missed();
     });
 
     test('every text comes back as it was, with NUL, lone surrogates and backslashes', async () => {
       const odd = 'a\u0000b\\u0000\\ \ud800 漢字 \u2028';
-      const spec = { ...newRun(1).spec, prompt: odd, model: odd, runtime_options: { b: 1, a: 1e300, [odd]: odd, 10: -0.1 }, labels: { [odd]: odd, other: '' } };
+      const spec = {
+        ...newRun(1).spec,
+        prompt: odd,
+        model: odd,
+        runtime_options: { b: 1, a: 1e300, [odd]: odd, 10: -0.1 },
+        labels: { [odd]: odd, other: '' },
+      };
       const handle = { ...HANDLE, handle_value: odd };
       const run = await create(1, { spec, handle });
       expect(JSON.stringify((await store.loadRun(run.run_id))?.spec)).toBe(JSON.stringify(spec));
       expect(await store.loadHandle(run.request_id)).toEqual(handle);
-      expect((await store.listRuns({ label: { key: odd, value: odd }, limit: 9 })).map((each) => each.run_id)).toEqual([run.run_id]);
-      const waiting = await commit(run, { set: { status: 'waiting_user', result: { [odd]: odd }, error: { code: 'INTERNAL', message: odd } }, ask: ask('int_1', { question: { kind: 'open_text', prompt: odd, options: [] } }), deliveries: [delivery('dlv_1', 'chat', { odd })] });
+      expect((await store.listRuns({ label: { key: odd, value: odd }, limit: 9 })).map((each) => each.run_id)).toEqual([
+        run.run_id,
+      ]);
+      const waiting = await commit(run, {
+        set: { status: 'waiting_user', result: { [odd]: odd }, error: { code: 'INTERNAL', message: odd } },
+        ask: ask('int_1', { question: { kind: 'open_text', prompt: odd, options: [] } }),
+        deliveries: [delivery('dlv_1', 'chat', { odd })],
+      });
       expect(waiting).toMatchObject({ result: { [odd]: odd }, error: { message: odd } });
-      const resolution = { at: T0, response: { [odd]: odd }, actor: { kind: 'user', name: odd }, idempotency_key: 'k', finish: false } as const;
-      await commit(waiting, { set: { status: 'succeeded' }, resolve: { interaction_id: 'int_1', state: 'answered', resolution } });
+      const resolution = {
+        at: T0,
+        response: { [odd]: odd },
+        actor: { kind: 'user', name: odd },
+        idempotency_key: 'k',
+        finish: false,
+      } as const;
+      await commit(waiting, {
+        set: { status: 'succeeded' },
+        resolve: { interaction_id: 'int_1', state: 'answered', resolution },
+      });
       expect(await store.loadByKey(run.run_id, 'k')).toMatchObject({ question: { prompt: odd }, resolution });
       expect(await store.nextDelivery(T0 + 9000)).toMatchObject({ payload: { odd } });
     });
@@ -591,26 +956,63 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       const wish = { at: T0, actor: { kind: 'user', name: 'ann' } } as const;
       const run = await commit(await create(), { set: { cancel_requested: wish, result: { ok: [1, null] } } });
       expect(run).toMatchObject({ cancel_requested: wish, result: { ok: [1, null] } });
-      expect(await commit(run, { set: { error: { code: 'INTERNAL', message: 'é' } } })).toMatchObject({ cancel_requested: wish, result: { ok: [1, null] }, error: { code: 'INTERNAL', message: 'é' } });
+      expect(await commit(run, { set: { error: { code: 'INTERNAL', message: 'é' } } })).toMatchObject({
+        cancel_requested: wish,
+        result: { ok: [1, null] },
+        error: { code: 'INTERNAL', message: 'é' },
+      });
     });
 
     test('a delivery is stored with its change and the journal as it is after it, and with nothing if the change is refused', async () => {
-      expect([await store.nextDelivery(T0 * 2), await store.nextDeliveryAt(), await store.countDeliveries()]).toEqual([null, null, { pending: 0, given_up: 0 }]);
+      expect([await store.nextDelivery(T0 * 2), await store.nextDeliveryAt(), await store.countDeliveries()]).toEqual([
+        null,
+        null,
+        { pending: 0, given_up: 0 },
+      ]);
       const run = await create();
       const moved = await commit(run, { journal: flush(3, 2, null, T0 + 10), deliveries: [delivery('dlv_1')] });
-      expect(await store.nextDelivery(T0 + 5000)).toEqual({ ...delivery('dlv_1'), run_id: run.run_id, rasp_seq: 4, digest: moved.heads.digest, created_at: T0 + 5000, tries: 0, next_at: T0 + 5000, error: null });
+      expect(await store.nextDelivery(T0 + 5000)).toEqual({
+        ...delivery('dlv_1'),
+        run_id: run.run_id,
+        rasp_seq: 4,
+        digest: moved.heads.digest,
+        created_at: T0 + 5000,
+        tries: 0,
+        next_at: T0 + 5000,
+        error: null,
+      });
       await store.commit(change(run, { deliveries: [delivery('dlv_2')] }));
-      await expect(store.commit(change(moved, { set: { status: 'running' }, deliveries: [delivery('dlv_3'), delivery('dlv_1')] }))).rejects.toThrow();
-      expect([await store.countDeliveries(), (await store.loadRun(run.run_id))?.status]).toEqual([{ pending: 1, given_up: 0 }, 'queued']);
+      await expect(
+        store.commit(change(moved, { set: { status: 'running' }, deliveries: [delivery('dlv_3'), delivery('dlv_1')] })),
+      ).rejects.toThrow();
+      expect([await store.countDeliveries(), (await store.loadRun(run.run_id))?.status]).toEqual([
+        { pending: 1, given_up: 0 },
+        'queued',
+      ]);
     });
 
     test('the delivery that is due first comes first, the oldest of equals; those of some hooks can be left out', async () => {
       let run = await create();
-      for (const [now, ...deliveries] of [[T0 + 30, delivery('dlv_1', 'a')], [T0 + 10, delivery('dlv_3', 'a'), delivery('dlv_2', 'b')], [T0 + 20, delivery('dlv_4', 'c')]] as const) run = await commit(run, { now, deliveries });
-      const next = async (now: number, except?: string[]) => (await store.nextDelivery(now, except))?.delivery_id ?? null;
+      for (const [now, ...deliveries] of [
+        [T0 + 30, delivery('dlv_1', 'a')],
+        [T0 + 10, delivery('dlv_3', 'a'), delivery('dlv_2', 'b')],
+        [T0 + 20, delivery('dlv_4', 'c')],
+      ] as const)
+        run = await commit(run, { now, deliveries });
+      const next = async (now: number, except?: string[]) =>
+        (await store.nextDelivery(now, except))?.delivery_id ?? null;
       expect([await next(T0 + 9), await next(T0 + 10), await next(T0 + 40)]).toEqual([null, 'dlv_2', 'dlv_2']);
-      expect([await next(T0 + 40, ['b']), await next(T0 + 40, ['a', 'b']), await next(T0 + 19, ['a', 'b']), await next(T0 + 40, ['a', 'b', 'c'])]).toEqual(['dlv_3', 'dlv_4', null, null]);
-      expect([await store.nextDeliveryAt(), await store.nextDeliveryAt(['a', 'b']), await store.nextDeliveryAt(['a', 'b', 'c'])]).toEqual([T0 + 10, T0 + 20, null]);
+      expect([
+        await next(T0 + 40, ['b']),
+        await next(T0 + 40, ['a', 'b']),
+        await next(T0 + 19, ['a', 'b']),
+        await next(T0 + 40, ['a', 'b', 'c']),
+      ]).toEqual(['dlv_3', 'dlv_4', null, null]);
+      expect([
+        await store.nextDeliveryAt(),
+        await store.nextDeliveryAt(['a', 'b']),
+        await store.nextDeliveryAt(['a', 'b', 'c']),
+      ]).toEqual([T0 + 10, T0 + 20, null]);
     });
 
     test('a delivery that arrived is forgotten, one that failed comes again at its time with the reason, one that was given up does not', async () => {
@@ -619,11 +1021,22 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       expect(await store.settleDelivery('dlv_1', { type: 'delivered' })).toBe(true);
       expect(await store.settleDelivery('dlv_2', { type: 'retry', at: T0 + 6000, error })).toBe(true);
       expect(await store.settleDelivery('dlv_3', { type: 'given_up', at: T0 + 5500, error })).toBe(true);
-      expect([await store.nextDelivery(T0 + 5999), await store.nextDeliveryAt(), await store.countDeliveries()]).toEqual([null, T0 + 6000, { pending: 1, given_up: 1 }]);
-      expect(await store.nextDelivery(T0 + 6000)).toMatchObject({ delivery_id: 'dlv_2', tries: 1, next_at: T0 + 6000, error, created_at: T0 + 5000 } satisfies Partial<Delivery>);
+      expect([
+        await store.nextDelivery(T0 + 5999),
+        await store.nextDeliveryAt(),
+        await store.countDeliveries(),
+      ]).toEqual([null, T0 + 6000, { pending: 1, given_up: 1 }]);
+      expect(await store.nextDelivery(T0 + 6000)).toMatchObject({
+        delivery_id: 'dlv_2',
+        tries: 1,
+        next_at: T0 + 6000,
+        error,
+        created_at: T0 + 5000,
+      } satisfies Partial<Delivery>);
       await store.settleDelivery('dlv_2', { type: 'retry', at: T0 + 7000, error: 'refused' });
       expect(await store.nextDelivery(far)).toMatchObject({ tries: 2, error: 'refused' });
-      for (const id of ['dlv_1', 'dlv_3', 'dlv_none']) expect(await store.settleDelivery(id, { type: 'retry', at: T0, error })).toBe(false);
+      for (const id of ['dlv_1', 'dlv_3', 'dlv_none'])
+        expect(await store.settleDelivery(id, { type: 'retry', at: T0, error })).toBe(false);
       expect(await store.settleDelivery('dlv_3', { type: 'delivered' })).toBe(false);
       expect(await store.countDeliveries()).toEqual({ pending: 1, given_up: 1 });
     });
@@ -632,34 +1045,89 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       const ended = { set: { status: 'succeeded' } } as const;
       await commit(await create(1), { ...ended, deliveries: [delivery('dlv_1'), delivery('dlv_2')] });
       await commit(await create(2), { ...ended, deliveries: [delivery('dlv_3'), delivery('dlv_4')] });
-      for (const id of ['dlv_2', 'dlv_3']) await store.settleDelivery(id, { type: 'given_up', at: T0 + 6000, error: 'x' });
+      for (const id of ['dlv_2', 'dlv_3'])
+        await store.settleDelivery(id, { type: 'given_up', at: T0 + 6000, error: 'x' });
       expect(await store.countDeliveries()).toEqual({ pending: 2, given_up: 2 });
       expect(await store.deleteRun('run_0001')).toBe('deleted');
-      expect([await store.countDeliveries(), (await store.nextDelivery(T0 + 9000))?.delivery_id]).toEqual([{ pending: 2, given_up: 1 }, 'dlv_1']);
+      expect([await store.countDeliveries(), (await store.nextDelivery(T0 + 9000))?.delivery_id]).toEqual([
+        { pending: 2, given_up: 1 },
+        'dlv_1',
+      ]);
       await store.settleDelivery('dlv_4', { type: 'given_up', at: T0 + 6001 + GIVEN_UP_KEPT_MS, error: 'x' });
       expect(await store.countDeliveries()).toEqual({ pending: 1, given_up: 1 });
     });
 
     test('a short run or question is summarised as it is, a long one is cut and says so', async () => {
       const long = '漢'.repeat(40_000);
-      const [short, large] = [await create(1), await create(2, { spec: { ...newRun(2).spec, prompt: long, output_schema: { type: 'object', title: long }, labels: { a: 'x'.repeat(3000), b: 'y'.repeat(3000), c: 'z' } } })];
+      const [short, large] = [
+        await create(1),
+        await create(2, {
+          spec: {
+            ...newRun(2).spec,
+            prompt: long,
+            output_schema: { type: 'object', title: long },
+            labels: { a: 'x'.repeat(3000), b: 'y'.repeat(3000), c: 'z' },
+          },
+        }),
+      ];
       expect(await store.summaries.loadRun(short.run_id)).toEqual({ ...short, truncated: [] });
       const summary = await store.summaries.loadRun(large.run_id);
-      expect(summary).toMatchObject({ run_id: large.run_id, spec: { engine: 'codex', cwd: '/work', prompt: long.slice(0, 1000) }, truncated: ['prompt', 'labels'], heads: large.heads });
+      expect(summary).toMatchObject({
+        run_id: large.run_id,
+        spec: { engine: 'codex', cwd: '/work', prompt: long.slice(0, 1000) },
+        truncated: ['prompt', 'labels'],
+        heads: large.heads,
+      });
       expect(Object.keys(summary?.spec.labels ?? {})).toEqual(['a']);
       expect((await store.loadRun(large.run_id))?.spec.prompt).toBe(long);
-      await commit(short, { set: { status: 'failed', error: { code: 'INTERNAL', message: long, details: { long } }, result: { long } } });
-      expect(await store.summaries.loadRun(short.run_id)).toMatchObject({ error: { code: 'INTERNAL', message: long.slice(0, 1000) }, result: null, truncated: ['error', 'result'] });
-      await commit(large, { set: { status: 'waiting_user' }, ask: ask('int_1', { question: { kind: 'approval', prompt: long, options: [{ label: 'x', value: long }], action: { long } } }) });
-      const question = { interaction_id: 'int_1', question: { kind: 'approval', prompt: long.slice(0, 1000), options: [] }, truncated: ['question'] };
-      for (const found of [await store.summaries.loadPending(large.run_id), await store.summaries.loadInteraction('int_1'), (await store.summaries.listPending({ limit: 9 }))[0]]) expect(found).toMatchObject(question);
+      await commit(short, {
+        set: { status: 'failed', error: { code: 'INTERNAL', message: long, details: { long } }, result: { long } },
+      });
+      expect(await store.summaries.loadRun(short.run_id)).toMatchObject({
+        error: { code: 'INTERNAL', message: long.slice(0, 1000) },
+        result: null,
+        truncated: ['error', 'result'],
+      });
+      await commit(large, {
+        set: { status: 'waiting_user' },
+        ask: ask('int_1', {
+          question: { kind: 'approval', prompt: long, options: [{ label: 'x', value: long }], action: { long } },
+        }),
+      });
+      const question = {
+        interaction_id: 'int_1',
+        question: { kind: 'approval', prompt: long.slice(0, 1000), options: [] },
+        truncated: ['question'],
+      };
+      for (const found of [
+        await store.summaries.loadPending(large.run_id),
+        await store.summaries.loadInteraction('int_1'),
+        (await store.summaries.listPending({ limit: 9 }))[0],
+      ])
+        expect(found).toMatchObject(question);
       expect(JSON.stringify(await store.summaries.listRuns({ limit: 9 })).length).toBeLessThan(20_000);
     });
 
     test('summaries are listed in the same order, by the same filters and pages as runs', async () => {
-      for (const number of [1, 2, 3, 4]) await create(number, { spec: { ...newRun(number).spec, prompt: number % 2 ? 'x'.repeat(30_000) : 'y', engine: number < 3 ? 'codex' : 'gemini' } });
-      for (const filter of [{ limit: 9 }, { limit: 2 }, { limit: 9, before: 'run_0003' }, { limit: 9, engine: 'gemini' }, { limit: 9, label: { key: 'n', value: '0002' } }, { limit: 9, status: 'failed' as const }]) {
-        expect((await store.summaries.listRuns(filter)).map(({ run_id: id }) => id)).toEqual((await store.listRuns(filter)).map(({ run_id: id }) => id));
+      for (const number of [1, 2, 3, 4])
+        await create(number, {
+          spec: {
+            ...newRun(number).spec,
+            prompt: number % 2 ? 'x'.repeat(30_000) : 'y',
+            engine: number < 3 ? 'codex' : 'gemini',
+          },
+        });
+      for (const filter of [
+        { limit: 9 },
+        { limit: 2 },
+        { limit: 9, before: 'run_0003' },
+        { limit: 9, engine: 'gemini' },
+        { limit: 9, label: { key: 'n', value: '0002' } },
+        { limit: 9, status: 'failed' as const },
+      ]) {
+        expect((await store.summaries.listRuns(filter)).map(({ run_id: id }) => id)).toEqual(
+          (await store.listRuns(filter)).map(({ run_id: id }) => id),
+        );
       }
       expect(await store.summaries.loadRun('run_none')).toBeNull();
       expect(await store.summaries.loadPending('run_0001')).toBeNull();
@@ -670,7 +1138,11 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       const first = await store.summaries.loadRun(run.run_id);
       expect(await store.summaries.loadRun(run.run_id)).toEqual(first);
       const after = await commit(run, { set: { status: 'running' } });
-      expect(await store.summaries.loadRun(run.run_id)).toMatchObject({ status: 'running', updated_at: after.updated_at, spec: first?.spec });
+      expect(await store.summaries.loadRun(run.run_id)).toMatchObject({
+        status: 'running',
+        updated_at: after.updated_at,
+        spec: first?.spec,
+      });
     });
 
     test('a read of the journal ends early where events are large, with at least one', async () => {
@@ -678,21 +1150,31 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       await commit(run, { journal: flush(3, 8, 3, T0 + 100) });
       const all = await store.readJournal(run.run_id, 'rasp', { limit: 100 });
       expect(await store.readJournal(run.run_id, 'rasp', { limit: 100, maxChars: 1 })).toEqual(all.slice(0, 1));
-      expect(await store.readJournal(run.run_id, 'rasp', { limit: 100, fromSeq: 4, maxChars: (all[3]?.length ?? 0) + 1 })).toEqual(all.slice(3, 5));
+      expect(
+        await store.readJournal(run.run_id, 'rasp', { limit: 100, fromSeq: 4, maxChars: (all[3]?.length ?? 0) + 1 }),
+      ).toEqual(all.slice(3, 5));
     });
 
     test('a change may create another run with it: both or none, once for a request id, and not for a run that is to be canceled', async () => {
       const told: string[] = [];
       store.onCommitted(({ run_id: id, status }) => told.push(`${id} ${status}`));
       const run = await create(1);
-      expect(await store.commit(change(run, { expect: { status: 'running', epoch: 0, rasp_seq: 2 }, create: newRun(2) }))).toEqual({ committed: false, reason: 'status' });
+      expect(
+        await store.commit(change(run, { expect: { status: 'running', epoch: 0, rasp_seq: 2 }, create: newRun(2) })),
+      ).toEqual({ committed: false, reason: 'status' });
       expect(await store.loadRun('run_0002')).toBeNull();
-      expect(await store.commit(change(run, { set: { status: 'failed' }, create: newRun(2) }))).toEqual({ committed: true, heads: run.heads });
+      expect(await store.commit(change(run, { set: { status: 'failed' }, create: newRun(2) }))).toEqual({
+        committed: true,
+        heads: run.heads,
+      });
       expect(await store.loadRun('run_0002')).toMatchObject({ status: 'queued', request_id: 'req_0002' });
       expect(told).toEqual(['run_0001 queued', 'run_0001 failed', 'run_0002 queued']);
       await commit(await create(3), { set: { status: 'failed' }, create: newRun(4, { request_id: 'req_0002' }) });
       expect(await store.loadRun('run_0004')).toBeNull();
-      await commit(await commit(await create(5), { set: { cancel_requested: { at: T0, actor: null } } }), { set: { status: 'failed' }, create: newRun(6) });
+      await commit(await commit(await create(5), { set: { cancel_requested: { at: T0, actor: null } } }), {
+        set: { status: 'failed' },
+        create: newRun(6),
+      });
       expect(await store.loadRun('run_0006')).toBeNull();
     });
   });

@@ -3,7 +3,10 @@ import { expect, test } from 'vitest';
 import { readPlace } from '../../src/store/postgres/lost-connection.js';
 
 test('the name tells where it is, the password is decoded so that it can be hidden', () => {
-  expect(readPlace('postgresql://u:a%2Fb%25c@h:5433/my%20runs')).toEqual({ name: 'my runs at h:5433', password: 'a/b%c' });
+  expect(readPlace('postgresql://u:a%2Fb%25c@h:5433/my%20runs')).toEqual({
+    name: 'my runs at h:5433',
+    password: 'a/b%c',
+  });
   expect(readPlace('postgres://u@h')).toEqual({ name: 'postgres at h', password: '' });
 });
 

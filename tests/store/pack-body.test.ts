@@ -36,7 +36,8 @@ test('any change of what was packed, of its end or of its length is damage, or g
     flipped[at] = (flipped[at] ?? 0) ^ (1 << (at % 8));
     expect(isNoticed(flipped, packed), `byte ${at}`).toBe(true);
   }
-  for (const length of [packed - 1, packed + 1, 1, -1, 1e15, Number.NaN]) expect(() => unpackBody({ body, packed: length }), `length ${length}`).toThrow(DamagedDataError);
+  for (const length of [packed - 1, packed + 1, 1, -1, 1e15, Number.NaN])
+    expect(() => unpackBody({ body, packed: length }), `length ${length}`).toThrow(DamagedDataError);
   expect(() => unpackBody({ body: body.subarray(0, -1), packed })).toThrow(DamagedDataError);
   expect(() => unpackBody({ body: LARGE, packed })).toThrow(DamagedDataError);
 });

@@ -1,7 +1,17 @@
 // The store in SQLite: what every store must do, and what its files, its lock and a full disk do.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -57,7 +67,10 @@ describe('a data directory', () => {
     await store.commit(change(outcome.run, { journal: flush(3, 5000, 3, T0 + 10) }));
     await close();
     const db = await openDatabase(join(dir, 'parley.db'));
-    const rows = db.prepare('SELECT packed, length(body) AS bytes FROM segments ORDER BY seq_from, protocol').all() as { packed: number; bytes: number }[];
+    const rows = db.prepare('SELECT packed, length(body) AS bytes FROM segments ORDER BY seq_from, protocol').all() as {
+      packed: number;
+      bytes: number;
+    }[];
     db.close();
     expect(rows.map(({ packed }) => packed > 0)).toEqual([false, false, true, true]);
     for (const { packed, bytes } of rows.slice(2)) expect(bytes).toBeLessThan(packed / 5);
@@ -83,7 +96,10 @@ describe('a data directory', () => {
 
   test('a second writer is told who has it, and gets it when the first is gone', async () => {
     const first = await open();
-    await expect(open()).rejects.toMatchObject({ code: 'DATA_DIR_IN_USE', message: expect.stringContaining(String(process.pid)) as string });
+    await expect(open()).rejects.toMatchObject({
+      code: 'DATA_DIR_IN_USE',
+      message: expect.stringContaining(String(process.pid)) as string,
+    });
     await first.close();
     await (await open()).close();
   });
@@ -94,7 +110,9 @@ describe('a data directory', () => {
     const script = `
       import { openDataDir } from ${JSON.stringify(new URL('../../dist/store/sqlite/data-dir.js', import.meta.url).href)};
       console.log(await openDataDir(${JSON.stringify(dir)}, { pid: process.pid }).then(() => 'opened', (error) => error.code));`;
-    const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     const [said] = (await once(child.stdout, 'data')) as [Buffer];
     expect(said.toString().trim()).toBe('DATA_DIR_IN_USE');
     await first.close();
@@ -113,9 +131,14 @@ describe('a data directory', () => {
       globalThis.gc();
       console.log('committed');
       setInterval(() => {}, 1000);`;
-    const child = spawn(process.execPath, ['--expose-gc', '--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(process.execPath, ['--expose-gc', '--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     await once(child.stdout, 'data');
-    await expect(open()).rejects.toMatchObject({ code: 'DATA_DIR_IN_USE', message: expect.stringContaining(String(child.pid)) as string });
+    await expect(open()).rejects.toMatchObject({
+      code: 'DATA_DIR_IN_USE',
+      message: expect.stringContaining(String(child.pid)) as string,
+    });
     child.kill('SIGKILL');
     await once(child, 'exit');
     const opened = await open();
@@ -133,14 +156,20 @@ describe('a data directory', () => {
     await opened.close();
   });
 
-  test.each(['wal', 'delete'])('a database of a later version with the journal mode %s is refused and not touched', async (mode) => {
-    await writeFuture(dir, mode);
-    const filesOf = () => readdirSync(dir).filter((name) => name.startsWith('parley.db')).map((name) => [name, readFileSync(join(dir, name)).toString('base64')]);
-    const before = filesOf();
-    await expect(open()).rejects.toMatchObject({ code: 'DATABASE_TOO_NEW' });
-    expect(filesOf()).toEqual(before);
-    expect(before.map(([name]) => name)).toEqual(['parley.db']);
-  });
+  test.each(['wal', 'delete'])(
+    'a database of a later version with the journal mode %s is refused and not touched',
+    async (mode) => {
+      await writeFuture(dir, mode);
+      const filesOf = () =>
+        readdirSync(dir)
+          .filter((name) => name.startsWith('parley.db'))
+          .map((name) => [name, readFileSync(join(dir, name)).toString('base64')]);
+      const before = filesOf();
+      await expect(open()).rejects.toMatchObject({ code: 'DATABASE_TOO_NEW' });
+      expect(filesOf()).toEqual(before);
+      expect(before.map(([name]) => name)).toEqual(['parley.db']);
+    },
+  );
 
   test('one that could not be opened leaves no file open, whatever the reason', async () => {
     const [tooNew, damaged] = [join(dir, 'new'), join(dir, 'damaged')];
@@ -164,10 +193,14 @@ describe('a data directory', () => {
   test('a path that cannot be a data directory is refused with the reason', async () => {
     const file = join(dir, 'file');
     writeFileSync(file, '');
-    await expect(openDataDir(file, { pid: 1 })).rejects.toMatchObject({ code: 'DATA_DIR_UNUSABLE', message: expect.stringContaining(file) as string });
+    await expect(openDataDir(file, { pid: 1 })).rejects.toMatchObject({
+      code: 'DATA_DIR_UNUSABLE',
+      message: expect.stringContaining(file) as string,
+    });
     const damaged = join(dir, 'damaged');
     await (await openDataDir(damaged, { pid: 1 })).close();
-    for (const name of readdirSync(damaged).filter((each) => each.startsWith('parley.db'))) writeFileSync(join(damaged, name), 'this is no database'.repeat(1000));
+    for (const name of readdirSync(damaged).filter((each) => each.startsWith('parley.db')))
+      writeFileSync(join(damaged, name), 'this is no database'.repeat(1000));
     await expect(openDataDir(damaged, { pid: 1 })).rejects.toMatchObject({ code: 'DATA_DIR_UNUSABLE' });
   });
 });
@@ -184,7 +217,10 @@ async function writeFuture(path: string, mode: string): Promise<void> {
 // The files of the test that this process has open, where the system tells.
 function openFiles(): string[] {
   const fds = existsSync('/proc/self/fd') ? readdirSync('/proc/self/fd', { encoding: 'utf8' }) : [];
-  return fds.flatMap((fd) => linkOf(`/proc/self/fd/${fd}`)).filter((path) => path.startsWith(dir)).toSorted();
+  return fds
+    .flatMap((fd) => linkOf(`/proc/self/fd/${fd}`))
+    .filter((path) => path.startsWith(dir))
+    .toSorted();
 }
 
 function linkOf(path: string): string[] {
@@ -224,9 +260,16 @@ describe('a durable database', () => {
     const { page_count: pages } = db.prepare('PRAGMA page_count').get() as { page_count: number };
     db.exec(`PRAGMA max_page_count = ${pages + 1}`);
     const large = { set: { status: 'waiting_user' }, ask: ask('int_1'), journal: flush(3, 2000, 3, T0 + 10) } as const;
-    for (let again = 0; again < 3; again += 1) await expect(store.commit(change(run, large))).rejects.toThrow('database or disk is full');
-    await expect(store.createRun(newRun(2, { journal: flush(1, 2000, 1) }))).rejects.toThrow('database or disk is full');
-    expect([await store.loadRun('run_0001'), await store.loadInteraction('int_1'), await store.loadRun('run_0002')]).toEqual([run, null, null]);
+    for (let again = 0; again < 3; again += 1)
+      await expect(store.commit(change(run, large))).rejects.toThrow('database or disk is full');
+    await expect(store.createRun(newRun(2, { journal: flush(1, 2000, 1) }))).rejects.toThrow(
+      'database or disk is full',
+    );
+    expect([
+      await store.loadRun('run_0001'),
+      await store.loadInteraction('int_1'),
+      await store.loadRun('run_0002'),
+    ]).toEqual([run, null, null]);
     expect(await store.readJournal('run_0001', 'rasp', { limit: 10_000 })).toHaveLength(2);
     db.exec('PRAGMA max_page_count = 1000000');
     expect(await store.commit(change(run, large))).toMatchObject({ committed: true });
@@ -244,7 +287,9 @@ describe('the interactive runtime table', () => {
     const opened = await open();
     await opened.close();
     const db = await openDatabase(join(dir, 'parley.db'));
-    const schema = (db.prepare('SELECT sql FROM sqlite_master').all() as { sql: string | null }[]).map(({ sql }) => sql ?? '').join('\n');
+    const schema = (db.prepare('SELECT sql FROM sqlite_master').all() as { sql: string | null }[])
+      .map(({ sql }) => sql ?? '')
+      .join('\n');
     db.close();
     expect(schema).toContain('CREATE TABLE interactions');
     expect(schema).not.toMatch(/sticky|deadline|process_binding|watchdog|profile_json|\bpid\b/i);
@@ -254,7 +299,11 @@ describe('the interactive runtime table', () => {
     const opened = await open();
     await opened.close();
     const db = await openDatabase(join(dir, 'parley.db'));
-    expect((db.prepare("SELECT name FROM pragma_table_info('request_interactive_runtime')").all() as { name: string }[]).map(({ name }) => name)).toEqual(['request_id', 'effective_session_timeout_sec', 'session_handle_json', 'updated_at']);
+    expect(
+      (db.prepare("SELECT name FROM pragma_table_info('request_interactive_runtime')").all() as { name: string }[]).map(
+        ({ name }) => name,
+      ),
+    ).toEqual(['request_id', 'effective_session_timeout_sec', 'session_handle_json', 'updated_at']);
     db.close();
   });
 
@@ -268,7 +317,12 @@ describe('the interactive runtime table', () => {
     const rows = () => db.prepare('SELECT * FROM request_interactive_runtime ORDER BY request_id').all();
     const once = rows();
     expect(once).toMatchObject([
-      { request_id: 'r1', effective_session_timeout_sec: 900, session_handle_json: '{"handle_value":"abc"}', updated_at: '2026-01-02T00:00:00Z' },
+      {
+        request_id: 'r1',
+        effective_session_timeout_sec: 900,
+        session_handle_json: '{"handle_value":"abc"}',
+        updated_at: '2026-01-02T00:00:00Z',
+      },
       { request_id: 'r2', effective_session_timeout_sec: 1200, session_handle_json: null },
     ]);
     expect(Object.keys(once[0] as object)).toHaveLength(4);
@@ -284,15 +338,27 @@ describe('the interactive runtime table', () => {
     // Without a key, as a predecessor that lost it: several rows of one request.
     db.exec(OLD.replace(' PRIMARY KEY', ''));
     const timeouts = [`'abc'`, '1.5', `'1800'`, '-1', '0', `''`, `x'00'`, '1e300', '600.0', 'NULL', '900'];
-    for (const [index, value] of timeouts.entries()) db.exec(`INSERT INTO request_interactive_runtime VALUES ('r${String(index).padStart(2, '0')}', NULL, ${value}, NULL, NULL, NULL, '2026-01-01T00:00:00Z')`);
+    for (const [index, value] of timeouts.entries())
+      db.exec(
+        `INSERT INTO request_interactive_runtime VALUES ('r${String(index).padStart(2, '0')}', NULL, ${value}, NULL, NULL, NULL, '2026-01-01T00:00:00Z')`,
+      );
     db.exec(`INSERT INTO request_interactive_runtime VALUES
       ('twice', NULL, 100, '{"handle_value":"new"}', NULL, NULL, '2026-01-03T00:00:00Z'),
       ('twice', NULL, 200, '{"handle_value":"old"}', NULL, NULL, '2026-01-02T00:00:00Z'),
       ('twice', NULL, 300, '{"handle_value":"undated"}', NULL, NULL, NULL)`);
     migrate(db);
-    const rows = db.prepare('SELECT * FROM request_interactive_runtime ORDER BY request_id').all() as { effective_session_timeout_sec: number; session_handle_json: string }[];
-    expect(rows.map((row) => row.effective_session_timeout_sec)).toEqual([1200, 1200, 1800, 1200, 1200, 1200, 1200, 1200, 600, 1200, 900, 100]);
-    expect(rows.at(-1)).toMatchObject({ request_id: 'twice', session_handle_json: '{"handle_value":"new"}', updated_at: '2026-01-03T00:00:00Z' });
+    const rows = db.prepare('SELECT * FROM request_interactive_runtime ORDER BY request_id').all() as {
+      effective_session_timeout_sec: number;
+      session_handle_json: string;
+    }[];
+    expect(rows.map((row) => row.effective_session_timeout_sec)).toEqual([
+      1200, 1200, 1800, 1200, 1200, 1200, 1200, 1200, 600, 1200, 900, 100,
+    ]);
+    expect(rows.at(-1)).toMatchObject({
+      request_id: 'twice',
+      session_handle_json: '{"handle_value":"new"}',
+      updated_at: '2026-01-03T00:00:00Z',
+    });
     db.close();
     await (await open()).close();
   });
@@ -300,11 +366,17 @@ describe('the interactive runtime table', () => {
   test('an invalid timeout that the version before has carried along becomes the default', async () => {
     await copyDatabase(1, join(dir, 'parley.db'));
     const old = await openDatabase(join(dir, 'parley.db'));
-    migrate(old, MIGRATIONS.filter(({ version }) => version <= 5));
+    migrate(
+      old,
+      MIGRATIONS.filter(({ version }) => version <= 5),
+    );
     old.exec(`UPDATE request_interactive_runtime SET effective_session_timeout_sec = 'abc' WHERE request_id = 'req_1'`);
     old.exec(`UPDATE request_interactive_runtime SET effective_session_timeout_sec = 1.5 WHERE request_id = 'req_2'`);
     migrate(old);
-    expect(old.prepare('SELECT effective_session_timeout_sec AS sec FROM request_interactive_runtime').all()).toEqual([{ sec: 1200 }, { sec: 1200 }]);
+    expect(old.prepare('SELECT effective_session_timeout_sec AS sec FROM request_interactive_runtime').all()).toEqual([
+      { sec: 1200 },
+      { sec: 1200 },
+    ]);
     old.close();
   });
 
@@ -312,12 +384,23 @@ describe('the interactive runtime table', () => {
     await copyDatabase(0, join(dir, 'parley.db'));
     const { store, close } = await open();
     expect(await store.loadHandle('req_1')).toMatchObject({ handle_value: 'h-1' });
-    expect(await store.createRun(newRun(1, { request_id: 'req_1', session_timeout_sec: 60 }))).toMatchObject({ created: true });
+    expect(await store.createRun(newRun(1, { request_id: 'req_1', session_timeout_sec: 60 }))).toMatchObject({
+      created: true,
+    });
     expect(await store.loadHandle('req_1')).toBeNull();
-    expect(await store.createRun(newRun(2, { request_id: 'req_1', session_timeout_sec: 60 }))).toMatchObject({ created: false, reason: 'known' });
+    expect(await store.createRun(newRun(2, { request_id: 'req_1', session_timeout_sec: 60 }))).toMatchObject({
+      created: false,
+      reason: 'known',
+    });
     await close();
     const db = await openDatabase(join(dir, 'parley.db'));
-    expect(db.prepare(`SELECT effective_session_timeout_sec AS sec FROM request_interactive_runtime WHERE request_id = 'req_1'`).all()).toEqual([{ sec: 60 }]);
+    expect(
+      db
+        .prepare(
+          `SELECT effective_session_timeout_sec AS sec FROM request_interactive_runtime WHERE request_id = 'req_1'`,
+        )
+        .all(),
+    ).toEqual([{ sec: 60 }]);
     db.close();
   });
 
@@ -325,19 +408,30 @@ describe('the interactive runtime table', () => {
     await copyDatabase(3, join(dir, 'parley.db'));
     const db = await openDatabase(join(dir, 'parley.db'));
     db.exec('DELETE FROM interactions; DELETE FROM runs');
-    db.exec(`INSERT INTO runs VALUES ('run_1', 'req_1', 'd', 'codex', '{}', 'succeeded', 3, 0, NULL, NULL, NULL, 1, 1, 1, 0, 0, 0, 'x'), ('run_2', 'req_2', 'd', 'codex', '{}', 'queued', 1, 0, NULL, NULL, NULL, 1, 1, 1, 0, 0, 0, 'x')`);
-    db.exec(`INSERT INTO interactions VALUES ('i1', 'run_1', 1, '{}', 'answered', 1000, 2000, 0, '{"at":1500}'), ('i2', 'run_1', 2, '{}', 'answered', 2000, 3000, 0, '{"at":2250}'), ('i3', 'run_1', 3, '{}', 'pending', 3000, 4000, 0, NULL)`);
+    db.exec(
+      `INSERT INTO runs VALUES ('run_1', 'req_1', 'd', 'codex', '{}', 'succeeded', 3, 0, NULL, NULL, NULL, 1, 1, 1, 0, 0, 0, 'x'), ('run_2', 'req_2', 'd', 'codex', '{}', 'queued', 1, 0, NULL, NULL, NULL, 1, 1, 1, 0, 0, 0, 'x')`,
+    );
+    db.exec(
+      `INSERT INTO interactions VALUES ('i1', 'run_1', 1, '{}', 'answered', 1000, 2000, 0, '{"at":1500}'), ('i2', 'run_1', 2, '{}', 'answered', 2000, 3000, 0, '{"at":2250}'), ('i3', 'run_1', 3, '{}', 'pending', 3000, 4000, 0, NULL)`,
+    );
     migrate(db);
-    expect(db.prepare('SELECT run_id, waited_ms FROM runs ORDER BY run_id').all()).toEqual([{ run_id: 'run_1', waited_ms: 750 }, { run_id: 'run_2', waited_ms: 0 }]);
+    expect(db.prepare('SELECT run_id, waited_ms FROM runs ORDER BY run_id').all()).toEqual([
+      { run_id: 'run_1', waited_ms: 750 },
+      { run_id: 'run_2', waited_ms: 0 },
+    ]);
     db.close();
   });
 
   test('a migration that fails half way leaves the database as it was', async () => {
     const db = await openDatabase(join(dir, 'parley.db'));
-    const broken = { version: 1, name: 'broken', up: (each: typeof db) => {
-      each.exec('CREATE TABLE half (x)');
-      throw new Error('half way');
-    } };
+    const broken = {
+      version: 1,
+      name: 'broken',
+      up: (each: typeof db) => {
+        each.exec('CREATE TABLE half (x)');
+        throw new Error('half way');
+      },
+    };
     expect(() => migrate(db, [broken])).toThrow('half way');
     expect(db.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all()).toEqual([]);
     expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: 0 });

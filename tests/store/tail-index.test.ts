@@ -12,8 +12,12 @@ test('SQLite answers by the index of tails, and prefixes by the key', async () =
   try {
     migrate(db);
     const plan = (sql: string): string => JSON.stringify(db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all());
-    expect(plan("SELECT run_id FROM runs WHERE substr(run_id, -6) = 'ABCDEF' ORDER BY run_id DESC")).toContain('runs_by_tail');
-    expect(plan("SELECT run_id FROM runs WHERE run_id >= 'run_01' AND run_id < 'run_02' ORDER BY run_id DESC LIMIT 6")).toMatch(/SEARCH runs USING .*INDEX/);
+    expect(plan("SELECT run_id FROM runs WHERE substr(run_id, -6) = 'ABCDEF' ORDER BY run_id DESC")).toContain(
+      'runs_by_tail',
+    );
+    expect(
+      plan("SELECT run_id FROM runs WHERE run_id >= 'run_01' AND run_id < 'run_02' ORDER BY run_id DESC LIMIT 6"),
+    ).toMatch(/SEARCH runs USING .*INDEX/);
   } finally {
     db.close();
     rmSync(root, { recursive: true, force: true });

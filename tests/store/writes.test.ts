@@ -1,4 +1,5 @@
-// What is written in one moment: one transaction for all, each answered for itself, in the order in which it was asked for.
+// What is written in one moment: one transaction for all, each answered for itself, in the order in which it was asked
+// for.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,14 +18,16 @@ let db: Database;
 let said: string[] = [];
 
 function listenTo(real: Database): Database {
-  return new Proxy(real, { get: (_target, name) => {
-    const own = Reflect.get(real, name, real) as unknown;
-    if (typeof own !== 'function') return own;
-    return (...args: unknown[]) => {
-      if (name === 'exec') said.push(String(args[0]));
-      return (own as (...all: unknown[]) => unknown).apply(real, args);
-    };
-  } });
+  return new Proxy(real, {
+    get: (_target, name) => {
+      const own = Reflect.get(real, name, real) as unknown;
+      if (typeof own !== 'function') return own;
+      return (...args: unknown[]) => {
+        if (name === 'exec') said.push(String(args[0]));
+        return (own as (...all: unknown[]) => unknown).apply(real, args);
+      };
+    },
+  });
 }
 
 beforeEach(async () => {
@@ -43,13 +46,19 @@ const commits = (): number => said.filter((sql) => sql === 'COMMIT').length;
 
 test('what many runs ask for in one moment is one transaction, and each gets its own answer', async () => {
   const store = new SqliteStore(db);
-  const created = await Promise.all(Array.from({ length: 50 }, (_, index) => store.createRun(newRun(index + 1, { queue_limit: 100 }))));
+  const created = await Promise.all(
+    Array.from({ length: 50 }, (_, index) => store.createRun(newRun(index + 1, { queue_limit: 100 }))),
+  );
   expect(commits()).toBe(1);
   const runs = created.map((outcome) => (outcome as { run: RunRecord }).run);
   const told: string[] = [];
   store.onCommitted(({ run_id: runId }) => told.push(runId));
   // The last one is too late: somebody was before it.
-  const outcomes = await Promise.all([...runs, runs[0] as RunRecord].map((run) => store.commit(change(run, { journal: flush(3, 2, null, T0 + 1_000_000) }))));
+  const outcomes = await Promise.all(
+    [...runs, runs[0] as RunRecord].map((run) =>
+      store.commit(change(run, { journal: flush(3, 2, null, T0 + 1_000_000) })),
+    ),
+  );
   expect(commits()).toBe(2);
   expect(outcomes.slice(0, 50).every(({ committed }) => committed)).toBe(true);
   expect(outcomes[50]).toEqual({ committed: false, reason: 'seq' });
@@ -61,13 +70,23 @@ test('one that cannot be written does not take the others with it, and leaves no
   const writes = new Writes(db);
   db.exec('CREATE TABLE things (name TEXT PRIMARY KEY)');
   const insert = (name: string) => writes.add(() => db.prepare('INSERT INTO things VALUES (?)').run(name));
-  const answers = await Promise.allSettled([insert('a'), insert('b'), writes.add(() => {
-    db.prepare('INSERT INTO things VALUES (?)').run('half');
-    throw new Error('not this one');
-  }), insert('b'), insert('c')]);
+  const answers = await Promise.allSettled([
+    insert('a'),
+    insert('b'),
+    writes.add(() => {
+      db.prepare('INSERT INTO things VALUES (?)').run('half');
+      throw new Error('not this one');
+    }),
+    insert('b'),
+    insert('c'),
+  ]);
   expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected', 'fulfilled']);
   expect(answers[2]).toMatchObject({ reason: { message: 'not this one' } });
-  expect(db.prepare('SELECT name FROM things ORDER BY name').all()).toEqual([{ name: 'a' }, { name: 'b' }, { name: 'c' }]);
+  expect(db.prepare('SELECT name FROM things ORDER BY name').all()).toEqual([
+    { name: 'a' },
+    { name: 'b' },
+    { name: 'c' },
+  ]);
 });
 
 test('one that is too large for the room that is left is told, those beside it are stored, and a full disk is not tried over and over', async () => {
@@ -76,10 +95,11 @@ test('one that is too large for the room that is left is told, those beside it a
   const { max_page_count: pages } = db.prepare('PRAGMA max_page_count = 200').get() as { max_page_count: number };
   expect(pages).toBe(200);
   let works = 0;
-  const put = (bytes: number) => writes.add(() => {
-    works += 1;
-    db.prepare('INSERT INTO things VALUES (?)').run(Buffer.alloc(bytes, 1));
-  });
+  const put = (bytes: number) =>
+    writes.add(() => {
+      works += 1;
+      db.prepare('INSERT INTO things VALUES (?)').run(Buffer.alloc(bytes, 1));
+    });
   const beside = await Promise.allSettled([put(100), put(10_000_000), put(100)]);
   expect(beside.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
   expect(beside[1]).toMatchObject({ reason: { message: expect.stringMatching(/full/) as string } });
@@ -119,7 +139,12 @@ test('what was asked for before the end is written, and nothing after it', async
 test('large writes are spread over several transactions, in their order, and other work runs between them', async () => {
   const writes = new Writes(db);
   const order: string[] = [];
-  const add = (name: string, bytes: number) => writes.add(() => order.push(`write ${name}`), () => order.push(`done ${name}`), bytes);
+  const add = (name: string, bytes: number) =>
+    writes.add(
+      () => order.push(`write ${name}`),
+      () => order.push(`done ${name}`),
+      bytes,
+    );
   const all = [add('a', 900_000), add('b', 900_000), add('c', 10), add('d', 5_000_000), add('e', 10)];
   const between: number[] = [];
   const count = (): void => {
@@ -128,7 +153,18 @@ test('large writes are spread over several transactions, in their order, and oth
   };
   setImmediate(count);
   await Promise.all(all);
-  expect(order).toEqual(['write a', 'done a', 'write b', 'write c', 'done b', 'done c', 'write d', 'done d', 'write e', 'done e']);
+  expect(order).toEqual([
+    'write a',
+    'done a',
+    'write b',
+    'write c',
+    'done b',
+    'done c',
+    'write d',
+    'done d',
+    'write e',
+    'done e',
+  ]);
   expect(commits()).toBe(4);
   expect(new Set(between).size).toBeGreaterThan(2);
   // At the end nothing waits for a turn.

@@ -26,7 +26,11 @@ export function alterSummaries({ summaries }: Store, changes: Partial<SummaryRea
 }
 
 // The first change of this kind fails, after what the test wants to happen before; the others are taken.
-export function failOnce(store: Store, isMeant: (change: RunChange) => boolean, before: () => Promise<void> = async () => {}): Store {
+export function failOnce(
+  store: Store,
+  isMeant: (change: RunChange) => boolean,
+  before: () => Promise<void> = async () => {},
+): Store {
   let failed = false;
   return alterStore(store, {
     commit: async (change) => {

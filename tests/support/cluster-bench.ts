@@ -1,5 +1,5 @@
-// An orchestrator in this process that is a host of a PostgreSQL database, with stand-in engines; what it asks of the store and of the
-// cluster can be altered.
+// An orchestrator in this process that is a host of a PostgreSQL database, with stand-in engines; what it asks of the
+// store and of the cluster can be altered.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
@@ -46,16 +46,49 @@ export async function openClusterBench(alter: Alterations = {}): Promise<Cluster
   const store = await stores.store({ site });
   const failures: unknown[] = [];
   const onFailure = (error: unknown): void => void failures.push(error);
-  const membership = await joinCluster({ url: stores.url, store, clock: new SharedClock(systemClock, () => performance.now()), timers: systemTimers, monotonicMs: () => performance.now(), onFailure }, { name: 'a', url: null, site, leaseMs: LEASE_MS, goneMs: 60_000 });
-  const cluster = new Proxy(membership, { get: (target, name: keyof Membership) => (alter.cluster?.(membership) as Partial<Membership> | undefined)?.[name] ?? target[name] });
-  const deps: OrchestratorDeps = { store: alter.store?.(store) ?? store, clock: systemClock, ids: createIds(systemClock), timers: systemTimers, dataDir, queueLimit: 1000, host: standInHost(root), cluster };
-  const orchestrator = await Orchestrator.open(deps, { slots: 4, recovery: { queued: 'requeue' }, onFailure: (_run, error) => onFailure(error) });
+  const membership = await joinCluster(
+    {
+      url: stores.url,
+      store,
+      clock: new SharedClock(systemClock, () => performance.now()),
+      timers: systemTimers,
+      monotonicMs: () => performance.now(),
+      onFailure,
+    },
+    { name: 'a', url: null, site, leaseMs: LEASE_MS, goneMs: 60_000 },
+  );
+  const cluster = new Proxy(membership, {
+    get: (target, name: keyof Membership) =>
+      (alter.cluster?.(membership) as Partial<Membership> | undefined)?.[name] ?? target[name],
+  });
+  const deps: OrchestratorDeps = {
+    store: alter.store?.(store) ?? store,
+    clock: systemClock,
+    ids: createIds(systemClock),
+    timers: systemTimers,
+    dataDir,
+    queueLimit: 1000,
+    host: standInHost(root),
+    cluster,
+  };
+  const orchestrator = await Orchestrator.open(deps, {
+    slots: 4,
+    recovery: { queued: 'requeue' },
+    onFailure: (_run, error) => onFailure(error),
+  });
   onTestFinished(async () => {
     await orchestrator.close();
     await membership.leave();
   });
   return {
-    stores, store, membership, orchestrator, failures,
-    doubts: async (runId) => (await verifyRun(store, dataDir, (await store.loadRun(runId)) as RunRecord)).filter(({ ok }) => !ok).map(({ name, finding }) => `${name}: ${finding}`),
+    stores,
+    store,
+    membership,
+    orchestrator,
+    failures,
+    doubts: async (runId) =>
+      (await verifyRun(store, dataDir, (await store.loadRun(runId)) as RunRecord))
+        .filter(({ ok }) => !ok)
+        .map(({ name, finding }) => `${name}: ${finding}`),
   };
 }

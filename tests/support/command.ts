@@ -1,5 +1,5 @@
-// The built command as a person or a script calls it: a child process with a data directory and a home of its own, beside
-// the stand-in engines. Waiting is by output or by what is stored. What a test leaves behind is ended after it.
+// The built command as a person or a script calls it: a child process with a data directory and a home of its own,
+// beside the stand-in engines. Waiting is by output or by what is stored. What a test leaves behind is ended after it.
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -61,14 +61,25 @@ export function createSite(): Site {
   const [data, cwd, home] = ['data', 'work', 'home'].map((name) => join(root, name)) as [string, string, string];
   mkdirSync(cwd);
   mkdirSync(home);
-  const bins = Object.fromEntries(['codex', 'gemini', 'iflow', 'opencode'].map((name) => [`PARLEY_${name.toUpperCase()}_BIN`, join(STAND_INS, name)]));
+  const bins = Object.fromEntries(
+    ['codex', 'gemini', 'iflow', 'opencode'].map((name) => [`PARLEY_${name.toUpperCase()}_BIN`, join(STAND_INS, name)]),
+  );
   const resident = { PARLEY_CODEX_APP_SERVER_BIN: join(STAND_INS, 'codex-app-server-stand-in') };
-  const site = { root, data, cwd, env: { PATH: process.env['PATH'] ?? '', HOME: home, LANG: 'C.UTF-8', PARLEY_DATA: data, ...bins, ...resident } };
+  const site = {
+    root,
+    data,
+    cwd,
+    env: { PATH: process.env['PATH'] ?? '', HOME: home, LANG: 'C.UTF-8', PARLEY_DATA: data, ...bins, ...resident },
+  };
   sites.push(site);
   return site;
 }
 
-export function start(site: Site, args: readonly string[], { stdin = '', env = {}, cwd = site.cwd, through = [] }: CallOptions = {}): Running {
+export function start(
+  site: Site,
+  args: readonly string[],
+  { stdin = '', env = {}, cwd = site.cwd, through = [] }: CallOptions = {},
+): Running {
   const [program = '', ...rest] = [...through, process.execPath, BUILT, ...args];
   const child = spawn(program, rest, { cwd, env: { ...site.env, ...env } });
   children.add(child);
@@ -83,26 +94,35 @@ export function start(site: Site, args: readonly string[], { stdin = '', env = {
   // One that ends before it has read everything is no failure of the test.
   child.stdin.on('error', () => {});
   child.stdin.end(stdin);
-  const ended = new Promise<Ended>((resolve) => child.on('close', (code, signal) => {
-    children.delete(child);
-    resolve({ code: code ?? 128 + (signal === 'SIGINT' ? 2 : signal === 'SIGKILL' ? 9 : 15), ...output });
-  }));
-  const waitFor = (text: string | RegExp): Promise<void> => new Promise((resolve, reject) => {
-    const fail = (why: string) => reject(new Error(`parley ${args.join(' ')}: ${why} before ${String(text)} came. The output:\n${output.stdout}\n${output.stderr}`));
-    const limit = setTimeout(() => fail('the time was over'), LIMIT_MS);
-    const look = (): void => {
-      if (!matches(output.stdout, text)) return;
-      clearTimeout(limit);
-      watchers.delete(look);
-      resolve();
-    };
-    watchers.add(look);
-    void ended.then(() => {
-      clearTimeout(limit);
-      if (!matches(output.stdout, text)) fail('it ended');
+  const ended = new Promise<Ended>((resolve) =>
+    child.on('close', (code, signal) => {
+      children.delete(child);
+      resolve({ code: code ?? 128 + (signal === 'SIGINT' ? 2 : signal === 'SIGKILL' ? 9 : 15), ...output });
+    }),
+  );
+  const waitFor = (text: string | RegExp): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const fail = (why: string) =>
+        reject(
+          new Error(
+            `parley ${args.join(' ')}: ${why} before ${String(text)} came. The ` +
+              `output:\n${output.stdout}\n${output.stderr}`,
+          ),
+        );
+      const limit = setTimeout(() => fail('the time was over'), LIMIT_MS);
+      const look = (): void => {
+        if (!matches(output.stdout, text)) return;
+        clearTimeout(limit);
+        watchers.delete(look);
+        resolve();
+      };
+      watchers.add(look);
+      void ended.then(() => {
+        clearTimeout(limit);
+        if (!matches(output.stdout, text)) fail('it ended');
+      });
+      look();
     });
-    look();
-  });
   return { child, ended, waitFor };
 }
 
@@ -116,7 +136,11 @@ export function parley(site: Site, args: readonly string[], options?: CallOption
 
 // Without colours, which would stand between the words that a test waits for, unless it asks for them.
 export function onTerminal(site: Site, args: readonly string[], { env = {}, ...options }: PtyOptions = {}): Pty {
-  return openPty([process.execPath, BUILT, ...args], { cwd: site.cwd, ...options, env: { ...site.env, NO_COLOR: '1', ...env } });
+  return openPty([process.execPath, BUILT, ...args], {
+    cwd: site.cwd,
+    ...options,
+    env: { ...site.env, NO_COLOR: '1', ...env },
+  });
 }
 
 // Starts a run and leaves it to its worker.
@@ -143,7 +167,11 @@ export function listRuns(site: Site): Promise<RunRecord[]> {
 // The newest run, or the given one, once it is in this status.
 export async function untilRun(site: Site, status: RunRecord['status'], runId?: string): Promise<RunRecord> {
   const seen = (run: RunRecord): boolean => run.status === status && (runId === undefined || run.run_id === runId);
-  return until(async () => (existsSync(join(site.data, 'parley.db')) ? (await listRuns(site).catch(() => [])).find(seen) : undefined), `a run that is ${status}`);
+  return until(
+    async () =>
+      existsSync(join(site.data, 'parley.db')) ? (await listRuns(site).catch(() => [])).find(seen) : undefined,
+    `a run that is ${status}`,
+  );
 }
 
 // The worker has put down its work: others may write.
@@ -164,7 +192,9 @@ export async function untilBegun(site: Site): Promise<void> {
 export async function untilSaid(site: Site, text: string): Promise<void> {
   await until(async () => {
     const [newest] = await listRuns(site);
-    const lines = newest ? await withData(site, ({ store }) => store.readJournal(newest.run_id, 'fcmp', { limit: 1000 })) : [];
+    const lines = newest
+      ? await withData(site, ({ store }) => store.readJournal(newest.run_id, 'fcmp', { limit: 1000 }))
+      : [];
     return lines.some((line) => line.includes('message.final') && line.includes(text)) ? true : undefined;
   }, text);
 }
@@ -194,7 +224,9 @@ export function hasWorker(site: Site): boolean {
 
 // Processes that belong to a run of this data directory.
 export async function enginesOf(site: Site): Promise<{ pid: number }[]> {
-  const ids = existsSync(join(site.data, 'parley.db')) ? (await listRuns(site).catch(() => [])).map((run) => run.run_id) : [];
+  const ids = existsSync(join(site.data, 'parley.db'))
+    ? (await listRuns(site).catch(() => [])).map((run) => run.run_id)
+    : [];
   return listMarked().filter(({ mark }) => ids.some((id) => mark?.startsWith(`${id}/`)));
 }
 
@@ -213,15 +245,21 @@ async function endAll(site: Site): Promise<void> {
 }
 
 const explainLine = closedValidator('cli.schema.json');
-const explainEvent = { 'fcmp/1.0': closedValidator('fcmp.schema.json'), 'rasp/1.0': closedValidator('rasp.schema.json') };
+const explainEvent = {
+  'fcmp/1.0': closedValidator('fcmp.schema.json'),
+  'rasp/1.0': closedValidator('rasp.schema.json'),
+};
 
 // Every line is one object that fits its schema, without undeclared members.
 export function expectLines(text: string): Record<string, unknown>[] {
   expect(text).toMatch(/^(?:[^\n]+\n)*$/);
-  return text.split('\n').slice(0, -1).map((line) => {
-    const value = JSON.parse(line) as Record<string, unknown>;
-    const explain = explainEvent[value['protocol_version'] as keyof typeof explainEvent] ?? explainLine;
-    expect(explain(value), line).toBeNull();
-    return value;
-  });
+  return text
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => {
+      const value = JSON.parse(line) as Record<string, unknown>;
+      const explain = explainEvent[value['protocol_version'] as keyof typeof explainEvent] ?? explainLine;
+      expect(explain(value), line).toBeNull();
+      return value;
+    });
 }

@@ -1,8 +1,11 @@
-// A schema of an engine's form, within the bounds for schemas from outside, checked on this thread: for tests that check thousands of them.
+// A schema of an engine's form, within the bounds for schemas from outside, checked on this thread: for tests that
+// check thousands of them.
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { explainBounds } from '../../src/schema-check/schema-bounds.js';
 
-type Compiled = { readonly ok: true; readonly explain: (value: unknown) => string | null } | { readonly ok: false; readonly problem: string };
+type Compiled =
+  | { readonly ok: true; readonly explain: (value: unknown) => string | null }
+  | { readonly ok: false; readonly problem: string };
 
 export function compileSchema(schema: object): Compiled {
   const bounds = explainBounds(schema);

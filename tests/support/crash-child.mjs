@@ -1,5 +1,5 @@
-// An orchestrator in a process of its own that kills itself, really, at a chosen moment. Runs what was built.
-// It is a client too: it asks for its conversations (again, after a restart), answers what they ask, and says what it was told.
+// An orchestrator in a process of its own that kills itself, really, at a chosen moment. Runs what was built. It is a
+// client too: it asks for its conversations (again, after a restart), answers what they ask, and says what it was told.
 import { readdirSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -62,15 +62,27 @@ function armed(store) {
 let sessions = 0;
 const host = {
   findProgram: async (engine) => [join(BIN, engine.name)],
-  environment: (_engine, run) => ({ PATH: process.env.PATH ?? '', HOME: run.spec.home ?? root, STAND_IN_LOG: join(root, 'starts.jsonl') }),
-  hasSession: async ({ handle_value: id, home }) => readdirSync(home, { recursive: true, encoding: 'utf8' }).some((name) => name.includes(id) || name.includes(id.slice(0, 8))),
-  newSessionId: () => `${String((process.pid * 1000 + (sessions += 1)) % 100_000_000).padStart(8, '0')}-0000-4000-8000-000000000001`,
+  environment: (_engine, run) => ({
+    PATH: process.env.PATH ?? '',
+    HOME: run.spec.home ?? root,
+    STAND_IN_LOG: join(root, 'starts.jsonl'),
+  }),
+  hasSession: async ({ handle_value: id, home }) =>
+    readdirSync(home, { recursive: true, encoding: 'utf8' }).some(
+      (name) => name.includes(id) || name.includes(id.slice(0, 8)),
+    ),
+  newSessionId: () =>
+    `${String((process.pid * 1000 + (sessions += 1)) % 100_000_000).padStart(8, '0')}-0000-4000-8000-000000000001`,
 };
 
 async function converse(store, orchestrator, request) {
   const { run_id: runId } = await orchestrator.create(request);
   tell({ created: runId });
-  for (let run = await orchestrator.settled(runId); run.status === 'waiting_user'; run = await orchestrator.settled(runId)) {
+  for (
+    let run = await orchestrator.settled(runId);
+    run.status === 'waiting_user';
+    run = await orchestrator.settled(runId)
+  ) {
     const { interaction_id: id } = await store.loadPending(runId);
     await orchestrator.reply(runId, { interaction_id: id, response, idempotency_key: id });
     tell({ accepted: id });
@@ -80,8 +92,20 @@ async function converse(store, orchestrator, request) {
 const data = await openDataDir(join(root, 'data'), { pid: process.pid });
 const store = armed(data.store);
 const failures = [];
-const deps = { store, clock: systemClock, ids: createIds(systemClock), timers: systemTimers, dataDir: data.path, host, queueLimit: 1000 };
-const orchestrator = await Orchestrator.open(deps, { slots, recovery: { queued }, onFailure: (_run, error) => failures.push(error) });
+const deps = {
+  store,
+  clock: systemClock,
+  ids: createIds(systemClock),
+  timers: systemTimers,
+  dataDir: data.path,
+  host,
+  queueLimit: 1000,
+};
+const orchestrator = await Orchestrator.open(deps, {
+  slots,
+  recovery: { queued },
+  onFailure: (_run, error) => failures.push(error),
+});
 await Promise.all(requests.map((request) => converse(store, orchestrator, request)));
 await orchestrator.close();
 await data.close();

@@ -1,4 +1,5 @@
-// Loaded into a Node that a test starts (--import): SIGUSR2 makes it crash as CRASH says, with text that a terminal would obey.
+// Loaded into a Node that a test starts (--import): SIGUSR2 makes it crash as CRASH says, with text that a terminal
+// would obey.
 const ways = {
   throw: () => {
     throw new Error('a defect \u001b]0;owned\u0007\u009b31m');
@@ -13,4 +14,5 @@ const ways = {
   },
 };
 
-if (process.argv.some((argument) => argument === 'serve' || argument === 'work')) process.on('SIGUSR2', () => ways[process.env.CRASH]());
+if (process.argv.some((argument) => argument === 'serve' || argument === 'work'))
+  process.on('SIGUSR2', () => ways[process.env.CRASH]());

@@ -1,4 +1,5 @@
-// A connection that cannot be relied on: passes bytes on to a server, and cuts each connection off after so many of its answer.
+// A connection that cannot be relied on: passes bytes on to a server, and cuts each connection off after so many of its
+// answer.
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
@@ -17,11 +18,13 @@ export async function openCuttingProxy(target: string, cutAfter: () => number): 
     const cut = (): void => void [near.resetAndDestroy(), far.resetAndDestroy()];
     for (const socket of [near, far]) {
       open.add(socket);
-      socket.on('error', () => {}).once('close', () => {
-        open.delete(socket);
-        near.destroy();
-        far.destroy();
-      });
+      socket
+        .on('error', () => {})
+        .once('close', () => {
+          open.delete(socket);
+          near.destroy();
+          far.destroy();
+        });
     }
     near.pipe(far);
     let left = cutAfter();

@@ -16,7 +16,12 @@ export function readTrace(file: string): TracedProcess[] {
   const found: { turn: string; pid: number; told: string }[] = [];
   const lines = existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n') : [];
   for (const line of lines) {
-    const { turn, pid, began, told = '' } = JSON.parse(line) as { turn: string; pid: number; began?: string[]; told?: string };
+    const {
+      turn,
+      pid,
+      began,
+      told = '',
+    } = JSON.parse(line) as { turn: string; pid: number; began?: string[]; told?: string };
     if (began) found.push({ turn, pid, told: '' });
     const process = found.findLast((each) => each.pid === pid && each.turn === turn);
     if (process) process.told += told;

@@ -1,4 +1,5 @@
-// Reads a stream as a browser's EventSource does: comes back with Last-Event-ID after every loss, until it is told to stop.
+// Reads a stream as a browser's EventSource does: comes back with Last-Event-ID after every loss, until it is told to
+// stop.
 import { get, type IncomingMessage } from 'node:http';
 
 export interface SourceOptions {
@@ -11,26 +12,36 @@ export interface SourceOptions {
 }
 
 // Resolves with the number of connections it took.
-export async function readAsBrowser(url: string, { token, cursor = 0, onEvent, pace = () => null }: SourceOptions): Promise<number> {
+export async function readAsBrowser(
+  url: string,
+  { token, cursor = 0, onEvent, pace = () => null }: SourceOptions,
+): Promise<number> {
   let last: number | null = null;
   for (let connections = 1; ; connections += 1) {
     const over = await new Promise<boolean>((resolve) => {
       let ended = false;
       const lost = (): void => resolve(ended);
-      const request = get(`${url}?cursor=${cursor}`, { agent: false, headers: { authorization: `Bearer ${token}`, ...(last === null ? {} : { 'last-event-id': String(last) }) } }, (response) => {
-        if (response.statusCode === 204) return resolve(true);
-        if (response.statusCode !== 200) throw new Error(`answered ${response.statusCode}`);
-        response.on('error', lost).on('close', lost);
-        readFrames(response, pace, (frame) => {
-          if (frame.subarray(0, 4).toString('latin1') === 'id: ') {
-            const end = frame.indexOf(0x0a);
-            last = Number(frame.toString('latin1', 4, end));
-            onEvent(last, frame.subarray(end + 7));
-          } else if (frame.toString('latin1').startsWith('event: end')) {
-            ended = true;
-          }
-        });
-      });
+      const request = get(
+        `${url}?cursor=${cursor}`,
+        {
+          agent: false,
+          headers: { authorization: `Bearer ${token}`, ...(last === null ? {} : { 'last-event-id': String(last) }) },
+        },
+        (response) => {
+          if (response.statusCode === 204) return resolve(true);
+          if (response.statusCode !== 200) throw new Error(`answered ${response.statusCode}`);
+          response.on('error', lost).on('close', lost);
+          readFrames(response, pace, (frame) => {
+            if (frame.subarray(0, 4).toString('latin1') === 'id: ') {
+              const end = frame.indexOf(0x0a);
+              last = Number(frame.toString('latin1', 4, end));
+              onEvent(last, frame.subarray(end + 7));
+            } else if (frame.toString('latin1').startsWith('event: end')) {
+              ended = true;
+            }
+          });
+        },
+      );
       request.on('error', lost);
     });
     if (over) return connections;
@@ -38,7 +49,11 @@ export async function readAsBrowser(url: string, { token, cursor = 0, onEvent, p
   }
 }
 
-function readFrames(response: IncomingMessage, pace: (events: number) => number | null, onFrame: (frame: Buffer) => void): void {
+function readFrames(
+  response: IncomingMessage,
+  pace: (events: number) => number | null,
+  onFrame: (frame: Buffer) => void,
+): void {
   let rest = Buffer.alloc(0);
   response.on('data', (chunk: Buffer) => {
     const bytes = Buffer.concat([rest, chunk]);

@@ -1,5 +1,6 @@
-// A disk that refuses one write of this process, the n-th within a folder, or all from there on; with half of it written or none. To open a file
-// for writing, to make a folder and to give a file its name are writes too. The calls of node:fs are replaced for that, and put back. What SQLite writes goes by the store, which a test alters itself.
+// A disk that refuses one write of this process, the n-th within a folder, or all from there on; with half of it
+// written or none. To open a file for writing, to make a folder and to give a file its name are writes too. The calls
+// of node:fs are replaced for that, and put back. What SQLite writes goes by the store, which a test alters itself.
 import fs from 'node:fs';
 import { open } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
@@ -20,9 +21,21 @@ export interface FailingDisk {
 
 type Call = (...args: never[]) => unknown;
 
-export async function breakDisk(folder: string, { at, times, how }: { readonly at: number; readonly times: number; readonly how: How }): Promise<FailingDisk> {
+export async function breakDisk(
+  folder: string,
+  { at, times, how }: { readonly at: number; readonly times: number; readonly how: How },
+): Promise<FailingDisk> {
   const paths = new Map<number, string>();
-  const real = { openSync: fs.openSync, closeSync: fs.closeSync, writeSync: fs.writeSync, writeFileSync: fs.writeFileSync, appendFileSync: fs.appendFileSync, fdatasyncSync: fs.fdatasyncSync, mkdirSync: fs.mkdirSync, renameSync: fs.renameSync };
+  const real = {
+    openSync: fs.openSync,
+    closeSync: fs.closeSync,
+    writeSync: fs.writeSync,
+    writeFileSync: fs.writeFileSync,
+    appendFileSync: fs.appendFileSync,
+    fdatasyncSync: fs.fdatasyncSync,
+    mkdirSync: fs.mkdirSync,
+    renameSync: fs.renameSync,
+  };
   const realPromises = { open: fs.promises.open, mkdir: fs.promises.mkdir, rename: fs.promises.rename };
   const handle = await open(import.meta.filename, 'r');
   const proto = Object.getPrototypeOf(handle) as Record<'write' | 'writeFile' | 'datasync' | 'close', Call>;
@@ -39,16 +52,23 @@ export async function breakDisk(folder: string, { at, times, how }: { readonly a
     state.failed += 1;
     refused.push(call);
     const code = how === 'EIO' ? 'EIO' : 'ENOSPC';
-    return Object.assign(new Error(`${code}: ${code === 'EIO' ? 'i/o error' : 'no space left on device'}, ${call}`), { code, syscall: call, errno: code === 'EIO' ? -5 : -28 });
+    return Object.assign(new Error(`${code}: ${code === 'EIO' ? 'i/o error' : 'no space left on device'}, ${call}`), {
+      code,
+      syscall: call,
+      errno: code === 'EIO' ? -5 : -28,
+    });
   };
-  const isOurs = (file: unknown): boolean => (typeof file === 'number' ? paths.has(file) : String(file).startsWith(folder));
+  const isOurs = (file: unknown): boolean =>
+    typeof file === 'number' ? paths.has(file) : String(file).startsWith(folder);
 
-  const guard = (call: (...args: never[]) => unknown, half: (args: unknown[]) => void) => (...args: unknown[]): unknown => {
-    const error = isOurs(args[0]) ? refusal() : null;
-    if (!error) return call(...(args as never[]));
-    if (how === 'half') half(args);
-    throw error;
-  };
+  const guard =
+    (call: (...args: never[]) => unknown, half: (args: unknown[]) => void) =>
+    (...args: unknown[]): unknown => {
+      const error = isOurs(args[0]) ? refusal() : null;
+      if (!error) return call(...(args as never[]));
+      if (how === 'half') half(args);
+      throw error;
+    };
   const orRefuse = (path: unknown, call: string): void => {
     const error = isOurs(path) ? refusal(call) : null;
     if (error) throw error;
@@ -66,9 +86,17 @@ export async function breakDisk(folder: string, { at, times, how }: { readonly a
       paths.delete(file);
       return real.closeSync(file);
     },
-    writeSync: guard(real.writeSync as Call, ([file, data, from]) => void real.writeSync(file as number, halfOf((data as Buffer).subarray(from as number | undefined)))),
-    writeFileSync: guard(real.writeFileSync as Call, ([file, data, options]) => real.writeFileSync(file as string, halfOf(data), options as fs.WriteFileOptions)),
-    appendFileSync: guard(real.appendFileSync as Call, ([file, data, options]) => real.appendFileSync(file as string, halfOf(data), options as fs.WriteFileOptions)),
+    writeSync: guard(
+      real.writeSync as Call,
+      ([file, data, from]) =>
+        void real.writeSync(file as number, halfOf((data as Buffer).subarray(from as number | undefined))),
+    ),
+    writeFileSync: guard(real.writeFileSync as Call, ([file, data, options]) =>
+      real.writeFileSync(file as string, halfOf(data), options as fs.WriteFileOptions),
+    ),
+    appendFileSync: guard(real.appendFileSync as Call, ([file, data, options]) =>
+      real.appendFileSync(file as string, halfOf(data), options as fs.WriteFileOptions),
+    ),
     fdatasyncSync: guard(real.fdatasyncSync as Call, () => {}),
   };
   Object.assign(fs, patched);
@@ -79,15 +107,24 @@ export async function breakDisk(folder: string, { at, times, how }: { readonly a
       if (isOurs(args[0])) paths.set(file.fd, String(args[0]));
       return file;
     },
-    mkdir: async (...args: unknown[]) => (orRefuse(args[0], 'mkdir'), (realPromises.mkdir as Call)(...(args as never[]))),
-    rename: async (...args: Parameters<typeof fs.promises.rename>) => (orRefuse(args[0], 'rename'), realPromises.rename(...args)),
+    mkdir: async (...args: unknown[]) => (
+      orRefuse(args[0], 'mkdir'),
+      (realPromises.mkdir as Call)(...(args as never[]))
+    ),
+    rename: async (...args: Parameters<typeof fs.promises.rename>) => (
+      orRefuse(args[0], 'rename'),
+      realPromises.rename(...args)
+    ),
   });
   // Handles have no path: all that this process writes by them are logs and recordings of runs.
   Object.assign(proto, {
     async write(this: unknown, ...args: unknown[]) {
       const error = refusal();
       if (!error) return Reflect.apply(own.write, this, args as never[]);
-      if (how === 'half') await Reflect.apply(own.write, this, [halfOf((args[0] as Buffer).subarray(args[1] as number | undefined))] as never[]);
+      if (how === 'half')
+        await Reflect.apply(own.write, this, [
+          halfOf((args[0] as Buffer).subarray(args[1] as number | undefined)),
+        ] as never[]);
       throw error;
     },
     async writeFile(this: unknown, ...args: unknown[]) {
@@ -130,7 +167,8 @@ export async function breakDisk(folder: string, { at, times, how }: { readonly a
 }
 
 function isForWriting(flags: string | number | undefined): boolean {
-  if (typeof flags === 'number') return (flags & (fs.constants.O_WRONLY | fs.constants.O_RDWR | fs.constants.O_CREAT)) !== 0;
+  if (typeof flags === 'number')
+    return (flags & (fs.constants.O_WRONLY | fs.constants.O_RDWR | fs.constants.O_CREAT)) !== 0;
   return flags !== undefined && flags !== 'r';
 }
 

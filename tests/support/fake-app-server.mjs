@@ -1,5 +1,5 @@
-// A scripted `codex app-server`: answers as the real one does, and misbehaves as the prompt of a turn or FAKE (words) says.
-// Requests whose method begins with test/ are for tests alone.
+// A scripted `codex app-server`: answers as the real one does, and misbehaves as the prompt of a turn or FAKE (words)
+// says. Requests whose method begins with test/ are for tests alone.
 import { spawn } from 'node:child_process';
 
 const words = new Set((process.env.FAKE ?? '').split(' '));
@@ -37,7 +37,8 @@ function startTurn(id, { threadId, input }) {
   started(threadId, turnId);
   if (prompt === 'garbage') out('not JSON\n[1]\r\n{"id":77,"result":{}}\n\n{"id":{},"method":"odd"}\n');
   if (prompt === 'asks oddly') send({ method: 'currentTime/read', id: 7, params: {} });
-  if (prompt === 'asks') return send({ method: 'item/commandExecution/requestApproval', id: 0, params: { threadId, command: 'rm' } });
+  if (prompt === 'asks')
+    return send({ method: 'item/commandExecution/requestApproval', id: 0, params: { threadId, command: 'rm' } });
   if (['long', 'mute', 'deaf', 'forgotten'].includes(prompt)) return undefined;
   return completed(threadId, turnId);
 }
@@ -46,21 +47,36 @@ const methods = {
   initialize: (id) => {
     if (words.has('hangs')) return undefined;
     if (words.has('dies')) return process.exit(3);
-    return send({ id, result: { userAgent: 'fake/1', codexHome: process.env.CODEX_HOME, platformFamily: 'unix', platformOs: 'linux' } });
+    return send({
+      id,
+      result: { userAgent: 'fake/1', codexHome: process.env.CODEX_HOME, platformFamily: 'unix', platformOs: 'linux' },
+    });
   },
   'thread/start': (id, { ephemeral }) => send({ id, result: newThread(undefined, ephemeral) }),
   'thread/resume': (id, { threadId }) => send({ id, result: newThread(words.has('confused') ? 'another' : threadId) }),
   'thread/fork': (id, { threadId }) => send({ id, result: newThread(words.has('confused') ? threadId : undefined) }),
   'thread/list': (id) => send({ id, result: { data: [], nextCursor: null } }),
   'thread/turns/list': (id, { threadId, cursor }) => {
-    if (words.has('old')) return refuse(id, 'Invalid request: unknown variant `thread/turns/list`, expected one of `initialize`');
+    if (words.has('old'))
+      return refuse(id, 'Invalid request: unknown variant `thread/turns/list`, expected one of `initialize`');
     // Two a page.
     const all = (history.get(threadId) ?? []).toReversed().map((turn) => ({ id: turn, status: 'completed' }));
     const from = Number(cursor ?? 0);
-    return send({ id, result: { data: all.slice(from, from + 2), nextCursor: from + 2 < all.length ? String(from + 2) : null } });
+    return send({
+      id,
+      result: { data: all.slice(from, from + 2), nextCursor: from + 2 < all.length ? String(from + 2) : null },
+    });
   },
-  'thread/revert': (id, { threadId }) => (words.has('revert-refused') ? refuse(id, 'thread/revert only supports paginated threads') : words.has('revert-fails') ? send({ id, error: { code: -32603, message: 'internal error' } }) : send({ id, result: newThread(threadId) })),
-  'thread/rollback': (id, { threadId }) => (words.has('old') ? send({ id, result: newThread(threadId) }) : refuse(id, 'Invalid request: unknown variant `thread/rollback`')),
+  'thread/revert': (id, { threadId }) =>
+    words.has('revert-refused')
+      ? refuse(id, 'thread/revert only supports paginated threads')
+      : words.has('revert-fails')
+        ? send({ id, error: { code: -32603, message: 'internal error' } })
+        : send({ id, result: newThread(threadId) }),
+  'thread/rollback': (id, { threadId }) =>
+    words.has('old')
+      ? send({ id, result: newThread(threadId) })
+      : refuse(id, 'Invalid request: unknown variant `thread/rollback`'),
   'turn/start': startTurn,
   'turn/interrupt': (id, { threadId, turnId }) => {
     const turn = prompts.get(threadId);
@@ -69,7 +85,10 @@ const methods = {
     if (turn?.prompt !== 'mute') send({ id, result: {} });
     return completed(threadId, turnId, 'interrupted');
   },
-  'thread/backgroundTerminals/clean': (id) => (words.has('old') ? refuse(id, 'thread/backgroundTerminals/clean requires experimentalApi capability') : send({ id, result: {} })),
+  'thread/backgroundTerminals/clean': (id) =>
+    words.has('old')
+      ? refuse(id, 'thread/backgroundTerminals/clean requires experimentalApi capability')
+      : send({ id, result: {} }),
   'test/started': (id, { threadId }) => {
     started(threadId, prompts.get(threadId).turnId);
     send({ id, result: {} });
@@ -78,7 +97,8 @@ const methods = {
     for (let n = 0; n < count; n += 1) notify('flood', { n, text: 'x'.repeat(1000) });
     send({ id, result: {} });
   },
-  'test/environment': (id) => send({ id, result: { env: process.env, argv: process.argv.slice(2), cwd: process.cwd() } }),
+  'test/environment': (id) =>
+    send({ id, result: { env: process.env, argv: process.argv.slice(2), cwd: process.cwd() } }),
   'test/child': (id) => {
     const child = spawn('sleep', ['600'], { detached: true, stdio: 'ignore' });
     send({ id, result: { pid: child.pid } });

@@ -1,5 +1,6 @@
-// A data directory with all that ever gets into one: runs of several engines, questions, approvals, failures, tokens, webhooks, recordings,
-// archives, logs; played by the built program, while every kind of secret passes through it. What was seen on the way is kept.
+// A data directory with all that ever gets into one: runs of several engines, questions, approvals, failures, tokens,
+// webhooks, recordings, archives, logs; played by the built program, while every kind of secret passes through it. What
+// was seen on the way is kept.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -58,47 +59,87 @@ export async function playFullLife(whileServing: (site: Site) => void): Promise<
   mkdirSync(temporary, { mode: 0o700 });
   writeFileSync(hookSecretFile, SECRETS.hookSecretInFile, { mode: 0o600 });
   mkdirSync(join(site.env['HOME'] ?? '', '.codex', 'skills'), { recursive: true });
-  writeFileSync(join(site.env['HOME'] ?? '', '.codex', 'auth.json'), JSON.stringify({ tokens: { access_token: SECRETS.codexLogin } }), { mode: 0o600 });
+  writeFileSync(
+    join(site.env['HOME'] ?? '', '.codex', 'auth.json'),
+    JSON.stringify({ tokens: { access_token: SECRETS.codexLogin } }),
+    { mode: 0o600 },
+  );
   writeFileSync(join(site.env['HOME'] ?? '', '.codex', 'AGENTS.md'), 'Be kind.\n', { mode: 0o644 });
   writeFileSync(join(site.env['HOME'] ?? '', '.codex', 'skills', 'open.md'), 'A skill.\n', { mode: 0o666 });
-  const living = { ...site, env: { ...site.env, TMPDIR: temporary, CHAT_SECRET: SECRETS.hookSecretInEnvironment, CODEX_API_KEY: SECRETS.codexKey, GEMINI_API_KEY: SECRETS.geminiKey, SOME_API_KEY: SECRETS.otherKey } };
+  const living = {
+    ...site,
+    env: {
+      ...site.env,
+      TMPDIR: temporary,
+      CHAT_SECRET: SECRETS.hookSecretInEnvironment,
+      CODEX_API_KEY: SECRETS.codexKey,
+      GEMINI_API_KEY: SECRETS.geminiKey,
+      SOME_API_KEY: SECRETS.otherKey,
+    },
+  };
   const calls: Record<string, Ended> = {};
-  const call = async (name: string, ...args: string[]): Promise<string> => (calls[name] = await parley(living, args)).stdout.trim();
+  const call = async (name: string, ...args: string[]): Promise<string> =>
+    (calls[name] = await parley(living, args)).stdout.trim();
   // Makes the directory.
   const viewer = await call('token', 'token', 'add', 'anna', '--role', 'viewer');
   // The first delivery fails.
   let deliveries = 0;
-  const receiver = createServer((request, response) => void request.resume().on('end', () => response.writeHead((deliveries += 1) === 1 ? 500 : 200).end()));
+  const receiver = createServer(
+    (request, response) =>
+      void request.resume().on('end', () => response.writeHead((deliveries += 1) === 1 ? 500 : 200).end()),
+  );
   await new Promise<void>((resolve) => void receiver.listen(0, '127.0.0.1', resolve));
   const hook = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/${SECRETS.hookAddress}`;
-  writeFileSync(join(site.data, 'config.json'), JSON.stringify({ webhooks: [{ name: 'chat', url: hook, secret_env: 'CHAT_SECRET' }, { name: 'file', url: hook, secret_file: hookSecretFile }, { name: 'dead', url: `http://127.0.0.1:1/${SECRETS.hookAddress}`, secret_env: 'CHAT_SECRET' }] }), { mode: 0o600 });
+  writeFileSync(
+    join(site.data, 'config.json'),
+    JSON.stringify({
+      webhooks: [
+        { name: 'chat', url: hook, secret_env: 'CHAT_SECRET' },
+        { name: 'file', url: hook, secret_file: hookSecretFile },
+        { name: 'dead', url: `http://127.0.0.1:1/${SECRETS.hookAddress}`, secret_env: 'CHAT_SECRET' },
+      ],
+    }),
+    { mode: 0o600 },
+  );
   const server = await startServer(living, ['--port', '0', '--log-level', 'debug']);
   servers.push(server);
   const { client, token, url } = server;
   const engines: Record<string, Process[]> = {};
   const answers: Record<string, string> = {};
-  const get = async (path: string, headers: Record<string, string> = { authorization: `Bearer ${token}` }): Promise<Response> => {
+  const get = async (
+    path: string,
+    headers: Record<string, string> = { authorization: `Bearer ${token}` },
+  ): Promise<Response> => {
     const answer = await fetch(`${url}${path}`, { headers, redirect: 'manual' });
     answers[path.replace(viewer, 'TOKEN')] = await answer.clone().text();
     return answer;
   };
-  const becomes = (id: string, status: string) => vi.waitFor(async () => expect((await client.get(id)).status).toBe(status), PATIENCE);
+  const becomes = (id: string, status: string) =>
+    vi.waitFor(async () => expect((await client.get(id)).status).toBe(status), PATIENCE);
   // Seen while it works.
   const play = async (engine: string, prompt: string): Promise<string> => {
     const { run_id: id } = await client.create({ engine, prompt, execution_mode: 'interactive', permission: 'full' });
     await vi.waitFor(() => {
-      engines[engine] = listMarked().filter(({ mark }) => mark?.startsWith(`${id}/`)).map(({ pid }) => lookAt(pid));
+      engines[engine] = listMarked()
+        .filter(({ mark }) => mark?.startsWith(`${id}/`))
+        .map(({ pid }) => lookAt(pid));
       expect(engines[engine].some(({ argv, environment }) => argv !== '' && environment !== '')).toBe(true);
     }, PATIENCE);
     return id;
   };
   const answer = async (id: string, response: object | string): Promise<void> => {
     await becomes(id, 'waiting_user');
-    await client.reply(id, { interaction_id: (await client.interaction(id)).interaction_id, response: response as string });
+    await client.reply(id, {
+      interaction_id: (await client.interaction(id)).interaction_id,
+      response: response as string,
+    });
   };
   const codex = await play('codex', `[[sleep 1500]] [[file made.txt]] [[tool umask]] ${ASK} [[done 1]]`);
   const gemini = await play('gemini', `[[sleep 1500]] [[file made.txt]] ${ASK} [[done 1]]`);
-  const stays = await play('codex-app-server', '[[work 1500]] [[approve echo hi > made.txt]] [[input Which?|a|b]] [[done 1]]');
+  const stays = await play(
+    'codex-app-server',
+    '[[work 1500]] [[approve echo hi > made.txt]] [[input Which?|a|b]] [[done 1]]',
+  );
   const failing = await play('rehearsal', '[[sleep 1500]] [[stderr 3]] [[fail]]');
   for (const id of [codex, gemini]) await answer(id, 'a');
   await answer(stays, { decision: 'approve' });
@@ -107,11 +148,36 @@ export async function playFullLife(whileServing: (site: Site) => void): Promise<
   await becomes(failing, 'failed');
   const { run_id: fork } = await client.fork(codex, { prompt: '[[done 2]]' });
   await becomes(fork, 'succeeded');
-  const signedIn = await fetch(`${url}/v1/sign-in`, { method: 'POST', headers: { origin: url, 'content-type': 'application/json' }, body: JSON.stringify({ token: viewer }) });
+  const signedIn = await fetch(`${url}/v1/sign-in`, {
+    method: 'POST',
+    headers: { origin: url, 'content-type': 'application/json' },
+    body: JSON.stringify({ token: viewer }),
+  });
   const cookie = /=([^;]+)/.exec(signedIn.headers.get('set-cookie') ?? '')?.[1] ?? '';
-  for (const path of ['/metrics', '/v1/runs', '/v1/engines', '/openapi.json', '/docs', '/v1/me', `/v1/runs/${codex}/archive`, `/v1/runs/${codex}/rasp/history`, `/v1/runs/${codex}/files`, `/v1/runs/${codex}/verify`, `/v1/runs/${failing}/logs?stream=stderr`]) await get(path);
+  for (const path of [
+    '/metrics',
+    '/v1/runs',
+    '/v1/engines',
+    '/openapi.json',
+    '/docs',
+    '/v1/me',
+    `/v1/runs/${codex}/archive`,
+    `/v1/runs/${codex}/rasp/history`,
+    `/v1/runs/${codex}/files`,
+    `/v1/runs/${codex}/verify`,
+    `/v1/runs/${failing}/logs?stream=stderr`,
+  ])
+    await get(path);
   // Where people put secrets by mistake.
-  for (const [path, headers] of [[`/v1/runs?token=${SECRETS.strayToken}`, {}], [`/sign-in?token=${SECRETS.strayToken}`, {}], [`/none/${SECRETS.strayToken}`, {}], ['/v1/me', { authorization: `Bearer ${SECRETS.strayToken}` }], ['/v1/me', { authorization: `Basic ${btoa(`ann:${SECRETS.basicPassword}`)}` }], ['/v1/me', { cookie: `parley_000000000000=${SECRETS.strayToken}` }]] as const) expect((await get(path, { ...headers })).status).toBe(401);
+  for (const [path, headers] of [
+    [`/v1/runs?token=${SECRETS.strayToken}`, {}],
+    [`/sign-in?token=${SECRETS.strayToken}`, {}],
+    [`/none/${SECRETS.strayToken}`, {}],
+    ['/v1/me', { authorization: `Bearer ${SECRETS.strayToken}` }],
+    ['/v1/me', { authorization: `Basic ${btoa(`ann:${SECRETS.basicPassword}`)}` }],
+    ['/v1/me', { cookie: `parley_000000000000=${SECRETS.strayToken}` }],
+  ] as const)
+    expect((await get(path, { ...headers })).status).toBe(401);
   await vi.waitFor(() => expect(deliveries).toBeGreaterThan(4), PATIENCE);
   whileServing(living);
   const seen = lookAt(server.child.pid ?? 0);
@@ -124,8 +190,31 @@ export async function playFullLife(whileServing: (site: Site) => void): Promise<
   // Without a server: by a worker of its own.
   await call('run', 'run', 'rehearsal', '[[answer x]] [[done 1]]', '--scratch');
   await call('doctor', 'doctor');
-  expect(Object.fromEntries(Object.entries(calls).map(([name, { code }]) => [name, code]))).toEqual({ token: 0, ls: 0, show: 0, verify: 0, serve: 0, run: 0, doctor: 0 });
-  return { site: living, temporary, hookSecretFile, tokens: { operator: token, viewer, cookie }, engines, server: seen, answers, printed: Object.fromEntries(Object.entries(calls).flatMap(([name, { stdout, stderr }]) => [[`${name} stdout`, stdout], [`${name} stderr`, stderr]])), deliveries };
+  expect(Object.fromEntries(Object.entries(calls).map(([name, { code }]) => [name, code]))).toEqual({
+    token: 0,
+    ls: 0,
+    show: 0,
+    verify: 0,
+    serve: 0,
+    run: 0,
+    doctor: 0,
+  });
+  return {
+    site: living,
+    temporary,
+    hookSecretFile,
+    tokens: { operator: token, viewer, cookie },
+    engines,
+    server: seen,
+    answers,
+    printed: Object.fromEntries(
+      Object.entries(calls).flatMap(([name, { stdout, stderr }]) => [
+        [`${name} stdout`, stdout],
+        [`${name} stderr`, stderr],
+      ]),
+    ),
+    deliveries,
+  };
 }
 
 function lookAt(pid: number): Process {

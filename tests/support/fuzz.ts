@@ -1,4 +1,5 @@
-// How fuzzing goes: so many cases, each with a random source of its own. A failure names the seed and the case, so that it can be played alone.
+// How fuzzing goes: so many cases, each with a random source of its own. A failure names the seed and the case, so that
+// it can be played alone.
 import { seededRandom } from './seeded-random.js';
 
 export const SEED = Number(process.env['PARLEY_SEED'] ?? 20261116);
@@ -11,13 +12,18 @@ const ONLY = process.env['PARLEY_FUZZ_CASE'];
 
 export type Random = ReturnType<typeof seededRandom>;
 
-export async function fuzz(name: string, cases: number, play: (random: Random, index: number) => void | Promise<void>): Promise<void> {
+export async function fuzz(
+  name: string,
+  cases: number,
+  play: (random: Random, index: number) => void | Promise<void>,
+): Promise<void> {
   for (let index = 0; index < cases * TIMES; index += 1) {
     if (ONLY !== undefined && index !== Number(ONLY)) continue;
     try {
       await play(seededRandom(seedOf(name, index)), index);
     } catch (error) {
-      if (error instanceof Error) error.message = `PARLEY_SEED=${SEED} PARLEY_FUZZ_CASE=${index} (${name}): ${error.message}`;
+      if (error instanceof Error)
+        error.message = `PARLEY_SEED=${SEED} PARLEY_FUZZ_CASE=${index} (${name}): ${error.message}`;
       throw error;
     }
   }

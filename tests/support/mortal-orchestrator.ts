@@ -1,5 +1,6 @@
-// An orchestrator on a real store that dies at a chosen call of it, as with its process: from then on nothing that it asks for is answered, and
-// nothing of it is waited for. Its engine is a shell that prints what the test says, so that a turn costs little.
+// An orchestrator on a real store that dies at a chosen call of it, as with its process: from then on nothing that it
+// asks for is answered, and nothing of it is waited for. Its engine is a shell that prints what the test says, so that
+// a turn costs little.
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { createIds } from '../../src/kernel/ids.js';
@@ -13,7 +14,8 @@ import type { SimulatedTime } from './simulated-timers.js';
 export const SLOTS = 3;
 export const SESSION = '5ce7e000-0000-4000-8000-000000000001';
 // Writes down its turn first: what was started is known from the engines themselves.
-const PLAY = 'echo "$PARLEY_TURN" >> "$STARTS"; printf "%s" "$PLAY"; [ "$CODE" = hang ] && exec sleep 600; exit "$CODE"';
+const PLAY =
+  'echo "$PARLEY_TURN" >> "$STARTS"; printf "%s" "$PLAY"; [ "$CODE" = hang ] && exec sleep 600; exit "$CODE"';
 const NEVER = new Promise<never>(() => {});
 
 export interface Bomb {
@@ -90,13 +92,24 @@ export class MortalOrchestrator {
           if (life.isOver) throw new Dead('died');
           this.#begun.add(`${run.run_id}/${run.attempt_number}`);
           const { print, code } = this.#play(run);
-          return { PATH: process.env['PATH'] ?? '', STARTS: join(this.root, 'starts.txt'), PLAY: print, CODE: String(code) };
+          return {
+            PATH: process.env['PATH'] ?? '',
+            STARTS: join(this.root, 'starts.txt'),
+            PLAY: print,
+            CODE: String(code),
+          };
         },
         hasSession: async () => true,
         newSessionId: () => SESSION,
       },
     };
-    this.#orchestrator = await this.alive(() => Orchestrator.open(deps as never, { slots: SLOTS, recovery: { queued: 'requeue' }, onFailure: (_run, error) => void (life.isOver || this.failures.push(error)) }));
+    this.#orchestrator = await this.alive(() =>
+      Orchestrator.open(deps as never, {
+        slots: SLOTS,
+        recovery: { queued: 'requeue' },
+        onFailure: (_run, error) => void (life.isOver || this.failures.push(error)),
+      }),
+    );
     await this.alive((orchestrator) => orchestrator.recovered());
   }
 
@@ -120,11 +133,12 @@ export class MortalOrchestrator {
     this.#life.end();
     // What is between two calls of the store cannot be stopped there: it was just before the end.
     const limit = Date.now() + 5000;
-    while ([...this.#begun].some((turn) => !this.starts().includes(turn)) && Date.now() < limit) await new Promise((resolve) => setTimeout(resolve, 2));
+    while ([...this.#begun].some((turn) => !this.starts().includes(turn)) && Date.now() < limit)
+      await new Promise((resolve) => setTimeout(resolve, 2));
     const mine = () => listMarked().filter(({ mark }) => runIds.some((id) => mark?.startsWith(`${id}/`)));
     for (const { pid } of mine()) killed(pid);
     while (mine().length > 0) await new Promise((resolve) => setTimeout(resolve, 2));
-    for (let before = ''; ; ) {
+    for (let before = ''; ;) {
       const now = this.#sizes();
       if (now === before) break;
       before = now;
@@ -142,7 +156,10 @@ export class MortalOrchestrator {
   #sizes(): string {
     const runs = join(this.root, 'data', 'runs');
     if (!existsSync(runs)) return 'none';
-    return readdirSync(runs, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.log')).map((name) => `${name} ${statSync(join(runs, name)).size}`).join();
+    return readdirSync(runs, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.log'))
+      .map((name) => `${name} ${statSync(join(runs, name)).size}`)
+      .join();
   }
 
   #mortal(store: Store, life: Life): Store {
@@ -150,21 +167,22 @@ export class MortalOrchestrator {
       life.end();
       return NEVER;
     };
-    const mortal = <T extends object>(part: T): T => new Proxy(part, {
-      get: (target, name) => {
-        const member = Reflect.get(target, name, target) as unknown;
-        if (name === 'onCommitted' || name === 'onMissed') return (member as () => unknown).bind(target);
-        if (name === 'summaries') return mortal(member as object);
-        return async (...args: unknown[]) => {
-          if (life.isOver) return NEVER;
-          const bomb = this.#bomb && { ...this.#bomb, calls: this.#bomb.calls - 1 };
-          this.#bomb = bomb;
-          if (bomb?.calls === 0 && bomb.moment === 'before') return die();
-          const answer = await (member as (...given: unknown[]) => Promise<unknown>).apply(target, args);
-          return bomb?.calls === 0 ? die() : answer;
-        };
-      },
-    });
+    const mortal = <T extends object>(part: T): T =>
+      new Proxy(part, {
+        get: (target, name) => {
+          const member = Reflect.get(target, name, target) as unknown;
+          if (name === 'onCommitted' || name === 'onMissed') return (member as () => unknown).bind(target);
+          if (name === 'summaries') return mortal(member as object);
+          return async (...args: unknown[]) => {
+            if (life.isOver) return NEVER;
+            const bomb = this.#bomb && { ...this.#bomb, calls: this.#bomb.calls - 1 };
+            this.#bomb = bomb;
+            if (bomb?.calls === 0 && bomb.moment === 'before') return die();
+            const answer = await (member as (...given: unknown[]) => Promise<unknown>).apply(target, args);
+            return bomb?.calls === 0 ? die() : answer;
+          };
+        },
+      });
     return mortal(store);
   }
 }
@@ -176,7 +194,9 @@ function mortalTimers(timers: Timers, life: Life): Timers {
 
 function beginLife(): Life {
   const over = new AbortController();
-  const death = new Promise<never>((_resolve, reject) => over.signal.addEventListener('abort', () => reject(new Dead('died'))));
+  const death = new Promise<never>((_resolve, reject) =>
+    over.signal.addEventListener('abort', () => reject(new Dead('died'))),
+  );
   death.catch(() => {});
   return {
     get isOver() {

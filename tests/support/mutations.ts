@@ -8,20 +8,53 @@ export type Mutation = (bytes: Buffer) => Buffer;
 const at = (bytes: Buffer, part: number) => Math.floor(part * bytes.length);
 
 export const mutation: fc.Arbitrary<Mutation> = fc.oneof(
-  fc.double({ min: 0, max: 1, noNaN: true }).map((part): Mutation => (bytes) => bytes.subarray(0, at(bytes, part))),
-  fc.double({ min: 0, max: 1, noNaN: true }).map((part): Mutation => (bytes) => bytes.subarray(at(bytes, part))),
+  fc.double({ min: 0, max: 1, noNaN: true }).map(
+    (part): Mutation =>
+      (bytes) =>
+        bytes.subarray(0, at(bytes, part)),
+  ),
+  fc.double({ min: 0, max: 1, noNaN: true }).map(
+    (part): Mutation =>
+      (bytes) =>
+        bytes.subarray(at(bytes, part)),
+  ),
   fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.uint8Array({ minLength: 1, maxLength: 12 })).map(
-    ([part, noise]): Mutation => (bytes) => Buffer.concat([bytes.subarray(0, at(bytes, part)), noise, bytes.subarray(at(bytes, part))]),
+    ([part, noise]): Mutation =>
+      (bytes) =>
+        Buffer.concat([bytes.subarray(0, at(bytes, part)), noise, bytes.subarray(at(bytes, part))]),
   ),
-  fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.integer({ min: 0, max: 255 })).map(([part, byte]): Mutation => (bytes) => {
-    const copy = Buffer.from(bytes);
-    if (copy.length > 0) copy[Math.min(copy.length - 1, at(copy, part))] = byte;
-    return copy;
-  }),
-  fc.infiniteStream(fc.nat()).map((order): Mutation => (bytes) => shuffleLines(bytes, order)),
-  fc.constantFrom('\r\n', '\n\n', '\u001b[31m', '\ufeff', '\0', '<Execution Info>', '</Execution Info>', '```json\n', '{"type":"error"}\n', '{', '}', '"').map(
-    (insert): Mutation => (bytes) => Buffer.concat([bytes, Buffer.from(insert), bytes]),
+  fc
+    .tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.integer({ min: 0, max: 255 }))
+    .map(([part, byte]): Mutation => (bytes) => {
+      const copy = Buffer.from(bytes);
+      if (copy.length > 0) copy[Math.min(copy.length - 1, at(copy, part))] = byte;
+      return copy;
+    }),
+  fc.infiniteStream(fc.nat()).map(
+    (order): Mutation =>
+      (bytes) =>
+        shuffleLines(bytes, order),
   ),
+  fc
+    .constantFrom(
+      '\r\n',
+      '\n\n',
+      '\u001b[31m',
+      '\ufeff',
+      '\0',
+      '<Execution Info>',
+      '</Execution Info>',
+      '```json\n',
+      '{"type":"error"}\n',
+      '{',
+      '}',
+      '"',
+    )
+    .map(
+      (insert): Mutation =>
+        (bytes) =>
+          Buffer.concat([bytes, Buffer.from(insert), bytes]),
+    ),
 );
 
 function shuffleLines(bytes: Buffer, order: Iterator<number>): Buffer {
@@ -35,7 +68,7 @@ function shuffleLines(bytes: Buffer, order: Iterator<number>): Buffer {
 
 // Chunks of a stream, as long as `sizes` says.
 export function* cut(name: StreamName, bytes: Buffer, sizes: Iterator<number>): Generator<[StreamName, Buffer]> {
-  for (let from = 0; from < bytes.length; ) {
+  for (let from = 0; from < bytes.length;) {
     const to = Math.min(bytes.length, from + (sizes.next().value as number));
     yield [name, bytes.subarray(from, to)];
     from = to;

@@ -1,12 +1,13 @@
-// Databases as earlier versions left them: files of tests/old-databases, which were written by the programs of their time and are copied here.
-// scripts/make-old-databases.mjs says how they were made.
+// Databases as earlier versions left them: files of tests/old-databases, which were written by the programs of their
+// time and are copied here. scripts/make-old-databases.mjs says how they were made.
 import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { migrate } from '../../src/store/sqlite/migrate.js';
 import { openDatabase, type Database } from '../../src/store/sqlite/open-database.js';
 
-// Version 0 is the predecessor's. Each release adds the file of its version; numbers of steps that were never released alone are left out.
+// Version 0 is the predecessor's. Each release adds the file of its version; numbers of steps that were never released
+// alone are left out.
 const folder = new URL('../old-databases/', import.meta.url);
 export const VERSIONS = readdirSync(folder)
   .flatMap((name) => /^version-(\d+)\.db$/.exec(name)?.[1] ?? [])
@@ -39,7 +40,8 @@ export function keptRun(version: number): string {
   return found;
 }
 
-// A database that is closed keeps its files open until its statements are collected: thousands of looks would use up what a process may open.
+// A database that is closed keeps its files open until its statements are collected: thousands of looks would use up
+// what a process may open.
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 const LOOKS_BETWEEN = 300;
@@ -55,7 +57,8 @@ export async function look<T>(file: string, work: (db: Database) => T): Promise<
   }
   let db: Database | undefined;
   try {
-    for (const ending of ['', '-wal']) if (existsSync(`${file}${ending}`)) copyFileSync(`${file}${ending}`, `${copy}${ending}`);
+    for (const ending of ['', '-wal'])
+      if (existsSync(`${file}${ending}`)) copyFileSync(`${file}${ending}`, `${copy}${ending}`);
     db = await openDatabase(copy);
     return work(db);
   } catch {
@@ -69,11 +72,22 @@ export async function look<T>(file: string, work: (db: Database) => T): Promise<
 // Everything in it, as text; the rows in their order. Null if it cannot be read whole.
 export function dump(file: string): Promise<string | null> {
   return look(file, (db) => {
-    const schema = db.prepare('SELECT name, type, sql FROM sqlite_master ORDER BY name').all() as { name: string; type: string }[];
-    const rows = schema.filter(({ type, name }) => type === 'table' && !name.startsWith('sqlite_')).map(({ name }) => [name, allOf(db, name)]);
+    const schema = db.prepare('SELECT name, type, sql FROM sqlite_master ORDER BY name').all() as {
+      name: string;
+      type: string;
+    }[];
+    const rows = schema
+      .filter(({ type, name }) => type === 'table' && !name.startsWith('sqlite_'))
+      .map(({ name }) => [name, allOf(db, name)]);
     const check = db.prepare('PRAGMA integrity_check').all();
     if (JSON.stringify(check) !== '[{"integrity_check":"ok"}]') return null;
-    return JSON.stringify([db.prepare('PRAGMA user_version').get(), schema, rows], (_key, value: unknown) => (value instanceof Uint8Array ? Buffer.from(value).toString('base64') : typeof value === 'bigint' ? String(value) : value));
+    return JSON.stringify([db.prepare('PRAGMA user_version').get(), schema, rows], (_key, value: unknown) =>
+      value instanceof Uint8Array
+        ? Buffer.from(value).toString('base64')
+        : typeof value === 'bigint'
+          ? String(value)
+          : value,
+    );
   });
 }
 

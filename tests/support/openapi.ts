@@ -1,4 +1,5 @@
-// The OpenAPI document of a server as something to go by: its operations, and whether a value or an answer is what it says.
+// The OpenAPI document of a server as something to go by: its operations, and whether a value or an answer is what it
+// says.
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { pick, type Random } from './fuzz.js';
 
@@ -38,7 +39,11 @@ export interface ApiDocument {
 }
 
 export function operationsOf(document: ApiDocument): Operation[] {
-  return Object.entries(document.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => Object.assign({ path, method: method.toUpperCase() }, operation)));
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) =>
+      Object.assign({ path, method: method.toUpperCase() }, operation),
+    ),
+  );
 }
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false });
@@ -57,17 +62,53 @@ export function answerOf({ responses }: Operation, status: number): Content | nu
 }
 
 // What the schema allows; null where only the one who asks can know a good one.
-export function goodValue({ type, enum: names, const: only, minimum = 0, maximum = 2 ** 31, minLength = 0, maxLength = 50 }: Schema, random: Random): string | null {
+export function goodValue(
+  { type, enum: names, const: only, minimum = 0, maximum = 2 ** 31, minLength = 0, maxLength = 50 }: Schema,
+  random: Random,
+): string | null {
   if (only !== undefined) return String(only);
   if (names) return String(pick(random, names));
-  if (type === 'integer') return String(pick(random, [minimum, Math.min(maximum, minimum + 1), Math.min(maximum, 2 ** 31)]));
+  if (type === 'integer')
+    return String(pick(random, [minimum, Math.min(maximum, minimum + 1), Math.min(maximum, 2 ** 31)]));
   return type === 'string' && minLength <= maxLength ? null : '1';
 }
 
-const NONSENSE = ['nonsense', '-1', '1.5', '1e999', 'NaN', 'null', 'undefined', '[object Object]', '{}', '%00', '%ff', '%c0%af', '%ed%a0%80', '%', '%zz', '%2e%2e%2f', '..%2f..%2f', '%E2%80%AE', '٣', '%0d%0aX-Evil:%201', "'%20OR%201=1--", '__proto__', '%F0%9F%98%80', 'a'.repeat(600), '%20', ';', '*'];
+const NONSENSE = [
+  'nonsense',
+  '-1',
+  '1.5',
+  '1e999',
+  'NaN',
+  'null',
+  'undefined',
+  '[object Object]',
+  '{}',
+  '%00',
+  '%ff',
+  '%c0%af',
+  '%ed%a0%80',
+  '%',
+  '%zz',
+  '%2e%2e%2f',
+  '..%2f..%2f',
+  '%E2%80%AE',
+  '٣',
+  '%0d%0aX-Evil:%201',
+  "'%20OR%201=1--",
+  '__proto__',
+  '%F0%9F%98%80',
+  'a'.repeat(600),
+  '%20',
+  ';',
+  '*',
+];
 
 // Written as it goes into an address.
 export function badValue({ minimum, maximum, maxLength }: Schema, random: Random): string {
-  const edges = [minimum === undefined ? null : String(minimum - 1), maximum === undefined || maximum > 2 ** 52 ? null : String(maximum + 1), maxLength === undefined ? null : 'x'.repeat(Math.min(maxLength + 1, 5000))].filter((edge) => edge !== null);
+  const edges = [
+    minimum === undefined ? null : String(minimum - 1),
+    maximum === undefined || maximum > 2 ** 52 ? null : String(maximum + 1),
+    maxLength === undefined ? null : 'x'.repeat(Math.min(maxLength + 1, 5000)),
+  ].filter((edge) => edge !== null);
   return pick(random, [...edges, ...NONSENSE]);
 }

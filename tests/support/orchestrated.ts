@@ -48,7 +48,10 @@ export function createRoot(): string {
 
 export function startsIn(root: string): LoggedStart[] {
   try {
-    return readFileSync(join(root, 'starts.jsonl'), 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line) as LoggedStart);
+    return readFileSync(join(root, 'starts.jsonl'), 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as LoggedStart);
   } catch {
     return [];
   }
@@ -59,22 +62,65 @@ let sessions = 0;
 export function standInHost(root: string): EngineHost {
   return {
     findProgram: async (engine) => [join(BIN, engine.resident ? `${engine.name}-stand-in` : engine.name)],
-    startResident: (_engine, start) => startResident(start, { user: { home: join(root, 'user'), env: { PATH: process.env['PATH'] } }, platform: 'none', pid: process.pid, clock: systemClock, timers: systemTimers }),
-    environment: (_engine, run) => ({ PATH: process.env['PATH'] ?? '', HOME: run.spec.home ?? root, STAND_IN_LOG: join(root, 'starts.jsonl') }),
+    startResident: (_engine, start) =>
+      startResident(start, {
+        user: { home: join(root, 'user'), env: { PATH: process.env['PATH'] } },
+        platform: 'none',
+        pid: process.pid,
+        clock: systemClock,
+        timers: systemTimers,
+      }),
+    environment: (_engine, run) => ({
+      PATH: process.env['PATH'] ?? '',
+      HOME: run.spec.home ?? root,
+      STAND_IN_LOG: join(root, 'starts.jsonl'),
+    }),
     // Each of them keeps a session in a file that is named after it; Gemini's by its first eight characters.
-    hasSession: async ({ handle_value: id, home }) => home !== null && readdirSync(home, { recursive: true, encoding: 'utf8' }).some((name) => name.includes(id) || name.includes(id.slice(0, 8))),
+    hasSession: async ({ handle_value: id, home }) =>
+      home !== null &&
+      readdirSync(home, { recursive: true, encoding: 'utf8' }).some(
+        (name) => name.includes(id) || name.includes(id.slice(0, 8)),
+      ),
     copySession: async (handle, home) => copySession(handle, home),
-    newSessionId: () => `${String((process.pid * 1000 + (sessions += 1)) % 100_000_000).padStart(8, '0')}-0000-4000-8000-000000000001`,
+    newSessionId: () =>
+      `${String((process.pid * 1000 + (sessions += 1)) % 100_000_000).padStart(8, '0')}-0000-4000-8000-000000000001`,
   };
 }
 
 // `data.store` is the real store; `store` alters what the orchestrator gets.
-export async function openBench(root: string, changes: { deps?: Partial<OrchestratorDeps>; store?: (store: Store) => Store; clock?: Clock; timers?: Timers; host?: Partial<EngineHost>; settings?: Partial<OrchestratorSettings>; queueLimit?: number; sticky?: boolean } = {}): Promise<Bench> {
+export async function openBench(
+  root: string,
+  changes: {
+    deps?: Partial<OrchestratorDeps>;
+    store?: (store: Store) => Store;
+    clock?: Clock;
+    timers?: Timers;
+    host?: Partial<EngineHost>;
+    settings?: Partial<OrchestratorSettings>;
+    queueLimit?: number;
+    sticky?: boolean;
+  } = {},
+): Promise<Bench> {
   const data = await openDataDir(join(root, 'data'), { pid: process.pid });
   const clock = changes.clock ?? systemClock;
   const failures: unknown[] = [];
-  const deps: OrchestratorDeps = { store: changes.store?.(data.store) ?? data.store, clock, ids: createIds(clock), timers: changes.timers ?? systemTimers, dataDir: data.path, queueLimit: changes.queueLimit ?? 1000, host: { ...standInHost(root), ...changes.host }, sticky: changes.sticky ?? false, ...changes.deps };
-  const orchestrator = await Orchestrator.open(deps, { slots: 4, recovery: { queued: 'fail' }, onFailure: (_run, error) => failures.push(error), ...changes.settings });
+  const deps: OrchestratorDeps = {
+    store: changes.store?.(data.store) ?? data.store,
+    clock,
+    ids: createIds(clock),
+    timers: changes.timers ?? systemTimers,
+    dataDir: data.path,
+    queueLimit: changes.queueLimit ?? 1000,
+    host: { ...standInHost(root), ...changes.host },
+    sticky: changes.sticky ?? false,
+    ...changes.deps,
+  };
+  const orchestrator = await Orchestrator.open(deps, {
+    slots: 4,
+    recovery: { queued: 'fail' },
+    onFailure: (_run, error) => failures.push(error),
+    ...changes.settings,
+  });
   await orchestrator.recovered();
   return {
     data,
@@ -91,10 +137,14 @@ export async function openBench(root: string, changes: { deps?: Partial<Orchestr
 
 export async function journalOf(bench: Bench, runId: string): Promise<{ rasp: RaspEvent[]; fcmp: string[] }> {
   const rasp = await bench.data.store.readJournal(runId, 'rasp', { limit: 1_000_000 });
-  return { rasp: rasp.map((line) => JSON.parse(line) as RaspEvent), fcmp: await bench.data.store.readJournal(runId, 'fcmp', { limit: 1_000_000 }) };
+  return {
+    rasp: rasp.map((line) => JSON.parse(line) as RaspEvent),
+    fcmp: await bench.data.store.readJournal(runId, 'fcmp', { limit: 1_000_000 }),
+  };
 }
 
-// The invariants of a run, whatever happened to it. `found` is what verify must find, where the test itself has changed something.
+// The invariants of a run, whatever happened to it. `found` is what verify must find, where the test itself has changed
+// something.
 export async function expectSound(bench: Bench, runId: string, found: readonly string[] = []): Promise<RunRecord> {
   const run = (await bench.data.store.loadRun(runId)) as RunRecord;
   const { rasp, fcmp } = await journalOf(bench, runId);
@@ -107,22 +157,38 @@ export async function expectSound(bench: Bench, runId: string, found: readonly s
   for (const { event, data } of rasp) {
     if (event.type !== 'lifecycle.state.changed') continue;
     expect(data.from).toBe(state);
-    expect((run.spec.sticky ? STICKY_CHART : CHART).some((edge) => edge.from === data.from && edge.on === data.trigger && edge.to === data.to)).toBe(true);
+    expect(
+      (run.spec.sticky ? STICKY_CHART : CHART).some(
+        (edge) => edge.from === data.from && edge.on === data.trigger && edge.to === data.to,
+      ),
+    ).toBe(true);
     state = data.to as string;
   }
   expect(state).toBe(run.status);
   // The same walk in the conversation; only a start that found the run waiting is not shown there.
-  const walked = rasp.filter(({ event, data }) => event.type === 'lifecycle.state.changed' && data['trigger'] !== 'restart.preserve_waiting').map(({ data }) => [data['from'], data['trigger'], data['to']]);
-  const shown = fcmp.map((line) => JSON.parse(line) as { type: string; data: Record<string, unknown> }).filter(({ type }) => type === 'conversation.state.changed').map(({ data }) => [data['from'], data['trigger'], data['to']]);
+  const walked = rasp
+    .filter(
+      ({ event, data }) => event.type === 'lifecycle.state.changed' && data['trigger'] !== 'restart.preserve_waiting',
+    )
+    .map(({ data }) => [data['from'], data['trigger'], data['to']]);
+  const shown = fcmp
+    .map((line) => JSON.parse(line) as { type: string; data: Record<string, unknown> })
+    .filter(({ type }) => type === 'conversation.state.changed')
+    .map(({ data }) => [data['from'], data['trigger'], data['to']]);
   expect(shown).toEqual(walked);
   expect(await bench.data.store.recomputeDigest(runId)).toBe(run.heads.digest);
-  if (['succeeded', 'failed', 'canceled'].includes(run.status)) expect(rasp.at(-1)?.event.type).toBe('lifecycle.state.changed');
+  if (['succeeded', 'failed', 'canceled'].includes(run.status))
+    expect(rasp.at(-1)?.event.type).toBe('lifecycle.state.changed');
   if (run.status === 'waiting_user') {
     expect(await bench.data.store.loadPending(runId)).not.toBeNull();
     expect(await bench.data.store.loadHandle(run.request_id)).not.toBeNull();
   }
   const { resident } = findEngine(run.spec.engine);
-  expect((await verifyRun(bench.data.store, bench.data.path, run)).filter(({ ok }) => !ok).map(({ name, finding }) => `${name}: ${finding}`)).toEqual(found);
+  expect(
+    (await verifyRun(bench.data.store, bench.data.path, run))
+      .filter(({ ok }) => !ok)
+      .map(({ name, finding }) => `${name}: ${finding}`),
+  ).toEqual(found);
   if (!resident) expectCover(bench, run, rasp);
   // Only an engine that stays is there while its run waits.
   if (!resident || run.status !== 'waiting_user') expect(processesOf(runId)).toEqual([]);
@@ -130,7 +196,9 @@ export async function expectSound(bench: Bench, runId: string, found: readonly s
 }
 
 export function processesOf(runId: string): number[] {
-  return listMarked().filter(({ mark }) => mark?.startsWith(`${runId}/`)).map(({ pid }) => pid);
+  return listMarked()
+    .filter(({ mark }) => mark?.startsWith(`${runId}/`))
+    .map(({ pid }) => pid);
 }
 
 function expectCover(bench: Bench, run: RunRecord, rasp: readonly RaspEvent[]): void {
@@ -138,7 +206,11 @@ function expectCover(bench: Bench, run: RunRecord, rasp: readonly RaspEvent[]): 
   for (let attempt = 1; attempt <= run.attempt_number; attempt += 1) {
     for (const stream of ['stdout', 'stderr'] as const) {
       const size = sizeOf(folder.attempt(attempt).logs[stream]);
-      expect(measureCover(rasp, stream, attempt), `${stream} of attempt ${attempt}`).toEqual({ covered: size, holes: 0, overlaps: 0 });
+      expect(measureCover(rasp, stream, attempt), `${stream} of attempt ${attempt}`).toEqual({
+        covered: size,
+        holes: 0,
+        overlaps: 0,
+      });
     }
   }
 }

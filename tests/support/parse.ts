@@ -1,5 +1,6 @@
-// Feeds recorded output to the parser of one turn. Whatever a test asks for, two promises are checked each time: the ranges
-// of the drafts account for every byte of both streams, and every draft makes a valid RASP event that says what the draft says.
+// Feeds recorded output to the parser of one turn. Whatever a test asks for, two promises are checked each time: the
+// ranges of the drafts account for every byte of both streams, and every draft makes a valid RASP event that says what
+// the draft says.
 import { expect } from 'vitest';
 import type { ParserCounts } from '../../src/engines/emitter.js';
 import type { Engine } from '../../src/engines/engine.js';
@@ -41,7 +42,14 @@ export function parse(engine: string | Engine, output: Output, start: ParserStar
   expectValid(rules.name, drafts);
   const cover = { stdout: coverOf(drafts, 'stdout', fromStdout), stderr: coverOf(drafts, 'stderr', fromStderr) };
   expect(cover).toEqual({ stdout: bytes.stdout.length, stderr: bytes.stderr.length });
-  return { drafts, evidence: parser.evidence(), counts: parser.counts(), turnOver: parser.turnOver, openRequests: parser.openRequests, cover };
+  return {
+    drafts,
+    evidence: parser.evidence(),
+    counts: parser.counts(),
+    turnOver: parser.turnOver,
+    openRequests: parser.openRequests,
+    cover,
+  };
 }
 
 function* cut(bytes: Buffer, size = Math.max(1, bytes.length)): Generator<Buffer> {
@@ -66,7 +74,13 @@ export function eventOf(draft: RaspDraft, seq: number, engine = 'codex', attempt
       ...(itemId === null ? {} : { item_id: itemId }),
       ...(interactionId === null ? {} : { interaction_id: interactionId }),
     },
-    raw_ref: range && { attempt_number: attempt, stream: range.stream, byte_from: range.from, byte_to: range.to, encoding: 'utf-8' },
+    raw_ref: range && {
+      attempt_number: attempt,
+      stream: range.stream,
+      byte_from: range.from,
+      byte_to: range.to,
+      encoding: 'utf-8',
+    },
   };
 }
 
@@ -75,14 +89,18 @@ function expectValid(engine: string, drafts: readonly RaspDraft[]): void {
     const event = eventOf(draft, index + 1, engine);
     expect(explainRasp(event), draft.type).toBeNull();
     // The same members in the same order: the conversation is folded from either.
-    expect(JSON.stringify(event.data) === JSON.stringify(draft.data), `${draft.type}: the stored text says what the draft says`).toBe(true);
+    expect(
+      JSON.stringify(event.data) === JSON.stringify(draft.data),
+      `${draft.type}: the stored text says what the draft says`,
+    ).toBe(true);
   }
 }
 
 // Ranges are equal or disjoint and leave no hole: sorted, each begins where the one before it ended.
 function coverOf(drafts: readonly RaspDraft[], stream: StreamName, begin: number): number {
   const ranges = new Map<string, readonly [number, number]>();
-  for (const { range } of drafts) if (range?.stream === stream) ranges.set(`${range.from}-${range.to}`, [range.from, range.to]);
+  for (const { range } of drafts)
+    if (range?.stream === stream) ranges.set(`${range.from}-${range.to}`, [range.from, range.to]);
   let end = begin;
   for (const [from, to] of [...ranges.values()].toSorted((a, b) => a[0] - b[0] || a[1] - b[1])) {
     expect(from, `${stream}: the range ${from}-${to} begins where the one before it ended`).toBe(end);

@@ -1,5 +1,5 @@
-// Clients that do not give up: what is not answered is asked again, of another server or of the same one when it is back, and a stream goes on
-// where it was lost.
+// Clients that do not give up: what is not answered is asked again, of another server or of the same one when it is
+// back, and a stream goes on where it was lost.
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { createClient, type ParleyClient } from '../../src/client/client.js';
@@ -30,14 +30,19 @@ export abstract class Persistence {
     }
   }
 
-  // Everything that is told of a run, from one server after the other, each from where the one before was lost. Answers the last seq.
+  // Everything that is told of a run, from one server after the other, each from where the one before was lost. Answers
+  // the last seq.
   async watch(runId: string): Promise<number> {
     let seq = 0;
     for (;;) {
       const leave = new AbortController();
       const silence = setTimeout(() => leave.abort(), 60_000);
       try {
-        for await (const event of createClient({ url: this.url, token: this.#token }).events(runId, { cursor: seq, signal: leave.signal, onReconnect: () => leave.abort() })) {
+        for await (const event of createClient({ url: this.url, token: this.#token }).events(runId, {
+          cursor: seq,
+          signal: leave.signal,
+          onReconnect: () => leave.abort(),
+        })) {
           expect(event.seq).toBe(seq + 1);
           ({ seq } = event);
           silence.refresh();
@@ -53,4 +58,8 @@ export abstract class Persistence {
   }
 }
 
-const impatient: typeof fetch = (input, init) => fetch(input, { ...init, signal: AbortSignal.any([AbortSignal.timeout(PATIENCE_MS), ...(init?.signal ? [init.signal] : [])]) });
+const impatient: typeof fetch = (input, init) =>
+  fetch(input, {
+    ...init,
+    signal: AbortSignal.any([AbortSignal.timeout(PATIENCE_MS), ...(init?.signal ? [init.signal] : [])]),
+  });

@@ -7,21 +7,31 @@ import { onTestFinished } from 'vitest';
 
 export const PLANTS: readonly (readonly [string, (path: string) => Promise<void> | void])[] = [
   ['a pipe', (path) => void execFileSync('mkfifo', [path])],
-  ['a socket', (path) => new Promise((resolve) => {
-    const server = createServer().listen(path, resolve);
-    onTestFinished(() => void server.close());
-  })],
+  [
+    'a socket',
+    (path) =>
+      new Promise((resolve) => {
+        const server = createServer().listen(path, resolve);
+        onTestFinished(() => void server.close());
+      }),
+  ],
   ['a link to /dev/zero', (path) => symlinkSync('/dev/zero', path)],
-  ['a link to a file', (path) => {
-    writeFileSync(`${path}.elsewhere`, 'elsewhere');
-    symlinkSync(`${path}.elsewhere`, path);
-  }],
+  [
+    'a link to a file',
+    (path) => {
+      writeFileSync(`${path}.elsewhere`, 'elsewhere');
+      symlinkSync(`${path}.elsewhere`, path);
+    },
+  ],
   ['a link that leads to itself', (path) => symlinkSync(path, path)],
   ['a folder', (path) => mkdirSync(path)],
-  ['a sparse file of a terabyte', (path) => {
-    writeFileSync(path, '');
-    truncateSync(path, 2 ** 40);
-  }],
+  [
+    'a sparse file of a terabyte',
+    (path) => {
+      writeFileSync(path, '');
+      truncateSync(path, 2 ** 40);
+    },
+  ],
 ];
 
 // Takes away what is there, first.
@@ -41,6 +51,8 @@ export function linkFolder(path: string): void {
 // A file that another process makes longer all the time.
 export function growing(path: string): void {
   writeFileSync(path, 'x'.repeat(1000));
-  const child = spawn('/bin/sh', ['-c', `while :; do printf yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy >> '${path}'; done`], { stdio: 'ignore' });
+  const child = spawn('/bin/sh', ['-c', `while :; do printf yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy >> '${path}'; done`], {
+    stdio: 'ignore',
+  });
   onTestFinished(() => void child.kill('SIGKILL'));
 }

@@ -1,8 +1,18 @@
-// A folder, and the folders above it, full of files that some tool of our dependency tree could read or run: configuration under the
-// name of every production package, package.json, node_modules, files of Node, npm and PostgreSQL. Scripts among them write a
-// marker when they run. The same names also come as things that a reader never finishes: links to /dev/zero, pipes, sockets, devices.
+// A folder, and the folders above it, full of files that some tool of our dependency tree could read or run:
+// configuration under the name of every production package, package.json, node_modules, files of Node, npm and
+// PostgreSQL. Scripts among them write a marker when they run. The same names also come as things that a reader never
+// finishes: links to /dev/zero, pipes, sockets, devices.
 import { execFileSync } from 'node:child_process';
-import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
@@ -31,14 +41,44 @@ function toolNames(): string[] {
 // Files that are run or parsed by whoever looks for configuration the way cosmiconfig, rc and lilconfig do.
 function configNames(tool: string): string[] {
   const name = tool.replace('@', '').replaceAll('/', '-');
-  const rc = ['', '.json', '.yaml', '.yml', '.toml', '.js', '.cjs', '.mjs', '.ts'].flatMap((end) => [`.${name}rc${end}`, `.config/${name}rc${end}`]);
+  const rc = ['', '.json', '.yaml', '.yml', '.toml', '.js', '.cjs', '.mjs', '.ts'].flatMap((end) => [
+    `.${name}rc${end}`,
+    `.config/${name}rc${end}`,
+  ]);
   return [...rc, ...['.json', '.js', '.cjs', '.mjs', '.ts'].map((end) => `${name}.config${end}`)];
 }
 
 const OTHERS = [
-  'package.json', 'crontab', '.env', '.env.local', '.npmrc', '.pgpass', 'pg_service.conf', '.pg_service.conf', 'tsconfig.json', 'jsconfig.json',
-  '.node_repl_history', '.noderc', 'node.config.json', '.pnp.cjs', '.pnp.loader.mjs', 'index.js', 'server.js', 'tasks/parley_decide.js', 'tasks/parley_decide.mjs',
-  'config.json', 'parley.json', 'parley.config.js', 'tests', 'Makefile', '.babelrc', '.swcrc', '.mcp.json', '.prettierrc', '.editorconfig', '.tool-versions',
+  'package.json',
+  'crontab',
+  '.env',
+  '.env.local',
+  '.npmrc',
+  '.pgpass',
+  'pg_service.conf',
+  '.pg_service.conf',
+  'tsconfig.json',
+  'jsconfig.json',
+  '.node_repl_history',
+  '.noderc',
+  'node.config.json',
+  '.pnp.cjs',
+  '.pnp.loader.mjs',
+  'index.js',
+  'server.js',
+  'tasks/parley_decide.js',
+  'tasks/parley_decide.mjs',
+  'config.json',
+  'parley.json',
+  'parley.config.js',
+  'tests',
+  'Makefile',
+  '.babelrc',
+  '.swcrc',
+  '.mcp.json',
+  '.prettierrc',
+  '.editorconfig',
+  '.tool-versions',
 ];
 
 export interface Planted {
@@ -55,7 +95,12 @@ export function plant(site: Site, kind: Kind): Planted {
   mkdirSync(cwd, { recursive: true });
   const all = [...toolNames().flatMap(configNames), ...OTHERS];
   // A search for configuration stops at the first file: settings must not hide scripts.
-  const names = kind === 'scripts' ? all.filter((name) => isScript(name)) : kind === 'settings' ? all.filter((name) => !isScript(name)) : all;
+  const names =
+    kind === 'scripts'
+      ? all.filter((name) => isScript(name))
+      : kind === 'settings'
+        ? all.filter((name) => !isScript(name))
+        : all;
   for (const folder of [cwd, dirname(cwd)]) {
     for (const name of names) put(folder, name, kind, marks);
     if (kind === 'scripts') for (const tool of toolNames()) plantPackage(folder, tool, marks);
@@ -81,7 +126,8 @@ function put(folder: string, name: string, kind: Kind, marks: string): void {
 // Made once; all others are links to the same file.
 function specialFile(marks: string, kind: 'pipes' | 'devices'): string {
   const path = `${marks}.${kind}`;
-  if (!existsSync(path)) execFileSync(kind === 'pipes' ? 'mkfifo' : 'mknod', kind === 'pipes' ? [path] : [path, 'c', '1', '5']);
+  if (!existsSync(path))
+    execFileSync(kind === 'pipes' ? 'mkfifo' : 'mknod', kind === 'pipes' ? [path] : [path, 'c', '1', '5']);
   return path;
 }
 
@@ -97,13 +143,21 @@ function plantSocket(path: string): void {
 
 function contentOf(name: string, marks: string): string {
   const mark = join(marks, name.replaceAll('/', '+'));
-  if (name === 'package.json') return JSON.stringify({ name: 'planted', main: 'index.js', scripts: { preinstall: `touch ${mark}` }, ...Object.fromEntries(toolNames().map((tool) => [tool, { preset: './index.js' }])) });
+  if (name === 'package.json')
+    return JSON.stringify({
+      name: 'planted',
+      main: 'index.js',
+      scripts: { preinstall: `touch ${mark}` },
+      ...Object.fromEntries(toolNames().map((tool) => [tool, { preset: './index.js' }])),
+    });
   if (name === 'crontab') return '* * * * * parley_decide ?fill=1d\n';
-  if (name.startsWith('.env')) return `NODE_OPTIONS=--require=${marks}/no-such-file.js\nPGHOST=203.0.113.1\nPARLEY_DATABASE_URL=postgresql://203.0.113.1/x\nPARLEY_DATA=${marks}\n`;
+  if (name.startsWith('.env'))
+    return `NODE_OPTIONS=--require=${marks}/no-such-file.js\nPGHOST=203.0.113.1\nPARLEY_DATABASE_URL=postgresql://203.0.113.1/x\nPARLEY_DATA=${marks}\n`;
   if (name === '.npmrc') return `node-options=--require=./index.js\nscript-shell=./index.js\n`;
   if (name.endsWith('.pgpass')) return '*:*:*:*:planted\n';
   if (name.endsWith('pg_service.conf')) return '[parley]\nhost=203.0.113.1\n';
-  if (/\.(?:json|toml|ya?ml)$|rc$/.test(name)) return '{"extends":"./index.js","preset":"./index.js","plugins":["./index.js"],"require":["./index.js"]}';
+  if (/\.(?:json|toml|ya?ml)$|rc$/.test(name))
+    return '{"extends":"./index.js","preset":"./index.js","plugins":["./index.js"],"require":["./index.js"]}';
   // The same effect as CommonJS and as an ES module.
   return `#!/usr/bin/env node
 const mark = ({ writeFileSync }) => writeFileSync(${JSON.stringify(mark)}, process.argv.join(' '));
@@ -114,7 +168,15 @@ if (typeof require === 'function') mark(require('node:fs')); else import('node:f
 function plantPackage(folder: string, tool: string, marks: string): void {
   const home = join(folder, 'node_modules', tool);
   mkdirSync(home, { recursive: true });
-  writeFileSync(join(home, 'package.json'), JSON.stringify({ name: tool, version: '999.0.0', main: './index.js', exports: { '.': './index.js', './*': './index.js' } }));
+  writeFileSync(
+    join(home, 'package.json'),
+    JSON.stringify({
+      name: tool,
+      version: '999.0.0',
+      main: './index.js',
+      exports: { '.': './index.js', './*': './index.js' },
+    }),
+  );
   writeFileSync(join(home, 'index.js'), contentOf('index.js', marks));
 }
 
@@ -136,7 +198,11 @@ const ASK = '[[ask Which database? | Postgres | SQLite]] [[done "ok"]]';
 
 // Every command with arguments that make it do its work; a run waits and another has ended before the first of them.
 const COMMANDS: Readonly<Record<string, readonly (readonly string[])[]>> = {
-  run: [['rehearsal', ASK, '-i'], ['rehearsal', '[[done 1]]'], ['rehearsal', '[[done 1]]', '--scratch', '--json']],
+  run: [
+    ['rehearsal', ASK, '-i'],
+    ['rehearsal', '[[done 1]]'],
+    ['rehearsal', '[[done 1]]', '--scratch', '--json'],
+  ],
   ls: [[], ['--json']],
   show: [['last'], ['last', '--json']],
   watch: [['last', '--no-follow']],
@@ -166,9 +232,15 @@ const COMMANDS: Readonly<Record<string, readonly (readonly string[])[]>> = {
 };
 
 // Calls every command that `parley --help` lists; each must end by itself. A server is stopped as soon as it serves.
-export async function callEverything(site: Site, { cwd }: Planted, env: Readonly<Record<string, string>>): Promise<Ended[]> {
+export async function callEverything(
+  site: Site,
+  { cwd }: Planted,
+  env: Readonly<Record<string, string>>,
+): Promise<Ended[]> {
   const { stdout } = await ended(site, ['--help'], { cwd, env });
-  const listed = [...stdout.slice(stdout.indexOf('Commands:')).matchAll(/^ {2}([a-z-]+) /gm)].map(([, name = '']) => name);
+  const listed = [...stdout.slice(stdout.indexOf('Commands:')).matchAll(/^ {2}([a-z-]+) /gm)].map(
+    ([, name = '']) => name,
+  );
   expect(listed.length).toBeGreaterThan(15);
   const calls: Ended[] = [];
   for (const name of listed.toSorted((a, b) => order(a) - order(b))) {

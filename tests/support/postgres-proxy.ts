@@ -5,8 +5,9 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 export interface PostgresProxy {
   // The address of the same database, by this way.
   readonly url: string;
-  // Cuts the connection on which these bytes come, instead of passing them on. From the client: the server never gets them; from
-  // the server: it has done what it was asked, and nobody hears of it. With `close` there is no new connection either.
+  // Cuts the connection on which these bytes come, instead of passing them on. From the client: the server never gets
+  // them; from the server: it has done what it was asked, and nobody hears of it. With `close` there is no new
+  // connection either.
   cutAt(from: 'client' | 'server', bytes: string, options?: { close?: boolean }): Promise<void>;
   // No connection any more, until it is opened again.
   shut(): void;
@@ -33,16 +34,19 @@ export async function openPostgresProxy(target: string): Promise<PostgresProxy> 
     };
     pairs.add(end);
     const pass = (from: 'client' | 'server', source: Socket, sink: Socket): void => {
-      source.on('error', () => {}).on('close', end).on('data', (bytes: Buffer) => {
-        if (cut?.from === from && bytes.includes(cut.bytes)) {
-          const { done } = cut;
-          cut = null;
-          end();
-          return done();
-        }
-        if (from === 'server' && held) return void held.push(() => sink.write(bytes));
-        return void sink.write(bytes);
-      });
+      source
+        .on('error', () => {})
+        .on('close', end)
+        .on('data', (bytes: Buffer) => {
+          if (cut?.from === from && bytes.includes(cut.bytes)) {
+            const { done } = cut;
+            cut = null;
+            end();
+            return done();
+          }
+          if (from === 'server' && held) return void held.push(() => sink.write(bytes));
+          return void sink.write(bytes);
+        });
     };
     pass('client', near, far);
     pass('server', far, near);
@@ -57,12 +61,17 @@ export async function openPostgresProxy(target: string): Promise<PostgresProxy> 
   url.port = String((server.address() as AddressInfo).port);
   return {
     url: url.href,
-    cutAt: (from, bytes, { close = false } = {}) => new Promise((resolve) => {
-      cut = { from, bytes: Buffer.from(bytes), done: () => {
-        if (close) shut();
-        resolve();
-      } };
-    }),
+    cutAt: (from, bytes, { close = false } = {}) =>
+      new Promise((resolve) => {
+        cut = {
+          from,
+          bytes: Buffer.from(bytes),
+          done: () => {
+            if (close) shut();
+            resolve();
+          },
+        };
+      }),
     shut,
     open: () => {
       isShut = false;

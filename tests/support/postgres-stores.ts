@@ -34,10 +34,15 @@ export async function withStores(options: { empty?: boolean } = {}): Promise<Sto
     store,
     host: async (id) => {
       const opened = await store({ host: id });
-      return Object.assign(opened, { lease: await registerHost(opened.database, { host_id: id, name: `name of ${id}`, url: null, ttlMs: 600_000 }) });
+      return Object.assign(opened, {
+        lease: await registerHost(opened.database, { host_id: id, name: `name of ${id}`, url: null, ttlMs: 600_000 }),
+      });
     },
     expire: async (id) => {
-      await database.query(`UPDATE parley.hosts SET lease_until = clock_timestamp() - interval '1 second' WHERE host_id = $1`, [id]);
+      await database.query(
+        `UPDATE parley.hosts SET lease_until = clock_timestamp() - interval '1 second' WHERE host_id = $1`,
+        [id],
+      );
     },
     proxy: async () => {
       const proxy = await openPostgresProxy(database.url);

@@ -29,12 +29,24 @@ export async function withDatabase({ empty = false } = {}): Promise<TestDatabase
   const client = new Client({ connectionString: url });
   client.on('error', () => {});
   await client.connect();
-  const query = async <R extends object>(sql: string, values: unknown[] = []): Promise<R[]> => (await client.query<R>(sql, values)).rows;
+  const query = async <R extends object>(sql: string, values: unknown[] = []): Promise<R[]> =>
+    (await client.query<R>(sql, values)).rows;
   return {
     url,
     query,
-    terminate: async (condition = 'true') => (await query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND (${condition})`)).length,
-    untilWaiting: (count) => until(`${count} wait for a lock`, async () => (await query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)).length >= count),
+    terminate: async (condition = 'true') =>
+      (
+        await query(
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND (${condition})`,
+        )
+      ).length,
+    untilWaiting: (count) =>
+      until(
+        `${count} wait for a lock`,
+        async () =>
+          (await query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`))
+            .length >= count,
+      ),
     drop: async () => {
       await client.end();
       await once(admin, `DROP DATABASE ${name} WITH (FORCE)`);

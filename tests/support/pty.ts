@@ -1,5 +1,5 @@
-// A command on a real terminal, without a native module: util-linux `script` opens the pty. Waiting is by data, never by
-// time; a wait that takes too long fails and shows the output so far. Whatever a test leaves open is ended after it.
+// A command on a real terminal, without a native module: util-linux `script` opens the pty. Waiting is by data, never
+// by time; a wait that takes too long fails and shows the output so far. Whatever a test leaves open is ended after it.
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { afterEach } from 'vitest';
@@ -38,7 +38,10 @@ afterEach(async () => {
 
 export function openPty(argv: readonly string[], options: PtyOptions = {}): Pty {
   const { cols = 80, rows = 24, env = {}, cwd, limitMs = LIMIT_MS } = options;
-  if (spawnSync('script', ['--version']).error) throw new Error('the tests on a terminal need `script` (util-linux; on Debian in the package bsdutils, which is essential)');
+  if (spawnSync('script', ['--version']).error)
+    throw new Error(
+      'the tests on a terminal need `script` (util-linux; on Debian in the package bsdutils, which is essential)',
+    );
   // The shell tells its pid before it becomes the command: the pid is that of the terminal's session.
   const command = `echo $$ >&3; exec 3>&-; stty cols ${cols} rows ${rows}; exec ${argv.map(quote).join(' ')}`;
   const child = spawn('script', ['-qfec', command, '/dev/null'], {
@@ -106,13 +109,19 @@ class ScriptPty implements Pty {
         this.#watchers.delete(look);
         settle();
       };
-      const fail = (why: string) => done(() => reject(new Error(`${this.#argv.join(' ')}: ${why} before ${String(pattern)} came. The output:\n${this.#output}`)));
+      const fail = (why: string) =>
+        done(() =>
+          reject(
+            new Error(`${this.#argv.join(' ')}: ${why} before ${String(pattern)} came. The output:\n${this.#output}`),
+          ),
+        );
       const look = () => {
         const end = endOfMatch(this.#output.slice(this.#matched), pattern);
-        if (end !== null) done(() => {
-          this.#matched += end;
-          resolve();
-        });
+        if (end !== null)
+          done(() => {
+            this.#matched += end;
+            resolve();
+          });
         else if (this.#ended) fail('it ended');
       };
       const limit = setTimeout(() => fail(`${this.#limitMs} ms were over`), this.#limitMs);

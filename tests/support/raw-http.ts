@@ -17,7 +17,8 @@ export function open(url: string): Socket {
   return socket;
 }
 
-// Everything that comes until the connection is closed. What is written after the first answer would not be read any more.
+// Everything that comes until the connection is closed. What is written after the first answer would not be read any
+// more.
 export async function exchange(url: string, pieces: string | Iterable<string | Buffer>): Promise<string> {
   const socket = open(url);
   let text = '';
@@ -26,7 +27,8 @@ export async function exchange(url: string, pieces: string | Iterable<string | B
   for (const piece of typeof pieces === 'string' ? [pieces] : pieces) {
     if (text !== '') socket.destroy();
     if (text !== '' || socket.destroyed) break;
-    if (!socket.write(piece)) await new Promise((resolve) => socket.once('drain', resolve).once('data', resolve).once('close', resolve));
+    if (!socket.write(piece))
+      await new Promise((resolve) => socket.once('drain', resolve).once('data', resolve).once('close', resolve));
   }
   await closed;
   return text;
@@ -35,12 +37,16 @@ export async function exchange(url: string, pieces: string | Iterable<string | B
 // The answers in it, one after the other; only those with a length.
 export function answersIn(text: string): RawAnswer[] {
   const answers: RawAnswer[] = [];
-  for (let rest = text; rest !== ''; ) {
+  for (let rest = text; rest !== '';) {
     const end = rest.indexOf('\r\n\r\n');
     expect(end, rest.slice(0, 500)).toBeGreaterThan(0);
     const head = rest.slice(0, end);
     const length = Number(/^content-length: (\d+)$/im.exec(head)?.[1] ?? 0);
-    answers.push({ status: Number(/^HTTP\/1\.1 (\d{3}) /.exec(head)?.[1]), head, body: rest.slice(end + 4, end + 4 + length) });
+    answers.push({
+      status: Number(/^HTTP\/1\.1 (\d{3}) /.exec(head)?.[1]),
+      head,
+      body: rest.slice(end + 4, end + 4 + length),
+    });
     rest = rest.slice(end + 4 + length);
   }
   return answers;
@@ -54,7 +60,10 @@ export async function ask(url: string, pieces: string | Iterable<string | Buffer
 }
 
 // In the one envelope, with a code whose status it has, and without anything from inside.
-export function expectRefused({ status, body }: { readonly status: number; readonly body: string }, code?: keyof typeof HTTP_STATUS): void {
+export function expectRefused(
+  { status, body }: { readonly status: number; readonly body: string },
+  code?: keyof typeof HTTP_STATUS,
+): void {
   expect(body).not.toMatch(/node_modules|\n {4}at |FST_ERR|HPE_|Zod/);
   const { error, ...rest } = JSON.parse(body) as { error: { code: keyof typeof HTTP_STATUS; message: string } };
   expect(rest).toEqual({});

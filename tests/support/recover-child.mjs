@@ -1,4 +1,5 @@
-// Opens an orchestrator on what was left behind, waits until everything is recovered, and closes it. Runs what was built.
+// Opens an orchestrator on what was left behind, waits until everything is recovered, and closes it. Runs what was
+// built.
 import { join } from 'node:path';
 import { systemClock } from '../../dist/kernel/clock.js';
 import { createIds } from '../../dist/kernel/ids.js';
@@ -8,11 +9,24 @@ import { openDataDir } from '../../dist/store/sqlite/data-dir.js';
 
 const { root } = JSON.parse(process.argv[2]);
 const data = await openDataDir(join(root, 'data'), { pid: process.pid });
-const host = { findProgram: async () => null, environment: () => ({}), hasSession: async () => true, newSessionId: () => '' };
+const host = {
+  findProgram: async () => null,
+  environment: () => ({}),
+  hasSession: async () => true,
+  newSessionId: () => '',
+};
 const fail = (_run, error) => {
   throw error;
 };
-const deps = { store: data.store, clock: systemClock, ids: createIds(systemClock), timers: systemTimers, dataDir: data.path, host, queueLimit: 1000 };
+const deps = {
+  store: data.store,
+  clock: systemClock,
+  ids: createIds(systemClock),
+  timers: systemTimers,
+  dataDir: data.path,
+  host,
+  queueLimit: 1000,
+};
 const orchestrator = await Orchestrator.open(deps, { slots: 1, recovery: { queued: 'fail' }, onFailure: fail });
 await orchestrator.recovered();
 await orchestrator.close();

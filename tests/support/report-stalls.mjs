@@ -1,5 +1,6 @@
-// Loaded into a server: writes a JSON line into the file PARLEY_STALLS for each time its event loop stood still for more than 50 ms, with
-// the CPU time that the process used meanwhile: little of it means that the machine was busy with something else.
+// Loaded into a server: writes a JSON line into the file PARLEY_STALLS for each time its event loop stood still for
+// more than 50 ms, with the CPU time that the process used meanwhile: little of it means that the machine was busy with
+// something else.
 import { appendFileSync } from 'node:fs';
 
 const STEP_MS = 5;
@@ -14,6 +15,10 @@ if (process.env.PARLEY_STALLS && process.argv.includes('serve')) {
     last = now;
     const { user, system } = process.cpuUsage(before);
     before = process.cpuUsage();
-    if (ms > STALL_MS) appendFileSync(process.env.PARLEY_STALLS, `${JSON.stringify({ at: performance.timeOrigin + now, ms: Math.round(ms), cpu: Math.round((user + system) / 1000) })}\n`);
+    if (ms > STALL_MS)
+      appendFileSync(
+        process.env.PARLEY_STALLS,
+        `${JSON.stringify({ at: performance.timeOrigin + now, ms: Math.round(ms), cpu: Math.round((user + system) / 1000) })}\n`,
+      );
   }, STEP_MS).unref();
 }

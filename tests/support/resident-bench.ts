@@ -23,16 +23,32 @@ export interface ResidentBench extends Bench {
   pids(run: Pick<RunRecord, 'run_id'>): Promise<unknown[]>;
 }
 
-export async function openResidentBench(changes: NonNullable<Parameters<typeof openBench>[1]> & { readonly root?: string; readonly env?: Record<string, string> } = {}): Promise<ResidentBench> {
+export async function openResidentBench(
+  changes: NonNullable<Parameters<typeof openBench>[1]> & {
+    readonly root?: string;
+    readonly env?: Record<string, string>;
+  } = {},
+): Promise<ResidentBench> {
   const { root = createRoot(), env = {}, ...rest } = changes;
   const opened = await openBench(root, {
     ...rest,
-    host: { environment: () => ({ PATH: process.env['PATH'] ?? '', HOME: root, STAND_IN_LOG: join(root, 'starts.jsonl'), ...env }), ...rest.host },
+    host: {
+      environment: () => ({
+        PATH: process.env['PATH'] ?? '',
+        HOME: root,
+        STAND_IN_LOG: join(root, 'starts.jsonl'),
+        ...env,
+      }),
+      ...rest.host,
+    },
   });
   const bench: ResidentBench = {
     ...opened,
     root,
-    play: async (prompt, more = {}) => bench.settled(await bench.orchestrator.create({ engine: ENGINE, prompt, execution_mode: 'interactive', ...more })),
+    play: async (prompt, more = {}) =>
+      bench.settled(
+        await bench.orchestrator.create({ engine: ENGINE, prompt, execution_mode: 'interactive', ...more }),
+      ),
     settled: async ({ run_id: runId }) => {
       await bench.orchestrator.settled(runId);
       return expectSound(bench, runId);
@@ -48,13 +64,22 @@ export async function openResidentBench(changes: NonNullable<Parameters<typeof o
       return bench.settled(run);
     },
     events: async ({ run_id: runId }) => (await journalOf(bench, runId)).rasp,
-    commands: () => logged(root).filter(({ event }) => event === 'command').map(({ command }) => String(command)),
-    pids: async (run) => (await bench.events(run)).filter(({ event }) => event.type === 'lifecycle.process.spawned').map(({ data }) => data['pid']),
+    commands: () =>
+      logged(root)
+        .filter(({ event }) => event === 'command')
+        .map(({ command }) => String(command)),
+    pids: async (run) =>
+      (await bench.events(run))
+        .filter(({ event }) => event.type === 'lifecycle.process.spawned')
+        .map(({ data }) => data['pid']),
   };
   return bench;
 }
 
-export async function withBench(work: (bench: ResidentBench) => Promise<void>, changes: Parameters<typeof openResidentBench>[0] = {}): Promise<void> {
+export async function withBench(
+  work: (bench: ResidentBench) => Promise<void>,
+  changes: Parameters<typeof openResidentBench>[0] = {},
+): Promise<void> {
   const bench = await openResidentBench(changes);
   try {
     await work(bench);
@@ -63,11 +88,18 @@ export async function withBench(work: (bench: ResidentBench) => Promise<void>, c
   }
 }
 
-export const gone = (runId: string): Promise<void> => vi.waitFor(() => expect(processesOf(runId)).toEqual([]), { timeout: 20_000 });
+export const gone = (runId: string): Promise<void> =>
+  vi.waitFor(() => expect(processesOf(runId)).toEqual([]), { timeout: 20_000 });
 
 function logged(root: string): JsonObject[] {
   const path = join(root, 'starts.jsonl');
-  return existsSync(path) ? readFileSync(path, 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line) as JsonObject) : [];
+  return existsSync(path)
+    ? readFileSync(path, 'utf8')
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as JsonObject)
+    : [];
 }
 
-export const dataOf = (events: readonly RaspEvent[], type: string): JsonObject[] => events.filter(({ event }) => event.type === type).map(({ data }) => data as JsonObject);
+export const dataOf = (events: readonly RaspEvent[], type: string): JsonObject[] =>
+  events.filter(({ event }) => event.type === type).map(({ data }) => data as JsonObject);

@@ -1,5 +1,5 @@
-// An orchestrator in a process of its own that plays one run of the engine that stays up to a point, names it, and waits to be killed.
-// Runs what was built.
+// An orchestrator in a process of its own that plays one run of the engine that stays up to a point, names it, and
+// waits to be killed. Runs what was built.
 import { readdirSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,20 +16,42 @@ const data = await openDataDir(join(root, 'data'), { pid: process.pid });
 const host = {
   findProgram: async () => [BIN],
   environment: () => ({ PATH: process.env.PATH, HOME: root, STAND_IN_LOG: join(root, 'starts.jsonl') }),
-  hasSession: async ({ handle_value: id, home }) => readdirSync(home, { recursive: true, encoding: 'utf8' }).some((name) => name.includes(id)),
+  hasSession: async ({ handle_value: id, home }) =>
+    readdirSync(home, { recursive: true, encoding: 'utf8' }).some((name) => name.includes(id)),
   newSessionId: () => '',
-  startResident: (_engine, start) => startResident(start, { user: { home: join(root, 'user'), env: { PATH: process.env.PATH } }, platform: 'none', pid: process.pid, clock: systemClock, timers: systemTimers }),
+  startResident: (_engine, start) =>
+    startResident(start, {
+      user: { home: join(root, 'user'), env: { PATH: process.env.PATH } },
+      platform: 'none',
+      pid: process.pid,
+      clock: systemClock,
+      timers: systemTimers,
+    }),
 };
 const orchestrator = await Orchestrator.open(
-  { store: data.store, clock: systemClock, ids: createIds(systemClock), timers: systemTimers, dataDir: data.path, queueLimit: 10, host },
+  {
+    store: data.store,
+    clock: systemClock,
+    ids: createIds(systemClock),
+    timers: systemTimers,
+    dataDir: data.path,
+    queueLimit: 10,
+    host,
+  },
   { slots: 1, recovery: { queued: 'fail' }, onFailure: (_run, error) => console.error(error) },
 );
-const { run_id: runId } = await orchestrator.create({ engine: 'codex-app-server', prompt, execution_mode: 'interactive' });
+const { run_id: runId } = await orchestrator.create({
+  engine: 'codex-app-server',
+  prompt,
+  execution_mode: 'interactive',
+});
 
 // Hanging: when the command before it is over.
 const isThere = async () => {
   if (until === 'waiting_user') return (await data.store.loadRun(runId)).status === until;
-  return (await data.store.readJournal(runId, 'rasp', { limit: 1000 })).some((line) => line.includes('"tool.call.completed"'));
+  return (await data.store.readJournal(runId, 'rasp', { limit: 1000 })).some((line) =>
+    line.includes('"tool.call.completed"'),
+  );
 };
 const watch = orchestrator.wakeups.watch(runId);
 for (;;) {

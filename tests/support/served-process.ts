@@ -10,7 +10,11 @@ export interface ServerProcess extends Running {
   readonly client: ParleyClient;
 }
 
-export async function startServer(site: Site, args: readonly string[] = ['--port', '0'], options: CallOptions = {}): Promise<ServerProcess> {
+export async function startServer(
+  site: Site,
+  args: readonly string[] = ['--port', '0'],
+  options: CallOptions = {},
+): Promise<ServerProcess> {
   const running = start(site, ['serve', '--json', '--log-level', 'warn', ...args], options);
   let output = '';
   running.child.stdout.on('data', (text: string) => (output += text));

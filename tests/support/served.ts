@@ -33,7 +33,9 @@ export interface Served {
   close(): Promise<void>;
 }
 
-export async function serve(changes: { readonly root?: string; readonly bench?: Parameters<typeof openBench>[1] } & Partial<ServiceDeps> = {}): Promise<Served> {
+export async function serve(
+  changes: { readonly root?: string; readonly bench?: Parameters<typeof openBench>[1] } & Partial<ServiceDeps> = {},
+): Promise<Served> {
   const { root = createRoot(), bench: benchChanges, ...rest } = changes;
   const bench = await openBench(root, benchChanges);
   const token = operatorToken(bench.data.path);
@@ -48,14 +50,40 @@ export async function serve(changes: { readonly root?: string; readonly bench?: 
     timers: bench.deps.timers,
     dataDir: bench.data.path,
     version: '0.0.0',
-    tokens: new TokenBook({ source: tokensIn(bench.data.path), operator: operatorIn(bench.data.path), userName: 'ann', clock: bench.deps.clock }),
+    tokens: new TokenBook({
+      source: tokensIn(bench.data.path),
+      operator: operatorIn(bench.data.path),
+      userName: 'ann',
+      clock: bench.deps.clock,
+    }),
     access: bench.data.access,
     baseUrl: () => url,
     // Wrong tokens are answered at once: many of these tests send thousands.
     attemptLimits: { ...ATTEMPT_LIMITS, longestDelayMs: 0 },
     log: pino({ level: 'info' }, { write: (line: string) => void logged.push(line) }),
-    engines: async () => [{ name: 'codex', found: true, program: '/opt/codex', version: '1.0.0', proved_version: '1.0.0', login: true, forks: true, advice: null }],
-    verify: (runId) => loadRun(bench.data.store, runId).then((run) => verifyRun(bench.data.store, bench.data.path, run, waitForFiles(bench.deps.timers, async () => true)), tellDamage),
+    engines: async () => [
+      {
+        name: 'codex',
+        found: true,
+        program: '/opt/codex',
+        version: '1.0.0',
+        proved_version: '1.0.0',
+        login: true,
+        forks: true,
+        advice: null,
+      },
+    ],
+    verify: (runId) =>
+      loadRun(bench.data.store, runId).then(
+        (run) =>
+          verifyRun(
+            bench.data.store,
+            bench.data.path,
+            run,
+            waitForFiles(bench.deps.timers, async () => true),
+          ),
+        tellDamage,
+      ),
     limits: DEFAULT_LIMITS,
     workspaceRoots: () => [join(root, 'allowed')],
     hosts: () => hosts,
@@ -66,8 +94,12 @@ export async function serve(changes: { readonly root?: string; readonly bench?: 
   hosts.add(`127.0.0.1:${port}`).add(`localhost:${port}`);
   url = `http://127.0.0.1:${port}`;
   const routes = async () => {
-    const { paths } = (await (await fetch(`${url}/openapi.json`, { headers: { authorization: `Bearer ${token}` } })).json()) as { paths: Record<string, object> };
-    return Object.entries(paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => [method.toUpperCase(), path] as const));
+    const { paths } = (await (
+      await fetch(`${url}/openapi.json`, { headers: { authorization: `Bearer ${token}` } })
+    ).json()) as { paths: Record<string, object> };
+    return Object.entries(paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => [method.toUpperCase(), path] as const),
+    );
   };
   return {
     root,
@@ -80,11 +112,30 @@ export async function serve(changes: { readonly root?: string; readonly bench?: 
     hosts,
     routes,
     signIn: async (as = token) => {
-      const answer = await fetch(`${url}/v1/sign-in`, { method: 'POST', headers: { origin: url, 'content-type': 'application/json' }, body: JSON.stringify({ token: as }) });
+      const answer = await fetch(`${url}/v1/sign-in`, {
+        method: 'POST',
+        headers: { origin: url, 'content-type': 'application/json' },
+        body: JSON.stringify({ token: as }),
+      });
       return answer.headers.get('set-cookie')?.split(';')[0] ?? '';
     },
-    tokenOf: (role) => addToken(bench.data.path, `${role}-${logged.length}-${Math.floor(performance.now() * 1000)}`, role, '2026-01-01T00:00:00.000Z'),
-    fetch: (path, { as = token, headers, ...init } = {}) => fetch(`${url}${path}`, { redirect: 'manual', ...init, headers: { ...(as === null ? {} : { authorization: `Bearer ${as}` }), ...(init.body ? { 'content-type': 'application/json' } : {}), ...(headers as Record<string, string>) } }),
+    tokenOf: (role) =>
+      addToken(
+        bench.data.path,
+        `${role}-${logged.length}-${Math.floor(performance.now() * 1000)}`,
+        role,
+        '2026-01-01T00:00:00.000Z',
+      ),
+    fetch: (path, { as = token, headers, ...init } = {}) =>
+      fetch(`${url}${path}`, {
+        redirect: 'manual',
+        ...init,
+        headers: {
+          ...(as === null ? {} : { authorization: `Bearer ${as}` }),
+          ...(init.body ? { 'content-type': 'application/json' } : {}),
+          ...(headers as Record<string, string>),
+        },
+      }),
     close: async () => {
       await service.close();
       await bench.close();

@@ -1,4 +1,5 @@
-// One built server and its engines in a world that kills and stops both at random, by a seed; it is started again on the same port.
+// One built server and its engines in a world that kills and stops both at random, by a seed; it is started again on
+// the same port.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -12,7 +13,14 @@ import type { Chance } from './torture.js';
 export const TOKEN = 'prl_9Hz3Kp7Tw1Xc5Mb8Qf2Vn6Lr4Gj0Sd';
 
 const TRACE = `--import=${new URL('trace-engine.mjs', import.meta.url).href}`;
-export const DEEDS = ['servers killed', 'servers stopped', 'servers ended', 'engines killed', 'engines stopped', 'engines stopped and servers killed'] as const;
+export const DEEDS = [
+  'servers killed',
+  'servers stopped',
+  'servers ended',
+  'engines killed',
+  'engines stopped',
+  'engines stopped and servers killed',
+] as const;
 export type Deed = (typeof DEEDS)[number];
 
 export class ShakenServer extends Persistence {
@@ -34,7 +42,16 @@ export class ShakenServer extends Persistence {
     this.#trace = join(site.root, 'engines.jsonl');
     this.site = { ...site, env: { ...site.env, PARLEY_TOKEN: TOKEN, NODE_OPTIONS: TRACE, ENGINE_TRACE: this.#trace } };
     mkdirSync(site.data, { mode: 0o700 });
-    writeFileSync(join(site.data, 'config.json'), JSON.stringify({ slots: 3, shutdown_grace_sec: 0.1, recovery: { queued: 'requeue' }, env_passthrough: ['NODE_OPTIONS', 'ENGINE_TRACE'], ...config }));
+    writeFileSync(
+      join(site.data, 'config.json'),
+      JSON.stringify({
+        slots: 3,
+        shutdown_grace_sec: 0.1,
+        recovery: { queued: 'requeue' },
+        env_passthrough: ['NODE_OPTIONS', 'ENGINE_TRACE'],
+        ...config,
+      }),
+    );
   }
 
   get url(): string {
@@ -49,9 +66,11 @@ export class ShakenServer extends Persistence {
     this.#server = await startServer(this.site, ['--port', String(port ?? (await steadyPort()))]);
   }
 
-  traced = (runId?: string): TracedProcess[] => readTrace(this.#trace).filter((each) => runId === undefined || each.runId === runId);
+  traced = (runId?: string): TracedProcess[] =>
+    readTrace(this.#trace).filter((each) => runId === undefined || each.runId === runId);
 
-  // Until so much is done, or until it is told to leave it; each deed is done once at least. The seed says in which order, round after round.
+  // Until so much is done, or until it is told to leave it; each deed is done once at least. The seed says in which
+  // order, round after round.
   async rage(most: number): Promise<void> {
     let round: Deed[] = [];
     for (let done = 0; done < DEEDS.length || (done < most && !this.#isOver); done += 1) {

@@ -45,14 +45,16 @@ export class SimulatedTimers implements Timers {
   }
 }
 
-// The deadlines of turns and people are longer than this and are moved by hand; a flush or a grace is shorter and is real.
+// The deadlines of turns and people are longer than this and are moved by hand; a flush or a grace is shorter and is
+// real.
 const LONG_MS = 50_000;
 
 export function onlyLong(simulated: SimulatedTimers): Timers {
   return { set: (ms, fire) => (ms < LONG_MS ? systemTimers : simulated).set(ms, fire) };
 }
 
-// A clock and timers that a test moves together. Each look at the clock takes a millisecond, so no two events are equal in time.
+// A clock and timers that a test moves together. Each look at the clock takes a millisecond, so no two events are equal
+// in time.
 export class SimulatedTime {
   #now: number;
   #simulated = new SimulatedTimers();

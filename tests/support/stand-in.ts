@@ -1,5 +1,5 @@
-// Runs a stand-in as Parley would: with the command that its engine builds, in a home of its own. What it printed is then
-// read by the real parser and judged by the real judgement.
+// Runs a stand-in as Parley would: with the command that its engine builds, in a home of its own. What it printed is
+// then read by the real parser and judged by the real judgement.
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
@@ -57,7 +57,12 @@ export function createPlace(): Place {
   mkdirSync(cwd);
   roots.push(root);
   const log = join(root, 'starts.jsonl');
-  return { root, cwd, log, env: { PATH: process.env['PATH'] ?? '', HOME: root, STAND_IN_LOG: log, PARLEY_TURN: 'run_1/1' } };
+  return {
+    root,
+    cwd,
+    log,
+    env: { PATH: process.env['PATH'] ?? '', HOME: root, STAND_IN_LOG: log, PARLEY_TURN: 'run_1/1' },
+  };
 }
 
 export interface TurnOptions extends Partial<TurnSpec> {
@@ -68,17 +73,34 @@ export interface TurnOptions extends Partial<TurnSpec> {
 let sessions = 0;
 
 // Everything is allowed unless the test says otherwise: not every permission lets an engine run commands.
-export function commandOf(engine: StandIn, place: Place, prompt: string, { resume, ...changes }: TurnOptions = {}): EngineCommand {
+export function commandOf(
+  engine: StandIn,
+  place: Place,
+  prompt: string,
+  { resume, ...changes }: TurnOptions = {},
+): EngineCommand {
   sessions += 1;
   // Gemini names its files after the first eight characters.
   const newSessionId = `${String(process.pid + sessions).padStart(8, '0')}-0000-4000-8000-000000000001`;
-  const spec: TurnSpec = { program: [join(BIN, engine)], cwd: place.cwd, prompt, permission: 'full', newSessionId, ...changes };
-  const handle = resume === undefined ? null : buildHandle(findEngine(engine), resume, { cwd: spec.cwd, home: null, attempt: 1 });
+  const spec: TurnSpec = {
+    program: [join(BIN, engine)],
+    cwd: place.cwd,
+    prompt,
+    permission: 'full',
+    newSessionId,
+    ...changes,
+  };
+  const handle =
+    resume === undefined ? null : buildHandle(findEngine(engine), resume, { cwd: spec.cwd, home: null, attempt: 1 });
   return buildCommand(findEngine(engine), spec, handle);
 }
 
 // Its stdin is written and closed, as a turn does it, unless the test keeps it open.
-export function start({ argv: [file = '', ...args], cwd, stdin, env }: EngineCommand, place: Place, { keepOpen = false } = {}): ChildProcessWithoutNullStreams {
+export function start(
+  { argv: [file = '', ...args], cwd, stdin, env }: EngineCommand,
+  place: Place,
+  { keepOpen = false } = {},
+): ChildProcessWithoutNullStreams {
   const child = spawn(file, args, { cwd, env: { ...place.env, ...env } });
   // Who is killed before it has read everything is no failure of the test.
   child.stdin.on('error', () => {});
@@ -95,21 +117,45 @@ export async function finish(child: ChildProcessWithoutNullStreams): Promise<Ran
 }
 
 // A command line of the test's own making.
-export function runArgv(engine: StandIn, place: Place, args: readonly string[], changes: Partial<EngineCommand> = {}): Promise<Ran> {
+export function runArgv(
+  engine: StandIn,
+  place: Place,
+  args: readonly string[],
+  changes: Partial<EngineCommand> = {},
+): Promise<Ran> {
   return finish(start({ argv: [join(BIN, engine), ...args], cwd: place.cwd, stdin: null, env: {}, ...changes }, place));
 }
 
 export interface Turn extends Ran, Parsed, Pick<TurnConclusion, 'verdict' | 'question' | 'error'> {}
 
-export async function runTurn(engine: StandIn, place: Place, prompt: string, options: TurnOptions & { readonly mode?: ExecutionMode } = {}): Promise<Turn> {
+export async function runTurn(
+  engine: StandIn,
+  place: Place,
+  prompt: string,
+  options: TurnOptions & { readonly mode?: ExecutionMode } = {},
+): Promise<Turn> {
   const { mode, ...turn } = options;
-  return judge(engine, await finish(start(commandOf(engine, place, prompt, turn), place)), { mode, resumedFrom: turn.resume });
+  return judge(engine, await finish(start(commandOf(engine, place, prompt, turn), place)), {
+    mode,
+    resumedFrom: turn.resume,
+  });
 }
 
 // Read by the real parser, which must account for every byte, and judged.
-export function judge(engine: StandIn, ran: Ran, options: { mode?: ExecutionMode | undefined; resumedFrom?: string | undefined } = {}): Turn {
+export function judge(
+  engine: StandIn,
+  ran: Ran,
+  options: { mode?: ExecutionMode | undefined; resumedFrom?: string | undefined } = {},
+): Turn {
   const reader = new RecordingReader(
-    { engine: findEngine(engine), mode: options.mode ?? 'interactive', prompt: '', resumedFrom: options.resumedFrom ?? null, clock: { now: () => 0 }, ids: createCountingIds() },
+    {
+      engine: findEngine(engine),
+      mode: options.mode ?? 'interactive',
+      prompt: '',
+      resumedFrom: options.resumedFrom ?? null,
+      clock: { now: () => 0 },
+      ids: createCountingIds(),
+    },
     { rasp: () => {}, fcmp: () => {} },
   );
   reader.push('stdout', ran.stdout);
@@ -125,5 +171,8 @@ export function sessionOf({ evidence, stderr }: Turn): string {
 }
 
 export function loggedStarts({ log }: Place): LoggedStart[] {
-  return readFileSync(log, 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line) as LoggedStart);
+  return readFileSync(log, 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as LoggedStart);
 }

@@ -1,10 +1,11 @@
-// A port for a server that is started again on it: free, and not one of those that the system gives to whoever asks for any, so that nobody takes
-// it while the server is away.
+// A port for a server that is started again on it: free, and not one of those that the system gives to whoever asks for
+// any, so that nobody takes it while the server is away.
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-// Below what systems give away by themselves (32768 and up on Linux, 49152 on others), above what services are known by.
+// Below what systems give away by themselves (32768 and up on Linux, 49152 on others), above what services are known
+// by.
 const [LOWEST, HIGHEST] = [12_000, 32_000];
 
 // Not by the seed: two that play the same one side by side must not meet.

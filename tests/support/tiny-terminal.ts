@@ -1,6 +1,6 @@
-// A terminal as small as the tests need it: what is on the screen after these bytes. It knows line ends, erasing a line, the
-// cursor up and to the right, colours (ignored), wrapping behind the last column, and scrolling; any other escape is an
-// error. What has no width is not drawn.
+// A terminal as small as the tests need it: what is on the screen after these bytes. It knows line ends, erasing a
+// line, the cursor up and to the right, colours (ignored), wrapping behind the last column, and scrolling; any other
+// escape is an error. What has no width is not drawn.
 import stringWidth from 'string-width';
 
 const graphemes = new Intl.Segmenter();
@@ -24,7 +24,8 @@ export class TinyTerminal {
       if (final === 'K' && parameter === '2') this.#rows[this.#row] = [];
       else if (final === 'A') this.#row = Math.max(this.#top(), this.#row - Number(parameter));
       else if (final === 'C') this.#column = Math.min(this.#columns - 1, this.#column + Number(parameter));
-      else if (token.startsWith('\u001b')) throw new Error(`an escape this terminal does not know: ${JSON.stringify(token)}`);
+      else if (token.startsWith('\u001b'))
+        throw new Error(`an escape this terminal does not know: ${JSON.stringify(token)}`);
       else for (const { segment } of graphemes.segment(token)) this.#put(segment);
     }
   }
@@ -36,7 +37,13 @@ export class TinyTerminal {
 
   // The screen and what has scrolled away as text, without the blanks at the ends of lines.
   text(): string {
-    return this.#rows.map((cells) => Array.from(cells, (cell) => cell ?? ' ').join('').trimEnd()).join('\n');
+    return this.#rows
+      .map((cells) =>
+        Array.from(cells, (cell) => cell ?? ' ')
+          .join('')
+          .trimEnd(),
+      )
+      .join('\n');
   }
 
   #put(cluster: string): void {

@@ -1,4 +1,5 @@
-// What the forms of torture have in common: the seed, and the line of figures that each of them leaves for whoever asked for it.
+// What the forms of torture have in common: the seed, and the line of figures that each of them leaves for whoever
+// asked for it.
 import { appendFileSync } from 'node:fs';
 import { seededRandom } from './seeded-random.js';
 

@@ -1,4 +1,5 @@
-// The runs of the torture: what each of them does, who answers or cancels or deletes it, and what must have become of it.
+// The runs of the torture: what each of them does, who answers or cancels or deletes it, and what must have become of
+// it.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -10,7 +11,8 @@ import type { Hosts } from './hosts.js';
 import type { seededRandom } from './seeded-random.js';
 import type { Persistence } from './persistence.js';
 
-// asks: a person answers twice. approves: so too, while a process waits. decides: nobody answers, and its time is soon over.
+// asks: a person answers twice. approves: so too, while a process waits. decides: nobody answers, and its time is soon
+// over.
 const KINDS = ['asks', 'approves', 'decides'] as const;
 const QUESTIONS = 2;
 
@@ -29,13 +31,20 @@ export interface Tortured {
   lastSeq: number;
 }
 
-export function planRuns(count: number, seed: number, random: ReturnType<typeof seededRandom>, { site }: Pick<Hosts, 'site'>): Tortured[] {
+export function planRuns(
+  count: number,
+  seed: number,
+  random: ReturnType<typeof seededRandom>,
+  { site }: Pick<Hosts, 'site'>,
+): Tortured[] {
   return Array.from({ length: count }, (_, number): Tortured => {
     const kind = KINDS[number % KINDS.length] ?? 'asks';
     const marks = kind === 'approves' ? [1, 2].map((question) => `mark-${number}-${question}.`) : [];
     const approved = join(site.root, 'approved.txt');
     const prompt = {
-      asks: `[[events ${5 + random(40)} 60]] [[ask Go on?]] [[sleep ${random(1500)}]] [[events 20 60]] [[ask Again?]] [[done ${number}]]`,
+      asks:
+        `[[events ${5 + random(40)} 60]] [[ask Go on?]] [[sleep ${random(1500)}]] [[events 20 60]] [[ask ` +
+        `Again?]] [[done ${number}]]`,
       approves: `[[noise ${random(40)}]] ${marks.map((mark) => `[[approve echo ${mark} >> ${approved}]]`).join(` [[work ${random(800)}]] `)} [[done ${number}]]`,
       decides: `[[events 5 60]] [[ask Go on?]] [[sleep ${random(800)}]] [[ask Again?]] [[done ${number}]]`,
     }[kind];
@@ -47,7 +56,9 @@ export function planRuns(count: number, seed: number, random: ReturnType<typeof 
         execution_mode: 'interactive',
         request_id: `torture-${seed}-${number}`,
         labels: { kind },
-        ...(kind === 'decides' ? { runtime_options: { session_timeout_sec: 2, interactive_require_user_reply: false } } : {}),
+        ...(kind === 'decides'
+          ? { runtime_options: { session_timeout_sec: 2, interactive_require_user_reply: false } }
+          : {}),
       },
       // Of each kind some are canceled, some deleted, some both.
       cancelAfterMs: random(4) === 0 ? random(7000) : null,
@@ -64,7 +75,12 @@ export function planRuns(count: number, seed: number, random: ReturnType<typeof 
 export function planIdle(number: number, seed: number): Tortured {
   return {
     kind: 'hangs',
-    request: { engine: 'rehearsal', prompt: '[[events 5 60]] [[hang]]', request_id: `idle-${seed}-${number}`, labels: { kind: 'hangs' } },
+    request: {
+      engine: 'rehearsal',
+      prompt: '[[events 5 60]] [[hang]]',
+      request_id: `idle-${seed}-${number}`,
+      labels: { kind: 'hangs' },
+    },
     cancelAfterMs: 3000,
     isDeleted: false,
     marks: [],
@@ -90,15 +106,25 @@ async function cancelLater(world: Persistence, run: Tortured): Promise<void> {
   run.canceled = answer !== null;
 }
 
-// Each answer is known again by the id of its question. `onTaken` hears of those that were taken, and may send them again.
-export async function answerAll(world: Persistence, isDone: () => boolean, onTaken: (runId: string, interactionId: string, again: () => Promise<unknown>) => Promise<void> = async () => {}): Promise<void> {
+// Each answer is known again by the id of its question. `onTaken` hears of those that were taken, and may send them
+// again.
+export async function answerAll(
+  world: Persistence,
+  isDone: () => boolean,
+  onTaken: (runId: string, interactionId: string, again: () => Promise<unknown>) => Promise<void> = async () => {},
+): Promise<void> {
   while (!isDone()) {
     const { interactions } = await world.somewhere((client) => client.inbox({ limit: 200 }));
     for (const { run_id: runId, interaction_id: id, labels } of interactions) {
       if (labels['kind'] === 'decides') continue;
       const response = labels['kind'] === 'approves' ? { decision: 'approve' } : answerTo(id);
       // It was ended or deleted meanwhile, or the answer is there already.
-      const reply = () => unlessCode(['RUN_NOT_WAITING', 'INTERACTION_STALE', 'RUN_ENDED', 'RUN_NOT_FOUND'], () => world.somewhere((client) => client.reply(runId, { interaction_id: id, response, idempotency_key: `key-${id}` })));
+      const reply = () =>
+        unlessCode(['RUN_NOT_WAITING', 'INTERACTION_STALE', 'RUN_ENDED', 'RUN_NOT_FOUND'], () =>
+          world.somewhere((client) =>
+            client.reply(runId, { interaction_id: id, response, idempotency_key: `key-${id}` }),
+          ),
+        );
       if (await reply()) await onTaken(runId, id, reply);
     }
     await pause(200);
@@ -141,20 +167,42 @@ interface Observed {
 }
 
 // Of a run that is still there: its events are whole, and each thing happened once.
-export async function expectWhole(world: Persistence, hosts: Pick<Hosts, 'site' | 'traced'>, run: Tortured, status: string): Promise<void> {
+export async function expectWhole(
+  world: Persistence,
+  hosts: Pick<Hosts, 'site' | 'traced'>,
+  run: Tortured,
+  status: string,
+): Promise<void> {
   const { runId, kind } = run;
-  const { events } = await world.somewhere(async (client) => (await (await client.request('GET', `/v1/runs/${runId}/rasp/history?limit=5000`)).json()) as { events: Observed[] });
+  const { events } = await world.somewhere(
+    async (client) =>
+      (await (await client.request('GET', `/v1/runs/${runId}/rasp/history?limit=5000`)).json()) as {
+        events: Observed[];
+      },
+  );
   expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
-  const attemptsOf = (type: string) => events.filter(({ event }) => event.type === type).map(({ attempt_number: attempt }) => attempt);
-  for (const type of ['lifecycle.turn.started', 'lifecycle.process.spawned', 'lifecycle.turn.ended', 'interaction.reply.accepted', 'interaction.auto_decide.timeout']) {
+  const attemptsOf = (type: string) =>
+    events.filter(({ event }) => event.type === type).map(({ attempt_number: attempt }) => attempt);
+  for (const type of [
+    'lifecycle.turn.started',
+    'lifecycle.process.spawned',
+    'lifecycle.turn.ended',
+    'interaction.reply.accepted',
+    'interaction.auto_decide.timeout',
+  ]) {
     expect(new Set(attemptsOf(type)).size, `${type} of ${runId}`).toBe(attemptsOf(type).length);
   }
-  const answers = events.filter(({ event }) => event.type === 'interaction.reply.accepted').map(({ data }) => answerTo(data.interaction_id ?? ''));
+  const answers = events
+    .filter(({ event }) => event.type === 'interaction.reply.accepted')
+    .map(({ data }) => answerTo(data.interaction_id ?? ''));
   const isWell = status === 'succeeded';
   const traced = hosts.traced(runId);
   if (isWell) {
     if (kind === 'asks') expect(answersTold(traced)).toEqual(answers);
-    expect([attemptsOf('interaction.reply.accepted').length, attemptsOf('interaction.auto_decide.timeout').length]).toEqual(kind === 'decides' ? [0, QUESTIONS] : [QUESTIONS, 0]);
+    expect([
+      attemptsOf('interaction.reply.accepted').length,
+      attemptsOf('interaction.auto_decide.timeout').length,
+    ]).toEqual(kind === 'decides' ? [0, QUESTIONS] : [QUESTIONS, 0]);
     // A process that waits plays several turns.
     if (kind !== 'approves') expect(traced.map(({ attempt }) => attempt)).toEqual([1, 2, 3]);
   }
@@ -166,9 +214,12 @@ export async function expectWhole(world: Persistence, hosts: Pick<Hosts, 'site' 
 export async function expectGone(world: Persistence, hosts: Hosts, run: Tortured): Promise<void> {
   const { runId } = run;
   await expect(world.somewhere((client) => client.get(runId))).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
-  const tables = await hosts.database.query<{ name: string }>(`SELECT table_name AS name FROM information_schema.columns WHERE table_schema = 'parley' AND column_name = 'run_id'`);
+  const tables = await hosts.database.query<{ name: string }>(
+    `SELECT table_name AS name FROM information_schema.columns WHERE table_schema = 'parley' AND column_name = 'run_id'`,
+  );
   expect(tables.map(({ name }) => name)).toEqual(expect.arrayContaining(['runs', 'segments', 'interactions']));
-  for (const { name } of tables) expect(await hosts.database.query(`SELECT FROM parley.${name} WHERE run_id = $1`, [runId]), name).toEqual([]);
+  for (const { name } of tables)
+    expect(await hosts.database.query(`SELECT FROM parley.${name} WHERE run_id = $1`, [runId]), name).toEqual([]);
 }
 
 // All of these can be proved, once files beside the store had their time to be written.
@@ -179,7 +230,8 @@ export async function expectProved(world: Persistence, runs: readonly Tortured[]
     for (const run of left) {
       const { checks } = await world.somewhere((client) => client.verify(run.runId));
       const failed = checks.filter(({ ok }) => !ok).map(({ name, finding }) => `${name}: ${finding}`);
-      if (failed.length > 0) findings.set(run, `${run.kind} ${run.runId}${run.canceled ? ' (canceled)' : ''}: ${failed.join('; ')}`);
+      if (failed.length > 0)
+        findings.set(run, `${run.kind} ${run.runId}${run.canceled ? ' (canceled)' : ''}: ${failed.join('; ')}`);
     }
     left = [...findings.keys()];
     return [...findings.values()];

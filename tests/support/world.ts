@@ -33,10 +33,12 @@ export class World extends Persistence {
   }
 
   async begin(): Promise<void> {
-    await Promise.all(NAMES.map(async (name) => {
-      const proxy = await openPostgresProxy(this.#hosts.database.url);
-      this.#machines.set(name, { server: await this.#hosts.start(name, { url: proxy.url }), proxy, isWell: true });
-    }));
+    await Promise.all(
+      NAMES.map(async (name) => {
+        const proxy = await openPostgresProxy(this.#hosts.database.url);
+        this.#machines.set(name, { server: await this.#hosts.start(name, { url: proxy.url }), proxy, isWell: true });
+      }),
+    );
   }
 
   // One that answers, as far as is known; each time the next of them.

@@ -3,8 +3,18 @@ import { describe, expect, test } from 'vitest';
 import { confirmSent, createDialogue, type Given } from '../../src/terminal/answer.js';
 import type { Question } from '../../src/terminal/question-text.js';
 
-const ask = (question: Partial<Question>): Question => ({ kind: 'open_text', prompt: 'What?', options: [], channel: 'tool', ...question });
-const options = [{ label: 'Postgres', value: 'pg' }, { label: 'SQLite', value: { engine: 'sqlite' } }, { label: '漢字', value: 3 }];
+const ask = (question: Partial<Question>): Question => ({
+  kind: 'open_text',
+  prompt: 'What?',
+  options: [],
+  channel: 'tool',
+  ...question,
+});
+const options = [
+  { label: 'Postgres', value: 'pg' },
+  { label: 'SQLite', value: { engine: 'sqlite' } },
+  { label: '漢字', value: 3 },
+];
 const give = (question: Question, ...lines: string[]): Given => {
   const dialogue = createDialogue(question);
   return lines.map((line) => dialogue.give(line)).at(-1) ?? { kind: 'more' };
@@ -32,7 +42,13 @@ describe('a choice', () => {
   });
 
   test('a label that is a number is found beyond the numbers of the options', () => {
-    const ports = ask({ kind: 'choose_one', options: [{ label: '8080', value: 8080 }, { label: '9090', value: 'nine' }] });
+    const ports = ask({
+      kind: 'choose_one',
+      options: [
+        { label: '8080', value: 8080 },
+        { label: '9090', value: 'nine' },
+      ],
+    });
     expect(give(ports, '9090')).toEqual(reply('nine'));
     expect(give(ports, '1')).toEqual(reply(8080));
   });
@@ -55,9 +71,30 @@ describe('a choice', () => {
     });
 
     test.each([
-      ['begins the text of another option', [['2.0', 'b'], ['1.0', 'a']], '2'],
-      ['is the value of another option', [['Blue', '2'], ['Red', 1]], '1'],
-      ['begins a text with a unit', [['2 hours', 'long'], ['1 hour', 'short']], '2'],
+      [
+        'begins the text of another option',
+        [
+          ['2.0', 'b'],
+          ['1.0', 'a'],
+        ],
+        '2',
+      ],
+      [
+        'is the value of another option',
+        [
+          ['Blue', '2'],
+          ['Red', 1],
+        ],
+        '1',
+      ],
+      [
+        'begins a text with a unit',
+        [
+          ['2 hours', 'long'],
+          ['1 hour', 'short'],
+        ],
+        '2',
+      ],
     ] as const)('a number that %s means two options', (_, labels, line) => {
       const question = ask({ kind: 'choose_one', options: labels.map(([label, value]) => ({ label, value })) });
       expect(give(question, line)).toEqual(problem('that can mean option'));
@@ -65,8 +102,15 @@ describe('a choice', () => {
     });
 
     test('a number in front of each text is its place', () => {
-      const steps = ask({ kind: 'choose_one', options: ['1. Stop', '2. Go on', '10 steps'].map((label) => ({ label, value: label })) });
-      expect([give(steps, '1'), give(steps, '2'), give(steps, '3')]).toEqual([reply('1. Stop'), reply('2. Go on'), reply('10 steps')]);
+      const steps = ask({
+        kind: 'choose_one',
+        options: ['1. Stop', '2. Go on', '10 steps'].map((label) => ({ label, value: label })),
+      });
+      expect([give(steps, '1'), give(steps, '2'), give(steps, '3')]).toEqual([
+        reply('1. Stop'),
+        reply('2. Go on'),
+        reply('10 steps'),
+      ]);
     });
 
     test('# and quotes say which is meant', () => {
@@ -77,12 +121,25 @@ describe('a choice', () => {
     });
 
     test('a number that is its own text is that option', () => {
-      expect(give(ask({ options: [{ label: '1', value: 'one' }, { label: '2', value: 'two' }] }), '2')).toEqual(reply('two'));
+      expect(
+        give(
+          ask({
+            options: [
+              { label: '1', value: 'one' },
+              { label: '2', value: 'two' },
+            ],
+          }),
+          '2',
+        ),
+      ).toEqual(reply('two'));
     });
   });
 
   describe('whose texts differ by case', () => {
-    const alike = ask({ kind: 'choose_one', options: ['Beta', 'beta', 'Gamma'].map((label) => ({ label, value: `${label}!` })) });
+    const alike = ask({
+      kind: 'choose_one',
+      options: ['Beta', 'beta', 'Gamma'].map((label) => ({ label, value: `${label}!` })),
+    });
 
     test('the exact text wins', () => {
       expect(give(alike, 'beta')).toEqual(reply('beta!'));
@@ -95,7 +152,17 @@ describe('a choice', () => {
     });
 
     test('options that send the same are one', () => {
-      expect(give(ask({ options: [{ label: 'Yes', value: 1 }, { label: 'yes', value: 1 }] }), 'YES')).toEqual(reply(1));
+      expect(
+        give(
+          ask({
+            options: [
+              { label: 'Yes', value: 1 },
+              { label: 'yes', value: 1 },
+            ],
+          }),
+          'YES',
+        ),
+      ).toEqual(reply(1));
     });
   });
 
@@ -109,24 +176,27 @@ describe('a choice', () => {
     const names = ['1', '2', '3', '5', 'a', 'A', 'b', 'B ', '#1', '"1"', 'yes'];
     const lines = ['1', '2', '3', '4', '5', 'a', 'A', 'b', '#1', '#2', '"1"', 'YES', 'c'];
     const labels = fc.array(fc.constantFrom(...names), { minLength: 1, maxLength: 6 });
-    fc.assert(fc.property(labels, fc.constantFrom(...lines), (given, line) => {
-      const options = given.map((label, index) => ({ label, value: { index } }));
-      const answer = give(ask({ kind: 'choose_one', options }), line);
-      if (answer.kind !== 'reply') return;
-      const { index } = answer.response as { index?: number };
-      if (index === undefined) {
-        expect(answer.response).toBe(line);
-        return;
-      }
-      const readings = (place: number): string[] => {
-        const label = given[place]?.trim() ?? '';
-        return [label, String(place + 1), `#${place + 1}`, `"${label}"`, label.toLowerCase()];
-      };
-      const isMeant = readings(index).includes(line) || given[index]?.trim().toLowerCase() === line.toLowerCase();
-      expect(isMeant).toBe(true);
-      const rivals = given.filter((_, other) => other !== index && readings(other).slice(0, 2).includes(line));
-      if (/^\d+$/.test(line)) expect(rivals).toEqual([]);
-    }), { numRuns: 500 });
+    fc.assert(
+      fc.property(labels, fc.constantFrom(...lines), (given, line) => {
+        const options = given.map((label, index) => ({ label, value: { index } }));
+        const answer = give(ask({ kind: 'choose_one', options }), line);
+        if (answer.kind !== 'reply') return;
+        const { index } = answer.response as { index?: number };
+        if (index === undefined) {
+          expect(answer.response).toBe(line);
+          return;
+        }
+        const readings = (place: number): string[] => {
+          const label = given[place]?.trim() ?? '';
+          return [label, String(place + 1), `#${place + 1}`, `"${label}"`, label.toLowerCase()];
+        };
+        const isMeant = readings(index).includes(line) || given[index]?.trim().toLowerCase() === line.toLowerCase();
+        expect(isMeant).toBe(true);
+        const rivals = given.filter((_, other) => other !== index && readings(other).slice(0, 2).includes(line));
+        if (/^\d+$/.test(line)) expect(rivals).toEqual([]);
+      }),
+      { numRuns: 500 },
+    );
   });
 
   test('Enter takes the default, or is a problem', () => {
@@ -141,7 +211,13 @@ describe('a choice', () => {
 });
 
 describe('a confirmation', () => {
-  test.each([['y', true], ['YES', true], ['n', false], ['No', false], ['yes, but slowly', 'yes, but slowly']])('%s is %j', (line, response) => {
+  test.each([
+    ['y', true],
+    ['YES', true],
+    ['n', false],
+    ['No', false],
+    ['yes, but slowly', 'yes, but slowly'],
+  ])('%s is %j', (line, response) => {
     expect(give(ask({ kind: 'confirm' }), line)).toEqual(reply(response));
   });
 
@@ -246,7 +322,12 @@ describe('an approval', () => {
     expect(dialogue.give('')).toEqual({ kind: 'page' });
     expect(dialogue.give('y')).toEqual(problem('you have not seen all of it'));
     expect(dialogue.give('s')).toEqual(problem('you have not seen all of it'));
-    expect(dialogue.give('y!')).toEqual({ kind: 'reply', response: { decision: 'approve' }, sent: 'approve', review: 'unread' });
+    expect(dialogue.give('y!')).toEqual({
+      kind: 'reply',
+      response: { decision: 'approve' },
+      sent: 'approve',
+      review: 'unread',
+    });
     expect(dialogue.give('n')).toMatchObject({ response: { decision: 'decline' }, review: 'unread' });
     hasMore.more = false;
     expect(dialogue.give('y')).toMatchObject({ response: { decision: 'approve' }, review: 'seen' });
@@ -254,7 +335,9 @@ describe('an approval', () => {
   });
 
   test('that was declined is confirmed as declined', () => {
-    expect(confirmSent({ response: { decision: 'decline' }, sent: 'decline' })).toBe('You declined this. The agent has been told.');
+    expect(confirmSent({ response: { decision: 'decline' }, sent: 'decline' })).toBe(
+      'You declined this. The agent has been told.',
+    );
     expect(confirmSent({ response: { decision: 'cancel' }, sent: 'cancel' })).toMatch(/^You declined this and stopped/);
     expect(confirmSent({ response: { decision: 'approve' }, sent: 'approve' })).toBe('Sent: approve');
   });
@@ -264,7 +347,8 @@ describe('commands', () => {
   test('/finish ends only a conversation in which nothing was asked', () => {
     expect(give(ask({ channel: 'conversation' }), '/finish ')).toEqual({ kind: 'finish' });
     // A slip is told; with a blank before it, it is an answer.
-    for (const slip of ['/cancle', '/help']) expect(give(ask({ channel: 'conversation' }), slip)).toEqual(problem('/finish ends the conversation'));
+    for (const slip of ['/cancle', '/help'])
+      expect(give(ask({ channel: 'conversation' }), slip)).toEqual(problem('/finish ends the conversation'));
     expect(give(ask({ channel: 'conversation' }), ' /help')).toEqual(reply('/help'));
     expect(give(ask({ channel: 'conversation' }), '/usr/bin')).toEqual(reply('/usr/bin'));
     expect(give(ask({ channel: 'tool' }), '/finish')).toEqual(problem('/cancel'));
@@ -278,7 +362,11 @@ describe('commands', () => {
   });
 
   test('a question of an engine cannot control the terminal by its prompt', () => {
-    const form = ask({ fields: [{ id: 'a', kind: 'open_text', prompt: '\u001b]0;x\u0007Port\u001b[2J?', options: [], default: '\u001b[31m' }] });
+    const form = ask({
+      fields: [
+        { id: 'a', kind: 'open_text', prompt: '\u001b]0;x\u0007Port\u001b[2J?', options: [], default: '\u001b[31m' },
+      ],
+    });
     expect(createDialogue(form).prompt()).toBe('1/1 ⟨U+001B⟩]0;x⟨U+0007⟩Port⟨U+001B⟩[2J? Enter: ⟨U+001B⟩[31m > ');
   });
 });

@@ -11,13 +11,22 @@ import type { Style } from '../../src/terminal/style.js';
 
 const golden = new URL('../golden/', import.meta.url).pathname;
 
-export const RECORDED = readdirSync(golden).flatMap((engine) => readdirSync(join(golden, engine)).map((name) => `${engine}/${name}`));
+export const RECORDED = readdirSync(golden).flatMap((engine) =>
+  readdirSync(join(golden, engine)).map((name) => `${engine}/${name}`),
+);
 
 export function loadRecorded(folder: string): FcmpEvent[] {
-  return readFileSync(join(golden, folder, 'fcmp.jsonl'), 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line) as FcmpEvent);
+  return readFileSync(join(golden, folder, 'fcmp.jsonl'), 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as FcmpEvent);
 }
 
-export function event<T extends FcmpType>(type: T, data: FcmpData[T], at: { readonly ms?: number; readonly attempt?: number } = {}): FcmpEvent {
+export function event<T extends FcmpType>(
+  type: T,
+  data: FcmpData[T],
+  at: { readonly ms?: number; readonly attempt?: number } = {},
+): FcmpEvent {
   return {
     protocol_version: 'fcmp/1.0',
     run_id: 'run_1',
@@ -30,8 +39,16 @@ export function event<T extends FcmpType>(type: T, data: FcmpData[T], at: { read
   };
 }
 
-export function state(from: FcmpData['conversation.state.changed']['from'], to: FcmpData['conversation.state.changed']['to'], at: { readonly ms?: number; readonly attempt?: number } = {}): FcmpEvent {
-  return event('conversation.state.changed', { from, to, trigger: 'turn.started', updated_at: new Date(at.ms ?? 0).toISOString() }, at);
+export function state(
+  from: FcmpData['conversation.state.changed']['from'],
+  to: FcmpData['conversation.state.changed']['to'],
+  at: { readonly ms?: number; readonly attempt?: number } = {},
+): FcmpEvent {
+  return event(
+    'conversation.state.changed',
+    { from, to, trigger: 'turn.started', updated_at: new Date(at.ms ?? 0).toISOString() },
+    at,
+  );
 }
 
 export const plain = (width: number): Style => ({ colour: false, width });
@@ -47,17 +64,78 @@ export function expectFits(text: string, width: number): void {
 
 // What engines might print: words, Chinese, emoji, marks, controls, escapes, halves of characters.
 const PIECES = [
-  'a', 'word', 'a-long-word-without-any-blank-in-it', ' ', '  ', '\n', '\t', '\r\n', '\r', '你', '漢字', '。', '「', '」', 'é', 'e\u0301', '\u0301', '🚀', '👩‍💻', '👩',
-  '\u200d', '💻', '🇩🇪', '🇩', '한국어', '\u1112\u1161\u11ab', 'ｶﾞ', 'नमस्ते', '\ufe0f', '☁️', '\u001b', '\u001b[', '31m', '\u001b[31m', '\u001b]0;title\u0007',
-  '\u001b]8;;http://x\u001b\\', '\u009b2J', '\u0007', '\u0000', '\u007f', '\u202e', '\u2066', '\ud83d', '\ude80', '\ufeff', '\u00ad', '\u2028', ';', '[', '\\', '(', ')', ',', '.',
+  'a',
+  'word',
+  'a-long-word-without-any-blank-in-it',
+  ' ',
+  '  ',
+  '\n',
+  '\t',
+  '\r\n',
+  '\r',
+  '你',
+  '漢字',
+  '。',
+  '「',
+  '」',
+  'é',
+  'e\u0301',
+  '\u0301',
+  '🚀',
+  '👩‍💻',
+  '👩',
+  '\u200d',
+  '💻',
+  '🇩🇪',
+  '🇩',
+  '한국어',
+  '\u1112\u1161\u11ab',
+  'ｶﾞ',
+  'नमस्ते',
+  '\ufe0f',
+  '☁️',
+  '\u001b',
+  '\u001b[',
+  '31m',
+  '\u001b[31m',
+  '\u001b]0;title\u0007',
+  '\u001b]8;;http://x\u001b\\',
+  '\u009b2J',
+  '\u0007',
+  '\u0000',
+  '\u007f',
+  '\u202e',
+  '\u2066',
+  '\ud83d',
+  '\ude80',
+  '\ufeff',
+  '\u00ad',
+  '\u2028',
+  ';',
+  '[',
+  '\\',
+  '(',
+  ')',
+  ',',
+  '.',
 ];
 export const hostile = (): fc.Arbitrary<string> =>
-  fc.array(fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...PIECES) }, { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 6 }) }), { maxLength: 40 }).map((parts) => parts.join(''));
+  fc
+    .array(
+      fc.oneof(
+        { weight: 4, arbitrary: fc.constantFrom(...PIECES) },
+        { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 6 }) },
+      ),
+      { maxLength: 40 },
+    )
+    .map((parts) => parts.join(''));
 
 // The text cut at these places, also inside of characters.
 export function cut(text: string, places: readonly number[]): string[] {
   const ends = [...new Set(places.map((place) => place % (text.length + 1)))].toSorted((a, b) => a - b);
-  return [...ends, text.length].map((end, index) => text.slice(index === 0 ? 0 : ends[index - 1], end)).filter((piece) => piece !== '');
+  return [...ends, text.length]
+    .map((end, index) => text.slice(index === 0 ? 0 : ends[index - 1], end))
+    .filter((piece) => piece !== '');
 }
 
 // Escapes, other controls, turned directions: nothing of it may reach a terminal.

@@ -33,16 +33,24 @@ test('a fenced block is coloured as a whole, and nothing in it is taken for Mark
 });
 
 test('without its colours it is the text, however it is cut, and all colours end with it', () => {
-  const marks = fc.array(fc.constantFrom('`', '```', '**', '*', '#', '# ', '\n', ' ', 'a', 'code'), { maxLength: 30 }).map((all) => all.join(''));
-  fc.assert(fc.property(fc.oneof(marks, hostile()), fc.array(fc.nat()), (text, places) => {
-    const wrapper = new Wrapper(20, {}, new MarkdownInk());
-    const drawn = cut(text, places).map((piece) => wrapper.push(piece)).join('') + wrapper.end();
-    expect(stripVTControlCharacters(drawn)).toBe(wrapText(text, 20));
-    const open = { bold: false, code: false };
-    for (const [code] of drawn.matchAll(/\u001b\[\d+m/g)) {
-      if (code === BOLD || code === BOLD_OFF) open.bold = code === BOLD;
-      else open.code = code === CODE;
-    }
-    expect(open).toEqual({ bold: false, code: false });
-  }), RUNS);
+  const marks = fc
+    .array(fc.constantFrom('`', '```', '**', '*', '#', '# ', '\n', ' ', 'a', 'code'), { maxLength: 30 })
+    .map((all) => all.join(''));
+  fc.assert(
+    fc.property(fc.oneof(marks, hostile()), fc.array(fc.nat()), (text, places) => {
+      const wrapper = new Wrapper(20, {}, new MarkdownInk());
+      const drawn =
+        cut(text, places)
+          .map((piece) => wrapper.push(piece))
+          .join('') + wrapper.end();
+      expect(stripVTControlCharacters(drawn)).toBe(wrapText(text, 20));
+      const open = { bold: false, code: false };
+      for (const [code] of drawn.matchAll(/\u001b\[\d+m/g)) {
+        if (code === BOLD || code === BOLD_OFF) open.bold = code === BOLD;
+        else open.code = code === CODE;
+      }
+      expect(open).toEqual({ bold: false, code: false });
+    }),
+    RUNS,
+  );
 });

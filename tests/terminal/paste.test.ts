@@ -13,22 +13,31 @@ function read(pieces: readonly string[]): PasteEvent[] {
   expect(reader.waits).toBe(false);
   return events.reduce<PasteEvent[]>((merged, event) => {
     const last = merged.at(-1);
-    if (last?.kind === 'keys' && event.kind === 'keys') merged.splice(-1, 1, { kind: 'keys', text: last.text + event.text });
+    if (last?.kind === 'keys' && event.kind === 'keys')
+      merged.splice(-1, 1, { kind: 'keys', text: last.text + event.text });
     else merged.push(event);
     return merged;
   }, []);
 }
 
 test('a paste is one text, with its line ends, and keys around it are keys', () => {
-  expect(read([`ab${START}one\r\ntwo\rthree${END}`])).toEqual([{ kind: 'keys', text: 'ab' }, { kind: 'paste', text: 'one\ntwo\nthree' }]);
+  expect(read([`ab${START}one\r\ntwo\rthree${END}`])).toEqual([
+    { kind: 'keys', text: 'ab' },
+    { kind: 'paste', text: 'one\ntwo\nthree' },
+  ]);
   expect(read(['\u001b[A', '\u001b'])).toEqual([{ kind: 'keys', text: '\u001b[A\u001b' }]);
 });
 
 test('where the input is cut makes no difference', () => {
   const text = `a${START}x\n\u001b[31my${END}`;
-  fc.assert(fc.property(fc.array(fc.nat()), (places) => {
-    expect(read(cut(text, places))).toEqual([{ kind: 'keys', text: 'a' }, { kind: 'paste', text: 'x\n\u001b[31my' }]);
-  }));
+  fc.assert(
+    fc.property(fc.array(fc.nat()), (places) => {
+      expect(read(cut(text, places))).toEqual([
+        { kind: 'keys', text: 'a' },
+        { kind: 'paste', text: 'x\n\u001b[31my' },
+      ]);
+    }),
+  );
 });
 
 test('a mark of the end inside a paste does not let the rest pass for keys', () => {

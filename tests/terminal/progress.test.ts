@@ -8,17 +8,23 @@ import { CONTROL, event, hostile, loadRecorded, plain, RECORDED, RUNS, state } f
 const fold = (...events: FcmpEvent[]): Activity => events.reduce(nextActivity, NO_ACTIVITY);
 const started = event('conversation.started', { engine: 'codex', execution_mode: 'interactive', fold_version: 1 });
 const running = state('queued', 'running', { ms: 1000 });
-const tool = (id: string, command: string, ms: number) => event('assistant.tool.started', { call_id: id, name: 'shell', kind: 'command', input: { command } }, { ms });
-const ended = (id: string) => event('assistant.tool.completed', { call_id: id, name: 'shell', kind: 'command', status: 'completed' });
+const tool = (id: string, command: string, ms: number) =>
+  event('assistant.tool.started', { call_id: id, name: 'shell', kind: 'command', input: { command } }, { ms });
+const ended = (id: string) =>
+  event('assistant.tool.completed', { call_id: id, name: 'shell', kind: 'command', status: 'completed' });
 const lineOf = (...events: FcmpEvent[]) => progressLine(fold(...events), 13_000, plain(80));
 
 test('a run is queued, starts, thinks, writes, works and waits', () => {
   expect(lineOf(started)).toBe('⠋ queued · 13 s');
   expect(lineOf(started, running)).toBe('⠋ starting codex · 12 s');
   expect(lineOf(started, running, event('assistant.reasoning', { text: 'hm' }))).toBe('⠋ thinking · 12 s');
-  expect(lineOf(started, running, event('assistant.message.delta', { message_id: 'm', text: 'H' }))).toBe('⠋ writing · 12 s');
+  expect(lineOf(started, running, event('assistant.message.delta', { message_id: 'm', text: 'H' }))).toBe(
+    '⠋ writing · 12 s',
+  );
   expect(lineOf(started, running, tool('1', 'npm test', 8000))).toBe('⠋ shell: npm test · 5.0 s');
-  expect(lineOf(started, running, tool('1', 'npm test', 8000), tool('2', 'ls', 12_000))).toBe('⠋ shell: ls · 1.0 s · 1 more running');
+  expect(lineOf(started, running, tool('1', 'npm test', 8000), tool('2', 'ls', 12_000))).toBe(
+    '⠋ shell: ls · 1.0 s · 1 more running',
+  );
   expect(lineOf(started, running, tool('1', 'npm test', 8000), ended('1'))).toBe('⠋ thinking · 12 s');
   expect(lineOf(started, running, state('running', 'waiting_user'))).toBeNull();
   expect(lineOf(started, running, state('running', 'failed'))).toBeNull();
@@ -42,13 +48,16 @@ test('a clock that stands behind the events does no harm', () => {
 });
 
 test('leaves the last column free and obeys no engine', () => {
-  fc.assert(fc.property(hostile(), hostile(), fc.integer({ min: 1, max: 100 }), fc.nat(), (name, command, width, nowMs) => {
-    const call = event('assistant.tool.started', { call_id: null, name, kind: 'command', input: { command } });
-    const line = progressLine(fold(started, running, call, tool('2', command, 0), call), nowMs, plain(width)) ?? '';
-    expect(stringWidth(line)).toBeLessThan(width);
-    expect(line).not.toMatch(CONTROL);
-    expect(line).not.toContain('\n');
-  }), RUNS);
+  fc.assert(
+    fc.property(hostile(), hostile(), fc.integer({ min: 1, max: 100 }), fc.nat(), (name, command, width, nowMs) => {
+      const call = event('assistant.tool.started', { call_id: null, name, kind: 'command', input: { command } });
+      const line = progressLine(fold(started, running, call, tool('2', command, 0), call), nowMs, plain(width)) ?? '';
+      expect(stringWidth(line)).toBeLessThan(width);
+      expect(line).not.toMatch(CONTROL);
+      expect(line).not.toContain('\n');
+    }),
+    RUNS,
+  );
 });
 
 test('nothing runs at the end of any recorded turn', () => {

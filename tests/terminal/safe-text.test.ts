@@ -28,18 +28,28 @@ describe('safe text', () => {
   });
 
   test('lets nothing through that a terminal obeys, and drops nothing', () => {
-    fc.assert(fc.property(hostile(), (text) => {
-      const safe = safeText(text);
-      expect(safe).not.toMatch(CONTROL);
-      expect(restoreNamed(safe)).toBe(text.replaceAll('\r\n', '\n'));
-    }), RUNS);
+    fc.assert(
+      fc.property(hostile(), (text) => {
+        const safe = safeText(text);
+        expect(safe).not.toMatch(CONTROL);
+        expect(restoreNamed(safe)).toBe(text.replaceAll('\r\n', '\n'));
+      }),
+      RUNS,
+    );
   });
 
   test('does not depend on where the text is cut', () => {
-    fc.assert(fc.property(hostile(), fc.array(fc.nat()), (text, places) => {
-      const stream = new SafeStream();
-      expect(cut(text, places).map((piece) => stream.push(piece)).join('') + stream.end()).toBe(safeText(text));
-    }), RUNS);
+    fc.assert(
+      fc.property(hostile(), fc.array(fc.nat()), (text, places) => {
+        const stream = new SafeStream();
+        expect(
+          cut(text, places)
+            .map((piece) => stream.push(piece))
+            .join('') + stream.end(),
+        ).toBe(safeText(text));
+      }),
+      RUNS,
+    );
   });
 
   test('stays fast on a sequence that never ends', () => {
@@ -71,19 +81,30 @@ describe('one line', () => {
   });
 
   test('is never too wide, never broken and harmless', () => {
-    fc.assert(fc.property(hostile(), fc.integer({ min: 1, max: 30 }), fc.constantFrom('start' as const, 'end' as const), (text, columns, keep) => {
-      const line = oneLine(text, columns, keep);
-      expect(stringWidth(line)).toBeLessThanOrEqual(columns);
-      expect(line).not.toMatch(CONTROL);
-      expect(line).not.toContain('\n');
-    }), RUNS);
+    fc.assert(
+      fc.property(
+        hostile(),
+        fc.integer({ min: 1, max: 30 }),
+        fc.constantFrom('start' as const, 'end' as const),
+        (text, columns, keep) => {
+          const line = oneLine(text, columns, keep);
+          expect(stringWidth(line)).toBeLessThanOrEqual(columns);
+          expect(line).not.toMatch(CONTROL);
+          expect(line).not.toContain('\n');
+        },
+      ),
+      RUNS,
+    );
   });
 
   test('of a command keeps every blank and names the line ends', () => {
     expect(exactLine('a  b\n\tc\u00a0', 80)).toBe('a  b⟨U+000A⟩⟨U+0009⟩c⟨U+00A0⟩');
     expect(exactLine('abc\u001bdef', 12)).toBe('abc⟨U+001B⟩…');
     expect(exactLine('abc\u001bdef', 11)).toBe('abc…');
-    fc.assert(fc.property(hostile(), (text) => restoreNamed(exactLine(text, Infinity)) === text), RUNS);
+    fc.assert(
+      fc.property(hostile(), (text) => restoreNamed(exactLine(text, Infinity)) === text),
+      RUNS,
+    );
   });
 
   test('takes as long for 16 MiB as for a line', () => {

@@ -8,10 +8,13 @@ import { RUNS } from './fixtures.js';
 function open(tty: boolean) {
   const terminal = new TinyTerminal(20, 3);
   const pieces: string[] = [];
-  const screen = new Screen((text) => {
-    pieces.push(text);
-    terminal.write(text);
-  }, { tty });
+  const screen = new Screen(
+    (text) => {
+      pieces.push(text);
+      terminal.write(text);
+    },
+    { tty },
+  );
   return { terminal, pieces, screen };
 }
 
@@ -94,28 +97,32 @@ test('whatever is written, the screen shows the text with the status below it, a
     fc.constantFrom('a', 'word ', '漢字', 'line\n', '\n', '🚀', 'x\ny', 'e\u0301').map((text) => ({ text })),
     fc.constantFrom(null, 'working', 'a longer status', '等待').map((status) => ({ status })),
   );
-  fc.assert(fc.property(fc.array(action, { maxLength: 40 }), (actions) => {
-    const { terminal, screen } = open(true);
-    const bare = new TinyTerminal(20, 3);
-    let status: string | null = null;
-    let written = '';
-    for (const each of actions) {
-      if ('text' in each) {
-        // Wrapped to the width, as all text is.
-        const full = stringWidth(written.slice(written.lastIndexOf('\n') + 1) + (each.text.split('\n')[0] ?? '')) > 20;
-        const text = full ? `\n${each.text}` : each.text;
-        screen.write(text);
-        bare.write(text);
-        written += text;
-      } else {
-        ({ status } = each);
-        screen.status(status);
+  fc.assert(
+    fc.property(fc.array(action, { maxLength: 40 }), (actions) => {
+      const { terminal, screen } = open(true);
+      const bare = new TinyTerminal(20, 3);
+      let status: string | null = null;
+      let written = '';
+      for (const each of actions) {
+        if ('text' in each) {
+          // Wrapped to the width, as all text is.
+          const full =
+            stringWidth(written.slice(written.lastIndexOf('\n') + 1) + (each.text.split('\n')[0] ?? '')) > 20;
+          const text = full ? `\n${each.text}` : each.text;
+          screen.write(text);
+          bare.write(text);
+          written += text;
+        } else {
+          ({ status } = each);
+          screen.status(status);
+        }
+        const apart = status !== null && written !== '' && !written.endsWith('\n') ? '\n' : '';
+        // A status that was taken away may leave an empty line, on which the text goes on.
+        expect(terminal.text().trimEnd()).toBe(`${bare.text()}${apart}${status ?? ''}`.trimEnd());
       }
-      const apart = status !== null && written !== '' && !written.endsWith('\n') ? '\n' : '';
-      // A status that was taken away may leave an empty line, on which the text goes on.
-      expect(terminal.text().trimEnd()).toBe(`${bare.text()}${apart}${status ?? ''}`.trimEnd());
-    }
-  }), RUNS);
+    }),
+    RUNS,
+  );
 });
 
 test('whoever writes beside it begins on a line of its own', () => {

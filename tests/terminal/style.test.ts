@@ -4,7 +4,8 @@ import { paint } from '../../src/terminal/style.js';
 afterEach(() => vi.unstubAllEnvs());
 
 test('without colour there is no escape', () => {
-  for (const ink of ['bold', 'dim', 'red', 'green', 'yellow', 'cyan'] as const) expect(paint({ colour: false }, ink, 'x')).toBe('x');
+  for (const ink of ['bold', 'dim', 'red', 'green', 'yellow', 'cyan'] as const)
+    expect(paint({ colour: false }, ink, 'x')).toBe('x');
 });
 
 test('with colour there is one, whatever the environment says: the caller has decided', () => {

@@ -17,40 +17,48 @@ const rows = [
 ];
 
 test('columns are as wide as what is in them', () => {
-  expect(renderTable(rows, columns, plain(200))).toBe([
-    'run     engine    state             age  prompt',
-    'run_01  codex     waiting_user      3 m  建立数据库并迁移所有的旧数据',
-    'run_02  opencode  failed        2 h 5 m  Fix the failing test of the parser 🚀',
-    'run_03  gemini    queued',
-    '',
-  ].join('\n'));
+  expect(renderTable(rows, columns, plain(200))).toBe(
+    [
+      'run     engine    state             age  prompt',
+      'run_01  codex     waiting_user      3 m  建立数据库并迁移所有的旧数据',
+      'run_02  opencode  failed        2 h 5 m  Fix the failing test of the parser 🚀',
+      'run_03  gemini    queued',
+      '',
+    ].join('\n'),
+  );
 });
 
 test('the widest column gives way first', () => {
-  expect(renderTable(rows, columns, plain(60))).toBe([
-    'run     engine    state             age  prompt',
-    'run_01  codex     waiting_user      3 m  建立数据库并迁移所…',
-    'run_02  opencode  failed        2 h 5 m  Fix the failing te…',
-    'run_03  gemini    queued',
-    '',
-  ].join('\n'));
+  expect(renderTable(rows, columns, plain(60))).toBe(
+    [
+      'run     engine    state             age  prompt',
+      'run_01  codex     waiting_user      3 m  建立数据库并迁移所…',
+      'run_02  opencode  failed        2 h 5 m  Fix the failing te…',
+      'run_03  gemini    queued',
+      '',
+    ].join('\n'),
+  );
 });
 
 test('a narrow terminal drops what may be dropped, the last first, and never cuts an id before', () => {
-  expect(renderTable(rows, columns, plain(40))).toBe([
-    'run     engine    state         prompt',
-    'run_01  codex     waiting_user  建立数…',
-    'run_02  opencode  failed        Fix the…',
-    'run_03  gemini    queued',
-    '',
-  ].join('\n'));
-  expect(renderTable(rows, columns, plain(28))).toBe([
-    'run     state         prompt',
-    'run_01  waiting_user  建立…',
-    'run_02  failed        Fix t…',
-    'run_03  queued',
-    '',
-  ].join('\n'));
+  expect(renderTable(rows, columns, plain(40))).toBe(
+    [
+      'run     engine    state         prompt',
+      'run_01  codex     waiting_user  建立数…',
+      'run_02  opencode  failed        Fix the…',
+      'run_03  gemini    queued',
+      '',
+    ].join('\n'),
+  );
+  expect(renderTable(rows, columns, plain(28))).toBe(
+    [
+      'run     state         prompt',
+      'run_01  waiting_user  建立…',
+      'run_02  failed        Fix t…',
+      'run_03  queued',
+      '',
+    ].join('\n'),
+  );
 });
 
 test('colour changes no column', () => {
@@ -62,13 +70,16 @@ test('colour changes no column', () => {
 
 test('never beyond the width, no blanks at the end, nothing that a terminal obeys', () => {
   const row = fc.tuple(hostile(), hostile(), hostile(), hostile(), hostile());
-  fc.assert(fc.property(fc.array(row, { maxLength: 4 }), fc.constantFrom(10, 20, 40, 80, 200), (given, width) => {
-    const text = renderTable(given, columns, plain(width));
-    expectFits(text, width);
-    expect(text).not.toMatch(/ $/m);
-    expect(text).not.toMatch(CONTROL);
-    expect(text.split('\n')).toHaveLength(given.length + 2);
-  }), RUNS);
+  fc.assert(
+    fc.property(fc.array(row, { maxLength: 4 }), fc.constantFrom(10, 20, 40, 80, 200), (given, width) => {
+      const text = renderTable(given, columns, plain(width));
+      expectFits(text, width);
+      expect(text).not.toMatch(/ $/m);
+      expect(text).not.toMatch(CONTROL);
+      expect(text.split('\n')).toHaveLength(given.length + 2);
+    }),
+    RUNS,
+  );
 });
 
 test('a cell with an invisible character has its name once', () => {

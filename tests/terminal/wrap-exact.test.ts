@@ -19,13 +19,18 @@ test.each([
 });
 
 test('with the margins taken away and the names put back is the text, at any width', () => {
-  fc.assert(fc.property(hostile(), fc.constantFrom(8, 13, 20, 80, Infinity), (given, width) => {
-    // A tab is shown as blanks.
-    const text = given.replaceAll('\t', ' ');
-    const shown = wrapExact(text, width, MARGINS);
-    const lines = shown.split('\n').map((line, index) => (line.startsWith('↪ ') || index === 0 ? '' : '\n') + line.slice(2));
-    expect(restoreNamed(lines.join(''))).toBe(text);
-    expect(shown).not.toMatch(CONTROL);
-    expectFits(shown, width);
-  }), { numRuns: 4 * RUNS.numRuns });
+  fc.assert(
+    fc.property(hostile(), fc.constantFrom(8, 13, 20, 80, Infinity), (given, width) => {
+      // A tab is shown as blanks.
+      const text = given.replaceAll('\t', ' ');
+      const shown = wrapExact(text, width, MARGINS);
+      const lines = shown
+        .split('\n')
+        .map((line, index) => (line.startsWith('↪ ') || index === 0 ? '' : '\n') + line.slice(2));
+      expect(restoreNamed(lines.join(''))).toBe(text);
+      expect(shown).not.toMatch(CONTROL);
+      expectFits(shown, width);
+    }),
+    { numRuns: 4 * RUNS.numRuns },
+  );
 });

@@ -42,15 +42,21 @@ test('writes a word as soon as its end is known, and Chinese a character later',
 });
 
 test('writes the same however the text is cut, never too wide, and loses no letter', () => {
-  fc.assert(fc.property(hostile(), fc.array(fc.nat()), fc.constantFrom(6, 9, 20, 80, Infinity), (text, places, width) => {
-    const wrapper = new Wrapper(width, { first: '> ', rest: '  ' });
-    const streamed = cut(text, places).map((piece) => wrapper.push(piece)).join('') + wrapper.end();
-    expect(streamed).toBe(wrapText(text, width, { first: '> ', rest: '  ' }));
-    expectFits(streamed, width);
-    expect(streamed).not.toMatch(CONTROL);
-    expect(streamed).not.toMatch(/\n\n\n| $/m);
-    expect(letters(wrapText(text, width))).toBe(letters(safeText(text)));
-  }), RUNS);
+  fc.assert(
+    fc.property(hostile(), fc.array(fc.nat()), fc.constantFrom(6, 9, 20, 80, Infinity), (text, places, width) => {
+      const wrapper = new Wrapper(width, { first: '> ', rest: '  ' });
+      const streamed =
+        cut(text, places)
+          .map((piece) => wrapper.push(piece))
+          .join('') + wrapper.end();
+      expect(streamed).toBe(wrapText(text, width, { first: '> ', rest: '  ' }));
+      expectFits(streamed, width);
+      expect(streamed).not.toMatch(CONTROL);
+      expect(streamed).not.toMatch(/\n\n\n| $/m);
+      expect(letters(wrapText(text, width))).toBe(letters(safeText(text)));
+    }),
+    RUNS,
+  );
 });
 
 test('shows a word as it stands when nothing comes for a while, and goes on behind it', () => {
@@ -65,12 +71,18 @@ test('shows a word as it stands when nothing comes for a while, and goes on behi
 });
 
 test('with pauses anywhere is never too wide either, and loses no letter', () => {
-  fc.assert(fc.property(hostile(), fc.array(fc.nat()), fc.constantFrom(6, 9, 20), (text, places, width) => {
-    const wrapper = new Wrapper(width);
-    const streamed = cut(text, places).map((piece) => wrapper.push(piece) + wrapper.pause()).join('') + wrapper.end();
-    expectFits(streamed, width);
-    expect(letters(streamed)).toBe(letters(safeText(text)));
-  }), RUNS);
+  fc.assert(
+    fc.property(hostile(), fc.array(fc.nat()), fc.constantFrom(6, 9, 20), (text, places, width) => {
+      const wrapper = new Wrapper(width);
+      const streamed =
+        cut(text, places)
+          .map((piece) => wrapper.push(piece) + wrapper.pause())
+          .join('') + wrapper.end();
+      expectFits(streamed, width);
+      expect(letters(streamed)).toBe(letters(safeText(text)));
+    }),
+    RUNS,
+  );
 });
 
 test('keeps nothing of a word without an end but a line of it', () => {

@@ -1,10 +1,12 @@
-// The clock of the machine jumps, by hours, years and to 1970, forward and back, at any moment of a run and across restarts, by a seed.
+// The clock of the machine jumps, by hours, years and to 1970, forward and back, at any moment of a run and across
+// restarts, by a seed.
 //
-// The rules. Order is by seq and never by time; the times of a run never go back, so after a jump back they stand still until the clock has
-// caught up. When a question is over is a time of the clock, which people are shown (due_at): it is decided when the clock has reached it, at the
-// next look, and never while no clock ever said so; a jump back makes it wait longer, and no jump decides it twice or answers one that only a
-// person may answer. Limits of a turn are measured by timers, which no jump moves. Retention goes by the clock too, and never takes a run that
-// has not ended. Tokens have no time. PARLEY_CLOCK_HISTORIES asks for more histories.
+// The rules. Order is by seq and never by time; the times of a run never go back, so after a jump back they stand still
+// until the clock has caught up. When a question is over is a time of the clock, which people are shown (due_at): it is
+// decided when the clock has reached it, at the next look, and never while no clock ever said so; a jump back makes it
+// wait longer, and no jump decides it twice or answers one that only a person may answer. Limits of a turn are measured
+// by timers, which no jump moves. Retention goes by the clock too, and never takes a run that has not ended. Tokens
+// have no time. PARLEY_CLOCK_HISTORIES asks for more histories.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -85,7 +87,13 @@ class History {
 
   async #create(prompt = '[[answer Hello.]][[ask Which?|A|B]][[ask And?]][[done {"n":1}]]'): Promise<void> {
     const strict = this.#by.below(2) === 0;
-    const { run_id: id } = await this.#bench.orchestrator.create({ engine: 'codex', prompt, execution_mode: 'interactive', permission: 'full', runtime_options: { session_timeout_sec: TIMEOUT_SEC, interactive_require_user_reply: strict } });
+    const { run_id: id } = await this.#bench.orchestrator.create({
+      engine: 'codex',
+      prompt,
+      execution_mode: 'interactive',
+      permission: 'full',
+      runtime_options: { session_timeout_sec: TIMEOUT_SEC, interactive_require_user_reply: strict },
+    });
     // Within a life of a process ids are in their order, whatever the clock does.
     this.#created.push(id);
     figures.add('runs');
@@ -114,7 +122,10 @@ class History {
     const pending = await this.#pick('waiting_user');
     if (!pending) return;
     const question = await this.#bench.data.store.loadPending(pending.run_id);
-    await this.#bench.orchestrator.reply(pending.run_id, { interaction_id: question?.interaction_id ?? '', response: 'A' });
+    await this.#bench.orchestrator.reply(pending.run_id, {
+      interaction_id: question?.interaction_id ?? '',
+      response: 'A',
+    });
     figures.add('answers');
   }
 
@@ -152,7 +163,8 @@ class History {
 
   // Everything comes to rest, with what the clock says now.
   async #look(): Promise<void> {
-    for (const id of this.#questions.keys()) this.#latest.set(id, Math.max(this.#latest.get(id) ?? 0, this.#time.now + 1000));
+    for (const id of this.#questions.keys())
+      this.#latest.set(id, Math.max(this.#latest.get(id) ?? 0, this.#time.now + 1000));
     await this.#bench.orchestrator.quiet();
     for (const id of this.#created) {
       if (this.#deleted.has(id)) continue;
@@ -161,7 +173,10 @@ class History {
         // What is decided or answered stays so.
         if (before && before.state !== 'pending') expect(question).toEqual(before);
         this.#questions.set(question.interaction_id, question);
-        this.#latest.set(question.interaction_id, Math.max(this.#latest.get(question.interaction_id) ?? 0, this.#time.now + 1000));
+        this.#latest.set(
+          question.interaction_id,
+          Math.max(this.#latest.get(question.interaction_id) ?? 0, this.#time.now + 1000),
+        );
       }
     }
   }
@@ -187,7 +202,8 @@ class History {
       await this.#restart();
       for (const { run_id: id } of await waiting()) {
         const question = await this.#bench.data.store.loadPending(id);
-        if (question && !question.decides) await this.#bench.orchestrator.reply(id, { interaction_id: question.interaction_id, response: 'A' });
+        if (question && !question.decides)
+          await this.#bench.orchestrator.reply(id, { interaction_id: question.interaction_id, response: 'A' });
       }
       this.#time.advance(TIMEOUT_SEC * 1000 + 1);
       await this.#look();
@@ -198,19 +214,33 @@ class History {
       await this.#open();
       await this.#look();
     }
-    for (const run of await waiting()) expect(run.spec.runtime_options, 'a question that is decided by itself still waits').toMatchObject({ interactive_require_user_reply: true });
-    figures.add('decided by themselves', [...this.#questions.values()].filter(({ state }) => state === 'auto_decided').length);
+    for (const run of await waiting())
+      expect(run.spec.runtime_options, 'a question that is decided by itself still waits').toMatchObject({
+        interactive_require_user_reply: true,
+      });
+    figures.add(
+      'decided by themselves',
+      [...this.#questions.values()].filter(({ state }) => state === 'auto_decided').length,
+    );
     await this.#bench.close();
   }
 }
 
-test.each(Array.from({ length: HISTORIES }, (_, number) => number))(`whatever the clock does, nothing is lost, decided early or out of order: history %d (seed ${SEED})`, { timeout: 120_000 }, async (number) => {
-  await new History(number).live();
-});
+test.each(Array.from({ length: HISTORIES }, (_, number) => number))(
+  `whatever the clock does, nothing is lost, decided early or out of order: history %d (seed ${SEED})`,
+  { timeout: 120_000 },
+  async (number) => {
+    await new History(number).live();
+  },
+);
 
 test('ids made in one life of a process stay in their order when the clock goes back', async () => {
   const time = new SimulatedTime(START);
-  const bench = await openBench(createRoot(), { clock: time.clock, timers: time.createTimers(), settings: { slots: 0 } });
+  const bench = await openBench(createRoot(), {
+    clock: time.clock,
+    timers: time.createTimers(),
+    settings: { slots: 0 },
+  });
   const made: string[] = [];
   for (const at of [START, START - DAY, 1000, START + DAY, START - HOUR]) {
     time.setClock(at);
@@ -221,30 +251,40 @@ test('ids made in one life of a process stay in their order when the clock goes 
   await bench.close();
 });
 
-test('a server that is started with a clock of another decade knows its tokens, its runs and who waits', { timeout: 120_000 }, async () => {
-  const site = createSite();
-  mkdirSync(site.data, { mode: 0o700 });
-  writeFileSync(join(site.data, 'config.json'), JSON.stringify({ shutdown_grace_sec: 0.1 }));
-  const shift = `--import=${new URL('../support/shift-clock.mjs', import.meta.url).href}`;
-  let token = '';
-  const waiting: string[] = [];
-  for (const days of [0, -3650, 3650]) {
-    const server = await startServer(site, ['--port', '0'], { env: { NODE_OPTIONS: shift, CLOCK_SHIFT_MS: String(days * DAY) } });
-    if (token !== '') expect(server.token).toBe(token);
-    ({ token } = server);
-    const { run_id: id } = await server.client.create({ engine: 'rehearsal', prompt: '[[ask Which?|a|b]][[done 1]]', execution_mode: 'interactive' });
-    await untilRun(site, 'waiting_user', id);
-    const earlier = waiting.shift();
-    waiting.push(id);
-    if (earlier !== undefined) {
-      const { interaction_id: question } = await server.client.interaction(earlier);
-      await server.client.reply(earlier, { interaction_id: question, response: 'a' });
-      expect((await untilRun(site, 'succeeded', earlier)).result).toBe(1);
+test(
+  'a server that is started with a clock of another decade knows its tokens, its runs and who waits',
+  { timeout: 120_000 },
+  async () => {
+    const site = createSite();
+    mkdirSync(site.data, { mode: 0o700 });
+    writeFileSync(join(site.data, 'config.json'), JSON.stringify({ shutdown_grace_sec: 0.1 }));
+    const shift = `--import=${new URL('../support/shift-clock.mjs', import.meta.url).href}`;
+    let token = '';
+    const waiting: string[] = [];
+    for (const days of [0, -3650, 3650]) {
+      const server = await startServer(site, ['--port', '0'], {
+        env: { NODE_OPTIONS: shift, CLOCK_SHIFT_MS: String(days * DAY) },
+      });
+      if (token !== '') expect(server.token).toBe(token);
+      ({ token } = server);
+      const { run_id: id } = await server.client.create({
+        engine: 'rehearsal',
+        prompt: '[[ask Which?|a|b]][[done 1]]',
+        execution_mode: 'interactive',
+      });
+      await untilRun(site, 'waiting_user', id);
+      const earlier = waiting.shift();
+      waiting.push(id);
+      if (earlier !== undefined) {
+        const { interaction_id: question } = await server.client.interaction(earlier);
+        await server.client.reply(earlier, { interaction_id: question, response: 'a' });
+        expect((await untilRun(site, 'succeeded', earlier)).result).toBe(1);
+      }
+      expect((await server.client.list({ limit: 10 })).runs.map((run) => run.run_id)).toContain(id);
+      server.child.kill('SIGTERM');
+      expect(await server.ended).toMatchObject({ code: 0, stderr: '' });
+      figures.add('servers of another decade');
     }
-    expect((await server.client.list({ limit: 10 })).runs.map((run) => run.run_id)).toContain(id);
-    server.child.kill('SIGTERM');
-    expect(await server.ended).toMatchObject({ code: 0, stderr: '' });
-    figures.add('servers of another decade');
-  }
-  expect(await parley(site, ['verify', '--all'])).toMatchObject({ code: 0 });
-});
+    expect(await parley(site, ['verify', '--all'])).toMatchObject({ code: 0 });
+  },
+);

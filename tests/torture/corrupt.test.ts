@@ -1,5 +1,6 @@
-// One thing is changed in what is kept of an ended run: a bit, a line or a whole file, or a value of a row. verify finds it, each time. What it
-// need not find stands in the two tables here, with the reason. PARLEY_CORRUPTIONS: how many seeded changes of each file.
+// One thing is changed in what is kept of an ended run: a bit, a line or a whole file, or a value of a row. verify
+// finds it, each time. What it need not find stands in the two tables here, with the reason. PARLEY_CORRUPTIONS: how
+// many seeded changes of each file.
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -58,7 +59,9 @@ async function play(bench: Bench, kind: Kind): Promise<string> {
   const asks = kind === 'asks';
   const { run_id: id } = await bench.orchestrator.create({
     engine: asks ? 'codex' : 'codex-app-server',
-    prompt: asks ? '[[answer Hello.]][[utf8]][[stderr 2]][[ask Which?|A|B]][[answer Then.]][[done {"n":1}]]' : '[[approve echo hi]] [[answer Then.]] [[done {"n":2}]]',
+    prompt: asks
+      ? '[[answer Hello.]][[utf8]][[stderr 2]][[ask Which?|A|B]][[answer Then.]][[done {"n":1}]]'
+      : '[[approve echo hi]] [[answer Then.]] [[done {"n":2}]]',
     execution_mode: 'interactive',
     permission: 'full',
     labels: { team: 'blue' },
@@ -66,7 +69,15 @@ async function play(bench: Bench, kind: Kind): Promise<string> {
   });
   await bench.orchestrator.quiet();
   const pending = await bench.data.store.loadPending(id);
-  await bench.orchestrator.reply(id, { interaction_id: pending?.interaction_id ?? '', response: asks ? 'B' : { decision: 'approve' }, idempotency_key: 'once' }, { kind: 'user', name: 'ann' });
+  await bench.orchestrator.reply(
+    id,
+    {
+      interaction_id: pending?.interaction_id ?? '',
+      response: asks ? 'B' : { decision: 'approve' },
+      idempotency_key: 'once',
+    },
+    { kind: 'user', name: 'ann' },
+  );
   await bench.orchestrator.quiet();
   expect((await bench.data.store.loadRun(id))?.status).toBe('succeeded');
   return id;
@@ -90,7 +101,9 @@ const copyOf = (): string => {
 
 // The checks that find something; a run that cannot even be read is found too.
 async function findBy(store: Store, data: string, runId: string): Promise<string[]> {
-  const checks = await store.loadRun(runId).then((run) => (run ? verifyRun(store, data, run) : [{ name: 'the run is gone', ok: false }]), tellDamage);
+  const checks = await store
+    .loadRun(runId)
+    .then((run) => (run ? verifyRun(store, data, run) : [{ name: 'the run is gone', ok: false }]), tellDamage);
   return checks.filter(({ ok }) => !ok).map(({ name }) => name);
 }
 
@@ -106,7 +119,9 @@ async function findIn(data: string, runId: string): Promise<string[]> {
 
 function filesOf(data: string, runId: string): string[] {
   const folder = join(data, 'runs', runId);
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => statSync(join(folder, name)).isFile()).toSorted();
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => statSync(join(folder, name)).isFile())
+    .toSorted();
 }
 
 const linesOf = (bytes: Buffer): string[] => bytes.toString('latin1').split(/(?<=\n)/);
@@ -150,7 +165,12 @@ describe.each(KINDS)(`in the files of a run that %s (seed ${SEED})`, (kind) => {
       const bytes = readFileSync(path);
       const beside = join(data, 'runs', ids.other, name);
       for (let time = 0; time < EACH; time += 1) {
-        const changed = DEEDS[deed]?.(bytes, chance(number, time, deed.length), existsSync(beside) ? readFileSync(beside) : Buffer.from('x')) ?? null;
+        const changed =
+          DEEDS[deed]?.(
+            bytes,
+            chance(number, time, deed.length),
+            existsSync(beside) ? readFileSync(beside) : Buffer.from('x'),
+          ) ?? null;
         // An empty file that is gone says the same, and so do two equal lines in another order.
         if (changed === null ? bytes.length === 0 : changed.equals(bytes)) continue;
         if (changed === null) rmSync(path);
@@ -169,7 +189,9 @@ test.each(KINDS)('a bit that is flipped anywhere in the events of a run that %s 
   const data = copyOf();
   const db = await openDatabase(join(data, 'parley.db'));
   const store = new SqliteStore(db);
-  const pieces = db.prepare('SELECT rowid AS id, body, packed FROM segments WHERE run_id = ?').all(ids[kind]) as ({ id: number } & PackedBody)[];
+  const pieces = db.prepare('SELECT rowid AS id, body, packed FROM segments WHERE run_id = ?').all(ids[kind]) as ({
+    id: number;
+  } & PackedBody)[];
   const update = db.prepare('UPDATE segments SET body = ? WHERE rowid = ?');
   const by = chance(7, KINDS.indexOf(kind));
   const run = (await store.loadRun(ids[kind])) as RunRecord;
@@ -200,7 +222,10 @@ const TABLES: Readonly<Record<string, string>> = {
 };
 
 // A piece that is said to hold more than its time is looked into in vain, and nothing else: it is made narrower here.
-const ONLY: Readonly<Record<string, (value: number) => number>> = { 'segments.ts_from': (value) => value + 3_600_000, 'segments.ts_to': (value) => value - 3_600_000 };
+const ONLY: Readonly<Record<string, (value: number) => number>> = {
+  'segments.ts_from': (value) => value + 3_600_000,
+  'segments.ts_to': (value) => value - 3_600_000,
+};
 
 const KEYS = new Set(['run_id', 'request_id', 'interaction_id', 'protocol', 'seq_from', 'key', 'attempt_number']);
 
@@ -210,8 +235,19 @@ type Value = string | number | bigint | null | Uint8Array;
 function* otherValues(value: Value, by: Chance, others: readonly Value[]): Generator<Value> {
   for (const other of others) if (other !== value && !(other instanceof Uint8Array)) yield other;
   if (value === null) return yield '"x"';
-  if (typeof value === 'number' || typeof value === 'bigint') return yield* [Number(value) + 1, Number(value) - 1, 2n ** 62n, -(2n ** 62n), ...(Number(value) === 0 ? [] : ['x'])];
-  if (value instanceof Uint8Array) return yield* [DEEDS['bits flipped']?.(Buffer.from(value), by, Buffer.alloc(0)) ?? null, Buffer.from(value).toString('latin1')];
+  if (typeof value === 'number' || typeof value === 'bigint')
+    return yield* [
+      Number(value) + 1,
+      Number(value) - 1,
+      2n ** 62n,
+      -(2n ** 62n),
+      ...(Number(value) === 0 ? [] : ['x']),
+    ];
+  if (value instanceof Uint8Array)
+    return yield* [
+      DEEDS['bits flipped']?.(Buffer.from(value), by, Buffer.alloc(0)) ?? null,
+      Buffer.from(value).toString('latin1'),
+    ];
   if (value.length === 0) return yield 'x';
   const at = by.below(value.length);
   yield `${value.slice(0, at)}${value[at] === 'x' ? 'y' : 'x'}${value.slice(at + 1)}`;
@@ -237,7 +273,9 @@ describe.each(KINDS)(`in the rows of a run that %s (seed ${SEED})`, (kind) => {
         db.exec('ROLLBACK');
       }
     };
-    const columns = (db.prepare(`SELECT name FROM pragma_table_info('${table}')`).all() as { name: string }[]).map(({ name }) => name);
+    const columns = (db.prepare(`SELECT name FROM pragma_table_info('${table}')`).all() as { name: string }[]).map(
+      ({ name }) => name,
+    );
     const rows = db.prepare(`SELECT * FROM ${table} WHERE ${TABLES[table]}`).all(ids[kind]) as Record<string, Value>[];
     expect(rows.length).toBeGreaterThan(0);
     const keys = columns.filter((name) => KEYS.has(name));
@@ -249,11 +287,24 @@ describe.each(KINDS)(`in the rows of a run that %s (seed ${SEED})`, (kind) => {
         if (UNPROVED_COLUMNS[`${table}.${column}`] !== undefined) continue;
         const value = row[column] as Value;
         const narrower = ONLY[`${table}.${column}`];
-        for (const other of narrower ? [narrower(value as number)] : otherValues(value, chance(number, at), rows.slice(0, 2).map((each) => each[column] as Value))) {
-          await attempt(`${table}.${column} of row ${number}: ${String(value).slice(0, 60)} became ${String(other).slice(0, 60)}`, 'values changed', `UPDATE ${table} SET ${column} = ? WHERE ${where}`, other, ...own);
+        for (const other of narrower
+          ? [narrower(value as number)]
+          : otherValues(
+              value,
+              chance(number, at),
+              rows.slice(0, 2).map((each) => each[column] as Value),
+            )) {
+          await attempt(
+            `${table}.${column} of row ${number}: ${String(value).slice(0, 60)} became ${String(other).slice(0, 60)}`,
+            'values changed',
+            `UPDATE ${table} SET ${column} = ? WHERE ${where}`,
+            other,
+            ...own,
+          );
         }
       }
-      if (table !== 'run_labels') await attempt(`row ${number} of ${table}`, 'rows deleted', `DELETE FROM ${table} WHERE ${where}`, ...own);
+      if (table !== 'run_labels')
+        await attempt(`row ${number} of ${table}`, 'rows deleted', `DELETE FROM ${table} WHERE ${where}`, ...own);
     }
     db.close();
     expect(missed).toEqual([]);
@@ -270,7 +321,10 @@ describe.each(KINDS)(`in the rows of a run that %s (seed ${SEED})`, (kind) => {
       for (const [member, value] of Object.entries(handle)) {
         const changed = { ...handle, [member]: typeof value === 'number' ? value + 1 : `${value}x` };
         db.exec('BEGIN');
-        db.prepare('UPDATE request_interactive_runtime SET session_handle_json = ? WHERE request_id = ?').run(JSON.stringify(changed), run.request_id);
+        db.prepare('UPDATE request_interactive_runtime SET session_handle_json = ? WHERE request_id = ?').run(
+          JSON.stringify(changed),
+          run.request_id,
+        );
         if ((await findBy(store, data, ids[kind])).length === 0) missed.push(member);
         db.exec('ROLLBACK');
       }
@@ -282,7 +336,9 @@ describe.each(KINDS)(`in the rows of a run that %s (seed ${SEED})`, (kind) => {
   test('a question that was never asked is found', async () => {
     const data = copyOf();
     const db = await openDatabase(join(data, 'parley.db'));
-    db.prepare(`INSERT INTO interactions SELECT 'int_forged', run_id, attempt_number, question_json, state, asked_at, due_at, decides, resolution_json FROM interactions WHERE run_id = ?`).run(ids[kind]);
+    db.prepare(
+      `INSERT INTO interactions SELECT 'int_forged', run_id, attempt_number, question_json, state, asked_at, due_at, decides, resolution_json FROM interactions WHERE run_id = ?`,
+    ).run(ids[kind]);
     db.close();
     expect(await findIn(data, ids[kind])).toEqual(['rows']);
   });

@@ -1,6 +1,7 @@
-// A real server whose disk is full: no file may become larger than a limit (ulimit -f), or the file system of its data directory is a small one
-// (a tmpfs, where one can be mounted). It refuses what it cannot store and goes on answering, or ends with a sentence; nothing that it took is
-// lost; and with room again every run comes to its end. PARLEY_DISK_ROOMS: how many rooms of each sort.
+// A real server whose disk is full: no file may become larger than a limit (ulimit -f), or the file system of its data
+// directory is a small one (a tmpfs, where one can be mounted). It refuses what it cannot store and goes on answering,
+// or ends with a sentence; nothing that it took is lost; and with room again every run comes to its end.
+// PARLEY_DISK_ROOMS: how many rooms of each sort.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -44,33 +45,55 @@ async function use({ url, token }: ServerProcess): Promise<Taken> {
   const before = figures.get('calls refused');
   for (let number = 0; number < RUNS || figures.get('calls refused') === before; number += 1) {
     expect(number, 'nothing is refused, however much is asked for').toBeLessThan(MOST_RUNS);
-    const run = await orRefused(() => client.create({ engine: 'rehearsal', prompt: `[[events 150 400]][[ask Go on?]][[events 150 400]][[done ${number}]]`, execution_mode: 'interactive', request_id: `disk-${number}` }));
+    const run = await orRefused(() =>
+      client.create({
+        engine: 'rehearsal',
+        prompt: `[[events 150 400]][[ask Go on?]][[events 150 400]][[done ${number}]]`,
+        execution_mode: 'interactive',
+        request_id: `disk-${number}`,
+      }),
+    );
     if (!run) continue;
     taken.runs.push(run.run_id);
     // It waits, or it could not be begun, or not ended.
     let looks = 0;
-    await expect.poll(async () => (await client.get(run.run_id)).status === 'waiting_user' || (looks += 1) > 15, PATIENCE).toBe(true);
+    await expect
+      .poll(async () => (await client.get(run.run_id)).status === 'waiting_user' || (looks += 1) > 15, PATIENCE)
+      .toBe(true);
     const found = await client.get(run.run_id);
     const id = found.interaction?.interaction_id;
     if (id === undefined) continue;
-    if (await orRefused(() => client.reply(run.run_id, { interaction_id: id, response: 'Yes.', idempotency_key: id }))) taken.answers.push({ runId: run.run_id, id });
+    if (await orRefused(() => client.reply(run.run_id, { interaction_id: id, response: 'Yes.', idempotency_key: id })))
+      taken.answers.push({ runId: run.run_id, id });
   }
   return taken;
 }
 
 async function expectAllThere(site: Site, { client }: ServerProcess, taken: Taken): Promise<void> {
   const kept = await listRuns(site);
-  expect(taken.runs.filter((id) => !kept.some((run) => run.run_id === id)), 'runs that were taken and are lost').toEqual([]);
-  for (const { id } of taken.answers) expect((await withData(site, ({ store }) => store.loadInteraction(id)))?.state, `the answer to ${id}`).toBe('answered');
+  expect(
+    taken.runs.filter((id) => !kept.some((run) => run.run_id === id)),
+    'runs that were taken and are lost',
+  ).toEqual([]);
+  for (const { id } of taken.answers)
+    expect((await withData(site, ({ store }) => store.loadInteraction(id)))?.state, `the answer to ${id}`).toBe(
+      'answered',
+    );
   for (const { run_id: id } of kept) {
-    await expect.poll(async () => {
-      const run = await client.get(id);
-      if (run.interaction) await client.reply(id, { interaction_id: run.interaction.interaction_id, response: 'Yes.' });
-      return run.status;
-    }, PATIENCE).toMatch(/succeeded|failed/);
+    await expect
+      .poll(async () => {
+        const run = await client.get(id);
+        if (run.interaction)
+          await client.reply(id, { interaction_id: run.interaction.interaction_id, response: 'Yes.' });
+        return run.status;
+      }, PATIENCE)
+      .toMatch(/succeeded|failed/);
     const { status, error } = await client.get(id);
     figures.add(`runs ${status}`);
-    if (status === 'failed') expect(`${error?.code} ${error?.message}`).toMatch(/ORCHESTRATOR_RESTART_INTERRUPTED|DISK_FULL|INTERNAL .*(large|disk I\/O|EFBIG)/);
+    if (status === 'failed')
+      expect(`${error?.code} ${error?.message}`).toMatch(
+        /ORCHESTRATOR_RESTART_INTERRUPTED|DISK_FULL|INTERNAL .*(large|disk I\/O|EFBIG)/,
+      );
     await expect.poll(async () => (await client.verify(id)).checks.filter(({ ok }) => !ok), PATIENCE).toEqual([]);
   }
 }
@@ -93,7 +116,9 @@ async function starve(site: Site, options: CallOptions, makeRoom: () => void): P
   if (server) {
     figures.add('servers that ran out of room');
     // It goes on: whoever asks is told what there is.
-    expect((await server.client.list({ limit: 100 })).runs.map((run) => run.run_id)).toEqual(expect.arrayContaining(taken.runs));
+    expect((await server.client.list({ limit: 100 })).runs.map((run) => run.run_id)).toEqual(
+      expect.arrayContaining(taken.runs),
+    );
     server.child.kill('SIGTERM');
     const { code, stderr } = await server.ended;
     expect(code === 0 || /full|disk|ENOSPC|EFBIG/.test(stderr), `ended with ${code}: ${stderr}`).toBe(true);
@@ -117,17 +142,22 @@ describe(`a server without room for what it should keep (seed ${SEED})`, () => {
     await starve(site, { through: ['sh', '-c', `ulimit -f ${blocks}; exec "$0" "$@"`] }, () => {});
   });
 
-  test.for(Array.from({ length: ROOMS - 1 }, (_, number) => number))('a file system that is small, %d', async (number, { skip }) => {
-    const site = createSite();
-    mkdirSync(site.data, { mode: 0o700 });
-    const size = 200 + chance(number, 7).below(2200);
-    try {
-      execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}k,mode=700`, 'tmpfs', site.data], { stdio: 'pipe' });
-    } catch (error) {
-      return skip(`no small file system can be mounted here: ${String((error as { stderr?: Buffer }).stderr ?? error).trim()}`);
-    }
-    onTestFinished(() => void execFileSync('umount', ['-l', site.data]));
-    figures.add('small file systems');
-    await starve(site, {}, () => execFileSync('mount', ['-o', 'remount,size=64m', site.data]));
-  });
+  test.for(Array.from({ length: ROOMS - 1 }, (_, number) => number))(
+    'a file system that is small, %d',
+    async (number, { skip }) => {
+      const site = createSite();
+      mkdirSync(site.data, { mode: 0o700 });
+      const size = 200 + chance(number, 7).below(2200);
+      try {
+        execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}k,mode=700`, 'tmpfs', site.data], { stdio: 'pipe' });
+      } catch (error) {
+        return skip(
+          `no small file system can be mounted here: ${String((error as { stderr?: Buffer }).stderr ?? error).trim()}`,
+        );
+      }
+      onTestFinished(() => void execFileSync('umount', ['-l', site.data]));
+      figures.add('small file systems');
+      await starve(site, {}, () => execFileSync('mount', ['-o', 'remount,size=64m', site.data]));
+    },
+  );
 });

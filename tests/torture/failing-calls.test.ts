@@ -1,5 +1,5 @@
-// The calls that a failing disk refuses are all that a file goes through when it is replaced; at each of them the old one is left whole, and the next
-// try is good.
+// The calls that a failing disk refuses are all that a file goes through when it is replaced; at each of them the old
+// one is left whole, and the next try is good.
 import { readFileSync, readdirSync } from 'node:fs';
 import { mkdir, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,7 +8,10 @@ import { replaceFile, replaceFileMeanwhile } from '../../src/files/replace-file.
 import { breakDisk } from '../support/failing-disk.js';
 import { createRoot } from '../support/orchestrated.js';
 
-test.each([['at once', replaceFile], ['meanwhile', replaceFileMeanwhile]] as const)('a file that is replaced %s is the old one, whichever call was refused', async (_when, replace) => {
+test.each([
+  ['at once', replaceFile],
+  ['meanwhile', replaceFileMeanwhile],
+] as const)('a file that is replaced %s is the old one, whichever call was refused', async (_when, replace) => {
   const folder = createRoot();
   const path = join(folder, 'file');
   const refused: string[] = [];
@@ -37,7 +40,10 @@ test('the calls that answer later are refused as well, and only within the folde
   try {
     await expect(mkdir(join(folder, 'a'))).rejects.toMatchObject({ code: 'EIO', syscall: 'mkdir' });
     await expect(open(join(folder, 'b'), 'a')).rejects.toMatchObject({ code: 'EIO', syscall: 'open' });
-    await expect(rename(join(folder, 'c'), join(folder, 'd'))).rejects.toMatchObject({ code: 'EIO', syscall: 'rename' });
+    await expect(rename(join(folder, 'c'), join(folder, 'd'))).rejects.toMatchObject({
+      code: 'EIO',
+      syscall: 'rename',
+    });
     await mkdir(join(elsewhere, 'a'));
     disk.heal();
     await mkdir(join(folder, 'a'));

@@ -1,6 +1,7 @@
-// A conversation of which one write is refused, each in its turn: the first, the second and so on to the last, by a full or a broken disk,
-// with nothing or half of it written; and so once, or until there is room again. The caller is told, nothing that was acknowledged is lost,
-// and the run comes to its end, here or after the next start. PARLEY_DISK_EVERY: which of the writes, every thirty-sixth unless told.
+// A conversation of which one write is refused, each in its turn: the first, the second and so on to the last, by a
+// full or a broken disk, with nothing or half of it written; and so once, or until there is room again. The caller is
+// told, nothing that was acknowledged is lost, and the run comes to its end, here or after the next start.
+// PARLEY_DISK_EVERY: which of the writes, every thirty-sixth unless told.
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -16,8 +17,19 @@ import { createRoot, expectSound, openBench, processesOf, standInHost } from '..
 import { Figures, SEED } from '../support/torture.js';
 
 const EVERY = Number(process.env['PARLEY_DISK_EVERY'] ?? 36);
-const REQUEST = { engine: 'codex', prompt: '[[answer Hello.]][[stderr 1]][[ask Which?|A|B]][[answer Then.]][[done {"n":1}]]', execution_mode: 'interactive', permission: 'full', request_id: 'once' } as const;
-const CASES: readonly (readonly [How, number])[] = [['ENOSPC', 1], ['half', 1], ['EIO', 1], ['half', Infinity]];
+const REQUEST = {
+  engine: 'codex',
+  prompt: '[[answer Hello.]][[stderr 1]][[ask Which?|A|B]][[answer Then.]][[done {"n":1}]]',
+  execution_mode: 'interactive',
+  permission: 'full',
+  request_id: 'once',
+} as const;
+const CASES: readonly (readonly [How, number])[] = [
+  ['ENOSPC', 1],
+  ['half', 1],
+  ['EIO', 1],
+  ['half', Infinity],
+];
 
 const figures = new Figures('failing-writes');
 afterAll(() => figures.tell());
@@ -43,7 +55,12 @@ async function insist<T>(disk: FailingDisk, ask: () => Promise<T>): Promise<T> {
 }
 
 // Answers how many writes were refused, and which was the first of the call that begins it.
-async function converse(root: string, how: How, times: number, at: number): Promise<{ failed: number; created: number }> {
+async function converse(
+  root: string,
+  how: How,
+  times: number,
+  at: number,
+): Promise<{ failed: number; created: number }> {
   const data = await openDataDir(join(root, 'data'), { pid: process.pid });
   const disk = await breakDisk(join(root, 'data'), { at, times, how });
   const failures: unknown[] = [];
@@ -51,11 +68,24 @@ async function converse(root: string, how: How, times: number, at: number): Prom
   let created = 0;
   try {
     const store = onDisk(data.store, disk);
-    const orchestrator = await Orchestrator.open({ store, clock: systemClock, ids: createIds(systemClock), timers: systemTimers, dataDir: data.path, queueLimit: 10, host: standInHost(root), sticky: false }, { slots: 1, recovery: { queued: 'requeue' }, onFailure: (_run, error) => failures.push(error) });
+    const orchestrator = await Orchestrator.open(
+      {
+        store,
+        clock: systemClock,
+        ids: createIds(systemClock),
+        timers: systemTimers,
+        dataDir: data.path,
+        queueLimit: 10,
+        host: standInHost(root),
+        sticky: false,
+      },
+      { slots: 1, recovery: { queued: 'requeue' }, onFailure: (_run, error) => failures.push(error) },
+    );
     created = disk.writes + 1;
     const { run_id: runId } = await insist(disk, () => orchestrator.create(REQUEST));
     const settled = async () => {
-      // Once something was refused there is room soon: a run that could not be ended before is then. Not sooner, however slow the machine is.
+      // Once something was refused there is room soon: a run that could not be ended before is then. Not sooner,
+      // however slow the machine is.
       const limit = setInterval(() => void (disk.failed > 0 && disk.heal()), 300);
       try {
         return await orchestrator.settled(runId);
@@ -67,7 +97,9 @@ async function converse(root: string, how: How, times: number, at: number): Prom
     if (first.status === 'waiting_user') {
       const pending = await store.loadPending(runId);
       accepted = pending?.interaction_id ?? '';
-      await insist(disk, () => orchestrator.reply(runId, { interaction_id: accepted ?? '', response: 'B', idempotency_key: 'k' }));
+      await insist(disk, () =>
+        orchestrator.reply(runId, { interaction_id: accepted ?? '', response: 'B', idempotency_key: 'k' }),
+      );
       await settled();
     }
     disk.heal();
@@ -84,10 +116,14 @@ async function converse(root: string, how: How, times: number, at: number): Prom
   // Whatever it could not write, it is whole after the next start.
   const found = await expectSound(again, run.run_id);
   expect(['succeeded', 'failed'], where).toContain(found.status);
-  if (found.status === 'failed') expect(`${found.error?.code} ${found.error?.message}`, where).toMatch(/DISK_FULL .*(ENOSPC|disk is full)|INTERNAL .*EIO/);
+  if (found.status === 'failed')
+    expect(`${found.error?.code} ${found.error?.message}`, where).toMatch(
+      /DISK_FULL .*(ENOSPC|disk is full)|INTERNAL .*EIO/,
+    );
   if (disk.failed === 0) expect(found.status, where).toBe('succeeded');
   if (accepted !== null) expect((await again.data.store.loadInteraction(accepted))?.state, where).toBe('answered');
-  if (found.status === 'succeeded') expect(existsSync(join(root, 'data', 'runs', run.run_id, 'result.json')), where).toBe(true);
+  if (found.status === 'succeeded')
+    expect(existsSync(join(root, 'data', 'runs', run.run_id, 'result.json')), where).toBe(true);
   figures.add(`runs ${found.status}`);
   figures.add('failures told', failures.length);
   await again.close();
@@ -102,19 +138,26 @@ async function play(how: How, times: number, at: number): ReturnType<typeof conv
   return told;
 }
 
-test.each(CASES)(`each write in its turn is refused by %s, %d times (every ${EVERY}th, seed ${SEED})`, { timeout: 60_000 + 300_000 / EVERY }, async (how, times) => {
-  for (let at = 1 + (SEED % EVERY), conversations = 0; ; at += EVERY, conversations += 1) {
-    const { failed } = await play(how, times, at);
-    if (failed > 0) continue;
-    // The last one had no write that late; without any before it nothing would have been tried.
-    expect(conversations, 'conversations with a refused write').toBeGreaterThan(0);
-    return;
-  }
-});
+test.each(CASES)(
+  `each write in its turn is refused by %s, %d times (every ${EVERY}th, seed ${SEED})`,
+  { timeout: 60_000 + 300_000 / EVERY },
+  async (how, times) => {
+    for (let at = 1 + (SEED % EVERY), conversations = 0; ; at += EVERY, conversations += 1) {
+      const { failed } = await play(how, times, at);
+      if (failed > 0) continue;
+      // The last one had no write that late; without any before it nothing would have been tried.
+      expect(conversations, 'conversations with a refused write').toBeGreaterThan(0);
+      return;
+    }
+  },
+);
 
-test.each(CASES)('who creates a run while the disk refuses by %s, %d times, is told, and has one run after trying again', async (how, times) => {
-  const { created } = await play(how, times, Infinity);
-  const before = figures.get('calls refused');
-  expect((await play(how, times, created)).failed).toBeGreaterThan(0);
-  expect(figures.get('calls refused')).toBeGreaterThan(before);
-});
+test.each(CASES)(
+  'who creates a run while the disk refuses by %s, %d times, is told, and has one run after trying again',
+  async (how, times) => {
+    const { created } = await play(how, times, Infinity);
+    const before = figures.get('calls refused');
+    expect((await play(how, times, created)).failed).toBeGreaterThan(0);
+    expect(figures.get('calls refused')).toBeGreaterThan(before);
+  },
+);

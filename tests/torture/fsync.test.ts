@@ -1,6 +1,7 @@
-// A disk on which it takes long until something is durable, and then the power fails: the server is killed, and everything that it had not made
-// durable is cut off its logs. Whatever it had told anybody is there: runs, answers, events of a stream. Meanwhile several runs go on side by
-// side. PARLEY_FSYNC_CUTS: how many power cuts, PARLEY_FSYNC_MS: how slow the disk is.
+// A disk on which it takes long until something is durable, and then the power fails: the server is killed, and
+// everything that it had not made durable is cut off its logs. Whatever it had told anybody is there: runs, answers,
+// events of a stream. Meanwhile several runs go on side by side. PARLEY_FSYNC_CUTS: how many power cuts,
+// PARLEY_FSYNC_MS: how slow the disk is.
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -68,69 +69,103 @@ function cutPower(site: Site, ledger: string): void {
   }
 }
 
-test.each(Array.from({ length: CUTS }, (_, number) => number))(`what was told is there after a power cut, %d (seed ${SEED})`, { timeout: 120_000 }, async (number) => {
-  const site = createSite();
-  mkdirSync(site.data, { mode: 0o700 });
-  writeFileSync(join(site.data, 'config.json'), JSON.stringify({ slots: RUNS, shutdown_grace_sec: 0.1, recovery: { queued: 'requeue' } }));
-  const ledger = join(site.root, 'durable.jsonl');
-  const by = chance(number);
-  const server = await startServer(site, ['--port', '0'], { env: { NODE_OPTIONS: PRELOAD, SLOW_MS: String(SLOW_MS), SLOW_SEED: String(SEED + number), DURABLE: ledger } });
-  const told: Told = { runs: new Set(), answers: new Set(), seqs: new Map() };
-  const leave = new AbortController();
-  const talking = Promise.all(Array.from({ length: RUNS }, () => untilGone(() => converse(server, told, leave.signal))));
-  // In the middle of it: after some have been answered, or before.
-  const answers = by.below(RUNS);
-  await expect.poll(() => told.answers.size, { timeout: 60_000, interval: 10 }).toBeGreaterThanOrEqual(answers);
-  await pause(by.below(10 * SLOW_MS));
-  server.child.kill('SIGKILL');
-  await server.ended;
-  leave.abort();
-  await talking;
-  const settled = new Set((await listRuns(site)).filter(({ status }) => isTerminal(status) || status === 'waiting_user').map((run) => run.run_id));
-  cutPower(site, ledger);
-  figures.add('power cuts');
+test.each(Array.from({ length: CUTS }, (_, number) => number))(
+  `what was told is there after a power cut, %d (seed ${SEED})`,
+  { timeout: 120_000 },
+  async (number) => {
+    const site = createSite();
+    mkdirSync(site.data, { mode: 0o700 });
+    writeFileSync(
+      join(site.data, 'config.json'),
+      JSON.stringify({ slots: RUNS, shutdown_grace_sec: 0.1, recovery: { queued: 'requeue' } }),
+    );
+    const ledger = join(site.root, 'durable.jsonl');
+    const by = chance(number);
+    const server = await startServer(site, ['--port', '0'], {
+      env: { NODE_OPTIONS: PRELOAD, SLOW_MS: String(SLOW_MS), SLOW_SEED: String(SEED + number), DURABLE: ledger },
+    });
+    const told: Told = { runs: new Set(), answers: new Set(), seqs: new Map() };
+    const leave = new AbortController();
+    const talking = Promise.all(
+      Array.from({ length: RUNS }, () => untilGone(() => converse(server, told, leave.signal))),
+    );
+    // In the middle of it: after some have been answered, or before.
+    const answers = by.below(RUNS);
+    await expect.poll(() => told.answers.size, { timeout: 60_000, interval: 10 }).toBeGreaterThanOrEqual(answers);
+    await pause(by.below(10 * SLOW_MS));
+    server.child.kill('SIGKILL');
+    await server.ended;
+    leave.abort();
+    await talking;
+    const settled = new Set(
+      (await listRuns(site))
+        .filter(({ status }) => isTerminal(status) || status === 'waiting_user')
+        .map((run) => run.run_id),
+    );
+    cutPower(site, ledger);
+    figures.add('power cuts');
 
-  const again = await startServer(site);
-  const kept = await listRuns(site);
-  expect([...told.runs].filter((id) => !kept.some((run) => run.run_id === id)), 'runs that were told and are lost').toEqual([]);
-  for (const { run_id: id, heads } of kept) expect(heads.fcmp_seq, `events of ${id} that were told`).toBeGreaterThanOrEqual(told.seqs.get(id) ?? 0);
-  for (const id of told.answers) expect((await withData(site, ({ store }) => store.loadInteraction(id)))?.state, `the answer to ${id}`).toBe('answered');
-  const findings = async (id: string) => (await again.client.verify(id)).checks.filter(({ ok }) => !ok).map(({ name }) => name);
-  for (const { run_id: id } of kept) {
-    // What had come to rest is whole; of a turn that was at work, verify says what is missing.
-    if (settled.has(id)) await expect.poll(() => findings(id), { timeout: 10_000 }).toEqual([]);
-    else expect(['hashes', 'cover', 'conversation', 'files'], id).toEqual(expect.arrayContaining(await findings(id)));
-    figures.add(settled.has(id) ? 'runs at rest' : 'runs cut off');
-  }
-  figures.add('runs told', told.runs.size);
-  figures.add('answers told', told.answers.size);
-  figures.add('events told', [...told.seqs.values()].reduce((sum, seq) => sum + seq, 0));
-  again.child.kill('SIGTERM');
-  expect((await again.ended).code).toBe(0);
-});
-
-test('several runs go on side by side on a slow disk, and others are answered meanwhile', { timeout: 120_000 }, async () => {
-  const site = createSite();
-  const server = await startServer(site, ['--port', '0'], { env: { NODE_OPTIONS: PRELOAD, SLOW_MS: String(SLOW_MS), DURABLE: join(site.root, 'durable.jsonl') } });
-  const told: Told = { runs: new Set(), answers: new Set(), seqs: new Map() };
-  const began = performance.now();
-  const talking = Promise.all(Array.from({ length: RUNS }, () => converse(server, told, new AbortController().signal)));
-  // While they go on, a look takes no longer than some writes.
-  let slowest = 0;
-  const over = new AbortController();
-  const looking = (async () => {
-    while (!over.signal.aborted) {
-      const from = performance.now();
-      await server.client.list({ limit: 10 });
-      slowest = Math.max(slowest, performance.now() - from);
-      await pause(20);
+    const again = await startServer(site);
+    const kept = await listRuns(site);
+    expect(
+      [...told.runs].filter((id) => !kept.some((run) => run.run_id === id)),
+      'runs that were told and are lost',
+    ).toEqual([]);
+    for (const { run_id: id, heads } of kept)
+      expect(heads.fcmp_seq, `events of ${id} that were told`).toBeGreaterThanOrEqual(told.seqs.get(id) ?? 0);
+    for (const id of told.answers)
+      expect((await withData(site, ({ store }) => store.loadInteraction(id)))?.state, `the answer to ${id}`).toBe(
+        'answered',
+      );
+    const findings = async (id: string) =>
+      (await again.client.verify(id)).checks.filter(({ ok }) => !ok).map(({ name }) => name);
+    for (const { run_id: id } of kept) {
+      // What had come to rest is whole; of a turn that was at work, verify says what is missing.
+      if (settled.has(id)) await expect.poll(() => findings(id), { timeout: 10_000 }).toEqual([]);
+      else expect(['hashes', 'cover', 'conversation', 'files'], id).toEqual(expect.arrayContaining(await findings(id)));
+      figures.add(settled.has(id) ? 'runs at rest' : 'runs cut off');
     }
-  })();
-  await talking;
-  over.abort();
-  await looking;
-  expect((await listRuns(site)).map(({ status }) => status)).toEqual(Array.from({ length: RUNS }, () => 'succeeded'));
-  expect(slowest, 'the slowest look').toBeLessThan(40 * SLOW_MS + 5000);
-  figures.add('ms for the slowest look', Math.round(slowest));
-  figures.add('ms for four conversations', Math.round(performance.now() - began));
-});
+    figures.add('runs told', told.runs.size);
+    figures.add('answers told', told.answers.size);
+    figures.add(
+      'events told',
+      [...told.seqs.values()].reduce((sum, seq) => sum + seq, 0),
+    );
+    again.child.kill('SIGTERM');
+    expect((await again.ended).code).toBe(0);
+  },
+);
+
+test(
+  'several runs go on side by side on a slow disk, and others are answered meanwhile',
+  { timeout: 120_000 },
+  async () => {
+    const site = createSite();
+    const server = await startServer(site, ['--port', '0'], {
+      env: { NODE_OPTIONS: PRELOAD, SLOW_MS: String(SLOW_MS), DURABLE: join(site.root, 'durable.jsonl') },
+    });
+    const told: Told = { runs: new Set(), answers: new Set(), seqs: new Map() };
+    const began = performance.now();
+    const talking = Promise.all(
+      Array.from({ length: RUNS }, () => converse(server, told, new AbortController().signal)),
+    );
+    // While they go on, a look takes no longer than some writes.
+    let slowest = 0;
+    const over = new AbortController();
+    const looking = (async () => {
+      while (!over.signal.aborted) {
+        const from = performance.now();
+        await server.client.list({ limit: 10 });
+        slowest = Math.max(slowest, performance.now() - from);
+        await pause(20);
+      }
+    })();
+    await talking;
+    over.abort();
+    await looking;
+    expect((await listRuns(site)).map(({ status }) => status)).toEqual(Array.from({ length: RUNS }, () => 'succeeded'));
+    expect(slowest, 'the slowest look').toBeLessThan(40 * SLOW_MS + 5000);
+    figures.add('ms for the slowest look', Math.round(slowest));
+    figures.add('ms for four conversations', Math.round(performance.now() - began));
+  },
+);

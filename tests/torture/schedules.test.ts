@@ -1,7 +1,8 @@
-// Random schedules of several runs in simulated time, by a seed: created, answered, answered again and too late, by two at once, canceled, decided
-// when nobody answers, with a crash at any call of the store and a start after it, which may crash as well. Whoever asked and got no answer asks
-// again. Compared with what the client was told, with what the engines wrote down, and with what each turn must come to. tests/slow/model.test.ts
-// does the like with the stand-ins of all engines and an exact model, without crashes inside calls. PARLEY_SCHEDULES: how many.
+// Random schedules of several runs in simulated time, by a seed: created, answered, answered again and too late, by two
+// at once, canceled, decided when nobody answers, with a crash at any call of the store and a start after it, which may
+// crash as well. Whoever asked and got no answer asks again. Compared with what the client was told, with what the
+// engines wrote down, and with what each turn must come to. tests/slow/model.test.ts does the like with the stand-ins
+// of all engines and an exact model, without crashes inside calls. PARLEY_SCHEDULES: how many.
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -24,7 +25,11 @@ const MAX_ATTEMPT = 5;
 
 type Word = 'ask' | 'done' | 'fail' | 'hang';
 const LINES: Readonly<Record<Word, readonly object[]>> = {
-  ask: [{ type: 'message', id: 'm', text: 'Hm.' }, { type: 'ask', id: 'q', prompt: 'Which?', options: ['A', 'B'] }, { type: 'end' }],
+  ask: [
+    { type: 'message', id: 'm', text: 'Hm.' },
+    { type: 'ask', id: 'q', prompt: 'Which?', options: ['A', 'B'] },
+    { type: 'end' },
+  ],
   done: [{ type: 'message', id: 'm', text: '{"done":true,"result":{"n":1}}' }, { type: 'end' }],
   fail: [{ type: 'failed', message: 'no' }],
   hang: [{ type: 'message', id: 'm', text: 'Wait.' }],
@@ -40,12 +45,16 @@ const ENDS: Readonly<Record<Word, readonly string[]>> = {
 const figures = new Figures('schedules');
 afterAll(() => figures.tell());
 
-const wordOf = ({ spec, attempt_number: attempt }: RunRecord): Word => (spec.prompt.split(' ')[attempt - 1] ?? 'done') as Word;
+const wordOf = ({ spec, attempt_number: attempt }: RunRecord): Word =>
+  (spec.prompt.split(' ')[attempt - 1] ?? 'done') as Word;
 
 function playOf(run: RunRecord): Play {
   const word = wordOf(run);
   const lines = [{ type: 'session', session_id: SESSION }, ...LINES[word]];
-  return { print: lines.map((line) => `${JSON.stringify(line)}\n`).join(''), code: word === 'fail' ? 1 : word === 'hang' ? 'hang' : 0 };
+  return {
+    print: lines.map((line) => `${JSON.stringify(line)}\n`).join(''),
+    code: word === 'fail' ? 1 : word === 'hang' ? 'hang' : 0,
+  };
 }
 
 interface Sent {
@@ -61,7 +70,8 @@ class Schedule {
   readonly #parley: MortalOrchestrator;
   readonly #ids: string[] = [];
   readonly #strict = new Set<string>();
-  // What the client was told: answers that were taken, runs that were canceled, and those that a crash may have cut off.
+  // What the client was told: answers that were taken, runs that were canceled, and those that a crash may have cut
+  // off.
   readonly #taken: Sent[] = [];
   readonly #canceled = new Set<string>();
   readonly #interrupted = new Set<string>();
@@ -75,10 +85,14 @@ class Schedule {
   }
 
   async live(): Promise<void> {
-    await this.#insist(() => Promise.resolve(), () => this.#parley.open());
+    await this.#insist(
+      () => Promise.resolve(),
+      () => this.#parley.open(),
+    );
     for (let run = 0; run < 2; run += 1) await this.#create();
     for (let step = 0; step < STEPS; step += 1) {
-      if (this.#by.below(3) === 0) this.#parley.arm({ calls: 1 + this.#by.below(25), moment: this.#by.pick(['before', 'after']) });
+      if (this.#by.below(3) === 0)
+        this.#parley.arm({ calls: 1 + this.#by.below(25), moment: this.#by.pick(['before', 'after']) });
       await this.#by.pick(this.#steps)();
       await this.#rest();
       await this.#check();
@@ -119,7 +133,8 @@ class Schedule {
       await new Promise((resolve) => setImmediate(resolve));
       for (const { run_id: id } of await this.#runs('running')) this.#interrupted.add(id);
       await this.#parley.bury(this.#ids);
-      if (this.#by.below(4) === 0) this.#parley.arm({ calls: 1 + this.#by.below(12), moment: this.#by.pick(['before', 'after']) });
+      if (this.#by.below(4) === 0)
+        this.#parley.arm({ calls: 1 + this.#by.below(12), moment: this.#by.pick(['before', 'after']) });
       try {
         await this.#parley.open();
         return;
@@ -134,9 +149,21 @@ class Schedule {
   }
 
   async #create(): Promise<void> {
-    const script = Array.from({ length: 1 + this.#by.below(4) }, () => this.#by.pick(['ask', 'ask', 'ask', 'done', 'fail', 'hang'])).join(' ');
+    const script = Array.from({ length: 1 + this.#by.below(4) }, () =>
+      this.#by.pick(['ask', 'ask', 'ask', 'done', 'fail', 'hang']),
+    ).join(' ');
     const strict = this.#by.below(2) === 0;
-    const request = { engine: 'rehearsal', prompt: script, execution_mode: 'interactive', request_id: `request-${(this.#requests += 1)}`, runtime_options: { session_timeout_sec: TIMEOUT_SEC, interactive_require_user_reply: strict, max_attempt: MAX_ATTEMPT } } as const;
+    const request = {
+      engine: 'rehearsal',
+      prompt: script,
+      execution_mode: 'interactive',
+      request_id: `request-${(this.#requests += 1)}`,
+      runtime_options: {
+        session_timeout_sec: TIMEOUT_SEC,
+        interactive_require_user_reply: strict,
+        max_attempt: MAX_ATTEMPT,
+      },
+    } as const;
     const { run_id: id } = await this.#insist(() => this.#parley.alive((orchestrator) => orchestrator.create(request)));
     this.#ids.push(id);
     if (strict) this.#strict.add(id);
@@ -212,7 +239,8 @@ class Schedule {
   async #restart(): Promise<void> {
     await this.#insist(async () => {
       // One that is queued now may have begun when the end comes.
-      for (const { run_id: id } of [...(await this.#runs('queued')), ...(await this.#runs('running'))]) this.#interrupted.add(id);
+      for (const { run_id: id } of [...(await this.#runs('queued')), ...(await this.#runs('running'))])
+        this.#interrupted.add(id);
       await this.#parley.close();
       await this.#parley.open();
     });
@@ -229,7 +257,12 @@ class Schedule {
       const hanging = running.filter((run) => wordOf(run) === 'hang' && this.#isStarted(run));
       if (this.#parley.isDead) await this.#revive();
       // Those that hang may have taken all slots.
-      else if (running.length === hanging.length && (queued.length === 0 || hanging.length >= SLOTS) && (due === null || due.due_at > this.#time.now)) return;
+      else if (
+        running.length === hanging.length &&
+        (queued.length === 0 || hanging.length >= SLOTS) &&
+        (due === null || due.due_at > this.#time.now)
+      )
+        return;
       await new Promise((resolve) => setTimeout(resolve, 4));
     }
   }
@@ -242,30 +275,50 @@ class Schedule {
     const { store, root, failures } = this.#parley;
     expect(twice(this.#parley.starts()), 'turns that were started twice').toEqual([]);
     expect(failures).toEqual([]);
-    for (const { interaction_id: id, response, idempotency_key: key } of this.#taken) expect((await store.loadInteraction(id))?.resolution, `the answer to ${id}`).toMatchObject({ response, idempotency_key: key });
+    for (const { interaction_id: id, response, idempotency_key: key } of this.#taken)
+      expect((await store.loadInteraction(id))?.resolution, `the answer to ${id}`).toMatchObject({
+        response,
+        idempotency_key: key,
+      });
     for (const id of this.#ids) {
       const run = await store.loadRun(id);
       if (!run) return expect.fail(`${id} was created and is gone`);
       const end = run.status === 'failed' ? (run.error?.code ?? '') : run.status;
       if (this.#canceled.has(id)) expect(end).toBe('canceled');
-      else if (run.status !== 'queued') expect([...ENDS[wordOf(run)], ...(this.#interrupted.has(id) ? ['ORCHESTRATOR_RESTART_INTERRUPTED', 'canceled'] : [])], `${id}: ${run.spec.prompt}, attempt ${run.attempt_number}`).toContain(end);
+      else if (run.status !== 'queued')
+        expect(
+          [
+            ...ENDS[wordOf(run)],
+            ...(this.#interrupted.has(id) ? ['ORCHESTRATOR_RESTART_INTERRUPTED', 'canceled'] : []),
+          ],
+          `${id}: ${run.spec.prompt}, attempt ${run.attempt_number}`,
+        ).toContain(end);
       const questions = await store.listInteractions(id);
       if (this.#strict.has(id)) expect(questions.filter(({ state }) => state === 'auto_decided')).toEqual([]);
-      for (const { state, due_at: due, resolution } of questions) if (state === 'auto_decided') expect(resolution?.at ?? 0).toBeGreaterThanOrEqual(due);
-      if (this.#verified.get(id) === run.heads.rasp_seq || !(isTerminal(run.status) || run.status === 'waiting_user')) continue;
+      for (const { state, due_at: due, resolution } of questions)
+        if (state === 'auto_decided') expect(resolution?.at ?? 0).toBeGreaterThanOrEqual(due);
+      if (this.#verified.get(id) === run.heads.rasp_seq || !(isTerminal(run.status) || run.status === 'waiting_user'))
+        continue;
       this.#verified.set(id, run.heads.rasp_seq);
-      expect((await verifyRun(store, join(root, 'data'), run)).filter(({ ok }) => !ok), id).toEqual([]);
+      expect(
+        (await verifyRun(store, join(root, 'data'), run)).filter(({ ok }) => !ok),
+        id,
+      ).toEqual([]);
     }
   }
 }
 
-test(`${SCHEDULES} random schedules: nothing is lost, nothing happens twice, each run is what it must be (seed ${SEED})`, { timeout: 60_000 + SCHEDULES * 5000 }, async () => {
-  for (let number = FROM; number < FROM + SCHEDULES; number += 1) {
-    try {
-      await new Schedule(number).live();
-    } catch (error) {
-      throw new Error(`schedule ${number} of seed ${SEED}`, { cause: error });
+test(
+  `${SCHEDULES} random schedules: nothing is lost, nothing happens twice, each run is what it must be (seed ${SEED})`,
+  { timeout: 60_000 + SCHEDULES * 5000 },
+  async () => {
+    for (let number = FROM; number < FROM + SCHEDULES; number += 1) {
+      try {
+        await new Schedule(number).live();
+      } catch (error) {
+        throw new Error(`schedule ${number} of seed ${SEED}`, { cause: error });
+      }
+      figures.add('schedules');
     }
-    figures.add('schedules');
-  }
-});
+  },
+);

@@ -1,5 +1,5 @@
-// Small files beside the runs, torn: cut in half, empty, or zeros. Whoever comes next makes them again, or names the file that is damaged. That
-// they are replaced as a whole is in torn.test.ts; here they are torn all the same.
+// Small files beside the runs, torn: cut in half, empty, or zeros. Whoever comes next makes them again, or names the
+// file that is damaged. That they are replaced as a whole is in torn.test.ts; here they are torn all the same.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parse } from 'smol-toml';
@@ -44,7 +44,8 @@ async function refusalOf(work: () => unknown): Promise<string | null> {
 }
 
 describe.each(TEARS)('%s', (how, tear) => {
-  const settings = 'model = "mine"\napproval_policy = "untrusted"\n[mcp_servers.one]\ncommand = "x"\n[mcp_servers.one.env]\nA = "b"\n';
+  const settings =
+    'model = "mine"\napproval_policy = "untrusted"\n[mcp_servers.one]\ncommand = "x"\n[mcp_servers.one.env]\nA = "b"\n';
   const userIn = (root: string) => {
     put(join(root, 'user/.codex/config.toml'), settings);
     return { home: join(root, 'user'), env: {} };
@@ -53,7 +54,14 @@ describe.each(TEARS)('%s', (how, tear) => {
   test('config.toml in the home of a run: the settings of the user again, or the file is named', async () => {
     const root = createRoot();
     const [user, home] = [userIn(root), join(root, 'home')];
-    const prepare = () => prepareHome(findEngine('codex'), user, home, { ask: null, resumed: null, permission: 'workspace-write', cwd: root, project: root });
+    const prepare = () =>
+      prepareHome(findEngine('codex'), user, home, {
+        ask: null,
+        resumed: null,
+        permission: 'workspace-write',
+        cwd: root,
+        project: root,
+      });
     await prepare();
     const config = join(home, '.codex/config.toml');
     const whole = tearFile(config, tear);
@@ -70,8 +78,13 @@ describe.each(TEARS)('%s', (how, tear) => {
     const config = join(home, 'config.toml');
     const whole = tearFile(config, tear);
     const refused = await refusalOf(open);
-    if (how === 'empty') expect([refused, parse(readFileSync(config, 'utf8'))]).toEqual([null, parse(whole.toString())]);
-    else expect(refused).toBe(`bad_options: ${join(root, 'user/.codex/config.toml')} or ${config} cannot be read as TOML: mend it, or move it away`);
+    if (how === 'empty')
+      expect([refused, parse(readFileSync(config, 'utf8'))]).toEqual([null, parse(whole.toString())]);
+    else
+      expect(refused).toBe(
+        `bad_options: ${join(root, 'user/.codex/config.toml')} or ${config} cannot be read as TOML: mend it, or ` +
+          'move it away',
+      );
   });
 
   test('the claim on a home of Codex: its owner has it again', async () => {
@@ -88,7 +101,10 @@ describe.each(TEARS)('%s', (how, tear) => {
     const first = await lockAgent(folder, 4711);
     onTestFinished(first);
     const whole = tearFile(join(folder, 'owner'), tear);
-    await expect(lockAgent(folder, 4712)).rejects.toMatchObject({ code: 'in_use', message: expect.stringMatching(/is in use by (?:process 47|another process)$/) });
+    await expect(lockAgent(folder, 4712)).rejects.toMatchObject({
+      code: 'in_use',
+      message: expect.stringMatching(/is in use by (?:process 47|another process)$/),
+    });
     first();
     const second = await lockAgent(folder, 4711);
     expect(readFileSync(join(folder, 'owner'))).toEqual(whole);
@@ -100,7 +116,9 @@ describe.each(TEARS)('%s', (how, tear) => {
     const { site } = siteAt(data, 'host');
     const file = join(data, 'site');
     const whole = tearFile(file, tear);
-    expect(await refusalOf(() => siteAt(data, 'host'))).toMatch(new RegExp(`^DATA_DIR_UNUSABLE: ${file} is damaged: .*parley\\.runs`));
+    expect(await refusalOf(() => siteAt(data, 'host'))).toMatch(
+      new RegExp(`^DATA_DIR_UNUSABLE: ${file} is damaged: .*parley\\.runs`),
+    );
     writeFileSync(file, whole);
     expect(siteAt(data, 'host')).toEqual({ site, place: data });
   });
@@ -111,7 +129,11 @@ describe.each(TEARS)('%s', (how, tear) => {
     const place = `.codex/sessions/2026/11/16/rollout-2026-11-16T05-49-15-${id}.jsonl`;
     const lines = `${JSON.stringify({ type: 'session_meta', payload: { id } })}\n${'{"n":1}\n'.repeat(20)}`;
     const source = put(join(root, 'source', place), lines);
-    const copy = () => copySession(buildHandle(findEngine('codex'), id, { cwd: root, home: join(root, 'source'), attempt: 1 }), join(root, 'target'));
+    const copy = () =>
+      copySession(
+        buildHandle(findEngine('codex'), id, { cwd: root, home: join(root, 'source'), attempt: 1 }),
+        join(root, 'target'),
+      );
     expect(await copy()).toBe(true);
     tearFile(join(root, 'target', place), tear);
     expect([await copy(), readFileSync(join(root, 'target', place), 'utf8')]).toEqual([true, lines]);
@@ -120,6 +142,10 @@ describe.each(TEARS)('%s', (how, tear) => {
     const isSome = how.includes('half');
     expect(await copy()).toBe(isSome);
     const copied = readFileSync(join(root, 'target', place), 'utf8');
-    expect([lines.startsWith(copied), copied === '' || copied.endsWith('\n'), copied !== '']).toEqual([true, true, isSome]);
+    expect([lines.startsWith(copied), copied === '' || copied.endsWith('\n'), copied !== '']).toEqual([
+      true,
+      true,
+      isSome,
+    ]);
   });
 });

@@ -1,7 +1,16 @@
-// The last write of every kind of file that Parley makes is torn, as a power cut leaves it: cut short, or with zeros where the end should be.
-// It starts, what was acknowledged is there, what can be made again is, and where something is lost verify says so.
-// PARLEY_TORN_CUTS: at how many places of each file, at all of its last record if there are fewer.
-import fs, { appendFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+// The last write of every kind of file that Parley makes is torn, as a power cut leaves it: cut short, or with zeros
+// where the end should be. It starts, what was acknowledged is there, what can be made again is, and where something is
+// lost verify says so. PARLEY_TORN_CUTS: at how many places of each file, at all of its last record if there are fewer.
+import fs, {
+  appendFileSync,
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -15,21 +24,42 @@ import { chance, Figures, SEED } from '../support/torture.js';
 
 const CUTS = Number(process.env['PARLEY_TORN_CUTS'] ?? 1);
 
-// Where each kind of file is, how it is written, and which checks of verify may find something when its end is gone: those that are on the disk
-// before a state is stored cannot lose it by a power cut, and are torn here all the same. The database has its own test below, and so have the
-// files that a server keeps. The locks (lock.db) are empty: nothing of them can be torn. exports.clean: tests/slow/continue.test.ts. asks.jsonl: tests/ask.
+// Where each kind of file is, how it is written, and which checks of verify may find something when its end is gone:
+// those that are on the disk before a state is stored cannot lose it by a power cut, and are torn here all the same.
+// The database has its own test below, and so have the files that a server keeps. The locks (lock.db) are empty:
+// nothing of them can be torn. exports.clean: tests/slow/continue.test.ts. asks.jsonl: tests/ask.
 const KINDS = [
-  { file: 'ended/attempts/2/stdout.log', written: 'appended; on the disk before the state', found: ['hashes', 'cover'] },
-  { file: 'ended/attempts/2/stderr.log', written: 'appended; on the disk before the state', found: ['hashes', 'cover'] },
+  {
+    file: 'ended/attempts/2/stdout.log',
+    written: 'appended; on the disk before the state',
+    found: ['hashes', 'cover'],
+  },
+  {
+    file: 'ended/attempts/2/stderr.log',
+    written: 'appended; on the disk before the state',
+    found: ['hashes', 'cover'],
+  },
   { file: 'ended/rasp.jsonl', written: 'appended after the database', found: [] },
   { file: 'ended/fcmp.jsonl', written: 'appended after the database', found: [] },
   { file: 'ended/result.json', written: 'replaced; on the disk before the state', found: ['result'] },
   { file: 'ended/attempts/2/command.json', written: 'once; for people', found: [] },
-  { file: 'waits/attempts/1/stdout.log', written: 'appended; on the disk before the state', found: ['hashes', 'cover'] },
+  {
+    file: 'waits/attempts/1/stdout.log',
+    written: 'appended; on the disk before the state',
+    found: ['hashes', 'cover'],
+  },
   { file: 'waits/rasp.jsonl', written: 'appended after the database', found: [] },
-  { file: 'cut/attempts/1/stdout.log', written: 'appended before the database; not synced while a turn runs', found: ['hashes', 'cover', 'conversation'] },
+  {
+    file: 'cut/attempts/1/stdout.log',
+    written: 'appended before the database; not synced while a turn runs',
+    found: ['hashes', 'cover', 'conversation'],
+  },
   { file: 'cut/rasp.jsonl', written: 'appended after the database', found: [] },
-  { file: 'stays/agents/main/runtime/events.jsonl', written: 'appended; on the disk before the state', found: ['hashes', 'cover'] },
+  {
+    file: 'stays/agents/main/runtime/events.jsonl',
+    written: 'appended; on the disk before the state',
+    found: ['hashes', 'cover'],
+  },
   { file: 'stays/agents/main/runtime/requests.jsonl', written: 'appended before it is sent; never read', found: [] },
   { file: 'stays/agents/main/session.json', written: 'replaced', found: [] },
   { file: 'stays/fcmp.jsonl', written: 'appended after the database', found: [] },
@@ -42,14 +72,19 @@ const figures = new Figures('torn');
 let original = '';
 
 async function create(bench: Bench, engine: string, prompt: string): Promise<string> {
-  return (await bench.orchestrator.create({ engine, prompt, execution_mode: 'interactive', permission: 'full' })).run_id;
+  return (await bench.orchestrator.create({ engine, prompt, execution_mode: 'interactive', permission: 'full' }))
+    .run_id;
 }
 
-const waits = async (bench: Bench, id: string) => expect((await bench.orchestrator.settled(id)).status).toBe('waiting_user');
+const waits = async (bench: Bench, id: string) =>
+  expect((await bench.orchestrator.settled(id)).status).toBe('waiting_user');
 
 async function answer(bench: Bench, runId: string, response: unknown): Promise<RunRecord> {
   const pending = await bench.data.store.loadPending(runId);
-  await bench.orchestrator.reply(runId, { interaction_id: pending?.interaction_id ?? '', response: response as string });
+  await bench.orchestrator.reply(runId, {
+    interaction_id: pending?.interaction_id ?? '',
+    response: response as string,
+  });
   return bench.orchestrator.settled(runId);
 }
 
@@ -57,7 +92,11 @@ async function answer(bench: Bench, runId: string, response: unknown): Promise<R
 beforeAll(async () => {
   const root = createRoot();
   const bench = await openBench(root);
-  ids.ended = await create(bench, 'codex', '[[answer Hello.]][[stderr 2]][[ask Which?|A|B]][[answer Then.]][[stderr 2]][[done {"n":1}]]');
+  ids.ended = await create(
+    bench,
+    'codex',
+    '[[answer Hello.]][[stderr 2]][[ask Which?|A|B]][[answer Then.]][[stderr 2]][[done {"n":1}]]',
+  );
   await waits(bench, ids.ended);
   expect((await answer(bench, ids.ended, 'A')).status).toBe('succeeded');
   ids.waits = await create(bench, 'codex', '[[answer Hello.]][[ask Which?|A|B]][[done {"n":2}]]');
@@ -65,7 +104,10 @@ beforeAll(async () => {
   await waits(bench, ids.waits);
   await waits(bench, ids.stays);
   ids.cut = await create(bench, 'codex', '[[answer One.]][[answer Two.]][[answer Three.]][[hang]]');
-  while (!(await bench.data.store.readJournal(ids.cut, 'rasp', { limit: 1000 })).some((line) => line.includes('"Three."'))) await new Promise((resolve) => setImmediate(resolve));
+  while (
+    !(await bench.data.store.readJournal(ids.cut, 'rasp', { limit: 1000 })).some((line) => line.includes('"Three."'))
+  )
+    await new Promise((resolve) => setImmediate(resolve));
   original = createRoot();
   cpSync(root, original, { recursive: true });
   await bench.close();
@@ -105,7 +147,12 @@ async function findingsOf(bench: Bench, id: string): Promise<string[]> {
   return (await verifyRun(bench.data.store, bench.data.path, run)).filter(({ ok }) => !ok).map(({ name }) => name);
 }
 
-const STATES: Readonly<Record<Name, string>> = { ended: 'succeeded', waits: 'waiting_user', cut: 'failed', stays: 'waiting_user' };
+const STATES: Readonly<Record<Name, string>> = {
+  ended: 'succeeded',
+  waits: 'waiting_user',
+  cut: 'failed',
+  stays: 'waiting_user',
+};
 
 describe.each(KINDS)(`$file, which is $written (seed ${SEED})`, ({ file, found }) => {
   test.each(TEARS)('%s', async (how, tear) => {
@@ -124,7 +171,10 @@ describe.each(KINDS)(`$file, which is $written (seed ${SEED})`, ({ file, found }
         expect(found, `${name}: ${where}`).toEqual(expect.arrayContaining(findings));
       }
       // Nothing is said of others.
-      expect(torn.filter((name) => !file.startsWith(`${name}/`)), where).toEqual([]);
+      expect(
+        torn.filter((name) => !file.startsWith(`${name}/`)),
+        where,
+      ).toEqual([]);
       // What had been taken as evidence is missed, and told.
       if (found.length > 0 && !file.startsWith('cut/')) expect(torn, where).toHaveLength(1);
       figures.add(how === 'cut' ? 'cuts' : 'zero-filled ends');
@@ -145,14 +195,16 @@ function readBytes(path: string): Buffer {
 
 test('after a torn write people can still answer what waits', async () => {
   const root = copyOf();
-  for (const file of ['waits/rasp.jsonl', 'stays/fcmp.jsonl', 'stays/agents/main/runtime/requests.jsonl']) truncateSync(pathOf(root, file), readBytes(pathOf(root, file)).length - 3);
+  for (const file of ['waits/rasp.jsonl', 'stays/fcmp.jsonl', 'stays/agents/main/runtime/requests.jsonl'])
+    truncateSync(pathOf(root, file), readBytes(pathOf(root, file)).length - 3);
   const bench = await openBench(root);
   expect((await answer(bench, ids.waits, 'B')).result).toEqual({ n: 2 });
   expect(await findingsOf(bench, ids.waits)).toEqual([]);
   await bench.close();
 });
 
-// What is in the database is there up to the last change that was acknowledged; the one that was being written is there whole or not at all.
+// What is in the database is there up to the last change that was acknowledged; the one that was being written is there
+// whole or not at all.
 test.each(TEARS)(`the log of the database, %s in its last transaction (seed ${SEED})`, async (how, tear) => {
   const root = copyOf();
   const wal = join('data', 'parley.db-wal');
@@ -162,7 +214,12 @@ test.each(TEARS)(`the log of the database, %s in its last transaction (seed ${SE
   cpSync(root, before, { recursive: true });
   const acknowledged = readBytes(join(before, wal)).length;
   const run = (await bench.data.store.loadRun(ids.waits)) as RunRecord;
-  await bench.data.store.commit({ run_id: run.run_id, expect: { status: run.status, epoch: run.epoch, rasp_seq: run.heads.rasp_seq }, now: 5, set: { cancel_requested: { at: 5, actor: null } } });
+  await bench.data.store.commit({
+    run_id: run.run_id,
+    expect: { status: run.status, epoch: run.epoch, rasp_seq: run.heads.rasp_seq },
+    now: 5,
+    set: { cancel_requested: { at: 5, actor: null } },
+  });
   const written = readBytes(join(root, wal));
   await bench.data.close();
   expect(written.length).toBeGreaterThan(acknowledged);
@@ -174,8 +231,13 @@ test.each(TEARS)(`the log of the database, %s in its last transaction (seed ${SE
     writeFileSync(join(copy, wal), tear(written, at));
     const data = await openDataDir(join(copy, 'data'), { pid: process.pid });
     const found = await data.store.loadRun(ids.waits);
-    expect({ ...found, cancel_requested: null, updated_at: 0 }, `cut at ${at}`).toEqual({ ...run, cancel_requested: null, updated_at: 0 });
-    for (const name of Object.keys(ids) as Name[]) expect(await data.store.recomputeDigest(ids[name])).toBe((await data.store.loadRun(ids[name]))?.heads.digest);
+    expect({ ...found, cancel_requested: null, updated_at: 0 }, `cut at ${at}`).toEqual({
+      ...run,
+      cancel_requested: null,
+      updated_at: 0,
+    });
+    for (const name of Object.keys(ids) as Name[])
+      expect(await data.store.recomputeDigest(ids[name])).toBe((await data.store.loadRun(ids[name]))?.heads.digest);
     await data.close();
     rmSync(copy, { recursive: true, force: true });
     figures.add('torn transactions');
@@ -185,16 +247,24 @@ test.each(TEARS)(`the log of the database, %s in its last transaction (seed ${SE
 test('the database itself, torn where it was growing while its log was being put into it', async () => {
   for (let time = 0; time < CUTS; time += 1) {
     const root = copyOf();
-    appendFileSync(join(root, 'data', 'parley.db'), Buffer.alloc(1 + chance(time).below(9000), time % 2 === 0 ? 0 : 0x5a));
+    appendFileSync(
+      join(root, 'data', 'parley.db'),
+      Buffer.alloc(1 + chance(time).below(9000), time % 2 === 0 ? 0 : 0x5a),
+    );
     const bench = await openBench(root);
-    for (const name of Object.keys(ids) as Name[]) expect([(await bench.data.store.loadRun(ids[name]))?.status, await findingsOf(bench, ids[name])]).toEqual([STATES[name], []]);
+    for (const name of Object.keys(ids) as Name[])
+      expect([(await bench.data.store.loadRun(ids[name]))?.status, await findingsOf(bench, ids[name])]).toEqual([
+        STATES[name],
+        [],
+      ]);
     await bench.close();
     figures.add('torn databases');
   }
 });
 
 const TOKENS = [{ name: 'ann', role: 'viewer', sha256: 'a'.repeat(64), created_at: '2026-01-01T00:00:00.000Z' }];
-// What a server keeps beside. All of them are replaced as a whole; if they are torn all the same, it starts, or it says which file it is.
+// What a server keeps beside. All of them are replaced as a whole; if they are torn all the same, it starts, or it says
+// which file it is.
 const SERVED = [
   ['token', 'prl_0123456789abcdef0123456789\n'],
   ['tokens.json', `${JSON.stringify(TOKENS, null, 2)}\n`],
@@ -213,7 +283,10 @@ test.each(SERVED)(`a server starts, or names the file: %s (seed ${SEED})`, { tim
     // Of a replacement that was cut off there may be this, too.
     writeFileSync(join(site.data, `${file}.new`), text.slice(0, 3));
     const server = start(site, ['serve', '--json', '--port', '0']);
-    const begun = await server.waitFor('"type":"serving"').then(() => true, () => false);
+    const begun = await server.waitFor('"type":"serving"').then(
+      () => true,
+      () => false,
+    );
     server.child.kill('SIGTERM');
     const { code, stdout, stderr } = await server.ended;
     if (begun) expect([code, stderr.includes('internal error')]).toEqual([0, false]);
@@ -225,7 +298,10 @@ test.each(SERVED)(`a server starts, or names the file: %s (seed ${SEED})`, { tim
 test('a file that is replaced is on the disk before it has its name', () => {
   const calls: string[] = [];
   const real = { fdatasyncSync: fs.fdatasyncSync, renameSync: fs.renameSync };
-  Object.assign(fs, { fdatasyncSync: (file: number) => (calls.push('sync'), real.fdatasyncSync(file)), renameSync: (from: string, to: string) => (calls.push('rename'), real.renameSync(from, to)) });
+  Object.assign(fs, {
+    fdatasyncSync: (file: number) => (calls.push('sync'), real.fdatasyncSync(file)),
+    renameSync: (from: string, to: string) => (calls.push('rename'), real.renameSync(from, to)),
+  });
   syncBuiltinESMExports();
   const path = join(createRoot(), 'file.json');
   try {
@@ -234,5 +310,9 @@ test('a file that is replaced is on the disk before it has its name', () => {
     Object.assign(fs, real);
     syncBuiltinESMExports();
   }
-  expect([calls, readFileSync(path, 'utf8'), readdirSync(dirname(path))]).toEqual([['sync', 'rename'], 'whole', ['file.json']]);
+  expect([calls, readFileSync(path, 'utf8'), readdirSync(dirname(path))]).toEqual([
+    ['sync', 'rename'],
+    'whole',
+    ['file.json'],
+  ]);
 });

@@ -19,27 +19,68 @@ export function InboxPage(): JSX.Element {
   const { active, mark, move } = useMark(items);
   useAnswerKeys({ move, card: () => cardOf(active) });
   useEffect(() => () => hold(false), []);
-  if (!isKnown.value) return <p class="empty dim" role="status">Looking for what waits…</p>;
+  if (!isKnown.value)
+    return (
+      <p class="empty dim" role="status">
+        Looking for what waits…
+      </p>
+    );
   return (
     <>
       <h1 tabIndex={-1}>{all.length === 0 ? 'Nothing waits for you' : 'Waiting for you'}</h1>
-      {all.length === 0
-        ? <div class="empty"><p>No agent needs you now. When one does, it is here.</p><p>{mayOperate() ? <><Link to="/new">Start a run</Link>, or look</> : 'Look'} at <Link to="/runs">the runs that are there</Link>.</p></div>
-        : <p class="hint dim"><kbd>j</kbd> <kbd>k</kbd> choose, <kbd>1</kbd>–<kbd>9</kbd> answer, <kbd>y</kbd> <kbd>s</kbd> <kbd>n</kbd> <kbd>c</kbd> decide, <kbd>r</kbd> write, <kbd>f</kbd> finish, <kbd>o</kbd> open</p>}
-      <div class="cards" onPointerEnter={(event) => hold(event.pointerType === 'mouse')} onPointerLeave={() => hold(false)}>
+      {all.length === 0 ? (
+        <div class="empty">
+          <p>No agent needs you now. When one does, it is here.</p>
+          <p>
+            {mayOperate() ? (
+              <>
+                <Link to="/new">Start a run</Link>, or look
+              </>
+            ) : (
+              'Look'
+            )}{' '}
+            at <Link to="/runs">the runs that are there</Link>.
+          </p>
+        </div>
+      ) : (
+        <p class="hint dim">
+          <kbd>j</kbd> <kbd>k</kbd> choose, <kbd>1</kbd>–<kbd>9</kbd> answer, <kbd>y</kbd> <kbd>s</kbd> <kbd>n</kbd>{' '}
+          <kbd>c</kbd> decide, <kbd>r</kbd> write, <kbd>f</kbd> finish, <kbd>o</kbd> open
+        </p>
+      )}
+      <div
+        class="cards"
+        onPointerEnter={(event) => hold(event.pointerType === 'mouse')}
+        onPointerLeave={() => hold(false)}
+      >
         {items.map((item) => (
           <Boundary key={item.interaction_id} name="This question">
-            <WholeQuestion item={item} isActive={item.interaction_id === active} onActivate={() => mark(item.interaction_id)} />
+            <WholeQuestion
+              item={item}
+              isActive={item.interaction_id === active}
+              onActivate={() => mark(item.interaction_id)}
+            />
           </Boundary>
         ))}
       </div>
-      {all.length > limit && <p class="more"><button type="button" onClick={() => setLimit(limit + PAGE)}>Show more of the {all.length} that wait</button></p>}
+      {all.length > limit && (
+        <p class="more">
+          <button type="button" onClick={() => setLimit(limit + PAGE)}>
+            Show more of the {all.length} that wait
+          </button>
+        </p>
+      )}
     </>
   );
 }
 
-// Which card the keys go to. It never goes to another by itself: a key that is just being pressed was meant for the one that was there.
-function useMark(items: readonly InboxItem[]): { readonly active: string | null; readonly mark: (id: string) => void; readonly move: (by: number) => void } {
+// Which card the keys go to. It never goes to another by itself: a key that is just being pressed was meant for the one
+// that was there.
+function useMark(items: readonly InboxItem[]): {
+  readonly active: string | null;
+  readonly mark: (id: string) => void;
+  readonly move: (by: number) => void;
+} {
   const [active, setActive] = useState<string | null>(null);
   // Where it stood.
   const place = useRef(0);
@@ -50,7 +91,8 @@ function useMark(items: readonly InboxItem[]): { readonly active: string | null;
     if (at < 0 && wasEmpty.current && items.length > 0) setActive(items[0]?.interaction_id ?? null);
     else if (at < 0 && active !== null) {
       setActive(null);
-      if (document.activeElement === null || document.activeElement === document.body) document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: true });
+      if (document.activeElement === null || document.activeElement === document.body)
+        document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: true });
     }
     wasEmpty.current = items.length === 0;
   }, [items, active, at]);

@@ -8,12 +8,24 @@ import { MoreOptions } from '../parts/more-options.js';
 import { drop, keep, recall } from '../state/drafts.js';
 import { loadEngines, REHEARSAL, type EngineReport } from '../state/engines.js';
 import { persist } from '../state/persist.js';
-import { buildRequest, NUMBERS, problemsOf, recallDraft, rememberDraft, RequestKeys, type Draft, type Field as FieldName, type Problems } from '../state/new-run.js';
+import {
+  buildRequest,
+  NUMBERS,
+  problemsOf,
+  recallDraft,
+  rememberDraft,
+  RequestKeys,
+  type Draft,
+  type Field as FieldName,
+  type Problems,
+} from '../state/new-run.js';
 import { go } from '../state/router.js';
 import { client, mayOperate, me, messageOf } from '../state/server.js';
 import './new-run.css';
 
-const EXAMPLE = 'Set up the storage. [[tool ls -la]] [[ask Which database should it be? | Postgres | SQLite]] [[done "the storage is set up"]]';
+const EXAMPLE =
+  'Set up the storage. [[tool ls -la]] [[ask Which database should it be? | Postgres | SQLite]] [[done "the ' +
+  'storage is set up"]]';
 
 const MODES = [
   ['interactive', 'Interactive', 'It may ask you, and waits for as long as you need.'],
@@ -29,7 +41,12 @@ const PERMISSIONS = [
 const DRAFT = 'new-run';
 
 export function NewRunPage(): JSX.Element {
-  if (me.value === null) return <p class="empty dim" role="status">Connecting…</p>;
+  if (me.value === null)
+    return (
+      <p class="empty dim" role="status">
+        Connecting…
+      </p>
+    );
   return mayOperate() ? <NewRunForm /> : <NotAllowed mayAnswer={me.value.role === 'replier'} />;
 }
 
@@ -38,7 +55,9 @@ function NotAllowed({ mayAnswer }: { readonly mayAnswer: boolean }): JSX.Element
     <div class="empty">
       <h1>New run</h1>
       <p>You may look{mayAnswer ? ' and answer' : ''}, but not start runs: that takes the token of an operator.</p>
-      <p><Link to="/runs">To the runs</Link></p>
+      <p>
+        <Link to="/runs">To the runs</Link>
+      </p>
     </div>
   );
 }
@@ -54,11 +73,14 @@ function NewRunForm(): JSX.Element {
   const set = (changes: Partial<Draft>): void => setDraft((before) => ({ ...before, ...changes }));
   useEffect(() => {
     const leave = new AbortController();
-    persist(loadEngines, leave.signal).then((all) => {
-      if (all === null) return;
-      setEngines(all);
-      setDraft((before) => ({ ...before, engine: defaultEngine(all, before.engine) }));
-    }, (error: unknown) => setProblems({ '': `The engines could not be listed: ${messageOf(error)}` }));
+    persist(loadEngines, leave.signal).then(
+      (all) => {
+        if (all === null) return;
+        setEngines(all);
+        setDraft((before) => ({ ...before, engine: defaultEngine(all, before.engine) }));
+      },
+      (error: unknown) => setProblems({ '': `The engines could not be listed: ${messageOf(error)}` }),
+    );
     return () => leave.abort();
   }, []);
   useEffect(() => keep(DRAFT, draft), [draft]);
@@ -67,7 +89,10 @@ function NewRunForm(): JSX.Element {
     if (names.some((name) => name !== '' && FOLDED.has(name))) setMoreOpen(true);
     // Where to mend it.
     const first = names.find((name) => name !== '');
-    if (first !== undefined) requestAnimationFrame(() => (form.current?.querySelector<HTMLElement>(`#field-${first} input, #field-${first}`))?.focus());
+    if (first !== undefined)
+      requestAnimationFrame(() =>
+        form.current?.querySelector<HTMLElement>(`#field-${first} input, #field-${first}`)?.focus(),
+      );
   }, [problems]);
   const submit = (event: Event): void => {
     event.preventDefault();
@@ -86,29 +111,93 @@ function NewRunForm(): JSX.Element {
       <h1>New run</h1>
       {onlyRehearsal && (
         <section class="offer" aria-label="Rehearsal">
-          <p><strong>No agent is installed here yet.</strong> The rehearsal plays one: it asks, waits for your answer and goes on, and executes nothing.</p>
-          <button type="button" class="primary" onClick={useExample}>Fill in an example</button>
+          <p>
+            <strong>No agent is installed here yet.</strong> The rehearsal plays one: it asks, waits for your answer and
+            goes on, and executes nothing.
+          </p>
+          <button type="button" class="primary" onClick={useExample}>
+            Fill in an example
+          </button>
         </section>
       )}
-      {engines === null ? <p class="dim" role="status">Looking for engines…</p> : <EngineChoice engines={engines} chosen={draft.engine} problem={problems.engine} onChoose={(engine) => set({ engine })} />}
+      {engines === null ? (
+        <p class="dim" role="status">
+          Looking for engines…
+        </p>
+      ) : (
+        <EngineChoice
+          engines={engines}
+          chosen={draft.engine}
+          problem={problems.engine}
+          onChoose={(engine) => set({ engine })}
+        />
+      )}
       <Field name="prompt" label="What shall it do?" problem={problems.prompt}>
-        {(ties) => <textarea {...ties} rows={6} value={draft.prompt} required autofocus onInput={(event) => set({ prompt: event.currentTarget.value })} />}
+        {(ties) => (
+          <textarea
+            {...ties}
+            rows={6}
+            value={draft.prompt}
+            required
+            autofocus
+            onInput={(event) => set({ prompt: event.currentTarget.value })}
+          />
+        )}
       </Field>
-      {!onlyRehearsal && draft.engine === REHEARSAL && draft.prompt === '' && <p class="example"><button type="button" class="quiet" onClick={useExample}>Use an example that asks something</button></p>}
-      <Field name="cwd" label="Folder (optional)" hint={`${draft.cwd !== '' && draft.cwd === last.cwd ? 'As last time. ' : ''}An absolute path on the server's machine. Without one, the run gets a fresh, empty folder.`} problem={problems.cwd}>
-        {(ties) => <input {...ties} type="text" value={draft.cwd} placeholder="/home/me/project" spellcheck={false} autocomplete="off" onInput={(event) => set({ cwd: event.currentTarget.value })} />}
+      {!onlyRehearsal && draft.engine === REHEARSAL && draft.prompt === '' && (
+        <p class="example">
+          <button type="button" class="quiet" onClick={useExample}>
+            Use an example that asks something
+          </button>
+        </p>
+      )}
+      <Field
+        name="cwd"
+        label="Folder (optional)"
+        hint={`${draft.cwd !== '' && draft.cwd === last.cwd ? 'As last time. ' : ''}An absolute path on the server's machine. Without one, the run gets a fresh, empty folder.`}
+        problem={problems.cwd}
+      >
+        {(ties) => (
+          <input
+            {...ties}
+            type="text"
+            value={draft.cwd}
+            placeholder="/home/me/project"
+            spellcheck={false}
+            autocomplete="off"
+            onInput={(event) => set({ cwd: event.currentTarget.value })}
+          />
+        )}
       </Field>
       <div class="pair">
-        <Choices name="mode" legend="Mode" choices={MODES} chosen={draft.mode} problem={problems.mode} onChoose={(mode) => set({ mode })} />
-        <Choices name="permission" legend="Permission" choices={PERMISSIONS} chosen={draft.permission} problem={problems.permission} onChoose={(permission) => set({ permission })} />
+        <Choices
+          name="mode"
+          legend="Mode"
+          choices={MODES}
+          chosen={draft.mode}
+          problem={problems.mode}
+          onChoose={(mode) => set({ mode })}
+        />
+        <Choices
+          name="permission"
+          legend="Permission"
+          choices={PERMISSIONS}
+          chosen={draft.permission}
+          problem={problems.permission}
+          onChoose={(permission) => set({ permission })}
+        />
       </div>
       <details open={isMoreOpen} onToggle={(event) => setMoreOpen(event.currentTarget.open)}>
         <summary>More</summary>
         <MoreOptions draft={draft} problems={problems} onChange={set} />
       </details>
       <div class="start">
-        <button type="submit" class="primary" disabled={isStarting || engines === null}>{isStarting ? 'Starting…' : 'Start'} <kbd>Ctrl ⏎</kbd></button>
-        <p class="bad" role="alert">{problems['']}</p>
+        <button type="submit" class="primary" disabled={isStarting || engines === null}>
+          {isStarting ? 'Starting…' : 'Start'} <kbd>Ctrl ⏎</kbd>
+        </button>
+        <p class="bad" role="alert">
+          {problems['']}
+        </p>
       </div>
     </form>
   );
@@ -117,7 +206,10 @@ function NewRunForm(): JSX.Element {
 const FOLDED: ReadonlySet<FieldName> = new Set(['model', 'labels', 'requireReply', 'policy', ...NUMBERS]);
 
 // One at a time; what was sent before and is sent again is the same run.
-function useStart(tell: (problems: Problems) => void): { readonly isStarting: boolean; readonly start: (draft: Draft) => void } {
+function useStart(tell: (problems: Problems) => void): {
+  readonly isStarting: boolean;
+  readonly start: (draft: Draft) => void;
+} {
   const [isStarting, setStarting] = useState(false);
   const isBusy = useRef(false);
   const isHere = useRef(true);
@@ -130,14 +222,20 @@ function useStart(tell: (problems: Problems) => void): { readonly isStarting: bo
     tell({});
     isBusy.current = true;
     setStarting(true);
-    client.create({ ...built.request, request_id: keys.current.for(built.request) }).then((run) => {
-      rememberDraft(draft);
-      drop(DRAFT);
-      if (isHere.current) go(`/runs/${run.run_id}`);
-    }, (error: unknown) => tell(problemsOf(error))).finally(() => {
-      isBusy.current = false;
-      setStarting(false);
-    });
+    client
+      .create({ ...built.request, request_id: keys.current.for(built.request) })
+      .then(
+        (run) => {
+          rememberDraft(draft);
+          drop(DRAFT);
+          if (isHere.current) go(`/runs/${run.run_id}`);
+        },
+        (error: unknown) => tell(problemsOf(error)),
+      )
+      .finally(() => {
+        isBusy.current = false;
+        setStarting(false);
+      });
   };
   return { isStarting, start };
 }

@@ -25,20 +25,57 @@ export function RunPage({ id }: { readonly id: string }): JSX.Element {
   void feed.version.value;
   const run = feed.run.value;
   const shown = seqOf(query.value.get('evidence'));
-  if (feed.failure.value !== null) return <div class="empty"><h1>{run === null ? 'No run to show' : 'Something went wrong'}</h1><p>{feed.failure.value} <Link to="/runs">To the runs</Link></p></div>;
-  if (run === null) return <p class="empty dim" role="status">Looking for the run…</p>;
+  if (feed.failure.value !== null)
+    return (
+      <div class="empty">
+        <h1>{run === null ? 'No run to show' : 'Something went wrong'}</h1>
+        <p>
+          {feed.failure.value} <Link to="/runs">To the runs</Link>
+        </p>
+      </div>
+    );
+  if (run === null)
+    return (
+      <p class="empty dim" role="status">
+        Looking for the run…
+      </p>
+    );
   const status = feed.isCurrent() ? feed.model.way.state : run.status;
   return (
     <div class="run wide">
       <RunHeader feed={feed} run={run} />
-      <button type="button" class="side-toggle" aria-expanded={isSideOpen} aria-controls="run-side" onClick={() => setSideOpen(!isSideOpen)}>State, time and evidence</button>
+      <button
+        type="button"
+        class="side-toggle"
+        aria-expanded={isSideOpen}
+        aria-controls="run-side"
+        onClick={() => setSideOpen(!isSideOpen)}
+      >
+        State, time and evidence
+      </button>
       <div id="run-side" class={`run-side${isSideOpen ? ' open' : ''}`}>
-        <section aria-labelledby="side-state"><h2 id="side-state">State</h2><StateChart feed={feed} status={status} /></section>
-        <section aria-labelledby="side-time"><h2 id="side-time">Time</h2><Timeline feed={feed} /></section>
-        <section aria-labelledby="side-proofs"><h2 id="side-proofs">Evidence</h2><Proofs runId={id} status={status} /></section>
+        <section aria-labelledby="side-state">
+          <h2 id="side-state">State</h2>
+          <StateChart feed={feed} status={status} />
+        </section>
+        <section aria-labelledby="side-time">
+          <h2 id="side-time">Time</h2>
+          <Timeline feed={feed} />
+        </section>
+        <section aria-labelledby="side-proofs">
+          <h2 id="side-proofs">Evidence</h2>
+          <Proofs runId={id} status={status} />
+        </section>
       </div>
       <Conversation feed={feed} runId={id} shown={shown} />
-      {shown !== null && <EvidencePanel runId={id} seq={shown} row={feed.model.rows.find(({ rasp }) => rasp.includes(shown))?.rasp ?? []} last={Math.max(run.rasp_seq, feed.model.rows.at(-1)?.rasp.at(-1) ?? 0)} />}
+      {shown !== null && (
+        <EvidencePanel
+          runId={id}
+          seq={shown}
+          row={feed.model.rows.find(({ rasp }) => rasp.includes(shown))?.rasp ?? []}
+          last={Math.max(run.rasp_seq, feed.model.rows.at(-1)?.rasp.at(-1) ?? 0)}
+        />
+      )}
     </div>
   );
 }

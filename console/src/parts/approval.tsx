@@ -32,12 +32,20 @@ export function Action({ action }: { readonly action: JsonObject }): JSX.Element
         {rest.map(([name, value]) => (
           <div key={name}>
             <dt>{nameInLine(name)}</dt>
-            <dd><code>{nameInvisible(typeof value === 'string' ? value : JSON.stringify(value))}</code></dd>
+            <dd>
+              <code>{nameInvisible(typeof value === 'string' ? value : JSON.stringify(value))}</code>
+            </dd>
           </div>
         ))}
       </dl>
-      {changes.length > 0 && <p class="change-summary"><strong>{summarizeChanges(changes)}</strong></p>}
-      {changes.map((change, index) => <Diff key={index} change={change} isReviewed />)}
+      {changes.length > 0 && (
+        <p class="change-summary">
+          <strong>{summarizeChanges(changes)}</strong>
+        </p>
+      )}
+      {changes.map((change, index) => (
+        <Diff key={index} change={change} isReviewed />
+      ))}
     </>
   );
 }
@@ -80,7 +88,9 @@ export function Decisions({ item, isActive, note, onNote }: DecisionsProps): JSX
           <button type="button" class="danger" ref={(button) => button?.focus()} onClick={() => decide(asking)}>
             Yes, {asking.unread.toLowerCase()}
           </button>
-          <button type="button" onClick={() => setAsking(null)}>No</button>
+          <button type="button" onClick={() => setAsking(null)}>
+            No
+          </button>
         </div>
       )}
       <input

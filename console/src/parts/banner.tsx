@@ -18,7 +18,12 @@ export function Banner(): JSX.Element {
   }, [value.state, wasLost]);
   return (
     <div class="banners" role="status" aria-live="polite">
-      {value.state === 'lost' && <p class="banner bad">The server cannot be reached{sinceText(now.value - value.since)}. Trying again; what you see may be old, nothing is lost.</p>}
+      {value.state === 'lost' && (
+        <p class="banner bad">
+          The server cannot be reached{sinceText(now.value - value.since)}. Trying again; what you see may be old,
+          nothing is lost.
+        </p>
+      )}
       {value.state === 'open' && wasLost && <p class="banner good">Connected again.</p>}
     </div>
   );

@@ -16,10 +16,16 @@ export function Bars({ title, counts, none, tone }: BarsProps): JSX.Element {
   return (
     <section class="bars">
       <h4>{title}</h4>
-      {rows.length === 0 ? <p class="dim">{none}</p> : (
+      {rows.length === 0 ? (
+        <p class="dim">{none}</p>
+      ) : (
         <ul>
           {rows.map(([name, count]) => (
-            <li key={name}><code>{name}</code><Bar share={count / most} tone={tone} /><span class="number">{formatCount(count)}</span></li>
+            <li key={name}>
+              <code>{name}</code>
+              <Bar share={count / most} tone={tone} />
+              <span class="number">{formatCount(count)}</span>
+            </li>
           ))}
         </ul>
       )}
@@ -27,7 +33,13 @@ export function Bars({ title, counts, none, tone }: BarsProps): JSX.Element {
   );
 }
 
-export function Bar({ share, tone }: { readonly share: number; readonly tone: 'accent' | 'good' | 'warn' | 'bad' }): JSX.Element {
+export function Bar({
+  share,
+  tone,
+}: {
+  readonly share: number;
+  readonly tone: 'accent' | 'good' | 'warn' | 'bad';
+}): JSX.Element {
   return (
     <svg class={`bar ${tone}`} viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
       <rect class="ground" width="100" height="6" />

@@ -15,6 +15,12 @@ export class Boundary extends Component<Props, { readonly failed: string | null 
   }
 
   override render({ name, children }: Props): ComponentChildren {
-    return this.state.failed === null ? children : <p class="bad">{name} cannot be shown here ({this.state.failed}); the command line shows it.</p>;
+    return this.state.failed === null ? (
+      children
+    ) : (
+      <p class="bad">
+        {name} cannot be shown here ({this.state.failed}); the command line shows it.
+      </p>
+    );
   }
 }

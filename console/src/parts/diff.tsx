@@ -23,17 +23,28 @@ export function Diff({ change, isReviewed = false }: DiffProps): JSX.Element {
     <figure class="diff">
       <figcaption>
         <span class={`kind ${kind}`}>{KINDS[kind] ?? kind}</span>{' '}
-        <code>{nameInLine(path)}{moveTo !== undefined && ` → ${nameInLine(moveTo)}`}</code>{' '}
-        <span class="counts">+{added} −{removed}</span>
+        <code>
+          {nameInLine(path)}
+          {moveTo !== undefined && ` → ${nameInLine(moveTo)}`}
+        </code>{' '}
+        <span class="counts">
+          +{added} −{removed}
+        </span>
       </figcaption>
       <pre tabIndex={0}>
         {shown.map(({ sign, text }, index) => (
           <span key={index} class={CLASSES[sign]}>
-            {sign === '@' ? '' : `${sign} `}{nameInvisible(text)}{'\n'}
+            {sign === '@' ? '' : `${sign} `}
+            {nameInvisible(text)}
+            {'\n'}
           </span>
         ))}
       </pre>
-      {lines.length > shown.length && <button type="button" class="quiet" onClick={() => setWhole(true)}>Show {lines.length - shown.length} more lines</button>}
+      {lines.length > shown.length && (
+        <button type="button" class="quiet" onClick={() => setWhole(true)}>
+          Show {lines.length - shown.length} more lines
+        </button>
+      )}
     </figure>
   );
 }

@@ -37,21 +37,45 @@ export function FieldsForm({ id: formId, fields: given, schema, onAnswer }: Form
     keep(`${formId}/fields`, next);
     setFilled(next);
   };
-  const choose = (id: string, value: Json): void => change({ chosen: { ...filled.chosen, [id]: value }, words: { ...filled.words, [id]: '' } });
-  const write = (id: string, text: string): void => change({ chosen: without(filled.chosen, id), words: { ...filled.words, [id]: text } });
+  const choose = (id: string, value: Json): void =>
+    change({ chosen: { ...filled.chosen, [id]: value }, words: { ...filled.words, [id]: '' } });
+  const write = (id: string, text: string): void =>
+    change({ chosen: without(filled.chosen, id), words: { ...filled.words, [id]: text } });
   const send = (event: Event): void => {
     event.preventDefault();
     // A field that was emptied again is one that was left out.
-    const written = Object.entries(filled.words).filter(([, text]) => text !== '').map(([id, text]) => [id, numbers.has(id) && Number.isFinite(Number(text)) ? Number(text) : text]);
+    const written = Object.entries(filled.words)
+      .filter(([, text]) => text !== '')
+      .map(([id, text]) => [id, numbers.has(id) && Number.isFinite(Number(text)) ? Number(text) : text]);
     onAnswer({ ...filled.chosen, ...Object.fromEntries(written) });
   };
   return (
     <form class="fields" onSubmit={send}>
-      {fields.map((field) => <FieldInput key={field.id} field={field} isRequired={required.has(field.id)} chosen={filled.chosen[field.id]} words={filled.words[field.id] ?? ''} onChoose={(value) => choose(field.id, value)} onWrite={(text) => write(field.id, text)} />)}
+      {fields.map((field) => (
+        <FieldInput
+          key={field.id}
+          field={field}
+          isRequired={required.has(field.id)}
+          chosen={filled.chosen[field.id]}
+          words={filled.words[field.id] ?? ''}
+          onChoose={(value) => choose(field.id, value)}
+          onWrite={(text) => write(field.id, text)}
+        />
+      ))}
       <div class="options">
-        <button type="submit" class="primary">Send</button>
-        {schema && <button type="button" onClick={() => onAnswer({ decision: 'decline' })}>Decline</button>}
-        {schema && <button type="button" onClick={() => onAnswer({ decision: 'cancel' })}>Decline and stop</button>}
+        <button type="submit" class="primary">
+          Send
+        </button>
+        {schema && (
+          <button type="button" onClick={() => onAnswer({ decision: 'decline' })}>
+            Decline
+          </button>
+        )}
+        {schema && (
+          <button type="button" onClick={() => onAnswer({ decision: 'cancel' })}>
+            Decline and stop
+          </button>
+        )}
       </div>
     </form>
   );
@@ -62,7 +86,8 @@ function begin(fields: readonly Field[]): Filled {
   const chosen: Record<string, Json> = {};
   const words: Record<string, string> = {};
   for (const { id, kind, options, default: value } of fields) {
-    if (typeof value === 'string' && kind !== 'confirm' && !options.some((option) => option.value === value)) words[id] = value;
+    if (typeof value === 'string' && kind !== 'confirm' && !options.some((option) => option.value === value))
+      words[id] = value;
     else if (value !== undefined) chosen[id] = value;
     else if (kind === 'confirm') chosen[id] = false;
   }
@@ -82,13 +107,35 @@ interface InputProps {
   readonly onWrite: (text: string) => void;
 }
 
-function FieldInput({ field: { id, kind, prompt, options }, isRequired, chosen, words, onChoose, onWrite }: InputProps): JSX.Element {
-  if (kind === 'confirm') return <label class="check"><input type="checkbox" checked={chosen === true} onChange={(event) => onChoose(event.currentTarget.checked)} /> {nameInProse(prompt)}</label>;
+function FieldInput({
+  field: { id, kind, prompt, options },
+  isRequired,
+  chosen,
+  words,
+  onChoose,
+  onWrite,
+}: InputProps): JSX.Element {
+  if (kind === 'confirm')
+    return (
+      <label class="check">
+        <input type="checkbox" checked={chosen === true} onChange={(event) => onChoose(event.currentTarget.checked)} />{' '}
+        {nameInProse(prompt)}
+      </label>
+    );
   return (
     <fieldset>
       <legend>{nameInProse(prompt)}</legend>
       {options.map((option, index) => (
-        <label key={index} class="check"><input type="radio" name={id} checked={chosen !== undefined && JSON.stringify(chosen) === JSON.stringify(option.value)} onChange={() => onChoose(option.value)} /> <OptionLabel text={option.label} />{option.description && <small> {nameInvisible(option.description)}</small>}</label>
+        <label key={index} class="check">
+          <input
+            type="radio"
+            name={id}
+            checked={chosen !== undefined && JSON.stringify(chosen) === JSON.stringify(option.value)}
+            onChange={() => onChoose(option.value)}
+          />{' '}
+          <OptionLabel text={option.label} />
+          {option.description && <small> {nameInvisible(option.description)}</small>}
+        </label>
       ))}
       <input
         type="text"
@@ -102,9 +149,15 @@ function FieldInput({ field: { id, kind, prompt, options }, isRequired, chosen, 
   );
 }
 
-// Which fields must be there, and whose text is to be sent as a number: the form is the schema, or one of those that it names.
-function wantsOf(schema: JsonObject | undefined): { readonly numbers: ReadonlySet<string>; readonly required: ReadonlySet<string> } {
-  const forms = [schema, ...(Array.isArray(schema?.['anyOf']) ? (schema['anyOf'] as JsonObject[]) : [])].filter((form) => form !== undefined);
+// Which fields must be there, and whose text is to be sent as a number: the form is the schema, or one of those that it
+// names.
+function wantsOf(schema: JsonObject | undefined): {
+  readonly numbers: ReadonlySet<string>;
+  readonly required: ReadonlySet<string>;
+} {
+  const forms = [schema, ...(Array.isArray(schema?.['anyOf']) ? (schema['anyOf'] as JsonObject[]) : [])].filter(
+    (form) => form !== undefined,
+  );
   const fields = forms.flatMap(({ properties }) => Object.entries((properties ?? {}) as Record<string, JsonObject>));
   return {
     numbers: new Set(fields.filter(([, { type }]) => type === 'number' || type === 'integer').map(([id]) => id)),

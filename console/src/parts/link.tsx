@@ -20,5 +20,9 @@ export function Link({ to, children, ...rest }: LinkProps): JSX.Element {
     event.preventDefault();
     go(to);
   };
-  return <a {...rest} href={to} onClick={follow}>{children}</a>;
+  return (
+    <a {...rest} href={to} onClick={follow}>
+      {children}
+    </a>
+  );
 }

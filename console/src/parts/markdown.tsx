@@ -1,5 +1,5 @@
-// Markdown of an agent, as HTML that can do nothing: no script, no style, no picture, no frame; links open elsewhere and tell nobody
-// where they came from.
+// Markdown of an agent, as HTML that can do nothing: no script, no style, no picture, no frame; links open elsewhere
+// and tell nobody where they came from.
 import DOMPurify from 'dompurify';
 import { Marked } from 'marked';
 import type { JSX } from 'preact';
@@ -17,7 +17,8 @@ const marked = new Marked({
   renderer: {
     html: ({ text }) => escapeHtml(text),
     image: ({ raw }) => escapeHtml(raw),
-    code: ({ text, lang = '' }) => `${lang === '' ? '' : `<p><code>${escapeHtml(lang)}</code></p>`}<pre><code>${escapeHtml(text)}</code></pre>`,
+    code: ({ text, lang = '' }) =>
+      `${lang === '' ? '' : `<p><code>${escapeHtml(lang)}</code></p>`}<pre><code>${escapeHtml(text)}</code></pre>`,
     link({ href, title, text, tokens }) {
       const target = [text === href ? '' : href, title ?? ''].filter((part) => part !== '').join(' ');
       const shown = this.parser.parseInline(tokens);
@@ -26,7 +27,34 @@ const marked = new Marked({
   },
 });
 
-const TAGS = ['p', 'br', 'strong', 'em', 'del', 'code', 'pre', 'ul', 'ol', 'li', 'blockquote', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'hr', 'a', 'table', 'thead', 'tbody', 'tr', 'th', 'td', 'input'];
+const TAGS = [
+  'p',
+  'br',
+  'strong',
+  'em',
+  'del',
+  'code',
+  'pre',
+  'ul',
+  'ol',
+  'li',
+  'blockquote',
+  'h1',
+  'h2',
+  'h3',
+  'h4',
+  'h5',
+  'h6',
+  'hr',
+  'a',
+  'table',
+  'thead',
+  'tbody',
+  'tr',
+  'th',
+  'td',
+  'input',
+];
 
 // Browsers without Trusted Types have no factory for policies.
 type MaybeTrusting = Window & Partial<Pick<TrustedTypesWindow, 'trustedTypes'>>;
@@ -123,7 +151,8 @@ function htmlOf(text: string, owner: object | undefined): SafeHtml {
   return html;
 }
 
-// What it was made into is kept for as long as its owner is there: a row that leaves the screen comes back without that work.
+// What it was made into is kept for as long as its owner is there: a row that leaves the screen comes back without that
+// work.
 export function Markdown({ text, cachedBy }: { readonly text: string; readonly cachedBy?: object }): JSX.Element {
   const html = useMemo(() => htmlOf(text, cachedBy), [text, cachedBy]);
   return <div class="prose" dangerouslySetInnerHTML={{ __html: html as string }} />;

@@ -1,4 +1,5 @@
-// Runs in rows, on phones as cards. While the pointer is over them no new row comes between it and what it is about to press.
+// Runs in rows, on phones as cards. While the pointer is over them no new row comes between it and what it is about to
+// press.
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { InteractionView, RunView } from '../../../src/client/index.js';
@@ -13,12 +14,24 @@ import { StateBadge } from './state-badge.js';
 const COLUMNS = ['State', 'Engine', 'Prompt', 'Blocked on you', 'Attempt', 'Age'] as const;
 const FIRST_LINE = 200;
 
-export function RunsTable({ runs, filter }: { readonly runs: readonly RunView[]; readonly filter: Filter }): JSX.Element {
+export function RunsTable({
+  runs,
+  filter,
+}: {
+  readonly runs: readonly RunView[];
+  readonly filter: Filter;
+}): JSX.Element {
   // The runs that were there when the pointer came; null: none is over them.
   const [held, setHeld] = useState<ReadonlySet<string> | null>(null);
   const [top] = runs;
   // Only what would push others down is kept back: older ones come when they are loaded.
-  const firstHeld = held === null ? 0 : Math.max(0, runs.findIndex(({ run_id: id }) => held.has(id)));
+  const firstHeld =
+    held === null
+      ? 0
+      : Math.max(
+          0,
+          runs.findIndex(({ run_id: id }) => held.has(id)),
+        );
   const shown = runs.slice(firstHeld);
   useEffect(() => {
     if (held !== null && top === undefined) setHeld(null);
@@ -28,10 +41,28 @@ export function RunsTable({ runs, filter }: { readonly runs: readonly RunView[];
   };
   return (
     <>
-      <p class="held" role="status">{firstHeld > 0 && <button type="button" class="quiet" onClick={() => setHeld(null)}>↑ {firstHeld} new</button>}</p>
+      <p class="held" role="status">
+        {firstHeld > 0 && (
+          <button type="button" class="quiet" onClick={() => setHeld(null)}>
+            ↑ {firstHeld} new
+          </button>
+        )}
+      </p>
       <table onPointerEnter={enter} onPointerLeave={() => setHeld(null)}>
-        <thead><tr>{COLUMNS.map((name) => <th key={name} scope="col">{name}</th>)}</tr></thead>
-        <tbody>{shown.map((run) => <RunRow key={run.run_id} run={run} isOther={!matches(run, filter)} />)}</tbody>
+        <thead>
+          <tr>
+            {COLUMNS.map((name) => (
+              <th key={name} scope="col">
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map((run) => (
+            <RunRow key={run.run_id} run={run} isOther={!matches(run, filter)} />
+          ))}
+        </tbody>
       </table>
     </>
   );
@@ -42,33 +73,84 @@ function RunRow({ run, isOther }: { readonly run: RunView; readonly isOther: boo
   const line = firstLine(prompt);
   return (
     <tr data-run={id} class={isOther ? 'other' : ''}>
-      <td class="c-state"><StateBadge state={run.status} /></td>
-      <td class="c-engine"><span class="engine">{run.engine}</span></td>
-      <td class="c-prompt">
-        <Link to={`/runs/${id}`} class="open" data-key="o" title={line}>{line}</Link>
-        {error && <span class="error bad" title={error.message}><code>{error.code}</code></span>}
-        {Object.entries(labels).map(([name, value]) => <button key={name} type="button" class="label" title={`Only runs with ${name}=${value}`} onClick={() => refine({ label: `${name}=${value}` })}>{name}={value}</button>)}
+      <td class="c-state">
+        <StateBadge state={run.status} />
       </td>
-      <td class="c-waits">{(interaction !== null || run.waited_ms > 0) && <Waits before={run.waited_ms} now={interaction} />}</td>
-      <td class="c-attempt"><span class="phone">attempt </span>{run.attempt_number}</td>
-      <td class="c-age"><Age since={created} /></td>
+      <td class="c-engine">
+        <span class="engine">{run.engine}</span>
+      </td>
+      <td class="c-prompt">
+        <Link to={`/runs/${id}`} class="open" data-key="o" title={line}>
+          {line}
+        </Link>
+        {error && (
+          <span class="error bad" title={error.message}>
+            <code>{error.code}</code>
+          </span>
+        )}
+        {Object.entries(labels).map(([name, value]) => (
+          <button
+            key={name}
+            type="button"
+            class="label"
+            title={`Only runs with ${name}=${value}`}
+            onClick={() => refine({ label: `${name}=${value}` })}
+          >
+            {name}={value}
+          </button>
+        ))}
+      </td>
+      <td class="c-waits">
+        {(interaction !== null || run.waited_ms > 0) && <Waits before={run.waited_ms} now={interaction} />}
+      </td>
+      <td class="c-attempt">
+        <span class="phone">attempt </span>
+        {run.attempt_number}
+      </td>
+      <td class="c-age">
+        <Age since={created} />
+      </td>
     </tr>
   );
 }
 
 // What changes with the clock is a part of its own, so that the rest of the row is not made anew each second.
 function Age({ since }: { readonly since: string }): JSX.Element {
-  return <time dateTime={since} title={formatTime(since)}>{formatAge(now.value - Date.parse(since))}</time>;
+  return (
+    <time dateTime={since} title={formatTime(since)}>
+      {formatAge(now.value - Date.parse(since))}
+    </time>
+  );
 }
 
 // All in all, with what waits now; how long that has waited is said by the pointer.
-function Waits({ before, now: interaction }: { readonly before: number; readonly now: InteractionView | null }): JSX.Element {
-  if (interaction === null) return <span class="dim" title="how long its questions waited, all in all"><span class="phone">waited </span>{formatAge(before)}</span>;
+function Waits({
+  before,
+  now: interaction,
+}: {
+  readonly before: number;
+  readonly now: InteractionView | null;
+}): JSX.Element {
+  if (interaction === null)
+    return (
+      <span class="dim" title="how long its questions waited, all in all">
+        <span class="phone">waited </span>
+        {formatAge(before)}
+      </span>
+    );
   const { asked_at: since, due_at: due } = interaction;
   const waits = now.value - Date.parse(since);
   const isOverdue = now.value > Date.parse(due);
-  const title = `asked ${formatTime(since)}, waits for ${formatAge(waits)}${before > 0 ? `; waited ${formatAge(before)} before` : ''}`;
-  return <time dateTime={since} title={title} class={isOverdue ? 'bad' : 'warn'}><span class="phone">waits </span>{formatAge(before + waits)}{isOverdue ? ', overdue' : ''}</time>;
+  const title =
+    `asked ${formatTime(since)}, waits for ` +
+    `${formatAge(waits)}${before > 0 ? `; waited ${formatAge(before)} before` : ''}`;
+  return (
+    <time dateTime={since} title={title} class={isOverdue ? 'bad' : 'warn'}>
+      <span class="phone">waits </span>
+      {formatAge(before + waits)}
+      {isOverdue ? ', overdue' : ''}
+    </time>
+  );
 }
 
 function firstLine(prompt: string): string {

@@ -21,5 +21,9 @@ export function stateWord(state: State): string {
 
 export function StateBadge({ state }: { readonly state: State }): JSX.Element {
   const [sign, word] = WORDS[state];
-  return <span class={`state ${state}`}><span aria-hidden="true">{sign}</span> {word}</span>;
+  return (
+    <span class={`state ${state}`}>
+      <span aria-hidden="true">{sign}</span> {word}
+    </span>
+  );
 }

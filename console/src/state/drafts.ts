@@ -1,4 +1,5 @@
-// What was written and not sent yet, by what it belongs to: it is still there when one comes back, on whatever page, also after a reload.
+// What was written and not sent yet, by what it belongs to: it is still there when one comes back, on whatever page,
+// also after a reload.
 const KEY = 'parley.drafts';
 const drafts = new Map<string, unknown>(read());
 

@@ -8,11 +8,15 @@ export type { EngineReport, ProfileTotals };
 export const REHEARSAL = 'rehearsal';
 
 export async function loadEngines(): Promise<readonly EngineReport[]> {
-  const { engines } = (await (await client.request('GET', '/v1/engines')).json()) as { engines: readonly EngineReport[] };
+  const { engines } = (await (await client.request('GET', '/v1/engines')).json()) as {
+    engines: readonly EngineReport[];
+  };
   return engines;
 }
 
 export async function loadProfiles(): Promise<readonly ProfileTotals[]> {
-  const { profiles } = (await (await client.request('GET', '/v1/metrics/parsers')).json()) as { profiles: readonly ProfileTotals[] };
+  const { profiles } = (await (await client.request('GET', '/v1/metrics/parsers')).json()) as {
+    profiles: readonly ProfileTotals[];
+  };
   return profiles;
 }

@@ -1,4 +1,5 @@
-// What proves one event: its envelope as it is stored, the diagnostics about the same bytes, and those bytes with what stands around them.
+// What proves one event: its envelope as it is stored, the diagnostics about the same bytes, and those bytes with what
+// stands around them.
 import type { RaspEvent } from '../../../src/client/index.js';
 import { client } from './server.js';
 import { nameBytes } from '../../../src/kernel/visible-bytes.js';
@@ -28,21 +29,43 @@ export async function loadEvidence(runId: string, seq: number): Promise<Evidence
   const event = events.find((each) => each.seq === seq);
   if (!event) return null;
   const ref = event.raw_ref;
-  const diagnostics = ref === null ? [] : events.filter((each) => each.seq !== seq && each.event.category === 'diagnostic' && isSame(each.raw_ref, ref));
+  const diagnostics =
+    ref === null
+      ? []
+      : events.filter((each) => each.seq !== seq && each.event.category === 'diagnostic' && isSame(each.raw_ref, ref));
   return { event, diagnostics, bytes: ref && (await loadPart(runId, ref)) };
 }
 
 function isSame(a: RaspEvent['raw_ref'], b: NonNullable<RaspEvent['raw_ref']>): boolean {
-  return a !== null && a.attempt_number === b.attempt_number && a.stream === b.stream && a.byte_from === b.byte_from && a.byte_to === b.byte_to;
+  return (
+    a !== null &&
+    a.attempt_number === b.attempt_number &&
+    a.stream === b.stream &&
+    a.byte_from === b.byte_from &&
+    a.byte_to === b.byte_to
+  );
 }
 
-async function loadPart(runId: string, { attempt_number: attempt, stream, byte_from: from, byte_to: to }: NonNullable<RaspEvent['raw_ref']>): Promise<LogPart> {
+async function loadPart(
+  runId: string,
+  { attempt_number: attempt, stream, byte_from: from, byte_to: to }: NonNullable<RaspEvent['raw_ref']>,
+): Promise<LogPart> {
   const begin = Math.max(0, from - CONTEXT_BYTES);
   const shownTo = Math.min(to, from + SHOWN_BYTES);
   const isWhole = shownTo === to;
-  const bytes = await client.logs(runId, { attempt, stream, byte_from: begin, byte_to: isWhole ? to + CONTEXT_BYTES : shownTo });
+  const bytes = await client.logs(runId, {
+    attempt,
+    stream,
+    byte_from: begin,
+    byte_to: isWhole ? to + CONTEXT_BYTES : shownTo,
+  });
   const before = bytes.subarray(0, from - begin);
-  return { before: nameBytes(before.subarray(begin === 0 ? 0 : brokenAt(before))), exact: nameBytes(bytes.subarray(from - begin, shownTo - begin)), after: isWhole ? nameBytes(bytes.subarray(to - begin)) : '', left: to - shownTo };
+  return {
+    before: nameBytes(before.subarray(begin === 0 ? 0 : brokenAt(before))),
+    exact: nameBytes(bytes.subarray(from - begin, shownTo - begin)),
+    after: isWhole ? nameBytes(bytes.subarray(to - begin)) : '',
+    left: to - shownTo,
+  };
 }
 
 // Where the first whole character begins.

@@ -1,6 +1,11 @@
 // Times and figures in words that fit.
 
-const UNITS: readonly (readonly [number, string])[] = [[86_400_000, 'd'], [3_600_000, 'h'], [60_000, 'min'], [1000, 's']];
+const UNITS: readonly (readonly [number, string])[] = [
+  [86_400_000, 'd'],
+  [3_600_000, 'h'],
+  [60_000, 'min'],
+  [1000, 's'],
+];
 
 // 3 d, 2 h, 5 min, 12 s; what is less than a second is now.
 export function formatAge(ms: number): string {
@@ -16,7 +21,9 @@ export function formatDuration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
   const minutes = Math.floor(ms / 60_000);
-  return minutes < 60 ? `${minutes} min ${Math.round((ms % 60_000) / 1000)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  return minutes < 60
+    ? `${minutes} min ${Math.round((ms % 60_000) / 1000)} s`
+    : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
 export function formatTime(iso: string): string {
@@ -28,7 +35,13 @@ export function formatCount(value: number): string {
 }
 
 export function formatBytes(bytes: number): string {
-  const unit = ([[1e9, 'GB'], [1e6, 'MB'], [1e3, 'kB']] as const).find(([size]) => bytes >= size);
+  const unit = (
+    [
+      [1e9, 'GB'],
+      [1e6, 'MB'],
+      [1e3, 'kB'],
+    ] as const
+  ).find(([size]) => bytes >= size);
   return unit ? `${(bytes / unit[0]).toFixed(1)} ${unit[1]}` : `${bytes} B`;
 }
 

@@ -17,7 +17,10 @@ export function lookSoon(): void {
   soon?.();
 }
 
-export async function* lookAgain(signal: AbortSignal, isSeldom: boolean): AsyncGenerator<{ readonly type: 'all'; readonly items: readonly InboxItem[] }, void> {
+export async function* lookAgain(
+  signal: AbortSignal,
+  isSeldom: boolean,
+): AsyncGenerator<{ readonly type: 'all'; readonly items: readonly InboxItem[] }, void> {
   while (!signal.aborted) {
     const begun = performance.now();
     try {
@@ -36,9 +39,12 @@ export async function* lookAgain(signal: AbortSignal, isSeldom: boolean): AsyncG
 // Not tried again by itself: that the server is gone is to be said at once.
 async function lookOnce(): Promise<readonly InboxItem[]> {
   const items: InboxItem[] = [];
-  for (let cursor: string | null = ''; cursor !== null; ) {
+  for (let cursor: string | null = ''; cursor !== null;) {
     const query = cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`;
-    const page = (await (await client.request('GET', `/v1/interactions?limit=${PAGE}${query}`)).json()) as { readonly interactions: readonly InboxItem[]; readonly next_cursor: string | null };
+    const page = (await (await client.request('GET', `/v1/interactions?limit=${PAGE}${query}`)).json()) as {
+      readonly interactions: readonly InboxItem[];
+      readonly next_cursor: string | null;
+    };
     items.push(...page.interactions);
     cursor = page.next_cursor;
   }

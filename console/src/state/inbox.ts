@@ -25,9 +25,16 @@ export const fates = signal<ReadonlyMap<string, Fate>>(new Map());
 // Everything that waits was told.
 export const isKnown = signal(false);
 
-export const inbox = computed(() => [...waiting.value.values()].toSorted((a, b) => a.asked_at.localeCompare(b.asked_at)));
+export const inbox = computed(() =>
+  [...waiting.value.values()].toSorted((a, b) => a.asked_at.localeCompare(b.asked_at)),
+);
 // Without those that this page has answered.
-export const count = computed(() => inbox.value.filter(({ interaction_id: id, state }) => state === 'pending' && fates.value.get(id)?.type !== 'accepted').length);
+export const count = computed(
+  () =>
+    inbox.value.filter(
+      ({ interaction_id: id, state }) => state === 'pending' && fates.value.get(id)?.type !== 'accepted',
+    ).length,
+);
 
 const LINGER_MS = 6000;
 // A browser with all its connections in use sends nothing, and does not say so.
@@ -65,7 +72,11 @@ function leave(id: string): void {
   setTimeout(() => {
     leaving.add(id);
     // Where nothing is left to be pressed, nothing can be pressed by mistake.
-    if (!isHeld || ![...waiting.value.values()].some((item) => item.state === 'pending' && isUndecided(item.interaction_id))) forgetLeaving();
+    if (
+      !isHeld ||
+      ![...waiting.value.values()].some((item) => item.state === 'pending' && isUndecided(item.interaction_id))
+    )
+      forgetLeaving();
   }, LINGER_MS);
 }
 
@@ -79,16 +90,23 @@ function forgetLeaving(): void {
   leaving.clear();
 }
 
-// Nothing was answered here, or in vain: it goes as soon as it is known not to wait. What was decided stays to be read, and then goes.
+// Nothing was answered here, or in vain: it goes as soon as it is known not to wait. What was decided stays to be read,
+// and then goes.
 function isUndecided(id: string): boolean {
   const fate = fates.value.get(id);
   return fate === undefined || fate.type === 'refused' || fate.type === 'unsent';
 }
 
-// Only the inbox itself is worth a connection for good, of which a browser has six for all its windows; elsewhere a look now and then tells
-// how many wait, and where nobody looks, seldom.
+// Only the inbox itself is worth a connection for good, of which a browser has six for all its windows; elsewhere a
+// look now and then tells how many wait, and where nobody looks, seldom.
 type Way = 'stream' | 'look' | 'look seldom';
-const way = computed<Way>(() => (route.value.page === 'inbox' && (!isAway.value || notifies.value) ? 'stream' : isAway.value && !notifies.value ? 'look seldom' : 'look'));
+const way = computed<Way>(() =>
+  route.value.page === 'inbox' && (!isAway.value || notifies.value)
+    ? 'stream'
+    : isAway.value && !notifies.value
+      ? 'look seldom'
+      : 'look',
+);
 
 // Until there is a better way to do it.
 export async function watchInbox(): Promise<void> {
@@ -96,13 +114,19 @@ export async function watchInbox(): Promise<void> {
   const over = new AbortController();
   const stopWatching = way.subscribe((better) => better !== value && over.abort());
   try {
-    await follow(value === 'stream' ? client.inboxChanges({ signal: over.signal, onReconnect: lost, onOpen: open }) : lookAgain(over.signal, value === 'look seldom'));
+    await follow(
+      value === 'stream'
+        ? client.inboxChanges({ signal: over.signal, onReconnect: lost, onOpen: open })
+        : lookAgain(over.signal, value === 'look seldom'),
+    );
   } finally {
     stopWatching();
   }
 }
 
-async function follow(changes: AsyncIterable<InboxChange | { readonly type: 'all'; readonly items: readonly InboxItem[] }>): Promise<void> {
+async function follow(
+  changes: AsyncIterable<InboxChange | { readonly type: 'all'; readonly items: readonly InboxItem[] }>,
+): Promise<void> {
   // What waits now, told anew after each loss of the connection: what is not in it does not wait any more.
   let told: Map<string, InboxItem> | null = null;
   for await (const event of changes) {
@@ -146,17 +170,35 @@ function resolved(item: InboxItem): void {
   change((items) => void items.set(id, item));
   // What came of my own answer is known better from its own answer; who was quicker, only from here.
   const fate = fates.value.get(id)?.type;
-  if (fate !== 'sending' && fate !== 'accepted') setFate(id, item.state === 'answered' ? { type: 'answered', by: item.answer?.actor?.name ?? 'somebody' } : { type: 'gone', why: GONE[item.state] ?? item.state });
+  if (fate !== 'sending' && fate !== 'accepted')
+    setFate(
+      id,
+      item.state === 'answered'
+        ? { type: 'answered', by: item.answer?.actor?.name ?? 'somebody' }
+        : { type: 'gone', why: GONE[item.state] ?? item.state },
+    );
   leave(id);
 }
 
-const GONE: Readonly<Record<string, string>> = { auto_decided: 'its time was over, and the policy decided', canceled: 'the run was canceled', abandoned: 'the run has ended' };
+const GONE: Readonly<Record<string, string>> = {
+  auto_decided: 'its time was over, and the policy decided',
+  canceled: 'the run was canceled',
+  abandoned: 'the run has ended',
+};
 
-export async function answer({ run_id: runId, interaction_id: id }: Pick<InboxItem, 'run_id' | 'interaction_id'>, given: Pick<Reply, 'response' | 'finish' | 'review'>, said = ''): Promise<boolean> {
+export async function answer(
+  { run_id: runId, interaction_id: id }: Pick<InboxItem, 'run_id' | 'interaction_id'>,
+  given: Pick<Reply, 'response' | 'finish' | 'review'>,
+  said = '',
+): Promise<boolean> {
   if (fates.value.get(id)?.type === 'sending') return false;
   setFate(id, { type: 'sending' });
   try {
-    await client.reply(runId, { interaction_id: id, idempotency_key: keyOf(id, given), ...given }, { signal: AbortSignal.timeout(GIVE_UP_MS) });
+    await client.reply(
+      runId,
+      { interaction_id: id, idempotency_key: keyOf(id, given), ...given },
+      { signal: AbortSignal.timeout(GIVE_UP_MS) },
+    );
     setFate(id, { type: 'accepted', said, decision: decisionOf(given.response) });
     drop(id);
     return true;
@@ -169,7 +211,14 @@ export async function answer({ run_id: runId, interaction_id: id }: Pick<InboxIt
   }
 }
 
-const TOO_LATE: ReadonlySet<string> = new Set(['RUN_NOT_WAITING', 'INTERACTION_STALE', 'REPLY_CONFLICT', 'RUN_ENDED', 'INTERACTION_NOT_FOUND', 'RUN_NOT_FOUND']);
+const TOO_LATE: ReadonlySet<string> = new Set([
+  'RUN_NOT_WAITING',
+  'INTERACTION_STALE',
+  'REPLY_CONFLICT',
+  'RUN_ENDED',
+  'INTERACTION_NOT_FOUND',
+  'RUN_NOT_FOUND',
+]);
 
 const keys = new Map<string, string>();
 

@@ -1,5 +1,5 @@
-// Keys that answer: those that stand on the buttons of the chosen card. Not while somebody types, not with a modifier, and not while
-// somebody goes on typing although the field is gone: what they write decides nothing.
+// Keys that answer: those that stand on the buttons of the chosen card. Not while somebody types, not with a modifier,
+// and not while somebody goes on typing although the field is gone: what they write decides nothing.
 import { useEffect, useRef } from 'preact/hooks';
 
 interface Keys {
@@ -22,7 +22,8 @@ addEventListener('pointerdown', endTyping, { capture: true });
 addEventListener('keydown', noteTyping, { capture: true });
 
 function noteTyping(event: KeyboardEvent): void {
-  if (event.key === 'Escape' || event.key === 'Tab' || (event.key === 'Enter' && (event.metaKey || event.ctrlKey))) endTyping();
+  if (event.key === 'Escape' || event.key === 'Tab' || (event.key === 'Enter' && (event.metaKey || event.ctrlKey)))
+    endTyping();
   else if (isTyping(event.target) || performance.now() - typedAt < TYPING_MS) typedAt = performance.now();
 }
 
@@ -38,7 +39,8 @@ export function useAnswerKeys(keys: Keys): void {
       }
       if (performance.now() - typedAt < TYPING_MS) return;
       // Arrows choose among radio buttons; a key that is held down decides nothing twice.
-      if (event.target instanceof HTMLInputElement && event.target.type === 'radio' && event.key.startsWith('Arrow')) return;
+      if (event.target instanceof HTMLInputElement && event.target.type === 'radio' && event.key.startsWith('Arrow'))
+        return;
       if (event.repeat && !MOVES.has(event.key)) return;
       if (act(latest.current, event.key)) event.preventDefault();
     };
@@ -48,8 +50,8 @@ export function useAnswerKeys(keys: Keys): void {
 }
 
 function act({ move, card }: Keys, key: string): boolean {
-  if (move && (key === 'j' || key === 'ArrowDown')) return move(1), true;
-  if (move && (key === 'k' || key === 'ArrowUp')) return move(-1), true;
+  if (move && (key === 'j' || key === 'ArrowDown')) return (move(1), true);
+  if (move && (key === 'k' || key === 'ArrowUp')) return (move(-1), true);
   const chosen = card();
   const control = chosen?.querySelector<HTMLElement>(`[data-key="${CSS.escape(key)}"]`);
   if (!control) return false;
@@ -59,5 +61,9 @@ function act({ move, card }: Keys, key: string): boolean {
 }
 
 function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement || (target instanceof HTMLInputElement && !['checkbox', 'radio', 'button'].includes(target.type));
+  return (
+    target instanceof HTMLTextAreaElement ||
+    target instanceof HTMLSelectElement ||
+    (target instanceof HTMLInputElement && !['checkbox', 'radio', 'button'].includes(target.type))
+  );
 }

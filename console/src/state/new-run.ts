@@ -1,4 +1,5 @@
-// A run that is about to be started: what the form has, the request that is made of it, and what is remembered for the next one.
+// A run that is about to be started: what the form has, the request that is made of it, and what is remembered for the
+// next one.
 import { ParleyError, type CreateRunRequest } from '../../../src/client/index.js';
 import type { JsonObject } from '../../../src/kernel/json.js';
 import { messageOf } from './server.js';
@@ -25,14 +26,32 @@ export type Field = keyof Draft;
 // What is wrong, by field; '' is the form as a whole.
 export type Problems = Readonly<Partial<Record<Field | '', string>>>;
 
-export const NUMBERS = ['session_timeout_sec', 'turn_timeout_sec', 'idle_timeout_sec', 'tool_timeout_sec', 'max_attempt'] as const satisfies readonly Field[];
+export const NUMBERS = [
+  'session_timeout_sec',
+  'turn_timeout_sec',
+  'idle_timeout_sec',
+  'tool_timeout_sec',
+  'max_attempt',
+] as const satisfies readonly Field[];
 
 const KEY = 'parley.new-run';
 // Not what it may do: that is said each time anew.
 const REMEMBERED = ['engine', 'cwd'] as const satisfies readonly Field[];
 const EMPTY: Draft = {
-  engine: '', prompt: '', cwd: '', mode: 'interactive', permission: 'workspace-write', model: '', labels: '', requireReply: true, policy: 'engine_judgement',
-  session_timeout_sec: '', turn_timeout_sec: '', idle_timeout_sec: '', tool_timeout_sec: '', max_attempt: '',
+  engine: '',
+  prompt: '',
+  cwd: '',
+  mode: 'interactive',
+  permission: 'workspace-write',
+  model: '',
+  labels: '',
+  requireReply: true,
+  policy: 'engine_judgement',
+  session_timeout_sec: '',
+  turn_timeout_sec: '',
+  idle_timeout_sec: '',
+  tool_timeout_sec: '',
+  max_attempt: '',
 };
 
 // As the last one was started; what is stored may be of another version, or of somebody else's making.
@@ -70,7 +89,8 @@ export function buildRequest(draft: Draft): { readonly request: CreateRunRequest
     if (text !== '' && !(Number(text) > 0)) problems[name] = 'A number above zero.';
     else if (text !== '') options[name] = Number(text);
   }
-  if (!draft.requireReply) Object.assign(options, { interactive_require_user_reply: false, auto_decide_policy: draft.policy });
+  if (!draft.requireReply)
+    Object.assign(options, { interactive_require_user_reply: false, auto_decide_policy: draft.policy });
   if (Object.keys(problems).length > 0) return { problems };
   const [cwd, model] = [draft.cwd.trim(), draft.model.trim()];
   return {
@@ -88,12 +108,24 @@ export function buildRequest(draft: Draft): { readonly request: CreateRunRequest
 }
 
 function parseLabels(text: string): Record<string, string> | null {
-  const pairs = text.split('\n').map((line) => line.trim()).filter((line) => line !== '').map((line) => /^([^=]+)=(.*)$/.exec(line));
-  return pairs.includes(null) ? null : Object.fromEntries(pairs.map((pair) => [pair?.[1]?.trim() ?? '', pair?.[2]?.trim() ?? '']));
+  const pairs = text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+    .map((line) => /^([^=]+)=(.*)$/.exec(line));
+  return pairs.includes(null)
+    ? null
+    : Object.fromEntries(pairs.map((pair) => [pair?.[1]?.trim() ?? '', pair?.[2]?.trim() ?? '']));
 }
 
 const FIELDS: Readonly<Record<string, Field>> = {
-  engine: 'engine', prompt: 'prompt', cwd: 'cwd', model: 'model', permission: 'permission', execution_mode: 'mode', labels: 'labels',
+  engine: 'engine',
+  prompt: 'prompt',
+  cwd: 'cwd',
+  model: 'model',
+  permission: 'permission',
+  execution_mode: 'mode',
+  labels: 'labels',
   ...Object.fromEntries(NUMBERS.map((name) => [name, name])),
 };
 
@@ -101,11 +133,16 @@ const FIELDS: Readonly<Record<string, Field>> = {
 export function problemsOf(error: unknown): Problems {
   const message = messageOf(error);
   if (!(error instanceof ParleyError)) return { '': message };
-  if (error.code === 'UNREACHABLE') return { '': `${message}. Start it again when the server is back: it is started once.` };
+  if (error.code === 'UNREACHABLE')
+    return { '': `${message}. Start it again when the server is back: it is started once.` };
   if (error.code === 'UNKNOWN_ENGINE') return { engine: message };
   if (error.code === 'PATH_NOT_ALLOWED') return { cwd: message };
   const told = error.details['problems'];
-  const found = Array.isArray(told) ? (told as { path?: string; message?: string }[]).flatMap(({ path = '', message: text = '' }) => entry(FIELDS[path.split('/')[1] ?? ''], text)) : [];
+  const found = Array.isArray(told)
+    ? (told as { path?: string; message?: string }[]).flatMap(({ path = '', message: text = '' }) =>
+        entry(FIELDS[path.split('/')[1] ?? ''], text),
+      )
+    : [];
   if (found.length > 0) return Object.fromEntries(found);
   return { [fieldIn(message)]: message.replace(/^cwd /, 'The folder ') };
 }
@@ -119,7 +156,8 @@ function fieldIn(message: string): Field | '' {
   return FIELDS[/^runtime option (\w+)/.exec(message)?.[1] ?? ''] ?? '';
 }
 
-// The same request has the same key, however often it is sent: it starts one run. A page that came over plain HTTP can make one, too.
+// The same request has the same key, however often it is sent: it starts one run. A page that came over plain HTTP can
+// make one, too.
 export class RequestKeys {
   #body = '';
   #key = '';

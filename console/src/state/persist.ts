@@ -1,4 +1,5 @@
-// Asks until there is an answer: while the server is away it is asked again when it is back. What it refuses is an answer, too.
+// Asks until there is an answer: while the server is away it is asked again when it is back. What it refuses is an
+// answer, too.
 import { ParleyError } from '../../../src/client/index.js';
 import { connection } from './server.js';
 

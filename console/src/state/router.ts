@@ -32,7 +32,10 @@ export function go(to: string): void {
 }
 
 // The same page with other words in its address. That is no step to go back, but for what covers the page (`opens`).
-export function refine(changes: Readonly<Record<string, string | null>>, { opens = false }: { readonly opens?: boolean } = {}): void {
+export function refine(
+  changes: Readonly<Record<string, string | null>>,
+  { opens = false }: { readonly opens?: boolean } = {},
+): void {
   const url = new URL(address.value, location.origin);
   for (const [name, value] of Object.entries(changes)) {
     if (value === null || value === '') url.searchParams.delete(name);

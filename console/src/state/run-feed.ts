@@ -1,4 +1,5 @@
-// A run as it happens: its events folded into rows, told to the page at most once a frame, and the run itself anew whenever its state changed.
+// A run as it happens: its events folded into rows, told to the page at most once a frame, and the run itself anew
+// whenever its state changed.
 import { signal, type ReadonlySignal } from '@preact/signals';
 import { ParleyError, type RunView } from '../../../src/client/index.js';
 import { lookSoon } from './inbox-looks.js';
@@ -35,21 +36,31 @@ export function followRun(id: string): RunFeed {
     });
   };
   const fail = (error: unknown): void => {
-    if (!leave.signal.aborted) failure.value = error instanceof ParleyError && (error.code === 'RUN_NOT_FOUND' || error.code === 'INVALID_ARGUMENT') ? 'There is no such run.' : messageOf(error);
+    if (!leave.signal.aborted)
+      failure.value =
+        error instanceof ParleyError && (error.code === 'RUN_NOT_FOUND' || error.code === 'INVALID_ARGUMENT')
+          ? 'There is no such run.'
+          : messageOf(error);
   };
   // One look at a time; what changes meanwhile is looked at after it.
   let looking: 'no' | 'yes' | 'again' = 'no';
   const refresh = (): void => {
     if (looking !== 'no') return void (looking = 'again');
     looking = 'yes';
-    persist(() => client.get(id), leave.signal).then((view) => view && (run.value = view)).catch((error: unknown) => run.value === null && fail(error)).finally(() => {
-      const again = looking === 'again';
-      looking = 'no';
-      if (again && !leave.signal.aborted) refresh();
-    });
+    persist(() => client.get(id), leave.signal)
+      .then((view) => view && (run.value = view))
+      .catch((error: unknown) => run.value === null && fail(error))
+      .finally(() => {
+        const again = looking === 'again';
+        looking = 'no';
+        if (again && !leave.signal.aborted) refresh();
+      });
   };
   const follow = async (): Promise<void> => {
-    for await (const event of whileSeen((signal) => client.events(id, { cursor: model.seq, signal, onReconnect: lost, onOpen: open }), leave.signal)) {
+    for await (const event of whileSeen(
+      (signal) => client.events(id, { cursor: model.seq, signal, onReconnect: lost, onOpen: open }),
+      leave.signal,
+    )) {
       open();
       model.push(event);
       if (event.type === 'conversation.state.changed' && (run.value === null || event.seq > run.value.fcmp_seq)) {

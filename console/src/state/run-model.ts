@@ -1,5 +1,5 @@
-// The conversation of a run as rows: a fold over its events, one after the other, each in constant time. Pure: it reads no clock and draws
-// nothing, so it can be tested without a page.
+// The conversation of a run as rows: a fold over its events, one after the other, each in constant time. Pure: it reads
+// no clock and draws nothing, so it can be tested without a page.
 import type { FcmpData, FcmpEvent } from '../../../src/fcmp/event.js';
 import type { JsonObject } from '../../../src/kernel/json.js';
 import { readEngineDetail, splitDoneMarker, type EngineDetail } from '../../../src/fcmp/engine-details.js';
@@ -9,7 +9,14 @@ import { isEnd, RunWay } from './run-way.js';
 type Body<R> = R extends Row ? Omit<R, 'key' | 'attempt' | 'at' | 'rev' | 'rasp'> : never;
 type Usage = FcmpData['usage'];
 
-const SUMMED = ['input_tokens', 'cached_input_tokens', 'output_tokens', 'reasoning_tokens', 'total_tokens', 'cost_usd'] as const;
+const SUMMED = [
+  'input_tokens',
+  'cached_input_tokens',
+  'output_tokens',
+  'reasoning_tokens',
+  'total_tokens',
+  'cost_usd',
+] as const;
 
 export class RunModel {
   readonly rows: Row[] = [];
@@ -110,12 +117,18 @@ export class RunModel {
 
   #lastIf<T extends Row['type']>(type: T): Extract<Row, { type: T }> | null {
     const row = this.rows.at(-1);
-    return row?.type === type && row.attempt === this.#event?.attempt_number ? (row as Extract<Row, { type: T }>) : null;
+    return row?.type === type && row.attempt === this.#event?.attempt_number
+      ? (row as Extract<Row, { type: T }>)
+      : null;
   }
 
   #grow({ message_id: id, text }: FcmpData['assistant.message.delta']): void {
     const row = this.#messages.get(id);
-    if (!row) return void this.#messages.set(id, this.#add<MessageRow>({ type: 'message', text, state: 'growing', isTruncated: false }));
+    if (!row)
+      return void this.#messages.set(
+        id,
+        this.#add<MessageRow>({ type: 'message', text, state: 'growing', isTruncated: false }),
+      );
     row.text += text;
     this.#touch(row);
   }
@@ -125,7 +138,8 @@ export class RunModel {
     const said = this.#withoutMarker(text);
     // A message that was nothing but the marker.
     if (!row && said === '' && text !== '') return;
-    if (!row) return void this.#add<MessageRow>({ type: 'message', text: said, state: 'whole', isTruncated: truncated });
+    if (!row)
+      return void this.#add<MessageRow>({ type: 'message', text: said, state: 'whole', isTruncated: truncated });
     this.#messages.delete(id);
     // Of one that was too long, the pieces have more.
     if (!truncated) row.text = said;
@@ -157,14 +171,47 @@ export class RunModel {
     const key = id ?? `?${name}`;
     const before = this.#tools.get(key);
     if (before) leave(before);
-    this.#tools.set(key, this.#add<ToolRow>({ type: 'tool', name, kind, input, status: 'running', output: undefined, error: undefined, exitCode: undefined, durationMs: undefined }));
+    this.#tools.set(
+      key,
+      this.#add<ToolRow>({
+        type: 'tool',
+        name,
+        kind,
+        input,
+        status: 'running',
+        output: undefined,
+        error: undefined,
+        exitCode: undefined,
+        durationMs: undefined,
+      }),
+    );
   }
 
-  #toolCompleted({ call_id: id, name, kind, status, output, error, exit_code: exitCode, duration_ms: durationMs }: FcmpData['assistant.tool.completed']): void {
+  #toolCompleted({
+    call_id: id,
+    name,
+    kind,
+    status,
+    output,
+    error,
+    exit_code: exitCode,
+    duration_ms: durationMs,
+  }: FcmpData['assistant.tool.completed']): void {
     const key = id ?? `?${name}`;
     const row = this.#tools.get(key);
     this.#tools.delete(key);
-    if (!row) return void this.#add<ToolRow>({ type: 'tool', name, kind, input: null, status, output, error, exitCode, durationMs });
+    if (!row)
+      return void this.#add<ToolRow>({
+        type: 'tool',
+        name,
+        kind,
+        input: null,
+        status,
+        output,
+        error,
+        exitCode,
+        durationMs,
+      });
     Object.assign(row, { status, output, error, exitCode, durationMs });
     this.#touch(row);
   }
@@ -215,7 +262,15 @@ export class RunModel {
 
   #asked({ interaction_id: interactionId, ...question }: FcmpData['user.input.required']): void {
     this.#tellUsage();
-    this.#questions.set(interactionId, this.#add<QuestionRow>({ type: 'question', interactionId, question: question as unknown as JsonObject, resolution: { type: 'pending' } }));
+    this.#questions.set(
+      interactionId,
+      this.#add<QuestionRow>({
+        type: 'question',
+        interactionId,
+        question: question as unknown as JsonObject,
+        resolution: { type: 'pending' },
+      }),
+    );
   }
 
   #resolve(id: string, resolution: QuestionRow['resolution']): void {
@@ -230,7 +285,8 @@ export class RunModel {
     if (change.from === 'running') this.#endTurn(change.to === 'failed' || change.to === 'canceled' ? 'cut' : 'whole');
     const lastedMs = this.way.move(change);
     if (change.to === 'queued') this.#waitedMs = lastedMs;
-    if (change.to === 'running' && this.way.attempts.length > 1) this.#add({ type: 'attempt', number: this.way.attempts.length, waitedMs: this.#waitedMs });
+    if (change.to === 'running' && this.way.attempts.length > 1)
+      this.#add({ type: 'attempt', number: this.way.attempts.length, waitedMs: this.#waitedMs });
     if (isEnd(change.to)) this.#endAll();
   }
 

@@ -1,4 +1,5 @@
-// What a conversation is shown as: rows in their order. A row is changed in place while more of it comes, and its rev grows then.
+// What a conversation is shown as: rows in their order. A row is changed in place while more of it comes, and its rev
+// grows then.
 import type { FcmpData } from '../../../src/fcmp/event.js';
 import type { EngineDetail } from '../../../src/fcmp/engine-details.js';
 import type { Json, JsonObject } from '../../../src/kernel/json.js';
@@ -69,7 +70,14 @@ export interface QuestionRow extends Base {
   readonly question: JsonObject;
   resolution:
     | { readonly type: 'pending' }
-    | { readonly type: 'answered'; readonly at: string; readonly by: string; readonly response: Json | undefined; readonly finish: boolean; readonly review: 'seen' | 'unread' | undefined }
+    | {
+        readonly type: 'answered';
+        readonly at: string;
+        readonly by: string;
+        readonly response: Json | undefined;
+        readonly finish: boolean;
+        readonly review: 'seen' | 'unread' | undefined;
+      }
     | { readonly type: 'decided'; readonly at: string; readonly policy: string; readonly response: Json | undefined }
     | { readonly type: 'gone' };
 }
@@ -102,4 +110,16 @@ export interface UnknownRow extends Base {
   readonly data: JsonObject;
 }
 
-export type Row = UserRow | MessageRow | ReasoningRow | PlanRow | ToolRow | FilesRow | UsageRow | QuestionRow | AttemptRow | DetailsRow | EndRow | UnknownRow;
+export type Row =
+  | UserRow
+  | MessageRow
+  | ReasoningRow
+  | PlanRow
+  | ToolRow
+  | FilesRow
+  | UsageRow
+  | QuestionRow
+  | AttemptRow
+  | DetailsRow
+  | EndRow
+  | UnknownRow;

@@ -1,4 +1,5 @@
-// The way a run took through its chart: states and how often, edges and how often, and what each attempt spent its time with.
+// The way a run took through its chart: states and how often, edges and how often, and what each attempt spent its time
+// with.
 import type { FcmpData } from '../../../src/fcmp/event.js';
 
 type Change = FcmpData['conversation.state.changed'];
@@ -53,7 +54,10 @@ export class RunWay {
   }
 
   spentIn(state: State, now: number): number {
-    return this.attempts.flatMap(({ spans }) => spans).filter((span) => span.state === state).reduce((sum, span) => sum + spanMs(span, now), 0);
+    return this.attempts
+      .flatMap(({ spans }) => spans)
+      .filter((span) => span.state === state)
+      .reduce((sum, span) => sum + spanMs(span, now), 0);
   }
 
   // Whenever it is queued, another attempt begins.

@@ -1,5 +1,5 @@
-// A list of runs that stays true: what the server has for a filter, page by page, and each change as it comes. A run keeps its place,
-// also when it stops matching; nothing but a new list, or that it was deleted, takes it away.
+// A list of runs that stays true: what the server has for a filter, page by page, and each change as it comes. A run
+// keeps its place, also when it stops matching; nothing but a new list, or that it was deleted, takes it away.
 import { computed, signal, type ReadonlySignal } from '@preact/signals';
 import type { ParleyError, RunFilter, RunView } from '../../../src/client/index.js';
 import { lookSoon } from './inbox-looks.js';
@@ -51,32 +51,38 @@ export function openRunList(filter: Filter): RunList {
   }
 
   // As many as were shown before, so that nobody is thrown back to the first page.
-  const reload = (): Promise<void> => ask(async (isLatest) => {
-    const wanted = known.value?.size ?? 0;
-    changed = new Map();
-    const runs: RunView[] = [];
-    let next: string | null = null;
-    do {
-      const page = await listOnce({ ...filter, limit: Math.min(Math.max(wanted - runs.length, PAGE), MOST), ...(next === null ? {} : { cursor: next }) });
-      if (!isLatest()) return;
-      runs.push(...page.runs);
-      next = page.next_cursor;
-    } while (next !== null && runs.length < wanted);
-    known.value = new Map(runs.map((run) => [run.run_id, run]));
-    cursor.value = next;
-    for (const [id, run] of changed) {
-      if (run === null) drop(id);
-      else take(run);
-    }
-  });
+  const reload = (): Promise<void> =>
+    ask(async (isLatest) => {
+      const wanted = known.value?.size ?? 0;
+      changed = new Map();
+      const runs: RunView[] = [];
+      let next: string | null = null;
+      do {
+        const page = await listOnce({
+          ...filter,
+          limit: Math.min(Math.max(wanted - runs.length, PAGE), MOST),
+          ...(next === null ? {} : { cursor: next }),
+        });
+        if (!isLatest()) return;
+        runs.push(...page.runs);
+        next = page.next_cursor;
+      } while (next !== null && runs.length < wanted);
+      known.value = new Map(runs.map((run) => [run.run_id, run]));
+      cursor.value = next;
+      for (const [id, run] of changed) {
+        if (run === null) drop(id);
+        else take(run);
+      }
+    });
 
-  const loadMore = (): Promise<void> => ask(async (isLatest) => {
-    if (cursor.value === null) return;
-    const { runs, next_cursor: next } = await client.list({ ...filter, limit: PAGE, cursor: cursor.value });
-    if (!isLatest()) return;
-    cursor.value = next;
-    for (const run of runs) if (changed.get(run.run_id) !== null) take(run, true);
-  });
+  const loadMore = (): Promise<void> =>
+    ask(async (isLatest) => {
+      if (cursor.value === null) return;
+      const { runs, next_cursor: next } = await client.list({ ...filter, limit: PAGE, cursor: cursor.value });
+      if (!isLatest()) return;
+      cursor.value = next;
+      for (const run of runs) if (changed.get(run.run_id) !== null) take(run, true);
+    });
 
   function take(run: RunView, isListed = false): void {
     const { value } = known;

@@ -4,7 +4,10 @@ import { createClient, ParleyError } from '../../../src/client/index.js';
 
 export const client = createClient({ url: '' });
 
-export type Connection = { readonly state: 'connecting' | 'open' } | { readonly state: 'lost'; readonly since: number; readonly reason: string } | { readonly state: 'refused'; readonly reason: string };
+export type Connection =
+  | { readonly state: 'connecting' | 'open' }
+  | { readonly state: 'lost'; readonly since: number; readonly reason: string }
+  | { readonly state: 'refused'; readonly reason: string };
 
 export const connection = signal<Connection>({ state: 'connecting' });
 

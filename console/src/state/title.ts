@@ -2,7 +2,14 @@
 import { computed, signal } from '@preact/signals';
 import { route } from './router.js';
 
-const NAMES = { inbox: 'Inbox', runs: 'Runs', new: 'New run', engines: 'Engines', run: 'Run', nowhere: 'Nothing here' } as const;
+const NAMES = {
+  inbox: 'Inbox',
+  runs: 'Runs',
+  new: 'New run',
+  engines: 'Engines',
+  run: 'Run',
+  nowhere: 'Nothing here',
+} as const;
 const LONGEST = 50;
 
 // What the run on the page was asked to do, once that is known.

@@ -1,5 +1,13 @@
-// A long list of which only what is on screen is there: rows are measured as they are drawn. It stays at its end while the reader is there.
-import { elementScroll, observeElementOffset, observeElementRect, Virtualizer, type Range, type VirtualItem } from '@tanstack/virtual-core';
+// A long list of which only what is on screen is there: rows are measured as they are drawn. It stays at its end while
+// the reader is there.
+import {
+  elementScroll,
+  observeElementOffset,
+  observeElementRect,
+  Virtualizer,
+  type Range,
+  type VirtualItem,
+} from '@tanstack/virtual-core';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 interface Options {
@@ -60,7 +68,8 @@ export function useVirtual({ count, keyOf, estimate, pinned, startsAtEnd }: Opti
     let last = { top: current.scrollTop, height: current.scrollHeight };
     const look = (): void => {
       const { scrollTop: top, scrollHeight: height, clientHeight } = current;
-      // It may have grown since: only whoever goes up leaves the end, and that with the first pixel, or it would be pulled back.
+      // It may have grown since: only whoever goes up leaves the end, and that with the first pixel, or it would be
+      // pulled back.
       if (top < last.top && height >= last.height) sticks.current = false;
       else if (height - top - clientHeight < NEAR_PX) sticks.current = true;
       last = { top, height };

@@ -1,8 +1,11 @@
-// A stream that is held only while somebody looks at the page, and begins anew when they come back: a browser has six connections for all
-// its tabs, and a stream takes one of them for good.
+// A stream that is held only while somebody looks at the page, and begins anew when they come back: a browser has six
+// connections for all its tabs, and a stream takes one of them for good.
 const LINGER_MS = 5000;
 
-export async function* whileSeen<T>(stream: (signal: AbortSignal) => AsyncIterable<T>, outer?: AbortSignal): AsyncGenerator<T, void> {
+export async function* whileSeen<T>(
+  stream: (signal: AbortSignal) => AsyncIterable<T>,
+  outer?: AbortSignal,
+): AsyncGenerator<T, void> {
   for (;;) {
     if (outer?.aborted) return;
     const stop = new AbortController();

@@ -39,10 +39,12 @@ export function addReadCommands(program: Command, io: Io, act: Act): void {
 
   withData(program.command('logs'))
     .summary("the engine's own bytes")
-    .description([
-      "Print the engine's output of one event, of a range of bytes, or of a whole turn.",
-      'On a terminal, control and invisible characters are shown by name; a pipe gets the bytes.',
-    ].join(' '))
+    .description(
+      [
+        "Print the engine's output of one event, of a range of bytes, or of a whole turn.",
+        'On a terminal, control and invisible characters are shown by name; a pipe gets the bytes.',
+      ].join(' '),
+    )
     .argument('<run>', 'its id, a part of it, or last')
     .option('--event <seq>', 'the bytes that an observed event was made from', parseCount)
     .option('--attempt <number>', 'of this turn (default: the last)', parseCount)

@@ -25,7 +25,8 @@ export function parseExit(value: string): { code: number | null; signal: string 
   const signal = value.toUpperCase().replace(/^(?!SIG)/, 'SIG');
   if (Object.hasOwn(constants.signals, signal)) return { code: null, signal };
   const code = Number(value);
-  if (!/^\d+$/.test(value) || code > 255) throw new InvalidArgumentError('Give an exit code from 0 to 255, or a signal name such as SIGTERM.');
+  if (!/^\d+$/.test(value) || code > 255)
+    throw new InvalidArgumentError('Give an exit code from 0 to 255, or a signal name such as SIGTERM.');
   return { code, signal: null };
 }
 

@@ -1,6 +1,7 @@
-// Decides expired questions of a database that hosts share. Each host runs one loop: it claims a few expired questions, decides
-// them, and repeats while there are more; then it sets one timer for the next deadline. A question with an earlier deadline
-// re-arms the timer. A question that expired while every host was down is decided as soon as one is back.
+// Decides expired questions of a database that hosts share. Each host runs one loop: it claims a few expired questions,
+// decides them, and repeats while there are more; then it sets one timer for the next deadline. A question with an
+// earlier deadline re-arms the timer. A question that expired while every host was down is decided as soon as one is
+// back.
 import { damageIn } from '../../kernel/stored-json.js';
 import { Alarm, type Timers } from '../../process/timers.js';
 import type { PostgresStore } from '../../store/postgres/postgres-store.js';

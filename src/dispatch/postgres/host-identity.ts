@@ -1,5 +1,5 @@
-// What identifies a host to the others, for as long as its process lives: a random token that lets it read files of runs
-// from them, and a key pair that proves to callers who answers. The secrets stay in memory; the database has the
+// What identifies a host to the others, for as long as its process lives: a random token that lets it read files of
+// runs from them, and a key pair that proves to callers who answers. The secrets stay in memory; the database has the
 // token's SHA-256 and the public key.
 import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 
@@ -19,7 +19,6 @@ export function makeHostIdentity(): HostIdentity {
     token,
     tokenSha256: createHash('sha256').update(token).digest('hex'),
     publicKey: publicKey.export({ format: 'der', type: 'spki' }).toString('base64url'),
-    prove: (challenge, hostId) =>
-      sign(null, Buffer.from(`${challenge} ${hostId}`), privateKey).toString('base64url'),
+    prove: (challenge, hostId) => sign(null, Buffer.from(`${challenge} ${hostId}`), privateKey).toString('base64url'),
   };
 }

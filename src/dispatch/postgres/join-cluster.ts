@@ -1,14 +1,34 @@
 // This host among those that share a PostgreSQL database: its lease, what it may begin, and what others have left.
 import type { JsonObject } from '../../kernel/json.js';
 import type { Timers } from '../../process/timers.js';
-import { holdProcess, isHeldElsewhere, isPlayed, letProcessGo, listOwned, listWished, takeOver } from '../../store/postgres/claims.js';
+import {
+  holdProcess,
+  isHeldElsewhere,
+  isPlayed,
+  letProcessGo,
+  listOwned,
+  listWished,
+  takeOver,
+} from '../../store/postgres/claims.js';
 import { Database } from '../../store/postgres/database.js';
 import { loadDatabaseId } from '../../store/postgres/database-id.js';
 import { forgetDeadHost, listDeadHosts, listLiveHosts, readClock } from '../../store/postgres/host-lease.js';
 import type { AuditTrace } from '../../store/audit.js';
-import { listKnownHashes, registerOperator, type KnownHashes, type Registration } from '../../store/postgres/operator-tokens.js';
+import {
+  listKnownHashes,
+  registerOperator,
+  type KnownHashes,
+  type Registration,
+} from '../../store/postgres/operator-tokens.js';
 import type { PostgresStore } from '../../store/postgres/postgres-store.js';
-import { forgetLeftover, listLeftovers, listStranded, listUnexported, markExported, siteOf } from '../../store/postgres/run-files.js';
+import {
+  forgetLeftover,
+  listLeftovers,
+  listStranded,
+  listUnexported,
+  markExported,
+  siteOf,
+} from '../../store/postgres/run-files.js';
 import type { Site } from '../../store/postgres/site.js';
 import { listTokenRows, type TokenRow } from '../../store/postgres/token-rows.js';
 import type { Cluster } from '../cluster.js';
@@ -64,7 +84,10 @@ export interface Membership extends Cluster {
 // Rows of dead hosts are kept so long: they tell since when a site is gone.
 const REMEMBERED_MS = 7 * 24 * 3600 * 1000;
 
-export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, goneMs, info = {} }: JoinOptions): Promise<Membership> {
+export async function joinCluster(
+  deps: JoinDeps,
+  { name, url, site, leaseMs, goneMs, info = {} }: JoinOptions,
+): Promise<Membership> {
   const { store } = deps;
   const { database } = store;
   await admitHost(database, deps.timers, { name, ...site });
@@ -74,7 +97,10 @@ export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, go
   await learn();
   // Of its own: whatever the others wait for, the lease is renewed.
   const connection = new Database(deps.url, { connections: 1, answerMs: leaseMs / 3 });
-  const keeper = await LeaseKeeper.open({ ...deps, connection, onRenewed: () => void learn().catch(deps.onFailure) }, { name, url, ...site, ttlMs: leaseMs, info, token_sha256: tokenSha256, public_key: publicKey }).catch(async (error: unknown) => {
+  const keeper = await LeaseKeeper.open(
+    { ...deps, connection, onRenewed: () => void learn().catch(deps.onFailure) },
+    { name, url, ...site, ttlMs: leaseMs, info, token_sha256: tokenSha256, public_key: publicKey },
+  ).catch(async (error: unknown) => {
     await connection.close();
     throw error;
   });
@@ -98,16 +124,26 @@ export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, go
     hasFiles: async (runId) => site.site === null || [null, site.site].includes(await siteOf(database, runId)),
     whereFiles: async (runId) => {
       const where = site.site === null ? null : await siteOf(database, runId);
-      const found = where === null ? undefined : (await listLiveHosts(database)).find((host) => host.site === where && host.url !== null);
+      const found =
+        where === null
+          ? undefined
+          : (await listLiveHosts(database)).find((host) => host.site === where && host.url !== null);
       return found?.url ? { host_id: found.host_id, url: found.url, public_key: found.public_key } : null;
     },
-    hasEngine: async (engine) => (await listLiveHosts(database)).some(({ host_id: id, info }) => id !== keeper.hostId && info.serves === true && (!Array.isArray(info.engines) || info.engines.includes(engine))),
+    hasEngine: async (engine) =>
+      (await listLiveHosts(database)).some(
+        ({ host_id: id, info }) =>
+          id !== keeper.hostId &&
+          info.serves === true &&
+          (!Array.isArray(info.engines) || info.engines.includes(engine)),
+      ),
     isHeldElsewhere: (runId) => isHeldElsewhere(database, keeper.hostId, runId),
     hold: (runId) => holdProcess(database, keeper.hostId, runId),
     letGo: (runId) => letProcessGo(database, keeper.hostId, runId),
     listUnexported: (limit) => listUnexported(database, site, limit),
     markExported: (runId, seq) => markExported(database, runId, seq),
-    // Nobody counts as gone before this one has been there so long: all of them may have been away, and come back one after the other.
+    // Nobody counts as gone before this one has been there so long: all of them may have been away, and come back one
+    // after the other.
     listStranded: async (limit) => (keeper.heldMs < goneMs ? [] : listStranded(database, goneMs, limit)),
     listLeftovers: (except, limit) => listLeftovers(database, site, except, limit),
     forgetLeftover: (runId) => forgetLeftover(database, runId),
@@ -127,5 +163,6 @@ export async function joinCluster(deps: JoinDeps, { name, url, site, leaseMs, go
 }
 
 async function forgetOld({ store: { database }, clock }: JoinDeps): Promise<void> {
-  for (const { host_id: id, lease_until: until } of await listDeadHosts(database)) if (until < clock.now() - REMEMBERED_MS) await forgetDeadHost(database, id);
+  for (const { host_id: id, lease_until: until } of await listDeadHosts(database))
+    if (until < clock.now() - REMEMBERED_MS) await forgetDeadHost(database, id);
 }

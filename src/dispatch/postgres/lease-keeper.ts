@@ -1,5 +1,6 @@
-// Keeps the lease of this host: `held` → renewed in time → `held`; or over → `lost` → everything of it has ended → another lease → `held`.
-// Whether it is over is said by the database; if that cannot be reached, by how long ago it was last renewed.
+// Keeps the lease of this host: `held` → renewed in time → `held`; or over → `lost` → everything of it has ended →
+// another lease → `held`. Whether it is over is said by the database; if that cannot be reached, by how long ago it was
+// last renewed.
 import { randomUUID } from 'node:crypto';
 import { pause, type Timers } from '../../process/timers.js';
 import { forgiveCrashes } from '../../store/postgres/claims.js';
@@ -89,7 +90,7 @@ export class LeaseKeeper {
   async #renew(): Promise<boolean> {
     const { monotonicMs, timers, onFailure } = this.#deps;
     const { signal } = this.#closing;
-    for (let isTold = false; !signal.aborted; ) {
+    for (let isTold = false; !signal.aborted;) {
       const begun = monotonicMs();
       // It began to count in the database at this time or later.
       if (begun - this.#since >= this.#host.ttlMs) return false;
@@ -149,6 +150,9 @@ async function register({ store, connection }: KeeperDeps, host: Omit<NewHost, '
 async function within<T>(answer: Promise<T>, ms: number, timers: Timers): Promise<T> {
   return new Promise((resolve, reject) => {
     const cancel = timers.set(ms, () => reject(new Error('the database did not answer in time')));
-    answer.then(resolve, reject).finally(cancel).catch(() => {});
+    answer
+      .then(resolve, reject)
+      .finally(cancel)
+      .catch(() => {});
   });
 }

@@ -1,5 +1,6 @@
-// Dispatch on a store that hosts share. Starts turns as the embedded dispatch does, from the runs that this host claimed; wakes
-// on commits of other hosts, and regularly in case a hint was lost. Expired questions are decided by this host's decision loop.
+// Dispatch on a store that hosts share. Starts turns as the embedded dispatch does, from the runs that this host
+// claimed; wakes on commits of other hosts, and regularly in case a hint was lost. Expired questions are decided by
+// this host's decision loop.
 import type { Clock } from '../../kernel/clock.js';
 import { Alarm, type Timers } from '../../process/timers.js';
 import type { PostgresStore } from '../../store/postgres/postgres-store.js';

@@ -1,5 +1,5 @@
-// The time that hosts share: that of the database, as often as it is asked; in between it goes on by itself, whatever becomes of the clock of
-// the machine. One that agrees with it within a second when it begins is let be.
+// The time that hosts share: that of the database, as often as it is asked; in between it goes on by itself, whatever
+// becomes of the clock of the machine. One that agrees with it within a second when it begins is let be.
 import type { Clock } from '../../kernel/clock.js';
 
 const TOLERANCE_MS = 1000;

@@ -1,16 +1,38 @@
-// What a person answered, as the result that the server waits for; or, if the process that asked is gone, as words to the agent.
-// Any JSON is an answer to a question; but only one of the four decisions, spelled out, decides about an approval.
+// What a person answered, as the result that the server waits for; or, if the process that asked is gone, as words to
+// the agent. Any JSON is an answer to a question; but only one of the four decisions, spelled out, decides about an
+// approval.
 import { createHash } from 'node:crypto';
 import { invariant } from '../../kernel/invariant.js';
-import { asObject, asString, canonicalText, clipDepth, isObject, type Json, type JsonObject } from '../../kernel/json.js';
+import {
+  asObject,
+  asString,
+  canonicalText,
+  clipDepth,
+  isObject,
+  type Json,
+  type JsonObject,
+} from '../../kernel/json.js';
 import type { NativeRequest } from '../native-request.js';
-import { COMMAND_APPROVAL, ELICITATION, FILE_CHANGE_APPROVAL, PERMISSIONS_APPROVAL, readInputQuestions, TOOL_CALL, USER_INPUT } from './requests.js';
+import {
+  COMMAND_APPROVAL,
+  ELICITATION,
+  FILE_CHANGE_APPROVAL,
+  PERMISSIONS_APPROVAL,
+  readInputQuestions,
+  TOOL_CALL,
+  USER_INPUT,
+} from './requests.js';
 
 const DECISIONS = ['approve', 'approve_for_session', 'decline', 'cancel'] as const;
 type Decision = (typeof DECISIONS)[number];
 
 // The server offers to change its own rules too; a yes to one command never does that.
-const ACCEPTANCE: Record<Decision, string> = { approve: 'accept', approve_for_session: 'acceptForSession', decline: 'decline', cancel: 'cancel' };
+const ACCEPTANCE: Record<Decision, string> = {
+  approve: 'accept',
+  approve_for_session: 'acceptForSession',
+  decline: 'decline',
+  cancel: 'cancel',
+};
 const ACTION: Record<Decision, string> = { ...ACCEPTANCE, approve_for_session: 'accept' };
 
 export function buildAnswer(request: NativeRequest, response: Json): JsonObject {
@@ -23,7 +45,9 @@ export function buildAnswer(request: NativeRequest, response: Json): JsonObject 
     case PERMISSIONS_APPROVAL:
       return grantPermissions(params, readDecision(response));
     case ELICITATION:
-      return question.kind === 'approval' ? decideElicitation(params, readDecision(response)) : fillForm(params, response);
+      return question.kind === 'approval'
+        ? decideElicitation(params, readDecision(response))
+        : fillForm(params, response);
     case USER_INPUT:
       return { answers: answersById(params, response) };
     case TOOL_CALL:
@@ -37,7 +61,10 @@ export function buildAnswer(request: NativeRequest, response: Json): JsonObject 
 function readDecision(response: Json): Decision {
   const given = isObject(response) && Object.hasOwn(response, 'decision') ? response.decision : undefined;
   const decision = DECISIONS.find((known) => known === given);
-  invariant(decision !== undefined, 'an approval is decided by {"decision": …} with approve, approve_for_session, decline or cancel');
+  invariant(
+    decision !== undefined,
+    'an approval is decided by {"decision": …} with approve, approve_for_session, decline or cancel',
+  );
   return decision;
 }
 
@@ -52,8 +79,14 @@ function decideElicitation({ mode, _meta: meta }: JsonObject, decision: Decision
   const isYes = decision === 'approve' || decision === 'approve_for_session';
   const offered = asObject(meta)?.persist;
   // The request says for how long a yes may hold.
-  const isForSession = decision === 'approve_for_session' && (offered === 'session' || (Array.isArray(offered) && offered.includes('session')));
-  return { action: ACTION[decision], content: isYes && mode !== 'url' ? {} : null, _meta: isForSession ? { persist: 'session' } : null };
+  const isForSession =
+    decision === 'approve_for_session' &&
+    (offered === 'session' || (Array.isArray(offered) && offered.includes('session')));
+  return {
+    action: ACTION[decision],
+    content: isYes && mode !== 'url' ? {} : null,
+    _meta: isForSession ? { persist: 'session' } : null,
+  };
 }
 
 // Only an object fills a form; whatever else it is, nothing is accepted by it.
@@ -61,12 +94,20 @@ function fillForm({ requestedSchema }: JsonObject, response: Json): JsonObject {
   if (!isObject(response)) return { action: 'decline', content: null, _meta: null };
   if (isRefusal(response)) return { action: response.decision ?? 'decline', content: null, _meta: null };
   const properties = asObject(asObject(requestedSchema)?.properties) ?? {};
-  const content = Object.entries(response).map(([name, value]): [string, Json] => [name, isNumber(asObject(properties[name])) && typeof value === 'string' ? Number(value) : value]);
+  const content = Object.entries(response).map(([name, value]): [string, Json] => [
+    name,
+    isNumber(asObject(properties[name])) && typeof value === 'string' ? Number(value) : value,
+  ]);
   return { action: 'accept', content: Object.fromEntries(content), _meta: null };
 }
 
 function isRefusal(response: Json): boolean {
-  return isObject(response) && Object.hasOwn(response, 'decision') && Object.keys(response).length === 1 && (response.decision === 'decline' || response.decision === 'cancel');
+  return (
+    isObject(response) &&
+    Object.hasOwn(response, 'decision') &&
+    Object.keys(response).length === 1 &&
+    (response.decision === 'decline' || response.decision === 'cancel')
+  );
 }
 
 function isNumber(property: JsonObject | undefined): boolean {
@@ -97,15 +138,23 @@ const CUT_OFF = '(Your turn was cut off only because it waited long for this ans
 
 // `question` is an interaction as it was stored.
 export function describeAnswer(question: JsonObject, response: Json): string {
-  if (question.kind !== 'approval') return `You asked: ${asString(question.prompt) ?? ''}\nThe answer: ${textOf(response)}\n${CUT_OFF}`;
+  if (question.kind !== 'approval')
+    return `You asked: ${asString(question.prompt) ?? ''}\nThe answer: ${textOf(response)}\n${CUT_OFF}`;
   const decision = readDecision(response);
   const isYes = decision === 'approve' || decision === 'approve_for_session';
-  const action = question.action === undefined || question.action === null ? (asString(question.prompt) ?? '') : textOf(question.action);
+  const action =
+    question.action === undefined || question.action === null
+      ? (asString(question.prompt) ?? '')
+      : textOf(question.action);
   const note = asString(asObject(response)?.note);
   return [
     `The person ${isYes ? 'approved' : 'declined'} this action: ${action}`,
     ...(note ? [`Their note: ${note}`] : []),
-    isYes ? 'Do it now exactly as it was, then go on.' : decision === 'cancel' ? 'Do not do it. End your turn now.' : 'Do not do it. Go on without it.',
+    isYes
+      ? 'Do it now exactly as it was, then go on.'
+      : decision === 'cancel'
+        ? 'Do not do it. End your turn now.'
+        : 'Do not do it. Go on without it.',
     CUT_OFF,
   ].join('\n');
 }
@@ -115,8 +164,12 @@ export function actionDigest(action: JsonObject, sandbox: string): string {
   return createHash('sha256').update(canonicalText({ action, sandbox })).digest('hex');
 }
 
-// Whether a decision about it may be used for the same action in another process. Only what says all that is done: not a change that was
-// not seen, not what is typed into a program that runs, not what an MCP server says of itself.
+// Whether a decision about it may be used for the same action in another process. Only what says all that is done: not
+// a change that was not seen, not what is typed into a program that runs, not what an MCP server says of itself.
 export function carriesOver({ kind, command, changes, permissions }: JsonObject): boolean {
-  return (kind === 'command' && typeof command === 'string') || (kind === 'file_change' && Array.isArray(changes)) || (kind === 'permissions' && permissions !== undefined);
+  return (
+    (kind === 'command' && typeof command === 'string') ||
+    (kind === 'file_change' && Array.isArray(changes)) ||
+    (kind === 'permissions' && permissions !== undefined)
+  );
 }

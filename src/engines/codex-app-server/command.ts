@@ -5,5 +5,10 @@ import { SETTINGS } from '../codex/command.js';
 export const codexAppServerCommand: CommandBuilder = { buildStart: build, buildResume: build, buildFork: build };
 
 function build(spec: TurnSpec): EngineCommand {
-  return { argv: [...spec.program, 'app-server', ...SETTINGS.flatMap((setting) => ['-c', setting])], cwd: spec.cwd, stdin: null, env: {} };
+  return {
+    argv: [...spec.program, 'app-server', ...SETTINGS.flatMap((setting) => ['-c', setting])],
+    cwd: spec.cwd,
+    stdin: null,
+    env: {},
+  };
 }

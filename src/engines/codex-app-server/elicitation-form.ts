@@ -1,11 +1,17 @@
-// A form that an MCP server wants filled in, as a question with a field for each of its properties. What an answer must fit is written
-// anew out of the few words that such forms have: the schema itself is a stranger's, and is never run. What has other words is refused.
+// A form that an MCP server wants filled in, as a question with a field for each of its properties. What an answer must
+// fit is written anew out of the few words that such forms have: the schema itself is a stranger's, and is never run.
+// What has other words is refused.
 import { asObject, asString, type Json, type JsonObject } from '../../kernel/json.js';
 import type { RaspField, RaspOption } from '../../contract/rasp-data.js';
 import type { Question } from '../../run/interaction.js';
 
 // Instead of an answer, whatever the form asks for.
-const REFUSAL: JsonObject = { type: 'object', required: ['decision'], properties: { decision: { enum: ['decline', 'cancel'] } }, additionalProperties: false };
+const REFUSAL: JsonObject = {
+  type: 'object',
+  required: ['decision'],
+  properties: { decision: { enum: ['decline', 'cancel'] } },
+  additionalProperties: false,
+};
 const MAX_FIELDS = 50;
 const MAX_OPTIONS = 200;
 const MAX_BYTES = 64 * 1024;
@@ -15,16 +21,33 @@ const FORM_WORDS = ['$schema', 'type', 'title', 'description', 'properties', 're
 const TELLING = ['title', 'description', 'default', 'enumNames', 'format'];
 const CHOICES = ['enum', 'oneOf', 'anyOf'];
 // By a type that is a stranger's word too.
-const LIMITS = new Map([['string', ['minLength', 'maxLength']], ['number', ['minimum', 'maximum']], ['integer', ['minimum', 'maximum']], ['array', ['minItems', 'maxItems']]]);
+const LIMITS = new Map([
+  ['string', ['minLength', 'maxLength']],
+  ['number', ['minimum', 'maximum']],
+  ['integer', ['minimum', 'maximum']],
+  ['array', ['minItems', 'maxItems']],
+]);
 
 // Null: it is no form that a person could be asked to fill in.
 export function buildForm(requested: Json | undefined, prompt: string): Question | null {
   const schema = asObject(requested);
   const properties = asObject(schema?.properties);
-  if (!schema || schema.type !== 'object' || !properties || !hasOnly(schema, FORM_WORDS) || JSON.stringify(schema).length > MAX_BYTES) return null;
+  if (
+    !schema ||
+    schema.type !== 'object' ||
+    !properties ||
+    !hasOnly(schema, FORM_WORDS) ||
+    JSON.stringify(schema).length > MAX_BYTES
+  )
+    return null;
   const names = Object.keys(properties);
   const required = schema.required ?? [];
-  if (names.length > MAX_FIELDS || !Array.isArray(required) || !required.every((name) => typeof name === 'string' && names.includes(name))) return null;
+  if (
+    names.length > MAX_FIELDS ||
+    !Array.isArray(required) ||
+    !required.every((name) => typeof name === 'string' && names.includes(name))
+  )
+    return null;
   const fields: RaspField[] = [];
   const members: [string, JsonObject][] = [];
   for (const id of names) {
@@ -34,13 +57,28 @@ export function buildForm(requested: Json | undefined, prompt: string): Question
     fields.push(buildField(id, property));
     members.push([id, member]);
   }
-  const form: JsonObject = { type: 'object', properties: Object.fromEntries(members), required: [...new Set(required)], additionalProperties: false };
-  return { kind: 'fill_fields', prompt, options: [], fields, response_schema: { anyOf: [form, REFUSAL] }, channel: 'native' };
+  const form: JsonObject = {
+    type: 'object',
+    properties: Object.fromEntries(members),
+    required: [...new Set(required)],
+    additionalProperties: false,
+  };
+  return {
+    kind: 'fill_fields',
+    prompt,
+    options: [],
+    fields,
+    response_schema: { anyOf: [form, REFUSAL] },
+    channel: 'native',
+  };
 }
 
 function buildField(id: string, property: JsonObject): RaspField {
   const options = optionsOf(property);
-  const prompt = [asString(property.title), asString(property.description)].filter((text) => text !== undefined && text !== '').join(': ') || id;
+  const prompt =
+    [asString(property.title), asString(property.description)]
+      .filter((text) => text !== undefined && text !== '')
+      .join(': ') || id;
   const kind = property.type === 'boolean' ? 'confirm' : options.length > 0 ? 'choose_one' : 'open_text';
   return { id, kind, prompt, options, default: property.default };
 }
@@ -51,16 +89,36 @@ function memberOf(property: JsonObject): JsonObject | null {
   const choices = choicesOf(property);
   if (choices === null) return null;
   const limits = LIMITS.get(asString(type) ?? '');
-  if (!hasOnly(property, ['type', ...TELLING, ...(limits ?? []), ...(choices.length > 0 ? CHOICES : []), ...(type === 'array' ? ['items', 'uniqueItems'] : [])])) return null;
+  if (
+    !hasOnly(property, [
+      'type',
+      ...TELLING,
+      ...(limits ?? []),
+      ...(choices.length > 0 ? CHOICES : []),
+      ...(type === 'array' ? ['items', 'uniqueItems'] : []),
+    ])
+  )
+    return null;
   if (choices.length > 0) return type === undefined || type === 'string' ? { enum: choices } : null;
   if (type === 'boolean') return { type };
   if (!limits?.every((name) => isLimit(name, property[name]))) return null;
-  const bounds = Object.fromEntries(limits.flatMap((name) => (property[name] === undefined ? [] : [[name, property[name]]]))) as JsonObject;
+  const bounds = Object.fromEntries(
+    limits.flatMap((name) => (property[name] === undefined ? [] : [[name, property[name]]])),
+  ) as JsonObject;
   if (type === 'string') return { type, ...bounds };
   // People type their numbers.
-  if (type === 'number' || type === 'integer') return { anyOf: [{ type, ...bounds }, { type: 'string', pattern: type === 'integer' ? '^-?\\d{1,15}$' : '^-?\\d{1,15}(\\.\\d{1,15})?$' }] };
+  if (type === 'number' || type === 'integer')
+    return {
+      anyOf: [
+        { type, ...bounds },
+        { type: 'string', pattern: type === 'integer' ? '^-?\\d{1,15}$' : '^-?\\d{1,15}(\\.\\d{1,15})?$' },
+      ],
+    };
   const items = asObject(property.items);
-  const each = items && hasOnly(items, ['type', ...TELLING, ...CHOICES]) && (items.type ?? 'string') === 'string' ? choicesOf(items) : null;
+  const each =
+    items && hasOnly(items, ['type', ...TELLING, ...CHOICES]) && (items.type ?? 'string') === 'string'
+      ? choicesOf(items)
+      : null;
   return each && each.length > 0 ? { type: 'array', items: { enum: each }, ...bounds } : null;
 }
 
@@ -70,7 +128,12 @@ function hasOnly(value: JsonObject, words: readonly string[]): boolean {
 
 // With a limit that is none, no answer could be checked, and not even a refusal be given.
 function isLimit(name: string, value: Json | undefined): boolean {
-  return value === undefined || (name === 'minimum' || name === 'maximum' ? Number.isFinite(value) : Number.isSafeInteger(value) && Number(value) >= 0);
+  return (
+    value === undefined ||
+    (name === 'minimum' || name === 'maximum'
+      ? Number.isFinite(value)
+      : Number.isSafeInteger(value) && Number(value) >= 0)
+  );
 }
 
 // The texts of which one is to be chosen; none: anything goes.
@@ -81,7 +144,13 @@ function choicesOf(property: JsonObject): string[] | null {
   if (given.length === 0) return [];
   const texts = found.filter((value) => typeof value === 'string');
   const [list] = given;
-  return given.length === 1 && Array.isArray(list) && list.length === texts.length && texts.length > 0 && texts.length <= MAX_OPTIONS ? texts : null;
+  return given.length === 1 &&
+    Array.isArray(list) &&
+    list.length === texts.length &&
+    texts.length > 0 &&
+    texts.length <= MAX_OPTIONS
+    ? texts
+    : null;
 }
 
 function optionsOf(property: JsonObject): RaspOption[] {
@@ -95,7 +164,15 @@ function optionsOf(property: JsonObject): RaspOption[] {
   const titled = Array.isArray(property.oneOf) ? property.oneOf : Array.isArray(property.anyOf) ? property.anyOf : [];
   return titled.flatMap((entry) => {
     const option = asObject(entry);
-    return option?.const === undefined ? [] : [{ label: asString(option.title) ?? labelOf(option.const), value: option.const, description: asString(option.description) }];
+    return option?.const === undefined
+      ? []
+      : [
+          {
+            label: asString(option.title) ?? labelOf(option.const),
+            value: option.const,
+            description: asString(option.description),
+          },
+        ];
   });
 }
 

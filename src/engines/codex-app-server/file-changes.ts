@@ -38,7 +38,12 @@ export function readChanges(value: Json | undefined): FileChange[] | undefined {
     if (path === undefined) return undefined;
     const kind = asObject(change?.kind);
     const type = kind?.type;
-    changes.push({ path, kind: type === 'add' || type === 'update' || type === 'delete' ? type : 'unknown', moveTo: asString(kind?.move_path), diff: asString(change?.diff) });
+    changes.push({
+      path,
+      kind: type === 'add' || type === 'update' || type === 'delete' ? type : 'unknown',
+      moveTo: asString(kind?.move_path),
+      diff: asString(change?.diff),
+    });
   }
   return changes;
 }

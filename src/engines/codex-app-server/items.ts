@@ -1,5 +1,5 @@
-// The items of a turn: what the agent said, thought, planned and did. Their bodies are remembered from the beginning of an item to
-// its end: a request for an approval names the item only.
+// The items of a turn: what the agent said, thought, planned and did. Their bodies are remembered from the beginning of
+// an item to its end: a request for an approval names the item only.
 import { asCount, asInteger, asObject, asString, type Json, type JsonObject } from '../../kernel/json.js';
 import type { RaspData } from '../../rasp/event.js';
 import type { Emitter } from '../emitter.js';
@@ -37,9 +37,24 @@ export class ItemReader {
       ['commandExecution', (phase, body, id) => this.#command(phase, body, id)],
       ['fileChange', (phase, body, id) => this.#fileChange(phase, body, id)],
       ['mcpToolCall', (phase, body, id) => this.#mcpToolCall(phase, body, id)],
-      ['dynamicToolCall', (phase, body, id) => this.#namedCall(phase, body, id, 'other', body.arguments ?? null, body.contentItems)],
-      ['collabAgentToolCall', (phase, body, id) => this.#namedCall(phase, body, id, 'agent', inputOf(body), body.agentsStates)],
-      ['webSearch', (phase, body, id) => this.#toolCall(phase, body, id, { name: 'web_search', kind: 'search', input: { query: body.query ?? null }, output: body.results })],
+      [
+        'dynamicToolCall',
+        (phase, body, id) => this.#namedCall(phase, body, id, 'other', body.arguments ?? null, body.contentItems),
+      ],
+      [
+        'collabAgentToolCall',
+        (phase, body, id) => this.#namedCall(phase, body, id, 'agent', inputOf(body), body.agentsStates),
+      ],
+      [
+        'webSearch',
+        (phase, body, id) =>
+          this.#toolCall(phase, body, id, {
+            name: 'web_search',
+            kind: 'search',
+            input: { query: body.query ?? null },
+            output: body.results,
+          }),
+      ],
     ]);
   }
 
@@ -136,11 +151,26 @@ export class ItemReader {
   #command(phase: Phase, body: JsonObject, id: string): Drift | undefined {
     const command = asString(body.command);
     if (command === undefined) return drifted('item.command');
-    if (phase === 'started') this.#out.emit('tool.call.started', { name: 'shell', kind: 'command', input: { command, ...(typeof body.cwd === 'string' ? { cwd: body.cwd } : {}) } }, id);
+    if (phase === 'started')
+      this.#out.emit(
+        'tool.call.started',
+        {
+          name: 'shell',
+          kind: 'command',
+          input: { command, ...(typeof body.cwd === 'string' ? { cwd: body.cwd } : {}) },
+        },
+        id,
+      );
     else {
       const status = toolStatus(body.status);
       if (!status) return drifted('item.status');
-      const call = { name: 'shell', kind: 'command', status, exit_code: asInteger(body.exitCode), duration_ms: asCount(body.durationMs) } as const;
+      const call = {
+        name: 'shell',
+        kind: 'command',
+        status,
+        exit_code: asInteger(body.exitCode),
+        duration_ms: asCount(body.durationMs),
+      } as const;
       this.#out.emitToolCompleted(call, asString(body.aggregatedOutput), '"aggregatedOutput":"', id);
     }
     return undefined;
@@ -149,7 +179,12 @@ export class ItemReader {
   #fileChange(phase: Phase, body: JsonObject, id: string): Drift | undefined {
     const changes = readChanges(body.changes);
     if (!changes) return drifted('item.changes');
-    const drift = this.#toolCall(phase, body, id, { name: 'apply_patch', kind: 'file_change', input: { changes: body.changes ?? null }, output: undefined });
+    const drift = this.#toolCall(phase, body, id, {
+      name: 'apply_patch',
+      kind: 'file_change',
+      input: { changes: body.changes ?? null },
+      output: undefined,
+    });
     if (drift || phase !== 'completed' || body.status !== 'completed') return drift;
     for (const { path, kind } of changes) this.#out.emit('artifact.file.changed', { path, kind }, id);
     return undefined;
@@ -159,10 +194,22 @@ export class ItemReader {
     const server = asString(body.server);
     const tool = asString(body.tool);
     if (server === undefined || tool === undefined) return drifted(server === undefined ? 'item.server' : 'item.tool');
-    return this.#toolCall(phase, body, id, { name: `${server}.${tool}`, kind: 'mcp', input: body.arguments ?? null, output: body.result });
+    return this.#toolCall(phase, body, id, {
+      name: `${server}.${tool}`,
+      kind: 'mcp',
+      input: body.arguments ?? null,
+      output: body.result,
+    });
   }
 
-  #namedCall(phase: Phase, body: JsonObject, id: string, kind: ToolKind, input: Json, output: Json | undefined): Drift | undefined {
+  #namedCall(
+    phase: Phase,
+    body: JsonObject,
+    id: string,
+    kind: ToolKind,
+    input: Json,
+    output: Json | undefined,
+  ): Drift | undefined {
     const name = asString(body.tool);
     return name === undefined ? drifted('item.tool') : this.#toolCall(phase, body, id, { name, kind, input, output });
   }
@@ -174,7 +221,11 @@ export class ItemReader {
       const status = body.status === undefined ? 'completed' : toolStatus(body.status);
       if (!status) return drifted('item.status');
       const error = asString(asObject(body.error)?.message);
-      this.#out.emit('tool.call.completed', { name, kind, status, error, duration_ms: asCount(body.durationMs), output: output ?? undefined }, id);
+      this.#out.emit(
+        'tool.call.completed',
+        { name, kind, status, error, duration_ms: asCount(body.durationMs), output: output ?? undefined },
+        id,
+      );
     }
     return undefined;
   }
@@ -192,6 +243,14 @@ function textsOf(value: Json | undefined): string[] | undefined {
 
 // What another agent was given: the call without the members that say how it went.
 function inputOf(body: JsonObject): JsonObject {
-  const { id: _id, type: _type, status: _status, agentsStates: _states, startedAtMs: _started, completedAtMs: _completed, ...input } = body;
+  const {
+    id: _id,
+    type: _type,
+    status: _status,
+    agentsStates: _states,
+    startedAtMs: _started,
+    completedAtMs: _completed,
+    ...input
+  } = body;
   return input;
 }

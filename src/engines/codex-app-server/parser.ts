@@ -1,7 +1,7 @@
-// Profile codex_app_server: the output of `codex app-server`, JSON-RPC a line without the `jsonrpc` member: notifications, requests
-// to the client, and answers to the client's own. Success is turn/completed with the status completed.
-// The server outlives a turn and may speak of several threads: the one that is followed stands in the memory, and of the others,
-// whom the agent has called to help, nothing is told but that they are at work.
+// Profile codex_app_server: the output of `codex app-server`, JSON-RPC a line without the `jsonrpc` member:
+// notifications, requests to the client, and answers to the client's own. Success is turn/completed with the status
+// completed. The server outlives a turn and may speak of several threads: the one that is followed stands in the
+// memory, and of the others, whom the agent has called to help, nothing is told but that they are at work.
 import { asCount, asObject, asString, type Json, type JsonObject } from '../../kernel/json.js';
 import type { EngineFailure } from '../../run/evidence.js';
 import { classifyFailure } from '../auth-failure.js';
@@ -36,7 +36,10 @@ export function createCodexAppServerReader(out: Emitter, memory: ReaderMemory): 
 
   const rules = new Map<string, Rule>([
     ...STEPS.map((method): [string, Rule] => [method, () => progress(method)]),
-    ...REQUESTS.map((method): [string, Rule] => [method, (event) => (idOf(event.id) === undefined ? drifted('id') : progress(method))]),
+    ...REQUESTS.map((method): [string, Rule] => [
+      method,
+      (event) => (idOf(event.id) === undefined ? drifted('id') : progress(method)),
+    ]),
     [RESPONSE, response],
     [OTHER_THREAD, (event) => progress(`other thread: ${asString(event.method) ?? '(none)'}`)],
     ['turn/started', withParams(turnStarted)],
@@ -75,7 +78,8 @@ export function createCodexAppServerReader(out: Emitter, memory: ReaderMemory): 
     const params = asObject(event.params);
     const thread = named(params?.threadId) ?? named(asObject(params?.thread)?.id);
     if (thread !== undefined) {
-      if (memory.session === null ? OPENS_THREAD.test(method) : memory.session === thread && out.sessionId === null) follow(thread);
+      if (memory.session === null ? OPENS_THREAD.test(method) : memory.session === thread && out.sessionId === null)
+        follow(thread);
       isOther = memory.session !== null && memory.session !== thread;
     }
     // What it begins may be what it then asks for.
@@ -90,9 +94,11 @@ export function createCodexAppServerReader(out: Emitter, memory: ReaderMemory): 
   function remember(method: string, params: JsonObject): void {
     const item = asObject(params.item);
     const id = named(item?.id);
-    if (item && id !== undefined && method === 'item/started') rememberItem(memory.items, itemKey(params.threadId, id), item);
+    if (item && id !== undefined && method === 'item/started')
+      rememberItem(memory.items, itemKey(params.threadId, id), item);
     else if (id !== undefined && method === 'item/completed') memory.items.delete(itemKey(params.threadId, id));
-    else if (method === 'item/fileChange/patchUpdated' && typeof params.itemId === 'string') rememberChanges(memory.items, itemKey(params.threadId, params.itemId), params.changes);
+    else if (method === 'item/fileChange/patchUpdated' && typeof params.itemId === 'string')
+      rememberChanges(memory.items, itemKey(params.threadId, params.itemId), params.changes);
   }
 
   function follow(thread: string, model?: string): void {
@@ -143,7 +149,8 @@ export function createCodexAppServerReader(out: Emitter, memory: ReaderMemory): 
     const turn = asObject(params.turn);
     const id = asString(turn?.id) ?? null;
     // The end of an earlier turn, told once more, is not that of this one.
-    if (memory.turn === null ? id !== null && id === memory.lastTurn : id !== null && id !== memory.turn) return progress('turn/completed', 'of another turn');
+    if (memory.turn === null ? id !== null && id === memory.lastTurn : id !== null && id !== memory.turn)
+      return progress('turn/completed', 'of another turn');
     over = true;
     memory.turn = null;
     memory.lastTurn = id;

@@ -1,6 +1,6 @@
-// What the server asks its client, as a question to a person. The action of an approval is what the decision is bound to: it has all
-// that is done, exactly, and nothing that changes when the same is asked again (ids, times, the agent's reasons).
-// Whatever a person could not judge by what is shown has no question and is to be refused.
+// What the server asks its client, as a question to a person. The action of an approval is what the decision is bound
+// to: it has all that is done, exactly, and nothing that changes when the same is asked again (ids, times, the agent's
+// reasons). Whatever a person could not judge by what is shown has no question and is to be refused.
 import { ASK_TOOL } from '../../ask/ask-tool.js';
 import { asObject, asString, isDeeperThan, type Json, type JsonObject } from '../../kernel/json.js';
 import { buildApproval, parseQuestion, type Question } from '../../run/interaction.js';
@@ -27,7 +27,12 @@ const QUESTIONS = new Map<string, Build>([
   [TOOL_CALL, (params) => (params.tool === ASK_TOOL ? parseQuestion(params.arguments, 'native') : null)],
 ]);
 
-export function readRequest(id: string | number, method: string, params: JsonObject, memory: ReaderMemory): NativeRequest {
+export function readRequest(
+  id: string | number,
+  method: string,
+  params: JsonObject,
+  memory: ReaderMemory,
+): NativeRequest {
   // It could be neither stored nor shown whole, and what is shown in part cannot be approved.
   if (isDeeperThan(params)) return { id, method, params: {}, question: null };
   return { id, method, params, question: QUESTIONS.get(method)?.(params, memory) ?? null };
@@ -38,7 +43,14 @@ function askForCommand(params: JsonObject): Question | null {
   const { command, cwd, environmentId, additionalPermissions, networkApprovalContext: network } = params;
   if (asString(command) === undefined && !asObject(network)) return null;
   const kind = asString(params.kind) ?? 'command';
-  const action = withoutNull({ kind, command, cwd, environment_id: environmentId, additional_permissions: additionalPermissions, network });
+  const action = withoutNull({
+    kind,
+    command,
+    cwd,
+    environment_id: environmentId,
+    additional_permissions: additionalPermissions,
+    network,
+  });
   return buildApproval(
     joinLines(
       kind === 'command' ? 'The agent wants to run a command:' : `The agent wants to use a command (${oneLine(kind)}):`,
@@ -59,12 +71,19 @@ function askForFileChange(params: JsonObject, memory: ReaderMemory): Question | 
   const changes = readChanges(memory.items.get(itemKey(params.threadId, itemId))?.changes);
   const isSeen = changes !== undefined && changes.length > 0 && changes.every(({ diff }) => diff !== undefined);
   const about = isSeen
-    ? { changes: changes.map(({ path, kind, moveTo, diff = '' }) => withoutNull({ path, kind, move_to: moveTo, diff })) }
+    ? {
+        changes: changes.map(({ path, kind, moveTo, diff = '' }) => withoutNull({ path, kind, move_to: moveTo, diff })),
+      }
     : { item_id: itemId, diff_seen: false };
   return buildApproval(
     joinLines(
       'The agent wants to change files:',
-      ...(isSeen ? changes.map(({ path, kind, moveTo }) => `${kind} ${oneLine(path)}${moveTo === undefined ? '' : ` -> ${oneLine(moveTo)}`}`) : ['The change itself was not seen and cannot be shown.']),
+      ...(isSeen
+        ? changes.map(
+            ({ path, kind, moveTo }) =>
+              `${kind} ${oneLine(path)}${moveTo === undefined ? '' : ` -> ${oneLine(moveTo)}`}`,
+          )
+        : ['The change itself was not seen and cannot be shown.']),
       labelled('with the right to write from now on under', params.grantRoot),
       labelled('Its reason:', params.reason),
     ),
@@ -75,8 +94,17 @@ function askForFileChange(params: JsonObject, memory: ReaderMemory): Question | 
 function askForPermissions(params: JsonObject): Question | null {
   const permissions = asObject(params.permissions);
   if (!permissions) return null;
-  const prompt = joinLines('The agent wants more permissions:', quoted(permissions), labelled('in', params.cwd), labelled('in the environment', params.environmentId), labelled('Its reason:', params.reason));
-  return buildApproval(prompt, withoutNull({ kind: 'permissions', permissions, cwd: params.cwd, environment_id: params.environmentId }));
+  const prompt = joinLines(
+    'The agent wants more permissions:',
+    quoted(permissions),
+    labelled('in', params.cwd),
+    labelled('in the environment', params.environmentId),
+    labelled('Its reason:', params.reason),
+  );
+  return buildApproval(
+    prompt,
+    withoutNull({ kind: 'permissions', permissions, cwd: params.cwd, environment_id: params.environmentId }),
+  );
 }
 
 function askForElicitation(params: JsonObject): Question | null {
@@ -88,17 +116,36 @@ function askForElicitation(params: JsonObject): Question | null {
   if (approvalKind !== null) return approvalKind === 'mcp_tool_call' ? askForMcpTool(params, server, says) : null;
   if (params.mode === 'url') {
     const url = asString(params.url);
-    return url === undefined ? null : buildApproval(joinLines(`The MCP server ${oneLine(server)} wants you to open a page:`, quoted(url), says), { kind: 'open_url', server, url });
+    return url === undefined
+      ? null
+      : buildApproval(joinLines(`The MCP server ${oneLine(server)} wants you to open a page:`, quoted(url), says), {
+          kind: 'open_url',
+          server,
+          url,
+        });
   }
   const isForm = params.mode === 'form' || params.mode === 'openai/form' || params.mode === 'openaiForm';
-  return isForm ? buildForm(params.requestedSchema, joinLines(`The MCP server ${oneLine(server)} wants to know something from you.`, says)) : null;
+  return isForm
+    ? buildForm(
+        params.requestedSchema,
+        joinLines(`The MCP server ${oneLine(server)} wants to know something from you.`, says),
+      )
+    : null;
 }
 
 // What a server says of itself is shown as that, below what is known.
 function askForMcpTool(params: JsonObject, server: string, says: string | null): Question {
   const { tool_params: given, tool_name: tool } = asObject(params._meta) ?? {};
-  const prompt = joinLines(`The agent wants to call a tool of the MCP server ${oneLine(server)}:`, quoted(tool), labelled('with', given), says);
-  return buildApproval(prompt, withoutNull({ kind: 'mcp_tool_call', server, tool, message: params.message, params: given }));
+  const prompt = joinLines(
+    `The agent wants to call a tool of the MCP server ${oneLine(server)}:`,
+    quoted(tool),
+    labelled('with', given),
+    says,
+  );
+  return buildApproval(
+    prompt,
+    withoutNull({ kind: 'mcp_tool_call', server, tool, message: params.message, params: given }),
+  );
 }
 
 function askForInput(params: JsonObject): Question | null {
@@ -106,7 +153,14 @@ function askForInput(params: JsonObject): Question | null {
   const [first] = questions;
   if (!first) return null;
   if (questions.length === 1) return parseQuestion(first, 'native');
-  return parseQuestion({ kind: 'fill_fields', prompt: questions.map(({ prompt }, index) => `${index + 1}. ${prompt}`).join('\n'), fields: questions }, 'native');
+  return parseQuestion(
+    {
+      kind: 'fill_fields',
+      prompt: questions.map(({ prompt }, index) => `${index + 1}. ${prompt}`).join('\n'),
+      fields: questions,
+    },
+    'native',
+  );
 }
 
 export interface InputQuestion extends JsonObject {
@@ -124,7 +178,11 @@ export function readInputQuestions({ questions }: JsonObject): InputQuestion[] {
     const id = asString(body?.id);
     // A secret would stand in the journal for ever.
     if (id === undefined || body?.isSecret === true || read.some((other) => other.id === id)) return [];
-    read.push({ id, prompt: asString(body?.question) || asString(body?.header) || id, options: Array.isArray(body?.options) ? body.options : [] });
+    read.push({
+      id,
+      prompt: asString(body?.question) || asString(body?.header) || id,
+      options: Array.isArray(body?.options) ? body.options : [],
+    });
   }
   return read;
 }
@@ -134,14 +192,19 @@ const LINE_END = /\n|(?<=\r)(?!\n)|(?<=[\u2028\u2029])/;
 
 // JSON has null where something is not there.
 function withoutNull(members: Readonly<Record<string, Json | undefined>>): JsonObject {
-  return Object.fromEntries(Object.entries(members).filter((member): member is [string, Json] => member[1] !== undefined && member[1] !== null));
+  return Object.fromEntries(
+    Object.entries(members).filter((member): member is [string, Json] => member[1] !== undefined && member[1] !== null),
+  );
 }
 
-// Text from the engine is quoted: every line starts with a mark, so that no line passes for ours, whichever characters a
-// reader takes for a line end. No character is dropped; views name the invisible ones.
+// Text from the engine is quoted: every line starts with a mark, so that no line passes for ours, whichever characters
+// a reader takes for a line end. No character is dropped; views name the invisible ones.
 function quoted(value: Json | undefined): string | null {
   if (value === undefined || value === null || value === '') return null;
-  return (typeof value === 'string' ? value : JSON.stringify(value)).split(LINE_END).map((line) => `  | ${line}`).join('\n');
+  return (typeof value === 'string' ? value : JSON.stringify(value))
+    .split(LINE_END)
+    .map((line) => `  | ${line}`)
+    .join('\n');
 }
 
 function labelled(label: string, value: Json | undefined): string | null {

@@ -1,7 +1,11 @@
 // codex exec --json: the options stand before the word `resume` or `fork`, the thread id before the prompt.
 import { fitsArgument, modelArgument, type CommandBuilder, type EngineCommand, type TurnSpec } from '../engine.js';
 
-export const SANDBOX = { 'read-only': 'read-only', 'workspace-write': 'workspace-write', full: 'danger-full-access' } as const;
+export const SANDBOX = {
+  'read-only': 'read-only',
+  'workspace-write': 'workspace-write',
+  full: 'danger-full-access',
+} as const;
 
 // Held against the user's own settings: without the first, a lost network is waited for without end.
 export const SETTINGS = ['features.unbounded_connection_retries=false', 'check_for_update_on_startup=false'];
@@ -17,10 +21,15 @@ function build(spec: TurnSpec, basis: readonly string[]): EngineCommand {
   const byStdin = spec.prompt.startsWith('-') || !/\s/.test(spec.prompt) || !fitsArgument(spec.prompt);
   return {
     argv: [
-      ...spec.program, 'exec', '--json', '--skip-git-repo-check',
-      '-C', spec.cwd,
+      ...spec.program,
+      'exec',
+      '--json',
+      '--skip-git-repo-check',
+      '-C',
+      spec.cwd,
       // Given at every resume and fork too: Codex does not restore it.
-      '-s', SANDBOX[spec.permission],
+      '-s',
+      SANDBOX[spec.permission],
       ...modelArgument(spec),
       ...[...SETTINGS, ...(spec.ask ? askSettings(spec.ask) : [])].flatMap((setting) => ['-c', setting]),
       ...(spec.outputSchemaFile === undefined ? [] : ['--output-schema', spec.outputSchemaFile]),
@@ -34,8 +43,8 @@ function build(spec: TurnSpec, basis: readonly string[]): EngineCommand {
   };
 }
 
-// Nothing of it is stored in the thread, so it is given at every resume too. Without the last three, Codex hides the tool
-// behind a search, refuses to call it, or goes on without it when it starts slowly.
+// Nothing of it is stored in the thread, so it is given at every resume too. Without the last three, Codex hides the
+// tool behind a search, refuses to call it, or goes on without it when it starts slowly.
 function askSettings([command = '', ...args]: readonly string[]): string[] {
   return [
     `mcp_servers.parley.command=${JSON.stringify(command)}`,

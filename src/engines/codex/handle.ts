@@ -1,4 +1,5 @@
-// A Codex thread id is a UUID. Anything else is dangerous: `resume` takes it for a name and silently starts a new thread.
+// A Codex thread id is a UUID. Anything else is dangerous: `resume` takes it for a name and silently starts a new
+// thread.
 import type { HandleRules } from '../engine.js';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;

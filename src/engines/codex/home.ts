@@ -27,7 +27,11 @@ export const codexHome: HomeRules = {
     ...FOLDERS.map((name) => ({ from: join(homeOf(user), name), to: `.codex/${name}` })),
   ],
   turnFile: { path: '.codex/config.toml', from: (user) => join(homeOf(user), 'config.toml'), write: codexSettings },
-  sessions: { folder: '.codex/sessions', holds: (path, id) => path.toLowerCase().endsWith(`-${id.toLowerCase()}.jsonl`) && 'by name', basis },
+  sessions: {
+    folder: '.codex/sessions',
+    holds: (path, id) => path.toLowerCase().endsWith(`-${id.toLowerCase()}.jsonl`) && 'by name',
+    basis,
+  },
 };
 
 // The rollout of a fork does not repeat what it began with.

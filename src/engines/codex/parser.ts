@@ -39,8 +39,14 @@ export function createCodexReader(out: Emitter): ParserReader {
     ['command_execution', command],
     ['file_change', fileChange],
     ['mcp_tool_call', mcpToolCall],
-    ['collab_tool_call', (phase, body, id) => toolCall(phase, body, id, asString(body.tool) ?? 'collab', 'agent', without(body))],
-    ['web_search', (phase, body, id) => toolCall(phase, body, id, 'web_search', 'search', { query: body.query ?? null })],
+    [
+      'collab_tool_call',
+      (phase, body, id) => toolCall(phase, body, id, asString(body.tool) ?? 'collab', 'agent', without(body)),
+    ],
+    [
+      'web_search',
+      (phase, body, id) => toolCall(phase, body, id, 'web_search', 'search', { query: body.query ?? null }),
+    ],
     ['todo_list', todoList],
     ['error', warningItem],
   ]);
@@ -122,12 +128,18 @@ export function createCodexReader(out: Emitter): ParserReader {
     const line = asString(body.command);
     if (line === undefined) return drifted('item.command');
     const output = asString(body.aggregated_output);
-    if (phase === 'started') out.emit('tool.call.started', { name: 'shell', kind: 'command', input: { command: line } }, id);
+    if (phase === 'started')
+      out.emit('tool.call.started', { name: 'shell', kind: 'command', input: { command: line } }, id);
     else if (phase === 'updated') out.emit('tool.call.updated', { name: 'shell', kind: 'command', output }, id);
     else {
       const status = toolStatus(body.status);
       if (!status) return drifted('item.status');
-      out.emitToolCompleted({ name: 'shell', kind: 'command', status, exit_code: asInteger(body.exit_code) }, output, '"aggregated_output":"', id);
+      out.emitToolCompleted(
+        { name: 'shell', kind: 'command', status, exit_code: asInteger(body.exit_code) },
+        output,
+        '"aggregated_output":"',
+        id,
+      );
     }
     return undefined;
   }
@@ -135,7 +147,8 @@ export function createCodexReader(out: Emitter): ParserReader {
   function fileChange(phase: Phase, body: JsonObject, id: string): Drift | undefined {
     const changes = parseChanges(body.changes);
     if (!changes) return drifted('item.changes');
-    if (phase !== 'completed') return toolCall(phase, body, id, 'apply_patch', 'file_change', { changes: body.changes ?? null });
+    if (phase !== 'completed')
+      return toolCall(phase, body, id, 'apply_patch', 'file_change', { changes: body.changes ?? null });
     const status = toolStatus(body.status);
     if (!status) return drifted('item.status');
     out.emit('tool.call.completed', { name: 'apply_patch', kind: 'file_change', status }, id);
@@ -149,18 +162,30 @@ export function createCodexReader(out: Emitter): ParserReader {
     if (server === undefined || tool === undefined) return drifted(server === undefined ? 'item.server' : 'item.tool');
     const drift = toolCall(phase, body, id, `${server}.${tool}`, 'mcp', body.arguments ?? null);
     // A call that failed asked nobody.
-    if (!drift && phase === 'completed' && body.status === 'completed') asks.add(`${server}.${tool}`, body.arguments, body.result);
+    if (!drift && phase === 'completed' && body.status === 'completed')
+      asks.add(`${server}.${tool}`, body.arguments, body.result);
     return drift;
   }
 
-  function toolCall(phase: Phase, body: JsonObject, id: string, name: string, kind: RaspData['tool.call.started']['kind'], input: Json): Drift | undefined {
+  function toolCall(
+    phase: Phase,
+    body: JsonObject,
+    id: string,
+    name: string,
+    kind: RaspData['tool.call.started']['kind'],
+    input: Json,
+  ): Drift | undefined {
     if (phase === 'started') out.emit('tool.call.started', { name, kind, input }, id);
     else if (phase === 'updated') out.emit('tool.call.updated', { name, kind }, id);
     else {
       // Searches have no status of their own: they are reported when they are over.
       const status = body.status === undefined ? 'completed' : toolStatus(body.status);
       if (!status) return drifted('item.status');
-      out.emit('tool.call.completed', { name, kind, status, error: asString(asObject(body.error)?.message), output: body.result ?? undefined }, id);
+      out.emit(
+        'tool.call.completed',
+        { name, kind, status, error: asString(asObject(body.error)?.message), output: body.result ?? undefined },
+        id,
+      );
     }
     return undefined;
   }

@@ -10,7 +10,10 @@ export const codexProbe: ProbeRules = {
     const triple = `${arch === 'arm64' ? 'aarch64' : 'x86_64'}-${os === 'darwin' ? 'apple-darwin' : 'unknown-linux-musl'}`;
     const vendor = join('vendor', triple, 'bin', 'codex');
     const packages = join(dirname(wrapper), '..', '..');
-    return [join(packages, `codex-${platform}`, vendor), join(dirname(wrapper), '..', 'node_modules', '@openai', `codex-${platform}`, vendor)];
+    return [
+      join(packages, `codex-${platform}`, vendor),
+      join(dirname(wrapper), '..', 'node_modules', '@openai', `codex-${platform}`, vendor),
+    ];
   },
   packages: /^@openai\/codex(?:-|$)/,
   versionArgs: ['--version'],

@@ -1,6 +1,6 @@
-// The settings of a run of Codex: the user's own, with two things held against them. A folder is not trusted unless the user has
-// said so: Codex trusts one by itself as soon as it may write there, and then starts what the folder's own settings name,
-// outside of its sandbox. And keys stay out of the commands that the agent runs.
+// The settings of a run of Codex: the user's own, with two things held against them. A folder is not trusted unless the
+// user has said so: Codex trusts one by itself as soon as it may write there, and then starts what the folder's own
+// settings name, outside of its sandbox. And keys stay out of the commands that the agent runs.
 import { stringify, type TomlTable } from 'smol-toml';
 import type { TurnFileNeeds } from '../engine.js';
 import { parseToml, tableOf } from './toml.js';
@@ -11,7 +11,11 @@ const HIDDEN = ['*KEY*', '*TOKEN*', '*SECRET*', '*PASSWORD*'];
 export function codexSettings(config: string | null, needs: TurnFileNeeds): string | null {
   const settings = parseToml(config ?? '');
   if (!settings) return null;
-  return stringify({ ...settings, projects: distrust(tableOf(settings['projects']), needs), shell_environment_policy: hideKeys(settings['shell_environment_policy']) });
+  return stringify({
+    ...settings,
+    projects: distrust(tableOf(settings['projects']), needs),
+    shell_environment_policy: hideKeys(settings['shell_environment_policy']),
+  });
 }
 
 // What the user keeps out of the environment of commands, and keys with it.

@@ -10,5 +10,7 @@ export function parseToml(text: string): TomlTable | null {
 }
 
 export function tableOf(value: unknown): TomlTable {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date) ? (value as TomlTable) : {};
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
+    ? (value as TomlTable)
+    : {};
 }

@@ -16,10 +16,12 @@ function build(spec: TurnSpec, session: readonly string[]): EngineCommand {
     argv: [
       ...spec.program,
       ...modelArgument(spec),
-      '-o', 'stream-json',
-      '--approval-mode', APPROVAL[spec.permission],
-      // Trusted only after the settings are read: those of the workspace, which can start programs, are left out, and the
-      // question tool, which needs trust, is there.
+      '-o',
+      'stream-json',
+      '--approval-mode',
+      APPROVAL[spec.permission],
+      // Trusted only after the settings are read: those of the workspace, which can start programs, are left out, and
+      // the question tool, which needs trust, is there.
       ...(spec.permission === 'full' ? [] : ['--skip-trust']),
       ...session,
     ],

@@ -48,9 +48,27 @@ function salvage(text: string, whole: Lines): FoundDocument | undefined {
   const where = response ?? text;
   const [fenced] = findFencedJson(where);
   // Inside the response the whole text is one damaged object; else what stands around the find is not part of it.
-  if (fenced) return { how: 'fence', body: fenced.value, response, sessionId, ...(response === undefined ? { ...fenced, beside: [] } : whole) };
-  const fragment = findJsonFragment(where, (value) => typeof value === 'object' && value !== null && Object.keys(value).length > 0);
-  return fragment && { how: 'fragment', body: fragment.value, response, sessionId, ...(response === undefined ? linesOf(text, fragment) : whole) };
+  if (fenced)
+    return {
+      how: 'fence',
+      body: fenced.value,
+      response,
+      sessionId,
+      ...(response === undefined ? { ...fenced, beside: [] } : whole),
+    };
+  const fragment = findJsonFragment(
+    where,
+    (value) => typeof value === 'object' && value !== null && Object.keys(value).length > 0,
+  );
+  return (
+    fragment && {
+      how: 'fragment',
+      body: fragment.value,
+      response,
+      sessionId,
+      ...(response === undefined ? linesOf(text, fragment) : whole),
+    }
+  );
 }
 
 // The lines that a piece of the text touches, and what else stands on them.
@@ -58,7 +76,11 @@ function linesOf(text: string, { start, end }: Found): Lines {
   const lineStart = text.lastIndexOf('\n', start - 1) + 1;
   const lineEnd = text.indexOf('\n', end);
   const beside = [text.slice(lineStart, start), text.slice(end, lineEnd < 0 ? undefined : lineEnd)];
-  return { firstLine: countLines(text.slice(0, lineStart)), lastLine: countLines(text.slice(0, end)), beside: beside.filter((rest) => rest.trim() !== '') };
+  return {
+    firstLine: countLines(text.slice(0, lineStart)),
+    lastLine: countLines(text.slice(0, end)),
+    beside: beside.filter((rest) => rest.trim() !== ''),
+  };
 }
 
 // The string value of the first member of that name, read by hand because the object around it is damaged.
@@ -98,7 +120,12 @@ export class StderrTail {
     const last = this.#lines.findLastIndex((line) => line.text === '}');
     for (let first = last - 1; first >= 0; first -= 1) {
       if (this.#lines[first]?.text !== '{') continue;
-      const body = parseJson(this.#lines.slice(first, last + 1).map((line) => line.text).join('\n'));
+      const body = parseJson(
+        this.#lines
+          .slice(first, last + 1)
+          .map((line) => line.text)
+          .join('\n'),
+      );
       if (isObject(body)) return { body, range: this.#lines[last]?.range ?? null };
     }
     return undefined;

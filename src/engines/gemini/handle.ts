@@ -1,4 +1,5 @@
-// A Gemini session id as the CLI prints it. --resume also takes an index or "latest": neither may ever be taken for an id.
+// A Gemini session id as the CLI prints it. --resume also takes an index or "latest": neither may ever be taken for an
+// id.
 import type { HandleRules } from '../engine.js';
 
 const SESSION = /^(?=.{8,128}$)(?!latest$)(?!\d+$)[A-Za-z0-9][A-Za-z0-9_-]*$/;

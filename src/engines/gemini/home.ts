@@ -1,5 +1,5 @@
-// Gemini keeps everything under GEMINI_CLI_HOME/.gemini; a session's file is named after the first eight characters of its id.
-// Its settings file is written before each turn: the question tool stands in it.
+// Gemini keeps everything under GEMINI_CLI_HOME/.gemini; a session's file is named after the first eight characters of
+// its id. Its settings file is written before each turn: the question tool stands in it.
 import { join } from 'node:path';
 import { asObject, asString } from '../../kernel/json.js';
 import type { HomeRules, User } from '../engine.js';
@@ -8,7 +8,8 @@ import { mendSession } from './mend-session.js';
 import { writeSettings } from './settings-file.js';
 
 const folderOf = ({ home, env }: User): string => join(env['GEMINI_CLI_HOME'] ?? home, '.gemini');
-const within = (names: readonly string[]) => (user: User) => names.map((name) => ({ from: join(folderOf(user), name), to: `.gemini/${name}` }));
+const within = (names: readonly string[]) => (user: User) =>
+  names.map((name) => ({ from: join(folderOf(user), name), to: `.gemini/${name}` }));
 const KEY_LINE = /^[ \t]*(?:export[ \t]+)?(?:GEMINI|GOOGLE)_API_KEY[ \t]*=[ \t]*[^\s#]/m;
 // Ways to log in that need neither a file of Gemini's nor a key: credentials of the cloud, or a gateway.
 const OWN_AUTH: ReadonlySet<string> = new Set(['vertex-ai', 'compute-default-credentials', 'cloud-shell', 'gateway']);
@@ -25,9 +26,20 @@ export const geminiHome: HomeRules = {
   linked: within(['google_accounts.json', 'mcp-oauth-tokens.json']),
   keys: [/^GEMINI_API_KEY$/, /^GOOGLE_API_KEY$/],
   howToLogIn: 'start gemini once and log in, or set GEMINI_API_KEY',
-  ownProvider: { files: (user) => [join(folderOf(user), 'settings.json')], isNamedIn: (text) => OWN_AUTH.has(asString(asObject(asObject(readCommented(text).security)?.auth)?.selectedType) ?? '') },
-  settings: (user) => [{ from: folderOf(user), to: '.gemini', only: /\.md$/ }, ...within(['policies', 'commands', 'agents', 'skills'])(user)],
-  turnFile: { path: '.gemini/settings.json', from: (user) => join(folderOf(user), 'settings.json'), write: writeSettings },
+  ownProvider: {
+    files: (user) => [join(folderOf(user), 'settings.json')],
+    isNamedIn: (text) =>
+      OWN_AUTH.has(asString(asObject(asObject(readCommented(text).security)?.auth)?.selectedType) ?? ''),
+  },
+  settings: (user) => [
+    { from: folderOf(user), to: '.gemini', only: /\.md$/ },
+    ...within(['policies', 'commands', 'agents', 'skills'])(user),
+  ],
+  turnFile: {
+    path: '.gemini/settings.json',
+    from: (user) => join(folderOf(user), 'settings.json'),
+    write: writeSettings,
+  },
   mend: mendSession,
   sessions: { folder: '.gemini/tmp', holds: (path, id) => path.endsWith(`-${id.slice(0, 8)}.jsonl`) && 'if mentioned' },
 };

@@ -1,5 +1,6 @@
-// Gemini 0.61 sends every tool result twice after a resume, and services that count them refuse that. The stored session holds
-// each result twice: with the call, and as the user's part that answers it. The first is taken out, before each resume.
+// Gemini 0.61 sends every tool result twice after a resume, and services that count them refuse that. The stored
+// session holds each result twice: with the call, and as the user's part that answers it. The first is taken out,
+// before each resume.
 import { asObject, asString, isObject, parseJson, type Json, type JsonObject } from '../../kernel/json.js';
 
 export function mendSession(session: string): string {

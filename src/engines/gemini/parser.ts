@@ -1,5 +1,5 @@
-// Profile gemini_json: reads both formats of the Gemini CLI. `-o stream-json` prints one event a line; `-o json` prints one
-// object at the end, so until a stream event comes the lines are held, and finish() takes them as a document.
+// Profile gemini_json: reads both formats of the Gemini CLI. `-o stream-json` prints one event a line; `-o json` prints
+// one object at the end, so until a stream event comes the lines are held, and finish() takes them as a document.
 // Success is a result with status "success" and no error event at all.
 import { asCount, asObject, asString, isObject, parseJson, type Json, type JsonObject } from '../../kernel/json.js';
 import { CONFIDENCE } from '../../rasp/confidence.js';
@@ -150,7 +150,12 @@ export function createGeminiReader(out: Emitter): ParserReader {
     const status = event.status === 'success' ? 'completed' : event.status === 'error' ? 'failed' : undefined;
     if (!status) return drifted('status');
     const { name, kind, input } = calls.get(id) ?? { name: 'unknown', kind: 'other' as const, input: null };
-    out.emitToolCompleted({ name, kind, status, error: asString(asObject(event.error)?.message) }, event.output, '"output":"', id);
+    out.emitToolCompleted(
+      { name, kind, status, error: asString(asObject(event.error)?.message) },
+      event.output,
+      '"output":"',
+      id,
+    );
     const path = asString(asObject(input)?.file_path);
     if (status === 'completed' && kind === 'file_change' && path !== undefined) {
       // write_file does not tell whether the file was there before.
@@ -211,7 +216,10 @@ export function createGeminiReader(out: Emitter): ParserReader {
     out.at(document.range);
     const mark = out.mark();
     try {
-      if (found.how === 'drifted') out.fallback(document.text, 'FIELD_DRIFT', 'the object has neither session_id nor response nor error', { path: 'response' });
+      if (found.how === 'drifted')
+        out.fallback(document.text, 'FIELD_DRIFT', 'the object has neither session_id nor response nor error', {
+          path: 'response',
+        });
       else {
         documentEvents(found);
         for (const text of found.beside) {
@@ -238,7 +246,11 @@ export function createGeminiReader(out: Emitter): ParserReader {
 
   function documentEvents({ body, how, response, sessionId }: FoundDocument): void {
     const salvaged = how === 'fence' || how === 'fragment';
-    const confidence = salvaged ? CONFIDENCE.salvaged : how === 'surrounded' ? CONFIDENCE.surrounded : CONFIDENCE.structured;
+    const confidence = salvaged
+      ? CONFIDENCE.salvaged
+      : how === 'surrounded'
+        ? CONFIDENCE.surrounded
+        : CONFIDENCE.structured;
     // What was found inside the response is the model's own: it names no session and reports no error.
     const main = isObject(body) && response === undefined ? body : {};
     const id = asString(main.session_id) ?? sessionId;
@@ -259,14 +271,20 @@ export function createGeminiReader(out: Emitter): ParserReader {
     const stats = asObject(main.stats);
     if (stats) out.emit('agent.usage', documentUsage(stats), null, confidence);
     if (how === 'fence') out.warn('JSON_FROM_FENCE', 'the main object could not be decoded; a fenced block was taken');
-    if (how === 'fragment') out.warn('JSON_FROM_FRAGMENT', 'the main object could not be decoded; a fragment was taken');
+    if (how === 'fragment')
+      out.warn('JSON_FROM_FRAGMENT', 'the main object could not be decoded; a fragment was taken');
   }
 
   function documentError(error: Json, confidence?: number): void {
     const body = asObject(error);
     const text = asString(body?.message) ?? asString(error) ?? 'the engine reported an error';
     const status = asCount(body?.code);
-    out.emit('diagnostic.engine.error', { message: text, terminal: true, http_status: status !== undefined && status >= 100 ? status : undefined }, null, confidence);
+    out.emit(
+      'diagnostic.engine.error',
+      { message: text, terminal: true, http_status: status !== undefined && status >= 100 ? status : undefined },
+      null,
+      confidence,
+    );
     result = 'error';
     // 41 is the CLI's own exit code for a missing login.
     failure = classifyFailure(text, status === 41 ? 401 : status);
@@ -295,7 +313,13 @@ export function createGeminiReader(out: Emitter): ParserReader {
     evidence: () => ({
       success: result === 'success' && sawError === null,
       failure,
-      unfinished: damaged ? 'DOCUMENT_DAMAGED' : result === null ? 'NO_RESULT' : result === 'success' && sawError !== null ? 'ERROR_EVENT_SEEN' : null,
+      unfinished: damaged
+        ? 'DOCUMENT_DAMAGED'
+        : result === null
+          ? 'NO_RESULT'
+          : result === 'success' && sawError !== null
+            ? 'ERROR_EVENT_SEEN'
+            : null,
       ...asks.evidence(),
       lastMessage,
     }),

@@ -1,6 +1,6 @@
-// Profile iflow_text: stdout is the model's text, and one <Execution Info> block tells the rest. The block comes on stderr;
-// one on stdout is believed only if stderr has none, because the model could have printed it.
-// Success is a block without a terminationReason; only the last block counts. A resumed turn names its session already at its
+// Profile iflow_text: stdout is the model's text, and one <Execution Info> block tells the rest. The block comes on
+// stderr; one on stdout is believed only if stderr has none, because the model could have printed it. Success is a
+// block without a terminationReason; only the last block counts. A resumed turn names its session already at its
 // beginning: one that is killed has confirmed it all the same.
 import { stripVTControlCharacters } from 'node:util';
 import { asCount, asObject, asString, clipDepth, isObject, parseJson, type JsonObject } from '../../kernel/json.js';
@@ -129,7 +129,10 @@ export function createIflowReader(out: Emitter): ParserReader {
       duration_ms: asCount(body.executionTimeMs),
     });
     const { terminationReason } = body;
-    const reason = terminationReason === undefined || terminationReason === null ? undefined : (asString(terminationReason) ?? JSON.stringify(clipDepth(terminationReason)));
+    const reason =
+      terminationReason === undefined || terminationReason === null
+        ? undefined
+        : (asString(terminationReason) ?? JSON.stringify(clipDepth(terminationReason)));
     failure = reason === undefined ? null : classifyFailure(`the engine stopped: ${reason}`);
     if (reason !== undefined) out.emit('diagnostic.engine.error', { message: reason, terminal: true });
     return true;
@@ -159,7 +162,8 @@ export function createIflowReader(out: Emitter): ParserReader {
     const { text, range } = stdoutHeld.takeAsOne(last - first + 1);
     out.at(range);
     if (readBlock(text)) {
-      for (const [, id] of earlier.matchAll(BLOCK_SESSION)) if (id !== out.sessionId) out.warn('SESSION_ID_CHANGED', `an earlier block names ${id}`);
+      for (const [, id] of earlier.matchAll(BLOCK_SESSION))
+        if (id !== out.sessionId) out.warn('SESSION_ID_CHANGED', `an earlier block names ${id}`);
       out.hit();
       for (const rest of aroundBlock(text)) textLine(rest, true);
     } else textLine(text, true);
@@ -203,5 +207,7 @@ export function createIflowReader(out: Emitter): ParserReader {
 
 // Text that shares a line with one of the tags.
 function aroundBlock(text: string): string[] {
-  return [text.slice(0, text.lastIndexOf(OPEN)), text.slice(text.lastIndexOf(CLOSE) + CLOSE.length)].filter((rest) => !isBlank(rest));
+  return [text.slice(0, text.lastIndexOf(OPEN)), text.slice(text.lastIndexOf(CLOSE) + CLOSE.length)].filter(
+    (rest) => !isBlank(rest),
+  );
 }

@@ -3,8 +3,9 @@
 import { join } from 'node:path';
 import { modelArgument, type CommandBuilder, type EngineCommand, type TurnSpec } from '../engine.js';
 
-// What an agent may not do. The CLI has no flag for it, and rules of an agent go before general ones, so that below `full` the
-// turn is played by an agent of our own, with which no other settings meddle. A subagent would have its own rules.
+// What an agent may not do. The CLI has no flag for it, and rules of an agent go before general ones, so that below
+// `full` the turn is played by an agent of our own, with which no other settings meddle. A subagent would have its own
+// rules.
 const DENIED = {
   'read-only': ['edit', 'bash', 'task', 'webfetch', 'websearch', 'external_directory'],
   'workspace-write': ['external_directory'],
@@ -19,8 +20,12 @@ export const opencodeCommand: CommandBuilder = {
 function build(spec: TurnSpec, session: readonly string[]): EngineCommand {
   return {
     argv: [
-      ...spec.program, 'run', '--format', 'json',
-      '--dir', spec.cwd,
+      ...spec.program,
+      'run',
+      '--format',
+      'json',
+      '--dir',
+      spec.cwd,
       ...modelArgument(spec),
       ...(spec.permission === 'full' ? ['--auto'] : ['--agent', AGENT]),
       ...session,
@@ -46,7 +51,12 @@ function configOf({ cwd, permission, ask }: TurnSpec): object {
     ...(permission === 'full'
       ? ask && { permission: asking }
       : {
-          agent: { [AGENT]: { mode: 'primary', permission: { ...Object.fromEntries(DENIED[permission].map((name) => [name, 'deny'])), ...asking } } },
+          agent: {
+            [AGENT]: {
+              mode: 'primary',
+              permission: { ...Object.fromEntries(DENIED[permission].map((name) => [name, 'deny'])), ...asking },
+            },
+          },
           // What the workspace tells its agents is still read: it is text.
           instructions: [join(cwd, 'AGENTS.md')],
         }),

@@ -18,12 +18,19 @@ export const opencodeHome: HomeRules = {
     XDG_CACHE_HOME: join(home, 'cache'),
   }),
   // Not what would say otherwise than Parley: what is allowed, and where sessions are.
-  passes: [/^OPENCODE_(?!PERMISSION$|CONFIG_CONTENT$|DISABLE_PROJECT_CONFIG$|DB$|TEST_)/, new RegExp(`^${PROVIDERS}_\\w+$`)],
+  passes: [
+    /^OPENCODE_(?!PERMISSION$|CONFIG_CONTENT$|DISABLE_PROJECT_CONFIG$|DB$|TEST_)/,
+    new RegExp(`^${PROVIDERS}_\\w+$`),
+  ],
   logins: (user) => [{ from: join(dataOf(user), 'auth.json'), to: 'data/opencode/auth.json' }],
   linked: (user) => [{ from: join(dataOf(user), 'mcp-auth.json'), to: 'data/opencode/mcp-auth.json' }],
   keys: [new RegExp(`^${PROVIDERS}_API_KEY$`), /^GOOGLE_GENERATIVE_AI_API_KEY$/, /^OPENCODE_API_KEY$/],
   howToLogIn: 'opencode auth login',
-  ownProvider: { files: (user) => ['opencode.json', 'opencode.jsonc', 'config.json'].map((name) => join(configOf(user), 'opencode', name)), isNamedIn: namesOpencodeProvider },
+  ownProvider: {
+    files: (user) =>
+      ['opencode.json', 'opencode.jsonc', 'config.json'].map((name) => join(configOf(user), 'opencode', name)),
+    isNamedIn: namesOpencodeProvider,
+  },
   settings: (user) => [
     { from: join(configOf(user), 'opencode'), to: 'config/opencode', only: /^(?:opencode|config)\.jsonc?$|\.md$/ },
     ...FOLDERS.map((name) => ({ from: join(configOf(user), 'opencode', name), to: `config/opencode/${name}` })),
@@ -31,6 +38,14 @@ export const opencodeHome: HomeRules = {
     { from: join(configOf(user), 'git'), to: 'config/git', only: GIT_FILES },
   ],
   // A letter may be written as a number in JSON, and so hide the word.
-  unstoppable: { what: 'plugins', folders: ['.opencode/plugin', '.opencode/plugins'], files: CONFIG_FILES, mention: /"plugins?"|\\u/ },
-  sessions: { folder: 'data/opencode', holds: (path, id) => (path.includes(id) ? 'by name' : basename(path).startsWith('opencode.db') && 'if mentioned') },
+  unstoppable: {
+    what: 'plugins',
+    folders: ['.opencode/plugin', '.opencode/plugins'],
+    files: CONFIG_FILES,
+    mention: /"plugins?"|\\u/,
+  },
+  sessions: {
+    folder: 'data/opencode',
+    holds: (path, id) => (path.includes(id) ? 'by name' : basename(path).startsWith('opencode.db') && 'if mentioned'),
+  },
 };

@@ -94,15 +94,20 @@ export function createOpencodeReader(out: Emitter): ParserReader {
     const kind = TOOL_KINDS.get(name) ?? (isAskTool(name) ? 'mcp' : 'other');
     const error = asString(state.error);
     out.emit('tool.call.started', { name, kind, input: state.input ?? null }, id);
-    out.emitToolCompleted({
-      name,
-      kind,
-      // What a rule of the user refused is not a fault of the tool.
-      status: error?.includes('rejected permission') ? 'declined' : status,
-      error,
-      exit_code: asInteger(asObject(state.metadata)?.exit),
-      duration_ms: durationOf(state.time),
-    }, state.output, '"output":"', id);
+    out.emitToolCompleted(
+      {
+        name,
+        kind,
+        // What a rule of the user refused is not a fault of the tool.
+        status: error?.includes('rejected permission') ? 'declined' : status,
+        error,
+        exit_code: asInteger(asObject(state.metadata)?.exit),
+        duration_ms: durationOf(state.time),
+      },
+      state.output,
+      '"output":"',
+      id,
+    );
     if (status === 'completed' && kind === 'file_change') fileChanged(state, id);
     if (status === 'completed') asks.add(name, state.input, state.output);
     return undefined;
@@ -113,7 +118,11 @@ export function createOpencodeReader(out: Emitter): ParserReader {
     const path = asString(metadata?.filepath) ?? asString(asObject(state.input)?.filePath);
     if (path === undefined) return;
     const edited = metadata?.exists === true || asObject(state.input)?.oldString !== undefined;
-    out.emit('artifact.file.changed', { path, kind: metadata?.exists === false ? 'add' : edited ? 'update' : 'unknown' }, id);
+    out.emit(
+      'artifact.file.changed',
+      { path, kind: metadata?.exists === false ? 'add' : edited ? 'update' : 'unknown' },
+      id,
+    );
   }
 
   function stepFinish(event: JsonObject): Drift | undefined {
@@ -155,7 +164,15 @@ export function createOpencodeReader(out: Emitter): ParserReader {
       success: lastReason === 'stop' && failure === null,
       failure,
       // A rejected permission leaves "tool-calls", a cut answer "length": both exit 0.
-      unfinished: lastReason === null ? 'NO_STEP_FINISH' : lastReason === 'stop' ? null : `LAST_STEP_${lastReason.toUpperCase().replace(/[^A-Z0-9]+/g, '_').slice(0, 40)}`,
+      unfinished:
+        lastReason === null
+          ? 'NO_STEP_FINISH'
+          : lastReason === 'stop'
+            ? null
+            : `LAST_STEP_${lastReason
+                .toUpperCase()
+                .replace(/[^A-Z0-9]+/g, '_')
+                .slice(0, 40)}`,
       ...asks.evidence(),
       lastMessage,
     }),

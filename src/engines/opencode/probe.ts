@@ -4,7 +4,10 @@ import type { ProbeRules } from '../engine.js';
 
 export const opencodeProbe: ProbeRules = {
   binary: 'opencode',
-  natives: (wrapper, platform) => [join(dirname(wrapper), '..', '..', `opencode-${platform}`, 'bin', 'opencode'), join(dirname(wrapper), '..', 'node_modules', `opencode-${platform}`, 'bin', 'opencode')],
+  natives: (wrapper, platform) => [
+    join(dirname(wrapper), '..', '..', `opencode-${platform}`, 'bin', 'opencode'),
+    join(dirname(wrapper), '..', 'node_modules', `opencode-${platform}`, 'bin', 'opencode'),
+  ],
   packages: /^opencode(?:-|$)/,
   versionArgs: ['--version'],
   parseVersion: (output) => /(\d+\.\d+\.\d+\S*)/.exec(output)?.[1] ?? null,

@@ -8,5 +8,8 @@ export const rehearsalHome: HomeRules = {
   keys: [],
   howToLogIn: '',
   settings: () => [],
-  sessions: { folder: '.parley-rehearsal/sessions', holds: (path, id) => path.endsWith(`/${id.toLowerCase()}.json`) && 'by name' },
+  sessions: {
+    folder: '.parley-rehearsal/sessions',
+    holds: (path, id) => path.endsWith(`/${id.toLowerCase()}.json`) && 'by name',
+  },
 };

@@ -1,5 +1,5 @@
-// Profile rehearsal_ndjson: the bundled rehearsal program, one event a line on stdout (src/rehearsal/voice.ts has them all).
-// Success is its `end` line and no `failed` one. Questions and approvals are its own requests.
+// Profile rehearsal_ndjson: the bundled rehearsal program, one event a line on stdout (src/rehearsal/voice.ts has them
+// all). Success is its `end` line and no `failed` one. Questions and approvals are its own requests.
 import { asCount, asInteger, asString, type Json, type JsonObject } from '../../kernel/json.js';
 import type { RaspData } from '../../rasp/event.js';
 import type { EngineFailure } from '../../run/evidence.js';
@@ -70,7 +70,12 @@ export function createRehearsalReader(out: Emitter): ParserReader {
   function toolEnded(event: JsonObject): Drift | undefined {
     const status = statusOf(event.status);
     if (!status) return drifted('status');
-    out.emitToolCompleted({ ...SHELL, status, exit_code: asInteger(event.exit_code) }, asString(event.output), '"output":"', idOf(event));
+    out.emitToolCompleted(
+      { ...SHELL, status, exit_code: asInteger(event.exit_code) },
+      asString(event.output),
+      '"output":"',
+      idOf(event),
+    );
     return undefined;
   }
 
@@ -104,7 +109,8 @@ export function createRehearsalReader(out: Emitter): ParserReader {
   function usage(event: JsonObject): Drift | undefined {
     const input_tokens = asCount(event.input_tokens);
     const output_tokens = asCount(event.output_tokens);
-    if (input_tokens === undefined || output_tokens === undefined) return drifted(input_tokens === undefined ? 'input_tokens' : 'output_tokens');
+    if (input_tokens === undefined || output_tokens === undefined)
+      return drifted(input_tokens === undefined ? 'input_tokens' : 'output_tokens');
     out.emit('agent.usage', { scope: 'turn', input_tokens, output_tokens });
     return undefined;
   }

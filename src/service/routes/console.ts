@@ -1,14 +1,23 @@
-// The console: the built page and what it is made of. The same page for every address of it; what it may load is only what is here.
+// The console: the built page and what it is made of. The same page for every address of it; what it may load is only
+// what is here.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Room } from '../service.js';
 
-const TYPES: Readonly<Record<string, string>> = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript; charset=utf-8', '.css': 'text/css; charset=utf-8', '.svg': 'image/svg+xml', '.json': 'application/json', '.webmanifest': 'application/manifest+json' };
-const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.json': 'application/json',
+  '.webmanifest': 'application/manifest+json',
+};
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'" +
   // HTML is made by the one policy of console/src/parts/markdown.tsx only.
-  + "; require-trusted-types-for 'script'; trusted-types parley-markdown";
+  "; require-trusted-types-for 'script'; trusted-types parley-markdown";
 const PAGES = ['/', '/inbox', '/runs', '/runs/:id', '/new', '/engines'];
 // Built under a name that changes with what is in it.
 const FOR_EVER = 'public, max-age=31536000, immutable';
@@ -23,9 +32,13 @@ export async function consoleRoutes({ app, consoleDir }: Room): Promise<void> {
   const pieces = readPieces(consoleDir);
   const page = pieces.get('/index.html');
   // Run from its sources, without a build of it.
-  if (!page) return void app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('/docs', 303));
+  if (!page)
+    return void app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('/docs', 303));
   const options = { schema: { hide: true }, config: { role: 'anyone' } } as const;
-  for (const path of PAGES) app.get(path, options, async (request, reply) => send(request, reply.header('content-security-policy', POLICY).header('cache-control', 'no-cache'), page));
+  for (const path of PAGES)
+    app.get(path, options, async (request, reply) =>
+      send(request, reply.header('content-security-policy', POLICY).header('cache-control', 'no-cache'), page),
+    );
   for (const [path, piece] of pieces) {
     if (piece === page) continue;
     const cache = path.startsWith('/assets/') ? FOR_EVER : 'no-cache';
@@ -47,7 +60,11 @@ function readPieces(folder: string | null): Map<string, Piece> {
     const type = TYPES[extname(entry.name)];
     if (!entry.isFile() || type === undefined) continue;
     const body = readFileSync(path);
-    pieces.set(path.slice(folder.length).replaceAll('\\', '/'), { body, type, etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"` });
+    pieces.set(path.slice(folder.length).replaceAll('\\', '/'), {
+      body,
+      type,
+      etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`,
+    });
   }
   return pieces;
 }

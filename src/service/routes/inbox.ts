@@ -15,26 +15,58 @@ import { inboxPage, inboxQuery, interactionView, replyBody, runId, runViewFor } 
 import type { Room } from '../service.js';
 
 const params = z.strictObject({ id: runId });
-const sse = { description: '"reset", then "pending" for each that waits, "ready", then "pending" and "resolved" as it changes.', content: { 'text/event-stream': { schema: z.string() } } };
+const sse = {
+  description: '"reset", then "pending" for each that waits, "ready", then "pending" and "resolved" as it changes.',
+  content: { 'text/event-stream': { schema: z.string() } },
+};
 
-export async function inboxRoutes({ app: bare, orchestrator, store, clock, streams, inbox, sticky = false }: Room): Promise<void> {
+export async function inboxRoutes({
+  app: bare,
+  orchestrator,
+  store,
+  clock,
+  streams,
+  inbox,
+  sticky = false,
+}: Room): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();
 
-  app.get('/v1/interactions', {
-    schema: { operationId: 'listInteractions', summary: 'What waits for an answer, over all runs, oldest first', tags: ['inbox'], querystring: inboxQuery, response: { 200: inboxPage, ...REFUSALS } },
-    config: { isExpensive: true },
-  }, async ({ query }) => {
-    const found = await store.summaries.listPending(await filterOf(query));
-    const listed: { readonly cursor: string; readonly item: InboxItem | null }[] = [];
-    for (const each of found.slice(0, query.limit)) listed.push({ cursor: each.interaction_id, item: await toInboxItem(store, each, clock.now()) });
-    const page = listed.slice(0, countFitting(listed));
-    const items = page.flatMap(({ item }) => item ?? []);
-    return { interactions: items as z.input<typeof inboxPage>['interactions'], next_cursor: found.length > page.length ? (page.at(-1)?.cursor ?? null) : null };
-  });
+  app.get(
+    '/v1/interactions',
+    {
+      schema: {
+        operationId: 'listInteractions',
+        summary: 'What waits for an answer, over all runs, oldest first',
+        tags: ['inbox'],
+        querystring: inboxQuery,
+        response: { 200: inboxPage, ...REFUSALS },
+      },
+      config: { isExpensive: true },
+    },
+    async ({ query }) => {
+      const found = await store.summaries.listPending(await filterOf(query));
+      const listed: { readonly cursor: string; readonly item: InboxItem | null }[] = [];
+      for (const each of found.slice(0, query.limit))
+        listed.push({ cursor: each.interaction_id, item: await toInboxItem(store, each, clock.now()) });
+      const page = listed.slice(0, countFitting(listed));
+      const items = page.flatMap(({ item }) => item ?? []);
+      return {
+        interactions: items as z.input<typeof inboxPage>['interactions'],
+        next_cursor: found.length > page.length ? (page.at(-1)?.cursor ?? null) : null,
+      };
+    },
+  );
 
-  async function filterOf({ engine, label, overdue, cursor, limit }: z.output<typeof inboxQuery>): Promise<PendingFilter> {
+  async function filterOf({
+    engine,
+    label,
+    overdue,
+    cursor,
+    limit,
+  }: z.output<typeof inboxQuery>): Promise<PendingFilter> {
     const after = cursor === undefined ? null : await store.summaries.loadInteraction(cursor);
-    if (cursor !== undefined && !after) throw new RequestError('INVALID_ARGUMENT', 'the cursor is not one that was given out');
+    if (cursor !== undefined && !after)
+      throw new RequestError('INVALID_ARGUMENT', 'the cursor is not one that was given out');
     return {
       limit: limit + 1,
       ...(engine === undefined ? {} : { engine }),
@@ -44,32 +76,62 @@ export async function inboxRoutes({ app: bare, orchestrator, store, clock, strea
     };
   }
 
-  app.get('/v1/interactions/events', {
-    exposeHeadRoute: false,
-    schema: { operationId: 'streamInteractions', summary: 'The inbox as it changes', tags: ['inbox'], response: { 200: sse, ...REFUSALS } },
-  }, async (request, reply) => {
-    streams.checkRoom(callerOf(request));
-    void streams.serve(reply, (stream) => inbox.feed(stream));
-    return reply;
-  });
+  app.get(
+    '/v1/interactions/events',
+    {
+      exposeHeadRoute: false,
+      schema: {
+        operationId: 'streamInteractions',
+        summary: 'The inbox as it changes',
+        tags: ['inbox'],
+        response: { 200: sse, ...REFUSALS },
+      },
+    },
+    async (request, reply) => {
+      streams.checkRoom(callerOf(request));
+      void streams.serve(reply, (stream) => inbox.feed(stream));
+      return reply;
+    },
+  );
 
-  app.get('/v1/runs/:id/interaction', {
-    schema: { operationId: 'getInteraction', summary: 'What the run waits for', tags: ['inbox'], params, response: { 200: interactionView, ...REFUSALS } },
-    config: { isWhole: true },
-  }, async ({ params: { id } }) => {
-    await loadReadableSummary(store, id);
-    const pending = await store.loadPending(id);
-    if (!pending) throw new RequestError('INTERACTION_NOT_FOUND', `run ${id} waits for nothing now`);
-    return viewInteraction(pending, clock.now()) as z.input<typeof interactionView>;
-  });
+  app.get(
+    '/v1/runs/:id/interaction',
+    {
+      schema: {
+        operationId: 'getInteraction',
+        summary: 'What the run waits for',
+        tags: ['inbox'],
+        params,
+        response: { 200: interactionView, ...REFUSALS },
+      },
+      config: { isWhole: true },
+    },
+    async ({ params: { id } }) => {
+      await loadReadableSummary(store, id);
+      const pending = await store.loadPending(id);
+      if (!pending) throw new RequestError('INTERACTION_NOT_FOUND', `run ${id} waits for nothing now`);
+      return viewInteraction(pending, clock.now()) as z.input<typeof interactionView>;
+    },
+  );
 
-  app.post('/v1/runs/:id/interaction/reply', {
-    schema: { operationId: 'reply', summary: 'Answer it; the run goes on', tags: ['inbox'], params, body: replyBody, response: { 200: runViewFor(sticky), ...REFUSALS } },
-    config: { role: 'replier', isWhole: true },
-  }, async (request) => {
-    const key = keyOf(request, request.body.idempotency_key);
-    const given = { ...request.body, ...(key === undefined ? {} : { idempotency_key: key }) } as Reply;
-    const run = await orchestrator.reply(request.params.id, given, callerOf(request).actor);
-    return (await toRunView(store, run, { now: clock.now(), sticky })) as z.input<ReturnType<typeof runViewFor>>;
-  });
+  app.post(
+    '/v1/runs/:id/interaction/reply',
+    {
+      schema: {
+        operationId: 'reply',
+        summary: 'Answer it; the run goes on',
+        tags: ['inbox'],
+        params,
+        body: replyBody,
+        response: { 200: runViewFor(sticky), ...REFUSALS },
+      },
+      config: { role: 'replier', isWhole: true },
+    },
+    async (request) => {
+      const key = keyOf(request, request.body.idempotency_key);
+      const given = { ...request.body, ...(key === undefined ? {} : { idempotency_key: key }) } as Reply;
+      const run = await orchestrator.reply(request.params.id, given, callerOf(request).actor);
+      return (await toRunView(store, run, { now: clock.now(), sticky })) as z.input<ReturnType<typeof runViewFor>>;
+    },
+  );
 }

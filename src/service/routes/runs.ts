@@ -21,12 +21,28 @@ import type { Caller } from '../token-book.js';
 
 const params = z.strictObject({ id: runId });
 type RunWire = z.input<ReturnType<typeof runViewFor>>;
-const sse = { description: '"reset" and "ready": list what there is, now; then "run" with the run as lists show it when it is new, changes its state or asks, and "gone" when it was deleted; "reset" again if too much was missed.', content: { 'text/event-stream': { schema: z.string() } } };
+const sse = {
+  description:
+    '"reset" and "ready": list what there is, now; then "run" with the run as lists show it when it is new, ' +
+    'changes its state or asks, and "gone" when it was deleted; "reset" again if too much was missed.',
+  content: { 'text/event-stream': { schema: z.string() } },
+};
 
-export async function runRoutes({ app: bare, orchestrator, store, clock, streams, runFeed, dataDir, workspaceRoots, sticky = false }: Room): Promise<void> {
+export async function runRoutes({
+  app: bare,
+  orchestrator,
+  store,
+  clock,
+  streams,
+  runFeed,
+  dataDir,
+  workspaceRoots,
+  sticky = false,
+}: Room): Promise<void> {
   const [runView, runList] = [runViewFor(sticky), runListFor(sticky)];
   const app = bare.withTypeProvider<ZodTypeProvider>();
-  const view = async (run: RunRecord): Promise<RunWire> => toWire(await toRunView(store, run, { now: clock.now(), sticky }));
+  const view = async (run: RunRecord): Promise<RunWire> =>
+    toWire(await toRunView(store, run, { now: clock.now(), sticky }));
 
   const checkFolder = (caller: Caller, cwd: string): void => {
     const roots = workspaceRoots(caller);
@@ -38,89 +54,227 @@ export async function runRoutes({ app: bare, orchestrator, store, clock, streams
     if (!spec.cwd.startsWith(dirname(runFolder(dataDir, id).path) + sep)) checkFolder(caller, spec.cwd);
   };
 
-  app.post('/v1/runs', {
-    schema: { operationId: 'createRun', summary: 'Start a run', tags: ['runs'], body: createRunBody, response: { 201: runView, ...REFUSALS } },
-    config: { role: 'operator' },
-  }, async (request, reply) => {
-    const { body } = request;
-    const requestId = keyOf(request, body.request_id);
-    const caller = callerOf(request);
-    const run = await orchestrator.create({ ...(body as CreateRunRequest), ...(requestId === undefined ? {} : { request_id: requestId }) }, caller.actor, workspaceRoots(caller));
-    return reply.code(201).header('location', `/v1/runs/${run.run_id}`).send(await view(run));
-  });
+  app.post(
+    '/v1/runs',
+    {
+      schema: {
+        operationId: 'createRun',
+        summary: 'Start a run',
+        tags: ['runs'],
+        body: createRunBody,
+        response: { 201: runView, ...REFUSALS },
+      },
+      config: { role: 'operator' },
+    },
+    async (request, reply) => {
+      const { body } = request;
+      const requestId = keyOf(request, body.request_id);
+      const caller = callerOf(request);
+      const run = await orchestrator.create(
+        { ...(body as CreateRunRequest), ...(requestId === undefined ? {} : { request_id: requestId }) },
+        caller.actor,
+        workspaceRoots(caller),
+      );
+      return reply
+        .code(201)
+        .header('location', `/v1/runs/${run.run_id}`)
+        .send(await view(run));
+    },
+  );
 
-  app.get('/v1/runs', {
-    schema: { operationId: 'listRuns', summary: 'List runs, newest first', tags: ['runs'], querystring: listQuery, response: { 200: runList, ...REFUSALS } },
-    config: { isExpensive: true },
-  }, async ({ log, query: { status, engine, label, cursor, limit } }) => {
-    const tell = (id: string, error: unknown): void => log.error({ run_id: id, err: error }, 'a run cannot be listed: its row is damaged');
-    const { runs, ids } = await listReadable(store, { limit: limit + 1, ...(status ? { status } : {}), ...(engine ? { engine } : {}), ...(label ? { label: labelOf(label) } : {}), ...(cursor ? { before: cursor } : {}) }, tell);
-    const byId = new Map(runs.map((run) => [run.run_id, run]));
-    const listed: { readonly id: string; readonly view: RunSummaryView | null }[] = [];
-    for (const id of ids.slice(0, limit)) {
-      const run = byId.get(id);
-      listed.push({ id, view: run ? await unlessDamaged(toRunSummary(store, run, { now: clock.now(), sticky }), (damage) => tell(id, damage)) : null });
-    }
-    const page = listed.slice(0, countFitting(listed));
-    return { runs: page.flatMap((each) => (each.view ? [each.view as z.input<typeof runList>['runs'][number]] : [])), next_cursor: ids.length > page.length ? (page.at(-1)?.id ?? null) : null };
-  });
+  app.get(
+    '/v1/runs',
+    {
+      schema: {
+        operationId: 'listRuns',
+        summary: 'List runs, newest first',
+        tags: ['runs'],
+        querystring: listQuery,
+        response: { 200: runList, ...REFUSALS },
+      },
+      config: { isExpensive: true },
+    },
+    async ({ log, query: { status, engine, label, cursor, limit } }) => {
+      const tell = (id: string, error: unknown): void =>
+        log.error({ run_id: id, err: error }, 'a run cannot be listed: its row is damaged');
+      const { runs, ids } = await listReadable(
+        store,
+        {
+          limit: limit + 1,
+          ...(status ? { status } : {}),
+          ...(engine ? { engine } : {}),
+          ...(label ? { label: labelOf(label) } : {}),
+          ...(cursor ? { before: cursor } : {}),
+        },
+        tell,
+      );
+      const byId = new Map(runs.map((run) => [run.run_id, run]));
+      const listed: { readonly id: string; readonly view: RunSummaryView | null }[] = [];
+      for (const id of ids.slice(0, limit)) {
+        const run = byId.get(id);
+        listed.push({
+          id,
+          view: run
+            ? await unlessDamaged(toRunSummary(store, run, { now: clock.now(), sticky }), (damage) => tell(id, damage))
+            : null,
+        });
+      }
+      const page = listed.slice(0, countFitting(listed));
+      return {
+        runs: page.flatMap((each) => (each.view ? [each.view as z.input<typeof runList>['runs'][number]] : [])),
+        next_cursor: ids.length > page.length ? (page.at(-1)?.id ?? null) : null,
+      };
+    },
+  );
 
-  app.get('/v1/changes', {
-    exposeHeadRoute: false,
-    schema: { operationId: 'streamRuns', summary: 'The runs as they change', tags: ['runs'], response: { 200: sse, ...REFUSALS } },
-  }, async (request, reply) => {
-    streams.checkRoom(callerOf(request));
-    void streams.serve(reply, (stream) => runFeed.feed(stream));
-    return reply;
-  });
+  app.get(
+    '/v1/changes',
+    {
+      exposeHeadRoute: false,
+      schema: {
+        operationId: 'streamRuns',
+        summary: 'The runs as they change',
+        tags: ['runs'],
+        response: { 200: sse, ...REFUSALS },
+      },
+    },
+    async (request, reply) => {
+      streams.checkRoom(callerOf(request));
+      void streams.serve(reply, (stream) => runFeed.feed(stream));
+      return reply;
+    },
+  );
 
-  app.get('/v1/runs/:id', {
-    schema: { operationId: 'getRun', summary: 'A run as it is now', tags: ['runs'], params, response: { 200: runView, ...REFUSALS } },
-    config: { isWhole: true },
-  }, async ({ params: { id } }) => toWire(toSalvagedView(await salvageRun(store, id), { now: clock.now(), sticky })));
+  app.get(
+    '/v1/runs/:id',
+    {
+      schema: {
+        operationId: 'getRun',
+        summary: 'A run as it is now',
+        tags: ['runs'],
+        params,
+        response: { 200: runView, ...REFUSALS },
+      },
+      config: { isWhole: true },
+    },
+    async ({ params: { id } }) => toWire(toSalvagedView(await salvageRun(store, id), { now: clock.now(), sticky })),
+  );
 
-  app.delete('/v1/runs/:id', {
-    schema: { operationId: 'deleteRun', summary: 'Delete an ended run with its files', tags: ['runs'], params, response: { 204: z.null(), ...REFUSALS } },
-    config: { role: 'operator' },
-  }, async (request, reply) => {
-    await orchestrator.delete(request.params.id, { actor: callerOf(request).actor, address: request.address });
-    return reply.code(204).send(null);
-  });
+  app.delete(
+    '/v1/runs/:id',
+    {
+      schema: {
+        operationId: 'deleteRun',
+        summary: 'Delete an ended run with its files',
+        tags: ['runs'],
+        params,
+        response: { 204: z.null(), ...REFUSALS },
+      },
+      config: { role: 'operator' },
+    },
+    async (request, reply) => {
+      await orchestrator.delete(request.params.id, { actor: callerOf(request).actor, address: request.address });
+      return reply.code(204).send(null);
+    },
+  );
 
-  app.post('/v1/runs/:id/cancel', {
-    schema: { operationId: 'cancelRun', summary: 'Cancel a run; answered when nothing of its agent is left', tags: ['runs'], params, response: { 200: runView, ...REFUSALS } },
-    config: { role: 'operator' },
-  }, async (request) => view(await orchestrator.cancel(request.params.id, callerOf(request).actor)));
+  app.post(
+    '/v1/runs/:id/cancel',
+    {
+      schema: {
+        operationId: 'cancelRun',
+        summary: 'Cancel a run; answered when nothing of its agent is left',
+        tags: ['runs'],
+        params,
+        response: { 200: runView, ...REFUSALS },
+      },
+      config: { role: 'operator' },
+    },
+    async (request) => view(await orchestrator.cancel(request.params.id, callerOf(request).actor)),
+  );
 
-  app.post('/v1/runs/:id/retry', {
-    schema: { operationId: 'retryRun', summary: 'Start an ended run again, from its session if it has one', tags: ['runs'], params, body: retryBody, response: { 201: runView, ...REFUSALS } },
-    config: { role: 'operator' },
-  }, async (request, reply) => {
-    await checkSource(callerOf(request), request.params.id);
-    const requestId = keyOf(request, request.body?.request_id);
-    const run = await orchestrator.retry(request.params.id, { ...forceOf(request.body), ...(requestId === undefined ? {} : { request_id: requestId }) }, callerOf(request).actor);
-    return reply.code(201).send(await view(run));
-  });
+  app.post(
+    '/v1/runs/:id/retry',
+    {
+      schema: {
+        operationId: 'retryRun',
+        summary: 'Start an ended run again, from its session if it has one',
+        tags: ['runs'],
+        params,
+        body: retryBody,
+        response: { 201: runView, ...REFUSALS },
+      },
+      config: { role: 'operator' },
+    },
+    async (request, reply) => {
+      await checkSource(callerOf(request), request.params.id);
+      const requestId = keyOf(request, request.body?.request_id);
+      const run = await orchestrator.retry(
+        request.params.id,
+        { ...forceOf(request.body), ...(requestId === undefined ? {} : { request_id: requestId }) },
+        callerOf(request).actor,
+      );
+      return reply.code(201).send(await view(run));
+    },
+  );
 
-  app.post('/v1/runs/:id/continue', {
-    schema: { operationId: 'continueRun', summary: 'Start a new run in the session of an ended one', tags: ['runs'], params, body: continueBody, response: { 201: runView, ...REFUSALS } },
-    config: { role: 'operator' },
-  }, async (request, reply) => {
-    await checkSource(callerOf(request), request.params.id);
-    const requestId = keyOf(request, request.body.request_id);
-    const run = await orchestrator.continueFrom(request.params.id, { prompt: request.body.prompt, ...forceOf(request.body), ...(requestId === undefined ? {} : { request_id: requestId }) }, callerOf(request).actor);
-    return reply.code(201).send(await view(run));
-  });
+  app.post(
+    '/v1/runs/:id/continue',
+    {
+      schema: {
+        operationId: 'continueRun',
+        summary: 'Start a new run in the session of an ended one',
+        tags: ['runs'],
+        params,
+        body: continueBody,
+        response: { 201: runView, ...REFUSALS },
+      },
+      config: { role: 'operator' },
+    },
+    async (request, reply) => {
+      await checkSource(callerOf(request), request.params.id);
+      const requestId = keyOf(request, request.body.request_id);
+      const run = await orchestrator.continueFrom(
+        request.params.id,
+        {
+          prompt: request.body.prompt,
+          ...forceOf(request.body),
+          ...(requestId === undefined ? {} : { request_id: requestId }),
+        },
+        callerOf(request).actor,
+      );
+      return reply.code(201).send(await view(run));
+    },
+  );
 
-  app.post('/v1/runs/:id/fork', {
-    schema: { operationId: 'forkRun', summary: 'Start a new run with a copy of the conversation of another, which stays as it is', tags: ['runs'], params, body: continueBody, response: { 201: runView, ...REFUSALS } },
-    config: { role: 'operator' },
-  }, async (request, reply) => {
-    await checkSource(callerOf(request), request.params.id);
-    const requestId = keyOf(request, request.body.request_id);
-    const run = await orchestrator.fork(request.params.id, { prompt: request.body.prompt, ...forceOf(request.body), ...(requestId === undefined ? {} : { request_id: requestId }) }, callerOf(request).actor);
-    return reply.code(201).send(await view(run));
-  });
+  app.post(
+    '/v1/runs/:id/fork',
+    {
+      schema: {
+        operationId: 'forkRun',
+        summary: 'Start a new run with a copy of the conversation of another, which stays as it is',
+        tags: ['runs'],
+        params,
+        body: continueBody,
+        response: { 201: runView, ...REFUSALS },
+      },
+      config: { role: 'operator' },
+    },
+    async (request, reply) => {
+      await checkSource(callerOf(request), request.params.id);
+      const requestId = keyOf(request, request.body.request_id);
+      const run = await orchestrator.fork(
+        request.params.id,
+        {
+          prompt: request.body.prompt,
+          ...forceOf(request.body),
+          ...(requestId === undefined ? {} : { request_id: requestId }),
+        },
+        callerOf(request).actor,
+      );
+      return reply.code(201).send(await view(run));
+    },
+  );
 }
 
 // The same value; what is read-only in the code is not in the schema.

@@ -21,7 +21,8 @@ import { REFUSALS } from '../requests.js';
 import type { Room } from '../service.js';
 import { CODE_MS } from '../sessions.js';
 
-// Each sign-in is a row of the administrative journal, which is never shortened. Codes are made by operators and work once.
+// Each sign-in is a row of the administrative journal, which is never shortened. Codes are made by operators and work
+// once.
 const TOKEN_SIGN_INS = { limit: 30, periodMs: 60_000 };
 const params = z.strictObject({ id: sessionId });
 const BAD_CODE = 'This code is unknown, was used already, or has expired. Make another: parley link';
@@ -67,7 +68,8 @@ export async function signInRoutes({
         reply.header('retry-after', String(retryAfter));
         throw new RequestError(
           'TOO_MANY_REQUESTS',
-          `This token has signed in ${TOKEN_SIGN_INS.limit} times within a minute, which is the limit. Try again in ${retryAfter} s.`,
+          `This token has signed in ${TOKEN_SIGN_INS.limit} times within a minute, which is the limit. Try again ` +
+            `in ${retryAfter} s.`,
         );
       }
       const { secret, session } = await sessions.signIn(caller, {
@@ -175,15 +177,13 @@ export async function signInRoutes({
         lifeSec === undefined ? CODE_MS : lifeSec * 1000,
         traceOf(request, clock.now()),
       );
-      return reply
-        .code(201)
-        .send({
-          url: linkOf(baseUrl(), code),
-          code,
-          expires_at: toTimestamp(expiresAt),
-          name: target.actor.name,
-          role: target.role,
-        });
+      return reply.code(201).send({
+        url: linkOf(baseUrl(), code),
+        code,
+        expires_at: toTimestamp(expiresAt),
+        name: target.actor.name,
+        role: target.role,
+      });
     },
   );
 }

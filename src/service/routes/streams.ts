@@ -13,33 +13,47 @@ import { streamJournal } from '../stream-journal.js';
 
 const SAYS: Readonly<Record<Protocol, string>> = { fcmp: 'The conversation (FCMP)', rasp: 'What was observed (RASP)' };
 const PATHS: Readonly<Record<Protocol, string>> = { fcmp: 'events', rasp: 'rasp' };
-const sse = { description: 'id is the seq, data the event; then one event named "end".', content: { 'text/event-stream': { schema: z.string() } } };
+const sse = {
+  description: 'id is the seq, data the event; then one event named "end".',
+  content: { 'text/event-stream': { schema: z.string() } },
+};
 
-export async function streamRoutes({ app: bare, store, streams, pages, orchestrator: { wakeups } }: Room): Promise<void> {
+export async function streamRoutes({
+  app: bare,
+  store,
+  streams,
+  pages,
+  orchestrator: { wakeups },
+}: Room): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();
   for (const protocol of ['fcmp', 'rasp'] as const) {
-    app.get(`/v1/runs/:id/${PATHS[protocol]}`, {
-      // It would be a stream that nobody can read.
-      exposeHeadRoute: false,
-      schema: {
-        operationId: protocol === 'fcmp' ? 'streamEvents' : 'streamRasp',
-        summary: `${SAYS[protocol]} as it happens, from any cursor`,
-        tags: ['events'],
-        params: z.strictObject({ id: runId }),
-        querystring: streamQuery,
-        response: { 200: sse, 204: z.null(), ...REFUSALS },
+    app.get(
+      `/v1/runs/:id/${PATHS[protocol]}`,
+      {
+        // It would be a stream that nobody can read.
+        exposeHeadRoute: false,
+        schema: {
+          operationId: protocol === 'fcmp' ? 'streamEvents' : 'streamRasp',
+          summary: `${SAYS[protocol]} as it happens, from any cursor`,
+          tags: ['events'],
+          params: z.strictObject({ id: runId }),
+          querystring: streamQuery,
+          response: { 200: sse, 204: z.null(), ...REFUSALS },
+        },
       },
-    }, async (request, reply) => {
-      const { id } = request.params;
-      const run = await loadReadableSummary(store, id);
-      const { cursor, again } = cursorOf(request, request.query.cursor);
-      const head = protocol === 'rasp' ? run.heads.rasp_seq : run.heads.fcmp_seq;
-      if (cursor > head) throw new RequestError('CURSOR_BEYOND_END', `run ${id} has ${head} events so far, none after ${cursor}`);
-      // A browser comes back after every end; this tells it to stop.
-      if (again && cursor === head && isTerminal(run.status)) return reply.code(204).send(null);
-      streams.checkRoom(callerOf(request));
-      void streams.serve(reply, (stream) => streamJournal({ pages, wakeups }, stream, id, protocol, cursor));
-      return reply;
-    });
+      async (request, reply) => {
+        const { id } = request.params;
+        const run = await loadReadableSummary(store, id);
+        const { cursor, again } = cursorOf(request, request.query.cursor);
+        const head = protocol === 'rasp' ? run.heads.rasp_seq : run.heads.fcmp_seq;
+        if (cursor > head)
+          throw new RequestError('CURSOR_BEYOND_END', `run ${id} has ${head} events so far, none after ${cursor}`);
+        // A browser comes back after every end; this tells it to stop.
+        if (again && cursor === head && isTerminal(run.status)) return reply.code(204).send(null);
+        streams.checkRoom(callerOf(request));
+        void streams.serve(reply, (stream) => streamJournal({ pages, wakeups }, stream, id, protocol, cursor));
+        return reply;
+      },
+    );
   }
 }

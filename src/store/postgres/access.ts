@@ -134,8 +134,7 @@ export class PostgresAccess implements AccessStore {
     sha256: string,
     { last_used_at: used, ends_at: ends }: { readonly last_used_at: number; readonly ends_at: number },
   ): Promise<void> {
-    const text =
-      `UPDATE parley.sessions SET last_used_at = GREATEST(last_used_at, $2), ends_at = GREATEST(ends_at, $3)
+    const text = `UPDATE parley.sessions SET last_used_at = GREATEST(last_used_at, $2), ends_at = GREATEST(ends_at, $3)
        WHERE sha256 = $1`;
     await this.#db.write({ name: 'touch-session', text, values: [sha256, used, ends] });
   }

@@ -8,15 +8,29 @@ const COLUMNS = '(run_id, protocol, epoch, seq_from, seq_to, ts_from, ts_to, bod
 
 // Only in a transaction that has locked the run and compared its head.
 // The epoch is that of whoever writes them.
-export function addSegments(to: Composition, runId: string, epoch: number, { rasp, fcmp, firstTs, lastTs }: JournalFlush): void {
-  const row = (sign: string, protocol: string, { firstSeq, lastSeq, bytes }: { firstSeq: number; lastSeq: number; bytes: Buffer }, from: number) =>
-    to.add(sign, (param) => `INSERT INTO parley.segments ${COLUMNS} VALUES (${param(runId, 'text')}, '${protocol}', ${param(epoch, 'bigint')}, ${param(firstSeq, 'bigint')}, ${param(lastSeq, 'bigint')}, ${param(from, 'bigint')}, ${param(lastTs, 'bigint')}, ${param(bytes, 'bytea')})`);
+export function addSegments(
+  to: Composition,
+  runId: string,
+  epoch: number,
+  { rasp, fcmp, firstTs, lastTs }: JournalFlush,
+): void {
+  const row = (
+    sign: string,
+    protocol: string,
+    { firstSeq, lastSeq, bytes }: { firstSeq: number; lastSeq: number; bytes: Buffer },
+    from: number,
+  ) =>
+    to.add(
+      sign,
+      (param) =>
+        `INSERT INTO parley.segments ${COLUMNS} VALUES (${param(runId, 'text')}, '${protocol}', ${param(epoch, 'bigint')}, ${param(firstSeq, 'bigint')}, ${param(lastSeq, 'bigint')}, ${param(from, 'bigint')}, ${param(lastTs, 'bigint')}, ${param(bytes, 'bytea')})`,
+    );
   row('r', 'rasp', rasp, firstTs);
   if (fcmp) row('f', 'fcmp', fcmp, fcmp.firstTs);
 }
 
-// A row that another transaction has changed meanwhile is compared again as it is then, and the digest is made from that.
-// The lease may be seen as it was before such a wait; no row is answered then, and the careful way looks again.
+// A row that another transaction has changed meanwhile is compared again as it is then, and the digest is made from
+// that. The lease may be seen as it was before such a wait; no row is answered then, and the careful way looks again.
 const FLUSH = `WITH run AS (
   UPDATE parley.runs SET rasp_seq = $5::bigint, fcmp_seq = COALESCE($10::bigint, fcmp_seq), ts = $7::bigint, updated_at = $12::bigint, last_commit = $14::uuid,
     digest = encode(sha256(convert_to(digest || E'\\n', 'UTF8') || $8::bytea), 'hex')
@@ -37,19 +51,41 @@ export type FlushChange = RunChange & { readonly journal: JournalFlush };
 export function isFlushOnly(change: RunChange): change is FlushChange {
   const { journal, set = {}, turn, handle, ask, resolve, create, deliveries = [] } = change;
   const others = [...Object.values(set), turn, handle, ask, resolve, create, ...deliveries];
-  return journal !== undefined && journal.rasp.firstSeq === change.expect.rasp_seq + 1 && others.every((each) => each === undefined);
+  return (
+    journal !== undefined &&
+    journal.rasp.firstSeq === change.expect.rasp_seq + 1 &&
+    others.every((each) => each === undefined)
+  );
 }
 
 // Answers the heads after it, or no row.
 export function flushStatement(change: FlushChange, commitId: string, host: string | null, hint: string): Statement {
-  const { run_id: runId, expect, now, journal: { rasp, fcmp, firstTs, lastTs } } = change;
+  const {
+    run_id: runId,
+    expect,
+    now,
+    journal: { rasp, fcmp, firstTs, lastTs },
+  } = change;
   return {
     name: 'flush',
     text: FLUSH,
     values: [
-      runId, expect.epoch, expect.status, expect.rasp_seq, rasp.lastSeq, firstTs, lastTs, rasp.bytes,
-      fcmp?.firstSeq ?? null, fcmp?.lastSeq ?? null, fcmp?.firstTs ?? null, now, fcmp?.bytes ?? null, commitId, host, hint,
+      runId,
+      expect.epoch,
+      expect.status,
+      expect.rasp_seq,
+      rasp.lastSeq,
+      firstTs,
+      lastTs,
+      rasp.bytes,
+      fcmp?.firstSeq ?? null,
+      fcmp?.lastSeq ?? null,
+      fcmp?.firstTs ?? null,
+      now,
+      fcmp?.bytes ?? null,
+      commitId,
+      host,
+      hint,
     ],
   };
 }
-

@@ -31,7 +31,8 @@ export type AuditedDecision<T> =
   | { readonly leave: T }
   | { readonly write: readonly Statement[]; readonly answer: T; readonly entry: AuditEntry | null };
 
-// The statements that append an entry; `head` and `last` are the answers to LOCK_AUDIT and LAST_AUDIT in the same transaction.
+// The statements that append an entry; `head` and `last` are the answers to LOCK_AUDIT and LAST_AUDIT in the same
+// transaction.
 export function auditStatements(
   head: QueryResult | undefined,
   last: QueryResult | undefined,

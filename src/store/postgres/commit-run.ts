@@ -1,5 +1,6 @@
-// One change of a run as one transaction. A change that is only a flush takes one round trip, any other takes two: lock and look,
-// then write and commit. If the connection breaks before the answer, what became of the change is found out here.
+// One change of a run as one transaction. A change that is only a flush takes one round trip, any other takes two: lock
+// and look, then write and commit. If the connection breaks before the answer, what became of the change is found out
+// here.
 import { randomUUID } from 'node:crypto';
 import { toTimestamp } from '../../kernel/clock.js';
 import type { RunState } from '../../run/statechart.js';
@@ -37,7 +38,9 @@ interface Attempt {
   readonly again: boolean;
 }
 
-const LOCK = 'SELECT request_id, engine, status, epoch, owner, last_commit, cancel_requested_json, rasp_seq, fcmp_seq, ts, digest FROM parley.runs WHERE run_id = $1 FOR UPDATE';
+const LOCK =
+  'SELECT request_id, engine, status, epoch, owner, last_commit, cancel_requested_json, rasp_seq, fcmp_seq, ts, ' +
+  'digest FROM parley.runs WHERE run_id = $1 FOR UPDATE';
 
 export interface Writer {
   readonly host: string | null;
@@ -47,7 +50,12 @@ export interface Writer {
 }
 
 // `created` of the outcome: the run of `change.create` was created with it.
-export async function commitRun(db: Database, writer: Writer, change: RunChange, hint: string): Promise<CommitOutcome & { readonly created?: boolean }> {
+export async function commitRun(
+  db: Database,
+  writer: Writer,
+  change: RunChange,
+  hint: string,
+): Promise<CommitOutcome & { readonly created?: boolean }> {
   const { host } = writer;
   if (change.journal) checkFlush(change.journal);
   // By it the commit is known again.
@@ -68,7 +76,11 @@ interface Overtaken {
 }
 
 // What is sent again cannot be stored twice: the first one moved the head, or will find it moved.
-async function commitCarefully(db: Database, { host, site, createHint }: Writer, { change, id, hint, again }: Attempt): Promise<CommitOutcome & { readonly created?: boolean }> {
+async function commitCarefully(
+  db: Database,
+  { host, site, createHint }: Writer,
+  { change, id, hint, again }: Attempt,
+): Promise<CommitOutcome & { readonly created?: boolean }> {
   const { run_id: runId, expect, resolve, journal, create } = change;
   const fenced = needsLeases(host, change);
   // Runs come and go under this lock, which is taken before that of a run.
@@ -78,28 +90,49 @@ async function commitCarefully(db: Database, { host, site, createHint }: Writer,
   if (again && journal) look.push(ownSegment(runId, journal));
   // Tried before anything is compared; it is undone with the rest if the change is refused.
   if (resolve) look.push(resolveStatement(runId, resolve));
-  const outcome = await db.transact<(CommitOutcome & { readonly created?: boolean }) | Overtaken>(look, (...all): Decision<(CommitOutcome & { readonly created?: boolean }) | Overtaken> => {
-    const [, knownRows] = create ? all : [];
-    const [locked, ...answers] = create ? all.slice(2) : all;
-    const run = locked?.rows[0] as LockedRow | undefined;
-    const leases = fenced ? answers.shift() : undefined;
-    const own = again && journal ? answers.shift() : undefined;
-    if (!run) return refuse('unknown_run');
-    if (run.last_commit === id) return { leave: { committed: true, heads: toHeads(run) } };
-    if (own?.rowCount === 1) return { leave: { overtaken: toHeads(run) } };
-    if (run.epoch !== expect.epoch) return refuse('epoch');
-    if (run.status !== expect.status) return refuse('status');
-    // A wish holds whatever was printed since: against a turn that prints all the time it would never be the first.
-    if (run.rasp_seq !== expect.rasp_seq && !isOnlyWish(change)) return refuse('seq');
-    if (!mayWrite(host, run.owner, change, readLeases((leases?.rows ?? []) as { host_id: string; valid: boolean }[], host, run.owner))) return refuse('epoch');
-    const resolved = answers[0]?.rows[0] as { readonly asked_at: number } | undefined;
-    if (resolve && !resolved) return refuse('interaction');
-    const waitedMs = resolve && resolved ? Math.max(0, resolve.resolution.at - resolved.asked_at) : 0;
-    const heads = journal ? extendHeads(toHeads(run), journal) : toHeads(run);
-    const changed = compose(run, change, heads, { owner: ownerAfter(host, run.owner, change), site: site.site, waitedMs }, id, hint);
-    const isCreated = create !== undefined && run.cancel_requested_json === null && knownRows?.rowCount === 0;
-    return { write: create && isCreated ? [changed, insertStatement(create, site, createHint)] : [changed], answer: { committed: true, heads, ...(isCreated ? { created: true } : {}) } };
-  });
+  const outcome = await db.transact<(CommitOutcome & { readonly created?: boolean }) | Overtaken>(
+    look,
+    (...all): Decision<(CommitOutcome & { readonly created?: boolean }) | Overtaken> => {
+      const [, knownRows] = create ? all : [];
+      const [locked, ...answers] = create ? all.slice(2) : all;
+      const run = locked?.rows[0] as LockedRow | undefined;
+      const leases = fenced ? answers.shift() : undefined;
+      const own = again && journal ? answers.shift() : undefined;
+      if (!run) return refuse('unknown_run');
+      if (run.last_commit === id) return { leave: { committed: true, heads: toHeads(run) } };
+      if (own?.rowCount === 1) return { leave: { overtaken: toHeads(run) } };
+      if (run.epoch !== expect.epoch) return refuse('epoch');
+      if (run.status !== expect.status) return refuse('status');
+      // A wish holds whatever was printed since: against a turn that prints all the time it would never be the first.
+      if (run.rasp_seq !== expect.rasp_seq && !isOnlyWish(change)) return refuse('seq');
+      if (
+        !mayWrite(
+          host,
+          run.owner,
+          change,
+          readLeases((leases?.rows ?? []) as { host_id: string; valid: boolean }[], host, run.owner),
+        )
+      )
+        return refuse('epoch');
+      const resolved = answers[0]?.rows[0] as { readonly asked_at: number } | undefined;
+      if (resolve && !resolved) return refuse('interaction');
+      const waitedMs = resolve && resolved ? Math.max(0, resolve.resolution.at - resolved.asked_at) : 0;
+      const heads = journal ? extendHeads(toHeads(run), journal) : toHeads(run);
+      const changed = compose(
+        run,
+        change,
+        heads,
+        { owner: ownerAfter(host, run.owner, change), site: site.site, waitedMs },
+        id,
+        hint,
+      );
+      const isCreated = create !== undefined && run.cancel_requested_json === null && knownRows?.rowCount === 0;
+      return {
+        write: create && isCreated ? [changed, insertStatement(create, site, createHint)] : [changed],
+        answer: { committed: true, heads, ...(isCreated ? { created: true } : {}) },
+      };
+    },
+  );
   return 'overtaken' in outcome ? { committed: true, heads: await headsAfter(db, change, outcome.overtaken) } : outcome;
 }
 
@@ -114,7 +147,14 @@ interface Aftermath {
   readonly waitedMs: number;
 }
 
-function compose(run: LockedRow, change: RunChange, heads: JournalHeads, { owner, site, waitedMs }: Aftermath, id: string, hint: string): Statement {
+function compose(
+  run: LockedRow,
+  change: RunChange,
+  heads: JournalHeads,
+  { owner, site, waitedMs }: Aftermath,
+  id: string,
+  hint: string,
+): Statement {
   const { run_id: runId, now, set = {}, journal, turn, handle, ask, deliveries = [] } = change;
   const all = new Composition('change:').add('u', (param) => {
     const status = param(set.status ?? run.status, 'text');
@@ -129,7 +169,12 @@ function compose(run: LockedRow, change: RunChange, heads: JournalHeads, { owner
       last_commit = ${param(id, 'uuid')} WHERE run_id = ${param(runId, 'text')}`;
   });
   if (journal) addSegments(all, runId, set.epoch ?? run.epoch, journal);
-  if (handle) all.add('h', (param) => `UPDATE parley.request_interactive_runtime SET session_handle_json = ${param(JSON.stringify(handle), 'text')}, updated_at = ${param(toTimestamp(now), 'text')} WHERE request_id = ${param(run.request_id, 'text')}`);
+  if (handle)
+    all.add(
+      'h',
+      (param) =>
+        `UPDATE parley.request_interactive_runtime SET session_handle_json = ${param(JSON.stringify(handle), 'text')}, updated_at = ${param(toTimestamp(now), 'text')} WHERE request_id = ${param(run.request_id, 'text')}`,
+    );
   if (ask) addAsk(all, runId, ask);
   if (turn) addTurn(all, runId, run.engine, turn);
   if (deliveries.length > 0) addDeliveries(all, runId, heads, now, deliveries);
@@ -145,14 +190,24 @@ function ownSegment(runId: string, { rasp: { firstSeq, lastSeq, bytes } }: Journ
   };
 }
 
-async function headsAfter(db: Database, { run_id: runId, journal }: RunChange, now: JournalHeads): Promise<JournalHeads> {
+async function headsAfter(
+  db: Database,
+  { run_id: runId, journal }: RunChange,
+  now: JournalHeads,
+): Promise<JournalHeads> {
   if (!journal || journal.rasp.lastSeq === now.rasp_seq) return now;
-  return { rasp_seq: journal.rasp.lastSeq, fcmp_seq: journal.fcmp?.lastSeq ?? now.fcmp_seq, ts: journal.lastTs, digest: await digestUpTo(db, runId, journal.rasp.lastSeq) };
+  return {
+    rasp_seq: journal.rasp.lastSeq,
+    fcmp_seq: journal.fcmp?.lastSeq ?? now.fcmp_seq,
+    ts: journal.lastTs,
+    digest: await digestUpTo(db, runId, journal.rasp.lastSeq),
+  };
 }
 
 export async function digestUpTo(db: Reader, runId: string, toSeq: number): Promise<string> {
   let digest = FIRST_DIGEST;
-  for await (const { body } of readSegments(db, runId, 'rasp', { fromSeq: 1, toSeq })) digest = nextDigest(digest, body);
+  for await (const { body } of readSegments(db, runId, 'rasp', { fromSeq: 1, toSeq }))
+    digest = nextDigest(digest, body);
   return digest;
 }
 

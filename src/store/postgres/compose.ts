@@ -20,7 +20,9 @@ export class Composition {
   // The sign stands for the part's text in the statement's name.
   add(sign: string, write: (param: Param) => string): this {
     this.#name += sign;
-    this.#parts.push(`part_${this.#parts.length} AS (${write((value, type) => `$${this.#values.push(value)}::${type}`)})`);
+    this.#parts.push(
+      `part_${this.#parts.length} AS (${write((value, type) => `$${this.#values.push(value)}::${type}`)})`,
+    );
     return this;
   }
 

@@ -1,5 +1,5 @@
-// Runs come and go under one lock: whether a request is known, the queue full or a session in use is then exact, also between
-// hosts. A run is created much less often than it is written to, and the lock is held for one commit.
+// Runs come and go under one lock: whether a request is known, the queue full or a session in use is then exact, also
+// between hosts. A run is created much less often than it is written to, and the lock is held for one commit.
 import { randomUUID } from 'node:crypto';
 import { toTimestamp } from '../../kernel/clock.js';
 import { isTerminal, type RunState } from '../../run/statechart.js';
@@ -20,21 +20,36 @@ import { SELECT_RUNS, toRunRecord } from './run-rows.js';
 import { pairKey, toText } from './text.js';
 
 const COMING_AND_GOING = 2;
-export const LOCK_RUNS: Statement = { name: 'lock-runs', text: `SELECT pg_advisory_xact_lock(${LOCK_SPACE}, ${COMING_AND_GOING})`, values: [] };
+export const LOCK_RUNS: Statement = {
+  name: 'lock-runs',
+  text: `SELECT pg_advisory_xact_lock(${LOCK_SPACE}, ${COMING_AND_GOING})`,
+  values: [],
+};
 
 export async function createRun(db: Database, run: NewRun, site: Site, hint: string): Promise<CreateOutcome> {
-  return ifUncertain(() => tryCreate(db, run, site, hint, false), () => tryCreate(db, run, site, hint, true));
+  return ifUncertain(
+    () => tryCreate(db, run, site, hint, false),
+    () => tryCreate(db, run, site, hint, true),
+  );
 }
 
 function tryCreate(db: Database, run: NewRun, site: Site, hint: string, again: boolean): Promise<CreateOutcome> {
-  const look = [LOCK_RUNS, known(run.request_id), COUNT_QUEUED, atWorkIn(run.handle?.home ?? null), crashesOf(run.crashes_of ?? null)];
+  const look = [
+    LOCK_RUNS,
+    known(run.request_id),
+    COUNT_QUEUED,
+    atWorkIn(run.handle?.home ?? null),
+    crashesOf(run.crashes_of ?? null),
+  ];
   return db.transact<CreateOutcome>(look, (_, knownRows, queuedRows, workRows, crashRows) => {
     const row = knownRows?.rows[0] as RunRow | undefined;
     if (row) {
       const found = toRunRecord(row);
       // Created by ourselves, by the try whose answer was lost.
       if (again && found.run_id === run.run_id) return { leave: { created: true, run: found } };
-      return { leave: { created: false, reason: 'known', run: found, sameRequest: row.request_digest === run.request_digest } };
+      return {
+        leave: { created: false, reason: 'known', run: found, sameRequest: row.request_digest === run.request_digest },
+      };
     }
     const queued = (queuedRows?.rows[0] as { queued: number } | undefined)?.queued ?? 0;
     if (queued >= run.queue_limit) return { leave: { created: false, reason: 'queue_full', queued } };
@@ -50,33 +65,58 @@ export function known(requestId: string): Statement {
   return { name: 'load-request', text: `${SELECT_RUNS} WHERE request_id = $1`, values: [toText(requestId)] };
 }
 
-const COUNT_QUEUED: Statement = { name: 'count-queued', text: `SELECT count(*) AS queued FROM parley.runs WHERE status = 'queued'`, values: [] };
+const COUNT_QUEUED: Statement = {
+  name: 'count-queued',
+  text: `SELECT count(*) AS queued FROM parley.runs WHERE status = 'queued'`,
+  values: [],
+};
 
 // A run that has not ended and lives in this home.
 function atWorkIn(home: string | null): Statement {
-  return { name: 'at-work-in', text: `SELECT run_id FROM parley.runs WHERE home = $1 AND status IN ('queued', 'running', 'waiting_user') LIMIT 1`, values: [home === null ? null : toText(home)] };
+  return {
+    name: 'at-work-in',
+    text: `SELECT run_id FROM parley.runs WHERE home = $1 AND status IN ('queued', 'running', 'waiting_user') LIMIT 1`,
+    values: [home === null ? null : toText(home)],
+  };
 }
 
 function crashesOf(runId: string | null): Statement {
-  return { name: 'crashes-of', text: 'SELECT cardinality(crashed_by) AS crashes FROM parley.runs WHERE run_id = $1', values: [runId] };
+  return {
+    name: 'crashes-of',
+    text: 'SELECT cardinality(crashed_by) AS crashes FROM parley.runs WHERE run_id = $1',
+    values: [runId],
+  };
 }
 
 function newRecord({ run_id, request_id, spec, created_at, journal }: NewRun, crashes: number): RunRecord {
   return {
-    run_id, request_id,
+    run_id,
+    request_id,
     // As it comes back from the database: members that are not defined are not there.
     spec: JSON.parse(JSON.stringify(spec)) as RunRecord['spec'],
-    status: 'queued', attempt_number: 1, epoch: 0, error: null, result: null, cancel_requested: null, waited_ms: 0, crashes, created_at, updated_at: created_at,
+    status: 'queued',
+    attempt_number: 1,
+    epoch: 0,
+    error: null,
+    result: null,
+    cancel_requested: null,
+    waited_ms: 0,
+    crashes,
+    created_at,
+    updated_at: created_at,
     heads: extendHeads(EMPTY_JOURNAL, journal),
   };
 }
 
-// Where the files of a run are: with those of another that it needs, or where it is created if they are there already, or where it is
-// begun first.
+// Where the files of a run are: with those of another that it needs, or where it is created if they are there already,
+// or where it is begun first.
 function whereFiles({ beside, local = false }: NewRun, { site, place }: Site, param: Param): string {
   if (beside === undefined) return `${param(local ? site : null, 'text')}, ${param(place, 'text')}`;
   const other = param(beside, 'text');
-  return `(SELECT site FROM parley.runs WHERE run_id = ${other}), COALESCE((SELECT place FROM parley.runs WHERE run_id = ${other}), ${param(place, 'text')})`;
+  return (
+    `(SELECT site FROM parley.runs WHERE run_id = ${other}), COALESCE((SELECT place FROM parley.runs WHERE ` +
+    `run_id = ${other}), ${param(place, 'text')})`
+  );
 }
 
 // The run with all its rows, in a transaction that holds LOCK_RUNS.
@@ -94,12 +134,22 @@ export function insertStatement(run: NewRun, site: Site, hint: string): Statemen
         COALESCE((SELECT crashed_by FROM parley.runs WHERE run_id = ${param(run.crashes_of ?? null, 'text')}), '{}'))`;
   });
   addSegments(all, runId, 0, run.journal);
-  all.add('i', (param) => `INSERT INTO parley.request_interactive_runtime (request_id, effective_session_timeout_sec, session_handle_json, updated_at)
+  all.add(
+    'i',
+    (
+      param,
+    ) => `INSERT INTO parley.request_interactive_runtime (request_id, effective_session_timeout_sec, session_handle_json, updated_at)
     VALUES (${param(requestId, 'text')}, ${param(run.session_timeout_sec, 'double precision')}, ${param(run.handle === null ? null : JSON.stringify(run.handle), 'text')}, ${param(toTimestamp(run.created_at), 'text')})
     ON CONFLICT (request_id) DO UPDATE SET effective_session_timeout_sec = excluded.effective_session_timeout_sec,
-      session_handle_json = excluded.session_handle_json, updated_at = excluded.updated_at`);
+      session_handle_json = excluded.session_handle_json, updated_at = excluded.updated_at`,
+  );
   const pairs = Object.entries(spec.labels).map(([key, value]) => pairKey(key, value));
-  if (pairs.length > 0) all.add('l', (param) => `INSERT INTO parley.run_labels (run_id, pair) SELECT ${param(runId, 'text')}, pair FROM unnest(${param(pairs, 'text[]')}) AS each (pair)`);
+  if (pairs.length > 0)
+    all.add(
+      'l',
+      (param) =>
+        `INSERT INTO parley.run_labels (run_id, pair) SELECT ${param(runId, 'text')}, pair FROM unnest(${param(pairs, 'text[]')}) AS each (pair)`,
+    );
   return all.notifying(hint);
 }
 
@@ -112,11 +162,14 @@ export interface Deletion {
 }
 
 export async function deleteRun(db: Database, deletion: Deletion): Promise<DeleteOutcome> {
-  return ifUncertain(() => tryDelete(db, deletion), async () => {
-    const outcome = await tryDelete(db, deletion);
-    // It was there before the answer was lost.
-    return outcome === 'unknown_run' ? 'deleted' : outcome;
-  });
+  return ifUncertain(
+    () => tryDelete(db, deletion),
+    async () => {
+      const outcome = await tryDelete(db, deletion);
+      // It was there before the answer was lost.
+      return outcome === 'unknown_run' ? 'deleted' : outcome;
+    },
+  );
 }
 
 interface Deletable {
@@ -135,10 +188,14 @@ interface Deletable {
 
 function tryDelete(db: Database, { runId, hint, damaged, trace }: Deletion): Promise<DeleteOutcome> {
   // Those that continue it live in its home, with its session.
-  const look = { name: 'deletable', values: [runId], text: `SELECT request_id, status, continues, rasp_seq, digest,
+  const look = {
+    name: 'deletable',
+    values: [runId],
+    text: `SELECT request_id, status, continues, rasp_seq, digest,
     (SELECT count(*) FROM parley.runs AS other WHERE other.home = run.home) AS sharers,
     (status = 'running' AND ${isAlive('run.owner')}) OR ${isAlive('run.resident')} AS played,
-    EXISTS (SELECT FROM parley.runs AS other WHERE other.cwd = run.cwd AND other.run_id <> run.run_id AND strpos(run.cwd, run.run_id) > 0 AND other.status IN ('queued', 'running', 'waiting_user')) AS worked_in FROM parley.runs AS run WHERE run_id = $1 FOR UPDATE OF run` };
+    EXISTS (SELECT FROM parley.runs AS other WHERE other.cwd = run.cwd AND other.run_id <> run.run_id AND strpos(run.cwd, run.run_id) > 0 AND other.status IN ('queued', 'running', 'waiting_user')) AS worked_in FROM parley.runs AS run WHERE run_id = $1 FOR UPDATE OF run`,
+  };
   return db.transact<DeleteOutcome>([LOCK_RUNS, look, LOCK_AUDIT, LAST_AUDIT], (_, found, head, last) => {
     const run = found?.rows[0] as Deletable | undefined;
     if (!run) return { leave: 'unknown_run' };
@@ -147,12 +204,22 @@ function tryDelete(db: Database, { runId, hint, damaged, trace }: Deletion): Pro
     const all = new Composition('delete:');
     keepTurns(all, runId);
     all
-      .add('i', (param) => `DELETE FROM parley.request_interactive_runtime WHERE request_id = ${param(run.request_id, 'text')}`)
+      .add(
+        'i',
+        (param) => `DELETE FROM parley.request_interactive_runtime WHERE request_id = ${param(run.request_id, 'text')}`,
+      )
       // One statement sees what was there before it, so the row may go in the same.
-      .add('f', (param) => `INSERT INTO parley.leftovers (run_id, site, place) SELECT run_id, site, place FROM parley.runs WHERE run_id = ${param(runId, 'text')} ON CONFLICT DO NOTHING`)
+      .add(
+        'f',
+        (param) =>
+          `INSERT INTO parley.leftovers (run_id, site, place) SELECT run_id, site, place FROM parley.runs WHERE run_id = ${param(runId, 'text')} ON CONFLICT DO NOTHING`,
+      )
       .add('u', (param) => `DELETE FROM parley.runs WHERE run_id = ${param(runId, 'text')}`)
       // What still has to arrive stays.
-      .add('g', (param) => `DELETE FROM parley.deliveries WHERE state = 'given_up' AND run_id = ${param(runId, 'text')}`);
+      .add(
+        'g',
+        (param) => `DELETE FROM parley.deliveries WHERE state = 'given_up' AND run_id = ${param(runId, 'text')}`,
+      );
     const body = tombstoneOf({ run_id: runId, rasp_seq: run.rasp_seq, digest: run.digest });
     const tombstone = auditStatements(head, last, { ...trace, type: 'run.deleted', body });
     return { write: [all.notifying(hint), ...tombstone], answer: 'deleted' };

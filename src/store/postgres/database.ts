@@ -1,6 +1,15 @@
-// The connections to one PostgreSQL database. Statements are prepared by name; what is written together is sent together, so
-// that a transaction takes two round trips: what it must know, and what it does about it.
-import { Client, Pool, types as defaults, type ClientConfig, type CustomTypesConfig, type PoolClient, type PoolConfig, type QueryResult } from 'pg';
+// The connections to one PostgreSQL database. Statements are prepared by name; what is written together is sent
+// together, so that a transaction takes two round trips: what it must know, and what it does about it.
+import {
+  Client,
+  Pool,
+  types as defaults,
+  type ClientConfig,
+  type CustomTypesConfig,
+  type PoolClient,
+  type PoolConfig,
+  type QueryResult,
+} from 'pg';
 import { describeLoss, isLost, isRefusedNow, LostConnectionError, readPlace, type Place } from './lost-connection.js';
 import { patiently } from './patience.js';
 import { toText } from './text.js';
@@ -33,7 +42,8 @@ const INT8 = 20;
 
 // Of our connections only: other users of the driver in this process may want their bigints as they are.
 const types: CustomTypesConfig = {
-  getTypeParser: (oid: number, format?: 'text' | 'binary') => (oid === INT8 ? Number : (defaults.getTypeParser(oid, format as 'text') as (value: string) => unknown)),
+  getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+    oid === INT8 ? Number : (defaults.getTypeParser(oid, format as 'text') as (value: string) => unknown),
 } as CustomTypesConfig;
 
 // Whoever only looks needs no more.
@@ -47,12 +57,24 @@ export class Database {
 
   constructor(url: string, { connections = CONNECTIONS, answerMs = ANSWER_MS }: DatabaseOptions = {}) {
     this.place = readPlace(url);
-    this.#config = { connectionString: url, types, keepAlive: true, keepAliveInitialDelayMillis: KEEPALIVE_MS, connectionTimeoutMillis: CONNECT_MS, application_name: 'parley' };
+    this.#config = {
+      connectionString: url,
+      types,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: KEEPALIVE_MS,
+      connectionTimeoutMillis: CONNECT_MS,
+      application_name: 'parley',
+    };
     this.#pool = new Pool({
-      ...this.#config, max: connections, pipeline: true,
-      query_timeout: answerMs, lock_timeout: LOCK_MS, idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+      ...this.#config,
+      max: connections,
+      pipeline: true,
+      query_timeout: answerMs,
+      lock_timeout: LOCK_MS,
+      idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
     } as PoolConfig);
-    // A connection that breaks is told to whoever waits for its answer; nobody else needs to know, least of all by an end of the process.
+    // A connection that breaks is told to whoever waits for its answer; nobody else needs to know, least of all by an
+    // end of the process.
     this.#pool.on('error', () => {});
     this.#pool.on('connect', (client) => {
       client.on('error', () => {});
@@ -61,7 +83,8 @@ export class Database {
     });
   }
 
-  // A statement that only looks, or may be done twice: it is tried again if its connection turns out to be broken, and for a moment if there is none.
+  // A statement that only looks, or may be done twice: it is tried again if its connection turns out to be broken, and
+  // for a moment if there is none.
   async read<R extends object>(statement: Statement): Promise<R[]> {
     return patiently(() => this.#again(() => this.#single<R>(statement, false)));
   }
@@ -79,21 +102,27 @@ export class Database {
   }
 
   // The statements of `look` are answered before `decide` says what is written.
-  async transact<T>(look: readonly Statement[], decide: (...answers: readonly QueryResult[]) => Decision<T> | Promise<Decision<T>>): Promise<T> {
-    return this.#again(() => this.#with(async (client) => {
-      let open = true;
-      try {
-        const [, ...answers] = await this.#send(client, [BEGIN, ...look], false);
-        const decision = await decide(...answers);
-        if ('leave' in decision) return decision.leave;
-        open = false;
-        await this.#send(client, [...decision.write, COMMIT], true);
-        return decision.answer;
-      } finally {
-        // After a failure the connection itself may be what failed; then this fails as well, and the server has given up the rest.
-        if (open) await client.query('ROLLBACK').catch(() => {});
-      }
-    }));
+  async transact<T>(
+    look: readonly Statement[],
+    decide: (...answers: readonly QueryResult[]) => Decision<T> | Promise<Decision<T>>,
+  ): Promise<T> {
+    return this.#again(() =>
+      this.#with(async (client) => {
+        let open = true;
+        try {
+          const [, ...answers] = await this.#send(client, [BEGIN, ...look], false);
+          const decision = await decide(...answers);
+          if ('leave' in decision) return decision.leave;
+          open = false;
+          await this.#send(client, [...decision.write, COMMIT], true);
+          return decision.answer;
+        } finally {
+          // After a failure the connection itself may be what failed; then this fails as well, and the server has given
+          // up the rest.
+          if (open) await client.query('ROLLBACK').catch(() => {});
+        }
+      }),
+    );
   }
 
   // A connection of its own, which nobody else uses.
@@ -115,8 +144,8 @@ export class Database {
     return this.#closed;
   }
 
-  // Only if nothing can have been changed, and only as often as there may be broken connections that nobody has noticed yet: one
-  // that cannot be made is not tried again.
+  // Only if nothing can have been changed, and only as often as there may be broken connections that nobody has noticed
+  // yet: one that cannot be made is not tried again.
   async #again<T>(work: () => Promise<T>): Promise<T> {
     for (let left = this.#pool.options.max; ; left -= 1) {
       try {
@@ -147,7 +176,9 @@ export class Database {
 
   // All in one go. If one fails, those after it fail too, a COMMIT included; the first failure is the reason.
   async #send(client: PoolClient, statements: readonly Statement[], commits: boolean): Promise<QueryResult[]> {
-    const answers = await Promise.allSettled(statements.map(({ name, text, values }) => client.query({ name, text, values: values.map(withoutNul) })));
+    const answers = await Promise.allSettled(
+      statements.map(({ name, text, values }) => client.query({ name, text, values: values.map(withoutNul) })),
+    );
     const failures = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason as unknown] : []));
     const [first] = failures;
     if (first === undefined) return answers.map((answer) => (answer as PromiseFulfilledResult<QueryResult>).value);

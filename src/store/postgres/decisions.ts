@@ -1,7 +1,7 @@
-// Questions that the policy decides when nobody answered in time, for hosts that share a database. A host claims expired
-// questions for a few seconds, so that the others leave them alone; committing the decision is what decides a question, and
-// that happens once however many hosts try. All times are those of the database. Each statement reads the head of the index
-// pending_by_decision, so its cost does not depend on how many questions wait.
+// Questions that the policy decides when nobody answered in time, for hosts that share a database. A host claims
+// expired questions for a few seconds, so that the others leave them alone; committing the decision is what decides a
+// question, and that happens once however many hosts try. All times are those of the database. Each statement reads the
+// head of the index pending_by_decision, so its cost does not depend on how many questions wait.
 import { readableInteractions, type InteractionRow } from '../rows.js';
 import type { InteractionRecord } from '../store.js';
 import type { Database } from './database.js';
@@ -10,12 +10,13 @@ import { SELECT_INTERACTIONS } from './interactions.js';
 
 // The claim of a host that dies expires after this time; deciding one question takes a few statements.
 const CLAIM_MS = 10_000;
-// statement_timestamp() and not clock_timestamp(): the planner uses the index only for a value that is fixed per statement.
+// statement_timestamp() and not clock_timestamp(): the planner uses the index only for a value that is fixed per
+// statement.
 const NOW = '(extract(epoch FROM statement_timestamp()) * 1000)::bigint';
 const DECIDED_FROM = 'COALESCE(retry_at, due_at)';
 
-// Claims up to `limit` expired questions, the longest overdue first. Skips rows that another host is claiming right now, and
-// questions whose resident process belongs to another live host: only that host can end the process.
+// Claims up to `limit` expired questions, the longest overdue first. Skips rows that another host is claiming right
+// now, and questions whose resident process belongs to another live host: only that host can end the process.
 export function claimDecisions(db: Database, host: string | null, limit: number): Promise<InteractionRow[]> {
   // Safe to repeat after a lost connection: a claim that was made twice only delays the question by CLAIM_MS.
   return db.read<InteractionRow>({
@@ -63,7 +64,7 @@ const PAGE = 20;
 
 // The question that is decided next, for callers that only read; damaged ones are skipped.
 export async function nextDecision(db: Database): Promise<InteractionRecord | null> {
-  for (let after: InteractionRow | undefined; ; ) {
+  for (let after: InteractionRow | undefined; ;) {
     const rows = await listDecisions(db, after);
     for (const interaction of readableInteractions(rows)) return interaction;
     if (rows.length < PAGE) return null;
@@ -72,11 +73,16 @@ export async function nextDecision(db: Database): Promise<InteractionRecord | nu
 }
 
 function listDecisions(db: Database, after: InteractionRow | undefined): Promise<InteractionRow[]> {
-  const rest = after === undefined ? '' : `AND (${DECIDED_FROM}, interaction_id) > (
+  const rest =
+    after === undefined
+      ? ''
+      : `AND (${DECIDED_FROM}, interaction_id) > (
     SELECT ${DECIDED_FROM}, interaction_id FROM parley.interactions WHERE interaction_id = $1)`;
   return db.read<InteractionRow>({
     name: after === undefined ? 'first-decisions' : 'more-decisions',
-    text: `${SELECT_INTERACTIONS} WHERE state = 'pending' AND decides ${rest} ORDER BY ${DECIDED_FROM}, interaction_id LIMIT ${PAGE}`,
+    text:
+      `${SELECT_INTERACTIONS} WHERE state = 'pending' AND decides ${rest} ORDER BY ${DECIDED_FROM}, ` +
+      `interaction_id LIMIT ${PAGE}`,
     values: after === undefined ? [] : [after.interaction_id],
   });
 }

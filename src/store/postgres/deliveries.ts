@@ -1,9 +1,15 @@
-// Notifications that are to be sent, one row for each hook and change, until they have arrived. Who is handed one has it for
-// a minute by the database's clock: nobody else is handed it meanwhile.
+// Notifications that are to be sent, one row for each hook and change, until they have arrived. Who is handed one has
+// it for a minute by the database's clock: nobody else is handed it meanwhile.
 import type { Clock } from '../../kernel/clock.js';
 import type { JsonObject } from '../../kernel/json.js';
 import { readStoredJson, unlessDamaged } from '../../kernel/stored-json.js';
-import { GIVEN_UP_KEPT_MS, type Delivery, type DeliveryOutcome, type JournalHeads, type NewDelivery } from '../store.js';
+import {
+  GIVEN_UP_KEPT_MS,
+  type Delivery,
+  type DeliveryOutcome,
+  type JournalHeads,
+  type NewDelivery,
+} from '../store.js';
 import type { Composition } from './compose.js';
 import type { Database, Statement } from './database.js';
 import { ifUncertain } from './if-uncertain.js';
@@ -13,18 +19,46 @@ interface DeliveryRow extends Omit<Delivery, 'payload'> {
   readonly payload_json: string;
 }
 
-export function addDeliveries(to: Composition, runId: string, heads: JournalHeads, now: number, deliveries: readonly NewDelivery[]): void {
+export function addDeliveries(
+  to: Composition,
+  runId: string,
+  heads: JournalHeads,
+  now: number,
+  deliveries: readonly NewDelivery[],
+): void {
   const column = (write: (delivery: NewDelivery) => string) => deliveries.map(write);
-  to.add('d', (param) => `INSERT INTO parley.deliveries (delivery_id, hook, type, payload_json, run_id, rasp_seq, digest, created_at, state, tries, next_at)
+  to.add(
+    'd',
+    (
+      param,
+    ) => `INSERT INTO parley.deliveries (delivery_id, hook, type, payload_json, run_id, rasp_seq, digest, created_at, state, tries, next_at)
     SELECT id, hook, type, payload, ${param(runId, 'text')}, ${param(heads.rasp_seq, 'bigint')}, ${param(heads.digest, 'text')}, ${param(now, 'bigint')}, 'pending', 0, ${param(now, 'bigint')}
-    FROM unnest(${param(column(({ delivery_id: id }) => id), 'text[]')}, ${param(column(({ hook }) => toText(hook)), 'text[]')}, ${param(column(({ type }) => type), 'text[]')},
-      ${param(column(({ payload }) => JSON.stringify(payload)), 'text[]')}) AS each (id, hook, type, payload)`);
+    FROM unnest(${param(
+      column(({ delivery_id: id }) => id),
+      'text[]',
+    )}, ${param(
+      column(({ hook }) => toText(hook)),
+      'text[]',
+    )}, ${param(
+      column(({ type }) => type),
+      'text[]',
+    )},
+      ${param(
+        column(({ payload }) => JSON.stringify(payload)),
+        'text[]',
+      )}) AS each (id, hook, type, payload)`,
+  );
 }
 
 const FREE = '(claimed_by IS NULL OR claimed_by = $1 OR claimed_until <= clock_timestamp())';
 
 // Again to the same claimant, if it asks again: it knows what it is sending.
-export async function nextDelivery(db: Database, claimant: string, now: number, except: readonly string[]): Promise<Delivery | null> {
+export async function nextDelivery(
+  db: Database,
+  claimant: string,
+  now: number,
+  except: readonly string[],
+): Promise<Delivery | null> {
   const [row] = await db.read<DeliveryRow>({
     name: 'next-delivery',
     text: `UPDATE parley.deliveries SET claimed_by = $1, claimed_until = clock_timestamp() + interval '60 seconds' WHERE delivery_id = (
@@ -44,7 +78,12 @@ export async function nextDelivery(db: Database, claimant: string, now: number, 
 }
 
 // One that another is sending is due when that one's time is over, told by the caller's clock, which may differ.
-export async function nextDeliveryAt(db: Database, claimant: string, clock: Clock, except: readonly string[]): Promise<number | null> {
+export async function nextDeliveryAt(
+  db: Database,
+  claimant: string,
+  clock: Clock,
+  except: readonly string[],
+): Promise<number | null> {
   const [row] = await db.read<{ at: number | null; claimed: number | null }>({
     name: 'next-delivery-at',
     text: `SELECT
@@ -57,14 +96,20 @@ export async function nextDeliveryAt(db: Database, claimant: string, clock: Cloc
   return times.length === 0 ? null : Math.min(...times);
 }
 
-// For one that was given up, next_at is when that was. Only then a row is left behind, so only then old ones are looked for.
+// For one that was given up, next_at is when that was. Only then a row is left behind, so only then old ones are looked
+// for.
 export async function settleDelivery(db: Database, id: string, outcome: DeliveryOutcome): Promise<boolean> {
   const settle = async () => (await db.write(settleStatement(id, outcome))).length === 1;
   return ifUncertain(settle, async () => (await isSettled(db, id, outcome)) || settle());
 }
 
 function settleStatement(id: string, outcome: DeliveryOutcome): Statement {
-  if (outcome.type === 'delivered') return { name: 'delivered', text: `DELETE FROM parley.deliveries WHERE delivery_id = $1 AND state = 'pending' RETURNING delivery_id`, values: [id] };
+  if (outcome.type === 'delivered')
+    return {
+      name: 'delivered',
+      text: `DELETE FROM parley.deliveries WHERE delivery_id = $1 AND state = 'pending' RETURNING delivery_id`,
+      values: [id],
+    };
   const forget = `WITH old AS (DELETE FROM parley.deliveries WHERE state = 'given_up' AND next_at < $2::bigint - ${GIVEN_UP_KEPT_MS}) `;
   return {
     name: outcome.type,
@@ -77,10 +122,17 @@ function settleStatement(id: string, outcome: DeliveryOutcome): Statement {
 // Whether the try whose answer was lost has done it.
 async function isSettled(db: Database, id: string, outcome: DeliveryOutcome): Promise<boolean> {
   const [row] = await db.read<{ state: string; next_at: number; error: string | null; claimed_by: string | null }>({
-    name: 'delivery', text: 'SELECT state, next_at, error, claimed_by FROM parley.deliveries WHERE delivery_id = $1', values: [id],
+    name: 'delivery',
+    text: 'SELECT state, next_at, error, claimed_by FROM parley.deliveries WHERE delivery_id = $1',
+    values: [id],
   });
   if (outcome.type === 'delivered' || row === undefined) return row === undefined;
-  return row.state === (outcome.type === 'retry' ? 'pending' : 'given_up') && row.next_at === outcome.at && row.error === toText(outcome.error) && row.claimed_by === null;
+  return (
+    row.state === (outcome.type === 'retry' ? 'pending' : 'given_up') &&
+    row.next_at === outcome.at &&
+    row.error === toText(outcome.error) &&
+    row.claimed_by === null
+  );
 }
 
 export async function countDeliveries(db: Database): Promise<{ pending: number; given_up: number }> {

@@ -1,7 +1,7 @@
-// Tells of commits between the stores on one database: each commit leaves a hint in its own transaction, and one connection of each
-// store listens. A hint says that something changed, not what: whoever wants to know reads it.
-// A connection that is lost is made again, later and later; once it is back, hints may have been missed, and that is told. One that says
-// nothing may be lost without a word: it is asked now and then.
+// Tells of commits between the stores on one database: each commit leaves a hint in its own transaction, and one
+// connection of each store listens. A hint says that something changed, not what: whoever wants to know reads it. A
+// connection that is lost is made again, later and later; once it is back, hints may have been missed, and that is
+// told. One that says nothing may be lost without a word: it is asked now and then.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { isRunId } from '../../kernel/ids.js';
@@ -30,7 +30,10 @@ interface Hint {
 
 type Hinted = Pick<Committed, 'run_id' | 'status' | 'asked' | 'decides_at' | 'resolved' | 'deleted'>;
 
-export function writeHint(instance: string, { run_id: runId, status, asked, decides_at: at, resolved, deleted }: Hinted): string {
+export function writeHint(
+  instance: string,
+  { run_id: runId, status, asked, decides_at: at, resolved, deleted }: Hinted,
+): string {
   return JSON.stringify({ i: instance, r: runId, s: status, a: asked, t: at, d: resolved, x: deleted } satisfies Hint);
 }
 
@@ -45,7 +48,14 @@ export class HintListener {
   #client: Client | null = null;
   #work: Promise<void> = Promise.resolve();
 
-  constructor(db: Database, instance: string, onHint: (commit: Committed) => void, onMissed: () => void, checkMs: number, onAccess: () => void = () => {}) {
+  constructor(
+    db: Database,
+    instance: string,
+    onHint: (commit: Committed) => void,
+    onMissed: () => void,
+    checkMs: number,
+    onAccess: () => void = () => {},
+  ) {
     this.#db = db;
     this.#instance = instance;
     this.#onHint = onHint;
@@ -85,10 +95,13 @@ export class HintListener {
     const ask = (): void => {
       // Ended in the middle of a question, it does not wait for an answer.
       timer = setTimeout(() => void client.end().catch(() => {}), this.#checkMs);
-      client.query('SELECT').then(() => {
-        clearTimeout(timer);
-        timer = setTimeout(ask, this.#checkMs);
-      }, () => {});
+      client.query('SELECT').then(
+        () => {
+          clearTimeout(timer);
+          timer = setTimeout(ask, this.#checkMs);
+        },
+        () => {},
+      );
     };
     timer = setTimeout(ask, this.#checkMs);
     return () => clearTimeout(timer);
@@ -116,7 +129,16 @@ export class HintListener {
     const { r: runId, s: status, a: asked, t: at, d: resolved, x: deleted } = hint;
     // Anything but a number or null is taken for "not known", which makes a reader look for itself.
     const decidesAt = at === null || Number.isFinite(at) ? at : undefined;
-    this.#onHint({ run_id: runId, status, asked, decides_at: decidesAt, resolved, deleted, origin: 'elsewhere', ms: 0 });
+    this.#onHint({
+      run_id: runId,
+      status,
+      asked,
+      decides_at: decidesAt,
+      resolved,
+      deleted,
+      origin: 'elsewhere',
+      ms: 0,
+    });
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,5 @@
-// Hosts that play runs, and until when each may: a lease that is renewed in time, or is over for good. All times are those of the
-// database's clock, so that the clocks of the hosts do not matter.
+// Hosts that play runs, and until when each may: a lease that is renewed in time, or is over for good. All times are
+// those of the database's clock, so that the clocks of the hosts do not matter.
 import type { JsonObject } from '../../kernel/json.js';
 import { readStoredJson } from '../../kernel/stored-json.js';
 import type { Database } from './database.js';
@@ -49,28 +49,67 @@ export interface HostLease {
 const GENERATION = 3;
 
 // A condition: the host with this id (an SQL expression) has a valid lease.
-export const isAlive = (host: string) => `EXISTS (SELECT FROM parley.hosts WHERE host_id = ${host} AND lease_until > clock_timestamp())`;
+export const isAlive = (host: string) =>
+  `EXISTS (SELECT FROM parley.hosts WHERE host_id = ${host} AND lease_until > clock_timestamp())`;
 
 // A host id is used once: one that is there already is refused by the database.
-export async function registerHost(db: Database, { host_id: id, name, url, site = null, place = null, ttlMs, info = {}, token_sha256: tokenHash = '', public_key: key = '' }: NewHost): Promise<HostLease> {
+export async function registerHost(
+  db: Database,
+  {
+    host_id: id,
+    name,
+    url,
+    site = null,
+    place = null,
+    ttlMs,
+    info = {},
+    token_sha256: tokenHash = '',
+    public_key: key = '',
+  }: NewHost,
+): Promise<HostLease> {
   const lease = `clock_timestamp() + $2::double precision * interval '1 millisecond'`;
   await db.write({
     name: 'register-host',
     text: `INSERT INTO parley.hosts (host_id, name, started_at, lease_until, url, info_json, site, place, token_sha256, public_key, generation)
       VALUES ($1, $3, clock_timestamp(), ${lease}, $4, $5, $6, $7, $8, $9, ${GENERATION})`,
-    values: [id, ttlMs, toText(name), url === null ? null : toText(url), JSON.stringify(info), site, place, tokenHash, key],
+    values: [
+      id,
+      ttlMs,
+      toText(name),
+      url === null ? null : toText(url),
+      JSON.stringify(info),
+      site,
+      place,
+      tokenHash,
+      key,
+    ],
   });
   return {
     host_id: id,
-    renew: async () => (await db.read({
-      name: 'renew-host', text: `UPDATE parley.hosts SET lease_until = ${lease} WHERE host_id = $1 AND lease_until > clock_timestamp() RETURNING host_id`, values: [id, ttlMs],
-    })).length === 1,
+    renew: async () =>
+      (
+        await db.read({
+          name: 'renew-host',
+          text: `UPDATE parley.hosts SET lease_until = ${lease} WHERE host_id = $1 AND lease_until > clock_timestamp() RETURNING host_id`,
+          values: [id, ttlMs],
+        })
+      ).length === 1,
     setUrl: async (at) => {
-      await db.read({ name: 'set-url', text: 'UPDATE parley.hosts SET url = $2 WHERE host_id = $1 RETURNING host_id', values: [id, toText(at)] });
+      await db.read({
+        name: 'set-url',
+        text: 'UPDATE parley.hosts SET url = $2 WHERE host_id = $1 RETURNING host_id',
+        values: [id, toText(at)],
+      });
     },
     release: async () => {
       // Its row tells since when its site is without a host.
-      await db.read({ name: 'release-host', text: 'UPDATE parley.hosts SET lease_until = LEAST(lease_until, clock_timestamp()) WHERE host_id = $1 RETURNING host_id', values: [id] });
+      await db.read({
+        name: 'release-host',
+        text:
+          'UPDATE parley.hosts SET lease_until = LEAST(lease_until, clock_timestamp()) WHERE host_id = $1 ' +
+          'RETURNING host_id',
+        values: [id],
+      });
     },
   };
 }
@@ -85,7 +124,15 @@ export function listDeadHosts(db: Database): Promise<HostRecord[]> {
 
 // Nothing is lost with it: a host that is not there counts as dead.
 export async function forgetDeadHost(db: Database, hostId: string): Promise<boolean> {
-  return (await db.read({ name: 'forget-host', text: 'DELETE FROM parley.hosts WHERE host_id = $1 AND lease_until <= clock_timestamp() RETURNING host_id', values: [hostId] })).length === 1;
+  return (
+    (
+      await db.read({
+        name: 'forget-host',
+        text: 'DELETE FROM parley.hosts WHERE host_id = $1 AND lease_until <= clock_timestamp() RETURNING host_id',
+        values: [hostId],
+      })
+    ).length === 1
+  );
 }
 
 async function listHosts(db: Database, name: string, condition: string): Promise<HostRecord[]> {
@@ -110,6 +157,10 @@ async function listHosts(db: Database, name: string, condition: string): Promise
 
 // The time of the database, which all hosts go by.
 export async function readClock(db: Database): Promise<number> {
-  const [row] = await db.read<{ now: number }>({ name: 'read-clock', text: 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now', values: [] });
+  const [row] = await db.read<{ now: number }>({
+    name: 'read-clock',
+    text: 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now',
+    values: [],
+  });
   return row?.now ?? 0;
 }

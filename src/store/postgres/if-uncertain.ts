@@ -1,5 +1,5 @@
-// A change that did not reach the database is tried again for a while; one whose answer was lost is looked for until it is known what became
-// of it, or until that takes too long.
+// A change that did not reach the database is tried again for a while; one whose answer was lost is looked for until it
+// is known what became of it, or until that takes too long.
 import { setTimeout as pause } from 'node:timers/promises';
 import { LostConnectionError } from './lost-connection.js';
 
@@ -16,7 +16,11 @@ export async function ifUncertain<T>(change: () => Promise<T>, findOut: () => Pr
   }
 }
 
-async function untilKnown<T>(first: () => Promise<T>, findOut: () => Promise<T>, lost: LostConnectionError): Promise<T> {
+async function untilKnown<T>(
+  first: () => Promise<T>,
+  findOut: () => Promise<T>,
+  lost: LostConnectionError,
+): Promise<T> {
   let attempt = first;
   for (const ms of PAUSES_MS) {
     await pause(ms);

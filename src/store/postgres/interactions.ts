@@ -7,21 +7,37 @@ import type { Database, Statement } from './database.js';
 import { pairKey, toText } from './text.js';
 
 export function addAsk(to: Composition, runId: string, ask: NonNullable<RunChange['ask']>): void {
-  to.add('a', (param) => `INSERT INTO parley.interactions (interaction_id, run_id, attempt_number, question_json, state, asked_at, due_at, decides)
+  to.add(
+    'a',
+    (
+      param,
+    ) => `INSERT INTO parley.interactions (interaction_id, run_id, attempt_number, question_json, state, asked_at, due_at, decides)
     VALUES (${param(ask.interaction_id, 'text')}, ${param(runId, 'text')}, ${param(ask.attempt_number, 'integer')}, ${param(JSON.stringify(ask.question), 'text')}, 'pending',
-      ${param(ask.asked_at, 'bigint')}, ${param(ask.due_at, 'bigint')}, ${param(ask.decides, 'boolean')})`);
+      ${param(ask.asked_at, 'bigint')}, ${param(ask.due_at, 'bigint')}, ${param(ask.decides, 'boolean')})`,
+  );
 }
 
 // Only a pending one of this run can be resolved, and only once.
-export function resolveStatement(runId: string, { interaction_id: id, state, resolution }: NonNullable<RunChange['resolve']>): Statement {
+export function resolveStatement(
+  runId: string,
+  { interaction_id: id, state, resolution }: NonNullable<RunChange['resolve']>,
+): Statement {
   return {
     name: 'resolve',
     text: `UPDATE parley.interactions SET state = $3, resolution_json = $4, idempotency_key = $5 WHERE interaction_id = $1 AND run_id = $2 AND state = 'pending' RETURNING asked_at`,
-    values: [id, runId, state, JSON.stringify(resolution), resolution.idempotency_key === null ? null : toText(resolution.idempotency_key)],
+    values: [
+      id,
+      runId,
+      state,
+      JSON.stringify(resolution),
+      resolution.idempotency_key === null ? null : toText(resolution.idempotency_key),
+    ],
   };
 }
 
-export const SELECT_INTERACTIONS = 'SELECT interaction_id, run_id, attempt_number, question_json, state, asked_at, due_at, decides, resolution_json FROM parley.interactions';
+export const SELECT_INTERACTIONS =
+  'SELECT interaction_id, run_id, attempt_number, question_json, state, asked_at, due_at, decides, ' +
+  'resolution_json FROM parley.interactions';
 const FINDS = {
   'by-id': 'interaction_id = $1',
   'by-key': 'run_id = $1 AND idempotency_key = $2 LIMIT 1',
@@ -29,37 +45,70 @@ const FINDS = {
   latest: 'run_id = $1 ORDER BY attempt_number DESC, asked_at DESC, interaction_id DESC LIMIT 1',
 } as const;
 
-export async function findInteraction(db: Database, by: keyof typeof FINDS, ...values: string[]): Promise<InteractionRecord | null> {
-  const [row] = await db.read<InteractionRow>({ name: `interaction-${by}`, text: `${SELECT_INTERACTIONS} WHERE ${FINDS[by]}`, values });
+export async function findInteraction(
+  db: Database,
+  by: keyof typeof FINDS,
+  ...values: string[]
+): Promise<InteractionRecord | null> {
+  const [row] = await db.read<InteractionRow>({
+    name: `interaction-${by}`,
+    text: `${SELECT_INTERACTIONS} WHERE ${FINDS[by]}`,
+    values,
+  });
   return row ? toInteraction(row) : null;
 }
 
 export async function listInteractions(db: Database, runId: string): Promise<InteractionRecord[]> {
-  return (await db.read<InteractionRow>({ name: 'interactions-of-run', text: `${SELECT_INTERACTIONS} WHERE run_id = $1 ORDER BY interaction_id`, values: [runId] })).map(toInteraction);
+  return (
+    await db.read<InteractionRow>({
+      name: 'interactions-of-run',
+      text: `${SELECT_INTERACTIONS} WHERE run_id = $1 ORDER BY interaction_id`,
+      values: [runId],
+    })
+  ).map(toInteraction);
 }
 
 // Returns as many as `limit` allows, however many damaged ones have to be left out.
 export async function listPending(db: Database, filter: PendingFilter): Promise<InteractionRecord[]> {
   const found: InteractionRecord[] = [];
-  for (let { after } = filter; ; ) {
-    const rows = await db.read<InteractionRow>(selectPending('pending', SELECT_INTERACTIONS, { ...filter, ...(after ? { after } : {}) }));
+  for (let { after } = filter; ;) {
+    const rows = await db.read<InteractionRow>(
+      selectPending('pending', SELECT_INTERACTIONS, { ...filter, ...(after ? { after } : {}) }),
+    );
     for (const interaction of readableInteractions(rows)) if (found.length < filter.limit) found.push(interaction);
     after = rows.at(-1);
     if (rows.length < filter.limit || found.length === filter.limit) return found;
   }
 }
 
-// By the time in the row itself: a damaged one may be no number that can be passed back exactly, and the page would come again.
-const AFTER = '(asked_at, interaction_id) > (COALESCE((SELECT asked_at FROM parley.interactions WHERE interaction_id = ?::text), ?::bigint), ?::text)';
+// By the time in the row itself: a damaged one may be no number that can be passed back exactly, and the page would
+// come again.
+const AFTER =
+  '(asked_at, interaction_id) > (COALESCE((SELECT asked_at FROM parley.interactions WHERE interaction_id = ' +
+  '?::text), ?::bigint), ?::text)';
 
-export function selectPending(name: string, select: string, { engine, label, overdueAt, after, limit }: PendingFilter): Statement {
-  return buildSelect(name, select, [
-    ['p', `state = 'pending'`],
-    engine !== undefined && ['e', 'run_id IN (SELECT run_id FROM parley.runs WHERE engine = ?)', engine],
-    label !== undefined && ['l', 'run_id IN (SELECT run_id FROM parley.run_labels WHERE pair = ?)', pairKey(label.key, label.value)],
-    overdueAt !== undefined && ['o', 'due_at < ?', overdueAt],
-    after !== undefined && ['a', AFTER, after.interaction_id, after.asked_at, after.interaction_id],
-  ], 'ORDER BY asked_at, interaction_id LIMIT ?', limit);
+export function selectPending(
+  name: string,
+  select: string,
+  { engine, label, overdueAt, after, limit }: PendingFilter,
+): Statement {
+  return buildSelect(
+    name,
+    select,
+    [
+      ['p', `state = 'pending'`],
+      engine !== undefined && ['e', 'run_id IN (SELECT run_id FROM parley.runs WHERE engine = ?)', engine],
+      label !== undefined && [
+        'l',
+        'run_id IN (SELECT run_id FROM parley.run_labels WHERE pair = ?)',
+        pairKey(label.key, label.value),
+      ],
+      overdueAt !== undefined && ['o', 'due_at < ?', overdueAt],
+      after !== undefined && ['a', AFTER, after.interaction_id, after.asked_at, after.interaction_id],
+    ],
+    'ORDER BY asked_at, interaction_id LIMIT ?',
+    limit,
+  );
 }
 
 export async function countPending(db: Database, now: number): Promise<{ pending: number; overdue: number }> {

@@ -1,8 +1,16 @@
-// Short forms of runs and questions out of PostgreSQL: large columns stay in the database until their short form is needed.
+// Short forms of runs and questions out of PostgreSQL: large columns stay in the database until their short form is
+// needed.
 import { unlessDamaged } from '../../kernel/stored-json.js';
 import type { PendingFilter, RunFilter } from '../store.js';
 import type { InteractionSummary, RunSummary, SummaryReader } from '../summary-reader.js';
-import { INTERACTION_COLUMNS, RUN_COLUMNS, smallColumn, Summaries, type InteractionSummaryRow, type RunSummaryRow } from '../summaries.js';
+import {
+  INTERACTION_COLUMNS,
+  RUN_COLUMNS,
+  smallColumn,
+  Summaries,
+  type InteractionSummaryRow,
+  type RunSummaryRow,
+} from '../summaries.js';
 import type { Database } from './database.js';
 import { selectPending } from './interactions.js';
 import { selectRuns } from './run-rows.js';
@@ -31,19 +39,27 @@ export class PostgresSummaries implements SummaryReader {
   }
 
   async loadRun(runId: string): Promise<RunSummary | null> {
-    const [row] = await this.#db.read<RunSummaryRow>({ name: 'summarise-run', text: `${SELECT_RUNS} WHERE run_id = $1`, values: [runId] });
+    const [row] = await this.#db.read<RunSummaryRow>({
+      name: 'summarise-run',
+      text: `${SELECT_RUNS} WHERE run_id = $1`,
+      values: [runId],
+    });
     return row ? this.#run(row) : null;
   }
 
   async #run(row: RunSummaryRow): Promise<RunSummary | null> {
-    const run = await this.#summaries.run(row, (column) => this.#load(`run-${column}`, `SELECT ${column} AS text FROM parley.runs WHERE run_id = $1`, row.run_id));
+    const run = await this.#summaries.run(row, (column) =>
+      this.#load(`run-${column}`, `SELECT ${column} AS text FROM parley.runs WHERE run_id = $1`, row.run_id),
+    );
     return run && { ...run, request_id: fromText(run.request_id) };
   }
 
   async listPending(filter: PendingFilter): Promise<InteractionSummary[]> {
     const found: InteractionSummary[] = [];
-    for (let { after } = filter; ; ) {
-      const rows = await this.#db.read<InteractionSummaryRow>(selectPending('summarise-pending', SELECT_INTERACTIONS, { ...filter, ...(after ? { after } : {}) }));
+    for (let { after } = filter; ;) {
+      const rows = await this.#db.read<InteractionSummaryRow>(
+        selectPending('summarise-pending', SELECT_INTERACTIONS, { ...filter, ...(after ? { after } : {}) }),
+      );
       for (const row of rows) {
         const interaction = await unlessDamaged(this.#interaction(row));
         if (interaction && found.length < filter.limit) found.push(interaction);
@@ -62,12 +78,21 @@ export class PostgresSummaries implements SummaryReader {
   }
 
   async #find(by: keyof typeof FINDS, value: string): Promise<InteractionSummary | null> {
-    const [row] = await this.#db.read<InteractionSummaryRow>({ name: `summarise-interaction-${by}`, text: `${SELECT_INTERACTIONS} WHERE ${FINDS[by]}`, values: [value] });
+    const [row] = await this.#db.read<InteractionSummaryRow>({
+      name: `summarise-interaction-${by}`,
+      text: `${SELECT_INTERACTIONS} WHERE ${FINDS[by]}`,
+      values: [value],
+    });
     return row ? this.#interaction(row) : null;
   }
 
   #interaction(row: InteractionSummaryRow): Promise<InteractionSummary | null> {
-    const load = (column: string) => this.#load(`interaction-${column}`, `SELECT ${column} AS text FROM parley.interactions WHERE interaction_id = $1`, row.interaction_id);
+    const load = (column: string) =>
+      this.#load(
+        `interaction-${column}`,
+        `SELECT ${column} AS text FROM parley.interactions WHERE interaction_id = $1`,
+        row.interaction_id,
+      );
     return this.#summaries.interaction(row, load);
   }
 

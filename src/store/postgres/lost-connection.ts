@@ -11,11 +11,13 @@ export class LostConnectionError extends RequestError {
   }
 }
 
-// Of PostgreSQL: connection, shutdown and crash, a transaction that was idle for too long, a server that only reads by now. Of the system: all it has.
+// Of PostgreSQL: connection, shutdown and crash, a transaction that was idle for too long, a server that only reads by
+// now. Of the system: all it has.
 const CODES = /^(?:08[0-9A-Z]{3}|57P0\d|25P03|25006|E(?!RR_)[A-Z_]+)$/;
 // What the driver says without a code.
 const SAYINGS = /^(?:Connection terminated|Client (?:has encountered|was closed)|Query read timeout)/;
-// Out of resources, a lock or an answer that did not come in time, a failing disk: the connection is still there, and nothing was changed.
+// Out of resources, a lock or an answer that did not come in time, a failing disk: the connection is still there, and
+// nothing was changed.
 const REFUSED = /^(?:53[0-9A-Z]{3}|55P03|57014|58[0-9A-Z]{3})$/;
 
 export function isLost(error: unknown): boolean {
@@ -30,8 +32,14 @@ export function isRefusedNow(error: unknown): boolean {
 
 export function describeLoss(place: Place, error: unknown, uncertain: boolean): LostConnectionError {
   const { code, message } = error as { code?: string; message?: string };
-  const why = /client password must be a string/.test(message ?? '') ? 'it wants a password, and there is none in the address' : hide(message || code || 'no reason was given', place.password);
-  return new LostConnectionError(`the database ${place.name} cannot be ${isRefusedNow(error) ? 'used now' : 'reached'}: ${why}${uncertain ? '; it is not known whether the change was stored' : ''}`, uncertain);
+  const why = /client password must be a string/.test(message ?? '')
+    ? 'it wants a password, and there is none in the address'
+    : hide(message || code || 'no reason was given', place.password);
+  return new LostConnectionError(
+    `the database ${place.name} cannot be ${isRefusedNow(error) ? 'used now' : 'reached'}: ` +
+      `${why}${uncertain ? '; it is not known whether the change was stored' : ''}`,
+    uncertain,
+  );
 }
 
 function hide(text: string, password: string): string {
@@ -47,11 +55,20 @@ export interface Place {
 
 export function readPlace(url: string): Place {
   const parsed = URL.canParse(url) ? new URL(url) : null;
-  if (parsed === null || !/^postgres(?:ql)?:$/.test(parsed.protocol)) throw new RequestError('INVALID_ARGUMENT', 'the address of a database looks like postgresql://user:password@host:5432/name');
+  if (parsed === null || !/^postgres(?:ql)?:$/.test(parsed.protocol))
+    throw new RequestError(
+      'INVALID_ARGUMENT',
+      'the address of a database looks like postgresql://user:password@host:5432/name',
+    );
   // The driver would guess: with one stray % it takes the codes of all other characters for what they look like.
   if (STRAY.test(url)) throw strayPercent();
   decode(parsed.username);
-  return { name: `${decode(parsed.pathname.slice(1)) || 'postgres'} at ${parsed.host || parsed.searchParams.get('host') || 'localhost'}`, password: decode(parsed.password) };
+  return {
+    name:
+      `${decode(parsed.pathname.slice(1)) || 'postgres'} at ` +
+      `${parsed.host || parsed.searchParams.get('host') || 'localhost'}`,
+    password: decode(parsed.password),
+  };
 }
 
 const STRAY = /%(?![0-9a-f]{2})/i;
@@ -66,5 +83,9 @@ function decode(part: string): string {
 }
 
 function strayPercent(): RequestError {
-  return new RequestError('INVALID_ARGUMENT', 'in the address of a database % begins the code of a character: write a % that is meant itself, in a password say, as %25');
+  return new RequestError(
+    'INVALID_ARGUMENT',
+    'in the address of a database % begins the code of a character: write a % that is meant itself, in a password ' +
+      'say, as %25',
+  );
 }

@@ -8,15 +8,14 @@ export interface Migration {
   readonly sql: string;
 }
 
-// Texts are ordered and compared by their bytes, whatever the language of the database is. JSON is text, because it must come
-// back exactly as it was. cwd and home may be longer than a tree index takes, so they have hash indexes.
-// A run's row changes with each flush: room in its page keeps its index entries where they are.
-// A run whose files are on the disk of one host has its site; place is the data directory that its paths are in; resident is the host that
-// has a process waiting with it; reserved_by is about to begin it.
-// exported_seq: so far the files beside the journal are known to go.
-// tokens are those of people and programs, by their hashes.
-// leftovers are the files of deleted runs, until a host that has them has removed them.
-// Event lines are not compressed: it costs more time than their reading and writing.
+// Texts are ordered and compared by their bytes, whatever the language of the database is. JSON is text, because it
+// must come back exactly as it was. cwd and home may be longer than a tree index takes, so they have hash indexes. A
+// run's row changes with each flush: room in its page keeps its index entries where they are. A run whose files are on
+// the disk of one host has its site; place is the data directory that its paths are in; resident is the host that has a
+// process waiting with it; reserved_by is about to begin it. exported_seq: so far the files beside the journal are
+// known to go. tokens are those of people and programs, by their hashes. leftovers are the files of deleted runs, until
+// a host that has them has removed them. Event lines are not compressed: it costs more time than their reading and
+// writing.
 const TABLES = `
 CREATE TABLE parley.hosts (
   host_id text COLLATE "C" PRIMARY KEY,
@@ -184,8 +183,8 @@ EXCEPTION WHEN others THEN
 END $$;
 `;
 
-// Browser sessions, sign-in codes, when tokens were last used, and the administrative journal. Secrets are here as SHA-256 only. The journal's
-// triggers stop mistakes; `parley audit --verify` detects what was changed past them.
+// Browser sessions, sign-in codes, when tokens were last used, and the administrative journal. Secrets are here as
+// SHA-256 only. The journal's triggers stop mistakes; `parley audit --verify` detects what was changed past them.
 const ACCESS = `
 ALTER TABLE parley.tokens ADD COLUMN person text;
 ALTER TABLE parley.tokens ADD COLUMN expires_at text;
@@ -244,8 +243,9 @@ CREATE TRIGGER audit_keeps_rows BEFORE UPDATE OR DELETE OR TRUNCATE ON parley.au
 // The number is TAIL_CHARS.
 const TAILS = 'CREATE INDEX runs_by_tail ON parley.runs (right(run_id, 6));';
 
-// crashed_by: the hosts that died while they were about to start this turn of the run, or ran it. at_work: its owner runs it, and does not only
-// end it for a host that died. What a host of an earlier version has reserved and left is no crash.
+// crashed_by: the hosts that died while they were about to start this turn of the run, or ran it. at_work: its owner
+// runs it, and does not only end it for a host that died. What a host of an earlier version has reserved and left is no
+// crash.
 const CRASHES = `
 ALTER TABLE parley.runs ADD COLUMN crashed_by text[] COLLATE "C" NOT NULL DEFAULT '{}', ADD COLUMN at_work boolean NOT NULL DEFAULT false;
 UPDATE parley.runs SET at_work = true WHERE status = 'running';
@@ -253,9 +253,10 @@ UPDATE parley.runs SET reserved_by = NULL, reserved_until = NULL WHERE reserved_
 CREATE INDEX runs_crashed ON parley.runs (run_id) WHERE crashed_by <> '{}' AND status IN ('queued', 'running', 'waiting_user');
 `;
 
-// Until here tokens were derived from a secret in parley.meta, so a reader of the database could make them. Now the database has only hashes and
-// public keys: operator_tokens has the token of each data directory, hosts what each of them identifies itself with. These columns have no
-// default, so the database refuses hosts of earlier versions. database_id names the database and is no secret.
+// Until here tokens were derived from a secret in parley.meta, so a reader of the database could make them. Now the
+// database has only hashes and public keys: operator_tokens has the token of each data directory, hosts what each of
+// them identifies itself with. These columns have no default, so the database refuses hosts of earlier versions.
+// database_id names the database and is no secret.
 const HASHES_ONLY = `
 CREATE TABLE parley.operator_tokens (
   sha256 text COLLATE "C" PRIMARY KEY,

@@ -1,12 +1,33 @@
-// The store in a PostgreSQL database, which several hosts share. A store that is a host's may write running runs only while that
-// host owns them and its lease is valid; a store without a host asks for no lease.
+// The store in a PostgreSQL database, which several hosts share. A store that is a host's may write running runs only
+// while that host owns them and its lease is valid; a store without a host asks for no lease.
 import { randomUUID } from 'node:crypto';
 import { systemClock, type Clock } from '../../kernel/clock.js';
 import type { EngineSessionHandle } from '../../run/session-handle.js';
 import type { RunState } from '../../run/statechart.js';
 import { toHandle, type InteractionRow } from '../rows.js';
 import { salvage, type SalvagedRun } from '../salvage.js';
-import type { CommitListener, CommitOutcome, Committed, CreateOutcome, DeleteOutcome, DeleteRunOptions, Delivery, DeliveryOutcome, InteractionRecord, Lines, NewRun, PendingFilter, ProfileTotals, Protocol, ReadRange, RunChange, RunFilter, RunRecord, SegmentRange, Store } from '../store.js';
+import type {
+  CommitListener,
+  CommitOutcome,
+  Committed,
+  CreateOutcome,
+  DeleteOutcome,
+  DeleteRunOptions,
+  Delivery,
+  DeliveryOutcome,
+  InteractionRecord,
+  Lines,
+  NewRun,
+  PendingFilter,
+  ProfileTotals,
+  Protocol,
+  ReadRange,
+  RunChange,
+  RunFilter,
+  RunRecord,
+  SegmentRange,
+  Store,
+} from '../store.js';
 import { UNTRACED } from '../audit.js';
 import { commitRun, digestUpTo } from './commit-run.js';
 import { createRun, deleteRun } from './create-run.js';
@@ -17,7 +38,20 @@ import { CHECK_MS, HintListener, writeHint } from './hints.js';
 import { countPending, findInteraction, listInteractions, listPending } from './interactions.js';
 import { PostgresSummaries } from './list-summaries.js';
 import { listSegments, readLines, readTexts } from './read-journal.js';
-import { countRuns, findAtWork, findInHome, listOwnedByDead, listByPrefix, listByTail, listQueued, listRunIds, listRuns, loadForSalvage, loadRequest, loadRun } from './run-rows.js';
+import {
+  countRuns,
+  findAtWork,
+  findInHome,
+  listOwnedByDead,
+  listByPrefix,
+  listByTail,
+  listQueued,
+  listRunIds,
+  listRuns,
+  loadForSalvage,
+  loadRequest,
+  loadRun,
+} from './run-rows.js';
 import { claimQueued, releaseClaims } from './claims.js';
 import { NOWHERE, type Site } from './site.js';
 import { toText } from './text.js';
@@ -52,18 +86,28 @@ export class PostgresStore implements Store {
   readonly #accessChanged = new Set<() => void>();
 
   // The database is migrated; nothing is heard of others before `listen`.
-  constructor(database: Database, { host, site = NOWHERE, clock = systemClock, ownOnly = false, checkMs = CHECK_MS }: PostgresStoreOptions) {
+  constructor(
+    database: Database,
+    { host, site = NOWHERE, clock = systemClock, ownOnly = false, checkMs = CHECK_MS }: PostgresStoreOptions,
+  ) {
     this.database = database;
     this.summaries = new PostgresSummaries(database);
     this.#host = host;
     this.#site = site;
     this.#clock = clock;
     this.#own = ownOnly ? new Set() : null;
-    this.#listener = new HintListener(database, this.#instance, (commit) => this.#tell(commit), () => {
-      for (const listener of this.#missed) attempt(listener);
-    }, checkMs, () => {
-      for (const listener of this.#accessChanged) attempt(listener);
-    });
+    this.#listener = new HintListener(
+      database,
+      this.#instance,
+      (commit) => this.#tell(commit),
+      () => {
+        for (const listener of this.#missed) attempt(listener);
+      },
+      checkMs,
+      () => {
+        for (const listener of this.#accessChanged) attempt(listener);
+      },
+    );
   }
 
   // From now on it writes for another host: what the one before owned is somebody else's.
@@ -76,25 +120,45 @@ export class PostgresStore implements Store {
   }
 
   async createRun(run: NewRun): Promise<CreateOutcome> {
-    return this.#telling({ run_id: run.run_id, journal: run.journal, status: 'queued' }, (hint) => createRun(this.database, run, this.#site, hint), ({ created }) => created);
+    return this.#telling(
+      { run_id: run.run_id, journal: run.journal, status: 'queued' },
+      (hint) => createRun(this.database, run, this.#site, hint),
+      ({ created }) => created,
+    );
   }
 
   async commit(change: RunChange): Promise<CommitOutcome> {
     const { run_id, journal, set, ask, resolve } = change;
     const told: Told = {
-      run_id, journal, status: set?.status, asked: ask?.interaction_id,
-      decides_at: ask && (ask.decides ? ask.due_at : null), resolved: resolve?.interaction_id,
+      run_id,
+      journal,
+      status: set?.status,
+      asked: ask?.interaction_id,
+      decides_at: ask && (ask.decides ? ask.due_at : null),
+      resolved: resolve?.interaction_id,
     };
     const { create } = change;
     const created = create && { run_id: create.run_id, journal: create.journal, status: 'queued' as const };
-    const writer = { host: this.#host, site: this.#site, createHint: created ? writeHint(this.#instance, created) : '' };
-    const { created: isCreated, ...outcome } = await this.#telling(told, (hint) => commitRun(this.database, writer, change, hint), ({ committed }) => committed);
+    const writer = {
+      host: this.#host,
+      site: this.#site,
+      createHint: created ? writeHint(this.#instance, created) : '',
+    };
+    const { created: isCreated, ...outcome } = await this.#telling(
+      told,
+      (hint) => commitRun(this.database, writer, change, hint),
+      ({ committed }) => committed,
+    );
     if (created && isCreated) this.#tell({ ...created, origin: 'here', ms: 0 });
     return outcome;
   }
 
   async deleteRun(runId: string, { damaged = false, trace = UNTRACED }: DeleteRunOptions = {}): Promise<DeleteOutcome> {
-    return this.#telling({ run_id: runId, deleted: true }, (hint) => deleteRun(this.database, { runId, hint, damaged, trace }), (outcome) => outcome === 'deleted');
+    return this.#telling(
+      { run_id: runId, deleted: true },
+      (hint) => deleteRun(this.database, { runId, hint, damaged, trace }),
+      (outcome) => outcome === 'deleted',
+    );
   }
 
   // The others by the hint, our own listeners here.
@@ -132,7 +196,10 @@ export class PostgresStore implements Store {
 
   async salvageRun(runId: string): Promise<SalvagedRun | null> {
     const found = await loadForSalvage(this.database, runId);
-    return found && salvage({ ...found, loadInteraction: (id) => this.loadInteraction(id), loadHandle: (id) => this.loadHandle(id) });
+    return (
+      found &&
+      salvage({ ...found, loadInteraction: (id) => this.loadInteraction(id), loadHandle: (id) => this.loadHandle(id) })
+    );
   }
 
   async findInHome(home: string, but: string): Promise<string | null> {
@@ -192,7 +259,9 @@ export class PostgresStore implements Store {
 
   async loadHandle(requestId: string): Promise<EngineSessionHandle | null> {
     const [row] = await this.database.read<{ session_handle_json: string | null }>({
-      name: 'load-handle', text: 'SELECT session_handle_json FROM parley.request_interactive_runtime WHERE request_id = $1', values: [toText(requestId)],
+      name: 'load-handle',
+      text: 'SELECT session_handle_json FROM parley.request_interactive_runtime WHERE request_id = $1',
+      values: [toText(requestId)],
     });
     return toHandle(row?.session_handle_json, requestId);
   }

@@ -16,11 +16,21 @@ const PAGE = `SELECT seq_from, seq_to, body, found FROM (
 ) AS sized WHERE before < $7::bigint ORDER BY seq_from`;
 
 // Those that may hold something of the range, in order.
-export async function* readSegments(db: Reader, runId: string, protocol: Protocol, range: Omit<ReadRange, 'limit'>, bytes = PAGE_BYTES): AsyncGenerator<Segment> {
+export async function* readSegments(
+  db: Reader,
+  runId: string,
+  protocol: Protocol,
+  range: Omit<ReadRange, 'limit'>,
+  bytes = PAGE_BYTES,
+): AsyncGenerator<Segment> {
   const { toSeq = Number.MAX_SAFE_INTEGER, fromTs = 0, toTs = Number.MAX_SAFE_INTEGER } = range;
   let from = range.fromSeq ?? 1;
   for (;;) {
-    const page = await db.read<Segment & { found: number }>({ name: 'segments', text: PAGE, values: [runId, protocol, from, toSeq, fromTs, toTs, bytes] });
+    const page = await db.read<Segment & { found: number }>({
+      name: 'segments',
+      text: PAGE,
+      values: [runId, protocol, from, toSeq, fromTs, toTs, bytes],
+    });
     yield* page;
     const last = page.at(-1);
     if (last === undefined || (page.length === last.found && last.found < PAGE_ROWS)) return;
@@ -36,14 +46,32 @@ export async function readTexts(db: Reader, runId: string, protocol: Protocol, r
   return picker.found;
 }
 
-export async function readLines(db: Reader, runId: string, protocol: Protocol, afterSeq: number, maxBytes: number): Promise<Lines | null> {
+export async function readLines(
+  db: Reader,
+  runId: string,
+  protocol: Protocol,
+  afterSeq: number,
+  maxBytes: number,
+): Promise<Lines | null> {
   const gatherer = new LineGatherer(afterSeq, maxBytes);
-  for await (const segment of readSegments(db, runId, protocol, { fromSeq: afterSeq + 1 }, Math.min(maxBytes, PAGE_BYTES))) {
+  for await (const segment of readSegments(
+    db,
+    runId,
+    protocol,
+    { fromSeq: afterSeq + 1 },
+    Math.min(maxBytes, PAGE_BYTES),
+  )) {
     if (!gatherer.add(segment)) break;
   }
   return gatherer.take();
 }
 
 export async function listSegments(db: Reader, runId: string, protocol: Protocol): Promise<SegmentRange[]> {
-  return db.read<SegmentRange>({ name: 'segment-ranges', text: 'SELECT seq_from, seq_to, ts_from, ts_to FROM parley.segments WHERE run_id = $1 AND protocol = $2 ORDER BY seq_from', values: [runId, protocol] });
+  return db.read<SegmentRange>({
+    name: 'segment-ranges',
+    text:
+      'SELECT seq_from, seq_to, ts_from, ts_to FROM parley.segments WHERE run_id = $1 AND protocol = $2 ORDER ' +
+      'BY seq_from',
+    values: [runId, protocol],
+  });
 }

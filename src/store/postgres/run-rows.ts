@@ -7,7 +7,8 @@ import { buildSelect } from './build-select.js';
 import type { Database } from './database.js';
 import { fromText, pairKey, toText } from './text.js';
 
-// Named one by one: a later version may add columns while this one is at work, and its prepared statements must stay as they are.
+// Named one by one: a later version may add columns while this one is at work, and its prepared statements must stay as
+// they are.
 export const SELECT_RUNS = `SELECT run_id, request_id, request_digest, spec_json, status, attempt_number, epoch, error_json, result_json, cancel_requested_json, waited_ms, cardinality(crashed_by) AS crashes,
   created_at, updated_at, rasp_seq, fcmp_seq, ts, digest FROM parley.runs`;
 
@@ -21,17 +22,33 @@ export async function loadRun(db: Database, runId: string): Promise<RunRecord | 
 }
 
 // The columns of a run and the ids of its last questions, whatever they contain.
-export async function loadForSalvage(db: Database, runId: string): Promise<Pick<RunSource, 'row' | 'questionIds'> | null> {
-  const [row] = await db.read<RunRow & { engine: string }>({ name: 'salvage-run', text: `${SELECT_RUNS.replace('SELECT', 'SELECT engine,')} WHERE run_id = $1`, values: [runId] });
+export async function loadForSalvage(
+  db: Database,
+  runId: string,
+): Promise<Pick<RunSource, 'row' | 'questionIds'> | null> {
+  const [row] = await db.read<RunRow & { engine: string }>({
+    name: 'salvage-run',
+    text: `${SELECT_RUNS.replace('SELECT', 'SELECT engine,')} WHERE run_id = $1`,
+    values: [runId],
+  });
   if (!row) return null;
   const questions = await db.read<{ interaction_id: string }>({
-    name: 'salvage-questions', text: `SELECT interaction_id FROM parley.interactions WHERE run_id = $1 ORDER BY interaction_id DESC LIMIT ${QUESTIONS}`, values: [runId],
+    name: 'salvage-questions',
+    text: `SELECT interaction_id FROM parley.interactions WHERE run_id = $1 ORDER BY interaction_id DESC LIMIT ${QUESTIONS}`,
+    values: [runId],
   });
-  return { row: { ...row, request_id: fromText(row.request_id) }, questionIds: questions.map(({ interaction_id: id }) => id) };
+  return {
+    row: { ...row, request_id: fromText(row.request_id) },
+    questionIds: questions.map(({ interaction_id: id }) => id),
+  };
 }
 
 export async function loadRequest(db: Database, requestId: string): Promise<{ run: RunRecord; digest: string } | null> {
-  const [row] = await db.read<RunRow>({ name: 'load-request', text: `${SELECT_RUNS} WHERE request_id = $1`, values: [toText(requestId)] });
+  const [row] = await db.read<RunRow>({
+    name: 'load-request',
+    text: `${SELECT_RUNS} WHERE request_id = $1`,
+    values: [toText(requestId)],
+  });
   return row ? { run: toRunRecord(row), digest: row.request_digest } : null;
 }
 
@@ -58,7 +75,9 @@ export async function listRuns(db: Database, filter: RunFilter): Promise<RunReco
 }
 
 export async function listRunIds(db: Database, filter: RunFilter): Promise<string[]> {
-  return (await db.read<{ run_id: string }>(selectRuns('list-run-ids', 'SELECT run_id FROM parley.runs', filter))).map((row) => row.run_id);
+  return (await db.read<{ run_id: string }>(selectRuns('list-run-ids', 'SELECT run_id FROM parley.runs', filter))).map(
+    (row) => row.run_id,
+  );
 }
 
 export async function listByTail(db: Database, tails: readonly string[]): Promise<string[]> {
@@ -73,23 +92,47 @@ export async function listByPrefix(db: Database, prefix: string, limit: number):
   return (await db.read<{ run_id: string }>({ name: 'list-by-prefix', text, values })).map((row) => row.run_id);
 }
 
-export function selectRuns(name: string, select: string, { status, engine, label, before, limit }: RunFilter): ReturnType<typeof buildSelect> {
-  return buildSelect(name, select, [
-    status !== undefined && ['s', 'status = ?', status],
-    engine !== undefined && ['e', 'engine = ?', engine],
-    label !== undefined && ['l', 'run_id IN (SELECT run_id FROM parley.run_labels WHERE pair = ?)', pairKey(label.key, label.value)],
-    before !== undefined && ['b', 'run_id < ?', before],
-  ], 'ORDER BY run_id DESC LIMIT ?', limit);
+export function selectRuns(
+  name: string,
+  select: string,
+  { status, engine, label, before, limit }: RunFilter,
+): ReturnType<typeof buildSelect> {
+  return buildSelect(
+    name,
+    select,
+    [
+      status !== undefined && ['s', 'status = ?', status],
+      engine !== undefined && ['e', 'engine = ?', engine],
+      label !== undefined && [
+        'l',
+        'run_id IN (SELECT run_id FROM parley.run_labels WHERE pair = ?)',
+        pairKey(label.key, label.value),
+      ],
+      before !== undefined && ['b', 'run_id < ?', before],
+    ],
+    'ORDER BY run_id DESC LIMIT ?',
+    limit,
+  );
 }
 
 export async function listQueued(db: Database, limit: number): Promise<string[]> {
-  return ids(db, 'list-queued', `SELECT run_id FROM parley.runs WHERE status = 'queued' ORDER BY queued_at, run_id LIMIT $1`, limit);
+  return ids(
+    db,
+    'list-queued',
+    `SELECT run_id FROM parley.runs WHERE status = 'queued' ORDER BY queued_at, run_id LIMIT $1`,
+    limit,
+  );
 }
 
 // Running, but nobody with a valid lease plays them.
 export async function listOwnedByDead(db: Database, limit: number): Promise<string[]> {
-  return ids(db, 'list-owned-by-dead', `SELECT run_id FROM parley.runs AS run WHERE status = 'running'
-    AND NOT EXISTS (SELECT FROM parley.hosts WHERE host_id = run.owner AND lease_until > clock_timestamp()) ORDER BY run_id LIMIT $1`, limit);
+  return ids(
+    db,
+    'list-owned-by-dead',
+    `SELECT run_id FROM parley.runs AS run WHERE status = 'running'
+    AND NOT EXISTS (SELECT FROM parley.hosts WHERE host_id = run.owner AND lease_until > clock_timestamp()) ORDER BY run_id LIMIT $1`,
+    limit,
+  );
 }
 
 async function ids(db: Database, name: string, text: string, limit: number): Promise<string[]> {
@@ -97,6 +140,12 @@ async function ids(db: Database, name: string, text: string, limit: number): Pro
 }
 
 export async function countRuns(db: Database): Promise<Record<RunState, number>> {
-  const rows = await db.read<{ status: RunState; runs: number }>({ name: 'count-runs', text: 'SELECT status, count(*) AS runs FROM parley.runs GROUP BY status', values: [] });
-  return Object.fromEntries(STATES.map((state) => [state, rows.find(({ status }) => status === state)?.runs ?? 0])) as Record<RunState, number>;
+  const rows = await db.read<{ status: RunState; runs: number }>({
+    name: 'count-runs',
+    text: 'SELECT status, count(*) AS runs FROM parley.runs GROUP BY status',
+    values: [],
+  });
+  return Object.fromEntries(
+    STATES.map((state) => [state, rows.find(({ status }) => status === state)?.runs ?? 0]),
+  ) as Record<RunState, number>;
 }

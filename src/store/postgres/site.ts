@@ -21,13 +21,18 @@ export function siteAt(place: string, files: 'host' | 'shared'): Site {
   return { site: files === 'shared' ? null : identifyDirectory(place), place };
 }
 
-// Names the disk for the other hosts, whatever becomes of the machine's name; null: it has no name yet. Under another name its runs would wait for
-// ever for a disk that is gone.
+// Names the disk for the other hosts, whatever becomes of the machine's name; null: it has no name yet. Under another
+// name its runs would wait for ever for a disk that is gone.
 export function readSite(path: string): string | null {
   const file = join(path, 'site');
   const site = readTextSync(file, OWN_FILE)?.trim();
   if (site === undefined) return null;
-  if (!SITE.test(site)) throw new RequestError('DATA_DIR_UNUSABLE', `${file} is damaged: write into it again what the runs of this directory have (SELECT DISTINCT site, place FROM parley.runs), or remove it if there are none`);
+  if (!SITE.test(site))
+    throw new RequestError(
+      'DATA_DIR_UNUSABLE',
+      `${file} is damaged: write into it again what the runs of this directory have (SELECT DISTINCT site, place ` +
+        'FROM parley.runs), or remove it if there are none',
+    );
   return site;
 }
 

@@ -10,10 +10,14 @@ export function toText(text: string): string {
 }
 
 export function fromText(text: string): string {
-  return text.replace(/\\(?:\\|u([0-9a-f]{4}))/g, (_, code: string | undefined) => (code === undefined ? '\\' : String.fromCharCode(Number.parseInt(code, 16))));
+  return text.replace(/\\(?:\\|u([0-9a-f]{4}))/g, (_, code: string | undefined) =>
+    code === undefined ? '\\' : String.fromCharCode(Number.parseInt(code, 16)),
+  );
 }
 
 // What a label is found by: its value may be longer than an index takes.
 export function pairKey(key: string, value: string): string {
-  return createHash('sha256').update(JSON.stringify([key, value])).digest('hex');
+  return createHash('sha256')
+    .update(JSON.stringify([key, value]))
+    .digest('hex');
 }

@@ -18,8 +18,7 @@ export interface TokenRow {
 const REMOVED = 'removed';
 
 export async function listTokenRows(db: Reader): Promise<TokenRow[]> {
-  const text =
-    `SELECT name, role, sha256, created_at, person, expires_at FROM parley.tokens
+  const text = `SELECT name, role, sha256, created_at, person, expires_at FROM parley.tokens
      WHERE role <> $1 ORDER BY created_at, name`;
   const rows = await db.read<Record<keyof TokenRow, string | null>>({ name: 'list-tokens', text, values: [REMOVED] });
   return rows.map(

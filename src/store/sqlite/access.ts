@@ -98,7 +98,9 @@ export class SqliteAccess implements AccessStore {
             .prepare(`SELECT ${SESSION_COLUMNS} FROM sessions WHERE session_id > ? ORDER BY session_id LIMIT ?`)
             .all(after, limit)
         : this.#db
-            .prepare(`SELECT ${SESSION_COLUMNS} FROM sessions WHERE person = ? AND session_id > ? ORDER BY session_id LIMIT ?`)
+            .prepare(
+              `SELECT ${SESSION_COLUMNS} FROM sessions WHERE person = ? AND session_id > ? ORDER BY session_id LIMIT ?`,
+            )
             .all(person, after, limit);
     return rows as unknown as SessionRecord[];
   }
@@ -190,9 +192,7 @@ export class SqliteAccess implements AccessStore {
 
   async listAuditOfType(type: AuditType, limit: number): Promise<AuditRow[]> {
     return this.#db
-      .prepare(
-        `SELECT ${AUDIT} FROM audit WHERE type = ? ORDER BY seq DESC LIMIT ?`,
-      )
+      .prepare(`SELECT ${AUDIT} FROM audit WHERE type = ? ORDER BY seq DESC LIMIT ?`)
       .all(type, limit) as unknown as AuditRow[];
   }
 
@@ -213,7 +213,9 @@ export class SqliteAccess implements AccessStore {
 
 // Within a transaction that holds the write lock, so that two processes never append the same seq.
 export function appendAudit(db: Database, entry: AuditEntry): void {
-  const { last } = db.prepare('SELECT MAX(seq) AS last FROM audit WHERE seq < ?').get(MOST_ROWS) as { last: number | null };
+  const { last } = db.prepare('SELECT MAX(seq) AS last FROM audit WHERE seq < ?').get(MOST_ROWS) as {
+    last: number | null;
+  };
   const rows = nextAuditRows(readHead(db), last ?? 0, entry);
   const insert = db.prepare(`INSERT INTO audit (${AUDIT}) VALUES (?, ?, ?, ?, ?, ?, ?)`);
   const move = db.prepare(`INSERT INTO audit_head (only, seq, digest) VALUES (1, ?, ?)

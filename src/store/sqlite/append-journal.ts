@@ -1,4 +1,5 @@
-// Adds a flush to a run's journal: one row per protocol, holding the lines exactly as they are sent, packed where they are many.
+// Adds a flush to a run's journal: one row per protocol, holding the lines exactly as they are sent, packed where they
+// are many.
 import { extendHeads } from '../extend-heads.js';
 import type { JournalFlush, JournalHeads, Lines, Protocol } from '../store.js';
 import type { Database } from './open-database.js';
@@ -8,8 +9,17 @@ export type AppendJournal = (runId: string, heads: JournalHeads, flush: JournalF
 
 // Only inside a transaction that has compared the head before.
 export function prepareAppend(db: Database): AppendJournal {
-  const insert = db.prepare('INSERT INTO segments (run_id, protocol, seq_from, seq_to, ts_from, ts_to, body, packed) VALUES (?, ?, ?, ?, ?, ?, ?, ?)');
-  const add = (runId: string, protocol: Protocol, { firstSeq, lastSeq, bytes }: Lines, firstTs: number, lastTs: number): void => {
+  const insert = db.prepare(
+    'INSERT INTO segments (run_id, protocol, seq_from, seq_to, ts_from, ts_to, body, packed) VALUES (?, ?, ?, ?, ' +
+      '?, ?, ?, ?)',
+  );
+  const add = (
+    runId: string,
+    protocol: Protocol,
+    { firstSeq, lastSeq, bytes }: Lines,
+    firstTs: number,
+    lastTs: number,
+  ): void => {
     const { body, packed } = packBody(bytes);
     insert.run(runId, protocol, firstSeq, lastSeq, firstTs, lastTs, body, packed);
   };

@@ -1,34 +1,75 @@
-// Is a file what it is taken for? Looked at before it is brought up to date, so that nothing is built on damage or into the database of
-// another program, and afterwards.
+// Is a file what it is taken for? Looked at before it is brought up to date, so that nothing is built on damage or into
+// the database of another program, and afterwards.
 import { RequestError } from '../../run/request-error.js';
 import { RESTORE } from './explain-sqlite.js';
 import type { Database } from './open-database.js';
 
-// Every table of the present version with its columns and every index: `!` is a column that must not be empty, `#` its place in the key.
+// Every table of the present version with its columns and every index: `!` is a column that must not be empty, `#` its
+// place in the key.
 const TABLES: Readonly<Record<string, string>> = {
   audit: 'seq:INTEGER#1 ts:INTEGER! type:TEXT! actor_json:TEXT address:TEXT body_json:TEXT! digest:TEXT!',
   audit_head: 'only:INTEGER#1 seq:INTEGER! digest:TEXT!',
   deleted_turns: 'engine:TEXT!#1 profile:TEXT!#2 measure:TEXT!#3 count:INTEGER!',
-  deliveries: 'delivery_id:TEXT#1 hook:TEXT! type:TEXT! payload_json:TEXT! run_id:TEXT! rasp_seq:INTEGER! digest:TEXT! created_at:INTEGER! state:TEXT! tries:INTEGER! next_at:INTEGER! error:TEXT',
-  interactions: 'interaction_id:TEXT#1 run_id:TEXT! attempt_number:INTEGER! question_json:TEXT! state:TEXT! asked_at:INTEGER! due_at:INTEGER! decides:INTEGER! resolution_json:TEXT',
-  request_interactive_runtime: 'request_id:TEXT#1 effective_session_timeout_sec:INTEGER! session_handle_json:TEXT updated_at:TEXT!',
+  deliveries:
+    'delivery_id:TEXT#1 hook:TEXT! type:TEXT! payload_json:TEXT! run_id:TEXT! rasp_seq:INTEGER! digest:TEXT! ' +
+    'created_at:INTEGER! state:TEXT! tries:INTEGER! next_at:INTEGER! error:TEXT',
+  interactions:
+    'interaction_id:TEXT#1 run_id:TEXT! attempt_number:INTEGER! question_json:TEXT! state:TEXT! asked_at:INTEGER! ' +
+    'due_at:INTEGER! decides:INTEGER! resolution_json:TEXT',
+  request_interactive_runtime:
+    'request_id:TEXT#1 effective_session_timeout_sec:INTEGER! session_handle_json:TEXT updated_at:TEXT!',
   run_labels: 'run_id:TEXT!#3 key:TEXT!#1 value:TEXT!#2',
-  runs: 'run_id:TEXT#1 request_id:TEXT! request_digest:TEXT! engine:TEXT! spec_json:TEXT! status:TEXT! attempt_number:INTEGER! epoch:INTEGER! error_json:TEXT result_json:TEXT cancel_requested_json:TEXT created_at:INTEGER! updated_at:INTEGER! queued_at:INTEGER rasp_seq:INTEGER! fcmp_seq:INTEGER! ts:INTEGER! digest:TEXT! waited_ms:INTEGER! crashes:INTEGER! at_work:INTEGER! cwd:TEXT home:TEXT continues:INTEGER!',
-  segments: 'run_id:TEXT! protocol:TEXT! seq_from:INTEGER! seq_to:INTEGER! ts_from:INTEGER! ts_to:INTEGER! body:BLOB! packed:INTEGER!',
-  sessions: 'sha256:TEXT#1 session_id:TEXT! token_sha256:TEXT! token:TEXT person:TEXT! created_at:INTEGER! ' +
+  runs:
+    'run_id:TEXT#1 request_id:TEXT! request_digest:TEXT! engine:TEXT! spec_json:TEXT! status:TEXT! ' +
+    'attempt_number:INTEGER! epoch:INTEGER! error_json:TEXT result_json:TEXT cancel_requested_json:TEXT ' +
+    'created_at:INTEGER! updated_at:INTEGER! queued_at:INTEGER rasp_seq:INTEGER! fcmp_seq:INTEGER! ' +
+    'ts:INTEGER! digest:TEXT! waited_ms:INTEGER! crashes:INTEGER! at_work:INTEGER! cwd:TEXT home:TEXT ' +
+    'continues:INTEGER!',
+  segments:
+    'run_id:TEXT! protocol:TEXT! seq_from:INTEGER! seq_to:INTEGER! ts_from:INTEGER! ts_to:INTEGER! body:BLOB! ' +
+    'packed:INTEGER!',
+  sessions:
+    'sha256:TEXT#1 session_id:TEXT! token_sha256:TEXT! token:TEXT person:TEXT! created_at:INTEGER! ' +
     'last_used_at:INTEGER! expires_at:INTEGER! ends_at:INTEGER! address:TEXT user_agent:TEXT',
   sign_in_codes: 'sha256:TEXT#1 token_sha256:TEXT! expires_at:INTEGER!',
   token_uses: 'token_sha256:TEXT#1 used_at:INTEGER! address:TEXT',
-  turns: 'run_id:TEXT!#1 attempt_number:INTEGER!#2 engine:TEXT! profile:TEXT! units:INTEGER! parsed:INTEGER! fallbacks:INTEGER! warnings_json:TEXT! completion:TEXT! reason_code:TEXT!',
+  turns:
+    'run_id:TEXT!#1 attempt_number:INTEGER!#2 engine:TEXT! profile:TEXT! units:INTEGER! parsed:INTEGER! ' +
+    'fallbacks:INTEGER! warnings_json:TEXT! completion:TEXT! reason_code:TEXT!',
 };
-const INDEXES = ['audit_by_type', 'deliveries_due', 'deliveries_given_up', 'interactions_by_run', 'one_pending_per_run', 'pending_by_age', 'pending_by_decision', 'runs_at_work', 'runs_by_cwd', 'runs_by_home', 'runs_by_status', 'runs_by_tail', 'runs_queued', 'segments_by_seq', 'sessions_by_end', 'sessions_by_person', 'sessions_by_token', 'sign_in_codes_by_expiry'];
+const INDEXES = [
+  'audit_by_type',
+  'deliveries_due',
+  'deliveries_given_up',
+  'interactions_by_run',
+  'one_pending_per_run',
+  'pending_by_age',
+  'pending_by_decision',
+  'runs_at_work',
+  'runs_by_cwd',
+  'runs_by_home',
+  'runs_by_status',
+  'runs_by_tail',
+  'runs_queued',
+  'segments_by_seq',
+  'sessions_by_end',
+  'sessions_by_person',
+  'sessions_by_token',
+  'sign_in_codes_by_expiry',
+];
 // The only one that the predecessor shares with us.
 const OLDEST_TABLE = 'request_interactive_runtime';
 
 export function checkTables(db: Database): void {
   for (const [table, columns] of Object.entries(TABLES)) {
-    const found = tell(db, `SELECT tell_value(column.name || ':' || column.type || iif(column."notnull", '!', '') || iif(column.pk, '#' || column.pk, '')) FROM sqlite_master AS the JOIN pragma_table_info(the.name) AS column WHERE the.type = 'table' AND the.name = '${table}'`);
-    if (found.toSorted().join(' ') !== columns.split(' ').toSorted().join(' ')) throw damaged(found.length === 0 ? `the table ${table} is missing` : `the table ${table} has not the columns it should have`);
+    const found = tell(
+      db,
+      `SELECT tell_value(column.name || ':' || column.type || iif(column."notnull", '!', '') || iif(column.pk, '#' || column.pk, '')) FROM sqlite_master AS the JOIN pragma_table_info(the.name) AS column WHERE the.type = 'table' AND the.name = '${table}'`,
+    );
+    if (found.toSorted().join(' ') !== columns.split(' ').toSorted().join(' '))
+      throw damaged(
+        found.length === 0 ? `the table ${table} is missing` : `the table ${table} has not the columns it should have`,
+      );
   }
   const indexes = new Set(tell(db, `SELECT tell_value(name) FROM sqlite_master WHERE type = 'index'`));
   const missing = INDEXES.find((name) => !indexes.has(name));
@@ -37,14 +78,21 @@ export function checkTables(db: Database): void {
 
 // Reads all of it, which takes its time; a file is brought up to date once.
 export function checkSound(db: Database, version: number): void {
-  const tables = tell(db, `SELECT tell_value(name) FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!'`);
-  if (version < 0 || (version === 0 && tables.length > 0 && !tables.includes(OLDEST_TABLE))) throw new RequestError('DATA_DIR_UNUSABLE', 'parley.db is the database of another program; it was left as it is');
+  const tables = tell(
+    db,
+    `SELECT tell_value(name) FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!'`,
+  );
+  if (version < 0 || (version === 0 && tables.length > 0 && !tables.includes(OLDEST_TABLE)))
+    throw new RequestError('DATA_DIR_UNUSABLE', 'parley.db is the database of another program; it was left as it is');
   const [finding = 'ok'] = tell(db, 'SELECT tell_value(integrity_check) FROM pragma_integrity_check');
   if (finding !== 'ok') throw damaged(finding.replaceAll(/[*\s]+/g, ' ').trim());
 }
 
 function damaged(finding: string): RequestError {
-  return new RequestError('DATA_DIR_UNUSABLE', `the database parley.db is damaged and was left as it is: ${finding}. ${RESTORE}`);
+  return new RequestError(
+    'DATA_DIR_UNUSABLE',
+    `the database parley.db is damaged and was left as it is: ${finding}. ${RESTORE}`,
+  );
 }
 
 // Without a prepared statement: one that is not collected yet would hold the files of a database that is closed.

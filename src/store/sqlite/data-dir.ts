@@ -18,7 +18,8 @@ import { SqliteStore } from './sqlite-store.js';
 import { watchFiles } from './watch-files.js';
 
 const NOTE = 'writer.json';
-// Kept here: a lock that nobody holds a reference to would be dropped with the garbage, and the directory given to another.
+// Kept here: a lock that nobody holds a reference to would be dropped with the garbage, and the directory given to
+// another.
 const held = new Set<Database>();
 
 export interface DataDir {
@@ -90,8 +91,8 @@ async function openStore(path: string): Promise<{ store: SqliteStore; access: Sq
   }
 }
 
-// A log that was left beside the file is written into it when the file is closed, and be it the log of another database: it is looked at
-// first by one that may not write.
+// A log that was left beside the file is written into it when the file is closed, and be it the log of another
+// database: it is looked at first by one that may not write.
 async function lookAtLog(path: string): Promise<void> {
   const db = await openDatabase(path, { readOnly: true });
   try {
@@ -113,15 +114,22 @@ async function takeLock(path: string, writer: Writer): Promise<Database> {
   } catch (error) {
     lock.close();
     if (error instanceof Error && isDamage(error.message)) {
-      throw new RequestError('DATA_DIR_UNUSABLE', `${join(path, 'lock.db')} is damaged. It holds no data: make sure that no Parley runs on ${path}, then delete it. (SQLite: ${error.message})`);
+      throw new RequestError(
+        'DATA_DIR_UNUSABLE',
+        `${join(path, 'lock.db')} is damaged. It holds no data: make sure that no Parley runs on ${path}, then ` +
+          `delete it. (SQLite: ${error.message})`,
+      );
     }
     if (!isBusy(error)) throw error;
-    throw new RequestError('DATA_DIR_IN_USE', `the data directory ${path} is in use by ${describeWriter(readWriter(path))}`);
+    throw new RequestError(
+      'DATA_DIR_IN_USE',
+      `the data directory ${path} is in use by ${describeWriter(readWriter(path))}`,
+    );
   }
 }
 
-// Made before SQLite opens it: the files that SQLite puts beside it get the same mode. One that is there is not opened here:
-// closing it again would drop every lock that this process has on it.
+// Made before SQLite opens it: the files that SQLite puts beside it get the same mode. One that is there is not opened
+// here: closing it again would drop every lock that this process has on it.
 function privateFile(path: string): string {
   try {
     closeSync(openSync(path, 'wx', 0o600));
@@ -160,7 +168,10 @@ export async function openForReading(path: string): Promise<DataDir | null> {
       if (version < NEWEST_VERSION) {
         db.close();
         if (version === 0) return null;
-        throw new RequestError('DATA_DIR_UNUSABLE', `the database in ${path} is of an older version (${version}): any command that writes brings it up to date`);
+        throw new RequestError(
+          'DATA_DIR_UNUSABLE',
+          `the database in ${path} is of an older version (${version}): any command that writes brings it up to date`,
+        );
       }
       checkTables(db);
       const store = new SqliteStore(db);
@@ -177,7 +188,9 @@ export async function checkIntegrity(path: string): Promise<string[]> {
   return usable(path, async () => {
     const db = await openDatabase(join(path, 'parley.db'), { readOnly: true });
     try {
-      return tell(db, 'SELECT tell_value(quick_check) FROM pragma_quick_check').filter((finding) => finding !== 'ok').slice(0, 10);
+      return tell(db, 'SELECT tell_value(quick_check) FROM pragma_quick_check')
+        .filter((finding) => finding !== 'ok')
+        .slice(0, 10);
     } finally {
       db.close();
     }
@@ -189,8 +202,9 @@ export interface AccessDir {
   close(): Promise<void>;
 }
 
-// Opens the access tables to write beside whichever process holds the data directory: their transactions are short, and SQLite lets one
-// writer in at a time. A database that is missing or of an older version is made or migrated first, which needs the directory's lock.
+// Opens the access tables to write beside whichever process holds the data directory: their transactions are short, and
+// SQLite lets one writer in at a time. A database that is missing or of an older version is made or migrated first,
+// which needs the directory's lock.
 export async function openAccess(path: string, writer: Writer): Promise<AccessDir> {
   const file = join(path, 'parley.db');
   if (!existsSync(file)) return openDataDir(path, writer);
@@ -229,6 +243,9 @@ export async function usable<T>(path: string, open: () => Promise<T>): Promise<T
     if (error instanceof RequestError) throw error;
     // SQLite may quote what is damaged: all of it on one line.
     const reason = (error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, ' ').trim();
-    throw new RequestError('DATA_DIR_UNUSABLE', `the data directory ${path} cannot be used: ${explainSqlite(reason) ?? reason}`);
+    throw new RequestError(
+      'DATA_DIR_UNUSABLE',
+      `the data directory ${path} cannot be used: ${explainSqlite(reason) ?? reason}`,
+    );
   }
 }

@@ -1,7 +1,13 @@
 // Notifications that are to be sent, one row for each hook and change, until they have arrived.
 import type { JsonObject } from '../../kernel/json.js';
 import { damageIn, readStoredJson } from '../../kernel/stored-json.js';
-import { GIVEN_UP_KEPT_MS, type Delivery, type DeliveryOutcome, type JournalHeads, type NewDelivery } from '../store.js';
+import {
+  GIVEN_UP_KEPT_MS,
+  type Delivery,
+  type DeliveryOutcome,
+  type JournalHeads,
+  type NewDelivery,
+} from '../store.js';
 import type { Database } from './open-database.js';
 
 interface DeliveryRow extends Omit<Delivery, 'payload'> {
@@ -9,9 +15,16 @@ interface DeliveryRow extends Omit<Delivery, 'payload'> {
   readonly state: string;
 }
 
-export function insertDelivery(db: Database, runId: string, heads: JournalHeads, now: number, { delivery_id: id, hook, type, payload }: NewDelivery): void {
-  db.prepare(`INSERT INTO deliveries (delivery_id, hook, type, payload_json, run_id, rasp_seq, digest, created_at, state, tries, next_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0, ?)`)
-    .run(id, hook, type, JSON.stringify(payload), runId, heads.rasp_seq, heads.digest, now, now);
+export function insertDelivery(
+  db: Database,
+  runId: string,
+  heads: JournalHeads,
+  now: number,
+  { delivery_id: id, hook, type, payload }: NewDelivery,
+): void {
+  db.prepare(
+    `INSERT INTO deliveries (delivery_id, hook, type, payload_json, run_id, rasp_seq, digest, created_at, state, tries, next_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0, ?)`,
+  ).run(id, hook, type, JSON.stringify(payload), runId, heads.rasp_seq, heads.digest, now, now);
 }
 
 // One whose payload is damaged is given up at once: it must not hold up the others.
@@ -31,25 +44,43 @@ export function nextDelivery(db: Database, now: number, except: readonly string[
 }
 
 function nextRow(db: Database, now: number, except: readonly string[]): DeliveryRow | undefined {
-  return db.prepare(`SELECT * FROM deliveries WHERE state = 'pending' AND next_at <= ? ${besides(except)} ORDER BY next_at, delivery_id LIMIT 1`).get(now, ...except) as DeliveryRow | undefined;
+  return db
+    .prepare(
+      `SELECT * FROM deliveries WHERE state = 'pending' AND next_at <= ? ${besides(except)} ORDER BY next_at, delivery_id LIMIT 1`,
+    )
+    .get(now, ...except) as DeliveryRow | undefined;
 }
 
 export function nextDeliveryAt(db: Database, except: readonly string[]): number | null {
-  const row = db.prepare(`SELECT next_at FROM deliveries WHERE state = 'pending' ${besides(except)} ORDER BY next_at LIMIT 1`).get(...except) as { next_at: number } | undefined;
+  const row = db
+    .prepare(`SELECT next_at FROM deliveries WHERE state = 'pending' ${besides(except)} ORDER BY next_at LIMIT 1`)
+    .get(...except) as { next_at: number } | undefined;
   return row?.next_at ?? null;
 }
 
-// For one that was given up, next_at is when that was. Only then a row is left behind, so only then old ones are looked for.
+// For one that was given up, next_at is when that was. Only then a row is left behind, so only then old ones are looked
+// for.
 export function settleDelivery(db: Database, id: string, outcome: DeliveryOutcome): boolean {
-  if (outcome.type === 'delivered') return Number(db.prepare(`DELETE FROM deliveries WHERE delivery_id = ? AND state = 'pending'`).run(id).changes) === 1;
-  if (outcome.type === 'given_up') db.prepare(`DELETE FROM deliveries WHERE state = 'given_up' AND next_at < ?`).run(outcome.at - GIVEN_UP_KEPT_MS);
-  const { changes } = db.prepare(`UPDATE deliveries SET state = ?, tries = tries + 1, next_at = ?, error = ? WHERE delivery_id = ? AND state = 'pending'`)
+  if (outcome.type === 'delivered')
+    return (
+      Number(db.prepare(`DELETE FROM deliveries WHERE delivery_id = ? AND state = 'pending'`).run(id).changes) === 1
+    );
+  if (outcome.type === 'given_up')
+    db.prepare(`DELETE FROM deliveries WHERE state = 'given_up' AND next_at < ?`).run(outcome.at - GIVEN_UP_KEPT_MS);
+  const { changes } = db
+    .prepare(
+      `UPDATE deliveries SET state = ?, tries = tries + 1, next_at = ?, error = ? WHERE delivery_id = ? AND state = 'pending'`,
+    )
     .run(outcome.type === 'retry' ? 'pending' : 'given_up', outcome.at, outcome.error, id);
   return Number(changes) === 1;
 }
 
 export function countDeliveries(db: Database): { pending: number; given_up: number } {
-  return db.prepare(`SELECT COUNT(*) FILTER (WHERE state = 'pending') AS pending, COUNT(*) FILTER (WHERE state = 'given_up') AS given_up FROM deliveries`).get() as { pending: number; given_up: number };
+  return db
+    .prepare(
+      `SELECT COUNT(*) FILTER (WHERE state = 'pending') AS pending, COUNT(*) FILTER (WHERE state = 'given_up') AS given_up FROM deliveries`,
+    )
+    .get() as { pending: number; given_up: number };
 }
 
 // What still has to arrive stays.

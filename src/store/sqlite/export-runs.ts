@@ -1,5 +1,5 @@
-// Hands out the runs of a data directory as their rows stand, for a copy elsewhere; whoever calls has the directory's lock.
-// Nothing is changed: a file of an older version is brought up to date in a transaction that is taken back.
+// Hands out the runs of a data directory as their rows stand, for a copy elsewhere; whoever calls has the directory's
+// lock. Nothing is changed: a file of an older version is brought up to date in a transaction that is taken back.
 import { join } from 'node:path';
 import { DamagedDataError } from '../../kernel/stored-json.js';
 import type { InteractionRow } from '../rows.js';
@@ -15,12 +15,14 @@ import { listDeletedTurns } from './turn-counts.js';
 type Statement = ReturnType<Database['prepare']>;
 
 const RUN = 'SELECT * FROM runs WHERE run_id > ? ORDER BY run_id LIMIT 1';
-const RUNTIME = 'SELECT runtime.* FROM request_interactive_runtime AS runtime JOIN runs USING (request_id) WHERE run_id = ?';
+const RUNTIME =
+  'SELECT runtime.* FROM request_interactive_runtime AS runtime JOIN runs USING (request_id) WHERE run_id = ?';
 const SEGMENTS = `SELECT run_id, protocol, seq_from, seq_to, ts_from, ts_to, body, ${PACKED} FROM segments WHERE run_id = ? ORDER BY protocol, seq_from`;
 
 export class RunExport {
   readonly #db: Database;
-  // Kept as long as they may be at work: one that nobody refers to is finalized with the garbage, in the middle of its rows.
+  // Kept as long as they may be at work: one that nobody refers to is finalized with the garbage, in the middle of its
+  // rows.
   readonly #run: Statement;
   readonly #runtime: Statement;
   readonly #interactions: Statement;
@@ -48,12 +50,16 @@ export class RunExport {
 
   // Those that are queued or running.
   listMoving(): string[] {
-    return (this.#db.prepare(`SELECT run_id FROM runs WHERE status IN ('queued', 'running') ORDER BY run_id`).all() as { run_id: string }[]).map((row) => row.run_id);
+    return (
+      this.#db.prepare(`SELECT run_id FROM runs WHERE status IN ('queued', 'running') ORDER BY run_id`).all() as {
+        run_id: string;
+      }[]
+    ).map((row) => row.run_id);
   }
 
   // Oldest first. One at a time is in memory, without its journal.
   *runs(): Generator<StoredRun> {
-    for (let after = ''; ; ) {
+    for (let after = ''; ;) {
       const run = this.#run.get(after) as StoredRun['run'] | undefined;
       if (!run) return;
       after = run.run_id;
@@ -65,19 +71,23 @@ export class RunExport {
         deliveries: this.#deliveries.all(after) as unknown as DeliveryRow[],
       };
       const rows = [run, stored.runtime, ...stored.interactions, ...stored.turns, ...stored.deliveries];
-      if (rows.some(hasInexact)) throw new DamagedDataError(`a number of run ${after} is too large. Delete the run first: parley rm ${after}`);
+      if (rows.some(hasInexact))
+        throw new DamagedDataError(`a number of run ${after} is too large. Delete the run first: parley rm ${after}`);
       yield stored;
     }
   }
 
   // To be read to their end, or left, before those of another run.
   *segments(runId: string): Generator<SegmentRow> {
-    for (const { packed, ...row } of this.#segments.iterate(runId) as unknown as Iterable<SegmentRow & PackedBody>) yield { ...row, body: unpackBody({ body: row.body, packed }) };
+    for (const { packed, ...row } of this.#segments.iterate(runId) as unknown as Iterable<SegmentRow & PackedBody>)
+      yield { ...row, body: unpackBody({ body: row.body, packed }) };
   }
 
   // Of runs that were deleted: they are still to arrive.
   strayDeliveries(): DeliveryRow[] {
-    return this.#db.prepare('SELECT * FROM deliveries WHERE run_id NOT IN (SELECT run_id FROM runs) ORDER BY delivery_id').all() as unknown as DeliveryRow[];
+    return this.#db
+      .prepare('SELECT * FROM deliveries WHERE run_id NOT IN (SELECT run_id FROM runs) ORDER BY delivery_id')
+      .all() as unknown as DeliveryRow[];
   }
 
   deletedTurns(): DeletedCount[] {

@@ -3,17 +3,23 @@ import type { Database } from './open-database.js';
 
 // A run that has not ended and lives in this home.
 export function findAtWorkIn(db: Database, home: string | null): string | null {
-  const row = db.prepare(`SELECT run_id FROM runs WHERE home = ? AND status IN ('queued', 'running', 'waiting_user') LIMIT 1`).get(home) as { run_id: string } | undefined;
+  const row = db
+    .prepare(`SELECT run_id FROM runs WHERE home = ? AND status IN ('queued', 'running', 'waiting_user') LIMIT 1`)
+    .get(home) as { run_id: string } | undefined;
   return row?.run_id ?? null;
 }
 
 export function findInHome(db: Database, home: string | null, but: string): string | null {
-  const row = db.prepare(`SELECT run_id FROM runs WHERE home = ? AND run_id <> ? ORDER BY run_id LIMIT 1`).get(home, but) as { run_id: string } | undefined;
+  const row = db
+    .prepare(`SELECT run_id FROM runs WHERE home = ? AND run_id <> ? ORDER BY run_id LIMIT 1`)
+    .get(home, but) as { run_id: string } | undefined;
   return row?.run_id ?? null;
 }
 
 export function findAtWork(db: Database, cwd: string, but = ''): string | null {
-  const row = db.prepare(`SELECT run_id FROM runs WHERE status IN ('queued', 'running', 'waiting_user')
-    AND cwd = ? AND run_id <> ? ORDER BY run_id LIMIT 1`).get(cwd, but) as { run_id: string } | undefined;
+  const row = db
+    .prepare(`SELECT run_id FROM runs WHERE status IN ('queued', 'running', 'waiting_user')
+    AND cwd = ? AND run_id <> ? ORDER BY run_id LIMIT 1`)
+    .get(cwd, but) as { run_id: string } | undefined;
   return row?.run_id ?? null;
 }

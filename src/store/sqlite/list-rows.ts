@@ -21,11 +21,19 @@ export function listByPrefix(db: Database, prefix: string, limit: number): strin
   return (select.all(prefix, `${prefix}\uffff`, limit) as { run_id: string }[]).map((row) => row.run_id);
 }
 
-export function selectRuns(db: Database, columns: string, { status, engine, label, before, limit }: RunFilter): unknown[] {
+export function selectRuns(
+  db: Database,
+  columns: string,
+  { status, engine, label, before, limit }: RunFilter,
+): unknown[] {
   const [where, values] = conditions([
     status !== undefined && ['status = ?', status],
     engine !== undefined && ['engine = ?', engine],
-    label !== undefined && ['run_id IN (SELECT run_id FROM run_labels WHERE key = ? AND value = ?)', label.key, label.value],
+    label !== undefined && [
+      'run_id IN (SELECT run_id FROM run_labels WHERE key = ? AND value = ?)',
+      label.key,
+      label.value,
+    ],
     before !== undefined && ['run_id < ?', before],
   ]);
   return db.prepare(`SELECT ${columns} FROM runs ${where} ORDER BY run_id DESC LIMIT ?`).all(...values, limit);
@@ -34,7 +42,7 @@ export function selectRuns(db: Database, columns: string, { status, engine, labe
 // As many as are asked for, however many have to be left out.
 export function listPending(db: Database, filter: PendingFilter): InteractionRecord[] {
   const found: InteractionRecord[] = [];
-  for (let { after } = filter; ; ) {
+  for (let { after } = filter; ;) {
     const rows = selectPending(db, '*', { ...filter, ...(after ? { after } : {}) }) as InteractionRow[];
     for (const interaction of readableInteractions(rows)) if (found.length < filter.limit) found.push(interaction);
     after = rows.at(-1);
@@ -42,29 +50,48 @@ export function listPending(db: Database, filter: PendingFilter): InteractionRec
   }
 }
 
-// By the time in the row itself: a damaged one may be no number that can be passed back exactly, and the page would come again.
-const AFTER = '(asked_at, interaction_id) > (COALESCE((SELECT asked_at FROM interactions WHERE interaction_id = ?), ?), ?)';
+// By the time in the row itself: a damaged one may be no number that can be passed back exactly, and the page would
+// come again.
+const AFTER =
+  '(asked_at, interaction_id) > (COALESCE((SELECT asked_at FROM interactions WHERE interaction_id = ?), ?), ?)';
 
-export function selectPending(db: Database, columns: string, { engine, label, overdueAt, after, limit }: PendingFilter): unknown[] {
+export function selectPending(
+  db: Database,
+  columns: string,
+  { engine, label, overdueAt, after, limit }: PendingFilter,
+): unknown[] {
   const [where, values] = conditions([
     [`state = 'pending'`],
     engine !== undefined && ['run_id IN (SELECT run_id FROM runs WHERE engine = ?)', engine],
-    label !== undefined && ['run_id IN (SELECT run_id FROM run_labels WHERE key = ? AND value = ?)', label.key, label.value],
+    label !== undefined && [
+      'run_id IN (SELECT run_id FROM run_labels WHERE key = ? AND value = ?)',
+      label.key,
+      label.value,
+    ],
     overdueAt !== undefined && ['due_at < ?', overdueAt],
     after !== undefined && [AFTER, after.interaction_id, after.asked_at, after.interaction_id],
   ]);
-  return db.prepare(`SELECT ${columns} FROM interactions ${where} ORDER BY asked_at, interaction_id LIMIT ?`).all(...values, limit);
+  return db
+    .prepare(`SELECT ${columns} FROM interactions ${where} ORDER BY asked_at, interaction_id LIMIT ?`)
+    .all(...values, limit);
 }
 
 // The one whose time is over first.
 export function nextDecision(db: Database): InteractionRecord | null {
-  const rows = db.prepare(`SELECT * FROM interactions WHERE state = 'pending' AND decides = 1 ORDER BY due_at, interaction_id`).iterate() as Iterable<InteractionRow>;
+  const rows = db
+    .prepare(`SELECT * FROM interactions WHERE state = 'pending' AND decides = 1 ORDER BY due_at, interaction_id`)
+    .iterate() as Iterable<InteractionRow>;
   for (const interaction of readableInteractions(rows)) return interaction;
   return null;
 }
 
 // Those that are asked for, as the WHERE of a statement with its values.
-function conditions(asked: readonly (false | readonly [condition: string, ...values: (string | number)[]])[]): [where: string, values: (string | number)[]] {
+function conditions(
+  asked: readonly (false | readonly [condition: string, ...values: (string | number)[]])[],
+): [where: string, values: (string | number)[]] {
   const given = asked.filter((each) => each !== false);
-  return [given.length === 0 ? '' : `WHERE ${given.map(([condition]) => condition).join(' AND ')}`, given.flatMap(([, ...values]) => values)];
+  return [
+    given.length === 0 ? '' : `WHERE ${given.map(([condition]) => condition).join(' AND ')}`,
+    given.flatMap(([, ...values]) => values),
+  ];
 }

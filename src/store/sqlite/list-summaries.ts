@@ -1,9 +1,16 @@
-// Short forms of runs and questions out of SQLite. Reading is synchronous, and a row behind a large column costs time with its size:
-// rows are read in groups of bounded size, and other work runs between the groups.
+// Short forms of runs and questions out of SQLite. Reading is synchronous, and a row behind a large column costs time
+// with its size: rows are read in groups of bounded size, and other work runs between the groups.
 import { unlessDamaged } from '../../kernel/stored-json.js';
 import type { PendingFilter, RunFilter } from '../store.js';
 import type { InteractionSummary, RunSummary, SummaryReader } from '../summary-reader.js';
-import { INTERACTION_COLUMNS, RUN_COLUMNS, smallColumn, Summaries, type InteractionSummaryRow, type RunSummaryRow } from '../summaries.js';
+import {
+  INTERACTION_COLUMNS,
+  RUN_COLUMNS,
+  smallColumn,
+  Summaries,
+  type InteractionSummaryRow,
+  type RunSummaryRow,
+} from '../summaries.js';
 import { selectPending, selectRuns } from './list-rows.js';
 import type { Database } from './open-database.js';
 
@@ -12,7 +19,9 @@ const GROUP_BYTES = 8 * 1024 * 1024;
 
 const RUN = `run_id, request_id, request_digest, ${RUN_COLUMNS.map(smallColumn).join(', ')}, status, attempt_number, epoch,
   cancel_requested_json, waited_ms, crashes, created_at, updated_at, rasp_seq, fcmp_seq, ts, digest`;
-const INTERACTION = `interaction_id, run_id, attempt_number, ${INTERACTION_COLUMNS.map(smallColumn).join(', ')}, state, asked_at, due_at, decides`;
+const INTERACTION =
+  `interaction_id, run_id, attempt_number, ${INTERACTION_COLUMNS.map(smallColumn).join(', ')}, ` +
+  'state, asked_at, due_at, decides';
 
 interface Sized {
   readonly id: string;
@@ -30,7 +39,10 @@ export class SqliteSummaries implements SummaryReader {
   async listRuns(filter: RunFilter): Promise<RunSummary[]> {
     const sized = selectRuns(this.#db, 'run_id AS id, octet_length(spec_json) AS bytes', filter) as Sized[];
     const found: RunSummary[] = [];
-    for await (const row of this.#rows<RunSummaryRow>(sized, `SELECT ${RUN} FROM runs WHERE run_id IN (SELECT value FROM json_each(?)) ORDER BY run_id DESC`)) {
+    for await (const row of this.#rows<RunSummaryRow>(
+      sized,
+      `SELECT ${RUN} FROM runs WHERE run_id IN (SELECT value FROM json_each(?)) ORDER BY run_id DESC`,
+    )) {
       const run = await this.#run(row);
       if (run) found.push(run);
     }
@@ -43,13 +55,19 @@ export class SqliteSummaries implements SummaryReader {
   }
 
   #run(row: RunSummaryRow): Promise<RunSummary | null> {
-    return this.#summaries.run(row, (column) => this.#load(`SELECT ${column} AS text FROM runs WHERE run_id = ?`, row.run_id));
+    return this.#summaries.run(row, (column) =>
+      this.#load(`SELECT ${column} AS text FROM runs WHERE run_id = ?`, row.run_id),
+    );
   }
 
   async listPending(filter: PendingFilter): Promise<InteractionSummary[]> {
     const found: InteractionSummary[] = [];
-    for (let { after } = filter; ; ) {
-      const sized = selectPending(this.#db, 'interaction_id AS id, octet_length(question_json) AS bytes, asked_at, interaction_id', { ...filter, ...(after ? { after } : {}) }) as (Sized & { asked_at: number; interaction_id: string })[];
+    for (let { after } = filter; ;) {
+      const sized = selectPending(
+        this.#db,
+        'interaction_id AS id, octet_length(question_json) AS bytes, asked_at, interaction_id',
+        { ...filter, ...(after ? { after } : {}) },
+      ) as (Sized & { asked_at: number; interaction_id: string })[];
       const query = `SELECT ${INTERACTION} FROM interactions WHERE interaction_id IN (SELECT value FROM json_each(?)) AND state = 'pending' ORDER BY asked_at, interaction_id`;
       for await (const row of this.#rows<InteractionSummaryRow>(sized, query)) {
         const interaction = await unlessDamaged(this.#interaction(row));
@@ -69,18 +87,23 @@ export class SqliteSummaries implements SummaryReader {
   }
 
   async #find(condition: string, value: string): Promise<InteractionSummary | null> {
-    const row = this.#db.prepare(`SELECT ${INTERACTION} FROM interactions WHERE ${condition}`).get(value) as InteractionSummaryRow | undefined;
+    const row = this.#db.prepare(`SELECT ${INTERACTION} FROM interactions WHERE ${condition}`).get(value) as
+      | InteractionSummaryRow
+      | undefined;
     return row ? this.#interaction(row) : null;
   }
 
   #interaction(row: InteractionSummaryRow): Promise<InteractionSummary | null> {
-    return this.#summaries.interaction(row, (column) => this.#load(`SELECT ${column} AS text FROM interactions WHERE interaction_id = ?`, row.interaction_id));
+    return this.#summaries.interaction(row, (column) =>
+      this.#load(`SELECT ${column} AS text FROM interactions WHERE interaction_id = ?`, row.interaction_id),
+    );
   }
 
   async *#rows<Row>(sized: readonly Sized[], query: string): AsyncGenerator<Row, void> {
-    for (let from = 0; from < sized.length; ) {
+    for (let from = 0; from < sized.length;) {
       let to = from;
-      for (let bytes = 0; to < sized.length && (to === from || bytes + (sized[to]?.bytes ?? 0) <= GROUP_BYTES); to += 1) bytes += sized[to]?.bytes ?? 0;
+      for (let bytes = 0; to < sized.length && (to === from || bytes + (sized[to]?.bytes ?? 0) <= GROUP_BYTES); to += 1)
+        bytes += sized[to]?.bytes ?? 0;
       if (from > 0) await yieldToOthers();
       yield* this.#db.prepare(query).all(JSON.stringify(sized.slice(from, to).map(({ id }) => id))) as Row[];
       from = to;

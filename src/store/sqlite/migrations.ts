@@ -29,7 +29,8 @@ const validTimeout = (value: string): string => `CASE WHEN ${value} = CAST(${val
   AND (typeof(${value}) <> 'text' OR ${value} NOT GLOB '*[^0-9]*') AND CAST(${value} AS INTEGER) BETWEEN 1 AND ${LONGEST_TIMEOUT_SEC}
   THEN CAST(${value} AS INTEGER) ELSE ${DEFAULT_TIMEOUT_SEC} END`;
 
-const RUNTIME_COLUMNS = 'request_id:TEXT::1 effective_session_timeout_sec:INTEGER:1:0 session_handle_json:TEXT:0:0 updated_at:TEXT:1:0';
+const RUNTIME_COLUMNS =
+  'request_id:TEXT::1 effective_session_timeout_sec:INTEGER:1:0 session_handle_json:TEXT:0:0 updated_at:TEXT:1:0';
 
 const RUNTIME_TABLE = `CREATE TABLE request_interactive_runtime (
   request_id TEXT PRIMARY KEY,
@@ -38,8 +39,8 @@ const RUNTIME_TABLE = `CREATE TABLE request_interactive_runtime (
   updated_at TEXT NOT NULL
 )`;
 
-// The database of a predecessor has more columns in this table, and may have several rows of one request: of those the newest is
-// kept, with its handle, and with its timeout if that is one. Everything else is dropped.
+// The database of a predecessor has more columns in this table, and may have several rows of one request: of those the
+// newest is kept, with its handle, and with its timeout if that is one. Everything else is dropped.
 function migrateInteractiveRuntime(db: Database): void {
   const info = `SELECT tell_value(name || ':' || type || ':' || iif(pk, '', "notnull") || ':' || pk) FROM pragma_table_info('request_interactive_runtime')`;
   const found = tell(db, info);
@@ -61,7 +62,8 @@ function migrateInteractiveRuntime(db: Database): void {
   db.exec('DROP TABLE request_interactive_runtime_old');
 }
 
-// A segment is a row with a rowid although it has a key of its own: large bodies inside a key's tree cost nearly twice as much.
+// A segment is a row with a rowid although it has a key of its own: large bodies inside a key's tree cost nearly twice
+// as much.
 function createTables(db: Database): void {
   db.exec(`
 CREATE TABLE runs (
@@ -170,8 +172,8 @@ function addPacking(db: Database): void {
   db.exec('ALTER TABLE segments ADD COLUMN packed INTEGER NOT NULL DEFAULT 0');
 }
 
-// Folders are columns of their own, so that a run whose JSON is damaged can still be found by them and deleted: an index over the
-// JSON would refuse that. deleted_turns holds the counts of turns whose runs were deleted, added up.
+// Folders are columns of their own, so that a run whose JSON is damaged can still be found by them and deleted: an
+// index over the JSON would refuse that. deleted_turns holds the counts of turns whose runs were deleted, added up.
 function addRunColumns(db: Database): void {
   db.exec(`
 DROP INDEX runs_by_home;
@@ -194,7 +196,8 @@ UPDATE request_interactive_runtime SET effective_session_timeout_sec = ${validTi
 `);
 }
 
-// Secrets are here as SHA-256 only. The journal's triggers stop mistakes; `parley audit --verify` detects what was changed past them.
+// Secrets are here as SHA-256 only. The journal's triggers stop mistakes; `parley audit --verify` detects what was
+// changed past them.
 function createAccess(db: Database): void {
   db.exec(`
 CREATE TABLE sessions (

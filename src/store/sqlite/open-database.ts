@@ -1,5 +1,5 @@
-// Opens the database through the node:sqlite API: the built-in one where it comes without a warning, else the package with
-// the same API.
+// Opens the database through the node:sqlite API: the built-in one where it comes without a warning, else the package
+// with the same API.
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { readAllIntegers } from './read-integers.js';
 
@@ -10,8 +10,9 @@ type Driver = { DatabaseSync: new (path: string, options?: { readOnly?: boolean;
 // node:sqlite exists since 22.5, but prints a warning there.
 const FIRST_QUIET_MAJOR = 24;
 
-// Of a new one; one that is there keeps its own. What is stored is mostly text in large pieces, and a page is what each write is
-// counted in: measured, a large write takes a fifth less time than with 4 KiB. With 16 KiB it is two fifths, but small ones take longer.
+// Of a new one; one that is there keeps its own. What is stored is mostly text in large pieces, and a page is what each
+// write is counted in: measured, a large write takes a fifth less time than with 4 KiB. With 16 KiB it is two fifths,
+// but small ones take longer.
 const PAGE_BYTES = 8 * 1024;
 
 export async function openDatabase(path: string, options: { readOnly?: boolean } = {}): Promise<Database> {
@@ -37,7 +38,9 @@ export async function openLock(path: string): Promise<Database> {
 
 async function loadDriver(): Promise<Driver> {
   const major = Number(process.versions.node.split('.')[0]);
-  return (major >= FIRST_QUIET_MAJOR ? await import('node:sqlite' as string) : await import('@photostructure/sqlite')) as Driver;
+  return (
+    major >= FIRST_QUIET_MAJOR ? await import('node:sqlite' as string) : await import('@photostructure/sqlite')
+  ) as Driver;
 }
 
 // All of it, or nothing. The work is synchronous: nothing else can come in between.

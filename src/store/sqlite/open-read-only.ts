@@ -1,5 +1,6 @@
-// Opens the database to read, beside whoever writes it, also where nothing can be written. SQLite keeps an index of the write-ahead
-// log in a file beside the database, which it cannot make on a read-only file system: without a log that index is not needed.
+// Opens the database to read, beside whoever writes it, also where nothing can be written. SQLite keeps an index of the
+// write-ahead log in a file beside the database, which it cannot make on a read-only file system: without a log that
+// index is not needed.
 import { accessSync, constants, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -17,7 +18,12 @@ export async function openReadOnly(path: string): Promise<Database> {
     if (mayWriteIn(dirname(path))) throw error;
   }
   const logBytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
-  if (logBytes > 0) throw new RequestError('DATA_DIR_UNUSABLE', `${path} is on a read-only file system, and ${logBytes} bytes of it are still in parley.db-wal, which cannot be read there. Copy the data directory to a writable place and name the copy with --data.`);
+  if (logBytes > 0)
+    throw new RequestError(
+      'DATA_DIR_UNUSABLE',
+      `${path} is on a read-only file system, and ${logBytes} bytes of it are still in parley.db-wal, which ` +
+        'cannot be read there. Copy the data directory to a writable place and name the copy with --data.',
+    );
   // Nobody can change it: neither locks nor the log are needed.
   return openDatabase(`${pathToFileURL(path).href}?immutable=1`, { readOnly: true });
 }

@@ -1,5 +1,6 @@
-// Large pieces of a journal are packed: lines of events repeat each other so much that packing costs less than writing them twice, into
-// the log of the database and into the database. Small ones stay as they are, and so does what does not get smaller.
+// Large pieces of a journal are packed: lines of events repeat each other so much that packing costs less than writing
+// them twice, into the log of the database and into the database. Small ones stay as they are, and so does what does
+// not get smaller.
 import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib';
 import { DamagedDataError } from '../../kernel/stored-json.js';
 
@@ -23,7 +24,10 @@ export interface PackedBody {
 export function packBody(plain: Uint8Array): PackedBody {
   const { length } = plain;
   if (length < LEAST_BYTES) return { body: plain, packed: 0 };
-  const body = brotliCompressSync(plain, { params: { ...FASTEST, [constants.BROTLI_PARAM_SIZE_HINT]: length }, chunkSize: 64 * 1024 });
+  const body = brotliCompressSync(plain, {
+    params: { ...FASTEST, [constants.BROTLI_PARAM_SIZE_HINT]: length },
+    chunkSize: 64 * 1024,
+  });
   return body.length > length * MOST_OF_PLAIN ? { body: plain, packed: 0 } : { body, packed: length };
 }
 
@@ -32,10 +36,14 @@ export function unpackBody({ body, packed }: PackedBody): Uint8Array {
   if (packed === 0) return body;
   let plain: Buffer;
   try {
-    plain = brotliDecompressSync(body, { maxOutputLength: packed, chunkSize: Math.min(Math.max(packed, 64), MOST_AT_ONCE) });
+    plain = brotliDecompressSync(body, {
+      maxOutputLength: packed,
+      chunkSize: Math.min(Math.max(packed, 64), MOST_AT_ONCE),
+    });
   } catch (cause) {
     throw new DamagedDataError('a piece of the journal cannot be unpacked', { cause });
   }
-  if (plain.length !== packed) throw new DamagedDataError(`a piece of the journal has ${plain.length} bytes instead of ${packed}`);
+  if (plain.length !== packed)
+    throw new DamagedDataError(`a piece of the journal has ${plain.length} bytes instead of ${packed}`);
   return plain;
 }

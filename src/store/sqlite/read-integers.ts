@@ -1,5 +1,6 @@
-// The drivers throw for an integer outside ±2^53, and with it fail the whole statement. Statements read such an integer as the
-// nearest number instead. It is no safe integer, so the code that reads the row can tell that this row is damaged.
+// The drivers throw for an integer outside ±2^53, and with it fail the whole statement. Statements read such an integer
+// as the nearest number instead. It is no safe integer, so the code that reads the row can tell that this row is
+// damaged.
 import type { Database, Statement } from './open-database.js';
 
 type Row = Record<string, unknown>;
@@ -32,7 +33,12 @@ function tolerate(statement: Statement): Statement {
     return convert(work());
   };
   replace(statement, 'get', (...values) => read(() => get(...values), toNumbers));
-  replace(statement, 'all', (...values) => read(() => all(...values), (rows) => rows.map(toNumbers)));
+  replace(statement, 'all', (...values) =>
+    read(
+      () => all(...values),
+      (rows) => rows.map(toNumbers),
+    ),
+  );
   // A row that was yielded cannot be taken back, so it never comes to a refusal here.
   replace(statement, 'iterate', function* (...values) {
     readBigInts();

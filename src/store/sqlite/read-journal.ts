@@ -18,7 +18,17 @@ export function prepareRead(db: Database): ReadJournal {
   return (runId, protocol, range) => {
     const { fromSeq = 1, toSeq = Number.MAX_SAFE_INTEGER, fromTs = 0, toTs = Number.MAX_SAFE_INTEGER } = range;
     const picker = new TextPicker(range);
-    for (const segment of select.iterate(runId, protocol, fromSeq, toSeq, fromTs, toTs, runId, protocol, fromSeq) as Iterable<Segment & PackedBody>) {
+    for (const segment of select.iterate(
+      runId,
+      protocol,
+      fromSeq,
+      toSeq,
+      fromTs,
+      toTs,
+      runId,
+      protocol,
+      fromSeq,
+    ) as Iterable<Segment & PackedBody>) {
       if (!picker.add({ ...segment, body: unpackBody(segment) })) break;
     }
     return picker.found;
@@ -46,7 +56,9 @@ export function prepareReadLines(db: Database): ReadLines {
   };
   return (runId, protocol, afterSeq, maxBytes) => {
     const gatherer = new LineGatherer(afterSeq, maxBytes);
-    for (const segment of select.iterate(runId, protocol, afterSeq, runId, protocol, afterSeq + 1) as Iterable<Segment & PackedBody>) {
+    for (const segment of select.iterate(runId, protocol, afterSeq, runId, protocol, afterSeq + 1) as Iterable<
+      Segment & PackedBody
+    >) {
       if (!gatherer.add({ ...segment, body: unpack(runId, protocol, segment) })) break;
     }
     return gatherer.take();

@@ -3,14 +3,39 @@ import { QUESTIONS, salvage, type SalvagedRun } from '../salvage.js';
 import type { Store } from '../store.js';
 import type { Database } from './open-database.js';
 
-const NUMBERS = ['attempt_number', 'epoch', 'waited_ms', 'crashes', 'created_at', 'updated_at', 'rasp_seq', 'fcmp_seq', 'ts'];
-const TEXTS = ['request_id', 'engine', 'spec_json', 'status', 'error_json', 'result_json', 'cancel_requested_json', 'digest'];
+const NUMBERS = [
+  'attempt_number',
+  'epoch',
+  'waited_ms',
+  'crashes',
+  'created_at',
+  'updated_at',
+  'rasp_seq',
+  'fcmp_seq',
+  'ts',
+];
+const TEXTS = [
+  'request_id',
+  'engine',
+  'spec_json',
+  'status',
+  'error_json',
+  'result_json',
+  'cancel_requested_json',
+  'digest',
+];
 const SELECT = `SELECT run_id, ${[...NUMBERS, ...TEXTS].map((name) => `CAST(${name} AS TEXT) AS ${name}`).join(', ')} FROM runs WHERE run_id = ?`;
 
-export async function salvageRun(db: Database, store: Pick<Store, 'loadInteraction' | 'loadHandle'>, runId: string): Promise<SalvagedRun | null> {
+export async function salvageRun(
+  db: Database,
+  store: Pick<Store, 'loadInteraction' | 'loadHandle'>,
+  runId: string,
+): Promise<SalvagedRun | null> {
   const row = db.prepare(SELECT).get(runId) as Record<string, string | null> | undefined;
   if (!row) return null;
-  const ids = db.prepare(`SELECT interaction_id FROM interactions WHERE run_id = ? ORDER BY interaction_id DESC LIMIT ${QUESTIONS}`).all(runId);
+  const ids = db
+    .prepare(`SELECT interaction_id FROM interactions WHERE run_id = ? ORDER BY interaction_id DESC LIMIT ${QUESTIONS}`)
+    .all(runId);
   return salvage({
     row: { ...row, ...Object.fromEntries(NUMBERS.map((name) => [name, toNumber(row[name] ?? null)])) },
     questionIds: (ids as { interaction_id: string }[]).map(({ interaction_id: id }) => id),

@@ -1,14 +1,45 @@
-// The store in one SQLite file. Reading is synchronous inside; what is written waits for the end of the moment, for others that
-// write too.
+// The store in one SQLite file. Reading is synchronous inside; what is written waits for the end of the moment, for
+// others that write too.
 import type { EngineSessionHandle } from '../../run/session-handle.js';
 import { isTerminal, STATES, type RunState } from '../../run/statechart.js';
 import { toTimestamp } from '../../kernel/clock.js';
 import { tombstoneOf, UNTRACED } from '../audit.js';
 import { FIRST_DIGEST, nextDigest } from '../digest.js';
-import { EMPTY_JOURNAL, type CommitListener, type CommitOutcome, type Committed, type CreateOutcome, type DeleteOutcome, type DeleteRunOptions, type Delivery, type DeliveryOutcome, type InteractionRecord, type JournalFlush, type JournalHeads, type Lines, type NewRun, type PendingFilter, type ProfileTotals, type Protocol, type ReadRange, type RunChange, type RunFilter, type RunRecord, type SegmentRange, type Store } from '../store.js';
+import {
+  EMPTY_JOURNAL,
+  type CommitListener,
+  type CommitOutcome,
+  type Committed,
+  type CreateOutcome,
+  type DeleteOutcome,
+  type DeleteRunOptions,
+  type Delivery,
+  type DeliveryOutcome,
+  type InteractionRecord,
+  type JournalFlush,
+  type JournalHeads,
+  type Lines,
+  type NewRun,
+  type PendingFilter,
+  type ProfileTotals,
+  type Protocol,
+  type ReadRange,
+  type RunChange,
+  type RunFilter,
+  type RunRecord,
+  type SegmentRange,
+  type Store,
+} from '../store.js';
 import { appendAudit } from './access.js';
 import { prepareAppend, type AppendJournal } from './append-journal.js';
-import { countDeliveries, forgetGivenUp, insertDelivery, nextDelivery, nextDeliveryAt, settleDelivery } from './deliveries.js';
+import {
+  countDeliveries,
+  forgetGivenUp,
+  insertDelivery,
+  nextDelivery,
+  nextDeliveryAt,
+  settleDelivery,
+} from './deliveries.js';
 import { listByPrefix, listByTail, listPending, listRunIds, listRuns, nextDecision } from './list-rows.js';
 import { SqliteSummaries } from './list-summaries.js';
 import type { SalvagedRun } from '../salvage.js';
@@ -23,8 +54,15 @@ import { findAtWork, findAtWorkIn, findInHome } from './find-runs.js';
 import { insertInteraction, resolveInteraction, setColumns, setHandle } from './change-rows.js';
 import { Writes } from './writes.js';
 
-type Deletable = Pick<RunRow, 'request_id' | 'status' | 'rasp_seq' | 'digest'> & { readonly cwd: string | null; readonly home: string | null; readonly continues: number };
-type StateRow = Pick<RunRow, 'run_id' | 'request_id' | 'status' | 'epoch' | 'cancel_requested_json' | keyof JournalHeads> & { readonly engine: string };
+type Deletable = Pick<RunRow, 'request_id' | 'status' | 'rasp_seq' | 'digest'> & {
+  readonly cwd: string | null;
+  readonly home: string | null;
+  readonly continues: number;
+};
+type StateRow = Pick<
+  RunRow,
+  'run_id' | 'request_id' | 'status' | 'epoch' | 'cancel_requested_json' | keyof JournalHeads
+> & { readonly engine: string };
 
 export class SqliteStore implements Store {
   readonly isAlone = true;
@@ -49,21 +87,41 @@ export class SqliteStore implements Store {
     this.#readLines = prepareReadLines(db);
     this.#writes = new Writes(db, checkFiles);
     this.summaries = new SqliteSummaries(db);
-    this.#selectState = db.prepare('SELECT run_id, request_id, engine, status, epoch, cancel_requested_json, rasp_seq, fcmp_seq, ts, digest FROM runs WHERE run_id = ?');
-    this.#updateHeads = db.prepare('UPDATE runs SET rasp_seq = ?, fcmp_seq = ?, ts = ?, digest = ?, updated_at = ? WHERE run_id = ?');
+    this.#selectState = db.prepare(
+      'SELECT run_id, request_id, engine, status, epoch, cancel_requested_json, rasp_seq, fcmp_seq, ts, digest ' +
+        'FROM runs WHERE run_id = ?',
+    );
+    this.#updateHeads = db.prepare(
+      'UPDATE runs SET rasp_seq = ?, fcmp_seq = ?, ts = ?, digest = ?, updated_at = ? WHERE run_id = ?',
+    );
   }
 
   createRun(run: NewRun): Promise<CreateOutcome> {
-    return this.#writes.add((): CreateOutcome => {
-      const known = this.#db.prepare('SELECT * FROM runs WHERE request_id = ?').get(run.request_id) as RunRow | undefined;
-      if (known) return { created: false, reason: 'known', run: toRun(known), sameRequest: known.request_digest === run.request_digest };
-      const { queued } = this.#db.prepare(`SELECT COUNT(*) AS queued FROM runs WHERE status = 'queued'`).get() as { queued: number };
-      if (queued >= run.queue_limit) return { created: false, reason: 'queue_full', queued };
-      const by = run.handle && findAtWorkIn(this.#db, run.handle.home);
-      if (by) return { created: false, reason: 'session_in_use', by };
-      this.#insertRun(run);
-      return { created: true, run: this.#loadRun(run.run_id) as RunRecord };
-    }, ({ created }, ms) => created && this.#tell({ run_id: run.run_id, journal: run.journal, status: 'queued', origin: 'here', ms }), bytesOf(run.journal));
+    return this.#writes.add(
+      (): CreateOutcome => {
+        const known = this.#db.prepare('SELECT * FROM runs WHERE request_id = ?').get(run.request_id) as
+          | RunRow
+          | undefined;
+        if (known)
+          return {
+            created: false,
+            reason: 'known',
+            run: toRun(known),
+            sameRequest: known.request_digest === run.request_digest,
+          };
+        const { queued } = this.#db.prepare(`SELECT COUNT(*) AS queued FROM runs WHERE status = 'queued'`).get() as {
+          queued: number;
+        };
+        if (queued >= run.queue_limit) return { created: false, reason: 'queue_full', queued };
+        const by = run.handle && findAtWorkIn(this.#db, run.handle.home);
+        if (by) return { created: false, reason: 'session_in_use', by };
+        this.#insertRun(run);
+        return { created: true, run: this.#loadRun(run.run_id) as RunRecord };
+      },
+      ({ created }, ms) =>
+        created && this.#tell({ run_id: run.run_id, journal: run.journal, status: 'queued', origin: 'here', ms }),
+      bytesOf(run.journal),
+    );
   }
 
   #isKnown(requestId: string): boolean {
@@ -71,44 +129,82 @@ export class SqliteStore implements Store {
   }
 
   #insertRun(run: NewRun): void {
-    this.#db.prepare(`INSERT INTO runs (run_id, request_id, request_digest, engine, spec_json, cwd, home, continues,
+    this.#db
+      .prepare(`INSERT INTO runs (run_id, request_id, request_digest, engine, spec_json, cwd, home, continues,
         status, attempt_number, epoch, created_at, updated_at, queued_at, rasp_seq, fcmp_seq, ts, digest, crashes)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'queued', 1, 0, ?, ?, ?, 0, 0, 0, ?, COALESCE((SELECT crashes FROM runs WHERE run_id = ?), 0))`)
-      .run(run.run_id, run.request_id, run.request_digest, run.spec.engine, JSON.stringify(run.spec), run.spec.cwd, run.spec.home,
-        Number(run.spec.continue_from !== undefined), run.created_at, run.created_at, run.created_at, FIRST_DIGEST, run.crashes_of ?? null);
-    for (const [key, value] of Object.entries(run.spec.labels)) this.#db.prepare('INSERT INTO run_labels (run_id, key, value) VALUES (?, ?, ?)').run(run.run_id, key, value);
+      .run(
+        run.run_id,
+        run.request_id,
+        run.request_digest,
+        run.spec.engine,
+        JSON.stringify(run.spec),
+        run.spec.cwd,
+        run.spec.home,
+        Number(run.spec.continue_from !== undefined),
+        run.created_at,
+        run.created_at,
+        run.created_at,
+        FIRST_DIGEST,
+        run.crashes_of ?? null,
+      );
+    for (const [key, value] of Object.entries(run.spec.labels))
+      this.#db.prepare('INSERT INTO run_labels (run_id, key, value) VALUES (?, ?, ?)').run(run.run_id, key, value);
     // The database of a predecessor may have a row of this request, of a run that was never here: the new one counts.
-    this.#db.prepare('INSERT OR REPLACE INTO request_interactive_runtime (request_id, effective_session_timeout_sec, session_handle_json, updated_at) VALUES (?, ?, ?, ?)')
-      .run(run.request_id, run.session_timeout_sec, run.handle === null ? null : JSON.stringify(run.handle), toTimestamp(run.created_at));
+    this.#db
+      .prepare(
+        'INSERT OR REPLACE INTO request_interactive_runtime (request_id, effective_session_timeout_sec, ' +
+          'session_handle_json, updated_at) VALUES (?, ?, ?, ?)',
+      )
+      .run(
+        run.request_id,
+        run.session_timeout_sec,
+        run.handle === null ? null : JSON.stringify(run.handle),
+        toTimestamp(run.created_at),
+      );
     this.#setHeads(run.run_id, this.#append(run.run_id, EMPTY_JOURNAL, run.journal), run.created_at);
   }
 
   commit(change: RunChange): Promise<CommitOutcome> {
     const { run_id: runId, expect, now, set, journal, turn, handle, ask, resolve, create, deliveries = [] } = change;
     let isCreated = false;
-    return this.#writes.add((): CommitOutcome => {
-      const run = this.#selectState.get(runId) as StateRow | undefined;
-      if (!run) return { committed: false, reason: 'unknown_run' };
-      if (run.epoch !== expect.epoch) return { committed: false, reason: 'epoch' };
-      if (run.status !== expect.status) return { committed: false, reason: 'status' };
-      if (run.rasp_seq !== expect.rasp_seq) return { committed: false, reason: 'seq' };
-      if (resolve && !resolveInteraction(this.#db, runId, resolve)) return { committed: false, reason: 'interaction' };
-      if (set) setColumns(this.#db, runId, { set, now });
-      if (handle) setHandle(this.#db, run.request_id, { handle, now });
-      if (ask) insertInteraction(this.#db, runId, ask);
-      if (turn) insertTurn(this.#db, run, turn);
-      const before: JournalHeads = { rasp_seq: run.rasp_seq, fcmp_seq: run.fcmp_seq, ts: run.ts, digest: run.digest };
-      const heads = journal ? this.#append(runId, before, journal) : before;
-      this.#setHeads(runId, heads, now);
-      for (const delivery of deliveries) insertDelivery(this.#db, runId, heads, now, delivery);
-      isCreated = create !== undefined && run.cancel_requested_json === null && !this.#isKnown(create.request_id);
-      if (create && isCreated) this.#insertRun(create);
-      return { committed: true, heads };
-    }, ({ committed }, ms) => {
-      if (!committed) return;
-      this.#tell({ run_id: runId, journal, status: set?.status, asked: ask?.interaction_id, resolved: resolve?.interaction_id, origin: 'here', ms });
-      if (create && isCreated) this.#tell({ run_id: create.run_id, journal: create.journal, status: 'queued', origin: 'here', ms });
-    }, bytesOf(journal) + bytesOf(create?.journal));
+    return this.#writes.add(
+      (): CommitOutcome => {
+        const run = this.#selectState.get(runId) as StateRow | undefined;
+        if (!run) return { committed: false, reason: 'unknown_run' };
+        if (run.epoch !== expect.epoch) return { committed: false, reason: 'epoch' };
+        if (run.status !== expect.status) return { committed: false, reason: 'status' };
+        if (run.rasp_seq !== expect.rasp_seq) return { committed: false, reason: 'seq' };
+        if (resolve && !resolveInteraction(this.#db, runId, resolve))
+          return { committed: false, reason: 'interaction' };
+        if (set) setColumns(this.#db, runId, { set, now });
+        if (handle) setHandle(this.#db, run.request_id, { handle, now });
+        if (ask) insertInteraction(this.#db, runId, ask);
+        if (turn) insertTurn(this.#db, run, turn);
+        const before: JournalHeads = { rasp_seq: run.rasp_seq, fcmp_seq: run.fcmp_seq, ts: run.ts, digest: run.digest };
+        const heads = journal ? this.#append(runId, before, journal) : before;
+        this.#setHeads(runId, heads, now);
+        for (const delivery of deliveries) insertDelivery(this.#db, runId, heads, now, delivery);
+        isCreated = create !== undefined && run.cancel_requested_json === null && !this.#isKnown(create.request_id);
+        if (create && isCreated) this.#insertRun(create);
+        return { committed: true, heads };
+      },
+      ({ committed }, ms) => {
+        if (!committed) return;
+        this.#tell({
+          run_id: runId,
+          journal,
+          status: set?.status,
+          asked: ask?.interaction_id,
+          resolved: resolve?.interaction_id,
+          origin: 'here',
+          ms,
+        });
+        if (create && isCreated)
+          this.#tell({ run_id: create.run_id, journal: create.journal, status: 'queued', origin: 'here', ms });
+      },
+      bytesOf(journal) + bytesOf(create?.journal),
+    );
   }
 
   onCommitted(listener: CommitListener): () => void {
@@ -137,21 +233,30 @@ export class SqliteStore implements Store {
 
   // Reads columns only: a run whose JSON is damaged can be deleted.
   deleteRun(runId: string, { damaged = false, trace = UNTRACED }: DeleteRunOptions = {}): Promise<DeleteOutcome> {
-    return this.#writes.add((): DeleteOutcome => {
-      const run = this.#db.prepare('SELECT request_id, status, cwd, home, continues, rasp_seq, digest FROM runs WHERE run_id = ?').get(runId) as Deletable | undefined;
-      if (!run) return 'unknown_run';
-      if (!damaged && !isTerminal(run.status)) return 'not_ended';
-      // Those that continue it live in its home, with its session.
-      if (run.continues !== 1 && findInHome(this.#db, run.home, runId)) return 'session_in_use';
-      // A fork of it has a home of its own, but not a folder to work in.
-      if (run.cwd?.includes(runId) && findAtWork(this.#db, run.cwd, runId)) return 'session_in_use';
-      keepTurns(this.#db, runId);
-      this.#db.prepare('DELETE FROM request_interactive_runtime WHERE request_id = ?').run(run.request_id);
-      this.#db.prepare('DELETE FROM runs WHERE run_id = ?').run(runId);
-      forgetGivenUp(this.#db, runId);
-      appendAudit(this.#db, { ...trace, type: 'run.deleted', body: tombstoneOf({ run_id: runId, rasp_seq: run.rasp_seq, digest: run.digest }) });
-      return 'deleted';
-    }, (outcome, ms) => outcome === 'deleted' && this.#tell({ run_id: runId, deleted: true, origin: 'here', ms }));
+    return this.#writes.add(
+      (): DeleteOutcome => {
+        const run = this.#db
+          .prepare('SELECT request_id, status, cwd, home, continues, rasp_seq, digest FROM runs WHERE run_id = ?')
+          .get(runId) as Deletable | undefined;
+        if (!run) return 'unknown_run';
+        if (!damaged && !isTerminal(run.status)) return 'not_ended';
+        // Those that continue it live in its home, with its session.
+        if (run.continues !== 1 && findInHome(this.#db, run.home, runId)) return 'session_in_use';
+        // A fork of it has a home of its own, but not a folder to work in.
+        if (run.cwd?.includes(runId) && findAtWork(this.#db, run.cwd, runId)) return 'session_in_use';
+        keepTurns(this.#db, runId);
+        this.#db.prepare('DELETE FROM request_interactive_runtime WHERE request_id = ?').run(run.request_id);
+        this.#db.prepare('DELETE FROM runs WHERE run_id = ?').run(runId);
+        forgetGivenUp(this.#db, runId);
+        appendAudit(this.#db, {
+          ...trace,
+          type: 'run.deleted',
+          body: tombstoneOf({ run_id: runId, rasp_seq: run.rasp_seq, digest: run.digest }),
+        });
+        return 'deleted';
+      },
+      (outcome, ms) => outcome === 'deleted' && this.#tell({ run_id: runId, deleted: true, origin: 'here', ms }),
+    );
   }
 
   async loadRun(runId: string): Promise<RunRecord | null> {
@@ -197,16 +302,27 @@ export class SqliteStore implements Store {
   }
 
   async countRuns(): Promise<Record<RunState, number>> {
-    const rows = this.#db.prepare('SELECT status, COUNT(*) AS runs FROM runs GROUP BY status').all() as unknown as { status: RunState; runs: number }[];
-    return Object.fromEntries(STATES.map((state) => [state, rows.find(({ status }) => status === state)?.runs ?? 0])) as Record<RunState, number>;
+    const rows = this.#db.prepare('SELECT status, COUNT(*) AS runs FROM runs GROUP BY status').all() as unknown as {
+      status: RunState;
+      runs: number;
+    }[];
+    return Object.fromEntries(
+      STATES.map((state) => [state, rows.find(({ status }) => status === state)?.runs ?? 0]),
+    ) as Record<RunState, number>;
   }
 
   async countPending(now: number): Promise<{ pending: number; overdue: number }> {
-    return this.#db.prepare(`SELECT COUNT(*) AS pending, COUNT(*) FILTER (WHERE due_at < ?) AS overdue FROM interactions WHERE state = 'pending'`).get(now) as { pending: number; overdue: number };
+    return this.#db
+      .prepare(
+        `SELECT COUNT(*) AS pending, COUNT(*) FILTER (WHERE due_at < ?) AS overdue FROM interactions WHERE state = 'pending'`,
+      )
+      .get(now) as { pending: number; overdue: number };
   }
 
   async loadHandle(requestId: string): Promise<EngineSessionHandle | null> {
-    const row = this.#db.prepare('SELECT session_handle_json FROM request_interactive_runtime WHERE request_id = ?').get(requestId) as { session_handle_json: string | null } | undefined;
+    const row = this.#db
+      .prepare('SELECT session_handle_json FROM request_interactive_runtime WHERE request_id = ?')
+      .get(requestId) as { session_handle_json: string | null } | undefined;
     return toHandle(row?.session_handle_json, requestId);
   }
 
@@ -215,8 +331,10 @@ export class SqliteStore implements Store {
   }
 
   async loadByKey(runId: string, idempotencyKey: string): Promise<InteractionRecord | null> {
-    const row = this.#db.prepare(`SELECT * FROM interactions WHERE run_id = ?
-      AND iif(json_valid(resolution_json), json_extract(resolution_json, '$.idempotency_key'), NULL) = ?`).get(runId, idempotencyKey) as InteractionRow | undefined;
+    const row = this.#db
+      .prepare(`SELECT * FROM interactions WHERE run_id = ?
+      AND iif(json_valid(resolution_json), json_extract(resolution_json, '$.idempotency_key'), NULL) = ?`)
+      .get(runId, idempotencyKey) as InteractionRow | undefined;
     return row ? toInteraction(row) : null;
   }
 
@@ -225,11 +343,18 @@ export class SqliteStore implements Store {
   }
 
   async loadLatest(runId: string): Promise<InteractionRecord | null> {
-    return this.#interaction('run_id = ? ORDER BY attempt_number DESC, asked_at DESC, interaction_id DESC LIMIT 1', runId);
+    return this.#interaction(
+      'run_id = ? ORDER BY attempt_number DESC, asked_at DESC, interaction_id DESC LIMIT 1',
+      runId,
+    );
   }
 
   async listInteractions(runId: string): Promise<InteractionRecord[]> {
-    return (this.#db.prepare('SELECT * FROM interactions WHERE run_id = ? ORDER BY interaction_id').all(runId) as unknown as InteractionRow[]).map(toInteraction);
+    return (
+      this.#db
+        .prepare('SELECT * FROM interactions WHERE run_id = ? ORDER BY interaction_id')
+        .all(runId) as unknown as InteractionRow[]
+    ).map(toInteraction);
   }
 
   async listPending(filter: PendingFilter): Promise<InteractionRecord[]> {
@@ -241,12 +366,18 @@ export class SqliteStore implements Store {
   }
 
   #interaction(condition: string, ...values: string[]): InteractionRecord | null {
-    const row = this.#db.prepare(`SELECT * FROM interactions WHERE ${condition}`).get(...values) as InteractionRow | undefined;
+    const row = this.#db.prepare(`SELECT * FROM interactions WHERE ${condition}`).get(...values) as
+      | InteractionRow
+      | undefined;
     return row ? toInteraction(row) : null;
   }
 
   async listQueued(limit: number): Promise<string[]> {
-    return (this.#db.prepare(`SELECT run_id FROM runs WHERE status = 'queued' ORDER BY queued_at, run_id LIMIT ?`).all(limit) as { run_id: string }[]).map((row) => row.run_id);
+    return (
+      this.#db
+        .prepare(`SELECT run_id FROM runs WHERE status = 'queued' ORDER BY queued_at, run_id LIMIT ?`)
+        .all(limit) as { run_id: string }[]
+    ).map((row) => row.run_id);
   }
 
   async claimQueued(limit: number, except: readonly string[]): Promise<string[]> {
@@ -255,17 +386,25 @@ export class SqliteStore implements Store {
   }
 
   markStarting(runId: string): Promise<void> {
-    return this.#writes.add(() => void this.#db.prepare(`UPDATE runs SET at_work = 1 WHERE run_id = ? AND status = 'queued'`).run(runId));
+    return this.#writes.add(
+      () => void this.#db.prepare(`UPDATE runs SET at_work = 1 WHERE run_id = ? AND status = 'queued'`).run(runId),
+    );
   }
 
   async releaseStarts(): Promise<void> {
     const marked = this.#db.prepare(`SELECT 1 FROM runs WHERE at_work = 1 AND status = 'queued' LIMIT 1`).get();
-    if (marked) await this.#writes.add(() => this.#db.exec(`UPDATE runs SET at_work = 0 WHERE at_work = 1 AND status = 'queued'`));
+    if (marked)
+      await this.#writes.add(() =>
+        this.#db.exec(`UPDATE runs SET at_work = 0 WHERE at_work = 1 AND status = 'queued'`),
+      );
   }
 
   async countCrashes(): Promise<void> {
     const marked = this.#db.prepare('SELECT 1 FROM runs WHERE at_work = 1 LIMIT 1').get();
-    if (marked) await this.#writes.add(() => this.#db.exec('UPDATE runs SET crashes = crashes + 1, at_work = 0 WHERE at_work = 1'));
+    if (marked)
+      await this.#writes.add(() =>
+        this.#db.exec('UPDATE runs SET crashes = crashes + 1, at_work = 0 WHERE at_work = 1'),
+      );
   }
 
   async readJournal(runId: string, protocol: Protocol, range: ReadRange): Promise<string[]> {
@@ -277,11 +416,17 @@ export class SqliteStore implements Store {
   }
 
   async listSegments(runId: string, protocol: Protocol): Promise<SegmentRange[]> {
-    return this.#db.prepare(`SELECT ${['seq_from', 'seq_to', 'ts_from', 'ts_to'].map(inBounds).join(', ')} FROM segments WHERE run_id = ? AND protocol = ? ORDER BY segments.seq_from`).all(runId, protocol) as unknown as SegmentRange[];
+    return this.#db
+      .prepare(
+        `SELECT ${['seq_from', 'seq_to', 'ts_from', 'ts_to'].map(inBounds).join(', ')} FROM segments WHERE run_id = ? AND protocol = ? ORDER BY segments.seq_from`,
+      )
+      .all(runId, protocol) as unknown as SegmentRange[];
   }
 
   async recomputeDigest(runId: string): Promise<string> {
-    const bodies = this.#db.prepare(`SELECT body, ${PACKED} FROM segments WHERE run_id = ? AND protocol = 'rasp' ORDER BY seq_from`).iterate(runId) as Iterable<PackedBody>;
+    const bodies = this.#db
+      .prepare(`SELECT body, ${PACKED} FROM segments WHERE run_id = ? AND protocol = 'rasp' ORDER BY seq_from`)
+      .iterate(runId) as Iterable<PackedBody>;
     let digest = FIRST_DIGEST;
     for (const body of bodies) digest = nextDigest(digest, unpackBody(body));
     return digest;

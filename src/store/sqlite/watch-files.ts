@@ -1,5 +1,6 @@
-// Notices that the files of an open database were deleted or replaced. SQLite goes on writing into files that have no name any more,
-// and all of that would be lost with the process; so a commit is acknowledged only if its files are still at their place.
+// Notices that the files of an open database were deleted or replaced. SQLite goes on writing into files that have no
+// name any more, and all of that would be lost with the process; so a commit is acknowledged only if its files are
+// still at their place.
 import { statSync, type BigIntStats } from 'node:fs';
 import { RequestError } from '../../run/request-error.js';
 
@@ -25,5 +26,9 @@ function identify(path: string): string | null {
 }
 
 function lost(path: string): RequestError {
-  return new RequestError('DATA_DIR_UNUSABLE', `${path} was deleted or replaced while Parley was using it. Nothing more is accepted, because it would be lost. Put the original file back, or restart Parley to use what is there now.`);
+  return new RequestError(
+    'DATA_DIR_UNUSABLE',
+    `${path} was deleted or replaced while Parley was using it. Nothing more is accepted, because it would be ` +
+      'lost. Put the original file back, or restart Parley to use what is there now.',
+  );
 }

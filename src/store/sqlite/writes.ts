@@ -1,5 +1,5 @@
-// Everything that is written, in the order in which it was asked for: what comes in one moment is one transaction, so that many
-// runs at once cost the disk one write and not one each. Nobody is answered before his part is on the disk.
+// Everything that is written, in the order in which it was asked for: what comes in one moment is one transaction, so
+// that many runs at once cost the disk one write and not one each. Nobody is answered before his part is on the disk.
 import { rollback, type Database } from './open-database.js';
 import type { CheckFiles } from './watch-files.js';
 
@@ -59,8 +59,8 @@ export class Writes {
     return this.#waiting.splice(0, beyond < 0 ? this.#waiting.length : beyond);
   }
 
-  // What cannot be written together is written in halves: one that is wrong, or too large for what room is left, must not take the
-  // others with it.
+  // What cannot be written together is written in halves: one that is wrong, or too large for what room is left, must
+  // not take the others with it.
   #write(group: readonly Write[]): void {
     try {
       this.#checkFiles();

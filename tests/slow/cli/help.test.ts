@@ -7,7 +7,35 @@ import { expect, test } from 'vitest';
 import { createSite, listRuns, parley, start, untilGone, type Site } from '../../support/command.js';
 
 const BUILT = new URL('../../../bin/parley.js', import.meta.url).pathname;
-const COMMANDS = ['run', 'reply', 'continue', 'fork', 'retry', 'cancel', 'rm', 'ls', 'inbox', 'show', 'watch', 'logs', 'verify', 'replay', 'parse', 'serve', 'open', 'migrate', 'import', 'doctor', 'demo', 'contract', 'completion', 'token', 'link', 'audit', 'webhook'];
+const COMMANDS = [
+  'run',
+  'reply',
+  'continue',
+  'fork',
+  'retry',
+  'cancel',
+  'rm',
+  'ls',
+  'inbox',
+  'show',
+  'watch',
+  'logs',
+  'verify',
+  'replay',
+  'parse',
+  'serve',
+  'open',
+  'migrate',
+  'import',
+  'doctor',
+  'demo',
+  'contract',
+  'completion',
+  'token',
+  'link',
+  'audit',
+  'webhook',
+];
 
 async function helpOf(site: Site, ...command: string[]): Promise<string> {
   const { code, stdout, stderr } = await parley(site, [...command, '--help']);
@@ -18,8 +46,14 @@ async function helpOf(site: Site, ...command: string[]): Promise<string> {
 test('every command has help with a description, and the examples name only commands and options that exist', async () => {
   const site = createSite();
   const general = await helpOf(site);
-  expect([...general.matchAll(/^ {2}([a-z]+)(?: \[?[<[a-z-].*?)? {2,}\S/gm)].map((match) => match[1]).filter((name) => name !== 'help' && name !== 'parley')).toEqual(COMMANDS);
-  expect(general).toContain('Exit codes: 0 succeeded, 1 failed, 2 usage, 3 waiting for an answer, 4 canceled, 130 interrupted');
+  expect(
+    [...general.matchAll(/^ {2}([a-z]+)(?: \[?[<[a-z-].*?)? {2,}\S/gm)]
+      .map((match) => match[1])
+      .filter((name) => name !== 'help' && name !== 'parley'),
+  ).toEqual(COMMANDS);
+  expect(general).toContain(
+    'Exit codes: 0 succeeded, 1 failed, 2 usage, 3 waiting for an answer, 4 canceled, 130 interrupted',
+  );
   const helps = new Map<string, string>();
   await Promise.all(COMMANDS.map(async (command) => helps.set(command, await helpOf(site, command))));
   for (const [command, help] of helps) {
@@ -27,12 +61,19 @@ test('every command has help with a description, and the examples name only comm
     // Every option is explained.
     for (const line of help.match(/^ {2}-.+$/gm) ?? []) expect(line, command).toMatch(/ {2}\S/);
   }
-  const examples = [general, ...helps.values()].flatMap((help) => (help.split('Examples:')[1] ?? '').split('\n').filter((line) => /\bparley /.test(line)));
+  const examples = [general, ...helps.values()].flatMap((help) =>
+    (help.split('Examples:')[1] ?? '').split('\n').filter((line) => /\bparley /.test(line)),
+  );
   expect(examples.length).toBeGreaterThan(12);
   for (const example of examples) {
-    const words = (/\bparley ([^|<>;]*)/.exec(example.replace(/"[^"]*"|'[^']*'/g, 'TEXT').replace(/ {3,}.*$/, ''))?.[1] ?? '').trim().split(/\s+/);
+    const words = (
+      /\bparley ([^|<>;]*)/.exec(example.replace(/"[^"]*"|'[^']*'/g, 'TEXT').replace(/ {3,}.*$/, ''))?.[1] ?? ''
+    )
+      .trim()
+      .split(/\s+/);
     expect(COMMANDS, example).toContain(words[0]);
-    for (const option of words.filter((word) => word.startsWith('-') && word !== '-')) expect(helps.get(words[0] ?? ''), example).toMatch(new RegExp(`(?:^|[ ,])${option}\\b`, 'm'));
+    for (const option of words.filter((word) => word.startsWith('-') && word !== '-'))
+      expect(helps.get(words[0] ?? ''), example).toMatch(new RegExp(`(?:^|[ ,])${option}\\b`, 'm'));
   }
   expect((await parley(site, ['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
   expect(existsSync(site.data)).toBe(false);
@@ -51,8 +92,12 @@ test('the completion for bash loads, and completes commands, options and the run
   mkdirSync(bin);
   symlinkSync(BUILT, join(bin, 'parley'));
   const complete = async (...words: string[]): Promise<string[]> => {
-    const script = `set -eu; eval "$(parley completion bash)"; COMP_WORDS=(parley "$@"); COMP_CWORD=$#; _parley; printf '%s\\n' "\${COMPREPLY[@]:-}"`;
-    const { stdout, stderr } = await promisify(execFile)('bash', ['-c', script, 'bash', ...words], { env: { ...site.env, PATH: `${bin}:${site.env['PATH'] ?? ''}` } });
+    const script =
+      'set -eu; eval "$(parley completion bash)"; COMP_WORDS=(parley "$@"); COMP_CWORD=$#; _parley; ' +
+      `printf '%s\\n' "\${COMPREPLY[@]:-}"`;
+    const { stdout, stderr } = await promisify(execFile)('bash', ['-c', script, 'bash', ...words], {
+      env: { ...site.env, PATH: `${bin}:${site.env['PATH'] ?? ''}` },
+    });
     expect(stderr).toBe('');
     return stdout.trimEnd().split('\n');
   };
@@ -76,7 +121,9 @@ test('parley demo keeps its promise in under 20 seconds, and leaves nothing behi
   const { code, stdout, stderr } = await parley(site, ['demo'], { env: { TMPDIR: folder } });
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(performance.now() - begun).toBeLessThan(20_000);
-  expect(stdout).toMatch(/1\. An agent is started[^]*How shall I go on\?[^]*waiting: 0 processes[^]*2\. [^]*kill -9 \d+[^]*3\. [^]*The question is still there[^]*4\. [^]*answered by[^]*✓ done[^]*5\. [^]*(?: {3}✓ .+\n){10}/);
+  expect(stdout).toMatch(
+    /1\. An agent is started[^]*How shall I go on\?[^]*waiting: 0 processes[^]*2\. [^]*kill -9 \d+[^]*3\. [^]*The question is still there[^]*4\. [^]*answered by[^]*✓ done[^]*5\. [^]*(?: {3}✓ .+\n){10}/,
+  );
   expect(readdirSync(folder)).toEqual([]);
   expect(existsSync(site.data)).toBe(false);
 });
@@ -104,5 +151,8 @@ test('what is not built yet says how to build it', async () => {
   mkdirSync(bin, { recursive: true });
   const { stdout: source } = await promisify(execFile)('cat', [BUILT]);
   writeFileSync(join(bin, 'parley.mjs'), source);
-  await expect(promisify(execFile)(process.execPath, [join(bin, 'parley.mjs')])).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('npm ci && npm run build') as string });
+  await expect(promisify(execFile)(process.execPath, [join(bin, 'parley.mjs')])).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('npm ci && npm run build') as string,
+  });
 });

@@ -15,10 +15,16 @@ async function ask(site: Site, prompt: string): Promise<string> {
 test('inbox lists what waits, oldest first, and answers one after the other by number', async () => {
   const site = createSite();
   expect((await parley(site, ['inbox'])).stderr).toBe('Nothing is waiting for you.\n');
-  const ids = [await ask(site, 'Name it [[ask First?|A|B]][[done 1]]'), await ask(site, 'Test it [[ask Second?|A|B]][[done 1]]')];
+  const ids = [
+    await ask(site, 'Name it [[ask First?|A|B]][[done 1]]'),
+    await ask(site, 'Test it [[ask Second?|A|B]][[done 1]]'),
+  ];
   const { stdout } = await parley(site, ['inbox']);
   expect(stdout).toMatch(/#  RUN .*TASK\n1  \w{6}.*First\? +Name it.*\n2  \w{6}.*Second\? +Test it/);
-  const lines = (await parley(site, ['inbox', '--json'])).stdout.trim().split('\n').map((line) => JSON.parse(line) as { run: { run_id: string } });
+  const lines = (await parley(site, ['inbox', '--json'])).stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { run: { run_id: string } });
   expect(lines.map(({ run }) => run.run_id)).toEqual(ids);
   const pty = onTerminal(site, ['inbox']);
   await pty.waitFor('1-2 to answer, Enter to leave > ');
@@ -35,7 +41,9 @@ test('inbox lists what waits, oldest first, and answers one after the other by n
   await pty.waitFor('to answer, Enter to leave > ');
   pty.write('\n');
   expect(await pty.exit).toBe(0);
-  await expect.poll(async () => (await listRuns(site)).find(({ run_id: id }) => id === ids[1])?.status).toBe('succeeded');
+  await expect
+    .poll(async () => (await listRuns(site)).find(({ run_id: id }) => id === ids[1])?.status)
+    .toBe('succeeded');
 });
 
 test('reply last answers the newest run that waits, and says so when none does', async () => {

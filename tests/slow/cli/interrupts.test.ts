@@ -2,7 +2,23 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createSite, enginesOf, hasWorker, listRuns, onTerminal, parley, start, startDetached, untilBegun, untilEngine, untilFree, untilRun, untilSaid, workerOf, type Site } from '../../support/command.js';
+import {
+  createSite,
+  enginesOf,
+  hasWorker,
+  listRuns,
+  onTerminal,
+  parley,
+  start,
+  startDetached,
+  untilBegun,
+  untilEngine,
+  untilFree,
+  untilRun,
+  untilSaid,
+  workerOf,
+  type Site,
+} from '../../support/command.js';
 
 const WORKING = /(?:codex|rehearsal) · [^]*At work\.[^]*/;
 const hang = '[[answer At work.]][[hang]]';
@@ -12,7 +28,13 @@ const letGo = (site: Site, name: string): void => writeFileSync(join(site.cwd, n
 
 test('while the engine works: left running, it comes to its end by itself', async () => {
   const site = createSite();
-  const pty = onTerminal(site, ['run', 'codex', `[[answer At work.]]${until('go')}[[done {"left":true}]]`, '-p', 'full']);
+  const pty = onTerminal(site, [
+    'run',
+    'codex',
+    `[[answer At work.]]${until('go')}[[done {"left":true}]]`,
+    '-p',
+    'full',
+  ]);
   await pty.waitFor(WORKING);
   pty.interrupt();
   await pty.waitFor(/still at work\.\s+\[l\]eave it running, \[c\]ancel it[^]*> /);
@@ -38,7 +60,13 @@ test('while the engine works: canceled, exit code 4 and no process is left', asy
 
 test('while the engine works: Enter goes on watching and nothing was missed; a second Ctrl-C leaves', async () => {
   const site = createSite();
-  const pty = onTerminal(site, ['run', 'codex', `[[answer At work.]]${until('one')}[[answer Meanwhile.]]${until('two')}[[answer Later.]][[hang]]`, '-p', 'full']);
+  const pty = onTerminal(site, [
+    'run',
+    'codex',
+    `[[answer At work.]]${until('one')}[[answer Meanwhile.]]${until('two')}[[answer Later.]][[hang]]`,
+    '-p',
+    'full',
+  ]);
   await pty.waitFor(WORKING);
   pty.interrupt();
   await pty.waitFor('> ');
@@ -60,7 +88,13 @@ test('while the engine works: Enter goes on watching and nothing was missed; a s
 
 test('a run that has ended while the person thought about it is not left: its end is shown', async () => {
   const site = createSite();
-  const pty = onTerminal(site, ['run', 'codex', `[[answer At work.]]${until('go')}[[done {"ended":true}]]`, '-p', 'full']);
+  const pty = onTerminal(site, [
+    'run',
+    'codex',
+    `[[answer At work.]]${until('go')}[[done {"ended":true}]]`,
+    '-p',
+    'full',
+  ]);
   await pty.waitFor(WORKING);
   pty.interrupt();
   await pty.waitFor('> ');
@@ -123,7 +157,11 @@ test('during watch: exit code 130, and the run is untouched', async () => {
   expect(await enginesOf(site)).toHaveLength(1);
 });
 
-test.each([['SIGINT', []], ['SIGTERM', []], ['SIGINT', ['--json']]] as const)('%s without a terminal cancels the run: exit code 4, nothing is left', async (signal, flags) => {
+test.each([
+  ['SIGINT', []],
+  ['SIGTERM', []],
+  ['SIGINT', ['--json']],
+] as const)('%s without a terminal cancels the run: exit code 4, nothing is left', async (signal, flags) => {
   const site = createSite();
   const command = start(site, ['run', 'rehearsal', hang, ...flags]);
   await command.waitFor('At work.');

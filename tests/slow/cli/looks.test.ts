@@ -1,4 +1,5 @@
-// How it looks: fits the terminal, colours only where they are welcome, and nothing that an engine says controls the screen.
+// How it looks: fits the terminal, colours only where they are welcome, and nothing that an engine says controls the
+// screen.
 import stringWidth from 'string-width';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
@@ -11,7 +12,11 @@ const COLOUR = /\u001b\[\d+m/;
 
 // What was written line by line; ^C is the terminal's own echo.
 function widths(output: string): { readonly text: string; readonly width: number }[] {
-  return output.replaceAll('^C', '').split(/\r?\n|\r/).map((line) => stripVTControlCharacters(line)).map((text) => ({ text, width: stringWidth(text) }));
+  return output
+    .replaceAll('^C', '')
+    .split(/\r?\n|\r/)
+    .map((line) => stripVTControlCharacters(line))
+    .map((text) => ({ text, width: stringWidth(text) }));
 }
 
 function expectFits(output: string, cols: number): void {
@@ -22,7 +27,17 @@ function expectFits(output: string, cols: number): void {
 describe('a terminal of 24 columns', () => {
   test('shows a conversation, a question and its answer in Chinese without a line that is too wide', async () => {
     const site = createSite();
-    const pty = onTerminal(site, ['run', 'rehearsal', `[[answer ${CHINESE}${FAMILY}]][[tool make ${'very-'.repeat(20)}long]][[file src/${'深'.repeat(30)}.ts]][[ask ${CHINESE}|${CHINESE}|${FAMILY}]][[done {"text":"${CHINESE}"}]]`, '-i'], { cols: 24 });
+    const pty = onTerminal(
+      site,
+      [
+        'run',
+        'rehearsal',
+        `[[answer ${CHINESE}${FAMILY}]][[tool make ${'very-'.repeat(20)}long]][[file ` +
+          `src/${'深'.repeat(30)}.ts]][[ask ${CHINESE}|${CHINESE}|${FAMILY}]][[done {"text":"${CHINESE}"}]]`,
+        '-i',
+      ],
+      { cols: 24 },
+    );
     await pty.waitFor('or text ');
     pty.interrupt();
     await pty.waitFor(/The question waits\.[^]*> /);
@@ -63,21 +78,38 @@ describe('colours', () => {
     const site = createSite();
     await startDetached(site, 'rehearsal', prompt, '-i');
     await untilRun(site, 'waiting_user');
-    await Promise.all([['show', 'last'], ['ls'], ['verify', 'last'], ['doctor'], ['watch', 'last', '--no-follow']].map(async (args) => {
-      const coloured = onTerminal(site, args, { env: { NO_COLOR: '' } });
-      await coloured.exit;
-      expect(coloured.output(), args[0]).toMatch(COLOUR);
-    }));
-    await Promise.all([{ NO_COLOR: '1', TERM: 'xterm' }, { NO_COLOR: '', TERM: 'dumb' }].map(async (env) => {
-      const plain = onTerminal(site, ['show', 'last'], { env });
-      await plain.exit;
-      expect(plain.output()).not.toMatch(COLOUR);
-    }));
+    await Promise.all(
+      [['show', 'last'], ['ls'], ['verify', 'last'], ['doctor'], ['watch', 'last', '--no-follow']].map(async (args) => {
+        const coloured = onTerminal(site, args, { env: { NO_COLOR: '' } });
+        await coloured.exit;
+        expect(coloured.output(), args[0]).toMatch(COLOUR);
+      }),
+    );
+    await Promise.all(
+      [
+        { NO_COLOR: '1', TERM: 'xterm' },
+        { NO_COLOR: '', TERM: 'dumb' },
+      ].map(async (env) => {
+        const plain = onTerminal(site, ['show', 'last'], { env });
+        await plain.exit;
+        expect(plain.output()).not.toMatch(COLOUR);
+      }),
+    );
   });
 
   test('and all other control sequences stay away from a pipe', async () => {
     const site = createSite();
-    for (const args of [['run', 'rehearsal', prompt, '-i'], ['show', 'last'], ['ls'], ['reply', 'last', '1'], ['verify', 'last'], ['doctor'], ['watch', 'last', '--no-follow'], ['--help'], ['run', 'nobody', 'hi']]) {
+    for (const args of [
+      ['run', 'rehearsal', prompt, '-i'],
+      ['show', 'last'],
+      ['ls'],
+      ['reply', 'last', '1'],
+      ['verify', 'last'],
+      ['doctor'],
+      ['watch', 'last', '--no-follow'],
+      ['--help'],
+      ['run', 'nobody', 'hi'],
+    ]) {
       const { stdout, stderr } = await parley(site, args);
       expect(stdout + stderr, args.join(' ')).not.toMatch(ESCAPE);
       expect(stdout + stderr).not.toContain('\r');
@@ -89,8 +121,11 @@ describe('colours', () => {
 
 test('an engine cannot control the terminal: no title, no colour, no moving cursor, no clearing', async () => {
   const site = createSite();
-  const hostile = 'A\u001b]0;stolen title\u0007B\u001b[31mC\u001b[2J\u001b[1;1HD\u009b5mE\u0008\u0008F\u001bP1$q\u001b\\G\rH\u202eI';
-  const script = `[[answer ${hostile}]][[tool ${hostile}]][[file ${hostile}]][[ask ${hostile}|${hostile}|B]][[done {"text":${JSON.stringify(hostile)}}]]`;
+  const hostile =
+    'A\u001b]0;stolen title\u0007B\u001b[31mC\u001b[2J\u001b[1;1HD\u009b5mE\u0008\u0008F\u001bP1$q\u001b\\G\rH\u202eI';
+  const script =
+    `[[answer ${hostile}]][[tool ${hostile}]][[file ${hostile}]][[ask ` +
+    `${hostile}|${hostile}|B]][[done {"text":${JSON.stringify(hostile)}}]]`;
   const asked = await parley(site, ['run', 'rehearsal', '-', '-i', '-l', `name=${hostile}`], { stdin: script });
   expect(asked.code, asked.stderr).toBe(3);
   expect(asked.stdout).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/);
@@ -111,7 +146,9 @@ test('an engine cannot control the terminal: no title, no colour, no moving curs
     expect(output).toContain('⟨U+001B⟩]0');
     // Only what Parley itself sends: its colours are off, what remains is the line editor and the status line.
     const sent = output.match(/\u001b(?:\[[0-?]*[ -/]*[@-~]|.)/g) ?? [];
-    expect([...new Set(sent)].filter((sequence) => !/^\u001b\[(?:\d*G|0?J|2K|\d*C|1A|0?K|\?2004[hl])$/.test(sequence))).toEqual([]);
+    expect(
+      [...new Set(sent)].filter((sequence) => !/^\u001b\[(?:\d*G|0?J|2K|\d*C|1A|0?K|\?2004[hl])$/.test(sequence)),
+    ).toEqual([]);
     expect(output).not.toMatch(/[\u0000-\u0008\u000b\u000c\u000e-\u001a\u007f-\u009f\u202e]/);
   }
 });

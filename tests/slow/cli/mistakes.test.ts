@@ -13,22 +13,87 @@ const REFUSED: readonly Mistake[] = [
   ['no prompt', ['run', 'rehearsal'], 2, /missing required argument 'prompt'\n\(parley run --help tells more\)/],
   ['an empty prompt', ['run', 'rehearsal', '  '], 2, 'The prompt is empty'],
   ['an empty prompt from stdin', ['run', 'rehearsal', '-'], 2, 'The prompt is empty'],
-  ['a prompt without quotes', ['run', 'rehearsal', 'fix', 'the', 'build'], 2, /too many arguments[^]*the prompt is one argument: put it in quotes/],
-  ['an engine without the command', ['codex', 'fix the build'], 2, /unknown command 'codex'[^]*\(Did you mean parley run codex\?\)/],
-  ['an unknown engine', ['run', 'claude', 'hi'], 2, /the engines are codex, codex-app-server, gemini, iflow, opencode, rehearsal\n {2}parley doctor/],
-  ['a folder that is not there', ['run', 'rehearsal', 'hi', '--cwd', 'nowhere'], 2, /the folder \S+nowhere does not exist/],
+  [
+    'a prompt without quotes',
+    ['run', 'rehearsal', 'fix', 'the', 'build'],
+    2,
+    /too many arguments[^]*the prompt is one argument: put it in quotes/,
+  ],
+  [
+    'an engine without the command',
+    ['codex', 'fix the build'],
+    2,
+    /unknown command 'codex'[^]*\(Did you mean parley run codex\?\)/,
+  ],
+  [
+    'an unknown engine',
+    ['run', 'claude', 'hi'],
+    2,
+    /the engines are codex, codex-app-server, gemini, iflow, opencode, rehearsal\n {2}parley doctor/,
+  ],
+  [
+    'a folder that is not there',
+    ['run', 'rehearsal', 'hi', '--cwd', 'nowhere'],
+    2,
+    /the folder \S+nowhere does not exist/,
+  ],
   ['a folder that is a file', ['run', 'rehearsal', 'hi', '--cwd', 'file.json'], 2, 'is not a directory'],
-  ['a folder and a folder of its own', ['run', 'rehearsal', 'hi', '--cwd', '.', '--scratch'], 2, "cannot be used with option '-C, --cwd <dir>'"],
-  ['a schema that is not there', ['run', 'rehearsal', 'hi', '--schema', 'none.json'], 2, 'cannot read the schema "none.json"'],
-  ['a schema that is not JSON', ['run', 'rehearsal', 'hi', '--schema', 'torn.json'], 2, 'the schema "torn.json" is not a JSON object'],
-  ['a schema that is no schema', ['run', 'rehearsal', 'hi', '--schema', 'file.json'], 2, 'output_schema cannot be used'],
-  ['an option without a value', ['run', 'rehearsal', 'hi', '-o', 'max_attempt'], 2, '--option needs name=value, not "max_attempt"'],
-  ['an option that does not exist', ['run', 'rehearsal', 'hi', '-o', 'max_attempts=3'], 2, /there is no runtime option "max_attempts"; did you mean "max_attempt"\? the options are .*max_attempt/],
-  ['an option of the wrong kind', ['run', 'rehearsal', 'hi', '-o', 'max_attempt=many'], 2, 'runtime option max_attempt cannot be "many"'],
+  [
+    'a folder and a folder of its own',
+    ['run', 'rehearsal', 'hi', '--cwd', '.', '--scratch'],
+    2,
+    "cannot be used with option '-C, --cwd <dir>'",
+  ],
+  [
+    'a schema that is not there',
+    ['run', 'rehearsal', 'hi', '--schema', 'none.json'],
+    2,
+    'cannot read the schema "none.json"',
+  ],
+  [
+    'a schema that is not JSON',
+    ['run', 'rehearsal', 'hi', '--schema', 'torn.json'],
+    2,
+    'the schema "torn.json" is not a JSON object',
+  ],
+  [
+    'a schema that is no schema',
+    ['run', 'rehearsal', 'hi', '--schema', 'file.json'],
+    2,
+    'output_schema cannot be used',
+  ],
+  [
+    'an option without a value',
+    ['run', 'rehearsal', 'hi', '-o', 'max_attempt'],
+    2,
+    '--option needs name=value, not "max_attempt"',
+  ],
+  [
+    'an option that does not exist',
+    ['run', 'rehearsal', 'hi', '-o', 'max_attempts=3'],
+    2,
+    /there is no runtime option "max_attempts"; did you mean "max_attempt"\? the options are .*max_attempt/,
+  ],
+  [
+    'an option of the wrong kind',
+    ['run', 'rehearsal', 'hi', '-o', 'max_attempt=many'],
+    2,
+    'runtime option max_attempt cannot be "many"',
+  ],
   ['a label without a name', ['run', 'rehearsal', 'hi', '-l', '=x'], 2, '--label needs name=value'],
-  ['a permission that does not exist', ['run', 'rehearsal', 'hi', '-p', 'root'], 2, 'Allowed choices are read-only, workspace-write, full'],
+  [
+    'a permission that does not exist',
+    ['run', 'rehearsal', 'hi', '-p', 'root'],
+    2,
+    'Allowed choices are read-only, workspace-write, full',
+  ],
   ['a run that does not exist', ['show', 'run_01ABC'], 1, 'There is no run "run_01ABC"'],
-  ['the last run, where there is none', ['reply', 'last', 'yes'], 1, 'There is no run "last": nothing was ever run in '],
+  [
+    'the last run, where there is none',
+    ['reply', 'last', 'yes'],
+    1,
+    'There is no run "last": nothing was ever run in ',
+  ],
   ['a status that does not exist', ['ls', '--status', 'waiting'], 2, /the statuses are queued, running, waiting_user/],
   ['a count that is none', ['ls', '-n', 'many'], 2, 'Give a whole number.'],
   ['verify without a run', ['verify'], 2, 'say which run, or --all'],
@@ -63,7 +128,12 @@ test('each is refused with its exit code and told on stderr, for people and as J
     expect(plain.stderr).not.toMatch(/\bat .*\.js:\d/);
     if (asJson && index % 2 === 0) {
       const json = await parley(site, [...args, '--json'], { env });
-      expect({ name, code: json.code, stdout: json.stdout, lines: expectLines(json.stderr).length }).toEqual({ name, code, stdout: '', lines: 1 });
+      expect({ name, code: json.code, stdout: json.stdout, lines: expectLines(json.stderr).length }).toEqual({
+        name,
+        code,
+        stdout: '',
+        lines: 1,
+      });
     }
     await expectNothingStored({ ...site, data });
   };
@@ -97,11 +167,13 @@ describe('a data directory that cannot be used is told by every command, with ex
   const COMMANDS = [['ls'], ['show', 'last'], ['run', 'rehearsal', 'hi'], ['doctor']] as const;
 
   async function expectTold(site: Site, data: string, told: string | RegExp): Promise<void> {
-    await Promise.all(COMMANDS.map(async (args) => {
-      const { code, stdout, stderr } = await parley(site, [...args, '--data', data]);
-      expect(code, `${args.join(' ')}: ${stdout}${stderr}`).toBe(1);
-      expect(args[0] === 'doctor' ? stdout : stderr).toMatch(told);
-    }));
+    await Promise.all(
+      COMMANDS.map(async (args) => {
+        const { code, stdout, stderr } = await parley(site, [...args, '--data', data]);
+        expect(code, `${args.join(' ')}: ${stdout}${stderr}`).toBe(1);
+        expect(args[0] === 'doctor' ? stdout : stderr).toMatch(told);
+      }),
+    );
   }
 
   test('because it is a file', async () => {
@@ -113,7 +185,12 @@ describe('a data directory that cannot be used is told by every command, with ex
 
   test('because it cannot be made', async () => {
     const { code, stderr } = await parley(createSite(), ['run', 'rehearsal', 'hi', '--data', '/proc/parley/data']);
-    expect({ code, told: /^parley: the data directory \/proc\/parley cannot be made: it does not exist\n {2}parley doctor tells more; another directory is chosen with --data or PARLEY_DATA\n$/.test(stderr) }).toEqual({ code: 1, told: true });
+    expect({
+      code,
+      told: /^parley: the data directory \/proc\/parley cannot be made: it does not exist\n {2}parley doctor tells more; another directory is chosen with --data or PARLEY_DATA\n$/.test(
+        stderr,
+      ),
+    }).toEqual({ code: 1, told: true });
   });
 
   test('because its database is something else', async () => {
@@ -138,7 +215,10 @@ describe('a data directory that cannot be used is told by every command, with ex
 
 test.each([
   ['{"slots":', /config\.json is not JSON/],
-  ['{"slot":3}', /config\.json: there is no setting "slot"; did you mean "slots"\? the settings are engines, env_passthrough, slots/],
+  [
+    '{"slot":3}',
+    /config\.json: there is no setting "slot"; did you mean "slots"\? the settings are engines, env_passthrough, slots/,
+  ],
   ['{"slots":"many"}', /config\.json: .*slots cannot be "many": it takes a whole number/],
   ['{"env_passthrough":["A B"]}', /config\.json: .*env_passthrough\[0\] cannot be "A B"/],
 ])('a broken config.json (%s) is told before anything is written, and doctor tells of it too', async (text, told) => {
@@ -162,6 +242,8 @@ test('work that cannot be begun for a reason that nobody foresaw is told, and no
   writeFileSync(join(site.data, 'runs'), 'a file where the folder of the runs should be');
   const { code, stderr } = await parley(site, ['run', 'rehearsal', 'hi']);
   expect(code).toBe(1);
-  expect(stderr).toMatch(/^parley: the work could not be begun: ENOTDIR[^\n]*; see parley\.log in the data directory\n/);
+  expect(stderr).toMatch(
+    /^parley: the work could not be begun: ENOTDIR[^\n]*; see parley\.log in the data directory\n/,
+  );
   expect(readFileSync(join(site.data, 'parley.log'), 'utf8')).toContain('ENOTDIR');
 });

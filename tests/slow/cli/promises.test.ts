@@ -1,9 +1,21 @@
-// What a review of the command line found broken: each of these lost a run, applied an answer twice, or said what was not so.
+// What a review of the command line found broken: each of these lost a run, applied an answer twice, or said what was
+// not so.
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openDatabase } from '../../../src/store/sqlite/open-database.js';
-import { createSite, enginesOf, listRuns, onTerminal, parley, startDetached, untilEngine, untilFree, untilRun, type Site } from '../../support/command.js';
+import {
+  createSite,
+  enginesOf,
+  listRuns,
+  onTerminal,
+  parley,
+  startDetached,
+  untilEngine,
+  untilFree,
+  untilRun,
+  type Site,
+} from '../../support/command.js';
 
 async function waiting(site: Site, prompt: string, ...options: string[]): Promise<string> {
   const runId = await startDetached(site, 'rehearsal', prompt, '-i', ...options);
@@ -16,7 +28,9 @@ async function waiting(site: Site, prompt: string, ...options: string[]): Promis
 async function due(site: Site, prompt: string): Promise<string> {
   const runId = await waiting(site, prompt, '-o', 'interactive_require_user_reply=false');
   const db = await openDatabase(join(site.data, 'parley.db'));
-  expect(db.prepare(`UPDATE interactions SET due_at = asked_at WHERE run_id = ? AND state = 'pending'`).run(runId).changes).toBe(1);
+  expect(
+    db.prepare(`UPDATE interactions SET due_at = asked_at WHERE run_id = ? AND state = 'pending'`).run(runId).changes,
+  ).toBe(1);
   db.close();
   return runId;
 }
@@ -81,7 +95,12 @@ test('rm deletes what was named when it was called, and nothing else', async () 
 
 test('what is typed before there is a question does not answer it', async () => {
   const site = createSite();
-  const pty = onTerminal(site, ['run', 'rehearsal', '[[answer At work.]][[sleep 1500]][[approve rm -rf build]][[done 1]]', '-i']);
+  const pty = onTerminal(site, [
+    'run',
+    'rehearsal',
+    '[[answer At work.]][[sleep 1500]][[approve rm -rf build]][[done 1]]',
+    '-i',
+  ]);
   await pty.waitFor('At work.');
   await untilEngine(site);
   pty.write('y\r');
@@ -111,6 +130,7 @@ test('what was started is told without keys, and only to the owner', async () =>
   expect(text).not.toContain('sk-abcdefgh12345678');
   expect(JSON.parse(text)).toMatchObject({ env: expect.arrayContaining(['CODEX_HOME', 'PATH']) });
   expect(text).not.toContain(site.env['PATH'] ?? 'no path');
-  for (const path of [folder, join(folder, 'attempts/1/command.json'), join(folder, 'rasp.jsonl')]) expect(statSync(path).mode & 0o077).toBe(0);
+  for (const path of [folder, join(folder, 'attempts/1/command.json'), join(folder, 'rasp.jsonl')])
+    expect(statSync(path).mode & 0o077).toBe(0);
   expect(await enginesOf(site)).toEqual([]);
 });

@@ -1,7 +1,17 @@
 // Questions answered where they are asked: on a terminal, line by line, beside others who may answer too.
 import { expect, test } from 'vitest';
 import type { Pty } from '../../support/pty.js';
-import { createSite, listRuns, onTerminal, parley, startDetached, untilFree, untilRun, withData, type Site } from '../../support/command.js';
+import {
+  createSite,
+  listRuns,
+  onTerminal,
+  parley,
+  startDetached,
+  untilFree,
+  untilRun,
+  withData,
+  type Site,
+} from '../../support/command.js';
 
 async function run(prompt: string, cols = 80): Promise<{ site: Site; pty: Pty }> {
   const site = createSite();
@@ -11,7 +21,10 @@ async function run(prompt: string, cols = 80): Promise<{ site: Site; pty: Pty }>
 async function answersOf(site: Site): Promise<unknown[]> {
   const [newest] = await listRuns(site);
   const lines = await withData(site, ({ store }) => store.readJournal(newest?.run_id ?? '', 'fcmp', { limit: 1000 }));
-  return lines.map((line) => JSON.parse(line) as { type: string; data: { response: unknown } }).filter(({ type }) => type === 'interaction.reply.accepted').map(({ data }) => data.response);
+  return lines
+    .map((line) => JSON.parse(line) as { type: string; data: { response: unknown } })
+    .filter(({ type }) => type === 'interaction.reply.accepted')
+    .map(({ data }) => data.response);
 }
 
 test('two questions in one run: an option by its number, then words of one’s own', async () => {
@@ -104,11 +117,17 @@ test('a number that is the text of one option and the number of another is asked
 
 test('without a terminal it is refused with both readings, and --option and --value choose', async () => {
   const site = createSite();
-  for (const [args, answer] of [[['--option', '1'], '3'], [['--value', '"1"'], '1'], [['5'], '5']] as const) {
+  for (const [args, answer] of [
+    [['--option', '1'], '3'],
+    [['--value', '"1"'], '1'],
+    [['5'], '5'],
+  ] as const) {
     expect((await parley(site, ['run', 'rehearsal', '[[ask How many?|3|5|1]][[done 1]]', '-i'])).code).toBe(3);
     const refused = await parley(site, ['reply', 'last', '3']);
     expect(refused.code).toBe(2);
-    expect(refused.stderr).toMatch(/that can mean option 1, "3" .* or option 3, "1" .*--option 1 sends "3", --option 3 sends "1"/);
+    expect(refused.stderr).toMatch(
+      /that can mean option 1, "3" .* or option 3, "1" .*--option 1 sends "3", --option 3 sends "1"/,
+    );
     const { code, stderr } = await parley(site, ['reply', 'last', ...args]);
     expect(code, stderr).toBe(0);
     expect(stderr).toContain(`Sent: "${answer}"`);
@@ -131,7 +150,10 @@ test('an approval longer than the screen is paged through, or approved unread in
   pty.write('y\n');
   await pty.waitFor('you have not seen all of it');
   await pty.waitFor('approve unread');
-  for (const [line, prompt] of [['echo line 25', 'approve unread'], ['echo line 59', 'for the [s]ession']] as const) {
+  for (const [line, prompt] of [
+    ['echo line 25', 'approve unread'],
+    ['echo line 59', 'for the [s]ession'],
+  ] as const) {
     pty.write('\n');
     await pty.waitFor(line);
     await pty.waitFor(prompt);
@@ -239,7 +261,16 @@ test('an answer is kept for another try while somebody else has the directory', 
 
 test('an answer whose time is over is decided without the person, where that was agreed', async () => {
   const site = createSite();
-  const pty = onTerminal(site, ['run', 'rehearsal', '[[ask Which?|A|B]][[done 1]]', '-i', '-o', 'interactive_require_user_reply=false', '-o', 'session_timeout_sec=1']);
+  const pty = onTerminal(site, [
+    'run',
+    'rehearsal',
+    '[[ask Which?|A|B]][[done 1]]',
+    '-i',
+    '-o',
+    'interactive_require_user_reply=false',
+    '-o',
+    'session_timeout_sec=1',
+  ]);
   await pty.waitFor('✓ done');
   expect(await pty.exit).toBe(0);
   await untilRun(site, 'succeeded');

@@ -3,25 +3,62 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { startServer } from '../../support/served-process.js';
-import { createSite, enginesOf, expectLines, hasWorker, listRuns, onTerminal, parley, start, startDetached, untilEngine, untilFree, untilRun, workerOf } from '../../support/command.js';
+import {
+  createSite,
+  enginesOf,
+  expectLines,
+  hasWorker,
+  listRuns,
+  onTerminal,
+  parley,
+  start,
+  startDetached,
+  untilEngine,
+  untilFree,
+  untilRun,
+  workerOf,
+} from '../../support/command.js';
 
 const BUILT = new URL('../../../bin/parley.js', import.meta.url).pathname;
 const hang = '[[answer At work.]][[hang]]';
 
-test.each(['', ' --json'])('a reader that has seen enough closes the pipe: parley run%s is quiet, and the run comes to its end', async (flag) => {
-  const site = createSite();
-  const { stdout, stderr } = await promisify(execFile)('bash', ['-c', `"$0" "$1" run rehearsal '[[events 3000 100]][[done {"all":true}]]'${flag} | head -1; echo "codes \${PIPESTATUS[0]}"`, process.execPath, BUILT], { cwd: site.cwd, env: site.env });
-  expect({ stderr, lines: stdout.trimEnd().split('\n').length, end: stdout.endsWith('codes 130\n') }).toEqual({ stderr: '', lines: 2, end: true });
-  expect(await untilRun(site, 'succeeded')).toMatchObject({ result: { all: true } });
-});
+test.each(['', ' --json'])(
+  'a reader that has seen enough closes the pipe: parley run%s is quiet, and the run comes to its end',
+  async (flag) => {
+    const site = createSite();
+    const { stdout, stderr } = await promisify(execFile)(
+      'bash',
+      [
+        '-c',
+        `"$0" "$1" run rehearsal '[[events 3000 100]][[done {"all":true}]]'${flag} | head -1; echo "codes ` +
+          `\${PIPESTATUS[0]}"`,
+        process.execPath,
+        BUILT,
+      ],
+      { cwd: site.cwd, env: site.env },
+    );
+    expect({ stderr, lines: stdout.trimEnd().split('\n').length, end: stdout.endsWith('codes 130\n') }).toEqual({
+      stderr: '',
+      lines: 2,
+      end: true,
+    });
+    expect(await untilRun(site, 'succeeded')).toMatchObject({ result: { all: true } });
+  },
+);
 
 test('commands that print much are quiet too when the reader has seen enough', async () => {
   const site = createSite();
   await parley(site, ['run', 'rehearsal', '[[events 3000 100]][[done 1]]', '--json']);
-  await Promise.all(['watch last --json', 'watch last', 'show last', 'logs last', 'replay last --print'].map(async (command) => {
-    const { stdout, stderr } = await promisify(execFile)('bash', ['-c', `"$0" "$1" ${command} | head -c 20 >/dev/null; echo "\${PIPESTATUS[0]}"`, process.execPath, BUILT], { cwd: site.cwd, env: site.env });
-    expect({ command, stdout, stderr }).toEqual({ command, stdout: '0\n', stderr: '' });
-  }));
+  await Promise.all(
+    ['watch last --json', 'watch last', 'show last', 'logs last', 'replay last --print'].map(async (command) => {
+      const { stdout, stderr } = await promisify(execFile)(
+        'bash',
+        ['-c', `"$0" "$1" ${command} | head -c 20 >/dev/null; echo "\${PIPESTATUS[0]}"`, process.execPath, BUILT],
+        { cwd: site.cwd, env: site.env },
+      );
+      expect({ command, stdout, stderr }).toEqual({ command, stdout: '0\n', stderr: '' });
+    }),
+  );
 });
 
 test('a terminal that is closed leaves the run to its worker', async () => {
@@ -110,9 +147,15 @@ test('a second writer is told who has the directory; readers work meanwhile; can
   const pid = workerOf(site);
   const second = await parley(site, ['run', 'rehearsal', 'hi']);
   expect(second).toMatchObject({ code: 1, stdout: '' });
-  expect(second.stderr).toBe(`parley: the data directory ${site.data} is in use by process ${pid}, which works on ${runId}\n  ls, show and watch work meanwhile; try again when it is done, or choose another directory with --data\n`);
+  expect(second.stderr).toBe(
+    `parley: the data directory ${site.data} is in use by process ${pid}, which works on ${runId}\n  ls, show and ` +
+      `watch work meanwhile; try again when it is done, or choose another directory with --data\n`,
+  );
   const json = await parley(site, ['rm', runId, '--json']);
-  expect({ code: json.code, error: expectLines(json.stderr)[0] }).toMatchObject({ code: 1, error: { error: { code: 'DATA_DIR_IN_USE' } } });
+  expect({ code: json.code, error: expectLines(json.stderr)[0] }).toMatchObject({
+    code: 1,
+    error: { error: { code: 'DATA_DIR_IN_USE' } },
+  });
   expect((await parley(site, ['ls', '-q'])).stdout).toBe(`${runId}\n`);
   expect((await parley(site, ['show', 'last'])).stdout).toMatch(/status +running[^]*At work\./);
   expect((await parley(site, ['doctor'])).stdout).toContain(`process ${pid} is writing`);

@@ -17,7 +17,12 @@ test('a token is printed once, kept as a hash, counts with its role, and counts 
   const file = join(site.data, 'tokens.json');
   expect(readFileSync(file, 'utf8')).not.toContain(token);
   expect(statSync(file).mode & 0o777).toBe(0o600);
-  const book = new TokenBook({ source: tokensIn(site.data), operator: fixedOperator('operator-token-1'), userName: 'me', clock: systemClock });
+  const book = new TokenBook({
+    source: tokensIn(site.data),
+    operator: fixedOperator('operator-token-1'),
+    userName: 'me',
+    clock: systemClock,
+  });
   expect(book.find(token)).toMatchObject({ actor: { kind: 'token', name: 'anna' }, role: 'viewer' });
   expect(book.find('operator-token-1')).toMatchObject({ actor: { kind: 'user', name: 'me' }, role: 'operator' });
   expect(book.find(`${token}x`)).toBeNull();
@@ -51,19 +56,34 @@ async function tamper({ data }: { readonly data: string }, sql: string): Promise
 
 const FORGED = `INSERT INTO audit (seq, ts, type, body_json, digest) SELECT max(seq) + 1, 1, 'sign_in', '{}', 'x' FROM audit`;
 
-test.each([FORGED, 'DELETE FROM audit_head'])('tokens are added and revoked beside a broken journal, and verify keeps reporting it: %s', async (sql) => {
-  const site = createSite();
-  for (const name of ['anna', 'bert']) await parley(site, ['token', 'add', name]);
-  await tamper(site, sql);
-  const verify = () => parley(site, ['audit', '--verify']);
-  expect(await verify()).toMatchObject({ code: 1, stdout: expect.stringMatching(/^CHANGED: .*head/) as string });
-  expect((await parley(site, ['audit'])).code).toBe(0);
-  expect(await parley(site, ['doctor'])).toMatchObject({ stdout: expect.stringContaining('the administrative journal was altered') as string });
-  for (const args of [['add', 'carl'], ['rm', 'anna'], ['rotate', 'bert'], ['rotate', '--operator']]) expect([args, (await parley(site, ['token', ...args])).code]).toEqual([args, 0]);
-  expect(tokensIn(site.data).list().map(({ name }) => name)).toEqual(['bert', 'carl']);
-  expect(await verify()).toMatchObject({ code: 1, stdout: expect.stringContaining('CHANGED') as string });
-  expect((await parley(site, ['audit', '--all'])).stdout).toContain('journal.broken');
-});
+test.each([FORGED, 'DELETE FROM audit_head'])(
+  'tokens are added and revoked beside a broken journal, and verify keeps reporting it: %s',
+  async (sql) => {
+    const site = createSite();
+    for (const name of ['anna', 'bert']) await parley(site, ['token', 'add', name]);
+    await tamper(site, sql);
+    const verify = () => parley(site, ['audit', '--verify']);
+    expect(await verify()).toMatchObject({ code: 1, stdout: expect.stringMatching(/^CHANGED: .*head/) as string });
+    expect((await parley(site, ['audit'])).code).toBe(0);
+    expect(await parley(site, ['doctor'])).toMatchObject({
+      stdout: expect.stringContaining('the administrative journal was altered') as string,
+    });
+    for (const args of [
+      ['add', 'carl'],
+      ['rm', 'anna'],
+      ['rotate', 'bert'],
+      ['rotate', '--operator'],
+    ])
+      expect([args, (await parley(site, ['token', ...args])).code]).toEqual([args, 0]);
+    expect(
+      tokensIn(site.data)
+        .list()
+        .map(({ name }) => name),
+    ).toEqual(['bert', 'carl']);
+    expect(await verify()).toMatchObject({ code: 1, stdout: expect.stringContaining('CHANGED') as string });
+    expect((await parley(site, ['audit', '--all'])).stdout).toContain('journal.broken');
+  },
+);
 
 test('tokens are revoked even if the journal cannot be written, which is reported by the exit code', async () => {
   const site = createSite();
@@ -71,9 +91,15 @@ test('tokens are revoked even if the journal cannot be written, which is reporte
   const { stdout: operator } = await parley(site, ['token', 'rotate', '--operator']);
   const [, old] = tokensIn(site.data).list();
   await tamper(site, 'ALTER TABLE audit RENAME TO other');
-  const said = { code: 1, stderr: expect.stringContaining('could not be recorded in the administrative journal') as string };
+  const said = {
+    code: 1,
+    stderr: expect.stringContaining('could not be recorded in the administrative journal') as string,
+  };
   expect(await parley(site, ['token', 'rm', 'anna'])).toMatchObject(said);
-  expect(await parley(site, ['token', 'rotate', 'bert'])).toMatchObject({ ...said, stdout: expect.stringMatching(/^prl_/) as string });
+  expect(await parley(site, ['token', 'rotate', 'bert'])).toMatchObject({
+    ...said,
+    stdout: expect.stringMatching(/^prl_/) as string,
+  });
   expect(await parley(site, ['token', 'rotate', '--operator'])).toMatchObject(said);
   expect((await parley(site, ['token', 'add', 'carl'])).code).not.toBe(0);
   const left = tokensIn(site.data).list();

@@ -1,5 +1,5 @@
-// How runs of an engine that stays end when something goes wrong: a process that dies, limits, cancels, a restart. Nothing of it is
-// left, and no byte is lost.
+// How runs of an engine that stays end when something goes wrong: a process that dies, limits, cancels, a restart.
+// Nothing of it is left, and no byte is lost.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, test, vi } from 'vitest';
@@ -14,46 +14,80 @@ test.each([
   { prompt: '[[say One.]] [[exit 0]]', code: 'COMPLETION_UNKNOWN', message: 'NO_TURN_COMPLETED' },
   { prompt: '[[say One.]] [[kill]]', code: 'ENGINE_EXITED', message: 'SIGKILL' },
   { prompt: '[[say One.]] [[fail the model is gone]]', code: 'ENGINE_TURN_FAILED', message: 'the model is gone' },
-])('$prompt fails with $code', async ({ prompt, code, message }) => withBench(async (bench) => {
-  expect(await bench.play(prompt)).toMatchObject({ status: 'failed', error: { code, message: expect.stringContaining(message) } });
-}));
+])('$prompt fails with $code', async ({ prompt, code, message }) =>
+  withBench(async (bench) => {
+    expect(await bench.play(prompt)).toMatchObject({
+      status: 'failed',
+      error: { code, message: expect.stringContaining(message) },
+    });
+  }),
+);
 
-test('a turn that hangs is ended by either limit; a person may take longer than both', async () => withBench(async (bench) => {
-  expect(await bench.play('[[hang]]', { runtime_options: { turn_timeout_sec: 1 } })).toMatchObject({ status: 'failed', error: { code: 'TURN_TIMEOUT' } });
-  expect(await bench.play('[[hang]]', { runtime_options: { idle_timeout_sec: 1 } })).toMatchObject({ status: 'failed', error: { code: 'ENGINE_IDLE_TIMEOUT' } });
-  const asked = await bench.play('[[approve true]] [[done 1]]', { runtime_options: { turn_timeout_sec: 0.5, idle_timeout_sec: 0.5 } });
-  const askedAt = Date.now();
-  await vi.waitFor(() => expect(Date.now() - askedAt).toBeGreaterThan(600), { timeout: 5000 });
-  expect(processesOf(asked.run_id)).not.toEqual([]);
-  expect((await bench.reply(asked, { decision: 'approve' })).status).toBe('succeeded');
-}));
+test('a turn that hangs is ended by either limit; a person may take longer than both', async () =>
+  withBench(async (bench) => {
+    expect(await bench.play('[[hang]]', { runtime_options: { turn_timeout_sec: 1 } })).toMatchObject({
+      status: 'failed',
+      error: { code: 'TURN_TIMEOUT' },
+    });
+    expect(await bench.play('[[hang]]', { runtime_options: { idle_timeout_sec: 1 } })).toMatchObject({
+      status: 'failed',
+      error: { code: 'ENGINE_IDLE_TIMEOUT' },
+    });
+    const asked = await bench.play('[[approve true]] [[done 1]]', {
+      runtime_options: { turn_timeout_sec: 0.5, idle_timeout_sec: 0.5 },
+    });
+    const askedAt = Date.now();
+    await vi.waitFor(() => expect(Date.now() - askedAt).toBeGreaterThan(600), { timeout: 5000 });
+    expect(processesOf(asked.run_id)).not.toEqual([]);
+    expect((await bench.reply(asked, { decision: 'approve' })).status).toBe('succeeded');
+  }));
 
-test('a run that is canceled while it waits ends its process, and what that has said since is kept', async () => withBench(async (bench) => {
-  // The second of two that are asked at once comes after the end of the turn.
-  const run = await bench.play('[[parallel echo a | echo b]]');
-  expect(processesOf(run.run_id)).not.toEqual([]);
-  await bench.orchestrator.cancel(run.run_id);
-  expect((await bench.settled(run)).status).toBe('canceled');
-  const events = await bench.events(run);
-  expect(dataOf(events, 'lifecycle.process.ended')).toHaveLength(1);
-  expect(events.slice(-3).map(({ event }) => event.type)).toEqual(['lifecycle.engine.progress', 'lifecycle.process.ended', 'lifecycle.state.changed']);
-}));
+test('a run that is canceled while it waits ends its process, and what that has said since is kept', async () =>
+  withBench(async (bench) => {
+    // The second of two that are asked at once comes after the end of the turn.
+    const run = await bench.play('[[parallel echo a | echo b]]');
+    expect(processesOf(run.run_id)).not.toEqual([]);
+    await bench.orchestrator.cancel(run.run_id);
+    expect((await bench.settled(run)).status).toBe('canceled');
+    const events = await bench.events(run);
+    expect(dataOf(events, 'lifecycle.process.ended')).toHaveLength(1);
+    expect(events.slice(-3).map(({ event }) => event.type)).toEqual([
+      'lifecycle.engine.progress',
+      'lifecycle.process.ended',
+      'lifecycle.state.changed',
+    ]);
+  }));
 
-test.each(['[[hang]]', '[[work 60000]]', '[[say One.]] [[noise 2000]] [[hang]]'])('%s is canceled: the run ends, and nothing of it is left', async (prompt) => withBench(async (bench) => {
-  const { run_id: runId } = await bench.orchestrator.create({ engine: ENGINE, prompt, execution_mode: 'interactive' });
-  await vi.waitFor(async () => expect(dataOf(await bench.events({ run_id: runId }), 'lifecycle.engine.progress').map(({ phase }) => phase)).toContain('turn/started'), { timeout: 20_000 });
-  expect((await bench.orchestrator.cancel(runId)).status).toBe('canceled');
-  await bench.settled({ run_id: runId });
-}));
+test.each(['[[hang]]', '[[work 60000]]', '[[say One.]] [[noise 2000]] [[hang]]'])(
+  '%s is canceled: the run ends, and nothing of it is left',
+  async (prompt) =>
+    withBench(async (bench) => {
+      const { run_id: runId } = await bench.orchestrator.create({
+        engine: ENGINE,
+        prompt,
+        execution_mode: 'interactive',
+      });
+      await vi.waitFor(
+        async () =>
+          expect(
+            dataOf(await bench.events({ run_id: runId }), 'lifecycle.engine.progress').map(({ phase }) => phase),
+          ).toContain('turn/started'),
+        { timeout: 20_000 },
+      );
+      expect((await bench.orchestrator.cancel(runId)).status).toBe('canceled');
+      await bench.settled({ run_id: runId });
+    }),
+);
 
-test('a process that dies while its run waits takes nothing with it', async () => withBench(async (bench) => {
-  const run = await bench.play('[[approve echo once]] [[done 1]]');
-  for (const pid of processesOf(run.run_id)) process.kill(pid, 'SIGKILL');
-  await vi.waitFor(() => expect(processesOf(run.run_id)).toEqual([]), { timeout: 20_000 });
-  expect(bench.failures).toEqual([]);
-  expect((await bench.reply(run, { decision: 'approve' })).status).toBe('succeeded');
-  expect(bench.commands()).toHaveLength(1);
-}));
+test('a process that dies while its run waits takes nothing with it', async () =>
+  withBench(async (bench) => {
+    const run = await bench.play('[[approve echo once]] [[done 1]]');
+    for (const pid of processesOf(run.run_id)) process.kill(pid, 'SIGKILL');
+    await vi.waitFor(() => expect(processesOf(run.run_id)).toEqual([]), { timeout: 20_000 });
+    expect(bench.failures).toEqual([]);
+    expect((await bench.reply(run, { decision: 'approve' })).status).toBe('succeeded');
+    expect(bench.commands()).toHaveLength(1);
+  }));
 
 test('a process that does not wait for the answer any more is replaced by one that is told of it', async () => {
   let started = 0;
@@ -61,7 +95,13 @@ test('a process that does not wait for the answer any more is replaced by one th
   const bench = await openResidentBench({
     host: {
       startResident: async (_engine, start) => {
-        const resident = await startResident(start, { user: { home: start.folder, env: { PATH: process.env['PATH'] } }, platform: 'none', pid: process.pid, clock: systemClock, timers: systemTimers });
+        const resident = await startResident(start, {
+          user: { home: start.folder, env: { PATH: process.env['PATH'] } },
+          platform: 'none',
+          pid: process.pid,
+          clock: systemClock,
+          timers: systemTimers,
+        });
         const waitsFor = resident.waitsFor.bind(resident);
         const isFirst = (started += 1) === 1;
         resident.waitsFor = (request) => !(isFirst && hasForgotten) && waitsFor(request);
@@ -77,35 +117,58 @@ test('a process that does not wait for the answer any more is replaced by one th
   await bench.close();
 });
 
-test('a question that the engine itself has settled frees its process, and what it did meanwhile is kept; the answer is told to another', async () => withBench(async (bench) => {
-  const run = await bench.play('[[fickle 300]]');
-  expect((await bench.pending(run)).question['prompt']).toBe('Which?');
-  await vi.waitFor(() => expect(processesOf(run.run_id)).toEqual([]), { timeout: 20_000 });
-  // The end of its turn stands in the log that the next one begins with.
-  const after = await bench.reply(run, 'red [[done 3]]');
-  expect(after).toMatchObject({ status: 'succeeded', result: 3 });
-  expect(await bench.pids(run)).toHaveLength(2);
-  expect(dataOf(await bench.events(run), 'agent.message.final').map(({ text }) => text)).toContain('I decided myself.');
-}));
+test('a question that the engine itself has settled frees its process, and what it did meanwhile is kept; the answer is told to another', async () =>
+  withBench(async (bench) => {
+    const run = await bench.play('[[fickle 300]]');
+    expect((await bench.pending(run)).question['prompt']).toBe('Which?');
+    await vi.waitFor(() => expect(processesOf(run.run_id)).toEqual([]), { timeout: 20_000 });
+    // The end of its turn stands in the log that the next one begins with.
+    const after = await bench.reply(run, 'red [[done 3]]');
+    expect(after).toMatchObject({ status: 'succeeded', result: 3 });
+    expect(await bench.pids(run)).toHaveLength(2);
+    expect(dataOf(await bench.events(run), 'agent.message.final').map(({ text }) => text)).toContain(
+      'I decided myself.',
+    );
+  }));
 
-test.each(['[[oddcall]]', '[[hugeform 17000000]]'])('%s asks nobody: it is refused, and the turn goes on', async (prompt) => withBench(async (bench) => {
-  expect(await bench.play(`${prompt} [[done 4]]`)).toMatchObject({ status: 'succeeded', result: 4 });
-  expect(dataOf(await bench.events({ run_id: (await bench.data.store.listRuns({ limit: 1 }))[0]?.run_id ?? '' }), 'interaction.requested')).toEqual([]);
-}));
+test.each(['[[oddcall]]', '[[hugeform 17000000]]'])(
+  '%s asks nobody: it is refused, and the turn goes on',
+  async (prompt) =>
+    withBench(async (bench) => {
+      expect(await bench.play(`${prompt} [[done 4]]`)).toMatchObject({ status: 'succeeded', result: 4 });
+      expect(
+        dataOf(
+          await bench.events({ run_id: (await bench.data.store.listRuns({ limit: 1 }))[0]?.run_id ?? '' }),
+          'interaction.requested',
+        ),
+      ).toEqual([]);
+    }),
+);
 
-test('one that does not start is told of, with what it printed', async () => withBench(async (bench) => {
-  const missing = await bench.play('x');
-  expect(missing).toMatchObject({ status: 'failed', error: { code: 'ENGINE_NOT_FOUND' } });
-}, { host: { findProgram: async () => ['/nowhere/codex'] } }));
+test('one that does not start is told of, with what it printed', async () =>
+  withBench(
+    async (bench) => {
+      const missing = await bench.play('x');
+      expect(missing).toMatchObject({ status: 'failed', error: { code: 'ENGINE_NOT_FOUND' } });
+    },
+    { host: { findProgram: async () => ['/nowhere/codex'] } },
+  ));
 
 test('a session that is gone cannot be gone on with', async () => {
   const root = createRoot();
   let env: Record<string, string> = {};
-  const bench = await openResidentBench({ root, settings: { residents: { parkAfterMs: 0, max: 1 } }, host: { environment: () => ({ PATH: process.env['PATH'] ?? '', HOME: root, ...env }) } });
+  const bench = await openResidentBench({
+    root,
+    settings: { residents: { parkAfterMs: 0, max: 1 } },
+    host: { environment: () => ({ PATH: process.env['PATH'] ?? '', HOME: root, ...env }) },
+  });
   const run = await bench.play('[[approve true]]');
   await vi.waitFor(() => expect(processesOf(run.run_id)).toEqual([]), { timeout: 20_000 });
   env = { STAND_IN_RESUME: 'no' };
-  expect(await bench.reply(run, { decision: 'approve' })).toMatchObject({ status: 'failed', error: { code: 'SESSION_RESUME_FAILED', message: expect.stringContaining('no rollout found') } });
+  expect(await bench.reply(run, { decision: 'approve' })).toMatchObject({
+    status: 'failed',
+    error: { code: 'SESSION_RESUME_FAILED', message: expect.stringContaining('no rollout found') },
+  });
   await bench.close();
 });
 
@@ -123,7 +186,10 @@ describe('after a restart', () => {
     await second.close();
   });
 
-  test.each([{ decision: 'approve', runs: 1 }, { decision: 'decline', runs: 0 }])('that follows SIGKILL of everything, $decision is applied as if nothing had been', async ({ decision, runs }) => {
+  test.each([
+    { decision: 'approve', runs: 1 },
+    { decision: 'decline', runs: 0 },
+  ])('that follows SIGKILL of everything, $decision is applied as if nothing had been', async ({ decision, runs }) => {
     const root = createRoot();
     const runId = await playAndKill(root, '[[approve echo once]] [[done 1]]', 'waiting_user');
     const bench = await openResidentBench({ root });
@@ -158,7 +224,11 @@ function killIfThere(pid: number): void {
 
 // A process of its own plays a run up to a point and is then killed, with its engine.
 async function playAndKill(root: string, prompt: string, until: 'waiting_user' | 'hangs'): Promise<string> {
-  const child = spawn(process.execPath, [new URL('../../support/resident-child.mjs', import.meta.url).pathname, root, prompt, until], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(
+    process.execPath,
+    [new URL('../../support/resident-child.mjs', import.meta.url).pathname, root, prompt, until],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
   const [line] = (await once(child.stdout, 'data')) as [Buffer];
   const runId = line.toString('utf8').trim();
   const engines = processesOf(runId);

@@ -15,7 +15,12 @@ async function openHanging(): Promise<ResidentBench> {
 }
 
 async function begin(bench: ResidentBench, runtime_options = {}): Promise<string> {
-  const { run_id: runId } = await bench.orchestrator.create({ engine: ENGINE, prompt: 'x', execution_mode: 'interactive', runtime_options });
+  const { run_id: runId } = await bench.orchestrator.create({
+    engine: ENGINE,
+    prompt: 'x',
+    execution_mode: 'interactive',
+    runtime_options,
+  });
   await vi.waitFor(() => expect(processesOf(runId)).not.toEqual([]), { timeout: 20_000 });
   return runId;
 }
@@ -28,7 +33,10 @@ test('a cancel ends it', async () => {
   await bench.close();
 });
 
-test.each([['turn_timeout_sec', 'TURN_TIMEOUT'], ['idle_timeout_sec', 'ENGINE_IDLE_TIMEOUT']])('%s ends it', async (name, code) => {
+test.each([
+  ['turn_timeout_sec', 'TURN_TIMEOUT'],
+  ['idle_timeout_sec', 'ENGINE_IDLE_TIMEOUT'],
+])('%s ends it', async (name, code) => {
   const bench = await openHanging();
   const runId = await begin(bench, { [name]: 1 });
   expect(await bench.settled({ run_id: runId })).toMatchObject({ status: 'failed', error: { code } });
@@ -39,6 +47,9 @@ test('a stop ends it', async () => {
   const bench = await openHanging();
   const runId = await begin(bench);
   await bench.orchestrator.close();
-  expect(await expectSound(bench, runId)).toMatchObject({ status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } });
+  expect(await expectSound(bench, runId)).toMatchObject({
+    status: 'failed',
+    error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' },
+  });
   await bench.data.close();
 });

@@ -1,5 +1,5 @@
-// sessions.sticky: a run of an engine that cannot resume waits in its process, and only there. A stand-in that cannot resume plays
-// it; with the setting off nothing of it is there.
+// sessions.sticky: a run of an engine that cannot resume waits in its process, and only there. A stand-in that cannot
+// resume plays it; with the setting off nothing of it is there.
 import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createEngineHost } from '../../../src/host/engine-host.js';
@@ -25,14 +25,33 @@ afterEach(async () => {
 });
 
 // As `parley serve` finds it: by the help of the program itself.
-async function openSticky(kind: 'resumes' | 'cannot resume', { startResident: start, ...changes }: Parameters<typeof openResidentBench>[0] & Pick<EngineHost, 'startResident'> = {}): Promise<ResidentBench> {
+async function openSticky(
+  kind: 'resumes' | 'cannot resume',
+  {
+    startResident: start,
+    ...changes
+  }: Parameters<typeof openResidentBench>[0] & Pick<EngineHost, 'startResident'> = {},
+): Promise<ResidentBench> {
   const env: Record<string, string> = kind === 'resumes' ? {} : { STAND_IN_RESUME: 'no' };
   const probing = createEngineHost(
-    { user: { home: '/', env: { PATH: process.env['PATH'], PARLEY_CODEX_APP_SERVER_BIN: BIN, ...env } }, node: process.execPath, programs: '', platform: 'none', pid: process.pid, askTool: [] },
+    {
+      user: { home: '/', env: { PATH: process.env['PATH'], PARLEY_CODEX_APP_SERVER_BIN: BIN, ...env } },
+      node: process.execPath,
+      programs: '',
+      platform: 'none',
+      pid: process.pid,
+      askTool: [],
+    },
     { ...DEFAULT_SETTINGS, env_passthrough: Object.keys(env) },
     { clock: systemClock, timers: systemTimers },
   );
-  const bench = await openResidentBench({ sticky: true, env, settings: { residents: { parkAfterMs: 0, max: 0 } }, ...changes, host: { ...probesOf(probing), ...(start ? { startResident: start } : {}) } });
+  const bench = await openResidentBench({
+    sticky: true,
+    env,
+    settings: { residents: { parkAfterMs: 0, max: 0 } },
+    ...changes,
+    host: { ...probesOf(probing), ...(start ? { startResident: start } : {}) },
+  });
   opened.push(bench);
   return bench;
 }
@@ -48,22 +67,33 @@ function bound<T extends object>(target: T, name: string | symbol): unknown {
 }
 
 async function profileOf(bench: ResidentBench, run: RunRecord): Promise<ReturnType<typeof viewProfile>> {
-  return viewProfile((await bench.data.store.loadRun(run.run_id)) as RunRecord, await bench.data.store.loadPending(run.run_id));
+  return viewProfile(
+    (await bench.data.store.loadRun(run.run_id)) as RunRecord,
+    await bench.data.store.loadPending(run.run_id),
+  );
 }
 
 async function viewOf(bench: ResidentBench, run: RunRecord): Promise<ReturnType<typeof viewRun>> {
-  return viewRun((await bench.data.store.loadRun(run.run_id)) as RunRecord, await bench.data.store.loadPending(run.run_id), Date.now());
+  return viewRun(
+    (await bench.data.store.loadRun(run.run_id)) as RunRecord,
+    await bench.data.store.loadPending(run.run_id),
+    Date.now(),
+  );
 }
 
 async function failed(bench: ResidentBench, run: RunRecord): Promise<RunRecord> {
-  await vi.waitFor(async () => expect((await bench.data.store.loadRun(run.run_id))?.status).toBe('failed'), { timeout: 20_000 });
+  await vi.waitFor(async () => expect((await bench.data.store.loadRun(run.run_id))?.status).toBe('failed'), {
+    timeout: 20_000,
+  });
   return expectSound(bench, run.run_id);
 }
 
 test('where the probe passes, the run is marked resumable, and goes on in another process', async () => {
   const bench = await openSticky('resumes');
   const run = await bench.play(ASK);
-  expect(dataOf(await bench.events(run), 'lifecycle.run.created')).toMatchObject([{ interactive_profile: { kind: 'resumable' } }]);
+  expect(dataOf(await bench.events(run), 'lifecycle.run.created')).toMatchObject([
+    { interactive_profile: { kind: 'resumable' } },
+  ]);
   expect(await profileOf(bench, run)).toEqual({ interactive_profile: { kind: 'resumable' }, wait_deadline_at: null });
   await vi.waitFor(() => expect(processesOf(run.run_id)).toEqual([]), { timeout: 20_000 });
   expect((await bench.reply(run, { decision: 'approve' })).status).toBe('succeeded');
@@ -74,7 +104,9 @@ test('where the probe fails, the run is marked sticky_process, and is as interac
   const bench = await openSticky('cannot resume');
   const run = await bench.play('[[say Hello.]]');
   expect(run.status).toBe('waiting_user');
-  expect(dataOf(await bench.events(run), 'lifecycle.run.created')).toMatchObject([{ interactive_profile: { kind: 'sticky_process' } }]);
+  expect(dataOf(await bench.events(run), 'lifecycle.run.created')).toMatchObject([
+    { interactive_profile: { kind: 'sticky_process' } },
+  ]);
   expect(await bench.data.store.loadHandle(run.request_id)).toMatchObject({ handle_type: 'process' });
   expect((await bench.reply(run, 'Go on. [[done 2]]')).result).toBe(2);
 });
@@ -86,7 +118,10 @@ test('it waits in its process, which no limit of others ends, until asked_at and
   expect(pids.length).toBeGreaterThan(0);
   const pending = await bench.pending(run);
   expect(pending.due_at - pending.asked_at).toBe(1_200_000);
-  expect(await profileOf(bench, run)).toEqual({ interactive_profile: { kind: 'sticky_process' }, wait_deadline_at: new Date(pending.due_at).toISOString() });
+  expect(await profileOf(bench, run)).toEqual({
+    interactive_profile: { kind: 'sticky_process' },
+    wait_deadline_at: new Date(pending.due_at).toISOString(),
+  });
   // Others come and go; this one stays.
   const other = await bench.play(ASK);
   await bench.orchestrator.cancel(other.run_id);
@@ -113,18 +148,31 @@ test('at the deadline its process is ended and the run has failed with INTERACTI
   time.advance(2000);
   const over = await failed(bench, run);
   expect(over.error).toMatchObject({ code: 'INTERACTION_WAIT_TIMEOUT', details: { unanswered: { kind: 'approval' } } });
-  expect(dataOf(await bench.events(run), 'lifecycle.state.changed').at(-1)).toMatchObject({ from: 'waiting_user', to: 'failed', trigger: 'turn.failed' });
+  expect(dataOf(await bench.events(run), 'lifecycle.state.changed').at(-1)).toMatchObject({
+    from: 'waiting_user',
+    to: 'failed',
+    trigger: 'turn.failed',
+  });
   expect(bench.commands()).toEqual([]);
-  await expect(bench.orchestrator.reply(run.run_id, { interaction_id: (await bench.data.store.loadLatest(run.run_id))?.interaction_id ?? '', response: { decision: 'approve' } })).rejects.toMatchObject({ code: 'RUN_NOT_WAITING' });
+  await expect(
+    bench.orchestrator.reply(run.run_id, {
+      interaction_id: (await bench.data.store.loadLatest(run.run_id))?.interaction_id ?? '',
+      response: { decision: 'approve' },
+    }),
+  ).rejects.toMatchObject({ code: 'RUN_NOT_WAITING' });
 });
 
 test('where nobody has to answer, the policy decides at the deadline, and the process gets its answer', async () => {
   const time = new SimulatedTime();
   const bench = await openSticky('cannot resume', { clock: time.clock, timers: time.createTimers() });
-  const run = await bench.play('[[ask Which? | red | blue]] [[done 1]]', { runtime_options: { interactive_require_user_reply: false } });
+  const run = await bench.play('[[ask Which? | red | blue]] [[done 1]]', {
+    runtime_options: { interactive_require_user_reply: false },
+  });
   const [pid] = await bench.pids(run);
   time.advance(1_201_000);
-  await vi.waitFor(async () => expect((await bench.data.store.loadRun(run.run_id))?.status).toBe('succeeded'), { timeout: 20_000 });
+  await vi.waitFor(async () => expect((await bench.data.store.loadRun(run.run_id))?.status).toBe('succeeded'), {
+    timeout: 20_000,
+  });
   await bench.settled(run);
   expect(await bench.pids(run)).toEqual([pid]);
 });
@@ -140,10 +188,15 @@ test('a process that exits while its run waits fails it with INTERACTION_PROCESS
 test('one whose process is lost while Parley ends has its last event in its files, too', async () => {
   let ending: Promise<unknown> | null = null;
   let isLost = false;
-  const bench: ResidentBench = await openSticky('cannot resume', { store: (store) => alterStore(store, { loadPending: async (id) => {
-    if (isLost) ending ??= bench.orchestrator.close();
-    return store.loadPending(id);
-  } }) });
+  const bench: ResidentBench = await openSticky('cannot resume', {
+    store: (store) =>
+      alterStore(store, {
+        loadPending: async (id) => {
+          if (isLost) ending ??= bench.orchestrator.close();
+          return store.loadPending(id);
+        },
+      }),
+  });
   const run = await bench.play(ASK);
   isLost = true;
   for (const pid of processesOf(run.run_id)) process.kill(pid, 'SIGKILL');
@@ -156,13 +209,24 @@ test('one that is found dead by the turn of its answer is lost too, and no other
   let isDead = false;
   const bench = await openSticky('cannot resume', {
     startResident: async (_engine, start) => {
-      const resident = await startResident(start, { user: { home: start.folder, env: { PATH: process.env['PATH'] } }, platform: 'none', pid: process.pid, clock: systemClock, timers: systemTimers });
-      return new Proxy(resident, { get: (target, name) => (name === 'isAlive' && isDead ? false : bound(target, name)) });
+      const resident = await startResident(start, {
+        user: { home: start.folder, env: { PATH: process.env['PATH'] } },
+        platform: 'none',
+        pid: process.pid,
+        clock: systemClock,
+        timers: systemTimers,
+      });
+      return new Proxy(resident, {
+        get: (target, name) => (name === 'isAlive' && isDead ? false : bound(target, name)),
+      });
     },
   });
   const run = await bench.play(ASK);
   isDead = true;
-  expect(await bench.reply(run, { decision: 'approve' })).toMatchObject({ status: 'failed', error: { code: 'INTERACTION_PROCESS_LOST' } });
+  expect(await bench.reply(run, { decision: 'approve' })).toMatchObject({
+    status: 'failed',
+    error: { code: 'INTERACTION_PROCESS_LOST' },
+  });
   expect(await bench.pids(run)).toHaveLength(1);
   expect(bench.commands()).toEqual([]);
 });
@@ -172,7 +236,9 @@ test('what was lost with its process cannot be continued, and is tried again fro
   const run = await bench.play(ASK);
   for (const pid of processesOf(run.run_id)) process.kill(pid, 'SIGKILL');
   await failed(bench, run);
-  await expect(bench.orchestrator.continueFrom(run.run_id, { prompt: 'Go on.' })).rejects.toMatchObject({ code: 'NO_SESSION' });
+  await expect(bench.orchestrator.continueFrom(run.run_id, { prompt: 'Go on.' })).rejects.toMatchObject({
+    code: 'NO_SESSION',
+  });
   const again = await bench.orchestrator.retry(run.run_id);
   expect((await bench.settled(again)).status).toBe('waiting_user');
   expect((await bench.pending(again)).question).toMatchObject({ kind: 'approval' });
@@ -203,23 +269,42 @@ describe('with the setting off', () => {
     opened.push(bench);
     const run = await bench.play(ASK);
     expect(run).toMatchObject({ status: 'failed', error: { code: 'SESSION_RESUME_FAILED' } });
-    expect(JSON.stringify([await viewOf(bench, run), await bench.events(run)])).not.toMatch(/interactive_profile|sticky|wait_deadline/);
+    expect(JSON.stringify([await viewOf(bench, run), await bench.events(run)])).not.toMatch(
+      /interactive_profile|sticky|wait_deadline/,
+    );
   });
 
   test('an engine that cannot stay is never marked sticky, on or off', async () => {
-    const bench = await openResidentBench({ sticky: true, host: { knownResume: () => ({ resumes: false, problem: 'it said so' }) } });
+    const bench = await openResidentBench({
+      sticky: true,
+      host: { knownResume: () => ({ resumes: false, problem: 'it said so' }) },
+    });
     opened.push(bench);
-    const run = await bench.orchestrator.create({ engine: 'codex', prompt: '[[say Hello.]]', execution_mode: 'interactive' });
+    const run = await bench.orchestrator.create({
+      engine: 'codex',
+      prompt: '[[say Hello.]]',
+      execution_mode: 'interactive',
+    });
     await bench.orchestrator.settled(run.run_id);
     // No kind is claimed, and the doubt is recorded.
     expect(await profileOf(bench, run)).toEqual({ interactive_profile: null, wait_deadline_at: null });
-    expect(dataOf(await bench.events(run), 'diagnostic.parser.warning')).toContainEqual({ code: 'RESUME_NOT_PROVED', message: expect.stringContaining('it said so') });
+    expect(dataOf(await bench.events(run), 'diagnostic.parser.warning')).toContainEqual({
+      code: 'RESUME_NOT_PROVED',
+      message: expect.stringContaining('it said so'),
+    });
   });
 });
 
 function hostOf(env: Record<string, string>): EngineHost {
   return createEngineHost(
-    { user: { home: '/', env: { PATH: process.env['PATH'], PARLEY_CODEX_APP_SERVER_BIN: BIN, ...env } }, node: process.execPath, programs: '', platform: 'none', pid: process.pid, askTool: [] },
+    {
+      user: { home: '/', env: { PATH: process.env['PATH'], PARLEY_CODEX_APP_SERVER_BIN: BIN, ...env } },
+      node: process.execPath,
+      programs: '',
+      platform: 'none',
+      pid: process.pid,
+      askTool: [],
+    },
     { ...DEFAULT_SETTINGS, env_passthrough: Object.keys(env) },
     { clock: systemClock, timers: systemTimers },
   );
@@ -227,6 +312,11 @@ function hostOf(env: Record<string, string>): EngineHost {
 
 test('whether an engine can resume is asked of the program itself, once', async () => {
   expect(await hostOf({}).probeResume?.(findEngine(ENGINE))).toMatchObject({ resumes: true });
-  expect(await hostOf({ STAND_IN_RESUME: 'no' }).probeResume?.(findEngine(ENGINE))).toMatchObject({ resumes: false, problem: expect.stringContaining('does not show how') });
-  expect(await hostOf({ PARLEY_CODEX_APP_SERVER_BIN: join('/', 'nowhere') }).probeResume?.(findEngine(ENGINE))).toBeNull();
+  expect(await hostOf({ STAND_IN_RESUME: 'no' }).probeResume?.(findEngine(ENGINE))).toMatchObject({
+    resumes: false,
+    problem: expect.stringContaining('does not show how'),
+  });
+  expect(
+    await hostOf({ PARLEY_CODEX_APP_SERVER_BIN: join('/', 'nowhere') }).probeResume?.(findEngine(ENGINE)),
+  ).toBeNull();
 });

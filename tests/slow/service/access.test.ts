@@ -245,7 +245,10 @@ describe('signing in', () => {
       const signIn = (token: string) => post('/v1/sign-in', { token }, { origin: own.url }, own);
       for (let count = 0; count < 30; count += 1) expect((await signIn(busy)).status).toBe(200);
       const refused = await signIn(busy);
-      expect([refused.status, ((await refused.json()) as { error: { code: string } }).error.code]).toEqual([429, 'TOO_MANY_REQUESTS']);
+      expect([refused.status, ((await refused.json()) as { error: { code: string } }).error.code]).toEqual([
+        429,
+        'TOO_MANY_REQUESTS',
+      ]);
       expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
       expect(refused.headers.get('set-cookie')).toBeNull();
       expect((await signIn(other)).status).toBe(200);
@@ -309,8 +312,7 @@ describe('signing in', () => {
   });
 });
 
-const countOf = (body: object): number =>
-  (body as { addresses: Record<string, number> }).addresses['127.0.0.1'] ?? 0;
+const countOf = (body: object): number => (body as { addresses: Record<string, number> }).addresses['127.0.0.1'] ?? 0;
 
 describe('wrong credentials', () => {
   test('are answered later and later, a valid token never, and their address is in the log', async () => {

@@ -1,5 +1,5 @@
-// The OpenAPI document on its own terms: every reference leads somewhere, every operation has a name, and what it takes and
-// answers is said. tests/engines-real/openapi.test.ts has public tools read it.
+// The OpenAPI document on its own terms: every reference leads somewhere, every operation has a name, and what it takes
+// and answers is said. tests/engines-real/openapi.test.ts has public tools read it.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { serve, type Served } from '../../support/served.js';
 
@@ -12,12 +12,19 @@ interface Operation {
 }
 
 let served: Served;
-let document: { readonly openapi: string; readonly tags: readonly { readonly name: string }[]; readonly paths: Record<string, Record<string, Operation>>; readonly components: { readonly schemas: object } };
+let document: {
+  readonly openapi: string;
+  readonly tags: readonly { readonly name: string }[];
+  readonly paths: Record<string, Record<string, Operation>>;
+  readonly components: { readonly schemas: object };
+};
 let operations: readonly (readonly [string, string, Operation])[];
 beforeAll(async () => {
   served = await serve();
   document = (await (await served.fetch('/openapi.json')).json()) as typeof document;
-  operations = Object.entries(document.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => [path, method, operation] as const));
+  operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => [path, method, operation] as const),
+  );
 });
 afterAll(() => served.close());
 
@@ -34,7 +41,9 @@ test('every reference leads to something, and everything that is named is used',
     expect(reference).toMatch(/^#\/components\/schemas\/\w+$/);
     expect(Object.keys(document.components.schemas)).toContain(reference.split('/').at(-1));
   }
-  expect(Object.keys(document.components.schemas).filter((name) => !used.has(`#/components/schemas/${name}`))).toEqual([]);
+  expect(Object.keys(document.components.schemas).filter((name) => !used.has(`#/components/schemas/${name}`))).toEqual(
+    [],
+  );
 });
 
 test('every operation has a name of its own, a summary, a known tag, its path parameters, and its refusals', () => {
@@ -44,9 +53,17 @@ test('every operation has a name of its own, a summary, a known tag, its path pa
   for (const [path, , { operationId = '', summary, tags: mine = [], parameters = [], responses }] of operations) {
     expect(operationId, path).toMatch(/^[a-z][a-zA-Z]+$/);
     expect(summary, path).toBeTruthy();
-    expect(mine.map((tag) => tags.has(tag)), path).toEqual([true]);
-    expect(parameters.filter((each) => each.in === 'path' && each.required).map(({ name }) => `{${name}}`), path).toEqual(path.match(/\{\w+\}/g) ?? []);
-    expect(Object.keys(responses), path).toEqual(expect.arrayContaining([expect.stringMatching(/^20\d$/), '4XX', '5XX']));
+    expect(
+      mine.map((tag) => tags.has(tag)),
+      path,
+    ).toEqual([true]);
+    expect(
+      parameters.filter((each) => each.in === 'path' && each.required).map(({ name }) => `{${name}}`),
+      path,
+    ).toEqual(path.match(/\{\w+\}/g) ?? []);
+    expect(Object.keys(responses), path).toEqual(
+      expect.arrayContaining([expect.stringMatching(/^20\d$/), '4XX', '5XX']),
+    );
     for (const { description } of Object.values(responses)) expect(description).toBeTypeOf('string');
   }
 });

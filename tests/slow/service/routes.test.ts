@@ -16,12 +16,42 @@ import { serve, type Served } from '../../support/served.js';
 
 // What is not for programs (pages, sign-in) is not among them.
 const ROUTES = [
-  'POST /v1/runs', 'GET /v1/runs', 'GET /v1/changes', 'GET /v1/runs/{id}', 'DELETE /v1/runs/{id}', 'POST /v1/runs/{id}/cancel', 'POST /v1/runs/{id}/retry', 'POST /v1/runs/{id}/continue', 'POST /v1/runs/{id}/fork',
-  'GET /v1/runs/{id}/interaction', 'POST /v1/runs/{id}/interaction/reply', 'GET /v1/interactions', 'GET /v1/interactions/events',
-  'GET /v1/runs/{id}/events', 'GET /v1/runs/{id}/events/history', 'GET /v1/runs/{id}/rasp', 'GET /v1/runs/{id}/rasp/history',
-  'GET /v1/runs/{id}/logs', 'GET /v1/runs/{id}/result', 'GET /v1/runs/{id}/files', 'GET /v1/runs/{id}/files/content', 'GET /v1/runs/{id}/archive', 'GET /v1/runs/{id}/verify',
-  'GET /v1/engines', 'GET /v1/metrics/parsers', 'GET /v1/contract', 'GET /v1/me', 'GET /metrics', 'GET /healthz', 'GET /readyz',
-  'POST /v1/sign-in', 'POST /v1/sign-out', 'GET /v1/sessions', 'DELETE /v1/sessions/{id}', 'POST /v1/sign-in-codes', 'GET /v1/audit',
+  'POST /v1/runs',
+  'GET /v1/runs',
+  'GET /v1/changes',
+  'GET /v1/runs/{id}',
+  'DELETE /v1/runs/{id}',
+  'POST /v1/runs/{id}/cancel',
+  'POST /v1/runs/{id}/retry',
+  'POST /v1/runs/{id}/continue',
+  'POST /v1/runs/{id}/fork',
+  'GET /v1/runs/{id}/interaction',
+  'POST /v1/runs/{id}/interaction/reply',
+  'GET /v1/interactions',
+  'GET /v1/interactions/events',
+  'GET /v1/runs/{id}/events',
+  'GET /v1/runs/{id}/events/history',
+  'GET /v1/runs/{id}/rasp',
+  'GET /v1/runs/{id}/rasp/history',
+  'GET /v1/runs/{id}/logs',
+  'GET /v1/runs/{id}/result',
+  'GET /v1/runs/{id}/files',
+  'GET /v1/runs/{id}/files/content',
+  'GET /v1/runs/{id}/archive',
+  'GET /v1/runs/{id}/verify',
+  'GET /v1/engines',
+  'GET /v1/metrics/parsers',
+  'GET /v1/contract',
+  'GET /v1/me',
+  'GET /metrics',
+  'GET /healthz',
+  'GET /readyz',
+  'POST /v1/sign-in',
+  'POST /v1/sign-out',
+  'GET /v1/sessions',
+  'DELETE /v1/sessions/{id}',
+  'POST /v1/sign-in-codes',
+  'GET /v1/audit',
 ];
 const ASK = '[[ask Which database?|Postgres|SQLite]]';
 
@@ -34,7 +64,13 @@ afterAll(() => served.close());
 const settled = (runId: string) => served.bench.orchestrator.settled(runId);
 
 async function waiting(prompt = ASK, rest: object = {}): Promise<string> {
-  const { run_id: runId } = await served.client.create({ engine: 'codex', prompt, execution_mode: 'interactive', permission: 'full', ...rest });
+  const { run_id: runId } = await served.client.create({
+    engine: 'codex',
+    prompt,
+    execution_mode: 'interactive',
+    permission: 'full',
+    ...rest,
+  });
   expect((await settled(runId)).status).toBe('waiting_user');
   return runId;
 }
@@ -45,10 +81,17 @@ async function ended(prompt = '[[answer Done.]]'): Promise<string> {
   return runId;
 }
 
-const names = (folder: string) => readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map((entry) => relative(folder, join(entry.parentPath, entry.name))).toSorted();
+const names = (folder: string) =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
+    .toSorted();
 
 async function refusal(promise: Promise<unknown>): Promise<{ code: string; status: number }> {
-  const error = await promise.then(() => null, (caught: unknown) => caught);
+  const error = await promise.then(
+    () => null,
+    (caught: unknown) => caught,
+  );
   expect(error).toBeInstanceOf(ParleyError);
   const { code, status } = error as ParleyError;
   return { code, status };
@@ -60,11 +103,22 @@ describe('runs', () => {
     const first = await served.client.create(body);
     expect(await served.client.create(body)).toMatchObject({ run_id: first.run_id });
     const { request_id: _key, ...rest } = body;
-    const again = await served.fetch('/v1/runs', { method: 'POST', body: JSON.stringify(rest), headers: { 'idempotency-key': 'mine-1' } });
+    const again = await served.fetch('/v1/runs', {
+      method: 'POST',
+      body: JSON.stringify(rest),
+      headers: { 'idempotency-key': 'mine-1' },
+    });
     expect(again.status).toBe(201);
     expect(again.headers.get('location')).toBe(`/v1/runs/${first.run_id}`);
-    expect(await refusal(served.client.create({ ...body, prompt: 'other' }))).toEqual({ code: 'REQUEST_ID_CONFLICT', status: 409 });
-    const both = await served.fetch('/v1/runs', { method: 'POST', body: JSON.stringify(body), headers: { 'idempotency-key': 'mine-2' } });
+    expect(await refusal(served.client.create({ ...body, prompt: 'other' }))).toEqual({
+      code: 'REQUEST_ID_CONFLICT',
+      status: 409,
+    });
+    const both = await served.fetch('/v1/runs', {
+      method: 'POST',
+      body: JSON.stringify(body),
+      headers: { 'idempotency-key': 'mine-2' },
+    });
     expect(both.status).toBe(400);
     await settled(first.run_id);
   });
@@ -72,11 +126,17 @@ describe('runs', () => {
   test('who started it, answered it and canceled it stands in what was observed', async () => {
     const runId = await waiting();
     const { interaction_id: id } = await served.client.interaction(runId);
-    const reply = await served.fetch(`/v1/runs/${runId}/interaction/reply`, { method: 'POST', as: served.tokenOf('replier'), body: JSON.stringify({ interaction_id: id, response: ASK }) });
+    const reply = await served.fetch(`/v1/runs/${runId}/interaction/reply`, {
+      method: 'POST',
+      as: served.tokenOf('replier'),
+      body: JSON.stringify({ interaction_id: id, response: ASK }),
+    });
     expect(reply.status).toBe(200);
     await settled(runId);
     await served.client.cancel(runId);
-    const events = (await served.bench.data.store.readJournal(runId, 'rasp', { limit: 1000 })).map((line) => JSON.parse(line) as RaspEvent);
+    const events = (await served.bench.data.store.readJournal(runId, 'rasp', { limit: 1000 })).map(
+      (line) => JSON.parse(line) as RaspEvent,
+    );
     const actors = events.filter(({ data }) => 'actor' in data).map(({ event, data }) => [event.type, data['actor']]);
     expect(actors).toEqual([
       ['lifecycle.run.created', { kind: 'user', name: 'ann' }],
@@ -87,17 +147,26 @@ describe('runs', () => {
 
   test('runs are listed page by page, newest first, by state, engine and label', async () => {
     const ids: string[] = [];
-    for (let count = 0; count < 5; count += 1) ids.unshift((await served.client.create({ engine: 'gemini', prompt: '[[answer x]]', labels: { batch: 'list' } })).run_id);
+    for (let count = 0; count < 5; count += 1)
+      ids.unshift(
+        (await served.client.create({ engine: 'gemini', prompt: '[[answer x]]', labels: { batch: 'list' } })).run_id,
+      );
     for (const id of ids) await settled(id);
     const seen: string[] = [];
-    for (let cursor: string | null = null; ; ) {
-      const page: Awaited<ReturnType<typeof served.client.list>> = await served.client.list({ label: 'batch=list', limit: 2, ...(cursor ? { cursor } : {}) });
+    for (let cursor: string | null = null; ;) {
+      const page: Awaited<ReturnType<typeof served.client.list>> = await served.client.list({
+        label: 'batch=list',
+        limit: 2,
+        ...(cursor ? { cursor } : {}),
+      });
       seen.push(...page.runs.map((run) => run.run_id));
       cursor = page.next_cursor;
       if (cursor === null) break;
     }
     expect(seen).toEqual(ids);
-    expect((await served.client.list({ engine: 'gemini', status: 'succeeded', label: 'batch=list' })).runs).toHaveLength(5);
+    expect(
+      (await served.client.list({ engine: 'gemini', status: 'succeeded', label: 'batch=list' })).runs,
+    ).toHaveLength(5);
     expect((await served.client.list({ status: 'failed', label: 'batch=list' })).runs).toEqual([]);
   });
 
@@ -119,15 +188,37 @@ describe('runs', () => {
     const runId = await waiting('[[answer Which one?]]');
     const body = { prompt: '[[done 1]]', request_id: 'fork-1' };
     const forked = await served.client.fork(runId, body);
-    expect(forked).toMatchObject({ fork_from: runId, continue_from: null, engine: 'codex', execution_mode: 'interactive', permission: 'full' });
+    expect(forked).toMatchObject({
+      fork_from: runId,
+      continue_from: null,
+      engine: 'codex',
+      execution_mode: 'interactive',
+      permission: 'full',
+    });
     expect(await served.client.fork(runId, body)).toMatchObject({ run_id: forked.run_id });
-    const again = await served.fetch(`/v1/runs/${runId}/fork`, { method: 'POST', body: JSON.stringify({ prompt: '[[done 1]]' }), headers: { 'idempotency-key': 'fork-1' } });
-    expect({ status: again.status, run: await again.json() }).toMatchObject({ status: 201, run: { run_id: forked.run_id } });
-    expect(await refusal(served.client.fork(runId, { ...body, prompt: 'other' }))).toEqual({ code: 'REQUEST_ID_CONFLICT', status: 409 });
+    const again = await served.fetch(`/v1/runs/${runId}/fork`, {
+      method: 'POST',
+      body: JSON.stringify({ prompt: '[[done 1]]' }),
+      headers: { 'idempotency-key': 'fork-1' },
+    });
+    expect({ status: again.status, run: await again.json() }).toMatchObject({
+      status: 201,
+      run: { run_id: forked.run_id },
+    });
+    expect(await refusal(served.client.fork(runId, { ...body, prompt: 'other' }))).toEqual({
+      code: 'REQUEST_ID_CONFLICT',
+      status: 409,
+    });
     await settled(forked.run_id);
     expect(await served.client.get(forked.run_id)).toMatchObject({ status: 'succeeded', result: 1, fork_from: runId });
-    expect(await served.client.get(runId)).toMatchObject({ status: 'waiting_user', attempt_number: 1, fork_from: null });
-    const events = (await served.bench.data.store.readJournal(forked.run_id, 'rasp', { limit: 1 })).map((line) => JSON.parse(line) as RaspEvent);
+    expect(await served.client.get(runId)).toMatchObject({
+      status: 'waiting_user',
+      attempt_number: 1,
+      fork_from: null,
+    });
+    const events = (await served.bench.data.store.readJournal(forked.run_id, 'rasp', { limit: 1 })).map(
+      (line) => JSON.parse(line) as RaspEvent,
+    );
     expect(events).toMatchObject([{ data: { fork_from: runId, actor: { kind: 'user', name: 'ann' } } }]);
     await served.client.cancel(runId);
   });
@@ -135,13 +226,23 @@ describe('runs', () => {
   test('what cannot be forked is refused with its code', async () => {
     const { run_id: other } = await served.client.create({ engine: 'gemini', prompt: '[[answer x]]' });
     await settled(other);
-    expect(await refusal(served.client.fork(other, { prompt: 'x' }))).toEqual({ code: 'FORK_UNSUPPORTED', status: 409 });
+    expect(await refusal(served.client.fork(other, { prompt: 'x' }))).toEqual({
+      code: 'FORK_UNSUPPORTED',
+      status: 409,
+    });
     const { run_id: lost } = await served.client.create({ engine: 'codex', prompt: '[[nosession]][[answer x]]' });
     await settled(lost);
     expect(await refusal(served.client.fork(lost, { prompt: 'x' }))).toEqual({ code: 'NO_SESSION', status: 409 });
-    expect(await refusal(served.client.fork('run_01M7HEENCB3Q72PDFDW48J2F4K', { prompt: 'x' }))).toEqual({ code: 'RUN_NOT_FOUND', status: 404 });
+    expect(await refusal(served.client.fork('run_01M7HEENCB3Q72PDFDW48J2F4K', { prompt: 'x' }))).toEqual({
+      code: 'RUN_NOT_FOUND',
+      status: 404,
+    });
     expect(await refusal(served.client.fork(lost, { prompt: ' ' }))).toEqual({ code: 'INVALID_ARGUMENT', status: 400 });
-    const viewer = await served.fetch(`/v1/runs/${lost}/fork`, { method: 'POST', as: served.tokenOf('replier'), body: JSON.stringify({ prompt: 'x' }) });
+    const viewer = await served.fetch(`/v1/runs/${lost}/fork`, {
+      method: 'POST',
+      as: served.tokenOf('replier'),
+      body: JSON.stringify({ prompt: 'x' }),
+    });
     expect(viewer.status).toBe(403);
   });
 
@@ -153,8 +254,16 @@ describe('runs', () => {
     symlinkSync(allowed, join(served.root, 'allowed', 'in'));
     const at = (cwd: string) => served.client.create({ engine: 'codex', prompt: '[[answer x]]', cwd });
     expect((await at(join(served.root, 'allowed', 'in'))).cwd).toBe(allowed);
-    for (const path of ['/usr', join(served.root, 'allowed', 'out'), join(served.root, 'allowed-not'), join(allowed, '..', '..'), served.root]) expect(await refusal(at(path)), path).toEqual({ code: 'PATH_NOT_ALLOWED', status: 403 });
-    for (const path of ['project', join(allowed, 'none'), `${allowed}\0`]) expect(await refusal(at(path)), path).toEqual({ code: 'INVALID_ARGUMENT', status: 400 });
+    for (const path of [
+      '/usr',
+      join(served.root, 'allowed', 'out'),
+      join(served.root, 'allowed-not'),
+      join(allowed, '..', '..'),
+      served.root,
+    ])
+      expect(await refusal(at(path)), path).toEqual({ code: 'PATH_NOT_ALLOWED', status: 403 });
+    for (const path of ['project', join(allowed, 'none'), `${allowed}\0`])
+      expect(await refusal(at(path)), path).toEqual({ code: 'INVALID_ARGUMENT', status: 400 });
   });
 
   test('a request that is known is the same run, whatever has become of its folder', async () => {
@@ -165,15 +274,29 @@ describe('runs', () => {
     await settled(runId);
     rmSync(cwd, { recursive: true });
     expect((await served.client.create(body)).run_id).toBe(runId);
-    expect(await refusal(served.client.create({ ...body, request_id: 'folder-2' }))).toEqual({ code: 'INVALID_ARGUMENT', status: 400 });
+    expect(await refusal(served.client.create({ ...body, request_id: 'folder-2' }))).toEqual({
+      code: 'INVALID_ARGUMENT',
+      status: 400,
+    });
   });
 
   test('a run whose folder is not allowed here is not tried again, continued or forked through the server', async () => {
-    const { run_id: runId } = await served.bench.orchestrator.create({ engine: 'codex', prompt: '[[done 1]]', cwd: served.root, permission: 'full' });
+    const { run_id: runId } = await served.bench.orchestrator.create({
+      engine: 'codex',
+      prompt: '[[done 1]]',
+      cwd: served.root,
+      permission: 'full',
+    });
     await settled(runId);
     expect(await refusal(served.client.retry(runId))).toEqual({ code: 'PATH_NOT_ALLOWED', status: 403 });
-    expect(await refusal(served.client.continueFrom(runId, { prompt: 'x' }))).toEqual({ code: 'PATH_NOT_ALLOWED', status: 403 });
-    expect(await refusal(served.client.fork(runId, { prompt: 'x' }))).toEqual({ code: 'PATH_NOT_ALLOWED', status: 403 });
+    expect(await refusal(served.client.continueFrom(runId, { prompt: 'x' }))).toEqual({
+      code: 'PATH_NOT_ALLOWED',
+      status: 403,
+    });
+    expect(await refusal(served.client.fork(runId, { prompt: 'x' }))).toEqual({
+      code: 'PATH_NOT_ALLOWED',
+      status: 403,
+    });
   });
 
   test.each([
@@ -195,24 +318,51 @@ describe('answers', () => {
   test('a question is answered once, the same answer with its key again is the same answer, another comes too late', async () => {
     const runId = await waiting();
     const question = await served.client.interaction(runId);
-    expect(question).toMatchObject({ state: 'pending', question: { kind: 'choose_one', prompt: 'Which database?' }, overdue: false, answer: null });
+    expect(question).toMatchObject({
+      state: 'pending',
+      question: { kind: 'choose_one', prompt: 'Which database?' },
+      overdue: false,
+      answer: null,
+    });
     const reply = { interaction_id: question.interaction_id, response: 'SQLite', idempotency_key: 'k1' };
     expect(await served.client.reply(runId, reply)).toMatchObject({ attempt_number: 2 });
     expect(await served.client.reply(runId, reply)).toMatchObject({ run_id: runId });
     expect((await refusal(served.client.reply(runId, { ...reply, response: 'Postgres' }))).code).toBe('REPLY_CONFLICT');
     await settled(runId);
-    expect((await refusal(served.client.reply(runId, { interaction_id: question.interaction_id, response: 'x' }))).status).toBe(409);
-    expect((await refusal(served.client.reply(runId, { interaction_id: 'int_00000000000000000000000000', response: 'x' }))).code).toBe('INTERACTION_NOT_FOUND');
+    expect(
+      (await refusal(served.client.reply(runId, { interaction_id: question.interaction_id, response: 'x' }))).status,
+    ).toBe(409);
+    expect(
+      (await refusal(served.client.reply(runId, { interaction_id: 'int_00000000000000000000000000', response: 'x' })))
+        .code,
+    ).toBe('INTERACTION_NOT_FOUND');
   });
 
   test('the inbox has what waits, oldest first, by engine, label and lateness, page by page', async () => {
-    const ids = [await waiting(ASK, { labels: { box: '1' } }), await waiting(ASK, { labels: { box: '1' }, runtime_options: { session_timeout_sec: 0.001 } })];
+    const ids = [
+      await waiting(ASK, { labels: { box: '1' } }),
+      await waiting(ASK, { labels: { box: '1' }, runtime_options: { session_timeout_sec: 0.001 } }),
+    ];
     const page = await served.client.inbox({ label: 'box=1', limit: 1 });
-    expect(page.interactions).toMatchObject([{ run_id: ids[0], engine: 'codex', prompt: ASK, labels: { box: '1' }, overdue: false }]);
-    expect((await served.client.inbox({ label: 'box=1', cursor: page.next_cursor ?? '' })).interactions.map((item) => item.run_id)).toEqual([ids[1]]);
-    expect((await served.client.inbox({ label: 'box=1', overdue: true })).interactions.map((item) => [item.run_id, item.overdue])).toEqual([[ids[1], true]]);
+    expect(page.interactions).toMatchObject([
+      { run_id: ids[0], engine: 'codex', prompt: ASK, labels: { box: '1' }, overdue: false },
+    ]);
+    expect(
+      (await served.client.inbox({ label: 'box=1', cursor: page.next_cursor ?? '' })).interactions.map(
+        (item) => item.run_id,
+      ),
+    ).toEqual([ids[1]]);
+    expect(
+      (await served.client.inbox({ label: 'box=1', overdue: true })).interactions.map((item) => [
+        item.run_id,
+        item.overdue,
+      ]),
+    ).toEqual([[ids[1], true]]);
     expect((await served.client.inbox({ engine: 'gemini', label: 'box=1' })).interactions).toEqual([]);
-    expect(await refusal(served.client.inbox({ cursor: 'int_none' }))).toEqual({ code: 'INVALID_ARGUMENT', status: 400 });
+    expect(await refusal(served.client.inbox({ cursor: 'int_none' }))).toEqual({
+      code: 'INVALID_ARGUMENT',
+      status: 400,
+    });
     for (const id of ids) await served.client.cancel(id);
   });
 
@@ -223,7 +373,8 @@ describe('answers', () => {
     const next = async () => (await changes.next()).value;
     expect(await next()).toEqual({ type: 'reset' });
     const known: string[] = [];
-    for (let change = await next(); change?.type !== 'ready'; change = await next()) if (change?.type === 'pending') known.push(change.item.run_id);
+    for (let change = await next(); change?.type !== 'ready'; change = await next())
+      if (change?.type === 'pending') known.push(change.item.run_id);
     expect(known).toContain(before);
     const after = await waiting();
     expect(await next()).toMatchObject({ type: 'pending', item: { run_id: after, state: 'pending' } });
@@ -244,13 +395,19 @@ describe('the stream of changes of runs', () => {
     const id = await waiting(ASK, { labels: { team: 'b' } });
     const seen: string[] = [];
     let change = await next();
-    for (; !(change?.type === 'run' && change.run.status === 'waiting_user'); change = await next()) seen.push(change?.type === 'run' ? `${change.run.run_id} ${change.run.status}` : '');
+    for (; !(change?.type === 'run' && change.run.status === 'waiting_user'); change = await next())
+      seen.push(change?.type === 'run' ? `${change.run.run_id} ${change.run.status}` : '');
     expect(change.run).toEqual({ ...(await served.client.get(id)), truncated: [] });
-    expect(change.run).toMatchObject({ run_id: id, labels: { team: 'b' }, interaction: { question: { prompt: 'Which database?' } } });
+    expect(change.run).toMatchObject({
+      run_id: id,
+      labels: { team: 'b' },
+      interaction: { question: { prompt: 'Which database?' } },
+    });
     // A state that was left before it could be told is not told.
     for (const told of seen) expect(told).toMatch(new RegExp(`^${id} (?:queued|running)$`));
     await served.client.cancel(id);
-    for (; !(change?.type === 'run' && change.run.status === 'canceled'); change = await next()) expect(change?.type).toBe('run');
+    for (; !(change?.type === 'run' && change.run.status === 'canceled'); change = await next())
+      expect(change?.type).toBe('run');
     expect(change.run.interaction).toBeNull();
     await served.client.delete(id);
     expect(await next()).toEqual({ type: 'gone', run_id: id });
@@ -259,7 +416,10 @@ describe('the stream of changes of runs', () => {
   });
 
   test('is for everybody who may look, and ends with the token', async () => {
-    expect(await refusal(createClient({ url: served.url, token: 'not one' }).runChanges().next())).toEqual({ code: 'UNAUTHORIZED', status: 401 });
+    expect(await refusal(createClient({ url: served.url, token: 'not one' }).runChanges().next())).toEqual({
+      code: 'UNAUTHORIZED',
+      status: 401,
+    });
     const token = addToken(served.bench.data.path, 'only looks', 'viewer', '2026-01-01T00:00:00.000Z');
     const changes = createClient({ url: served.url, token }).runChanges();
     expect((await changes.next()).value).toEqual({ type: 'reset' });
@@ -278,15 +438,22 @@ describe('events', () => {
     for (let cursor = 0; cursor <= stored.length; cursor += 1) {
       const text = await (await served.fetch(`/v1/runs/${runId}/events?cursor=${cursor}`)).text();
       const frames = stored.slice(cursor).map((line, index) => `id: ${cursor + index + 1}\ndata: ${line}\n\n`);
-      expect(text).toBe(`retry: 1000\n\n${frames.join('')}event: end\ndata: ${JSON.stringify({ run_id: runId, status: 'succeeded', seq: stored.length })}\n\n`);
+      expect(text).toBe(
+        `retry: 1000\n\n${frames.join('')}event: end\ndata: ` +
+          `${JSON.stringify({ run_id: runId, status: 'succeeded', seq: stored.length })}\n\n`,
+      );
     }
-    const again = (id: number) => served.fetch(`/v1/runs/${runId}/events?cursor=0`, { headers: { 'last-event-id': String(id) } });
+    const again = (id: number) =>
+      served.fetch(`/v1/runs/${runId}/events?cursor=0`, { headers: { 'last-event-id': String(id) } });
     expect((await again(stored.length)).status).toBe(204);
     expect(await (await again(stored.length - 1)).text()).toContain(`id: ${stored.length}\n`);
     const beyond = await served.fetch(`/v1/runs/${runId}/events?cursor=${stored.length + 1}`);
     expect([beyond.status, await beyond.json()]).toMatchObject([409, { error: { code: 'CURSOR_BEYOND_END' } }]);
-    for (const cursor of ['-1', 'x', '1.5', '1e99']) expect((await served.fetch(`/v1/runs/${runId}/events?cursor=${cursor}`)).status, cursor).toBe(400);
-    expect((await served.fetch(`/v1/runs/${runId}/events`, { headers: { 'last-event-id': 'nonsense' } })).status).toBe(400);
+    for (const cursor of ['-1', 'x', '1.5', '1e99'])
+      expect((await served.fetch(`/v1/runs/${runId}/events?cursor=${cursor}`)).status, cursor).toBe(400);
+    expect((await served.fetch(`/v1/runs/${runId}/events`, { headers: { 'last-event-id': 'nonsense' } })).status).toBe(
+      400,
+    );
   });
 
   test('a stream goes on live from what is stored, through the question and its answer to the end', async () => {
@@ -304,15 +471,23 @@ describe('events', () => {
 
   test('history is read by seq and by time, both ends included, and says where to go on', async () => {
     const runId = await ended();
-    const read = async (query: string) => (await (await served.fetch(`/v1/runs/${runId}/rasp/history${query}`)).json()) as { events: { seq: number; ts: string }[]; next_seq: number | null };
+    const read = async (query: string) =>
+      (await (await served.fetch(`/v1/runs/${runId}/rasp/history${query}`)).json()) as {
+        events: { seq: number; ts: string }[];
+        next_seq: number | null;
+      };
     const { events: all } = await read('');
     expect(all.map(({ seq }) => seq)).toEqual(all.map((_, index) => index + 1));
     expect(await read('?from_seq=2&limit=2')).toEqual({ events: all.slice(1, 3), next_seq: 4 });
     expect(await read('?from_seq=2&to_seq=3')).toEqual({ events: all.slice(1, 3), next_seq: null });
     const [first, last] = [all[2]?.ts ?? '', all[4]?.ts ?? ''];
-    expect((await read(`?from_ts=${first}&to_ts=${last}`)).events).toEqual(all.filter(({ ts }) => ts >= first && ts <= last));
+    expect((await read(`?from_ts=${first}&to_ts=${last}`)).events).toEqual(
+      all.filter(({ ts }) => ts >= first && ts <= last),
+    );
     expect((await served.fetch(`/v1/runs/${runId}/events/history?from_ts=yesterday`)).status).toBe(400);
-    expect((await served.fetch(`/v1/runs/${runId}/events/history`)).headers.get('content-type')).toContain('application/json');
+    expect((await served.fetch(`/v1/runs/${runId}/events/history`)).headers.get('content-type')).toContain(
+      'application/json',
+    );
   });
 });
 
@@ -327,11 +502,16 @@ describe('evidence', () => {
     const refs = events.map(({ raw_ref: ref }) => ref).filter((ref) => ref !== null && ref.stream === 'stdout');
     expect(refs.length).toBeGreaterThan(0);
     for (const ref of refs) {
-      const part = await served.fetch(`/v1/runs/${runId}/logs?attempt=${ref?.attempt_number}&stream=stdout&byte_from=${ref?.byte_from}&byte_to=${ref?.byte_to}`);
+      const part = await served.fetch(
+        `/v1/runs/${runId}/logs?attempt=${ref?.attempt_number}&stream=stdout&byte_from=${ref?.byte_from}&byte_to=${ref?.byte_to}`,
+      );
       expect(Buffer.from(await part.arrayBuffer())).toEqual(log.subarray(ref?.byte_from, ref?.byte_to));
     }
-    expect((await (await served.fetch(`/v1/runs/${runId}/logs?byte_from=${log.length}`)).arrayBuffer()).byteLength).toBe(0);
-    for (const query of [`byte_from=${log.length + 1}`, 'attempt=2', 'attempt=0', 'stream=none', 'byte_from=-1']) expect((await served.fetch(`/v1/runs/${runId}/logs?${query}`)).status, query).toBe(400);
+    expect(
+      (await (await served.fetch(`/v1/runs/${runId}/logs?byte_from=${log.length}`)).arrayBuffer()).byteLength,
+    ).toBe(0);
+    for (const query of [`byte_from=${log.length + 1}`, 'attempt=2', 'attempt=0', 'stream=none', 'byte_from=-1'])
+      expect((await served.fetch(`/v1/runs/${runId}/logs?${query}`)).status, query).toBe(400);
   });
 
   test('files of the run are listed and read, never its home and never what lies outside', async () => {
@@ -349,7 +529,17 @@ describe('evidence', () => {
     expect(paths.filter((each) => /home|link/.test(each))).toEqual([]);
     const read = (file: string) => served.fetch(`/v1/runs/${runId}/files/content?path=${encodeURIComponent(file)}`);
     expect(await (await read('workspace/made.txt')).text()).toBe('made');
-    for (const file of ['home/auth.json', './home/auth.json', 'workspace/../home/auth.json', 'workspace/to-home/auth.json', 'workspace/link', '/etc/passwd', '../../token', '../../../../../../etc/passwd']) expect((await read(file)).status, file).toBe(404);
+    for (const file of [
+      'home/auth.json',
+      './home/auth.json',
+      'workspace/../home/auth.json',
+      'workspace/to-home/auth.json',
+      'workspace/link',
+      '/etc/passwd',
+      '../../token',
+      '../../../../../../etc/passwd',
+    ])
+      expect((await read(file)).status, file).toBe(404);
     for (const file of ['none', 'workspace', 'workspace/made.txt\0']) expect((await read(file)).status, file).toBe(404);
   });
 
@@ -366,19 +556,31 @@ describe('evidence', () => {
     symlinkSync(home, join(workspace, 'to-home'));
     symlinkSync('/etc/passwd', join(workspace, 'link'));
     const answer = await served.fetch(`/v1/runs/${runId}/archive`);
-    expect([answer.status, answer.headers.get('content-type'), answer.headers.get('content-disposition')]).toEqual([200, 'application/x-tar', `attachment; filename="${runId}.tar"`]);
+    expect([answer.status, answer.headers.get('content-type'), answer.headers.get('content-disposition')]).toEqual([
+      200,
+      'application/x-tar',
+      `attachment; filename="${runId}.tar"`,
+    ]);
     const out = join(served.root, 'unpacked');
     mkdirSync(out);
     execFileSync('tar', ['-x', '-C', out], { input: Buffer.from(await answer.arrayBuffer()) });
     expect(names(join(out, runId))).toEqual(names(path).filter((name) => !name.startsWith('home/')));
-    expect(names(join(out, runId))).toEqual(expect.arrayContaining(['attempts/1/stdout.log', 'workspace/large.bin', 'workspace/empty', relative(path, long)]));
-    for (const name of names(join(out, runId))) expect(readFileSync(join(out, runId, name)).equals(readFileSync(join(path, name))), name).toBe(true);
+    expect(names(join(out, runId))).toEqual(
+      expect.arrayContaining(['attempts/1/stdout.log', 'workspace/large.bin', 'workspace/empty', relative(path, long)]),
+    );
+    for (const name of names(join(out, runId)))
+      expect(readFileSync(join(out, runId, name)).equals(readFileSync(join(path, name))), name).toBe(true);
     expect((await served.fetch('/v1/runs/run_01M7HEENCB3Q72PDFDW48J2F4K/archive')).status).toBe(404);
   });
 
   test('result and checks of a run', async () => {
     const runId = await ended('[[done {"n":7}]]');
-    expect(await (await served.fetch(`/v1/runs/${runId}/result`)).json()).toEqual({ run_id: runId, status: 'succeeded', result: { n: 7 }, error: null });
+    expect(await (await served.fetch(`/v1/runs/${runId}/result`)).json()).toEqual({
+      run_id: runId,
+      status: 'succeeded',
+      result: { n: 7 },
+      error: null,
+    });
     expect(await (await served.fetch(`/v1/runs/${runId}/verify`)).json()).toMatchObject({ run_id: runId, ok: true });
   });
 });
@@ -388,23 +590,47 @@ describe('the server about itself', () => {
     // It shares no database: there is nothing to prove, and nobody to prove it to.
     const challenge = (text: string) => served.fetch(`/readyz?challenge=${text}`, { as: null });
     expect(await (await challenge('x'.repeat(16))).json()).toEqual({ status: 'ok' });
-    for (const wrong of ['', 'x'.repeat(15), 'x'.repeat(129), 'x%20'.repeat(16)]) expect((await challenge(wrong)).status).toBe(400);
-    for (const path of ['/healthz', '/readyz']) expect(await (await served.fetch(path, { as: null })).json()).toEqual({ status: 'ok' });
+    for (const wrong of ['', 'x'.repeat(15), 'x'.repeat(129), 'x%20'.repeat(16)])
+      expect((await challenge(wrong)).status).toBe(400);
+    for (const path of ['/healthz', '/readyz'])
+      expect(await (await served.fetch(path, { as: null })).json()).toEqual({ status: 'ok' });
     expect(await (await served.fetch('/v1/me')).json()).toEqual({ name: 'ann', role: 'operator' });
-    expect(await (await served.fetch('/v1/engines')).json()).toMatchObject({ engines: [{ name: 'codex', found: true }] });
-    expect(await (await served.fetch('/v1/contract')).json()).toMatchObject({ initial: 'queued', edges: expect.arrayContaining([expect.objectContaining({ id: 'T13' })]) });
+    expect(await (await served.fetch('/v1/engines')).json()).toMatchObject({
+      engines: [{ name: 'codex', found: true }],
+    });
+    expect(await (await served.fetch('/v1/contract')).json()).toMatchObject({
+      initial: 'queued',
+      edges: expect.arrayContaining([expect.objectContaining({ id: 'T13' })]),
+    });
     await ended();
-    expect(await (await served.fetch('/v1/metrics/parsers')).json()).toMatchObject({ profiles: expect.arrayContaining([expect.objectContaining({ engine: 'codex', hit_rate: 1 })]) });
+    expect(await (await served.fetch('/v1/metrics/parsers')).json()).toMatchObject({
+      profiles: expect.arrayContaining([expect.objectContaining({ engine: 'codex', hit_rate: 1 })]),
+    });
     const runId = await waiting();
     const text = await (await served.fetch('/metrics')).text();
-    for (const line of [/^parley_runs\{state="waiting_user"\} [1-9]/m, /^parley_turns_total\{engine="codex",profile="codex_ndjson"\} [1-9]/m, /^parley_pending_interactions\{overdue="false"\} [1-9]/m, /^parley_store_commit_seconds_count [1-9]/m, /^parley_streams \d/m, /^parley_blocked_on_person_seconds_count\{resolution="canceled"\} [1-9]/m]) expect(text).toMatch(line);
+    for (const line of [
+      /^parley_runs\{state="waiting_user"\} [1-9]/m,
+      /^parley_turns_total\{engine="codex",profile="codex_ndjson"\} [1-9]/m,
+      /^parley_pending_interactions\{overdue="false"\} [1-9]/m,
+      /^parley_store_commit_seconds_count [1-9]/m,
+      /^parley_streams \d/m,
+      /^parley_blocked_on_person_seconds_count\{resolution="canceled"\} [1-9]/m,
+    ])
+      expect(text).toMatch(line);
     await served.client.cancel(runId);
   });
 
   test('the page and the document describe every route', async () => {
-    const document = (await (await served.fetch('/openapi.json')).json()) as { openapi: string; paths: Record<string, object> };
+    const document = (await (await served.fetch('/openapi.json')).json()) as {
+      openapi: string;
+      paths: Record<string, object>;
+    };
     expect(document.openapi).toBe('3.1.0');
-    expect(Object.entries(document.paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`)).toSorted()).toEqual(ROUTES.toSorted());
+    expect(
+      Object.entries(document.paths)
+        .flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`))
+        .toSorted(),
+    ).toEqual(ROUTES.toSorted());
     const page = await served.fetch('/docs');
     const html = await page.text();
     for (const path of Object.keys(document.paths)) expect(html).toContain(path);
@@ -412,7 +638,8 @@ describe('the server about itself', () => {
   });
 
   test('the link signs a browser in, the cookie is for it alone, and a wrong link does nothing', async () => {
-    const signIn = (body: object, headers: Record<string, string> = { origin: served.url }) => served.fetch('/v1/sign-in', { method: 'POST', as: null, headers, body: JSON.stringify(body) });
+    const signIn = (body: object, headers: Record<string, string> = { origin: served.url }) =>
+      served.fetch('/v1/sign-in', { method: 'POST', as: null, headers, body: JSON.stringify(body) });
     const { code } = await served.client.createSignInCode();
     const answer = await signIn({ code });
     expect(answer.status).toBe(200);
@@ -421,31 +648,65 @@ describe('the server about itself', () => {
     const [pair = ''] = cookie.split(';');
     expect(cookie).not.toContain(served.token);
     expect((await served.fetch('/v1/me', { as: pair.split('=')[1] ?? '' })).status).toBe(401);
-    const asBrowser = (path: string, init: RequestInit = {}) => served.fetch(path, { ...init, as: null, headers: { cookie: pair, ...(init.headers as Record<string, string>) } });
+    const asBrowser = (path: string, init: RequestInit = {}) =>
+      served.fetch(path, { ...init, as: null, headers: { cookie: pair, ...(init.headers as Record<string, string>) } });
     expect((await asBrowser('/v1/me')).status).toBe(200);
     expect((await asBrowser('/v1/sign-out', { method: 'POST' })).status).toBe(403);
     expect((await asBrowser('/v1/sign-out', { method: 'POST', headers: { origin: served.url } })).status).toBe(204);
     expect((await asBrowser('/v1/me')).status).toBe(401);
-    for (const wrong of [{ code }, { code: 'wrong' }, { token: 'wrong' }]) expect((await signIn(wrong)).status).toBe(401);
-    for (const secret of [served.token, code, pair.split('=')[1] ?? '']) expect(served.logged.join('')).not.toContain(secret);
+    for (const wrong of [{ code }, { code: 'wrong' }, { token: 'wrong' }])
+      expect((await signIn(wrong)).status).toBe(401);
+    for (const secret of [served.token, code, pair.split('=')[1] ?? ''])
+      expect(served.logged.join('')).not.toContain(secret);
   });
 });
 
 test('what goes over the wire is what the contract of the command line says, and what the orchestrator checks', () => {
-  const contract = JSON.parse(readFileSync(new URL('../../../contract/cli.schema.json', import.meta.url), 'utf8')) as { $defs: Record<string, { required: string[]; properties: object }> };
-  for (const [name, { shape }] of [['run', runView], ['interaction', interactionView]] as const) {
+  const contract = JSON.parse(readFileSync(new URL('../../../contract/cli.schema.json', import.meta.url), 'utf8')) as {
+    $defs: Record<string, { required: string[]; properties: object }>;
+  };
+  for (const [name, { shape }] of [
+    ['run', runView],
+    ['interaction', interactionView],
+  ] as const) {
     const { required = [], properties = {} } = contract.$defs[name] ?? {};
     // Only in lists, and only where sessions.sticky is on.
     const elsewhere = new Set(['truncated', 'interactive_profile', 'wait_deadline_at']);
-    expect(Object.keys(shape).toSorted()).toEqual(Object.keys(properties).filter((member) => !elsewhere.has(member)).toSorted());
-    expect(Object.entries(shape).filter(([, member]) => member.type !== 'optional').map(([member]) => member).toSorted()).toEqual(required.toSorted());
+    expect(Object.keys(shape).toSorted()).toEqual(
+      Object.keys(properties)
+        .filter((member) => !elsewhere.has(member))
+        .toSorted(),
+    );
+    expect(
+      Object.entries(shape)
+        .filter(([, member]) => member.type !== 'optional')
+        .map(([member]) => member)
+        .toSorted(),
+    ).toEqual(required.toSorted());
   }
-  expect(Object.keys(createRunBody.shape).toSorted()).toEqual(['cwd', 'engine', 'execution_mode', 'force', 'labels', 'model', 'output_schema', 'permission', 'prompt', 'request_id', 'runtime_options']);
+  expect(Object.keys(createRunBody.shape).toSorted()).toEqual([
+    'cwd',
+    'engine',
+    'execution_mode',
+    'force',
+    'labels',
+    'model',
+    'output_schema',
+    'permission',
+    'prompt',
+    'request_id',
+    'runtime_options',
+  ]);
 });
 
 test('an answer that arrives whole only when the server is being stopped is refused, and its run waits on', async () => {
   const stopping = await serve();
-  const { run_id: runId } = await stopping.client.create({ engine: 'codex', prompt: ASK, execution_mode: 'interactive', permission: 'full' });
+  const { run_id: runId } = await stopping.client.create({
+    engine: 'codex',
+    prompt: ASK,
+    execution_mode: 'interactive',
+    permission: 'full',
+  });
   await stopping.bench.orchestrator.settled(runId);
   const { interaction_id: id } = await stopping.client.interaction(runId);
   const body = JSON.stringify({ interaction_id: id, response: 'a' });

@@ -1,5 +1,5 @@
-// The server as a process that is killed, stopped and started again: what waits is answerable afterwards, and whoever was
-// connected goes on by itself. PARLEY_WAITING_RUNS asks for more of them.
+// The server as a process that is killed, stopped and started again: what waits is answerable afterwards, and whoever
+// was connected goes on by itself. PARLEY_WAITING_RUNS asks for more of them.
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -10,7 +10,17 @@ import { applyRunEvent } from '../../../src/orchestrator/apply-run-event.js';
 import { createRun } from '../../../src/orchestrator/create-run.js';
 import { draft } from '../../../src/rasp/draft.js';
 import { openDataDir, readWriter } from '../../../src/store/sqlite/data-dir.js';
-import { createSite, hasWorker, parley, start, untilEngine, untilGone, untilRun, withData, type Site } from '../../support/command.js';
+import {
+  createSite,
+  hasWorker,
+  parley,
+  start,
+  untilEngine,
+  untilGone,
+  untilRun,
+  withData,
+  type Site,
+} from '../../support/command.js';
 import { readAsBrowser } from '../../support/event-source.js';
 import { startServer, type ServerProcess } from '../../support/served-process.js';
 import { steadyPort } from '../../support/steady-port.js';
@@ -29,19 +39,51 @@ async function fill(site: Site, count: number): Promise<string[]> {
   mkdirSync(sessions, { recursive: true });
   writeFileSync(join(sessions, `${SESSION}.json`), '{}');
   const ids = createIds(systemClock);
-  const deps = { store: data.store, clock: systemClock, ids, dataDir: data.path, queueLimit: Infinity, host: {} } as never;
+  const deps = {
+    store: data.store,
+    clock: systemClock,
+    ids,
+    dataDir: data.path,
+    queueLimit: Infinity,
+    host: {},
+  } as never;
   const made: string[] = [];
   for (let number = 0; number < count; number += 1) {
-    const run = await createRun(deps, { engine: 'rehearsal', prompt: 'go', execution_mode: 'interactive', cwd: site.cwd }, {});
+    const run = await createRun(
+      deps,
+      { engine: 'rehearsal', prompt: 'go', execution_mode: 'interactive', cwd: site.cwd },
+      {},
+    );
     const begun = await applyRunEvent(deps, run, { event: 'turn.started', facts: FACTS, set: { epoch: 1 } });
     if (!begun.applied) throw new Error('the chart has changed');
     const [id, askedAt] = [ids.interaction(), systemClock.now()];
-    const question = { interaction_id: id, kind: 'open_text', channel: 'conversation', prompt: 'Which?', options: [], asked_at: new Date(askedAt).toISOString() } as const;
+    const question = {
+      interaction_id: id,
+      kind: 'open_text',
+      channel: 'conversation',
+      prompt: 'Which?',
+      options: [],
+      asked_at: new Date(askedAt).toISOString(),
+    } as const;
     await applyRunEvent(deps, begun.run, {
       event: 'turn.needs_input',
       facts: FACTS,
-      handle: { engine: 'rehearsal', handle_type: 'session_id', handle_value: SESSION, cwd: site.cwd, home: site.root, created_at_attempt: 1 },
-      ask: { interaction_id: id, attempt_number: 1, question, asked_at: askedAt, due_at: askedAt + 1e9, decides: false },
+      handle: {
+        engine: 'rehearsal',
+        handle_type: 'session_id',
+        handle_value: SESSION,
+        cwd: site.cwd,
+        home: site.root,
+        created_at_attempt: 1,
+      },
+      ask: {
+        interaction_id: id,
+        attempt_number: 1,
+        question,
+        asked_at: askedAt,
+        due_at: askedAt + 1e9,
+        decides: false,
+      },
       before: [draft('interaction.requested', question as never)],
     } as never);
     made.push(run.run_id);
@@ -56,7 +98,10 @@ function patient({ url, token }: ServerProcess): ParleyClient {
 }
 
 // What waits, as one knows it who only reads the stream of the inbox.
-function followInbox(client: ParleyClient, signal: AbortSignal): { readonly waiting: Set<string>; readonly resets: number } {
+function followInbox(
+  client: ParleyClient,
+  signal: AbortSignal,
+): { readonly waiting: Set<string>; readonly resets: number } {
   const state = { waiting: new Set<string>(), resets: 0 };
   void (async () => {
     for await (const change of client.inboxChanges({ signal })) {
@@ -69,53 +114,87 @@ function followInbox(client: ParleyClient, signal: AbortSignal): { readonly wait
   return state;
 }
 
-const storedOf = (site: Site, id: string, protocol: 'rasp' | 'fcmp') => withData(site, ({ store }) => store.readJournal(id, protocol, { limit: 1e6 }));
+const storedOf = (site: Site, id: string, protocol: 'rasp' | 'fcmp') =>
+  withData(site, ({ store }) => store.readJournal(id, protocol, { limit: 1e6 }));
 
-test(`after SIGKILL with ${WAITING} waiting runs all are answerable, and all clients go on by themselves, without loss or repeats`, { timeout: 120_000 + WAITING * 300 }, async () => {
-  const site = createSite();
-  const ids = await fill(site, WAITING);
-  const first = await startServer(site, ['--port', String(await steadyPort())]);
-  const { run_id: real } = await first.client.create({ engine: 'rehearsal', prompt: `${ASK}[[done {"n":1}]]`, execution_mode: 'interactive' });
-  const { run_id: atWork } = await first.client.create({ engine: 'rehearsal', prompt: '[[answer At work.]][[hang]]' });
-  await untilRun(site, 'waiting_user', real);
-  await untilEngine(site);
-  const client = patient(first);
-  const leave = new AbortController();
-  const inboxes = Array.from({ length: 3 }, () => followInbox(client, leave.signal));
-  const watched = [...ids.slice(0, 15), real, atWork];
-  const seen = new Map<string, string[]>();
-  let lost = 0;
-  const reading = watched.map(async (id, index) => {
-    const events: string[] = [];
-    seen.set(id, events);
-    if (index % 3 === 0) await readAsBrowser(`${first.url}/v1/runs/${id}/events`, { token: first.token, onEvent: (_seq, data) => void events.push(data.toString()) });
-    else for await (const event of client.events(id, { onReconnect: () => void (lost += 1) })) events.push(JSON.stringify(event));
-  });
-  await expect.poll(() => inboxes.map(({ waiting, resets }) => [waiting.size, resets]), PATIENCE).toEqual(inboxes.map(() => [WAITING + 1, 1]));
-  await expect.poll(() => [...seen.values()].every((events) => events.length > 0), PATIENCE).toBe(true);
+test(
+  `after SIGKILL with ${WAITING} waiting runs all are answerable, and all clients go on by themselves, without ` +
+    'loss or repeats',
+  { timeout: 120_000 + WAITING * 300 },
+  async () => {
+    const site = createSite();
+    const ids = await fill(site, WAITING);
+    const first = await startServer(site, ['--port', String(await steadyPort())]);
+    const { run_id: real } = await first.client.create({
+      engine: 'rehearsal',
+      prompt: `${ASK}[[done {"n":1}]]`,
+      execution_mode: 'interactive',
+    });
+    const { run_id: atWork } = await first.client.create({
+      engine: 'rehearsal',
+      prompt: '[[answer At work.]][[hang]]',
+    });
+    await untilRun(site, 'waiting_user', real);
+    await untilEngine(site);
+    const client = patient(first);
+    const leave = new AbortController();
+    const inboxes = Array.from({ length: 3 }, () => followInbox(client, leave.signal));
+    const watched = [...ids.slice(0, 15), real, atWork];
+    const seen = new Map<string, string[]>();
+    let lost = 0;
+    const reading = watched.map(async (id, index) => {
+      const events: string[] = [];
+      seen.set(id, events);
+      if (index % 3 === 0)
+        await readAsBrowser(`${first.url}/v1/runs/${id}/events`, {
+          token: first.token,
+          onEvent: (_seq, data) => void events.push(data.toString()),
+        });
+      else
+        for await (const event of client.events(id, { onReconnect: () => void (lost += 1) }))
+          events.push(JSON.stringify(event));
+    });
+    await expect
+      .poll(() => inboxes.map(({ waiting, resets }) => [waiting.size, resets]), PATIENCE)
+      .toEqual(inboxes.map(() => [WAITING + 1, 1]));
+    await expect.poll(() => [...seen.values()].every((events) => events.length > 0), PATIENCE).toBe(true);
 
-  first.child.kill('SIGKILL');
-  await first.ended;
-  const second = await startServer(site, ['--port', String(first.port)]);
-  expect(second.token).toBe(first.token);
-  await expect.poll(() => inboxes.map(({ waiting, resets }) => [waiting.size, resets]), PATIENCE).toEqual(inboxes.map(() => [WAITING + 1, 2]));
-  expect((await second.client.get(atWork)).error?.code).toBe('ORCHESTRATOR_RESTART_INTERRUPTED');
+    first.child.kill('SIGKILL');
+    await first.ended;
+    const second = await startServer(site, ['--port', String(first.port)]);
+    expect(second.token).toBe(first.token);
+    await expect
+      .poll(() => inboxes.map(({ waiting, resets }) => [waiting.size, resets]), PATIENCE)
+      .toEqual(inboxes.map(() => [WAITING + 1, 2]));
+    expect((await second.client.get(atWork)).error?.code).toBe('ORCHESTRATOR_RESTART_INTERRUPTED');
 
-  let answered = 0;
-  for (let page = await second.client.inbox({ limit: 500 }); page.interactions.length > 0; page = await second.client.inbox({ limit: 500 })) {
-    for (const { run_id: id, interaction_id: interaction } of page.interactions) {
-      expect((await second.client.reply(id, { interaction_id: interaction, ...(id === real ? { response: 'a' } : { finish: true }) })).run_id).toBe(id);
-      answered += 1;
+    let answered = 0;
+    for (
+      let page = await second.client.inbox({ limit: 500 });
+      page.interactions.length > 0;
+      page = await second.client.inbox({ limit: 500 })
+    ) {
+      for (const { run_id: id, interaction_id: interaction } of page.interactions) {
+        expect(
+          (
+            await second.client.reply(id, {
+              interaction_id: interaction,
+              ...(id === real ? { response: 'a' } : { finish: true }),
+            })
+          ).run_id,
+        ).toBe(id);
+        answered += 1;
+      }
     }
-  }
-  expect(answered).toBe(WAITING + 1);
-  await Promise.all(reading);
-  expect(lost).toBeGreaterThan(0);
-  expect((await second.client.get(real)).result).toEqual({ n: 1 });
-  for (const id of watched) expect(seen.get(id), id).toEqual(await storedOf(site, id, 'fcmp'));
-  await expect.poll(() => inboxes.map(({ waiting }) => waiting.size), PATIENCE).toEqual(inboxes.map(() => 0));
-  leave.abort();
-});
+    expect(answered).toBe(WAITING + 1);
+    await Promise.all(reading);
+    expect(lost).toBeGreaterThan(0);
+    expect((await second.client.get(real)).result).toEqual({ n: 1 });
+    for (const id of watched) expect(seen.get(id), id).toEqual(await storedOf(site, id, 'fcmp'));
+    await expect.poll(() => inboxes.map(({ waiting }) => waiting.size), PATIENCE).toEqual(inboxes.map(() => 0));
+    leave.abort();
+  },
+);
 
 function settle(site: Site, graceSec: number): void {
   mkdirSync(site.data, { recursive: true, mode: 0o700 });
@@ -127,10 +206,17 @@ describe('SIGTERM', () => {
     const site = createSite();
     settle(site, 1);
     const first = await startServer(site, ['--port', String(await steadyPort())]);
-    const { run_id: waits } = await first.client.create({ engine: 'rehearsal', prompt: `${ASK}[[done 1]]`, execution_mode: 'interactive' });
+    const { run_id: waits } = await first.client.create({
+      engine: 'rehearsal',
+      prompt: `${ASK}[[done 1]]`,
+      execution_mode: 'interactive',
+    });
     await untilRun(site, 'waiting_user', waits);
     const before = await first.client.get(waits);
-    const { run_id: atWork } = await first.client.create({ engine: 'rehearsal', prompt: '[[answer At work.]][[hang]]' });
+    const { run_id: atWork } = await first.client.create({
+      engine: 'rehearsal',
+      prompt: '[[answer At work.]][[hang]]',
+    });
     const engine = await untilEngine(site);
     const events: string[] = [];
     const reading = (async () => {
@@ -139,10 +225,16 @@ describe('SIGTERM', () => {
     await expect.poll(() => events.length, PATIENCE).toBe(before.fcmp_seq);
     expect(existsSync(join(site.data, 'server.json'))).toBe(true);
     first.child.kill('SIGTERM');
-    expect(await first.ended).toMatchObject({ code: 0, stderr: expect.stringMatching(/^\{[^\n]*Interrupted 1 running turn\.[^\n]*\}\n$/) as string });
+    expect(await first.ended).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/^\{[^\n]*Interrupted 1 running turn\.[^\n]*\}\n$/) as string,
+    });
     expect(existsSync(join(site.data, 'server.json'))).toBe(false);
     await untilGone(engine);
-    const [ended, kept] = await withData(site, async ({ store }) => [await store.loadRun(atWork), await store.loadRun(waits)]);
+    const [ended, kept] = await withData(site, async ({ store }) => [
+      await store.loadRun(atWork),
+      await store.loadRun(waits),
+    ]);
     expect([ended?.status, ended?.error?.code]).toEqual(['failed', 'ORCHESTRATOR_RESTART_INTERRUPTED']);
     expect([kept?.status, kept?.heads.rasp_seq]).toEqual(['waiting_user', before.rasp_seq]);
     const second = await startServer(site, ['--port', String(first.port)]);
@@ -156,10 +248,17 @@ describe('SIGTERM', () => {
     const site = createSite();
     settle(site, 600);
     const { client, child, ended } = await startServer(site);
-    const { run_id: id } = await client.create({ engine: 'rehearsal', prompt: '[[answer At work.]][[sleep 6000]][[done 1]]' });
+    const { run_id: id } = await client.create({
+      engine: 'rehearsal',
+      prompt: '[[answer At work.]][[sleep 6000]][[done 1]]',
+    });
     await untilEngine(site);
     child.kill('SIGTERM');
-    const code = () => client.request('POST', '/v1/runs', { engine: 'rehearsal', prompt: 'x', request_id: 'once' }).then(() => 'taken', (error: { code: string }) => error.code);
+    const code = () =>
+      client.request('POST', '/v1/runs', { engine: 'rehearsal', prompt: 'x', request_id: 'once' }).then(
+        () => 'taken',
+        (error: { code: string }) => error.code,
+      );
     await expect.poll(code, PATIENCE).toBe('SHUTTING_DOWN');
     expect((await client.get(id)).status).toBe('running');
     expect((await ended).code).toBe(0);
@@ -173,7 +272,16 @@ describe('SIGTERM', () => {
     const { run_id: id } = await client.create({ engine: 'rehearsal', prompt: '[[answer At work.]][[hang]]' });
     const engine = await untilEngine(site);
     child.kill('SIGTERM');
-    await expect.poll(() => client.cancel('run_none').then(() => '', (error: { code: string }) => error.code), PATIENCE).toBe('SHUTTING_DOWN');
+    await expect
+      .poll(
+        () =>
+          client.cancel('run_none').then(
+            () => '',
+            (error: { code: string }) => error.code,
+          ),
+        PATIENCE,
+      )
+      .toBe('SHUTTING_DOWN');
     child.kill('SIGINT');
     expect((await ended).code).toBe(0);
     await untilGone(engine);
@@ -186,7 +294,9 @@ test('a second server on the same directory is refused, and one on a port that i
   const { port, client, child } = await startServer(site);
   const second = await parley(site, ['serve', '--port', '0']);
   expect([second.code, second.stdout]).toEqual([1, '']);
-  expect(second.stderr).toMatch(new RegExp(`^parley: .* is served already at http://127.0.0.1:${port}, by process ${child.pid}\n`));
+  expect(second.stderr).toMatch(
+    new RegExp(`^parley: .* is served already at http://127.0.0.1:${port}, by process ${child.pid}\n`),
+  );
   const other = createSite();
   const taken = await parley(other, ['serve', '--port', String(port)]);
   expect(taken).toMatchObject({ code: 2, stdout: '' });
@@ -201,8 +311,13 @@ test('the person whose server it is works in any folder; others where they may, 
   const anywhere = join(site.root, 'anywhere');
   mkdirSync(anywhere);
   expect((await parley(site, ['run', 'rehearsal', '[[done 1]]', '-C', anywhere])).code).toBe(0);
-  const named = createClient({ url, token: (await parley(site, ['token', 'add', 'bot', '--role', 'operator'])).stdout.trim() });
-  await expect(named.create({ engine: 'rehearsal', prompt: '[[done 1]]', cwd: anywhere })).rejects.toMatchObject({ code: 'PATH_NOT_ALLOWED' });
+  const named = createClient({
+    url,
+    token: (await parley(site, ['token', 'add', 'bot', '--role', 'operator'])).stdout.trim(),
+  });
+  await expect(named.create({ engine: 'rehearsal', prompt: '[[done 1]]', cwd: anywhere })).rejects.toMatchObject({
+    code: 'PATH_NOT_ALLOWED',
+  });
   const { run_id: id } = await named.create({ engine: 'rehearsal', prompt: '[[done 1]]', cwd: site.cwd });
   await untilRun(site, 'succeeded', id);
   expect((await client.get(id)).cwd).toBe(site.cwd);

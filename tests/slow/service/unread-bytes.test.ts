@@ -15,10 +15,20 @@ const sockets: Socket[] = [];
 beforeEach(async () => {
   served = await serve({ bench: { settings: { plays: false } } });
   const { store } = served.bench.data;
-  for (const [id, prompt] of [[LARGE, TEXT], [SMALL, 'x']] as const) {
-    const outcome = await store.createRun(newRun(1, { run_id: id, request_id: id, spec: { ...newRun(1).spec, prompt } }));
+  for (const [id, prompt] of [
+    [LARGE, TEXT],
+    [SMALL, 'x'],
+  ] as const) {
+    const outcome = await store.createRun(
+      newRun(1, { run_id: id, request_id: id, spec: { ...newRun(1).spec, prompt } }),
+    );
     if (!outcome.created) throw new Error(outcome.reason);
-    await store.commit(change(outcome.run, { set: { status: 'waiting_user' }, ask: ask(id.replace('run_', 'int_'), { question: { kind: 'open_text', prompt, options: [] } as never }) }));
+    await store.commit(
+      change(outcome.run, {
+        set: { status: 'waiting_user' },
+        ask: ask(id.replace('run_', 'int_'), { question: { kind: 'open_text', prompt, options: [] } as never }),
+      }),
+    );
   }
 });
 afterEach(async () => {
@@ -33,7 +43,9 @@ function closeAll(): void {
 function requestWithoutReading(path: string, token: string, times = 1): void {
   const socket = open(served.url).pause();
   sockets.push(socket);
-  socket.write(`GET ${path} HTTP/1.1\r\nHost: ${new URL(served.url).host}\r\nAuthorization: Bearer ${token}\r\n\r\n`.repeat(times));
+  socket.write(
+    `GET ${path} HTTP/1.1\r\nHost: ${new URL(served.url).host}\r\nAuthorization: Bearer ${token}\r\n\r\n`.repeat(times),
+  );
 }
 
 async function statusOf(path: string, as: string): Promise<number> {
@@ -42,18 +54,29 @@ async function statusOf(path: string, as: string): Promise<number> {
   return response.status;
 }
 
-test.each(['', '/interaction'])('a token whose clients read nothing of /v1/runs/ID%s is refused after a few, others are served', async (part) => {
-  const [hostile, other] = [served.tokenOf('viewer'), served.tokenOf('viewer')];
-  const path = `/v1/runs/${LARGE}${part}`;
-  for (let count = 0; count < 40; count += 1) requestWithoutReading(path, hostile);
-  const refused = () => served.logged.filter((line) => line.includes('"status":429')).length;
-  await expect.poll(refused).toBeGreaterThanOrEqual(36);
-  const response = await served.fetch(path, { as: hostile });
-  expect([response.status, response.headers.get('retry-after'), ((await response.json()) as { error: { code: string } }).error.code]).toEqual([429, '1', 'TOO_MANY_REQUESTS']);
-  expect([await statusOf('/healthz', other), await statusOf(`/v1/runs/${SMALL}`, other), await statusOf(path, other)]).toEqual([200, 200, 200]);
-  closeAll();
-  await expect.poll(() => statusOf(path, hostile)).toBe(200);
-});
+test.each(['', '/interaction'])(
+  'a token whose clients read nothing of /v1/runs/ID%s is refused after a few, others are served',
+  async (part) => {
+    const [hostile, other] = [served.tokenOf('viewer'), served.tokenOf('viewer')];
+    const path = `/v1/runs/${LARGE}${part}`;
+    for (let count = 0; count < 40; count += 1) requestWithoutReading(path, hostile);
+    const refused = () => served.logged.filter((line) => line.includes('"status":429')).length;
+    await expect.poll(refused).toBeGreaterThanOrEqual(36);
+    const response = await served.fetch(path, { as: hostile });
+    expect([
+      response.status,
+      response.headers.get('retry-after'),
+      ((await response.json()) as { error: { code: string } }).error.code,
+    ]).toEqual([429, '1', 'TOO_MANY_REQUESTS']);
+    expect([
+      await statusOf('/healthz', other),
+      await statusOf(`/v1/runs/${SMALL}`, other),
+      await statusOf(path, other),
+    ]).toEqual([200, 200, 200]);
+    closeAll();
+    await expect.poll(() => statusOf(path, hostile)).toBe(200);
+  },
+);
 
 test('requests that one connection sends without waiting load a few runs, and are released when it is closed', async () => {
   const viewer = served.tokenOf('viewer');

@@ -18,13 +18,21 @@ test('a check over HTTP says what parley verify says, of a sound and of a change
   };
   const [sound, changed] = [await create(), await create()];
   appendFileSync(runFolder(site.data, changed).attempt(1).logs.stdout, 'more\n');
-  for (const [id, ok] of [[sound, true], [changed, false]] as const) {
+  for (const [id, ok] of [
+    [sound, true],
+    [changed, false],
+  ] as const) {
     const { stdout } = await parley(site, ['verify', id, '--json']);
     const { checks } = JSON.parse(stdout) as { checks: object[] };
     expect(await server.client.verify(id)).toEqual({ run_id: id, ok, checks });
   }
-  const missing = await fetch(`${server.url}/v1/runs/run_${'0'.repeat(26)}/verify`, { headers: { authorization: `Bearer ${server.token}` } });
-  expect([missing.status, ((await missing.json()) as { error: { code: string } }).error.code]).toEqual([404, 'RUN_NOT_FOUND']);
+  const missing = await fetch(`${server.url}/v1/runs/run_${'0'.repeat(26)}/verify`, {
+    headers: { authorization: `Bearer ${server.token}` },
+  });
+  expect([missing.status, ((await missing.json()) as { error: { code: string } }).error.code]).toEqual([
+    404,
+    'RUN_NOT_FOUND',
+  ]);
   server.child.kill('SIGTERM');
   expect((await server.ended).code).toBe(0);
 });
@@ -37,10 +45,15 @@ function checkIn(site: Site, heapMb?: number) {
 
 test('a check that does not fit into its memory is refused with the way out', async () => {
   const site = createSite();
-  const id = JSON.parse((await parley(site, ['run', 'rehearsal', '[[done 1]]', '--json'])).stdout.split('\n')[0] ?? '') as { run_id?: string; run?: { run_id: string } };
+  const id = JSON.parse(
+    (await parley(site, ['run', 'rehearsal', '[[done 1]]', '--json'])).stdout.split('\n')[0] ?? '',
+  ) as { run_id?: string; run?: { run_id: string } };
   const runId = id.run_id ?? id.run?.run_id ?? '';
   expect((await checkIn(site)(runId, new AbortController().signal)).every(({ ok }) => ok)).toBe(true);
-  await expect(checkIn(site, 4)(runId, new AbortController().signal)).rejects.toMatchObject({ code: 'VERIFY_FAILED', message: expect.stringContaining(`parley verify ${runId}`) as string });
+  await expect(checkIn(site, 4)(runId, new AbortController().signal)).rejects.toMatchObject({
+    code: 'VERIFY_FAILED',
+    message: expect.stringContaining(`parley verify ${runId}`) as string,
+  });
 });
 
 test('a check that is aborted ends its process', async () => {
@@ -49,5 +62,8 @@ test('a check that is aborted ends its process', async () => {
   const abort = new AbortController();
   const checking = checkIn(site)('run_1', abort.signal);
   abort.abort();
-  await expect(checking).rejects.toMatchObject({ code: 'VERIFY_FAILED', message: expect.stringContaining('was stopped') as string });
+  await expect(checking).rejects.toMatchObject({
+    code: 'VERIFY_FAILED',
+    message: expect.stringContaining('was stopped') as string,
+  });
 });

@@ -1,4 +1,5 @@
-// What a client may ask for, by method. Each answers, or throws a BadRequest; all of them at once, so that requests keep their order.
+// What a client may ask for, by method. Each answers, or throws a BadRequest; all of them at once, so that requests
+// keep their order.
 import { arch, hostname, release } from 'node:os';
 import { codexHome, newId, UUID } from '../codex-threads.mjs';
 import { settingsOf, Thread, VERSION } from './thread.mjs';
@@ -6,7 +7,9 @@ import { Turn } from './turn.mjs';
 import { tellUsage } from './voice.mjs';
 import { answer, BadRequest, notify, optOut, refuse } from './wire.mjs';
 
-const NO_FULL_HISTORY = 'Full-history hydration is deprecated for paginated threads; use `excludeTurns: true`, then page with `thread/turns/list` and `thread/items/list`.';
+const NO_FULL_HISTORY =
+  'Full-history hydration is deprecated for paginated threads; use `excludeTurns: true`, then page with ' +
+  '`thread/turns/list` and `thread/items/list`.';
 const PAGE = 25;
 // The threads of this process.
 const loaded = new Map();
@@ -19,8 +22,20 @@ const METHODS = {
     client = { name: clientInfo.name, isExperimental: capabilities?.experimentalApi === true };
     optOut(capabilities?.optOutNotificationMethods ?? []);
     const { name, version } = clientInfo;
-    answer(id, { userAgent: `${name}/${VERSION} (Linux ${release()}; ${arch() === 'x64' ? 'x86_64' : arch()}) unknown (${name}; ${version})`, codexHome, platformFamily: 'unix', platformOs: process.platform === 'darwin' ? 'macos' : 'linux' });
-    notify('remoteControl/status/changed', { status: 'disabled', serverName: hostname(), installationId: newId(), environmentId: null });
+    answer(id, {
+      userAgent:
+        `${name}/${VERSION} (Linux ${release()}; ${arch() === 'x64' ? 'x86_64' : arch()}) unknown ` +
+        `(${name}; ${version})`,
+      codexHome,
+      platformFamily: 'unix',
+      platformOs: process.platform === 'darwin' ? 'macos' : 'linux',
+    });
+    notify('remoteControl/status/changed', {
+      status: 'disabled',
+      serverName: hostname(),
+      installationId: newId(),
+      environmentId: null,
+    });
   },
 
   'thread/start'(id, params) {
@@ -44,7 +59,10 @@ const METHODS = {
     } else notifyHistory(params);
     answer(id, {
       ...thread.toOpened(params.excludeTurns ? [] : thread.turns.map(inFull)),
-      collaborationMode: { mode: 'default', settings: { model: thread.settings.model, reasoning_effort: null, developer_instructions: null } },
+      collaborationMode: {
+        mode: 'default',
+        settings: { model: thread.settings.model, reasoning_effort: null, developer_instructions: null },
+      },
       initialTurnsPage: null,
       turnsBackwardsCursor: String(thread.turns.length),
       itemsBackwardsCursor: String(thread.turns.length),
@@ -67,7 +85,9 @@ const METHODS = {
   'thread/list'(id, { limit = null, cursor = null, cwd = null, sortDirection = null }) {
     const stored = Thread.listStored().filter((thread) => !loaded.has(thread.id));
     const folders = cwd === null ? null : [cwd].flat();
-    const all = [...loaded.values(), ...stored].filter((thread) => thread.isStored && (folders === null || folders.includes(thread.settings.cwd)));
+    const all = [...loaded.values(), ...stored].filter(
+      (thread) => thread.isStored && (folders === null || folders.includes(thread.settings.cwd)),
+    );
     // The ids of threads are in the order of their time.
     const sorted = all.toSorted((a, b) => (a.id < b.id ? 1 : -1));
     const page = cutPage(sortDirection === 'asc' ? sorted.toReversed() : sorted, cursor, limit);
@@ -80,7 +100,10 @@ const METHODS = {
     if (!thread) throw noRollout(threadId);
     const turns = sortDirection === 'asc' ? thread.turns : thread.turns.toReversed();
     const page = cutPage(turns, cursor, limit);
-    answer(id, { ...page, data: page.data.map(itemsView === 'full' ? inFull : itemsView === 'notLoaded' ? withoutItems : inSummary) });
+    answer(id, {
+      ...page,
+      data: page.data.map(itemsView === 'full' ? inFull : itemsView === 'notLoaded' ? withoutItems : inSummary),
+    });
   },
 
   'thread/backgroundTerminals/clean'(id, { threadId }) {
@@ -89,7 +112,10 @@ const METHODS = {
     answer(id, {});
   },
 
-  'turn/start'(id, { threadId, input, clientUserMessageId = null, cwd, approvalPolicy, approvalsReviewer, sandboxPolicy, model }) {
+  'turn/start'(
+    id,
+    { threadId, input, clientUserMessageId = null, cwd, approvalPolicy, approvalsReviewer, sandboxPolicy, model },
+  ) {
     const thread = loadedThread(threadId);
     if (!Array.isArray(input)) throw new BadRequest('Invalid request: missing field `input`');
     // It does not wait its turn: it is more of what is on.
@@ -125,7 +151,12 @@ export function handle({ id, method, params }) {
   // A notification of the client; `initialized` says nothing new.
   if (id === undefined) return;
   try {
-    if (!Object.hasOwn(METHODS, method)) throw new BadRequest(`Invalid request: unknown variant \`${method}\`, expected one of ${Object.keys(METHODS).map((name) => `\`${name}\``).join(', ')}`);
+    if (!Object.hasOwn(METHODS, method))
+      throw new BadRequest(
+        `Invalid request: unknown variant \`${method}\`, expected one of ${Object.keys(METHODS)
+          .map((name) => `\`${name}\``)
+          .join(', ')}`,
+      );
     if (params === undefined || params === null) throw new BadRequest('Invalid request: missing field `params`');
     checkTypes(method, params);
     if (!client && method !== 'initialize') throw new BadRequest('Not initialized');
@@ -137,14 +168,19 @@ export function handle({ id, method, params }) {
 }
 
 function checkTypes(method, params) {
-  if (method === 'initialize' && typeof params.clientInfo !== 'object') throw new BadRequest('Invalid request: missing field `clientInfo`');
+  if (method === 'initialize' && typeof params.clientInfo !== 'object')
+    throw new BadRequest('Invalid request: missing field `clientInfo`');
   const needsThread = !['initialize', 'thread/start', 'thread/list'].includes(method);
   if (needsThread && params.threadId === undefined) throw new BadRequest('Invalid request: missing field `threadId`');
   for (const name of ['threadId', 'turnId', ...(method === 'thread/list' ? [] : ['cwd'])]) {
     const value = params[name];
-    if (typeof value === 'number') throw new BadRequest(`Invalid request: invalid type: integer \`${value}\`, expected a string`);
+    if (typeof value === 'number')
+      throw new BadRequest(`Invalid request: invalid type: integer \`${value}\`, expected a string`);
   }
-  if (needsThread && !UUID.test(params.threadId)) throw new BadRequest('invalid thread id: invalid character: expected an optional prefix of `urn:uuid:` followed by [0-9a-fA-F-]');
+  if (needsThread && !UUID.test(params.threadId))
+    throw new BadRequest(
+      'invalid thread id: invalid character: expected an optional prefix of `urn:uuid:` followed by [0-9a-fA-F-]',
+    );
 }
 
 function needExperimental(what) {
@@ -169,14 +205,25 @@ function notifyHistory({ excludeTurns }) {
   if (!excludeTurns) notify('deprecationNotice', { summary: NO_FULL_HISTORY, details: null });
 }
 
-const unread = ({ turns }) => ({ firstUnread: turns[0] ? { type: 'turn', turnId: turns[0].id } : null, revision: newId() });
+const unread = ({ turns }) => ({
+  firstUnread: turns[0] ? { type: 'turn', turnId: turns[0].id } : null,
+  revision: newId(),
+});
 const inFull = (turn) => ({ ...turn, itemsView: 'full' });
 const withoutItems = (turn) => ({ ...turn, items: [], itemsView: 'notLoaded' });
-const inSummary = (turn) => ({ ...turn, items: turn.items.filter(({ type }) => type === 'agentMessage').slice(-1), itemsView: 'summary' });
+const inSummary = (turn) => ({
+  ...turn,
+  items: turn.items.filter(({ type }) => type === 'agentMessage').slice(-1),
+  itemsView: 'summary',
+});
 
 // A cursor is the number of what was before it.
 function cutPage(all, cursor, limit) {
   const from = Number(cursor ?? 0);
   const to = from + (limit ?? PAGE);
-  return { data: all.slice(from, to), nextCursor: to < all.length ? String(to) : null, backwardsCursor: all.length === 0 ? null : String(from) };
+  return {
+    data: all.slice(from, to),
+    nextCursor: to < all.length ? String(to) : null,
+    backwardsCursor: all.length === 0 ? null : String(from),
+  };
 }

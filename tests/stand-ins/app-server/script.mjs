@@ -1,11 +1,13 @@
-// A prompt as a script for this server. Not that of src/rehearsal/directives.ts: other words, and arguments it has no place for
-// (two commands, a path and a text). The form is the same: [[word argument]], and what is no directive is plain text.
+// A prompt as a script for this server. Not that of src/rehearsal/directives.ts: other words, and arguments it has no
+// place for (two commands, a path and a text). The form is the same: [[word argument]], and what is no directive is
+// plain text.
 const OPENING = /\[\[([a-z]+[01]?)/g;
 const MAX_COUNT = 10_000_000;
 
 const text = (name) => (argument) => (argument === '' ? undefined : { [name]: argument });
 const bare = (argument) => (argument === '' ? {} : undefined);
-const count = (name) => (argument) => (/^\d{1,8}$/.test(argument) && Number(argument) <= MAX_COUNT ? { [name]: Number(argument) } : undefined);
+const count = (name) => (argument) =>
+  /^\d{1,8}$/.test(argument) && Number(argument) <= MAX_COUNT ? { [name]: Number(argument) } : undefined;
 
 // Each word makes a step of its argument, or undefined if it cannot.
 const WORDS = {

@@ -1,5 +1,6 @@
-// A thread: its settings, its turns, and what of a script is still to be played. Stored from its first turn on (a fork at once) as
-// a file that only grows, so that it outlives the process however that ends; without resume it is in memory alone.
+// A thread: its settings, its turns, and what of a script is still to be played. Stored from its first turn on (a fork
+// at once) as a file that only grows, so that it outlives the process however that ends; without resume it is in memory
+// alone.
 import { appendFileSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { findRollout, listRollouts, newId, newRollout, SESSIONS } from '../codex-threads.mjs';
@@ -11,7 +12,13 @@ const seconds = () => Math.floor(Date.now() / 1000);
 
 export const POLICIES = {
   'read-only': { type: 'readOnly', networkAccess: false },
-  'workspace-write': { type: 'workspaceWrite', writableRoots: [], networkAccess: false, excludeTmpdirEnvVar: false, excludeSlashTmp: false },
+  'workspace-write': {
+    type: 'workspaceWrite',
+    writableRoots: [],
+    networkAccess: false,
+    excludeTmpdirEnvVar: false,
+    excludeSlashTmp: false,
+  },
   'danger-full-access': { type: 'dangerFullAccess' },
 };
 
@@ -31,7 +38,10 @@ export class Thread {
   #calls = new Set();
   #stored = false;
 
-  constructor({ id = newId(), forkedFromId = null, createdAt = seconds(), path, originator, ephemeral = false }, settings) {
+  constructor(
+    { id = newId(), forkedFromId = null, createdAt = seconds(), path, originator, ephemeral = false },
+    settings,
+  ) {
     this.id = id;
     this.forkedFromId = forkedFromId;
     this.createdAt = createdAt;
@@ -54,7 +64,10 @@ export class Thread {
 
   static read(path) {
     // The last line may be cut off.
-    const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1).map((line) => JSON.parse(line));
+    const lines = readFileSync(path, 'utf8')
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line));
     const thread = new Thread({ ...lines[0].payload.meta, path }, lines[0].payload.settings);
     thread.#stored = true;
     for (const { type, payload } of lines) thread.#replay(type, payload);
@@ -219,13 +232,19 @@ export class Thread {
   }
 
   #append(type, payload) {
-    if (canResume) appendFileSync(this.path, `${JSON.stringify({ timestamp: new Date().toISOString(), type, payload })}\n`);
+    if (canResume)
+      appendFileSync(this.path, `${JSON.stringify({ timestamp: new Date().toISOString(), type, payload })}\n`);
   }
 }
 
 // Of what a client asks for and what is known; a sandbox that may write is not brought back, as with the real one.
 export function settingsOf(params, known) {
-  const sandbox = params.sandbox == null ? (known?.sandbox.type === 'workspaceWrite' ? null : known?.sandbox) : POLICIES[params.sandbox];
+  const sandbox =
+    params.sandbox == null
+      ? known?.sandbox.type === 'workspaceWrite'
+        ? null
+        : known?.sandbox
+      : POLICIES[params.sandbox];
   return {
     cwd: params.cwd ?? known?.cwd ?? process.cwd(),
     model: params.model ?? known?.model ?? 'stand-in-model',

@@ -1,6 +1,6 @@
-// One turn: begun → its steps one after another, each in the voice of the real server → ended, exactly once, as `completed`,
-// `interrupted` or `failed`. While it waits for the client, what would have to be asked again and what is still to be played are
-// with the thread, so that whoever goes on with it knows them.
+// One turn: begun → its steps one after another, each in the voice of the real server → ended, exactly once, as
+// `completed`, `interrupted` or `failed`. While it waits for the client, what would have to be asked again and what is
+// still to be played are with the thread, so that whoever goes on with it knows them.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import { newId } from '../codex-threads.mjs';
@@ -12,8 +12,16 @@ import { ask, flush, notify, withdraw } from './wire.mjs';
 
 const QUOTED_CHARS = 60;
 const LEFT = 'All right, I leave it.';
-const FORM = { type: 'object', properties: { name: { type: 'string', title: 'Name' }, sure: { type: 'boolean', title: 'Sure?' } }, required: ['name'] };
-const SMALL_FORM = { type: 'object', properties: { confirm: { type: 'boolean', title: 'Really?' } }, required: ['confirm'] };
+const FORM = {
+  type: 'object',
+  properties: { name: { type: 'string', title: 'Name' }, sure: { type: 'boolean', title: 'Sure?' } },
+  required: ['name'],
+};
+const SMALL_FORM = {
+  type: 'object',
+  properties: { confirm: { type: 'boolean', title: 'Really?' } },
+  required: ['confirm'],
+};
 // As of a model that names its calls itself.
 const SAME_ITEM = 'call_stand_in_0';
 
@@ -50,7 +58,13 @@ export class Turn {
     thread.store();
     thread.active = this;
     thread.begin(this.#toWire('inProgress', { completedAt: null, durationMs: null }));
-    this.#script = [...this.#againFirst(), ...parseScript(this.#prompt).filter(({ word }) => word !== 'change').map(fresh), ...thread.kept.map((step) => ({ step, kept: true }))];
+    this.#script = [
+      ...this.#againFirst(),
+      ...parseScript(this.#prompt)
+        .filter(({ word }) => word !== 'change')
+        .map(fresh),
+      ...thread.kept.map((step) => ({ step, kept: true })),
+    ];
     this.input = input;
     this.clientId = clientId;
   }
@@ -130,11 +144,15 @@ export class Turn {
       case 'fickle':
         return this.#fickle(step);
       case 'oddcall':
-        return this.#goOn(nextItem('call'), `Odd call: ${JSON.stringify(await this.#request('item/tool/call', { ...this.#voice.place(), callId: nextItem('call'), namespace: null, tool: 'no_such', arguments: {} }))}`);
+        return this.#goOn(
+          nextItem('call'),
+          `Odd call: ${JSON.stringify(await this.#request('item/tool/call', { ...this.#voice.place(), callId: nextItem('call'), namespace: null, tool: 'no_such', arguments: {} }))}`,
+        );
       case 'hugeform':
         return this.#form({ word: 'form', message: 'x'.repeat(step.bytes) });
       case 'noise':
-        for (let line = 0; line < step.lines; line += 1) if (!this.#voice.show({ type: 'active', activeFlags: [] })) await flush();
+        for (let line = 0; line < step.lines; line += 1)
+          if (!this.#voice.show({ type: 'active', activeFlags: [] })) await flush();
         return undefined;
       case 'hang':
         return this.#ended;
@@ -156,7 +174,14 @@ export class Turn {
     const id = nextItem('call');
     this.#thread.call(id, 'exec_command', { cmd: command });
     const child = this.#start(command);
-    return this.#execute(this.#voice.begin({ ...this.#commandItem(id, command), processId: String(child.pid), source: 'unifiedExecStartup' }), child);
+    return this.#execute(
+      this.#voice.begin({
+        ...this.#commandItem(id, command),
+        processId: String(child.pid),
+        source: 'unifiedExecStartup',
+      }),
+      child,
+    );
   }
 
   async #approve(step) {
@@ -167,19 +192,27 @@ export class Turn {
     this.#voice.show({ type: 'active', activeFlags: ['waitingOnApproval'] });
     const item = this.#voice.begin(this.#commandItem(id, command));
     const amendment = command.split(/\s*(?:&&|[|;&])\s*/)[0].split(/\s+/);
-    const { decision } = await this.#request('item/commandExecution/requestApproval', {
-      kind: 'command',
-      ...this.#voice.place(),
-      itemId: id,
-      startedAtMs: item.startedAtMs,
-      environmentId: 'local',
-      ...(this.#thread.settings.approvalPolicy === 'untrusted' ? {} : { reason: 'needs to run outside sandbox' }),
-      command: item.command,
-      cwd: item.cwd,
-      commandActions: item.commandActions,
-      proposedExecpolicyAmendment: amendment,
-      availableDecisions: ['accept', { acceptWithExecpolicyAmendment: { execpolicy_amendment: amendment } }, 'cancel'],
-    }, { again: step });
+    const { decision } = await this.#request(
+      'item/commandExecution/requestApproval',
+      {
+        kind: 'command',
+        ...this.#voice.place(),
+        itemId: id,
+        startedAtMs: item.startedAtMs,
+        environmentId: 'local',
+        ...(this.#thread.settings.approvalPolicy === 'untrusted' ? {} : { reason: 'needs to run outside sandbox' }),
+        command: item.command,
+        cwd: item.cwd,
+        commandActions: item.commandActions,
+        proposedExecpolicyAmendment: amendment,
+        availableDecisions: [
+          'accept',
+          { acceptWithExecpolicyAmendment: { execpolicy_amendment: amendment } },
+          'cancel',
+        ],
+      },
+      { again: step },
+    );
     if (!this.#isAccepted(decision, item)) return undefined;
     if (decision === 'acceptForSession') this.#thread.accepted.add(command);
     this.#calm();
@@ -193,14 +226,22 @@ export class Turn {
     const after = `${step.content}\n`;
     const id = step.word === 'hiddenpatch0' ? SAME_ITEM : nextItem('call');
     this.#thread.call(id, 'apply_patch', { path, content: after });
-    const change = { path, kind: before === null ? { type: 'add' } : { type: 'update', move_path: null }, diff: before === null ? after : hunkOf(before, after) };
+    const change = {
+      path,
+      kind: before === null ? { type: 'add' } : { type: 'update', move_path: null },
+      diff: before === null ? after : hunkOf(before, after),
+    };
     const body = { type: 'fileChange', id, changes: [change], status: 'inProgress' };
     const key = `patch ${path}`;
     const isAsked = !this.#thread.accepted.has(key);
     if (isAsked) this.#voice.show({ type: 'active', activeFlags: ['waitingOnApproval'] });
     const item = step.word === 'patch' ? this.#voice.begin(body) : stamped(body);
     if (isAsked) {
-      const { decision } = await this.#request('item/fileChange/requestApproval', { ...this.#voice.place(), itemId: id, startedAtMs: item.startedAtMs, reason: null, grantRoot: null }, { again: step });
+      const { decision } = await this.#request(
+        'item/fileChange/requestApproval',
+        { ...this.#voice.place(), itemId: id, startedAtMs: item.startedAtMs, reason: null, grantRoot: null },
+        { again: step },
+      );
       if (!this.#isAccepted(decision, item)) return;
       if (decision === 'acceptForSession') this.#thread.accepted.add(key);
       this.#calm();
@@ -210,7 +251,9 @@ export class Turn {
     writeFileSync(path, after);
     this.#voice.complete(item, { status: 'completed' });
     this.#thread.called(id, 'Success.');
-    this.#voice.tell('turn/diff/updated', { diff: `diff --git a/${basename(path)} b/${basename(path)}\n${hunkOf(before ?? '', after)}` });
+    this.#voice.tell('turn/diff/updated', {
+      diff: `diff --git a/${basename(path)} b/${basename(path)}\n${hunkOf(before ?? '', after)}`,
+    });
     this.#voice.pay();
   }
 
@@ -230,31 +273,58 @@ export class Turn {
     const id = nextItem('call');
     this.#thread.call(id, 'request_permissions', { network: true });
     this.#voice.show({ type: 'active', activeFlags: ['waitingOnApproval'] });
-    const { permissions } = await this.#request('item/permissions/requestApproval', {
-      ...this.#voice.place(),
-      itemId: id,
-      environmentId: 'local',
-      startedAtMs: Date.now(),
-      cwd: this.#thread.settings.cwd,
-      reason: 'needs the network',
-      permissions: { network: { enabled: true }, fileSystem: null },
-    }, { again: step });
+    const { permissions } = await this.#request(
+      'item/permissions/requestApproval',
+      {
+        ...this.#voice.place(),
+        itemId: id,
+        environmentId: 'local',
+        startedAtMs: Date.now(),
+        cwd: this.#thread.settings.cwd,
+        reason: 'needs the network',
+        permissions: { network: { enabled: true }, fileSystem: null },
+      },
+      { again: step },
+    );
     this.#calm();
     this.#goOn(id, permissions?.network?.enabled === true ? 'Permissions: granted' : 'Permissions: refused');
   }
 
   async #ask({ question, options }) {
-    if (!this.#thread.settings.dynamicTools.some(({ name }) => name === 'ask_human')) throw new Ending('failed', 'unsupported call: ask_human');
+    if (!this.#thread.settings.dynamicTools.some(({ name }) => name === 'ask_human'))
+      throw new Ending('failed', 'unsupported call: ask_human');
     const parameters = { prompt: question, options };
-    const item = this.#voice.begin({ type: 'dynamicToolCall', id: nextItem('call'), namespace: null, tool: 'ask_human', arguments: parameters, status: 'inProgress', contentItems: null, success: null, durationMs: null });
+    const item = this.#voice.begin({
+      type: 'dynamicToolCall',
+      id: nextItem('call'),
+      namespace: null,
+      tool: 'ask_human',
+      arguments: parameters,
+      status: 'inProgress',
+      contentItems: null,
+      success: null,
+      durationMs: null,
+    });
     this.#thread.call(item.id, 'ask_human', parameters);
-    const { contentItems = [], success = false } = await this.#request('item/tool/call', { ...this.#voice.place(), callId: item.id, namespace: null, tool: 'ask_human', arguments: parameters });
-    this.#voice.complete(item, { status: success ? 'completed' : 'failed', contentItems, success, durationMs: Date.now() - item.startedAtMs });
+    const { contentItems = [], success = false } = await this.#request('item/tool/call', {
+      ...this.#voice.place(),
+      callId: item.id,
+      namespace: null,
+      tool: 'ask_human',
+      arguments: parameters,
+    });
+    this.#voice.complete(item, {
+      status: success ? 'completed' : 'failed',
+      contentItems,
+      success,
+      durationMs: Date.now() - item.startedAtMs,
+    });
     const answer = contentItems.map(({ text }) => text).join('\n');
     this.#thread.called(item.id, answer);
     this.#voice.pay();
     // Told to wait for the answer, or given it.
-    if (!/end your turn/i.test(answer)) return this.#voice.say(success ? `Answer: ${answer}` : `Nobody answers: ${answer}`);
+    if (!/end your turn/i.test(answer))
+      return this.#voice.say(success ? `Answer: ${answer}` : `Nobody answers: ${answer}`);
     this.#voice.say('Question asked; ending my turn.');
     return this.#stopAtQuestion(new Ending('completed'));
   }
@@ -263,8 +333,21 @@ export class Turn {
     const id = nextItem('call');
     this.#thread.call(id, 'request_user_input', { question, options });
     this.#voice.show({ type: 'active', activeFlags: ['waitingOnUserInput'] });
-    const asked = { id: 'q1', header: 'Question', question, isOther: true, isSecret: false, options: options.map((label) => ({ label, description: label })) };
-    const { answers } = await this.#request('item/tool/requestUserInput', { ...this.#voice.place(), itemId: id, questions: [asked], isBlocking: true, autoResolutionMs: null });
+    const asked = {
+      id: 'q1',
+      header: 'Question',
+      question,
+      isOther: true,
+      isSecret: false,
+      options: options.map((label) => ({ label, description: label })),
+    };
+    const { answers } = await this.#request('item/tool/requestUserInput', {
+      ...this.#voice.place(),
+      itemId: id,
+      questions: [asked],
+      isBlocking: true,
+      autoResolutionMs: null,
+    });
     this.#calm();
     this.#goOn(id, `Answer: ${answers?.q1?.answers?.join(', ') ?? 'none'}`);
   }
@@ -273,14 +356,27 @@ export class Turn {
     const id = nextItem('call');
     this.#thread.call(id, 'form', { message });
     this.#voice.show({ type: 'active', activeFlags: ['waitingOnUserInput'] });
-    const { action = 'failed', content = null } = await this.#request('mcpServer/elicitation/request', { ...this.#voice.place(), serverName: 'stand-in', mode: 'form', _meta: null, message, requestedSchema: word === 'form1' ? SMALL_FORM : FORM });
+    const { action = 'failed', content = null } = await this.#request('mcpServer/elicitation/request', {
+      ...this.#voice.place(),
+      serverName: 'stand-in',
+      mode: 'form',
+      _meta: null,
+      message,
+      requestedSchema: word === 'form1' ? SMALL_FORM : FORM,
+    });
     this.#calm();
     this.#goOn(id, `Form: ${action} ${JSON.stringify(content)}`);
   }
 
   async #fickle({ ms }) {
     const asked = { id: 'q1', header: 'Hm', question: 'Which?', isOther: true, isSecret: false, options: null };
-    const { id } = ask('item/tool/requestUserInput', { ...this.#voice.place(), itemId: nextItem('call'), questions: [asked], isBlocking: false, autoResolutionMs: ms });
+    const { id } = ask('item/tool/requestUserInput', {
+      ...this.#voice.place(),
+      itemId: nextItem('call'),
+      questions: [asked],
+      isBlocking: false,
+      autoResolutionMs: ms,
+    });
     await Promise.race([new Promise((resolve) => setTimeout(resolve, ms)), this.#ended]);
     withdraw(id);
     this.#voice.say('I decided myself.');
@@ -349,7 +445,12 @@ export class Turn {
     const told = child.ended.then(({ text, code }) => {
       this.#thread.commands.delete(child);
       if (text !== '') this.#voice.tell('item/commandExecution/outputDelta', { itemId: item.id, delta: text });
-      this.#voice.complete(item, { status: code === 0 ? 'completed' : 'failed', aggregatedOutput: text, exitCode: code, durationMs: Date.now() - begunAt });
+      this.#voice.complete(item, {
+        status: code === 0 ? 'completed' : 'failed',
+        aggregatedOutput: text,
+        exitCode: code,
+        durationMs: Date.now() - begunAt,
+      });
       this.#thread.called(item.id, `Process exited with code ${code}\nOutput:\n${text}`);
       this.#voice.pay();
     });
@@ -378,18 +479,32 @@ export class Turn {
     for (const { id } of this.#open) withdraw(id);
     const thread = this.#thread;
     const threadId = thread.id;
-    const error = status === 'failed' ? { message, codexErrorInfo: 'other', additionalDetails: null, misalignment: null } : null;
+    const error =
+      status === 'failed' ? { message, codexErrorInfo: 'other', additionalDetails: null, misalignment: null } : null;
     if (error) {
       this.#voice.show({ type: 'systemError' });
       notify('error', { error, willRetry: false, threadId, turnId: this.id });
     } else if (status === 'completed') this.#voice.pay();
-    const turn = { ...this.#toWire(status, { completedAt: Math.floor(Date.now() / 1000), durationMs: Date.now() - this.#begunAt }), error };
+    const turn = {
+      ...this.#toWire(status, { completedAt: Math.floor(Date.now() / 1000), durationMs: Date.now() - this.#begunAt }),
+      error,
+    };
     thread.end(turn);
     if (thread.commands.size === 0) thread.abortCalls();
     thread.active = null;
-    if (status !== 'interrupted') notify('thread/readState/changed', { threadId, readState: { firstUnread: { type: 'turn', turnId: thread.turns[0].id }, revision: newId() } });
+    if (status !== 'interrupted')
+      notify('thread/readState/changed', {
+        threadId,
+        readState: { firstUnread: { type: 'turn', turnId: thread.turns[0].id }, revision: newId() },
+      });
     if (!error) this.#voice.show({ type: 'idle' });
-    notify('turn/completed', { threadId, turn: status === 'completed' && this.#voice.lastMessage ? { ...turn, items: [this.#voice.lastMessage], itemsView: 'summary' } : turn });
+    notify('turn/completed', {
+      threadId,
+      turn:
+        status === 'completed' && this.#voice.lastMessage
+          ? { ...turn, items: [this.#voice.lastMessage], itemsView: 'summary' }
+          : turn,
+    });
   }
 
   #calm() {
@@ -397,11 +512,29 @@ export class Turn {
   }
 
   #logged(event) {
-    return { engine: 'codex-app-server', event, pid: process.pid, argv: process.argv.slice(2), cwd: this.#thread.settings.cwd, thread: this.#thread.id, turn: this.id };
+    return {
+      engine: 'codex-app-server',
+      event,
+      pid: process.pid,
+      argv: process.argv.slice(2),
+      cwd: this.#thread.settings.cwd,
+      thread: this.#thread.id,
+      turn: this.id,
+    };
   }
 
   #toWire(status, { completedAt, durationMs }) {
-    return { id: this.id, rootTurnId: this.id, items: [], itemsView: 'notLoaded', status, error: null, startedAt: Math.floor(this.#begunAt / 1000), completedAt, durationMs };
+    return {
+      id: this.id,
+      rootTurnId: this.id,
+      items: [],
+      itemsView: 'notLoaded',
+      status,
+      error: null,
+      startedAt: Math.floor(this.#begunAt / 1000),
+      completedAt,
+      durationMs,
+    };
   }
 }
 
@@ -414,7 +547,12 @@ function textOf(input) {
 // The whole file as one hunk.
 function hunkOf(before, after) {
   const [old, now] = [linesOf(before), linesOf(after)];
-  return [`@@ -${old.length === 0 ? 0 : 1},${old.length} +1,${now.length} @@`, ...old.map((line) => `-${line}`), ...now.map((line) => `+${line}`), ''].join('\n');
+  return [
+    `@@ -${old.length === 0 ? 0 : 1},${old.length} +1,${now.length} @@`,
+    ...old.map((line) => `-${line}`),
+    ...now.map((line) => `+${line}`),
+    '',
+  ].join('\n');
 }
 
 function linesOf(text) {

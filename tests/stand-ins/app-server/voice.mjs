@@ -1,10 +1,29 @@
-// What a turn says while it is on: its items from start to end, the state of its thread, what its calls of the model cost.
+// What a turn says while it is on: its items from start to end, the state of its thread, what its calls of the model
+// cost.
 import { newId } from '../codex-threads.mjs';
 import { notify } from './wire.mjs';
 
 const DELTA_CHARS = 20;
-const USAGE = { totalTokens: 120, inputTokens: 100, cachedInputTokens: 10, cacheWriteInputTokens: 0, outputTokens: 20, reasoningOutputTokens: 5 };
-const RATE_LIMITS = { limitId: 'codex', limitName: null, normalModelSlug: null, primary: null, secondary: null, credits: null, individualLimit: null, spendControlReached: null, planType: null, rateLimitReachedType: null };
+const USAGE = {
+  totalTokens: 120,
+  inputTokens: 100,
+  cachedInputTokens: 10,
+  cacheWriteInputTokens: 0,
+  outputTokens: 20,
+  reasoningOutputTokens: 5,
+};
+const RATE_LIMITS = {
+  limitId: 'codex',
+  limitName: null,
+  normalModelSlug: null,
+  primary: null,
+  secondary: null,
+  credits: null,
+  individualLimit: null,
+  spendControlReached: null,
+  planType: null,
+  rateLimitReachedType: null,
+};
 
 let items = 0;
 export const nextItem = (kind) => `${kind}_stand_in_${process.pid}_${(items += 1)}`;
@@ -23,8 +42,17 @@ export class Voice {
   }
 
   say(text) {
-    const item = this.begin({ type: 'agentMessage', id: nextItem('msg'), text: '', phase: null, memoryCitation: null, delivery: null, questions: null });
-    for (let at = 0; at < text.length; at += DELTA_CHARS) this.tell('item/agentMessage/delta', { itemId: item.id, delta: text.slice(at, at + DELTA_CHARS) });
+    const item = this.begin({
+      type: 'agentMessage',
+      id: nextItem('msg'),
+      text: '',
+      phase: null,
+      memoryCitation: null,
+      delivery: null,
+      questions: null,
+    });
+    for (let at = 0; at < text.length; at += DELTA_CHARS)
+      this.tell('item/agentMessage/delta', { itemId: item.id, delta: text.slice(at, at + DELTA_CHARS) });
     this.lastMessage = this.complete(item, { text });
   }
 
@@ -76,5 +104,9 @@ export class Voice {
 
 export function tellUsage(thread, turnId) {
   const total = Object.fromEntries(Object.entries(USAGE).map(([name, tokens]) => [name, tokens * thread.usage]));
-  notify('thread/tokenUsage/updated', { threadId: thread.id, turnId, tokenUsage: { total, last: USAGE, modelContextWindow: 258400 } });
+  notify('thread/tokenUsage/updated', {
+    threadId: thread.id,
+    turnId,
+    tokenUsage: { total, last: USAGE, modelContextWindow: 258400 },
+  });
 }

@@ -1,4 +1,5 @@
-// What can be done with a run, as far as one may: finish, cancel, try again, go on, fork. What the server refuses is said beside it.
+// What can be done with a run, as far as one may: finish, cancel, try again, go on, fork. What the server refuses is
+// said beside it.
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ParleyError, type RunView } from '../../../../src/client/index.js';
@@ -13,7 +14,15 @@ import { client, mayAnswer, mayOperate, messageOf } from '../../state/server.js'
 
 type Asking = 'nothing' | 'cancel' | 'continue' | 'fork';
 
-export function Actions({ feed, run, status }: { readonly feed: RunFeed; readonly run: RunView; readonly status: State }): JSX.Element {
+export function Actions({
+  feed,
+  run,
+  status,
+}: {
+  readonly feed: RunFeed;
+  readonly run: RunView;
+  readonly status: State;
+}): JSX.Element {
   void feed.version.value;
   const [asking, setAsking] = useState<Asking>('nothing');
   const [doing, setDoing] = useState<string | null>(null);
@@ -25,11 +34,18 @@ export function Actions({ feed, run, status }: { readonly feed: RunFeed; readonl
   const attempt = (what: string, work: () => Promise<RunView>): void => {
     setDoing(what);
     setRefusal(null);
-    work().then((after) => {
-      setAsking('nothing');
-      if (after.run_id === id) feed.refresh();
-      else go(`/runs/${after.run_id}`);
-    }).catch((error: unknown) => setRefusal(`${messageOf(error)}${error instanceof ParleyError && error.passing ? '. Try it again when the server is back: it is done once.' : ''}`)).finally(() => setDoing(null));
+    work()
+      .then((after) => {
+        setAsking('nothing');
+        if (after.run_id === id) feed.refresh();
+        else go(`/runs/${after.run_id}`);
+      })
+      .catch((error: unknown) =>
+        setRefusal(
+          `${messageOf(error)}${error instanceof ParleyError && error.passing ? '. Try it again when the server is back: it is done once.' : ''}`,
+        ),
+      )
+      .finally(() => setDoing(null));
   };
   const pending = feed.isCurrent() ? feed.model.pending : null;
   const isConversation = pending?.question['channel'] === 'conversation';
@@ -42,22 +58,99 @@ export function Actions({ feed, run, status }: { readonly feed: RunFeed; readonl
   return (
     <div class="actions">
       <div class="options" role="group" aria-label="What can be done">
-        {mayAnswer() && pending && isConversation && <button type="button" disabled={fate?.type === 'sending' || fate?.type === 'accepted'} onClick={() => void answer({ run_id: id, interaction_id: pending.interactionId }, { finish: true })}>Finish</button>}
-        {mayOperate() && !hasEnded && <button type="button" class="danger" aria-expanded={asking === 'cancel'} disabled={doing !== null} onClick={ask('cancel')}>Cancel…</button>}
-        {mayOperate() && (status === 'failed' || status === 'canceled') && <button type="button" disabled={doing !== null} onClick={() => attempt('Starting it again…', () => client.retry(id, { request_id: keys.current.for({ retry: id }) }))}>Retry</button>}
-        {mayOperate() && hasEnded && <button type="button" aria-expanded={asking === 'continue'} disabled={doing !== null} onClick={ask('continue')}>Continue…</button>}
-        {mayOperate() && forks && <button type="button" aria-expanded={asking === 'fork'} disabled={doing !== null} onClick={ask('fork')}>Fork…</button>}
+        {mayAnswer() && pending && isConversation && (
+          <button
+            type="button"
+            disabled={fate?.type === 'sending' || fate?.type === 'accepted'}
+            onClick={() => void answer({ run_id: id, interaction_id: pending.interactionId }, { finish: true })}
+          >
+            Finish
+          </button>
+        )}
+        {mayOperate() && !hasEnded && (
+          <button
+            type="button"
+            class="danger"
+            aria-expanded={asking === 'cancel'}
+            disabled={doing !== null}
+            onClick={ask('cancel')}
+          >
+            Cancel…
+          </button>
+        )}
+        {mayOperate() && (status === 'failed' || status === 'canceled') && (
+          <button
+            type="button"
+            disabled={doing !== null}
+            onClick={() =>
+              attempt('Starting it again…', () => client.retry(id, { request_id: keys.current.for({ retry: id }) }))
+            }
+          >
+            Retry
+          </button>
+        )}
+        {mayOperate() && hasEnded && (
+          <button
+            type="button"
+            aria-expanded={asking === 'continue'}
+            disabled={doing !== null}
+            onClick={ask('continue')}
+          >
+            Continue…
+          </button>
+        )}
+        {mayOperate() && forks && (
+          <button type="button" aria-expanded={asking === 'fork'} disabled={doing !== null} onClick={ask('fork')}>
+            Fork…
+          </button>
+        )}
       </div>
       {asking === 'cancel' && !hasEnded && (
         <div class="sure" role="group" aria-label="Cancel the run?">
           <span>End the run and its agent? It cannot be undone.</span>
-          <button type="button" class="danger" disabled={doing !== null} onClick={() => attempt('Canceling…', () => client.cancel(id))}>Yes, cancel it</button>
-          <button type="button" onClick={() => setAsking('nothing')}>No</button>
+          <button
+            type="button"
+            class="danger"
+            disabled={doing !== null}
+            onClick={() => attempt('Canceling…', () => client.cancel(id))}
+          >
+            Yes, cancel it
+          </button>
+          <button type="button" onClick={() => setAsking('nothing')}>
+            No
+          </button>
         </div>
       )}
-      {asking === 'continue' && hasEnded && <NextPrompt key="continue" label="What it should do next, in the same session" action="Continue" isBusy={doing !== null} onSend={(prompt) => attempt('Starting…', () => client.continueFrom(id, { prompt, request_id: keys.current.for({ continue: id, prompt }) }))} />}
-      {asking === 'fork' && <NextPrompt key="fork" label="What the copy of this conversation should do next" action="Fork" isBusy={doing !== null} onSend={(prompt) => attempt('Copying the conversation…', () => client.fork(id, { prompt, request_id: keys.current.for({ fork: id, prompt }) }))} />}
-      <p class="fate" role="status" aria-live="polite">{doing !== null && <span class="dim">{doing}</span>}{refusal !== null && <span class="bad">{refusal}</span>}</p>
+      {asking === 'continue' && hasEnded && (
+        <NextPrompt
+          key="continue"
+          label="What it should do next, in the same session"
+          action="Continue"
+          isBusy={doing !== null}
+          onSend={(prompt) =>
+            attempt('Starting…', () =>
+              client.continueFrom(id, { prompt, request_id: keys.current.for({ continue: id, prompt }) }),
+            )
+          }
+        />
+      )}
+      {asking === 'fork' && (
+        <NextPrompt
+          key="fork"
+          label="What the copy of this conversation should do next"
+          action="Fork"
+          isBusy={doing !== null}
+          onSend={(prompt) =>
+            attempt('Copying the conversation…', () =>
+              client.fork(id, { prompt, request_id: keys.current.for({ fork: id, prompt }) }),
+            )
+          }
+        />
+      )}
+      <p class="fate" role="status" aria-live="polite">
+        {doing !== null && <span class="dim">{doing}</span>}
+        {refusal !== null && <span class="bad">{refusal}</span>}
+      </p>
     </div>
   );
 }
@@ -67,13 +160,26 @@ function useForks(engine: string): boolean {
   const [forks, setForks] = useState(false);
   useEffect(() => {
     const leave = new AbortController();
-    persist(loadEngines, leave.signal).then((engines) => setForks(engines?.some((each) => each.name === engine && each.forks) ?? false), () => setForks(false));
+    persist(loadEngines, leave.signal).then(
+      (engines) => setForks(engines?.some((each) => each.name === engine && each.forks) ?? false),
+      () => setForks(false),
+    );
     return () => leave.abort();
   }, [engine]);
   return forks;
 }
 
-function NextPrompt({ label, action, isBusy, onSend }: { readonly label: string; readonly action: string; readonly isBusy: boolean; readonly onSend: (prompt: string) => void }): JSX.Element {
+function NextPrompt({
+  label,
+  action,
+  isBusy,
+  onSend,
+}: {
+  readonly label: string;
+  readonly action: string;
+  readonly isBusy: boolean;
+  readonly onSend: (prompt: string) => void;
+}): JSX.Element {
   const [text, setText] = useState('');
   const send = (event: Event): void => {
     event.preventDefault();
@@ -84,8 +190,18 @@ function NextPrompt({ label, action, isBusy, onSend }: { readonly label: string;
   };
   return (
     <form class="free" onSubmit={send}>
-      <textarea rows={2} aria-label={label} placeholder={`${label}…`} value={text} onInput={(event) => setText(event.currentTarget.value)} onKeyDown={keys} ref={(field) => void (text === '' && field?.focus())} />
-      <button type="submit" class="primary" disabled={isBusy || text.trim() === ''}>{action}</button>
+      <textarea
+        rows={2}
+        aria-label={label}
+        placeholder={`${label}…`}
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+        onKeyDown={keys}
+        ref={(field) => void (text === '' && field?.focus())}
+      />
+      <button type="submit" class="primary" disabled={isBusy || text.trim() === ''}>
+        {action}
+      </button>
     </form>
   );
 }

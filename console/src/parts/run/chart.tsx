@@ -1,4 +1,5 @@
-// The chart that runs go by, as the server tells it, with the way this one took: where it is, where it was and how often.
+// The chart that runs go by, as the server tells it, with the way this one took: where it is, where it was and how
+// often.
 import { signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
@@ -17,50 +18,105 @@ const contract = signal<Contract | null>(null);
 
 const [WIDE, HIGH, BOX_W, BOX_H] = [336, 214, 104, 38] as const;
 // What goes on stands at the left, from top to bottom; how it can end at the right.
-const PLACES: Readonly<Record<State, readonly [number, number]>> = { queued: [42, 10], running: [42, 88], waiting_user: [42, 166], succeeded: [230, 10], failed: [230, 88], canceled: [230, 166] };
+const PLACES: Readonly<Record<State, readonly [number, number]>> = {
+  queued: [42, 10],
+  running: [42, 88],
+  waiting_user: [42, 166],
+  succeeded: [230, 10],
+  failed: [230, 88],
+  canceled: [230, 166],
+};
 
 export function StateChart({ feed, status }: { readonly feed: RunFeed; readonly status: State }): JSX.Element | null {
   useEffect(() => {
     const leave = new AbortController();
-    if (contract.value === null) persist(async () => (await (await client.request('GET', '/v1/contract')).json()) as Contract, leave.signal).then((found) => found && (contract.value = found)).catch(() => {});
+    if (contract.value === null)
+      persist(async () => (await (await client.request('GET', '/v1/contract')).json()) as Contract, leave.signal)
+        .then((found) => found && (contract.value = found))
+        .catch(() => {});
     return () => leave.abort();
   }, []);
   void feed.version.value;
   const { visits, edges: taken } = feed.model.way;
   if (contract.value === null) return null;
-  const pairs = new Map(contract.value.edges.filter(({ from, to }) => from in PLACES && to in PLACES).map(({ from, to }) => [edgeKey(from, to), { from, to }]));
-  const way = [...taken].map(([key, count]) => `${key.replace('>', ' to ')}${count > 1 ? ` ${count} times` : ''}`).join(', ');
+  const pairs = new Map(
+    contract.value.edges
+      .filter(({ from, to }) => from in PLACES && to in PLACES)
+      .map(({ from, to }) => [edgeKey(from, to), { from, to }]),
+  );
+  const way = [...taken]
+    .map(([key, count]) => `${key.replace('>', ' to ')}${count > 1 ? ` ${count} times` : ''}`)
+    .join(', ');
   // Those that were taken lie above the others.
   const drawn = [...pairs].toSorted(([a], [b]) => Number(taken.has(a)) - Number(taken.has(b)));
   return (
-    <svg class="chart" viewBox={`0 0 ${WIDE} ${HIGH}`} role="img" aria-label={`State chart. Now ${status}.${way === '' ? '' : ` The way it took: ${way}.`}`}>
+    <svg
+      class="chart"
+      viewBox={`0 0 ${WIDE} ${HIGH}`}
+      role="img"
+      aria-label={`State chart. Now ${status}.${way === '' ? '' : ` The way it took: ${way}.`}`}
+    >
       <defs>
-        <marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z" /></marker>
-        <marker id="tip-taken" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6" markerHeight="6" orient="auto"><path d="M0 0 8 4 0 8z" /></marker>
+        <marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
+          <path d="M0 0 8 4 0 8z" />
+        </marker>
+        <marker id="tip-taken" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6" markerHeight="6" orient="auto">
+          <path d="M0 0 8 4 0 8z" />
+        </marker>
       </defs>
-      {drawn.map(([key, { from, to }]) => <Edge key={key} from={from} to={to} count={taken.get(key) ?? 0} />)}
-      {contract.value.states.filter((state) => state in PLACES).map((state) => <Place key={state} state={state} isNow={state === status} count={visits.get(state) ?? 0} />)}
+      {drawn.map(([key, { from, to }]) => (
+        <Edge key={key} from={from} to={to} count={taken.get(key) ?? 0} />
+      ))}
+      {contract.value.states
+        .filter((state) => state in PLACES)
+        .map((state) => (
+          <Place key={state} state={state} isNow={state === status} count={visits.get(state) ?? 0} />
+        ))}
     </svg>
   );
 }
 
-function Place({ state, isNow, count }: { readonly state: State; readonly isNow: boolean; readonly count: number }): JSX.Element {
+function Place({
+  state,
+  isNow,
+  count,
+}: {
+  readonly state: State;
+  readonly isNow: boolean;
+  readonly count: number;
+}): JSX.Element {
   const [x, y] = PLACES[state];
   return (
     <g class={`place ${state}${isNow ? ' now' : ''}${count > 0 ? ' been' : ''}`}>
       <rect x={x} y={y} width={BOX_W} height={BOX_H} rx="9" />
-      <text x={x + BOX_W / 2} y={y + 24} text-anchor="middle">{STATE_WORDS[state]}</text>
-      {count > 1 && <><circle cx={x + BOX_W} cy={y} r="9" /><text class="count-of" x={x + BOX_W} y={y + 4} text-anchor="middle">{count}</text></>}
+      <text x={x + BOX_W / 2} y={y + 24} text-anchor="middle">
+        {STATE_WORDS[state]}
+      </text>
+      {count > 1 && (
+        <>
+          <circle cx={x + BOX_W} cy={y} r="9" />
+          <text class="count-of" x={x + BOX_W} y={y + 4} text-anchor="middle">
+            {count}
+          </text>
+        </>
+      )}
     </g>
   );
 }
 
 function Edge({ from, to, count }: { readonly from: State; readonly to: State; readonly count: number }): JSX.Element {
-  const { path, label: [x, y] } = wayOf(from, to);
+  const {
+    path,
+    label: [x, y],
+  } = wayOf(from, to);
   return (
     <g class={`edge${count > 0 ? ' taken' : ''}`}>
       <path d={path} marker-end={count > 0 ? 'url(#tip-taken)' : 'url(#tip)'} />
-      {count > 1 && <text x={x} y={y} text-anchor="middle">{count}×</text>}
+      {count > 1 && (
+        <text x={x} y={y} text-anchor="middle">
+          {count}×
+        </text>
+      )}
     </g>
   );
 }
@@ -74,9 +130,19 @@ function wayOf(from: State, to: State): { readonly path: string; readonly label:
     // Each leaves at a height of its own, by where it goes.
     const [a, b] = [y1 + half + (y2 - y1) / 14, y2 + half + (y1 - y2) / 14];
     const [from_x, to_x] = [x1 + BOX_W, x2 - 1];
-    return { path: `M${from_x} ${a}C${from_x + 45} ${a} ${to_x - 45} ${b} ${to_x} ${b}`, label: [(from_x + to_x) / 2, (a + b) / 2 - 4] };
+    return {
+      path: `M${from_x} ${a}C${from_x + 45} ${a} ${to_x - 45} ${b} ${to_x} ${b}`,
+      label: [(from_x + to_x) / 2, (a + b) / 2 - 4],
+    };
   }
-  if (y2 - y1 > 0 && y2 - y1 < 100) return { path: `M${x1 + BOX_W / 2} ${y1 + BOX_H}V${y2 - 1}`, label: [x1 + BOX_W / 2 + 14, (y1 + BOX_H + y2) / 2 + 4] };
+  if (y2 - y1 > 0 && y2 - y1 < 100)
+    return {
+      path: `M${x1 + BOX_W / 2} ${y1 + BOX_H}V${y2 - 1}`,
+      label: [x1 + BOX_W / 2 + 14, (y1 + BOX_H + y2) / 2 + 4],
+    };
   // Back to the beginning, around the left.
-  return { path: `M${x1} ${y1 + half}C${x1 - 46} ${y1 + half - 20} ${x1 - 46} ${y2 + half + 20} ${x2 - 1} ${y2 + half}`, label: [x1 - 26, (y1 + y2) / 2 + half + 4] };
+  return {
+    path: `M${x1} ${y1 + half}C${x1 - 46} ${y1 + half - 20} ${x1 - 46} ${y2 + half + 20} ${x2 - 1} ${y2 + half}`,
+    label: [x1 - 26, (y1 + y2) / 2 + half + 4],
+  };
 }

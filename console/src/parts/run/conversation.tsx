@@ -1,4 +1,5 @@
-// The conversation: rows in a box of which only those on screen are drawn. At its end it follows what comes; elsewhere a button tells of it.
+// The conversation: rows in a box of which only those on screen are drawn. At its end it follows what comes; elsewhere
+// a button tells of it.
 import type { JSX } from 'preact';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { query, refine } from '../../state/router.js';
@@ -13,10 +14,29 @@ import { QuestionRow } from './question-row.js';
 import { RowBody } from './row.js';
 
 const NAMES: Readonly<Record<Row['type'], string>> = {
-  user: 'Prompt', message: 'Message', reasoning: 'Thought', plan: 'Plan', tool: 'Tool call', files: 'Files', usage: 'Usage', question: 'Question', attempt: 'Attempt',
-  details: 'Engine details', end: 'End', unknown: 'Event',
+  user: 'Prompt',
+  message: 'Message',
+  reasoning: 'Thought',
+  plan: 'Plan',
+  tool: 'Tool call',
+  files: 'Files',
+  usage: 'Usage',
+  question: 'Question',
+  attempt: 'Attempt',
+  details: 'Engine details',
+  end: 'End',
+  unknown: 'Event',
 };
-const HEIGHTS: Readonly<Partial<Record<Row['type'], number>>> = { tool: 45, reasoning: 45, details: 45, files: 45, usage: 40, attempt: 56, question: 200, end: 120 };
+const HEIGHTS: Readonly<Partial<Record<Row['type'], number>>> = {
+  tool: 45,
+  reasoning: 45,
+  details: 45,
+  files: 45,
+  usage: 40,
+  attempt: 56,
+  question: 200,
+  end: 120,
+};
 const LINE_PX = 24;
 const LINE_CHARS = 90;
 
@@ -48,10 +68,13 @@ export function Conversation({ feed, runId, shown }: Props): JSX.Element {
   const { isMarked, mark } = useMark(isCurrent, pending?.interactionId ?? null);
   // Only what one sees is answered by a key.
   const isActive = isMarked && list.isAtEnd && shown === null;
-  const card = (): HTMLElement | null => (pending ? document.querySelector<HTMLElement>(`[data-interaction="${CSS.escape(pending.interactionId)}"]`) : null);
+  const card = (): HTMLElement | null =>
+    pending ? document.querySelector<HTMLElement>(`[data-interaction="${CSS.escape(pending.interactionId)}"]`) : null;
   useAnswerKeys({ card: () => (isActive ? card() : null), move: () => card()?.focus() });
   useKeptFocus(pending?.interactionId ?? null, () => list.box.current);
-  useShown(list.toIndex, shown === null ? -1 : rows.findIndex(({ rasp }) => rasp.includes(shown)), () => list.items.map(({ index }) => index));
+  useShown(list.toIndex, shown === null ? -1 : rows.findIndex(({ rasp }) => rasp.includes(shown)), () =>
+    list.items.map(({ index }) => index),
+  );
   const seen = useRef(rows.length);
   const wasCurrent = useRef(false);
   // What was there when one came is not new.
@@ -60,35 +83,64 @@ export function Conversation({ feed, runId, shown }: Props): JSX.Element {
   return (
     <section class="conversation" aria-label="Conversation">
       <Opened.Provider value={opened}>
-        <div ref={list.box} class="scroll" role="feed" aria-label="Events of the conversation" aria-busy={!isCurrent} tabIndex={0} onFocusIn={(event) => (focused.current = indexAt(event.target))} onFocusOut={() => (focused.current = -1)}>
+        <div
+          ref={list.box}
+          class="scroll"
+          role="feed"
+          aria-label="Events of the conversation"
+          aria-busy={!isCurrent}
+          tabIndex={0}
+          onFocusIn={(event) => (focused.current = indexAt(event.target))}
+          onFocusOut={() => (focused.current = -1)}
+        >
           <div class="rows" role="presentation" style={{ height: `${list.height}px` }}>
             {list.items.map(({ index, start, key }) => {
               const row = rows[index];
-              return row && (
-                <article
-                  key={key}
-                  ref={list.measure}
-                  data-index={index}
-                  class={`row row-${row.type}${shown !== null && row.rasp.includes(shown) ? ' chosen' : ''}`}
-                  style={{ transform: `translateY(${start}px)` }}
-                  aria-posinset={index + 1}
-                  aria-setsize={rows.length}
-                  aria-label={NAMES[row.type]}
-                >
-                  <Boundary name="This event">
-                    {row.type === 'question'
-                      ? <QuestionRow runId={runId} waitsFor={run?.interaction ?? null} row={row} rev={row.rev} isCurrent={isCurrent} isActive={isActive} onActivate={mark} />
-                      : <Kept row={row} rev={row.rev} />}
-                  </Boundary>
-                  <EvidenceButton rasp={row.rasp} at={row.at} />
-                </article>
+              return (
+                row && (
+                  <article
+                    key={key}
+                    ref={list.measure}
+                    data-index={index}
+                    class={`row row-${row.type}${shown !== null && row.rasp.includes(shown) ? ' chosen' : ''}`}
+                    style={{ transform: `translateY(${start}px)` }}
+                    aria-posinset={index + 1}
+                    aria-setsize={rows.length}
+                    aria-label={NAMES[row.type]}
+                  >
+                    <Boundary name="This event">
+                      {row.type === 'question' ? (
+                        <QuestionRow
+                          runId={runId}
+                          waitsFor={run?.interaction ?? null}
+                          row={row}
+                          rev={row.rev}
+                          isCurrent={isCurrent}
+                          isActive={isActive}
+                          onActivate={mark}
+                        />
+                      ) : (
+                        <Kept row={row} rev={row.rev} />
+                      )}
+                    </Boundary>
+                    <EvidenceButton rasp={row.rasp} at={row.at} />
+                  </article>
+                )
               );
             })}
           </div>
-          {rows.length === 0 && <p class="empty dim" role="status">Nothing was said yet.</p>}
+          {rows.length === 0 && (
+            <p class="empty dim" role="status">
+              Nothing was said yet.
+            </p>
+          )}
         </div>
       </Opened.Provider>
-      {!list.isAtEnd && <button type="button" class="to-end" onClick={list.toEnd}>{rows.length > seen.current ? `${rows.length - seen.current} new ↓` : 'To the end ↓'}</button>}
+      {!list.isAtEnd && (
+        <button type="button" class="to-end" onClick={list.toEnd}>
+          {rows.length > seen.current ? `${rows.length - seen.current} new ↓` : 'To the end ↓'}
+        </button>
+      )}
     </section>
   );
 }
@@ -105,9 +157,12 @@ function useShown(toIndex: (index: number) => void, index: number, drawn: () => 
   }, [index]);
 }
 
-// Whether keys go to the question that waits. To the one that was there when one came, and to one that was chosen; never to one that comes by
-// itself: a key that is just being pressed was meant for the one before.
-function useMark(isCurrent: boolean, pendingId: string | null): { readonly isMarked: boolean; readonly mark: () => void } {
+// Whether keys go to the question that waits. To the one that was there when one came, and to one that was chosen;
+// never to one that comes by itself: a key that is just being pressed was meant for the one before.
+function useMark(
+  isCurrent: boolean,
+  pendingId: string | null,
+): { readonly isMarked: boolean; readonly mark: () => void } {
   const [marked, setMarked] = useState<string | null>(null);
   const isFirst = useRef(true);
   useEffect(() => {
@@ -128,8 +183,16 @@ function EvidenceButton({ rasp, at }: { readonly rasp: readonly number[]; readon
   const time = new Date(at).toLocaleTimeString();
   const span = rasp.length > 1 ? `${first}–${rasp.at(-1)}` : String(first);
   return (
-    <button type="button" class="quiet proof" title={`${time} · the evidence of event ${span}`} onClick={() => refine({ evidence: String(first) }, { opens: !query.value.has('evidence') })}>
-      <span class="time" aria-hidden="true">{time}</span> <span class="unseen">Evidence of event </span>#{first}
+    <button
+      type="button"
+      class="quiet proof"
+      title={`${time} · the evidence of event ${span}`}
+      onClick={() => refine({ evidence: String(first) }, { opens: !query.value.has('evidence') })}
+    >
+      <span class="time" aria-hidden="true">
+        {time}
+      </span>{' '}
+      <span class="unseen">Evidence of event </span>#{first}
     </button>
   );
 }
@@ -141,15 +204,21 @@ function indexAt(target: EventTarget | null): number {
 
 function heightOf(row: Row | undefined): number {
   if (!row) return LINE_PX;
-  if (row.type === 'message' || row.type === 'user') return 36 + LINE_PX * Math.min(40, Math.ceil(row.text.length / LINE_CHARS));
-  return row.type === 'plan' ? 60 + LINE_PX * row.items.length : HEIGHTS[row.type] ?? 45;
+  if (row.type === 'message' || row.type === 'user')
+    return 36 + LINE_PX * Math.min(40, Math.ceil(row.text.length / LINE_CHARS));
+  return row.type === 'plan' ? 60 + LINE_PX * row.items.length : (HEIGHTS[row.type] ?? 45);
 }
 
 // A card that was answered goes away, and with it the button that had the focus.
 function useKeptFocus(pendingId: string | null, box: () => HTMLElement | null): void {
   const before = useRef(pendingId);
   useEffect(() => {
-    if (before.current !== null && before.current !== pendingId && (document.activeElement === null || document.activeElement === document.body)) box()?.focus({ preventScroll: true });
+    if (
+      before.current !== null &&
+      before.current !== pendingId &&
+      (document.activeElement === null || document.activeElement === document.body)
+    )
+      box()?.focus({ preventScroll: true });
     before.current = pendingId;
   }, [pendingId]);
 }

@@ -9,15 +9,26 @@ import { Pretty } from './fold.js';
 export function EndRow({ row: { end } }: { readonly row: Row }): JSX.Element {
   switch (end.state) {
     case 'succeeded':
-      return <section class="end good-edge"><h3 class="good">Succeeded</h3>{end.result == null ? <p class="dim">Without a result.</p> : <Result result={end.result} />}</section>;
+      return (
+        <section class="end good-edge">
+          <h3 class="good">Succeeded</h3>
+          {end.result == null ? <p class="dim">Without a result.</p> : <Result result={end.result} />}
+        </section>
+      );
     case 'canceled':
-      return <section class="end"><h3>Canceled{end.by === undefined ? '' : ` by ${end.by}`}</h3></section>;
+      return (
+        <section class="end">
+          <h3>Canceled{end.by === undefined ? '' : ` by ${end.by}`}</h3>
+        </section>
+      );
     case 'failed': {
       const { code, message, details } = end.error;
       const { unanswered, ...more } = details ?? {};
       return (
         <section class="end bad-edge">
-          <h3 class="bad">Failed: <code>{code}</code></h3>
+          <h3 class="bad">
+            Failed: <code>{code}</code>
+          </h3>
           <p>{nameInProse(message)}</p>
           {unanswered !== undefined && <Unanswered question={unanswered} />}
           {Object.keys(more).length > 0 && <Pretty value={more} label="Details of the failure" />}
@@ -33,5 +44,10 @@ function Result({ result }: { readonly result: Json }): JSX.Element {
 
 function Unanswered({ question }: { readonly question: Json }): JSX.Element {
   const prompt = asObject(question)?.['prompt'];
-  return <div class="unanswered"><p class="dim small">What it had asked, and nobody could answer:</p>{typeof prompt === 'string' ? <Markdown text={prompt} /> : <Pretty value={question} label="What it had asked" />}</div>;
+  return (
+    <div class="unanswered">
+      <p class="dim small">What it had asked, and nobody could answer:</p>
+      {typeof prompt === 'string' ? <Markdown text={prompt} /> : <Pretty value={question} label="What it had asked" />}
+    </div>
+  );
 }

@@ -39,12 +39,18 @@ export function Plain({ text, label }: { readonly text: string; readonly label: 
   const shown = isWhole ? text : text.slice(0, CLIP_CHARS);
   return (
     <>
-      <pre class="plain" tabIndex={0} role="region" aria-label={label}>{nameInvisible(shown)}</pre>
-      {shown.length < text.length && <button type="button" class="quiet" onClick={() => setWhole(true)}>Show all {text.length.toLocaleString()} characters</button>}
+      <pre class="plain" tabIndex={0} role="region" aria-label={label}>
+        {nameInvisible(shown)}
+      </pre>
+      {shown.length < text.length && (
+        <button type="button" class="quiet" onClick={() => setWhole(true)}>
+          Show all {text.length.toLocaleString()} characters
+        </button>
+      )}
     </>
   );
 }
 
 export function Pretty({ value, label }: { readonly value: Json | undefined; readonly label: string }): JSX.Element {
-  return <Plain label={label} text={typeof value === 'string' ? value : JSON.stringify(value, null, 2) ?? ''} />;
+  return <Plain label={label} text={typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? '')} />;
 }

@@ -33,14 +33,23 @@ export function QuestionRow({ runId, waitsFor, row, isCurrent, isActive, onActiv
   const tried = useRef(false);
   if (fate?.type === 'sending') tried.current = true;
   // The inbox shortens long questions; the run has them whole.
-  const listed = inbox.value.find(({ interaction_id: id, truncated }) => id === row.interactionId && !truncated.includes('question'));
+  const listed = inbox.value.find(
+    ({ interaction_id: id, truncated }) => id === row.interactionId && !truncated.includes('question'),
+  );
   const waiting = listed ?? (waitsFor?.interaction_id === row.interactionId ? waitsFor : undefined);
   // Nobody decides about what they have not seen.
   if (row.resolution.type === 'pending' && isCurrent && (waiting !== undefined || question.kind !== 'approval')) {
     const asked = waiting?.question ?? row.question;
     // What it said last stands above already.
     const shown = isConversation ? { ...asked, prompt: 'It waits for what you say next.' } : asked;
-    const item: Pick<InboxItem, 'run_id' | 'interaction_id' | 'question' | 'asked_at' | 'overdue' | 'state'> = { run_id: runId, interaction_id: row.interactionId, question: shown, asked_at: row.at, overdue: waiting?.overdue ?? false, state: 'pending' };
+    const item: Pick<InboxItem, 'run_id' | 'interaction_id' | 'question' | 'asked_at' | 'overdue' | 'state'> = {
+      run_id: runId,
+      interaction_id: row.interactionId,
+      question: shown,
+      asked_at: row.at,
+      overdue: waiting?.overdue ?? false,
+      state: 'pending',
+    };
     return <QuestionCard item={item} isActive={isActive} onActivate={onActivate} showsRun={false} />;
   }
   return (
@@ -48,16 +57,38 @@ export function QuestionRow({ runId, waitsFor, row, isCurrent, isActive, onActiv
       {!isConversation && (
         <div class="question">
           <span class="dim small">{question.kind === 'approval' ? 'Asked for permission' : 'Asked'}</span>
-          {question.kind === 'approval' ? <pre class="plain" tabIndex={0} role="region" aria-label="What it asked permission for">{nameInvisible(question.prompt)}</pre> : <Markdown text={question.prompt} cachedBy={row} />}
-          {question.action && <Fold id={`${row.key}/action`} summary="What it was about">{() => <About action={question.action ?? {}} />}</Fold>}
+          {question.kind === 'approval' ? (
+            <pre class="plain" tabIndex={0} role="region" aria-label="What it asked permission for">
+              {nameInvisible(question.prompt)}
+            </pre>
+          ) : (
+            <Markdown text={question.prompt} cachedBy={row} />
+          )}
+          {question.action && (
+            <Fold id={`${row.key}/action`} summary="What it was about">
+              {() => <About action={question.action ?? {}} />}
+            </Fold>
+          )}
         </div>
       )}
-      <Resolution resolution={row.resolution} question={question} isLate={tried.current && (fate?.type === 'gone' || fate?.type === 'answered')} />
+      <Resolution
+        resolution={row.resolution}
+        question={question}
+        isLate={tried.current && (fate?.type === 'gone' || fate?.type === 'answered')}
+      />
     </div>
   );
 }
 
-function Resolution({ resolution, question, isLate }: { readonly resolution: Row['resolution']; readonly question: Asked; readonly isLate: boolean }): JSX.Element | null {
+function Resolution({
+  resolution,
+  question,
+  isLate,
+}: {
+  readonly resolution: Row['resolution'];
+  readonly question: Asked;
+  readonly isLate: boolean;
+}): JSX.Element | null {
   switch (resolution.type) {
     case 'pending':
       return null;
@@ -66,16 +97,28 @@ function Resolution({ resolution, question, isLate }: { readonly resolution: Row
     case 'decided':
       return (
         <div class="answer">
-          <p class="dim small">Nobody answered in time; decided by the policy <code>{resolution.policy}</code> <When at={resolution.at} /></p>
+          <p class="dim small">
+            Nobody answered in time; decided by the policy <code>{resolution.policy}</code> <When at={resolution.at} />
+          </p>
           {resolution.response !== undefined && <Said response={resolution.response} question={question} />}
         </div>
       );
     case 'answered':
       return (
         <div class="answer">
-          <p class="dim small">{resolution.finish ? 'Finished' : deedOf(resolution.response)} by <strong>{resolution.by}</strong> <When at={resolution.at} />{resolution.review === 'unread' && ', without having seen all of it'}</p>
-          {resolution.response !== undefined && !resolution.finish && <Said response={resolution.response} question={question} />}
-          {isLate && <p class="bad" role="status">Your answer came too late.</p>}
+          <p class="dim small">
+            {resolution.finish ? 'Finished' : deedOf(resolution.response)} by <strong>{resolution.by}</strong>{' '}
+            <When at={resolution.at} />
+            {resolution.review === 'unread' && ', without having seen all of it'}
+          </p>
+          {resolution.response !== undefined && !resolution.finish && (
+            <Said response={resolution.response} question={question} />
+          )}
+          {isLate && (
+            <p class="bad" role="status">
+              Your answer came too late.
+            </p>
+          )}
         </div>
       );
   }
@@ -100,14 +143,30 @@ function When({ at }: { readonly at: string }): JSX.Element {
 // In the words of the option that was chosen.
 function Said({ response, question }: { readonly response: Json; readonly question: Asked }): JSX.Element {
   const decision = asObject(response)?.['decision'];
-  const label = question.options.find(({ value }) => JSON.stringify(value) === JSON.stringify(response) || (decision !== undefined && asObject(value)?.['decision'] === decision))?.label;
+  const label = question.options.find(
+    ({ value }) =>
+      JSON.stringify(value) === JSON.stringify(response) ||
+      (decision !== undefined && asObject(value)?.['decision'] === decision),
+  )?.label;
   const note = asObject(response)?.['note'];
-  if (label !== undefined || typeof response === 'string') return <p class="said">{nameInvisible(label ?? String(response))}{typeof note === 'string' && <> — {nameInvisible(note)}</>}</p>;
+  if (label !== undefined || typeof response === 'string')
+    return (
+      <p class="said">
+        {nameInvisible(label ?? String(response))}
+        {typeof note === 'string' && <> — {nameInvisible(note)}</>}
+      </p>
+    );
   return <Pretty value={response} label="Answer" />;
 }
 
 function About({ action }: { readonly action: JsonObject }): JSX.Element {
   const changes = readFileChanges(action);
   if (changes.length === 0) return <Pretty value={action} label="What it was about" />;
-  return <>{changes.map((change, index) => <Diff key={index} change={change} />)}</>;
+  return (
+    <>
+      {changes.map((change, index) => (
+        <Diff key={index} change={change} />
+      ))}
+    </>
+  );
 }

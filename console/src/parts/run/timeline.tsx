@@ -1,11 +1,16 @@
-// What each attempt spent its time with: queued, at work, waiting for a person. A bar to see it, and the figures in words.
+// What each attempt spent its time with: queued, at work, waiting for a person. A bar to see it, and the figures in
+// words.
 import type { JSX } from 'preact';
 import { formatDuration } from '../../state/format.js';
 import { now } from '../../state/now.js';
 import type { RunFeed } from '../../state/run-feed.js';
 import { spanMs, type Attempt } from '../../state/run-way.js';
 
-const WORDS: Readonly<Record<string, string>> = { queued: 'queued', running: 'at work', waiting_user: 'waiting for you' };
+const WORDS: Readonly<Record<string, string>> = {
+  queued: 'queued',
+  running: 'at work',
+  waiting_user: 'waiting for you',
+};
 const SHOWN = 30;
 
 export function Timeline({ feed }: { readonly feed: RunFeed }): JSX.Element {
@@ -18,13 +23,23 @@ export function Timeline({ feed }: { readonly feed: RunFeed }): JSX.Element {
       {shown.length < attempts.length && <li class="dim small">{attempts.length - shown.length} earlier attempts</li>}
       {shown.map((attempt) => (
         <li key={attempt.number}>
-          <div class="bar" aria-hidden="true" style={{ width: `${Math.max(6, (100 * lengthOf(attempt, now.value)) / longest)}%` }}>
-            {attempt.spans.map((span, index) => <span key={index} class={span.state} style={{ flexGrow: Math.max(1, spanMs(span, now.value)) }} />)}
+          <div
+            class="bar"
+            aria-hidden="true"
+            style={{ width: `${Math.max(6, (100 * lengthOf(attempt, now.value)) / longest)}%` }}
+          >
+            {attempt.spans.map((span, index) => (
+              <span key={index} class={span.state} style={{ flexGrow: Math.max(1, spanMs(span, now.value)) }} />
+            ))}
           </div>
           <span class="small">
             <strong>{attempt.number}</strong>{' '}
             {attempt.spans.map((span, index) => (
-              <span key={index} class="figure"><i class={span.state} aria-hidden="true" />{WORDS[span.state] ?? span.state} {formatDuration(spanMs(span, now.value))}{span.to === null ? '…' : ''}{' '}</span>
+              <span key={index} class="figure">
+                <i class={span.state} aria-hidden="true" />
+                {WORDS[span.state] ?? span.state} {formatDuration(spanMs(span, now.value))}
+                {span.to === null ? '…' : ''}{' '}
+              </span>
             ))}
           </span>
         </li>

@@ -9,7 +9,13 @@ import { Diff } from '../diff.js';
 import { Fold, Pretty } from './fold.js';
 
 const MARKS = { running: '…', unfinished: '–', completed: '✓', failed: '✗', declined: '⊘' } as const;
-const WORDS = { running: 'running', unfinished: 'not finished', completed: 'done', failed: 'failed', declined: 'declined' } as const;
+const WORDS = {
+  running: 'running',
+  unfinished: 'not finished',
+  completed: 'done',
+  failed: 'failed',
+  declined: 'declined',
+} as const;
 const LINE_CHARS = 300;
 
 export function ToolRow({ row }: { readonly row: Row }): JSX.Element {
@@ -19,20 +25,43 @@ export function ToolRow({ row }: { readonly row: Row }): JSX.Element {
   const hidden = countNames(line.replaceAll(/⟨U\+000[9A]⟩/g, ''));
   const isBad = status === 'failed' || status === 'declined';
   return (
-    <Fold id={key} class={`tool ${status}`} summary={(
-      <>
-        <span class={`mark ${isBad ? 'bad' : status === 'completed' ? 'good' : 'dim'}`} aria-hidden="true">{MARKS[status]}</span>
-        <span class="name">{nameInLine(name)}</span>
-        <code class="line">{line}</code>
-        {hidden > 0 && <span class="how bad">{hidden} invisible {hidden === 1 ? 'character' : 'characters'}</span>}
-        <span class={`how ${isBad ? 'bad' : 'dim'}`}>{[WORDS[status], exitCode == null ? '' : `exit ${exitCode}`, durationMs === undefined ? '' : formatDuration(durationMs)].filter((word) => word !== '').join(' · ')}</span>
-      </>
-    )}>
+    <Fold
+      id={key}
+      class={`tool ${status}`}
+      summary={
+        <>
+          <span class={`mark ${isBad ? 'bad' : status === 'completed' ? 'good' : 'dim'}`} aria-hidden="true">
+            {MARKS[status]}
+          </span>
+          <span class="name">{nameInLine(name)}</span>
+          <code class="line">{line}</code>
+          {hidden > 0 && (
+            <span class="how bad">
+              {hidden} invisible {hidden === 1 ? 'character' : 'characters'}
+            </span>
+          )}
+          <span class={`how ${isBad ? 'bad' : 'dim'}`}>
+            {[
+              WORDS[status],
+              exitCode == null ? '' : `exit ${exitCode}`,
+              durationMs === undefined ? '' : formatDuration(durationMs),
+            ]
+              .filter((word) => word !== '')
+              .join(' · ')}
+          </span>
+        </>
+      }
+    >
       {() => (
         <>
           <Input input={input} />
           {error !== undefined && <p class="bad">{nameInvisible(error)}</p>}
-          {output !== undefined && output !== '' && <><h4>Output</h4><Pretty value={output} label="Output" /></>}
+          {output !== undefined && output !== '' && (
+            <>
+              <h4>Output</h4>
+              <Pretty value={output} label="Output" />
+            </>
+          )}
           {output === undefined && error === undefined && <p class="dim">No output.</p>}
         </>
       )}
@@ -44,18 +73,37 @@ function Input({ input }: { readonly input: Json }): JSX.Element | null {
   if (input === null) return null;
   const changes = asObject(input)?.['changes'];
   if (Array.isArray(changes) && changes.every((change) => typeof asObject(change)?.['diff'] === 'string')) {
-    return <>{readFileChanges(input).map((change, index) => <Diff key={index} change={change} />)}</>;
+    return (
+      <>
+        {readFileChanges(input).map((change, index) => (
+          <Diff key={index} change={change} />
+        ))}
+      </>
+    );
   }
-  return <><h4>Input</h4><Pretty value={input} label="Input" /></>;
+  return (
+    <>
+      <h4>Input</h4>
+      <Pretty value={input} label="Input" />
+    </>
+  );
 }
 
 // The command, the path, or whatever it was given, in one line.
 function lineOf(input: Json): string {
   const given = asObject(input);
-  const named = ['command', 'path', 'file_path', 'query', 'url', 'pattern'].map((name) => given?.[name]).find((value) => typeof value === 'string');
+  const named = ['command', 'path', 'file_path', 'query', 'url', 'pattern']
+    .map((name) => given?.[name])
+    .find((value) => typeof value === 'string');
   const changes = given?.['changes'];
-  if (Array.isArray(changes)) return changes.map((change) => textOf(asObject(change)?.['path'])).join(', ').slice(0, LINE_CHARS);
-  return (typeof named === 'string' ? named : typeof input === 'string' ? input : input === null ? '' : JSON.stringify(input)).slice(0, LINE_CHARS);
+  if (Array.isArray(changes))
+    return changes
+      .map((change) => textOf(asObject(change)?.['path']))
+      .join(', ')
+      .slice(0, LINE_CHARS);
+  return (
+    typeof named === 'string' ? named : typeof input === 'string' ? input : input === null ? '' : JSON.stringify(input)
+  ).slice(0, LINE_CHARS);
 }
 
 function textOf(value: Json | undefined): string {
