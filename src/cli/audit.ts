@@ -121,7 +121,8 @@ function renderChecks(runId: string, ok: boolean, checks: readonly Check[], io: 
   const style = styleOf(io);
   const lines = checks.map((check) => `  ${checkLine(check, style)}`);
   return [
-    `${runId}: ${ok ? paint(style, 'green', 'everything is as it was written') : paint(style, 'red', 'NOT as it was written')}`,
+    `${runId}: ` +
+      (ok ? paint(style, 'green', 'everything is as it was written') : paint(style, 'red', 'NOT as it was written')),
     ...lines,
     '',
   ].join('\n');
@@ -141,7 +142,13 @@ export async function replayCommand(
     if (options.print) await printLines(lines, io);
     else if (options.json)
       io.stdout.write(
-        `${JSON.stringify({ type: 'replayed', run_id: run.run_id, ok: differsAt === null, events: lines.length, differs_at: differsAt })}\n`,
+        JSON.stringify({
+          type: 'replayed',
+          run_id: run.run_id,
+          ok: differsAt === null,
+          events: lines.length,
+          differs_at: differsAt,
+        }) + '\n',
       );
     else
       io.stdout.write(

@@ -51,8 +51,12 @@ export async function findDamage(store: Store, look: DamageOptions): Promise<Fin
     if (isElsewhere) found.elsewhere += 1;
   }
   const total = isComplete ? runs : Object.values(await store.countRuns()).reduce((sum, count) => sum + count, 0);
+  const elsewhere =
+    found.elsewhere === 0
+      ? ''
+      : ` (the files of ${found.elsewhere} are on another host, or gone, and were not checked)`;
   const looked = full
-    ? `checked all ${runs} runs with their journals and files${found.elsewhere === 0 ? '' : ` (the files of ${found.elsewhere} are on another host, or gone, and were not checked)`}`
+    ? `checked all ${runs} runs with their journals and files${elsewhere}`
     : `checked ${isComplete ? `all ${runs}` : `the newest ${runs} of ${total}`} runs and the end of their ` +
       'journals; --full checks everything';
   const notes = listSome(found.unchecked).map((text): Finding => ({ name: 'unchecked', level: 'note', text }));

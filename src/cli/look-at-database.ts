@@ -19,7 +19,8 @@ export async function lookAtDatabase(url: string, now: number, look: DamageOptio
       const { database } = store;
       const [server] = await database.read<{ version: string; schema: string }>({
         name: 'doctor',
-        text: `SELECT current_setting('server_version') AS version, value AS schema FROM parley.meta WHERE key = 'version'`,
+        text: `SELECT current_setting('server_version') AS version, value AS schema FROM parley.meta
+          WHERE key = 'version'`,
         values: [],
       });
       const { pending, overdue } = await store.countPending(now);

@@ -22,7 +22,8 @@ export async function migrateCommand(io: Io): Promise<number> {
 
 // Names come from the database, which others may write to.
 function describeOldJobs({ deleted, others }: OldJobs): string {
-  const jobs = `Deleted ${deleted} ${deleted === 1 ? 'job' : 'jobs'} of an earlier Parley from the schema graphile_worker.`;
+  const count = `${deleted} ${deleted === 1 ? 'job' : 'jobs'}`;
+  const jobs = `Deleted ${count} of an earlier Parley from the schema graphile_worker.`;
   if (others.length > 0)
     return `${jobs}\nOther programs use this schema (tasks: ${others.map(safeText).join(', ')}). Keep it.\n`;
   return `${jobs} Parley no longer uses this schema.

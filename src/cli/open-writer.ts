@@ -120,7 +120,11 @@ export function logFailure(path: string, io: Io, runId: string, error: unknown):
   try {
     appendFileSync(
       join(path, 'parley.log'),
-      `${JSON.stringify({ ts: toTimestamp(io.clock.now()), run_id: runId === '' ? undefined : runId, error: safeText(redact(message)) })}\n`,
+      JSON.stringify({
+        ts: toTimestamp(io.clock.now()),
+        run_id: runId === '' ? undefined : runId,
+        error: safeText(redact(message)),
+      }) + '\n',
       { mode: 0o600 },
     );
   } catch {

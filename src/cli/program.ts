@@ -44,11 +44,12 @@ export async function runCli(args: readonly string[], io: Io): Promise<number> {
     const refusal = refusalOf(error);
     if (!refusal) throw error;
     if (json) tell(refusal);
-    // Loaded only now: most commands are not refused.
-    else
-      io.stderr.write(
-        `parley: ${(await import('../terminal/safe-text.js')).safeText(refusal.message)}\n${ADVICE[refusal.code] === undefined ? '' : `  ${ADVICE[refusal.code]}\n`}`,
-      );
+    else {
+      // Loaded only now: most commands are not refused.
+      const { safeText } = await import('../terminal/safe-text.js');
+      const advice = ADVICE[refusal.code];
+      io.stderr.write(`parley: ${safeText(refusal.message)}\n${advice === undefined ? '' : `  ${advice}\n`}`);
+    }
     return USAGE.has(refusal.code) ? EXIT.usage : EXIT.failed;
   }
 }

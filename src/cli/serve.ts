@@ -246,10 +246,14 @@ async function tell(path: string, url: string, telling: Telling, io: Io): Promis
     : 'To sign a browser in: parley link\n';
   const warning = LOOPBACK.has(host)
     ? ''
-    : `${paint(style, 'yellow', `Reachable from other machines (${host}): whoever has the token may run agents here. Put TLS before it.`)}\n`;
-  io.stdout.write(
-    `${paint(style, 'bold', `Parley ${readVersion()} is serving`)}\n${lines.map(([name, text]) => `  ${name.padEnd(18)}${safeText(text)}`).join('\n')}\n${hint}${warning}Ctrl-C stops it; runs that wait are kept.\n`,
-  );
+    : paint(
+        style,
+        'yellow',
+        `Reachable from other machines (${host}): whoever has the token may run agents here. Put TLS before it.`,
+      ) + '\n';
+  const title = paint(style, 'bold', `Parley ${readVersion()} is serving`);
+  const facts = lines.map(([name, text]) => `  ${name.padEnd(18)}${safeText(text)}`).join('\n');
+  io.stdout.write(`${title}\n${facts}\n${hint}${warning}Ctrl-C stops it; runs that wait are kept.\n`);
 }
 
 // By files and by earlier probes. A program that has not been probed yet is probed in the background.

@@ -106,7 +106,11 @@ function explainHost({ code, message }: ParleyError, url: string, isGiven: boole
   if (code === 'UNAUTHORIZED')
     return new RequestError(
       'UNAUTHORIZED',
-      `the server at ${url} does not know the token ${isGiven ? 'in PARLEY_TOKEN: set it to the one the server was started with, or unset it if it was started without one' : 'of this data directory: set PARLEY_TOKEN to the one it was started with'}`,
+      `the server at ${url} does not know the token ` +
+        (isGiven
+          ? 'in PARLEY_TOKEN: set it to the one the server was started with, ' +
+            'or unset it if it was started without one'
+          : 'of this data directory: set PARLEY_TOKEN to the one it was started with'),
     );
   return new RequestError(code as RequestErrorCode, message);
 }

@@ -84,7 +84,7 @@ function operatorAdvice(options: DataOption, io: Io): TokenAdvice {
 }
 
 function rotatedAdvice(name: string): TokenAdvice {
-  const stored = `The new value of token "${name}"; the old one is no longer valid. It is not stored and not shown again.`;
+  const stored = `The new value of token "${name}"; the old one is invalid. It is not stored and not shown again.`;
   return { stored, link: `parley link --as "${name}"` };
 }
 
@@ -112,7 +112,12 @@ export async function listTokensCommand(options: DataOption & { readonly json?: 
   if (options.json) {
     for (const { sha256, ...token } of tokens)
       io.stdout.write(
-        `${JSON.stringify({ type: 'token', ...token, person: token.person ?? token.name, last_used_at: lastUse(sha256) })}\n`,
+        JSON.stringify({
+          type: 'token',
+          ...token,
+          person: token.person ?? token.name,
+          last_used_at: lastUse(sha256),
+        }) + '\n',
       );
     return EXIT.ok;
   }

@@ -74,7 +74,10 @@ export interface ParleyClient {
   // Tried again while the server cannot be reached: with its key it starts one run. The same goes for reply.
   create(request: CreateRunRequest): Promise<RunView>;
   get(runId: string): Promise<RunView>;
-  /** Newest first, in short form: `get()` has a run whole. A page may have fewer runs than `limit`; `next_cursor` tells whether more follow. */
+  /**
+   * Newest first, in short form: `get()` has a run whole. A page may have fewer runs than `limit`; `next_cursor` tells
+   * whether more follow.
+   */
   list(filter?: RunFilter): Promise<{ readonly runs: readonly RunSummaryView[]; readonly next_cursor: string | null }>;
   cancel(runId: string): Promise<RunView>;
   retry(runId: string, request?: { readonly request_id?: string; readonly force?: boolean }): Promise<RunView>;

@@ -1,8 +1,25 @@
 // Tells a missing or refused login from any other failure, by what the engines really say.
 import type { EngineFailure } from '../run/evidence.js';
 
-const AUTH =
-  /\b(?:status|http|error|code)\W{0,3}401\b|"code":\s*40[13]\b|permission_denied|unauthori[sz]ed|incorrect api key|api key not valid|invalid api key|missing environment variable|api key is missing|not logged in|auth method|authentication required|oauth2?_required|令牌已过期/i;
+const AUTH = new RegExp(
+  [
+    String.raw`\b(?:status|http|error|code)\W{0,3}401\b`,
+    String.raw`"code":\s*40[13]\b`,
+    'permission_denied',
+    'unauthori[sz]ed',
+    'incorrect api key',
+    'api key not valid',
+    'invalid api key',
+    'missing environment variable',
+    'api key is missing',
+    'not logged in',
+    'auth method',
+    'authentication required',
+    'oauth2?_required',
+    '令牌已过期',
+  ].join('|'),
+  'i',
+);
 
 // A busy service may well propose another login (Gemini does); it is not what is wrong.
 const BUSY = /\b429\b|rate limit|too many requests|quota|try again later|resource_exhausted/i;

@@ -59,8 +59,11 @@ export interface ParserStart {
 type DirectBuffer = Buffer & { utf8Slice(start: number, end: number): string };
 
 // Lines of stderr that are worth repeating in an error message, when the process failed.
-const COMPLAINT =
-  /\b(error|fatal|invalid|failed|denied|unauthorized|not found|not logged in|please set|not specified|trusted directory)\b/i;
+const COMPLAINT = new RegExp(
+  String.raw`\b(error|fatal|invalid|failed|denied|unauthorized|not found|not logged in|please set|not specified|` +
+    String.raw`trusted directory)\b`,
+  'i',
+);
 const REMARK = /^\s*(\[STARTUP\]|warning\b)/i;
 const MAX_COMPLAINT = 500;
 

@@ -128,5 +128,6 @@ function problemOf({ exit, endedByUs }: ChildEnd, limitMs: number, stderr: strin
     .filter((line) => line !== '');
   // Node says where before it says what.
   const complaint = lines.find((line) => /\berror\b/i.test(line)) ?? lines[0];
-  return `ended with ${exit.code === null ? exit.signal : `code ${exit.code}`}${complaint === undefined ? '' : `: ${complaint.slice(0, MAX_COMPLAINT)}`}`;
+  const how = exit.code === null ? exit.signal : `code ${exit.code}`;
+  return `ended with ${how}${complaint === undefined ? '' : `: ${complaint.slice(0, MAX_COMPLAINT)}`}`;
 }

@@ -14,7 +14,15 @@ const SECRETS: readonly RegExp[] = [
 const NAMED: readonly RegExp[] = [
   // The password in an address, whatever it looks like: up to the last @, since it may have one itself, and slashes.
   // Rather a host too much than a letter of it; only what is a page on a port is left.
-  /(\b(?!(?:https?|wss?):\/\/(?:localhost|[^\s/:@]{0,100}\.[^\s/:@]{0,100}):\d{1,5}(?:\/|\?[\w.-]{1,50}=))[a-z][a-z0-9+.-]{0,20}:\/\/(?!\[)[^\s/:"'`<>]{0,100}:)[^\s"'`<>]{1,500}(?=@)/gi,
+  new RegExp(
+    [
+      // A page on a port.
+      String.raw`(\b(?!(?:https?|wss?):\/\/(?:localhost|[^\s/:@]{0,100}\.[^\s/:@]{0,100})`,
+      String.raw`:\d{1,5}(?:\/|\?[\w.-]{1,50}=))`,
+      String.raw`[a-z][a-z0-9+.-]{0,20}:\/\/(?!\[)[^\s/:"'\x60<>]{0,100}:)[^\s"'\x60<>]{1,500}(?=@)`,
+    ].join(''),
+    'gi',
+  ),
   // And up to the first one, with quotes and brackets in it.
   /(\b[a-z][a-z0-9+.-]{0,20}:\/\/[^\s/:@"'`<>]{0,100}:)(?:(?!["'`],)[^\s/@?]){1,200}(?=@)/gi,
   /(\bBearer[ \t]{1,4})[A-Za-z0-9._~+/=-]{8,}/gi,

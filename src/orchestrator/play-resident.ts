@@ -38,6 +38,7 @@ import {
   type Played,
   type TurnScene,
 } from './turn-scene.js';
+import { reasonOf } from '../kernel/system-error.js';
 
 export interface ResidentStage {
   readonly command: EngineCommand;
@@ -244,7 +245,7 @@ class ResidentTurn {
     await resident.tell(note).catch((error: unknown) =>
       this.#scene.writer.add([
         draft('diagnostic.engine.warning', {
-          message: `the note could not be given to the agent: ${error instanceof Error ? error.message : String(error)}`,
+          message: `the note could not be given to the agent: ${reasonOf(error)}`,
         }),
       ]),
     );

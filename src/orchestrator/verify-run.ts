@@ -231,7 +231,11 @@ function checkHashes({ run, rasp, reads, wasTakenOver }: Evidence): Check {
   }
   return good(
     'hashes',
-    `${bytes} bytes of logs unchanged${unread.length === 0 ? '' : `; of attempt ${unread.join(', ')} nothing was recorded but events: its host was lost, and its logs are not proved`}`,
+    `${bytes} bytes of logs unchanged` +
+      (unread.length === 0
+        ? ''
+        : `; of attempt ${unread.join(', ')} nothing was recorded but events: its host was lost, ` +
+          'and its logs are not proved'),
   );
 }
 

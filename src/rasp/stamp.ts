@@ -51,7 +51,8 @@ export function createStamp(context: StampContext): Stamp {
     for (const middle of known) if (middle.confidence === confidence && middle.parser === parser) return middle.bytes;
     const category = type.slice(0, type.indexOf('.'));
     const bytes = asciiBytes(
-      `${source}${asciiJson(parser)},"confidence":${confidence}},"event":{"category":"${category}","type":"${type}"},"data":`,
+      `${source}${asciiJson(parser)},"confidence":${confidence}},` +
+        `"event":{"category":"${category}","type":"${type}"},"data":`,
     );
     known.push({ parser, confidence, bytes });
     return bytes;

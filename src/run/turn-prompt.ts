@@ -2,11 +2,12 @@
 import type { Json } from '../kernel/json.js';
 import type { ExecutionMode } from './attempt.js';
 
-const howToAsk = (afterCall: string): string => `
-
----
-You work in a conversation with a person who may be away. If you need a decision, call the tool ask_human if you have it${afterCall}. Without that tool, end your message with a JSON object {"ask_user":{"prompt":"…","options":["…"]}}.
-When everything is done, end your message with {"done":true,"result":…}.`;
+const howToAsk = (afterCall: string): string =>
+  '\n\n---\n' +
+  'You work in a conversation with a person who may be away. If you need a decision, call the tool ask_human if you ' +
+  `have it${afterCall}. Without that tool, end your message with a JSON object ` +
+  '{"ask_user":{"prompt":"…","options":["…"]}}.\n' +
+  'When everything is done, end your message with {"done":true,"result":…}.';
 
 const HOW_TO_ASK = howToAsk(', and\nthen end your turn');
 // Where the call lasts until it is answered.

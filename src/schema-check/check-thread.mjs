@@ -6,7 +6,10 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 /** @typedef {import('ajv').ErrorObject} ErrorObject */
 /** @typedef {import('ajv').ValidateFunction} ValidateFunction */
 /** @typedef {{ id: number, digest: string, schema: string, value?: string }} Job */
-/** @typedef {{ keyword: string, instancePath: string, schemaPath: string, params: Record<string, unknown>, propertyName: string | undefined }} Finding */
+/**
+ * @typedef {{ keyword: string, instancePath: string, schemaPath: string, params: Record<string, unknown>,
+ *   propertyName: string | undefined }} Finding
+ */
 /** @typedef {{ problem: string, keyword?: string, detail?: string, errors?: Finding[] }} Unusable */
 
 /** @type {Map<string, ValidateFunction>} */

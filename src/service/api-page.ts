@@ -37,10 +37,19 @@ interface Document {
   readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> };
 }
 
-const STYLE = `:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
-h2{margin-top:2.5rem;border-bottom:1px solid #8886}details{border:1px solid #8886;border-radius:6px;margin:.5rem 0;padding:.4rem .8rem}
-summary{cursor:pointer}code,.m{font-family:ui-monospace,monospace;font-size:.92em}.m{display:inline-block;min-width:4.2em;font-weight:700}
-table{border-collapse:collapse;width:100%;margin:.4rem 0}td{border-top:1px solid #8883;padding:.2rem .6rem .2rem 0;vertical-align:top}td:first-child{white-space:nowrap}.dim{opacity:.75}`;
+const STYLE = [
+  ':root{color-scheme:light dark}',
+  'body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}',
+  'h2{margin-top:2.5rem;border-bottom:1px solid #8886}',
+  'details{border:1px solid #8886;border-radius:6px;margin:.5rem 0;padding:.4rem .8rem}',
+  'summary{cursor:pointer}',
+  'code,.m{font-family:ui-monospace,monospace;font-size:.92em}',
+  '.m{display:inline-block;min-width:4.2em;font-weight:700}',
+  'table{border-collapse:collapse;width:100%;margin:.4rem 0}',
+  'td{border-top:1px solid #8883;padding:.2rem .6rem .2rem 0;vertical-align:top}',
+  'td:first-child{white-space:nowrap}',
+  '.dim{opacity:.75}',
+].join('\n');
 
 export function apiPage(given: object): string {
   const document = given as Document;
@@ -60,11 +69,17 @@ export function apiPage(given: object): string {
       `class="dim">${escape(schema.description ?? '')}</span></summary>${membersOf(schema)}</details>`,
   );
   const { title = '', version = '', description = '' } = document.info ?? {};
-  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><title>${escape(title)} API</title><style>${STYLE}</style></head><body><main>
-<h1>${escape(title)} API <span class="dim">${escape(version)}</span></h1><p>${escape(description)}</p>
-<p>Every request carries <code>Authorization: Bearer TOKEN</code>. For programs: <a href="/openapi.json">openapi.json</a>.</p>
-${parts.join('\n')}
-<h2 id="schemas">schemas</h2>${schemas.join('\n')}</main></body></html>`;
+  const head =
+    '<meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">' +
+    `<title>${escape(title)} API</title><style>${STYLE}</style>`;
+  return [
+    `<!doctype html><html lang="en"><head>${head}</head><body><main>`,
+    `<h1>${escape(title)} API <span class="dim">${escape(version)}</span></h1><p>${escape(description)}</p>`,
+    '<p>Every request carries <code>Authorization: Bearer TOKEN</code>. ' +
+      'For programs: <a href="/openapi.json">openapi.json</a>.</p>',
+    ...parts,
+    `<h2 id="schemas">schemas</h2>${schemas.join('\n')}</main></body></html>`,
+  ].join('\n');
 }
 
 function describeOperation({
@@ -93,8 +108,15 @@ function describeOperation({
       Object.values(content)[0]?.schema?.description ?? '',
     ),
   );
-  return `<details><summary><span class="m">${method.toUpperCase()}</span> <code>${escape(path)}</code> <span class="dim">${escape(operation.summary ?? '')}</span></summary>
-<p class="dim">${escape(operation.description ?? '')}</p>${parameters.length > 0 ? `<table>${parameters.join('')}</table>` : ''}${body ? `<p>body</p>${membersOf(body)}` : ''}<p>answers</p><table>${answers.join('')}</table></details>`;
+  const summary = `<span class="dim">${escape(operation.summary ?? '')}</span>`;
+  return [
+    `<details><summary><span class="m">${method.toUpperCase()}</span> `,
+    `<code>${escape(path)}</code> ${summary}</summary>\n`,
+    `<p class="dim">${escape(operation.description ?? '')}</p>`,
+    parameters.length > 0 ? `<table>${parameters.join('')}</table>` : '',
+    body ? `<p>body</p>${membersOf(body)}` : '',
+    `<p>answers</p><table>${answers.join('')}</table></details>`,
+  ].join('');
 }
 
 function membersOf(schema: Schema): string {

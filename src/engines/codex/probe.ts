@@ -7,7 +7,8 @@ export const codexProbe: ProbeRules = {
   // npm puts a wrapper on the PATH; the program itself is in a package beside it.
   natives: (wrapper, platform) => {
     const [os = '', arch = ''] = platform.split('-');
-    const triple = `${arch === 'arm64' ? 'aarch64' : 'x86_64'}-${os === 'darwin' ? 'apple-darwin' : 'unknown-linux-musl'}`;
+    const system = os === 'darwin' ? 'apple-darwin' : 'unknown-linux-musl';
+    const triple = `${arch === 'arm64' ? 'aarch64' : 'x86_64'}-${system}`;
     const vendor = join('vendor', triple, 'bin', 'codex');
     const packages = join(dirname(wrapper), '..', '..');
     return [

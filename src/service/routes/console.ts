@@ -15,7 +15,8 @@ const TYPES: Readonly<Record<string, string>> = {
   '.webmanifest': 'application/manifest+json',
 };
 const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'" +
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+  "manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'" +
   // HTML is made by the one policy of console/src/parts/markdown.tsx only.
   "; require-trusted-types-for 'script'; trusted-types parley-markdown";
 const PAGES = ['/', '/inbox', '/runs', '/runs/:id', '/new', '/engines'];

@@ -67,7 +67,8 @@ export class PostgresAccess implements AccessStore {
         },
         {
           name: 'create-session',
-          text: `INSERT INTO parley.sessions (${SESSION_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+          text: `INSERT INTO parley.sessions (${SESSION_COLUMNS})
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
           values: [
             sha256,
             id,

@@ -23,7 +23,10 @@ export function addSegments(
     to.add(
       sign,
       (param) =>
-        `INSERT INTO parley.segments ${COLUMNS} VALUES (${param(runId, 'text')}, '${protocol}', ${param(epoch, 'bigint')}, ${param(firstSeq, 'bigint')}, ${param(lastSeq, 'bigint')}, ${param(from, 'bigint')}, ${param(lastTs, 'bigint')}, ${param(bytes, 'bytea')})`,
+        `INSERT INTO parley.segments ${COLUMNS}
+          VALUES (${param(runId, 'text')}, '${protocol}', ${param(epoch, 'bigint')}, ${param(firstSeq, 'bigint')},
+            ${param(lastSeq, 'bigint')}, ${param(from, 'bigint')}, ${param(lastTs, 'bigint')},
+            ${param(bytes, 'bytea')})`,
     );
   row('r', 'rasp', rasp, firstTs);
   if (fcmp) row('f', 'fcmp', fcmp, fcmp.firstTs);
@@ -32,17 +35,23 @@ export function addSegments(
 // A row that another transaction has changed meanwhile is compared again as it is then, and the digest is made from
 // that. The lease may be seen as it was before such a wait; no row is answered then, and the careful way looks again.
 const FLUSH = `WITH run AS (
-  UPDATE parley.runs SET rasp_seq = $5::bigint, fcmp_seq = COALESCE($10::bigint, fcmp_seq), ts = $7::bigint, updated_at = $12::bigint, last_commit = $14::uuid,
+  UPDATE parley.runs
+  SET rasp_seq = $5::bigint, fcmp_seq = COALESCE($10::bigint, fcmp_seq), ts = $7::bigint, updated_at = $12::bigint,
+    last_commit = $14::uuid,
     digest = encode(sha256(convert_to(digest || E'\\n', 'UTF8') || $8::bytea), 'hex')
   WHERE run_id = $1::text AND epoch = $2::bigint AND status = $3::text AND rasp_seq = $4::bigint AND ts <= $6::bigint
     AND ($9::bigint IS NULL OR fcmp_seq + 1 = $9::bigint)
     AND ($15::text IS NULL OR status <> 'running'
-      OR (owner = $15::text AND EXISTS (SELECT FROM parley.hosts WHERE host_id = $15::text AND lease_until > clock_timestamp())))
+      OR (owner = $15::text AND EXISTS (SELECT FROM parley.hosts
+      WHERE host_id = $15::text AND lease_until > clock_timestamp())))
   RETURNING run_id, rasp_seq, fcmp_seq, ts, digest
 ), rasp AS (
-  INSERT INTO parley.segments ${COLUMNS} SELECT run_id, 'rasp', $2::bigint, $4::bigint + 1, $5::bigint, $6::bigint, $7::bigint, $8::bytea FROM run
+  INSERT INTO parley.segments ${COLUMNS}
+  SELECT run_id, 'rasp', $2::bigint, $4::bigint + 1, $5::bigint, $6::bigint, $7::bigint, $8::bytea FROM run
 ), fcmp AS (
-  INSERT INTO parley.segments ${COLUMNS} SELECT run_id, 'fcmp', $2::bigint, $9::bigint, $10::bigint, $11::bigint, $7::bigint, $13::bytea FROM run WHERE $9::bigint IS NOT NULL
+  INSERT INTO parley.segments ${COLUMNS}
+  SELECT run_id, 'fcmp', $2::bigint, $9::bigint, $10::bigint, $11::bigint, $7::bigint, $13::bytea FROM run
+  WHERE $9::bigint IS NOT NULL
 )
 SELECT rasp_seq, fcmp_seq, ts, digest, pg_notify('${CHANNEL}', $16::text) FROM run`;
 

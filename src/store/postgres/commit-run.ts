@@ -158,14 +158,24 @@ function compose(
   const { run_id: runId, now, set = {}, journal, turn, handle, ask, deliveries = [] } = change;
   const all = new Composition('change:').add('u', (param) => {
     const status = param(set.status ?? run.status, 'text');
-    return `UPDATE parley.runs SET status = ${status}, attempt_number = COALESCE(${param(set.attempt_number ?? null, 'integer')}, attempt_number),
-      epoch = ${param(set.epoch ?? run.epoch, 'bigint')}, owner = ${param(owner, 'text')}, site = CASE WHEN ${status} IN ('queued', 'waiting_user') THEN site ELSE COALESCE(site, ${param(site, 'text')}) END,
-      resident = CASE WHEN ${status} IN ('queued', 'waiting_user') THEN resident END, reserved_by = NULL, reserved_until = NULL,
-      waited_ms = waited_ms + ${param(waitedMs, 'bigint')}, error_json = COALESCE(${param(json(set.error), 'text')}, error_json),
-      result_json = COALESCE(${param(json(set.result), 'text')}, result_json), cancel_requested_json = COALESCE(${param(json(set.cancel_requested), 'text')}, cancel_requested_json),
-      updated_at = ${param(now, 'bigint')}, queued_at = CASE WHEN ${status} = 'queued' AND status <> 'queued' THEN ${param(now, 'bigint')} ELSE queued_at END,
-      rasp_seq = ${param(heads.rasp_seq, 'bigint')}, fcmp_seq = ${param(heads.fcmp_seq, 'bigint')}, ts = ${param(heads.ts, 'bigint')}, digest = ${param(heads.digest, 'text')},
-      at_work = COALESCE(${param(set.status === undefined ? null : set.status === 'running', 'boolean')}, at_work), crashed_by = CASE WHEN ${status} = 'waiting_user' THEN '{}' ELSE crashed_by END,
+    return `UPDATE parley.runs
+      SET status = ${status}, attempt_number = COALESCE(${param(set.attempt_number ?? null, 'integer')},
+        attempt_number),
+      epoch = ${param(set.epoch ?? run.epoch, 'bigint')}, owner = ${param(owner, 'text')},
+        site = CASE WHEN ${status} IN ('queued', 'waiting_user') THEN site ELSE COALESCE(site,
+        ${param(site, 'text')}) END,
+      resident = CASE WHEN ${status} IN ('queued', 'waiting_user') THEN resident END, reserved_by = NULL,
+        reserved_until = NULL,
+      waited_ms = waited_ms + ${param(waitedMs, 'bigint')}, error_json = COALESCE(${param(json(set.error), 'text')},
+        error_json),
+      result_json = COALESCE(${param(json(set.result), 'text')}, result_json),
+        cancel_requested_json = COALESCE(${param(json(set.cancel_requested), 'text')}, cancel_requested_json),
+      updated_at = ${param(now, 'bigint')}, queued_at = CASE WHEN ${status} = 'queued'
+        AND status <> 'queued' THEN ${param(now, 'bigint')} ELSE queued_at END,
+      rasp_seq = ${param(heads.rasp_seq, 'bigint')}, fcmp_seq = ${param(heads.fcmp_seq, 'bigint')},
+        ts = ${param(heads.ts, 'bigint')}, digest = ${param(heads.digest, 'text')},
+      at_work = COALESCE(${param(set.status === undefined ? null : set.status === 'running', 'boolean')}, at_work),
+        crashed_by = CASE WHEN ${status} = 'waiting_user' THEN '{}' ELSE crashed_by END,
       last_commit = ${param(id, 'uuid')} WHERE run_id = ${param(runId, 'text')}`;
   });
   if (journal) addSegments(all, runId, set.epoch ?? run.epoch, journal);
@@ -173,7 +183,9 @@ function compose(
     all.add(
       'h',
       (param) =>
-        `UPDATE parley.request_interactive_runtime SET session_handle_json = ${param(JSON.stringify(handle), 'text')}, updated_at = ${param(toTimestamp(now), 'text')} WHERE request_id = ${param(run.request_id, 'text')}`,
+        `UPDATE parley.request_interactive_runtime
+          SET session_handle_json = ${param(JSON.stringify(handle), 'text')},
+            updated_at = ${param(toTimestamp(now), 'text')} WHERE request_id = ${param(run.request_id, 'text')}`,
     );
   if (ask) addAsk(all, runId, ask);
   if (turn) addTurn(all, runId, run.engine, turn);
@@ -185,7 +197,8 @@ function compose(
 function ownSegment(runId: string, { rasp: { firstSeq, lastSeq, bytes } }: JournalFlush): Statement {
   return {
     name: 'own-segment',
-    text: `SELECT FROM parley.segments WHERE run_id = $1 AND protocol = 'rasp' AND seq_from = $2::bigint AND seq_to = $3::bigint AND body = $4::bytea`,
+    text: `SELECT FROM parley.segments
+      WHERE run_id = $1 AND protocol = 'rasp' AND seq_from = $2::bigint AND seq_to = $3::bigint AND body = $4::bytea`,
     values: [runId, firstSeq, lastSeq, bytes],
   };
 }

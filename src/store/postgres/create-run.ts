@@ -126,20 +126,26 @@ export function insertStatement(run: NewRun, site: Site, hint: string): Statemen
   const requestId = toText(run.request_id);
   const all = new Composition('create:').add(run.beside === undefined ? 'u' : 'c', (param) => {
     const at = param(run.created_at, 'bigint');
-    return `INSERT INTO parley.runs (run_id, request_id, request_digest, engine, spec_json, cwd, home, continues, status, site, place, waited_ms, attempt_number, epoch, created_at, updated_at, queued_at, rasp_seq, fcmp_seq, ts, digest, last_commit, crashed_by)
-      VALUES (${param(runId, 'text')}, ${param(requestId, 'text')}, ${param(run.request_digest, 'text')}, ${param(spec.engine, 'text')}, ${param(JSON.stringify(spec), 'text')},
-        ${param(toText(spec.cwd), 'text')}, ${param(spec.home === null ? null : toText(spec.home), 'text')}, ${param(spec.continue_from !== undefined, 'boolean')}, 'queued',
+    return `INSERT INTO parley.runs (run_id, request_id, request_digest, engine, spec_json, cwd, home, continues,
+      status, site, place, waited_ms, attempt_number, epoch, created_at, updated_at, queued_at, rasp_seq, fcmp_seq, ts,
+      digest, last_commit, crashed_by)
+      VALUES (${param(runId, 'text')}, ${param(requestId, 'text')}, ${param(run.request_digest, 'text')},
+        ${param(spec.engine, 'text')}, ${param(JSON.stringify(spec), 'text')},
+        ${param(toText(spec.cwd), 'text')}, ${param(spec.home === null ? null : toText(spec.home), 'text')},
+          ${param(spec.continue_from !== undefined, 'boolean')}, 'queued',
         ${whereFiles(run, site, param)}, 0, 1, 0, ${at}, ${at}, ${at},
-        ${param(heads.rasp_seq, 'bigint')}, ${param(heads.fcmp_seq, 'bigint')}, ${param(heads.ts, 'bigint')}, ${param(heads.digest, 'text')}, ${param(randomUUID(), 'uuid')},
+        ${param(heads.rasp_seq, 'bigint')}, ${param(heads.fcmp_seq, 'bigint')}, ${param(heads.ts, 'bigint')},
+          ${param(heads.digest, 'text')}, ${param(randomUUID(), 'uuid')},
         COALESCE((SELECT crashed_by FROM parley.runs WHERE run_id = ${param(run.crashes_of ?? null, 'text')}), '{}'))`;
   });
   addSegments(all, runId, 0, run.journal);
   all.add(
     'i',
-    (
-      param,
-    ) => `INSERT INTO parley.request_interactive_runtime (request_id, effective_session_timeout_sec, session_handle_json, updated_at)
-    VALUES (${param(requestId, 'text')}, ${param(run.session_timeout_sec, 'double precision')}, ${param(run.handle === null ? null : JSON.stringify(run.handle), 'text')}, ${param(toTimestamp(run.created_at), 'text')})
+    (param) => `INSERT INTO parley.request_interactive_runtime (request_id, effective_session_timeout_sec,
+      session_handle_json, updated_at)
+    VALUES (${param(requestId, 'text')}, ${param(run.session_timeout_sec, 'double precision')},
+      ${param(run.handle === null ? null : JSON.stringify(run.handle), 'text')},
+      ${param(toTimestamp(run.created_at), 'text')})
     ON CONFLICT (request_id) DO UPDATE SET effective_session_timeout_sec = excluded.effective_session_timeout_sec,
       session_handle_json = excluded.session_handle_json, updated_at = excluded.updated_at`,
   );
@@ -148,7 +154,8 @@ export function insertStatement(run: NewRun, site: Site, hint: string): Statemen
     all.add(
       'l',
       (param) =>
-        `INSERT INTO parley.run_labels (run_id, pair) SELECT ${param(runId, 'text')}, pair FROM unnest(${param(pairs, 'text[]')}) AS each (pair)`,
+        `INSERT INTO parley.run_labels (run_id, pair) SELECT ${param(runId, 'text')}, pair
+          FROM unnest(${param(pairs, 'text[]')}) AS each (pair)`,
     );
   return all.notifying(hint);
 }
@@ -194,7 +201,10 @@ function tryDelete(db: Database, { runId, hint, damaged, trace }: Deletion): Pro
     text: `SELECT request_id, status, continues, rasp_seq, digest,
     (SELECT count(*) FROM parley.runs AS other WHERE other.home = run.home) AS sharers,
     (status = 'running' AND ${isAlive('run.owner')}) OR ${isAlive('run.resident')} AS played,
-    EXISTS (SELECT FROM parley.runs AS other WHERE other.cwd = run.cwd AND other.run_id <> run.run_id AND strpos(run.cwd, run.run_id) > 0 AND other.status IN ('queued', 'running', 'waiting_user')) AS worked_in FROM parley.runs AS run WHERE run_id = $1 FOR UPDATE OF run`,
+    EXISTS (SELECT FROM parley.runs AS other
+      WHERE other.cwd = run.cwd AND other.run_id <> run.run_id AND strpos(run.cwd, run.run_id) > 0
+      AND other.status IN ('queued', 'running', 'waiting_user')) AS worked_in FROM parley.runs AS run
+      WHERE run_id = $1 FOR UPDATE OF run`,
   };
   return db.transact<DeleteOutcome>([LOCK_RUNS, look, LOCK_AUDIT, LAST_AUDIT], (_, found, head, last) => {
     const run = found?.rows[0] as Deletable | undefined;
@@ -212,7 +222,8 @@ function tryDelete(db: Database, { runId, hint, damaged, trace }: Deletion): Pro
       .add(
         'f',
         (param) =>
-          `INSERT INTO parley.leftovers (run_id, site, place) SELECT run_id, site, place FROM parley.runs WHERE run_id = ${param(runId, 'text')} ON CONFLICT DO NOTHING`,
+          `INSERT INTO parley.leftovers (run_id, site, place) SELECT run_id, site, place FROM parley.runs
+            WHERE run_id = ${param(runId, 'text')} ON CONFLICT DO NOTHING`,
       )
       .add('u', (param) => `DELETE FROM parley.runs WHERE run_id = ${param(runId, 'text')}`)
       // What still has to arrive stays.

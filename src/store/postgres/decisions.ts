@@ -27,7 +27,8 @@ export function claimDecisions(db: Database, host: string | null, limit: number)
           AND NOT EXISTS (SELECT FROM parley.runs AS run WHERE run.run_id = question.run_id
             AND run.resident IS DISTINCT FROM $1::text AND ${isAlive('run.resident')})
         ORDER BY ${DECIDED_FROM}, interaction_id LIMIT $2 FOR UPDATE SKIP LOCKED)
-      RETURNING interaction_id, run_id, attempt_number, question_json, state, asked_at, due_at, decides, resolution_json`,
+      RETURNING interaction_id, run_id, attempt_number, question_json, state, asked_at, due_at, decides,
+        resolution_json`,
     values: [host, limit],
   });
 }

@@ -31,8 +31,10 @@ export function addDeliveries(
     'd',
     (
       param,
-    ) => `INSERT INTO parley.deliveries (delivery_id, hook, type, payload_json, run_id, rasp_seq, digest, created_at, state, tries, next_at)
-    SELECT id, hook, type, payload, ${param(runId, 'text')}, ${param(heads.rasp_seq, 'bigint')}, ${param(heads.digest, 'text')}, ${param(now, 'bigint')}, 'pending', 0, ${param(now, 'bigint')}
+    ) => `INSERT INTO parley.deliveries (delivery_id, hook, type, payload_json, run_id, rasp_seq, digest, created_at,
+      state, tries, next_at)
+    SELECT id, hook, type, payload, ${param(runId, 'text')}, ${param(heads.rasp_seq, 'bigint')},
+      ${param(heads.digest, 'text')}, ${param(now, 'bigint')}, 'pending', 0, ${param(now, 'bigint')}
     FROM unnest(${param(
       column(({ delivery_id: id }) => id),
       'text[]',
@@ -61,8 +63,10 @@ export async function nextDelivery(
 ): Promise<Delivery | null> {
   const [row] = await db.read<DeliveryRow>({
     name: 'next-delivery',
-    text: `UPDATE parley.deliveries SET claimed_by = $1, claimed_until = clock_timestamp() + interval '60 seconds' WHERE delivery_id = (
-      SELECT delivery_id FROM parley.deliveries WHERE state = 'pending' AND next_at <= $2::bigint AND hook <> ALL ($3::text[]) AND ${FREE}
+    text: `UPDATE parley.deliveries SET claimed_by = $1, claimed_until = clock_timestamp() + interval '60 seconds'
+      WHERE delivery_id = (
+      SELECT delivery_id FROM parley.deliveries
+      WHERE state = 'pending' AND next_at <= $2::bigint AND hook <> ALL ($3::text[]) AND ${FREE}
       ORDER BY next_at, delivery_id LIMIT 1 FOR UPDATE SKIP LOCKED)
     RETURNING delivery_id, hook, type, payload_json, run_id, rasp_seq, digest, created_at, tries, next_at, error`,
     values: [claimant, now, except.map(toText)],
@@ -87,9 +91,12 @@ export async function nextDeliveryAt(
   const [row] = await db.read<{ at: number | null; claimed: number | null }>({
     name: 'next-delivery-at',
     text: `SELECT
-      (SELECT next_at FROM parley.deliveries WHERE state = 'pending' AND hook <> ALL ($2::text[]) AND ${FREE} ORDER BY next_at LIMIT 1) AS at,
-      (SELECT min(greatest(next_at, $3::bigint + ceil(extract(epoch FROM claimed_until - clock_timestamp()) * 1000)::bigint)) FROM parley.deliveries
-        WHERE state = 'pending' AND hook <> ALL ($2::text[]) AND claimed_by <> $1 AND claimed_until > clock_timestamp()) AS claimed`,
+      (SELECT next_at FROM parley.deliveries WHERE state = 'pending' AND hook <> ALL ($2::text[]) AND ${FREE}
+      ORDER BY next_at LIMIT 1) AS at,
+      (SELECT min(greatest(next_at, $3::bigint + ceil(extract(epoch
+      FROM claimed_until - clock_timestamp()) * 1000)::bigint)) FROM parley.deliveries
+        WHERE state = 'pending' AND hook <> ALL ($2::text[]) AND claimed_by <> $1
+          AND claimed_until > clock_timestamp()) AS claimed`,
     values: [claimant, except.map(toText), clock.now()],
   });
   const times = [row?.at, row?.claimed].filter((at) => at !== null && at !== undefined);
@@ -110,10 +117,13 @@ function settleStatement(id: string, outcome: DeliveryOutcome): Statement {
       text: `DELETE FROM parley.deliveries WHERE delivery_id = $1 AND state = 'pending' RETURNING delivery_id`,
       values: [id],
     };
-  const forget = `WITH old AS (DELETE FROM parley.deliveries WHERE state = 'given_up' AND next_at < $2::bigint - ${GIVEN_UP_KEPT_MS}) `;
+  const forget = `WITH old AS (DELETE FROM parley.deliveries
+    WHERE state = 'given_up' AND next_at < $2::bigint - ${GIVEN_UP_KEPT_MS}) `;
   return {
     name: outcome.type,
-    text: `${outcome.type === 'given_up' ? forget : ''}UPDATE parley.deliveries SET state = '${outcome.type === 'retry' ? 'pending' : 'given_up'}', tries = tries + 1, next_at = $2::bigint, error = $3,
+    text: `${outcome.type === 'given_up' ? forget : ''}UPDATE parley.deliveries
+      SET state = '${outcome.type === 'retry' ? 'pending' : 'given_up'}', tries = tries + 1, next_at = $2::bigint,
+        error = $3,
       claimed_by = NULL, claimed_until = NULL WHERE delivery_id = $1 AND state = 'pending' RETURNING delivery_id`,
     values: [id, outcome.at, toText(outcome.error)],
   };
@@ -138,7 +148,8 @@ async function isSettled(db: Database, id: string, outcome: DeliveryOutcome): Pr
 export async function countDeliveries(db: Database): Promise<{ pending: number; given_up: number }> {
   const [row] = await db.read<{ pending: number; given_up: number }>({
     name: 'count-deliveries',
-    text: `SELECT count(*) FILTER (WHERE state = 'pending') AS pending, count(*) FILTER (WHERE state = 'given_up') AS given_up FROM parley.deliveries`,
+    text: `SELECT count(*) FILTER (WHERE state = 'pending') AS pending,
+      count(*) FILTER (WHERE state = 'given_up') AS given_up FROM parley.deliveries`,
     values: [],
   });
   return row ?? { pending: 0, given_up: 0 };

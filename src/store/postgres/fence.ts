@@ -41,7 +41,8 @@ export function leasesStatement(host: string | null, change: RunChange): Stateme
   return {
     name: locking ? 'leases-locked' : 'leases',
     text: `SELECT host_id, lease_until > clock_timestamp() AS valid FROM parley.hosts
-      WHERE host_id = $1::text OR host_id = (SELECT owner FROM parley.runs WHERE run_id = $2::text) ${locking ? 'FOR SHARE' : ''}`,
+      WHERE host_id = $1::text OR host_id = (SELECT owner FROM parley.runs
+        WHERE run_id = $2::text) ${locking ? 'FOR SHARE' : ''}`,
     values: [host, change.run_id],
   };
 }

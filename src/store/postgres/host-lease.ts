@@ -70,7 +70,8 @@ export async function registerHost(
   const lease = `clock_timestamp() + $2::double precision * interval '1 millisecond'`;
   await db.write({
     name: 'register-host',
-    text: `INSERT INTO parley.hosts (host_id, name, started_at, lease_until, url, info_json, site, place, token_sha256, public_key, generation)
+    text: `INSERT INTO parley.hosts (host_id, name, started_at, lease_until, url, info_json, site, place, token_sha256,
+      public_key, generation)
       VALUES ($1, $3, clock_timestamp(), ${lease}, $4, $5, $6, $7, $8, $9, ${GENERATION})`,
     values: [
       id,
@@ -90,7 +91,8 @@ export async function registerHost(
       (
         await db.read({
           name: 'renew-host',
-          text: `UPDATE parley.hosts SET lease_until = ${lease} WHERE host_id = $1 AND lease_until > clock_timestamp() RETURNING host_id`,
+          text: `UPDATE parley.hosts SET lease_until = ${lease} WHERE host_id = $1 AND lease_until > clock_timestamp()
+            RETURNING host_id`,
           values: [id, ttlMs],
         })
       ).length === 1,
@@ -138,7 +140,8 @@ export async function forgetDeadHost(db: Database, hostId: string): Promise<bool
 async function listHosts(db: Database, name: string, condition: string): Promise<HostRecord[]> {
   const rows = await db.read<Omit<HostRecord, 'info'> & { info_json: string }>({
     name,
-    text: `SELECT host_id, name, url, site, place, info_json, public_key, (extract(epoch FROM started_at) * 1000)::bigint AS started_at, (extract(epoch FROM lease_until) * 1000)::bigint AS lease_until
+    text: `SELECT host_id, name, url, site, place, info_json, public_key, (extract(epoch
+      FROM started_at) * 1000)::bigint AS started_at, (extract(epoch FROM lease_until) * 1000)::bigint AS lease_until
       FROM parley.hosts WHERE ${condition} ORDER BY started_at, host_id`,
     values: [],
   });

@@ -9,10 +9,10 @@ import { pairKey, toText } from './text.js';
 export function addAsk(to: Composition, runId: string, ask: NonNullable<RunChange['ask']>): void {
   to.add(
     'a',
-    (
-      param,
-    ) => `INSERT INTO parley.interactions (interaction_id, run_id, attempt_number, question_json, state, asked_at, due_at, decides)
-    VALUES (${param(ask.interaction_id, 'text')}, ${param(runId, 'text')}, ${param(ask.attempt_number, 'integer')}, ${param(JSON.stringify(ask.question), 'text')}, 'pending',
+    (param) => `INSERT INTO parley.interactions (interaction_id, run_id, attempt_number, question_json, state, asked_at,
+      due_at, decides)
+    VALUES (${param(ask.interaction_id, 'text')}, ${param(runId, 'text')}, ${param(ask.attempt_number, 'integer')},
+      ${param(JSON.stringify(ask.question), 'text')}, 'pending',
       ${param(ask.asked_at, 'bigint')}, ${param(ask.due_at, 'bigint')}, ${param(ask.decides, 'boolean')})`,
   );
 }
@@ -24,7 +24,8 @@ export function resolveStatement(
 ): Statement {
   return {
     name: 'resolve',
-    text: `UPDATE parley.interactions SET state = $3, resolution_json = $4, idempotency_key = $5 WHERE interaction_id = $1 AND run_id = $2 AND state = 'pending' RETURNING asked_at`,
+    text: `UPDATE parley.interactions SET state = $3, resolution_json = $4, idempotency_key = $5
+      WHERE interaction_id = $1 AND run_id = $2 AND state = 'pending' RETURNING asked_at`,
     values: [
       id,
       runId,
@@ -114,7 +115,8 @@ export function selectPending(
 export async function countPending(db: Database, now: number): Promise<{ pending: number; overdue: number }> {
   const [row] = await db.read<{ pending: number; overdue: number }>({
     name: 'count-pending',
-    text: `SELECT count(*) AS pending, count(*) FILTER (WHERE due_at < $1::bigint) AS overdue FROM parley.interactions WHERE state = 'pending'`,
+    text: `SELECT count(*) AS pending, count(*) FILTER (WHERE due_at < $1::bigint) AS overdue FROM parley.interactions
+      WHERE state = 'pending'`,
     values: [now],
   });
   return row ?? { pending: 0, overdue: 0 };

@@ -16,9 +16,12 @@ import { selectPending } from './interactions.js';
 import { selectRuns } from './run-rows.js';
 import { fromText } from './text.js';
 
-const SELECT_RUNS = `SELECT run_id, request_id, request_digest, ${RUN_COLUMNS.map(smallColumn).join(', ')}, status, attempt_number, epoch,
-  cancel_requested_json, waited_ms, cardinality(crashed_by) AS crashes, created_at, updated_at, rasp_seq, fcmp_seq, ts, digest FROM parley.runs`;
-const SELECT_INTERACTIONS = `SELECT interaction_id, run_id, attempt_number, ${INTERACTION_COLUMNS.map(smallColumn).join(', ')}, state, asked_at, due_at, decides FROM parley.interactions`;
+const SELECT_RUNS = `SELECT run_id, request_id, request_digest, ${RUN_COLUMNS.map(smallColumn).join(', ')}, status,
+  attempt_number, epoch,
+  cancel_requested_json, waited_ms, cardinality(crashed_by) AS crashes, created_at, updated_at, rasp_seq, fcmp_seq, ts,
+    digest FROM parley.runs`;
+const SELECT_INTERACTIONS = `SELECT interaction_id, run_id, attempt_number,
+  ${INTERACTION_COLUMNS.map(smallColumn).join(', ')}, state, asked_at, due_at, decides FROM parley.interactions`;
 const FINDS = { id: 'interaction_id = $1', pending: `run_id = $1 AND state = 'pending'` } as const;
 
 export class PostgresSummaries implements SummaryReader {

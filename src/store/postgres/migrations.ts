@@ -61,8 +61,10 @@ CREATE TABLE parley.runs (
 ) WITH (fillfactor = 70);
 CREATE INDEX runs_by_status ON parley.runs (status, run_id);
 CREATE INDEX runs_queued ON parley.runs (queued_at, run_id) WHERE status = 'queued';
-CREATE INDEX runs_unexported ON parley.runs (updated_at) WHERE exported_seq < rasp_seq AND status IN ('waiting_user', 'succeeded', 'failed', 'canceled');
-CREATE INDEX runs_wished ON parley.runs (run_id) WHERE cancel_requested_json IS NOT NULL AND status IN ('queued', 'waiting_user');
+CREATE INDEX runs_unexported ON parley.runs (updated_at)
+WHERE exported_seq < rasp_seq AND status IN ('waiting_user', 'succeeded', 'failed', 'canceled');
+CREATE INDEX runs_wished ON parley.runs (run_id)
+WHERE cancel_requested_json IS NOT NULL AND status IN ('queued', 'waiting_user');
 CREATE INDEX runs_owned ON parley.runs (owner, run_id) WHERE status = 'running';
 CREATE INDEX runs_by_home ON parley.runs USING hash (home);
 CREATE INDEX runs_by_cwd ON parley.runs USING hash (cwd);
@@ -156,7 +158,8 @@ CREATE INDEX deliveries_given_up ON parley.deliveries (next_at, run_id) WHERE st
 `;
 
 // Tokens were derived from it until version 6, which deletes it.
-const SECRET = `INSERT INTO parley.meta (key, value) VALUES ('secret', replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''));`;
+const SECRET = `INSERT INTO parley.meta (key, value)
+  VALUES ('secret', replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''));`;
 
 // retry_at: a host is deciding the question, or it could not be decided; until then it is left alone.
 // generation: see host-lease.ts. deleted_turns: counts of turns whose runs were deleted, added up.
@@ -175,7 +178,8 @@ CREATE TABLE parley.deleted_turns (
   count bigint NOT NULL,
   PRIMARY KEY (engine, profile, measure)
 );
-CREATE FUNCTION parley.count_warnings(warnings text) RETURNS TABLE (name text, count bigint) LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE FUNCTION parley.count_warnings(warnings text) RETURNS TABLE (name text,
+  count bigint) LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
   RETURN QUERY SELECT each.key, each.value::bigint FROM json_each_text(warnings::json) AS each;
 EXCEPTION WHEN others THEN
@@ -247,10 +251,12 @@ const TAILS = 'CREATE INDEX runs_by_tail ON parley.runs (right(run_id, 6));';
 // runs it, and does not only end it for a host that died. What a host of an earlier version has reserved and left is no
 // crash.
 const CRASHES = `
-ALTER TABLE parley.runs ADD COLUMN crashed_by text[] COLLATE "C" NOT NULL DEFAULT '{}', ADD COLUMN at_work boolean NOT NULL DEFAULT false;
+ALTER TABLE parley.runs ADD COLUMN crashed_by text[] COLLATE "C" NOT NULL DEFAULT '{}',
+  ADD COLUMN at_work boolean NOT NULL DEFAULT false;
 UPDATE parley.runs SET at_work = true WHERE status = 'running';
 UPDATE parley.runs SET reserved_by = NULL, reserved_until = NULL WHERE reserved_by IS NOT NULL;
-CREATE INDEX runs_crashed ON parley.runs (run_id) WHERE crashed_by <> '{}' AND status IN ('queued', 'running', 'waiting_user');
+CREATE INDEX runs_crashed ON parley.runs (run_id)
+WHERE crashed_by <> '{}' AND status IN ('queued', 'running', 'waiting_user');
 `;
 
 // Until here tokens were derived from a secret in parley.meta, so a reader of the database could make them. Now the
@@ -267,7 +273,8 @@ CREATE TABLE parley.operator_tokens (
   registered_at timestamptz NOT NULL
 );
 CREATE INDEX operator_tokens_by_age ON parley.operator_tokens (registered_at);
-ALTER TABLE parley.hosts ADD COLUMN token_sha256 text COLLATE "C" NOT NULL DEFAULT '', ADD COLUMN public_key text NOT NULL DEFAULT '';
+ALTER TABLE parley.hosts ADD COLUMN token_sha256 text COLLATE "C" NOT NULL DEFAULT '',
+  ADD COLUMN public_key text NOT NULL DEFAULT '';
 ALTER TABLE parley.hosts ALTER COLUMN token_sha256 DROP DEFAULT, ALTER COLUMN public_key DROP DEFAULT;
 INSERT INTO parley.meta (key, value) VALUES ('database_id', gen_random_uuid()::text);
 DELETE FROM parley.meta WHERE key IN ('secret', 'operator_secret');

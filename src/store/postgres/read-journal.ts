@@ -8,10 +8,13 @@ const PAGE_ROWS = 64;
 const PAGE_BYTES = 1024 * 1024;
 
 const PAGE = `SELECT seq_from, seq_to, body, found FROM (
-  SELECT seq_from, seq_to, body, count(*) OVER () AS found, sum(octet_length(body)) OVER (ORDER BY seq_from) - octet_length(body) AS before
+  SELECT seq_from, seq_to, body, count(*) OVER () AS found,
+    sum(octet_length(body)) OVER (ORDER BY seq_from) - octet_length(body) AS before
   FROM (SELECT seq_from, seq_to, body FROM parley.segments
-    WHERE run_id = $1 AND protocol = $2 AND seq_to >= $3::bigint AND seq_from <= $4::bigint AND ts_to >= $5::bigint AND ts_from <= $6::bigint
-      AND seq_from >= COALESCE((SELECT max(seq_from) FROM parley.segments WHERE run_id = $1 AND protocol = $2 AND seq_from <= $3::bigint), 0)
+    WHERE run_id = $1 AND protocol = $2 AND seq_to >= $3::bigint AND seq_from <= $4::bigint AND ts_to >= $5::bigint
+    AND ts_from <= $6::bigint
+      AND seq_from >= COALESCE((SELECT max(seq_from) FROM parley.segments
+      WHERE run_id = $1 AND protocol = $2 AND seq_from <= $3::bigint), 0)
     ORDER BY seq_from LIMIT ${PAGE_ROWS}) AS page
 ) AS sized WHERE before < $7::bigint ORDER BY seq_from`;
 

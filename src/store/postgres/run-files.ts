@@ -23,8 +23,10 @@ export async function listStranded(db: Database, goneMs: number, limit: number):
   const since = `clock_timestamp() - $1::double precision * interval '1 millisecond'`;
   return db.read<Stranded>({
     name: 'list-stranded',
-    text: `SELECT run_id, site IS NOT NULL AS "hasSite" FROM parley.runs AS run WHERE status = 'queued' AND (site IS NOT NULL OR place IS NOT NULL)
-      AND NOT EXISTS (SELECT FROM parley.hosts WHERE (site = run.site OR (run.site IS NULL AND place = run.place)) AND lease_until > ${since})
+    text: `SELECT run_id, site IS NOT NULL AS "hasSite" FROM parley.runs AS run
+      WHERE status = 'queued' AND (site IS NOT NULL OR place IS NOT NULL)
+      AND NOT EXISTS (SELECT FROM parley.hosts
+      WHERE (site = run.site OR (run.site IS NULL AND place = run.place)) AND lease_until > ${since})
       AND to_timestamp(queued_at / 1000.0) < ${since} ORDER BY queued_at, run_id LIMIT $2`,
     values: [goneMs, limit],
   });
@@ -35,8 +37,10 @@ export async function listUnexported(db: Database, { site, place }: Site, limit:
   return ids(
     await db.read({
       name: 'list-unexported',
-      text: `SELECT run_id FROM parley.runs WHERE exported_seq < rasp_seq AND status IN ('waiting_user', 'succeeded', 'failed', 'canceled')
-      AND to_timestamp(updated_at / 1000.0) < clock_timestamp() - interval '3 seconds' AND (site = $1::text OR (site IS NULL AND place = $2::text)) ORDER BY updated_at LIMIT $3`,
+      text: `SELECT run_id FROM parley.runs
+        WHERE exported_seq < rasp_seq AND status IN ('waiting_user', 'succeeded', 'failed', 'canceled')
+      AND to_timestamp(updated_at / 1000.0) < clock_timestamp() - interval '3 seconds' AND (site = $1::text
+        OR (site IS NULL AND place = $2::text)) ORDER BY updated_at LIMIT $3`,
       values: [site, place, limit],
     }),
   );

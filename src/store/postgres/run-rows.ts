@@ -9,7 +9,8 @@ import { fromText, pairKey, toText } from './text.js';
 
 // Named one by one: a later version may add columns while this one is at work, and its prepared statements must stay as
 // they are.
-export const SELECT_RUNS = `SELECT run_id, request_id, request_digest, spec_json, status, attempt_number, epoch, error_json, result_json, cancel_requested_json, waited_ms, cardinality(crashed_by) AS crashes,
+export const SELECT_RUNS = `SELECT run_id, request_id, request_digest, spec_json, status, attempt_number, epoch,
+  error_json, result_json, cancel_requested_json, waited_ms, cardinality(crashed_by) AS crashes,
   created_at, updated_at, rasp_seq, fcmp_seq, ts, digest FROM parley.runs`;
 
 export function toRunRecord(row: RunRow): RunRecord {
@@ -34,7 +35,8 @@ export async function loadForSalvage(
   if (!row) return null;
   const questions = await db.read<{ interaction_id: string }>({
     name: 'salvage-questions',
-    text: `SELECT interaction_id FROM parley.interactions WHERE run_id = $1 ORDER BY interaction_id DESC LIMIT ${QUESTIONS}`,
+    text: `SELECT interaction_id FROM parley.interactions WHERE run_id = $1
+      ORDER BY interaction_id DESC LIMIT ${QUESTIONS}`,
     values: [runId],
   });
   return {
@@ -64,7 +66,8 @@ export async function findInHome(db: Database, home: string, but: string): Promi
 export async function findAtWork(db: Database, cwd: string): Promise<string | null> {
   const [row] = await db.read<{ run_id: string }>({
     name: 'find-at-work',
-    text: `SELECT run_id FROM parley.runs WHERE cwd = $1 AND status IN ('queued', 'running', 'waiting_user') ORDER BY run_id LIMIT 1`,
+    text: `SELECT run_id FROM parley.runs WHERE cwd = $1 AND status IN ('queued', 'running', 'waiting_user')
+      ORDER BY run_id LIMIT 1`,
     values: [toText(cwd)],
   });
   return row?.run_id ?? null;
@@ -130,7 +133,8 @@ export async function listOwnedByDead(db: Database, limit: number): Promise<stri
     db,
     'list-owned-by-dead',
     `SELECT run_id FROM parley.runs AS run WHERE status = 'running'
-    AND NOT EXISTS (SELECT FROM parley.hosts WHERE host_id = run.owner AND lease_until > clock_timestamp()) ORDER BY run_id LIMIT $1`,
+    AND NOT EXISTS (SELECT FROM parley.hosts WHERE host_id = run.owner AND lease_until > clock_timestamp())
+      ORDER BY run_id LIMIT $1`,
     limit,
   );
 }

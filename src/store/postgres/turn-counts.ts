@@ -25,9 +25,12 @@ export function addTurn(
     't',
     (
       param,
-    ) => `INSERT INTO parley.turns (run_id, attempt_number, engine, profile, units, parsed, fallbacks, warnings_json, completion, reason_code)
-    VALUES (${param(runId, 'text')}, ${param(attempt, 'integer')}, ${param(engine, 'text')}, ${param(parser.profile, 'text')}, ${param(parser.units, 'bigint')}, ${param(parser.parsed, 'bigint')},
-      ${param(parser.fallbacks, 'bigint')}, ${param(JSON.stringify(parser.warnings), 'text')}, ${param(completion.result, 'text')}, ${param(completion.reason_code, 'text')})`,
+    ) => `INSERT INTO parley.turns (run_id, attempt_number, engine, profile, units, parsed, fallbacks, warnings_json,
+      completion, reason_code)
+    VALUES (${param(runId, 'text')}, ${param(attempt, 'integer')}, ${param(engine, 'text')},
+      ${param(parser.profile, 'text')}, ${param(parser.units, 'bigint')}, ${param(parser.parsed, 'bigint')},
+      ${param(parser.fallbacks, 'bigint')}, ${param(JSON.stringify(parser.warnings), 'text')},
+        ${param(completion.result, 'text')}, ${param(completion.reason_code, 'text')})`,
   );
 }
 
@@ -49,13 +52,17 @@ export function keepTurns(to: Composition, runId: string): void {
     const counts = [
       ...MEASURES.map(
         (measure) =>
-          `SELECT engine, profile, '${measure}', ${measure === 'turns' ? '1' : measure} FROM parley.turns WHERE run_id = ${id}`,
+          `SELECT engine, profile, '${measure}', ${measure === 'turns' ? '1' : measure} FROM parley.turns
+            WHERE run_id = ${id}`,
       ),
-      `SELECT engine, profile, '${WARNING}' || name, count FROM parley.turns, parley.count_warnings(warnings_json) WHERE run_id = ${id}`,
-      `SELECT engine, profile, '${UNKNOWN}' || reason_code, 1 FROM parley.turns WHERE run_id = ${id} AND completion = 'unknown'`,
+      `SELECT engine, profile, '${WARNING}' || name, count FROM parley.turns, parley.count_warnings(warnings_json)
+        WHERE run_id = ${id}`,
+      `SELECT engine, profile, '${UNKNOWN}' || reason_code, 1 FROM parley.turns
+        WHERE run_id = ${id} AND completion = 'unknown'`,
     ];
     return `INSERT INTO parley.deleted_turns (engine, profile, measure, count)
-      SELECT engine, profile, measure, ${sumOf('count')} FROM (${counts.join(' UNION ALL ')}) AS each (engine, profile, measure, count)
+      SELECT engine, profile, measure, ${sumOf('count')}
+      FROM (${counts.join(' UNION ALL ')}) AS each (engine, profile, measure, count)
       GROUP BY engine, profile, measure ${ADD_DELETED}`;
   });
 }
@@ -81,7 +88,8 @@ export async function sumTurns(db: Database, runId: string | undefined): Promise
     db.read<TurnSum>({
       name: 'turn-sums',
       values,
-      text: `SELECT engine, profile, count(*) AS turns, ${sumOf('units', EXACT)} AS units, ${sumOf('parsed', EXACT)} AS parsed, ${sumOf('fallbacks', EXACT)} AS fallbacks
+      text: `SELECT engine, profile, count(*) AS turns, ${sumOf('units', EXACT)} AS units,
+        ${sumOf('parsed', EXACT)} AS parsed, ${sumOf('fallbacks', EXACT)} AS fallbacks
       FROM parley.turns WHERE ${ONLY} GROUP BY engine, profile`,
     }),
     db.read<NamedCount>({

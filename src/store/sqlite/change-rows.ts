@@ -12,8 +12,10 @@ export function setColumns(
   { set, now }: { readonly set: NonNullable<RunChange['set']>; readonly now: number },
 ): void {
   const { status = null, attempt_number: attempt = null, epoch = null, error, result, cancel_requested: wish } = set;
-  db.prepare(`UPDATE runs SET status = COALESCE(?, status), attempt_number = COALESCE(?, attempt_number), epoch = COALESCE(?, epoch),
-      error_json = COALESCE(?, error_json), result_json = COALESCE(?, result_json), cancel_requested_json = COALESCE(?, cancel_requested_json),
+  db.prepare(`UPDATE runs
+    SET status = COALESCE(?, status), attempt_number = COALESCE(?, attempt_number), epoch = COALESCE(?, epoch),
+      error_json = COALESCE(?, error_json), result_json = COALESCE(?, result_json), cancel_requested_json = COALESCE(?,
+        cancel_requested_json),
       queued_at = CASE WHEN ? = 'queued' AND status <> 'queued' THEN ? ELSE queued_at END,
       at_work = COALESCE(? = 'running', at_work), crashes = iif(? = 'waiting_user', 0, crashes) WHERE run_id = ?`).run(
     status,
@@ -44,7 +46,8 @@ export function setHandle(
 
 export function insertInteraction(db: Database, runId: string, ask: NonNullable<RunChange['ask']>): void {
   db.prepare(
-    `INSERT INTO interactions (interaction_id, run_id, attempt_number, question_json, state, asked_at, due_at, decides) VALUES (?, ?, ?, ?, 'pending', ?, ?, ?)`,
+    `INSERT INTO interactions (interaction_id, run_id, attempt_number, question_json, state, asked_at, due_at,
+      decides) VALUES (?, ?, ?, ?, 'pending', ?, ?, ?)`,
   ).run(
     ask.interaction_id,
     runId,
@@ -64,7 +67,8 @@ export function resolveInteraction(
 ): boolean {
   const { changes } = db
     .prepare(
-      `UPDATE interactions SET state = ?, resolution_json = ? WHERE interaction_id = ? AND run_id = ? AND state = 'pending'`,
+      `UPDATE interactions SET state = ?, resolution_json = ?
+        WHERE interaction_id = ? AND run_id = ? AND state = 'pending'`,
     )
     .run(state, JSON.stringify(resolution), id, runId);
   if (Number(changes) !== 1) return false;

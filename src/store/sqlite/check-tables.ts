@@ -64,7 +64,10 @@ export function checkTables(db: Database): void {
   for (const [table, columns] of Object.entries(TABLES)) {
     const found = tell(
       db,
-      `SELECT tell_value(column.name || ':' || column.type || iif(column."notnull", '!', '') || iif(column.pk, '#' || column.pk, '')) FROM sqlite_master AS the JOIN pragma_table_info(the.name) AS column WHERE the.type = 'table' AND the.name = '${table}'`,
+      `SELECT tell_value(column.name || ':' || column.type || iif(column."notnull", '!', '') || iif(column.pk,
+        '#' || column.pk, ''))
+        FROM sqlite_master AS the JOIN pragma_table_info(the.name) AS column WHERE the.type = 'table'
+        AND the.name = '${table}'`,
     );
     if (found.toSorted().join(' ') !== columns.split(' ').toSorted().join(' '))
       throw damaged(

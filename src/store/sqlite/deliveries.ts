@@ -23,7 +23,8 @@ export function insertDelivery(
   { delivery_id: id, hook, type, payload }: NewDelivery,
 ): void {
   db.prepare(
-    `INSERT INTO deliveries (delivery_id, hook, type, payload_json, run_id, rasp_seq, digest, created_at, state, tries, next_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0, ?)`,
+    `INSERT INTO deliveries (delivery_id, hook, type, payload_json, run_id, rasp_seq, digest, created_at, state, tries,
+      next_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0, ?)`,
   ).run(id, hook, type, JSON.stringify(payload), runId, heads.rasp_seq, heads.digest, now, now);
 }
 
@@ -46,7 +47,8 @@ export function nextDelivery(db: Database, now: number, except: readonly string[
 function nextRow(db: Database, now: number, except: readonly string[]): DeliveryRow | undefined {
   return db
     .prepare(
-      `SELECT * FROM deliveries WHERE state = 'pending' AND next_at <= ? ${besides(except)} ORDER BY next_at, delivery_id LIMIT 1`,
+      `SELECT * FROM deliveries WHERE state = 'pending' AND next_at <= ? ${besides(except)}
+        ORDER BY next_at, delivery_id LIMIT 1`,
     )
     .get(now, ...except) as DeliveryRow | undefined;
 }
@@ -69,7 +71,8 @@ export function settleDelivery(db: Database, id: string, outcome: DeliveryOutcom
     db.prepare(`DELETE FROM deliveries WHERE state = 'given_up' AND next_at < ?`).run(outcome.at - GIVEN_UP_KEPT_MS);
   const { changes } = db
     .prepare(
-      `UPDATE deliveries SET state = ?, tries = tries + 1, next_at = ?, error = ? WHERE delivery_id = ? AND state = 'pending'`,
+      `UPDATE deliveries SET state = ?, tries = tries + 1, next_at = ?, error = ?
+        WHERE delivery_id = ? AND state = 'pending'`,
     )
     .run(outcome.type === 'retry' ? 'pending' : 'given_up', outcome.at, outcome.error, id);
   return Number(changes) === 1;
@@ -78,7 +81,8 @@ export function settleDelivery(db: Database, id: string, outcome: DeliveryOutcom
 export function countDeliveries(db: Database): { pending: number; given_up: number } {
   return db
     .prepare(
-      `SELECT COUNT(*) FILTER (WHERE state = 'pending') AS pending, COUNT(*) FILTER (WHERE state = 'given_up') AS given_up FROM deliveries`,
+      `SELECT COUNT(*) FILTER (WHERE state = 'pending') AS pending,
+        COUNT(*) FILTER (WHERE state = 'given_up') AS given_up FROM deliveries`,
     )
     .get() as { pending: number; given_up: number };
 }

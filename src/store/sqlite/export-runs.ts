@@ -17,7 +17,8 @@ type Statement = ReturnType<Database['prepare']>;
 const RUN = 'SELECT * FROM runs WHERE run_id > ? ORDER BY run_id LIMIT 1';
 const RUNTIME =
   'SELECT runtime.* FROM request_interactive_runtime AS runtime JOIN runs USING (request_id) WHERE run_id = ?';
-const SEGMENTS = `SELECT run_id, protocol, seq_from, seq_to, ts_from, ts_to, body, ${PACKED} FROM segments WHERE run_id = ? ORDER BY protocol, seq_from`;
+const SEGMENTS = `SELECT run_id, protocol, seq_from, seq_to, ts_from, ts_to, body, ${PACKED} FROM segments
+  WHERE run_id = ? ORDER BY protocol, seq_from`;
 
 export class RunExport {
   readonly #db: Database;

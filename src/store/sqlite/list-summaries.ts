@@ -17,7 +17,8 @@ import type { Database } from './open-database.js';
 // About two milliseconds of reading.
 const GROUP_BYTES = 8 * 1024 * 1024;
 
-const RUN = `run_id, request_id, request_digest, ${RUN_COLUMNS.map(smallColumn).join(', ')}, status, attempt_number, epoch,
+const RUN = `run_id, request_id, request_digest, ${RUN_COLUMNS.map(smallColumn).join(', ')}, status, attempt_number,
+  epoch,
   cancel_requested_json, waited_ms, crashes, created_at, updated_at, rasp_seq, fcmp_seq, ts, digest`;
 const INTERACTION =
   `interaction_id, run_id, attempt_number, ${INTERACTION_COLUMNS.map(smallColumn).join(', ')}, ` +
@@ -68,7 +69,8 @@ export class SqliteSummaries implements SummaryReader {
         'interaction_id AS id, octet_length(question_json) AS bytes, asked_at, interaction_id',
         { ...filter, ...(after ? { after } : {}) },
       ) as (Sized & { asked_at: number; interaction_id: string })[];
-      const query = `SELECT ${INTERACTION} FROM interactions WHERE interaction_id IN (SELECT value FROM json_each(?)) AND state = 'pending' ORDER BY asked_at, interaction_id`;
+      const query = `SELECT ${INTERACTION} FROM interactions WHERE interaction_id IN (SELECT value
+        FROM json_each(?)) AND state = 'pending' ORDER BY asked_at, interaction_id`;
       for await (const row of this.#rows<InteractionSummaryRow>(sized, query)) {
         const interaction = await unlessDamaged(this.#interaction(row));
         if (interaction && found.length < filter.limit) found.push(interaction);

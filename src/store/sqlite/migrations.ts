@@ -26,7 +26,8 @@ const DEFAULT_TIMEOUT_SEC = 1200;
 const LONGEST_TIMEOUT_SEC = 31_536_000;
 // Whole seconds, as a number or as digits; anything else becomes the default.
 const validTimeout = (value: string): string => `CASE WHEN ${value} = CAST(${value} AS INTEGER)
-  AND (typeof(${value}) <> 'text' OR ${value} NOT GLOB '*[^0-9]*') AND CAST(${value} AS INTEGER) BETWEEN 1 AND ${LONGEST_TIMEOUT_SEC}
+  AND (typeof(${value}) <> 'text' OR ${value} NOT GLOB '*[^0-9]*') AND CAST(${value} AS INTEGER) BETWEEN 1
+    AND ${LONGEST_TIMEOUT_SEC}
   THEN CAST(${value} AS INTEGER) ELSE ${DEFAULT_TIMEOUT_SEC} END`;
 
 const RUNTIME_COLUMNS =
@@ -42,7 +43,8 @@ const RUNTIME_TABLE = `CREATE TABLE request_interactive_runtime (
 // The database of a predecessor has more columns in this table, and may have several rows of one request: of those the
 // newest is kept, with its handle, and with its timeout if that is one. Everything else is dropped.
 function migrateInteractiveRuntime(db: Database): void {
-  const info = `SELECT tell_value(name || ':' || type || ':' || iif(pk, '', "notnull") || ':' || pk) FROM pragma_table_info('request_interactive_runtime')`;
+  const info = `SELECT tell_value(name || ':' || type || ':' || iif(pk, '', "notnull") || ':' || pk)
+    FROM pragma_table_info('request_interactive_runtime')`;
   const found = tell(db, info);
   const columns = new Set(found.map((column) => column.split(':')[0]));
   if (found.length === 0) {
@@ -53,9 +55,11 @@ function migrateInteractiveRuntime(db: Database): void {
   const has = (name: string, otherwise: string) => (columns.has(name) ? name : otherwise);
   db.exec('ALTER TABLE request_interactive_runtime RENAME TO request_interactive_runtime_old');
   db.exec(RUNTIME_TABLE);
-  const newest = `row_number() OVER (PARTITION BY request_id ORDER BY ${has('updated_at', 'NULL')} DESC, rowid DESC) AS place`;
+  const newest = `row_number() OVER (PARTITION BY request_id ORDER BY ${has('updated_at', 'NULL')} DESC,
+    rowid DESC) AS place`;
   db.exec(`INSERT INTO request_interactive_runtime
-    SELECT request_id, ${validTimeout(has('effective_session_timeout_sec', 'NULL'))}, ${has('session_handle_json', 'NULL')},
+    SELECT request_id, ${validTimeout(has('effective_session_timeout_sec', 'NULL'))},
+      ${has('session_handle_json', 'NULL')},
            COALESCE(${has('updated_at', 'NULL')}, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
     FROM (SELECT *, rowid AS row_number, ${newest} FROM request_interactive_runtime_old)
     WHERE place = 1 OR request_id IS NULL ORDER BY row_number`);
@@ -162,7 +166,8 @@ function addWaits(db: Database): void {
   db.exec(`
 ALTER TABLE runs ADD COLUMN waited_ms INTEGER NOT NULL DEFAULT 0;
 UPDATE runs SET waited_ms = COALESCE((
-  SELECT SUM(MAX(0, json_extract(resolution_json, '$.at') - asked_at)) FROM interactions WHERE interactions.run_id = runs.run_id AND resolution_json IS NOT NULL
+  SELECT SUM(MAX(0, json_extract(resolution_json, '$.at') - asked_at)) FROM interactions
+  WHERE interactions.run_id = runs.run_id AND resolution_json IS NOT NULL
 ), 0);
 `);
 }

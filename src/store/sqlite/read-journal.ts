@@ -13,7 +13,8 @@ export type ReadJournal = (runId: string, protocol: Protocol, range: ReadRange) 
 export function prepareRead(db: Database): ReadJournal {
   const select = db.prepare(`SELECT ${SEGMENT} FROM segments
     WHERE run_id = ? AND protocol = ? AND seq_to >= ? AND seq_from <= ? AND ts_to >= ? AND ts_from <= ?
-      AND seq_from >= (SELECT COALESCE(MAX(seq_from), 0) FROM segments WHERE run_id = ? AND protocol = ? AND seq_from <= ?)
+      AND seq_from >= (SELECT COALESCE(MAX(seq_from), 0) FROM segments
+      WHERE run_id = ? AND protocol = ? AND seq_from <= ?)
     ORDER BY segments.seq_from`);
   return (runId, protocol, range) => {
     const { fromSeq = 1, toSeq = Number.MAX_SAFE_INTEGER, fromTs = 0, toTs = Number.MAX_SAFE_INTEGER } = range;
@@ -43,7 +44,8 @@ const KEEP_BYTES = 4 * 1024 * 1024;
 export function prepareReadLines(db: Database): ReadLines {
   const select = db.prepare(`SELECT ${SEGMENT} FROM segments
     WHERE run_id = ? AND protocol = ? AND seq_to > ?
-      AND seq_from >= (SELECT COALESCE(MAX(seq_from), 0) FROM segments WHERE run_id = ? AND protocol = ? AND seq_from <= ?)
+      AND seq_from >= (SELECT COALESCE(MAX(seq_from), 0) FROM segments
+      WHERE run_id = ? AND protocol = ? AND seq_from <= ?)
     ORDER BY segments.seq_from`);
   let last: { readonly key: string; readonly plain: Uint8Array } | null = null;
   const unpack = (runId: string, protocol: Protocol, segment: Segment & PackedBody): Uint8Array => {

@@ -24,7 +24,8 @@ const TEXTS = [
   'cancel_requested_json',
   'digest',
 ];
-const SELECT = `SELECT run_id, ${[...NUMBERS, ...TEXTS].map((name) => `CAST(${name} AS TEXT) AS ${name}`).join(', ')} FROM runs WHERE run_id = ?`;
+const SELECT = `SELECT run_id, ${[...NUMBERS, ...TEXTS].map((name) => `CAST(${name} AS TEXT) AS ${name}`).join(', ')}
+  FROM runs WHERE run_id = ?`;
 
 export async function salvageRun(
   db: Database,

@@ -132,7 +132,8 @@ export class SqliteStore implements Store {
     this.#db
       .prepare(`INSERT INTO runs (run_id, request_id, request_digest, engine, spec_json, cwd, home, continues,
         status, attempt_number, epoch, created_at, updated_at, queued_at, rasp_seq, fcmp_seq, ts, digest, crashes)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'queued', 1, 0, ?, ?, ?, 0, 0, 0, ?, COALESCE((SELECT crashes FROM runs WHERE run_id = ?), 0))`)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'queued', 1, 0, ?, ?, ?, 0, 0, 0, ?, COALESCE((SELECT crashes FROM runs
+        WHERE run_id = ?), 0))`)
       .run(
         run.run_id,
         run.request_id,
@@ -314,7 +315,8 @@ export class SqliteStore implements Store {
   async countPending(now: number): Promise<{ pending: number; overdue: number }> {
     return this.#db
       .prepare(
-        `SELECT COUNT(*) AS pending, COUNT(*) FILTER (WHERE due_at < ?) AS overdue FROM interactions WHERE state = 'pending'`,
+        `SELECT COUNT(*) AS pending, COUNT(*) FILTER (WHERE due_at < ?) AS overdue FROM interactions
+          WHERE state = 'pending'`,
       )
       .get(now) as { pending: number; overdue: number };
   }
@@ -418,7 +420,8 @@ export class SqliteStore implements Store {
   async listSegments(runId: string, protocol: Protocol): Promise<SegmentRange[]> {
     return this.#db
       .prepare(
-        `SELECT ${['seq_from', 'seq_to', 'ts_from', 'ts_to'].map(inBounds).join(', ')} FROM segments WHERE run_id = ? AND protocol = ? ORDER BY segments.seq_from`,
+        `SELECT ${['seq_from', 'seq_to', 'ts_from', 'ts_to'].map(inBounds).join(', ')} FROM segments
+          WHERE run_id = ? AND protocol = ? ORDER BY segments.seq_from`,
       )
       .all(runId, protocol) as unknown as SegmentRange[];
   }
