@@ -1,7 +1,7 @@
 // Bytes to RASP text, beside the bare loop that any reader of such a stream has to run: split, decode, JSON.parse.
 import { createTurnParser, findEngine } from '../dist/engines/registry.js';
 import { createStamp } from '../dist/rasp/stamp.js';
-import { EventBuffer } from '../dist/orchestrator/event-buffer.js';
+import { EventBuffer } from '../dist/journal/event-buffer.js';
 import { PROFILES, recordedShape } from './recorded-shapes.mjs';
 
 const STREAM_BYTES = 36 * 1024 * 1024;

@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { createTurnParser, findEngine } from '../dist/engines/registry.js';
-import { EventBuffer } from '../dist/orchestrator/event-buffer.js';
+import { EventBuffer } from '../dist/journal/event-buffer.js';
 import { createStamp } from '../dist/rasp/stamp.js';
 import { tell } from './lib/figures.mjs';
 import { readFrames } from './lib/frames.mjs';

@@ -24,6 +24,11 @@ const ROOMS = [
   'store',
   'app-server',
   'dispatch',
+  'journal',
+  'turn',
+  'commands',
+  'recovery',
+  'audit',
   'orchestrator',
   'host',
   'hooks',
@@ -115,11 +120,11 @@ test('no code but the one door writes the status of a run', () => {
     .filter((file) => !file.startsWith('store/'))
     .flatMap((file) => argumentsOf(source(file), '.commit(').map((change) => ({ file, change })));
   expect(commits.map(({ file }) => file).toSorted()).toEqual([
-    'orchestrator/apply-run-event.ts',
-    'orchestrator/cancel.ts',
-    'orchestrator/turn-writer.ts',
+    'commands/cancel.ts',
+    'journal/apply-run-event.ts',
+    'turn/turn-writer.ts',
   ]);
-  for (const { file, change } of commits.filter(({ file }) => file !== 'orchestrator/apply-run-event.ts')) {
+  for (const { file, change } of commits.filter(({ file }) => file !== 'journal/apply-run-event.ts')) {
     // Written out, so that all it sets can be read here: the wish to cancel, and nothing else.
     expect(change, file).toMatch(/^\{/);
     const written = change.replace(/expect: \{[^}]*\}/, '');
@@ -131,7 +136,7 @@ test('no code but the one door writes the status of a run', () => {
   );
   expect(taken).toEqual([]);
   // And the store writes it only where a change says so.
-  const updates = files.filter((file) => /UPDATE (?:parley\.)?runs SET status/.test(source(file)));
+  const updates = files.filter((file) => /UPDATE (?:parley\.)?runs\s+SET status/.test(source(file)));
   expect(updates.toSorted()).toEqual(['store/postgres/commit-run.ts', 'store/sqlite/change-rows.ts']);
 });
 

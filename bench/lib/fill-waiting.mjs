@@ -2,8 +2,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { draft } from '../../dist/rasp/draft.js';
-import { applyRunEvent } from '../../dist/orchestrator/apply-run-event.js';
-import { createRun } from '../../dist/orchestrator/create-run.js';
+import { applyRunEvent } from '../../dist/journal/apply-run-event.js';
+import { createRun } from '../../dist/commands/create-run.js';
 import { createIds } from '../../dist/kernel/ids.js';
 import { systemClock } from '../../dist/kernel/clock.js';
 import { openDataDir } from '../../dist/store/sqlite/data-dir.js';

@@ -1,9 +1,9 @@
 // The checks of parley verify for runs of a data directory, one run at a time. A large run is checked in a process of
 // its own with a bounded heap: all of a run is read at once, and a run that does not fit must not end the whole check.
 import { existsSync } from 'node:fs';
-import { runFolder } from '../orchestrator/run-folder.js';
-import { verifyRun, type Check } from '../orchestrator/verify-run.js';
-import { waitForFiles } from '../orchestrator/wait-for-files.js';
+import { runFolder } from '../journal/run-folder.js';
+import { verifyRun, type Check } from '../audit/verify-run.js';
+import { waitForFiles } from '../journal/wait-for-files.js';
 import type { RunRecord, Store } from '../store/store.js';
 import type { Io } from './io.js';
 import { databaseUrl } from './open-data.js';

@@ -1,6 +1,6 @@
 // A run in front of a person or a program: shown as it goes on, answered in place, and left or canceled by Ctrl-C.
 // Whatever happens here, the run itself is safe: its worker goes on, and its questions wait.
-import { loadRun } from '../orchestrator/load-run.js';
+import { loadRun } from '../journal/load-run.js';
 import { RequestError } from '../run/request-error.js';
 import { isTerminal } from '../run/statechart.js';
 import type { InteractionRecord, RunRecord } from '../store/store.js';

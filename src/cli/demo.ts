@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { invariant } from '../kernel/invariant.js';
 import { readStoredJson } from '../kernel/stored-json.js';
-import { verifyRun } from '../orchestrator/verify-run.js';
+import { verifyRun } from '../audit/verify-run.js';
 import { listMarked } from '../process/process-table.js';
 import type { RaspData, RaspEvent } from '../rasp/event.js';
 import { openForReading, type DataDir } from '../store/sqlite/data-dir.js';

@@ -3,9 +3,9 @@
 // seconds; it always reports how much it looked at.
 import { formatSize } from '../terminal/format-time.js';
 import { damageIn } from '../kernel/stored-json.js';
-import { everyRunId } from '../orchestrator/every-run.js';
-import { headOf } from '../orchestrator/load-run.js';
-import { describeDamage } from '../orchestrator/read-readable.js';
+import { everyRunId } from '../journal/every-run.js';
+import { headOf } from '../journal/load-run.js';
+import { describeDamage } from '../journal/read-readable.js';
 import { RequestError } from '../run/request-error.js';
 import type { RunRecord, Store } from '../store/store.js';
 import type { CheckRun } from './check-run.js';

@@ -1,7 +1,7 @@
 // Finds the run that a person names: by its id, by the end or the beginning of it, or by the word "last". Uses indexes:
 // the cost does not grow with the number of runs.
-import { isStored } from '../orchestrator/every-run.js';
-import { loadRun, salvageRun } from '../orchestrator/load-run.js';
+import { isStored } from '../journal/every-run.js';
+import { loadRun, salvageRun } from '../journal/load-run.js';
 import { RequestError } from '../run/request-error.js';
 import type { RunRecord, Store } from '../store/store.js';
 import { TAIL_CHARS } from '../store/run-finder.js';

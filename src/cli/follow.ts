@@ -9,8 +9,8 @@ import { progressLine } from '../terminal/progress.js';
 import { safeText } from '../terminal/safe-text.js';
 import { Screen } from '../terminal/screen.js';
 import type { Style } from '../terminal/style.js';
-import { headOf, loadReadable } from '../orchestrator/load-run.js';
-import { describePiece, readReadable, type DamagedPiece } from '../orchestrator/read-readable.js';
+import { headOf, loadReadable } from '../journal/load-run.js';
+import { describePiece, readReadable, type DamagedPiece } from '../journal/read-readable.js';
 import { LineWriter, type Io } from './io.js';
 
 const POLL_MS = 50;

@@ -1,7 +1,7 @@
 // parley ls: the runs there are, newest first.
 import { unlessDamaged } from '../kernel/stored-json.js';
-import { listReadable } from '../orchestrator/every-run.js';
-import { viewRunSummary } from '../orchestrator/run-view.js';
+import { listReadable } from '../journal/every-run.js';
+import { viewRunSummary } from '../journal/run-view.js';
 import { RequestError } from '../run/request-error.js';
 import { STATES, type RunState } from '../run/statechart.js';
 import type { RunFilter } from '../store/store.js';

@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream';
 import type { ReadStream } from 'node:tty';
 import { ENGINES, findEngine } from '../engines/registry.js';
 import { createCountingIds, createIds } from '../kernel/ids.js';
-import { RecordingReader } from '../orchestrator/read-recording.js';
+import { RecordingReader } from '../audit/read-recording.js';
 import type { RaspData, StreamName } from '../rasp/event.js';
 import type { ExecutionMode } from '../run/attempt.js';
 import type { Exit } from '../run/judge-completion.js';

@@ -1,8 +1,8 @@
 // parley reply: answers the question of a run that waits, and plays the turn to its next stop.
 import { parseJson, type Json } from '../kernel/json.js';
 import { readStoredJson } from '../kernel/stored-json.js';
-import { headOf } from '../orchestrator/load-run.js';
-import { readReadable } from '../orchestrator/read-readable.js';
+import { headOf } from '../journal/load-run.js';
+import { readReadable } from '../journal/read-readable.js';
 import { RequestError } from '../run/request-error.js';
 import { isTerminal } from '../run/statechart.js';
 import type { DataDir } from '../store/sqlite/data-dir.js';

@@ -4,7 +4,7 @@ import type { SendingHook } from '../hooks/load-hooks.js';
 import { HookSender } from '../hooks/sender.js';
 import type { Settings } from '../host/settings.js';
 import { toTimestamp } from '../kernel/clock.js';
-import { sweepHourly } from '../orchestrator/retention.js';
+import { sweepHourly } from '../commands/retention.js';
 import type { Io } from './io.js';
 import type { OpenWriter } from './open-writer.js';
 

@@ -10,7 +10,7 @@ import { findClusterServer } from './find-cluster-server.js';
 import type { Io } from './io.js';
 import { databaseUrl } from './open-data.js';
 import type { Work } from './start-work.js';
-import { forceOf } from '../orchestrator/force-of.js';
+import { forceOf } from '../commands/force-of.js';
 import type { Job } from './worker.js';
 import { isAlive } from './writer-alive.js';
 

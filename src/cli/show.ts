@@ -1,8 +1,8 @@
 // parley show and parley watch: a run as it is now, or from a cursor on until it has ended.
 import { nameInLine } from '../kernel/visible-text.js';
-import { headOf, loadReadable, salvageRun } from '../orchestrator/load-run.js';
-import { describeDamage, readReadable } from '../orchestrator/read-readable.js';
-import { viewProfile, viewSalvaged } from '../orchestrator/run-view.js';
+import { headOf, loadReadable, salvageRun } from '../journal/load-run.js';
+import { describeDamage, readReadable } from '../journal/read-readable.js';
+import { viewProfile, viewSalvaged } from '../journal/run-view.js';
 import { RequestError } from '../run/request-error.js';
 import type { DataDir } from '../store/sqlite/data-dir.js';
 import type { InteractionRecord, RunRecord } from '../store/store.js';

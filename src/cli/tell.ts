@@ -1,6 +1,6 @@
 // What several commands print alike: a run as a line for programs, a check as a line for people.
-import { viewRun } from '../orchestrator/run-view.js';
-import type { Check } from '../orchestrator/verify-run.js';
+import { viewRun } from '../journal/run-view.js';
+import type { Check } from '../audit/verify-run.js';
 import type { InteractionRecord, RunRecord } from '../store/store.js';
 import { safeText } from '../terminal/safe-text.js';
 import { paint, type Style } from '../terminal/style.js';

@@ -2,9 +2,9 @@
 // server nor use up its memory. `verifyInChild` starts it, `verifyOneRun` is what runs there.
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
-import { loadRun } from '../orchestrator/load-run.js';
-import { tellDamage, verifyRun, type Check } from '../orchestrator/verify-run.js';
-import { waitForFiles } from '../orchestrator/wait-for-files.js';
+import { loadRun } from '../journal/load-run.js';
+import { tellDamage, verifyRun, type Check } from '../audit/verify-run.js';
+import { waitForFiles } from '../journal/wait-for-files.js';
 import { RequestError } from '../run/request-error.js';
 import { openReader } from './data-dir.js';
 import { EXIT, type Io } from './io.js';

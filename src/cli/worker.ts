@@ -3,10 +3,10 @@
 // closing a terminal ends no agent. SIGINT cancels its run, SIGTERM ends it as a shutdown does.
 import { text } from 'node:stream/consumers';
 import type { Json, JsonObject } from '../kernel/json.js';
-import type { CreateRunRequest } from '../orchestrator/create-request.js';
-import { forceOf } from '../orchestrator/force-of.js';
+import type { CreateRunRequest } from '../commands/create-request.js';
+import { forceOf } from '../commands/force-of.js';
 import type { Orchestrator } from '../orchestrator/orchestrator.js';
-import type { Reply } from '../orchestrator/reply.js';
+import type { Reply } from '../commands/reply.js';
 import { RequestError } from '../run/request-error.js';
 import { noteWriter } from '../store/sqlite/data-dir.js';
 import type { RunRecord } from '../store/store.js';

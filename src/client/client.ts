@@ -2,9 +2,9 @@
 // left out and none comes twice. What the server refuses is thrown as a ParleyError with its code.
 import type { FcmpEvent } from '../fcmp/event.js';
 import type { Json, JsonObject } from '../kernel/json.js';
-import type { CreateRunRequest } from '../orchestrator/create-request.js';
-import type { Reply } from '../orchestrator/reply.js';
-import type { InteractionView, RunSummaryView, RunView } from '../orchestrator/run-view.js';
+import type { CreateRunRequest } from '../commands/create-request.js';
+import type { Reply } from '../commands/reply.js';
+import type { InteractionView, RunSummaryView, RunView } from '../journal/run-view.js';
 import type { ShortenedPart } from '../store/summary-reader.js';
 import type { RaspEvent } from '../rasp/event.js';
 import type { AuditPage, SessionPage, SignedIn, SignInLink } from './access-types.js';

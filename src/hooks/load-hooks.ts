@@ -1,7 +1,7 @@
 // The webhooks of the settings with their secrets, which are read once, at the start, and never written anywhere.
 import { OWN_FILE, readTextSync } from '../files/read-file.js';
 import { WEBHOOK_EVENTS, type WebhookSetting } from '../host/settings.js';
-import type { Hook } from '../orchestrator/deps.js';
+import type { Hook } from '../journal/deps.js';
 import { RequestError } from '../run/request-error.js';
 import { reasonOf } from '../kernel/system-error.js';
 

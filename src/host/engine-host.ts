@@ -1,7 +1,7 @@
 // Engines as they are reached on this machine, one private home a run.
 import { randomUUID } from 'node:crypto';
 import { toTimestamp, type Clock } from '../kernel/clock.js';
-import type { EngineHost } from '../orchestrator/deps.js';
+import type { EngineHost } from '../journal/deps.js';
 import type { Timers } from '../process/timers.js';
 import { projectOf } from '../engines/folders-above.js';
 import { checkWorkspace } from './check-workspace.js';

@@ -7,7 +7,7 @@ import type { Engine } from '../engines/engine.js';
 import { probeResume, probeVersion } from '../engines/probe.js';
 import type { Clock } from '../kernel/clock.js';
 import type { JsonObject } from '../kernel/json.js';
-import type { ResumeKnowledge } from '../orchestrator/deps.js';
+import type { ResumeKnowledge } from '../journal/deps.js';
 import type { Timers } from '../process/timers.js';
 import type { KnowledgeFile } from './knowledge-file.js';
 import { findProgram, type Machine } from './machine.js';

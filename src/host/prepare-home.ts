@@ -7,7 +7,7 @@ import { copyFiles, linkFiles } from '../engines/bring-files.js';
 import { OWN_FILE, readText, SMALL_FILE, UnsafeFileError, type FileRules } from '../files/read-file.js';
 import { replaceFile } from '../files/replace-file.js';
 import type { Engine, HomeRules, TurnFileNeeds, User } from '../engines/engine.js';
-import type { TurnNeeds } from '../orchestrator/deps.js';
+import type { TurnNeeds } from '../journal/deps.js';
 import { TurnRefusedError } from '../run/turn-refused-error.js';
 import { temporaryFolder } from '../engines/environment.js';
 import { sessionFiles } from './find-session.js';

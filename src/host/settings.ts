@@ -6,7 +6,7 @@ import { OWN_FILE, readTextSync } from '../files/read-file.js';
 import { isObject, type Json } from '../kernel/json.js';
 import { nearestName } from '../kernel/nearest-name.js';
 import { createCheck } from '../kernel/validator.js';
-import type { HookEvent } from '../orchestrator/deps.js';
+import type { HookEvent } from '../journal/deps.js';
 import { RequestError } from '../run/request-error.js';
 import { TERMINAL_STATES } from '../run/statechart.js';
 import { reasonOf } from '../kernel/system-error.js';

@@ -4,16 +4,16 @@ import { Alarm, pause } from '../process/timers.js';
 import { RequestError } from '../run/request-error.js';
 import type { Cluster } from '../dispatch/cluster.js';
 import type { Actor, Committed, RunRecord } from '../store/store.js';
-import { rememberCancel } from './cancel.js';
-import type { OrchestratorDeps } from './deps.js';
-import { endFromLogs } from './end-from-logs.js';
-import { endWithoutLogs } from './end-without-logs.js';
-import type { JournalFiles } from './journal-files.js';
-import { Leftovers } from './leftovers.js';
-import { reconcile, takeOver } from './reconcile.js';
-import type { Residents } from './residents.js';
-import type { TurnControl } from './turn-control.js';
-import type { Wakeups } from './wakeups.js';
+import { rememberCancel } from '../commands/cancel.js';
+import type { OrchestratorDeps } from '../journal/deps.js';
+import { endFromLogs } from '../turn/end-from-logs.js';
+import { endWithoutLogs } from '../recovery/end-without-logs.js';
+import type { JournalFiles } from '../journal/journal-files.js';
+import { Leftovers } from '../recovery/leftovers.js';
+import { reconcile, takeOver } from '../recovery/reconcile.js';
+import type { Residents } from '../turn/residents.js';
+import type { TurnControl } from '../turn/turn-control.js';
+import type { Wakeups } from '../journal/wakeups.js';
 
 const RETRY_MS = 500;
 // At a look.

@@ -1,6 +1,6 @@
 // How an orchestrator works on its runs, and what its end reports.
-import type { RecoverySettings } from './recover.js';
-import type { ResidentLimits } from './residents.js';
+import type { RecoverySettings } from '../recovery/recover.js';
+import type { ResidentLimits } from '../turn/residents.js';
 
 // Work that a stop cut off: turns that were ended, and runs that never began.
 export interface CloseOptions {

@@ -7,36 +7,36 @@ import { RequestError } from '../run/request-error.js';
 import { isTerminal } from '../run/statechart.js';
 import { parseRuntimeOptions } from '../run/runtime-options.js';
 import type { Actor, InteractionRecord, RunRecord } from '../store/store.js';
-import { cancelIdle, rememberCancel } from './cancel.js';
+import { cancelIdle, rememberCancel } from '../commands/cancel.js';
 import { ClusterWork } from './cluster-work.js';
-import { continueRun, retryRun, type ContinueRequest, type RetryRequest } from './continue-run.js';
-import type { CreateRunRequest } from './create-request.js';
-import { createRun } from './create-run.js';
-import type { OrchestratorDeps } from './deps.js';
-import { deleteRun, finishDeletions, type DeletedBy } from './delete-run.js';
-import { endFromLogs } from './end-from-logs.js';
-import { forkRun } from './fork-run.js';
-import { JournalFiles } from './journal-files.js';
-import { loadRun } from './load-run.js';
-import { recover, recoverWaitingRuns } from './recover.js';
-import { probeEngines } from './explain-resume.js';
-import { decide, reply, type Reply } from './reply.js';
-import { Residents } from './residents.js';
-import { failInternally, NotBegunError, runTurn } from './run-turn.js';
-import { failWaiting, PROCESS_LOST, WAITED_TOO_LONG } from './sticky.js';
-import { TurnControl } from './turn-control.js';
-import { LostRunError } from './turn-writer.js';
-import { withRetries } from './restart-retry.js';
+import { continueRun, retryRun, type ContinueRequest, type RetryRequest } from '../commands/continue-run.js';
+import type { CreateRunRequest } from '../commands/create-request.js';
+import { createRun } from '../commands/create-run.js';
+import type { OrchestratorDeps } from '../journal/deps.js';
+import { deleteRun, finishDeletions, type DeletedBy } from '../commands/delete-run.js';
+import { endFromLogs } from '../turn/end-from-logs.js';
+import { forkRun } from '../commands/fork-run.js';
+import { JournalFiles } from '../journal/journal-files.js';
+import { loadRun } from '../journal/load-run.js';
+import { recover, recoverWaitingRuns } from '../recovery/recover.js';
+import { probeEngines } from '../turn/explain-resume.js';
+import { decide, reply, type Reply } from '../commands/reply.js';
+import { Residents } from '../turn/residents.js';
+import { failInternally, NotBegunError, runTurn } from '../turn/run-turn.js';
+import { failWaiting, PROCESS_LOST, WAITED_TOO_LONG } from '../turn/sticky.js';
+import { TurnControl } from '../turn/turn-control.js';
+import { LostRunError } from '../turn/turn-writer.js';
+import { withRetries } from '../recovery/restart-retry.js';
 import {
   RESIDENT_LIMITS,
   type CloseOptions,
   type Interrupted,
   type OrchestratorSettings,
 } from './orchestrator-settings.js';
-import { sweep, type RetentionRules } from './retention.js';
+import { sweep, type RetentionRules } from '../commands/retention.js';
 import { waitAtMost } from './wait-at-most.js';
 import { track } from './track.js';
-import { CommitWakeups, type Wakeups } from './wakeups.js';
+import { CommitWakeups, type Wakeups } from '../journal/wakeups.js';
 
 // Between tries to store the end of a turn, and between looks at a queue whose runs could not be started just now.
 const RETRY_MS = 1000;

@@ -4,8 +4,8 @@ import { DamagedDataError } from '../kernel/stored-json.js';
 import { RequestError } from '../run/request-error.js';
 import { isTerminal } from '../run/statechart.js';
 import type { Protocol, Store } from '../store/store.js';
-import { headOf, loadRun } from './load-run.js';
-import type { Wakeups } from './wakeups.js';
+import { headOf, loadRun } from '../journal/load-run.js';
+import type { Wakeups } from '../journal/wakeups.js';
 
 const PAGE = 500;
 

@@ -2,7 +2,7 @@
 // allowed.
 import { isAbsolute, resolve } from 'node:path';
 import { isWithin, nearestRealPath, realPathOf } from '../files/real-path.js';
-import { checkRoots } from '../orchestrator/check-folder.js';
+import { checkRoots } from '../commands/check-folder.js';
 import { RequestError } from '../run/request-error.js';
 
 // The folder of a run that is to be continued, which was stored as what it really is, must lie within one of the roots,

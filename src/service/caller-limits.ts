@@ -1,6 +1,6 @@
 // What one token may have open at a time, so that one client cannot use up what all of them share.
 import type { FastifyInstance } from 'fastify';
-import { actorKey } from '../orchestrator/actor-key.js';
+import { actorKey } from '../commands/actor-key.js';
 import type { Clock } from '../kernel/clock.js';
 import { RequestError } from '../run/request-error.js';
 import { callerOf } from './access.js';

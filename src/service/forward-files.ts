@@ -5,7 +5,7 @@ import type { ReadableStream } from 'node:stream/web';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RequestError } from '../run/request-error.js';
 import type { FilesPlace } from '../dispatch/cluster.js';
-import { loadReadable } from '../orchestrator/load-run.js';
+import { loadReadable } from '../journal/load-run.js';
 import type { Store } from '../store/store.js';
 import { answersAs, withoutSlash } from './host-proof.js';
 

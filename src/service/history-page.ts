@@ -1,7 +1,7 @@
 // A page of stored events for GET …/history: as many as were asked for, or as make a large answer, then where the next
 // one is. Damaged pieces of the journal are left out and named.
 import { DamagedDataError, damageIn, readStoredJson } from '../kernel/stored-json.js';
-import { explainLine, readReadable, type DamagedPiece } from '../orchestrator/read-readable.js';
+import { explainLine, readReadable, type DamagedPiece } from '../journal/read-readable.js';
 import type { Protocol, ReadRange, Store } from '../store/store.js';
 
 const CHUNK = 200;

@@ -2,7 +2,7 @@
 // fell too far behind gets what waits now again.
 import type { Clock } from '../kernel/clock.js';
 import { unlessDamaged } from '../kernel/stored-json.js';
-import { viewInteraction, type InteractionView } from '../orchestrator/run-view.js';
+import { viewInteraction, type InteractionView } from '../journal/run-view.js';
 import type { InteractionRecord, Store } from '../store/store.js';
 import type { InteractionSummary, ShortenedPart } from '../store/summary-reader.js';
 import { namedFrame, type EventStream } from './event-stream.js';

@@ -2,8 +2,8 @@
 // A page is what comes after a seq; the journal only grows, so a page that was made stays right. Of a run whose reader
 // keeps up, what was just stored becomes pages at once, and need not be read again.
 import { isTerminal, type RunState } from '../run/statechart.js';
-import { headOf, loadReadableSummary } from '../orchestrator/load-run.js';
-import { findDamagedPiece } from '../orchestrator/read-readable.js';
+import { headOf, loadReadableSummary } from '../journal/load-run.js';
+import { findDamagedPiece } from '../journal/read-readable.js';
 import { namedFrame } from './event-stream.js';
 import { damageIn, DamagedDataError } from '../kernel/stored-json.js';
 import { countLines, cutLines } from '../store/cut-segments.js';

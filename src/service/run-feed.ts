@@ -11,7 +11,7 @@ import {
   type ProfileView,
   type RunSummaryView,
   type RunView,
-} from '../orchestrator/run-view.js';
+} from '../journal/run-view.js';
 import type { SalvagedRun } from '../store/salvage.js';
 import type { RunRecord, Store } from '../store/store.js';
 import type { RunSummary } from '../store/summary-reader.js';

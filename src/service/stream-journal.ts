@@ -1,6 +1,6 @@
 // Feeds one reader a run's events from a cursor on: what is stored, then each as it is stored, then the word that it is
 // over. Everything comes from the store, so nothing is left out and nothing comes twice.
-import type { Wakeups } from '../orchestrator/wakeups.js';
+import type { Wakeups } from '../journal/wakeups.js';
 import type { Protocol } from '../store/store.js';
 import { namedFrame, type EventStream } from './event-stream.js';
 import type { JournalPages } from './journal-pages.js';

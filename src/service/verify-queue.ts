@@ -1,7 +1,7 @@
 // Checks of runs, one at a time: a check reads a whole run, and two at once would need twice the memory. Callers that
 // ask for the same run share its result. One caller has only a few of the places, so that others can check as well. A
 // check that nobody waits for any more is aborted.
-import type { Check } from '../orchestrator/verify-run.js';
+import type { Check } from '../audit/verify-run.js';
 import { RequestError } from '../run/request-error.js';
 
 export type VerifyRun = (runId: string, signal: AbortSignal) => Promise<readonly Check[]>;

@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import { systemClock } from '../../src/kernel/clock.js';
 import { createIds } from '../../src/kernel/ids.js';
-import { createRun } from '../../src/orchestrator/create-run.js';
+import { createRun } from '../../src/commands/create-run.js';
 import { openDataDir } from '../../src/store/sqlite/data-dir.js';
 import type { Site } from '../support/command.js';
 

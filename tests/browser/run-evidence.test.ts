@@ -2,7 +2,7 @@
 // an agent says, names or offers is executed or loaded.
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { runFolder } from '../../src/orchestrator/run-folder.js';
+import { runFolder } from '../../src/journal/run-folder.js';
 import type { RaspEvent } from '../../src/rasp/event.js';
 import { expectAccessible, openDesk, takePicture, type Desk, type Page } from './browser.js';
 

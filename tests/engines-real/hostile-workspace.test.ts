@@ -170,8 +170,7 @@ test.each([
   ['found', '.opencode/plugin/evil.js', {}],
   ['named', 'evil.js', { plugin: ['./evil.js'] }],
 ])(
-  'opencode: a workspace with a plugin that is %s is refused below full, since nothing keeps OpenCode from ' +
-    'executing it',
+  'opencode refuses a workspace with a plugin that is %s below full, because OpenCode would execute it',
   async (_how, path, config) => {
     const bench = await openRealBench('opencode');
     const sprung = join(bench.root, 'sprung');

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ENGINE_PROGRAMS } from '../../scripts/install-engines.mjs';
-import { runFolder } from '../../src/orchestrator/run-folder.js';
+import { runFolder } from '../../src/journal/run-folder.js';
 import type { RaspEvent } from '../../src/rasp/event.js';
 import { openRealBench, REAL_ENGINES, type RealBench } from './real-bench.js';
 

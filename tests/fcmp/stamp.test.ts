@@ -1,6 +1,6 @@
 // An event of the conversation as text and as bytes: the same line, whatever is in it.
 import { expect, test } from 'vitest';
-import { EventBuffer } from '../../src/orchestrator/event-buffer.js';
+import { EventBuffer } from '../../src/journal/event-buffer.js';
 import { FCMP_TYPES } from '../../src/fcmp/event.js';
 import { createFcmpStamp, lineOf, type FcmpDraft } from '../../src/fcmp/stamp.js';
 

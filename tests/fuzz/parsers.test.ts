@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { ENGINES, findEngine } from '../../src/engines/registry.js';
 import { projectConversation } from '../../src/fcmp/fold.js';
 import { createCountingIds } from '../../src/kernel/ids.js';
-import { RecordingReader } from '../../src/orchestrator/read-recording.js';
+import { RecordingReader } from '../../src/audit/read-recording.js';
 import { measureCover } from '../../src/rasp/cover.js';
 import type { RaspEvent, StreamName } from '../../src/rasp/event.js';
 import { closedValidator } from '../support/closed-validator.js';

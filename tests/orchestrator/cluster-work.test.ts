@@ -2,10 +2,10 @@
 import { expect, test } from 'vitest';
 import type { Cluster } from '../../src/dispatch/cluster.js';
 import { ClusterWork } from '../../src/orchestrator/cluster-work.js';
-import type { OrchestratorDeps } from '../../src/orchestrator/deps.js';
-import type { JournalFiles } from '../../src/orchestrator/journal-files.js';
-import type { Residents } from '../../src/orchestrator/residents.js';
-import type { TurnControl } from '../../src/orchestrator/turn-control.js';
+import type { OrchestratorDeps } from '../../src/journal/deps.js';
+import type { JournalFiles } from '../../src/journal/journal-files.js';
+import type { Residents } from '../../src/turn/residents.js';
+import type { TurnControl } from '../../src/turn/turn-control.js';
 import type { Committed, RunRecord } from '../../src/store/store.js';
 import { Gate } from '../support/gate.js';
 import { SimulatedTimers } from '../support/simulated-timers.js';

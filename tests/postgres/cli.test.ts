@@ -53,8 +53,7 @@ const deadHost = (hosts: Hosts, name: string, url: string) =>
   );
 
 test.each(['shared', 'host'] as const)(
-  'files %s: run, ls, watch, reply, cancel and rm go through a server of another data directory, without any ' +
-    'token given',
+  'files %s: run, ls, watch, reply, cancel and rm use the server of another data directory without a token',
   async (files) => {
     const hosts = await besideHosts({ files });
     const { call, hostCount } = hosts;

@@ -121,8 +121,7 @@ test('stopped in the middle of printing, with no other host: woken, it ends what
 });
 
 test.each(['shared', 'host'] as const)(
-  'stopped while a process waits with a run (files: %s): answers that another takes are applied once, and nothing ' +
-    'of the old process is stored',
+  'a host stopped beside a waiting process (files: %s): another applies each answer once, the old stores none',
   async (files) => {
     const hosts = await withHosts({ files, slots: 1, goneSec: 3600 });
     const approved = join(hosts.site.root, 'approved.txt');

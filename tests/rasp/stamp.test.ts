@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { EventBuffer } from '../../src/orchestrator/event-buffer.js';
+import { EventBuffer } from '../../src/journal/event-buffer.js';
 import type { RaspDraft } from '../../src/rasp/draft.js';
 import type { RaspEvent } from '../../src/rasp/event.js';
 import { createStamp } from '../../src/rasp/stamp.js';

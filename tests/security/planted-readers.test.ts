@@ -11,7 +11,7 @@ import { checkWorkspace } from '../../src/host/check-workspace.js';
 import { copySession } from '../../src/host/copy-session.js';
 import { hasSession } from '../../src/host/find-session.js';
 import { prepareHome } from '../../src/host/prepare-home.js';
-import { runFolder, type RunFolder } from '../../src/orchestrator/run-folder.js';
+import { runFolder, type RunFolder } from '../../src/journal/run-folder.js';
 import { createRoot } from '../support/orchestrated.js';
 import { linkFolder, plant, PLANTS } from '../support/planted-files.js';
 import { serve, type Served } from '../support/served.js';

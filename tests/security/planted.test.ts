@@ -17,7 +17,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { removeFolder } from '../../src/orchestrator/remove-folder.js';
+import { removeFolder } from '../../src/journal/remove-folder.js';
 import { openInPlace, walkFiles } from '../../src/service/files-of-run.js';
 import { serve, type Served } from '../support/served.js';
 

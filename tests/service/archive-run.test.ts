@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { removeFolder } from '../../src/orchestrator/remove-folder.js';
+import { removeFolder } from '../../src/journal/remove-folder.js';
 import { listForArchive } from '../../src/service/archive-run.js';
 
 // The longest path that the system opens, with its final NUL.

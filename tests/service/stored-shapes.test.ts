@@ -1,7 +1,7 @@
 // Whatever rows the store accepts, responses can carry: one odd row must not fail the page that it is on.
 import { assert, constantFrom, jsonValue, oneof, property, tuple } from 'fast-check';
 import { expect, test } from 'vitest';
-import { viewRunSummary } from '../../src/orchestrator/run-view.js';
+import { viewRunSummary } from '../../src/journal/run-view.js';
 import { inboxItem, runSummary } from '../../src/service/schemas.js';
 import { damageIn } from '../../src/kernel/stored-json.js';
 import { toInteraction, toRun, type InteractionRow, type RunRow } from '../../src/store/rows.js';

@@ -1,7 +1,7 @@
 // A run's events as they are stored: nothing is missed between a look and the wait after it, and a reader that is gone
 // is not waited for.
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { CommitWakeups } from '../../src/orchestrator/wakeups.js';
+import { CommitWakeups } from '../../src/journal/wakeups.js';
 import { EventStream } from '../../src/service/event-stream.js';
 import { JournalPages } from '../../src/service/journal-pages.js';
 import { streamJournal } from '../../src/service/stream-journal.js';

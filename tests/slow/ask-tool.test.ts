@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { appendAsk, readAsks } from '../../src/ask/ask-file.js';
 import { writeReceipt } from '../../src/ask/receipt.js';
-import { runFolder } from '../../src/orchestrator/run-folder.js';
+import { runFolder } from '../../src/journal/run-folder.js';
 import { createRoot, expectSound, journalOf, openBench, startsIn } from '../support/orchestrated.js';
 
 const ENTRY = fileURLToPath(new URL('../../bin/parley.js', import.meta.url));

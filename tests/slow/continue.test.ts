@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { runFolder } from '../../src/orchestrator/run-folder.js';
+import { runFolder } from '../../src/journal/run-folder.js';
 import { createRoot, expectSound, journalOf, openBench, startsIn, type Bench } from '../support/orchestrated.js';
 import { STAND_INS } from '../support/stand-in.js';
 

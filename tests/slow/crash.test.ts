@@ -7,7 +7,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import type { CreateRunRequest } from '../../src/orchestrator/create-request.js';
+import type { CreateRunRequest } from '../../src/commands/create-request.js';
 import type { OrchestratorSettings } from '../../src/orchestrator/orchestrator-settings.js';
 import { isTerminal } from '../../src/run/statechart.js';
 import { openDataDir } from '../../src/store/sqlite/data-dir.js';

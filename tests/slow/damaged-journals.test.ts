@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { doctorCommand } from '../../src/cli/doctor.js';
 import { showCommand, watchCommand } from '../../src/cli/show.js';
-import { runFolder } from '../../src/orchestrator/run-folder.js';
+import { runFolder } from '../../src/journal/run-folder.js';
 import { openDatabase } from '../../src/store/sqlite/open-database.js';
 import { capture } from '../support/capture.js';
 import { createRoot, openBench } from '../support/orchestrated.js';

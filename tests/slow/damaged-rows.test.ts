@@ -11,7 +11,7 @@ import { openDataDir } from '../../src/store/sqlite/data-dir.js';
 import { newRun } from '../store/conformance.js';
 import { refusalOf } from '../../src/cli/refusal-of.js';
 import { listCommand } from '../../src/cli/list.js';
-import { runFolder } from '../../src/orchestrator/run-folder.js';
+import { runFolder } from '../../src/journal/run-folder.js';
 import { openDatabase } from '../../src/store/sqlite/open-database.js';
 import { createIo } from '../support/io.js';
 import { createRoot, openBench } from '../support/orchestrated.js';

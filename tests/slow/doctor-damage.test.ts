@@ -8,7 +8,7 @@ import { createRunCheck } from '../../src/cli/check-run.js';
 import { doctorCommand, type Finding } from '../../src/cli/doctor.js';
 import { findDamage } from '../../src/cli/find-damage.js';
 import type { Io } from '../../src/cli/io.js';
-import { runFolder } from '../../src/orchestrator/run-folder.js';
+import { runFolder } from '../../src/journal/run-folder.js';
 import { openForReading } from '../../src/store/sqlite/data-dir.js';
 import { capture, type Captured } from '../support/capture.js';
 import { createSite, parley } from '../support/command.js';

@@ -6,7 +6,7 @@ import { createEngineHost } from '../../src/host/engine-host.js';
 import { KnowledgeFile } from '../../src/host/knowledge-file.js';
 import { DEFAULT_SETTINGS } from '../../src/host/settings.js';
 import { systemTimers } from '../../src/process/timers.js';
-import type { CreateRunRequest } from '../../src/orchestrator/create-request.js';
+import type { CreateRunRequest } from '../../src/commands/create-request.js';
 import type { RunRecord } from '../../src/store/store.js';
 import { createRoot, openBench, type Bench } from '../support/orchestrated.js';
 import { createSite, parley } from '../support/command.js';

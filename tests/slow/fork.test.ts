@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { RaspEvent } from '../../src/rasp/event.js';
-import { verifyRun } from '../../src/orchestrator/verify-run.js';
+import { verifyRun } from '../../src/audit/verify-run.js';
 import { openForReading } from '../../src/store/sqlite/data-dir.js';
 import { openDatabase } from '../../src/store/sqlite/open-database.js';
 import type { RunRecord } from '../../src/store/store.js';

@@ -1,7 +1,7 @@
 // Crashes of the process are counted for the runs that it was about to start or ran: after the second one a run is not
 // started again.
 import { describe, expect, test } from 'vitest';
-import { createRun } from '../../src/orchestrator/create-run.js';
+import { createRun } from '../../src/commands/create-run.js';
 import type { RunRecord } from '../../src/store/store.js';
 import { Gate } from '../support/gate.js';
 import { createRoot, expectSound, openBench, startsIn, type Bench } from '../support/orchestrated.js';

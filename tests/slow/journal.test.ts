@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { watchJournal } from '../../src/orchestrator/watch-journal.js';
-import { runFolder } from '../../src/orchestrator/run-folder.js';
+import { runFolder } from '../../src/journal/run-folder.js';
 import type { RaspEvent } from '../../src/rasp/event.js';
 import { createRoot, expectSound, journalOf, openBench, type Bench } from '../support/orchestrated.js';
 import { STAND_INS } from '../support/stand-in.js';

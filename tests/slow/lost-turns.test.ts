@@ -3,8 +3,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { applyRunEvent } from '../../src/orchestrator/apply-run-event.js';
-import { runFolder } from '../../src/orchestrator/run-folder.js';
+import { applyRunEvent } from '../../src/journal/apply-run-event.js';
+import { runFolder } from '../../src/journal/run-folder.js';
 import { DRAIN_LOOK_MS } from '../../src/process/drain.js';
 import { listMarked } from '../../src/process/process-table.js';
 import { systemTimers } from '../../src/process/timers.js';

@@ -3,7 +3,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isObject, type Json } from '../../src/kernel/json.js';
-import type { Reply } from '../../src/orchestrator/reply.js';
+import type { Reply } from '../../src/commands/reply.js';
 import { RequestError } from '../../src/run/request-error.js';
 import type { InteractionState, RunRecord } from '../../src/store/store.js';
 import { createRoot, expectSound, openBench, startsIn, type Bench } from '../support/orchestrated.js';

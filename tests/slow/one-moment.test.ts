@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { runFolder } from '../../src/orchestrator/run-folder.js';
+import { runFolder } from '../../src/journal/run-folder.js';
 import { alterStore } from '../support/altered-store.js';
 import { createRoot, openBench } from '../support/orchestrated.js';
 

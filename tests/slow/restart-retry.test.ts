@@ -2,9 +2,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { applyRunEvent } from '../../src/orchestrator/apply-run-event.js';
+import { applyRunEvent } from '../../src/journal/apply-run-event.js';
 import { Orchestrator } from '../../src/orchestrator/orchestrator.js';
-import type { RecoverySettings } from '../../src/orchestrator/recover.js';
+import type { RecoverySettings } from '../../src/recovery/recover.js';
 import { draft, type RaspDraft } from '../../src/rasp/draft.js';
 import { NO_FACTS } from '../../src/run/guards.js';
 import type { RunRecord } from '../../src/store/store.js';

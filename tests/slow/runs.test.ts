@@ -1,7 +1,7 @@
 // Whole runs: real processes of the stand-in engines, the real store, the real orchestrator.
 import { readFileSync, statSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { runFolder } from '../../src/orchestrator/run-folder.js';
+import { runFolder } from '../../src/journal/run-folder.js';
 import { listMarked } from '../../src/process/process-table.js';
 import type { RunRecord } from '../../src/store/store.js';
 import { alterStore, isFlush } from '../support/altered-store.js';

@@ -3,8 +3,8 @@
 import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { CreateRunRequest } from '../../src/orchestrator/create-request.js';
-import { runFolder } from '../../src/orchestrator/run-folder.js';
+import type { CreateRunRequest } from '../../src/commands/create-request.js';
+import { runFolder } from '../../src/journal/run-folder.js';
 import type { RunRecord } from '../../src/store/store.js';
 import { createRoot, expectSound, journalOf, openBench, startsIn, type Bench } from '../support/orchestrated.js';
 import { STAND_INS } from '../support/stand-in.js';

@@ -8,9 +8,9 @@ import { joinCluster, type Membership } from '../../src/dispatch/postgres/join-c
 import { SharedClock } from '../../src/dispatch/postgres/shared-clock.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { createIds } from '../../src/kernel/ids.js';
-import type { OrchestratorDeps } from '../../src/orchestrator/deps.js';
+import type { OrchestratorDeps } from '../../src/journal/deps.js';
 import { Orchestrator } from '../../src/orchestrator/orchestrator.js';
-import { verifyRun } from '../../src/orchestrator/verify-run.js';
+import { verifyRun } from '../../src/audit/verify-run.js';
 import { systemTimers } from '../../src/process/timers.js';
 import { siteAt } from '../../src/store/postgres/site.js';
 import type { PostgresStore } from '../../src/store/postgres/postgres-store.js';

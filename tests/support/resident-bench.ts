@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, vi } from 'vitest';
 import type { Json, JsonObject } from '../../src/kernel/json.js';
-import type { CreateRunRequest } from '../../src/orchestrator/create-request.js';
+import type { CreateRunRequest } from '../../src/commands/create-request.js';
 import type { RaspEvent } from '../../src/rasp/event.js';
 import type { Actor, InteractionRecord, RunRecord } from '../../src/store/store.js';
 import { createRoot, expectSound, journalOf, openBench, processesOf, type Bench } from './orchestrated.js';

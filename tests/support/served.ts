@@ -8,9 +8,9 @@ import { ATTEMPT_LIMITS } from '../../src/service/failed-attempts.js';
 import { operatorIn, operatorToken } from '../../src/service/operator-token.js';
 import { TokenBook } from '../../src/service/token-book.js';
 import { addToken, tokensIn } from '../../src/service/tokens.js';
-import { loadRun } from '../../src/orchestrator/load-run.js';
-import { tellDamage, verifyRun } from '../../src/orchestrator/verify-run.js';
-import { waitForFiles } from '../../src/orchestrator/wait-for-files.js';
+import { loadRun } from '../../src/journal/load-run.js';
+import { tellDamage, verifyRun } from '../../src/audit/verify-run.js';
+import { waitForFiles } from '../../src/journal/wait-for-files.js';
 import { createRoot, openBench, type Bench } from './orchestrated.js';
 
 export interface Served {

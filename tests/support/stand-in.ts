@@ -9,8 +9,8 @@ import { afterAll, expect } from 'vitest';
 import type { EngineCommand, TurnSpec } from '../../src/engines/engine.js';
 import { buildCommand, buildHandle, findEngine } from '../../src/engines/registry.js';
 import { createCountingIds } from '../../src/kernel/ids.js';
-import type { TurnConclusion } from '../../src/orchestrator/conclude-turn.js';
-import { RecordingReader } from '../../src/orchestrator/read-recording.js';
+import type { TurnConclusion } from '../../src/turn/conclude-turn.js';
+import { RecordingReader } from '../../src/audit/read-recording.js';
 import type { ExecutionMode } from '../../src/run/attempt.js';
 import { parse, type Parsed } from './parse.js';
 

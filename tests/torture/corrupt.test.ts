@@ -4,7 +4,7 @@
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { tellDamage, verifyRun } from '../../src/orchestrator/verify-run.js';
+import { tellDamage, verifyRun } from '../../src/audit/verify-run.js';
 import { openForReading } from '../../src/store/sqlite/data-dir.js';
 import { openDatabase } from '../../src/store/sqlite/open-database.js';
 import type { PackedBody } from '../../src/store/sqlite/pack-body.js';

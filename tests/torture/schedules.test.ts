@@ -6,7 +6,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { verifyRun } from '../../src/orchestrator/verify-run.js';
+import { verifyRun } from '../../src/audit/verify-run.js';
 import { RequestError } from '../../src/run/request-error.js';
 import { isTerminal } from '../../src/run/statechart.js';
 import type { RunRecord } from '../../src/store/store.js';

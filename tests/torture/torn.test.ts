@@ -15,7 +15,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { replaceFile } from '../../src/files/replace-file.js';
-import { verifyRun } from '../../src/orchestrator/verify-run.js';
+import { verifyRun } from '../../src/audit/verify-run.js';
 import { openDataDir } from '../../src/store/sqlite/data-dir.js';
 import type { RunRecord } from '../../src/store/store.js';
 import { createSite, start } from '../support/command.js';

@@ -1,9 +1,9 @@
 // What waits for a person: the question of a run, its answer, and the inbox over all runs.
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import { loadReadableSummary } from '../../orchestrator/load-run.js';
-import type { Reply } from '../../orchestrator/reply.js';
-import { viewInteraction } from '../../orchestrator/run-view.js';
+import { loadReadableSummary } from '../../journal/load-run.js';
+import type { Reply } from '../../commands/reply.js';
+import { viewInteraction } from '../../journal/run-view.js';
 import { RequestError } from '../../run/request-error.js';
 import type { PendingFilter } from '../../store/store.js';
 import { callerOf } from '../access.js';

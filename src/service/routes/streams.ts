@@ -1,7 +1,7 @@
 // Journals as they grow: server-sent events whose id is the seq, for the conversation and for what was observed.
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import { loadReadableSummary } from '../../orchestrator/load-run.js';
+import { loadReadableSummary } from '../../journal/load-run.js';
 import { RequestError } from '../../run/request-error.js';
 import { isTerminal } from '../../run/statechart.js';
 import type { Protocol } from '../../store/store.js';

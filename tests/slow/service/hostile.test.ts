@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { CommitWakeups } from '../../../src/orchestrator/wakeups.js';
+import type { CommitWakeups } from '../../../src/journal/wakeups.js';
 import { DEFAULT_LIMITS } from '../../../src/service/service.js';
 import { addToken, removeToken } from '../../../src/service/tokens.js';
 import { answersIn, ask, exchange, expectRefused, open } from '../../support/raw-http.js';

@@ -7,7 +7,7 @@ import { setImmediate as settle } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createClient } from '../../../src/client/client.js';
 import { ParleyError } from '../../../src/client/parley-error.js';
-import { runFolder } from '../../../src/orchestrator/run-folder.js';
+import { runFolder } from '../../../src/journal/run-folder.js';
 import type { RaspEvent } from '../../../src/rasp/event.js';
 import { createRunBody, interactionView, runView } from '../../../src/service/schemas.js';
 import { addToken, removeToken } from '../../../src/service/tokens.js';

@@ -6,8 +6,8 @@ import { createHash, type Hash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { createClient, type ParleyClient } from '../../../src/client/client.js';
-import type { RunView } from '../../../src/orchestrator/run-view.js';
-import type { CommitWakeups } from '../../../src/orchestrator/wakeups.js';
+import type { RunView } from '../../../src/journal/run-view.js';
+import type { CommitWakeups } from '../../../src/journal/wakeups.js';
 import { createSite } from '../../support/command.js';
 import { openCuttingProxy } from '../../support/cutting-proxy.js';
 import { readAsBrowser } from '../../support/event-source.js';
@@ -54,8 +54,7 @@ const readAgain = (text: string): string => JSON.stringify(JSON.parse(text));
 
 describe(`002-04: of ${CLIENTS} clients and ${EVENTS} events`, () => {
   test(
-    'clients that are cut off at random points and come back with their cursor each end with every event, once ' +
-      'and in order',
+    'clients that are cut off at random and reconnect with their cursor get every event once and in order',
     async () => {
       const served = await serve();
       const random = seededRandom(20_260_104);
@@ -191,8 +190,7 @@ function memoryOf(pid: number | undefined): number {
 
 describe('memory', () => {
   test(
-    `a reader of about a thousand events a second, while ${SLOW_EVENTS} are produced, loses nothing and costs the ` +
-      'server less than 64 MB',
+    `a reader of a thousand events a second loses nothing of ${SLOW_EVENTS} and costs the server less than 64 MB`,
     { timeout: PATIENCE_MS + SLOW_EVENTS * 3 },
     async () => {
       const site = createSite();

@@ -6,8 +6,8 @@ import { describe, expect, test } from 'vitest';
 import { createClient, type ParleyClient } from '../../../src/client/client.js';
 import { systemClock } from '../../../src/kernel/clock.js';
 import { createIds } from '../../../src/kernel/ids.js';
-import { applyRunEvent } from '../../../src/orchestrator/apply-run-event.js';
-import { createRun } from '../../../src/orchestrator/create-run.js';
+import { applyRunEvent } from '../../../src/journal/apply-run-event.js';
+import { createRun } from '../../../src/commands/create-run.js';
 import { draft } from '../../../src/rasp/draft.js';
 import { openDataDir, readWriter } from '../../../src/store/sqlite/data-dir.js';
 import {
@@ -118,8 +118,7 @@ const storedOf = (site: Site, id: string, protocol: 'rasp' | 'fcmp') =>
   withData(site, ({ store }) => store.readJournal(id, protocol, { limit: 1e6 }));
 
 test(
-  `after SIGKILL with ${WAITING} waiting runs all are answerable, and all clients go on by themselves, without ` +
-    'loss or repeats',
+  `after SIGKILL all ${WAITING} waiting runs can be answered, and all clients continue without loss or repeats`,
   { timeout: 120_000 + WAITING * 300 },
   async () => {
     const site = createSite();

@@ -1,0 +1,463 @@
+// The one door, on a real store: every pair of state and event, and what is left behind by each.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { FcmpEvent } from '../../src/fcmp/event.js';
+import { projectConversation } from '../../src/fcmp/fold.js';
+import { createCountingIds } from '../../src/kernel/ids.js';
+import { applyRunEvent, type RunTransition } from '../../src/journal/apply-run-event.js';
+import type { Hook } from '../../src/journal/deps.js';
+import { RunJournal } from '../../src/journal/run-journal.js';
+import { draft, type RaspDraft } from '../../src/rasp/draft.js';
+import type { RaspData, RaspEvent } from '../../src/rasp/event.js';
+import { explainRasp } from '../../src/rasp/validate.js';
+import { CHART, EVENTS, STATES, type RunEvent, type RunState } from '../../src/run/statechart.js';
+import { openDataDir, type DataDir } from '../../src/store/sqlite/data-dir.js';
+import { FIRST_DIGEST, nextDigest } from '../../src/store/digest.js';
+import type { Delivery, RunRecord, Store } from '../../src/store/store.js';
+
+const NOW = Date.parse('2026-11-15T12:00:00.000Z');
+const QUESTION: RaspData['interaction.requested'] = {
+  interaction_id: 'int_1',
+  kind: 'open_text',
+  prompt: 'Which?',
+  options: [],
+  asked_at: '2026-11-15T12:00:00.000Z',
+};
+const HANDLE = {
+  engine: 'codex',
+  handle_type: 'session_id',
+  handle_value: '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c',
+  cwd: '/work',
+  home: null,
+  created_at_attempt: 1,
+} as const;
+const ERROR = { code: 'ENGINE_EXITED', message: 'it died' } as const;
+const WAITS = { pending: true, handle: true, requireUserReply: false, sticky: false };
+
+let dir: string;
+let data: DataDir;
+let store: Store;
+let runs = 0;
+const clock = { now: () => NOW };
+const ids = createCountingIds();
+let hooks: readonly Hook[] = [];
+
+beforeEach(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'parley-door-'));
+  data = await openDataDir(dir, { pid: process.pid });
+  ({ store } = data);
+  hooks = [];
+});
+afterEach(async () => {
+  await data.close();
+  rmSync(dir, { recursive: true });
+});
+
+async function createRun(): Promise<RunRecord> {
+  runs += 1;
+  const runId = `run_${runs}`;
+  const journal = new RunJournal(
+    { runId, engine: 'codex', attempt: 1 },
+    { rasp_seq: 0, fcmp_seq: 0, ts: 0, digest: FIRST_DIGEST },
+    clock,
+  );
+  journal.add([draft('lifecycle.run.created', { engine: 'codex', execution_mode: 'interactive', prompt: 'go' })]);
+  const flush = journal.take();
+  if (!flush) throw new Error('nothing to store');
+  const spec = {
+    engine: 'codex',
+    execution_mode: 'interactive',
+    prompt: 'go',
+    cwd: '/work',
+    home: null,
+    permission: 'workspace-write',
+    runtime_options: {},
+    labels: {},
+  } as const;
+  const outcome = await store.createRun({
+    run_id: runId,
+    request_id: runId,
+    request_digest: '',
+    spec,
+    session_timeout_sec: 1200,
+    handle: null,
+    created_at: NOW,
+    journal: flush,
+    queue_limit: 1000,
+  });
+  if (!outcome.created) throw new Error(outcome.reason);
+  return outcome.run;
+}
+
+// What an orchestrator brings along for an event, where the chart allows it.
+function transition(event: RunEvent, state: RunState): RunTransition {
+  const resolution = { at: NOW, response: 'x', actor: null, idempotency_key: null, finish: false };
+  const resolve = (how: 'answered' | 'auto_decided' | 'canceled' | 'abandoned') =>
+    state === 'waiting_user' ? { interaction_id: 'int_1', state: how, resolution } : undefined;
+  const base = { event, facts: WAITS };
+  switch (event) {
+    case 'turn.needs_input':
+      return {
+        ...base,
+        handle: HANDLE,
+        before: [draft('interaction.requested', QUESTION)],
+        ask: {
+          interaction_id: 'int_1',
+          attempt_number: 1,
+          question: { kind: 'open_text', prompt: 'Which?', options: [] },
+          asked_at: NOW,
+          due_at: NOW + 1000,
+          decides: true,
+        },
+      };
+    case 'interaction.reply.accepted':
+      return {
+        ...base,
+        set: { attempt_number: 2 },
+        resolve: resolve('answered'),
+        before: [
+          draft('interaction.reply.accepted', {
+            interaction_id: 'int_1',
+            resolution_mode: 'user_reply',
+            accepted_at: QUESTION.asked_at,
+            response: 'x',
+          }),
+        ],
+      };
+    case 'interaction.auto_decide.timeout':
+      return {
+        ...base,
+        set: { attempt_number: 2 },
+        resolve: resolve('auto_decided'),
+        before: [
+          draft('interaction.auto_decide.timeout', {
+            interaction_id: 'int_1',
+            resolution_mode: 'auto_decide_timeout',
+            policy: 'engine_judgement',
+          }),
+        ],
+      };
+    case 'turn.failed':
+      return { ...base, error: ERROR };
+    case 'restart.reconcile_failed':
+      return {
+        ...base,
+        facts: { ...WAITS, handle: state !== 'waiting_user' },
+        error: ERROR,
+        resolve: resolve('abandoned'),
+      };
+    case 'run.canceled':
+      return { ...base, resolve: resolve('canceled') };
+    case 'turn.succeeded':
+      return { ...base, result: { ok: true } };
+    default:
+      return base;
+  }
+}
+
+async function walk(run: RunRecord, ...events: readonly RunEvent[]): Promise<RunRecord> {
+  for (const event of events) {
+    const applied = await applyRunEvent({ store, clock, ids, hooks, dataDir: '' }, run, transition(event, run.status));
+    if (!applied.applied) throw new Error(`${event} was refused in ${run.status}`);
+    run = applied.run;
+  }
+  return run;
+}
+
+const WAY_TO: Record<RunState, readonly RunEvent[]> = {
+  queued: [],
+  running: ['turn.started'],
+  waiting_user: ['turn.started', 'turn.needs_input'],
+  succeeded: ['turn.started', 'turn.succeeded'],
+  failed: ['turn.started', 'turn.failed'],
+  canceled: ['run.canceled'],
+};
+
+async function journalOf(run: RunRecord): Promise<{ rasp: RaspEvent[]; fcmp: string[] }> {
+  const rasp = await store.readJournal(run.run_id, 'rasp', { limit: 1000 });
+  return {
+    rasp: rasp.map((line) => JSON.parse(line) as RaspEvent),
+    fcmp: await store.readJournal(run.run_id, 'fcmp', { limit: 1000 }),
+  };
+}
+
+test('of all 54 pairs of state and event exactly the 13 edges of the chart are taken, and the others write nothing', async () => {
+  const taken: string[] = [];
+  for (const state of STATES) {
+    for (const event of EVENTS) {
+      const run = await walk(await createRun(), ...WAY_TO[state]);
+      const before = [await store.loadRun(run.run_id), await journalOf(run), await store.loadInteraction('int_1')];
+      const applied = await applyRunEvent({ store, clock, ids, hooks, dataDir: '' }, run, transition(event, state));
+      if (applied.applied) {
+        taken.push(`${state} ${event} ${applied.run.status}`);
+        expect(await store.loadRun(run.run_id)).toEqual(applied.run);
+      } else {
+        expect(applied).toMatchObject({ refusal: { code: 'ILLEGAL_TRANSITION', state, event } });
+        expect([await store.loadRun(run.run_id), await journalOf(run), await store.loadInteraction('int_1')]).toEqual(
+          before,
+        );
+      }
+      // One question id is enough for all: it goes with its run.
+      const end = (await store.loadRun(run.run_id)) as RunRecord;
+      if (!['succeeded', 'failed', 'canceled'].includes(end.status)) await walk(end, 'run.canceled');
+      expect(await store.deleteRun(run.run_id)).toBe('deleted');
+    }
+  }
+  expect(taken.toSorted()).toEqual(CHART.map((edge) => `${edge.from} ${edge.on} ${edge.to}`).toSorted());
+});
+
+describe('a change through the door', () => {
+  test('it stores question and handle in the transaction that enters waiting_user', async () => {
+    const run = await walk(await createRun(), 'turn.started', 'turn.needs_input');
+    expect(run.status).toBe('waiting_user');
+    expect(await store.loadPending(run.run_id)).toMatchObject({ interaction_id: 'int_1', state: 'pending' });
+    expect(await store.loadHandle(run.request_id)).toEqual(HANDLE);
+  });
+
+  test('a guard that does not hold refuses it, and nothing is written', async () => {
+    const run = await walk(await createRun(), 'turn.started');
+    const applied = await applyRunEvent({ store, clock, ids, hooks, dataDir: '' }, run, {
+      ...transition('turn.needs_input', 'running'),
+      facts: { ...WAITS, handle: false },
+    });
+    expect(applied).toMatchObject({ applied: false, refusal: { code: 'GUARD_REFUSED', guard: 'pending_and_handle' } });
+    expect(await store.loadRun(run.run_id)).toEqual(run);
+    expect(await store.loadPending(run.run_id)).toBeNull();
+  });
+
+  test('of a hundred answers at once exactly one is applied', async () => {
+    const run = await walk(await createRun(), 'turn.started', 'turn.needs_input');
+    const outcomes = await Promise.all(
+      Array.from({ length: 100 }, () =>
+        applyRunEvent(
+          { store, clock, ids, hooks, dataDir: '' },
+          run,
+          transition('interaction.reply.accepted', 'waiting_user'),
+        ),
+      ),
+    );
+    expect(outcomes.filter((outcome) => outcome.applied)).toHaveLength(1);
+    expect(outcomes.filter((outcome) => 'conflict' in outcome)).toHaveLength(99);
+    const { rasp } = await journalOf(run);
+    expect(rasp.filter((event) => event.event.type === 'interaction.reply.accepted')).toHaveLength(1);
+  });
+
+  test('the journal has no gap, fits the contract, ends with the terminal state, and FCMP is its fold', async () => {
+    const run = await walk(
+      await createRun(),
+      'turn.started',
+      'turn.needs_input',
+      'interaction.reply.accepted',
+      'turn.started',
+      'turn.succeeded',
+    );
+    const { rasp, fcmp } = await journalOf(run);
+    expect(rasp.map((event) => event.seq)).toEqual(rasp.map((_, index) => index + 1));
+    for (const event of rasp) expect(explainRasp(event)).toBeNull();
+    expect(rasp.map((event) => event.attempt_number)).toEqual([1, 1, 1, 1, 1, 1, 2, 2]);
+    expect(rasp.at(-1)).toMatchObject({
+      event: { type: 'lifecycle.state.changed' },
+      data: { to: 'succeeded', result: { ok: true } },
+    });
+    expect(fcmp).toEqual(projectConversation(run.run_id, rasp));
+    expect(fcmp.map((line) => (JSON.parse(line) as FcmpEvent).seq)).toEqual(fcmp.map((_, index) => index + 1));
+    expect(run.heads).toMatchObject({ rasp_seq: rasp.length, fcmp_seq: fcmp.length });
+  });
+
+  test('the digest on the run is the chain over its flushes', async () => {
+    const created = await createRun();
+    const run = await walk(created, 'turn.started', 'turn.failed');
+    const [one, two, three] = (await store.readJournal(run.run_id, 'rasp', { limit: 10 })).map((line) =>
+      Buffer.from(`${line}\n`),
+    );
+    expect([one, two, three].reduce((head, bytes) => nextDigest(head, bytes as Buffer), FIRST_DIGEST)).toBe(
+      run.heads.digest,
+    );
+  });
+});
+
+async function takeDeliveries(): Promise<Delivery[]> {
+  const found: Delivery[] = [];
+  for (let next = await store.nextDelivery(NOW); next; next = await store.nextDelivery(NOW)) {
+    found.push(next);
+    await store.settleDelivery(next.delivery_id, { type: 'delivered' });
+  }
+  return found;
+}
+
+describe('hooks', () => {
+  const ALL = { name: 'all', events: ['waiting_user', 'succeeded', 'failed', 'canceled'] } as const;
+
+  test('each edge that enters waiting_user or a terminal state is told once to each hook that wants it, any other is not', async () => {
+    for (const edge of CHART) {
+      hooks = [];
+      const run = await walk(await createRun(), ...WAY_TO[edge.from]);
+      hooks = [ALL, { name: 'ends', events: ['failed'] }];
+      const after = await walk(run, edge.on);
+      const told = await takeDeliveries();
+      const wanted =
+        edge.to === edge.from || edge.to === 'queued' || edge.to === 'running'
+          ? []
+          : edge.to === 'failed'
+            ? ['all', 'ends']
+            : ['all'];
+      expect(
+        told.map(({ hook }) => hook),
+        edge.id,
+      ).toEqual(wanted);
+      expect(new Set(told.map(({ delivery_id: id }) => id)).size).toBe(told.length);
+      for (const each of told)
+        expect(each).toMatchObject({
+          type: `run.${edge.to}`,
+          run_id: run.run_id,
+          rasp_seq: after.heads.rasp_seq,
+          digest: after.heads.digest,
+        });
+      hooks = [];
+      if (!['succeeded', 'failed', 'canceled'].includes(after.status)) await walk(after, 'run.canceled');
+      await store.deleteRun(run.run_id);
+    }
+  });
+
+  test('a notification says which run it is and what it asks, and nothing else that was said', async () => {
+    hooks = [ALL];
+    const run = await walk(await createRun(), 'turn.started', 'turn.needs_input');
+    const common = {
+      url: null,
+      run_id: run.run_id,
+      request_id: run.request_id,
+      engine: 'codex',
+      labels: {},
+      at: '2026-11-15T12:00:00.000Z',
+    };
+    expect((await takeDeliveries()).map(({ payload }) => payload)).toEqual([
+      {
+        ...common,
+        type: 'run.waiting_user',
+        status: 'waiting_user',
+        attempt_number: 1,
+        interaction: { interaction_id: 'int_1', kind: 'open_text', prompt: 'Which?', options: [] },
+        error: null,
+      },
+    ]);
+    const again = await walk(run, 'interaction.reply.accepted', 'turn.started');
+    const { details: _, ...error } = { ...ERROR, details: { stderr: 'secret words' } };
+    await applyRunEvent({ store, clock, ids, hooks, dataDir: '' }, again, {
+      event: 'turn.failed',
+      facts: WAITS,
+      error: { ...ERROR, details: { stderr: 'secret words' } },
+    });
+    expect((await takeDeliveries()).map(({ payload }) => payload)).toEqual([
+      { ...common, type: 'run.failed', status: 'failed', attempt_number: 2, interaction: null, error },
+    ]);
+    await walk(await createRun(), 'turn.started', 'turn.succeeded');
+    expect(JSON.stringify(await takeDeliveries())).not.toMatch(/"ok"|"go"/);
+  });
+
+  test('a very long question is cut', async () => {
+    hooks = [ALL];
+    const running = await walk(await createRun(), 'turn.started');
+    const asks = transition('turn.needs_input', 'running');
+    await applyRunEvent({ store, clock, ids, hooks, dataDir: '' }, running, {
+      ...asks,
+      ...(asks.ask
+        ? { ask: { ...asks.ask, question: { prompt: 'x'.repeat(50_000), kind: 'open_text', options: ['a'] } } }
+        : {}),
+    });
+    const [told] = await takeDeliveries();
+    expect(told?.payload['interaction']).toEqual({
+      interaction_id: 'int_1',
+      kind: 'open_text',
+      prompt: `${'x'.repeat(10_000)}…`,
+      options: ['a'],
+    });
+  });
+
+  test('a change that is refused tells nobody', async () => {
+    hooks = [ALL];
+    const run = await walk(await createRun(), 'turn.started');
+    await applyRunEvent({ store, clock, ids, hooks, dataDir: '' }, run, {
+      ...transition('turn.needs_input', 'running'),
+      facts: { ...WAITS, handle: false },
+    });
+    await applyRunEvent(
+      { store, clock, ids, hooks, dataDir: '' },
+      { ...run, epoch: 7 },
+      transition('turn.failed', 'running'),
+    );
+    expect(await takeDeliveries()).toEqual([]);
+  });
+});
+
+function message(text: string): RaspDraft {
+  return {
+    type: 'agent.message.final',
+    data: { text },
+    json: JSON.stringify({ text }),
+    parser: 'codex_ndjson',
+    confidence: 1,
+    sessionId: null,
+    itemId: null,
+    interactionId: null,
+    range: null,
+  };
+}
+
+describe('a journal that is written', () => {
+  test('many flushes go on where the last one ended, and the change of state takes what is still pending with it', async () => {
+    const run = await walk(await createRun(), 'turn.started');
+    let { heads } = run;
+    const journal = new RunJournal({ runId: run.run_id, engine: 'codex', attempt: 1 }, run.heads, clock);
+    for (let count = 0; count < 3; count += 1) {
+      journal.add([message(`a${count}`), message(`b${count}`)]);
+      const flush = journal.take();
+      const outcome = await store.commit({
+        run_id: run.run_id,
+        expect: { status: run.status, epoch: run.epoch, rasp_seq: heads.rasp_seq },
+        now: NOW,
+        ...(flush ? { journal: flush } : {}),
+      });
+      if (!outcome.committed) throw new Error(outcome.reason);
+      ({ heads } = outcome);
+    }
+    journal.add([message('last')]);
+    expect(journal.pending).toBe(1);
+    const applied = await applyRunEvent(
+      { store, clock, ids, hooks, dataDir: '' },
+      { ...run, heads },
+      transition('turn.succeeded', 'running'),
+      journal,
+    );
+    expect(applied).toMatchObject({ applied: true });
+    const { rasp, fcmp } = await journalOf(run);
+    expect(rasp.map((event) => event.data.text).filter(Boolean)).toEqual(['a0', 'b0', 'a1', 'b1', 'a2', 'b2', 'last']);
+    expect(fcmp).toEqual(projectConversation(run.run_id, rasp));
+  });
+
+  test('nothing added is nothing to take', () => {
+    const journal = new RunJournal(
+      { runId: 'run_x', engine: 'codex', attempt: 1 },
+      { rasp_seq: 4, fcmp_seq: 2, ts: NOW, digest: FIRST_DIGEST },
+      clock,
+    );
+    journal.add([]);
+    expect(journal.take()).toBeNull();
+  });
+
+  test('its times never go back behind what is stored', () => {
+    const journal = new RunJournal(
+      { runId: 'run_x', engine: 'codex', attempt: 1 },
+      { rasp_seq: 4, fcmp_seq: 2, ts: NOW + 500, digest: FIRST_DIGEST },
+      clock,
+    );
+    journal.add([message('x')]);
+    expect(journal.take()).toMatchObject({
+      firstTs: NOW + 500,
+      lastTs: NOW + 500,
+      rasp: { firstSeq: 5, lastSeq: 5 },
+      fcmp: { firstSeq: 3, lastSeq: 3 },
+    });
+  });
+});

@@ -1,0 +1,110 @@
+// The files beside the journal are written a moment later, and are whole whenever somebody may look.
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { JournalFiles } from '../../src/journal/journal-files.js';
+import { systemTimers } from '../../src/process/timers.js';
+import { openDataDir, type DataDir } from '../../src/store/sqlite/data-dir.js';
+import type { RunRecord } from '../../src/store/store.js';
+import { T0, change, flush, newRun } from '../store/conformance.js';
+import { SimulatedTimers } from '../support/simulated-timers.js';
+
+let dir: string;
+let data: DataDir;
+
+beforeEach(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'parley-files-'));
+  data = await openDataDir(dir, { pid: process.pid });
+});
+afterEach(async () => {
+  await data.close();
+  rmSync(dir, { recursive: true, force: true });
+});
+
+const pathOf = (runId: string) => join(dir, 'runs', runId, 'rasp.jsonl');
+const countLines = (runId: string) =>
+  existsSync(pathOf(runId)) ? readFileSync(pathOf(runId), 'utf8').split('\n').length - 1 : 0;
+
+async function createRun(number = 1): Promise<RunRecord> {
+  const outcome = await data.store.createRun(newRun(number));
+  if (!outcome.created) throw new Error(outcome.reason);
+  return outcome.run;
+}
+
+async function store(run: RunRecord, rest: Parameters<typeof change>[1]): Promise<RunRecord> {
+  const outcome = await data.store.commit(change(run, rest));
+  if (!outcome.committed) throw new Error(outcome.reason);
+  return { ...run, status: rest?.set?.status ?? run.status, heads: outcome.heads };
+}
+
+test('what a turn prints is gathered for a moment; with a new state of the run, and at the end, everything is there', async () => {
+  const timers = new SimulatedTimers();
+  const files = new JournalFiles({ store: data.store, timers, dataDir: dir }, () => {});
+  let run = await createRun();
+  expect(countLines(run.run_id)).toBe(2);
+  for (let seq = 3; seq < 13; seq += 1) run = await store(run, { journal: flush(seq, 1, null, T0 + seq) });
+  expect(countLines(run.run_id)).toBe(2);
+  timers.advance(1000);
+  expect(countLines(run.run_id)).toBe(12);
+  run = await store(run, { journal: flush(13, 1, null, T0 + 20) });
+  run = await store(run, { set: { status: 'running' }, journal: flush(14, 1, null, T0 + 21) });
+  expect(countLines(run.run_id)).toBe(14);
+  run = await store(run, { journal: flush(15, 1, null, T0 + 22) });
+  await files.close();
+  expect(countLines(run.run_id)).toBe(15);
+  expect(readFileSync(pathOf(run.run_id), 'utf8')).toBe(
+    `${(await data.store.readJournal(run.run_id, 'rasp', { limit: 100 })).join('\n')}\n`,
+  );
+});
+
+test('a run that is deleted leaves nothing that was gathered', async () => {
+  const files = new JournalFiles({ store: data.store, timers: systemTimers, dataDir: dir }, () => {});
+  let run = await createRun();
+  run = await store(run, { set: { status: 'canceled' }, journal: flush(3, 1, null, T0 + 10) });
+  run = await store(run, { journal: flush(4, 1, null, T0 + 20) });
+  rmSync(join(dir, 'runs', run.run_id), { recursive: true });
+  expect(await data.store.deleteRun(run.run_id)).toBe('deleted');
+  await files.close();
+  expect(existsSync(join(dir, 'runs', run.run_id))).toBe(false);
+});
+
+test('the files of many runs are written one after the other, and whoever has something to do comes in between', async () => {
+  const alarms: (() => void)[] = [];
+  const files = new JournalFiles(
+    { store: data.store, timers: { set: (_ms, fire) => (alarms.push(fire), () => {}) }, dataDir: dir },
+    () => {},
+  );
+  const runs = [await createRun(1), await createRun(2), await createRun(3)];
+  for (const run of runs) await store(run, { journal: flush(3, 1, null, T0 + 10) });
+  const counts = () => runs.map(({ run_id: id }) => countLines(id));
+  expect([counts(), alarms.length]).toEqual([[2, 2, 2], 1]);
+  alarms[0]?.();
+  expect(counts()).toEqual([3, 2, 2]);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(counts()).toEqual([3, 3, 2]);
+  await expect.poll(counts).toEqual([3, 3, 3]);
+  await files.close();
+});
+
+test('a file that could not be written is repaired as soon as that works again, without a restart', async () => {
+  const timers = new SimulatedTimers();
+  const failures: unknown[] = [];
+  const files = new JournalFiles({ store: data.store, timers, dataDir: dir }, (error) => failures.push(error));
+  let run = await createRun();
+  // A file in place of the run's folder refuses each write, as a full disk does.
+  const folder = dirname(pathOf(run.run_id));
+  renameSync(folder, `${folder}.away`);
+  writeFileSync(folder, '');
+  run = await store(run, { set: { status: 'running' }, journal: flush(3, 1, null, T0 + 10) });
+  run = await store(run, { set: { status: 'succeeded' }, journal: flush(4, 1, null, T0 + 11) });
+  expect(failures).toHaveLength(1);
+  timers.advance(10_000);
+  await timers.armed(10_000);
+  rmSync(folder);
+  renameSync(`${folder}.away`, folder);
+  timers.advance(10_000);
+  await expect.poll(() => countLines(run.run_id)).toBe(4);
+  await files.close();
+  expect([failures.length, timers.lengths()]).toEqual([1, []]);
+});

@@ -1,0 +1,389 @@
+// The files beside the journal are what is stored, also while they are made whole beside a run that prints; they are
+// looked at by a start unless the last end was clean and the system has run since; and they keep nobody from ending.
+import { execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { JournalFiles } from '../../src/journal/journal-files.js';
+import { DamagedDataError } from '../../src/kernel/stored-json.js';
+import { systemTimers, type Timers } from '../../src/process/timers.js';
+import { openDataDir } from '../../src/store/sqlite/data-dir.js';
+import type { RunRecord, Store } from '../../src/store/store.js';
+import { T0, change, flush, newRun } from '../store/conformance.js';
+import { alterStore } from '../support/altered-store.js';
+import { SimulatedTimers } from '../support/simulated-timers.js';
+
+let dir: string;
+let looked: number;
+const failures: unknown[] = [];
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'parley-files-'));
+  looked = 0;
+  failures.length = 0;
+  startSystem('first');
+});
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+const boot = () => join(dir, 'boot_id');
+const startSystem = (name: string): void => writeFileSync(boot(), name);
+const store = {
+  onCommitted: () => () => {},
+  listRunIds: async () => ((looked += 1), []),
+  summaries: { listRuns: async () => [] },
+} as unknown as Store;
+const openFiles = (bootFile = boot()) =>
+  new JournalFiles(
+    { store, timers: systemTimers, dataDir: dir },
+    (error) => failures.push(error),
+    'each',
+    async () => {},
+    bootFile,
+  );
+
+// Whether it looked at the files of all runs.
+async function live(bootFile?: string): Promise<boolean> {
+  const before = looked;
+  const files = openFiles(bootFile);
+  await files.repair(() => false);
+  await files.close();
+  return looked > before;
+}
+
+test('after a clean end the files are not looked at, until the system was started again', async () => {
+  expect(await live()).toBe(true);
+  expect(await live()).toBe(false);
+  // What was not on the disk yet may be lost with the power.
+  startSystem('second');
+  expect(await live()).toBe(true);
+  expect(await live()).toBe(false);
+});
+
+test('a sign of a clean end that is torn, or that an older Parley left, counts for nothing', async () => {
+  await live();
+  for (const text of ['', 'fir']) {
+    writeFileSync(join(dir, 'exports.clean'), text);
+    expect(await live(), text).toBe(true);
+  }
+});
+
+test('while it lives there is no such sign', async () => {
+  await live();
+  const files = openFiles();
+  expect(existsSync(join(dir, 'exports.clean'))).toBe(false);
+  await files.close();
+  expect(existsSync(join(dir, 'exports.clean'))).toBe(true);
+});
+
+test('where the system does not say when it was started, every start looks', async () => {
+  for (const file of [join(dir, 'none'), '/dev/null'])
+    expect([await live(file), await live(file)]).toEqual([true, true]);
+});
+
+test('a data directory that is gone is told, and the end comes all the same', async () => {
+  await live();
+  const files = openFiles();
+  rmSync(dir, { recursive: true });
+  await files.close();
+  expect(failures).toMatchObject([{ code: 'ENOENT' }]);
+});
+
+// A run in a real store that prints an event with each call.
+async function openPrinting(timers: Timers = systemTimers) {
+  const data = await openDataDir(dir, { pid: process.pid });
+  const files = new JournalFiles(
+    { store: data.store, timers, dataDir: dir },
+    (error) => failures.push(error),
+    'each',
+    async () => {},
+    boot(),
+  );
+  const outcome = await data.store.createRun(newRun(1));
+  if (!outcome.created) throw new Error(outcome.reason);
+  let { run }: { run: RunRecord } = outcome;
+  const commit = async (rest: Parameters<typeof change>[1]): Promise<void> => {
+    const stored = await data.store.commit(change(run, rest));
+    if (!stored.committed) throw new Error(stored.reason);
+    run = { ...run, status: rest?.set?.status ?? run.status, heads: stored.heads };
+  };
+  await commit({ set: { status: 'running' }, journal: flush(3, 1, 3, T0 + 3) });
+  const print = (events = 1) =>
+    commit({ journal: flush(run.heads.rasp_seq + 1, events, run.heads.fcmp_seq + 1, run.heads.ts + 1) });
+  const path = join(dir, 'runs', run.run_id, 'rasp.jsonl');
+  const isWhole = async (): Promise<boolean> => {
+    const of = async (protocol: 'rasp' | 'fcmp') =>
+      `${(await data.store.readJournal(run.run_id, protocol, { limit: 1e9 })).join('\n')}\n`;
+    return (
+      readFileSync(path, 'utf8') === (await of('rasp')) &&
+      readFileSync(join(dir, 'runs', run.run_id, 'fcmp.jsonl'), 'utf8') === (await of('fcmp'))
+    );
+  };
+  const end = () =>
+    commit({
+      set: { status: 'canceled' },
+      journal: flush(run.heads.rasp_seq + 1, 1, run.heads.fcmp_seq + 1, run.heads.ts + 1),
+    });
+  return { data, files, print, end, path, isWhole };
+}
+
+test('what waits to be appended to a file is not appended twice when the file is made whole meanwhile', async () => {
+  const { data, files, print, path, isWhole } = await openPrinting();
+  for (let event = 0; event < 6; event += 1) await print();
+  await files.repair(() => false);
+  await print();
+  // A torn one, too.
+  writeFileSync(path, readFileSync(path).subarray(0, -5));
+  await files.repair(() => false);
+  await files.close();
+  expect(await isWhole()).toBe(false);
+  rmSync(join(dir, 'exports.clean'));
+  const again = new JournalFiles(
+    { store: data.store, timers: systemTimers, dataDir: dir },
+    (error) => failures.push(error),
+    'each',
+    async () => {},
+    boot(),
+  );
+  await print();
+  await print();
+  const repairing = again.repair(() => false);
+  await print();
+  await repairing;
+  await print();
+  await again.close();
+  expect(await isWhole()).toBe(true);
+  await data.close();
+  expect(failures).toEqual([]);
+});
+
+test('nor when nothing comes meanwhile', async () => {
+  const { data, files, print, isWhole } = await openPrinting();
+  for (let event = 0; event < 6; event += 1) await print();
+  await files.repair(() => false);
+  expect(await isWhole()).toBe(true);
+  await print();
+  await files.close();
+  expect(await isWhole()).toBe(true);
+  await data.close();
+});
+
+test('who prints all the time does not put off what it has printed', async () => {
+  const timers = new SimulatedTimers();
+  const { data, files, print, isWhole } = await openPrinting(timers);
+  await print();
+  timers.advance(300);
+  await print();
+  expect(await isWhole()).toBe(false);
+  timers.advance(300);
+  expect(await isWhole()).toBe(true);
+  await files.close();
+  await data.close();
+});
+
+test('a run that is deleted while files are made whole does not come back as a folder', async () => {
+  const { data, files, end, path } = await openPrinting();
+  await end();
+  let isLooked = false;
+  const store = alterStore(data.store, {
+    readLines: async (runId, ...asked) => {
+      const read = await data.store.readLines(runId, ...asked);
+      if (!isLooked) {
+        isLooked = true;
+        rmSync(dirname(path), { recursive: true });
+        expect(await data.store.deleteRun(runId)).toBe('deleted');
+      }
+      return read;
+    },
+  });
+  const again = new JournalFiles(
+    { store, timers: systemTimers, dataDir: dir },
+    (error) => failures.push(error),
+    'each',
+    async () => {},
+    boot(),
+  );
+  await again.repair(() => false);
+  expect(isLooked).toBe(true);
+  expect(existsSync(dirname(path))).toBe(false);
+  await again.close();
+  await files.close();
+  expect(existsSync(join(dir, 'exports.clean'))).toBe(true);
+  await data.close();
+  expect(failures).toEqual([]);
+});
+
+test('behind a line that may be torn nothing is appended, and the next start looks at the files; unless the run is deleted meanwhile', async () => {
+  const { data, files, print, end, path, isWhole } = await openPrinting(new SimulatedTimers());
+  await files.repair(() => false);
+  const stood = readFileSync(path, 'utf8');
+  const shut = (): void => {
+    rmSync(dirname(path), { recursive: true });
+    writeFileSync(dirname(path), '');
+  };
+  const open = (): void => {
+    rmSync(dirname(path));
+    mkdirSync(dirname(path));
+  };
+  shut();
+  await end();
+  expect(failures.splice(0)).toMatchObject([{ code: 'ENOTDIR' }]);
+  open();
+  writeFileSync(path, stood.slice(0, -5));
+  await print();
+  await files.close();
+  expect(readFileSync(path, 'utf8')).toBe(stood.slice(0, -5));
+  expect(existsSync(join(dir, 'exports.clean'))).toBe(false);
+  const again = new JournalFiles(
+    { store: data.store, timers: systemTimers, dataDir: dir },
+    (error) => failures.push(error),
+    'each',
+    async () => {},
+    boot(),
+  );
+  await again.repair(() => false);
+  expect(await isWhole()).toBe(true);
+  shut();
+  await print();
+  await print(2000);
+  expect(failures.splice(0)).toMatchObject([{ code: 'ENOTDIR' }]);
+  rmSync(dirname(path));
+  expect(await data.store.deleteRun((await data.store.listRunIds({ limit: 1 }))[0] ?? '')).toBe('deleted');
+  await again.close();
+  expect(existsSync(join(dir, 'exports.clean'))).toBe(true);
+  await data.close();
+  expect(failures).toEqual([]);
+});
+
+test('what a start that was killed has left of a file that it made whole is removed by the next', async () => {
+  const { data, files, print, path, isWhole } = await openPrinting();
+  await print();
+  const left = `${path}.2f1c0b7e-0000-4000-8000-00000000abcd.new`;
+  writeFileSync(left, 'half of it');
+  // Of somebody else, who may be at it right now.
+  const others = [`${path}.new`, join(dirname(path), 'result.json.2f1c0b7e-0000-4000-8000-00000000abcd.new')];
+  for (const other of others) writeFileSync(other, 'x');
+  await files.repair(() => false);
+  expect([existsSync(left), ...others.map((other) => existsSync(other)), await isWhole()]).toEqual([
+    false,
+    true,
+    true,
+    true,
+  ]);
+  await files.close();
+  await data.close();
+});
+
+test('a journal that is damaged is told once, and does not make every start look', async () => {
+  const { data, files, end, print } = await openPrinting();
+  await print();
+  await end();
+  await files.close();
+  const store = alterStore(data.store, { readLines: () => Promise.reject(new DamagedDataError('torn')) });
+  const again = new JournalFiles(
+    { store, timers: systemTimers, dataDir: dir },
+    (error) => failures.push(error),
+    'each',
+    async () => {},
+    boot(),
+  );
+  await again.repair(() => false);
+  expect(failures).toMatchObject([{ name: 'DamagedDataError' }]);
+  await again.close();
+  expect(existsSync(join(dir, 'exports.clean'))).toBe(true);
+  await data.close();
+});
+
+test('a file is made whole while its run prints on, and is not rewritten for what comes meanwhile', async () => {
+  const { data, files, print, path, isWhole } = await openPrinting();
+  for (let piece = 0; piece < 60; piece += 1) await print(1000);
+  await print();
+  const before = statSync(path).ino;
+  const done = new AbortController();
+  const repairing = files.repair(() => false).then(() => done.abort());
+  let printed = 0;
+  for (; !done.signal.aborted && printed < 5000; printed += 1) {
+    await print();
+    // A run prints much slower than it is read.
+    for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect(done.signal.aborted).toBe(true);
+  expect(printed).toBeGreaterThan(1);
+  await repairing;
+  expect(statSync(path).ino).toBe(before);
+  await files.close();
+  expect(await isWhole()).toBe(true);
+  await data.close();
+});
+
+test('much that was printed is in the files at once, little of it soon', async () => {
+  const { data, files, print, isWhole } = await openPrinting();
+  await print(20_000);
+  expect(await isWhole()).toBe(true);
+  await print();
+  expect(await isWhole()).toBe(false);
+  await files.close();
+  expect(await isWhole()).toBe(true);
+  await data.close();
+});
+
+test.each<[string, (path: string) => void]>([
+  ['was removed', (path) => rmSync(path)],
+  ['is a folder now', (path) => (rmSync(path), mkdirSync(path))],
+  ['is a pipe now', (path) => (rmSync(path), void execFileSync('mkfifo', [path]))],
+  ['is a link now', (path) => (rmSync(path), symlinkSync('/dev/null', path))],
+])('a file that %s is written anew from what is stored when more is appended', async (_how, change) => {
+  const { data, files, print, end, path, isWhole } = await openPrinting();
+  await print();
+  await files.repair(() => false);
+  change(path);
+  await end();
+  await files.close();
+  expect(await isWhole()).toBe(true);
+  expect(failures).toEqual([]);
+  await data.close();
+});
+
+test('files that were removed after a clean end are written anew when somebody asks for them; those of runs that wait at the start', async () => {
+  const { data, files, end, path, isWhole } = await openPrinting();
+  await end();
+  await files.repair(() => false);
+  await files.close();
+  rmSync(dirname(path), { recursive: true });
+  const again = new JournalFiles(
+    { store: data.store, timers: systemTimers, dataDir: dir },
+    (error) => failures.push(error),
+    'each',
+    async () => {},
+    boot(),
+  );
+  await again.repair(() => false);
+  expect(existsSync(path)).toBe(false);
+  await again.restore('run_0001');
+  expect(await isWhole()).toBe(true);
+  const waiting = await data.store.createRun(newRun(2));
+  if (!waiting.created) throw new Error(waiting.reason);
+  await data.store.commit(change(waiting.run, { set: { status: 'waiting_user' }, journal: flush(3, 1, 3, T0 + 9) }));
+  await again.close();
+  rmSync(join(dir, 'runs', 'run_0002'), { recursive: true });
+  const third = new JournalFiles(
+    { store: data.store, timers: systemTimers, dataDir: dir },
+    (error) => failures.push(error),
+    'each',
+    async () => {},
+    boot(),
+  );
+  await third.repair(() => false);
+  await third.close();
+  expect(existsSync(join(dir, 'runs', 'run_0002', 'rasp.jsonl'))).toBe(true);
+  expect(failures).toEqual([]);
+  await data.close();
+});
